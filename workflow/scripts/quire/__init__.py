@@ -1,0 +1,1 @@
+"""Quire: short reads to variants, one stage a package (reference, index, align, rescore, report)."""

@@ -1,0 +1,9 @@
+"""Errors that a user can cause: each is one sentence that names the file, the record and the remedy."""
+
+
+class QuireError(Exception):
+    """A failure whose message is meant for the user and is shown without a traceback."""
+
+
+class InputError(QuireError):
+    """Something the user supplied (a FASTQ, FASTA, BED, VCF, sheet or configuration value) cannot be used."""

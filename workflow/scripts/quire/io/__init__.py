@@ -1,0 +1,1 @@
+"""Files in and out: FASTQ, BAM, VCF, and outputs that appear whole or not at all."""

@@ -1,0 +1,89 @@
+"""Outputs that appear whole or not at all, and inputs whose compression is found from their first bytes."""
+
+import json
+import os
+import shutil
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from isal import igzip
+
+from quire.errors import InputError, QuireError
+
+
+@contextmanager
+def atomic_path(final: str | Path) -> Iterator[Path]:
+    """Yield a temporary path beside `final`; rename it on success, delete it on any error.
+
+    Raises:
+        QuireError: the folder cannot be written or the disk is full; nothing stands under the final name then.
+    """
+    final = Path(final)
+    temporary = final.with_name(f".{final.name}.{os.getpid()}.tmp")
+    try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        os.replace(temporary, final)
+    except BaseException as error:
+        if temporary.is_dir():
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                temporary.unlink()
+        if isinstance(error, OSError):
+            raise QuireError(
+                f"{final}: cannot be written ({error.strerror or error}); check permissions and the free space there."
+            ) from error
+        raise
+
+
+@contextmanager
+def atomic_directory(final: str | Path) -> Iterator[Path]:
+    """Like `atomic_path` for a whole directory: an older one under the final name is replaced only on success."""
+    final = Path(final)
+    with atomic_path(final) as temporary:
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(parents=True)
+        yield temporary
+        shutil.rmtree(final, ignore_errors=True)
+
+
+def write_json_atomic(path: str | Path, content: Any) -> None:
+    """Write `content` as indented JSON; the file appears whole or not at all."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=2, sort_keys=False) + "\n")
+
+
+def is_gzip(path: str | Path) -> bool:
+    """Whether the file starts with the gzip magic number (plain gzip and bgzip alike)."""
+    with open(path, "rb") as stream:
+        return stream.read(2) == b"\x1f\x8b"
+
+
+def open_input(path: str | Path) -> BinaryIO:
+    """Open a plain, gzip or bgzip file for reading bytes.
+
+    Raises:
+        InputError: the file is missing or cannot be read. A truncated or corrupt gzip raises EOFError, zlib.error or
+            igzip.BadGzipFile while it is read: see `read_errors`.
+    """
+    try:
+        if is_gzip(path):
+            return cast(BinaryIO, igzip.open(path, "rb"))
+        return open(path, "rb")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions.") from error
+
+
+@contextmanager
+def read_errors(path: str | Path) -> Iterator[None]:
+    """Turn what a damaged compressed file raises into one sentence naming the file."""
+    try:
+        yield
+    except EOFError as error:
+        raise InputError(f"{path}: the gzip stream ends too early (truncated file); copy or download it again.") from error
+    except (zlib.error, igzip.IsalError, igzip.BadGzipFile) as error:
+        raise InputError(f"{path}: the gzip stream is damaged ({error}); copy or download it again.") from error

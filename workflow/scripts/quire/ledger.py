@@ -1,0 +1,39 @@
+"""The ledger: what went into a stage and what came out of it, so that "nothing was lost" can be shown.
+
+A ledger is a JSON object of integer counts per unit and stage. `require_balance` is called by every stage before its output
+gets its final name.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from quire.errors import QuireError
+from quire.io.files import write_json_atomic
+
+
+def require_balance(stage: str, unit: str, left: Mapping[str, int], right: Mapping[str, int]) -> None:
+    """Fail unless the counts on both sides add up to the same total.
+
+    Args:
+        stage: name of the stage, for the message.
+        unit: name of the unit or sample, for the message.
+        left: counts on the way in, by name.
+        right: counts on the way out, by name.
+
+    Raises:
+        QuireError: the two totals differ.
+    """
+    if sum(left.values()) != sum(right.values()):
+        raise QuireError(
+            f"{stage} of {unit}: the ledger does not balance: {_sum(left)} is not {_sum(right)}; "
+            "no output was written, please report this with the log."
+        )
+
+
+def _sum(counts: Mapping[str, int]) -> str:
+    return " + ".join(f"{name} {count}" for name, count in counts.items()) + f" = {sum(counts.values())}"
+
+
+def write_ledger(path: str | Path, stage: str, unit: str, counts: Mapping[str, int]) -> None:
+    """Write one unit's ledger of one stage as JSON under its final name."""
+    write_json_atomic(path, {"stage": stage, "unit": unit, "counts": {name: int(n) for name, n in counts.items()}})
