@@ -1,7 +1,7 @@
 """What every rule's script does around its one library call: the log, and errors as one sentence.
 
-Snakemake gives a script the object `snakemake`; `run_job` sends logging and stderr to the rule's log file and turns a user's
-mistake into one line on the log and on the terminal with exit status 1.
+Snakemake gives a script the object `snakemake`; `run_job` sends logging and stderr to the rule's log file and turns
+a user's mistake into one line on the log and on the terminal with exit status 1.
 """
 
 import logging

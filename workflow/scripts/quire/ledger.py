@@ -1,7 +1,7 @@
 """The ledger: what went into a stage and what came out of it, so that "nothing was lost" can be shown.
 
-A ledger is a JSON object of integer counts per unit and stage. `require_balance` is called by every stage before its output
-gets its final name.
+A ledger is a JSON object of integer counts per unit and stage. `require_balance` is called by every stage before
+its output gets its final name.
 """
 
 from collections.abc import Mapping

@@ -3,13 +3,12 @@
 import json
 import os
 import shutil
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from isal import igzip
+from isal import igzip, isal_zlib
 
 from quire.errors import InputError, QuireError
 
@@ -67,7 +66,7 @@ def open_input(path: str | Path) -> BinaryIO:
     """Open a plain, gzip or bgzip file for reading bytes.
 
     Raises:
-        InputError: the file is missing or cannot be read. A truncated or corrupt gzip raises EOFError, zlib.error or
+        InputError: the file is missing or cannot be read. A damaged gzip raises EOFError, isal_zlib.error or
             igzip.BadGzipFile while it is read: see `read_errors`.
     """
     try:
@@ -84,6 +83,6 @@ def read_errors(path: str | Path) -> Iterator[None]:
     try:
         yield
     except EOFError as error:
-        raise InputError(f"{path}: the gzip stream ends too early (truncated file); copy or download it again.") from error
-    except (zlib.error, igzip.IsalError, igzip.BadGzipFile) as error:
+        raise InputError(f"{path}: the gzip stream ends too early (truncated file); copy it again.") from error
+    except (isal_zlib.error, igzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip stream is damaged ({error}); copy or download it again.") from error
