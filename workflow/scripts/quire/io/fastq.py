@@ -1,0 +1,271 @@
+"""FASTQ in: one or two files become batches of flat arrays, and whatever is wrong with them becomes one sentence.
+
+Each file is decompressed and parsed ahead of the consumer in a thread of its own (isal and the kernel release the
+GIL); two files advance in lockstep and their reads must carry the same names.
+"""
+
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.errors import InputError
+from quire.io import fastq_kernel as kernel
+from quire.io.ahead import ahead
+from quire.io.files import open_input, read_errors
+
+CHUNK_BYTES = 4 << 20
+MOST_RECORD_BYTES = 64 << 20  # a record larger than this is no FASTQ record
+BATCHES_AHEAD = 2
+BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+OTHER_FORMATS = (
+    (b"BAM\x01", "a BAM file; give the FASTQ files it was made from, or convert it with `samtools fastq`"),
+    (b"CRAM", "a CRAM file; give the FASTQ files it was made from, or convert it with `samtools fastq`"),
+    (b">", "a FASTA file; FASTQ with qualities is needed here"),
+    (b"BZh", "compressed with bzip2; compress it with gzip or bgzip instead"),
+    (b"\xfd7zXZ", "compressed with xz; compress it with gzip or bgzip instead"),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd; compress it with gzip or bgzip instead"),
+    (b"PK\x03\x04", "a zip archive; compress it with gzip or bgzip instead"),
+    (b"\x1f\x8b", "compressed twice; decompress it once"),
+)
+log = logging.getLogger("quire.fastq")
+
+
+@dataclass(frozen=True)
+class ReadBatch:
+    """Consecutive reads of one file.
+
+    Attributes:
+        names: uint8, flat; a name ends at the first white space and has lost a trailing /1 or /2.
+        name_offsets: int64[n + 1].
+        bases: uint8, flat codes: A 0, C 1, G 2, T and U 3, any other IUPAC letter or '.' 4; lower case as upper case.
+        qualities: uint8, flat, phred 0..93; shares `offsets` with `bases`.
+        offsets: int64[n + 1].
+        first_ordinal: 0-based ordinal of the first read in its file.
+    """
+
+    names: NDArray[np.uint8]
+    name_offsets: NDArray[np.int64]
+    bases: NDArray[np.uint8]
+    qualities: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    first_ordinal: int
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def name(self, i: int) -> str:
+        """Name of read `i` of the batch."""
+        return self.names[self.name_offsets[i] : self.name_offsets[i + 1]].tobytes().decode("ascii")
+
+
+@dataclass(frozen=True)
+class PairBatch:
+    """Reads of the first file and, if there is one, their mates: read `i` of both has the same name."""
+
+    mate1: ReadBatch
+    mate2: ReadBatch | None
+
+    def __len__(self) -> int:
+        return len(self.mate1)
+
+
+def read_batches(
+    fq1: str | Path,
+    fq2: str | Path | None,
+    reads_per_batch: int,
+    maximum_length: int = 1024,
+    chunk_bytes: int = CHUNK_BYTES,
+) -> Iterator[PairBatch]:
+    """Read one FASTQ file, or two in lockstep, in batches of `reads_per_batch` reads (pairs); the last may be smaller.
+
+    Args:
+        fq1: FASTQ, plain, gzip or bgzip.
+        fq2: the mates, or None for single-end reads.
+        reads_per_batch: reads of `fq1` a batch.
+        maximum_length: longest read that is accepted, in bases.
+        chunk_bytes: text held at a time; more when a record is larger.
+
+    Raises:
+        InputError: one sentence naming file, record, what is wrong and what to do.
+    """
+    if fq2 is not None and os.path.exists(fq1) and os.path.exists(fq2) and os.path.samefile(fq1, fq2):
+        raise InputError(f"{fq1}: the same file is given as R1 and as R2; give the file of the mates as R2.")
+    first = ahead(lambda: _file_batches(fq1, reads_per_batch, maximum_length, chunk_bytes), BATCHES_AHEAD)
+    if fq2 is None:
+        try:
+            for batch in first:
+                yield PairBatch(batch, None)
+        finally:
+            first.close()
+        return
+    second = ahead(lambda: _file_batches(fq2, reads_per_batch, maximum_length, chunk_bytes), BATCHES_AHEAD)
+    try:
+        while True:
+            mate1, mate2 = next(first, None), next(second, None)
+            _require_mates(fq1, fq2, mate1, mate2)
+            if mate1 is None:
+                return
+            yield PairBatch(mate1, mate2)
+    finally:
+        first.close()
+        second.close()
+
+
+def _require_mates(fq1: str | Path, fq2: str | Path, mate1: ReadBatch | None, mate2: ReadBatch | None) -> None:
+    """Refuse batches of different size or with different names."""
+    counts = [0 if mate is None else len(mate) for mate in (mate1, mate2)]
+    if mate1 is not None and mate2 is not None:
+        different = kernel.first_difference(
+            mate1.names, mate1.name_offsets, mate2.names, mate2.name_offsets, min(counts)
+        )
+        if different >= 0:
+            raise InputError(
+                f"{fq2}: record {mate1.first_ordinal + different + 1} is named {mate2.name(different)} but its mate in "
+                f"{fq1} is named {mate1.name(different)}; give the two files of one run, in the same order."
+            )
+    if counts[0] != counts[1]:
+        short, longer = (fq1, fq2) if counts[0] < counts[1] else (fq2, fq1)
+        held = mate1 if mate1 is not None else mate2
+        assert held is not None
+        raise InputError(
+            f"{short}: ends after record {held.first_ordinal + min(counts)} while {longer} has more reads; "
+            "R1 and R2 must hold the same pairs, so copy both files again."
+        )
+
+
+def _file_batches(path: str | Path, reads_per_batch: int, maximum_length: int, chunk_bytes: int) -> Iterator[ReadBatch]:
+    """Batches of one file; at least one read, or an InputError."""
+    with read_errors(path), open_input(path) as stream:
+        _warn_of_missing_end(path)
+        text = _Text(path, stream, chunk_bytes)
+        first_ordinal = 0
+        while True:
+            batch = _next_batch(text, first_ordinal, reads_per_batch, maximum_length)
+            if len(batch):
+                yield batch
+            first_ordinal += len(batch)
+            if len(batch) < reads_per_batch:
+                break
+        if first_ordinal == 0:
+            raise InputError(f"{path}: holds no reads; an empty FASTQ file cannot be aligned, check how it was made.")
+
+
+class _Text:
+    """The text of a file, a window at a time: `data[start:end]` is not parsed yet."""
+
+    def __init__(self, path: str | Path, stream: BinaryIO, chunk_bytes: int) -> None:
+        self.path = path
+        self.stream = stream
+        self.chunk_bytes = chunk_bytes
+        self.data = np.empty(chunk_bytes + 1, np.uint8)
+        self.start = self.end = 0
+        self.at_end = False
+        head = self._read_some()
+        for magic, what in OTHER_FORMATS:
+            if head.startswith(magic):
+                raise InputError(f"{path}: this is not FASTQ but {what}.")
+
+    def _read_some(self) -> bytes:
+        """Append a chunk to the window (and a last newline that is missing); return it."""
+        chunk = self.stream.read(self.chunk_bytes)
+        self.at_end = not chunk
+        last_newline = self.at_end and self.end > self.start and self.data[self.end - 1] != kernel.NEWLINE
+        added = b"\n" if last_newline else chunk
+        self.data[self.end : self.end + len(added)] = np.frombuffer(added, np.uint8)
+        self.end += len(added)
+        return added
+
+    def more(self) -> None:
+        """Move the unparsed text to the front, with room for another chunk, and read it."""
+        left = self.end - self.start
+        target = self.data if left + self.chunk_bytes < len(self.data) else np.empty(2 * len(self.data), np.uint8)
+        target[:left] = self.data[self.start : self.end].copy()
+        self.data, self.start, self.end = target, 0, left
+        self._read_some()
+
+
+def _next_batch(text: _Text, first_ordinal: int, wanted: int, maximum_length: int) -> ReadBatch:
+    """Parse up to `wanted` records."""
+    name_offsets, offsets = np.zeros(wanted + 1, np.int64), np.zeros(wanted + 1, np.int64)
+    # Room is only address space until it is written; it grows by copying when the first chunks did not suffice.
+    names, bases, qualities = (np.empty(4 * text.chunk_bytes, np.uint8) for _ in range(3))
+    detail = np.zeros(2, np.int64)
+    count = 0
+    while True:
+        room = text.end - text.start
+        names = _with_room(names, name_offsets[count] + room)
+        bases, qualities = _with_room(bases, offsets[count] + room), _with_room(qualities, offsets[count] + room)
+        status, count, text.start = kernel.parse(
+            text.data, text.start, text.end, text.at_end, wanted, maximum_length, count,
+            names, name_offsets, bases, qualities, offsets, detail,
+        )  # fmt: skip
+        if status == kernel.MORE and not text.at_end and text.end - text.start < MOST_RECORD_BYTES:
+            text.more()
+        elif status in (kernel.DONE, kernel.END):
+            break
+        else:
+            raise InputError(_sentence(status, text, first_ordinal + count + 1, detail, maximum_length))
+    name_total, total = name_offsets[count], offsets[count]
+    return ReadBatch(
+        names[:name_total],
+        name_offsets[: count + 1],
+        bases[:total],
+        qualities[:total],
+        offsets[: count + 1],
+        first_ordinal,
+    )
+
+
+def _with_room(array: NDArray[np.uint8], needed: int) -> NDArray[np.uint8]:
+    if needed <= len(array):
+        return array
+    larger = np.empty(2 * needed, np.uint8)
+    larger[: len(array)] = array
+    return larger
+
+
+def _sentence(status: int, text: _Text, record: int, detail: NDArray[np.int64], maximum_length: int) -> str:
+    """What a user reads about a record that the kernel refused."""
+    line = text.data[text.start : min(text.end, text.start + 300)].tobytes().split(b"\n")[0].decode("ascii", "replace")
+    words = line[1:].split()
+    name = words[0] if words else ""
+    here = f"{text.path}: record {record}" + (f" ({name})" if status not in (kernel.NOT_AT, kernel.NO_NAME) else "")
+    repair = "repair the file or copy it again."
+    first, second = int(detail[0]), int(detail[1])
+    return {
+        kernel.MORE: f"{here} does not end within {MOST_RECORD_BYTES >> 20} MiB; this is no FASTQ file of short reads.",
+        kernel.NOT_AT: f"{here} starts with {line[:40]!r} where a title line with '@' should stand; {repair}",
+        kernel.TRUNCATED: f"{here} is incomplete at the end of the file (truncated file); copy it again.",
+        kernel.NO_NAME: f"{here} has no name behind its '@'; {repair}",
+        kernel.LONG_NAME: f"{here} has a name longer than the {kernel.LONGEST_NAME} characters that BAM allows; "
+        "shorten the names.",
+        kernel.BAD_NAME: f"{here} has a character in its name that SAM does not allow; {repair}",
+        kernel.NO_PLUS: f"{here} has no line starting with '+' behind its sequence; {repair}",
+        kernel.BAD_BASE: f"{here} has {_character(first)} in its sequence, which is no base; {repair}",
+        kernel.TOO_LONG: f"{here} is {first} bases long, and the longest read accepted is {maximum_length}; "
+        "remove longer reads, this workflow is for short reads.",
+        kernel.OTHER_NAME: f"{here} has another name on its '+' line; {repair}",
+        kernel.BAD_QUALITY: f"{here} has {_character(first)} among its qualities, which must be '!' to '~'; {repair}",
+        kernel.QUALITY_COUNT: f"{here} has {first} bases but {second} qualities; {repair}",
+    }[status]
+
+
+def _character(code: int) -> str:
+    names = {0: "a NUL byte", 9: "a tab", 32: "a space"}
+    return names.get(code, repr(chr(code)) if 32 < code < 127 else f"the byte 0x{code:02x}")
+
+
+def _warn_of_missing_end(path: str | Path) -> None:
+    """A bgzip file closes with an empty block; without it the file may be truncated between two records."""
+    with open(path, "rb") as stream:
+        if stream.read(18)[12:16] != BGZF_END[12:16]:
+            return
+        stream.seek(-min(os.path.getsize(path), len(BGZF_END)), os.SEEK_END)
+        if stream.read() != BGZF_END:
+            log.warning("%s: the closing block of bgzip is missing; the file may be truncated.", path)
