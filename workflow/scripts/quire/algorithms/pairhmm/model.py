@@ -1,0 +1,85 @@
+"""PairHMM's recurrence as the fast kernels compute it, and the numbers that they share; NumPy on the host only.
+
+With prior p, match-to-match a, gap openings d_I and d_D, gap continuation c, the textbook recurrence is
+
+    M[i,j] = p (a M[i-1,j-1] + (1-c) (I[i-1,j-1] + D[i-1,j-1]))
+    I[i,j] = d_I M[i-1,j] + c I[i-1,j]
+    D[i,j] = d_D M[i,j-1] + c D[i,j-1]
+
+The kernels carry E = D / d_D, and take (1-c) out of the bracket, which leaves two multiplications and four fused ones:
+
+    M[i,j] = emission * fma(stay, M[i-1,j-1], fma(deletion, E[i-1,j-1], I[i-1,j-1]))
+    I[i,j] = fma(insertion, M[i-1,j], c * I[i-1,j])
+    E[i,j] = fma(c, E[i,j-1], M[i,j-1])
+
+with emission = p (1-c), stay = a / (1-c), insertion = d_I of row i, deletion = d_D of row i-1 (1 for the first row).
+Row 0 holds M = I = 0 and E = 2**SCALE_EXPONENT; the division by the haplotype's length waits for the logarithm, so that
+a column depends on the haplotype's bases up to it alone. The sum of M + I over the last row runs from left to right.
+Float32 first; a task whose sum falls below FLOAT32_FLOOR (or overflows) is computed again in float64. Every kernel
+does these operations in this order with IEEE rounding and subnormals, so all of them agree to the last bit.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from quire.algorithms.pairhmm.batch import PairHmmBatch
+
+SCALE_EXPONENT = {np.dtype(np.float32): 112, np.dtype(np.float64): 960}
+"""Power of two in row 0: float32 leaves 2**15 for the sum over columns (GKL starts at 2**120 / length)."""
+
+FLOAT32_FLOOR = np.float32(1e-28)
+"""Scaled sums below it are computed in float64 (GKL's bound: 1e10 above the smallest normal float32)."""
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """The recurrence's factors per base of every read, all in one dtype (float32 or float64).
+
+    Attributes:
+        agree, differ: emission where the bases agree (or either is N) or differ.
+        stay, insertion, deletion: see the module's docstring.
+        continuation: c, a scalar of that dtype.
+        start: E of row 0.
+    """
+
+    agree: np.ndarray
+    differ: np.ndarray
+    stay: np.ndarray
+    insertion: np.ndarray
+    deletion: np.ndarray
+    continuation: np.floating
+    start: np.floating
+
+
+def coefficients(batch: PairHmmBatch, dtype: np.dtype) -> Coefficients:
+    """Compute the factors in float64 from one table of 10^(-q/10), and round them to `dtype` once."""
+    probability = 10.0 ** (-np.arange(256) / 10.0)
+    continuation = probability[batch.gap_continuation_quality]
+    error = probability[batch.base_qualities]
+    insertion = probability[batch.insertion_qualities]
+    deletion = probability[batch.deletion_qualities]
+    stay = np.maximum(0.0, 1.0 - (insertion + deletion)) / (1.0 - continuation)
+    deletion_before = np.empty_like(deletion)
+    deletion_before[1:] = deletion[:-1]
+    deletion_before[batch.read_offsets[:-1]] = 1.0
+    return Coefficients(
+        ((1.0 - error) * (1.0 - continuation)).astype(dtype),
+        ((error / 3.0) * (1.0 - continuation)).astype(dtype),
+        stay.astype(dtype),
+        insertion.astype(dtype),
+        deletion_before.astype(dtype),
+        dtype.type(continuation),
+        dtype.type(2.0 ** SCALE_EXPONENT[dtype]),
+    )
+
+
+def needs_float64(sums: np.ndarray) -> np.ndarray:
+    """bool[t]: whether a float32 sum is too small, overflown or not a number."""
+    return ~((sums >= FLOAT32_FLOOR) & (sums < np.inf))
+
+
+def log10_of_sums(sums: np.ndarray, exponent: int, haplotype_lengths: np.ndarray) -> np.ndarray:
+    """float64[t]: log10 of likelihoods from the scaled sums of the last row."""
+    with np.errstate(divide="ignore"):
+        return np.log10(sums.astype(np.float64)) - exponent * np.log10(2.0) - np.log10(haplotype_lengths)
