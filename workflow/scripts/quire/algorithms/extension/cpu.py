@@ -1,0 +1,263 @@
+"""Extension with Numba: a comparison without gaps first, then 32 banded alignments at a time, one a vector lane.
+
+A read with at most one mismatch on the hinted diagonal is done: no gapped or clipped path can score as much (a gap costs at
+least 7, a mismatch 5, a clip at least 6). All others go through the banded matrix, whose directions are kept for the trace.
+"""
+
+import numpy as np
+from numba import njit
+
+from quire.algorithms.extension import (
+    AMBIGUOUS,
+    BAND_STEP,
+    END_BONUS,
+    GAP_EXTEND,
+    GAP_OPEN,
+    MATCH,
+    MISMATCH,
+    Extensions,
+)
+from quire.align.reads import packed_word
+from quire.device import simd
+from quire.device.simd import LANES, count_ones
+
+_NEVER = -1000
+_PADDING = 8
+_STOP, _DIAGONAL, _INSERTION, _DELETION = 0, 1, 2, 3
+_INSERTION_EXTENDS, _DELETION_EXTENDS = 4, 8
+_PAIRS = np.uint64(0x5555555555555555)
+
+
+def extend(jobs, reads, text, ambiguous) -> Extensions:
+    """See `quire.algorithms.extension.extend`."""
+    count = len(jobs)
+    score = np.zeros(count, np.int32)
+    read_begin, read_end = np.zeros(count, np.int32), np.zeros(count, np.int32)
+    axis_begin, axis_end = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    cigar_begin, cigar_length = np.zeros(count, np.int64), np.zeros(count, np.int32)
+    results = (score, read_begin, read_end, axis_begin, axis_end, cigar_begin, cigar_length)
+    spans = (jobs.read, jobs.strand, jobs.diagonal, jobs.diagonal_low, jobs.axis_low, jobs.axis_high)
+    solved = _ungapped(*spans, reads.offsets, reads.word_offsets, reads.packed, reads.ambiguous, text, ambiguous, results)
+    cigar = np.zeros(count, np.uint32)
+    cigar[:] = (read_end.astype(np.uint32)) << 4
+    cigar_begin[:] = np.arange(count)
+
+    rest = np.flatnonzero(~solved)
+    if len(rest):
+        width = jobs.diagonal_high[rest] - jobs.diagonal_low[rest] + 1
+        width = (width + BAND_STEP - 1) // BAND_STEP * BAND_STEP
+        lengths = reads.offsets[jobs.read[rest] + 1] - reads.offsets[jobs.read[rest]]
+        order = np.argsort(width << 16 | lengths, kind="stable")
+        more = _banded(*spans, rest[order], width[order], lengths[order], reads.offsets, reads.codes, text, ambiguous,
+                       count, results)  # fmt: skip
+        cigar = np.concatenate([cigar, more])
+    return Extensions(*results, cigar)
+
+
+@njit(cache=True, nogil=True)
+def first_ambiguous_after(ambiguous, position):
+    """Index of the first ambiguous span that ends behind `position`."""
+    low, high = 0, len(ambiguous)
+    while low < high:
+        middle = (low + high) >> 1
+        if ambiguous[middle, 1] > position:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@njit(cache=True, nogil=True)
+def mismatches(packed, word, length, text, position, limit):
+    """Differing bases between a packed read and the axis from `position` on; counting stops beyond `limit`."""
+    found = 0
+    for begin in range(0, length, 32):
+        difference = packed[word + (begin >> 5)] ^ packed_word(text, position + begin)
+        difference = (difference | (difference >> np.uint64(1))) & _PAIRS
+        if length - begin < 32:
+            difference &= (np.uint64(1) << np.uint64(2 * (length - begin))) - np.uint64(1)
+        found += np.int64(count_ones(difference))
+        if found > limit:
+            break
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _ungapped(read, strand, diagonal, diagonal_low, axis_low, axis_high, offsets, word_offsets, packed, has_ambiguous,
+              text, ambiguous, results):  # fmt: skip
+    score, read_begin, read_end, axis_begin, axis_end, cigar_begin, cigar_length = results
+    solved = np.zeros(len(read), np.bool_)
+    for job in range(len(read)):
+        r = read[job]
+        length = offsets[r + 1] - offsets[r]
+        position = diagonal[job]
+        if has_ambiguous[r] or length == 0 or position < axis_low[job] or position + length > axis_high[job]:
+            continue
+        span = first_ambiguous_after(ambiguous, position)
+        if span < len(ambiguous) and ambiguous[span, 0] < position + length:
+            continue
+        found = mismatches(packed[strand[job]], word_offsets[r], length, text, position, 1)
+        if found > 1:
+            continue
+        solved[job] = True
+        score[job] = length * MATCH + found * (MISMATCH - MATCH)
+        read_end[job] = length
+        axis_begin[job] = position
+        axis_end[job] = position + length
+        cigar_length[job] = 1
+    return solved
+
+
+@njit(cache=True, nogil=True)
+def _banded(read, strand, _diagonal, diagonal_low, axis_low, axis_high, order, widths, lengths, offsets, codes, text,
+            ambiguous, cigar_base, results):  # fmt: skip
+    """Align the jobs `order` (sorted by width, then length) in groups of LANES; returns their CIGAR operations."""
+    longest, widest = np.int64(0), np.int64(0)
+    for i in range(len(order)):
+        longest, widest = max(longest, lengths[i]), max(widest, widths[i])
+    query = np.empty(longest * LANES, np.uint8)
+    target = np.empty((longest + widest) * LANES, np.uint8)
+    bonus = np.empty(longest * LANES, np.uint8)
+    directions = np.empty(longest * widest * LANES, np.uint8)
+    match = np.empty((widest + 1) * LANES, np.int16)
+    insertion = np.empty((widest + 1) * LANES, np.int16)
+    best = np.empty((3, LANES), np.int16)
+    cigar = np.empty(len(order) * 8 + 2 * LANES * longest, np.uint32)
+    used = np.int64(0)
+    first = 0
+    while first < len(order):
+        last = first
+        while last < len(order) and last - first < LANES and widths[last] == widths[first]:
+            last += 1
+        rows, width = lengths[last - 1], widths[first]
+        _fill_lanes(read, strand, diagonal_low, axis_low, axis_high, order, first, last, rows, width, offsets, codes,
+                    text, ambiguous, query, target, bonus)  # fmt: skip
+        _matrix(query, target, bonus, rows, width, directions, match, insertion, best[0], best[1], best[2])
+        if used + 2 * LANES * longest > len(cigar):
+            larger = np.empty(2 * len(cigar) + 2 * LANES * longest, np.uint32)
+            larger[:used] = cigar[:used]
+            cigar = larger
+        for lane in range(last - first):
+            used = _trace(directions, width, lane, best, order[first + lane], diagonal_low, lengths[first + lane], cigar,
+                          used, cigar_base, results)  # fmt: skip
+        first = last
+    return cigar[:used]
+
+
+@njit(cache=True, nogil=True)
+def _fill_lanes(read, strand, diagonal_low, axis_low, axis_high, order, first, last, rows, width, offsets, codes, text,
+                ambiguous, query, target, bonus):  # fmt: skip
+    query[: rows * LANES] = _PADDING
+    target[: (rows + width) * LANES] = _PADDING
+    bonus[: rows * LANES] = 0
+    for lane in range(last - first):
+        job = order[first + lane]
+        r = read[job]
+        length = offsets[r + 1] - offsets[r]
+        begin = offsets[r]
+        for i in range(length):
+            query[i * LANES + lane] = codes[strand[job], begin + i]
+        bonus[(length - 1) * LANES + lane] = END_BONUS
+        origin = diagonal_low[job]
+        low = max(axis_low[job], origin)
+        high = min(axis_high[job], origin + length + width - 1)
+        for position in range(low, high):
+            code = (text[position >> 5] >> np.uint64(2 * (position & 31))) & np.uint64(3)
+            target[(position - origin) * LANES + lane] = np.uint8(code)
+        span = first_ambiguous_after(ambiguous, low)
+        while span < len(ambiguous) and ambiguous[span, 0] < high:
+            for position in range(max(low, ambiguous[span, 0]), min(high, ambiguous[span, 1])):
+                target[(position - origin) * LANES + lane] = 4
+            span += 1
+
+
+@njit(cache=True, nogil=True)
+def _matrix(query, target, bonus, rows, width, directions, match, insertion, best_score, best_row, best_column):
+    """Fill the banded matrices of LANES alignments; row = base of the read, column = diagonal of the band."""
+    zero, one, two, three = simd.splat(0), simd.splat(1), simd.splat(2), simd.splat(3)
+    never = simd.splat(_NEVER)
+    for column in range(width + 1):
+        simd.store(match, column * LANES, simd.splat(END_BONUS))
+        simd.store(insertion, column * LANES, never)
+    top, top_row, top_column = zero, zero, zero
+    for row in range(rows):
+        deletion = never
+        base = simd.load(query, row * LANES)
+        reward = simd.load(bonus, row * LANES)
+        for column in range(width):
+            letter = simd.load(target, (row + column) * LANES)
+            either = simd.bit_or(base, letter)
+            substitution = simd.select_equal(base, letter, simd.splat(MATCH), simd.splat(MISMATCH))
+            substitution = simd.select_greater(either, three, simd.splat(AMBIGUOUS), substitution)
+            substitution = simd.select_greater(either, simd.splat(_PADDING - 1), never, substitution)
+            inserted = simd.load(insertion, (column + 1) * LANES)
+            value = simd.add(simd.load(match, column * LANES), substitution)
+            move = simd.select_greater(inserted, value, two, one)
+            value = simd.select_greater(inserted, value, inserted, value)
+            move = simd.select_greater(deletion, value, three, move)
+            value = simd.select_greater(deletion, value, deletion, value)
+            move = simd.select_greater(value, zero, move, zero)
+            value = simd.select_greater(value, zero, value, zero)
+            simd.store(match, column * LANES, value)
+
+            rewarded = simd.select_greater(value, zero, simd.add(value, reward), zero)
+            top_row = simd.select_greater(rewarded, top, simd.splat(row), top_row)
+            top_column = simd.select_greater(rewarded, top, simd.splat(column), top_column)
+            top = simd.select_greater(rewarded, top, rewarded, top)
+
+            opened = simd.add(value, simd.splat(GAP_OPEN + GAP_EXTEND))
+            longer = simd.add(inserted, simd.splat(GAP_EXTEND))
+            move = simd.bit_or(move, simd.select_greater(longer, opened, simd.splat(_INSERTION_EXTENDS), zero))
+            simd.store(insertion, column * LANES, simd.select_greater(longer, opened, longer, opened))
+            longer = simd.add(deletion, simd.splat(GAP_EXTEND))
+            move = simd.bit_or(move, simd.select_greater(longer, opened, simd.splat(_DELETION_EXTENDS), zero))
+            deletion = simd.select_greater(longer, opened, longer, opened)
+            simd.store(directions, (row * width + column) * LANES, move)
+    simd.store(best_score, 0, top)
+    simd.store(best_row, 0, top_row)
+    simd.store(best_column, 0, top_column)
+
+
+@njit(cache=True, nogil=True)
+def _trace(directions, width, lane, best, job, diagonal_low, length, cigar, used, cigar_base, results):
+    """Follow the directions from the best cell of a lane; write its operations from `used` on, return their end."""
+    score, read_begin, read_end, axis_begin, axis_end, cigar_begin, cigar_length = results
+    cigar_begin[job] = cigar_base + used
+    if best[0, lane] <= 0:
+        return used
+    row, column = np.int64(best[1, lane]), np.int64(best[2, lane])
+    read_end[job] = row + 1
+    axis_end[job] = diagonal_low[job] + row + column + 1
+    state = _STOP
+    begin = used
+    while row >= 0:
+        move = np.int64(directions[(row * width + column) * LANES + lane])
+        if state == _STOP:
+            state = move & 3
+            if state == _STOP:
+                break
+        operation = state - 1
+        if state == _DIAGONAL:
+            row -= 1
+            state = _STOP
+        elif state == _INSERTION:
+            row -= 1
+            column += 1
+            if not directions[(row * width + column) * LANES + lane] & _INSERTION_EXTENDS:
+                state = _STOP
+        else:
+            column -= 1
+            if not directions[(row * width + column) * LANES + lane] & _DELETION_EXTENDS:
+                state = _STOP
+        if used > begin and np.int64(cigar[used - 1] & np.uint32(15)) == operation:
+            cigar[used - 1] += np.uint32(16)
+        else:
+            cigar[used] = np.uint32(16 | operation)
+            used += 1
+    cigar[begin:used] = cigar[begin:used][::-1].copy()
+    read_begin[job] = row + 1
+    axis_begin[job] = diagonal_low[job] + row + column + 1
+    cigar_length[job] = used - begin
+    reached = (END_BONUS if row + 1 == 0 else 0) + (END_BONUS if read_end[job] == length else 0)
+    score[job] = best[0, lane] - reached
+    return used

@@ -1,0 +1,106 @@
+"""Banded affine alignment with end bonuses, one cell at a time in plain Python: slow, obviously right."""
+
+from quire.algorithms.extension import AMBIGUOUS, END_BONUS, GAP_EXTEND, GAP_OPEN, MATCH, MISMATCH
+
+NEVER = -(10**6)
+
+
+def substitution(read_code: int, text_code: int) -> int:
+    """Score of aligning two codes (0..3, 4 = ambiguous)."""
+    if read_code > 3 or text_code > 3:
+        return AMBIGUOUS
+    return MATCH if read_code == text_code else MISMATCH
+
+
+def extend(read, text, axis_begin, diagonal, diagonal_low, diagonal_high):
+    """Align a read inside a band of diagonals.
+
+    Args:
+        read: codes of the oriented read.
+        text: codes of the usable span of the axis; its first base stands at `axis_begin`.
+        axis_begin: axis position of text[0].
+        diagonal: tried first without gaps.
+        diagonal_low, diagonal_high: the band, inclusive.
+
+    Returns:
+        (score, read_begin, read_end, axis_begin, axis_end, [(operation, length)]), or None where nothing scores above zero.
+    """
+    begin = diagonal - axis_begin
+    if begin >= 0 and begin + len(read) <= len(text):
+        pairs = list(zip(read, text[begin : begin + len(read)], strict=True))
+        differing = sum(a != b for a, b in pairs)
+        if differing <= 1 and all(a < 4 and b < 4 for a, b in pairs):
+            score = len(read) * MATCH + differing * (MISMATCH - MATCH)
+            return score, 0, len(read), diagonal, diagonal + len(read), [("M", len(read))]
+    length, width = len(read), diagonal_high - diagonal_low + 1
+    match = [[NEVER] * width for _ in range(length)]
+    insertion = [[NEVER] * (width + 1) for _ in range(length + 1)]
+    moves = {}
+    best = (0, None)
+    for i in range(length):
+        deletion = NEVER
+        deletion_extends = False
+        for j in range(width):
+            position = diagonal_low + j + i - axis_begin
+            above = END_BONUS if i == 0 else match[i - 1][j]
+            inside = 0 <= position < len(text)
+            diagonal = above + substitution(read[i], text[position]) if inside else NEVER
+            value, move = diagonal, "M"
+            from_insertion, insertion_extends = insertion[i][j + 1] if i > 0 and j + 1 < width else (NEVER, False)
+            if from_insertion > value:
+                value, move = from_insertion, "I"
+            if deletion > value:
+                value, move = deletion, "D"
+            if value <= 0:
+                value, move = 0, "stop"
+            match[i][j] = value
+            moves[i, j] = (move, insertion_extends, deletion_extends)
+            chosen = value + (END_BONUS if i == length - 1 else 0)
+            if move != "stop" and chosen > best[0]:
+                best = (chosen, (i, j))
+            opened = value + GAP_OPEN + GAP_EXTEND
+            insertion_longer = from_insertion + GAP_EXTEND > opened
+            insertion[i + 1][j] = (from_insertion + GAP_EXTEND, True) if insertion_longer else (opened, False)
+            deletion_extends = deletion + GAP_EXTEND > opened
+            deletion = deletion + GAP_EXTEND if deletion_extends else opened
+    if best[1] is None:
+        return None
+    return _trace(best, moves, length, diagonal_low)
+
+
+def _trace(best, moves, length, diagonal_low):
+    total, (i, j) = best
+    read_end, axis_end = i + 1, diagonal_low + i + j + 1
+    operations = []
+    state = "M"
+    while i >= 0:
+        move, insertion_extends, deletion_extends = moves[i, j]
+        if state == "M":
+            if move == "stop":
+                break
+            state = move
+            if state == "M":
+                operations.append("M")
+                i -= 1
+                continue
+        operations.append(state)
+        if state == "I":
+            i, j = i - 1, j + 1
+            state = "I" if insertion_extends else "M"
+        else:
+            j -= 1
+            state = "D" if deletion_extends else "M"
+    read_begin, axis_begin = i + 1, diagonal_low + i + j + 1
+    score = total - (END_BONUS if read_begin == 0 else 0) - (END_BONUS if read_end == length else 0)
+    return score, read_begin, read_end, axis_begin, axis_end, run_lengths(reversed(operations))
+
+
+def run_lengths(operations):
+    """Runs of equal operations as (operation, length)."""
+    runs = []
+    for operation in operations:
+        if runs and runs[-1][0] == operation:
+            runs[-1] = (operation, runs[-1][1] + 1)
+        else:
+            runs.append((operation, 1))
+    return runs

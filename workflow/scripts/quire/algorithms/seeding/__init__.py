@@ -1,0 +1,56 @@
+"""Seeds: exact matches that end at fixed offsets of a read, on both strands, found in every page of the reference.
+
+A seed ends at offset e = 20, 20 + stride, ... of the oriented read, and at the read's end; it may be 20 to 64 bases deep.
+For each seed the occurrences at the fixed DEPTHS are counted over all pages, each hit owned by the page its first base lies
+in, and the shortest depth with at most `maximum_hits` occurrences is used; a seed too frequent at every depth is dropped.
+A read left without a hit locates its rarest dropped seed and keeps the hits of smallest hash(read name, axis position).
+So the hits of a read are a property of the read and the whole axis, never of how it was cut into pages (DESIGN, contract 1).
+
+A hit is one uint64: strand in bit 63, (diagonal + DIAGONAL_BIAS) in bits 8..62, the seed's ordinal in bits 0..7. The diagonal is
+the axis position of base 0 of the oriented read if the alignment had no gap.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from quire.errors import QuireError
+
+DEPTHS = np.array([20, 24, 28, 32, 40, 48, 64], np.int64)
+SEED_LENGTH = 20
+MAXIMUM_SEEDS = 64
+DIAGONAL_BIAS = 1 << 20
+RAREST_LIMIT = 65536
+
+
+@dataclass(frozen=True)
+class SeedingParameters:
+    """How densely a read is seeded and how frequent a seed may be.
+
+    Attributes:
+        stride: bases between the ends of neighbouring seeds.
+        maximum_hits: occurrences on the axis up to which a seed is located.
+    """
+
+    stride: int = 10
+    maximum_hits: int = 32
+
+
+def find_hits(pages, reads, text, parameters, device="cpu"):
+    """Locate the seeds of every read in all pages.
+
+    Args:
+        pages: `PageIndex`es of the whole axis, in order.
+        reads: `quire.align.reads.Reads`.
+        text: uint64[], the packed axis.
+        parameters: `SeedingParameters`.
+        device: "cpu".
+
+    Returns:
+        offsets int64[n + 1] and hits uint64[], the hits of a read sorted ascending.
+    """
+    if device != "cpu":
+        raise QuireError(f"device {device}: seeding has a CPU backend only.")
+    from quire.algorithms.seeding import cpu
+
+    return cpu.find_hits(pages, reads, text, parameters)

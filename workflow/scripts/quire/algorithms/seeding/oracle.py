@@ -1,0 +1,67 @@
+"""Seeding by scanning the whole axis: short, slow, obviously right."""
+
+import numpy as np
+
+from quire.algorithms.seeding import DEPTHS, DIAGONAL_BIAS, MAXIMUM_SEEDS, RAREST_LIMIT, SEED_LENGTH, SeedingParameters
+from quire.align.reads import tie_hash
+
+
+def seed_ends(length: int, stride: int) -> list[int]:
+    """Ends (exclusive) of the seeds of a read: from SEED_LENGTH on every `stride`, and the read's end."""
+    if length < SEED_LENGTH:
+        return []
+    stride = max(stride, -(-(length - SEED_LENGTH) // (MAXIMUM_SEEDS - 2)))
+    ends = list(range(SEED_LENGTH, length + 1, stride))
+    return ends if ends[-1] == length else [*ends, length]
+
+
+def occurrences(axis: np.ndarray, pattern: np.ndarray) -> list[int]:
+    """Start positions of a pattern of codes in the axis of codes, ascending."""
+    text, wanted = axis.astype(np.uint8).tobytes(), pattern.astype(np.uint8).tobytes()
+    found, start = [], text.find(wanted)
+    while start >= 0:
+        found.append(start)
+        start = text.find(wanted, start + 1)
+    return found
+
+
+def find_hits(axis: np.ndarray, codes: np.ndarray, name_hash: int, parameters: SeedingParameters) -> list[int]:
+    """Hits of one read.
+
+    Args:
+        axis: uint8[], codes 0..3 of the whole axis (ambiguous bases replaced as in the index).
+        codes: uint8[2, length], the oriented read.
+        name_hash: hash of the read's name.
+        parameters: stride and cap.
+
+    Returns:
+        Hits in the encoding of the package, ascending.
+    """
+    hits: list[int] = []
+    dropped: list[tuple[int, int, int, int, list[int]]] = []
+    for strand in (0, 1):
+        for ordinal, end in enumerate(seed_ends(codes.shape[1], parameters.stride)):
+            rarest = None
+            for depth in DEPTHS:
+                seed = codes[strand, max(end - depth, 0) : end]
+                if end < depth or (seed > 3).any():
+                    break
+                places = occurrences(axis, seed)
+                if len(places) <= parameters.maximum_hits:
+                    hits += [encode(strand, place - (end - int(depth)), ordinal) for place in places]
+                    rarest = None
+                    break
+                rarest = (len(places), strand, ordinal, end - int(depth), places)
+            if rarest:
+                dropped.append(rarest)
+    if not hits and dropped:
+        count, strand, ordinal, begin, places = min(dropped, key=lambda seed: seed[:3])
+        if count <= RAREST_LIMIT:
+            chosen = sorted(places, key=lambda p: (int(tie_hash(np.uint64(name_hash), p)), p))[: parameters.maximum_hits]
+            hits = [encode(strand, place - begin, ordinal) for place in chosen]
+    return sorted(hits)
+
+
+def encode(strand: int, diagonal: int, ordinal: int) -> int:
+    """One hit as an integer."""
+    return strand << 63 | (diagonal + DIAGONAL_BIAS) << 8 | ordinal

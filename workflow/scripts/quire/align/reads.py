@@ -1,0 +1,112 @@
+"""Reads of one batch on both strands, as codes and as packed words: the form that seeding and extension read.
+
+Read r of a paired batch of n pairs is mate 1 of pair r for r < n and mate 2 of pair r - n otherwise. A *strand* of a read
+is 0 for the sequence as read and 1 for its reverse complement; every coordinate "in the read" is a coordinate in the
+oriented sequence, 0-based.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+BASES_PER_WORD = 32
+
+
+@dataclass
+class Reads:
+    """Oriented reads of one batch.
+
+    Attributes:
+        offsets: int64[n + 1], base offset of each read.
+        codes: uint8[2, bases], codes 0..3 and 4 for N; row = strand.
+        word_offsets: int64[n + 1], word offset of each read in `packed` (one word of padding a read).
+        packed: uint64[2, words], base i of a read in bits 2*(i % 32) of its word i // 32; N is stored as A.
+        ambiguous: bool[n], whether the read holds an N.
+        name_hash: uint64[n], hash of the read's name; the same for both mates.
+    """
+
+    offsets: np.ndarray
+    codes: np.ndarray
+    word_offsets: np.ndarray
+    packed: np.ndarray
+    ambiguous: np.ndarray
+    name_hash: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+def orient(mate1, mate2=None) -> Reads:
+    """Lay the reads of one or two `ReadBatch`es on both strands.
+
+    Args:
+        mate1: first mates or single reads.
+        mate2: second mates in the same order, or None.
+    """
+    if mate2 is None:
+        codes, offsets = mate1.bases, mate1.offsets
+        names_hash = hash_names(mate1.names, mate1.name_offsets)
+    else:
+        codes = np.concatenate([mate1.bases, mate2.bases])
+        offsets = np.concatenate([mate1.offsets, mate2.offsets[1:] + mate1.offsets[-1]])
+        names_hash = np.tile(hash_names(mate1.names, mate1.name_offsets), 2)
+    lengths = np.diff(offsets)
+    word_offsets = np.zeros(len(offsets), np.int64)
+    np.cumsum((lengths + BASES_PER_WORD - 1) // BASES_PER_WORD + 1, out=word_offsets[1:])
+    both = np.empty((2, len(codes)), np.uint8)
+    packed = np.zeros((2, int(word_offsets[-1]) + 1), np.uint64)
+    ambiguous = np.zeros(len(lengths), np.bool_)
+    _orient(codes, offsets, word_offsets, both, packed, ambiguous)
+    return Reads(offsets, both, word_offsets, packed, ambiguous, names_hash)
+
+
+@njit(cache=True, nogil=True)
+def hash_names(names, name_offsets):
+    """FNV-1a hash, finished by a multiply-shift, of every name: decides ties the same way in every run."""
+    count = len(name_offsets) - 1
+    hashes = np.empty(count, np.uint64)
+    for i in range(count):
+        value = np.uint64(0xCBF29CE484222325)
+        for j in range(name_offsets[i], name_offsets[i + 1]):
+            value = (value ^ np.uint64(names[j])) * np.uint64(0x100000001B3)
+        hashes[i] = value ^ (value >> np.uint64(29))
+    return hashes
+
+
+@njit(cache=True, nogil=True)
+def tie_hash(name_hash, position):
+    """Hash of (read name, axis position): the order of equally good places (splitmix64 finaliser)."""
+    value = name_hash ^ (np.uint64(position) * np.uint64(0x9E3779B97F4A7C15))
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def _orient(codes, offsets, word_offsets, both, packed, ambiguous):
+    for read in range(len(offsets) - 1):
+        begin = offsets[read]
+        length = offsets[read + 1] - begin
+        word = word_offsets[read]
+        for i in range(length):
+            code = codes[begin + i]
+            mirrored = length - 1 - i
+            both[0, begin + i] = code
+            if code > 3:
+                ambiguous[read] = True
+                both[1, begin + mirrored] = 4
+                continue
+            both[1, begin + mirrored] = 3 - code
+            packed[0, word + (i >> 5)] |= np.uint64(code) << np.uint64(2 * (i & 31))
+            packed[1, word + (mirrored >> 5)] |= np.uint64(3 - code) << np.uint64(2 * (mirrored & 31))
+
+
+@njit(cache=True, nogil=True)
+def packed_word(words, base):
+    """32 bases from base index `base` on as one word (base `base` in the lowest bits); reads one word beyond."""
+    index = base >> 5
+    shift = np.uint64(2 * (base & 31))
+    low = words[index] >> shift
+    # A shift by 64 is undefined, hence two shifts for the part from the next word.
+    return low | ((words[index + 1] << np.uint64(1)) << (np.uint64(63) - shift))
