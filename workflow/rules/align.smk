@@ -1,0 +1,63 @@
+# Reads to alignments: each unit is mapped, then the units of a sample are sorted, merged and marked.
+
+
+rule map_unit:
+    input:
+        reads=reads_of_unit,
+        reference=reference_manifest,
+        pages=page_manifests,
+        fasta=SETTINGS["reference"]["fasta"],
+        warm_up=ancient(LOGS / "warm_up/align.done"),
+    output:
+        bam=temp(ALIGN / "units/{sample}.{unit}.bam"),
+        ledger=LEDGER / "{sample}.{unit}.json",
+        insert_size=ALIGN / "units/{sample}.{unit}.insert_size.json",
+    log:
+        LOGS / "map_unit/{sample}.{unit}.log",
+    benchmark:
+        BENCHMARKS / "map_unit/{sample}.{unit}.tsv"
+    conda:
+        "../../envs/align.yaml"
+    threads: 16
+    resources:
+        mem_mb=axis_memory(bytes_per_base=6),
+        runtime=1440,
+    params:
+        align=SETTINGS["align"],
+        device=SETTINGS["device"],
+        read_group=lambda wildcards: UNITS.loc[
+            (wildcards.sample, wildcards.unit), ["sample", "unit", "platform", "library"]
+        ].to_dict(),
+        digest=sources.digest("map_unit.py"),
+    script:
+        "../scripts/map_unit.py"
+
+
+rule finish_sample:
+    input:
+        units=units_of_sample(ALIGN / "units/{sample}.{unit}.bam"),
+        fasta=SETTINGS["reference"]["fasta"],
+    output:
+        alignments=report(
+            ALIGN / f"{{sample}}.{FORMAT}", caption="../report/alignments.rst", category="Alignments", labels={"sample": "{sample}"}
+        ),
+        index=ALIGN / f"{{sample}}.{FORMAT_INDEX}",
+        duplicates=report(
+            ALIGN / "{sample}.duplicates.tsv", caption="../report/duplicates.rst", category="Alignments", labels={"sample": "{sample}"}
+        ),
+        ledger=LEDGER / "{sample}.json",
+    log:
+        LOGS / "finish_sample/{sample}.log",
+    benchmark:
+        BENCHMARKS / "finish_sample/{sample}.tsv"
+    conda:
+        "../../envs/align.yaml"
+    threads: 8
+    resources:
+        mem_mb=4000,
+        runtime=480,
+    params:
+        align=SETTINGS["align"],
+        digest=sources.digest("finish_sample.py"),
+    script:
+        "../scripts/finish_sample.py"
