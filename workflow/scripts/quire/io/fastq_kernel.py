@@ -168,7 +168,7 @@ def _name(data, start, end, count, names, name_offsets):
         return MORE, start
     if 2 < length <= LONGEST_NAME + 2 and names[first + length - 2] == SLASH:
         mate = names[first + length - 1]
-        if mate == ONE or mate == TWO:
+        if mate in (ONE, TWO):
             length -= 2
     if length == 0:
         return NO_NAME, start

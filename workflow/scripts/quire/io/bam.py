@@ -1,0 +1,215 @@
+"""BAM out: the header's text, records from flat arrays to bytes in bulk, and BGZF blocks.
+
+Layout and bins follow the SAM specification, section 4 (SAMv1.pdf).
+"""
+
+import struct
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
+
+import numpy as np
+from isal import isal_zlib
+from numpy.typing import NDArray
+
+from quire.io import bam_kernel as kernel
+from quire.io.fastq import ReadBatch
+from quire.io.files import atomic_path
+
+BLOCK_PAYLOAD = 65280  # bytes of data a BGZF block, as htslib has it; leaves room when data do not compress
+LARGEST_BLOCK = 65536
+BGZF_HEADER = bytes.fromhex("1f8b08040000000000ff060042430200")
+BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+
+
+@dataclass(frozen=True)
+class ReadGroup:
+    """A read group: one unit of a sample. Its ID is `sample.unit`."""
+
+    sample: str
+    unit: str
+    library: str
+    platform: str
+
+    @property
+    def identifier(self) -> str:
+        """The ID of the @RG line and of every record's RG tag."""
+        return f"{self.sample}.{self.unit}"
+
+
+@dataclass(frozen=True)
+class RecordBatch:
+    """Alignment records in output order; n records, flat arrays. Positions are 0-based, -1 where there is none.
+
+    Attributes:
+        mate: uint8[n], 0 or 1: in which ReadBatch the read stands.
+        read: int64[n], index in that batch.
+        flag: uint16[n]; with 0x10 set the bases are written reverse-complemented.
+        contig, position, mate_contig, mate_position, template_length: int32[n].
+        mapping_quality: uint8[n].
+        cigar: uint32, flat, packed as in BAM (length << 4 | operation); cigar_offsets: int64[n + 1]. Bases under H
+            at the ends are left out of SEQ and QUAL, bases under S are kept.
+        alignment_score, suboptimal_score, edit_distance: int32[n], tags AS, XS, NM; -1 for no tag.
+        md: uint8, flat text of MD; md_offsets: int64[n + 1]; empty for no tag.
+        mate_record: int64[n], index in this batch of the mate's primary record, whose CIGAR becomes MC (none where
+            that is empty); -1 for none.
+        sa: uint8, flat text of SA; sa_offsets: int64[n + 1]; empty for no tag.
+    """
+
+    mate: NDArray[np.uint8]
+    read: NDArray[np.int64]
+    flag: NDArray[np.uint16]
+    contig: NDArray[np.int32]
+    position: NDArray[np.int32]
+    mapping_quality: NDArray[np.uint8]
+    cigar: NDArray[np.uint32]
+    cigar_offsets: NDArray[np.int64]
+    mate_contig: NDArray[np.int32]
+    mate_position: NDArray[np.int32]
+    template_length: NDArray[np.int32]
+    alignment_score: NDArray[np.int32]
+    suboptimal_score: NDArray[np.int32]
+    edit_distance: NDArray[np.int32]
+    md: NDArray[np.uint8]
+    md_offsets: NDArray[np.int64]
+    mate_record: NDArray[np.int64]
+    sa: NDArray[np.uint8]
+    sa_offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.flag)
+
+
+def header_text(
+    contig_names: Sequence[str],
+    contig_lengths: Sequence[int] | NDArray[np.int64],
+    read_groups: Sequence[ReadGroup],
+    version: str,
+    command: str,
+) -> str:
+    """Text of the header: @HD (unsorted), @SQ, @RG and the @PG line of Quire.
+
+    Args:
+        contig_names, contig_lengths: the contigs in order.
+        read_groups: one for each unit in the file.
+        version, command: for the @PG line; tabs and line ends in `command` become spaces.
+    """
+    lines = ["@HD\tVN:1.6\tSO:unsorted"]
+    lines += [f"@SQ\tSN:{name}\tLN:{int(length)}" for name, length in zip(contig_names, contig_lengths, strict=True)]
+    lines += [
+        f"@RG\tID:{group.identifier}\tSM:{group.sample}\tLB:{group.library}\tPL:{group.platform}\tPU:{group.unit}"
+        for group in read_groups
+    ]
+    lines.append(f"@PG\tID:quire\tPN:quire\tVN:{version}\tCL:{' '.join(command.split())}")
+    return "\n".join(lines) + "\n"
+
+
+def assemble(records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes) -> NDArray[np.uint8]:
+    """The bytes of the records, without any BGZF: name, bin, bases, qualities and the tags NM MD MC ms AS XS SA RG.
+
+    `ms` (sum of the mate's base qualities of at least 15, as `samtools fixmate -m` writes it) goes to paired records;
+    `samtools markdup` chooses by it. Runs without the GIL, so several threads may assemble at once.
+
+    Args:
+        records: what to write, in this order.
+        mate1, mate2: the batches that `records.mate` and `records.read` point into; mate2 is None for single-end.
+        read_group: text of the RG tag.
+    """
+    other = mate1 if mate2 is None else mate2
+    group = np.frombuffer(read_group, np.uint8)
+    clips = np.empty((len(records), 2), np.int64)
+    mate_scores = np.full(len(records), -1, np.int32)
+    inputs = kernel.Inputs(
+        records.mate, records.read, records.flag, records.cigar, records.cigar_offsets,
+        records.alignment_score, records.suboptimal_score, records.edit_distance,
+        records.md, records.md_offsets, records.mate_record, records.sa, records.sa_offsets, group,
+        mate1.names, mate1.name_offsets, mate1.bases, mate1.qualities, mate1.offsets,
+        other.bases, other.qualities, other.offsets,
+    )  # fmt: skip
+    starts = kernel.record_starts(inputs, mate2 is not None, clips, mate_scores)
+    out = np.empty(starts[-1], np.uint8)
+    kernel.write_records(
+        inputs, clips, mate_scores, records.contig, records.position, records.mapping_quality,
+        records.mate_contig, records.mate_position, records.template_length, starts, out,
+    )  # fmt: skip
+    return out
+
+
+def compress_blocks(data: bytes | memoryview | NDArray[np.uint8], level: int = 1) -> bytes:
+    """BGZF blocks of `data`, without the block that ends a file. Any thread may call it; isal releases the GIL."""
+    view = memoryview(data).cast("B")
+    return b"".join(_block(view[start : start + BLOCK_PAYLOAD], level) for start in range(0, len(view), BLOCK_PAYLOAD))
+
+
+def _block(payload: memoryview, level: int) -> bytes:
+    body = isal_zlib.compress(payload, level, -15)
+    if len(body) + 26 > LARGEST_BLOCK:
+        # Random bytes: a "stored" deflate block is at most five bytes longer than its data.
+        body = struct.pack("<BHH", 1, len(payload), len(payload) ^ 0xFFFF) + bytes(payload)
+    tail = struct.pack("<II", isal_zlib.crc32(payload), len(payload))
+    return BGZF_HEADER + struct.pack("<H", len(body) + 25) + body + tail
+
+
+class BamWriter:
+    """Writes a BAM file that appears under its final name when the `with` block ends without an error.
+
+    Args:
+        path: final name.
+        header_text: from `header_text`.
+        contig_names, contig_lengths: as in the header.
+        level: isal's compression level, 0 to 3.
+
+    Raises:
+        QuireError: the folder cannot be written or the disk is full.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        header_text: str,
+        contig_names: Sequence[str],
+        contig_lengths: Sequence[int] | NDArray[np.int64],
+        level: int = 1,
+    ) -> None:
+        self.path = Path(path)
+        self.level = level
+        self._head = _binary_header(header_text, contig_names, contig_lengths)
+        self._stack = ExitStack()
+        self._stream: BinaryIO
+
+    def __enter__(self) -> "BamWriter":
+        with ExitStack() as stack:
+            temporary = stack.enter_context(atomic_path(self.path))
+            self._stream = stack.enter_context(open(temporary, "wb"))
+            self.write(self._head)
+            self._stack = stack.pop_all()
+        return self
+
+    def write(self, records: bytes | NDArray[np.uint8]) -> None:
+        """Compress and append record bytes from `assemble`."""
+        self.write_blocks(compress_blocks(records, self.level))
+
+    def write_blocks(self, blocks: bytes) -> None:
+        """Append what `compress_blocks` made in another thread; the caller keeps the order."""
+        self._stream.write(blocks)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._stack:
+            if error is not None:
+                raise error
+            self._stream.write(BGZF_END)
+            self._stream.flush()
+
+
+def _binary_header(text: str, names: Sequence[str], lengths: Sequence[int] | NDArray[np.int64]) -> bytes:
+    """Magic, header text and contig dictionary, as bytes before BGZF."""
+    encoded = text.encode()
+    parts = [b"BAM\x01", struct.pack("<i", len(encoded)), encoded, struct.pack("<i", len(names))]
+    for name, length in zip(names, lengths, strict=True):
+        parts.append(struct.pack("<i", len(name) + 1) + name.encode() + b"\0" + struct.pack("<i", int(length)))
+    return b"".join(parts)
