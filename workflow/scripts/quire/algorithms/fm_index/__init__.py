@@ -1,0 +1,88 @@
+"""FM-index of a text over four letters (Ferragina and Manzini 2000), with occurrence blocks of one cache line.
+
+Rows are the sorted suffixes of the text, row 0 the empty one. An interval [low, high) of rows holds all suffixes that
+start with a pattern; `low == high` means that the pattern does not occur. The arrays of an `FmIndex`:
+
+- `blocks`: for every `sampling_distance` = 32 * words_per_block - 64 rows of the Burrows-Wheeler transform (BWT) one
+  block of `words_per_block` words. Words 0 and 1 hold four 32-bit counters, how often each code occurs before the block
+  (A low and C high in word 0, G low and T high in word 1). For each 64 rows follow two words: the low bits and the high
+  bits of their codes. The sentinel in row `primary` is stored and counted as an A, and corrected for when counting.
+- `C`: C[c] is the first row of the suffixes that start with code c; C[0] = 1, C[4] = rows.
+- `prefix_table`: row x holds the interval of the k-mer x (first base most significant).
+- `suffix_array`: of every row, or (`sa_sampling` > 1) of the rows whose suffix starts at a multiple of `sa_sampling`.
+- `sampled_rows`: for each 64 rows two words: which of them are sampled, and how many are sampled before them.
+- `unowned_rows`: the sorted rows whose suffix starts in the part of the text that belongs to the next page.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+SAMPLING_DISTANCES = (64, 192, 448)
+
+
+@dataclass(frozen=True)
+class FmIndex:
+    """The arrays of an FM-index; see the module's text.
+
+    Attributes:
+        length: bases of the text, n; there are n + 1 rows.
+        blocks: uint64[blocks * words_per_block].
+        words_per_block: 4, 8 or 16, for a sampling distance of 64, 192 or 448.
+        C: int64[5].
+        primary: row whose suffix is the whole text.
+        prefix_table: uint32[4^prefix_length, 2].
+        prefix_length: k.
+        suffix_array: uint32[n + 1], or uint32[n // sa_sampling + 1] if sampled.
+        sa_sampling: 1 for a whole suffix array.
+        sampled_rows: uint64[2 * (n // 64 + 1)], empty for a whole suffix array.
+        unowned_rows: uint32[m].
+    """
+
+    length: int
+    blocks: np.ndarray
+    words_per_block: int
+    C: np.ndarray
+    primary: int
+    prefix_table: np.ndarray
+    prefix_length: int
+    suffix_array: np.ndarray
+    sa_sampling: int
+    sampled_rows: np.ndarray
+    unowned_rows: np.ndarray
+
+
+def intervals(index: FmIndex, patterns: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Find the interval of each pattern.
+
+    Args:
+        index: the index.
+        patterns: uint8, the codes of all patterns one after the other; a code above 3 matches nothing.
+        offsets: int64[m + 1], pattern i is patterns[offsets[i]:offsets[i + 1]]; an empty one occurs in every row.
+
+    Returns:
+        int64[m, 2]: (low, high).
+    """
+    from quire.algorithms.fm_index.cpu import batch_intervals
+
+    return batch_intervals(
+        patterns, offsets, index.blocks, index.words_per_block, index.C, index.primary, index.prefix_table,
+        index.prefix_length,
+    )  # fmt: skip
+
+
+def owned_counts(index: FmIndex, found: np.ndarray) -> np.ndarray:
+    """How many rows of each interval (int64[m, 2]) belong to this page: int64[m]."""
+    from quire.algorithms.fm_index.cpu import batch_owned_counts
+
+    return batch_owned_counts(found, index.unowned_rows)
+
+
+def locate(index: FmIndex, rows: np.ndarray) -> np.ndarray:
+    """Start of the suffix of each row (int64[m]) in the text: int64[m]."""
+    from quire.algorithms.fm_index.cpu import batch_locate
+
+    return batch_locate(
+        rows, index.suffix_array, index.sa_sampling, index.sampled_rows, index.blocks, index.words_per_block, index.C,
+        index.primary,
+    )  # fmt: skip

@@ -1,0 +1,186 @@
+"""Searching an FM-index on the CPU: small functions to be inlined into Numba kernels, and batches of patterns.
+
+Rows, positions and counts are int64, `blocks` and `sampled_rows` are flat uint64 arrays. Functions are never called
+with a code above 3 unless they say so.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+
+@intrinsic
+def popcount(typing_context, word):
+    """Number of set bits of a uint64, as int64 (one instruction)."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def prefetch(typing_context, array, item):
+    """Ask for the cache line of array[item] of a one-dimensional array; no effect but on time."""
+
+    def generate(context, builder, signature, arguments):
+        array_type = signature.args[0]
+        struct = context.make_array(array_type)(context, builder, arguments[0])
+        pointer = builder.bitcast(builder.gep(struct.data, [arguments[1]]), ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        prototype = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], prototype)
+        builder.call(function, [pointer, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+@njit(cache=True, nogil=True)
+def split_row(words_per_block, row):
+    """(first word of the block, group of 64 rows within the block, row within the group) of a row."""
+    group = np.uint64(row) >> np.uint64(6)
+    within = np.uint64(row) & np.uint64(63)
+    if words_per_block == 4:
+        return group << np.uint64(2), np.uint64(0), within
+    groups = np.uint64((words_per_block >> 1) - 1)
+    block = group // groups
+    return block * np.uint64(words_per_block), group - block * groups, within
+
+
+@njit(cache=True, nogil=True)
+def occurrence(blocks, words_per_block, primary, symbol, row):
+    """How often code `symbol` (0..3) occurs in rows [0, row) of the BWT, the sentinel not counted."""
+    first, group, within = split_row(words_per_block, row)
+    code = np.uint64(symbol)
+    count = np.int64(
+        (blocks[first + (code >> np.uint64(1))] >> ((code & np.uint64(1)) << np.uint64(5))) & np.uint64(0xFFFFFFFF)
+    )
+    # All ones where the symbol's bit is 0: the plane is inverted, and a row matches where both planes are 1.
+    low_flip = (code & np.uint64(1)) - np.uint64(1)
+    high_flip = (code >> np.uint64(1)) - np.uint64(1)
+    plane = first + np.uint64(2)
+    last = plane + (group << np.uint64(1))
+    while plane < last:
+        count += popcount((blocks[plane] ^ low_flip) & (blocks[plane + np.uint64(1)] ^ high_flip))
+        plane += np.uint64(2)
+    mask = (np.uint64(1) << within) - np.uint64(1)
+    count += popcount((blocks[plane] ^ low_flip) & (blocks[plane + np.uint64(1)] ^ high_flip) & mask)
+    if symbol == 0 and row > primary:
+        count -= 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def backward_step(blocks, words_per_block, C, primary, symbol, low, high):
+    """Interval of `symbol` (0..3) put before the pattern of the interval [low, high)."""
+    first = C[symbol]
+    return (
+        first + occurrence(blocks, words_per_block, primary, symbol, low),
+        first + occurrence(blocks, words_per_block, primary, symbol, high),
+    )
+
+
+@njit(cache=True, nogil=True)
+def symbol_at(blocks, words_per_block, row):
+    """Code of the BWT in a row; 0 for the sentinel's row."""
+    first, group, within = split_row(words_per_block, row)
+    plane = first + np.uint64(2) + (group << np.uint64(1))
+    low = (blocks[plane] >> within) & np.uint64(1)
+    high = (blocks[plane + np.uint64(1)] >> within) & np.uint64(1)
+    return np.int64(low | (high << np.uint64(1)))
+
+
+@njit(cache=True, nogil=True)
+def previous_row(blocks, words_per_block, C, primary, row):
+    """Row of the suffix that starts one base before the suffix of `row` (LF mapping); not for the row `primary`."""
+    symbol = symbol_at(blocks, words_per_block, row)
+    return C[symbol] + occurrence(blocks, words_per_block, primary, symbol, row)
+
+
+@njit(cache=True, nogil=True)
+def locate(suffix_array, sa_sampling, sampled_rows, blocks, words_per_block, C, primary, row):
+    """Start of the suffix of a row in the text."""
+    if sa_sampling == 1:
+        return np.int64(suffix_array[row])
+    steps = 0
+    while True:
+        word = (np.uint64(row) >> np.uint64(6)) << np.uint64(1)
+        within = np.uint64(row) & np.uint64(63)
+        bits = sampled_rows[word]
+        if (bits >> within) & np.uint64(1):
+            before = bits & ((np.uint64(1) << within) - np.uint64(1))
+            rank = np.int64(sampled_rows[word + np.uint64(1)]) + popcount(before)
+            return np.int64(suffix_array[rank]) + steps
+        row = previous_row(blocks, words_per_block, C, primary, row)
+        steps += 1
+
+
+@njit(cache=True, nogil=True)
+def interval(codes, start, end, blocks, words_per_block, C, primary, prefix_table, prefix_length):
+    """Interval of the pattern codes[start:end] (uint8; a code above 3 gives (0, 0); an empty pattern all rows)."""
+    for position in range(start, end):
+        if codes[position] > 3:
+            return np.int64(0), np.int64(0)
+    low, high = np.int64(0), C[4]
+    position = end
+    if end - start >= prefix_length:
+        position = end - prefix_length
+        kmer = 0
+        for base in range(position, end):
+            kmer = 4 * kmer + np.int64(codes[base])
+        low, high = np.int64(prefix_table[kmer, 0]), np.int64(prefix_table[kmer, 1])
+    while position > start and low < high:
+        position -= 1
+        low, high = backward_step(blocks, words_per_block, C, primary, np.int64(codes[position]), low, high)
+    return low, high
+
+
+@njit(cache=True, nogil=True)
+def owned_count(unowned_rows, low, high):
+    """How many rows of [low, high) belong to this page."""
+    first, last = 0, unowned_rows.size
+    while first < last:
+        middle = (first + last) >> 1
+        if unowned_rows[middle] < low:
+            first = middle + 1
+        else:
+            last = middle
+    count = high - low
+    while first < unowned_rows.size and unowned_rows[first] < high:
+        count -= 1
+        first += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def batch_intervals(patterns, offsets, blocks, words_per_block, C, primary, prefix_table, prefix_length):
+    """See `quire.algorithms.fm_index.intervals`."""
+    found = np.empty((offsets.size - 1, 2), dtype=np.int64)
+    for index in range(offsets.size - 1):
+        found[index, 0], found[index, 1] = interval(
+            patterns, offsets[index], offsets[index + 1], blocks, words_per_block, C, primary, prefix_table,
+            prefix_length,
+        )  # fmt: skip
+    return found
+
+
+@njit(cache=True, nogil=True)
+def batch_owned_counts(found, unowned_rows):
+    """See `quire.algorithms.fm_index.owned_counts`."""
+    counts = np.empty(found.shape[0], dtype=np.int64)
+    for index in range(found.shape[0]):
+        counts[index] = owned_count(unowned_rows, found[index, 0], found[index, 1])
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def batch_locate(rows, suffix_array, sa_sampling, sampled_rows, blocks, words_per_block, C, primary):
+    """See `quire.algorithms.fm_index.locate`."""
+    positions = np.empty(rows.size, dtype=np.int64)
+    for index in range(rows.size):
+        positions[index] = locate(
+            suffix_array, sa_sampling, sampled_rows, blocks, words_per_block, C, primary, rows[index]
+        )
+    return positions

@@ -1,0 +1,25 @@
+"""Suffix arrays: the order of all suffixes of a text of codes, the shorter of two equal ones first."""
+
+import numpy as np
+
+
+def suffix_array(codes: np.ndarray, device: str = "cpu") -> np.ndarray:
+    """Sort all suffixes of a text.
+
+    Args:
+        codes: uint8[n], n < 2^31.
+        device: "cpu".
+
+    Returns:
+        uint32[n + 1]: start positions of the suffixes in order. The first is n, the empty (sentinel) suffix, which is
+        less than all others.
+
+    Raises:
+        ValueError: an unknown device.
+        MemoryError: the working memory cannot be had.
+    """
+    if device != "cpu":
+        raise ValueError(f"suffix_array runs on 'cpu', not on {device!r}")
+    from quire.algorithms.suffix_array.cpu import suffix_array as implementation
+
+    return implementation(codes)

@@ -1,0 +1,6 @@
+"""The index of a page: suffix array, occurrence blocks and prefix table, built one page a job and memory-mapped."""
+
+from quire.index.construction import build
+from quire.index.opening import PageIndex
+
+__all__ = ["PageIndex", "build"]

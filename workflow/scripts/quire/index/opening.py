@@ -1,0 +1,65 @@
+"""The index of a page opened for use: an FM-index on memory-mapped arrays, checked against its reference."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from quire.algorithms.fm_index import FmIndex
+from quire.errors import InputError
+from quire.index.construction import FORMAT_VERSION, page_checksum
+from quire.reference import Reference
+from quire.reference.storage import open_array, read_manifest
+
+
+@dataclass(frozen=True)
+class PageIndex(FmIndex):
+    """The FM-index of a page (attributes of `FmIndex`), and where the page lies on the axis.
+
+    Positions that the index gives count from the page's start: axis position = start + position. Arrays are read-only.
+
+    Attributes:
+        page_number: 0-based.
+        start: first axis position of the page.
+        owned_end: hits from here on belong to the next page.
+        end: axis end of the page's text; length = end - start.
+    """
+
+    page_number: int
+    start: int
+    owned_end: int
+    end: int
+
+    @classmethod
+    def open(cls, directory: str | Path, reference: Reference, verify: bool = True) -> "PageIndex":
+        """Open the index of a page.
+
+        Args:
+            directory: what `quire.index.build` wrote.
+            reference: the reference that it must be an index of.
+            verify: whether to compare the arrays with their checksums (once per process).
+
+        Raises:
+            InputError: a wrong format version, a damaged file, or the index of another reference or page size.
+        """
+        directory = Path(directory)
+        manifest = read_manifest(directory, "index", FORMAT_VERSION)
+        number, bounds = manifest["page_number"], manifest["page"]
+        page = reference.pages[number] if number < len(reference.pages) else None
+        if page is None or vars(page) != bounds or manifest["text_checksum"] != page_checksum(reference, page):
+            raise InputError(
+                f"{directory}: was built from another reference or page size than {reference.directory}; "
+                f"delete {directory} and build it again."
+            )
+        names = ("blocks", "C", "prefix_table", "suffix_array", "sampled_rows", "unowned_rows")
+        arrays = {name: open_array(directory, manifest, name, verify) for name in names}
+        words_per_block = arrays["blocks"].shape[1]
+        arrays["blocks"] = arrays["blocks"].reshape(-1)
+        return cls(
+            **arrays,
+            **bounds,
+            page_number=number,
+            length=manifest["length"],
+            words_per_block=words_per_block,
+            primary=manifest["primary"],
+            prefix_length=manifest["prefix_length"],
+            sa_sampling=manifest["parameters"]["sa_sampling"],
+        )

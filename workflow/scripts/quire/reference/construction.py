@@ -1,0 +1,106 @@
+"""Building the reference directory: one pass over the FASTA, a few megabytes of it in memory at a time."""
+
+import hashlib
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quire.errors import InputError
+from quire.io.files import atomic_directory
+from quire.reference.axis import AxisWriter
+from quire.reference.fasta import read_fasta
+from quire.reference.storage import write_manifest
+
+FORMAT_VERSION = 1
+PAGE_OVERLAP = 1280  # the longest read (1,024 bases) and 256 more
+SMALLEST_PAGE = 1024
+LARGEST_PAGE = 1 << 30
+_PROGRESS_EVERY = 1 << 28
+
+logger = logging.getLogger("quire.reference")
+
+
+def build(fasta_path: str | Path, directory: str | Path, page_size: int) -> None:
+    """Check a FASTA and write the reference directory (docs/formats.md), which appears whole or not at all.
+
+    Args:
+        fasta_path: plain, gzip or bgzip FASTA of nucleotides.
+        directory: the final directory; an older one is replaced.
+        page_size: bases of the axis that a page owns, 1,024 to 2^30.
+
+    Raises:
+        InputError: the FASTA cannot be used, or the page size is out of range.
+        QuireError: the directory cannot be written.
+    """
+    if not SMALLEST_PAGE <= page_size <= LARGEST_PAGE:
+        raise InputError(f"reference.page_size is {page_size}; give a number from {SMALLEST_PAGE} to {LARGEST_PAGE}.")
+    with atomic_directory(directory) as temporary:
+        axis = AxisWriter(temporary / "text.npy")
+        contigs, fasta_md5 = _lay_contigs(fasta_path, axis)
+        axis.close()
+        if axis.axis_length == 0:
+            raise InputError(f"{fasta_path}: holds no A, C, G or T in {len(contigs)} records; give a real reference.")
+        np.save(temporary / "ambiguous.npy", np.concatenate(axis.ambiguous))
+        pages = page_bounds(axis.axis_length, page_size)
+        status = Path(fasta_path).stat()
+        manifest = {
+            "format_version": FORMAT_VERSION,
+            "fasta": {
+                "path": str(fasta_path),
+                "size": status.st_size,
+                "modified_ns": status.st_mtime_ns,
+                "md5": fasta_md5,
+            },
+            "contigs": contigs,
+            "islands": [
+                {"contig": contig, "start": start, "length": length, "axis_start": axis_start}
+                for contig, start, length, axis_start in axis.islands
+            ],
+            "axis_length": axis.axis_length,
+            "page_size": page_size,
+            "page_overlap": PAGE_OVERLAP,
+            "pages": [{"start": start, "owned_end": owned_end, "end": end} for start, owned_end, end in pages],
+        }
+        write_manifest(temporary, manifest)
+    logger.info(
+        "%s: %d contigs, %d islands, %d bases on the axis, %d pages",
+        fasta_path, len(contigs), len(axis.islands), axis.axis_length, len(pages),
+    )  # fmt: skip
+
+
+def page_bounds(axis_length: int, page_size: int) -> list[tuple[int, int, int]]:
+    """(start, owned_end, end) of every page: it owns [start, owned_end) and its text is [start, end)."""
+    bounds = []
+    for start in range(0, axis_length, page_size):
+        owned_end = min(start + page_size, axis_length)
+        bounds.append((start, owned_end, min(owned_end + PAGE_OVERLAP, axis_length)))
+    return bounds
+
+
+def _lay_contigs(fasta_path: str | Path, axis: AxisWriter) -> tuple[list[dict[str, Any]], str]:
+    """Lay every record on the axis; returns the contigs of the manifest and the digest of the whole FASTA."""
+    contigs: list[dict[str, Any]] = []
+    whole = hashlib.md5()
+    digest = hashlib.md5()
+    bases, next_progress = 0, _PROGRESS_EVERY
+    for piece in read_fasta(fasta_path):
+        if not contigs or piece.name != contigs[-1]["name"]:
+            if contigs:
+                contigs[-1]["md5"] = digest.hexdigest()
+                axis.end_contig()
+            contigs.append({"name": piece.name, "length": 0, "md5": ""})
+            digest = hashlib.md5()
+            whole.update(f">{piece.name}\n".encode())
+        digest.update(piece.letters)
+        whole.update(piece.letters)
+        axis.add(piece.codes)
+        contigs[-1]["length"] += piece.codes.size
+        bases += piece.codes.size
+        if bases >= next_progress:
+            logger.info("%d bases read, now in %s", bases, piece.name)
+            next_progress += _PROGRESS_EVERY
+    contigs[-1]["md5"] = digest.hexdigest()
+    axis.end_contig()
+    return contigs, whole.hexdigest()

@@ -1,0 +1,212 @@
+"""Reading FASTA in blocks: records checked, letters turned into codes, no work per base in Python.
+
+Names are the first word after `>`; lower case is upper case; U is T. Accepted letters are the IUPAC nucleotide codes.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from quire.errors import InputError
+from quire.io.files import open_input, read_errors
+
+BLOCK_SIZE = 1 << 22
+IUPAC_BESIDES_N = b"RYSWKMBDHV"
+PROTEIN_LETTERS = b"EFIJLOPQXZ*"
+_BLANKS = b" \t\r\n"
+# SAM 1.6, section 1.2.1, and the comma, which its names of HLA alleles' users still carry.
+_NAME_PATTERN = re.compile(rb"[0-9A-Za-z!#$%&+./:;?@^_|~,-][0-9A-Za-z!#$%&*+./:;=?@^_|~,-]*")
+_BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+# A record of which more than this share are codes for two or three bases is protein, not DNA.
+_MAX_SHARE_BESIDES_N = 0.5
+_MIN_LETTERS_TO_JUDGE = 20
+
+CODE_N = 4
+CODE_BESIDES_N = 5
+CODE_INVALID = 6
+
+
+def _code_table() -> bytes:
+    table = bytearray([CODE_INVALID]) * 256
+    for letters, code in (
+        (b"A", 0),
+        (b"C", 1),
+        (b"G", 2),
+        (b"TU", 3),
+        (b"N", CODE_N),
+        (IUPAC_BESIDES_N, CODE_BESIDES_N),
+    ):
+        for letter in letters:
+            table[letter] = table[letter + 32] = code
+    return bytes(table)
+
+
+_CODES = _code_table()
+_UPPER = bytes(range(256)).upper()
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """A piece of a record: `name`, upper-case `letters` without blanks, and `codes` uint8 (0..3, 4 = ambiguous)."""
+
+    name: str
+    letters: bytes
+    codes: np.ndarray
+
+
+def read_fasta(path: str | Path) -> Iterator[Sequence]:
+    """Read a plain, gzip or bgzip FASTA piece by piece.
+
+    Every record yields at least one piece; pieces of one record follow each other.
+
+    Raises:
+        InputError: the file is empty, truncated, not nucleotide FASTA, or a record has no sequence or a bad name.
+    """
+    with read_errors(path), open_input(path) as stream:
+        _check_bgzf_end(path)
+        reader = _RecordChecker(path)
+        for is_header, piece in _pieces(stream, path):
+            if is_header:
+                reader.start(piece)
+            else:
+                yield from reader.sequence(piece)
+        reader.finish()
+
+
+def fasta_digest(path: str | Path) -> str:
+    """MD5 of names and upper-case sequences: the same for any wrapping, case or compression of one reference."""
+    digest = hashlib.md5()
+    name = None
+    for piece in read_fasta(path):
+        if piece.name != name:
+            name = piece.name
+            digest.update(f">{name}\n".encode())
+        digest.update(piece.letters)
+    return digest.hexdigest()
+
+
+def _pieces(stream: BinaryIO, path: str | Path) -> Iterator[tuple[bool, bytes]]:
+    """Cut a stream into whole header lines (True, without `>`) and stretches of sequence lines (False)."""
+    header: list[bytes] | None = None
+    line_start = first = True
+    while block := stream.read(BLOCK_SIZE):
+        if first:
+            block = block.lstrip()
+            if block and not block.startswith(b">"):
+                raise InputError(_not_fasta(path, block))
+            first = not block
+        position = 0
+        while position < len(block):
+            if header is None and line_start and block.startswith(b">", position):
+                header, line_start = [], False
+                position += 1
+                continue
+            if header is not None:
+                end = block.find(b"\n", position)
+                header.append(block[position : end if end >= 0 else len(block)])
+                if end < 0:
+                    break
+                yield True, b"".join(header)
+                header, line_start, position = None, True, end + 1
+                continue
+            end = block.find(b"\n>", position)
+            end = end + 1 if end >= 0 else len(block)
+            yield False, block[position:end]
+            line_start = block[end - 1 : end] == b"\n"
+            position = end
+    if header is not None:
+        yield True, b"".join(header)
+    if first:
+        raise InputError(f"{path}: the FASTA file is empty; give a file with at least one sequence.")
+
+
+def _not_fasta(path: str | Path, block: bytes) -> str:
+    """The message for a file that does not start with `>`."""
+    found = block[:20].split(b"\n")[0].decode("ascii", "replace").strip()
+    guess = " (it looks like FASTQ)" if block.startswith(b"@") else ""
+    return f"{path}: is not FASTA{guess}: it starts with {found!r} instead of '>'; give a FASTA file."
+
+
+def _check_bgzf_end(path: str | Path) -> None:
+    """A bgzip file cut between two blocks reads like a whole one, but for its empty last block."""
+    with open(path, "rb") as stream:
+        start = stream.read(14)
+        if start[:4] != b"\x1f\x8b\x08\x04" or start[12:14] != b"BC":
+            return
+        stream.seek(-min(len(_BGZF_END), stream.seek(0, 2)), 2)
+        if stream.read() != _BGZF_END:
+            raise InputError(f"{path}: the bgzip stream has no end marker (truncated file); copy it again.")
+
+
+class _RecordChecker:
+    """Checks names, letters and lengths of the records of one file as their pieces pass by."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = path
+        self.names: set[str] = set()
+        self.name: str | None = None
+        self.line = 0
+        self.length = 0
+        self.besides_n = 0
+
+    def start(self, header: bytes) -> None:
+        """Begin a record."""
+        self.finish()
+        self.line += 1
+        words = header.split(maxsplit=1)
+        if not words or header[:1].isspace():
+            raise InputError(f"{self.path}: line {self.line}: a record has no name; write one right after '>'.")
+        self.name = words[0].decode("ascii", "backslashreplace")
+        if not _NAME_PATTERN.fullmatch(words[0]):
+            raise InputError(
+                f"{self.path}: line {self.line}: the name {self.name!r} is not allowed in SAM (it may not start with "
+                "'*' or '=' nor hold quotes, brackets, backslashes or other than printable ASCII); rename the record."
+            )
+        if self.name in self.names:
+            raise InputError(
+                f"{self.path}: line {self.line}: the name {self.name!r} stands twice; contig names must be unique."
+            )
+        self.names.add(self.name)
+        self.length = self.besides_n = 0
+
+    def sequence(self, piece: bytes) -> Iterator[Sequence]:
+        """Turn sequence lines into letters and codes."""
+        codes = np.frombuffer(bytearray(piece.translate(_CODES, _BLANKS)), dtype=np.uint8)
+        if codes.size:
+            highest = codes.max()
+            if highest == CODE_INVALID:
+                raise InputError(self._bad_letter(piece))
+            if highest == CODE_BESIDES_N:
+                self.besides_n += int(np.count_nonzero(codes == CODE_BESIDES_N))
+                np.minimum(codes, CODE_N, out=codes)
+            self.length += codes.size
+            yield Sequence(str(self.name), piece.translate(_UPPER, _BLANKS), codes)
+        self.line += piece.count(b"\n")
+
+    def finish(self) -> None:
+        """End a record: it must have a sequence, and one of nucleotides."""
+        if self.name is None:
+            return
+        if self.length == 0:
+            raise InputError(f"{self.path}: the record {self.name!r} has no sequence; remove it or give its bases.")
+        if self.length >= _MIN_LETTERS_TO_JUDGE and self.besides_n > _MAX_SHARE_BESIDES_N * self.length:
+            raise InputError(
+                f"{self.path}: the record {self.name!r} looks like protein ({self.besides_n} of its {self.length} "
+                "letters are none of A, C, G, T, N); give a nucleotide FASTA."
+            )
+
+    def _bad_letter(self, piece: bytes) -> str:
+        """The message for a letter that is no nucleotide code, with its line."""
+        wrong = next(byte for byte in piece if _CODES[byte] == CODE_INVALID and byte not in _BLANKS)
+        line = self.line + piece.count(b"\n", 0, piece.index(wrong)) + 1
+        letter = chr(wrong) if 32 < wrong < 127 else f"\\x{wrong:02x}"
+        what = "looks like protein" if letter.upper().encode() in PROTEIN_LETTERS else "is not a nucleotide sequence"
+        return (
+            f"{self.path}: line {line}: the record {self.name!r} {what}: '{letter}' is not a nucleotide code "
+            "(A, C, G, T, N or IUPAC); give a nucleotide FASTA."
+        )

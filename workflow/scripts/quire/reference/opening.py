@@ -1,0 +1,159 @@
+"""The reference directory opened for use: contigs, islands, the packed axis and its pages."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quire.errors import InputError
+from quire.reference.construction import FORMAT_VERSION
+from quire.reference.fasta import fasta_digest
+from quire.reference.packing import AMBIGUOUS, LETTERS, unpack
+from quire.reference.storage import open_array, read_manifest
+
+# Contigs are shorter than this, so that contig * _CONTIG_STRIDE + position orders positions over all contigs.
+_CONTIG_STRIDE = 1 << 40
+
+
+@dataclass(frozen=True)
+class Page:
+    """A span of the axis: hits in [start, owned_end) are the page's own, its text is [start, end)."""
+
+    start: int
+    owned_end: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A reference on one axis. Coordinates are 0-based and half-open; arrays are read-only.
+
+    Attributes:
+        directory: where it was opened.
+        manifest: the manifest as written (docs/formats.md).
+        contig_names: names in FASTA order.
+        contig_lengths: int64[contigs].
+        island_contig: int32[islands], the contig of each island; islands are ordered along the contigs.
+        island_start: int64[islands], on the contig.
+        island_axis: int64[islands + 1], on the axis; the last is the length of the axis.
+        text: uint64[ceil(axis_length / 32) + 2], the packed axis (packing.py).
+        ambiguous: int64[m, 2], axis runs whose codes in `text` only stand in for an ambiguous base.
+        pages: the pages in axis order.
+        axis_length: bases on the axis.
+    """
+
+    directory: Path
+    manifest: dict[str, Any]
+    contig_names: list[str]
+    contig_lengths: np.ndarray
+    island_contig: np.ndarray
+    island_start: np.ndarray
+    island_axis: np.ndarray
+    text: np.ndarray
+    ambiguous: np.ndarray
+    pages: list[Page]
+    axis_length: int
+
+    @classmethod
+    def open(cls, directory: str | Path, fasta: str | Path | None = None, verify: bool = True) -> "Reference":
+        """Open a reference directory.
+
+        Args:
+            directory: what `build` wrote.
+            fasta: the FASTA that it must still be the reference of; None skips this.
+            verify: whether to compare the arrays with their checksums (once per process).
+
+        Raises:
+            InputError: a wrong format version, a damaged file, or a FASTA changed after the reference was built.
+        """
+        directory = Path(directory)
+        manifest = read_manifest(directory, "reference", FORMAT_VERSION)
+        if fasta is not None:
+            _check_fasta(directory, manifest, fasta)
+        islands = manifest["islands"]
+        return cls(
+            directory=directory,
+            manifest=manifest,
+            contig_names=[contig["name"] for contig in manifest["contigs"]],
+            contig_lengths=np.array([contig["length"] for contig in manifest["contigs"]], dtype=np.int64),
+            island_contig=np.array([island["contig"] for island in islands], dtype=np.int32),
+            island_start=np.array([island["start"] for island in islands], dtype=np.int64),
+            island_axis=np.array(
+                [island["axis_start"] for island in islands] + [manifest["axis_length"]], dtype=np.int64
+            ),
+            text=open_array(directory, manifest, "text", verify),
+            ambiguous=open_array(directory, manifest, "ambiguous", verify),
+            pages=[Page(**page) for page in manifest["pages"]],
+            axis_length=manifest["axis_length"],
+        )
+
+    def axis_to_contig(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Contig index (int32) and position on the contig (int64) of axis positions in [0, axis_length)."""
+        positions = np.asarray(positions, dtype=np.int64)
+        island = np.searchsorted(self.island_axis, positions, side="right") - 1
+        return self.island_contig[island], self.island_start[island] + positions - self.island_axis[island]
+
+    def contig_to_axis(self, contigs: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """Axis positions (int64) of positions on contigs (indices); -1 for a position in no island."""
+        contigs = np.asarray(contigs, dtype=np.int64)
+        positions = np.asarray(positions, dtype=np.int64)
+        starts = self.island_contig.astype(np.int64) * _CONTIG_STRIDE + self.island_start
+        island = np.searchsorted(starts, contigs * _CONTIG_STRIDE + positions, side="right") - 1
+        offset = positions - self.island_start[island]
+        inside = (island >= 0) & (self.island_contig[island] == contigs)
+        inside &= (offset >= 0) & (offset < self.island_axis[island + 1] - self.island_axis[island])
+        return np.where(inside, self.island_axis[island] + offset, -1)
+
+    def sequence(self, contig: str | int, start: int, end: int) -> bytes:
+        """Upper-case letters of [start, end) of a contig (name or index): A, C, G, T, and N for all else.
+
+        Raises:
+            ValueError: an unknown contig, or a range that is not within it.
+        """
+        index = self.contig_names.index(contig) if isinstance(contig, str) else contig
+        if not 0 <= start <= end <= self.contig_lengths[index]:
+            raise ValueError(f"{self.contig_names[index]}:{start}-{end} is not within the contig")
+        letters = np.full(end - start, LETTERS[AMBIGUOUS], dtype=np.uint8)
+        first, last = np.searchsorted(self.island_contig, [index, index + 1])
+        lengths = np.diff(self.island_axis[first : last + 1])
+        near = slice(
+            first + np.searchsorted(self.island_start[first:last] + lengths, start, side="right"),
+            first + np.searchsorted(self.island_start[first:last], end),
+        )
+        for island in range(near.start, near.stop):
+            to_axis = int(self.island_axis[island] - self.island_start[island])
+            island_end = int(self.island_axis[island + 1]) - to_axis
+            low, high = max(start, int(self.island_start[island])), min(end, island_end)
+            letters[low - start : high - start] = LETTERS[self.codes(low + to_axis, high + to_axis)]
+        return letters.tobytes()
+
+    def codes(self, axis_start: int, axis_end: int) -> np.ndarray:
+        """Codes of the axis as uint8: 0..3 for A, C, G, T and 4 for an ambiguous base."""
+        codes = unpack(self.text, axis_start, axis_end)
+        first = np.searchsorted(self.ambiguous[:, 1], axis_start, side="right")
+        last = np.searchsorted(self.ambiguous[:, 0], axis_end)
+        for run_start, run_end in self.ambiguous[first:last]:
+            codes[max(run_start - axis_start, 0) : run_end - axis_start] = AMBIGUOUS
+        return codes
+
+    def page_codes(self, page_number: int) -> np.ndarray:
+        """Codes 0..3 (uint8) of a page's text, stand-ins for ambiguous bases included: what its index is built of."""
+        page = self.pages[page_number]
+        return unpack(self.text, page.start, page.end)
+
+
+def _check_fasta(directory: Path, manifest: dict[str, Any], fasta: str | Path) -> None:
+    """Refuse a FASTA whose content is not what the reference was built from; same size and time stamp are enough."""
+    try:
+        status = Path(fasta).stat()
+    except OSError as error:
+        raise InputError(f"{fasta}: cannot be read ({error.strerror}); check the path and its permissions.") from error
+    built_from = manifest["fasta"]
+    if (status.st_size, status.st_mtime_ns) == (built_from["size"], built_from["modified_ns"]):
+        return
+    if fasta_digest(fasta) != built_from["md5"]:
+        raise InputError(
+            f"{fasta}: its sequences are not those that {directory} was built from (changed after indexing?); "
+            f"delete {directory} and the indexes of its pages and build them again."
+        )

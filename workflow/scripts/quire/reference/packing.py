@@ -1,0 +1,33 @@
+"""Two bits a base: A0 C1 G2 T3; base i of the axis stands in bits 2*(i % 32) of the 64-bit word i // 32."""
+
+import numpy as np
+
+BASES_PER_WORD = 32
+AMBIGUOUS = 4
+LETTERS = np.frombuffer(b"ACGTN", dtype=np.uint8)
+
+# The four codes of every packed byte, as four bytes in one 32-bit number: unpacking is one table lookup a byte.
+_CODES_OF_BYTE = (
+    ((np.arange(256)[:, None] >> np.array([0, 2, 4, 6])) & 3).astype(np.uint8).reshape(-1).view(np.dtype("<u4"))
+)
+
+
+def pack(codes: np.ndarray) -> np.ndarray:
+    """Pack codes 0..3 (uint8[n], n a multiple of 32) into uint64[n / 32]."""
+    packed = codes[0::4] | (codes[1::4] << 2) | (codes[2::4] << 4) | (codes[3::4] << 6)
+    return packed.view(np.dtype("<u8"))
+
+
+def unpack(text: np.ndarray, start: int, end: int) -> np.ndarray:
+    """Codes 0..3 (uint8[end - start], a new array) of the packed bases [start, end)."""
+    packed = text.view(np.uint8)[start // 4 : (end + 3) // 4]
+    codes = _CODES_OF_BYTE[packed].view(np.uint8)
+    return codes[start % 4 : start % 4 + end - start]
+
+
+def stand_in_codes(positions: np.ndarray) -> np.ndarray:
+    """Fixed pseudo-random codes (uint8) for ambiguous bases: two bits of splitmix64 of the axis position."""
+    mixed = positions.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((mixed ^ (mixed >> np.uint64(31))) & np.uint64(3)).astype(np.uint8)

@@ -1,0 +1,108 @@
+"""Directories of .npy arrays beside a manifest.json with format version and checksums: a reference, or a page's index.
+
+A directory is trusted only after its manifest and every array were compared with the checksums written when it was
+built; within one process each file is read once for that, as long as its size and time stamp stay the same.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from isal import isal_zlib
+
+from quire.errors import InputError
+
+MANIFEST = "manifest.json"
+_READ_SIZE = 1 << 20
+_verified: dict[tuple[str, int, int, int], int] = {}
+
+
+def checksum_of_bytes(content: bytes | memoryview | np.ndarray) -> str:
+    """CRC-32 as eight hexadecimal digits."""
+    return f"{isal_zlib.crc32(content):08x}"
+
+
+def checksum_of_file(path: Path) -> str:
+    """CRC-32 of a file; a file read before in this process is not read again unless its size or time stamp changed."""
+    status = path.stat()
+    key = (str(path.resolve()), status.st_ino, status.st_size, status.st_mtime_ns)
+    if key not in _verified:
+        checksum = 0
+        with path.open("rb") as stream:
+            while block := stream.read(_READ_SIZE):
+                checksum = isal_zlib.crc32(block, checksum)
+        _verified[key] = checksum
+    return f"{_verified[key]:08x}"
+
+
+def write_manifest(directory: Path, manifest: dict[str, Any]) -> None:
+    """Write the manifest of a finished directory, with the checksums of all its arrays and its own."""
+    arrays = sorted(path for path in directory.iterdir() if path.suffix == ".npy")
+    content = dict(manifest, checksums={path.name: checksum_of_file(path) for path in arrays})
+    content["manifest_checksum"] = _manifest_checksum(content)
+    (directory / MANIFEST).write_text(json.dumps(content, indent=1) + "\n")
+
+
+def read_manifest(directory: Path, what: str, format_version: int) -> dict[str, Any]:
+    """Read and check the manifest of a directory.
+
+    Args:
+        directory: the reference or the index of a page.
+        what: "reference" or "index", for messages.
+        format_version: the only version that this program reads.
+
+    Raises:
+        InputError: the manifest is missing, unreadable, of another version, or damaged.
+    """
+    path = directory / MANIFEST
+    try:
+        manifest = json.loads(path.read_bytes())
+        version = manifest["format_version"]
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); build the {what} in {directory} again."
+        ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: is not the manifest of a {what}; delete {directory} and build it again.") from error
+    if version != format_version:
+        raise InputError(
+            f"{path}: the {what} has format version {version}, this program reads version {format_version}; "
+            f"delete {directory} and build it again."
+        )
+    if manifest.get("manifest_checksum") != _manifest_checksum(manifest):
+        raise InputError(f"{path}: does not match its own checksum (damaged or edited); build {directory} again.")
+    return manifest
+
+
+def open_array(directory: Path, manifest: dict[str, Any], name: str, verify: bool) -> np.ndarray:
+    """Memory-map one array of a directory for reading.
+
+    Args:
+        directory: the directory.
+        manifest: as `read_manifest` returned it.
+        name: the array's name without `.npy`.
+        verify: whether to compare the file with its checksum.
+
+    Returns:
+        A read-only ndarray on the mapped file.
+
+    Raises:
+        InputError: the array is missing or damaged.
+    """
+    path = directory / f"{name}.npy"
+    remedy = f"delete {directory} and build it again"
+    try:
+        if verify and checksum_of_file(path) != manifest["checksums"][path.name]:
+            raise InputError(f"{path}: does not match its checksum in {MANIFEST} (damaged or changed); {remedy}.")
+        return np.asarray(np.load(path, mmap_mode="r"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error}); {remedy}.") from error
+    except ValueError as error:
+        raise InputError(f"{path}: is not a whole array file ({error}); {remedy}.") from error
+
+
+def _manifest_checksum(manifest: dict[str, Any]) -> str:
+    """Checksum of all entries of a manifest except the checksum itself."""
+    content = {key: value for key, value in manifest.items() if key != "manifest_checksum"}
+    return checksum_of_bytes(json.dumps(content, sort_keys=True).encode())
