@@ -1,6 +1,7 @@
 """Searching an FM-index on the CPU: small functions to be inlined into Numba kernels, and batches of patterns.
 
-Rows, positions and counts are int64, `blocks` and `sampled_rows` are flat uint64 arrays. Functions are never called
+A call that LLVM does not inline costs Numba a counted reference for every array, ten times the work of a rank: hence
+`forceinline`. Rows, positions and counts are int64, `blocks` and `sampled_rows` are flat uint64 arrays. Functions are never called
 with a code above 3 unless they say so.
 """
 
@@ -37,19 +38,21 @@ def prefetch(typing_context, array, item):
     return types.void(array, types.int64), generate
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def split_row(words_per_block, row):
     """(first word of the block, group of 64 rows within the block, row within the group) of a row."""
     group = np.uint64(row) >> np.uint64(6)
     within = np.uint64(row) & np.uint64(63)
     if words_per_block == 4:
         return group << np.uint64(2), np.uint64(0), within
-    groups = np.uint64((words_per_block >> 1) - 1)
-    block = group // groups
-    return block * np.uint64(words_per_block), group - block * groups, within
+    if words_per_block == 8:
+        block = group // np.uint64(3)
+        return block << np.uint64(3), group - block * np.uint64(3), within
+    block = group // np.uint64(7)
+    return block << np.uint64(4), group - block * np.uint64(7), within
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def occurrence(blocks, words_per_block, primary, symbol, row):
     """How often code `symbol` (0..3) occurs in rows [0, row) of the BWT, the sentinel not counted."""
     first, group, within = split_row(words_per_block, row)
@@ -72,7 +75,7 @@ def occurrence(blocks, words_per_block, primary, symbol, row):
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def backward_step(blocks, words_per_block, C, primary, symbol, low, high):
     """Interval of `symbol` (0..3) put before the pattern of the interval [low, high)."""
     first = C[symbol]
@@ -82,7 +85,7 @@ def backward_step(blocks, words_per_block, C, primary, symbol, low, high):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def symbol_at(blocks, words_per_block, row):
     """Code of the BWT in a row; 0 for the sentinel's row."""
     first, group, within = split_row(words_per_block, row)
@@ -92,14 +95,14 @@ def symbol_at(blocks, words_per_block, row):
     return np.int64(low | (high << np.uint64(1)))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def previous_row(blocks, words_per_block, C, primary, row):
     """Row of the suffix that starts one base before the suffix of `row` (LF mapping); not for the row `primary`."""
     symbol = symbol_at(blocks, words_per_block, row)
     return C[symbol] + occurrence(blocks, words_per_block, primary, symbol, row)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def locate(suffix_array, sa_sampling, sampled_rows, blocks, words_per_block, C, primary, row):
     """Start of the suffix of a row in the text."""
     if sa_sampling == 1:
@@ -117,7 +120,7 @@ def locate(suffix_array, sa_sampling, sampled_rows, blocks, words_per_block, C, 
         steps += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def interval(codes, start, end, blocks, words_per_block, C, primary, prefix_table, prefix_length):
     """Interval of the pattern codes[start:end] (uint8; a code above 3 gives (0, 0); an empty pattern all rows)."""
     for position in range(start, end):
@@ -137,7 +140,7 @@ def interval(codes, start, end, blocks, words_per_block, C, primary, prefix_tabl
     return low, high
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def owned_count(unowned_rows, low, high):
     """How many rows of [low, high) belong to this page."""
     first, last = 0, unowned_rows.size
