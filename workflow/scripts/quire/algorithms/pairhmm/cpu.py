@@ -1,144 +1,215 @@
-"""PairHMM in Numba: 64 tasks in lockstep, one per lane, a row of the matrices at a time (recurrence: model.py).
+"""PairHMM in Numba: 16 tasks in lockstep, one per vector lane (recurrence: model.py).
 
-Lanes lie innermost, so that LLVM turns each inner loop into vector instructions of whatever width the machine has.
-Tasks are sorted by read and haplotype length. A lane with a shorter haplotype computes columns that nobody reads
-(columns depend only on those to their left), one with a shorter read computes rows that nobody reads.
+Tasks are sorted by read and haplotype length. Inside a group of 16, reads end at the same row: a shorter one is led by
+padding rows that hand row 0 on unchanged (emission 0, continuation 1), which is exact. A shorter haplotype computes
+columns that nobody reads. Two rows are swept at a time, with everything between them in registers.
 """
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit, types
-from numba.core.errors import TypingError
-from numba.extending import intrinsic
+from numba import njit
 
 from quire.algorithms.pairhmm.batch import PairHmmBatch
-from quire.algorithms.pairhmm.model import SCALE_EXPONENT, Coefficients, coefficients, log10_of_sums, needs_float64
+from quire.algorithms.pairhmm.model import SCALE_EXPONENT, log10_of_sums, needs_float64, tables
+from quire.algorithms.vectors import (
+    LANES,
+    add,
+    aligned_zeros,
+    choose_common,
+    choose_less,
+    fma,
+    load,
+    multiply,
+    splat,
+    store,
+)
 
-LANES = 64
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+ANY_BASE = 15  # N: shares a bit with every base (A1 C2 G4 T8)
+
+# Vectors of a row of the read in `factors`, and of a column in `above`.
+AGREE, DIFFER, STAY, INSERTION, DELETION, CONTINUATION, EDGE = (k * LANES for k in range(7))
+ROW = 7 * LANES
+MATCH, INSERTED, DELETED = (k * LANES for k in range(3))
+COLUMN = 3 * LANES
 
 
-@intrinsic
-def fma(typingctx, a, b, c):
-    """a * b + c, rounded once (IEEE fusedMultiplyAdd)."""
-    if not (isinstance(a, types.Float) and a == b == c):
-        raise TypingError("fma takes three floats of one type")
+class _Inputs(NamedTuple):
+    """The batch's arrays as the kernel takes them: contiguous, writable, of fixed dtypes (one compilation)."""
 
-    def generate(context, builder, signature, arguments):
-        return builder.fma(*arguments)
-
-    return a(a, a, a), generate
+    read_bases: np.ndarray
+    base_qualities: np.ndarray
+    insertion_qualities: np.ndarray
+    deletion_qualities: np.ndarray
+    read_offsets: np.ndarray
+    haplotype_bases: np.ndarray
+    haplotype_offsets: np.ndarray
 
 
 def log10_likelihoods(batch: PairHmmBatch) -> np.ndarray:
     """See the package's `log10_likelihoods`."""
     haplotype_lengths = np.diff(batch.haplotype_offsets)[batch.tasks[:, 1]]
-    sums = _sums(batch, batch.tasks, FLOAT32)
+    sums = _last_row_sums(batch, batch.tasks, FLOAT32)
     answers = log10_of_sums(sums, SCALE_EXPONENT[FLOAT32], haplotype_lengths)
     again = np.flatnonzero(needs_float64(sums))
     if len(again):
-        sums = _sums(batch, batch.tasks[again], FLOAT64)
+        sums = _last_row_sums(batch, batch.tasks[again], FLOAT64)
         answers[again] = log10_of_sums(sums, SCALE_EXPONENT[FLOAT64], haplotype_lengths[again])
     return answers
 
 
-def _sums(batch: PairHmmBatch, tasks: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def _last_row_sums(batch: PairHmmBatch, tasks: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Scaled sums (dtype[t]) of M + I over the last row of each task."""
     read_lengths = np.diff(batch.read_offsets)[tasks[:, 0]]
     haplotype_lengths = np.diff(batch.haplotype_offsets)[tasks[:, 1]]
-    factors: Coefficients = coefficients(batch, dtype)
-    sums = np.zeros(len(tasks), dtype)
-    _score_tasks(
-        batch.read_bases,
-        batch.read_offsets,
-        batch.haplotype_bases,
-        batch.haplotype_offsets,
-        np.ascontiguousarray(tasks, np.int32),
-        np.lexsort((haplotype_lengths, read_lengths)),
-        factors.agree,
-        factors.differ,
-        factors.stay,
-        factors.insertion,
-        factors.deletion,
-        factors.continuation,
-        factors.start,
-        sums,
+    inputs = _Inputs(
+        *(
+            np.require(getattr(batch, name), np.int64 if name.endswith("offsets") else np.uint8, ["C", "W"])
+            for name in _Inputs._fields
+        )
     )
+    order = np.lexsort((haplotype_lengths, read_lengths))
+    sums = np.zeros(len(tasks), dtype)
+    if len(tasks):
+        _score_groups(
+            inputs,
+            tables(batch.gap_continuation_quality, dtype),
+            np.require(tasks[order], np.int32, ["C", "W"]),
+            int(read_lengths.max()),
+            int(haplotype_lengths.max()),
+            sums,
+        )
+        sums[order] = sums.copy()
     return sums
 
 
 @njit(cache=True, nogil=True)
-def _score_tasks(
-    read_bases,
-    read_offsets,
-    haplotype_bases,
-    haplotype_offsets,
-    tasks,
-    order,
-    agree,
-    differ,
-    stay,
-    insertion,
-    deletion,
-    continuation,
-    start,
-    sums,
-):
-    """Fill sums[t], 64 tasks of `order` at a time."""
-    for first in range(0, len(order), LANES):
-        group = order[first : first + LANES]
-        rows = np.zeros(LANES, np.int64)
-        columns = np.zeros(LANES, np.int64)
+def _score_groups(inputs, tables, tasks, longest_read, longest_haplotype, sums):
+    """Fill sums[t] for tasks[t, (read, haplotype)], 16 tasks at a time."""
+    letters = aligned_zeros((longest_haplotype + 1) * LANES, np.int32)
+    wanted = aligned_zeros((longest_read + 1) * LANES, np.int32)
+    factors = aligned_zeros((longest_read + 1) * ROW, sums.dtype)
+    above = aligned_zeros((longest_haplotype + 1) * COLUMN, sums.dtype)
+    columns = np.zeros(LANES, np.int32)
+    total = np.zeros(LANES, sums.dtype)
+    for first in range(0, len(tasks), LANES):
+        group = tasks[first : first + LANES]
+        height = 0
+        for read in group[:, 0]:
+            height = max(height, inputs.read_offsets[read + 1] - inputs.read_offsets[read])
+        height += height % 2
         for lane in range(len(group)):
-            read, haplotype = tasks[group[lane]]
-            rows[lane] = read_offsets[read + 1] - read_offsets[read]
-            columns[lane] = haplotype_offsets[haplotype + 1] - haplotype_offsets[haplotype]
-        height, width = rows.max(), columns.max()
-        letters = np.zeros((width, LANES), np.uint8)
-        for lane in range(len(group)):
-            haplotype = tasks[group[lane], 1]
-            for j in range(columns[lane]):
-                code = haplotype_bases[haplotype_offsets[haplotype] + j]
-                letters[j, lane] = 15 if code > 3 else 1 << code
-        match = np.zeros((height + width + 1, LANES), sums.dtype)
-        gap_read = np.zeros((height + width + 1, LANES), sums.dtype)
-        gap_haplotype = np.zeros((height + width + 1, LANES), sums.dtype)
-        gap_haplotype[height:] = start
-        factors = np.zeros((5, LANES), sums.dtype)
-        wanted = np.zeros(LANES, np.uint8)
-        total = np.zeros(LANES, sums.dtype)
-        for i in range(height):
-            for lane in range(len(group)):
-                if i < rows[lane]:
-                    base = read_offsets[tasks[group[lane], 0]] + i
-                    code = read_bases[base]
-                    wanted[lane] = 15 if code > 3 else 1 << code
-                    factors[0, lane] = agree[base]
-                    factors[1, lane] = differ[base]
-                    factors[2, lane] = stay[base]
-                    factors[3, lane] = insertion[base]
-                    factors[4, lane] = deletion[base]
-            # Row i's column j stands at slot j + height - 1 - i: it replaces row i-1's column j-1, read last by it.
-            left = height - 1 - i
-            match[left] = 0
-            gap_read[left] = 0
-            gap_haplotype[left] = 0
-            for j in range(width):
-                slot = left + 1 + j
-                for lane in range(LANES):
-                    emission = factors[0, lane] if letters[j, lane] & wanted[lane] else factors[1, lane]
-                    from_gaps = fma(factors[4, lane], gap_haplotype[slot, lane], gap_read[slot, lane])
-                    here = emission * fma(factors[2, lane], match[slot, lane], from_gaps)
-                    gap_haplotype[slot, lane] = fma(continuation, gap_haplotype[slot - 1, lane], match[slot - 1, lane])
-                    match[slot, lane] = here
-                    above = continuation * gap_read[slot + 1, lane]
-                    gap_read[slot, lane] = fma(factors[3, lane], match[slot + 1, lane], above)
-            if np.any(rows == i + 1):
-                total[:] = 0
-                for j in range(width):
-                    slot = left + 1 + j
-                    for lane in range(LANES):
-                        if j < columns[lane]:
-                            total[lane] += match[slot, lane] + gap_read[slot, lane]
-                for lane in range(len(group)):
-                    if rows[lane] == i + 1:
-                        sums[group[lane]] = total[lane]
+            _pack_read(inputs, tables, group[lane, 0], lane, height, wanted, factors)
+            columns[lane] = _pack_haplotype(inputs, group[lane, 1], lane, letters)
+        width = columns[: len(group)].max()
+        _fill_first_row(above, width, tables.start)
+        for i in range(0, height, 2):
+            _sweep_two_rows(letters, wanted, factors, i, above, width, tables.continuation)
+        _sum_row(above, width, columns, total)
+        sums[first : first + len(group)] = total[: len(group)]
+
+
+@njit(cache=True, nogil=True)
+def _pack_read(inputs, tables, read, lane, height, wanted, factors):
+    """Write a read's letters and factors into its lane, ending at row `height`, padding rows before it."""
+    start = inputs.read_offsets[read]
+    padding = height - (inputs.read_offsets[read + 1] - start)
+    for i in range(padding):
+        row = i * ROW + lane
+        factors[row + AGREE] = 0
+        factors[row + DIFFER] = 0
+        factors[row + STAY] = 0
+        factors[row + INSERTION] = 0
+        factors[row + DELETION] = 0
+        factors[row + CONTINUATION] = 1
+        factors[row + EDGE] = tables.start
+    deletion = tables.opening[0]  # exactly 1: row 0's E is D itself
+    for i in range(padding, height):
+        base = start + i - padding
+        row = i * ROW + lane
+        code = inputs.read_bases[base]
+        wanted[i * LANES + lane] = ANY_BASE if code > 3 else 1 << code
+        insertion_quality = np.int64(inputs.insertion_qualities[base])
+        deletion_quality = np.int64(inputs.deletion_qualities[base])
+        factors[row + AGREE] = tables.agree[inputs.base_qualities[base]]
+        factors[row + DIFFER] = tables.differ[inputs.base_qualities[base]]
+        factors[row + STAY] = tables.stay[insertion_quality * 256 + deletion_quality]
+        factors[row + INSERTION] = tables.opening[insertion_quality]
+        factors[row + DELETION] = deletion
+        factors[row + CONTINUATION] = tables.continuation
+        factors[row + EDGE] = 0
+        deletion = tables.opening[deletion_quality]
+
+
+@njit(cache=True, nogil=True)
+def _pack_haplotype(inputs, haplotype, lane, letters):
+    """Write a haplotype's letters into its lane, from column 1 on; returns its length."""
+    start = inputs.haplotype_offsets[haplotype]
+    length = inputs.haplotype_offsets[haplotype + 1] - start
+    for j in range(length):
+        code = inputs.haplotype_bases[start + j]
+        letters[(j + 1) * LANES + lane] = ANY_BASE if code > 3 else 1 << code
+    return length
+
+
+@njit(cache=True, nogil=True)
+def _fill_first_row(above, width, start):
+    """Row 0: M = I = 0 and E = start in every column, column 0 included."""
+    zero, first = splat(start - start), splat(start)
+    for j in range(width + 1):
+        store(above, j * COLUMN + MATCH, zero)
+        store(above, j * COLUMN + INSERTED, zero)
+        store(above, j * COLUMN + DELETED, first)
+
+
+@njit(cache=True, nogil=True)
+def _sweep_two_rows(letters, wanted, factors, i, above, width, c):
+    """Replace row i of `above` by row i + 2 (0-based: read bases i and i + 1).
+
+    `upper` and `lower` name the two rows. Before column j, *_match and the like hold column j - 1.
+    """
+    upper, lower = i * ROW, (i + 1) * ROW
+    upper_wanted, lower_wanted = load(wanted, i * LANES), load(wanted, (i + 1) * LANES)
+    upper_agree, lower_agree = load(factors, upper + AGREE), load(factors, lower + AGREE)
+    upper_differ, lower_differ = load(factors, upper + DIFFER), load(factors, lower + DIFFER)
+    upper_stay, lower_stay = load(factors, upper + STAY), load(factors, lower + STAY)
+    upper_insertion, lower_insertion = load(factors, upper + INSERTION), load(factors, lower + INSERTION)
+    upper_deletion, lower_deletion = load(factors, upper + DELETION), load(factors, lower + DELETION)
+    upper_continuation, lower_continuation = load(factors, upper + CONTINUATION), load(factors, lower + CONTINUATION)
+    upper_deleted, lower_deleted = load(factors, upper + EDGE), load(factors, lower + EDGE)
+    continuation = splat(c)
+    upper_match = upper_inserted = lower_match = splat(c - c)
+    match, inserted, deleted = load(above, MATCH), load(above, INSERTED), load(above, DELETED)
+    store(above, MATCH, lower_match)
+    store(above, INSERTED, lower_match)
+    store(above, DELETED, lower_deleted)
+    for j in range(1, width + 1):
+        letter = load(letters, j * LANES)
+        gaps = fma(lower_deletion, upper_deleted, upper_inserted)
+        emission = choose_common(letter, lower_wanted, lower_agree, lower_differ)
+        lower_deleted = fma(lower_continuation, lower_deleted, lower_match)
+        lower_match = multiply(emission, fma(lower_stay, upper_match, gaps))
+        gaps = fma(upper_deletion, deleted, inserted)
+        emission = choose_common(letter, upper_wanted, upper_agree, upper_differ)
+        upper_deleted = fma(upper_continuation, upper_deleted, upper_match)
+        upper_match = multiply(emission, fma(upper_stay, match, gaps))
+        column = j * COLUMN
+        match, inserted = load(above, column + MATCH), load(above, column + INSERTED)
+        deleted = load(above, column + DELETED)
+        upper_inserted = fma(upper_insertion, match, multiply(continuation, inserted))
+        lower_inserted = fma(lower_insertion, upper_match, multiply(continuation, upper_inserted))
+        store(above, column + MATCH, lower_match)
+        store(above, column + INSERTED, lower_inserted)
+        store(above, column + DELETED, lower_deleted)
+
+
+@njit(cache=True, nogil=True)
+def _sum_row(above, width, columns, total):
+    """total[lane] = sum of M + I over columns 1 to columns[lane], from left to right."""
+    end = load(columns, 0)
+    running = splat(total.dtype.type(0))
+    for j in range(1, width + 1):
+        longer = add(running, add(load(above, j * COLUMN + MATCH), load(above, j * COLUMN + INSERTED)))
+        running = choose_less(end, splat(np.int32(j)), running, longer)
+    store(total, 0, running)

@@ -19,11 +19,10 @@ Float32 first; a task whose sum falls below FLOAT32_FLOOR (or overflows) is comp
 does these operations in this order with IEEE rounding and subnormals, so all of them agree to the last bit.
 """
 
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
-
-from quire.algorithms.pairhmm.batch import PairHmmBatch
 
 SCALE_EXPONENT = {np.dtype(np.float32): 112, np.dtype(np.float64): 960}
 """Power of two in row 0: float32 leaves 2**15 for the sum over columns (GKL starts at 2**120 / length)."""
@@ -32,43 +31,36 @@ FLOAT32_FLOOR = np.float32(1e-28)
 """Scaled sums below it are computed in float64 (GKL's bound: 1e10 above the smallest normal float32)."""
 
 
-@dataclass(frozen=True)
-class Coefficients:
-    """The recurrence's factors per base of every read, all in one dtype (float32 or float64).
+class Tables(NamedTuple):
+    """The recurrence's factors by phred quality, all in one dtype (float32 or float64).
 
     Attributes:
-        agree, differ: emission where the bases agree (or either is N) or differ.
-        stay, insertion, deletion: see the module's docstring.
-        continuation: c, a scalar of that dtype.
-        start: E of row 0.
+        agree, differ: [256] by base quality: emission where the bases agree (or either is N) or differ.
+        opening: [256] by gap opening quality: insertion or deletion.
+        stay: [65536] by insertion quality * 256 + deletion quality.
+        continuation: c, a scalar.
+        start: E of row 0, a scalar.
     """
 
     agree: np.ndarray
     differ: np.ndarray
+    opening: np.ndarray
     stay: np.ndarray
-    insertion: np.ndarray
-    deletion: np.ndarray
     continuation: np.floating
     start: np.floating
 
 
-def coefficients(batch: PairHmmBatch, dtype: np.dtype) -> Coefficients:
-    """Compute the factors in float64 from one table of 10^(-q/10), and round them to `dtype` once."""
+@lru_cache(maxsize=8)
+def tables(gap_continuation_quality: int, dtype: np.dtype) -> Tables:
+    """The factors, computed in float64 from one table of 10^(-q/10) and rounded to `dtype` once."""
     probability = 10.0 ** (-np.arange(256) / 10.0)
-    continuation = probability[batch.gap_continuation_quality]
-    error = probability[batch.base_qualities]
-    insertion = probability[batch.insertion_qualities]
-    deletion = probability[batch.deletion_qualities]
-    stay = np.maximum(0.0, 1.0 - (insertion + deletion)) / (1.0 - continuation)
-    deletion_before = np.empty_like(deletion)
-    deletion_before[1:] = deletion[:-1]
-    deletion_before[batch.read_offsets[:-1]] = 1.0
-    return Coefficients(
-        ((1.0 - error) * (1.0 - continuation)).astype(dtype),
-        ((error / 3.0) * (1.0 - continuation)).astype(dtype),
-        stay.astype(dtype),
-        insertion.astype(dtype),
-        deletion_before.astype(dtype),
+    continuation = probability[gap_continuation_quality]
+    stay = np.maximum(0.0, 1.0 - (probability[:, None] + probability[None, :])) / (1.0 - continuation)
+    return Tables(
+        ((1.0 - probability) * (1.0 - continuation)).astype(dtype),
+        ((probability / 3.0) * (1.0 - continuation)).astype(dtype),
+        probability.astype(dtype),
+        stay.ravel().astype(dtype),
         dtype.type(continuation),
         dtype.type(2.0 ** SCALE_EXPONENT[dtype]),
     )

@@ -1,4 +1,4 @@
-"""PairHMM by its definition: three float64 matrices filled cell by cell. Slow; every other implementation leans on it."""
+"""PairHMM by its definition: three float64 matrices filled cell by cell. Slow; the other ones are tested against it."""
 
 import math
 
