@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from quire.algorithms.extension import BAND_STEP, ExtensionJobs, extend, oracle
 from quire.align.reads import BASES_PER_WORD, Reads, orient
 from quire.io.fastq import ReadBatch

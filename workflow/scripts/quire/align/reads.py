@@ -1,8 +1,8 @@
 """Reads of one batch on both strands, as codes and as packed words: the form that seeding and extension read.
 
-Read r of a paired batch of n pairs is mate 1 of pair r for r < n and mate 2 of pair r - n otherwise. A *strand* of a read
-is 0 for the sequence as read and 1 for its reverse complement; every coordinate "in the read" is a coordinate in the
-oriented sequence, 0-based.
+Read r of a paired batch of n pairs is mate 1 of pair r for r < n and mate 2 of pair r - n otherwise. A *strand* of a
+read is 0 for the sequence as read and 1 for its reverse complement; every coordinate "in the read" is a coordinate in
+the oriented sequence, 0-based.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,10 @@
-"""Extension: the best alignment of a read near a diagonal of the axis, with bwa mem's scores, soft clips and affine gaps.
+"""Extension: the best alignment of a read near a diagonal of the axis, with bwa mem's scores, soft clips and affine
+gaps.
 
-The score of a path is +1 a match, -4 a mismatch, -1 where the read or the reference is ambiguous, -6 to open a gap and -1 for
-each gap base. An end of the read that is reached earns END_BONUS for choosing the path (bwa mem's clipping penalty seen from
-the other side); the bonus is not part of the reported score. Ties: the earliest end in the read, then the lowest diagonal.
+The score of a path is +1 a match, -4 a mismatch, -1 where the read or the reference is ambiguous, -6 to open a gap
+and -1 for each gap base. An end of the read that is reached earns END_BONUS for choosing the path (bwa mem's clipping
+penalty seen from the other side); the bonus is not part of the reported score. Ties: the earliest end in the read,
+then the lowest diagonal.
 
 Jobs are flat arrays, one entry a candidate; the same result for every grouping of jobs.
 """

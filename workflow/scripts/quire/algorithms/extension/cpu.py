@@ -1,7 +1,8 @@
 """Extension with Numba: a comparison without gaps first, then 32 banded alignments at a time, one a vector lane.
 
-A read with at most one mismatch on the hinted diagonal is done: no gapped or clipped path can score as much (a gap costs at
-least 7, a mismatch 5, a clip at least 6). All others go through the banded matrix, whose directions are kept for the trace.
+A read with at most one mismatch on the hinted diagonal is done: no gapped or clipped path can score as much (a gap
+costs at least 7, a mismatch 5, a clip at least 6). All others go through the banded matrix, whose directions are kept
+for the trace.
 """
 
 import numpy as np
@@ -37,7 +38,9 @@ def extend(jobs, reads, text, ambiguous) -> Extensions:
     cigar_begin, cigar_length = np.zeros(count, np.int64), np.zeros(count, np.int32)
     results = (score, read_begin, read_end, axis_begin, axis_end, cigar_begin, cigar_length)
     spans = (jobs.read, jobs.strand, jobs.diagonal, jobs.diagonal_low, jobs.axis_low, jobs.axis_high)
-    solved = _ungapped(*spans, reads.offsets, reads.word_offsets, reads.packed, reads.ambiguous, text, ambiguous, results)
+    solved = _ungapped(
+        *spans, reads.offsets, reads.word_offsets, reads.packed, reads.ambiguous, text, ambiguous, results
+    )
     cigar = np.zeros(count, np.uint32)
     cigar[:] = (read_end.astype(np.uint32)) << 4
     cigar_begin[:] = np.arange(count)
@@ -85,7 +88,7 @@ def mismatches(packed, word, length, text, position, limit):
 @njit(cache=True, nogil=True)
 def _ungapped(read, strand, diagonal, diagonal_low, axis_low, axis_high, offsets, word_offsets, packed, has_ambiguous,
               text, ambiguous, results):  # fmt: skip
-    score, read_begin, read_end, axis_begin, axis_end, cigar_begin, cigar_length = results
+    score, _, read_end, axis_begin, axis_end, _, cigar_length = results
     solved = np.zeros(len(read), np.bool_)
     for job in range(len(read)):
         r = read[job]
@@ -138,7 +141,8 @@ def _banded(read, strand, _diagonal, diagonal_low, axis_low, axis_high, order, w
             larger[:used] = cigar[:used]
             cigar = larger
         for lane in range(last - first):
-            used = _trace(directions, width, lane, best, order[first + lane], diagonal_low, lengths[first + lane], cigar,
+            used = _trace(directions, width, lane, best, order[first + lane], diagonal_low, lengths[first + lane],
+            cigar,
                           used, cigar_base, results)  # fmt: skip
         first = last
     return cigar[:used]

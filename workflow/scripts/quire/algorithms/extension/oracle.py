@@ -23,7 +23,8 @@ def extend(read, text, axis_begin, diagonal, diagonal_low, diagonal_high):
         diagonal_low, diagonal_high: the band, inclusive.
 
     Returns:
-        (score, read_begin, read_end, axis_begin, axis_end, [(operation, length)]), or None where nothing scores above zero.
+        (score, read_begin, read_end, axis_begin, axis_end, [(operation, length)]), or None where nothing scores above
+        zero.
     """
     begin = diagonal - axis_begin
     if begin >= 0 and begin + len(read) <= len(text):

@@ -1,13 +1,14 @@
 """Seeds: exact matches that end at fixed offsets of a read, on both strands, found in every page of the reference.
 
-A seed ends at offset e = 20, 20 + stride, ... of the oriented read, and at the read's end; it may be 20 to 64 bases deep.
-For each seed the occurrences at the fixed DEPTHS are counted over all pages, each hit owned by the page its first base lies
-in, and the shortest depth with at most `maximum_hits` occurrences is used; a seed too frequent at every depth is dropped.
-A read left without a hit locates its rarest dropped seed and keeps the hits of smallest hash(read name, axis position).
-So the hits of a read are a property of the read and the whole axis, never of how it was cut into pages (DESIGN, contract 1).
+A seed ends at offset e = 20, 20 + stride, ... of the oriented read, and at the read's end; it may be 20 to 64 bases
+deep. For each seed the occurrences at the fixed DEPTHS are counted over all pages, each hit owned by the page its
+first base lies in, and the shortest depth with at most `maximum_hits` occurrences is used; a seed too frequent at
+every depth is dropped. A read left without a hit locates its rarest dropped seed and keeps the hits of smallest
+hash(read name, axis position). So the hits of a read are a property of the read and the whole axis, never of how it
+was cut into pages (DESIGN, contract 1).
 
-A hit is one uint64: strand in bit 63, (diagonal + DIAGONAL_BIAS) in bits 8..62, the seed's ordinal in bits 0..7. The diagonal is
-the axis position of base 0 of the oriented read if the alignment had no gap.
+A hit is one uint64: strand in bit 63, (diagonal + DIAGONAL_BIAS) in bits 8..62, the seed's ordinal in bits 0..7. The
+diagonal is the axis position of base 0 of the oriented read if the alignment had no gap.
 """
 
 from dataclasses import dataclass
