@@ -39,11 +39,17 @@ rule finish_sample:
         fasta=SETTINGS["reference"]["fasta"],
     output:
         alignments=report(
-            ALIGN / f"{{sample}}.{FORMAT}", caption="../report/alignments.rst", category="Alignments", labels={"sample": "{sample}"}
+            ALIGN / f"{{sample}}.{FORMAT}",
+            caption="../report/alignments.rst",
+            category="Alignments",
+            labels={"sample": "{sample}"},
         ),
         index=ALIGN / f"{{sample}}.{FORMAT_INDEX}",
         duplicates=report(
-            ALIGN / "{sample}.duplicates.tsv", caption="../report/duplicates.rst", category="Alignments", labels={"sample": "{sample}"}
+            ALIGN / "{sample}.duplicates.tsv",
+            caption="../report/duplicates.rst",
+            category="Alignments",
+            labels={"sample": "{sample}"},
         ),
         ledger=LEDGER / "{sample}.json",
     log:

@@ -9,7 +9,8 @@ sys.path.insert(0, str(WORKFLOW / "scripts"))
 from quire import config as configuration
 from quire import sources
 from quire.errors import QuireError
-#from quire.rescore import intervals
+
+# from quire.rescore import intervals
 
 try:
     RUN = configuration.load(config, WORKFLOW / "schemas")

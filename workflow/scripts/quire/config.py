@@ -103,7 +103,7 @@ def _sentence(error: jsonschema.ValidationError) -> str:
         known = ", ".join(error.schema["properties"])
         return f"the key {f'{place}.' if place else ''}{unknown} is unknown (known here: {known})"
     if error.validator == "required":
-        missing = [key for key in error.validator_value if key not in error.instance][0]
+        missing = next(key for key in error.validator_value if key not in error.instance)
         return f"the key {f'{place}.' if place else ''}{missing} is missing"
     if error.validator == "enum":
         return f"{place} is {error.instance!r} and must be one of {', '.join(map(str, error.validator_value))}"
@@ -130,7 +130,9 @@ def check_samples(samples: list[Row], units: list[Row], settings: Mapping[str, A
     if repeated := first_repeat(samples, lambda row: row.values["sample"].casefold()):
         first, second = repeated
         same = first.values["sample"] == second.values["sample"]
-        detail = "stands" if same else f"and {first.values['sample']} differ only in upper and lower case; the first stands"
+        detail = (
+            "stands" if same else f"and {first.values['sample']} differ only in upper and lower case; the first stands"
+        )
         raise InputError(f"{second.place}: sample {second.values['sample']} {detail} in line {first.line} already.")
     for row in units:
         if row.values["sample"] not in names:
@@ -149,10 +151,12 @@ def check_samples(samples: list[Row], units: list[Row], settings: Mapping[str, A
 
 def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
     """Check that units are named once, that every FASTQ exists, looks like one, and is used once."""
-    if repeated := first_repeat(units, lambda row: (row.values["sample"].casefold(), row.values["unit"].casefold())):
+    if repeated := first_repeat(units, lambda row: (row.values["sample"], row.values["unit"])):
         first, second = repeated
         name = f"{second.values['sample']}.{second.values['unit']}"
-        raise InputError(f"{second.place}: unit {name} stands in line {first.line} already; give each unit its own name.")
+        raise InputError(
+            f"{second.place}: unit {name} stands in line {first.line} already; give each unit its own name."
+        )
     seen: dict[tuple[int, int], str] = {_identity(settings["reference"]["fasta"]): "reference.fasta"}
     for row in units:
         for column in ("fq1", "fq2"):
@@ -188,7 +192,9 @@ def check_output(settings: Mapping[str, Any]) -> None:
     output, index = Path(settings["output"]), Path(settings["reference"]["index"])
     for stage in STAGE_FOLDERS:
         if index.resolve().is_relative_to((output / stage).resolve()) or index.resolve() == output.resolve():
-            raise InputError(f"configuration: reference.index is {index}, which the workflow uses itself; choose another.")
+            raise InputError(
+                f"configuration: reference.index is {index}, which the workflow uses itself; choose another."
+            )
     require_writable(output, "output")
     # A finished index may stand in a folder that only its owner writes; missing pages are then the job's own error.
     if not (index / "reference" / "manifest.json").exists():

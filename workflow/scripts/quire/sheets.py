@@ -50,9 +50,7 @@ def read_sheet(path: str, schema: Mapping[str, Any]) -> list[Row]:
         given = dict(zip(header, table.iloc[index], strict=True))
         if not any(given.values()):
             continue
-        values = {
-            column: given.get(column) or part.get("default", "") for column, part in schema["properties"].items()
-        }
+        values = {column: given.get(column) or part.get("default", "") for column, part in schema["properties"].items()}
         row = Row(path, index + 1, values)
         _check_values(row, schema)
         rows.append(row)
@@ -104,7 +102,9 @@ def _check_header(path: str, header: list[str], schema: Mapping[str, Any]) -> No
         raise InputError(f"{path}: the columns are not separated by tabs; save the sheet as tab-separated text.")
     for column in header:
         if column not in known:
-            raise InputError(f"{path}: the column {column or '(without a name)'} is unknown (known: {', '.join(known)}).")
+            raise InputError(
+                f"{path}: the column {column or '(without a name)'} is unknown (known: {', '.join(known)})."
+            )
         if header.count(column) > 1:
             raise InputError(f"{path}: the column {column} stands in the header twice; remove one.")
     for column in schema["required"]:
