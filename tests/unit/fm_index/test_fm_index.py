@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms import fm_index
-from quire.algorithms.fm_index import FmIndex, construction, oracle
+from quire.algorithms.fm_index import FmIndex, construction, cpu, oracle
 from quire.algorithms.suffix_array import suffix_array
 from quire.algorithms.suffix_array.oracle import suffix_array as naive_suffix_array
 
@@ -100,6 +100,11 @@ def test_search_and_locate_against_scanning(
         located = fm_index.locate(index, np.arange(low, high, dtype=np.int64))
         assert sorted(located) == oracle.positions(text, pattern)
         assert high - low == oracle.count(text, pattern)
+        alone = cpu.interval(
+            pattern, 0, pattern.size, index.blocks, index.words_per_block, index.C, index.primary, index.prefix_table,
+            index.prefix_length,
+        )  # fmt: skip
+        assert (low, high) == alone
 
 
 @given(text=texts, owned_share=st.floats(0, 1), seed=st.integers(0, 1000))
