@@ -27,9 +27,9 @@ rule index_page:
     output:
         manifest=INDEX / "page_{page}/manifest.json",
     log:
-        LOGS / "index/page_{page}.log",
+        LOGS / "index_page/{page}.log",
     benchmark:
-        BENCHMARKS / "index/page_{page}.tsv"
+        BENCHMARKS / "index_page/{page}.tsv"
     conda:
         "../../envs/index.yaml"
     threads: 1

@@ -192,9 +192,7 @@ def check_output(settings: Mapping[str, Any]) -> None:
     output, index = Path(settings["output"]), Path(settings["reference"]["index"])
     for stage in STAGE_FOLDERS:
         if index.resolve().is_relative_to((output / stage).resolve()) or index.resolve() == output.resolve():
-            raise InputError(
-                f"configuration: reference.index is {index}, which the workflow uses itself; choose another."
-            )
+            raise InputError(f"configuration: reference.index is {index}, a folder of other outputs; choose another.")
     require_writable(output, "output")
     # A finished index may stand in a folder that only its owner writes; missing pages are then the job's own error.
     if not (index / "reference" / "manifest.json").exists():

@@ -1,6 +1,7 @@
 """The sheets of samples and units: tab-separated text as people save it, read into rows that know their line."""
 
 import csv
+import io
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -72,15 +73,16 @@ def first_repeat(rows: list[Row], key: Callable[[Row], Hashable]) -> tuple[Row, 
 def _read_table(path: str) -> pandas.DataFrame:
     """All lines of the sheet as stripped text, the header first; missing trailing fields are empty."""
     try:
+        # Spreadsheets end lines with the tabs of columns that were once there.
+        lines = [line.rstrip() for line in open(path, encoding="utf-8-sig")]
         table = pandas.read_csv(
-            path,
+            io.StringIO("\n".join(lines)),
             sep="\t",
             header=None,
             dtype=str,
             keep_default_na=False,
             skip_blank_lines=False,
             quoting=csv.QUOTE_NONE,
-            encoding="utf-8-sig",
         )
     except FileNotFoundError:
         raise InputError(f"{path}: the sheet does not exist; correct its path in the configuration.") from None

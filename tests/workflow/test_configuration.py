@@ -1,0 +1,286 @@
+"""Every mistake in the configuration or the sheets is one sentence, before any job starts."""
+
+import gzip
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from quire import config
+from quire.errors import InputError
+
+from tests.workflow.runs import REPOSITORY, SMALL, Run, errors_of
+
+SCHEMAS = REPOSITORY / "workflow" / "schemas"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A correct run whose files are copies in its own folder; the test makes one mistake in it."""
+    for path in SMALL.iterdir():
+        shutil.copy(path, tmp_path / path.name)
+    monkeypatch.chdir(tmp_path)
+    unit = {
+        "sample": "NA12878",
+        "unit": "lane_1",
+        "fq1": "NA12878_R1.fastq.gz",
+        "fq2": "NA12878_R2.fastq.gz",
+        "platform": "ILLUMINA",
+        "library": "lib",
+    }
+    return Run(tmp_path, config={"reference": {"fasta": "genome.fa.gz"}}, units=[unit])
+
+
+def load(run: Run) -> config.Configuration:
+    """Load the configuration as common.smk does, from what stands on disk."""
+    return config.load(yaml.safe_load((run.folder / "config.yaml").read_text()), SCHEMAS)
+
+
+def second_unit(run: Run, **changes: str) -> None:
+    """Add a second lane with its own copies of the reads."""
+    for mate in "12":
+        shutil.copy(run.folder / f"NA12878_R{mate}.fastq.gz", run.folder / f"other_R{mate}.fastq.gz")
+    other = {"unit": "lane_2", "fq1": "other_R1.fastq.gz", "fq2": "other_R2.fastq.gz"}
+    run.units.append({**run.units[0], **other, **changes})
+
+
+def replace(run: Run, name: str, content: bytes) -> None:
+    """Replace a file of the run."""
+    (run.folder / name).write_bytes(content)
+
+
+def link(run: Run, name: str, target: str) -> None:
+    """Replace a file of the run by a symbolic link."""
+    (run.folder / name).unlink()
+    (run.folder / name).symlink_to(target)
+
+
+def set_key(dotted: str, value: object) -> Callable[[Run], None]:
+    """A mistake: one configuration key, by its dotted name, with another value."""
+
+    def change(run: Run) -> None:
+        *blocks, key = dotted.split(".")
+        place = run.config
+        for block in blocks:
+            place = place.setdefault(block, {})
+        place[key] = value
+
+    return change
+
+
+def set_unit(**values: str) -> Callable[[Run], None]:
+    """A mistake: values of the first unit."""
+    return lambda run: run.units[0].update(values)
+
+
+MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
+    "unknown key": (set_key("threads", 3), "the key threads is unknown"),
+    "unknown key in a block": (set_key("align.formt", "bam"), "the key align.formt is unknown"),
+    "unknown key deep down": (set_key("report.truth.vfc", "x"), "the key report.truth.vfc is unknown"),
+    "no reference": (lambda run: run.config.pop("reference"), "the key reference is missing"),
+    "no fasta": (set_key("reference", {"page_size": 5000}), "the key reference.fasta is missing"),
+    "empty fasta": (set_key("reference.fasta", ""), "reference.fasta is empty"),
+    "fasta not there": (set_key("reference.fasta", "no.fa"), "no.fa does not exist"),
+    "fasta a folder": (set_key("reference.fasta", "."), "is not an ordinary file"),
+    "fasta empty": (lambda run: replace(run, "genome.fa.gz", b""), "genome.fa.gz is empty"),
+    "fasta text": (lambda run: replace(run, "genome.fa.gz", b"hello\n"), "is not a FASTA"),
+    "fasta truncated in its first block": (
+        lambda run: replace(run, "genome.fa.gz", (SMALL / "genome.fa.gz").read_bytes()[:12]),
+        "damaged gzip",
+    ),
+    "cram with plain gzip": (set_key("align.format", "cram"), "plain gzip, which CRAM cannot use"),
+    "wrong type": (set_key("reference.page_size", "many"), "must be of type integer"),
+    "number out of range": (set_key("reference.page_size", 10), "must be at least 1024"),
+    "wrong choice": (set_key("align.index", "tbi"), "must be one of bai, csi"),
+    "block not a block": (set_key("align", "fast"), "must be of type object"),
+    "backend unknown": (set_key("device.backend", "tpu"), "must be one of auto, cpu"),
+    "samples sheet not there": (set_key("samples", "no.tsv"), "no.tsv: the sheet does not exist"),
+    "units sheet empty": (
+        lambda run: set_key("units", "nothing.tsv")(run) or replace(run, "nothing.tsv", b""),
+        "empty",
+    ),
+    "sample unknown": (set_unit(sample="NA1"), "units.tsv, line 2: sample NA1 is not in samples.tsv"),
+    "sample without units": (
+        lambda run: run.samples.append({"sample": "NA2", "ploidy": "2"}),
+        "samples.tsv, line 3: sample NA2 has no unit",
+    ),
+    "sample twice": (
+        lambda run: run.samples.append({"sample": "NA12878", "ploidy": "1"}),
+        "samples.tsv, line 3: sample NA12878 stands in line 2 already",
+    ),
+    "sample badly named": (
+        lambda run: run.samples[0].update(sample="NA 12878"),
+        "samples.tsv, line 2: sample 'NA 12878' may hold only letters",
+    ),
+    "unit badly named": (set_unit(unit="lane.1"), "units.tsv, line 2: unit 'lane.1' may hold only letters"),
+    "unit empty": (set_unit(unit=""), "units.tsv, line 2: the column unit is empty"),
+    "ploidy zero": (lambda run: run.samples[0].update(ploidy="0"), "ploidy '0' must be a positive whole number"),
+    "ploidy a fraction": (lambda run: run.samples[0].update(ploidy="1.5"), "ploidy '1.5' must be"),
+    "platform unknown": (set_unit(platform="NANO"), "platform 'NANO' is not one of"),
+    "unit twice": (
+        lambda run: second_unit(run, unit="lane_1"),
+        "units.tsv, line 3: unit NA12878.lane_1 stands in line 2",
+    ),
+    "reads not there": (set_unit(fq2="no.fastq.gz"), "units.tsv, line 2, column fq2: no.fastq.gz does not exist"),
+    "reads empty": (lambda run: replace(run, "NA12878_R1.fastq.gz", b""), "NA12878_R1.fastq.gz is empty"),
+    "reads an empty gzip": (lambda run: replace(run, "NA12878_R1.fastq.gz", gzip.compress(b"")), "holds no reads"),
+    "reads a BAM": (
+        lambda run: replace(run, "NA12878_R1.fastq.gz", gzip.compress(b"BAM\1" + bytes(50))),
+        "is a BAM, not a FASTQ",
+    ),
+    "reads a CRAM": (lambda run: replace(run, "NA12878_R1.fastq.gz", b"CRAM\3\0"), "CRAM"),
+    "reads a bzip2": (lambda run: replace(run, "NA12878_R1.fastq.gz", b"BZh91AY"), "bzip2"),
+    "reads a FASTA": (lambda run: replace(run, "NA12878_R1.fastq.gz", b">chr1\nACGT\n"), "is a FASTA, not a FASTQ"),
+    "reads a text": (
+        lambda run: replace(run, "NA12878_R1.fastq.gz", b"hello"),
+        "is not a FASTQ: it starts with 'hello'",
+    ),
+    "same file as both mates": (set_unit(fq2="NA12878_R1.fastq.gz"), "is the same file as fq1 of NA12878.lane_1"),
+    "same file by another spelling": (set_unit(fq2="./NA12878_R1.fastq.gz"), "is the same file as fq1"),
+    "same file by a link": (
+        lambda run: link(run, "NA12878_R2.fastq.gz", "NA12878_R1.fastq.gz"),
+        "is the same file as fq1 of NA12878.lane_1",
+    ),
+    "same file in two lanes": (
+        lambda run: second_unit(run, fq1="NA12878_R2.fastq.gz"),
+        "units.tsv, line 3: NA12878_R2.fastq.gz is given as fq1 of NA12878.lane_2 and is the same file as fq2",
+    ),
+    "intervals not there": (set_key("rescore.intervals", "no.bed"), "rescore.intervals: no.bed does not exist"),
+    "truth not there": (set_key("report.truth.vcf", "no.vcf.gz"), "report.truth.vcf: no.vcf.gz does not exist"),
+    "truth not a VCF": (set_key("report.truth.vcf", "regions.bed"), "is not a VCF"),
+    "truth regions alone": (set_key("report.truth.bed", "regions.bed"), "without report.truth.vcf"),
+    "output a file": (set_key("output", "genome.fa.gz"), "is not a folder"),
+    "output below a file": (set_key("output", "genome.fa.gz/results"), "is not a folder"),
+    "index in a folder of outputs": (set_key("reference.index", "out/align/index"), "a folder of other outputs"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistake_is_one_sentence(name: str, run: Run) -> None:
+    """One mistake in an otherwise right run raises InputError with the sentence."""
+    mistake, expected = MISTAKES[name]
+    mistake(run)
+    run.write()
+    with pytest.raises(InputError) as caught:
+        load(run)
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).endswith(".")
+
+
+def test_right_run_loads_with_defaults(run: Run) -> None:
+    """Defaults come from the schema; the index lies under the output; library and ploidy have their types."""
+    second_unit(run, library="", platform="")
+    run.write()
+    loaded = load(run)
+    assert loaded.settings["reference"]["index"] == os.path.join("out", "index")
+    assert loaded.settings["device"] == {"backend": "auto"}
+    assert loaded.settings["align"]["format"] == "bam"
+    assert loaded.samples.to_dict("records") == [{"sample": "NA12878", "ploidy": 2}]
+    assert loaded.units["library"].tolist() == ["lib", "NA12878"]
+    assert loaded.units["platform"].tolist() == ["ILLUMINA", "ILLUMINA"]
+
+
+def test_blocks_left_empty_are_blocks_of_defaults(run: Run) -> None:
+    """`align:` with nothing below it is what is left when a user comments its keys out."""
+    run.config |= {"align": None, "report": {"truth": None}}
+    run.write()
+    assert load(run).settings["report"] == {"truth": {"vcf": "", "bed": ""}}
+
+
+SHEETS = {
+    "windows line ends": lambda text: text.replace("\n", "\r\n"),
+    "no last line end": lambda text: text.rstrip("\n"),
+    "spaces around values": lambda text: text.replace("\t", " \t "),
+    "empty lines": lambda text: text.replace("\n", "\n\n \t\t\t\t\t\t\t\n", 1) + "\n\n",
+    "trailing tabs": lambda text: text.replace("\n", "\t\t\n"),
+    "byte order mark": lambda text: "\ufeff" + text,
+}
+
+
+@pytest.mark.parametrize("name", SHEETS)
+def test_sheets_as_people_save_them(name: str, run: Run) -> None:
+    """Line ends, spaces, empty lines and a byte order mark do not change what a sheet says."""
+    expected = load(run)
+    for sheet in ("samples.tsv", "units.tsv"):
+        changed = SHEETS[name]((run.folder / sheet).read_text())
+        (run.folder / sheet).write_bytes(changed.encode())
+    loaded = load(run)
+    assert loaded.units.equals(expected.units)
+    assert loaded.samples.equals(expected.samples)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"sample,unit,fq1\na,b,c\n", "not separated by tabs"),
+        (b"sample\tunit\tfq1\tfq3\na\tb\tc\td\n", "the column fq3 is unknown"),
+        (b"sample\tunit\tfq2\na\tb\tc\n", "the column fq1 is missing"),
+        (b"sample\tunit\tfq1\tfq1\na\tb\tc\td\n", "the column fq1 stands in the header twice"),
+        (b"sample\tunit\tfq1\n", "a header and no rows"),
+        (b"sample\tunit\tfq1\na\tb\tc\td\n", "more fields than the header"),
+        (b"sample\tunit\tfq1\na\tb\t\xff\xfe\n", "is not text"),
+        (b"PK\x03\x04\xf4\xf5", "is not text"),
+    ],
+)
+def test_sheet_of_another_shape(content: bytes, expected: str, run: Run) -> None:
+    """A sheet that is no tab-separated table with the right columns is refused by name."""
+    replace(run, "units.tsv", content)
+    with pytest.raises(InputError, match=expected) as caught:
+        load(run)
+    assert "units.tsv" in str(caught.value)
+
+
+def test_single_end_row_may_leave_out_trailing_fields(run: Run) -> None:
+    """A single-end row may stop after fq1."""
+    replace(run, "units.tsv", b"sample\tunit\tfq1\tfq2\tplatform\nNA12878\tlane_1\tNA12878_R1.fastq.gz\n")
+    units = load(run).units
+    assert units.loc[0, "fq2"] == ""
+    assert units.loc[0, "platform"] == "ILLUMINA"
+
+
+def test_every_key_has_a_description_and_a_line_in_the_handbook() -> None:
+    """config/README.md explains every key of the schema, and every optional key has a default."""
+    handbook = (REPOSITORY / "config" / "README.md").read_text()
+
+    def keys(schema: dict, prefix: str) -> None:
+        for key, part in schema["properties"].items():
+            name = f"{prefix}{key}"
+            assert part["description"], name
+            assert "default" in part or key in schema.get("required", []), name
+            if "properties" in part:
+                keys(part, f"{name}.")
+            else:
+                assert f"`{name}`" in handbook, f"{name} is not explained in config/README.md"
+
+    keys(config.read_schema(SCHEMAS / "config.schema.yaml"), "")
+    for sheet in ("samples", "units"):
+        for column in config.read_schema(SCHEMAS / f"{sheet}.schema.yaml")["properties"]:
+            assert f"`{column}`" in handbook, f"column {column} is not explained in config/README.md"
+
+
+def test_snakemake_shows_the_sentence_alone(tmp_path: Path) -> None:
+    """Through Snakemake a mistake is the sentence and exit status 1: no traceback, no output."""
+    run = Run(tmp_path / "run", config={"reference": {"fasta": "no.fa"}})
+    result = run.snakemake()
+    assert result.returncode == 1
+    assert errors_of(result.stdout) == [
+        f"quire: error: reference.fasta: no.fa does not exist (relative to {run.folder})."
+    ]
+    assert "Traceback" not in result.stdout
+    assert not run.output.exists()
+
+
+def test_unedited_template_says_what_to_edit(tmp_path: Path) -> None:
+    """In a fresh clone the plain command names the first key to edit."""
+    shutil.copytree(REPOSITORY / "config", tmp_path / "config")
+    run = Run(tmp_path)
+    command = [part for part in run.command("-n") if part not in ("--configfile", str(tmp_path / "config.yaml"))]
+    run.command = lambda *arguments: command
+    result = run.snakemake()
+    assert result.returncode == 1
+    assert errors_of(result.stdout) == [
+        f"quire: error: reference.fasta: path/to/reference.fa.gz does not exist (relative to {tmp_path})."
+    ]
