@@ -3,7 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 
@@ -42,12 +44,17 @@ LOWEST_SCORED_QUALITY = 15  # samtools fixmate -m adds up qualities from here on
 OPERATIONS = np.frombuffer(b"MIDNSHP=X", np.uint8).copy()
 
 
-def _base_pairs() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Four-bit letters of a code, forward and complemented: A 1, C 2, G 4, T 8, N 15."""
-    return np.array([1, 2, 4, 8, 15], np.uint8), np.array([8, 4, 2, 1, 15], np.uint8)
+# Four-bit letters of a code, forward and complemented (A 1, C 2, G 4, T 8, N 15); below, of first << 3 | second.
+FORWARD = np.array([1, 2, 4, 8, 15], np.uint8)
+COMPLEMENT = np.array([8, 4, 2, 1, 15], np.uint8)
 
 
-FORWARD, COMPLEMENT = _base_pairs()
+def _pairs(letters: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    of_code = np.resize(letters, 8)
+    return (of_code[:, None] << 4 | of_code[None, :]).astype(np.uint8).ravel()
+
+
+FORWARD_PAIRS, COMPLEMENT_PAIRS = _pairs(FORWARD), _pairs(COMPLEMENT)
 
 
 @njit(cache=True, nogil=True)
@@ -140,64 +147,77 @@ def write_records(
     mate_contig, mate_position, template_length, starts, out,
 ):  # fmt: skip
     """Write every record to `out[starts[r]:starts[r + 1]]`."""
-    for r in range(len(inputs.flag)):
-        i, at = inputs.read[r], starts[r]
-        flag = np.int64(inputs.flag[r])
-        operations = inputs.cigar[inputs.cigar_offsets[r] : inputs.cigar_offsets[r + 1]]
-        name = inputs.names[inputs.name_offsets[i] : inputs.name_offsets[i + 1]]
-        if inputs.mate[r]:
-            first, last = inputs.offsets2[i], inputs.offsets2[i + 1]
+    # Arrays are taken out of `inputs` once: each use of it inside the loop would count references of all its arrays.
+    cigar, cigar_offsets, names, name_offsets = inputs.cigar, inputs.cigar_offsets, inputs.names, inputs.name_offsets
+    bases1, qualities1, offsets1 = inputs.bases1, inputs.qualities1, inputs.offsets1
+    bases2, qualities2, offsets2 = inputs.bases2, inputs.qualities2, inputs.offsets2
+    alignment_score, suboptimal_score = inputs.alignment_score, inputs.suboptimal_score
+    edit_distance, md, md_offsets = inputs.edit_distance, inputs.md, inputs.md_offsets
+    mate_record, sa, sa_offsets, group = inputs.mate_record, inputs.sa, inputs.sa_offsets, inputs.group
+    mates, reads, flags = inputs.mate, inputs.read, inputs.flag
+    for r in range(len(flags)):
+        i, at = reads[r], starts[r]
+        flag = np.int64(flags[r])
+        first_operation, last_operation = cigar_offsets[r], cigar_offsets[r + 1]
+        first_name, last_name = name_offsets[i], name_offsets[i + 1]
+        if mates[r]:
+            first, last = offsets2[i], offsets2[i + 1]
         else:
-            first, last = inputs.offsets1[i], inputs.offsets1[i + 1]
+            first, last = offsets1[i], offsets1[i + 1]
         first += clips[r, 1] if flag & REVERSE else clips[r, 0]
         last -= clips[r, 0] if flag & REVERSE else clips[r, 1]
-        span_bin = _bin(flag, position[r], operations)
+        span_bin = _bin(flag, position[r], cigar, first_operation, last_operation)
         _put32(out, at, starts[r + 1] - at - 4)
         _put32(out, at + 4, contig[r])
         _put32(out, at + 8, position[r])
-        _put32(out, at + 12, (len(name) + 1) | np.int64(mapping_quality[r]) << 8 | span_bin << 16)
-        _put32(out, at + 16, len(operations) | flag << 16)
+        _put32(out, at + 12, (last_name - first_name + 1) | np.int64(mapping_quality[r]) << 8 | span_bin << 16)
+        _put32(out, at + 16, (last_operation - first_operation) | flag << 16)
         _put32(out, at + 20, last - first)
         _put32(out, at + 24, mate_contig[r])
         _put32(out, at + 28, mate_position[r])
         _put32(out, at + 32, template_length[r])
-        at = _copy(out, at + FIXED_BYTES, name)
+        at = _copy(out, at + FIXED_BYTES, names, first_name, last_name)
         out[at] = 0
         at += 1
-        for k in range(len(operations)):
-            _put32(out, at, operations[k])
+        for k in range(first_operation, last_operation):
+            _put32(out, at, cigar[k])
             at += 4
-        if inputs.mate[r]:
-            at = _put_read(out, at, inputs.bases2[first:last], inputs.qualities2[first:last], flag & REVERSE != 0)
+        if mates[r]:
+            at = _put_read(out, at, bases2, qualities2, first, last, flag & REVERSE != 0)
         else:
-            at = _put_read(out, at, inputs.bases1[first:last], inputs.qualities1[first:last], flag & REVERSE != 0)
-        _put_tags(out, at, inputs, r, mate_scores[r])
+            at = _put_read(out, at, bases1, qualities1, first, last, flag & REVERSE != 0)
+        _put_tags(
+            out, at, r, mate_scores[r], alignment_score, suboptimal_score, edit_distance,
+            md, md_offsets, mate_record, cigar, cigar_offsets, sa, sa_offsets, group,
+        )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
-def _put_tags(out, at, inputs, r, mate_score):
+def _put_tags(
+    out, at, r, mate_score, alignment_score, suboptimal_score, edit_distance,
+    md, md_offsets, mate_record, cigar, cigar_offsets, sa, sa_offsets, group,
+):  # fmt: skip
     """Write the tags of record `r`; `_tag_bytes` counted them."""
-    at = _put_integer(out, at, 78, 77, inputs.edit_distance[r])  # NM
-    at = _put_text(out, at, 77, 68, inputs.md[inputs.md_offsets[r] : inputs.md_offsets[r + 1]])  # MD
-    other = inputs.mate_record[r]
-    if other >= 0 and inputs.cigar_offsets[other + 1] > inputs.cigar_offsets[other]:
-        mate_cigar = inputs.cigar[inputs.cigar_offsets[other] : inputs.cigar_offsets[other + 1]]
-        at = _put_cigar(out, at, 77, 67, mate_cigar)  # MC
+    at = _put_integer(out, at, 78, 77, edit_distance[r])  # NM
+    at = _put_text(out, at, 77, 68, md, md_offsets[r], md_offsets[r + 1])  # MD
+    other = mate_record[r]
+    if other >= 0:
+        at = _put_cigar(out, at, 77, 67, cigar, cigar_offsets[other], cigar_offsets[other + 1])  # MC
     at = _put_integer(out, at, 109, 115, mate_score)  # ms
-    at = _put_integer(out, at, 65, 83, inputs.alignment_score[r])  # AS
-    at = _put_integer(out, at, 88, 83, inputs.suboptimal_score[r])  # XS
-    at = _put_text(out, at, 83, 65, inputs.sa[inputs.sa_offsets[r] : inputs.sa_offsets[r + 1]])  # SA
-    _put_text(out, at, 82, 71, inputs.group)  # RG
+    at = _put_integer(out, at, 65, 83, alignment_score[r])  # AS
+    at = _put_integer(out, at, 88, 83, suboptimal_score[r])  # XS
+    at = _put_text(out, at, 83, 65, sa, sa_offsets[r], sa_offsets[r + 1])  # SA
+    _put_text(out, at, 82, 71, group, 0, len(group))  # RG
 
 
 @njit(cache=True, nogil=True)
-def _bin(flag, position, operations):
+def _bin(flag, position, cigar, first_operation, last_operation):
     """Bin of the record's span (SAM specification 5.3); a span of one base where nothing is aligned."""
-    span = 0
+    span = np.int64(0)
     if not flag & UNMAPPED:
-        for k in range(len(operations)):
-            if REFERENCE_OPERATIONS >> np.int64(operations[k] & 15) & 1:
-                span += np.int64(operations[k] >> 4)
+        for k in range(first_operation, last_operation):
+            if REFERENCE_OPERATIONS >> np.int64(cigar[k] & 15) & 1:
+                span += np.int64(cigar[k] >> 4)
     first = np.int64(position)
     last = first + max(span, 1) - 1
     offset, shift = 4681, 14
@@ -209,48 +229,61 @@ def _bin(flag, position, operations):
     return 0
 
 
+@intrinsic
+def _store32(typing_context, out, at, value):
+    """Store 32 bits at any byte of a uint8 array (one instruction instead of four)."""
+
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(32).as_pointer())
+        builder.store(arguments[2], pointer).align = 1
+        return context.get_dummy_value()
+
+    return types.void(out, types.int64, types.uint32), generate
+
+
 @njit(cache=True, nogil=True)
 def _put32(out, at, value):
     """Write 32 bits, little-endian."""
-    word = np.uint32(value)
-    out[at] = np.uint8(word)
-    out[at + 1] = np.uint8(word >> np.uint32(8))
-    out[at + 2] = np.uint8(word >> np.uint32(16))
-    out[at + 3] = np.uint8(word >> np.uint32(24))
+    _store32(out, at, np.uint32(value))
 
 
 @njit(cache=True, nogil=True)
-def _copy(out, at, text):
-    """Copy `text`; return the position behind it."""
-    for k in range(len(text)):
-        out[at + k] = text[k]
-    return at + len(text)
+def _copy(out, at, source, first, last):
+    """Copy `source[first:last]`; return the position behind it.
+
+    Unsigned indices here and below: with signed ones Numba adds a test for negatives that keeps loops from vectorising,
+    and slices instead would cost a reference count each.
+    """
+    target, start = np.uint64(at), np.uint64(first)
+    for k in range(np.uint64(last - first)):
+        out[target + k] = source[start + k]
+    return at + last - first
 
 
 @njit(cache=True, nogil=True)
-def _put_read(out, at, bases, qualities, reverse):
+def _put_read(out, at, bases, qualities, first, last, reverse):
     """Write packed bases and qualities, turned round if `reverse`; return the position behind them."""
-    length = len(bases)
-    pairs = out[at : at + length // 2]
-    last = length - 1
+    target, start, end = np.uint64(at), np.uint64(first), np.uint64(last - 1)
+    pairs = np.uint64((last - first) // 2)
     if reverse:
-        for k in range(len(pairs)):
-            pairs[k] = COMPLEMENT[bases[last - 2 * k]] << 4 | COMPLEMENT[bases[last - 2 * k - 1]]
+        for k in range(pairs):
+            base = end - np.uint64(2) * k
+            out[target + k] = COMPLEMENT_PAIRS[(bases[base] & 7) << 3 | (bases[base - np.uint64(1)] & 7)]
     else:
-        for k in range(len(pairs)):
-            pairs[k] = FORWARD[bases[2 * k]] << 4 | FORWARD[bases[2 * k + 1]]
-    at += length // 2
-    if length & 1:
-        out[at] = (COMPLEMENT[bases[0]] if reverse else FORWARD[bases[last]]) << 4
+        for k in range(pairs):
+            base = start + np.uint64(2) * k
+            out[target + k] = FORWARD_PAIRS[(bases[base] & 7) << 3 | (bases[base + np.uint64(1)] & 7)]
+    at += (last - first) // 2
+    if (last - first) & 1:
+        out[at] = (COMPLEMENT[bases[first]] if reverse else FORWARD[bases[last - 1]]) << 4
         at += 1
-    written = out[at : at + length]
-    if reverse:
-        for k in range(length):
-            written[k] = qualities[last - k]
-    else:
-        for k in range(length):
-            written[k] = qualities[k]
-    return at + length
+    if not reverse:
+        return _copy(out, at, qualities, first, last)
+    target = np.uint64(at)
+    for k in range(np.uint64(last - first)):
+        out[target + k] = qualities[end - k]
+    return at + last - first
 
 
 @njit(cache=True, nogil=True)
@@ -271,28 +304,30 @@ def _put_integer(out, at, first, second, value):
 
 
 @njit(cache=True, nogil=True)
-def _put_text(out, at, first, second, text):
-    """Write a text tag, nothing if empty; return the position behind it."""
-    if len(text) == 0:
+def _put_text(out, at, first, second, text, start, end):
+    """Write `text[start:end]` as a text tag, nothing if empty; return the position behind it."""
+    if start == end:
         return at
     out[at], out[at + 1], out[at + 2] = first, second, 90
-    at = _copy(out, at + 3, text)
+    at = _copy(out, at + 3, text, start, end)
     out[at] = 0
     return at + 1
 
 
 @njit(cache=True, nogil=True)
-def _put_cigar(out, at, first, second, operations):
-    """Write a CIGAR as a text tag; return the position behind it."""
+def _put_cigar(out, at, first, second, cigar, start, end):
+    """Write `cigar[start:end]` as a text tag, nothing if empty; return the position behind it."""
+    if start == end:
+        return at
     out[at], out[at + 1], out[at + 2] = first, second, 90
     at += 3
-    for k in range(len(operations)):
-        length = np.int64(operations[k] >> 4)
+    for k in range(start, end):
+        length = np.int64(cigar[k] >> 4)
         digits = _digits(length)
         for d in range(digits - 1, -1, -1):
             out[at + d] = 48 + length % 10
             length //= 10
-        out[at + digits] = OPERATIONS[operations[k] & 15]
+        out[at + digits] = OPERATIONS[cigar[k] & 15]
         at += digits + 1
     out[at] = 0
     return at + 1
