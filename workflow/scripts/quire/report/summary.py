@@ -1,0 +1,175 @@
+"""summary.json: every figure of the report under stable keys (docs/formats.md), and its gist for a terminal."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quire.errors import InputError
+from quire.report.reads import Alignments, Depth, median_of_histogram
+from quire.report.resources import RuleUse
+from quire.report.truth import Comparison, Counts, Variant
+from quire.report.variants import COUNTED, Variants
+
+FORMAT_VERSION = 1
+BREADTH_DEPTHS = (1, 10, 20)
+LISTED_VARIANTS = 100
+
+
+def summarise_reads(alignments: Alignments) -> dict[str, Any]:
+    """The `reads` of a sample: primary records only, so that a read counts once."""
+    counts = alignments.counts
+    total, mapped, paired = counts["primary"], counts["primary mapped"], counts["paired in sequencing"]
+    return {
+        "total": total,
+        "mapped": mapped,
+        "mapped_percent": percent(mapped, total),
+        "unmapped": total - mapped,
+        "paired": paired,
+        "properly_paired": counts["properly paired"],
+        "properly_paired_percent": percent(counts["properly paired"], paired),
+        "duplicates": counts["primary duplicates"],
+        "duplicates_percent": percent(counts["primary duplicates"], mapped),
+        "supplementary": counts["supplementary"],
+        "mismatches_per_base": round(alignments.mismatches_per_base, 6),
+    }
+
+
+def summarise_insert_sizes(histogram: np.ndarray) -> dict[str, int] | None:
+    """Quartiles of the insert size over all pairs with both mates on one contig, or None without pairs."""
+    if not histogram.any():
+        return None
+    cumulated = np.cumsum(histogram)
+    lower, upper = (int(np.searchsorted(cumulated, share * cumulated[-1])) for share in (0.25, 0.75))
+    return {
+        "pairs": int(cumulated[-1]),
+        "lower_quartile": lower,
+        "median": median_of_histogram(histogram),
+        "upper_quartile": upper,
+    }
+
+
+def summarise_depth(depth: Depth) -> dict[str, Any]:
+    """The `coverage` of a sample over the target."""
+    breadths = {f"breadth_{at}x_percent": round(100 * depth.breadth(at), 4) for at in BREADTH_DEPTHS}
+    return {"positions": depth.positions, "mean": round(depth.mean, 4), "median": depth.median, **breadths}
+
+
+def summarise_variants(variants: Variants) -> dict[str, Any]:
+    """The `variants` of a sample."""
+    return {
+        **{name: variants.counts[name] for name in COUNTED},
+        "ti_tv": rounded(variants.transition_ratio),
+        "het_hom": rounded(variants.heterozygous_ratio),
+    }
+
+
+def summarise_counts(counts: Counts) -> dict[str, Any]:
+    """Found, missed and false variants of one kind."""
+    return {
+        "truth": counts.truth_found + counts.missed,
+        "found": counts.truth_found,
+        "missed": counts.missed,
+        "right_calls": counts.calls_right,
+        "false_calls": counts.false_calls,
+        "recall": rounded(counts.recall, 6),
+        "precision": rounded(counts.precision, 6),
+        "f1": rounded(counts.f1, 6),
+    }
+
+
+def summarise_truth(comparison: Comparison) -> dict[str, Any]:
+    """Counts by kind and the first variants that did not match, as `contig:position reference>alternate`."""
+    return {
+        **{kind: summarise_counts(counts) for kind, counts in comparison.counts.items()},
+        "missed": [_describe(*variant) for variant in comparison.missed[:LISTED_VARIANTS]],
+        "false_calls": [_describe(*variant) for variant in comparison.false_calls[:LISTED_VARIANTS]],
+    }
+
+
+def summarise_rules(uses: Sequence[RuleUse]) -> list[dict[str, Any]]:
+    """Time and memory by rule."""
+    return [
+        {
+            "rule": use.rule,
+            "jobs": use.jobs,
+            "seconds": round(use.seconds, 2),
+            "longest_seconds": round(use.longest_seconds, 2),
+            "cpu_seconds": rounded(use.cpu_seconds, 2),
+            "peak_megabytes": rounded(use.peak_megabytes, 1),
+        }
+        for use in uses
+    ]
+
+
+def print_summary(path: str | Path) -> None:
+    """Print where the results of a run are and what was found.
+
+    Raises:
+        InputError: the file is missing or no summary of this version.
+    """
+    for line in summary_lines(load_summary(path)):
+        print(line)
+
+
+def load_summary(path: str | Path) -> dict[str, Any]:
+    """Read a summary.json of this version."""
+    try:
+        summary = json.loads(Path(path).read_text())
+        version = summary["format_version"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: is not a summary of Quire ({error!r}); run the report again.") from None
+    if version != FORMAT_VERSION:
+        raise InputError(f"{path}: has format version {version}, this program reads {FORMAT_VERSION}; run it again.")
+    return summary
+
+
+def summary_lines(summary: Mapping[str, Any]) -> list[str]:
+    """What `print_summary` prints."""
+    files = summary["files"]
+    lines = [f"{'alignments':<12}{path}" for path in files["alignments"].values()]
+    lines += [f"{'variants':<12}{files['variants']}", f"{'report':<12}{files['report']}", ""]
+    for sample in summary["samples"]:
+        reads, variants = sample["reads"], sample["variants"]
+        lines.append(
+            f"{sample['sample']:<12}{reads['total']:,} reads in, {reads['mapped']:,} mapped "
+            f"({_shown(reads['mapped_percent'])} %), {reads['duplicates']:,} duplicates"
+        )
+        lines.append(f"{'':<12}{variants['snvs']:,} SNVs and {variants['indels']:,} indels called")
+    if truth := summary["truth"]:
+        for kind, name in (("snv", "SNVs"), ("indel", "indels")):
+            counts = truth[kind]
+            lines.append(
+                f"{'truth':<12}{name}: recall {counts['recall']:.4f} ({counts['found']} of {counts['truth']}), "
+                f"precision {counts['precision']:.4f} ({counts['false_calls']} false), F1 {counts['f1']:.4f}"
+            )
+    lines += [f"{'warning':<12}{warning['sample']}: {warning['message']}" for warning in summary["warnings"]]
+    return lines
+
+
+def percent(part: int, whole: int) -> float | None:
+    """A share in percent, or None of nothing."""
+    return round(100 * part / whole, 4) if whole else None
+
+
+def rounded(value: float | None, digits: int = 4) -> float | None:
+    """`value` rounded, or None."""
+    return None if value is None else round(value, digits)
+
+
+def _shown(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _describe(contig: str, variant: Variant) -> str:
+    return f"{contig}:{variant.position + 1} {variant.reference}>{variant.alternate}"
+
+
+if __name__ == "__main__":
+    try:
+        print_summary(sys.argv[1])
+    except InputError as problem:
+        sys.exit(f"quire: error: {problem}")
