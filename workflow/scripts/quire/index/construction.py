@@ -58,7 +58,7 @@ def build(
                 "parameters": chosen,
                 **facts,
             }
-            write_manifest(temporary, manifest)
+            write_manifest(temporary, "index", manifest)
     except MemoryError as error:
         raise QuireError(
             f"{directory}: memory does not suffice to index {page.end - page.start} bases; give the job more or use a "

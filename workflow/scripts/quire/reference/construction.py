@@ -63,7 +63,7 @@ def build(fasta_path: str | Path, directory: str | Path, page_size: int) -> None
             "page_overlap": PAGE_OVERLAP,
             "pages": [{"start": start, "owned_end": owned_end, "end": end} for start, owned_end, end in pages],
         }
-        write_manifest(temporary, manifest)
+        write_manifest(temporary, "reference", manifest)
     logger.info(
         "%s: %d contigs, %d islands, %d bases on the axis, %d pages",
         fasta_path, len(contigs), len(axis.islands), axis.axis_length, len(pages),

@@ -5,6 +5,7 @@ built; within one process each file is read once for that, as long as its size a
 """
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from quire.errors import InputError
 
 MANIFEST = "manifest.json"
 _READ_SIZE = 1 << 20
+# A file changed twice within one tick of the clock keeps its time stamp: younger files are read each time.
+_SETTLED_NANOSECONDS = 1_000_000_000
 _verified: dict[tuple[str, int, int, int], int] = {}
 
 
@@ -27,29 +30,31 @@ def checksum_of_file(path: Path) -> str:
     """CRC-32 of a file; a file read before in this process is not read again unless its size or time stamp changed."""
     status = path.stat()
     key = (str(path.resolve()), status.st_ino, status.st_size, status.st_mtime_ns)
-    if key not in _verified:
-        checksum = 0
-        with path.open("rb") as stream:
-            while block := stream.read(_READ_SIZE):
-                checksum = isal_zlib.crc32(block, checksum)
+    if key in _verified:
+        return f"{_verified[key]:08x}"
+    checksum = 0
+    with path.open("rb") as stream:
+        while block := stream.read(_READ_SIZE):
+            checksum = isal_zlib.crc32(block, checksum)
+    if time.time_ns() - status.st_mtime_ns > _SETTLED_NANOSECONDS:
         _verified[key] = checksum
-    return f"{_verified[key]:08x}"
+    return f"{checksum:08x}"
 
 
-def write_manifest(directory: Path, manifest: dict[str, Any]) -> None:
-    """Write the manifest of a finished directory, with the checksums of all its arrays and its own."""
+def write_manifest(directory: Path, kind: str, manifest: dict[str, Any]) -> None:
+    """Write the manifest of a finished directory of a `kind`, with the checksums of all its arrays and its own."""
     arrays = sorted(path for path in directory.iterdir() if path.suffix == ".npy")
-    content = dict(manifest, checksums={path.name: checksum_of_file(path) for path in arrays})
+    content = dict(kind=kind, **manifest, checksums={path.name: checksum_of_file(path) for path in arrays})
     content["manifest_checksum"] = _manifest_checksum(content)
     (directory / MANIFEST).write_text(json.dumps(content, indent=1) + "\n")
 
 
-def read_manifest(directory: Path, what: str, format_version: int) -> dict[str, Any]:
+def read_manifest(directory: Path, kind: str, format_version: int) -> dict[str, Any]:
     """Read and check the manifest of a directory.
 
     Args:
         directory: the reference or the index of a page.
-        what: "reference" or "index", for messages.
+        kind: "reference" or "index", which the manifest must name.
         format_version: the only version that this program reads.
 
     Raises:
@@ -58,16 +63,18 @@ def read_manifest(directory: Path, what: str, format_version: int) -> dict[str, 
     path = directory / MANIFEST
     try:
         manifest = json.loads(path.read_bytes())
-        version = manifest["format_version"]
+        found_kind, version = manifest["kind"], manifest["format_version"]
     except OSError as error:
         raise InputError(
-            f"{path}: cannot be read ({error.strerror}); build the {what} in {directory} again."
+            f"{path}: cannot be read ({error.strerror}); build the {kind} in {directory} again."
         ) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: is not the manifest of a {what}; delete {directory} and build it again.") from error
+        raise InputError(f"{path}: is not a manifest of Quire; delete {directory} and build it again.") from error
+    if found_kind != kind:
+        raise InputError(f"{path}: is the manifest of the kind {found_kind!r}, not {kind!r}; give the right folder.")
     if version != format_version:
         raise InputError(
-            f"{path}: the {what} has format version {version}, this program reads version {format_version}; "
+            f"{path}: the {kind} has format version {version}, this program reads version {format_version}; "
             f"delete {directory} and build it again."
         )
     if manifest.get("manifest_checksum") != _manifest_checksum(manifest):
