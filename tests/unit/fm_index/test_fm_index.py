@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms import fm_index
-from quire.algorithms.fm_index import FmIndex, construction, cpu, oracle
+from quire.algorithms.fm_index import FmIndex, construction_cpu, cpu, oracle
 from quire.algorithms.suffix_array import suffix_array
 from quire.algorithms.suffix_array.oracle import suffix_array as naive_suffix_array
 
@@ -25,24 +25,24 @@ def build_index(
 ) -> FmIndex:
     """An FM-index in memory, its arrays read-only as those of a `PageIndex` are."""
     rows = suffix_array(text)
-    words_per_block = construction.words_of_distance(sampling_distance)
-    blocks, counts, primary = construction.occurrence_blocks(text, rows, words_per_block)
-    prefix_length = construction.prefix_length_of(text.size)
+    words_per_block = construction_cpu.words_of_distance(sampling_distance)
+    blocks, counts, primary = construction_cpu.occurrence_blocks(text, rows, words_per_block)
+    prefix_length = construction_cpu.prefix_length_of(text.size)
     kept, sampled_rows = rows, np.empty(0, dtype=np.uint64)
     if sa_sampling > 1:
-        kept, sampled_rows = construction.sample_suffix_array(rows, sa_sampling)
+        kept, sampled_rows = construction_cpu.sample_suffix_array(rows, sa_sampling)
     index = FmIndex(
         length=text.size,
         blocks=blocks,
         words_per_block=words_per_block,
-        C=construction.first_rows(counts),
+        C=construction_cpu.first_rows(counts),
         primary=primary,
-        prefix_table=construction.prefix_intervals(text, prefix_length),
+        prefix_table=construction_cpu.prefix_intervals(text, prefix_length),
         prefix_length=prefix_length,
         suffix_array=kept,
         sa_sampling=sa_sampling,
         sampled_rows=sampled_rows,
-        unowned_rows=construction.rows_from(rows, text.size if owned_length is None else owned_length),
+        unowned_rows=construction_cpu.rows_from(rows, text.size if owned_length is None else owned_length),
     )
     for value in vars(index).values():
         if isinstance(value, np.ndarray):
@@ -124,7 +124,7 @@ def test_owned_counts(text: np.ndarray, owned_share: float, seed: int) -> None:
 def test_prefix_table_holds_the_interval_of_every_kmer(text: np.ndarray) -> None:
     """All k-mers, those that run into the end of the text too."""
     length = 4
-    table = construction.prefix_intervals(text, length)
+    table = construction_cpu.prefix_intervals(text, length)
     suffixes = [text[start:].tobytes() for start in naive_suffix_array(text)]
     for kmer in range(4**length):
         pattern = bytes((kmer >> shift) & 3 for shift in (6, 4, 2, 0))
@@ -136,11 +136,13 @@ def test_prefix_table_holds_the_interval_of_every_kmer(text: np.ndarray) -> None
 
 def test_prefix_length_follows_the_text() -> None:
     """k is 12 from 16 Mb on and never below 4."""
-    lengths = [construction.prefix_length_of(size) for size in (1, 255, 256, 100_000, 1 << 24, (1 << 24) - 1, 1 << 30)]
+    lengths = [
+        construction_cpu.prefix_length_of(size) for size in (1, 255, 256, 100_000, 1 << 24, (1 << 24) - 1, 1 << 30)
+    ]
     assert lengths == [4, 4, 4, 8, 12, 11, 12]
 
 
 def test_unknown_sampling_distance() -> None:
     """Only blocks of a cache line or a half or two of them exist."""
     with pytest.raises(ValueError, match="not 128"):
-        construction.words_of_distance(128)
+        construction_cpu.words_of_distance(128)

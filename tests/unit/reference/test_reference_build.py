@@ -114,6 +114,8 @@ def test_round_trip_against_pysam(tmp_path: Path, compression: str, line_end: st
                 assert opened.sequence(name, start, end).decode() == expected
     with pytest.raises(ValueError, match="not within"):
         opened.sequence("1", 0, len(contigs["1"]) + 1)
+    with pytest.raises(ValueError, match="'chr1' is not a contig"):
+        opened.sequence("chr1", 0, 1)
 
 
 def test_iupac_codes_and_uracil(tmp_path: Path) -> None:

@@ -87,27 +87,27 @@ def page_checksum(reference: Reference, page: Page) -> str:
 
 def _write_arrays(codes: np.ndarray, page: Page, directory: Path, parameters: dict[str, int]) -> dict[str, Any]:
     """Write all arrays of a page; returns the facts that the manifest keeps."""
-    from quire.algorithms.fm_index import construction
+    from quire.algorithms.fm_index import construction_cpu
 
     rows = suffix_array(codes)
     logger.info("suffix array sorted")
     _write_suffix_array(rows, directory, parameters["sa_sampling"])
-    np.save(directory / "unowned_rows.npy", construction.rows_from(rows, page.owned_end - page.start))
-    words_per_block = construction.words_of_distance(parameters["sampling_distance"])
-    blocks, counts, primary = construction.occurrence_blocks(codes, rows, words_per_block)
+    np.save(directory / "unowned_rows.npy", construction_cpu.rows_from(rows, page.owned_end - page.start))
+    words_per_block = construction_cpu.words_of_distance(parameters["sampling_distance"])
+    blocks, counts, primary = construction_cpu.occurrence_blocks(codes, rows, words_per_block)
     del rows
     np.save(directory / "blocks.npy", blocks.reshape(-1, words_per_block))
     del blocks
     logger.info("occurrence blocks written")
-    np.save(directory / "C.npy", construction.first_rows(counts))
-    prefix_length = construction.prefix_length_of(codes.size)
-    np.save(directory / "prefix_table.npy", construction.prefix_intervals(codes, prefix_length))
+    np.save(directory / "C.npy", construction_cpu.first_rows(counts))
+    prefix_length = construction_cpu.prefix_length_of(codes.size)
+    np.save(directory / "prefix_table.npy", construction_cpu.prefix_intervals(codes, prefix_length))
     return {"length": int(codes.size), "primary": int(primary), "prefix_length": prefix_length}
 
 
 def _write_suffix_array(rows: np.ndarray, directory: Path, sa_sampling: int) -> None:
     """Write the suffix array, whole or sampled, and which rows are sampled."""
-    from quire.algorithms.fm_index.construction import sample_suffix_array
+    from quire.algorithms.fm_index.construction_cpu import sample_suffix_array
 
     if sa_sampling == 1:
         np.save(directory / "suffix_array.npy", rows)

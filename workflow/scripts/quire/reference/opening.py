@@ -1,6 +1,7 @@
 """The reference directory opened for use: contigs, islands, the packed axis and its pages."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,16 @@ class Reference:
             axis_length=manifest["axis_length"],
         )
 
+    @cached_property
+    def contig_number(self) -> dict[str, int]:
+        """The index of each contig by name."""
+        return {name: number for number, name in enumerate(self.contig_names)}
+
+    @cached_property
+    def _island_order(self) -> np.ndarray:
+        """One ascending number for the contig and the start of each island."""
+        return self.island_contig.astype(np.int64) * _CONTIG_STRIDE + self.island_start
+
     def axis_to_contig(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Contig index (int32) and position on the contig (int64) of axis positions in [0, axis_length)."""
         positions = np.asarray(positions, dtype=np.int64)
@@ -98,8 +109,7 @@ class Reference:
         """Axis positions (int64) of positions on contigs (indices); -1 for a position in no island."""
         contigs = np.asarray(contigs, dtype=np.int64)
         positions = np.asarray(positions, dtype=np.int64)
-        starts = self.island_contig.astype(np.int64) * _CONTIG_STRIDE + self.island_start
-        island = np.searchsorted(starts, contigs * _CONTIG_STRIDE + positions, side="right") - 1
+        island = np.searchsorted(self._island_order, contigs * _CONTIG_STRIDE + positions, side="right") - 1
         offset = positions - self.island_start[island]
         inside = (island >= 0) & (self.island_contig[island] == contigs)
         inside &= (offset >= 0) & (offset < self.island_axis[island + 1] - self.island_axis[island])
@@ -111,7 +121,9 @@ class Reference:
         Raises:
             ValueError: an unknown contig, or a range that is not within it.
         """
-        index = self.contig_names.index(contig) if isinstance(contig, str) else contig
+        index = self.contig_number.get(contig, -1) if isinstance(contig, str) else contig
+        if index < 0:
+            raise ValueError(f"{contig!r} is not a contig of {self.directory}")
         if not 0 <= start <= end <= self.contig_lengths[index]:
             raise ValueError(f"{self.contig_names[index]}:{start}-{end} is not within the contig")
         letters = np.full(end - start, LETTERS[AMBIGUOUS], dtype=np.uint8)
