@@ -157,3 +157,41 @@ def aligned_zeros(length, dtype):
     """A flat array of `length` zeros (or a few more) that starts on a cache line, so that no vector crosses one."""
     array = np.zeros(length + ALIGNMENT, dtype)
     return array[((-array.ctypes.data) % ALIGNMENT) // array.itemsize :]
+
+
+@intrinsic
+def choose_equal(typingctx, a, b, equal, otherwise):
+    """Lane by lane: `equal` where integers a == b, `otherwise` elsewhere."""
+    _require(isinstance(a, VectorType) and a == b and equal == otherwise, "choose_equal takes two pairs of vectors")
+
+    def generate(context, builder, signature, arguments):
+        return builder.select(builder.icmp_signed("==", arguments[0], arguments[1]), arguments[2], arguments[3])
+
+    return equal(a, b, equal, otherwise), generate
+
+
+@intrinsic
+def maximum(typingctx, a, b):
+    """The larger of signed integers a and b, lane by lane."""
+    _require(isinstance(a, VectorType) and a == b and isinstance(a.element, types.Integer), "maximum takes integers")
+
+    def generate(context, builder, signature, arguments):
+        return builder.select(builder.icmp_signed(">", *arguments), *arguments)
+
+    return a(a, a), generate
+
+
+@intrinsic
+def store_bytes(typingctx, array, index, vector):
+    """Write the low bytes of 16 integers to a flat contiguous uint8 array from `index` on (no bounds check)."""
+    _require(isinstance(array, types.Array) and array.dtype == types.uint8 and array.layout == "C", "needs flat uint8")
+    _require(isinstance(vector, VectorType) and isinstance(vector.element, types.Integer), "store_bytes takes integers")
+
+    def generate(context, builder, signature, arguments):
+        bytes_type = ir.VectorType(ir.IntType(8), LANES)
+        pointer = _element_pointer(context, builder, array, *arguments[:2])
+        low = builder.trunc(arguments[2], bytes_type)
+        builder.store(low, builder.bitcast(pointer, bytes_type.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp, vector), generate
