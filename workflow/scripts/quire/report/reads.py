@@ -46,7 +46,7 @@ class Alignments:
 
 @dataclass(frozen=True)
 class Depth:
-    """Depth of coverage over regions, without duplicates, secondary and failed reads (`samtools depth -a`).
+    """Depth of coverage over regions, without duplicates, secondary and failed reads (`samtools depth`).
 
     Attributes:
         histogram: int64[DEEPEST + 1], positions by depth; the last entry holds all that are as deep or deeper.
@@ -148,7 +148,7 @@ def median_of_histogram(histogram: np.ndarray) -> int:
 
 def _stream_depths(path: str | Path, fasta: str | Path, bed: str | Path) -> Iterator[np.ndarray]:
     """Depth by position in file order, some millions at a time."""
-    command = [sys.executable, "-c", _PRINT_DEPTH, "-a", "-b", str(bed), *_reference_of_cram(path, fasta), str(path)]
+    command = [sys.executable, "-c", _PRINT_DEPTH, "-aa", "-b", str(bed), *_reference_of_cram(path, fasta), str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         try:
             table = pandas.read_csv(

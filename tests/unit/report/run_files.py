@@ -1,0 +1,75 @@
+"""Writers of small BAM and VCF files for the tests of the report."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pysam
+
+READ_LENGTH = 50
+CONTIGS = {"one": 3000, "two*:x": 1000}
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where the files of a small run are; `sequences` are the contigs' bases."""
+
+    folder: Path
+    sequences: dict[str, str]
+    reference: Path
+    bam: Path
+    vcf: Path
+
+
+def write_vcf(path: Path, records: list[tuple], samples: list[str], index: bool = True) -> Path:
+    """Write records of (contig, 0-based position, reference, alternates, quality, genotypes) as bgzip, indexed."""
+    header = pysam.VariantHeader()
+    for name in dict.fromkeys([*CONTIGS, *(record[0] for record in records)]):
+        header.contigs.add(name, length=CONTIGS.get(name, 10_000))
+    header.formats.add("GT", 1, "String", "Genotype")
+    header.filters.add("LowQual", None, None, "Low quality")
+    for sample in samples:
+        header.add_sample(sample)
+    with pysam.VariantFile(str(path), "wz", header=header) as stream:
+        for contig, position, before, alternates, quality, *genotypes in records:
+            filters = "LowQual" if quality is not None and quality < 10 else "PASS"
+            record = stream.new_record(
+                contig=contig, start=position, alleles=(before, *alternates), qual=quality, filter=filters
+            )
+            for sample, genotype in zip(samples, genotypes, strict=True):
+                record.samples[sample]["GT"] = genotype
+            stream.write(record)
+    if index:
+        pysam.tabix_index(str(path), preset="vcf", force=True)
+    return path
+
+
+def write_bam(path: Path, starts: list[tuple[str, int, int]], unmapped: int = 0) -> Path:
+    """Write pairs of (contig, start, flags to add), each an insert of 120 bases, and unmapped pairs; index the file."""
+    header = pysam.AlignmentHeader.from_references(list(CONTIGS), list(CONTIGS.values()))
+    records = []
+    for number, (contig, start, flags) in enumerate(starts):
+        for mate, position, size in ((0, start, 120), (1, start + 70, -120)):
+            record = pysam.AlignedSegment(header)
+            record.query_name = f"pair{number}"
+            record.query_sequence = "A" * READ_LENGTH
+            record.query_qualities = pysam.qualitystring_to_array("I" * READ_LENGTH)
+            record.flag = (99, 147)[mate] | flags
+            record.reference_name, record.reference_start = contig, position
+            record.next_reference_name, record.next_reference_start = contig, start + 70 - 70 * mate
+            record.template_length, record.mapping_quality = size, 60 if number else 7
+            record.cigartuples = [(0, READ_LENGTH)]
+            record.set_tag("NM", 0)
+            records.append(record)
+    records.sort(key=lambda record: (record.reference_id, record.reference_start))
+    for number in range(unmapped):
+        for flag in (77, 141):
+            record = pysam.AlignedSegment(header)
+            record.query_name, record.flag = f"unmapped{number}", flag
+            record.query_sequence = "C" * READ_LENGTH
+            record.query_qualities = pysam.qualitystring_to_array("I" * READ_LENGTH)
+            records.append(record)
+    with pysam.AlignmentFile(str(path), "wb", header=header) as stream:
+        for record in records:
+            stream.write(record)
+    pysam.index(str(path))
+    return path
