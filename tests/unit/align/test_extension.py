@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms.extension import BAND_STEP, ExtensionJobs, extend, oracle
-from quire.align.reads import BASES_PER_WORD, Reads, orient
 from quire.io.fastq import ReadBatch
+from quire.oriented import BASES_PER_WORD, Reads, orient
 
 OPERATIONS = "MID"
 

@@ -1,9 +1,9 @@
 """Explicit vectors of 32 signed 16-bit lanes inside Numba kernels.
 
 LLVM gives up on vectorising an alignment's inner loop (too many arrays that might overlap), so kernels that work on one
-alignment a lane say what they mean: a value of type `Int16Vector` is an LLVM `<32 x i16>`, and each function below is one
-vector instruction where the CPU has it (AVX-512: one, AVX2: two, SSE: four). Measured on the banded extension: 0.14 GCUPS
-by auto-vectorisation, 9.6 GCUPS with these (one core with AVX-512).
+alignment a lane say what they mean: a value of type `Int16Vector` is an LLVM `<32 x i16>`, and each function below is
+one vector instruction where the CPU has it (AVX-512: one, AVX2: two, SSE: four). Measured on the banded extension:
+0.14 GCUPS by auto-vectorisation, 9.6 GCUPS with these (one core with AVX-512).
 
 Arrays are flat; an index counts elements. Arrays of uint8 are widened on load and narrowed on store.
 """

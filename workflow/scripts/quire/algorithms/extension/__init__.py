@@ -79,7 +79,7 @@ def extend(jobs, reads, text, ambiguous, device="cpu") -> Extensions:
 
     Args:
         jobs: `ExtensionJobs`.
-        reads: `quire.align.reads.Reads`.
+        reads: `quire.oriented.Reads`.
         text: uint64[], the packed axis.
         ambiguous: int64[m, 2], spans of the axis that hold ambiguous bases.
         device: "cpu".

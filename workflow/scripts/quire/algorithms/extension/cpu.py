@@ -18,9 +18,9 @@ from quire.algorithms.extension import (
     MISMATCH,
     Extensions,
 )
-from quire.align.reads import packed_word
 from quire.device import simd
 from quire.device.simd import LANES, count_ones
+from quire.oriented import packed_word
 
 _NEVER = -1000
 _PADDING = 8
@@ -57,7 +57,7 @@ def extend(jobs, reads, text, ambiguous) -> Extensions:
     return Extensions(*results, cigar)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def first_ambiguous_after(ambiguous, position):
     """Index of the first ambiguous span that ends behind `position`."""
     low, high = 0, len(ambiguous)
@@ -70,7 +70,7 @@ def first_ambiguous_after(ambiguous, position):
     return low
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def mismatches(packed, word, length, text, position, limit):
     """Differing bases between a packed read and the axis from `position` on; counting stops beyond `limit`."""
     found = 0

@@ -42,7 +42,7 @@ def find_hits(pages, reads, text, parameters, device="cpu"):
 
     Args:
         pages: `PageIndex`es of the whole axis, in order.
-        reads: `quire.align.reads.Reads`.
+        reads: `quire.oriented.Reads`.
         text: uint64[], the packed axis.
         parameters: `SeedingParameters`.
         device: "cpu".

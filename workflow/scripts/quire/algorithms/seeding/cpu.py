@@ -13,8 +13,8 @@ from numba import njit
 
 from quire.algorithms.fm_index.cpu import backward_step, locate, owned_count
 from quire.algorithms.seeding import DEPTHS, DIAGONAL_BIAS, MAXIMUM_SEEDS, RAREST_LIMIT, SEED_LENGTH
-from quire.align.reads import packed_word, tie_hash
 from quire.device.simd import leading_zeros
+from quire.oriented import packed_word, tie_hash
 
 DIRECT_ROWS = 6
 DEEPEST = int(DEPTHS[-1])
@@ -40,7 +40,7 @@ class PageArrays(NamedTuple):
 
 
 class ReadArrays(NamedTuple):
-    """What the kernels read of a batch: see `quire.align.reads.Reads` and `SeedingParameters`."""
+    """What the kernels read of a batch: see `quire.oriented.Reads` and `SeedingParameters`."""
 
     offsets: np.ndarray
     codes: np.ndarray
@@ -109,14 +109,14 @@ def _merge_pages(parts, batch, choice):
     return kept, hits[: kept[-1]]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def spread(length, stride):
     """The stride of a read of this length: wider for long reads, which have at most MAXIMUM_SEEDS seeds a strand."""
     needed = (length - SEED_LENGTH + MAXIMUM_SEEDS - 3) // (MAXIMUM_SEEDS - 2)
     return max(stride, needed)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def seed_count(length, stride):
     """Number of seeds of a read on one strand."""
     if length < SEED_LENGTH:
@@ -126,13 +126,13 @@ def seed_count(length, stride):
     return regular if SEED_LENGTH + (regular - 1) * step == length else regular + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def seed_end(ordinal, length, stride):
     """End (exclusive) of a seed in the oriented read."""
     return min(SEED_LENGTH + ordinal * spread(length, stride), length)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _longest_seed(codes, begin, end, ambiguous):
     """Bases that a seed ending at `end` may be deep: up to the read's begin, an N, or DEEPEST."""
     longest = min(end, DEEPEST)
@@ -143,7 +143,7 @@ def _longest_seed(codes, begin, end, ambiguous):
     return longest
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _prefix(packed, word, end, k):
     """The k-mer that ends at `end`, first base most significant."""
     value = packed_word(packed, word * 32 + end - k)
@@ -154,7 +154,7 @@ def _prefix(packed, word, end, k):
     return kmer
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _left_match(packed, word, read_end, text, text_end, limit):
     """Bases equal to the left of two positions, at most `limit` (<= 64)."""
     matched = 0
@@ -173,20 +173,20 @@ def _left_match(packed, word, read_end, text, text_end, limit):
     return matched
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def encode_hit(strand, diagonal, ordinal):
     """One hit as uint64; sorting hits sorts by strand, diagonal, seed."""
     shifted = np.uint64(diagonal + DIAGONAL_BIAS) << np.uint64(8)
     return np.uint64(strand) << np.uint64(63) | shifted | np.uint64(ordinal)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _start_of_row(page, row):
     return locate(page.suffix_array, page.sa_sampling, page.sampled_rows, page.blocks, page.words_per_block, page.C,
                   page.primary, row)  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _narrow(page, codes, origin, end, wanted, low, high, depth, direct):
     """Backward steps until the seed is `wanted` deep, the interval empty, or (direct) small enough to compare text."""
     while depth < wanted and high > low and (not direct or high - low > DIRECT_ROWS):
@@ -196,13 +196,13 @@ def _narrow(page, codes, origin, end, wanted, low, high, depth, direct):
     return low, high, depth
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _first_interval(page, packed, word, end):
     kmer = _prefix(packed, word, end, page.prefix_length)
     return np.int64(page.prefix_table[kmer, 0]), np.int64(page.prefix_table[kmer, 1])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _append_rows(page, low, high, begin, strand, ordinal, hits, used):
     """Append the hits of a whole interval whose seed begins at `begin` of the read, those that the page owns."""
     for row in range(low, high):
@@ -213,7 +213,7 @@ def _append_rows(page, low, high, begin, strand, ordinal, hits, used):
     return used
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _append_direct(page, text, packed, word, end, depth, wanted, low, high, strand, ordinal, hits, used):
     """Append those rows of a small interval whose text agrees to the left down to depth `wanted`."""
     for row in range(low, high):
@@ -339,7 +339,7 @@ def _count_seeds(page, batch, text, counts):
                         break
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _count_direct(page, text, packed, word, end, depth, longest, low, high, level, row):
     """Count the rows of a small interval at every depth from DEPTHS[level] on by comparing the text."""
     for suffix in range(low, high):

@@ -74,7 +74,7 @@ def hash_names(names, name_offsets):
     return hashes
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def tie_hash(name_hash, position):
     """Hash of (read name, axis position): the order of equally good places (splitmix64 finaliser)."""
     value = name_hash ^ (np.uint64(position) * np.uint64(0x9E3779B97F4A7C15))
@@ -102,7 +102,7 @@ def _orient(codes, offsets, word_offsets, both, packed, ambiguous):
             packed[1, word + (mirrored >> 5)] |= np.uint64(3 - code) << np.uint64(2 * (mirrored & 31))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def packed_word(words, base):
     """32 bases from base index `base` on as one word (base `base` in the lowest bits); reads one word beyond."""
     index = base >> 5

@@ -1,0 +1,5 @@
+"""The align stage: FASTQ of one unit and the pages of a reference become BAM records; then samples are finished."""
+
+from quire.align.unit import map_unit
+
+__all__ = ["map_unit"]

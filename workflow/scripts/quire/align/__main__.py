@@ -1,0 +1,44 @@
+"""Map FASTQ without Snakemake, for benchmarks: python -m quire.align --index DIR --fq1 R1 --fq2 R2 --out x.bam."""
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+
+from quire.align import map_unit
+from quire.errors import QuireError
+from quire.io.bam import ReadGroup
+
+
+def main() -> None:
+    """Parse the command line and map one unit."""
+    parser = argparse.ArgumentParser(prog="python -m quire.align", description="FASTQ to unsorted BAM")
+    parser.add_argument("--index", required=True, type=Path, help="folder with reference/ and page_0/, page_1/, ...")
+    parser.add_argument("--fq1", required=True)
+    parser.add_argument("--fq2")
+    parser.add_argument("--out", required=True, type=Path)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--batch", type=int, default=8192, help="pairs (or single reads) at a time")
+    parser.add_argument("--stride", type=int, default=10)
+    parser.add_argument("--maximum-hits", type=int, default=32)
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
+    pages = sorted(arguments.index.glob("page_*"), key=lambda path: int(path.name.split("_")[1]))
+    parameters = {
+        "batch_pairs": arguments.batch,
+        "seed_stride": arguments.stride,
+        "seed_maximum_hits": arguments.maximum_hits,
+        "longest_read": 1024,
+    }
+    try:
+        map_unit(
+            arguments.index / "reference", pages, arguments.fq1, arguments.fq2, ReadGroup("sample", "unit", "library",
+            "ILLUMINA"), arguments.out, arguments.out.with_suffix(".ledger.json"),
+            arguments.out.with_suffix(".insert_size.json"), parameters, arguments.threads,
+        )  # fmt: skip
+    except QuireError as error:
+        sys.exit(f"quire: error: {error}")
+
+
+if __name__ == "__main__":
+    main()

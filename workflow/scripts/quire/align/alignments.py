@@ -1,0 +1,121 @@
+"""The alignments of a batch: extensions by read, best first, in coordinates of contigs, without repeats."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from quire.algorithms.extension import ExtensionJobs, Extensions
+from quire.oriented import Reads, tie_hash
+
+SHORTEST_SCORE = 30
+
+
+class Alignments(NamedTuple):
+    """Alignments of n reads, m in all; those of read r stand in [offsets[r], offsets[r + 1]), best first.
+
+    Order: score, then hash(read name, axis position), then axis position, then strand (DESIGN, contract 1).
+
+    Attributes:
+        offsets: int64[n + 1].
+        read: int32[m]; strand: uint8[m]; score: int32[m].
+        read_begin, read_end: int32[m], half-open in the oriented read.
+        axis_begin, axis_end: int64[m]; contig: int32[m]; position: int64[m], on the contig.
+        cigar_begin: int64[m], cigar_length: int32[m], in `cigar`: uint32[], operations M, I, D as in BAM.
+    """
+
+    offsets: np.ndarray
+    read: np.ndarray
+    strand: np.ndarray
+    score: np.ndarray
+    read_begin: np.ndarray
+    read_end: np.ndarray
+    axis_begin: np.ndarray
+    axis_end: np.ndarray
+    contig: np.ndarray
+    position: np.ndarray
+    cigar_begin: np.ndarray
+    cigar_length: np.ndarray
+    cigar: np.ndarray
+
+
+def collect(parts: list[tuple[ExtensionJobs, Extensions]], reads: Reads, reference) -> Alignments:
+    """Gather the results of one or more rounds of extension.
+
+    Alignments below min(SHORTEST_SCORE, read length - 5) are left out, as are those that begin or end where a better
+    one of the same read and strand does: two candidates that led to one place.
+    """
+    base = np.cumsum([0] + [len(extensions.cigar) for _, extensions in parts])
+    read = np.concatenate([jobs.read for jobs, _ in parts])
+    strand = np.concatenate([jobs.strand for jobs, _ in parts])
+    score, read_begin, read_end, axis_begin, axis_end, cigar_length = (
+        np.concatenate([getattr(extensions, name) for _, extensions in parts])
+        for name in ("score", "read_begin", "read_end", "axis_begin", "axis_end", "cigar_length")
+    )
+    cigar_begin = np.concatenate([extensions.cigar_begin + base[i] for i, (_, extensions) in enumerate(parts)])
+    cigar = np.concatenate([extensions.cigar for _, extensions in parts])
+
+    lengths = np.diff(reads.offsets)
+    good = score >= np.minimum(SHORTEST_SCORE, lengths[read] - 5)
+    order, offsets = _order(np.flatnonzero(good), read, strand, score, read_begin, read_end, axis_begin, axis_end,
+                            reads.name_hash)  # fmt: skip
+    contig, position = reference.axis_to_contig(axis_begin[order])
+    return Alignments(
+        offsets, read[order], strand[order], score[order], read_begin[order], read_end[order], axis_begin[order],
+        axis_end[order], contig, position, cigar_begin[order], cigar_length[order], cigar,
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def _order(good, read, strand, score, read_begin, read_end, axis_begin, axis_end, name_hash):
+    """Indices of the alignments to keep, by read and best first, and the offsets of the reads."""
+    count = len(name_hash)
+    offsets = np.zeros(count + 1, np.int64)
+    for i in good:
+        offsets[read[i] + 1] += 1
+    for r in range(count):
+        offsets[r + 1] += offsets[r]
+    placed = offsets[:-1].copy()
+    order = np.empty(len(good), np.int64)
+    for i in good:
+        r = read[i]
+        place = placed[r]
+        while place > offsets[r] and _before(i, order[place - 1], strand, score, axis_begin, name_hash[r]):
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = i
+        placed[r] += 1
+    used = np.int64(0)
+    first = np.int64(0)
+    for r in range(count):
+        begin = used
+        for i in range(first, offsets[r + 1]):
+            a = order[i]
+            repeated = False
+            for j in range(begin, used):
+                b = order[j]
+                if strand[a] != strand[b]:
+                    continue
+                same_begin = axis_begin[a] == axis_begin[b] and read_begin[a] == read_begin[b]
+                if same_begin or (axis_end[a] == axis_end[b] and read_end[a] == read_end[b]):
+                    repeated = True
+                    break
+            if not repeated:
+                order[used] = a
+                used += 1
+        first = offsets[r + 1]
+        offsets[r + 1] = used
+    return order[:used], offsets
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _before(a, b, strand, score, axis_begin, name_hash):
+    """Whether alignment a of a read comes before its alignment b."""
+    if score[a] != score[b]:
+        return score[a] > score[b]
+    hash_a, hash_b = tie_hash(name_hash, axis_begin[a]), tie_hash(name_hash, axis_begin[b])
+    if hash_a != hash_b:
+        return hash_a < hash_b
+    if axis_begin[a] != axis_begin[b]:
+        return axis_begin[a] < axis_begin[b]
+    return strand[a] < strand[b]

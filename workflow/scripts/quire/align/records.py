@@ -1,0 +1,331 @@
+"""From the selection to alignment records: flags, mates, CIGAR, NM, MD and SA, in flat arrays for the BAM assembler.
+
+Records stand in the order of the reads (mate 1 of a pair, its supplementary alignments, mate 2, its supplementary
+ones).
+"""
+
+import numpy as np
+from numba import njit
+
+from quire.algorithms.extension import CIGAR_D, CIGAR_H, CIGAR_I, CIGAR_M, CIGAR_S
+from quire.algorithms.extension.cpu import first_ambiguous_after
+from quire.align.alignments import Alignments
+from quire.align.pairing import MOST_SUPPLEMENTARY, Selection
+from quire.io.bam import RecordBatch
+from quire.oriented import Reads
+
+PAIRED, PROPER, UNMAPPED, MATE_UNMAPPED, REVERSE, MATE_REVERSE, FIRST, LAST = (1 << bit for bit in range(8))
+SUPPLEMENTARY = 0x800
+_LETTERS = np.frombuffer(b"ACGTN", np.uint8)
+
+
+def build_records(alignments: Alignments, selection: Selection, reads: Reads, paired: bool, reference) -> RecordBatch:
+    """Records of a batch.
+
+    Args:
+        alignments: of the batch; selection: what to report of them.
+        reads: the batch; paired: whether it holds mates r and n + r of n pairs.
+        reference: `quire.reference.Reference`.
+    """
+    source, alignment = _lay_out(selection, paired)
+    count = len(source)
+    integers = np.full((8, count), -1, np.int32)
+    flag = np.zeros(count, np.uint16)
+    quality = np.zeros(count, np.uint8)
+    mate_record = np.full(count, -1, np.int64)
+    _fill(alignments, selection, source, alignment, len(reads), paired, integers, flag, quality, mate_record)
+    cigar, cigar_offsets = _cigars(alignments, reads.offsets, source, alignment, flag)
+    md, md_offsets = _differences(alignments, reads.offsets, reads.codes, reference.text, reference.ambiguous,
+                                  source, alignment, integers[7])  # fmt: skip
+    sa, sa_offsets = _supplementary_texts(alignments, reads.offsets, source, alignment, quality, integers,
+                                          *_flat_names(reference.contig_names))  # fmt: skip
+    pairs = len(reads) // 2 if paired else len(reads)
+    contig, position, mate_contig, mate_position, template, score, second, edits = integers
+    return RecordBatch(
+        mate=(source >= pairs).astype(np.uint8),
+        read=np.where(source >= pairs, source - pairs, source),
+        flag=flag,
+        contig=contig,
+        position=position,
+        mapping_quality=quality,
+        cigar=cigar,
+        cigar_offsets=cigar_offsets,
+        mate_contig=mate_contig,
+        mate_position=mate_position,
+        template_length=template,
+        alignment_score=score,
+        suboptimal_score=second,
+        edit_distance=edits,
+        md=md,
+        md_offsets=md_offsets,
+        mate_record=mate_record,
+        sa=sa,
+        sa_offsets=sa_offsets,
+    )
+
+
+def _flat_names(names: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    encoded = [name.encode() for name in names]
+    offsets = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum([len(name) for name in encoded], out=offsets[1:])
+    return np.frombuffer(b"".join(encoded), np.uint8), offsets
+
+
+@njit(cache=True, nogil=True)
+def _lay_out(selection, paired):
+    """Read and alignment (-1: unmapped) of every record, in output order."""
+    reads = len(selection.primary)
+    extra = 0
+    for read in range(reads):
+        for i in range(MOST_SUPPLEMENTARY):
+            extra += selection.supplementary[read, i] >= 0
+    source = np.empty(reads + extra, np.int64)
+    alignment = np.empty(reads + extra, np.int64)
+    used = 0
+    half = reads // 2
+    for step in range(reads):
+        read = step
+        if paired:
+            read = (step >> 1) + (half if step & 1 else 0)
+        source[used], alignment[used] = read, selection.primary[read]
+        used += 1
+        for i in range(MOST_SUPPLEMENTARY):
+            if selection.supplementary[read, i] >= 0:
+                source[used], alignment[used] = read, selection.supplementary[read, i]
+                used += 1
+    return source, alignment
+
+
+@njit(cache=True, nogil=True)
+def _fill(alignments, selection, source, alignment, reads, paired, integers, flag, quality, mate_record):
+    contig, position, mate_contig, mate_position, template, score, second, _ = integers
+    half = reads // 2
+    primary_record = np.empty(reads, np.int64)
+    previous = np.int64(-1)
+    for i in range(len(source)):
+        if source[i] != previous:
+            primary_record[source[i]] = i
+        previous = source[i]
+    rank = 0
+    for i in range(len(source)):
+        read, chosen = source[i], alignment[i]
+        is_primary = primary_record[read] == i
+        bits = 0
+        rank = 0 if is_primary else rank + 1
+        template[i] = 0
+        if chosen >= 0:
+            contig[i], position[i] = alignments.contig[chosen], alignments.position[chosen]
+            score[i] = alignments.score[chosen]
+            if alignments.strand[chosen]:
+                bits |= REVERSE
+            if is_primary:
+                quality[i], second[i] = selection.quality[read], selection.second[read]
+            else:
+                bits |= SUPPLEMENTARY
+                quality[i] = selection.supplementary_quality[read, rank - 1]
+                second[i] = selection.supplementary_second[read, rank - 1]
+        else:
+            bits |= UNMAPPED
+        if paired:
+            mate = read + half if read < half else read - half
+            bits |= PAIRED | (FIRST if read < half else LAST)
+            mate_chosen = selection.primary[mate]
+            mate_record[i] = primary_record[mate]
+            if selection.proper[read]:
+                bits |= PROPER
+            if mate_chosen < 0:
+                bits |= MATE_UNMAPPED
+                if chosen >= 0:  # an unmapped mate is kept beside its mapped one
+                    mate_contig[i], mate_position[i] = contig[i], position[i]
+            else:
+                mate_contig[i], mate_position[i] = alignments.contig[mate_chosen], alignments.position[mate_chosen]
+                if alignments.strand[mate_chosen]:
+                    bits |= MATE_REVERSE
+                if chosen < 0:
+                    contig[i], position[i] = mate_contig[i], mate_position[i]
+                elif contig[i] == mate_contig[i]:
+                    template[i] = _observed_template(alignments, chosen, mate_chosen)
+        flag[i] = bits
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _observed_template(alignments, chosen, mate_chosen):
+    """Signed template length between the aligned 5' ends, as bwa mem writes it."""
+    five = alignments.position[chosen]
+    if alignments.strand[chosen]:
+        five += alignments.axis_end[chosen] - alignments.axis_begin[chosen] - 1
+    mate_five = alignments.position[mate_chosen]
+    if alignments.strand[mate_chosen]:
+        mate_five += alignments.axis_end[mate_chosen] - alignments.axis_begin[mate_chosen] - 1
+    if five == mate_five:
+        return np.int64(0)
+    return mate_five - five + (1 if mate_five > five else -1)
+
+
+@njit(cache=True, nogil=True)
+def _cigars(alignments, read_offsets, source, alignment, flag):
+    offsets = np.zeros(len(source) + 1, np.int64)
+    for i in range(len(source)):
+        offsets[i + 1] = offsets[i] + (alignments.cigar_length[alignment[i]] + 2 if alignment[i] >= 0 else 0)
+    cigar = np.empty(offsets[-1], np.uint32)
+    used = np.int64(0)
+    for i in range(len(source)):
+        chosen = alignment[i]
+        if chosen >= 0:
+            length = read_offsets[source[i] + 1] - read_offsets[source[i]]
+            clip = CIGAR_H if flag[i] & SUPPLEMENTARY else CIGAR_S
+            if alignments.read_begin[chosen] > 0:
+                cigar[used] = np.uint32(np.int64(alignments.read_begin[chosen]) << 4 | clip)
+                used += 1
+            begin = alignments.cigar_begin[chosen]
+            for j in range(begin, begin + alignments.cigar_length[chosen]):
+                cigar[used] = alignments.cigar[j]
+                used += 1
+            if alignments.read_end[chosen] < length:
+                cigar[used] = np.uint32((length - alignments.read_end[chosen]) << 4 | clip)
+                used += 1
+        offsets[i + 1] = used
+    return cigar[:used], offsets
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _write_number(text, used, value):
+    """Decimal digits of a non-negative number into a byte array; returns the end."""
+    digits = 1
+    rest = value
+    while rest >= 10:
+        rest //= 10
+        digits += 1
+    for i in range(used + digits - 1, used - 1, -1):
+        text[i] = 48 + value % 10
+        value //= 10
+    return used + digits
+
+
+@njit(cache=True, nogil=True)
+def _with_room(text, needed):
+    if needed <= len(text):
+        return text
+    larger = np.empty(2 * needed, np.uint8)
+    larger[: len(text)] = text
+    return larger
+
+
+@njit(cache=True, nogil=True)
+def _differences(alignments, read_offsets, codes, text, ambiguous, source, alignment, edits):
+    """MD texts, and NM into `edits`: ambiguous bases of either side are differences."""
+    offsets = np.zeros(len(source) + 1, np.int64)
+    md = np.empty(16 * len(source) + 64, np.uint8)
+    used = np.int64(0)
+    for i in range(len(source)):
+        chosen = alignment[i]
+        if chosen >= 0:
+            span = alignments.axis_end[chosen] - alignments.axis_begin[chosen]
+            md = _with_room(md, used + 4 * span + 16)
+            read = codes[alignments.strand[chosen]][read_offsets[source[i]] : read_offsets[source[i] + 1]]
+            used, edits[i] = _describe(alignments, chosen, read, text, ambiguous, md, used)
+        offsets[i + 1] = used
+    return md[:used], offsets
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _describe(alignments, chosen, read, text, ambiguous, md, used):
+    """Write one MD text; returns its end and the edit distance."""
+    axis, place = alignments.axis_begin[chosen], np.int64(alignments.read_begin[chosen])
+    end = alignments.axis_end[chosen]
+    span = first_ambiguous_after(ambiguous, axis)
+    some_ambiguous = span < len(ambiguous) and ambiguous[span, 0] < end
+    edits, run = np.int64(0), np.int64(0)
+    begin = alignments.cigar_begin[chosen]
+    for j in range(begin, begin + alignments.cigar_length[chosen]):
+        operation = np.int64(alignments.cigar[j] & np.uint32(15))
+        length = np.int64(alignments.cigar[j] >> np.uint32(4))
+        if operation == CIGAR_I:
+            place += length
+            edits += length
+            continue
+        if operation == CIGAR_D:
+            used = _write_number(md, used, run)
+            run = np.int64(0)
+            md[used] = 94  # ^
+            used += 1
+            edits += length
+        for _ in range(length):
+            code = np.int64((text[axis >> 5] >> np.uint64(2 * (axis & 31))) & np.uint64(3))
+            if some_ambiguous:
+                span = first_ambiguous_after(ambiguous, axis)
+                if span < len(ambiguous) and ambiguous[span, 0] <= axis:
+                    code = np.int64(4)
+            if operation == CIGAR_D:
+                md[used] = _LETTERS[code]
+                used += 1
+            else:
+                if code == read[place] and code < 4:
+                    run += 1
+                else:
+                    used = _write_number(md, used, run)
+                    run = np.int64(0)
+                    md[used] = _LETTERS[code]
+                    used += 1
+                    edits += 1
+                place += 1
+            axis += 1
+    return _write_number(md, used, run), edits
+
+
+@njit(cache=True, nogil=True)
+def _supplementary_texts(alignments, read_offsets, source, alignment, quality, integers, names, name_offsets):
+    """SA texts: of every record of a read with several, the other records (contig,position,strand,CIGAR,MAPQ,NM;)."""
+    count = len(source)
+    offsets = np.zeros(count + 1, np.int64)
+    text = np.empty(1024, np.uint8)
+    used = np.int64(0)
+    first = 0
+    while first < count:
+        last = first + 1
+        while last < count and source[last] == source[first]:
+            last += 1
+        for i in range(first, last):
+            for other in range(first, last):
+                if last - first == 1 or other == i:
+                    continue
+                length = read_offsets[source[i] + 1] - read_offsets[source[i]]
+                operations = alignments.cigar_length[alignment[other]]
+                text = _with_room(text, used + 256 + 12 * operations + len(names))
+                used = _write_place(alignments, alignment[other], length, np.int64(quality[other]),
+                                    np.int64(integers[7, other]), names, name_offsets, text, used)  # fmt: skip
+            offsets[i + 1] = used
+        first = last
+    return text[:used], offsets
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _write_place(alignments, chosen, length, quality, edits, names, name_offsets, text, used):
+    contig = alignments.contig[chosen]
+    for j in range(name_offsets[contig], name_offsets[contig + 1]):
+        text[used] = names[j]
+        used += 1
+    text[used] = 44  # ,
+    used = _write_number(text, used + 1, alignments.position[chosen] + 1)
+    text[used], text[used + 1], text[used + 2] = 44, 45 if alignments.strand[chosen] else 43, 44
+    used += 3
+    if alignments.read_begin[chosen] > 0:
+        used = _write_number(text, used, np.int64(alignments.read_begin[chosen]))
+        text[used] = 83  # S
+        used += 1
+    begin = alignments.cigar_begin[chosen]
+    for j in range(begin, begin + alignments.cigar_length[chosen]):
+        used = _write_number(text, used, np.int64(alignments.cigar[j] >> np.uint32(4)))
+        operation = np.int64(alignments.cigar[j] & np.uint32(15))
+        text[used] = 77 if operation == CIGAR_M else 73 if operation == CIGAR_I else 68
+        used += 1
+    if alignments.read_end[chosen] < length:
+        used = _write_number(text, used, length - alignments.read_end[chosen])
+        text[used] = 83
+        used += 1
+    text[used] = 44
+    used = _write_number(text, used + 1, quality)
+    text[used] = 44
+    used = _write_number(text, used + 1, edits)
+    text[used] = 59  # ;
+    return used + 1

@@ -1,0 +1,150 @@
+"""Mate rescue: where a read has a place and its mate has none beside it, the mate is looked for there.
+
+The window that the insert size allows is scanned for 8-mers of the mate; the diagonal with most of them becomes an
+extension job. So a rescue costs a scan of some hundred bases, not a full Smith-Waterman matrix.
+"""
+
+import numpy as np
+from numba import njit
+
+from quire.algorithms.extension import ExtensionJobs
+from quire.align.alignments import Alignments
+from quire.align.candidates import BAND_MARGIN, island_of
+from quire.align.insert_size import InsertSize, template_length
+from quire.oriented import Reads
+
+KMER = 8
+FEWEST_KMERS = 4
+MOST_ANCHORS = 4
+# Anchors this much worse than a read's best are not tried: the cost of leaving a pair unpaired (bwa mem).
+UNPAIRED_COST = 17
+
+
+def rescue_jobs(alignments: Alignments, reads: Reads, reference, insert_size: InsertSize) -> ExtensionJobs:
+    """Extension jobs for mates that have no alignment at a proper distance from an anchor.
+
+    Args:
+        alignments: of a paired batch of 2n reads (mates r and n + r).
+        reads: the batch.
+        reference: `quire.reference.Reference`.
+        insert_size: the unit's model; without one there is nothing to rescue.
+    """
+    if insert_size.high < insert_size.low:
+        columns = np.zeros((0, 5), np.int64)
+    else:
+        columns = _plan(alignments, reads.offsets, reads.codes, reference.text, reference.island_axis, insert_size.low,
+                        insert_size.high)  # fmt: skip
+    read, strand, diagonal, axis_low, axis_high = (np.ascontiguousarray(column) for column in columns.T)
+    return ExtensionJobs(
+        read.astype(np.int32),
+        strand.astype(np.uint8),
+        diagonal,
+        diagonal - BAND_MARGIN,
+        diagonal + BAND_MARGIN,
+        axis_low,
+        axis_high,
+    )
+
+
+@njit(cache=True, nogil=True)
+def _plan(alignments, offsets, codes, text, island_axis, low, high):
+    pairs = (len(offsets) - 1) // 2
+    jobs = np.empty((pairs + 64, 5), np.int64)
+    count = 0
+    table = np.full(1 << (2 * KMER), -1, np.int16)
+    for pair in range(pairs):
+        for side in range(2):
+            anchor_read, mate = (pair, pairs + pair) if side == 0 else (pairs + pair, pair)
+            first, last = alignments.offsets[anchor_read], alignments.offsets[anchor_read + 1]
+            for anchor in range(first, min(last, first + MOST_ANCHORS)):
+                if alignments.score[anchor] < alignments.score[first] - UNPAIRED_COST:
+                    break
+                if _has_partner(alignments, anchor, anchor_read, mate, offsets, low, high):
+                    continue
+                strand, begin, end = _window(alignments, anchor, anchor_read, mate, offsets, low, high, island_axis)
+                diagonal = _best_diagonal(codes[strand, offsets[mate] : offsets[mate + 1]], text, begin, end, table)
+                if diagonal < 0:
+                    continue
+                if count == len(jobs):
+                    larger = np.empty((2 * count, 5), np.int64)
+                    larger[:count] = jobs
+                    jobs = larger
+                island = island_of(island_axis, begin)
+                jobs[count, 0], jobs[count, 1], jobs[count, 2] = mate, strand, diagonal + begin
+                jobs[count, 3], jobs[count, 4] = island_axis[island], island_axis[island + 1]
+                count += 1
+    return jobs[:count]
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _has_partner(alignments, anchor, anchor_read, mate, offsets, low, high):
+    """Whether the mate has an alignment at a proper distance from the anchor."""
+    for other in range(alignments.offsets[mate], alignments.offsets[mate + 1]):
+        if (
+            alignments.contig[other] != alignments.contig[anchor]
+            or alignments.strand[other] == alignments.strand[anchor]
+        ):
+            continue
+        if alignments.strand[anchor] == 0:
+            length = template_length(alignments, anchor, other, offsets[mate + 1] - offsets[mate])
+        else:
+            length = template_length(alignments, other, anchor, offsets[anchor_read + 1] - offsets[anchor_read])
+        if low <= length <= high:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _window(alignments, anchor, anchor_read, mate, offsets, low, high, island_axis):
+    """Strand of the mate and the span of the axis in which it lies if the pair is proper, within the anchor's island."""
+    anchor_length = offsets[anchor_read + 1] - offsets[anchor_read]
+    mate_length = offsets[mate + 1] - offsets[mate]
+    island = island_of(island_axis, alignments.axis_begin[anchor])
+    if alignments.strand[anchor] == 0:
+        strand = 1
+        five = alignments.axis_begin[anchor] - alignments.read_begin[anchor]
+        begin, end = five + low - mate_length, five + high
+    else:
+        strand = 0
+        five = alignments.axis_end[anchor] + anchor_length - alignments.read_end[anchor]
+        begin, end = five - high, five - low + mate_length
+    return strand, max(begin, island_axis[island]), min(end, island_axis[island + 1])
+
+
+@njit(cache=True, nogil=True)
+def _best_diagonal(read, text, begin, end, table):
+    """Diagonal (relative to `begin`) with most k-mers in common, the first of equals; -1 for none.
+
+    `table` is all -1 on entry and on return.
+    """
+    length = len(read)
+    if end - begin < KMER or length < KMER:
+        return np.int64(-1)
+    mask = (1 << (2 * KMER)) - 1
+    kmer, valid = 0, 0
+    for i in range(length):
+        valid = valid + 1 if read[i] < 4 else 0
+        kmer = (kmer << 2 | np.int64(read[i] & 3)) & mask
+        if valid >= KMER:
+            table[kmer] = i - KMER + 1
+    votes = np.zeros(end - begin + length, np.int16)
+    best, best_votes = np.int64(-1), FEWEST_KMERS - 1
+    window = 0
+    for position in range(begin, end):
+        code = (text[position >> 5] >> np.uint64(2 * (position & 31))) & np.uint64(3)
+        window = (window << 2 | np.int64(code)) & mask
+        if position - begin < KMER - 1:
+            continue
+        place = np.int64(table[window])
+        if place >= 0:
+            diagonal = position - KMER + 1 - begin - place
+            if diagonal >= 0:
+                votes[diagonal] += 1
+                if votes[diagonal] > best_votes:
+                    best, best_votes = diagonal, np.int64(votes[diagonal])
+    kmer = 0
+    for i in range(length):
+        kmer = (kmer << 2 | np.int64(read[i] & 3)) & mask
+        if i >= KMER - 1:
+            table[kmer] = -1
+    return best
