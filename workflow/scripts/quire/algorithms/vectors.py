@@ -7,7 +7,7 @@ do for arrays (it must assume that they overlap).
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, models, register_model
@@ -152,11 +152,12 @@ def choose_less(typingctx, a, b, less, otherwise):
     return less(a, b, less, otherwise), generate
 
 
-@njit(cache=True, nogil=True)
-def aligned_zeros(length, dtype):
-    """A flat array of `length` zeros (or a few more) that starts on a cache line, so that no vector crosses one."""
-    array = np.zeros(length + ALIGNMENT, dtype)
-    return array[((-array.ctypes.data) % ALIGNMENT) // array.itemsize :]
+def aligned_zeros(length: int, dtype: np.typing.DTypeLike) -> np.ndarray:
+    """A flat array of `length` zeros that starts on a cache line, so that no vector of 64 bytes crosses one."""
+    size = np.dtype(dtype).itemsize
+    array = np.zeros(length + ALIGNMENT // size, dtype)
+    first = (-array.ctypes.data) % ALIGNMENT // size
+    return array[first : first + length]
 
 
 @intrinsic

@@ -47,6 +47,26 @@ class _Inputs(NamedTuple):
     haplotype_offsets: np.ndarray
 
 
+class _Workspace(NamedTuple):
+    """One group's letters, factors and matrix row, lanes innermost.
+
+    Attributes:
+        letters: int32, bit sets of haplotype bases, a vector per column, from column 1 on.
+        wanted: int32, bit sets of read bases, a vector per row.
+        factors: AGREE to EDGE per row of the read.
+        above: MATCH, INSERTED and DELETED per column: the last row that is done.
+        columns: int32[16], lengths of the haplotypes.
+        total: [16], sums over the last row.
+    """
+
+    letters: np.ndarray
+    wanted: np.ndarray
+    factors: np.ndarray
+    above: np.ndarray
+    columns: np.ndarray
+    total: np.ndarray
+
+
 def log10_likelihoods(batch: PairHmmBatch) -> np.ndarray:
     """See the package's `log10_likelihoods`."""
     haplotype_lengths = np.diff(batch.haplotype_offsets)[batch.tasks[:, 1]]
@@ -75,39 +95,46 @@ def _last_row_sums(batch: PairHmmBatch, tasks: np.ndarray, dtype: np.dtype) -> n
         _score_groups(
             inputs,
             tables(batch.gap_continuation_quality, dtype),
+            _workspace(int(read_lengths.max()), int(haplotype_lengths.max()), dtype),
             np.require(tasks[order], np.int32, ["C", "W"]),
-            int(read_lengths.max()),
-            int(haplotype_lengths.max()),
             sums,
         )
         sums[order] = sums.copy()
     return sums
 
 
+def _workspace(longest_read: int, longest_haplotype: int, dtype: np.dtype) -> _Workspace:
+    """Room for a group of tasks up to this size."""
+    return _Workspace(
+        aligned_zeros((longest_haplotype + 1) * LANES, np.int32),
+        aligned_zeros((longest_read + 1) * LANES, np.int32),
+        aligned_zeros((longest_read + 1) * ROW, dtype),
+        aligned_zeros((longest_haplotype + 1) * COLUMN, dtype),
+        np.zeros(LANES, np.int32),
+        np.zeros(LANES, dtype),
+    )
+
+
 @njit(cache=True, nogil=True)
-def _score_groups(inputs, tables, tasks, longest_read, longest_haplotype, sums):
+def _score_groups(inputs, tables, space, tasks, sums):
     """Fill sums[t] for tasks[t, (read, haplotype)], 16 tasks at a time."""
-    letters = aligned_zeros((longest_haplotype + 1) * LANES, np.int32)
-    wanted = aligned_zeros((longest_read + 1) * LANES, np.int32)
-    factors = aligned_zeros((longest_read + 1) * ROW, sums.dtype)
-    above = aligned_zeros((longest_haplotype + 1) * COLUMN, sums.dtype)
-    columns = np.zeros(LANES, np.int32)
-    total = np.zeros(LANES, sums.dtype)
     for first in range(0, len(tasks), LANES):
-        group = tasks[first : first + LANES]
-        height = 0
-        for read in group[:, 0]:
+        lanes = min(LANES, len(tasks) - first)
+        height, width = 0, 0
+        for lane in range(lanes):
+            read, haplotype = tasks[first + lane]
             height = max(height, inputs.read_offsets[read + 1] - inputs.read_offsets[read])
+            space.columns[lane] = _pack_haplotype(inputs, haplotype, lane, space.letters)
+            width = max(width, space.columns[lane])
         height += height % 2
-        for lane in range(len(group)):
-            _pack_read(inputs, tables, group[lane, 0], lane, height, wanted, factors)
-            columns[lane] = _pack_haplotype(inputs, group[lane, 1], lane, letters)
-        width = columns[: len(group)].max()
-        _fill_first_row(above, width, tables.start)
+        for lane in range(lanes):
+            _pack_read(inputs, tables, tasks[first + lane, 0], lane, height, space.wanted, space.factors)
+        _fill_first_row(space.above, width, tables.start)
         for i in range(0, height, 2):
-            _sweep_two_rows(letters, wanted, factors, i, above, width, tables.continuation)
-        _sum_row(above, width, columns, total)
-        sums[first : first + len(group)] = total[: len(group)]
+            _sweep_two_rows(space.letters, space.wanted, space.factors, i, space.above, width, tables.continuation)
+        _sum_row(space.above, width, space.columns, space.total)
+        for lane in range(lanes):
+            sums[first + lane] = space.total[lane]
 
 
 @njit(cache=True, nogil=True)

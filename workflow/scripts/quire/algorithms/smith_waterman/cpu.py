@@ -46,6 +46,9 @@ class _Workspace(NamedTuple):
         scores: int32[(longest alternate + 1) * 16], H of the row above, replaced by the row's own from left to right.
         deletions: likewise, the best score of a gap that ends there from above.
         steps: uint8[longest reference * longest alternate * 16], traceback bytes of the group.
+        rows, columns: int64[16], lengths of the sequences.
+        end_scores, end_rows, end_columns: int64[16], where the traceback starts.
+        cigar: uint32, one CIGAR, backwards.
     """
 
     reference: np.ndarray
@@ -53,6 +56,23 @@ class _Workspace(NamedTuple):
     scores: np.ndarray
     deletions: np.ndarray
     steps: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+    end_scores: np.ndarray
+    end_rows: np.ndarray
+    end_columns: np.ndarray
+    cigar: np.ndarray
+
+
+def _workspace(longest_reference: int, longest_alternate: int) -> _Workspace:
+    """Room for a group of tasks up to this size."""
+    return _Workspace(
+        aligned_zeros(longest_reference * LANES, np.int32),
+        *(aligned_zeros((longest_alternate + 1) * LANES, np.int32) for _ in range(3)),
+        np.empty(longest_reference * longest_alternate * LANES, np.uint8),
+        *(np.zeros(LANES, np.int64) for _ in range(5)),
+        np.empty(longest_reference + longest_alternate + 2, np.uint32),
+    )
 
 
 def align_batch(references, reference_offsets, alternates, alternate_offsets, tasks, parameters, strategy):
@@ -75,9 +95,9 @@ def align_batch(references, reference_offsets, alternates, alternate_offsets, ta
     order = order[offsets[order] < 0]
     elements = np.empty(0, np.uint32)
     if len(order):
+        space = _workspace(int(rows[order].max()), int(columns[order].max()))
         scores = Parameters(*(int(score) for score in parameters))
-        shape = int(rows[order].max()), int(columns[order].max())
-        elements = _align_groups(inputs, tasks, order, scores, int(strategy), *shape, offsets, starts, counts)
+        elements = _align_groups(inputs, space, tasks, order, scores, int(strategy), offsets, starts, counts)
     cigar_offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     return offsets, _in_task_order(elements, starts, cigar_offsets, columns), cigar_offsets
 
@@ -116,42 +136,40 @@ def _in_task_order(elements, starts, cigar_offsets, columns):
 
 
 @njit(cache=True, nogil=True)
-def _align_groups(
-    inputs, tasks, order, parameters, strategy, longest_reference, longest_alternate, offsets, starts, counts
-):
+def _align_groups(inputs, space, tasks, order, parameters, strategy, offsets, starts, counts):
     """Align the tasks of `order`; fill their offsets, starts and counts; returns the elements that these point into."""
-    space = _Workspace(
-        aligned_zeros(longest_reference * LANES, np.int32),
-        aligned_zeros(longest_alternate * LANES, np.int32),
-        aligned_zeros((longest_alternate + 1) * LANES, np.int32),
-        aligned_zeros((longest_alternate + 1) * LANES, np.int32),
-        np.empty(longest_reference * longest_alternate * LANES, np.uint8),
-    )
-    rows = np.zeros(LANES, np.int64)
-    columns = np.zeros(LANES, np.int64)
     elements = np.empty(1024, np.uint32)
     used = 0
     for first in range(0, len(order), LANES):
-        group = order[first : first + LANES]
-        rows[:] = 0
-        columns[:] = 0
-        for lane in range(len(group)):
-            reference, alternate = tasks[group[lane]]
-            rows[lane] = _pack(inputs.references, inputs.reference_offsets, reference, lane, space.reference)
-            columns[lane] = _pack(inputs.alternates, inputs.alternate_offsets, alternate, lane, space.alternate)
-        end_rows, end_columns = _fill(space, rows, columns, parameters, strategy)
-        for lane in range(len(group)):
-            t = group[lane]
-            if used + rows[lane] + columns[lane] + 2 > len(elements):
-                larger = np.empty(2 * (used + rows[lane] + columns[lane] + 2), np.uint32)
-                larger[:used] = elements[:used]
+        lanes = min(LANES, len(order) - first)
+        height, width = _pack_group(inputs, space, tasks, order, first, lanes)
+        _fill(space, lanes, height, width, parameters, strategy)
+        for lane in range(lanes):
+            t = order[first + lane]
+            offsets[t], count = _trace(space, width, lane, strategy)
+            if used + count > len(elements):
+                larger = np.empty(2 * (used + count), np.uint32)
+                for k in range(used):
+                    larger[k] = elements[k]
                 elements = larger
-            starts[t] = used
-            cigar = elements[used:]
-            end = end_rows[lane], end_columns[lane]
-            offsets[t], counts[t] = _trace(space.steps, columns.max(), columns[lane], lane, end, strategy, cigar)
-            used += counts[t]
+            for k in range(count):
+                elements[used + k] = space.cigar[count - 1 - k]
+            starts[t], counts[t] = used, count
+            used += count
     return elements
+
+
+@njit(cache=True, nogil=True)
+def _pack_group(inputs, space, tasks, order, first, lanes):
+    """Write the sequences of a group into their lanes; returns the longest reference and alternate length."""
+    height, width = 0, 0
+    for lane in range(lanes):
+        t = order[first + lane]
+        rows = _pack(inputs.references, inputs.reference_offsets, tasks[t, 0], lane, space.reference)
+        columns = _pack(inputs.alternates, inputs.alternate_offsets, tasks[t, 1], lane, space.alternate)
+        space.rows[lane], space.columns[lane] = rows, columns
+        height, width = max(height, rows), max(width, columns)
+    return height, width
 
 
 @njit(cache=True, nogil=True)
@@ -165,30 +183,22 @@ def _pack(sequences, offsets, which, lane, letters):
 
 
 @njit(cache=True, nogil=True)
-def _fill(space, rows, columns, parameters, strategy):
-    """Fill the group's traceback bytes; returns the row and column of each lane where its traceback starts."""
-    width = columns.max()
-    end_scores = np.full(LANES, NO_SCORE, np.int64)
-    end_rows, end_columns = rows.copy(), columns.copy()
-    priced = strategy == INDEL or strategy == LEADING_INDEL
+def _fill(space, lanes, height, width, parameters, strategy):
+    """Fill the group's traceback bytes; set the row and column of each lane where its traceback starts."""
+    priced = strategy in (INDEL, LEADING_INDEL)
     for j in range(width + 1):
         edge = parameters.gap_open + (j - 1) * parameters.gap_extend if priced and j > 0 else 0
         store(space.scores, j * LANES, splat(np.int32(edge)))
         store(space.deletions, j * LANES, splat(np.int32(NO_SCORE)))
-    for i in range(rows.max()):
+    for lane in range(lanes):
+        space.end_rows[lane], space.end_columns[lane] = space.rows[lane], space.columns[lane]
+        space.end_scores[lane] = 2 * NO_SCORE
+    for i in range(height):
         edge = parameters.gap_open + i * parameters.gap_extend if priced else 0
         _fill_row(space, i, width, edge, parameters)
-        if strategy == INDEL:
-            continue
-        for lane in range(LANES):
-            if i < rows[lane]:
-                score = space.scores[columns[lane] * LANES + lane]
-                if score >= end_scores[lane]:
-                    end_scores[lane] = score
-                    end_rows[lane] = i + 1
-            if i + 1 == rows[lane] and strategy != LEADING_INDEL:
-                _search_last_row(space.scores, lane, rows, columns[lane], end_scores[lane], end_rows, end_columns)
-    return end_rows, end_columns
+        if strategy != INDEL:
+            for lane in range(lanes):
+                _update_end(space, lane, i + 1, strategy)
 
 
 @njit(cache=True, nogil=True)
@@ -223,22 +233,27 @@ def _fill_row(space, i, width, edge, parameters):
 
 
 @njit(cache=True, nogil=True)
-def _search_last_row(scores, lane, rows, columns, best, end_rows, end_columns):
-    """Move a lane's end into its last row where that is better, or as good and nearer to the main diagonal."""
-    row = rows[lane]
-    for j in range(1, columns + 1):
-        score = scores[j * LANES + lane]
-        if score > best or (score == best and abs(row - j) < abs(end_rows[lane] - end_columns[lane])):
-            best = score
-            end_rows[lane] = row
-            end_columns[lane] = j
+def _update_end(space, lane, row, strategy):
+    """Move a lane's end to this row's last column, or into the last row, where that is better (rules in model.py)."""
+    last_row, last_column = space.rows[lane], space.columns[lane]
+    if row <= last_row and space.scores[last_column * LANES + lane] >= space.end_scores[lane]:
+        space.end_scores[lane] = space.scores[last_column * LANES + lane]
+        space.end_rows[lane] = row
+    if row != last_row or strategy == LEADING_INDEL:
+        return
+    for j in range(1, last_column + 1):
+        score, best = space.scores[j * LANES + lane], space.end_scores[lane]
+        nearer = abs(last_row - j) < abs(space.end_rows[lane] - space.end_columns[lane])
+        if score > best or (score == best and nearer):
+            space.end_scores[lane], space.end_rows[lane], space.end_columns[lane] = score, last_row, j
 
 
 @njit(cache=True, nogil=True)
-def _trace(steps, width, columns, lane, end, strategy, cigar):
-    """Follow a lane's traceback from its end; writes the CIGAR, returns the offset and the number of elements."""
-    row, column = end
-    operation, length, count = MATCH, columns - column, 0
+def _trace(space, width, lane, strategy):
+    """Follow a lane's traceback from its end; writes the CIGAR backwards, returns the offset and its elements."""
+    steps, cigar = space.steps, space.cigar
+    row, column = space.end_rows[lane], space.end_columns[lane]
+    operation, length, count = MATCH, space.columns[lane] - column, 0
     if strategy == SOFTCLIP and length > 0:
         cigar[0] = length << 4 | SOFT_CLIP
         length, count = 0, 1
@@ -260,19 +275,15 @@ def _trace(steps, width, columns, lane, end, strategy, cigar):
             cigar[count] = length << 4 | operation
             length, count = 0, count + 1
         operation, length = step, length + run
-    offset = row
     if strategy == IGNORE:
-        length, offset = length + column, row - column
+        length += column
     cigar[count] = length << 4 | operation
     count += 1
     if strategy == SOFTCLIP and column > 0:
         cigar[count] = column << 4 | SOFT_CLIP
         count += 1
-    elif strategy == INDEL or strategy == LEADING_INDEL:
-        offset = 0
-        if row > 0 or column > 0:
-            overhang = row << 4 | DELETION if row > 0 else column << 4 | INSERTION
-            cigar[count] = overhang
-            count += 1
-    cigar[:count] = cigar[:count][::-1].copy()
+    elif strategy in (INDEL, LEADING_INDEL) and row + column > 0:
+        cigar[count] = row << 4 | DELETION if row > 0 else column << 4 | INSERTION
+        count += 1
+    offset = 0 if strategy in (INDEL, LEADING_INDEL) else row - (column if strategy == IGNORE else 0)
     return offset, count

@@ -1,4 +1,4 @@
-"""GATK's Smith-Waterman in words: parameters, overhang strategies, and the rules that break ties. Standard library only.
+"""GATK's Smith-Waterman in words: parameters, overhang strategies, tie rules. Standard library only.
 
 H[i,j] aligns a prefix of the reference that ends at base i with a prefix of the alternate that ends at base j; it is
 never cut off at zero. Row 0 and column 0 are zero (overhangs are free) for SOFTCLIP and IGNORE, and hold one gap's

@@ -1,4 +1,4 @@
-"""GATK's Smith-Waterman cell by cell in plain Python, gaps searched over all their lengths; the rules are in model.py."""
+"""GATK's Smith-Waterman cell by cell in plain Python, gaps tried at every length; the rules are in model.py."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -72,7 +72,8 @@ def _end(scores, strategy) -> tuple[int, int]:
     last_row, last_column = len(scores) - 1, len(scores[0]) - 1
     if strategy == Strategy.INDEL:
         return last_row, last_column
-    best, row, column = max((scores[i][last_column], i) for i in range(1, last_row + 1)) + (last_column,)
+    best, row = max((scores[i][last_column], i) for i in range(1, last_row + 1))
+    column = last_column
     if strategy != Strategy.LEADING_INDEL:
         for j in range(1, last_column + 1):
             score = scores[last_row][j]
