@@ -71,7 +71,7 @@ def test_islands_leave_out_the_run_of_n(run):
 
 
 def test_reads_are_counted_once(run):
-    alignments = count_alignments(run.bam, "")
+    alignments = count_alignments(run.bam)
     assert alignments.counts["primary"] == 86
     assert alignments.counts["primary mapped"] == 80
     assert alignments.counts["primary duplicates"] == 4
@@ -89,7 +89,7 @@ def test_depth_equals_a_naive_count(run, tmp_path):
             if not record.is_duplicate and record.is_mapped:
                 naive[record.reference_name][record.reference_start : record.reference_start + READ_LENGTH] += 1
     expected = np.concatenate([naive[name][start:end] for name, rows in regions.items() for start, end in rows])
-    depth = measure_depth(run.bam, "", regions, bed)
+    depth = measure_depth(run.bam, None, regions, bed)
     assert depth.positions == expected.size
     assert depth.histogram[: expected.max() + 1].tolist() == np.bincount(expected).tolist()
     assert depth.mean == pytest.approx(expected.mean())
@@ -103,7 +103,7 @@ def test_unreadable_alignments_are_named(tmp_path):
     broken = tmp_path / "broken.bam"
     broken.write_bytes(b"no BAM at all")
     with pytest.raises(QuireError, match=r"broken\.bam"):
-        count_alignments(broken, "")
+        count_alignments(broken)
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=30))

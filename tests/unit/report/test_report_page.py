@@ -5,6 +5,7 @@ import json
 import re
 from html.parser import HTMLParser
 
+import pysam
 import pytest
 from quire.errors import InputError, QuireError
 from quire.report.attention import find_warnings
@@ -130,6 +131,22 @@ def test_a_sample_without_reads_still_gets_its_page(run, tmp_path):
     messages = [warning["message"] for warning in load_summary(tmp_path / "summary.json")["warnings"]]
     assert messages == ["The sample has no reads; check its FASTQ files.", "No variant was called."]
     assert "no reads" in (tmp_path / "report.html").read_text()
+
+
+def test_cram_gives_the_figures_of_bam(written, run, tmp_path):
+    cram = tmp_path / "sample.cram"
+    fasta = run.folder / "reference.fa"
+    pysam.samtools.view("-C", "-T", str(fasta), "-o", str(cram), str(run.bam), catch_stdout=False)
+    pysam.samtools.index(str(cram))
+    write_report(
+        tmp_path / "report.html",
+        tmp_path / "summary.json",
+        samples=[{"sample": "sample", "ploidy": 2, "bam": cram, "ledgers": []}],
+        vcf=run.vcf,
+        reference_directory=run.reference,
+    )
+    samples = [load_summary(folder / "summary.json")["samples"] for folder in (written, tmp_path)]
+    assert samples[0] == samples[1]
 
 
 @pytest.mark.parametrize("mistake", ["truth", "bed", "sample", "ledger"])

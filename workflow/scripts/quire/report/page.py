@@ -17,6 +17,7 @@ import jinja2
 import pysam
 
 from quire.errors import InputError, QuireError
+from quire.io.fasta_index import indexed_fasta
 from quire.io.files import atomic_path, write_json_atomic
 from quire.reference import Reference
 from quire.report import figures, summary
@@ -41,6 +42,7 @@ def write_report(
     samples: Sequence[Mapping[str, Any]],
     vcf: str | Path,
     reference_directory: str | Path,
+    fasta: str | Path | None = None,
     intervals_bed: str | Path | None = None,
     truth: Mapping[str, str] | None = None,
     benchmarks_directory: str | Path | None = None,
@@ -55,6 +57,7 @@ def write_report(
             `duplicates_table` (path) and `insert_size` (paths).
         vcf: calls of all samples, bgzip-compressed and indexed.
         reference_directory: what `quire.reference.build` wrote.
+        fasta: the reference as FASTA, which only CRAM files need; by default the one that the directory was built of.
         intervals_bed: the target; None or empty takes the islands of the reference.
         truth: `vcf`, optionally `bed` (where the truth is complete; the target if empty) and `sample` (whose calls are
             compared). None, or an empty `vcf`, leaves the comparison out.
@@ -75,8 +78,9 @@ def write_report(
     with tempfile.TemporaryDirectory(prefix="quire-") as folder:
         bed = Path(folder, "target.bed")
         write_bed(bed, target)
+        letters = _letters_for_cram(samples, fasta or reference.manifest["fasta"]["path"], Path(folder))
         for sample in samples:
-            row, pictures[sample["sample"]] = _describe_sample(sample, vcf, reference, target, bed)
+            row, pictures[sample["sample"]] = _describe_sample(sample, vcf, letters, target, bed)
             rows.append(row)
     content = {
         "format_version": summary.FORMAT_VERSION,
@@ -121,11 +125,18 @@ def _figure(value: float | None, digits: int = 0) -> str:
     return "\N{EN DASH}" if value is None else f"{value:,.{digits}f}"
 
 
+def _letters_for_cram(samples: Sequence[Mapping[str, Any]], fasta: str | Path, scratch: Path) -> Path | None:
+    """The FASTA with an index that CRAM needs, or None where no file is a CRAM."""
+    if not any(str(sample["bam"]).endswith(".cram") for sample in samples):
+        return None
+    return indexed_fasta(fasta, scratch)
+
+
 def _describe_sample(
-    sample: Mapping[str, Any], vcf: str | Path, reference: Reference, target: Regions, bed: Path
+    sample: Mapping[str, Any], vcf: str | Path, fasta: Path | None, target: Regions, bed: Path
 ) -> tuple[dict[str, Any], list[dict[str, str]]]:
     """The figures and the pictures of one sample."""
-    name, bam, fasta = sample["sample"], sample["bam"], reference.manifest["fasta"]["path"]
+    name, bam = sample["sample"], sample["bam"]
     logger.info("%s: counting reads of %s", name, bam)
     alignments = count_alignments(bam, fasta)
     logger.info("%s: measuring coverage of %d positions", name, total_length(target))

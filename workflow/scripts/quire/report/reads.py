@@ -78,20 +78,19 @@ class Depth:
         return float(self.histogram[depth:].sum()) / max(1, self.positions)
 
 
-def count_alignments(path: str | Path, fasta: str | Path) -> Alignments:
+def count_alignments(path: str | Path, fasta: Path | None = None) -> Alignments:
     """Count reads, insert sizes and mapping qualities of a BAM or CRAM.
 
     Args:
         path: the file, sorted and indexed.
-        fasta: the reference, which only a CRAM needs.
+        fasta: the reference with its index, for a CRAM; else None.
 
     Raises:
         QuireError: samtools cannot read the file.
     """
-    extra = _reference_of_cram(path, fasta)
     try:
         flagstat = json.loads(pysam.samtools.flagstat("-O", "json", str(path)))
-        lines = pysam.samtools.stats(*extra, str(path)).splitlines()
+        lines = pysam.samtools.stats(*_reference_option(fasta), str(path)).splitlines()
     except pysam.SamtoolsError as error:
         raise QuireError(f"{path}: samtools cannot read it ({_first_line(error)}); make it again.") from None
     counts = {
@@ -108,12 +107,12 @@ def count_alignments(path: str | Path, fasta: str | Path) -> Alignments:
     )
 
 
-def measure_depth(path: str | Path, fasta: str | Path, regions: Regions, bed: str | Path) -> Depth:
+def measure_depth(path: str | Path, fasta: Path | None, regions: Regions, bed: str | Path) -> Depth:
     """Measure the depth of every position of the regions.
 
     Args:
         path: the BAM or CRAM, sorted and indexed.
-        fasta: the reference, which only a CRAM needs.
+        fasta: the reference with its index, for a CRAM; else None.
         regions: the positions; contigs in the order of the file's header.
         bed: the same regions as a BED file, for samtools.
 
@@ -146,9 +145,9 @@ def median_of_histogram(histogram: np.ndarray) -> int:
     return int(np.searchsorted(cumulated, (cumulated[-1] + 1) // 2)) if histogram.any() else 0
 
 
-def _stream_depths(path: str | Path, fasta: str | Path, bed: str | Path) -> Iterator[np.ndarray]:
+def _stream_depths(path: str | Path, fasta: Path | None, bed: str | Path) -> Iterator[np.ndarray]:
     """Depth by position in file order, some millions at a time."""
-    command = [sys.executable, "-c", _PRINT_DEPTH, "-aa", "-b", str(bed), *_reference_of_cram(path, fasta), str(path)]
+    command = [sys.executable, "-c", _PRINT_DEPTH, "-aa", "-b", str(bed), *_reference_option(fasta), str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         try:
             table = pandas.read_csv(
@@ -170,8 +169,8 @@ def _stream_depths(path: str | Path, fasta: str | Path, bed: str | Path) -> Iter
         raise QuireError(f"{path}: samtools depth cannot read it; make the file and its index again.")
 
 
-def _reference_of_cram(path: str | Path, fasta: str | Path) -> list[str]:
-    return ["--reference", str(fasta)] if str(path).endswith(".cram") else []
+def _reference_option(fasta: Path | None) -> list[str]:
+    return [] if fasta is None else ["--reference", str(fasta)]
 
 
 def _section(lines: list[str], name: str) -> list[list[str]]:
