@@ -7,7 +7,6 @@ from pathlib import Path
 
 from quire.align import map_unit
 from quire.errors import QuireError
-from quire.io.bam import ReadGroup
 
 
 def main() -> None:
@@ -19,23 +18,23 @@ def main() -> None:
     parser.add_argument("--out", required=True, type=Path)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--batch", type=int, default=8192, help="pairs (or single reads) at a time")
-    parser.add_argument("--stride", type=int, default=10)
-    parser.add_argument("--maximum-hits", type=int, default=32)
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
     pages = sorted(arguments.index.glob("page_*"), key=lambda path: int(path.name.split("_")[1]))
-    parameters = {
-        "batch_pairs": arguments.batch,
-        "seed_stride": arguments.stride,
-        "seed_maximum_hits": arguments.maximum_hits,
-        "longest_read": 1024,
-    }
+    read_group = {"sample": "sample", "unit": "unit", "library": "library", "platform": "ILLUMINA"}
     try:
         map_unit(
-            arguments.index / "reference", pages, arguments.fq1, arguments.fq2, ReadGroup("sample", "unit", "library",
-            "ILLUMINA"), arguments.out, arguments.out.with_suffix(".ledger.json"),
-            arguments.out.with_suffix(".insert_size.json"), parameters, arguments.threads,
-        )  # fmt: skip
+            arguments.index / "reference",
+            pages,
+            arguments.fq1,
+            arguments.fq2,
+            read_group,
+            arguments.out,
+            arguments.out.with_suffix(".ledger.json"),
+            arguments.out.with_suffix(".insert_size.json"),
+            {"reads_per_batch": arguments.batch},
+            arguments.threads,
+        )
     except QuireError as error:
         sys.exit(f"quire: error: {error}")
 

@@ -90,12 +90,23 @@ def finish_sample(
         merged = whole if format == "bam" else scratch / "whole.bam"
         counts = _sort_and_mark(sample, units, merged, effort)
         if format == "cram":
-            samtools.to_cram(merged, whole, indexed_fasta(reference_fasta, scratch), threads)
+            _write_cram(merged, whole, Path(reference_fasta), effort)
         samtools.index(whole, whole_index, kind, threads)
         records_out = samtools.count(whole, threads)
         require_balance("align (sorting)", sample, {"records in": records_in}, {"records out": records_out})
         write_duplicates_table(duplicates_table, counts)
         write_ledger(ledger, "finish", sample, _ledger_counts(records_in, records_out, counts))
+
+
+def _write_cram(bam: Path, output: Path, fasta: Path, effort: Effort) -> None:
+    """Write `bam` as CRAM; a FASTA without index beside it is indexed among the temporary files."""
+    indexed = indexed_fasta(fasta, effort.scratch)
+    if indexed == fasta:
+        samtools.to_cram(bam, output, indexed, effort.threads)
+        return
+    cram = effort.scratch / "whole.cram"
+    samtools.to_cram(bam, cram, indexed, effort.threads)
+    samtools.rename_reference(cram, output, fasta.absolute(), effort.scratch / "header.sam")
 
 
 def _ledger_counts(records_in: int, records_out: int, counts: Sequence[LibraryCounts]) -> dict[str, int]:

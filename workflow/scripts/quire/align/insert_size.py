@@ -45,7 +45,7 @@ class InsertSize:
         return asdict(self)
 
     def penalties(self) -> np.ndarray:
-        """Cost in score units (int32) of each template length low..high: bwa mem's 0.721 ln(2 erfc(|deviation| / sqrt 2))."""
+        """Cost (int32) of each template length low..high in score units: bwa mem's -0.721 ln(2 erfc(|z| / sqrt 2))."""
         costs = np.zeros(max(self.high - self.low + 1, 0), np.int32)
         for i in range(len(costs)):
             deviation = abs(self.low + i - self.mean) / max(self.standard_deviation, 1)
@@ -84,7 +84,7 @@ def template_length(alignments, forward, reverse, reverse_length):
 
 @njit(cache=True, nogil=True)
 def unique_template_lengths(alignments, lengths):
-    """Template length of every pair of a batch whose mates are unique and point at each other, in order; -1 for others."""
+    """Template length of each pair of a batch, in order; -1 unless its mates are unique and point at each other."""
     pairs = len(lengths) // 2
     found = np.full(pairs, -1, np.int64)
     for pair in range(pairs):

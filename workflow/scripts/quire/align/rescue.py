@@ -96,7 +96,7 @@ def _has_partner(alignments, anchor, anchor_read, mate, offsets, low, high):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _window(alignments, anchor, anchor_read, mate, offsets, low, high, island_axis):
-    """Strand of the mate and the span of the axis in which it lies if the pair is proper, within the anchor's island."""
+    """Strand of the mate, and the span of the anchor's island in which it lies if the pair is proper."""
     anchor_length = offsets[anchor_read + 1] - offsets[anchor_read]
     mate_length = offsets[mate + 1] - offsets[mate]
     island = island_of(island_axis, alignments.axis_begin[anchor])

@@ -1,1 +1,19 @@
-"""Where a kernel runs: vector types for the CPU backend; cards and memory budgets come with the GPU backend."""
+"""Where a kernel runs: the choice of the backend, and vector types of the CPU backend."""
+
+from quire.errors import InputError
+
+
+def resolve_backend(requested: str) -> tuple[str, str]:
+    """The backend that a job uses, and in one sentence why.
+
+    Args:
+        requested: the configuration's device.backend, "auto" or "cpu".
+
+    Raises:
+        InputError: a backend that this version does not have.
+    """
+    if requested == "cpu":
+        return "cpu", "it was asked for."
+    if requested == "auto":
+        return "cpu", "this version has no other backend."
+    raise InputError(f"device.backend is {requested}; give auto or cpu.")
