@@ -164,3 +164,16 @@ def write_bam(path: Path, contigs: dict[str, int], lines: Iterable[str], read_gr
         for line in lines:
             stream.write(pysam.AlignedSegment.fromstring(line, parsed))
     return path
+
+
+def paired_lines(
+    name: str, contig: str, starts: tuple[int, int], length: int, group: str, quality: str = "I"
+) -> list[str]:
+    """SAM text of a mapped pair, forward then reverse, each `length` bases long; positions are 1-based."""
+    span = starts[1] + length - starts[0]
+    template = "{}\t{}\t{}\t{}\t60\t{}M\t=\t{}\t{}\t{}\t{}\tRG:Z:{}"
+    bases, qualities = "ACGT" * length, quality * length
+    return [
+        template.format(name, flag, contig, here, length, there, size, bases[:length], qualities, group)
+        for flag, here, there, size in ((99, *starts, span), (147, *starts[::-1], -span))
+    ]

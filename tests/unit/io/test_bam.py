@@ -24,7 +24,7 @@ def test_header() -> None:
     assert text == (
         "@HD\tVN:1.6\tSO:unsorted\n@SQ\tSN:chr1\tLN:600000000\n@SQ\tSN:HLA-A*01:01:01:01\tLN:5000\n"
         "@RG\tID:NA12878.lane1\tSM:NA12878\tLB:lib\tPL:ILLUMINA\tPU:lane1\n"
-        "@PG\tID:quire\tPN:quire\tVN:1.0\tCL:quire align x\n"
+        "@PG\tID:quire.NA12878.lane1\tPN:quire\tVN:1.0\tCL:quire align x\n"
     )
 
 

@@ -125,8 +125,11 @@ def _require_sound_headers(units: Sequence[UnsortedUnit], format: str, index: st
     """Refuse read groups that stand in two units, and contigs that the index cannot hold."""
     seen: dict[str, Path] = {}
     for unit in units:
-        with pysam.AlignmentFile(str(unit.path), check_sq=False) as stream:
-            header = stream.header
+        try:
+            with pysam.AlignmentFile(str(unit.path), check_sq=False) as stream:
+                header = stream.header
+        except (OSError, ValueError) as error:
+            raise QuireError(f"{unit.path}: is no whole BAM file ({error}); align the unit again.") from error
         if format == "bam" and index == "bai":
             samtools.require_bai_fits(header.references, header.lengths)
         for group in header.to_dict().get("RG", []):

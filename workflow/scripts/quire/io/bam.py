@@ -103,7 +103,8 @@ def header_text(
         f"@RG\tID:{group.identifier}\tSM:{group.sample}\tLB:{group.library}\tPL:{group.platform}\tPU:{group.unit}"
         for group in read_groups
     ]
-    lines.append(f"@PG\tID:quire\tPN:quire\tVN:{version}\tCL:{' '.join(command.split())}")
+    identifier = ".".join(["quire", *(group.identifier for group in read_groups)])
+    lines.append(f"@PG\tID:{identifier}\tPN:quire\tVN:{version}\tCL:{' '.join(command.split())}")
     return "\n".join(lines) + "\n"
 
 

@@ -1,5 +1,6 @@
 """Outputs that appear whole or not at all, and inputs whose compression is found from their first bytes."""
 
+import glob
 import json
 import os
 import shutil
@@ -21,22 +22,67 @@ def atomic_path(final: str | Path) -> Iterator[Path]:
         QuireError: the folder cannot be written or the disk is full; nothing stands under the final name then.
     """
     final = Path(final)
-    temporary = final.with_name(f".{final.name}.{os.getpid()}.tmp")
+    temporary = _temporary_name(final)
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
+        _discard_leftovers(final)
         yield temporary
         os.replace(temporary, final)
     except BaseException as error:
-        if temporary.is_dir():
-            shutil.rmtree(temporary, ignore_errors=True)
-        else:
-            with suppress(OSError):
-                temporary.unlink()
+        _discard(temporary)
         if isinstance(error, OSError):
             raise QuireError(
                 f"{final}: cannot be written ({error.strerror or error}); check permissions and the free space there."
             ) from error
         raise
+
+
+@contextmanager
+def scratch_directory(parent: str | Path, name: str) -> Iterator[Path]:
+    """Yield an empty folder inside `parent` that is deleted in the end, with what killed jobs of that name left there.
+
+    Raises:
+        QuireError: `parent` cannot be written or the disk is full.
+    """
+    final = Path(parent) / name
+    temporary = _temporary_name(final)
+    try:
+        _discard_leftovers(final)
+        temporary.mkdir(parents=True)
+        yield temporary
+    except OSError as error:
+        raise QuireError(
+            f"{parent}: temporary files cannot be written ({error.strerror or error}); check permissions and the free "
+            "space there."
+        ) from error
+    finally:
+        _discard(temporary)
+
+
+def _temporary_name(final: Path) -> Path:
+    """A hidden name beside `final` that tells which process of which machine writes it."""
+    return final.with_name(f".{final.name}.{_machine()}.{os.getpid()}.tmp")
+
+
+def _machine() -> str:
+    return "".join(letter for letter in os.uname().nodename if letter.isalnum()) or "local"
+
+
+def _discard_leftovers(final: Path) -> None:
+    """Delete what processes of this machine that no longer live began under temporary names of `final`."""
+    prefix = f".{final.name}.{_machine()}."
+    for path in final.parent.glob(glob.escape(prefix) + "*.tmp"):
+        process = path.name.removeprefix(prefix).removesuffix(".tmp")
+        if process.isdecimal() and not Path(f"/proc/{process}").exists() and Path("/proc/self").exists():
+            _discard(path)
+
+
+def _discard(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
 
 
 @contextmanager

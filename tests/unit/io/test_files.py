@@ -1,0 +1,46 @@
+"""Outputs appear whole or not at all, and what killed jobs left behind goes away."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from quire.errors import QuireError
+from quire.io.files import atomic_directory, atomic_path, scratch_directory
+
+KILLED = """
+import os, sys
+from quire.io.files import atomic_directory, atomic_path, scratch_directory
+with atomic_path(sys.argv[1] + "/x.bam") as a, atomic_directory(sys.argv[1] + "/d") as b:
+    with scratch_directory(sys.argv[1], "work") as c:
+        a.write_text("half"), (b / "f").write_text("half"), (c / "f").write_text("half")
+        os.kill(os.getpid(), 9)
+"""
+
+
+def test_leftovers_of_killed_jobs_are_removed(tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], env=environment).returncode == -9
+    assert len(list(tmp_path.iterdir())) == 3
+    # What another living process writes, and what is no leftover of these names, stays.
+    mine = next(tmp_path.glob(".x.bam.*"))
+    alive = mine.with_name(mine.name.replace(mine.name.split(".")[-2], str(os.getppid())))
+    other = tmp_path / ".y.x.bam.local.1.tmp"
+    alive.write_text("")
+    other.write_text("")
+    with atomic_path(tmp_path / "x.bam") as path, scratch_directory(tmp_path, "work") as scratch:
+        path.write_text("whole")
+        assert list(scratch.iterdir()) == []
+    with atomic_directory(tmp_path / "d") as folder:
+        (folder / "f").write_text("whole")
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([other.name, alive.name, "d", "x.bam"])
+
+
+def test_scratch_directory_is_deleted_on_error(tmp_path: Path) -> None:
+    with (
+        pytest.raises(QuireError, match="temporary files cannot be written"),
+        scratch_directory(tmp_path, "w") as folder,
+    ):
+        (folder / "missing" / "f").write_text("")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,40 @@
+"""A FASTA file with its index beside it, as htslib needs it for CRAM, without writing into the user's folders."""
+
+import shutil
+from pathlib import Path
+
+import pysam
+
+from quire.errors import InputError
+from quire.io.files import is_gzip, open_input, read_errors
+
+
+def indexed_fasta(fasta: str | Path, scratch: Path) -> Path:
+    """A path under which htslib finds `fasta` and its .fai: the file itself, or a link or plain copy in `scratch`.
+
+    Raises:
+        InputError: the file cannot be indexed.
+    """
+    fasta = Path(fasta)
+    has_index = fasta.with_name(fasta.name + ".fai").exists()
+    if has_index and (not is_gzip(fasta) or fasta.with_name(fasta.name + ".gzi").exists()):
+        return fasta
+    target = scratch / fasta.name
+    if is_gzip(fasta) and not _is_bgzip(fasta):
+        target = scratch / (fasta.name + ".plain.fa")
+        with read_errors(fasta), open_input(fasta) as source, open(target, "wb") as copy:
+            shutil.copyfileobj(source, copy, 1 << 22)
+    else:
+        target.symlink_to(fasta.resolve())
+    try:
+        pysam.faidx(str(target))
+    except pysam.SamtoolsError as error:
+        raise InputError(
+            f"{fasta}: cannot be indexed ({' '.join(str(error).split())}); check the FASTA file."
+        ) from error
+    return target
+
+
+def _is_bgzip(path: Path) -> bool:
+    with open(path, "rb") as stream:
+        return stream.read(18)[12:16] == b"BC\x02\x00"

@@ -1,0 +1,107 @@
+"""The samtools functions that Quire uses, through pysam, with their failures as one sentence.
+
+`threads` counts all threads of a step. Nothing here adds @PG lines by itself, because samtools would put the names of
+temporary files there.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pysam
+
+from quire.errors import QuireError
+
+LARGEST_BAI_CONTIG = 1 << 29  # bases; the BAI format ends there, SAM specification section 5.1.1
+LONGEST_READ = 1024
+FULL_BYTES = 1 << 20  # a disk with less free than this counts as full when a step fails
+
+
+def sort(unsorted: Path, output: Path, threads: int, memory_mb: int, temporary_prefix: Path) -> None:
+    """Sort by coordinate and strand; records that agree in both keep their order, whatever the threads and memory."""
+    memory = f"{max(memory_mb // max(threads, 1), 8)}M"
+    _call(
+        pysam.sort, output, "--no-PG", "-l", "1", "-m", memory, "-@", threads if threads > 1 else 0,
+        "-T", temporary_prefix, "-o", output, unsorted,
+    )  # fmt: skip
+
+
+def merge(inputs: Sequence[Path], output: Path, threads: int, level: int | None = None) -> None:
+    """Merge sorted files of different read groups; ties go by the order of `inputs`. All @RG and @PG lines are kept."""
+    levels = [] if level is None else ["-l", level]
+    _call(pysam.merge, output, "--no-PG", "-p", *levels, "-@", _additional(threads), "-f", "-o", output, *inputs)
+
+
+def markdup(marked: Path, output: Path, threads: int, temporary_prefix: Path, level: int | None = None) -> None:
+    """Mark duplicates of a sorted file whose pairs carry the tags MC and ms; without the optical rule."""
+    levels = [] if level is None else ["--output-fmt-option", f"level={level}"]
+    _call(
+        pysam.markdup, output, "--no-PG", "-l", LONGEST_READ, *levels, "-@", _additional(threads),
+        "-O", "BAM", "-T", temporary_prefix, marked, output,
+    )  # fmt: skip
+
+
+def to_cram(bam: Path, output: Path, reference: Path, threads: int) -> None:
+    """Write a BAM file as CRAM against a FASTA file that has its index beside it."""
+    _call(pysam.view, output, "--no-PG", "-C", "-T", reference, "-@", _additional(threads), "-o", output, bam)
+
+
+def rename_reference(cram: Path, output: Path, reference: Path, header: Path) -> None:
+    """Copy a CRAM file with `reference` as the place (UR) of its contigs; `header` is a temporary file."""
+    text = _call(pysam.view, cram, "--no-PG", "-H", cram, catch_stdout=True)
+    header.write_text(re.sub(r"(?m)^(@SQ\t.*?)\tUR:[^\t\n]*", lambda line: f"{line[1]}\tUR:{reference}", text))
+    _call(pysam.cat, output, "--no-PG", "-h", header, "-o", output, cram)
+
+
+def index(alignments: Path, output: Path, kind: str, threads: int) -> None:
+    """Index a sorted BAM (kind "bai" or "csi") or CRAM ("crai")."""
+    kinds = {"bai": ["-b"], "csi": ["-c"], "crai": []}[kind]
+    _call(pysam.index, output, *kinds, "-@", _additional(threads), "-o", output, alignments)
+
+
+def flagstat(alignments: Path, threads: int) -> dict[str, int]:
+    """Counts of `samtools flagstat`, passed and failed reads together, by its own names ("total", "primary", ...)."""
+    text = _call(pysam.flagstat, alignments, "-O", "json", "-@", _additional(threads), alignments, catch_stdout=True)
+    both = json.loads(text).values()
+    names = ("total", "primary", "primary mapped", "primary duplicates")
+    return {name: sum(int(counts[name]) for counts in both) for name in names}
+
+
+def count(alignments: Path, threads: int) -> int:
+    """Number of records."""
+    return int(_call(pysam.view, alignments, "-c", "-@", _additional(threads), alignments, catch_stdout=True))
+
+
+def require_bai_fits(names: Sequence[str], lengths: Sequence[int]) -> None:
+    """Refuse a BAI index over contigs that are too long for it.
+
+    Raises:
+        QuireError: naming the first such contig and the key to change.
+    """
+    for name, length in zip(names, lengths, strict=True):
+        if length > LARGEST_BAI_CONTIG:
+            raise QuireError(
+                f"contig {name} has {length} bases but a BAI index ends at {LARGEST_BAI_CONTIG}; "
+                "set align.index: csi in the configuration."
+            )
+
+
+def _additional(threads: int) -> int:
+    return max(threads - 1, 0)
+
+
+def _call(function: Callable[..., Any], path: Path, *arguments: object, catch_stdout: bool = False) -> str:
+    """Run a samtools function that writes (or only reads) `path`; its complaint becomes a QuireError."""
+    try:
+        return str(function(*map(str, arguments), catch_stdout=catch_stdout))
+    except pysam.SamtoolsError as error:
+        if shutil.disk_usage(path.parent).free < FULL_BYTES:
+            raise QuireError(f"{path}: cannot be written (No space left on device); free some space there.") from error
+        complaint = str(error).split("stderr=")[-1].strip(" '\"").replace("\\n", "\n").strip().splitlines()
+        raise QuireError(
+            f"{path}: a step of samtools failed ({complaint[-1].strip() if complaint else error}); "
+            "check that its input is whole and that there is free space for temporary files."
+        ) from error
