@@ -1,0 +1,30 @@
+"""Reference and index of all pages without Snakemake, for measurements: python -m bench.build_index FASTA FOLDER."""
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+
+from quire import index, reference
+from quire.errors import QuireError
+
+
+def main() -> None:
+    """Parse the command line and build."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("fasta", type=Path)
+    parser.add_argument("folder", type=Path, help="gets reference/ and page_0/, page_1/, ...")
+    parser.add_argument("--page-size", type=int, default=1 << 30)
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
+    try:
+        reference.build(arguments.fasta, arguments.folder / "reference", arguments.page_size)
+        opened = reference.Reference.open(arguments.folder / "reference")
+        for number in range(len(opened.pages)):
+            index.build(opened, number, arguments.folder / f"page_{number}", {})
+    except QuireError as error:
+        sys.exit(f"quire: error: {error}")
+
+
+if __name__ == "__main__":
+    main()

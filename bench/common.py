@@ -1,0 +1,173 @@
+"""What all measurements share: inputs, commands that are timed, and the lines that say where it was measured."""
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+LIBRARY = REPOSITORY / "workflow" / "scripts"
+
+PEERS = {
+    "bwa": "bwa 2>&1 | sed -n 's/^Version: //p'",
+    "samtools": "samtools --version | sed -n '1s/samtools //p'",
+    "bcftools": "bcftools --version | sed -n '1s/bcftools //p'",
+    "freebayes": "freebayes --version | sed -n 's/version: *//p'",
+}
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What a command took: wall clock and processor seconds, and the largest resident memory of one of its processes."""
+
+    seconds: float
+    cpu_seconds: float
+    peak_megabytes: float
+
+    def __str__(self) -> str:
+        return f"{self.seconds:7.2f} s wall, {self.cpu_seconds:7.2f} s processor, {self.peak_megabytes:6.0f} MB peak"
+
+
+def arguments(description: str | None, **defaults: object) -> argparse.ArgumentParser:
+    """A parser with the options that every measurement has."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder of the real data (layout: docs/benchmarks.md)")
+    parser.add_argument("--work", type=Path, default=Path("results/bench"), help="folder for what is made on the way")
+    parser.add_argument("--threads", type=int, default=defaults.get("threads", 2), help="threads of both programs")
+    return parser
+
+
+def run(command: str, environment: dict[str, str] | None = None) -> Timing:
+    """Print and run a shell command (pipes fail if any part fails) and say what it took.
+
+    Peak memory is of the largest process, as the kernel accounts it (the same figure as GNU time's).
+
+    Raises:
+        SystemExit: the command failed.
+    """
+    print(f"$ {command}", flush=True)
+    path = f"{LIBRARY}:{REPOSITORY}"
+    process = subprocess.Popen(
+        ["bash", "-c", f"set -o pipefail; {command}"], env={**os.environ, "PYTHONPATH": path, **(environment or {})}
+    )
+    start = time.perf_counter()
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"failed with status {process.returncode}: {command}")
+    timing = Timing(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    print(f"  {timing}", flush=True)
+    return timing
+
+
+def python(module_and_arguments: str) -> str:
+    """The command of a Python module in this environment."""
+    return f"{sys.executable} -m {module_and_arguments}"
+
+
+def print_setting(peers: Sequence[str] = tuple(PEERS)) -> None:
+    """Print the command, the machine, the date, the commit and the versions of the peers."""
+    print(f"# python -m {_module()} {' '.join(sys.argv[1:])}".rstrip())
+    print(f"# {date.today()}, commit {_output('git rev-parse --short HEAD')}, Python {platform.python_version()}")
+    processor = _output("sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1") or platform.processor()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    load = " ".join(f"{value:.1f}" for value in os.getloadavg())
+    print(f"# {processor}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB, load {load}")
+    print(f"# peers: {', '.join(f'{peer} {_output(PEERS[peer])}' for peer in peers)}", flush=True)
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a Markdown table, as docs/benchmarks.md takes it; floats have at most four significant digits behind zeros."""
+    for row in (header, ["---"] * len(header), *rows):
+        print("| " + " | ".join(f"{cell:.5g}" if isinstance(cell, float) else str(cell) for cell in row) + " |")
+    print(flush=True)
+
+
+class Inputs:
+    """Real data and what is derived of it once: one chromosome as FASTA, the indexes of both programs."""
+
+    def __init__(self, data: Path, work: Path) -> None:
+        self.data, self.work = data, work
+        work.mkdir(parents=True, exist_ok=True)
+        self.truth = data / "gatk_haplotypecaller" / "HG001_giab_v3.3.2_chr20.vcf.gz"
+        self.qualities = data / "na12878_chr20_100kb" / "hg002_2x148_for_quality_strings.bam"
+        self.demo = data / "na12878_chr20_100kb"
+
+    def chromosome_20(self) -> Path:
+        """chr20 of GRCh37 (contig `20`) as plain FASTA."""
+        source = self.data / "gatk_haplotypecaller" / "human_g1k_v37.20.21.fasta.gz"
+        fasta = self.work / "chr20" / "chr20.fa"
+        return self._made(fasta, f"samtools faidx {source} 20 > {{}}")
+
+    def plain(self, name: str, source: Path) -> Path:
+        """A gzip FASTA, decompressed."""
+        return self._made(self.work / name / f"{name}.fa", f"gzip -dc {source} > {{}}")
+
+    def bwa_index(self, fasta: Path) -> Path:
+        """Make bwa's index beside the FASTA."""
+        if not Path(f"{fasta}.sa").exists():
+            run(f"bwa index {fasta} 2> {fasta}.bwa_index.log")
+        return fasta
+
+    def quire_index(self, fasta: Path, page_size: int = 1 << 30) -> Path:
+        """Make Quire's index of a FASTA with pages of this size."""
+        folder = fasta.parent / f"quire_{page_size}"
+        if not (folder / "done").exists():
+            run(python(f"bench.build_index {fasta} {folder} --page-size {page_size}"))
+            (folder / "done").touch()
+        return folder
+
+    def simulated(self, fasta: Path, region: str, seed: int, options: str) -> tuple[Path, Path]:
+        """Paired reads of a region that carries the real variants of HG001; both FASTQ files."""
+        name = f"{region}_{seed}_{options}".replace(" ", "").replace("/", "_").replace(":", "_")
+        prefix = self.work / "reads" / name
+        mates = Path(f"{prefix}_1.fq.gz"), Path(f"{prefix}_2.fq.gz")
+        if not mates[1].exists():
+            prefix.parent.mkdir(parents=True, exist_ok=True)
+            run(
+                python(
+                    f"bench.simulate {fasta} {self.truth} {region} {prefix} --seed {seed} --quals {self.qualities} {options}"
+                )
+            )
+        return mates
+
+    def _made(self, path: Path, command: str) -> Path:
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = path.with_suffix(".tmp")
+            run(command.format(temporary))
+            temporary.rename(path)
+        return path
+
+
+def bwa_command(fasta: Path, mates: Sequence[Path], output: Path, threads: int) -> str:
+    """bwa mem to an unsorted BAM at compression level 1, as its users pipe it."""
+    files = " ".join(map(str, mates))
+    return f"bwa mem -t {threads} {fasta} {files} 2> {output}.log | samtools view -1 -o {output} -"
+
+
+def quire_command(
+    index: Path, mates: Sequence[Path], output: Path, threads: int, batch: int | None = None, log: bool = True
+) -> str:
+    """Quire's mapper to an unsorted BAM."""
+    files = " ".join(f"--fq{number} {path}" for number, path in enumerate(mates, start=1))
+    batches = f" --batch {batch}" if batch else ""
+    errors = f" 2> {output}.log" if log else ""
+    return python(f"quire.align --index {index} {files} --out {output} --threads {threads}{batches}{errors}")
+
+
+def _module() -> str:
+    specification = sys.modules["__main__"].__spec__
+    return specification.name.removesuffix(".__main__") if specification else Path(sys.argv[0]).stem
+
+
+def _output(command: str) -> str:
+    completed = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=REPOSITORY)
+    return completed.stdout.strip()

@@ -1,0 +1,48 @@
+"""FASTQ.gz to unsorted BAM on chr20: Quire's first run (kernels compile) and warm runs against bwa mem, in turns.
+
+Bars: at least 1.5 times bwa's speed, at most 1.5 GB.
+"""
+
+import tempfile
+
+from bench.common import Inputs, Timing, arguments, bwa_command, print_setting, print_table, quire_command, run
+
+
+def main() -> None:
+    """Simulate, time in turns and print the ratio of the fastest runs."""
+    parser = arguments(__doc__)
+    parser.add_argument("--pairs", type=int, default=250_000)
+    parser.add_argument("--repeats", type=int, default=3, help="warm runs of each program, in turns")
+    given = parser.parse_args()
+    print_setting(("bwa", "samtools"))
+    inputs = Inputs(given.data, given.work)
+    fasta = inputs.chromosome_20()
+    bwa_index, quire_index = inputs.bwa_index(fasta), inputs.quire_index(fasta)
+    mates = inputs.simulated(fasta, "20", 1, f"--pairs {given.pairs}")
+    ours, theirs = given.work / "speed.quire.bam", given.work / "speed.bwa.bam"
+    with tempfile.TemporaryDirectory() as cache:
+        first = run(quire_command(quire_index, mates, ours, given.threads), {"NUMBA_CACHE_DIR": cache})
+    warm, peer = [], []
+    for _ in range(given.repeats):
+        warm.append(run(quire_command(quire_index, mates, ours, given.threads)))
+        peer.append(run(bwa_command(bwa_index, mates, theirs, given.threads)))
+    fastest = min(peer, key=lambda timing: timing.seconds)
+    rows = [
+        _row("quire, first run (compiles)", first, fastest, given.pairs),
+        _row("quire, warm", min(warm, key=lambda timing: timing.seconds), fastest, given.pairs),
+        _row("bwa mem | samtools view -1", fastest, fastest, given.pairs),
+    ]
+    header = ("program", "s", "pairs/s", "processor s", "peak MB", "speed over bwa")
+    print_table(header, rows)
+
+
+def _row(name: str, timing: Timing, peer: Timing, pairs: int) -> tuple:
+    speed = f"{peer.seconds / timing.seconds:.2f}"
+    return (
+        name, f"{timing.seconds:.2f}", f"{pairs / timing.seconds:.0f}", f"{timing.cpu_seconds:.1f}",
+        f"{timing.peak_megabytes:.0f}", speed,
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""Simulate diploid paired-end reads from a real chromosome that carries a sample's real, phased truth variants.
+
+Writes OUT_1.fq.gz and OUT_2.fq.gz. Each name holds the truth:
+s<serial>:<contig>:<1-based leftmost reference position of read 1>:<its strand>:<of read 2>:<its strand>.
+With the same seed the reads are the same; they are drawn pair by pair, about 20,000 pairs a second.
+"""
+
+import argparse
+from dataclasses import dataclass
+
+import numpy as np
+import pysam
+from isal import igzip
+
+PAIRS_AT_A_TIME = 200_000
+LARGEST_INSERT = 2000
+SMALLEST_INSERT_WITH_ADAPTERS = 40
+HIGHEST_SHARE_OF_N = 0.3
+QUALITY_STRINGS = 20_000
+SHORTEST_QUALITY_STRING = 90
+PLAIN_QUALITY = 35
+BASES = np.frombuffer(b"ACGT", np.uint8)
+N = ord("N")
+COMPLEMENT = np.full(256, N, np.uint8)
+COMPLEMENT[np.frombuffer(b"ACGTN", np.uint8)] = np.frombuffer(b"TGCAN", np.uint8)
+# TruSeq adapters, read through by the first and the second read of a fragment that is shorter than a read.
+ADAPTERS = ("AGATCGGAAGAGCACACGTCTGAACTCCAGTCA", "AGATCGGAAGAGCGTCGTGTAGGGAAAGAGTGT")
+
+
+@dataclass(frozen=True)
+class Haplotype:
+    """Letters of one haplotype, and the 0-based reference position of each."""
+
+    letters: np.ndarray
+    positions: np.ndarray
+
+
+def haplotype(number: int, variants: list[pysam.VariantRecord], reference: np.ndarray, start: int) -> Haplotype:
+    """Put one haplotype's alleles into the reference; overlapping and symbolic ones are left out.
+
+    Args:
+        number: 0 or 1, the allele of each phased genotype.
+        variants: records of the region in order.
+        reference: letters of the region.
+        start: 0-based start of the region.
+    """
+    letters, positions = [], []
+    done, end = start, start + reference.size
+    for record in variants:
+        genotype = record.samples[0].allele_indices
+        if genotype is None or None in genotype or len(genotype) < 2 or genotype[number] == 0:
+            continue
+        allele = record.alleles[genotype[number]]
+        if record.start < done or "*" in allele or "<" in allele or record.stop > end:
+            continue
+        inserted = np.frombuffer(allele.upper().encode(), np.uint8)
+        letters += [reference[done - start : record.start - start], inserted]
+        offsets = np.minimum(np.arange(inserted.size), max(len(record.ref) - 1, 0))
+        positions += [np.arange(done, record.start), record.start + offsets]
+        done = record.stop
+    letters.append(reference[done - start :])
+    positions.append(np.arange(done, end))
+    return Haplotype(np.concatenate(letters), np.concatenate(positions))
+
+
+def quality_strings(path: str | None, length: int) -> np.ndarray:
+    """Real quality strings in the order of sequencing, stretched to the length of a read; uint8[strings, length]."""
+    if path is None:
+        return np.full((1, length), PLAIN_QUALITY, np.uint8)
+    strings = []
+    with pysam.AlignmentFile(path, check_sq=False) as stream:
+        for record in stream.fetch(until_eof=True):
+            if record.query_qualities is None or record.query_length < SHORTEST_QUALITY_STRING or record.is_secondary:
+                continue
+            string = np.array(record.query_qualities, np.uint8)[:: -1 if record.is_reverse else 1]
+            at = np.linspace(0, string.size - 1, length)
+            strings.append(np.interp(at, np.arange(string.size), string).round().astype(np.uint8))
+            if len(strings) >= QUALITY_STRINGS:
+                break
+    return np.stack(strings)
+
+
+def with_errors(letters: np.ndarray, qualities: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """Change bases with the probability that their quality states; N stays."""
+    wrong = generator.random(letters.size) < 10.0 ** (qualities.astype(float) / -10.0)
+    where = np.flatnonzero(wrong & (letters != N))
+    if where.size == 0:
+        return letters
+    letters = letters.copy()
+    shift = generator.integers(1, 4, where.size)
+    letters[where] = BASES[(np.searchsorted(BASES, letters[where]) + shift) % 4]
+    return letters
+
+
+@dataclass
+class Simulator:
+    """Draws pairs; `contig` is the name that stands in the reads' names."""
+
+    contig: str
+    haplotypes: tuple[Haplotype, Haplotype]
+    qualities: np.ndarray
+    length: int
+    insert: float
+    insert_deviation: float
+    adapters: bool
+    generator: np.random.Generator
+
+    def draw(self, first_serial: int, count: int) -> tuple[bytes, bytes]:
+        """FASTQ text of both mates of `count` fragments; those of many Ns are left out."""
+        generator = self.generator
+        which = generator.integers(0, 2, count)
+        shortest = SMALLEST_INSERT_WITH_ADAPTERS if self.adapters else self.length + 1
+        sizes = np.clip(generator.normal(self.insert, self.insert_deviation, count), shortest, LARGEST_INSERT)
+        sizes = sizes.astype(int)
+        place = generator.random(count)
+        swapped = generator.random(count) < 0.5
+        strings = generator.integers(0, len(self.qualities), (2, count))
+        texts: tuple[list[bytes], list[bytes]] = ([], [])
+        for i in range(count):
+            source = self.haplotypes[which[i]]
+            start = int(place[i] * (source.letters.size - sizes[i]))
+            pair = self._fragment(source, start, start + sizes[i], self.qualities[strings[:, i]])
+            if pair is None:
+                continue
+            mates, forward, reverse = pair
+            ends = (f"{reverse}:-:{forward}:+", f"{forward}:+:{reverse}:-")[0 if swapped[i] else 1]
+            name = f"s{first_serial + i}:{self.contig}:{ends}".encode()
+            for mate, (letters, quality) in enumerate(mates[::-1] if swapped[i] else mates):
+                texts[mate].append(b"@%s/%d\n%s\n+\n%s\n" % (name, mate + 1, letters, quality))
+        return b"".join(texts[0]), b"".join(texts[1])
+
+    def _fragment(
+        self, source: Haplotype, start: int, end: int, qualities: np.ndarray
+    ) -> tuple[list[tuple[bytes, bytes]], int, int] | None:
+        """Both reads of a fragment and their 1-based leftmost positions, or None where too much is N."""
+        reverse_start = max(start, end - self.length)
+        reads = [
+            source.letters[start : min(start + self.length, end)],
+            COMPLEMENT[source.letters[reverse_start:end]][::-1],
+        ]
+        if reads[0].size < self.length:
+            for mate, adapter in enumerate(ADAPTERS):
+                tail = np.frombuffer((adapter + "A" * self.length).encode(), np.uint8)
+                reads[mate] = np.concatenate((reads[mate], tail))[: self.length]
+        if max((read == N).mean() for read in reads) > HIGHEST_SHARE_OF_N:
+            return None
+        mates = [
+            (with_errors(read, quality, self.generator).tobytes(), (quality + 33).astype(np.uint8).tobytes())
+            for read, quality in zip(reads, qualities, strict=True)
+        ]
+        return mates, int(source.positions[start]) + 1, int(source.positions[reverse_start]) + 1
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("reference", help="indexed FASTA")
+    parser.add_argument("variants", help="indexed VCF with phased genotypes of one sample")
+    parser.add_argument("region", help="contig or contig:first-last")
+    parser.add_argument("out", help="prefix of the two files")
+    amount = parser.add_mutually_exclusive_group()
+    amount.add_argument("--coverage", type=float, default=30)
+    amount.add_argument("--pairs", type=int)
+    parser.add_argument("--quals", help="BAM whose quality strings are used; without it all are 35")
+    parser.add_argument("--length", type=int, default=150)
+    parser.add_argument("--insert", type=float, default=400)
+    parser.add_argument("--insert-sd", type=float, default=80)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--adapters", action="store_true", help="let fragments be shorter than a read")
+    parser.add_argument("--vcf-contig", help="the contig's name in the VCF, if it is another")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Parse the command line and write both files."""
+    arguments = parse_arguments()
+    contig, _, span = arguments.region.partition(":")
+    with pysam.FastaFile(arguments.reference) as fasta:
+        start, end = 0, fasta.get_reference_length(contig)
+        if span:
+            first, last = (int(text.replace(",", "")) for text in span.split("-"))
+            start, end = first - 1, last
+        reference = np.frombuffer(fasta.fetch(contig, start, end).upper().encode(), np.uint8)
+    with pysam.VariantFile(arguments.variants) as stream:
+        variants = list(stream.fetch(arguments.vcf_contig or contig, start, end))
+    simulator = Simulator(
+        contig=contig,
+        haplotypes=(haplotype(0, variants, reference, start), haplotype(1, variants, reference, start)),
+        qualities=quality_strings(arguments.quals, arguments.length),
+        length=arguments.length,
+        insert=arguments.insert,
+        insert_deviation=arguments.insert_sd,
+        adapters=arguments.adapters,
+        generator=np.random.default_rng(arguments.seed),
+    )
+    total = arguments.pairs or int(arguments.coverage * (end - start) / (2 * arguments.length))
+    with igzip.open(f"{arguments.out}_1.fq.gz", "wb", 1) as one, igzip.open(f"{arguments.out}_2.fq.gz", "wb", 1) as two:
+        for done in range(0, total, PAIRS_AT_A_TIME):
+            texts = simulator.draw(done, min(PAIRS_AT_A_TIME, total - done))
+            one.write(texts[0])
+            two.write(texts[1])
+    print("pairs", total)
+
+
+if __name__ == "__main__":
+    main()
