@@ -24,7 +24,7 @@ PEERS = {
 
 @dataclass(frozen=True)
 class Timing:
-    """What a command took: wall clock and processor seconds, and the largest resident memory of one of its processes."""
+    """What a command took: wall clock, processor time, and the largest resident memory of one of its processes."""
 
     seconds: float
     cpu_seconds: float
@@ -84,9 +84,9 @@ def print_setting(peers: Sequence[str] = tuple(PEERS)) -> None:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a Markdown table, as docs/benchmarks.md takes it; floats have at most four significant digits behind zeros."""
+    """Print a Markdown table, as docs/benchmarks.md takes it."""
     for row in (header, ["---"] * len(header), *rows):
-        print("| " + " | ".join(f"{cell:.5g}" if isinstance(cell, float) else str(cell) for cell in row) + " |")
+        print("| " + " | ".join(map(str, row)) + " |")
     print(flush=True)
 
 
@@ -131,11 +131,8 @@ class Inputs:
         mates = Path(f"{prefix}_1.fq.gz"), Path(f"{prefix}_2.fq.gz")
         if not mates[1].exists():
             prefix.parent.mkdir(parents=True, exist_ok=True)
-            run(
-                python(
-                    f"bench.simulate {fasta} {self.truth} {region} {prefix} --seed {seed} --quals {self.qualities} {options}"
-                )
-            )
+            what = f"{fasta} {self.truth} {region} {prefix} --seed {seed} --quals {self.qualities} {options}"
+            run(python(f"bench.simulate {what}"))
         return mates
 
     def _made(self, path: Path, command: str) -> Path:

@@ -41,10 +41,8 @@ def primary_records(path: str | Path) -> pandas.DataFrame:
     with pysam.AlignmentFile(str(path), check_sq=False) as stream:
         for record in stream.fetch(until_eof=True):
             if not record.is_secondary and not record.is_supplementary:
-                mate = 2 if record.is_read2 else 1
-                rows.append(
-                    (record.query_name, mate, record.reference_name, record.reference_start, record.mapping_quality, record.flag)
-                )  # fmt: skip
+                key = (record.query_name, 2 if record.is_read2 else 1)
+                rows.append((*key, record.reference_name, record.reference_start, record.mapping_quality, record.flag))
     columns = ["name", "mate", "contig", "position", "mapq", "flag"]
     return pandas.DataFrame(rows, columns=columns).set_index(["name", "mate"])
 
@@ -55,7 +53,7 @@ def compare(ours: pandas.DataFrame, peer: pandas.DataFrame) -> Agreement:
     Raises:
         ValueError: the files hold different reads.
     """
-    both = ours.join(peer, how="inner", lsuffix="_ours", rsuffix="_peer")
+    both = ours.add_suffix("_ours").join(peer.add_suffix("_peer"), how="inner")
     if not len(both) == len(ours) == len(peer):
         raise ValueError(f"{len(ours)} and {len(peer)} reads, {len(both)} of them in both files")
     flags = [both[f"flag_{side}"].to_numpy() for side in ("ours", "peer")]
@@ -65,7 +63,8 @@ def compare(ours: pandas.DataFrame, peer: pandas.DataFrame) -> Agreement:
     distance = (both["position_ours"] - both["position_peer"]).abs().to_numpy()
     near = mapped[0] & mapped[1] & same_contig & (distance <= NEAR)
     confident = [
-        m & (both[f"mapq_{side}"] >= CONFIDENT).to_numpy() for m, side in zip(mapped, ("ours", "peer"), strict=True)
+        placed & (both[f"mapq_{side}"] >= CONFIDENT).to_numpy()
+        for placed, side in zip(mapped, ("ours", "peer"), strict=True)
     ]
     duplicates = [(flag & pysam.FDUP) != 0 for flag in flags]
     return Agreement(

@@ -1,0 +1,23 @@
+"""All measurements, one after another: python -m bench --data FOLDER (make bench DATA=FOLDER)."""
+
+import importlib
+import sys
+
+from bench.common import arguments
+
+MEASUREMENTS = ("real_reads", "index_speed", "mapping_speed", "placement", "calls", "one_answer")
+
+
+def main() -> None:
+    """Run the chosen measurements, each with the same options."""
+    parser = arguments(__doc__)
+    parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=MEASUREMENTS, help="which ones")
+    given = parser.parse_args()
+    options = ["--data", str(given.data), "--work", str(given.work), "--threads", str(given.threads)]
+    for name in given.only:
+        sys.argv = [name, *options]
+        importlib.import_module(f"bench.{name}").main()
+
+
+if __name__ == "__main__":
+    main()
