@@ -1,0 +1,107 @@
+"""How the genome is shared out among jobs: pieces of about one size, cut at fixed positions, small contigs together."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from quire.errors import InputError
+from quire.io.files import open_input, read_errors
+
+Interval = tuple[str, int, int]  # contig, start, end; 0-based, half-open
+_JOINED_GAP = 10_000  # islands this close become one interval: there is nothing to call between them
+
+
+def split(
+    contigs: Sequence[tuple[str, int]],
+    islands: Sequence[Interval],
+    bed: str | Path | None,
+    interval_size: int,
+) -> list[list[Interval]]:
+    """Pieces of the genome, in its order.
+
+    Args:
+        contigs: name and length, in the reference's order.
+        islands: stretches of sequence between long runs of N, in the reference's order.
+        bed: only what it covers is called; None for all.
+        interval_size: bases; intervals are cut at its multiples, and a piece holds at most about as many bases.
+
+    Returns:
+        Pieces of one or more intervals each; intervals do not overlap.
+
+    Raises:
+        InputError: a BED with unknown contigs, bad lines or nothing in it.
+    """
+    wanted = _join(islands, _JOINED_GAP)
+    if bed is not None:
+        wanted = _intersect(wanted, read_bed(bed, dict(contigs)))
+    pieces: list[list[Interval]] = []
+    held = interval_size
+    for contig, start, end in wanted:
+        while start < end:
+            cut = min(end, (start // interval_size + 1) * interval_size)
+            if held + cut - start > interval_size:
+                pieces.append([])
+                held = 0
+            pieces[-1].append((contig, start, cut))
+            held += cut - start
+            start = cut
+    return pieces
+
+
+def read_bed(path: str | Path, lengths: Mapping[str, int]) -> list[Interval]:
+    """Intervals of a BED file (plain or gzip), sorted in the order of `lengths` and merged.
+
+    Raises:
+        InputError: naming the file and the line.
+    """
+    intervals: list[Interval] = []
+    with read_errors(path), open_input(path) as stream:
+        for number, raw in enumerate(stream, 1):
+            line = raw.decode(errors="replace").strip()
+            if line and not line.startswith(("#", "track", "browser")):
+                intervals.append(_bed_line(f"{path}: line {number}", line, lengths))
+    if not any(end > start for _, start, end in intervals):
+        raise InputError(f"{path}: holds no intervals; leave rescore.intervals empty to call the whole genome.")
+    ranks = {name: rank for rank, name in enumerate(lengths)}
+    return _join(sorted(intervals, key=lambda interval: (ranks[interval[0]], *interval[1:])), 0)
+
+
+def _bed_line(where: str, line: str, lengths: Mapping[str, int]) -> Interval:
+    """Check one line of a BED."""
+    columns = line.split("\t") if "\t" in line else line.split()
+    if len(columns) < 3 or not columns[1].isdecimal() or not columns[2].isdecimal():
+        raise InputError(f"{where}: expected contig, start and end (whole numbers) but found {line[:60]!r}.")
+    contig, start, end = columns[0], int(columns[1]), int(columns[2])
+    if contig not in lengths:
+        other = contig[3:] if contig.startswith("chr") else f"chr{contig}"
+        hint = f"the reference calls it {other!r}" if other in lengths else "the reference has no such contig"
+        raise InputError(f"{where}: unknown contig {contig!r}; {hint}.")
+    if start > end:
+        raise InputError(f"{where}: the start {start} is after the end {end}.")
+    if end > lengths[contig]:
+        raise InputError(f"{where}: the end {end} is beyond contig {contig!r} ({lengths[contig]} bases).")
+    return contig, start, end
+
+
+def _join(intervals: Sequence[Interval], gap: int) -> list[Interval]:
+    """Sorted intervals with those at most `gap` apart made one."""
+    joined: list[Interval] = []
+    for contig, start, end in intervals:
+        if joined and joined[-1][0] == contig and start - joined[-1][2] <= gap:
+            joined[-1] = contig, joined[-1][1], max(end, joined[-1][2])
+        elif end > start:
+            joined.append((contig, start, end))
+    return joined
+
+
+def _intersect(left: Sequence[Interval], right: Sequence[Interval]) -> list[Interval]:
+    """What two sorted lists both cover, in the order of the first."""
+    by_contig: dict[str, list[Interval]] = {}
+    for interval in right:
+        by_contig.setdefault(interval[0], []).append(interval)
+    found: list[Interval] = []
+    for contig, start, end in left:
+        for _, other_start, other_end in by_contig.get(contig, []):
+            low, high = max(start, other_start), min(end, other_end)
+            if low < high:
+                found.append((contig, low, high))
+    return found

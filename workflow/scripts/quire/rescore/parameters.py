@@ -1,0 +1,65 @@
+"""The caller's settings: those a user may change (`rescore` block) and GATK's constants, each with its source name."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from quire.errors import InputError
+
+# HaplotypeCaller's defaults (AssemblyRegionArgumentCollection, ReadThreadingAssembler, LikelihoodEngineArgumentCollection).
+MINIMUM_BASE_QUALITY = 10  # of a base in the activity profile and in a k-mer
+DELETION_QUALITY = 30  # of a deleted base in the activity profile (REF_MODEL_DELETION_QUAL)
+ACTIVITY_THRESHOLD = 0.002
+MINIMUM_REGION = 50
+MAXIMUM_REGION = 300
+REGION_PADDING = 100
+SNV_PADDING = 20  # around variants, of the span that is genotyped
+INDEL_PADDING = 75
+K_MER_SIZES = (10, 25)
+K_MER_INCREASE = 10
+K_MER_ITERATIONS = 6
+MINIMUM_CHAIN_WEIGHT = 2
+MINIMUM_DANGLING_BRANCH = 4
+MAXIMUM_HAPLOTYPES = 128  # of one graph
+MAXIMUM_ALTERNATE_ALLELES = 6
+MAXIMUM_GENOTYPES = 1024
+MISMAPPING_LOG10 = -4.5  # phredScaledGlobalReadMismappingRate 45
+INFORMATIVE_LOG10 = 0.2
+GENOTYPING_MARGIN = 2  # bases around a variant that a read must touch (informativeReadOverlapMargin)
+MINIMUM_READ_LENGTH = 10  # of a read clipped to a region
+SNV_HETEROZYGOSITY = 1e-3
+INDEL_HETEROZYGOSITY = 1.25e-4
+REFERENCE_PSEUDOCOUNT = SNV_HETEROZYGOSITY / 0.01**2  # heterozygosity / its standard deviation squared
+SNV_PSEUDOCOUNT = SNV_HETEROZYGOSITY * REFERENCE_PSEUDOCOUNT
+INDEL_PSEUDOCOUNT = INDEL_HETEROZYGOSITY * REFERENCE_PSEUDOCOUNT
+MINIMUM_ACTIVE_QUALITY = 4.0  # a site of several samples counts as active from this QUAL on
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What a user may set.
+
+    Attributes:
+        minimum_quality: QUAL (phred) from which a variant is written.
+        minimum_mapping_quality: reads below are not used.
+        maximum_reads_per_start: reads of a sample that start at one position; more are thinned by a hash of the name.
+    """
+
+    minimum_quality: float = 30.0
+    minimum_mapping_quality: int = 20
+    maximum_reads_per_start: int = 50
+
+    @classmethod
+    def from_mapping(cls, settings: Mapping[str, Any]) -> "Parameters":
+        """Read the keys that the caller knows; others of the block (intervals, ...) belong to the workflow.
+
+        Raises:
+            InputError: a value that is no number or out of range.
+        """
+        known = {field.name: settings[field.name] for field in fields(cls) if field.name in settings}
+        for name, value in known.items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+                raise InputError(f"configuration: rescore.{name} is {value!r}; it must be a number of at least 0.")
+        if known.get("maximum_reads_per_start", 1) < 1:
+            raise InputError("configuration: rescore.maximum_reads_per_start must be at least 1.")
+        return cls(**known)

@@ -1,0 +1,90 @@
+"""Where haplotypes differ: the sites of a region, their alleles, and which haplotypes carry which allele.
+
+AssemblyBasedCallerUtils.getVariantsFromActiveHaplotypes and createAlleleMapper, GATKVariantContextUtils.simpleMerge.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from quire.rescore.haplotypes import Event, Haplotype
+
+SPANNING = b"*"
+
+
+@dataclass(frozen=True)
+class Site:
+    """A position where haplotypes start variants.
+
+    Attributes:
+        start: 0-based.
+        alleles: codes; the reference first; SPANNING for a deletion that starts before.
+        carriers: bool[alleles, haplotypes].
+        spanning_starts: starts of the deletions behind SPANNING.
+    """
+
+    start: int
+    alleles: tuple[bytes, ...]
+    carriers: np.ndarray
+    spanning_starts: tuple[int, ...] = ()
+
+    @property
+    def end(self) -> int:
+        """Position after the reference allele."""
+        return self.start + len(self.alleles[0])
+
+    @property
+    def spanning_index(self) -> int:
+        """Index of the allele SPANNING, -1 without."""
+        return self.alleles.index(SPANNING) if SPANNING in self.alleles else -1
+
+    def subset(self, keep: Sequence[int]) -> "Site":
+        """The site with only some alleles (the reference, index 0, among them)."""
+        return Site(self.start, tuple(self.alleles[a] for a in keep), self.carriers[list(keep)], self.spanning_starts)
+
+
+def site_starts(haplotypes: Sequence[Haplotype], span: tuple[int, int]) -> list[int]:
+    """Positions in the span where a haplotype starts a variant, ascending."""
+    starts = {start for haplotype in haplotypes for start in haplotype.events}
+    return sorted(start for start in starts if span[0] <= start < span[1])
+
+
+def make_site(start: int, haplotypes: Sequence[Haplotype], reference: bytes, reference_start: int) -> Site:
+    """Merge the events over a position into one set of alleles.
+
+    Args:
+        start: the position; at least one haplotype has an event starting there.
+        haplotypes: of the region.
+        reference: codes from position `reference_start` on.
+    """
+    over = [haplotype.overlapping(start) for haplotype in haplotypes]
+    here = [event for events in over for event in events if event.start == start]
+    length = max((event.reference_length for event in here), default=1)
+    at = start - reference_start
+    whole = reference[at : at + length]
+    alleles = [whole]
+    spanning: list[int] = []
+    for events in over:
+        for event in events:
+            allele = _allele(event, start, whole)
+            if allele not in alleles:
+                alleles.append(allele)
+            if allele == SPANNING and event.start not in spanning:
+                spanning.append(event.start)
+    carriers = np.zeros((len(alleles), len(haplotypes)), np.bool_)
+    for h, events in enumerate(over):
+        if not events:
+            carriers[0, h] = True
+        for event in events:
+            carriers[alleles.index(_allele(event, start, whole)), h] = True
+            if event.start != start:
+                break
+    return Site(start, tuple(alleles), carriers, tuple(sorted(spanning)))
+
+
+def _allele(event: Event, start: int, reference: bytes) -> bytes:
+    """The event's allele against the site's (longest) reference allele."""
+    if event.start != start:
+        return SPANNING
+    return event.alternate + reference[event.reference_length :]
