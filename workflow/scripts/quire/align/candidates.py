@@ -13,11 +13,14 @@ from quire.algorithms.extension import MATCH, MISMATCH, ExtensionJobs
 from quire.algorithms.extension.cpu import mismatches
 from quire.algorithms.seeding import DIAGONAL_BIAS, SEED_LENGTH
 from quire.algorithms.seeding.cpu import seed_end
+from quire.device.simd import count_ones
 from quire.oriented import Reads, tie_hash
 
-# Diagonals further apart than this are different places; a larger gap costs more than the half of a read it would join.
+# Diagonals this close together are one place (a small gap), however their seeds lie.
+BUNDLE_GAP = 8
+WIDEST_BUNDLE = 32
+# Diagonals further apart than this are never joined: the gap costs more than the half of a read that it would join.
 LARGEST_GAP = 64
-WIDEST_CLUSTER = 128
 BAND_MARGIN = 15
 MOST_CANDIDATES = 16
 _NO_DIAGONAL = np.int64(-(1 << 62))
@@ -76,20 +79,24 @@ def island_of(island_axis, position):
 
 @njit(cache=True, nogil=True)
 def _cluster(offsets, hits, starts, read_offsets, word_offsets, packed, name_hash, text, island_axis, stride, columns):
+    """Fill `columns` (rows as unpacked in find_candidates) with the candidates of each read; returns their counts."""
     count = len(offsets) - 1
     kept = np.zeros(count, np.int64)
-    axis_length = island_axis[-1]
+    most = np.int64(0)
+    for read in range(count):
+        most = max(most, offsets[read + 1] - offsets[read])
+    bundles = np.empty((5, most), np.int64)
+    seeds = np.empty(most, np.uint64)
     for read in range(count):
         length = read_offsets[read + 1] - read_offsets[read]
         best = columns[:, starts[read] : starts[read + 1]]
+        bundled = _bundle(hits, offsets[read], offsets[read + 1], length, stride, island_axis, bundles, seeds)
         found = 0
-        i = offsets[read]
-        while i < offsets[read + 1]:
-            i, strand, diagonal, low, high, island, covered = _next_cluster(
-                hits, i, offsets[read + 1], length, stride, island_axis, axis_length
-            )
-            if island < 0:
+        for i in range(bundled):
+            low, high, covered, absorbed = _join(bundles, seeds, bundled, i, length, stride)
+            if absorbed:
                 continue
+            strand, diagonal, island = bundles[0, i], bundles[3, i], bundles[4, i]
             promise = covered
             axis_low, axis_high = island_axis[island], island_axis[island + 1]
             if diagonal >= axis_low and diagonal + length <= axis_high:
@@ -102,47 +109,65 @@ def _cluster(offsets, hits, starts, read_offsets, word_offsets, packed, name_has
     return kept
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _next_cluster(hits, i, last, length, stride, island_axis, axis_length):
-    """The cluster of hits that begins at i: (next i, strand, best diagonal, low, high, island, covered bases)."""
-    strand = np.int64(hits[i] >> np.uint64(63))
-    first = _diagonal(hits[i])
-    previous = first
-    island = np.int64(-1)
-    seeds = np.uint64(0)
-    best, best_count, current, current_count = first, 0, _NO_DIAGONAL, 0
-    while i < last:
-        diagonal = _diagonal(hits[i])
-        if np.int64(hits[i] >> np.uint64(63)) != strand:
-            break
-        if diagonal - previous > LARGEST_GAP or diagonal - first > WIDEST_CLUSTER:
-            break
+@njit(cache=True, nogil=True)
+def _bundle(hits, begin, end, length, stride, island_axis, bundles, seeds):
+    """Group sorted hits on close diagonals of one strand and island; returns the number of bundles.
+
+    bundles: rows strand, lowest, highest and most frequent diagonal, island; seeds: a bit for each seed of the read.
+    """
+    used = -1
+    current, current_count, best_count = _NO_DIAGONAL, 0, 0
+    for i in range(begin, end):
+        strand, diagonal = np.int64(hits[i] >> np.uint64(63)), _diagonal(hits[i])
         ordinal = np.int64(hits[i] & np.uint64(255))
-        end = diagonal + seed_end(ordinal, length, stride)
-        begin = end - SEED_LENGTH
-        if begin < 0 or end > axis_length:
-            i += 1
+        last = diagonal + seed_end(ordinal, length, stride)
+        if last < SEED_LENGTH or last > island_axis[-1]:
             continue
-        if island < 0:
-            island = island_of(island_axis, begin)
-            if end > island_axis[island + 1]:  # a match across the border of two islands is none
-                island = np.int64(-1)
-                i += 1
+        same = used >= 0 and strand == bundles[0, used] and diagonal - bundles[2, used] <= BUNDLE_GAP
+        same = same and diagonal - bundles[1, used] <= WIDEST_BUNDLE
+        same = (
+            same and last - SEED_LENGTH >= island_axis[bundles[4, used]] and last <= island_axis[bundles[4, used] + 1]
+        )
+        if not same:
+            island = island_of(island_axis, last - SEED_LENGTH)
+            if last > island_axis[island + 1]:  # a match across the border of two islands is none
                 continue
-            first = diagonal
-        elif begin < island_axis[island] or end > island_axis[island + 1]:
-            if begin >= island_axis[island + 1]:
-                break
-            i += 1
-            continue
-        seeds |= np.uint64(1) << np.uint64(ordinal)
+            used += 1
+            bundles[0, used], bundles[1, used], bundles[3, used], bundles[4, used] = strand, diagonal, diagonal, island
+            seeds[used] = np.uint64(0)
+            current, current_count, best_count = diagonal, 0, 0
+        bundles[2, used] = diagonal
+        seeds[used] |= np.uint64(1) << np.uint64(ordinal)
         current_count = current_count + 1 if diagonal == current else 1
         current = diagonal
         if current_count > best_count:
-            best, best_count = current, current_count
-        previous = diagonal
-        i += 1
-    return i, strand, best, first, previous, island, _covered(seeds, length, stride)
+            bundles[3, used], best_count = diagonal, current_count
+    return used + 1
+
+
+@njit(cache=True, nogil=True)
+def _join(bundles, seeds, bundled, i, length, stride):
+    """Extend bundle i by those that continue it across a gap: (lowest diagonal, highest, covered bases, absorbed).
+
+    An insertion or deletion leaves different seeds of the read on two diagonals; a tandem repeat leaves the same seeds
+    on both, and its copies must stay candidates of their own. Of joined bundles the one that covers least is absorbed.
+    """
+    low, high, together = bundles[1, i], bundles[2, i], seeds[i]
+    own = _covered(seeds[i], length, stride)
+    absorbed = False
+    for step in (-1, 1):
+        j = i + step
+        while 0 <= j < bundled and bundles[0, j] == bundles[0, i] and bundles[4, j] == bundles[4, i]:
+            if max(bundles[1, j] - bundles[2, i], bundles[1, i] - bundles[2, j]) > LARGEST_GAP:
+                break
+            shared = count_ones(seeds[i] & seeds[j])
+            if np.uint64(4) * shared <= min(count_ones(seeds[i]), count_ones(seeds[j])):
+                low, high = min(low, bundles[1, j]), max(high, bundles[2, j])
+                together |= seeds[j]
+                other = _covered(seeds[j], length, stride)
+                absorbed = absorbed or other > own or (other == own and j < i)
+            j += step
+    return low, high, _covered(together, length, stride), absorbed
 
 
 @njit(cache=True, nogil=True, forceinline=True)

@@ -20,6 +20,9 @@ from quire.oriented import Reads, tie_hash
 NEAR = 7
 PAIR_BONUS_LIMIT = 40
 MOST_SUPPLEMENTARY = 4
+# Alignments below this score are looked at for low complexity, in words of this many bases.
+SIMPLE_SCORE = 100
+SIMPLE_WORD = 4
 
 
 class Selection(NamedTuple):
@@ -63,7 +66,7 @@ def select(alignments: Alignments, reads: Reads, paired: bool, insert_size: Inse
         np.zeros((count, MOST_SUPPLEMENTARY), np.int32),
     )
     parent, second, near = _mark(alignments, reads.offsets)
-    _select(alignments, reads.offsets, reads.name_hash, paired, insert_size.low, insert_size.high,
+    _select(alignments, reads.offsets, reads.codes, reads.name_hash, paired, insert_size.low, insert_size.high,
             insert_size.penalties(), parent, second, near, selection)  # fmt: skip
     return selection
 
@@ -112,7 +115,24 @@ def _quality(alignments, i, second, near):
 
 
 @njit(cache=True, nogil=True)
-def _select(alignments, offsets, name_hash, paired, low, high, penalties, parent, second, near, selection):
+def _is_simple(codes):
+    """Whether a sequence has so few different words (poly-A, poly-G) that it must lie in many places.
+
+    bwa mem lowers the quality of such reads by the share of its seeds that are too frequent; here the words themselves
+    are counted: less than a quarter of them different.
+    """
+    seen = np.zeros(1 << (2 * SIMPLE_WORD), np.bool_)
+    word, different = 0, 0
+    for i in range(len(codes)):
+        word = (word << 2 | np.int64(codes[i] & 3)) & ((1 << (2 * SIMPLE_WORD)) - 1)
+        if i >= SIMPLE_WORD - 1 and not seen[word]:
+            seen[word] = True
+            different += 1
+    return different * 4 < len(codes) - SIMPLE_WORD + 1
+
+
+@njit(cache=True, nogil=True)
+def _select(alignments, offsets, both, name_hash, paired, low, high, penalties, parent, second, near, selection):
     count = len(offsets) - 1
     for read in range(count):
         first, last = alignments.offsets[read], alignments.offsets[read + 1]
@@ -125,6 +145,11 @@ def _select(alignments, offsets, name_hash, paired, low, high, penalties, parent
             _pair(alignments, offsets, name_hash[pair], pair, count // 2 + pair, low, high, penalties, parent, second,
                   near, selection)  # fmt: skip
     for read in range(count):
+        chosen = selection.primary[read]
+        if chosen >= 0 and alignments.score[chosen] < SIMPLE_SCORE:
+            codes = both[alignments.strand[chosen], offsets[read] : offsets[read + 1]]
+            if _is_simple(codes[alignments.read_begin[chosen] : alignments.read_end[chosen]]):
+                selection.quality[read] = 0
         if alignments.offsets[read + 1] - alignments.offsets[read] > 1:
             _choose_supplementary(alignments, read, offsets[read + 1] - offsets[read], parent, second, near, selection)
 

@@ -18,6 +18,8 @@ FEWEST_KMERS = 4
 MOST_ANCHORS = 4
 # Anchors this much worse than a read's best are not tried: the cost of leaving a pair unpaired (bwa mem).
 UNPAIRED_COST = 17
+# An alignment below this share of the read's length is poor: a better one may lie beside the mate, without a seed.
+POOR_NUMERATOR, POOR_DENOMINATOR = 3, 4
 
 
 def rescue_jobs(alignments: Alignments, reads: Reads, reference, insert_size: InsertSize) -> ExtensionJobs:
@@ -78,7 +80,7 @@ def _plan(alignments, offsets, codes, text, island_axis, low, high):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _has_partner(alignments, anchor, anchor_read, mate, offsets, low, high):
-    """Whether the mate has an alignment at a proper distance from the anchor."""
+    """Whether the mate has an alignment that is not poor at a proper distance from the anchor."""
     for other in range(alignments.offsets[mate], alignments.offsets[mate + 1]):
         if (
             alignments.contig[other] != alignments.contig[anchor]
