@@ -20,6 +20,7 @@ include: "workflow/rules/report.smk"
 localrules:
     all,
     reference_index,
+    split_intervals,
 
 
 rule all:

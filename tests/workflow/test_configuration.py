@@ -151,6 +151,10 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "truth not there": (set_key("report.truth.vcf", "no.vcf.gz"), "report.truth.vcf: no.vcf.gz does not exist"),
     "truth not a VCF": (set_key("report.truth.vcf", "regions.bed"), "is not a VCF"),
     "truth regions alone": (set_key("report.truth.bed", "regions.bed"), "without report.truth.vcf"),
+    "truth of a sample unknown": (
+        set_key("report.truth", {"vcf": "truth.vcf.gz", "sample": "NA1"}),
+        "report.truth.sample NA1 is not in samples.tsv",
+    ),
     "output a file": (set_key("output", "genome.fa.gz"), "is not a folder"),
     "output below a file": (set_key("output", "genome.fa.gz/results"), "is not a folder"),
     "index in a folder of outputs": (set_key("reference.index", "out/align/index"), "a folder of other outputs"),
@@ -187,7 +191,7 @@ def test_blocks_left_empty_are_blocks_of_defaults(run: Run) -> None:
     """`align:` with nothing below it is what is left when a user comments its keys out."""
     run.config |= {"align": None, "report": {"truth": None}}
     run.write()
-    assert load(run).settings["report"] == {"truth": {"vcf": "", "bed": ""}}
+    assert load(run).settings["report"] == {"truth": {"vcf": "", "bed": "", "sample": ""}}
 
 
 SHEETS = {

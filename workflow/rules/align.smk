@@ -23,11 +23,9 @@ rule map_unit:
         mem_mb=axis_memory(bytes_per_base=6),
         runtime=1440,
     params:
-        align=SETTINGS["align"],
-        device=SETTINGS["device"],
-        read_group=lambda wildcards: UNITS.loc[
-            (wildcards.sample, wildcards.unit), ["sample", "unit", "platform", "library"]
-        ].to_dict(),
+        reads_per_batch=SETTINGS["align"]["reads_per_batch"],
+        backend=SETTINGS["device"]["backend"],
+        read_group=read_group,
         digest=sources.digest("map_unit.py"),
     script:
         "../scripts/map_unit.py"
@@ -35,7 +33,7 @@ rule map_unit:
 
 rule finish_sample:
     input:
-        units=units_of_sample(ALIGN / "units/{sample}.{unit}.bam"),
+        units=lambda wildcards: files_of_units(ALIGN / "units/{sample}.{unit}.bam", wildcards.sample),
         fasta=SETTINGS["reference"]["fasta"],
     output:
         alignments=report(
@@ -63,7 +61,9 @@ rule finish_sample:
         mem_mb=4000,
         runtime=480,
     params:
-        align=SETTINGS["align"],
+        format=FORMAT,
+        index=SETTINGS["align"]["index"],
+        libraries=lambda wildcards: libraries(wildcards.sample),
         digest=sources.digest("finish_sample.py"),
     script:
         "../scripts/finish_sample.py"

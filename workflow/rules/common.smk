@@ -33,6 +33,8 @@ BENCHMARKS = OUTPUT / "benchmarks"
 
 FORMAT = SETTINGS["align"]["format"]
 FORMAT_INDEX = "cram.crai" if FORMAT == "cram" else f"bam.{SETTINGS['align']['index']}"
+# Keys of the block `rescore` that decide a call; the others decide which pieces there are.
+CALLER_KEYS = ("minimum_quality", "minimum_mapping_quality", "maximum_reads_per_start")
 
 
 wildcard_constraints:
@@ -59,19 +61,21 @@ def reads_of_unit(wildcards):
     return [path for path in (unit.fq1, unit.fq2) if path]
 
 
-def units_of_sample(pattern):
-    """An input function: the files of all units of the sample of a job, in the order of the sheet."""
-    return lambda wildcards: expand(
-        pattern,
-        sample=wildcards.sample,
-        unit=RUN.units.loc[RUN.units["sample"] == wildcards.sample, "unit"],
-        allow_missing=True,
-    )
+def read_group(wildcards):
+    """What the read group of a unit says."""
+    unit = UNITS.loc[(wildcards.sample, wildcards.unit)]
+    return {key: unit[key] for key in ("sample", "unit", "platform", "library")}
 
 
-def all_units(pattern):
-    """The files of all units of all samples, in the order of the sheet."""
-    return expand(pattern, zip, sample=RUN.units["sample"], unit=RUN.units["unit"])
+def libraries(sample):
+    """The units of a sample in the order of the sheet, each with its library."""
+    units = RUN.units[RUN.units["sample"] == sample]
+    return dict(zip(units["unit"], units["library"], strict=True))
+
+
+def files_of_units(pattern, sample):
+    """One file for each unit of a sample, in the order of the sheet."""
+    return expand(pattern, sample=sample, unit=libraries(sample))
 
 
 def axis_memory(bytes_per_base):
@@ -90,8 +94,35 @@ def page_memory(wildcards, input):
     return 1000 + int(12 * (page["end"] - page["start"]) / 1e6)
 
 
+def ledgers(sample):
+    """What the align stage counted of a sample: one ledger a unit, and that of the whole sample."""
+    return [*files_of_units(LEDGER / "{sample}.{unit}.json", sample), str(LEDGER / f"{sample}.json")]
+
+
+def finished_alignments():
+    """Named inputs: the alignments of all samples and their indices, in the order of the sheet."""
+    return {
+        "alignments": expand(ALIGN / f"{{sample}}.{FORMAT}", sample=SAMPLES),
+        "indices": expand(ALIGN / f"{{sample}}.{FORMAT_INDEX}", sample=SAMPLES),
+    }
+
+
 def rescored_pieces(wildcards):
     """Parts of the VCF, one for each piece of the reference that is called by a job of its own."""
-    manifest = json.loads(Path(reference_manifest(wildcards)).read_text())
-    pieces = intervals.split(manifest, SETTINGS["rescore"]["intervals"] or None, SETTINGS["rescore"]["interval_size"])
+    pieces = json.loads(Path(checkpoints.split_intervals.get().output.pieces).read_text())
     return expand(RESCORE / "pieces/{piece}.vcf.gz", piece=range(len(pieces)))
+
+
+def samples_of_report():
+    """The files of each sample that the report reads."""
+    return [
+        {
+            "sample": sample,
+            "ploidy": int(ploidy),
+            "bam": str(ALIGN / f"{sample}.{FORMAT}"),
+            "ledgers": ledgers(sample),
+            "duplicates_table": str(ALIGN / f"{sample}.duplicates.tsv"),
+            "insert_size": files_of_units(ALIGN / "units/{sample}.{unit}.insert_size.json", sample),
+        }
+        for sample, ploidy in zip(RUN.samples["sample"], RUN.samples["ploidy"], strict=True)
+    ]

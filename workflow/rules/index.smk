@@ -23,7 +23,7 @@ rule warm_up:
 rule index_page:
     input:
         reference=reference_manifest,
-        warm_up=ancient(LOGS / "warm_up/index.done"),
+        warm_up=ancient(LOGS / "warm_up/align.done"),
     output:
         manifest=INDEX / "page_{page}/manifest.json",
     log:

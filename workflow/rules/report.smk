@@ -3,16 +3,17 @@
 
 rule report:
     input:
-        alignments=expand(ALIGN / f"{{sample}}.{FORMAT}", sample=SAMPLES),
-        indices=expand(ALIGN / f"{{sample}}.{FORMAT_INDEX}", sample=SAMPLES),
+        **finished_alignments(),
         duplicates=expand(ALIGN / "{sample}.duplicates.tsv", sample=SAMPLES),
-        insert_sizes=all_units(ALIGN / "units/{sample}.{unit}.insert_size.json"),
-        ledgers=[*all_units(LEDGER / "{sample}.{unit}.json"), *expand(LEDGER / "{sample}.json", sample=SAMPLES)],
+        insert_sizes=[files_of_units(ALIGN / "units/{sample}.{unit}.insert_size.json", sample) for sample in SAMPLES],
+        ledgers=[ledgers(sample) for sample in SAMPLES],
         variants=RESCORE / "all.vcf.gz",
         variants_index=RESCORE / "all.vcf.gz.tbi",
         fasta=SETTINGS["reference"]["fasta"],
         reference=reference_manifest,
-        truth=[path for path in SETTINGS["report"]["truth"].values() if path],
+        intervals=SETTINGS["rescore"]["intervals"] or [],
+        truth=SETTINGS["report"]["truth"]["vcf"] or [],
+        truth_regions=SETTINGS["report"]["truth"]["bed"] or [],
     output:
         page=report(REPORT / "report.html", caption="../report/report.rst", category="Summary"),
         summary=report(REPORT / "summary.json", caption="../report/summary.rst", category="Summary"),
@@ -27,8 +28,10 @@ rule report:
         mem_mb=2000,
         runtime=120,
     params:
+        samples=samples_of_report(),
         truth=SETTINGS["report"]["truth"],
+        backend=SETTINGS["device"]["backend"],
         benchmarks=str(BENCHMARKS),
-        digest=sources.digest("report.py"),
+        digest=sources.digest("report.py", "report/page.html.jinja"),
     script:
         "../scripts/report.py"

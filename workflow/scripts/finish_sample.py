@@ -1,0 +1,31 @@
+"""Finish a sample: sort its units, merge them, mark duplicates by library, index."""
+
+from pathlib import Path
+
+from quire.align.finish import UnsortedUnit, finish_sample
+from quire.job import run_job
+
+
+def main(job) -> None:
+    """Unpack the job and finish the sample."""
+    libraries = job.params.libraries.items()
+    finish_sample(
+        sample=job.wildcards.sample,
+        units=[
+            UnsortedUnit(unit, library, Path(path))
+            for (unit, library), path in zip(libraries, job.input.units, strict=True)
+        ],
+        output=job.output.alignments,
+        format=job.params.format,
+        index=job.params.index,
+        reference_fasta=job.input.fasta,
+        duplicates_table=job.output.duplicates,
+        ledger=job.output.ledger,
+        threads=job.threads,
+        memory_mb=job.resources.mem_mb,
+        # Beside the output: the usual temporary folder is often too small for a sample.
+        temporary=Path(job.output.alignments).parent,
+    )
+
+
+run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

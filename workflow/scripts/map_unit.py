@@ -18,9 +18,10 @@ def main(job) -> None:
         output_bam=job.output.bam,
         ledger=job.output.ledger,
         insert_size_json=job.output.insert_size,
-        parameters=job.params.align,
+        parameters={"reads_per_batch": job.params.reads_per_batch},
         threads=job.threads,
-        backend=job.params.device["backend"],
+        backend=job.params.backend,
+        fasta=job.input.fasta,
     )
 
 

@@ -1,0 +1,25 @@
+"""Write the report of a run and its summary."""
+
+from pathlib import Path
+
+from quire.job import run_job
+from quire.report.page import write_report
+
+
+def main(job) -> None:
+    """Unpack the job and write the report."""
+    write_report(
+        job.output.page,
+        job.output.summary,
+        samples=job.params.samples,
+        vcf=job.input.variants,
+        reference_directory=Path(job.input.reference).parent,
+        fasta=job.input.fasta,
+        intervals_bed=job.input.intervals or None,
+        truth=job.params.truth,
+        benchmarks_directory=job.params.benchmarks,
+        run={"backend": job.params.backend},
+    )
+
+
+run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -54,7 +54,7 @@ def load(raw: Mapping[str, Any], schemas: Path) -> Configuration:
     units = read_sheet(settings["units"], read_schema(schemas / "units.schema.yaml"))
     check_samples(samples, units, settings)
     check_units(units, settings)
-    check_regions_and_truth(settings)
+    check_regions_and_truth(settings, [row.values["sample"] for row in samples])
     check_output(settings)
     return Configuration(settings, _samples_frame(samples), _units_frame(units))
 
@@ -170,11 +170,14 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
                 raise InputError(f"{row.place}: {path} is given as {here} and is the same file as {other}.")
 
 
-def check_regions_and_truth(settings: Mapping[str, Any]) -> None:
-    """Check that the files of `rescore.intervals` and `report.truth` exist and that a truth BED has its VCF."""
+def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> None:
+    """Check that the files of `rescore.intervals` and `report.truth` exist and that a truth is named whole."""
     truth = settings["report"]["truth"]
-    if truth["bed"] and not truth["vcf"]:
-        raise InputError("configuration: report.truth.bed is given without report.truth.vcf; name the VCF too.")
+    for key in ("bed", "sample"):
+        if truth[key] and not truth["vcf"]:
+            raise InputError(f"configuration: report.truth.{key} is given without report.truth.vcf; name the VCF too.")
+    if truth["sample"] and truth["sample"] not in samples:
+        raise InputError(f"configuration: report.truth.sample {truth['sample']} is not in {settings['samples']}.")
     named = {
         "rescore.intervals": settings["rescore"]["intervals"],
         "report.truth.vcf": truth["vcf"],

@@ -12,22 +12,25 @@ from pathlib import Path
 
 SCRIPTS = Path(__file__).resolve().parent.parent
 PACKAGE = "quire"
-# Files that a module reads at run time and that therefore belong to it: kernels, templates, style sheets.
-COMPANION_SUFFIXES = (".cu", ".cuh", ".html", ".css", ".js", ".j2")
+# Files beside a module that it reads at run time: kernels and what they include.
+COMPANION_SUFFIXES = (".cu", ".cuh")
 
 
-def digest(script: str) -> str:
+def digest(script: str, *others: str) -> str:
     """Digest of everything that a script depends on.
 
     Args:
         script: name of a script in workflow/scripts, such as "map_unit.py".
+        others: files that it reads besides, relative to workflow/.
 
     Returns:
-        Hexadecimal SHA-256 over the names and contents of the script and of all library files behind its imports.
+        Hexadecimal SHA-256 over the names and contents of the script, of all library files behind its imports, and
+        of the other files.
     """
+    workflow = SCRIPTS.parent
     total = hashlib.sha256()
-    for path in dependencies(SCRIPTS / script):
-        total.update(path.relative_to(SCRIPTS).as_posix().encode() + b"\0")
+    for path in [*dependencies(SCRIPTS / script), *(workflow / other for other in others)]:
+        total.update(path.relative_to(workflow).as_posix().encode() + b"\0")
         total.update(path.read_bytes() + b"\0")
     return total.hexdigest()
 

@@ -1,0 +1,92 @@
+"""The digest of a rule's sources follows imports, kernels included, and nothing else."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from quire import sources
+
+from tests.workflow.runs import REPOSITORY
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small library: a script that imports a package, which imports a kernel module from inside a function."""
+    files = {
+        "job.py": "from quire import stage\n",
+        "other.py": "import quire.unrelated\n",
+        "quire/__init__.py": "",
+        "quire/unrelated.py": "",
+        "quire/stage/__init__.py": "from quire.stage.inner import run\n",
+        "quire/stage/inner.py": "def run():\n    from ..kernels import fast\n    import numpy\n",
+        "quire/kernels/__init__.py": "",
+        "quire/kernels/fast.py": "import quire.stage\n",
+        "quire/kernels/fast.cu": "__global__ void f() {}",
+        "quire/kernels/slow.py": "",
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    monkeypatch.setattr(sources, "SCRIPTS", tmp_path)
+    sources.imported_names.cache_clear()
+    return tmp_path
+
+
+def test_dependencies_follow_imports(tree: Path) -> None:
+    """Packages on the way, relative and late imports, circles and companion files are found; the rest is not."""
+    found = {path.relative_to(tree).as_posix() for path in sources.dependencies(tree / "job.py")}
+    assert found == {
+        "job.py",
+        "quire/__init__.py",
+        "quire/stage/__init__.py",
+        "quire/stage/inner.py",
+        "quire/kernels/__init__.py",
+        "quire/kernels/fast.py",
+        "quire/kernels/fast.cu",
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "job", "other"),
+    [
+        ("quire/kernels/fast.cu", True, False),
+        ("quire/stage/inner.py", True, False),
+        ("quire/unrelated.py", False, True),
+        ("quire/kernels/slow.py", False, False),
+        ("quire/__init__.py", True, True),
+    ],
+)
+def test_digest_changes_with_what_is_imported(changed: str, job: bool, other: bool, tree: Path) -> None:
+    """Editing a file changes the digests of the scripts that depend on it and of no others."""
+    before = {script: sources.digest(script) for script in ("job.py", "other.py")}
+    with (tree / changed).open("a") as stream:
+        stream.write("\n# edited\n" if changed.endswith(".py") else "\n// edited\n")
+    sources.imported_names.cache_clear()
+    assert (sources.digest("job.py") != before["job.py"]) is job
+    assert (sources.digest("other.py") != before["other.py"]) is other
+
+
+def test_digest_does_not_depend_on_where_the_tree_stands(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A copy of the tree elsewhere has the same digest."""
+    before = sources.digest("job.py")
+    copy = tmp_path_factory.mktemp("elsewhere") / "scripts"
+    shutil.copytree(tree, copy)
+    sources.SCRIPTS = copy
+    assert sources.digest("job.py") == before
+
+
+def test_every_script_depends_on_its_stage() -> None:
+    """In the real tree each rule's script leads to the library of its stage."""
+    stages = {
+        "reference.py": "reference/construction.py",
+        "index_page.py": "index/construction.py",
+        "map_unit.py": "io/fastq.py",
+        "finish_sample.py": "align/finish.py",
+        "rescore_interval.py": "algorithms/pairhmm/cpu.py",
+        "gather.py": "rescore/vcf.py",
+        "report.py": "report/__init__.py",
+    }
+    for script, module in stages.items():
+        found = sources.dependencies(sources.SCRIPTS / script)
+        assert REPOSITORY / "workflow/scripts/quire" / module in found, script
