@@ -1,6 +1,6 @@
 """Is there a variant at all, and which alleles: GATK's AlleleFrequencyCalculator, over samples of any ploidy.
 
-Genotypes of ploidy P over A alleles are numbered as in the VCF specification (sorted allele lists, last allele slowest).
+Genotypes of ploidy P over A alleles are numbered as in the VCF specification (last allele slowest).
 Allele frequencies are found by expectation maximisation under a Dirichlet prior; the probability that an allele (or any
 alternate) is absent is then the product over samples of its posterior under those frequencies.
 """

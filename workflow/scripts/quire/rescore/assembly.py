@@ -79,7 +79,7 @@ def read_sequences(reads, first, last, reference):
 
 @njit(cache=True, nogil=True)
 def assemble_graph(sequences, k, last_attempt):
-    """One graph: whether it serves, and the codes and offsets of its haplotypes (ReadThreadingAssembler.createGraph)."""
+    """One graph: whether it serves, and the codes and offsets of its haplotypes (createGraph)."""
     nothing = np.empty(0, np.uint8), np.zeros(1, np.int64)
     if not last_attempt and _reference_repeats(sequences, k):
         return False, nothing[0], nothing[1]

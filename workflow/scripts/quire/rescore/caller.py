@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,7 +29,7 @@ from quire.rescore.sites import make_site, site_starts
 
 logger = logging.getLogger("quire.rescore")
 
-# Tiles handled at once: enough regions to fill PairHMM's lanes, few enough to keep memory small. No answer depends on it.
+# Tiles handled at once: enough regions to fill PairHMM's lanes, little memory. No answer depends on it.
 TILES_PER_CHUNK = 100
 _REACH = BORDER_REACH + FILTER_WING + REGION_PADDING  # bases beyond a chunk's tiles that matter to it
 _CODES = np.full(256, 4, np.uint8)
@@ -227,11 +228,7 @@ def find_regions(
     near = codes[max(0, start - FILTER_WING) - low : end + FILTER_WING - low]
     activity = profile(reads, ploidies, near, start, end)
     borders = [tile_border(activity, start, tile, contig_length) for tile in range(tiles.start, tiles.stop + 1)]
-    found = [
-        active_regions(activity[a - start : b - start]) + a
-        for a, b in zip(borders[:-1], borders[1:], strict=True)
-        if a < b
-    ]
+    found = [active_regions(activity[a - start : b - start]) + a for a, b in pairwise(borders) if a < b]
     return np.concatenate(found) if found else np.zeros((0, 2), np.int64)
 
 

@@ -7,7 +7,19 @@ otherwise be lost, because no k-mer after them has enough reads to return to the
 import numpy as np
 from numba import njit
 
-from quire.rescore.graph import NONE, add_edge
+from quire.rescore.graph import (
+    FIRST_IN,
+    FIRST_OUT,
+    IN_DEGREE,
+    K_MER,
+    LARGEST,
+    NEXT_OUT,
+    NONE,
+    OUT_DEGREE,
+    SOURCE,
+    TARGET,
+    add_edge,
+)
 
 _MATCH, _MISMATCH, _GAP_OPEN, _GAP_EXTEND = 25, -50, -110, -6  # SmithWatermanAlignmentConstants.STANDARD_NGS
 _MOST_ELEMENTS = 3  # MAX_CIGAR_COMPLEXITY
@@ -16,16 +28,24 @@ _MOST_ELEMENTS = 3  # MAX_CIGAR_COMPLEXITY
 @njit(cache=True, nogil=True)
 def recover(graph, codes, k, minimum_weight, minimum_branch):
     """Join dangling tails, then dangling heads, to the reference path (in place)."""
-    on_reference = np.full(len(graph.k_mer), NONE, np.int32)  # place on the reference path
+    on_reference = np.full(len(graph.vertices), NONE, np.int32)  # place on the reference path
     for place in range(len(graph.reference_path)):
         on_reference[graph.reference_path[place]] = place
     vertices = graph.sizes[0]
     for vertex in range(vertices):
-        if graph.out_degree[vertex] == 0 and graph.in_degree[vertex] > 0 and vertex != graph.reference_path[-1]:
+        if (
+            graph.vertices[vertex, OUT_DEGREE] == 0
+            and graph.vertices[vertex, IN_DEGREE] > 0
+            and vertex != graph.reference_path[-1]
+        ):
             _recover_tail(graph, codes, k, vertex, minimum_weight, minimum_branch, on_reference)
     heads = np.zeros(vertices, np.uint8)
     for vertex in range(vertices):
-        if graph.in_degree[vertex] == 0 and graph.out_degree[vertex] > 0 and vertex != graph.reference_path[0]:
+        if (
+            graph.vertices[vertex, IN_DEGREE] == 0
+            and graph.vertices[vertex, OUT_DEGREE] > 0
+            and vertex != graph.reference_path[0]
+        ):
             heads[vertex] = 1
     for vertex in range(vertices):
         if heads[vertex]:
@@ -102,18 +122,18 @@ def _upward_path(graph, vertex, minimum_weight):
     path = np.empty(graph.sizes[0] + 1, np.int32)  # from the tail up
     size = 0
     steps = 0
-    while graph.in_degree[vertex] == 1 and graph.out_degree[vertex] < 2:
-        edge = graph.first_in[vertex]
-        if graph.largest[edge] < minimum_weight:
+    while graph.vertices[vertex, IN_DEGREE] == 1 and graph.vertices[vertex, OUT_DEGREE] < 2:
+        edge = graph.vertices[vertex, FIRST_IN]
+        if graph.edges[edge, LARGEST] < minimum_weight:
             size = 0
         else:
             path[size] = vertex
             size += 1
-        vertex = graph.source[edge]
+        vertex = graph.edges[edge, SOURCE]
         steps += 1
         if steps > graph.sizes[0]:
             return path[:0]
-    if graph.out_degree[vertex] <= 1:
+    if graph.vertices[vertex, OUT_DEGREE] <= 1:
         return path[:0]
     path[size] = vertex
     return path[: size + 1][::-1].copy()
@@ -125,14 +145,14 @@ def _downward_path(graph, vertex, minimum_weight, on_reference):
     path = np.empty(graph.sizes[0] + 1, np.int32)
     size = 0
     steps = 0
-    while on_reference[vertex] == NONE and graph.out_degree[vertex] == 1:
-        edge = graph.first_out[vertex]
-        if graph.largest[edge] < minimum_weight:
+    while on_reference[vertex] == NONE and graph.vertices[vertex, OUT_DEGREE] == 1:
+        edge = graph.vertices[vertex, FIRST_OUT]
+        if graph.edges[edge, LARGEST] < minimum_weight:
             size = 0
         else:
             path[size] = vertex
             size += 1
-        vertex = graph.target[edge]
+        vertex = graph.edges[edge, TARGET]
         steps += 1
         if steps > graph.sizes[0]:
             return path[:0]
@@ -157,12 +177,12 @@ def _downward_reference(graph, vertex, branch, on_reference):
             continue
         following = NONE
         ways = 0
-        edge = graph.first_out[vertex]
+        edge = graph.vertices[vertex, FIRST_OUT]
         while edge != NONE:
-            if not (vertex == first and graph.target[edge] == branch):
-                following = graph.target[edge]
+            if not (vertex == first and graph.edges[edge, TARGET] == branch):
+                following = graph.edges[edge, TARGET]
                 ways += 1
-            edge = graph.next_out[edge]
+            edge = graph.edges[edge, NEXT_OUT]
         if ways != 1:
             break
         vertex = following
@@ -174,19 +194,19 @@ def _suffixes(graph, codes, k, path):
     """Last base of every vertex of a path."""
     bases = np.empty(len(path), np.uint8)
     for i in range(len(path)):
-        bases[i] = codes[graph.k_mer[path[i]] + k - 1]
+        bases[i] = codes[graph.vertices[path[i], K_MER] + k - 1]
     return bases
 
 
 @njit(cache=True, nogil=True)
 def _upward_bases(graph, codes, k, path):
     """Bases met going up a path whose last vertex may be a source, whose whole k-mer then counts."""
-    whole = graph.in_degree[path[-1]] == 0
+    whole = graph.vertices[path[-1], IN_DEGREE] == 0
     bases = np.empty(len(path) + (k - 1 if whole else 0), np.uint8)
     for i in range(len(path)):
-        bases[i] = codes[graph.k_mer[path[i]] + k - 1]
+        bases[i] = codes[graph.vertices[path[i], K_MER] + k - 1]
     for i in range(len(bases) - len(path)):
-        bases[len(path) + i] = codes[graph.k_mer[path[-1]] + k - 2 - i]
+        bases[len(path) + i] = codes[graph.vertices[path[-1], K_MER] + k - 2 - i]
     return bases
 
 
@@ -248,15 +268,23 @@ def _trace(backtrack, i, j):
     size = 0
     while i > 0 and j > 0:
         step = backtrack[i, j]
-        operation, length = (0, 1) if step == 0 else ((2, step) if step > 0 else (1, -step))
-        i -= length if operation != 1 else 0
-        j -= length if operation != 2 else 0
-        size = _append(operations, lengths, size, operation, length)
+        if step == 0:
+            i, j = i - 1, j - 1
+            size = _append(operations, lengths, size, 0, 1)
+        elif step > 0:
+            i -= step
+            size = _append(operations, lengths, size, 2, step)
+        else:
+            j += step
+            size = _append(operations, lengths, size, 1, -step)
     if i > 0:
         size = _append(operations, lengths, size, 2, i)
     elif j > 0:
         size = _append(operations, lengths, size, 1, j)
-    return operations[:size][::-1].copy(), lengths[:size][::-1].copy(), size
+    for e in range(size // 2):
+        operations[e], operations[size - 1 - e] = operations[size - 1 - e], operations[e]
+        lengths[e], lengths[size - 1 - e] = lengths[size - 1 - e], lengths[e]
+    return operations, lengths, size
 
 
 @njit(cache=True, nogil=True)

@@ -212,7 +212,7 @@ def genotype_phreds(by_allele, sample, ploidies):
 
 @njit(cache=True, nogil=True)
 def best_alleles(by_allele):
-    """int64 per read: its allele where that is clearly the best (AlleleLikelihoods.BestAllele.isInformative), else -1."""
+    """int64 per read: its allele where that is clearly the best (BestAllele.isInformative), else -1."""
     result = np.full(len(by_allele), -1, np.int64)
     for i in range(len(by_allele)):
         if np.isnan(by_allele[i, 0]):

@@ -1,4 +1,4 @@
-"""The assembly graph: a de Bruijn graph that reads are threaded through (ReadThreadingGraph, AbstractReadThreadingGraph).
+"""The assembly graph: a de Bruijn graph that reads are threaded through (GATK's AbstractReadThreadingGraph).
 
 A k-mer that occurs once at most in every sequence is one vertex; a repeated k-mer becomes a new vertex wherever a read
 brings it, so that short repeats do not fold the graph onto itself. Sequence 0 is the reference; its path is kept.
@@ -25,34 +25,24 @@ class Sequences(NamedTuple):
     sample: np.ndarray
 
 
+# Columns of Graph.vertices: where in the codes a copy of the k-mer starts, heads of the lists of edges, living edges.
+K_MER, FIRST_OUT, FIRST_IN, OUT_DEGREE, IN_DEGREE = range(5)
+# Columns of Graph.edges: ends, next in the lists, times threaded (in all, by the sample at hand, by any one sample).
+SOURCE, TARGET, NEXT_OUT, NEXT_IN, WEIGHT, SAMPLE_WEIGHT, LARGEST, IS_REFERENCE, ALIVE = range(9)
+
+
 class Graph(NamedTuple):
-    """Vertices and edges in arrays with room to grow; `sizes` holds (vertices, edges, tracked, repeated k-mers).
+    """Vertices and edges in tables with room to grow.
 
     Attributes:
-        k_mer: int64 per vertex, where in the codes a copy of its k-mer starts.
-        first_out, first_in: int32 per vertex, heads of its lists of edges.
-        out_degree, in_degree: int32 per vertex, of living edges.
-        source, target, next_out, next_in: int32 per edge.
-        weight: int32 per edge, times it was threaded; sample_weight: by the sample at hand; largest: by any sample.
-        is_reference, alive: uint8 per edge.
+        vertices: int32[room, 5], columns K_MER to IN_DEGREE.
+        edges: int32[room, 9], columns SOURCE to ALIVE.
         reference_path: int32, vertices of the reference.
-        sizes: int64[4].
+        sizes: int64[4]: vertices, edges, k-mers that are one vertex, repeated k-mers.
     """
 
-    k_mer: np.ndarray
-    first_out: np.ndarray
-    first_in: np.ndarray
-    out_degree: np.ndarray
-    in_degree: np.ndarray
-    source: np.ndarray
-    target: np.ndarray
-    next_out: np.ndarray
-    next_in: np.ndarray
-    weight: np.ndarray
-    sample_weight: np.ndarray
-    largest: np.ndarray
-    is_reference: np.ndarray
-    alive: np.ndarray
+    vertices: np.ndarray
+    edges: np.ndarray
     reference_path: np.ndarray
     sizes: np.ndarray
 
@@ -105,7 +95,7 @@ def number_k_mers(sequences, k):
 
 @njit(cache=True, nogil=True)
 def _same(codes, a, b, k):
-    for i in range(k):
+    for i in range(k):  # noqa: SIM110 (Numba has no all() of a generator)
         if codes[a + i] != codes[b + i]:
             return False
     return True
@@ -119,12 +109,11 @@ def build(sequences, k, numbers, count, repeated):
         room += max(0, sequences.ends[s] - sequences.starts[s] - k + 1)
     length = max(0, sequences.ends[0] - sequences.starts[0] - k + 1)
     graph = Graph(
-        np.empty(room, np.int64), np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32),
-        np.empty(room, np.int32), np.empty(2 * room, np.int32), np.empty(2 * room, np.int32),
-        np.empty(2 * room, np.int32), np.empty(2 * room, np.int32), np.empty(2 * room, np.int32),
-        np.empty(2 * room, np.int32), np.empty(2 * room, np.int32), np.empty(2 * room, np.uint8),
-        np.empty(2 * room, np.uint8), np.empty(length, np.int32), np.zeros(4, np.int64),
-    )  # fmt: skip
+        np.empty((room, 5), np.int32),
+        np.empty((2 * room, 9), np.int32),
+        np.empty(length, np.int32),
+        np.zeros(4, np.int64),
+    )
     vertex_of = np.full(count, NONE, np.int32)
     for s in range(len(sequences.starts)):
         if s > 0 and sequences.sample[s] != sequences.sample[s - 1]:
@@ -156,13 +145,13 @@ def _thread(graph, sequences, s, k, numbers, repeated, vertex_of):
     reference_start = numbers[sequences.starts[0]]
     for at in range(start + 1, stop + 1):
         base = sequences.codes[at + k - 1]
-        edge = graph.first_out[vertex]
-        while edge != NONE and sequences.codes[graph.k_mer[graph.target[edge]] + k - 1] != base:
-            edge = graph.next_out[edge]
+        edge = graph.vertices[vertex, FIRST_OUT]
+        while edge != NONE and sequences.codes[graph.vertices[graph.edges[edge, TARGET], K_MER] + k - 1] != base:
+            edge = graph.edges[edge, NEXT_OUT]
         if edge != NONE:
-            graph.weight[edge] += 1
-            graph.sample_weight[edge] += 1
-            vertex = graph.target[edge]
+            graph.edges[edge, WEIGHT] += 1
+            graph.edges[edge, SAMPLE_WEIGHT] += 1
+            vertex = graph.edges[edge, TARGET]
         else:
             number = numbers[at]
             following = vertex_of[number] if number != reference_start else NONE
@@ -178,11 +167,11 @@ def _thread(graph, sequences, s, k, numbers, repeated, vertex_of):
 def _add_vertex(graph, position, number, repeated, vertex_of):
     vertex = graph.sizes[0]
     graph.sizes[0] += 1
-    graph.k_mer[vertex] = position
-    graph.first_out[vertex] = NONE
-    graph.first_in[vertex] = NONE
-    graph.out_degree[vertex] = 0
-    graph.in_degree[vertex] = 0
+    graph.vertices[vertex, K_MER] = position
+    graph.vertices[vertex, FIRST_OUT] = NONE
+    graph.vertices[vertex, FIRST_IN] = NONE
+    graph.vertices[vertex, OUT_DEGREE] = 0
+    graph.vertices[vertex, IN_DEGREE] = 0
     if not repeated[number] and vertex_of[number] == NONE:
         vertex_of[number] = vertex
     return vertex
@@ -193,33 +182,33 @@ def add_edge(graph, source, target, is_reference):
     """Add an edge of weight 1."""
     edge = graph.sizes[1]
     graph.sizes[1] += 1
-    graph.source[edge] = source
-    graph.target[edge] = target
-    graph.next_out[edge] = graph.first_out[source]
-    graph.first_out[source] = edge
-    graph.next_in[edge] = graph.first_in[target]
-    graph.first_in[target] = edge
-    graph.out_degree[source] += 1
-    graph.in_degree[target] += 1
-    graph.weight[edge] = 1
-    graph.sample_weight[edge] = 1
-    graph.largest[edge] = 0
-    graph.is_reference[edge] = is_reference
-    graph.alive[edge] = 1
+    graph.edges[edge, SOURCE] = source
+    graph.edges[edge, TARGET] = target
+    graph.edges[edge, NEXT_OUT] = graph.vertices[source, FIRST_OUT]
+    graph.vertices[source, FIRST_OUT] = edge
+    graph.edges[edge, NEXT_IN] = graph.vertices[target, FIRST_IN]
+    graph.vertices[target, FIRST_IN] = edge
+    graph.vertices[source, OUT_DEGREE] += 1
+    graph.vertices[target, IN_DEGREE] += 1
+    graph.edges[edge, WEIGHT] = 1
+    graph.edges[edge, SAMPLE_WEIGHT] = 1
+    graph.edges[edge, LARGEST] = 0
+    graph.edges[edge, IS_REFERENCE] = is_reference
+    graph.edges[edge, ALIVE] = 1
 
 
 @njit(cache=True, nogil=True)
 def _count_backwards(graph, codes, start, k, vertex):
     """Count the edges that spell the start of a read's first k-mer too (increaseCountsInMatchedKmers)."""
     for offset in range(k - 2, -1, -1):
-        if graph.in_degree[vertex] != 1:
+        if graph.vertices[vertex, IN_DEGREE] != 1:
             return
-        edge = graph.first_in[vertex]
-        previous = graph.source[edge]
-        if codes[graph.k_mer[previous] + k - 1] != codes[start + offset]:
+        edge = graph.vertices[vertex, FIRST_IN]
+        previous = graph.edges[edge, SOURCE]
+        if codes[graph.vertices[previous, K_MER] + k - 1] != codes[start + offset]:
             return
-        graph.weight[edge] += 1
-        graph.sample_weight[edge] += 1
+        graph.edges[edge, WEIGHT] += 1
+        graph.edges[edge, SAMPLE_WEIGHT] += 1
         vertex = previous
 
 
@@ -227,30 +216,31 @@ def _count_backwards(graph, codes, start, k, vertex):
 def _close_sample(graph):
     """MultiSampleEdge.flushSingleSampleMultiplicity: remember the largest weight of one sample."""
     for edge in range(graph.sizes[1]):
-        graph.largest[edge] = max(graph.largest[edge], graph.sample_weight[edge])
-        graph.sample_weight[edge] = 0
+        graph.edges[edge, LARGEST] = max(graph.edges[edge, LARGEST], graph.edges[edge, SAMPLE_WEIGHT])
+        graph.edges[edge, SAMPLE_WEIGHT] = 0
 
 
 @njit(cache=True, nogil=True)
 def remove_edge(graph, edge):
     """Take an edge out of both its lists."""
-    source, target = graph.source[edge], graph.target[edge]
-    _unlink(graph.first_out, graph.next_out, source, edge)
-    _unlink(graph.first_in, graph.next_in, target, edge)
-    graph.out_degree[source] -= 1
-    graph.in_degree[target] -= 1
-    graph.alive[edge] = 0
+    source, target = graph.edges[edge, SOURCE], graph.edges[edge, TARGET]
+    _unlink(graph, source, edge, FIRST_OUT, NEXT_OUT)
+    _unlink(graph, target, edge, FIRST_IN, NEXT_IN)
+    graph.vertices[source, OUT_DEGREE] -= 1
+    graph.vertices[target, IN_DEGREE] -= 1
+    graph.edges[edge, ALIVE] = 0
 
 
 @njit(cache=True, nogil=True)
-def _unlink(first, following, vertex, edge):
-    if first[vertex] == edge:
-        first[vertex] = following[edge]
+def _unlink(graph, vertex, edge, first, following):
+    """Take an edge out of one of a vertex's lists (columns first and following)."""
+    if graph.vertices[vertex, first] == edge:
+        graph.vertices[vertex, first] = graph.edges[edge, following]
         return
-    at = first[vertex]
-    while following[at] != edge:
-        at = following[at]
-    following[at] = following[edge]
+    at = graph.vertices[vertex, first]
+    while graph.edges[at, following] != edge:
+        at = graph.edges[at, following]
+    graph.edges[at, following] = graph.edges[edge, following]
 
 
 @njit(cache=True, nogil=True)
@@ -259,8 +249,8 @@ def prune(graph, minimum):
     remove = np.zeros(graph.sizes[1], np.uint8)
     chain = np.empty(graph.sizes[1], np.int32)
     for first in range(graph.sizes[1]):
-        source = graph.source[first]
-        if graph.in_degree[source] == 1 and graph.out_degree[source] == 1:
+        source = graph.edges[first, SOURCE]
+        if graph.vertices[source, IN_DEGREE] == 1 and graph.vertices[source, OUT_DEGREE] == 1:
             continue  # inside a chain
         size = 0
         edge = first
@@ -268,11 +258,11 @@ def prune(graph, minimum):
         while True:
             chain[size] = edge
             size += 1
-            keep |= graph.largest[edge] >= minimum or graph.is_reference[edge] == 1
-            vertex = graph.target[edge]
-            if graph.out_degree[vertex] != 1 or graph.in_degree[vertex] != 1:
+            keep |= graph.edges[edge, LARGEST] >= minimum or graph.edges[edge, IS_REFERENCE] == 1
+            vertex = graph.edges[edge, TARGET]
+            if graph.vertices[vertex, OUT_DEGREE] != 1 or graph.vertices[vertex, IN_DEGREE] != 1:
                 break
-            edge = graph.first_out[vertex]
+            edge = graph.vertices[vertex, FIRST_OUT]
         if not keep:
             for i in range(size):
                 remove[chain[i]] = 1
@@ -284,7 +274,7 @@ def prune(graph, minimum):
 @njit(cache=True, nogil=True)
 def has_cycle(graph):
     """Whether any living edges form a cycle (vertices are peeled off from the sources on)."""
-    left = graph.in_degree[: graph.sizes[0]].copy()
+    left = graph.vertices[: graph.sizes[0], IN_DEGREE].copy()
     stack = np.empty(graph.sizes[0], np.int32)
     size = 0
     peeled = 0
@@ -296,32 +286,32 @@ def has_cycle(graph):
         size -= 1
         vertex = stack[size]
         peeled += 1
-        edge = graph.first_out[vertex]
+        edge = graph.vertices[vertex, FIRST_OUT]
         while edge != NONE:
-            target = graph.target[edge]
+            target = graph.edges[edge, TARGET]
             left[target] -= 1
             if left[target] == 0:
                 stack[size] = target
                 size += 1
-            edge = graph.next_out[edge]
+            edge = graph.edges[edge, NEXT_OUT]
     return peeled < graph.sizes[0]
 
 
 @njit(cache=True, nogil=True)
 def keep_connected(graph):
     """Remove all that lies on no path from the reference's source to its sink (removePathsNotConnectedToRef)."""
-    forward = _reachable(graph, graph.reference_path[0], graph.first_out, graph.next_out, graph.target)
-    backward = _reachable(graph, graph.reference_path[-1], graph.first_in, graph.next_in, graph.source)
+    forward = _reachable(graph, graph.reference_path[0], FIRST_OUT, NEXT_OUT, TARGET)
+    backward = _reachable(graph, graph.reference_path[-1], FIRST_IN, NEXT_IN, SOURCE)
     for edge in range(graph.sizes[1]):
-        if graph.alive[edge]:
-            source, target = graph.source[edge], graph.target[edge]
+        if graph.edges[edge, ALIVE]:
+            source, target = graph.edges[edge, SOURCE], graph.edges[edge, TARGET]
             if not (forward[source] and forward[target] and backward[source] and backward[target]):
                 remove_edge(graph, edge)
 
 
 @njit(cache=True, nogil=True)
 def _reachable(graph, start, first, following, end):
-    """uint8 per vertex: whether it can be reached from `start` along the given lists of edges."""
+    """uint8 per vertex: whether it can be reached from `start` along one kind of lists (columns of the tables)."""
     seen = np.zeros(graph.sizes[0], np.uint8)
     stack = np.empty(graph.sizes[0], np.int32)
     stack[0] = start
@@ -329,12 +319,12 @@ def _reachable(graph, start, first, following, end):
     size = 1
     while size > 0:
         size -= 1
-        edge = first[stack[size]]
+        edge = graph.vertices[stack[size], first]
         while edge != NONE:
-            vertex = end[edge]
+            vertex = graph.edges[edge, end]
             if not seen[vertex]:
                 seen[vertex] = 1
                 stack[size] = vertex
                 size += 1
-            edge = following[edge]
+            edge = graph.edges[edge, following]
     return seen

@@ -106,7 +106,7 @@ def align_haplotypes(regions: Sequence[tuple[bytes, Sequence[bytes]]]) -> list[l
 
 
 def _few_mismatches(reference: bytes, bases: bytes) -> bool:
-    """Whether at most two substitutions separate the sequences: no gap can then score better (2 x 350 < 2 x 260 + 200)."""
+    """Whether at most two substitutions separate the sequences: no gap scores better then (2 x 350 < 2 x 260 + 200)."""
     if len(reference) != len(bases):
         return False
     if reference == bases:
@@ -220,7 +220,7 @@ def genotyping_span(
 
 
 def _repeat_length(event: Event, reference: bytes, reference_start: int) -> int:
-    """Bases of the tandem repeat that an indel lengthens or shortens (GATKVariantContextUtils.getNumTandemRepeatUnits)."""
+    """Bases of the tandem repeat that an indel lengthens or shortens (getNumTandemRepeatUnits)."""
     after = event.start + 1 - reference_start
     removed = reference[after : after + event.reference_length - 1]
     inserted = event.alternate[1:]

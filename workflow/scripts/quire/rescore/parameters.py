@@ -6,7 +6,7 @@ from typing import Any
 
 from quire.errors import InputError
 
-# HaplotypeCaller's defaults (AssemblyRegionArgumentCollection, ReadThreadingAssembler, LikelihoodEngineArgumentCollection).
+# HaplotypeCaller's defaults (its argument collections and ReadThreadingAssembler).
 MINIMUM_BASE_QUALITY = 10  # of a base in the activity profile and in a k-mer
 DELETION_QUALITY = 30  # of a deleted base in the activity profile (REF_MODEL_DELETION_QUAL)
 ACTIVITY_THRESHOLD = 0.002

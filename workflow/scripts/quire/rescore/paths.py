@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from quire.rescore.graph import NONE
+from quire.rescore.graph import FIRST_OUT, K_MER, NEXT_OUT, NONE, OUT_DEGREE, TARGET, WEIGHT
 
 
 @njit(cache=True, nogil=True)
@@ -18,7 +18,7 @@ def best_paths(graph, codes, k, most):
     sink = graph.reference_path[-1]
     branches = 1
     for vertex in range(graph.sizes[0]):
-        branches += graph.out_degree[vertex] if graph.out_degree[vertex] > 1 else 0
+        branches += graph.vertices[vertex, OUT_DEGREE] if graph.vertices[vertex, OUT_DEGREE] > 1 else 0
     room = branches * most + 2
     parent = np.empty(room, np.int64)
     edge_of = np.empty(room, np.int32)
@@ -47,22 +47,22 @@ def best_paths(graph, codes, k, most):
         if visits[vertex] > most:
             continue
         total = 0
-        edge = graph.first_out[vertex]
+        edge = graph.vertices[vertex, FIRST_OUT]
         while edge != NONE:
-            total += graph.weight[edge]
-            edge = graph.next_out[edge]
-        edge = graph.first_out[vertex]
+            total += graph.edges[edge, WEIGHT]
+            edge = graph.edges[edge, NEXT_OUT]
+        edge = graph.vertices[vertex, FIRST_OUT]
         while edge != NONE:
             parent[nodes] = node
             edge_of[nodes] = edge
-            score[nodes] = score[node] + (np.log10(graph.weight[edge]) - np.log10(total))
-            end[nodes], steps = _walk(graph, graph.target[edge], sink)
+            score[nodes] = score[node] + (np.log10(graph.edges[edge, WEIGHT]) - np.log10(total))
+            end[nodes], steps = _walk(graph, graph.edges[edge, TARGET], sink)
             length[nodes] = length[node] + 1 + steps
             heap[queued] = nodes
             _sift_up(heap, queued, score)
             queued += 1
             nodes += 1
-            edge = graph.next_out[edge]
+            edge = graph.edges[edge, NEXT_OUT]
     return _spell(graph, codes, k, sink, parent, edge_of, length, results[:found])
 
 
@@ -70,8 +70,8 @@ def best_paths(graph, codes, k, most):
 def _walk(graph, vertex, sink):
     """Follow the only way from a vertex to where it forks or ends: that vertex, and the steps."""
     steps = 0
-    while vertex != sink and graph.out_degree[vertex] == 1:
-        vertex = graph.target[graph.first_out[vertex]]
+    while vertex != sink and graph.vertices[vertex, OUT_DEGREE] == 1:
+        vertex = graph.edges[graph.vertices[vertex, FIRST_OUT], TARGET]
         steps += 1
     return vertex, steps
 
@@ -92,14 +92,14 @@ def _spell(graph, codes, k, sink, parent, edge_of, length, results):
             if parent[node] == NONE:
                 vertex = graph.reference_path[0]
                 for b in range(k - 1):
-                    bases[offsets[i] + b] = codes[graph.k_mer[vertex] + b]
+                    bases[offsets[i] + b] = codes[graph.vertices[vertex, K_MER] + b]
             else:
-                vertex = graph.target[edge_of[node]]
-            bases[at] = codes[graph.k_mer[vertex] + k - 1]
-            while vertex != sink and graph.out_degree[vertex] == 1:
-                vertex = graph.target[graph.first_out[vertex]]
+                vertex = graph.edges[edge_of[node], TARGET]
+            bases[at] = codes[graph.vertices[vertex, K_MER] + k - 1]
+            while vertex != sink and graph.vertices[vertex, OUT_DEGREE] == 1:
+                vertex = graph.edges[graph.vertices[vertex, FIRST_OUT], TARGET]
                 at += 1
-                bases[at] = codes[graph.k_mer[vertex] + k - 1]
+                bases[at] = codes[graph.vertices[vertex, K_MER] + k - 1]
             node = parent[node]
     return bases, offsets
 

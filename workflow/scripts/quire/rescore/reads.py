@@ -15,7 +15,7 @@ import pysam
 from isal import igzip
 
 from quire.errors import InputError
-from quire.rescore.reads_kernel import FILTERS, parse_records, thin_starts
+from quire.rescore.reads_kernel import FILTERS, THINNED, USED, parse_records
 
 # Reads are fetched this far left of what is asked, so that positions thinned by coverage always see all their reads.
 FETCH_MARGIN = 1280
@@ -99,12 +99,16 @@ class ReadSource:
         """
         start = max(0, start - FETCH_MARGIN)
         records = self._records(contig, start, end) if contig in self.contigs else np.zeros(0, np.uint8)
-        reads, counts, keep = parse_records(records, owned[0], owned[1], settings.minimum_mapping_quality)
-        reads = Reads(*reads)
-        thin_starts(
-            reads.aligned_start, reads.name_hash, settings.maximum_reads_per_start, keep, owned[0], owned[1], counts
-        )
-        return (reads if keep.all() else _subset(reads, keep)), counts
+        columns, counts = parse_records(records, owned[0], owned[1], settings.minimum_mapping_quality)
+        reads = Reads(*columns)
+        dropped = thinned_out(reads.aligned_start, reads.name_hash, settings.maximum_reads_per_start)
+        if len(dropped):
+            position = reads.aligned_start[dropped]
+            counted = np.count_nonzero((owned[0] <= position) & (position < owned[1]))
+            counts[THINNED] += counted
+            counts[USED] -= counted
+            reads = _subset(reads, np.isin(np.arange(len(reads.start)), dropped, invert=True))
+        return reads, counts
 
     def _records(self, contig: str, start: int, end: int) -> np.ndarray:
         """The BAM records overlapping a span as bytes (header dropped)."""
@@ -121,6 +125,18 @@ class ReadSource:
                 reason = str(error).splitlines()[-1]
                 raise InputError(f"{self.path}: cannot be read at {region} ({reason}); is it damaged?") from error
         return np.frombuffer(content, np.uint8)[_header_length(content) :]
+
+
+def thinned_out(aligned_start: np.ndarray, name_hash: np.ndarray, most: int) -> np.ndarray:
+    """Indices of the reads beyond `most` that start at one position; those of smallest name hash stay.
+
+    GATK's PositionalDownsampler draws them at random; a hash gives every job the same ones.
+    """
+    _, first, sizes = np.unique(aligned_start, return_index=True, return_counts=True)
+    dropped = [np.zeros(0, np.int64)]
+    for start, size in zip(first[sizes > most].tolist(), sizes[sizes > most].tolist(), strict=True):
+        dropped.append(start + np.argsort(name_hash[start : start + size], kind="stable")[most:])
+    return np.sort(np.concatenate(dropped))
 
 
 def _header_length(content: bytes) -> int:

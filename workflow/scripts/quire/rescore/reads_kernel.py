@@ -14,7 +14,7 @@ FILTERS = (
     "thinned",
     "used",
 )
-_UNMAPPED, _SECONDARY, _DUPLICATE, _FAILED, _LOW, _MALFORMED, _THINNED, _USED = range(8)
+_UNMAPPED, _SECONDARY, _DUPLICATE, _FAILED, _LOW, _MALFORMED, THINNED, USED = range(8)
 HIGH_QUALITY_CLIP = 28  # ReferenceConfidenceModel.HQ_BASE_QUALITY_SOFTCLIP_THRESHOLD
 _FAR = 1 << 60
 
@@ -60,7 +60,7 @@ def _verdict(data, at, minimum_mapping_quality):
     qualities = cigar + 4 * operations + (length + 1) // 2
     if length == 0 or query != length or reference == 0 or data[qualities] == 255:
         return _MALFORMED
-    return _USED
+    return USED
 
 
 @njit(cache=True, nogil=True)
@@ -78,7 +78,7 @@ def _well_defined_fragment(flag, start, end, mate_start, template_length):
 
 @njit(cache=True, nogil=True)
 def parse_records(data, owned_start, owned_end, minimum_mapping_quality):
-    """Columns of `Reads` (as a tuple), counts per filter of reads that start in the owned span, and an all-true mask."""
+    """Columns of `Reads`, and counts per filter of reads that start in the owned span."""
     codes = np.full(16, 4, np.uint8)
     codes[1], codes[2], codes[4], codes[8] = 0, 1, 2, 3
     counts = np.zeros(len(FILTERS), np.int64)
@@ -92,7 +92,7 @@ def parse_records(data, owned_start, owned_end, minimum_mapping_quality):
         verdict = _verdict(data, fixed, minimum_mapping_quality)
         if owned_start <= _int32(data, fixed + 4) < owned_end:
             counts[verdict] += 1
-        if verdict == _USED:
+        if verdict == USED:
             n += 1
             total_bases += _int32(data, fixed + 16)
             total_cigar += np.int64(data[fixed + 12]) | np.int64(data[fixed + 13]) << 8
@@ -123,7 +123,7 @@ def parse_records(data, owned_start, owned_end, minimum_mapping_quality):
         size = _int32(data, at)
         fixed = at + 4
         at = fixed + size
-        if _verdict(data, fixed, minimum_mapping_quality) != _USED:
+        if _verdict(data, fixed, minimum_mapping_quality) != USED:
             continue
         name_length = np.int64(data[fixed + 8])
         operations = np.int64(data[fixed + 12]) | np.int64(data[fixed + 13]) << 8
@@ -182,7 +182,7 @@ def parse_records(data, owned_start, owned_end, minimum_mapping_quality):
         soft_clips, name_hash, base_offsets, bases, qualities, cigar_offsets, cigar, effective_offsets, effective,
         effective_first,
     )  # fmt: skip
-    return columns, counts, np.ones(n, np.bool_)
+    return columns, counts
 
 
 @njit(cache=True, nogil=True)
@@ -234,22 +234,3 @@ def _effective(cigar, first, last, revert, start, effective, at):
         if effective[c] & np.uint32(15) != 1:
             end += np.int64(effective[c] >> np.uint32(4))
     return start, end, query_first, at
-
-
-@njit(cache=True, nogil=True)
-def thin_starts(aligned_start, name_hash, most, keep, owned_start, owned_end, counts):
-    """Keep at most `most` reads that start at one position: those of smallest name hash (GATK draws them at random)."""
-    n = len(aligned_start)
-    first = 0
-    while first < n:
-        last = first + 1
-        while last < n and aligned_start[last] == aligned_start[first]:
-            last += 1
-        if last - first > most:
-            order = np.argsort(name_hash[first:last], kind="mergesort")
-            for k in order[most:]:
-                keep[first + k] = False
-            if owned_start <= aligned_start[first] < owned_end:
-                counts[_THINNED] += last - first - most
-                counts[_USED] -= last - first - most
-        first = last
