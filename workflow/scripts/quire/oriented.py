@@ -36,6 +36,24 @@ class Reads:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def subset(self, chosen: np.ndarray) -> "Reads":
+        """The reads with these indices (int64[], ascending) as a batch of their own."""
+        bases, offsets = _ranges(self.offsets, chosen)
+        words, word_offsets = _ranges(self.word_offsets, chosen)
+        # One word of padding behind the last read, as `orient` leaves it.
+        packed = np.concatenate([self.packed[:, words], np.zeros((2, 1), np.uint64)], axis=1)
+        return Reads(
+            offsets, self.codes[:, bases], word_offsets, packed, self.ambiguous[chosen], self.name_hash[chosen]
+        )
+
+
+def _ranges(offsets: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Flat indices of the chosen items of a ragged array, and their new offsets."""
+    lengths = (offsets[1:] - offsets[:-1])[chosen]
+    new = np.zeros(len(chosen) + 1, np.int64)
+    np.cumsum(lengths, out=new[1:])
+    return np.repeat(offsets[chosen] - new[:-1], lengths) + np.arange(new[-1]), new
+
 
 def orient(mate1, mate2=None) -> Reads:
     """Lay the reads of one or two `ReadBatch`es on both strands.

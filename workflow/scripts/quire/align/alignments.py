@@ -9,6 +9,8 @@ from quire.algorithms.extension import ExtensionJobs, Extensions
 from quire.oriented import Reads, tie_hash
 
 SHORTEST_SCORE = 30
+# An alignment below this share of the read's length is poor: a better one may have been missed.
+POOR_NUMERATOR, POOR_DENOMINATOR = 3, 4
 
 
 class Alignments(NamedTuple):
@@ -119,3 +121,21 @@ def _before(a, b, strand, score, axis_begin, name_hash):
     if axis_begin[a] != axis_begin[b]:
         return axis_begin[a] < axis_begin[b]
     return strand[a] < strand[b]
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def is_poor(score, length):
+    """Whether an alignment of a read of this length scores so low that a better place may have been missed."""
+    return score * POOR_DENOMINATOR < length * POOR_NUMERATOR
+
+
+@njit(cache=True, nogil=True)
+def poorly_aligned(alignments, read_offsets):
+    """bool[n]: reads without an alignment, or whose best one is poor."""
+    count = len(read_offsets) - 1
+    poor = np.empty(count, np.bool_)
+    for read in range(count):
+        first, last = alignments.offsets[read], alignments.offsets[read + 1]
+        length = read_offsets[read + 1] - read_offsets[read]
+        poor[read] = first == last or is_poor(np.int64(alignments.score[first]), length)
+    return poor

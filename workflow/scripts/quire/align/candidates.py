@@ -4,8 +4,6 @@ A candidate's *promise* is the larger of the read bases that its seeds cover and
 diagonal. A read keeps its most promising candidates (ties: smallest hash of read name and axis position).
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numba import njit
 
@@ -26,15 +24,7 @@ MOST_CANDIDATES = 16
 _NO_DIAGONAL = np.int64(-(1 << 62))
 
 
-@dataclass
-class Candidates:
-    """Candidates of a batch, as extension jobs, and their promise (int32[n])."""
-
-    jobs: ExtensionJobs
-    promise: np.ndarray
-
-
-def find_candidates(offsets: np.ndarray, hits: np.ndarray, reads: Reads, reference, stride: int) -> Candidates:
+def find_candidates(offsets: np.ndarray, hits: np.ndarray, reads: Reads, reference, stride: int) -> ExtensionJobs:
     """Cluster the hits of each read and keep the most promising places.
 
     Args:
@@ -51,8 +41,8 @@ def find_candidates(offsets: np.ndarray, hits: np.ndarray, reads: Reads, referen
                       reference.text, reference.island_axis, stride, columns)  # fmt: skip
     columns = columns[:, np.arange(columns.shape[1]) - np.repeat(starts[:-1], room) < np.repeat(counts, room)]
     read = np.repeat(np.arange(len(room), dtype=np.int32), counts)
-    strand, diagonal, low, high, axis_low, axis_high, promise = columns
-    jobs = ExtensionJobs(
+    strand, diagonal, low, high, axis_low, axis_high, _ = columns
+    return ExtensionJobs(
         read,
         strand.astype(np.uint8),
         np.ascontiguousarray(diagonal),
@@ -61,7 +51,6 @@ def find_candidates(offsets: np.ndarray, hits: np.ndarray, reads: Reads, referen
         np.ascontiguousarray(axis_low),
         np.ascontiguousarray(axis_high),
     )
-    return Candidates(jobs, promise.astype(np.int32))
 
 
 @njit(cache=True, nogil=True, forceinline=True)

@@ -11,13 +11,13 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from quire.algorithms.extension import ExtensionJobs, Extensions, extend
 from quire.algorithms.seeding import SeedingParameters, find_hits
-from quire.align.alignments import Alignments, collect
+from quire.align.alignments import Alignments, collect, poorly_aligned
 from quire.align.candidates import find_candidates
 from quire.align.insert_size import MOST_PAIRS_LOOKED_AT, NO_INSERT_SIZE, SAMPLE_PAIRS, InsertSize, fit
 from quire.align.insert_size import unique_template_lengths as template_lengths
@@ -30,6 +30,8 @@ from quire.oriented import Reads, orient
 
 log = logging.getLogger("quire.align")
 SECONDS_BETWEEN_REPORTS = 10
+SEEDING = SeedingParameters(stride=10, maximum_hits=32)
+DENSE_SEEDING = SeedingParameters(stride=3, maximum_hits=32)
 
 
 @dataclass
@@ -67,7 +69,7 @@ class Mapper:
         reference: `quire.reference.Reference`.
         pages: `PageArrays` of the whole axis in order.
         read_group: RG text of the records.
-        seeding: how reads are seeded.
+        seeding: how reads are seeded; dense_seeding: how those are seeded once more that aligned poorly.
         insert_size: the unit's model, known after the first batches; NO_INSERT_SIZE for single-end reads.
         counts: what has left so far.
     """
@@ -75,7 +77,8 @@ class Mapper:
     reference: object
     pages: list
     read_group: str
-    seeding: SeedingParameters = field(default_factory=SeedingParameters)
+    seeding: SeedingParameters = SEEDING
+    dense_seeding: SeedingParameters = DENSE_SEEDING
     insert_size: InsertSize | None = None
     counts: Counts = field(default_factory=Counts)
 
@@ -145,12 +148,20 @@ class Mapper:
     def search(self, batch: PairBatch) -> Searched:
         """Seeds, candidates and extensions of a batch."""
         reads = orient(batch.mate1, batch.mate2)
+        parts = [self._seed_and_extend(reads, self.seeding)]
+        alignments = collect(parts, reads, self.reference)
+        poor = np.flatnonzero(poorly_aligned(alignments, reads.offsets))
+        if len(poor):
+            jobs, extensions = self._seed_and_extend(reads.subset(poor), self.dense_seeding)
+            parts.append((replace(jobs, read=poor[jobs.read].astype(np.int32)), extensions))
+            alignments = collect(parts, reads, self.reference)
+        return Searched(batch, reads, parts, alignments)
+
+    def _seed_and_extend(self, reads: Reads, seeding: SeedingParameters) -> tuple[ExtensionJobs, Extensions]:
         reference = self.reference
-        offsets, hits = find_hits(self.pages, reads, reference.text, self.seeding)
-        candidates = find_candidates(offsets, hits, reads, reference, self.seeding.stride)
-        extensions = extend(candidates.jobs, reads, reference.text, reference.ambiguous)
-        parts = [(candidates.jobs, extensions)]
-        return Searched(batch, reads, parts, collect(parts, reads, reference))
+        offsets, hits = find_hits(self.pages, reads, reference.text, seeding)
+        jobs = find_candidates(offsets, hits, reads, reference, seeding.stride)
+        return jobs, extend(jobs, reads, reference.text, reference.ambiguous)
 
     def finish(self, searched: Searched) -> tuple[bytes, Counts]:
         """Rescue, pairing and records of a batch; its BGZF blocks and counts."""

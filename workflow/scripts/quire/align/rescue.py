@@ -18,8 +18,6 @@ FEWEST_KMERS = 4
 MOST_ANCHORS = 4
 # Anchors this much worse than a read's best are not tried: the cost of leaving a pair unpaired (bwa mem).
 UNPAIRED_COST = 17
-# An alignment below this share of the read's length is poor: a better one may lie beside the mate, without a seed.
-POOR_NUMERATOR, POOR_DENOMINATOR = 3, 4
 
 
 def rescue_jobs(alignments: Alignments, reads: Reads, reference, insert_size: InsertSize) -> ExtensionJobs:

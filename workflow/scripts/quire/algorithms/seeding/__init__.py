@@ -33,8 +33,8 @@ class SeedingParameters:
         maximum_hits: occurrences on the axis up to which a seed is located.
     """
 
-    stride: int = 10
-    maximum_hits: int = 32
+    stride: int
+    maximum_hits: int
 
 
 def find_hits(pages, reads, text, parameters, device="cpu"):
