@@ -1,11 +1,9 @@
 """Each conda environment names, at exact versions, what its scripts import, equal to the requirements."""
 
-import ast
 import re
 import sys
 from functools import cache
 from importlib.metadata import packages_distributions
-from pathlib import Path
 
 import pytest
 import yaml
@@ -85,11 +83,3 @@ def test_requirements_are_exact_and_nested() -> None:
         for line in (REPOSITORY / name).read_text().splitlines():
             assert line.startswith(("#", "-r requirements.txt")) or re.fullmatch(r"[\w.-]+==[\w.]+", line), line
     assert not set(pins("requirements.txt")) & set(pins("requirements-test.txt"))
-
-
-def test_workflow_itself_needs_only_what_snakemake_brings() -> None:
-    """What common.smk imports stands in requirements.txt."""
-    tree = ast.parse((REPOSITORY / "workflow/scripts/quire/config.py").read_text())
-    assert tree
-    assert {"snakemake", "pandas", "jsonschema", "pyyaml"} <= set(pins("requirements.txt"))
-    assert Path(REPOSITORY / "envs").is_dir()
