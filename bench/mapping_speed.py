@@ -30,7 +30,7 @@ def main() -> None:
     rows = [
         _row("quire, first run (compiles)", first, fastest, given.pairs),
         _row("quire, warm", min(warm, key=lambda timing: timing.seconds), fastest, given.pairs),
-        _row("bwa mem | samtools view -1", fastest, fastest, given.pairs),
+        _row("bwa mem to samtools view -1", fastest, fastest, given.pairs),
     ]
     header = ("program", "s", "pairs/s", "processor s", "peak MB", "speed over bwa")
     print_table(header, rows)

@@ -28,6 +28,7 @@ from quire.report.reads import count_alignments, measure_depth
 from quire.report.regions import Regions, islands_of, read_bed, total_length, write_bed
 from quire.report.resources import read_benchmarks
 from quire.report.variants import count_variants, samples_of
+from quire.version import VERSION
 
 logger = logging.getLogger("quire.report")
 
@@ -62,7 +63,7 @@ def write_report(
         truth: `vcf`, optionally `bed` (where the truth is complete; the target if empty) and `sample` (whose calls are
             compared). None, or an empty `vcf`, leaves the comparison out.
         benchmarks_directory: Snakemake's benchmark tables.
-        run: what else the head of the page shows: `version`, `backend`, or any other text by name.
+        run: what else the head of the page shows: `backend`, or any other text by name.
 
     Raises:
         InputError: the truth or a BED cannot be used; the sentence names the file and the contig.
@@ -84,7 +85,12 @@ def write_report(
             rows.append(row)
     content = {
         "format_version": summary.FORMAT_VERSION,
-        "run": {**(run or {}), "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "packages": _versions()},
+        "run": {
+            "version": VERSION,
+            **(run or {}),
+            "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            "packages": _versions(),
+        },
         "files": {
             "report": str(output_html),
             "variants": str(vcf),
