@@ -37,7 +37,10 @@ class Timing:
 def arguments(description: str | None, **defaults: object) -> argparse.ArgumentParser:
     """A parser with the options that every measurement has."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder of the real data (layout: docs/benchmarks.md)")
+    data = os.environ.get("DATA")  # as in: make bench DATA=FOLDER
+    parser.add_argument(
+        "--data", type=Path, default=data, required=data is None, help="folder of the real data (docs/benchmarks.md)"
+    )
     parser.add_argument("--work", type=Path, default=Path("results/bench"), help="folder for what is made on the way")
     parser.add_argument("--threads", type=int, default=defaults.get("threads", 2), help="threads of both programs")
     return parser
