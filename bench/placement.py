@@ -23,6 +23,7 @@ def main() -> None:
     fasta = inputs.chromosome_20()
     bwa_index, quire_index = inputs.bwa_index(fasta), inputs.quire_index(fasta)
     pooled = {"quire": Placement(), "bwa": Placement()}
+    usual = dict(pooled)
     for seed in range(1, given.seeds + 1):
         adapters = " --adapters --insert 160" if seed == given.seeds else ""
         mates = inputs.simulated(fasta, given.region, seed, f"--pairs {given.pairs}{adapters}")
@@ -33,6 +34,11 @@ def main() -> None:
         print(f"## seed {seed}{adapters}")
         print_placement(placements)
         pooled = {name: pooled[name] + placements[name] for name in pooled}
+        if not adapters:
+            usual = {name: usual[name] + placements[name] for name in usual}
+    print("## pooled over the seeds with usual fragments")
+    print_placement(usual)
+    print_bars(usual["quire"], usual["bwa"])
     print(f"## pooled over {given.seeds} seeds")
     print_placement(pooled)
     print_bars(pooled["quire"], pooled["bwa"])
