@@ -14,7 +14,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 
 demo: $(VENV)/run.stamp
 	@$(BIN)/snakemake --cores all --configfile config/demo.yaml
-	@cd workflow/scripts && ../../$(BIN)/python -c 'from quire.report.summary import print_summary; print_summary("../../results/demo/report/summary.json")'
+	@PYTHONPATH=workflow/scripts $(BIN)/python -c 'from quire.report import summary; summary.print_summary("results/demo/report/summary.json")'
 
 test: $(VENV)/test.stamp
 	$(BIN)/python -m pytest

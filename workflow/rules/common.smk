@@ -113,6 +113,11 @@ def rescored_pieces(wildcards):
     return expand(RESCORE / "pieces/{piece}.vcf.gz", piece=range(len(pieces)))
 
 
+def intervals_of_piece(wildcards, input):
+    """The spans of the reference that a calling job takes: contig, start and end of each."""
+    return json.loads(Path(input.plan).read_text())[int(wildcards.piece)]
+
+
 def samples_of_report():
     """The files of each sample that the report reads."""
     return [

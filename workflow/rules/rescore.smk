@@ -33,7 +33,8 @@ rule rescore_interval:
     input:
         **finished_alignments(),
         reference=reference_manifest,
-        pieces=RESCORE / "pieces.json",
+        # The piece itself is a parameter: a new plan re-runs the pieces that it changes.
+        plan=ancient(RESCORE / "pieces.json"),
         fasta=SETTINGS["reference"]["fasta"],
         warm_up=ancient(LOGS / "warm_up/rescore.done"),
     output:
@@ -50,6 +51,7 @@ rule rescore_interval:
         mem_mb=2000,
         runtime=480,
     params:
+        intervals=intervals_of_piece,
         rescore={key: SETTINGS["rescore"][key] for key in CALLER_KEYS},
         ploidy=RUN.samples.set_index("sample")["ploidy"].to_dict(),
         digest=sources.digest("rescore_interval.py"),

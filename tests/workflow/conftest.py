@@ -1,0 +1,33 @@
+"""One finished run of the small real set, shared by the tests that continue from it."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.workflow.runs import SMALL, Run
+
+TRUTH = {"vcf": str(SMALL / "truth.vcf.gz"), "bed": str(SMALL / "regions.bed")}
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The small real set from FASTQ to report; tests must not change its folder."""
+    run = Run(tmp_path_factory.mktemp("finished"), config={"report": {"truth": TRUTH}})
+    result = run.snakemake()
+    assert result.returncode == 0, result.stdout
+    return run
+
+
+@pytest.fixture
+def continued(finished: Run, tmp_path: Path) -> Callable[[], Run]:
+    """Make a copy of the finished run, with everything that Snakemake remembers of it."""
+
+    def copy() -> Run:
+        folder = tmp_path / "continued"
+        shutil.copytree(finished.folder, folder, symlinks=True)
+        return replace(finished, folder=folder, config=dict(finished.config))
+
+    return copy

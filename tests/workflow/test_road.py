@@ -1,0 +1,195 @@
+"""The whole road on real reads, through Snakemake: outputs, ledgers, what runs again and what does not."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pysam
+import pytest
+
+from tests.workflow.runs import REPOSITORY, SMALL, SMALL_UNIT, Run
+
+PAIRS = 4949
+
+
+def planned(output: str) -> set[str]:
+    """Names of the rules that a dry run lists in its table of jobs."""
+    table = re.search(r"^job +count\n[- ]+\n(.*?)\ntotal", output, re.MULTILINE | re.DOTALL)
+    return {line.split()[0] for line in table.group(1).splitlines()} if table else set()
+
+
+def records(path: Path) -> list[str]:
+    """All records of an alignment file as text."""
+    with pysam.AlignmentFile(str(path), check_sq=False) as alignments:
+        return [record.to_string() for record in alignments.fetch(until_eof=True)]
+
+
+def calls(path: Path) -> list[str]:
+    """All records of a VCF as text."""
+    with pysam.VariantFile(str(path)) as variants:
+        return [str(record) for record in variants]
+
+
+def edited_copy(folder: Path, module: str, addition: str) -> Path:
+    """Copy the installation, with something added to the end of one module of the library."""
+    for name in ("workflow", "profiles"):
+        shutil.copytree(
+            REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True
+        )
+    shutil.copy2(REPOSITORY / "Snakefile", folder)
+    with (folder / "workflow/scripts/quire" / module).open("a") as stream:
+        stream.write(addition)
+    return folder
+
+
+def test_outputs_have_their_fixed_names(finished: Run) -> None:
+    """Everything that issue 2 names is there, and nothing temporary is left."""
+    names = (
+        "align/NA12878.bam",
+        "align/NA12878.bam.bai",
+        "rescore/all.vcf.gz",
+        "rescore/all.vcf.gz.tbi",
+        "report/report.html",
+        "report/summary.json",
+        "ledger/NA12878.lane_1.json",
+        "index/reference/manifest.json",
+        "index/page_0/manifest.json",
+    )
+    for name in names:
+        assert (finished.output / name).stat().st_size > 0, name
+    assert any((finished.output / "logs").rglob("*.log"))
+    assert any((finished.output / "benchmarks").rglob("*.tsv"))
+    assert not [path for path in finished.output.rglob("*") if path.name.endswith(".tmp")]
+    assert not list(finished.output.glob("align/units/*.bam"))
+
+
+def test_no_read_is_lost(finished: Run) -> None:
+    """Every read of the FASTQ files is in the BAM once, unmapped ones too, and the ledgers say so."""
+    with pysam.AlignmentFile(str(finished.output / "align/NA12878.bam")) as bam:
+        primary = [(r.query_name, r.is_read2) for r in bam.fetch(until_eof=True) if not r.flag & 0x900]
+    assert len(primary) == len(set(primary)) == 2 * PAIRS
+    ledger = json.loads((finished.output / "ledger/NA12878.lane_1.json").read_text())["counts"]
+    assert ledger["reads"] == ledger["mapped"] + ledger["unmapped"] == 2 * PAIRS
+    sample = json.loads((finished.output / "ledger/NA12878.json").read_text())["counts"]
+    assert sample["records_in"] == sample["records_out"]
+
+
+def test_variants_agree_with_the_truth(finished: Run) -> None:
+    """The calls of the small set, held against Genome in a Bottle by the report itself."""
+    summary = json.loads((finished.output / "report/summary.json").read_text())
+    assert summary["truth"]["snv"]["recall"] >= 0.95
+    assert summary["truth"]["snv"]["precision"] >= 0.9
+    with pysam.VariantFile(str(finished.output / "rescore/all.vcf.gz")) as variants:
+        assert list(variants.header.samples) == ["NA12878"]
+
+
+def test_second_call_does_nothing(continued: Callable[[], Run]) -> None:
+    """The same command again has nothing to do and says so."""
+    result = continued().snakemake()
+    assert result.returncode == 0
+    assert "Nothing to be done" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("edited", "expected"),
+    [
+        ("report/page.py", {"report"}),
+        # What follows a checkpoint is not planned before it has run.
+        ("rescore/assembly.py", {"warm_up", "split_intervals"}),
+        # The unit's BAM is temporary: finishing a sample again maps it again.
+        ("align/finish.py", {"map_unit", "finish_sample", "rescore_interval", "gather", "report"}),
+    ],
+)
+def test_edited_module_runs_again_what_depends_on_it(
+    edited: str, expected: set[str], continued: Callable[[], Run], tmp_path: Path
+) -> None:
+    """Editing a library module re-runs the rules whose scripts import it and what follows them, and no others."""
+    run = continued()
+    run.repository = edited_copy(tmp_path / "edited", "report/summary.py", "")
+    assert "Nothing to be done" in run.snakemake("-n").stdout
+    run.repository = edited_copy(tmp_path / "edited", edited, "\n# edited\n")
+    assert planned(run.snakemake("-n").stdout) - {"all"} == expected
+
+
+def test_checkpoint_that_runs_again_drags_nothing_along(continued: Callable[[], Run], tmp_path: Path) -> None:
+    """A new plan of the calling jobs that says the same as the old one re-runs none of them."""
+    run = continued()
+    run.repository = edited_copy(tmp_path / "edited", "report/known_variants.py", "\n# edited\n")
+    result = run.snakemake()
+    assert result.returncode == 0, result.stdout
+    assert set(re.findall(r"Finished jobid: \d+ \(Rule: (\w+)\)", result.stdout)) == {
+        "split_intervals",
+        "report",
+        "all",
+    }
+
+
+def test_one_answer_for_other_pages_batches_and_pieces(finished: Run, tmp_path: Path) -> None:
+    """Pages of 10 kb, batches of 500 pairs and pieces of 7 kb give the records and the calls of the plain run."""
+    settings = {
+        "reference": {"fasta": str(SMALL / "genome.fa.gz"), "page_size": 10000},
+        "align": {"reads_per_batch": 500},
+        "index": {"sampling_distance": 192, "sa_sampling": 4},
+        "rescore": {"interval_size": 7000},
+    }
+    run = Run(tmp_path / "run", config=settings)
+    result = run.snakemake()
+    assert result.returncode == 0, result.stdout
+    assert len(list(run.output.glob("index/page_*"))) > 3
+    assert records(run.output / "align/NA12878.bam") == records(finished.output / "align/NA12878.bam")
+    assert calls(run.output / "rescore/all.vcf.gz") == calls(finished.output / "rescore/all.vcf.gz")
+
+
+def test_lanes_samples_single_ends_and_cram(finished: Run, tmp_path: Path) -> None:
+    """Two samples, one of two lanes of which one is single-end; CRAM; regions; an index made beforehand and shared."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    with pysam.FastxFile(str(SMALL / "NA12878_R1.fastq.gz")) as reads:
+        (folder / "single.fq").write_text("".join(f"{read}\n" for read in reads))
+    (folder / "other_R1.fq.gz").symlink_to(SMALL / "NA12878_R1.fastq.gz")
+    for mate in "12":
+        shutil.copy(SMALL / f"NA12878_R{mate}.fastq.gz", folder / f"b_R{mate}.fq.gz")
+    with pysam.FastxFile(str(SMALL / "genome.fa.gz")) as contigs:
+        (folder / "genome.fa").write_text("".join(f">{contig.name}\r\n{contig.sequence}\r\n" for contig in contigs))
+    (folder / "targets.bed").write_text("chr22\t1000\t9000\nchr22\t20000\t21000\n")
+    single = {**SMALL_UNIT, "unit": "lane_2", "fq1": "single.fq", "fq2": "", "library": "lib_2"}
+    other = {**SMALL_UNIT, "sample": "b", "unit": "1", "fq1": "b_R1.fq.gz", "fq2": "b_R2.fq.gz", "library": ""}
+    run = Run(
+        folder,
+        config={
+            "reference": {"fasta": "genome.fa", "index": "../shared_index"},
+            "align": {"format": "cram"},
+            "rescore": {"intervals": "targets.bed"},
+        },
+        samples=[{"sample": "NA12878", "ploidy": "2"}, {"sample": "b", "ploidy": "1"}],
+        units=[dict(SMALL_UNIT), single, other],
+    )
+    assert run.snakemake("reference_index").returncode == 0
+    assert (tmp_path / "shared_index/page_0/manifest.json").exists()
+    result = run.snakemake()
+    assert result.returncode == 0, result.stdout
+    for sample in ("NA12878", "b"):
+        assert (run.output / f"align/{sample}.cram.crai").exists()
+    with pysam.AlignmentFile(
+        str(run.output / "align/NA12878.cram"), reference_filename=str(folder / "genome.fa")
+    ) as cram:
+        groups = {group["ID"]: group for group in cram.header.to_dict()["RG"]}
+        assert sorted(groups) == ["NA12878.lane_1", "NA12878.lane_2"]
+        assert groups["NA12878.lane_2"]["LB"] == "lib_2"
+        primary = sum(not record.flag & 0x900 for record in cram.fetch(until_eof=True))
+        assert primary == 3 * PAIRS
+    with pysam.VariantFile(str(run.output / "rescore/all.vcf.gz")) as variants:
+        assert list(variants.header.samples) == ["NA12878", "b"]
+        found = list(variants)
+        assert found
+        assert all(999 < record.pos <= 9000 or 20000 < record.pos <= 21000 for record in found)
+        assert {len(record.samples["b"]["GT"]) for record in found} == {1}
+    assert sorted(path.stem for path in (run.output / "ledger").iterdir()) == [
+        "NA12878",
+        "NA12878.lane_1",
+        "NA12878.lane_2",
+        "b",
+        "b.1",
+    ]
