@@ -106,6 +106,21 @@ def test_unreadable_alignments_are_named(tmp_path):
         count_alignments(broken)
 
 
+def test_a_pair_with_one_mapped_mate_has_no_insert_size(tmp_path, run):
+    bam = tmp_path / "half.bam"
+    with pysam.AlignmentFile(str(run.bam)) as source, pysam.AlignmentFile(str(bam), "wb", template=source) as target:
+        for flag in (73, 133):
+            record = pysam.AlignedSegment(target.header)
+            record.query_name, record.flag, record.query_sequence = "pair", flag, "A" * READ_LENGTH
+            record.reference_id = record.next_reference_id = 0
+            record.reference_start = record.next_reference_start = 10
+            record.cigartuples = [(0, READ_LENGTH)] if flag == 73 else None
+            target.write(record)
+    alignments = count_alignments(bam)
+    assert alignments.counts["primary mapped"] == 1
+    assert not alignments.insert_sizes.any()
+
+
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=30))
 def test_median_of_histogram_is_the_lower_median(values):
     assert median_of_histogram(np.bincount(values)) == sorted(values)[(len(values) - 1) // 2]

@@ -99,9 +99,12 @@ def count_alignments(path: str | Path, fasta: Path | None = None) -> Alignments:
         if not name.endswith("%")
     }
     summary = {fields[1].rstrip(":"): fields[2] for fields in _section(lines, "SN")}
+    insert_sizes = _histogram(_section(lines, "IS"), value=2)
+    # samtools counts a pair of which one mate is unmapped as a pair of size 0.
+    insert_sizes[:1] = 0
     return Alignments(
         counts,
-        _histogram(_section(lines, "IS"), value=2),
+        insert_sizes,
         np.pad(_histogram(_section(lines, "MAPQ"), value=2), (0, 256))[:256],
         float(summary["error rate"]),
     )
