@@ -5,26 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms.extension import BAND_STEP, ExtensionJobs, extend, oracle
-from quire.io.fastq import ReadBatch
-from quire.oriented import BASES_PER_WORD, Reads, orient
+
+from tests.unit.align.builders_align import make_reads, pack
 
 OPERATIONS = "MID"
-
-
-def pack(codes: np.ndarray) -> np.ndarray:
-    words = np.zeros(len(codes) // BASES_PER_WORD + 3, np.uint64)
-    for i, code in enumerate(codes):
-        words[i // 32] |= np.uint64(int(code) & 3) << np.uint64(2 * (i % 32))
-    return words
-
-
-def make_reads(sequences: list[np.ndarray]) -> Reads:
-    lengths = np.array([len(s) for s in sequences])
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    names = np.frombuffer(b"".join(b"r%05d" % i for i in range(len(sequences))), np.uint8)
-    bases = np.concatenate(sequences).astype(np.uint8)
-    name_offsets = np.arange(len(sequences) + 1, dtype=np.int64) * 6
-    return orient(ReadBatch(names, name_offsets, bases, np.full(len(bases), 30, np.uint8), offsets, 0))
 
 
 def mutate(rng: np.random.Generator, sequence: np.ndarray, edits: int) -> np.ndarray:

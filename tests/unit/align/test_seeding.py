@@ -8,7 +8,7 @@ from quire.index import PageIndex, build
 from quire.reference import Reference
 from quire.reference import build as build_reference
 
-from tests.unit.align.test_extension import make_reads
+from tests.unit.align.builders_align import make_reads
 
 PARAMETERS = {"sampling_distance": 64, "sa_sampling": 1}
 

@@ -1,0 +1,181 @@
+"""Builders for the align tests: packed text, oriented reads, alignments in words, small genomes, and mapped runs."""
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pysam
+from quire import index
+from quire import reference as reference_stage
+from quire.align.alignments import Alignments
+from quire.align.unit import map_unit
+from quire.batch import offsets_from_lengths
+from quire.io.fastq import ReadBatch
+from quire.oriented import BASES_PER_WORD, Reads, orient
+from quire.reference import Reference
+
+from tests.builders import Read, reverse_complement, write_fastq
+
+WHOLE = 1 << 30
+READ_GROUP = {"sample": "S", "unit": "u", "library": "L", "platform": "ILLUMINA"}
+
+
+def pack(codes: np.ndarray) -> np.ndarray:
+    """Codes 0..3 as the packed words of an axis."""
+    words = np.zeros(len(codes) // BASES_PER_WORD + 3, np.uint64)
+    for i, code in enumerate(codes):
+        words[i // 32] |= np.uint64(int(code) & 3) << np.uint64(2 * (i % 32))
+    return words
+
+
+def make_batch(sequences: Sequence[np.ndarray]) -> ReadBatch:
+    """Reads of these codes, named r00000, r00001, ..."""
+    names = np.frombuffer(b"".join(b"r%05d" % i for i in range(len(sequences))), np.uint8)
+    bases = np.concatenate([*sequences, np.empty(0, np.uint8)]).astype(np.uint8)
+    name_offsets = np.arange(len(sequences) + 1, dtype=np.int64) * 6
+    offsets = offsets_from_lengths([len(s) for s in sequences])
+    return ReadBatch(names, name_offsets, bases, np.full(len(bases), 30, np.uint8), offsets, 0)
+
+
+def make_reads(sequences: Sequence[np.ndarray], mates: Sequence[np.ndarray] | None = None) -> Reads:
+    """Oriented reads of these codes; with `mates`, pairs."""
+    return orient(make_batch(sequences), None if mates is None else make_batch(mates))
+
+
+@dataclass(frozen=True)
+class Place:
+    """One alignment in words; contig c lies at the axis positions from c * 100,000 on."""
+
+    score: int
+    strand: int
+    position: int
+    read_begin: int
+    read_end: int
+    contig: int = 0
+    span: int = -1  # bases of the reference; -1: as many as of the read
+
+    @property
+    def axis_begin(self) -> int:
+        return self.contig * 100_000 + self.position
+
+    @property
+    def axis_end(self) -> int:
+        return self.axis_begin + (self.read_end - self.read_begin if self.span < 0 else self.span)
+
+
+def alignments_of(places: Sequence[Sequence[Place]]) -> Alignments:
+    """`Alignments` of reads whose places are given best first."""
+    flat = [place for of_read in places for place in of_read]
+
+    def column(name: str, dtype: type) -> np.ndarray:
+        return np.array([getattr(place, name) for place in flat], dtype)
+
+    return Alignments(
+        offsets=offsets_from_lengths([len(of_read) for of_read in places]),
+        read=np.repeat(np.arange(len(places), dtype=np.int32), [len(of_read) for of_read in places]),
+        strand=column("strand", np.uint8),
+        score=column("score", np.int32),
+        read_begin=column("read_begin", np.int32),
+        read_end=column("read_end", np.int32),
+        axis_begin=column("axis_begin", np.int64),
+        axis_end=column("axis_end", np.int64),
+        contig=column("contig", np.int32),
+        position=column("position", np.int64),
+        cigar_begin=np.arange(len(flat), dtype=np.int64),
+        cigar_length=np.ones(len(flat), np.int32),
+        cigar=np.array([(place.read_end - place.read_begin) << 4 for place in flat], np.uint32),
+    )
+
+
+@dataclass
+class Indexed:
+    """A reference with the indexes of its pages."""
+
+    directory: Path
+    pages: list[Path]
+
+    def open(self) -> Reference:
+        """The reference, open."""
+        return Reference.open(self.directory)
+
+
+def build_index(
+    folder: Path, fasta: Path, page_size: int = WHOLE, sampling_distance: int = 64, sa_sampling: int = 1
+) -> Indexed:
+    """Build the reference and the indexes of all its pages below `folder`."""
+    home = folder / f"index_{page_size}_{sampling_distance}_{sa_sampling}"
+    reference_stage.build(fasta, home / "reference", page_size)
+    opened = Reference.open(home / "reference")
+    pages = [home / f"page_{number}" for number in range(len(opened.pages))]
+    for number, page in enumerate(pages):
+        index.build(opened, number, page, {"sampling_distance": sampling_distance, "sa_sampling": sa_sampling})
+    return Indexed(home / "reference", pages)
+
+
+@dataclass
+class Mapped:
+    """What one run of `map_unit` wrote."""
+
+    bam: Path
+    ledger: dict
+    insert_size: dict
+    lines: list[str] = field(default_factory=list)
+
+    def records(self) -> list[pysam.AlignedSegment]:
+        """All records in the order of the file."""
+        with pysam.AlignmentFile(str(self.bam), check_sq=False) as stream:
+            return list(stream.fetch(until_eof=True))
+
+
+def map_files(folder: Path, indexed: Indexed, mates: Sequence[Path], batch: int = 1000, threads: int = 1) -> Mapped:
+    """Map FASTQ files; every call writes into the same files of `folder`."""
+    bam, ledger, sizes = folder / "out.bam", folder / "ledger.json", folder / "insert_size.json"
+    map_unit(
+        indexed.directory, indexed.pages, mates[0], mates[1] if len(mates) > 1 else None, READ_GROUP, bam, ledger,
+        sizes, {"reads_per_batch": batch}, threads, backend="cpu",
+    )  # fmt: skip
+    lines = pysam.samtools.view("--no-PG", str(bam)).splitlines()
+    return Mapped(bam, json.loads(ledger.read_text()), json.loads(sizes.read_text()), lines)
+
+
+def write_pairs(folder: Path, pairs: Sequence[tuple[Read, Read]], name: str = "reads") -> list[Path]:
+    """Write R1 and R2; returns both paths."""
+    return [write_fastq(folder / f"{name}_{mate + 1}.fq", [pair[mate] for pair in pairs]) for mate in (0, 1)]
+
+
+def with_errors(generator: random.Random, bases: str, rate: float) -> str:
+    """Substitutions at `rate`, and an insertion or deletion of up to 4 bases ten times as rarely."""
+    out: list[str] = []
+    skip = 0
+    for base in bases:
+        if skip:
+            skip -= 1
+            continue
+        drawn = generator.random()
+        if drawn < rate:
+            out.append(generator.choice([letter for letter in "ACGT" if letter != base]))
+        elif drawn < 1.05 * rate:
+            out.append(base + "".join(generator.choices("ACGT", k=generator.randint(1, 4))))
+        elif drawn < 1.1 * rate:
+            skip = generator.randint(0, 3)
+        else:
+            out.append(base)
+    return "".join(out)
+
+
+def named(generator: random.Random, name: str, bases: str) -> Read:
+    """A read with random qualities."""
+    return Read(name, bases, "".join(chr(33 + generator.randrange(2, 42)) for _ in bases))
+
+
+def mates_of(
+    generator: random.Random, name: str, fragment: str, lengths: tuple[int, int], rate: float, adapter: str = ""
+) -> tuple[Read, Read]:
+    """Both ends of a fragment, read inwards; where it is shorter than a read, `adapter` follows."""
+    forward, reverse = fragment + adapter, reverse_complement(fragment) + adapter
+    first = with_errors(generator, forward[: lengths[0]], rate)
+    second = with_errors(generator, reverse[: lengths[1]], rate)
+    return named(generator, name, first[:1024]), named(generator, name, second[:1024])
