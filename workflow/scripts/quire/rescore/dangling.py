@@ -18,7 +18,10 @@ from quire.rescore.graph import (
     OUT_DEGREE,
     SOURCE,
     TARGET,
+    WEIGHT,
     add_edge,
+    new_vertex,
+    remove_edge,
 )
 
 _MATCH, _MISMATCH, _GAP_OPEN, _GAP_EXTEND = 25, -50, -110, -6  # SmithWatermanAlignmentConstants.STANDARD_NGS
@@ -89,7 +92,7 @@ def _recover_tail(graph, codes, k, vertex, minimum_weight, minimum_branch, on_re
 
 @njit(cache=True, nogil=True)
 def _recover_head(graph, codes, k, vertex, minimum_weight, minimum_branch, on_reference):
-    """generateCigarAgainstUpwardsReferencePath and mergeDanglingHeadLegacy (without growing the branch)."""
+    """generateCigarAgainstUpwardsReferencePath and mergeDanglingHeadLegacy."""
     path = _downward_path(graph, vertex, minimum_weight, on_reference)
     if len(path) < minimum_branch + 1 or path[0] == graph.reference_path[-1]:
         return
@@ -111,9 +114,36 @@ def _recover_head(graph, codes, k, vertex, minimum_weight, minimum_branch, on_re
             if differing > allowed:
                 return
             merge = i
-    if merge <= 0 or merge >= len(reference) - 1 or merge >= len(path):
+    if merge <= 0 or merge >= len(reference) - 1:
         return
-    add_edge(graph, reference[merge + 1], path[merge], False)
+    if merge < len(path):
+        add_edge(graph, reference[merge + 1], path[merge], False)
+        return
+    offset = 0
+    for i in range(size):
+        offset += (lengths[i] if operations[i] != 1 else 0) - (lengths[i] if operations[i] != 2 else 0)
+    nodes = merge - len(path) + 2
+    if len(path) - 1 + offset + nodes < len(reference) and graph.sizes[0] + nodes <= len(graph.vertices):
+        add_edge(graph, reference[merge + 1], _grow_head(graph, path[-1], nodes), False)
+
+
+@njit(cache=True, nogil=True)
+def _grow_head(graph, head, nodes):
+    """Put `nodes` vertices, the uppermost returned, in place of a head: its own k-mer unrolled upward.
+
+    extendDanglingPathAgainstReference. Only the last base of such a vertex is ever read, and that is a base of the
+    head's k-mer, so each points into the codes one base before the one below it.
+    """
+    edge = graph.vertices[head, FIRST_OUT]
+    weight = graph.edges[edge, WEIGHT]
+    below = graph.edges[edge, TARGET]
+    remove_edge(graph, edge)
+    for i in range(nodes):
+        vertex = new_vertex(graph, graph.vertices[head, K_MER] - i)
+        add_edge(graph, vertex, below, False)
+        graph.edges[graph.sizes[1] - 1, WEIGHT] = weight
+        below = vertex
+    return below
 
 
 @njit(cache=True, nogil=True)

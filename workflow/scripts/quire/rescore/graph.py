@@ -104,7 +104,7 @@ def _same(codes, a, b, k):
 @njit(cache=True, nogil=True)
 def build(sequences, k, numbers, count, repeated):
     """Thread all sequences: a `Graph`. The numbers are those of `number_k_mers`."""
-    room = 16
+    room = 8 * k  # for what dangling ends add
     for s in range(len(sequences.starts)):
         room += max(0, sequences.ends[s] - sequences.starts[s] - k + 1)
     length = max(0, sequences.ends[0] - sequences.starts[0] - k + 1)
@@ -165,6 +165,16 @@ def _thread(graph, sequences, s, k, numbers, repeated, vertex_of):
 
 @njit(cache=True, nogil=True)
 def _add_vertex(graph, position, number, repeated, vertex_of):
+    """Add a vertex and, unless its k-mer is repeated, remember it as that k-mer's."""
+    vertex = new_vertex(graph, position)
+    if not repeated[number] and vertex_of[number] == NONE:
+        vertex_of[number] = vertex
+    return vertex
+
+
+@njit(cache=True, nogil=True)
+def new_vertex(graph, position):
+    """Add a vertex whose k-mer starts at a position of the codes."""
     vertex = graph.sizes[0]
     graph.sizes[0] += 1
     graph.vertices[vertex, K_MER] = position
@@ -172,8 +182,6 @@ def _add_vertex(graph, position, number, repeated, vertex_of):
     graph.vertices[vertex, FIRST_IN] = NONE
     graph.vertices[vertex, OUT_DEGREE] = 0
     graph.vertices[vertex, IN_DEGREE] = 0
-    if not repeated[number] and vertex_of[number] == NONE:
-        vertex_of[number] = vertex
     return vertex
 
 

@@ -228,12 +228,11 @@ def _repeat_length(event: Event, reference: bytes, reference_start: int) -> int:
     unit = next(n for n in range(1, len(changed) + 1) if changed == (changed[:n] * len(changed))[: len(changed)])
     if len(changed) % unit:
         unit = len(changed)
-    rest = reference[after + len(removed) :]
-    copies = [_leading_copies(changed[:unit], removed + rest), _leading_copies(changed[:unit], inserted + rest)]
+    # As there, the reference allele stands before itself once more, and its copies are taken off again.
+    context = reference[after:]
     in_removed = _leading_copies(changed[:unit], removed)
-    if min(copies) == in_removed or copies[1] == in_removed or copies[0] == in_removed:
-        return 0
-    return (max(copies) - in_removed) * unit
+    copies = [_leading_copies(changed[:unit], allele + context) - in_removed for allele in (removed, inserted)]
+    return max(copies) * unit if min(copies) > 0 else 0
 
 
 def _leading_copies(unit: bytes, text: bytes) -> int:

@@ -98,7 +98,7 @@ class ReadSource:
             The reads, and int64 counts per name of `FILTERS` of the owned ones.
         """
         start = max(0, start - FETCH_MARGIN)
-        records = self._records(contig, start, end) if contig in self.contigs else np.zeros(0, np.uint8)
+        records = self._records(contig, start, end) if contig in self.contigs else np.frombuffer(b"", np.uint8)
         columns, counts = parse_records(records, owned[0], owned[1], settings.minimum_mapping_quality)
         reads = Reads(*columns)
         dropped = thinned_out(reads.aligned_start, reads.name_hash, settings.maximum_reads_per_start)
