@@ -34,7 +34,7 @@ def calls(path: Path) -> list[str]:
 
 def edited_copy(folder: Path, module: str, addition: str) -> Path:
     """Copy the installation, with something added to the end of one module of the library."""
-    for name in ("workflow", "profiles"):
+    for name in ("workflow", "profiles", "envs"):
         shutil.copytree(
             REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True
         )

@@ -1,0 +1,167 @@
+"""Bad input that only a stage can see: one sentence on the terminal, nothing under a final name."""
+
+import gzip
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.workflow.runs import SMALL, SMALL_UNIT, Run, errors_of
+
+FIRST, SECOND = SMALL / "NA12878_R1.fastq.gz", SMALL / "NA12878_R2.fastq.gz"
+
+
+def require_one_sentence(run: Run, expected: str, *arguments: str) -> None:
+    """Run Snakemake; it must fail with one sentence of ours that contains `expected`, and with no traceback of ours."""
+    result = run.snakemake(*arguments)
+    assert result.returncode != 0, result.stdout
+    errors = errors_of(result.stdout)
+    assert len(errors) == 1, result.stdout
+    assert expected in errors[0]
+    assert "Traceback" not in result.stdout
+    assert "unexpected failure" not in result.stdout
+
+
+def without_last_record(path: Path) -> bytes:
+    """The FASTQ without its last record, plain."""
+    return b"".join(gzip.decompress(path.read_bytes()).splitlines(keepends=True)[:-4])
+
+
+def renamed(path: Path) -> bytes:
+    """The FASTQ with another name for record 1000, plain."""
+    lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
+    lines[4 * 999] = b"@somebody\n"
+    return b"".join(lines)
+
+
+READS: dict[str, tuple[bytes, str]] = {
+    "truncated gzip": (SECOND.read_bytes()[:200_000], "truncated"),
+    "truncated between gzip and its check": (SECOND.read_bytes()[:-8], "truncated"),
+    "damaged gzip": (SECOND.read_bytes()[:100_000] + bytes(100) + SECOND.read_bytes()[100_100:], "damaged"),
+    "one read fewer": (without_last_record(SECOND), "NA12878"),
+    "other names": (renamed(SECOND), "somebody"),
+    "record cut short": (gzip.decompress(SECOND.read_bytes())[:-200], ""),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_reads(name: str, continued: Callable[[], Run]) -> None:
+    """A bad second file of mates stops the unit, and nothing of an older run is passed off as its result."""
+    content, expected = READS[name]
+    run = continued()
+    (run.folder / "bad_R2.fastq").write_bytes(content)
+    run.units = [{**SMALL_UNIT, "fq2": "bad_R2.fastq"}]
+    run.write()
+    require_one_sentence(run, expected)
+    result = run.snakemake()
+    assert "bad_R2.fastq" in "".join(errors_of(result.stdout))
+    assert not list(run.output.glob("align/units/*.bam"))
+    assert not (run.output / "ledger/NA12878.lane_1.json").exists()
+
+
+FASTAS: dict[str, tuple[bytes, str]] = {
+    "protein": (b">p\nMKVLAEFQPLIWERTYHS\n", "genome.fa"),
+    "text below a header": (b">chr1\nthis is no sequence!\n", "genome.fa"),
+    "header alone": (b">chr1\n", "genome.fa"),
+    "duplicate contigs": (b">chr1\nACGTACGT\n>chr1\nACGTTTTT\n", "chr1"),
+    "truncated gzip": ((SMALL / "genome.fa.gz").read_bytes()[:6000], "truncated"),
+}
+
+
+@pytest.mark.parametrize("name", FASTAS)
+def test_reference(name: str, tmp_path: Path) -> None:
+    """A FASTA that is none stops the reference; there is no index then."""
+    content, expected = FASTAS[name]
+    (tmp_path / "genome.fa").write_bytes(content)
+    run = Run(tmp_path, config={"reference": {"fasta": "genome.fa"}})
+    require_one_sentence(run, expected, "reference_index")
+    assert not list(run.output.glob("index/*"))
+
+
+@pytest.mark.parametrize(
+    ("key", "content", "expected"),
+    [
+        ("intervals", b"22\t100\t200\n", "unknown contig '22'; the reference calls it 'chr22'"),
+        ("intervals", b"chr22\t100\t200000\n", "beyond contig"),
+        ("intervals", b"chr22\t300\t200\n", "line 1"),
+        ("intervals", b"# nothing\n", "holds no intervals"),
+        ("bed", b"22\t100\t200\n", "unknown contig '22'"),
+    ],
+)
+def test_regions(key: str, content: bytes, expected: str, continued: Callable[[], Run]) -> None:
+    """Regions on contigs that the reference does not have are refused before anything is called."""
+    run = continued()
+    (run.folder / "regions.bed").write_bytes(content)
+    truth = {"vcf": str(SMALL / "truth.vcf.gz"), "bed": "regions.bed"}
+    run.config |= {"rescore": {"intervals": "regions.bed"}} if key == "intervals" else {"report": {"truth": truth}}
+    run.write()
+    require_one_sentence(run, expected)
+    assert not (run.output / "rescore/pieces.json").exists()
+
+
+def test_truth_of_another_reference(continued: Callable[[], Run]) -> None:
+    """A truth with other contig names is refused early."""
+    run = continued()
+    text = gzip.decompress((SMALL / "truth.vcf.gz").read_bytes()).replace(b"chr22", b"22")
+    (run.folder / "truth.vcf").write_bytes(text)
+    import pysam
+
+    pysam.tabix_index(str(run.folder / "truth.vcf"), preset="vcf")
+    run.config["report"] = {"truth": {"vcf": "truth.vcf.gz"}}
+    run.write()
+    require_one_sentence(run, "contig 22 is not in the reference")
+
+
+def test_index_of_another_fasta(finished: Run, tmp_path: Path) -> None:
+    """A shared index is refused when the FASTA is not the one it was made of, even with an older time stamp."""
+    sequence = gzip.decompress((SMALL / "genome.fa.gz").read_bytes())
+    (tmp_path / "genome.fa").write_bytes(sequence.replace(b"ACTCAAGATA", b"ACTCAAGATT", 1))
+    os.utime(tmp_path / "genome.fa", (1, 1))
+    index = tmp_path / "index"
+    shutil.copytree(finished.output / "index", index)
+    run = Run(tmp_path, config={"reference": {"fasta": "genome.fa", "index": str(index)}})
+    require_one_sentence(run, "genome.fa")
+    assert not list(run.output.glob("align/*.bam"))
+
+
+@pytest.mark.parametrize("array", ["page_0/blocks.npy", "page_0/suffix_array.npy", "reference/text.npy"])
+def test_damaged_index(array: str, continued: Callable[[], Run]) -> None:
+    """One flipped bit in an array of the index is noticed and the file named."""
+    run = continued()
+    path = run.output / "index" / array
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    (run.output / "ledger/NA12878.lane_1.json").unlink()
+    require_one_sentence(run, Path(array).name.removesuffix(".npy"), "--forcerun", "map_unit")
+    assert not (run.output / "ledger/NA12878.lane_1.json").exists()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 300 KB."""
+    folder = tmp_path / "small_disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(folder)], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_disk_full(small_disk: Path, finished: Run, tmp_path: Path) -> None:
+    """A full disk is one sentence, and no half of a file stands under a final name."""
+    run = Run(
+        tmp_path / "run",
+        config={
+            "reference": {"fasta": str(SMALL / "genome.fa.gz"), "index": str(finished.output / "index")},
+            "output": str(small_disk / "out"),
+        },
+    )
+    require_one_sentence(run, "No space left on device")
+    assert not list((small_disk / "out").glob("align/**/*.bam"))

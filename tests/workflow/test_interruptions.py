@@ -1,0 +1,92 @@
+"""A job, or Snakemake itself, killed with SIGKILL in any stage: the same command gives the same results."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.workflow.runs import Run
+
+# Rule, its script, and a file of the next stage that must be the same in the end.
+STAGES = ["reference", "index_page", "map_unit", "finish_sample", "rescore_interval", "gather", "report"]
+RESULTS = ("align/NA12878.bam", "rescore/all.vcf.gz", "ledger/NA12878.lane_1.json", "align/NA12878.duplicates.tsv")
+
+
+def results(run: Run) -> dict[str, bytes]:
+    """What must not depend on an interruption."""
+    return {name: (run.output / name).read_bytes() for name in RESULTS}
+
+
+def kill_in_the_middle(run: Run, rule: str, log: Path, whole: bool) -> str:
+    """Start Snakemake so that `rule` runs, and kill the job, or everything, once the job is at work.
+
+    Returns:
+        What Snakemake printed.
+    """
+    before = log.stat().st_mtime_ns
+    with (run.folder / "terminal.txt").open("w") as terminal:
+        snakemake = subprocess.Popen(
+            run.command("--forcerun", rule),
+            stdout=terminal,
+            stderr=subprocess.STDOUT,
+            cwd=run.folder,
+            start_new_session=True,
+        )
+        # The log is opened anew when the job's own work begins.
+        while not log.exists() or log.stat().st_mtime_ns == before:
+            assert snakemake.poll() is None, (run.folder / "terminal.txt").read_text()
+            time.sleep(0.001)
+        time.sleep(0.03)
+        if whole:
+            os.killpg(snakemake.pid, signal.SIGKILL)
+        else:
+            jobs = [
+                process
+                for process in psutil.Process(snakemake.pid).children(recursive=True)
+                if any(f".{rule}.py" in part for part in process.cmdline())
+            ]
+            assert jobs, f"the job of {rule} ended before it could be killed"
+            for job in jobs:
+                job.kill()
+        snakemake.wait(60)
+    return (run.folder / "terminal.txt").read_text()
+
+
+def log_of(run: Run, rule: str) -> Path:
+    """The log of the rule's only job in the small set."""
+    names = {
+        "reference": "reference.log",
+        "index_page": "index_page/0.log",
+        "map_unit": "map_unit/NA12878.lane_1.log",
+        "finish_sample": "finish_sample/NA12878.log",
+        "rescore_interval": "rescore_interval/0.log",
+        "gather": "gather.log",
+        "report": "report.log",
+    }
+    return run.output / "logs" / names[rule]
+
+
+@pytest.mark.parametrize("rule", STAGES)
+def test_killed_job_is_made_up_for(rule: str, finished: Run, continued: Callable[[], Run]) -> None:
+    """The job dies, Snakemake reports it, and the same command finishes with the same results."""
+    run = continued()
+    kill_in_the_middle(run, rule, log_of(run, rule), whole=False)
+    result = run.snakemake()
+    assert result.returncode == 0, result.stdout
+    assert "Nothing to be done" not in result.stdout, "the job had ended before it was killed"
+    assert results(run) == results(finished)
+
+
+def test_killed_snakemake_is_made_up_for(finished: Run, continued: Callable[[], Run]) -> None:
+    """Everything dies at once, as in a power cut: unlock, and the same command finishes with the same results."""
+    run = continued()
+    kill_in_the_middle(run, "map_unit", log_of(run, "map_unit"), whole=True)
+    assert run.snakemake("--unlock").returncode == 0
+    result = run.snakemake()
+    assert result.returncode == 0, result.stdout
+    assert results(run) == results(finished)
