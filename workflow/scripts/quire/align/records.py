@@ -135,8 +135,9 @@ def _fill(alignments, selection, source, alignment, reads, paired, integers, fla
                 bits |= PROPER
             if mate_chosen < 0:
                 bits |= MATE_UNMAPPED
-                if chosen >= 0:  # an unmapped mate is kept beside its mapped one
-                    mate_contig[i], mate_position[i] = contig[i], position[i]
+                placed = selection.primary[read]
+                if placed >= 0:  # an unmapped mate is kept beside its mapped one's primary alignment
+                    mate_contig[i], mate_position[i] = alignments.contig[placed], alignments.position[placed]
             else:
                 mate_contig[i], mate_position[i] = alignments.contig[mate_chosen], alignments.position[mate_chosen]
                 if alignments.strand[mate_chosen]:
