@@ -10,7 +10,7 @@ from quire.oriented import Reads, tie_hash
 
 SHORTEST_SCORE = 30
 # An alignment below this share of the read's length is poor: a better one may have been missed.
-POOR_NUMERATOR, POOR_DENOMINATOR = 3, 4
+POOR_NUMERATOR, POOR_DENOMINATOR = 9, 10
 
 
 class Alignments(NamedTuple):

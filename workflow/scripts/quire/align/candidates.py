@@ -94,6 +94,11 @@ def _cluster(offsets, hits, starts, read_offsets, word_offsets, packed, name_has
                 differing = mismatches(packed[strand], word_offsets[read], length, text, diagonal, limit)
                 promise = max(promise, length - (MATCH - MISMATCH) * differing)
             found = _keep(best, found, strand, diagonal, low, high, axis_low, axis_high, promise, name_hash[read])
+        # Beside a place that explains nearly the whole read, a place of half its promise changes neither the choice nor
+        # the mapping quality.
+        if found > 0 and best[6, 0] * 5 >= length * 4:
+            while best[6, found - 1] * 2 < best[6, 0]:
+                found -= 1
         kept[read] = found
     return kept
 

@@ -30,8 +30,8 @@ from quire.oriented import Reads, orient
 
 log = logging.getLogger("quire.align")
 SECONDS_BETWEEN_REPORTS = 10
-SEEDING = SeedingParameters(stride=10, maximum_hits=32)
-DENSE_SEEDING = SeedingParameters(stride=3, maximum_hits=32)
+SEEDING = SeedingParameters(stride=20, maximum_hits=32)
+DENSE_SEEDING = SeedingParameters(stride=5, maximum_hits=32)
 
 
 @dataclass

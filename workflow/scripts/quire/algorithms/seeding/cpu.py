@@ -11,12 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from quire.algorithms.fm_index.cpu import backward_step, locate, owned_count
+from quire.algorithms.fm_index.cpu import backward_step, locate, owned_count, prefetch, prefetch_row
 from quire.algorithms.seeding import DEPTHS, DIAGONAL_BIAS, MAXIMUM_SEEDS, RAREST_LIMIT, SEED_LENGTH
 from quire.device.simd import leading_zeros
 from quire.oriented import packed_word, tie_hash
 
-DIRECT_ROWS = 6
+DIRECT_ROWS = 4
+GROUP = 16  # reads whose look-ups are announced together
 DEEPEST = int(DEPTHS[-1])
 DEPTH_COUNT = len(DEPTHS)
 _NONE = -1
@@ -63,7 +64,7 @@ def page_arrays(fm_index, page) -> PageArrays:
 
     return PageArrays(
         frozen(fm_index.blocks), int(fm_index.words_per_block), frozen(fm_index.C), int(fm_index.primary),
-        frozen(fm_index.prefix_table), int(fm_index.prefix_length), frozen(fm_index.suffix_array),
+        frozen(fm_index.prefix_table.reshape(-1)), int(fm_index.prefix_length), frozen(fm_index.suffix_array),
         int(fm_index.sa_sampling), frozen(fm_index.sampled_rows), frozen(fm_index.unowned_rows),
         int(page.start), int(page.owned_end - page.start),
     )  # fmt: skip
@@ -199,7 +200,7 @@ def _narrow(page, codes, origin, end, wanted, low, high, depth, direct):
 @njit(cache=True, nogil=True, forceinline=True)
 def _first_interval(page, packed, word, end):
     kmer = _prefix(packed, word, end, page.prefix_length)
-    return np.int64(page.prefix_table[kmer, 0]), np.int64(page.prefix_table[kmer, 1])
+    return np.int64(page.prefix_table[2 * kmer]), np.int64(page.prefix_table[2 * kmer + 1])
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -260,52 +261,88 @@ def _keep_smallest(hits, first, used, begin, name_hash, maximum_hits):
 def _hits_of_one_page(page, batch, text, begin_read, offsets, hits):
     """Hits of the reads from `begin_read` on where one page is the whole axis; returns the read it stopped before."""
     used = offsets[begin_read]
-    lows = np.empty(MAXIMUM_SEEDS, np.int64)
-    highs = np.empty(MAXIMUM_SEEDS, np.int64)
-    for read in range(begin_read, len(offsets) - 1):
-        if used + 2 * MAXIMUM_SEEDS * max(batch.maximum_hits, DIRECT_ROWS) + RAREST_LIMIT > len(hits):
-            return read
-        origin, word = batch.offsets[read], batch.word_offsets[read]
-        length = batch.offsets[read + 1] - origin
-        seeds = seed_count(length, batch.stride)
-        first = used
-        rarest = np.int64(RAREST_LIMIT) + 1
-        rarest_low, rarest_begin, rarest_strand, rarest_ordinal = np.int64(0), np.int64(0), 0, 0
+    count = len(offsets) - 1
+    intervals = np.empty((GROUP, 2, MAXIMUM_SEEDS, 2), np.int64)
+    room = 2 * MAXIMUM_SEEDS * max(batch.maximum_hits, DIRECT_ROWS) + RAREST_LIMIT
+    for group in range(begin_read, count, GROUP):
+        last = min(group + GROUP, count)
+        _look_up_group(page, batch, group, last, intervals)
+        for read in range(group, last):
+            if used + room > len(hits):
+                return read
+            used = _hits_of_read(page, batch, text, read, intervals[read - group], hits, used)
+            offsets[read + 1] = used
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _look_up_group(page, batch, group, last, intervals):
+    """First intervals of all seeds of some reads. Every look-up is a cache miss, so each is announced a round ahead."""
+    for read in range(group, last):
+        length = batch.offsets[read + 1] - batch.offsets[read]
         for strand in range(2):
-            packed, codes = batch.packed[strand], batch.codes[strand]
-            # All table look-ups first: they are independent, so that their cache misses overlap.
-            for ordinal in range(seeds):
+            for ordinal in range(seed_count(length, batch.stride)):
                 end = seed_end(ordinal, length, batch.stride)
-                lows[ordinal], highs[ordinal] = _first_interval(page, packed, word, end)
-            for ordinal in range(seeds):
-                low, high, depth = lows[ordinal], highs[ordinal], np.int64(page.prefix_length)
-                if low >= high:
-                    continue
-                end = seed_end(ordinal, length, batch.stride)
-                longest = _longest_seed(codes, origin, end, batch.ambiguous[read])
-                if longest < SEED_LENGTH:
-                    continue
-                low, high, depth = _narrow(page, codes, origin, end, SEED_LENGTH, low, high, depth, True)
-                if high - low <= DIRECT_ROWS and high - low <= batch.maximum_hits:
-                    used = _append_direct(page, text, packed, word, end, depth, SEED_LENGTH, low, high, strand, ordinal,
-                                          hits, used)  # fmt: skip
-                    continue
-                low, high, depth = _narrow(page, codes, origin, end, SEED_LENGTH, low, high, depth, False)
-                level = 0
-                while high - low > batch.maximum_hits and level + 1 < DEPTH_COUNT and DEPTHS[level + 1] <= longest:
-                    level += 1
-                    low, high, depth = _narrow(page, codes, origin, end, DEPTHS[level], low, high, depth, False)
-                if high - low <= batch.maximum_hits:
-                    used = _append_rows(page, low, high, end - depth, strand, ordinal, hits, used)
-                elif high - low < rarest:
-                    rarest, rarest_low, rarest_begin = high - low, low, end - depth
-                    rarest_strand, rarest_ordinal = strand, ordinal
-        if used == first and rarest <= RAREST_LIMIT:
-            used = _append_rarest(page, rarest_low, rarest_low + rarest, rarest_begin, rarest_strand, rarest_ordinal,
-                                  batch.name_hash[read], batch.maximum_hits, hits, used)  # fmt: skip
-        hits[first:used].sort()
-        offsets[read + 1] = used
-    return len(offsets) - 1
+                kmer = _prefix(batch.packed[strand], batch.word_offsets[read], end, page.prefix_length)
+                intervals[read - group, strand, ordinal, 0] = kmer
+                prefetch(page.prefix_table, 2 * kmer)
+    for read in range(group, last):
+        length = batch.offsets[read + 1] - batch.offsets[read]
+        for strand in range(2):
+            for ordinal in range(seed_count(length, batch.stride)):
+                kmer = intervals[read - group, strand, ordinal, 0]
+                low, high = np.int64(page.prefix_table[2 * kmer]), np.int64(page.prefix_table[2 * kmer + 1])
+                intervals[read - group, strand, ordinal, 0] = low
+                intervals[read - group, strand, ordinal, 1] = high
+                if high - low > DIRECT_ROWS:
+                    prefetch_row(page.blocks, page.words_per_block, low)
+                    prefetch_row(page.blocks, page.words_per_block, high)
+                elif high > low and page.sa_sampling == 1:
+                    prefetch(page.suffix_array, low)
+
+
+@njit(cache=True, nogil=True)
+def _hits_of_read(page, batch, text, read, intervals, hits, used):
+    """Append the sorted hits of one read where one page is the whole axis; returns their end."""
+    origin, word = batch.offsets[read], batch.word_offsets[read]
+    length = batch.offsets[read + 1] - origin
+    first = used
+    rarest = np.int64(RAREST_LIMIT) + 1
+    rarest_low, rarest_begin, rarest_strand, rarest_ordinal = np.int64(0), np.int64(0), 0, 0
+    for strand in range(2):
+        packed, codes = batch.packed[strand], batch.codes[strand]
+        for ordinal in range(seed_count(length, batch.stride)):
+            low, high, depth = (
+                intervals[strand, ordinal, 0],
+                intervals[strand, ordinal, 1],
+                np.int64(page.prefix_length),
+            )
+            if low >= high:
+                continue
+            end = seed_end(ordinal, length, batch.stride)
+            longest = _longest_seed(codes, origin, end, batch.ambiguous[read])
+            if longest < SEED_LENGTH:
+                continue
+            low, high, depth = _narrow(page, codes, origin, end, SEED_LENGTH, low, high, depth, True)
+            if high - low <= DIRECT_ROWS and high - low <= batch.maximum_hits:
+                used = _append_direct(page, text, packed, word, end, depth, SEED_LENGTH, low, high, strand, ordinal,
+                                      hits, used)  # fmt: skip
+                continue
+            low, high, depth = _narrow(page, codes, origin, end, SEED_LENGTH, low, high, depth, False)
+            level = 0
+            while high - low > batch.maximum_hits and level + 1 < DEPTH_COUNT and DEPTHS[level + 1] <= longest:
+                level += 1
+                low, high, depth = _narrow(page, codes, origin, end, DEPTHS[level], low, high, depth, False)
+            if high - low <= batch.maximum_hits:
+                used = _append_rows(page, low, high, end - depth, strand, ordinal, hits, used)
+            elif high - low < rarest:
+                rarest, rarest_low, rarest_begin = high - low, low, end - depth
+                rarest_strand, rarest_ordinal = strand, ordinal
+    if used == first and rarest <= RAREST_LIMIT:
+        used = _append_rarest(page, rarest_low, rarest_low + rarest, rarest_begin, rarest_strand, rarest_ordinal,
+                              batch.name_hash[read], batch.maximum_hits, hits, used)  # fmt: skip
+    hits[first:used].sort()
+    return used
 
 
 @njit(cache=True, nogil=True)
