@@ -33,7 +33,7 @@ def haplotypes(texts: list[str], k: int, samples: list[int] | None = None, last:
 
 
 def brute_force_paths(reference: str, reads: list[str], k: int) -> set[str]:
-    """Every path from the reference's first to its last k-mer over k-mer pairs that two reads, or the reference, have."""
+    """Every path between the reference's end k-mers over k-mer pairs of two reads or of the reference."""
     weights = Counter(read[i : i + k + 1] for read in reads for i in range(len(read) - k))
     solid = {pair for pair, weight in weights.items() if weight >= 2}
     solid |= {reference[i : i + k + 1] for i in range(len(reference) - k)}
