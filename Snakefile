@@ -23,10 +23,15 @@ localrules:
     split_intervals,
 
 
+# Everything that is kept, results and what led to them: Snakemake does not miss a file that only another job needs, so
+# that after a failure in the middle of a run over older results it would find those and have nothing to do.
 rule all:
     default_target: True
     input:
-        expand(ALIGN / "{sample}.{ending}", sample=SAMPLES, ending=[FORMAT, FORMAT_INDEX]),
+        page_manifests,
+        expand(ALIGN / "{sample}.{ending}", sample=SAMPLES, ending=[FORMAT, FORMAT_INDEX, "duplicates.tsv"]),
+        [ledgers(sample) for sample in SAMPLES],
+        files_of_pieces(RESCORE / "pieces/{piece}.ledger.json"),
         RESCORE / "all.vcf.gz",
         RESCORE / "all.vcf.gz.tbi",
         REPORT / "report.html",

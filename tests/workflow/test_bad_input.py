@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pysam
 import pytest
 
 from tests.workflow.runs import SMALL, SMALL_UNIT, Run, errors_of

@@ -107,10 +107,14 @@ def finished_alignments():
     }
 
 
-def rescored_pieces(wildcards):
-    """Parts of the VCF, one for each piece of the reference that is called by a job of its own."""
-    pieces = json.loads(Path(checkpoints.split_intervals.get().output.pieces).read_text())
-    return expand(RESCORE / "pieces/{piece}.vcf.gz", piece=range(len(pieces)))
+def files_of_pieces(pattern):
+    """An input function: one file for each piece of the reference that is called by a job of its own."""
+
+    def files(wildcards):
+        pieces = json.loads(Path(checkpoints.split_intervals.get().output.pieces).read_text())
+        return expand(pattern, piece=range(len(pieces)))
+
+    return files
 
 
 def intervals_of_piece(wildcards, input):

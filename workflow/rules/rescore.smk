@@ -61,7 +61,7 @@ rule rescore_interval:
 
 rule gather:
     input:
-        parts=rescored_pieces,
+        parts=files_of_pieces(RESCORE / "pieces/{piece}.vcf.gz"),
     output:
         variants=report(RESCORE / "all.vcf.gz", caption="../report/variants.rst", category="Variants"),
         index=RESCORE / "all.vcf.gz.tbi",
