@@ -10,7 +10,7 @@ from numba import njit
 from quire.algorithms.extension import MATCH, MISMATCH, ExtensionJobs
 from quire.algorithms.extension.cpu import mismatches
 from quire.algorithms.seeding import DIAGONAL_BIAS, SEED_LENGTH
-from quire.algorithms.seeding.cpu import seed_end
+from quire.algorithms.seeding.cpu_steps import seed_end
 from quire.device.simd import count_ones
 from quire.oriented import Reads, tie_hash
 
