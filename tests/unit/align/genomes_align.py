@@ -11,12 +11,12 @@ ADAPTER = "AGATCGGAAGAGCACACGTCTGAACTCCAGTCAC" * 4
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a pair's fragment lies; `unique` where its reads should find it with confidence."""
+    """Where a pair's fragment lies; `forward` if mate 1 is its left end."""
 
     contig: str
     start: int
     end: int
-    unique: bool
+    forward: bool
 
 
 def awkward_genome(generator: random.Random, iupac: bool = True) -> dict[str, str]:
