@@ -114,7 +114,8 @@ def test_calls_do_not_depend_on_how_the_genome_is_shared_out(world, tmp_path: Pa
     cuts = sorted([0, LENGTH, *(generator.randrange(LENGTH) for _ in range(9))])
     pieces = [[("HLA:1*01", a, b)] for a, b in pairwise(cuts) if a < b] + [[("small", 0, 900)]]
     assert run(root, tmp_path / "cut", pieces) == whole
-    monkeypatch.setattr(caller, "TILES_PER_CHUNK", 1)
+    for name in ("FIRST_TILES", "TILES_PER_CHUNK", "BASES_PER_BATCH"):
+        monkeypatch.setattr(caller, name, 1)
     assert run(root, tmp_path / "chunks", WHOLE) == whole
 
 

@@ -6,6 +6,7 @@ any variant, BandPassActivityProfile for smoothing. Each position's raw value de
 """
 
 from collections.abc import Sequence
+from functools import cache
 from math import exp, lgamma, log, log10
 
 import numpy as np
@@ -70,6 +71,7 @@ def _raw_block(samples: Sequence[Reads], ploidies: Sequence[int], reference: np.
     return probability * copies
 
 
+@cache
 def likelihood_table(ploidy: int) -> np.ndarray:
     """float64[256, 2, ploidy + 1]: log10 P(base | genotype with n alternates) by quality and (agrees, differs)."""
     table = np.zeros((256, 2, ploidy + 1))

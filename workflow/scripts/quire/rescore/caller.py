@@ -1,6 +1,7 @@
 """The caller: from the reads of a piece of the genome to its variants."""
 
 import logging
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -29,8 +30,11 @@ from quire.rescore.sites import make_site, site_starts
 
 logger = logging.getLogger("quire.rescore")
 
-# Tiles handled at once: enough regions to fill PairHMM's lanes, little memory. No answer depends on it.
+# How much is handled at once: enough regions to fill PairHMM's lanes, in little memory. No answer depends on these.
+FIRST_TILES = 10
 TILES_PER_CHUNK = 100
+READS_PER_CHUNK = 500_000
+BASES_PER_BATCH = 30_000_000
 _REACH = BORDER_REACH + FILTER_WING + REGION_PADDING  # bases beyond a chunk's tiles that matter to it
 _CODES = np.full(256, 4, np.uint8)
 _CODES[list(b"ACGT")] = range(4)
@@ -149,63 +153,88 @@ def call_span(
 ) -> Iterator[str]:
     """VCF lines of the variants that start in an interval, in order; reads are counted in the ledger."""
     contig, start, end = interval
+    length = int(reference.contig_lengths[reference.contig_names.index(contig)])
     tiles = tile_range(start, end)
-    found = 0
-    for first in range(tiles.start, tiles.stop, TILES_PER_CHUNK):
-        chunk = range(first, min(first + TILES_PER_CHUNK, tiles.stop))
+    first, size, variants, seen, begun = tiles.start, FIRST_TILES, 0, 0, time.monotonic()
+    while first < tiles.stop:
+        chunk = range(first, min(first + size, tiles.stop))
         # The first and last chunk own what lies before and after their tiles: nothing in the interval is uncounted.
         owned = (
             start if first == tiles.start else max(start, chunk.start * TILE),
             end if chunk.stop == tiles.stop else min(end, chunk.stop * TILE),
         )
-        for line in _call_chunk(reference, samples, contig, chunk, (start, end), owned, settings, ledger):
-            found += 1
+        low, high = max(0, chunk.start * TILE - _REACH), min(length, chunk.stop * TILE + _REACH)
+        reads = []
+        for sample in samples:
+            own, counts = sample.source.fetch(contig, low, high, owned, settings)
+            ledger[sample.name][:] += counts
+            reads.append(own)
+            seen += int(counts.sum())
+        codes = _CODES[np.frombuffer(reference.sequence(contig, low, high), np.uint8)]
+        for line in _call_chunk(contig, length, samples, reads, codes, low, chunk, (start, end), settings):
+            variants += 1
             yield line
-        logger.info("%s:%d-%d of %d: %d variants so far", contig, start, min(chunk.stop * TILE, end), end, found)
+        speed = seen / (time.monotonic() - begun)
+        here = min(chunk.stop * TILE, end)
+        logger.info("%s:%d of %d-%d: %d reads, %.0f/s, %d variants", contig, here, start, end, seen, speed, variants)
+        loaded = sum(len(own.start) for own in reads)
+        size = min(max(READS_PER_CHUNK * len(chunk) // max(loaded, 1), 1), TILES_PER_CHUNK)
+        first = chunk.stop
 
 
 def _call_chunk(
-    reference: Sequences,
-    samples: Sequence[Sample],
     contig: str,
+    length: int,
+    samples: Sequence[Sample],
+    reads: Sequence[Reads],
+    codes: np.ndarray,
+    low: int,
     tiles: range,
     interval: tuple[int, int],
-    owned: tuple[int, int],
     settings: Parameters,
-    ledger: Mapping[str, np.ndarray],
 ) -> Iterator[str]:
-    """Lines of the variants in the interval of some tiles."""
-    length = int(reference.contig_lengths[reference.contig_names.index(contig)])
-    low = max(0, tiles.start * TILE - _REACH)
-    high = min(length, tiles.stop * TILE + _REACH)
-    reads = []
-    for sample in samples:
-        own, counts = sample.source.fetch(contig, low, high, owned, settings)
-        ledger[sample.name][:] += counts
-        reads.append(own)
-    if not any(len(own.start) for own in reads) or low >= high:
+    """Lines of the variants in the interval of some tiles; `codes` are the reference from position `low` on."""
+    if not any(len(own.start) for own in reads):
         return
-    codes = _CODES[np.frombuffer(reference.sequence(contig, low, high), np.uint8)]
     spans = find_regions(reads, [sample.ploidy for sample in samples], codes, low, tiles, length)
     spans = spans[(spans[:, 0] < interval[1]) & (spans[:, 1] > interval[0])]
     padded = np.stack(
         [np.maximum(spans[:, 0] - REGION_PADDING, 0), np.minimum(spans[:, 1] + REGION_PADDING, length)], 1
     )
-    clipped = region_reads(reads, padded)
-    regions = assemble_regions(clipped, spans, padded, codes, low)
-    if not regions:
-        return
-    trimmed, matrices = region_likelihoods(
-        clipped,
-        np.array([region.number for region in regions]),
-        np.array([region.span for region in regions]),
-        [region.haplotypes for region in regions],
-    )
     ploidies = np.array([sample.ploidy for sample in samples], np.int64)
-    for i, region in enumerate(regions):
-        for position, line in call_region(contig, region, i, clipped, trimmed, matrices[i], ploidies, settings):
-            if interval[0] <= position < interval[1]:
-                yield line
+    for batch in batches(padded, reads, BASES_PER_BATCH):
+        clipped = region_reads(reads, padded[batch])
+        regions = assemble_regions(clipped, spans[batch], padded[batch], codes, low)
+        if not regions:
+            continue
+        trimmed, matrices = region_likelihoods(
+            clipped,
+            np.array([region.number for region in regions]),
+            np.array([region.span for region in regions]),
+            [region.haplotypes for region in regions],
+        )
+        for i, region in enumerate(regions):
+            for position, line in call_region(contig, region, i, clipped, trimmed, matrices[i], ploidies, settings):
+                if interval[0] <= position < interval[1]:
+                    yield line
+
+
+def batches(padded: np.ndarray, reads: Sequence[Reads], most: int) -> Iterator[slice]:
+    """Runs of regions (padded spans) whose reads have about `most` bases together, or one region with more."""
+    bases = np.zeros(len(padded), np.int64)
+    for own in reads:
+        if len(own.start):
+            # Reads that start in the span, and the bases of those: close enough to govern memory.
+            first, last = np.searchsorted(own.aligned_start, padded.T)
+            bases += own.base_offsets[last] - own.base_offsets[first]
+    start, total = 0, 0
+    for r, size in enumerate(bases.tolist()):
+        if total + size > most and r > start:
+            yield slice(start, r)
+            start, total = r, 0
+        total += size
+    if start < len(padded):
+        yield slice(start, len(padded))
 
 
 def find_regions(
