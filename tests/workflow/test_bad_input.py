@@ -108,8 +108,6 @@ def test_truth_of_another_reference(continued: Callable[[], Run]) -> None:
     run = continued()
     text = gzip.decompress((SMALL / "truth.vcf.gz").read_bytes()).replace(b"chr22", b"22")
     (run.folder / "truth.vcf").write_bytes(text)
-    import pysam
-
     pysam.tabix_index(str(run.folder / "truth.vcf"), preset="vcf")
     run.config["report"] = {"truth": {"vcf": "truth.vcf.gz"}}
     run.write()

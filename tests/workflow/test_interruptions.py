@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -12,7 +13,6 @@ import pytest
 
 from tests.workflow.runs import Run
 
-# Rule, its script, and a file of the next stage that must be the same in the end.
 STAGES = ["reference", "index_page", "map_unit", "finish_sample", "rescore_interval", "gather", "report"]
 RESULTS = ("align/NA12878.bam", "rescore/all.vcf.gz", "ledger/NA12878.lane_1.json", "align/NA12878.duplicates.tsv")
 
@@ -37,24 +37,31 @@ def kill_in_the_middle(run: Run, rule: str, log: Path, whole: bool) -> str:
             cwd=run.folder,
             start_new_session=True,
         )
+        jobs: list[psutil.Process] = []
+        while not jobs:
+            assert snakemake.poll() is None, (run.folder / "terminal.txt").read_text()
+            jobs = jobs_of(psutil.Process(snakemake.pid), rule)
         # The log is opened anew when the job's own work begins.
-        while not log.exists() or log.stat().st_mtime_ns == before:
+        while log.stat().st_mtime_ns == before:
             assert snakemake.poll() is None, (run.folder / "terminal.txt").read_text()
             time.sleep(0.001)
-        time.sleep(0.03)
         if whole:
             os.killpg(snakemake.pid, signal.SIGKILL)
         else:
-            jobs = [
-                process
-                for process in psutil.Process(snakemake.pid).children(recursive=True)
-                if any(f".{rule}.py" in part for part in process.cmdline())
-            ]
-            assert jobs, f"the job of {rule} ended before it could be killed"
-            for job in jobs:
-                job.kill()
+            jobs[0].kill()
         snakemake.wait(60)
     return (run.folder / "terminal.txt").read_text()
+
+
+def jobs_of(snakemake: psutil.Process, rule: str) -> list[psutil.Process]:
+    """The processes that run the script of a rule."""
+    with suppress(psutil.NoSuchProcess):
+        return [
+            process
+            for process in snakemake.children(recursive=True)
+            if any(part.endswith(f".{rule}.py") for part in process.cmdline())
+        ]
+    return []
 
 
 def log_of(run: Run, rule: str) -> Path:
