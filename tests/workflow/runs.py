@@ -70,13 +70,18 @@ class Run:
         return [sys.executable, "-m", "snakemake", *files, "--cores", "2", *arguments]
 
     def snakemake(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run Snakemake to its end and return its status and output (stdout and stderr together)."""
+        """Run Snakemake to its end and return its status and output (stdout and stderr together).
+
+        Args:
+            arguments: more of the command line.
+            variables: environment variables; an empty one is taken away.
+        """
         return subprocess.run(
             self.command(*arguments),
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=os.environ | variables,
+            env={name: value for name, value in (os.environ | variables).items() if value},
             cwd=self.folder,
             check=False,
         )

@@ -28,7 +28,6 @@ def kill_in_the_middle(run: Run, rule: str, log: Path, whole: bool) -> str:
     Returns:
         What Snakemake printed.
     """
-    before = log.stat().st_mtime_ns
     with (run.folder / "terminal.txt").open("w") as terminal:
         snakemake = subprocess.Popen(
             run.command("--forcerun", rule),
@@ -41,8 +40,8 @@ def kill_in_the_middle(run: Run, rule: str, log: Path, whole: bool) -> str:
         while not jobs:
             assert snakemake.poll() is None, (run.folder / "terminal.txt").read_text()
             jobs = jobs_of(psutil.Process(snakemake.pid), rule)
-        # The log is opened anew when the job's own work begins.
-        while log.stat().st_mtime_ns == before:
+        # Snakemake takes the old log away; the job writes a new one when its own work begins.
+        while not log.exists():
             assert snakemake.poll() is None, (run.folder / "terminal.txt").read_text()
             time.sleep(0.001)
         if whole:
