@@ -83,7 +83,7 @@ def test_likelihoods_of_a_pileup(tmp_path, ploidy: int) -> None:
         for line in lines
     ]
     bam = indexed_bam(tmp_path / "reads.bam", {"c": len(reference)}, lines)
-    reads, _ = ReadSource(bam).fetch("c", 0, 900, (0, 900), Parameters())
+    reads, _ = ReadSource(bam).fetch("c", 0, 900, np.array([[0, 900]]), Parameters())
     log10 = np.zeros((900, ploidy + 1))
     clips, clipped = np.zeros(900), np.zeros(900, np.int64)
     add_reads(
@@ -123,7 +123,7 @@ def test_a_variant_makes_its_surroundings_active_and_several_samples_agree(tmp_p
     alternate = "A" if reference[1000] != "A" else "C"
     genome = Genome("c", reference, [[], [(1000, reference[1000], alternate)]])
     bam = indexed_bam(tmp_path / "r.bam", {"c": 2000}, genome.sam_lines(generator, 300, errors=0.0))
-    reads, _ = ReadSource(bam).fetch("c", 0, 2000, (0, 2000), Parameters())
+    reads, _ = ReadSource(bam).fetch("c", 0, 2000, np.array([[0, 2000]]), Parameters())
     array = np.frombuffer(codes(reference), np.uint8).copy()
     for samples, ploidies in (([reads], [2]), ([reads, reads], [2, 3])):
         activity = profile(samples, ploidies, array[300:1750], 350, 1700)

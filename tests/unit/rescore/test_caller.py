@@ -119,6 +119,18 @@ def test_calls_do_not_depend_on_how_the_genome_is_shared_out(world, tmp_path: Pa
     assert run(root, tmp_path / "chunks", WHOLE) == whole
 
 
+def test_intervals_give_what_the_whole_gives_there(world, tmp_path: Path, monkeypatch) -> None:
+    root, _, _ = world
+    whole = run(root, tmp_path / "whole", WHOLE)
+    spans = [(0, 150), (400, 401), (650, 700), (900, 1150), (3000, 3001), (4150, 5500)]
+    expected = [line for line in whole if line[0] == "#" or any(a < int(line.split("\t")[1]) <= b for a, b in spans)]
+    assert len(expected) < len(whole)
+    pieces = [[("HLA:1*01", a, b) for a, b in spans] + [("small", 5, 10)]]
+    assert run(root, tmp_path / "together", pieces) == expected
+    monkeypatch.setattr(caller, "NEAR", 100)
+    assert run(root, tmp_path / "apart", pieces) == expected
+
+
 def test_the_ledger_counts_every_read_once(world, tmp_path: Path) -> None:
     root, _, _ = world
     run(root, tmp_path, [[("HLA:1*01", 0, 2222)], [("HLA:1*01", 2222, LENGTH), ("small", 0, 900)]])

@@ -30,7 +30,7 @@ def load(folder: Path, lines: list[str], start: int = 0, end: int = 5000, **sett
     """Reads and named counts of a BAM with these lines."""
     lines = sorted(lines, key=lambda text: int(text.split("\t")[3]))
     bam = indexed_bam(folder / "reads.bam", CONTIGS, lines)
-    reads, counts = ReadSource(bam).fetch(NAME, start, end, (start, end), Parameters(**settings))
+    reads, counts = ReadSource(bam).fetch(NAME, start, end, np.array([[start, end]]), Parameters(**settings))
     return reads, dict(zip(FILTERS, counts.tolist(), strict=True))
 
 
@@ -68,9 +68,11 @@ def test_reads_are_counted_where_they_start_and_by_one_job_only(tmp_path) -> Non
     bam = indexed_bam(tmp_path / "reads.bam", CONTIGS, lines)
     total = 0
     for span in ((0, 77), (77, 120), (120, 5000)):
-        _, counts = ReadSource(bam).fetch(NAME, *span, span, Parameters())
+        _, counts = ReadSource(bam).fetch(NAME, *span, np.array([span]), Parameters())
         total += counts.sum()
     assert total == 100
+    _, counts = ReadSource(bam).fetch(NAME, 0, 5000, np.array([[0, 50], [60, 70], [140, 5000]]), Parameters())
+    assert counts.sum() == 1 + 10 + 9
 
 
 def test_deep_positions_are_thinned_alike_by_all(tmp_path) -> None:
@@ -88,7 +90,7 @@ def test_deep_positions_are_thinned_alike_by_all(tmp_path) -> None:
 def test_an_unknown_contig_or_no_reads(tmp_path) -> None:
     bam = indexed_bam(tmp_path / "reads.bam", CONTIGS, [])
     for contig in (NAME, "elsewhere"):
-        reads, counts = ReadSource(bam).fetch(contig, 0, 100, (0, 100), Parameters())
+        reads, counts = ReadSource(bam).fetch(contig, 0, 100, np.array([[0, 100]]), Parameters())
         assert len(reads.start) == counts.sum() == 0
     (tmp_path / "reads.bam.bai").unlink()
     with pytest.raises(InputError, match="no index"):

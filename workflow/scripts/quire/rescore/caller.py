@@ -31,6 +31,7 @@ from quire.rescore.sites import make_site, site_starts
 logger = logging.getLogger("quire.rescore")
 
 # How much is handled at once: enough regions to fill PairHMM's lanes, in little memory. No answer depends on these.
+NEAR = 20_000
 FIRST_TILES = 10
 TILES_PER_CHUNK = 100
 READS_PER_CHUNK = 500_000
@@ -105,7 +106,11 @@ def call_interval(
     ledger = {sample.name: np.zeros(len(FILTERS), np.int64) for sample in opened}
     contigs = list(zip(reference.contig_names, map(int, reference.contig_lengths), strict=True))
     head = vcf.header(contigs, [sample.name for sample in opened], header_extras)
-    lines = (line for interval in intervals for line in call_span(reference, opened, interval, settings, ledger))
+    lines = (
+        line
+        for contig, group in neighbours(intervals)
+        for line in call_group(reference, opened, contig, group, settings, ledger)
+    )
     variants = vcf.write_part(output_vcf_part, head, lines)
     write_json_atomic(
         ledger_path,
@@ -144,24 +149,41 @@ def _ledger_entry(name: str, counts: np.ndarray) -> dict[str, int]:
     return total | by_filter
 
 
-def call_span(
+def neighbours(intervals: Sequence[Interval]) -> Iterator[tuple[str, np.ndarray]]:
+    """Runs of intervals (int64[n, 2]) of one contig that stand close enough to be read in one go."""
+    held: list[Interval] = []
+    for interval in intervals:
+        if held and (held[-1][0] != interval[0] or interval[1] - held[-1][2] > NEAR):
+            yield held[0][0], np.array([one[1:] for one in held], np.int64)
+            held = []
+        held.append(interval)
+    if held:
+        yield held[0][0], np.array([one[1:] for one in held], np.int64)
+
+
+def call_group(
     reference: Sequences,
     samples: Sequence[Sample],
-    interval: Interval,
+    contig: str,
+    intervals: np.ndarray,
     settings: Parameters,
     ledger: Mapping[str, np.ndarray],
 ) -> Iterator[str]:
-    """VCF lines of the variants that start in an interval, in order; reads are counted in the ledger."""
-    contig, start, end = interval
+    """VCF lines of the variants that start in some intervals, in order; reads that start there go into the ledger.
+
+    Args:
+        intervals: int64[n, 2] of the contig, in order, apart from each other.
+    """
+    start, end = int(intervals[0, 0]), int(intervals[-1, 1])
     length = int(reference.contig_lengths[reference.contig_names.index(contig)])
     tiles = tile_range(start, end)
     first, size, variants, seen, begun = tiles.start, FIRST_TILES, 0, 0, time.monotonic()
     while first < tiles.stop:
         chunk = range(first, min(first + size, tiles.stop))
-        # The first and last chunk own what lies before and after their tiles: nothing in the interval is uncounted.
-        owned = (
-            start if first == tiles.start else max(start, chunk.start * TILE),
-            end if chunk.stop == tiles.stop else min(end, chunk.stop * TILE),
+        # The first and last chunk own what lies before and after their tiles: nothing in the intervals is uncounted.
+        owned = intervals.clip(
+            start if first == tiles.start else chunk.start * TILE,
+            end if chunk.stop == tiles.stop else chunk.stop * TILE,
         )
         low, high = max(0, chunk.start * TILE - _REACH), min(length, chunk.stop * TILE + _REACH)
         reads = []
@@ -171,7 +193,7 @@ def call_span(
             reads.append(own)
             seen += int(counts.sum())
         codes = _CODES[np.frombuffer(reference.sequence(contig, low, high), np.uint8)]
-        for line in _call_chunk(contig, length, samples, reads, codes, low, chunk, (start, end), settings):
+        for line in _call_chunk(contig, length, samples, reads, codes, low, chunk, intervals, settings):
             variants += 1
             yield line
         speed = seen / (time.monotonic() - begun)
@@ -190,14 +212,16 @@ def _call_chunk(
     codes: np.ndarray,
     low: int,
     tiles: range,
-    interval: tuple[int, int],
+    intervals: np.ndarray,
     settings: Parameters,
 ) -> Iterator[str]:
-    """Lines of the variants in the interval of some tiles; `codes` are the reference from position `low` on."""
+    """Lines of the variants of some tiles that start in the intervals; `codes` are the reference from position `low` on."""
     if not any(len(own.start) for own in reads):
         return
     spans = find_regions(reads, [sample.ploidy for sample in samples], codes, low, tiles, length)
-    spans = spans[(spans[:, 0] < interval[1]) & (spans[:, 1] > interval[0])]
+    # Of all intervals that end after a position, the first is the one that may hold it or lies ahead of it.
+    ahead = np.append(intervals[:, 0], np.iinfo(np.int64).max)
+    spans = spans[ahead[np.searchsorted(intervals[:, 1], spans[:, 0], side="right")] < spans[:, 1]]
     padded = np.stack(
         [np.maximum(spans[:, 0] - REGION_PADDING, 0), np.minimum(spans[:, 1] + REGION_PADDING, length)], 1
     )
@@ -214,8 +238,8 @@ def _call_chunk(
             [region.haplotypes for region in regions],
         )
         for i, region in enumerate(regions):
-            for position, line in call_region(contig, region, i, clipped, trimmed, matrices[i], ploidies, settings):
-                if interval[0] <= position < interval[1]:
+            for start, line in call_region(contig, region, i, clipped, trimmed, matrices[i], ploidies, settings):
+                if ahead[np.searchsorted(intervals[:, 1], start, side="right")] <= start:
                     yield line
 
 

@@ -15,6 +15,7 @@ import pysam
 from isal import igzip
 
 from quire.errors import InputError
+from quire.rescore.parameters import Parameters
 from quire.rescore.reads_kernel import FILTERS, THINNED, USED, parse_records
 
 # Reads are fetched this far left of what is asked, so that positions thinned by coverage always see all their reads.
@@ -85,26 +86,28 @@ class ReadSource:
         if not indexed:
             raise InputError(f"{path}: has no index beside it; run samtools index on it.")
 
-    def fetch(self, contig: str, start: int, end: int, owned: tuple[int, int], settings) -> tuple[Reads, np.ndarray]:
+    def fetch(
+        self, contig: str, start: int, end: int, owned: np.ndarray, settings: Parameters
+    ) -> tuple[Reads, np.ndarray]:
         """Reads that overlap [start, end), filtered.
 
         Args:
             contig: name in the reference; a contig that the file does not have gives no reads.
             start, end: 0-based, half-open.
-            owned: reads with their alignment's start in here are counted.
-            settings: `Parameters`.
+            owned: int64[n, 2], reads whose alignment starts in these spans, in order, are counted.
+            settings: thresholds.
 
         Returns:
             The reads, and int64 counts per name of `FILTERS` of the owned ones.
         """
         start = max(0, start - FETCH_MARGIN)
         records = self._records(contig, start, end) if contig in self.contigs else np.frombuffer(b"", np.uint8)
-        columns, counts = parse_records(records, owned[0], owned[1], settings.minimum_mapping_quality)
+        columns, counts = parse_records(records, owned, settings.minimum_mapping_quality)
         reads = Reads(*columns)
         dropped = thinned_out(reads.aligned_start, reads.name_hash, settings.maximum_reads_per_start)
         if len(dropped):
             position = reads.aligned_start[dropped]
-            counted = np.count_nonzero((owned[0] <= position) & (position < owned[1]))
+            counted = sum(np.count_nonzero((start <= position) & (position < end)) for start, end in owned.tolist())
             counts[THINNED] += counted
             counts[USED] -= counted
             reads = _subset(reads, np.isin(np.arange(len(reads.start)), dropped, invert=True))

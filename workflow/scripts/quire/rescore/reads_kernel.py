@@ -77,12 +77,13 @@ def _well_defined_fragment(flag, start, end, mate_start, template_length):
 
 
 @njit(cache=True, nogil=True)
-def parse_records(data, owned_start, owned_end, minimum_mapping_quality):
-    """Columns of `Reads`, and counts per filter of reads that start in the owned span."""
+def parse_records(data, owned, minimum_mapping_quality):
+    """Columns of `Reads`, and counts per filter of reads that start in the owned spans (int64[n, 2], in order)."""
     codes = np.full(16, 4, np.uint8)
     codes[1], codes[2], codes[4], codes[8] = 0, 1, 2, 3
     counts = np.zeros(len(FILTERS), np.int64)
     n = 0
+    span = 0
     total_bases = 0
     total_cigar = 0
     at = 0
@@ -90,7 +91,10 @@ def parse_records(data, owned_start, owned_end, minimum_mapping_quality):
         size = _int32(data, at)
         fixed = at + 4
         verdict = _verdict(data, fixed, minimum_mapping_quality)
-        if owned_start <= _int32(data, fixed + 4) < owned_end:
+        position = _int32(data, fixed + 4)
+        while span < len(owned) and owned[span, 1] <= position:
+            span += 1
+        if span < len(owned) and owned[span, 0] <= position:
             counts[verdict] += 1
         if verdict == USED:
             n += 1
