@@ -131,6 +131,21 @@ def test_intervals_give_what_the_whole_gives_there(world, tmp_path: Path, monkey
     assert run(root, tmp_path / "apart", pieces) == expected
 
 
+def test_cram_gives_what_bam_gives(world, tmp_path: Path) -> None:
+    root, _, _ = world
+    fasta, cram = tmp_path / "genome.fa", tmp_path / "reads.cram"
+    fasta.write_bytes((root / "genome.fa").read_bytes())
+    pysam.samtools.view("-C", "-T", str(fasta), "-o", str(cram), str(root / "diploid.bam"), catch_stdout=False)
+    pysam.index(str(cram))
+    texts = []
+    for path in (root / "diploid.bam", cram):
+        sheet = [{"sample": "s", "ploidy": 2, "bam": path}]
+        part = tmp_path / f"{path.suffix}.vcf.gz"
+        call_interval(root / "reference", sheet, WHOLE[0], part, {}, tmp_path / "l.json", fasta=fasta)
+        texts.append(part.read_bytes())
+    assert texts[0] == texts[1]
+
+
 def test_the_ledger_counts_every_read_once(world, tmp_path: Path) -> None:
     root, _, _ = world
     run(root, tmp_path, [[("HLA:1*01", 0, 2222)], [("HLA:1*01", 2222, LENGTH), ("small", 0, 900)]])

@@ -215,7 +215,7 @@ def _call_chunk(
     intervals: np.ndarray,
     settings: Parameters,
 ) -> Iterator[str]:
-    """Lines of the variants of some tiles that start in the intervals; `codes` are the reference from position `low` on."""
+    """Lines of the variants of some tiles that start in the intervals; `codes` is the reference from `low` on."""
     if not any(len(own.start) for own in reads):
         return
     spans = find_regions(reads, [sample.ploidy for sample in samples], codes, low, tiles, length)
