@@ -97,7 +97,7 @@ def test_second_call_does_nothing(continued: Callable[[], Run]) -> None:
     [
         ("report/page.py", {"report"}),
         # What follows a checkpoint is not planned before it has run.
-        ("rescore/assembly.py", {"warm_up", "split_intervals"}),
+        ("rescore/assembly.py", {"split_intervals"}),
         # The unit's BAM is temporary: finishing a sample again maps it again.
         ("align/finish.py", {"map_unit", "finish_sample", "rescore_interval", "gather", "report"}),
     ],

@@ -7,7 +7,7 @@ rule map_unit:
         reference=reference_manifest,
         pages=page_manifests,
         fasta=SETTINGS["reference"]["fasta"],
-        warm_up=ancient(LOGS / "warm_up/align.done"),
+        warm_up=OUTPUT / ".warm_up/align.done",
     output:
         bam=temp(ALIGN / "units/{sample}.{unit}.bam"),
         ledger=LEDGER / "{sample}.{unit}.json",

@@ -36,7 +36,7 @@ rule rescore_interval:
         # The piece itself is a parameter: a new plan re-runs the pieces that it changes.
         plan=ancient(RESCORE / "pieces.json"),
         fasta=SETTINGS["reference"]["fasta"],
-        warm_up=ancient(LOGS / "warm_up/rescore.done"),
+        warm_up=OUTPUT / ".warm_up/rescore.done",
     output:
         part=temp(RESCORE / "pieces/{piece}.vcf.gz"),
         ledger=RESCORE / "pieces/{piece}.ledger.json",
