@@ -78,7 +78,7 @@ def _plan(alignments, offsets, codes, text, island_axis, low, high):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _has_partner(alignments, anchor, anchor_read, mate, offsets, low, high):
-    """Whether the mate has an alignment that is not poor at a proper distance from the anchor."""
+    """Whether the mate has an alignment at a proper distance from the anchor."""
     for other in range(alignments.offsets[mate], alignments.offsets[mate + 1]):
         if (
             alignments.contig[other] != alignments.contig[anchor]
