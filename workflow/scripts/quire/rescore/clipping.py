@@ -102,7 +102,7 @@ def _candidates(reads, longest, low, high):
 @njit(cache=True, nogil=True)
 def clip_reads(reads, spans):
     """One sample's reads in every region: region_offsets, index of each read in `reads`, then as in `RegionReads`."""
-    longest = 0
+    longest = np.int64(0)
     for i in range(len(reads.aligned_start)):
         longest = max(longest, reads.aligned_end[i] - reads.aligned_start[i])
     regions = len(spans)

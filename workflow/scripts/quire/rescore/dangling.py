@@ -26,6 +26,8 @@ from quire.rescore.graph import (
 
 _MATCH, _MISMATCH, _GAP_OPEN, _GAP_EXTEND = 25, -50, -110, -6  # SmithWatermanAlignmentConstants.STANDARD_NGS
 _MOST_ELEMENTS = 3  # MAX_CIGAR_COMPLEXITY
+# Typed constants: a plain one would be a type of its own to Numba, and every helper compiled again for it.
+_ALIGNED, _ADDED, _SKIPPED, _ONE = np.uint8(0), np.uint8(1), np.uint8(2), np.int64(1)
 
 
 @njit(cache=True, nogil=True)
@@ -87,7 +89,7 @@ def _recover_tail(graph, codes, k, vertex, minimum_weight, minimum_branch, on_re
     leading = 1 if operations[0] == 2 and lengths[0] + matching == last + 1 else 0
     to_reference = last - matching + 1 + leading
     if to_reference != 0:
-        add_edge(graph, path[from_branch], reference[to_reference], False)
+        add_edge(graph, np.int64(path[from_branch]), np.int64(reference[to_reference]), False)
 
 
 @njit(cache=True, nogil=True)
@@ -117,14 +119,14 @@ def _recover_head(graph, codes, k, vertex, minimum_weight, minimum_branch, on_re
     if merge <= 0 or merge >= len(reference) - 1:
         return
     if merge < len(path):
-        add_edge(graph, reference[merge + 1], path[merge], False)
+        add_edge(graph, np.int64(reference[merge + 1]), np.int64(path[merge]), False)
         return
     offset = 0
     for i in range(size):
         offset += (lengths[i] if operations[i] != 1 else 0) - (lengths[i] if operations[i] != 2 else 0)
     nodes = merge - len(path) + 2
     if len(path) - 1 + offset + nodes < len(reference) and graph.sizes[0] + nodes <= len(graph.vertices):
-        add_edge(graph, reference[merge + 1], _grow_head(graph, path[-1], nodes), False)
+        add_edge(graph, np.int64(reference[merge + 1]), _grow_head(graph, path[-1], nodes), False)
 
 
 @njit(cache=True, nogil=True)
@@ -134,9 +136,9 @@ def _grow_head(graph, head, nodes):
     extendDanglingPathAgainstReference. Only the last base of such a vertex is ever read, and that is a base of the
     head's k-mer, so each points into the codes one base before the one below it.
     """
-    edge = graph.vertices[head, FIRST_OUT]
+    edge = np.int64(graph.vertices[head, FIRST_OUT])
     weight = graph.edges[edge, WEIGHT]
-    below = graph.edges[edge, TARGET]
+    below = np.int64(graph.edges[edge, TARGET])
     remove_edge(graph, edge)
     for i in range(nodes):
         vertex = new_vertex(graph, graph.vertices[head, K_MER] - i)
@@ -256,7 +258,8 @@ def align_ends(reference, branch):
     previous[0] = 0
     for j in range(1, columns + 1):
         previous[j] = _GAP_OPEN + (j - 1) * _GAP_EXTEND
-    best, best_row = -(1 << 30), 0
+    best = np.int64(-(1 << 30))
+    best_row = np.int64(0)
     for i in range(1, rows + 1):
         current[0] = _GAP_OPEN + (i - 1) * _GAP_EXTEND
         gap_right = -(1 << 30)
@@ -295,22 +298,22 @@ def _trace(backtrack, i, j):
     """CIGAR elements of the path that ends at cell (i, j)."""
     operations = np.empty(i + j + 2, np.uint8)
     lengths = np.empty(i + j + 2, np.int64)
-    size = 0
+    size = np.int64(0)
     while i > 0 and j > 0:
-        step = backtrack[i, j]
+        step = np.int64(backtrack[i, j])
         if step == 0:
             i, j = i - 1, j - 1
-            size = _append(operations, lengths, size, 0, 1)
+            size = _append(operations, lengths, size, _ALIGNED, _ONE)
         elif step > 0:
             i -= step
-            size = _append(operations, lengths, size, 2, step)
+            size = _append(operations, lengths, size, _SKIPPED, step)
         else:
             j += step
-            size = _append(operations, lengths, size, 1, -step)
+            size = _append(operations, lengths, size, _ADDED, -step)
     if i > 0:
-        size = _append(operations, lengths, size, 2, i)
+        size = _append(operations, lengths, size, _SKIPPED, i)
     elif j > 0:
-        size = _append(operations, lengths, size, 1, j)
+        size = _append(operations, lengths, size, _ADDED, j)
     for e in range(size // 2):
         operations[e], operations[size - 1 - e] = operations[size - 1 - e], operations[e]
         lengths[e], lengths[size - 1 - e] = lengths[size - 1 - e], lengths[e]

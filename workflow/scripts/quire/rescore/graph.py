@@ -136,7 +136,7 @@ def _thread(graph, sequences, s, k, numbers, repeated, vertex_of):
             start += 1
         if start >= stop:
             return
-    vertex = vertex_of[numbers[start]]
+    vertex = np.int64(vertex_of[numbers[start]])
     if vertex == NONE:
         vertex = _add_vertex(graph, start, numbers[start], repeated, vertex_of)
     _count_backwards(graph, sequences.codes, start, k, vertex)
@@ -231,7 +231,7 @@ def _close_sample(graph):
 @njit(cache=True, nogil=True)
 def remove_edge(graph, edge):
     """Take an edge out of both its lists."""
-    source, target = graph.edges[edge, SOURCE], graph.edges[edge, TARGET]
+    source, target = np.int64(graph.edges[edge, SOURCE]), np.int64(graph.edges[edge, TARGET])
     _unlink(graph, source, edge, FIRST_OUT, NEXT_OUT)
     _unlink(graph, target, edge, FIRST_IN, NEXT_IN)
     graph.vertices[source, OUT_DEGREE] -= 1

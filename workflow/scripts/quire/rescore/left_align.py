@@ -3,7 +3,8 @@
 import numpy as np
 from numba import njit
 
-_MATCH, _INSERTION, _DELETION = 0, 1, 2
+# Typed constants: a plain one would be a type of its own to Numba, and every helper compiled again for it.
+_MATCH, _INSERTION, _DELETION, _ZERO = np.uint8(0), np.uint8(1), np.uint8(2), np.int64(0)
 
 
 @njit(cache=True, nogil=True)
@@ -21,8 +22,8 @@ def left_aligned(operations, lengths, reference, query):
     room = 4 * len(operations) + 4
     new_operations = np.empty(room, np.uint8)
     new_lengths = np.empty(room, np.int64)
-    size = 0  # elements are written from the right end on
-    inserted, deleted = 0, 0  # the indel at hand: it ends at reference_end, query_end
+    size = _ZERO  # elements are written from the right end on
+    inserted, deleted = _ZERO, _ZERO  # the indel at hand: it ends at reference_end, query_end
     reference_end, query_end = len(reference), len(query)
     for element in range(len(operations) - 1, -1, -1):
         length = lengths[element]
@@ -33,7 +34,7 @@ def left_aligned(operations, lengths, reference, query):
             deleted += length
             continue
         if inserted > 0 and deleted > 0:
-            shared = 0  # a block that both alleles end with is no part of the indel
+            shared = _ZERO  # a block that both alleles end with is no part of the indel
             while (
                 shared < min(inserted, deleted)
                 and reference[reference_end - 1 - shared] == query[query_end - 1 - shared]
@@ -42,7 +43,7 @@ def left_aligned(operations, lengths, reference, query):
             size = _push(new_operations, new_lengths, size, _MATCH, shared)
             inserted, deleted = inserted - shared, deleted - shared
             reference_end, query_end = reference_end - shared, query_end - shared
-        shift = 0
+        shift = _ZERO
         if (inserted > 0) != (deleted > 0):
             while shift < length and reference[reference_end - 1 - shift] == query[query_end - 1 - shift]:
                 shift += 1
@@ -54,7 +55,7 @@ def left_aligned(operations, lengths, reference, query):
         size = _push(new_operations, new_lengths, size, _INSERTION, inserted)
         reference_end -= deleted
         query_end -= inserted
-        inserted, deleted = 0, 0
+        inserted, deleted = _ZERO, _ZERO
         size = _push(new_operations, new_lengths, size, _MATCH, length - shift)
         reference_end -= length - shift
         query_end -= length - shift
