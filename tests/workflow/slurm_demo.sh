@@ -85,6 +85,6 @@ if ! sinfo --noheader --states=idle | grep -q idle; then
 fi
 
 "$python" -m snakemake -s "$repository/Snakefile" --directory "$directory" --configfile "$config" \
-    --workflow-profile "$repository/profiles/slurm" --slurm-init-seconds-before-status-checks 7 --latency-wait 10 \
+    --workflow-profile "$repository/profiles/slurm" --slurm-init-seconds-before-status-checks 10 --latency-wait 10 \
     --cores "$(nproc)" --max-threads "$(nproc)" "$@"
 echo "slurm_demo.sh: jobs submitted: $(squeue --states=all --noheader | wc -l)"

@@ -20,6 +20,11 @@ def planned(output: str) -> set[str]:
     return {line.split()[0] for line in table.group(1).splitlines()} if table else set()
 
 
+def finished_rules(output: str) -> set[str]:
+    """Names of the rules whose jobs a run has finished."""
+    return set(re.findall(r"Finished jobid: \d+ \(Rule: (\w+)\)", output))
+
+
 def records(path: Path) -> list[str]:
     """All records of an alignment file as text."""
     with pysam.AlignmentFile(str(path), check_sq=False) as alignments:
@@ -119,11 +124,24 @@ def test_checkpoint_that_runs_again_drags_nothing_along(continued: Callable[[], 
     run.repository = edited_copy(tmp_path / "edited", "report/known_variants.py", "\n# edited\n")
     result = run.snakemake()
     assert result.returncode == 0, result.stdout
-    assert set(re.findall(r"Finished jobid: \d+ \(Rule: (\w+)\)", result.stdout)) == {
+    assert finished_rules(result.stdout) == {
         "split_intervals",
         "report",
         "all",
     }
+
+
+def test_another_plan_calls_again(finished: Run, continued: Callable[[], Run]) -> None:
+    """Smaller pieces over a finished run are called anew and gathered, and nothing before them runs."""
+    run = continued()
+    run.config["rescore"] = {"interval_size": 15000}
+    run.write()
+    result = run.snakemake()
+    assert result.returncode == 0, result.stdout
+    assert finished_rules(result.stdout) == {"split_intervals", "rescore_interval", "gather", "report", "all"}
+    assert len(list(run.output.glob("rescore/pieces/*.ledger.json"))) >= 3
+    assert calls(run.output / "rescore/all.vcf.gz") == calls(finished.output / "rescore/all.vcf.gz")
+    assert "Nothing to be done" in run.snakemake().stdout
 
 
 def test_one_answer_for_other_pages_batches_and_pieces(finished: Run, tmp_path: Path) -> None:
