@@ -24,16 +24,17 @@ READ_GROUP = {"sample": "S", "unit": "u", "library": "L", "platform": "ILLUMINA"
 
 
 def pack(codes: np.ndarray) -> np.ndarray:
-    """Codes 0..3 as the packed words of an axis."""
+    """Codes 0..3 as the packed words of an axis; read-only, as a reference's (else Numba compiles twice)."""
     words = np.zeros(len(codes) // BASES_PER_WORD + 3, np.uint64)
     for i, code in enumerate(codes):
         words[i // 32] |= np.uint64(int(code) & 3) << np.uint64(2 * (i % 32))
+    words.flags.writeable = False
     return words
 
 
 def make_batch(sequences: Sequence[np.ndarray]) -> ReadBatch:
     """Reads of these codes, named r00000, r00001, ..."""
-    names = np.frombuffer(b"".join(b"r%05d" % i for i in range(len(sequences))), np.uint8)
+    names = np.frombuffer(b"".join(b"r%05d" % i for i in range(len(sequences))), np.uint8).copy()
     bases = np.concatenate([*sequences, np.empty(0, np.uint8)]).astype(np.uint8)
     name_offsets = np.arange(len(sequences) + 1, dtype=np.int64) * 6
     offsets = offsets_from_lengths([len(s) for s in sequences])

@@ -32,6 +32,7 @@ def random_case(seed: int, jobs: int):
     letters = int(rng.choice([1, 2, 4]))
     axis = rng.integers(0, letters, 700).astype(np.uint8)
     ambiguous = np.array([[100, 103], [350, 351]], np.int64)
+    ambiguous.flags.writeable = False
     sequences, spans = [], []
     for _ in range(jobs):
         length, start = int(rng.integers(20, 140)), int(rng.integers(40, 500))

@@ -40,11 +40,12 @@ class Reads:
         """The reads with these indices (int64[], ascending) as a batch of their own."""
         bases, offsets = _ranges(self.offsets, chosen)
         words, word_offsets = _ranges(self.word_offsets, chosen)
+        # `take` keeps rows contiguous, where indexing would transpose them and Numba compile every kernel once more.
+        codes = np.take(self.codes, bases, axis=1)
         # One word of padding behind the last read, as `orient` leaves it.
-        packed = np.concatenate([self.packed[:, words], np.zeros((2, 1), np.uint64)], axis=1)
-        return Reads(
-            offsets, self.codes[:, bases], word_offsets, packed, self.ambiguous[chosen], self.name_hash[chosen]
-        )
+        packed = np.zeros((2, len(words) + 1), np.uint64)
+        np.take(self.packed, words, axis=1, out=packed[:, :-1])
+        return Reads(offsets, codes, word_offsets, packed, self.ambiguous[chosen], self.name_hash[chosen])
 
 
 def _ranges(offsets: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
