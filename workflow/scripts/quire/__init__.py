@@ -1,20 +1,39 @@
 """Quire: short reads to variants, one stage a package (reference, index, align, rescore, report)."""
 
+import hashlib
 import os
 from pathlib import Path
+
+# Packages without a compiled kernel: editing them leaves the compiled ones valid.
+_WITHOUT_KERNELS = {"report"}
+
+
+def _sources_digest() -> str:
+    """Digest of the sources that kernels are compiled from.
+
+    Numba's cache looks only at the file that defines a function; after a change in another file that it calls, it would
+    go on using the old machine code.
+    """
+    root = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        if path.relative_to(root).parts[0] not in _WITHOUT_KERNELS:
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _numba_cache_folder() -> str:
     """A writable folder for compiled kernels: the installation may be read-only (Numba reads this at import)."""
     root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = Path(root) / "quire" / "numba"
+    folder = Path(root) / "quire" / "numba" / _sources_digest()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):
             return str(folder)
     except OSError:
         pass
-    return str(Path.cwd() / ".quire-cache" / "numba")
+    return str(Path.cwd() / ".quire-cache" / "numba" / folder.name)
 
 
-os.environ.setdefault("NUMBA_CACHE_DIR", _numba_cache_folder())
+if "NUMBA_CACHE_DIR" not in os.environ:
+    os.environ["NUMBA_CACHE_DIR"] = _numba_cache_folder()
