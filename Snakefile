@@ -21,6 +21,7 @@ localrules:
     all,
     reference_index,
     split_intervals,
+    check_truth,
 
 
 # Everything that is kept, results and what led to them: Snakemake does not miss a file that only another job needs, so

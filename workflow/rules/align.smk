@@ -4,7 +4,7 @@
 rule map_unit:
     input:
         reads=reads_of_unit,
-        reference=reference_manifest,
+        reference=REFERENCE,
         pages=page_manifests,
         fasta=SETTINGS["reference"]["fasta"],
         warm_up=OUTPUT / ".warm_up/align.done",

@@ -24,13 +24,16 @@ UNITS = RUN.units.set_index(["sample", "unit"], drop=False)
 
 OUTPUT = Path(SETTINGS["output"])
 INDEX = Path(SETTINGS["reference"]["index"])
+REFERENCE = INDEX / "reference/manifest.json"
 ALIGN = OUTPUT / "align"
 RESCORE = OUTPUT / "rescore"
+PIECES = RESCORE / "pieces.json"
 REPORT = OUTPUT / "report"
 LEDGER = OUTPUT / "ledger"
 LOGS = OUTPUT / "logs"
 BENCHMARKS = OUTPUT / "benchmarks"
 
+TRUTH = SETTINGS["report"]["truth"]
 FORMAT = SETTINGS["align"]["format"]
 FORMAT_INDEX = "cram.crai" if FORMAT == "cram" else f"bam.{SETTINGS['align']['index']}"
 # Keys of the block `rescore` that decide a call; the others decide which pieces there are.
@@ -44,14 +47,9 @@ wildcard_constraints:
     piece="[0-9]+",
 
 
-def reference_manifest(wildcards):
-    """Path of the manifest of the packed reference, once the checkpoint has written it."""
-    return checkpoints.reference.get().output.manifest
-
-
 def page_manifests(wildcards):
     """Manifests of all pages of the index: their number follows from the packed reference."""
-    pages = json.loads(Path(reference_manifest(wildcards)).read_text())["pages"]
+    pages = json.loads(Path(checkpoints.reference.get().output.manifest).read_text())["pages"]
     return expand(INDEX / "page_{page}/manifest.json", page=range(len(pages)))
 
 
@@ -115,11 +113,6 @@ def files_of_pieces(pattern):
         return expand(pattern, piece=range(len(pieces)))
 
     return files
-
-
-def intervals_of_piece(wildcards, input):
-    """The spans of the reference that a calling job takes: contig, start and end of each."""
-    return json.loads(Path(input.plan).read_text())[int(wildcards.piece)]
 
 
 def samples_of_report():

@@ -23,7 +23,7 @@ rule warm_up:
 
 rule index_page:
     input:
-        reference=reference_manifest,
+        reference=REFERENCE,
     output:
         manifest=INDEX / "page_{page}/manifest.json",
     log:

@@ -5,7 +5,7 @@ checkpoint reference:
     input:
         fasta=SETTINGS["reference"]["fasta"],
     output:
-        manifest=INDEX / "reference/manifest.json",
+        manifest=REFERENCE,
     log:
         LOGS / "reference.log",
     benchmark:

@@ -1,6 +1,31 @@
 # Everything to one page and one summary.
 
 
+# Early, since a truth of another reference would otherwise show after hours of work.
+rule check_truth:
+    input:
+        reference=REFERENCE,
+        truth=TRUTH["vcf"] or [],
+        regions=TRUTH["bed"] or [],
+    output:
+        touch(OUTPUT / ".checks/truth.done"),
+    log:
+        LOGS / "check_truth.log",
+    benchmark:
+        BENCHMARKS / "check_truth.tsv"
+    priority: 10
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        digest=sources.digest("check_truth.py"),
+    script:
+        "../scripts/check_truth.py"
+
+
 rule report:
     input:
         **finished_alignments(),
@@ -10,10 +35,11 @@ rule report:
         variants=RESCORE / "all.vcf.gz",
         variants_index=RESCORE / "all.vcf.gz.tbi",
         fasta=SETTINGS["reference"]["fasta"],
-        reference=reference_manifest,
+        reference=REFERENCE,
         intervals=SETTINGS["rescore"]["intervals"] or [],
-        truth=SETTINGS["report"]["truth"]["vcf"] or [],
-        truth_regions=SETTINGS["report"]["truth"]["bed"] or [],
+        checked_truth=OUTPUT / ".checks/truth.done" if TRUTH["vcf"] else [],
+        truth=TRUTH["vcf"] or [],
+        truth_regions=TRUTH["bed"] or [],
     output:
         page=report(REPORT / "report.html", caption="../report/report.rst", category="Summary"),
         summary=report(REPORT / "summary.json", caption="../report/summary.rst", category="Summary"),
@@ -29,7 +55,7 @@ rule report:
         runtime=120,
     params:
         samples=samples_of_report(),
-        truth=SETTINGS["report"]["truth"],
+        truth=TRUTH,
         backend=SETTINGS["device"]["backend"],
         benchmarks=str(BENCHMARKS),
         digest=sources.digest("report.py", "report/page.html.jinja"),

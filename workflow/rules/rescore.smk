@@ -1,16 +1,14 @@
 # Alignments to variants: the samples together, one piece of the reference a job, then gathered.
 
 
-# A checkpoint: how many pieces there are follows from the reference and the regions. Regions and truth are held against
-# the reference here, long before they are needed, since a mistake in them would otherwise show after hours of work.
+# A checkpoint: how many pieces there are follows from the reference and the regions. What depends on it names its file
+# too, since Snakemake forgets jobs that hang on a checkpoint by an input function alone when only that has to run again.
 checkpoint split_intervals:
     input:
-        reference=reference_manifest,
+        reference=REFERENCE,
         intervals=SETTINGS["rescore"]["intervals"] or [],
-        truth=SETTINGS["report"]["truth"]["vcf"] or [],
-        truth_regions=SETTINGS["report"]["truth"]["bed"] or [],
     output:
-        pieces=RESCORE / "pieces.json",
+        pieces=PIECES,
     log:
         LOGS / "split_intervals.log",
     benchmark:
@@ -32,9 +30,8 @@ checkpoint split_intervals:
 rule rescore_interval:
     input:
         **finished_alignments(),
-        reference=reference_manifest,
-        # The piece itself is a parameter: a new plan re-runs the pieces that it changes.
-        plan=ancient(RESCORE / "pieces.json"),
+        reference=REFERENCE,
+        pieces=PIECES,
         fasta=SETTINGS["reference"]["fasta"],
         warm_up=OUTPUT / ".warm_up/rescore.done",
     output:
@@ -51,7 +48,6 @@ rule rescore_interval:
         mem_mb=2000,
         runtime=480,
     params:
-        intervals=intervals_of_piece,
         rescore={key: SETTINGS["rescore"][key] for key in CALLER_KEYS},
         ploidy=RUN.samples.set_index("sample")["ploidy"].to_dict(),
         digest=sources.digest("rescore_interval.py"),
@@ -61,6 +57,7 @@ rule rescore_interval:
 
 rule gather:
     input:
+        pieces=PIECES,
         parts=files_of_pieces(RESCORE / "pieces/{piece}.vcf.gz"),
     output:
         variants=report(RESCORE / "all.vcf.gz", caption="../report/variants.rst", category="Variants"),

@@ -1,5 +1,6 @@
 """Call the variants of one piece of the reference, jointly over all samples."""
 
+import json
 from pathlib import Path
 
 from quire.job import run_job
@@ -8,6 +9,7 @@ from quire.rescore import call_interval
 
 def main(job) -> None:
     """Unpack the job and call."""
+    pieces = json.loads(Path(job.input.pieces).read_text())
     ploidies = job.params.ploidy.items()
     call_interval(
         reference_directory=Path(job.input.reference).parent,
@@ -15,7 +17,7 @@ def main(job) -> None:
             {"sample": sample, "ploidy": ploidy, "bam": path}
             for (sample, ploidy), path in zip(ploidies, job.input.alignments, strict=True)
         ],
-        intervals=[tuple(interval) for interval in job.params.intervals],
+        intervals=[tuple(interval) for interval in pieces[int(job.wildcards.piece)]],
         output_vcf_part=job.output.part,
         parameters=job.params.rescore,
         ledger_path=job.output.ledger,

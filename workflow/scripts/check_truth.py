@@ -1,0 +1,20 @@
+"""Hold the contigs of the truth and of its regions against the reference."""
+
+from pathlib import Path
+
+from quire.job import run_job
+from quire.reference import Reference
+from quire.report.known_variants import require_known_contigs
+from quire.report.regions import read_bed
+
+
+def main(job) -> None:
+    """Unpack the job and check."""
+    reference = Reference.open(Path(job.input.reference).parent)
+    lengths = dict(zip(reference.contig_names, reference.contig_lengths.tolist(), strict=True))
+    require_known_contigs(job.input.truth, lengths)
+    if job.input.regions:
+        read_bed(job.input.regions, lengths)
+
+
+run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)
