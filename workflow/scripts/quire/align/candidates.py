@@ -11,6 +11,7 @@ from quire.algorithms.extension import MATCH, MISMATCH, ExtensionJobs
 from quire.algorithms.extension.cpu import mismatches
 from quire.algorithms.seeding import DIAGONAL_BIAS, SEED_LENGTH
 from quire.algorithms.seeding.cpu_steps import seed_end
+from quire.align.alignments import SHORTEST_SCORE
 from quire.device.simd import count_ones
 from quire.oriented import Reads, tie_hash
 
@@ -94,9 +95,9 @@ def _cluster(offsets, hits, starts, read_offsets, word_offsets, packed, name_has
                 differing = mismatches(packed[strand], word_offsets[read], length, text, diagonal, limit)
                 promise = max(promise, length - (MATCH - MISMATCH) * differing)
             found = _keep(best, found, strand, diagonal, low, high, axis_low, axis_high, promise, name_hash[read])
-        # Beside a place that explains nearly the whole read, a place of half its promise changes neither the choice nor
-        # the mapping quality.
-        if found > 0 and best[6, 0] * 5 >= length * 4:
+        # Beside a place that leaves no room for a supplementary alignment, one of half its promise changes neither the
+        # choice nor the mapping quality.
+        if found > 0 and best[6, 0] > length - SHORTEST_SCORE:
             while best[6, found - 1] * 2 < best[6, 0]:
                 found -= 1
         kept[read] = found

@@ -5,7 +5,7 @@ import numpy as np
 from quire.algorithms.seeding import MAXIMUM_SEEDS, RAREST_LIMIT
 from quire.algorithms.seeding.cpu_one_page import hits_of_one_page
 from quire.algorithms.seeding.cpu_pages import choose_depths, count_seeds, finish_merge, hits_of_choice
-from quire.algorithms.seeding.cpu_steps import DEPTH_COUNT, PageArrays, ReadArrays
+from quire.algorithms.seeding.cpu_steps import DEPTH_COUNT, PageArrays, ReadArrays, seed_count
 
 
 def page_arrays(fm_index, page) -> PageArrays:
@@ -31,7 +31,8 @@ def find_hits(pages, reads, text, parameters):
                        parameters.stride, parameters.maximum_hits)  # fmt: skip
     if len(pages) == 1:
         return _collect(hits_of_one_page, pages[0], batch, text)
-    counts = np.zeros((len(reads), 2, MAXIMUM_SEEDS, DEPTH_COUNT), np.int32)
+    most = max((seed_count(length, parameters.stride) for length in np.unique(np.diff(reads.offsets))), default=0)
+    counts = np.zeros((len(reads), 2, most, DEPTH_COUNT), np.int32)
     for page in pages:
         count_seeds(page, batch, text, counts)
     choice = choose_depths(counts, batch)

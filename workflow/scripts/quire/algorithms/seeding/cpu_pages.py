@@ -72,7 +72,7 @@ def _count_direct(page, text, packed, word, end, depth, longest, low, high, leve
 @njit(cache=True, nogil=True)
 def choose_depths(counts, batch):
     """Depth level of every seed, NOT_LOCATED for none; of a rarest seed that is needed all the same, level + RAREST."""
-    choice = np.full((counts.shape[0], 2, MAXIMUM_SEEDS), NOT_LOCATED, np.int8)
+    choice = np.full(counts.shape[:3], NOT_LOCATED, np.int8)
     for read in range(counts.shape[0]):
         origin = batch.offsets[read]
         length = batch.offsets[read + 1] - origin
