@@ -17,7 +17,7 @@ demo: $(VENV)/run.stamp
 	@PYTHONPATH=workflow/scripts $(BIN)/python -c 'from quire.report import summary; summary.print_summary("results/demo/report/summary.json")'
 
 test: $(VENV)/test.stamp
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
