@@ -12,7 +12,7 @@ from quire.algorithms.extension.cpu import mismatches
 from quire.algorithms.seeding import DIAGONAL_BIAS, SEED_LENGTH
 from quire.algorithms.seeding.cpu_steps import seed_end
 from quire.align.alignments import SHORTEST_SCORE
-from quire.device.simd import count_ones
+from quire.device.bits import count_ones
 from quire.oriented import Reads, tie_hash
 
 # Diagonals this close together are one place (a small gap), however their seeds lie.
@@ -156,7 +156,7 @@ def _join(bundles, seeds, bundled, i, length, stride):
             if max(bundles[1, j] - bundles[2, i], bundles[1, i] - bundles[2, j]) > LARGEST_GAP:
                 break
             shared = count_ones(seeds[i] & seeds[j])
-            if np.uint64(4) * shared <= min(count_ones(seeds[i]), count_ones(seeds[j])):
+            if 4 * shared <= min(count_ones(seeds[i]), count_ones(seeds[j])):
                 low, high = min(low, bundles[1, j]), max(high, bundles[2, j])
                 together |= seeds[j]
                 other = _covered(seeds[j], length, stride)

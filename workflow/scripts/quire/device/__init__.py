@@ -1,4 +1,4 @@
-"""Where a kernel runs: the choice of the backend, and vector types of the CPU backend."""
+"""Where a kernel runs: the choice of the backend, and what the CPU backend's kernels share (vectors, bits)."""
 
 from quire.errors import InputError
 

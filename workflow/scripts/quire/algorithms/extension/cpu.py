@@ -18,10 +18,11 @@ from quire.algorithms.extension import (
     MISMATCH,
     Extensions,
 )
-from quire.device import simd
-from quire.device.simd import LANES, count_ones
+from quire.device.bits import count_ones
+from quire.device.vectors import add, bit_or, choose_equal, choose_greater, convert, load, splat, store
 from quire.oriented import packed_word
 
+LANES = 32  # of int16, one AVX-512 register
 _NEVER = -1000
 _PADDING = 8
 _STOP, _DIAGONAL, _INSERTION, _DELETION = 0, 1, 2, 3
@@ -79,7 +80,7 @@ def mismatches(packed, word, length, text, position, limit):
         difference = (difference | (difference >> np.uint64(1))) & _PAIRS
         if length - begin < 32:
             difference &= (np.uint64(1) << np.uint64(2 * (length - begin))) - np.uint64(1)
-        found += np.int64(count_ones(difference))
+        found += count_ones(difference)
         if found > limit:
             break
     return found
@@ -175,51 +176,65 @@ def _fill_lanes(read, strand, diagonal_low, axis_low, axis_high, order, first, l
             span += 1
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _all(value):
+    """An int16 in every lane."""
+    return splat(np.int16(value), LANES)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _widened(array, index):
+    """Lanes of a uint8 array as int16."""
+    return convert(load(array, index, LANES), np.int16)
+
+
 @njit(cache=True, nogil=True)
 def _matrix(query, target, bonus, rows, width, directions, match, insertion, best_score, best_row, best_column):
     """Fill the banded matrices of LANES alignments; row = base of the read, column = diagonal of the band."""
-    zero, one, two, three = simd.splat(0), simd.splat(1), simd.splat(2), simd.splat(3)
-    never = simd.splat(_NEVER)
+    zero, one, two, three = _all(0), _all(1), _all(2), _all(3)
+    agree, differ, unclear, never = _all(MATCH), _all(MISMATCH), _all(AMBIGUOUS), _all(_NEVER)
+    no_padding, open_gap, longer_gap = _all(_PADDING - 1), _all(GAP_OPEN + GAP_EXTEND), _all(GAP_EXTEND)
+    insertion_extends, deletion_extends = _all(_INSERTION_EXTENDS), _all(_DELETION_EXTENDS)
     for column in range(width + 1):
-        simd.store(match, column * LANES, simd.splat(END_BONUS))
-        simd.store(insertion, column * LANES, never)
+        store(match, column * LANES, _all(END_BONUS))
+        store(insertion, column * LANES, never)
     top, top_row, top_column = zero, zero, zero
     for row in range(rows):
         deletion = never
-        base = simd.load(query, row * LANES)
-        reward = simd.load(bonus, row * LANES)
+        base = _widened(query, row * LANES)
+        reward = _widened(bonus, row * LANES)
         for column in range(width):
-            letter = simd.load(target, (row + column) * LANES)
-            either = simd.bit_or(base, letter)
-            substitution = simd.select_equal(base, letter, simd.splat(MATCH), simd.splat(MISMATCH))
-            substitution = simd.select_greater(either, three, simd.splat(AMBIGUOUS), substitution)
-            substitution = simd.select_greater(either, simd.splat(_PADDING - 1), never, substitution)
-            inserted = simd.load(insertion, (column + 1) * LANES)
-            value = simd.add(simd.load(match, column * LANES), substitution)
-            move = simd.select_greater(inserted, value, two, one)
-            value = simd.select_greater(inserted, value, inserted, value)
-            move = simd.select_greater(deletion, value, three, move)
-            value = simd.select_greater(deletion, value, deletion, value)
-            move = simd.select_greater(value, zero, move, zero)
-            value = simd.select_greater(value, zero, value, zero)
-            simd.store(match, column * LANES, value)
+            letter = _widened(target, (row + column) * LANES)
+            either = bit_or(base, letter)
+            substitution = choose_equal(base, letter, agree, differ)
+            substitution = choose_greater(either, three, unclear, substitution)
+            substitution = choose_greater(either, no_padding, never, substitution)
+            inserted = load(insertion, (column + 1) * LANES, LANES)
+            value = add(load(match, column * LANES, LANES), substitution)
+            move = choose_greater(inserted, value, two, one)
+            value = choose_greater(inserted, value, inserted, value)
+            move = choose_greater(deletion, value, three, move)
+            value = choose_greater(deletion, value, deletion, value)
+            move = choose_greater(value, zero, move, zero)
+            value = choose_greater(value, zero, value, zero)
+            store(match, column * LANES, value)
 
-            rewarded = simd.select_greater(value, zero, simd.add(value, reward), zero)
-            top_row = simd.select_greater(rewarded, top, simd.splat(row), top_row)
-            top_column = simd.select_greater(rewarded, top, simd.splat(column), top_column)
-            top = simd.select_greater(rewarded, top, rewarded, top)
+            rewarded = choose_greater(value, zero, add(value, reward), zero)
+            top_row = choose_greater(rewarded, top, _all(row), top_row)
+            top_column = choose_greater(rewarded, top, _all(column), top_column)
+            top = choose_greater(rewarded, top, rewarded, top)
 
-            opened = simd.add(value, simd.splat(GAP_OPEN + GAP_EXTEND))
-            longer = simd.add(inserted, simd.splat(GAP_EXTEND))
-            move = simd.bit_or(move, simd.select_greater(longer, opened, simd.splat(_INSERTION_EXTENDS), zero))
-            simd.store(insertion, column * LANES, simd.select_greater(longer, opened, longer, opened))
-            longer = simd.add(deletion, simd.splat(GAP_EXTEND))
-            move = simd.bit_or(move, simd.select_greater(longer, opened, simd.splat(_DELETION_EXTENDS), zero))
-            deletion = simd.select_greater(longer, opened, longer, opened)
-            simd.store(directions, (row * width + column) * LANES, move)
-    simd.store(best_score, 0, top)
-    simd.store(best_row, 0, top_row)
-    simd.store(best_column, 0, top_column)
+            opened = add(value, open_gap)
+            longer = add(inserted, longer_gap)
+            move = bit_or(move, choose_greater(longer, opened, insertion_extends, zero))
+            store(insertion, column * LANES, choose_greater(longer, opened, longer, opened))
+            longer = add(deletion, longer_gap)
+            move = bit_or(move, choose_greater(longer, opened, deletion_extends, zero))
+            deletion = choose_greater(longer, opened, longer, opened)
+            store(directions, (row * width + column) * LANES, convert(move, np.uint8))
+    store(best_score, 0, top)
+    store(best_row, 0, top_row)
+    store(best_column, 0, top_column)
 
 
 @njit(cache=True, nogil=True)

@@ -6,38 +6,11 @@ are never called with a code above 3 unless they say so.
 """
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
+
+from quire.device.bits import count_ones, prefetch
 
 PATTERNS_IN_TURN = 32  # enough to hide a read from memory: 14 M ranks/s alone, 82 M with 8, 190 M with 32 (chr20)
-
-
-@intrinsic
-def popcount(typing_context, word):
-    """Number of set bits of a uint64, as int64 (one instruction)."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.ctpop(arguments[0])
-
-    return types.int64(types.uint64), generate
-
-
-@intrinsic
-def prefetch(typing_context, array, item):
-    """Ask for the cache line of array[item] (one dimension, item int64) before it is needed; changes time only."""
-
-    def generate(context, builder, signature, arguments):
-        array_type = signature.args[0]
-        struct = context.make_array(array_type)(context, builder, arguments[0])
-        pointer = builder.bitcast(builder.gep(struct.data, [arguments[1]]), ir.IntType(8).as_pointer())
-        number = ir.IntType(32)
-        prototype = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
-        function = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], prototype)
-        builder.call(function, [pointer, number(0), number(3), number(1)])
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64), generate
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -77,10 +50,10 @@ def occurrence(blocks, words_per_block, primary, symbol, row):
     plane = first + np.uint64(2)
     last = plane + (group << np.uint64(1))
     while plane < last:
-        count += popcount((blocks[plane] ^ low_flip) & (blocks[plane + np.uint64(1)] ^ high_flip))
+        count += count_ones((blocks[plane] ^ low_flip) & (blocks[plane + np.uint64(1)] ^ high_flip))
         plane += np.uint64(2)
     mask = (np.uint64(1) << within) - np.uint64(1)
-    count += popcount((blocks[plane] ^ low_flip) & (blocks[plane + np.uint64(1)] ^ high_flip) & mask)
+    count += count_ones((blocks[plane] ^ low_flip) & (blocks[plane + np.uint64(1)] ^ high_flip) & mask)
     if symbol == 0 and row > primary:
         count -= 1
     return count
@@ -125,7 +98,7 @@ def locate(suffix_array, sa_sampling, sampled_rows, blocks, words_per_block, C, 
         bits = sampled_rows[word]
         if (bits >> within) & np.uint64(1):
             before = bits & ((np.uint64(1) << within) - np.uint64(1))
-            rank = np.int64(sampled_rows[word + np.uint64(1)]) + popcount(before)
+            rank = np.int64(sampled_rows[word + np.uint64(1)]) + count_ones(before)
             return np.int64(suffix_array[rank]) + steps
         row = previous_row(blocks, words_per_block, C, primary, row)
         steps += 1

@@ -12,8 +12,7 @@ from numba import njit
 
 from quire.algorithms.pairhmm.batch import PairHmmBatch
 from quire.algorithms.pairhmm.model import SCALE_EXPONENT, log10_of_sums, needs_float64, tables
-from quire.algorithms.vectors import (
-    LANES,
+from quire.device.vectors import (
     add,
     aligned_zeros,
     choose_common,
@@ -25,6 +24,7 @@ from quire.algorithms.vectors import (
     store,
 )
 
+LANES = 16  # of float32, one AVX-512 register
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 ANY_BASE = 15  # N: shares a bit with every base (A1 C2 G4 T8)
 
@@ -180,10 +180,16 @@ def _pack_haplotype(inputs, haplotype, lane, letters):
     return length
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _vector(array, index):
+    """The lanes from element `index` on."""
+    return load(array, index, LANES)
+
+
 @njit(cache=True, nogil=True)
 def _fill_first_row(above, width, start):
     """Row 0: M = I = 0 and E = start in every column, column 0 included."""
-    zero, first = splat(start - start), splat(start)
+    zero, first = splat(start - start, LANES), splat(start, LANES)
     for j in range(width + 1):
         store(above, j * COLUMN + MATCH, zero)
         store(above, j * COLUMN + INSERTED, zero)
@@ -197,22 +203,25 @@ def _sweep_two_rows(letters, wanted, factors, i, above, width, c):
     `upper` and `lower` name the two rows. Before column j, *_match and the like hold column j - 1.
     """
     upper, lower = i * ROW, (i + 1) * ROW
-    upper_wanted, lower_wanted = load(wanted, i * LANES), load(wanted, (i + 1) * LANES)
-    upper_agree, lower_agree = load(factors, upper + AGREE), load(factors, lower + AGREE)
-    upper_differ, lower_differ = load(factors, upper + DIFFER), load(factors, lower + DIFFER)
-    upper_stay, lower_stay = load(factors, upper + STAY), load(factors, lower + STAY)
-    upper_insertion, lower_insertion = load(factors, upper + INSERTION), load(factors, lower + INSERTION)
-    upper_deletion, lower_deletion = load(factors, upper + DELETION), load(factors, lower + DELETION)
-    upper_continuation, lower_continuation = load(factors, upper + CONTINUATION), load(factors, lower + CONTINUATION)
-    upper_deleted, lower_deleted = load(factors, upper + EDGE), load(factors, lower + EDGE)
-    continuation = splat(c)
-    upper_match = upper_inserted = lower_match = splat(c - c)
-    match, inserted, deleted = load(above, MATCH), load(above, INSERTED), load(above, DELETED)
+    upper_wanted, lower_wanted = _vector(wanted, i * LANES), _vector(wanted, (i + 1) * LANES)
+    upper_agree, lower_agree = _vector(factors, upper + AGREE), _vector(factors, lower + AGREE)
+    upper_differ, lower_differ = _vector(factors, upper + DIFFER), _vector(factors, lower + DIFFER)
+    upper_stay, lower_stay = _vector(factors, upper + STAY), _vector(factors, lower + STAY)
+    upper_insertion, lower_insertion = _vector(factors, upper + INSERTION), _vector(factors, lower + INSERTION)
+    upper_deletion, lower_deletion = _vector(factors, upper + DELETION), _vector(factors, lower + DELETION)
+    upper_continuation, lower_continuation = (
+        _vector(factors, upper + CONTINUATION),
+        _vector(factors, lower + CONTINUATION),
+    )
+    upper_deleted, lower_deleted = _vector(factors, upper + EDGE), _vector(factors, lower + EDGE)
+    continuation = splat(c, LANES)
+    upper_match = upper_inserted = lower_match = splat(c - c, LANES)
+    match, inserted, deleted = _vector(above, MATCH), _vector(above, INSERTED), _vector(above, DELETED)
     store(above, MATCH, lower_match)
     store(above, INSERTED, lower_match)
     store(above, DELETED, lower_deleted)
     for j in range(1, width + 1):
-        letter = load(letters, j * LANES)
+        letter = _vector(letters, j * LANES)
         gaps = fma(lower_deletion, upper_deleted, upper_inserted)
         emission = choose_common(letter, lower_wanted, lower_agree, lower_differ)
         lower_deleted = fma(lower_continuation, lower_deleted, lower_match)
@@ -222,8 +231,8 @@ def _sweep_two_rows(letters, wanted, factors, i, above, width, c):
         upper_deleted = fma(upper_continuation, upper_deleted, upper_match)
         upper_match = multiply(emission, fma(upper_stay, match, gaps))
         column = j * COLUMN
-        match, inserted = load(above, column + MATCH), load(above, column + INSERTED)
-        deleted = load(above, column + DELETED)
+        match, inserted = _vector(above, column + MATCH), _vector(above, column + INSERTED)
+        deleted = _vector(above, column + DELETED)
         upper_inserted = fma(upper_insertion, match, multiply(continuation, inserted))
         lower_inserted = fma(lower_insertion, upper_match, multiply(continuation, upper_inserted))
         store(above, column + MATCH, lower_match)
@@ -234,9 +243,9 @@ def _sweep_two_rows(letters, wanted, factors, i, above, width, c):
 @njit(cache=True, nogil=True)
 def _sum_row(above, width, columns, total):
     """total[lane] = sum of M + I over columns 1 to columns[lane], from left to right."""
-    end = load(columns, 0)
-    running = splat(total.dtype.type(0))
+    end = _vector(columns, 0)
+    running = splat(total.dtype.type(0), LANES)
     for j in range(1, width + 1):
-        longer = add(running, add(load(above, j * COLUMN + MATCH), load(above, j * COLUMN + INSERTED)))
-        running = choose_less(end, splat(np.int32(j)), running, longer)
+        longer = add(running, add(_vector(above, j * COLUMN + MATCH), _vector(above, j * COLUMN + INSERTED)))
+        running = choose_less(end, splat(np.int32(j), LANES), running, longer)
     store(total, 0, running)

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from quire.algorithms.fm_index.cpu import prefetch, prefetch_row
+from quire.algorithms.fm_index.cpu import prefetch_row
 from quire.algorithms.seeding import DEPTHS, MAXIMUM_SEEDS, RAREST_LIMIT, SEED_LENGTH
 from quire.algorithms.seeding.cpu_steps import (
     DEPTH_COUNT,
@@ -17,6 +17,7 @@ from quire.algorithms.seeding.cpu_steps import (
     seed_count,
     seed_end,
 )
+from quire.device.bits import prefetch
 
 GROUP = 16  # reads whose look-ups are announced together
 

@@ -12,7 +12,7 @@ from numba import njit
 
 from quire.algorithms.fm_index.cpu import backward_step, locate
 from quire.algorithms.seeding import DEPTHS, DIAGONAL_BIAS, MAXIMUM_SEEDS, SEED_LENGTH
-from quire.device.simd import leading_zeros
+from quire.device.bits import leading_zeros
 from quire.oriented import packed_word, tie_hash
 
 DIRECT_ROWS = 4
@@ -107,7 +107,7 @@ def left_match(packed, word, read_end, text, text_end, limit):
         left = packed_word(packed, word * 32 + read_end - matched - step)
         right = packed_word(text, text_end - matched - step)
         difference = (left ^ right) << np.uint64(64 - 2 * step)
-        equal = np.int64(leading_zeros(difference)) >> 1
+        equal = leading_zeros(difference) >> 1
         if equal < step:
             return matched + equal
         matched += step

@@ -10,19 +10,9 @@ import numpy as np
 from numba import njit
 
 from quire.algorithms.smith_waterman.model import DELETION, INSERTION, MATCH, SOFT_CLIP, Parameters, Strategy
-from quire.algorithms.vectors import (
-    LANES,
-    add,
-    aligned_zeros,
-    choose_equal,
-    choose_less,
-    load,
-    maximum,
-    splat,
-    store,
-    store_bytes,
-)
+from quire.device.vectors import add, aligned_zeros, choose_equal, choose_less, convert, load, maximum, splat, store
 
+LANES = 16  # of int32, one AVX-512 register
 SOFTCLIP, INDEL, LEADING_INDEL, IGNORE = (int(strategy) for strategy in Strategy)
 STEP, LONGER_INSERTION, LONGER_DELETION = 3, 4, 8
 """A traceback byte: the operation that leads to the cell, and whether the gaps that end there are longer than 1."""
@@ -182,14 +172,20 @@ def _pack(sequences, offsets, which, lane, letters):
     return length
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _all(value):
+    """An int32 in every lane."""
+    return splat(np.int32(value), LANES)
+
+
 @njit(cache=True, nogil=True)
 def _fill(space, lanes, height, width, parameters, strategy):
     """Fill the group's traceback bytes; set the row and column of each lane where its traceback starts."""
     priced = strategy in (INDEL, LEADING_INDEL)
     for j in range(width + 1):
         edge = parameters.gap_open + (j - 1) * parameters.gap_extend if priced and j > 0 else 0
-        store(space.scores, j * LANES, splat(np.int32(edge)))
-        store(space.deletions, j * LANES, splat(np.int32(NO_SCORE)))
+        store(space.scores, j * LANES, _all(edge))
+        store(space.deletions, j * LANES, _all(NO_SCORE))
     for lane in range(lanes):
         space.end_rows[lane], space.end_columns[lane] = space.rows[lane], space.columns[lane]
         space.end_scores[lane] = 2 * NO_SCORE
@@ -204,21 +200,21 @@ def _fill(space, lanes, height, width, parameters, strategy):
 @njit(cache=True, nogil=True)
 def _fill_row(space, i, width, edge, parameters):
     """Scores and traceback bytes of one row (reference base i) of all lanes; `edge` is its column 0."""
-    match, mismatch = splat(np.int32(parameters.match)), splat(np.int32(parameters.mismatch))
-    gap_open, gap_extend = splat(np.int32(parameters.gap_open)), splat(np.int32(parameters.gap_extend))
-    by_match, by_insertion, by_deletion = splat(np.int32(MATCH)), splat(np.int32(INSERTION)), splat(np.int32(DELETION))
-    longer_insertion, longer_deletion = splat(np.int32(LONGER_INSERTION)), splat(np.int32(LONGER_DELETION))
-    nothing = splat(np.int32(0))
-    letter = load(space.reference, i * LANES)
-    insertion = splat(np.int32(NO_SCORE))
-    diagonal = load(space.scores, 0)
-    score = splat(np.int32(edge))
+    match, mismatch = _all(parameters.match), _all(parameters.mismatch)
+    gap_open, gap_extend = _all(parameters.gap_open), _all(parameters.gap_extend)
+    by_match, by_insertion, by_deletion = _all(MATCH), _all(INSERTION), _all(DELETION)
+    longer_insertion, longer_deletion = _all(LONGER_INSERTION), _all(LONGER_DELETION)
+    nothing = _all(0)
+    letter = load(space.reference, i * LANES, LANES)
+    insertion = _all(NO_SCORE)
+    diagonal = load(space.scores, 0, LANES)
+    score = _all(edge)
     store(space.scores, 0, score)
     for j in range(1, width + 1):
         at = j * LANES
-        paired = add(diagonal, choose_equal(letter, load(space.alternate, at - LANES), match, mismatch))
-        diagonal = load(space.scores, at)
-        opened, extended = add(diagonal, gap_open), add(load(space.deletions, at), gap_extend)
+        paired = add(diagonal, choose_equal(letter, load(space.alternate, at - LANES, LANES), match, mismatch))
+        diagonal = load(space.scores, at, LANES)
+        opened, extended = add(diagonal, gap_open), add(load(space.deletions, at, LANES), gap_extend)
         deletion = maximum(opened, extended)
         flags = choose_less(extended, opened, nothing, longer_deletion)
         store(space.deletions, at, deletion)
@@ -229,7 +225,7 @@ def _fill_row(space, i, width, edge, parameters):
         step = choose_less(paired, gap, choose_less(insertion, deletion, by_deletion, by_insertion), by_match)
         score = maximum(paired, gap)
         store(space.scores, at, score)
-        store_bytes(space.steps, (i * width + j - 1) * LANES, add(flags, step))
+        store(space.steps, (i * width + j - 1) * LANES, convert(add(flags, step), np.uint8))
 
 
 @njit(cache=True, nogil=True)

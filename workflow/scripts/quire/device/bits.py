@@ -1,0 +1,42 @@
+"""Single instructions that Numba does not offer by itself: counting bits, finding the highest one, and prefetching."""
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+
+@intrinsic
+def count_ones(_typing_context, word):
+    """Number of set bits of a uint64, as int64 (NumPy's function does not compile in Numba)."""
+
+    def generate(_context, builder, _signature, arguments):
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def leading_zeros(_typing_context, word):
+    """Number of zero bits of a uint64 above its highest set bit, as int64; 64 for zero."""
+
+    def generate(_context, builder, _signature, arguments):
+        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def prefetch(_typing_context, array, item):
+    """Ask for the cache line of array[item] (one dimension, item int64) before it is needed; changes time only."""
+
+    def generate(context, builder, signature, arguments):
+        array_type = signature.args[0]
+        struct = context.make_array(array_type)(context, builder, arguments[0])
+        pointer = builder.bitcast(builder.gep(struct.data, [arguments[1]]), ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        prototype = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], prototype)
+        builder.call(function, [pointer, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
