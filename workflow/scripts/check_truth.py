@@ -5,7 +5,7 @@ from pathlib import Path
 from quire.job import run_job
 from quire.reference import Reference
 from quire.report.known_variants import require_known_contigs
-from quire.report.regions import read_bed
+from quire.report.regions import read_regions
 
 
 def main(job) -> None:
@@ -14,7 +14,7 @@ def main(job) -> None:
     lengths = dict(zip(reference.contig_names, reference.contig_lengths.tolist(), strict=True))
     require_known_contigs(job.input.truth, lengths)
     if job.input.regions:
-        read_bed(job.input.regions, lengths)
+        read_regions(job.input.regions, lengths)
 
 
 run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -1,12 +1,10 @@
-"""Pieces of the genome: all of it once, in order, cut at fixed places; BED files and their mistakes."""
+"""Pieces of the genome: all of it once, in order, cut at fixed places, within the regions of a BED."""
 
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.errors import InputError
-from quire.rescore.intervals import read_bed, split
+from quire.rescore.intervals import split
 
 from tests.builders import write_text
 
@@ -62,24 +60,3 @@ def test_a_bed_restricts_and_is_merged(tmp_path: Path) -> None:
     # Between islands there is nothing to call, whatever the BED says.
     islands = [("chr1", 0, 150), ("chr1", 30_000, 50_000)]
     assert flatten(split(CONTIGS, islands, bed, 1_000_000)) == [("chr1", 100, 150)]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("chr1\t1\t2\n1\t5\t9\n", r"line 2: unknown contig '1'; the reference calls it 'chr1'"),
-        ("chrX\t5\t9\n", r"line 1: unknown contig 'chrX'; the reference has no such contig"),
-        ("chr1\t5\n", r"line 1: expected contig, start and end"),
-        ("chr1\tx\t9\n", r"line 1: expected contig, start and end"),
-        ("chr1\t-5\t9\n", r"line 1: expected contig, start and end"),
-        ("chr1\t9\t5\n", r"line 1: the start 9 is after the end 5"),
-        ("chr2\t9\t901\n", r"line 1: the end 901 is beyond contig 'chr2' \(900 bases\)"),
-        ("", r"holds no intervals"),
-        ("# nothing\nchr1\t5\t5\n", r"holds no intervals"),
-    ],
-)
-def test_mistakes_in_a_bed_are_named(tmp_path: Path, text: str, message: str) -> None:
-    bed = write_text(tmp_path / "a.bed", text)
-    with pytest.raises(InputError, match=message) as error:
-        read_bed(bed, dict(CONTIGS))
-    assert str(error.value).startswith(str(bed))

@@ -25,7 +25,7 @@ from quire.report.attention import find_warnings
 from quire.report.counted import read_duplicates, read_insert_size_models, read_ledgers
 from quire.report.known_variants import compare_files, first_sample, require_known_contigs
 from quire.report.reads import count_alignments, measure_depth
-from quire.report.regions import Regions, islands_of, read_bed, total_length, write_bed
+from quire.report.regions import Regions, islands_of, read_regions, total_length, write_bed
 from quire.report.resources import read_benchmarks
 from quire.report.variants import count_variants, samples_of
 from quire.version import VERSION
@@ -71,7 +71,7 @@ def write_report(
     """
     reference = Reference.open(reference_directory)
     lengths = dict(zip(reference.contig_names, reference.contig_lengths.tolist(), strict=True))
-    target = read_bed(intervals_bed, lengths) if intervals_bed else islands_of(reference)
+    target = read_regions(intervals_bed, lengths) if intervals_bed else islands_of(reference)
     _require_samples(vcf, samples)
     compared = _compare(samples, vcf, reference, lengths, target, truth) if truth and truth.get("vcf") else None
 
@@ -181,7 +181,7 @@ def _compare(
 ) -> dict[str, Any]:
     """The truth comparison of the summary."""
     require_known_contigs(truth["vcf"], lengths)
-    regions = read_bed(truth["bed"], lengths) if truth.get("bed") else target
+    regions = read_regions(truth["bed"], lengths) if truth.get("bed") else target
     sample = choose_sample([sample["sample"] for sample in samples], truth)
     logger.info("%s: comparing calls with %s", sample, truth["vcf"])
 

@@ -10,58 +10,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from quire.errors import InputError
+from quire.io import bed
 
 if TYPE_CHECKING:
     from quire.reference import Reference
 
 Regions = dict[str, np.ndarray]
 
-HEADER_WORDS = ("#", "track", "browser")
 
-
-def read_bed(path: str | Path, contig_lengths: Mapping[str, int]) -> Regions:
-    """Read a BED file.
-
-    Args:
-        path: the BED, plain text; only its first three columns are used.
-        contig_lengths: length of each contig that may occur.
-
-    Returns:
-        Merged regions by contig, in the order of `contig_lengths`.
-
-    Raises:
-        InputError: the file cannot be read, a line is not a BED line, names an unknown contig or ends past its contig,
-            or no region is left.
-    """
+def read_regions(path: str | Path, contig_lengths: Mapping[str, int]) -> Regions:
+    """The regions of a BED file (see `quire.io.bed.read_bed`), contigs in the order of `contig_lengths`."""
     found: dict[str, list[tuple[int, int]]] = {}
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as a text BED ({error}); give a plain, readable BED file.") from None
-    for number, line in enumerate(lines, start=1):
-        if line.strip() and not line.startswith(HEADER_WORDS):
-            contig, start, end = _parse_line(f"{path}, line {number}", line, contig_lengths)
-            found.setdefault(contig, []).append((start, end))
-    if not found:
-        raise InputError(f"{path}: the BED holds no region; add regions or leave its configuration key empty.")
+    for contig, start, end in bed.read_bed(path, contig_lengths):
+        found.setdefault(contig, []).append((start, end))
     return {contig: merge(np.array(found[contig], dtype=np.int64)) for contig in contig_lengths if contig in found}
-
-
-def _parse_line(place: str, line: str, contig_lengths: Mapping[str, int]) -> tuple[str, int, int]:
-    fields = line.split("\t") if "\t" in line else line.split()
-    if len(fields) < 3 or not (fields[1].strip().isdigit() and fields[2].strip().isdigit()):
-        raise InputError(f"{place}: is not a BED line (contig, start and end, separated by tabs); correct it.")
-    contig, start, end = fields[0], int(fields[1]), int(fields[2])
-    if contig not in contig_lengths:
-        known = ", ".join(list(contig_lengths)[:3])
-        raise InputError(f"{place}: contig {contig} is not in the reference (which has {known}, ...); use its names.")
-    if not start < end <= contig_lengths[contig]:
-        raise InputError(
-            f"{place}: {contig}:{start}-{end} is not a region of that contig (which has {contig_lengths[contig]} "
-            "bases); correct it."
-        )
-    return contig, start, end
 
 
 def merge(intervals: np.ndarray) -> np.ndarray:

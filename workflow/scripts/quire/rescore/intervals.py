@@ -3,10 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from quire.errors import InputError
-from quire.io.files import open_input, read_errors
+from quire.io.bed import Interval, read_bed
 
-Interval = tuple[str, int, int]  # contig, start, end; 0-based, half-open
 _JOINED_GAP = 10_000  # islands this close become one interval: there is nothing to call between them
 
 
@@ -32,7 +30,7 @@ def split(
     """
     wanted = _join(islands, _JOINED_GAP)
     if bed is not None:
-        wanted = _intersect(wanted, read_bed(bed, dict(contigs)))
+        wanted = _intersect(wanted, _read_merged(bed, dict(contigs)))
     pieces: list[list[Interval]] = []
     held = interval_size
     for contig, start, end in wanted:
@@ -47,39 +45,10 @@ def split(
     return pieces
 
 
-def read_bed(path: str | Path, lengths: Mapping[str, int]) -> list[Interval]:
-    """Intervals of a BED file (plain or gzip), sorted in the order of `lengths` and merged.
-
-    Raises:
-        InputError: naming the file and the line.
-    """
-    intervals: list[Interval] = []
-    with read_errors(path), open_input(path) as stream:
-        for number, raw in enumerate(stream, 1):
-            line = raw.decode(errors="replace").strip()
-            if line and not line.startswith(("#", "track", "browser")):
-                intervals.append(_bed_line(f"{path}: line {number}", line, lengths))
-    if not any(end > start for _, start, end in intervals):
-        raise InputError(f"{path}: holds no intervals; leave rescore.intervals empty to call the whole genome.")
+def _read_merged(bed: str | Path, lengths: Mapping[str, int]) -> list[Interval]:
+    """Intervals of a BED file, sorted in the order of `lengths` and merged."""
     ranks = {name: rank for rank, name in enumerate(lengths)}
-    return _join(sorted(intervals, key=lambda interval: (ranks[interval[0]], *interval[1:])), 0)
-
-
-def _bed_line(where: str, line: str, lengths: Mapping[str, int]) -> Interval:
-    """Check one line of a BED."""
-    columns = line.split("\t") if "\t" in line else line.split()
-    if len(columns) < 3 or not columns[1].isdecimal() or not columns[2].isdecimal():
-        raise InputError(f"{where}: expected contig, start and end (whole numbers) but found {line[:60]!r}.")
-    contig, start, end = columns[0], int(columns[1]), int(columns[2])
-    if contig not in lengths:
-        other = contig[3:] if contig.startswith("chr") else f"chr{contig}"
-        hint = f"the reference calls it {other!r}" if other in lengths else "the reference has no such contig"
-        raise InputError(f"{where}: unknown contig {contig!r}; {hint}.")
-    if start > end:
-        raise InputError(f"{where}: the start {start} is after the end {end}.")
-    if end > lengths[contig]:
-        raise InputError(f"{where}: the end {end} is beyond contig {contig!r} ({lengths[contig]} bases).")
-    return contig, start, end
+    return _join(sorted(read_bed(bed, lengths), key=lambda interval: (ranks[interval[0]], *interval[1:])), 0)
 
 
 def _join(intervals: Sequence[Interval], gap: int) -> list[Interval]:

@@ -1,0 +1,57 @@
+"""BED in: intervals on the contigs of a reference, every line checked."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from quire.errors import InputError
+from quire.io.files import open_input, read_errors
+
+Interval = tuple[str, int, int]
+"""Contig, start and end: 0-based, half-open."""
+
+_NO_INTERVAL = re.compile(r"#|(track|browser)(\s|$)")
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+def read_bed(path: str | Path, lengths: Mapping[str, int]) -> list[Interval]:
+    """Read the intervals of a BED file, plain or gzip.
+
+    Args:
+        path: the file; only its first three columns are used, separated by tabs or blanks.
+        lengths: length of each contig that may occur.
+
+    Returns:
+        The intervals in the order of the file, empty ones left out; they may overlap.
+
+    Raises:
+        InputError: naming the file and the line; or no interval is left.
+    """
+    intervals = []
+    with read_errors(path), open_input(path) as stream:
+        for number, raw in enumerate(stream, 1):
+            line = raw.decode(errors="replace").removeprefix(_BYTE_ORDER_MARK).strip()
+            if line and not _NO_INTERVAL.match(line):
+                interval = _parse_line(f"{path}: line {number}", line, lengths)
+                if interval[2] > interval[1]:
+                    intervals.append(interval)
+    if not intervals:
+        raise InputError(f"{path}: holds no intervals; add some, or leave its key in the configuration empty.")
+    return intervals
+
+
+def _parse_line(where: str, line: str, lengths: Mapping[str, int]) -> Interval:
+    """Check one line."""
+    columns = [column.strip() for column in line.split("\t")] if "\t" in line else line.split()
+    if len(columns) < 3 or not columns[1].isdecimal() or not columns[2].isdecimal():
+        raise InputError(f"{where}: expected contig, start and end (whole numbers) but found {line[:60]!r}.")
+    contig, start, end = columns[0], int(columns[1]), int(columns[2])
+    if contig not in lengths:
+        other = contig[3:] if contig.startswith("chr") else f"chr{contig}"
+        hint = f"the reference calls it {other!r}" if other in lengths else "the reference has no such contig"
+        raise InputError(f"{where}: unknown contig {contig!r}; {hint}.")
+    if start > end:
+        raise InputError(f"{where}: the start {start} is after the end {end}.")
+    if end > lengths[contig]:
+        raise InputError(f"{where}: the end {end} is beyond contig {contig!r} ({lengths[contig]} bases).")
+    return contig, start, end
