@@ -5,12 +5,14 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 import pysam
 import pytest
 from quire.align.finish import UnsortedUnit, finish_sample
+from quire.align.mapper import Mapper
+from quire.errors import QuireError
 
 from tests.builders import Read, reverse_complement, write_fasta
 from tests.unit.align.builders_align import Mapped, build_index, map_files, write_pairs
@@ -251,6 +253,17 @@ def test_the_ledger_counts_what_is_in_the_file(run):
     assert run.mapped.ledger["counts"] == dict(flags)
     assert flags["mapped"] + flags["unmapped"] == PAIRS * (2 if run.paired else 1)
     assert flags["bases"] == sum(len(read.bases) for pair in run.pairs for read in pair[: 2 if run.paired else 1])
+
+
+def test_a_batch_that_gets_lost_fails_the_unit(run, monkeypatch, tmp_path):
+    search_ahead = Mapper._search_ahead
+    monkeypatch.setattr(Mapper, "_search_ahead", lambda *arguments: islice(search_ahead(*arguments), 1, None))
+    mates = write_pairs(tmp_path, run.pairs[:40])[: 2 if run.paired else 1]
+    with pytest.raises(QuireError, match="the ledger does not balance") as caught:
+        map_files(tmp_path, build_index(tmp_path, run.fasta), mates, batch=10)
+    assert f"reads {40 * len(mates)} = " in str(caught.value)
+    assert str(caught.value).split(";")[0].endswith(f" = {30 * len(mates)}")
+    assert not (tmp_path / "out.bam").exists()
 
 
 def test_samtools_and_picard_find_nothing(run, tmp_path):

@@ -71,6 +71,7 @@ class Mapper:
         read_group: RG text of the records.
         seeding: how reads are seeded; dense_seeding: how those are seeded once more that aligned poorly.
         insert_size: the unit's model, known after the first batches; NO_INSERT_SIZE for single-end reads.
+        reads_in: reads (both mates count) that the batches brought so far.
         counts: what has left so far.
     """
 
@@ -80,6 +81,7 @@ class Mapper:
     seeding: SeedingParameters = SEEDING
     dense_seeding: SeedingParameters = DENSE_SEEDING
     insert_size: InsertSize | None = None
+    reads_in: int = 0
     counts: Counts = field(default_factory=Counts)
 
     def map(self, batches: Iterator[PairBatch], threads: int) -> Iterator[bytes]:
@@ -109,6 +111,7 @@ class Mapper:
     def _search_ahead(self, batches: Iterator[PairBatch], pool: ThreadPoolExecutor, most: int) -> Iterator[Searched]:
         running: deque[Future] = deque()
         for batch in batches:
+            self.reads_in += len(batch) * (1 if batch.mate2 is None else 2)
             running.append(pool.submit(self.search, batch))
             if len(running) >= most:
                 yield running.popleft().result()

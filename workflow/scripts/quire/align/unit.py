@@ -63,8 +63,7 @@ def map_unit(
         for blocks in mapper.map(batches, threads):
             bam.write_blocks(blocks)
         counts = mapper.counts
-        require_balance(
-            "align", group.identifier, {"reads": counts.reads}, {"mapped": counts.mapped, "unmapped": counts.unmapped}
-        )
+        placed = {"mapped": counts.mapped, "unmapped": counts.unmapped}
+        require_balance("align", group.identifier, {"reads": mapper.reads_in}, placed)
     write_json_atomic(insert_size_json, mapper.insert_size.to_json())
     write_ledger(ledger, "align", group.identifier, vars(counts))
