@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from quire import reference
 from quire.errors import InputError, QuireError
-from quire.reference import Reference, storage
+from quire.reference import Reference, fasta, storage
 
 from tests.builders import random_bases, write_fasta, write_text
 
@@ -50,6 +50,14 @@ def test_bad_fasta(tmp_path: Path, text: str, message: str, compression: str) ->
     assert str(source) in str(caught.value)
     assert "\n" not in str(caught.value)
     assert os.listdir(tmp_path / "out") == []
+
+
+def test_contig_too_long_for_bam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Positions of a BAM are int32."""
+    monkeypatch.setattr(fasta, "LONGEST_CONTIG", 99)
+    source = write_fasta(tmp_path / "genome.fa", {"a": "ACGT" * 24, "b": "ACGT" * 25})
+    with pytest.raises(InputError, match="the record 'b' has more than 99 bases"):
+        reference.build(source, tmp_path / "reference", 4096)
 
 
 def test_missing_fasta_and_a_folder(tmp_path: Path) -> None:

@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from quire.io import bam_kernel as kernel
 from quire.io.fastq import ReadBatch
-from quire.io.files import atomic_path
+from quire.io.files import BGZF_END, atomic_path
 
 BLOCK_PAYLOAD = 65280  # bytes of data a BGZF block, as htslib has it; leaves room when data do not compress
 LARGEST_BLOCK = 65536
 BGZF_HEADER = bytes.fromhex("1f8b08040000000000ff060042430200")
-BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pysam
 
 from quire.errors import InputError
-from quire.io.files import is_gzip, open_input, read_errors
+from quire.io.files import is_bgzip, is_gzip, open_input, read_errors
 
 
 def indexed_fasta(fasta: str | Path, scratch: Path) -> Path:
@@ -20,7 +20,7 @@ def indexed_fasta(fasta: str | Path, scratch: Path) -> Path:
     if has_index and (not is_gzip(fasta) or fasta.with_name(fasta.name + ".gzi").exists()):
         return fasta
     target = scratch / fasta.name
-    if is_gzip(fasta) and not _is_bgzip(fasta):
+    if is_gzip(fasta) and not is_bgzip(fasta):
         target = scratch / (fasta.name + ".plain.fa")
         with read_errors(fasta), open_input(fasta) as source, open(target, "wb") as copy:
             shutil.copyfileobj(source, copy, 1 << 22)
@@ -33,8 +33,3 @@ def indexed_fasta(fasta: str | Path, scratch: Path) -> Path:
             f"{fasta}: cannot be indexed ({' '.join(str(error).split())}); check the FASTA file."
         ) from error
     return target
-
-
-def _is_bgzip(path: Path) -> bool:
-    with open(path, "rb") as stream:
-        return stream.read(18)[12:16] == b"BC\x02\x00"

@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from quire.errors import InputError
 from quire.io import fastq_kernel as kernel
 from quire.io.ahead import ahead
-from quire.io.files import open_input, read_errors
+from quire.io.files import lacks_bgzip_end, open_input, read_errors
 
 CHUNK_BYTES = 4 << 20
 MOST_RECORD_BYTES = 64 << 20  # a record larger than this is no FASTQ record
 BATCHES_AHEAD = 2
-BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 OTHER_FORMATS = (
     (b"BAM\x01", "a BAM file; give the FASTQ files it was made from, or convert it with `samtools fastq`"),
     (b"CRAM", "a CRAM file; give the FASTQ files it was made from, or convert it with `samtools fastq`"),
@@ -142,7 +141,8 @@ def _require_mates(fq1: str | Path, fq2: str | Path, mate1: ReadBatch | None, ma
 def _file_batches(path: str | Path, reads_per_batch: int, maximum_length: int, chunk_bytes: int) -> Iterator[ReadBatch]:
     """Batches of one file; at least one read, or an InputError."""
     with read_errors(path), open_input(path) as stream:
-        _warn_of_missing_end(path)
+        if lacks_bgzip_end(path):
+            log.warning("%s: the closing block of bgzip is missing; the file may be truncated.", path)
         text = _Text(path, stream, chunk_bytes)
         first_ordinal = 0
         while True:
@@ -259,13 +259,3 @@ def _sentence(status: int, text: _Text, record: int, detail: NDArray[np.int64], 
 def _character(code: int) -> str:
     names = {0: "a NUL byte", 9: "a tab", 32: "a space"}
     return names.get(code, repr(chr(code)) if 32 < code < 127 else f"the byte 0x{code:02x}")
-
-
-def _warn_of_missing_end(path: str | Path) -> None:
-    """A bgzip file closes with an empty block; without it the file may be truncated between two records."""
-    with open(path, "rb") as stream:
-        if stream.read(18)[12:16] != BGZF_END[12:16]:
-            return
-        stream.seek(-min(os.path.getsize(path), len(BGZF_END)), os.SEEK_END)
-        if stream.read() != BGZF_END:
-            log.warning("%s: the closing block of bgzip is missing; the file may be truncated.", path)

@@ -13,6 +13,9 @@ from isal import igzip, isal_zlib
 
 from quire.errors import InputError, QuireError
 
+BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+"""The empty block that closes a bgzip file (SAM specification 4.1.2)."""
+
 
 @contextmanager
 def atomic_path(final: str | Path) -> Iterator[Path]:
@@ -106,6 +109,22 @@ def is_gzip(path: str | Path) -> bool:
     """Whether the file starts with the gzip magic number (plain gzip and bgzip alike)."""
     with open(path, "rb") as stream:
         return stream.read(2) == b"\x1f\x8b"
+
+
+def is_bgzip(path: str | Path) -> bool:
+    """Whether the file is a gzip file made of bgzip's blocks."""
+    with open(path, "rb") as stream:
+        start = stream.read(16)
+    return start[:4] == BGZF_END[:4] and start[12:] == BGZF_END[12:16]
+
+
+def lacks_bgzip_end(path: str | Path) -> bool:
+    """Whether a bgzip file does not close with its empty block: one cut between two blocks otherwise reads as whole."""
+    if not is_bgzip(path):
+        return False
+    with open(path, "rb") as stream:
+        stream.seek(-min(os.path.getsize(path), len(BGZF_END)), os.SEEK_END)
+        return stream.read() != BGZF_END
 
 
 def open_input(path: str | Path) -> BinaryIO:

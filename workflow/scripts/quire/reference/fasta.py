@@ -13,7 +13,7 @@ from typing import BinaryIO
 import numpy as np
 
 from quire.errors import InputError
-from quire.io.files import open_input, read_errors
+from quire.io.files import lacks_bgzip_end, open_input, read_errors
 
 BLOCK_SIZE = 1 << 22
 IUPAC_BESIDES_N = b"RYSWKMBDHV"
@@ -21,10 +21,10 @@ PROTEIN_LETTERS = b"EFIJLOPQXZ*"
 _BLANKS = b" \t\r\n"
 # SAM 1.6, section 1.2.1, and the comma, which its names of HLA alleles' users still carry.
 _NAME_PATTERN = re.compile(rb"[0-9A-Za-z!#$%&+./:;?@^_|~,-][0-9A-Za-z!#$%&*+./:;=?@^_|~,-]*")
-_BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 # A record of which more than this share are codes for two or three bases is protein, not DNA.
 _MAX_SHARE_BESIDES_N = 0.5
 _MIN_LETTERS_TO_JUDGE = 20
+LONGEST_CONTIG = (1 << 31) - 1  # BAM has int32 positions
 
 CODE_N = 4
 CODE_BESIDES_N = 5
@@ -68,7 +68,8 @@ def read_fasta(path: str | Path) -> Iterator[Sequence]:
         InputError: the file is empty, truncated, not nucleotide FASTA, or a record has no sequence or a bad name.
     """
     with read_errors(path), open_input(path) as stream:
-        _check_bgzf_end(path)
+        if lacks_bgzip_end(path):
+            raise InputError(f"{path}: the bgzip stream has no end marker (truncated file); copy it again.")
         reader = _RecordChecker(path)
         for is_header, piece in _pieces(stream, path):
             if is_header:
@@ -132,17 +133,6 @@ def _not_fasta(path: str | Path, block: bytes) -> str:
     return f"{path}: is not FASTA{guess}: it starts with {found!r} instead of '>'; give a FASTA file."
 
 
-def _check_bgzf_end(path: str | Path) -> None:
-    """A bgzip file cut between two blocks reads like a whole one, but for its empty last block."""
-    with open(path, "rb") as stream:
-        start = stream.read(14)
-        if start[:4] != b"\x1f\x8b\x08\x04" or start[12:14] != b"BC":
-            return
-        stream.seek(-min(len(_BGZF_END), stream.seek(0, 2)), 2)
-        if stream.read() != _BGZF_END:
-            raise InputError(f"{path}: the bgzip stream has no end marker (truncated file); copy it again.")
-
-
 class _RecordChecker:
     """Checks names, letters and lengths of the records of one file as their pieces pass by."""
 
@@ -185,6 +175,11 @@ class _RecordChecker:
                 self.besides_n += int(np.count_nonzero(codes == CODE_BESIDES_N))
                 np.minimum(codes, CODE_N, out=codes)
             self.length += codes.size
+            if self.length > LONGEST_CONTIG:
+                raise InputError(
+                    f"{self.path}: the record {self.name!r} has more than {LONGEST_CONTIG} bases, the most that "
+                    "BAM can hold; split it."
+                )
             yield Sequence(str(self.name), piece.translate(_UPPER, _BLANKS), codes)
         self.line += piece.count(b"\n")
 
