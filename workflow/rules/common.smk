@@ -10,8 +10,6 @@ from quire import config as configuration
 from quire import sources
 from quire.errors import QuireError
 
-# from quire.rescore import intervals
-
 try:
     RUN = configuration.load(config, WORKFLOW / "schemas")
 except QuireError as error:

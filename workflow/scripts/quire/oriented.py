@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from quire.batch import offsets_from_lengths
+
 BASES_PER_WORD = 32
 
 
@@ -51,8 +53,7 @@ class Reads:
 def _ranges(offsets: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Flat indices of the chosen items of a ragged array, and their new offsets."""
     lengths = (offsets[1:] - offsets[:-1])[chosen]
-    new = np.zeros(len(chosen) + 1, np.int64)
-    np.cumsum(lengths, out=new[1:])
+    new = offsets_from_lengths(lengths)
     return np.repeat(offsets[chosen] - new[:-1], lengths) + np.arange(new[-1]), new
 
 
@@ -71,8 +72,7 @@ def orient(mate1, mate2=None) -> Reads:
         offsets = np.concatenate([mate1.offsets, mate2.offsets[1:] + mate1.offsets[-1]])
         names_hash = np.tile(hash_names(mate1.names, mate1.name_offsets), 2)
     lengths = np.diff(offsets)
-    word_offsets = np.zeros(len(offsets), np.int64)
-    np.cumsum((lengths + BASES_PER_WORD - 1) // BASES_PER_WORD + 1, out=word_offsets[1:])
+    word_offsets = offsets_from_lengths((lengths + BASES_PER_WORD - 1) // BASES_PER_WORD + 1)
     both = np.empty((2, len(codes)), np.uint8)
     packed = np.zeros((2, int(word_offsets[-1]) + 1), np.uint64)
     ambiguous = np.zeros(len(lengths), np.bool_)
@@ -129,3 +129,9 @@ def packed_word(words, base):
     low = words[index] >> shift
     # A shift by 64 is undefined, hence two shifts for the part from the next word.
     return low | ((words[index + 1] << np.uint64(1)) << (np.uint64(63) - shift))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def code_at(words, base):
+    """Code 0..3 (uint64) of one base of packed words."""
+    return (words[base >> 5] >> np.uint64(2 * (base & 31))) & np.uint64(3)

@@ -12,6 +12,7 @@ from quire.algorithms.extension.cpu import mismatches
 from quire.algorithms.seeding import DIAGONAL_BIAS, SEED_LENGTH
 from quire.algorithms.seeding.cpu_steps import seed_end
 from quire.align.alignments import SHORTEST_SCORE
+from quire.batch import offsets_from_lengths
 from quire.device.bits import count_ones
 from quire.oriented import Reads, tie_hash
 
@@ -35,8 +36,7 @@ def find_candidates(offsets: np.ndarray, hits: np.ndarray, reads: Reads, referen
         stride: of the seeds.
     """
     room = np.minimum(np.diff(offsets), MOST_CANDIDATES)
-    starts = np.zeros(len(room) + 1, np.int64)
-    np.cumsum(room, out=starts[1:])
+    starts = offsets_from_lengths(room)
     columns = np.zeros((7, int(starts[-1])), np.int64)
     counts = _cluster(offsets, hits, starts, reads.offsets, reads.word_offsets, reads.packed, reads.name_hash,
                       reference.text, reference.island_axis, stride, columns)  # fmt: skip

@@ -11,8 +11,9 @@ from quire.algorithms.extension import CIGAR_D, CIGAR_H, CIGAR_I, CIGAR_M, CIGAR
 from quire.algorithms.extension.cpu import first_ambiguous_after
 from quire.align.alignments import Alignments
 from quire.align.pairing import MOST_SUPPLEMENTARY, Selection
+from quire.batch import pack_bytes
 from quire.io.bam import RecordBatch
-from quire.oriented import Reads
+from quire.oriented import Reads, code_at
 
 PAIRED, PROPER, UNMAPPED, MATE_UNMAPPED, REVERSE, MATE_REVERSE, FIRST, LAST = (1 << bit for bit in range(8))
 SUPPLEMENTARY = 0x800
@@ -38,7 +39,7 @@ def build_records(alignments: Alignments, selection: Selection, reads: Reads, pa
     md, md_offsets = _differences(alignments, reads.offsets, reads.codes, reference.text, reference.ambiguous,
                                   source, alignment, integers[7])  # fmt: skip
     sa, sa_offsets = _supplementary_texts(alignments, reads.offsets, source, alignment, quality, integers,
-                                          *_flat_names(reference.contig_names))  # fmt: skip
+                                          *pack_bytes([name.encode() for name in reference.contig_names]))  # fmt: skip
     pairs = len(reads) // 2 if paired else len(reads)
     contig, position, mate_contig, mate_position, template, score, second, edits = integers
     return RecordBatch(
@@ -62,13 +63,6 @@ def build_records(alignments: Alignments, selection: Selection, reads: Reads, pa
         sa=sa,
         sa_offsets=sa_offsets,
     )
-
-
-def _flat_names(names: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    encoded = [name.encode() for name in names]
-    offsets = np.zeros(len(encoded) + 1, np.int64)
-    np.cumsum([len(name) for name in encoded], out=offsets[1:])
-    return np.frombuffer(b"".join(encoded), np.uint8), offsets
 
 
 @njit(cache=True, nogil=True)
@@ -252,7 +246,7 @@ def _describe(alignments, chosen, read, text, ambiguous, md, used):
             used += 1
             edits += length
         for _ in range(length):
-            code = np.int64((text[axis >> 5] >> np.uint64(2 * (axis & 31))) & np.uint64(3))
+            code = np.int64(code_at(text, axis))
             if some_ambiguous:
                 span = first_ambiguous_after(ambiguous, axis)
                 if span < len(ambiguous) and ambiguous[span, 0] <= axis:

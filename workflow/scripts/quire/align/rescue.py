@@ -11,7 +11,7 @@ from quire.algorithms.extension import ExtensionJobs
 from quire.align.alignments import Alignments
 from quire.align.candidates import BAND_MARGIN, island_of
 from quire.align.insert_size import InsertSize, template_length
-from quire.oriented import Reads
+from quire.oriented import Reads, code_at
 
 KMER = 8
 FEWEST_KMERS = 4
@@ -131,8 +131,7 @@ def _best_diagonal(read, text, begin, end, table):
     best, best_votes = np.int64(-1), FEWEST_KMERS - 1
     window = 0
     for position in range(begin, end):
-        code = (text[position >> 5] >> np.uint64(2 * (position & 31))) & np.uint64(3)
-        window = (window << 2 | np.int64(code)) & mask
+        window = (window << 2 | np.int64(code_at(text, position))) & mask
         if position - begin < KMER - 1:
             continue
         place = np.int64(table[window])

@@ -17,3 +17,13 @@ def resolve_backend(requested: str) -> tuple[str, str]:
     if requested == "auto":
         return "cpu", "this version has no other backend."
     raise InputError(f"device.backend is {requested}; give auto or cpu.")
+
+
+def require_cpu(algorithm: str, device: str) -> None:
+    """Refuse a device that an algorithm has no backend for.
+
+    Raises:
+        ValueError: any device but "cpu".
+    """
+    if device != "cpu":
+        raise ValueError(f"{algorithm} has no backend {device!r}; there is 'cpu'")

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from quire.batch import offsets_from_lengths
 from quire.rescore.parameters import MINIMUM_BASE_QUALITY
 from quire.rescore.reads import Reads
 
@@ -79,8 +80,8 @@ def _merge(parts: list[RegionReads]) -> RegionReads:
     owner = np.concatenate([np.repeat(np.arange(regions), np.diff(part.region_offsets)) for part in parts])
     order = np.argsort(owner, kind="stable")
     lengths = np.concatenate([np.diff(part.base_offsets) for part in parts])
-    first_base = np.concatenate([[0], np.cumsum(lengths)])[:-1][order]
-    base_offsets = np.concatenate([[0], np.cumsum(lengths[order])]).astype(np.int64)
+    first_base = offsets_from_lengths(lengths)[:-1][order]
+    base_offsets = offsets_from_lengths(lengths[order])
     gather = np.repeat(first_base - base_offsets[:-1], lengths[order]) + np.arange(base_offsets[-1])
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts])[order]

@@ -14,6 +14,7 @@ import numpy as np
 import pysam
 from isal import igzip
 
+from quire.batch import offsets_from_lengths
 from quire.errors import InputError
 from quire.rescore.parameters import Parameters
 from quire.rescore.reads_kernel import FILTERS, THINNED, USED, parse_records
@@ -161,7 +162,7 @@ def _subset(reads: Reads, keep: np.ndarray) -> Reads:
         mask = np.repeat(keep, lengths)
         for column in data:
             columns[column] = getattr(reads, column)[: offsets[-1]][mask]
-        columns[f"{name}_offsets"] = np.concatenate([[0], np.cumsum(lengths[keep])]).astype(np.int64)
+        columns[f"{name}_offsets"] = offsets_from_lengths(lengths[keep])
     return Reads(
         *[columns.get(name, value[keep] if name not in columns else None) for name, value in reads._asdict().items()]
     )

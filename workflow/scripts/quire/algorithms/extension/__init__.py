@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quire.errors import QuireError
+from quire.device import require_cpu
 
 MATCH = 1
 MISMATCH = -4
@@ -83,9 +83,11 @@ def extend(jobs, reads, text, ambiguous, device="cpu") -> Extensions:
         text: uint64[], the packed axis.
         ambiguous: int64[m, 2], spans of the axis that hold ambiguous bases.
         device: "cpu".
+
+    Raises:
+        ValueError: an unknown device.
     """
-    if device != "cpu":
-        raise QuireError(f"device {device}: extension has a CPU backend only.")
+    require_cpu("extension", device)
     from quire.algorithms.extension import cpu
 
     return cpu.extend(jobs, reads, text, ambiguous)

@@ -20,11 +20,11 @@ from quire.algorithms.extension import (
 )
 from quire.device.bits import count_ones
 from quire.device.vectors import add, bit_or, choose_equal, choose_greater, convert, load, splat, store
-from quire.oriented import packed_word
+from quire.oriented import code_at, packed_word
 
 LANES = 32  # of int16, one AVX-512 register
-_NEVER = -1000
-_PADDING = 8
+_NEVER = -(1 << 14)  # far below any score: at most 1,024 bases and two bonuses
+_PADDING = 8  # a letter of its own; ambiguous bases are 4
 _STOP, _DIAGONAL, _INSERTION, _DELETION = 0, 1, 2, 3
 _INSERTION_EXTENDS, _DELETION_EXTENDS = 4, 8
 _PAIRS = np.uint64(0x5555555555555555)
@@ -38,10 +38,10 @@ def extend(jobs, reads, text, ambiguous) -> Extensions:
     axis_begin, axis_end = np.zeros(count, np.int64), np.zeros(count, np.int64)
     cigar_begin, cigar_length = np.zeros(count, np.int64), np.zeros(count, np.int32)
     results = (score, read_begin, read_end, axis_begin, axis_end, cigar_begin, cigar_length)
-    spans = (jobs.read, jobs.strand, jobs.diagonal, jobs.diagonal_low, jobs.axis_low, jobs.axis_high)
     solved = _ungapped(
-        *spans, reads.offsets, reads.word_offsets, reads.packed, reads.ambiguous, text, ambiguous, results
-    )
+        jobs.read, jobs.strand, jobs.diagonal, jobs.axis_low, jobs.axis_high, reads.offsets, reads.word_offsets,
+        reads.packed, reads.ambiguous, text, ambiguous, results,
+    )  # fmt: skip
     cigar = np.zeros(count, np.uint32)
     cigar[:] = (read_end.astype(np.uint32)) << 4
     cigar_begin[:] = np.arange(count)
@@ -52,8 +52,10 @@ def extend(jobs, reads, text, ambiguous) -> Extensions:
         width = (width + BAND_STEP - 1) // BAND_STEP * BAND_STEP
         lengths = reads.offsets[jobs.read[rest] + 1] - reads.offsets[jobs.read[rest]]
         order = np.argsort(width << 16 | lengths, kind="stable")
-        more = _banded(*spans, rest[order], width[order], lengths[order], reads.offsets, reads.codes, text, ambiguous,
-                       count, results)  # fmt: skip
+        more = _banded(
+            jobs.read, jobs.strand, jobs.diagonal_low, jobs.axis_low, jobs.axis_high, rest[order], width[order],
+            lengths[order], reads.offsets, reads.codes, text, ambiguous, count, results,
+        )  # fmt: skip
         cigar = np.concatenate([cigar, more])
     return Extensions(*results, cigar)
 
@@ -87,8 +89,9 @@ def mismatches(packed, word, length, text, position, limit):
 
 
 @njit(cache=True, nogil=True)
-def _ungapped(read, strand, diagonal, diagonal_low, axis_low, axis_high, offsets, word_offsets, packed, has_ambiguous,
-              text, ambiguous, results):  # fmt: skip
+def _ungapped(read, strand, diagonal, axis_low, axis_high, offsets, word_offsets, packed, has_ambiguous, text,
+              ambiguous, results):  # fmt: skip
+    """Fill the results of jobs whose read has at most one mismatch on the diagonal; returns which (bool[n])."""
     score, _, read_end, axis_begin, axis_end, _, cigar_length = results
     solved = np.zeros(len(read), np.bool_)
     for job in range(len(read)):
@@ -113,7 +116,7 @@ def _ungapped(read, strand, diagonal, diagonal_low, axis_low, axis_high, offsets
 
 
 @njit(cache=True, nogil=True)
-def _banded(read, strand, _diagonal, diagonal_low, axis_low, axis_high, order, widths, lengths, offsets, codes, text,
+def _banded(read, strand, diagonal_low, axis_low, axis_high, order, widths, lengths, offsets, codes, text,
             ambiguous, cigar_base, results):  # fmt: skip
     """Align the jobs `order` (sorted by width, then length) in groups of LANES; returns their CIGAR operations."""
     longest, widest = np.int64(0), np.int64(0)
@@ -143,8 +146,7 @@ def _banded(read, strand, _diagonal, diagonal_low, axis_low, axis_high, order, w
             cigar = larger
         for lane in range(last - first):
             used = _trace(directions, width, lane, best, order[first + lane], diagonal_low, lengths[first + lane],
-            cigar,
-                          used, cigar_base, results)  # fmt: skip
+                          cigar, used, cigar_base, results)  # fmt: skip
         first = last
     return cigar[:used]
 
@@ -152,6 +154,7 @@ def _banded(read, strand, _diagonal, diagonal_low, axis_low, axis_high, order, w
 @njit(cache=True, nogil=True)
 def _fill_lanes(read, strand, diagonal_low, axis_low, axis_high, order, first, last, rows, width, offsets, codes, text,
                 ambiguous, query, target, bonus):  # fmt: skip
+    """Write the reads, references and end bonuses of a group into its lanes, padding where there is none."""
     query[: rows * LANES] = _PADDING
     target[: (rows + width) * LANES] = _PADDING
     bonus[: rows * LANES] = 0
@@ -167,8 +170,7 @@ def _fill_lanes(read, strand, diagonal_low, axis_low, axis_high, order, first, l
         low = max(axis_low[job], origin)
         high = min(axis_high[job], origin + length + width - 1)
         for position in range(low, high):
-            code = (text[position >> 5] >> np.uint64(2 * (position & 31))) & np.uint64(3)
-            target[(position - origin) * LANES + lane] = np.uint8(code)
+            target[(position - origin) * LANES + lane] = np.uint8(code_at(text, position))
         span = first_ambiguous_after(ambiguous, low)
         while span < len(ambiguous) and ambiguous[span, 0] < high:
             for position in range(max(low, ambiguous[span, 0]), min(high, ambiguous[span, 1])):

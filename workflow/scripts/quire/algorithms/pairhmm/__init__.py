@@ -3,6 +3,7 @@
 import numpy as np
 
 from quire.algorithms.pairhmm.batch import PairHmmBatch, join_batches, region_batch
+from quire.device import require_cpu
 
 __all__ = ["PairHmmBatch", "join_batches", "log10_likelihoods", "region_batch"]
 
@@ -22,8 +23,7 @@ def log10_likelihoods(batch: PairHmmBatch, device: str = "cpu") -> np.ndarray:
     Raises:
         ValueError: an unknown device.
     """
-    if device != "cpu":
-        raise ValueError(f"PairHMM has no backend {device!r}; there is 'cpu'")
+    require_cpu("PairHMM", device)
     from quire.algorithms.pairhmm import cpu
 
     return cpu.log10_likelihoods(batch)

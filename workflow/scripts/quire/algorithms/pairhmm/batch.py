@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from quire.batch import offsets_from_lengths
+
 DEFAULT_GAP_OPEN_QUALITY = 45  # GATK's HaplotypeCaller without a PCR indel model
 DEFAULT_GAP_CONTINUATION_QUALITY = 10
 
@@ -119,4 +121,4 @@ def _per_base(quality: np.ndarray | int, bases: int) -> np.ndarray:
 
 def _joined_offsets(parts: Sequence[np.ndarray]) -> np.ndarray:
     """Offsets (int64) of ragged arrays laid end to end."""
-    return np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part) for part in parts]))]).astype(np.int64)
+    return offsets_from_lengths(np.concatenate([np.diff(part) for part in parts]))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quire.errors import QuireError
+from quire.device import require_cpu
 
 DEPTHS = np.array([20, 24, 28, 32, 40, 48, 64], np.int64)
 SEED_LENGTH = 20
@@ -49,9 +49,11 @@ def find_hits(pages, reads, text, parameters, device="cpu"):
 
     Returns:
         offsets int64[n + 1] and hits uint64[], the hits of a read sorted ascending.
+
+    Raises:
+        ValueError: an unknown device.
     """
-    if device != "cpu":
-        raise QuireError(f"device {device}: seeding has a CPU backend only.")
+    require_cpu("seeding", device)
     from quire.algorithms.seeding import cpu
 
     return cpu.find_hits(pages, reads, text, parameters)

@@ -6,6 +6,7 @@ from quire.algorithms.seeding import MAXIMUM_SEEDS, RAREST_LIMIT
 from quire.algorithms.seeding.cpu_one_page import hits_of_one_page
 from quire.algorithms.seeding.cpu_pages import choose_depths, count_seeds, finish_merge, hits_of_choice
 from quire.algorithms.seeding.cpu_steps import DEPTH_COUNT, PageArrays, ReadArrays, seed_count
+from quire.batch import offsets_from_lengths
 
 
 def page_arrays(fm_index, page) -> PageArrays:
@@ -59,8 +60,7 @@ def _merge_pages(parts, batch, choice):
     per_page = [np.diff(offsets) for offsets, _ in parts]
     owners = np.concatenate([np.repeat(np.arange(count), numbers) for numbers in per_page])
     hits = np.concatenate([part for _, part in parts])[np.argsort(owners, kind="stable")]
-    offsets = np.zeros(count + 1, np.int64)
-    np.cumsum(sum(per_page), out=offsets[1:])
+    offsets = offsets_from_lengths(sum(per_page))
     kept = np.zeros(count + 1, np.int64)
     finish_merge(offsets, hits, batch, choice, kept)
     return kept, hits[: kept[-1]]

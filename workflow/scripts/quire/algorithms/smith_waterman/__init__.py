@@ -13,6 +13,7 @@ from quire.algorithms.smith_waterman.model import (
     Parameters,
     Strategy,
 )
+from quire.device import require_cpu
 
 __all__ = [
     "ALIGNMENT_TO_BEST_HAPLOTYPE",
@@ -73,8 +74,7 @@ def align_batch(
     Raises:
         ValueError: an empty sequence, or an unknown device.
     """
-    if device != "cpu":
-        raise ValueError(f"Smith-Waterman has no backend {device!r}; there is 'cpu'")
+    require_cpu("Smith-Waterman", device)
     for name, offsets in (("reference", reference_offsets), ("alternate", alternate_offsets)):
         if np.any(np.diff(offsets) <= 0):
             raise ValueError(f"Smith-Waterman: an empty {name} cannot be aligned")

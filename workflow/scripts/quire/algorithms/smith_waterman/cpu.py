@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from quire.algorithms.smith_waterman.model import DELETION, INSERTION, MATCH, SOFT_CLIP, Parameters, Strategy
+from quire.batch import offsets_from_lengths
 from quire.device.vectors import add, aligned_zeros, choose_equal, choose_less, convert, load, maximum, splat, store
 
 LANES = 16  # of int32, one AVX-512 register
@@ -88,7 +89,7 @@ def align_batch(references, reference_offsets, alternates, alternate_offsets, ta
         space = _workspace(int(rows[order].max()), int(columns[order].max()))
         scores = Parameters(*(int(score) for score in parameters))
         elements = _align_groups(inputs, space, tasks, order, scores, int(strategy), offsets, starts, counts)
-    cigar_offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    cigar_offsets = offsets_from_lengths(counts)
     return offsets, _in_task_order(elements, starts, cigar_offsets, columns), cigar_offsets
 
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from quire.device import require_cpu
+
 
 def suffix_array(codes: np.ndarray, device: str = "cpu") -> np.ndarray:
     """Sort all suffixes of a text.
@@ -18,8 +20,7 @@ def suffix_array(codes: np.ndarray, device: str = "cpu") -> np.ndarray:
         ValueError: an unknown device.
         MemoryError: the working memory cannot be had.
     """
-    if device != "cpu":
-        raise ValueError(f"suffix_array runs on 'cpu', not on {device!r}")
+    require_cpu("suffix_array", device)
     from quire.algorithms.suffix_array.cpu import suffix_array as implementation
 
     return implementation(codes)
