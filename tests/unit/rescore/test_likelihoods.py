@@ -115,8 +115,10 @@ def test_every_region_gets_its_own_reads_and_haplotypes() -> None:
         _, alone = region_likelihoods(reads, np.array([r]), np.array([spans[r]]), [haplotypes[r]])
         assert alone[0].shape == together[r].shape
         assert np.array_equal(alone[0], together[r], equal_nan=True)
-        used = ~np.isnan(together[r][:, 0])
-        assert (together[r][used].argmax(axis=1) == 0).all() or r == 0 or used.any()
+        scores = together[r][~np.isnan(together[r][:, 0])]
+        assert len(scores)
+        # Every read is a piece of the first haplotype; others are as good only where it does not cover the difference.
+        assert (scores.max(axis=1) - scores[:, 0] < 1e-3).all()
     unused = trimmed.usable == 0
     assert np.isnan(np.concatenate([m[:, 0] for m in together])[unused]).all()
 
