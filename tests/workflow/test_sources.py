@@ -1,5 +1,6 @@
 """The digest of a rule's sources follows imports, kernels included, and nothing else."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -92,3 +93,22 @@ def test_every_script_depends_on_its_stage() -> None:
     for script, module in stages.items():
         found = sources.dependencies(sources.SCRIPTS / script)
         assert REPOSITORY / "workflow/scripts/quire" / module in found, script
+
+
+def test_imports_point_up_the_table_of_the_architecture() -> None:
+    """A package imports what docs/architecture.md puts above it; of its own row only what the text names."""
+    table = (REPOSITORY / "docs/architecture.md").read_text().split("| package | what | reads |")[1].split("\n\n")[0]
+    rows = [re.findall(r"`(\w+)`", line.split("|")[1]) for line in table.splitlines()[2:]]
+    level = {package: number for number, packages in enumerate(rows) for package in packages}
+    root = sources.SCRIPTS / "quire"
+    assert set(level) == {path.stem for path in root.iterdir() if path.name[0] not in "_."}
+    same_row = {
+        ("ledger", "io"), ("oriented", "batch"), ("config", "sheets"), ("config", "peek"), ("align", "index"),
+        *((stage, "reference") for stage in ("index", "align", "rescore", "report")),
+    }  # fmt: skip
+    for path in root.rglob("*.py"):
+        package = path.relative_to(root).parts[0].removesuffix(".py")
+        for name in sources.imported_names(path):
+            imported = name.split(".")[1] if name.startswith("quire.") else package
+            allowed = imported == package or (package, imported) in same_row or package == "__init__"
+            assert allowed or level[imported] < level[package], f"{path}: imports {name}"
