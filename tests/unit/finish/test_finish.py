@@ -194,6 +194,7 @@ def test_cram(tmp_path: Path, units: list[UnsortedUnit], compression: str) -> No
     bam = finish(tmp_path, units)
     cram = finish(tmp_path, units, fasta, output=tmp_path / "out" / "S.cram", format="cram")
     assert list((tmp_path / "reference").iterdir()) == [fasta]
+    assert cram.read_bytes()[4:6] == bytes((3, 0)), "htslib's own 3.1 is not read by Picard 2"
     with pysam.AlignmentFile(str(cram), reference_filename=str(tmp_path / "plain.fa")) as stream:
         assert {contig["UR"] for contig in stream.header.to_dict()["SQ"]} == {str(fasta)}
     write_fasta(tmp_path / "plain.fa", contigs)

@@ -1,5 +1,8 @@
 """What the report reads: BED, VCF, BAM and benchmark tables, and what it says about those that cannot be used."""
 
+import gzip
+from pathlib import Path
+
 import numpy as np
 import pysam
 import pytest
@@ -152,6 +155,10 @@ def test_truth_files_that_cannot_be_used(tmp_path, run):
         open_indexed(tmp_path / "absent.vcf.gz")
     with pytest.raises(InputError, match=r"sample\.bam: cannot be read as a VCF"):
         open_indexed(run.bam)
+    gzipped = tmp_path / "gzipped.vcf.gz"
+    gzipped.write_bytes(gzip.compress(gzip.decompress(Path(bare).read_bytes())))
+    with pytest.raises(InputError, match=r"gzipped\.vcf\.gz: cannot be read as a VCF"):
+        open_indexed(gzipped)
     nobody = write_vcf(tmp_path / "nobody.vcf.gz", [("one", 5, "A", ["C"], 50.0)], [])
     regions = {"one": np.array([[0, 3000]])}
     with pytest.raises(InputError, match=r"nobody\.vcf\.gz: the VCF has no sample"):

@@ -45,8 +45,12 @@ def markdup(marked: Path, output: Path, threads: int, temporary_prefix: Path, le
 
 
 def to_cram(bam: Path, output: Path, reference: Path, threads: int) -> None:
-    """Write a BAM file as CRAM against a FASTA file that has its index beside it."""
-    _call(pysam.view, output, "--no-PG", "-C", "-T", reference, "-@", _additional(threads), "-o", output, bam)
+    """Write a BAM file as CRAM against a FASTA file that has its index beside it.
+
+    Version 3.0, and NM and MD as they are, since Picard 2 reads neither 3.1 nor tags that CRAM leaves out.
+    """
+    kind = ["-O", "cram,version=3.0,store_nm=1,store_md=1"]
+    _call(pysam.view, output, "--no-PG", *kind, "-T", reference, "-@", _additional(threads), "-o", output, bam)
 
 
 def rename_reference(cram: Path, output: Path, reference: Path, header: Path) -> None:

@@ -60,7 +60,7 @@ def open_indexed(path: str | Path) -> pysam.VariantFile:
     verbosity = pysam.set_verbosity(0)
     try:
         variants = pysam.VariantFile(os.fspath(path))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, NotImplementedError) as error:  # the last one for plain gzip
         raise InputError(f"{path}: cannot be read as a VCF ({error}); give a bgzip-compressed VCF.") from None
     finally:
         pysam.set_verbosity(verbosity)
