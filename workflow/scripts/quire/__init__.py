@@ -35,5 +35,7 @@ def _numba_cache_folder() -> str:
     return str(Path.cwd() / ".quire-cache" / "numba" / folder.name)
 
 
-if "NUMBA_CACHE_DIR" not in os.environ:
-    os.environ["NUMBA_CACHE_DIR"] = _numba_cache_folder()
+# A folder that the user chose is kept. One that a parent process chose here (Snakemake hands its environment to jobs,
+# on clusters to other machines) is chosen again: sources may have changed since, or another folder be writable.
+if os.environ.get("NUMBA_CACHE_DIR", "") in ("", os.environ.get("QUIRE_CHOSE_CACHE_DIR")):
+    os.environ["NUMBA_CACHE_DIR"] = os.environ["QUIRE_CHOSE_CACHE_DIR"] = _numba_cache_folder()
