@@ -20,7 +20,7 @@ rule map_unit:
         "../../envs/align.yaml"
     threads: 16
     resources:
-        mem_mb=axis_memory(bytes_per_base=6),
+        mem_mb=mapping_memory,
         runtime=1440,
     params:
         reads_per_batch=SETTINGS["align"]["reads_per_batch"],

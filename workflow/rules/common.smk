@@ -74,14 +74,10 @@ def files_of_units(pattern, sample):
     return expand(pattern, sample=sample, unit=libraries(sample))
 
 
-def axis_memory(bytes_per_base):
-    """A resource function: megabytes for a job whose memory grows with the reference."""
-
-    def megabytes(wildcards, input):
-        manifest = json.loads(Path(input.reference).read_text())
-        return 1000 + int(bytes_per_base * manifest["axis_length"] / 1e6)
-
-    return megabytes
+def mapping_memory(wildcards, input, threads):
+    """Megabytes for mapping a unit: text and index of the whole axis, and the batches in flight (measured: 2 x 150)."""
+    manifest = json.loads(Path(input.reference).read_text())
+    return 1000 + 100 * threads + int(6 * manifest["axis_length"] / 1e6)
 
 
 def page_memory(wildcards, input):
