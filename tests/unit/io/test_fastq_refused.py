@@ -9,7 +9,7 @@ import pytest
 from quire.errors import InputError
 from quire.io.fastq import read_batches
 
-from tests.builders import Read, random_read, write_bam, write_fastq, write_text
+from tests.builders import Read, random_read, reverse_complement, write_bam, write_fastq, write_text
 
 MALFORMED = Path(__file__).parents[2] / "data" / "malformed" / "biopython_fastq"
 NAMES = {
@@ -79,6 +79,11 @@ def reads() -> list[Read]:
     return [random_read(generator, f"r{i}", 50) for i in range(300)]
 
 
+def mates(reads: list[Read]) -> list[Read]:
+    """Reads of the same names, on the other strand."""
+    return [Read(read.name, reverse_complement(read.bases), read.qualities[::-1]) for read in reads]
+
+
 @pytest.mark.parametrize("compression", ["gzip", "bgzip"])
 @pytest.mark.parametrize("part", [0.02, 0.5, 0.999])
 def test_truncated_gzip(tmp_path: Path, reads: list[Read], compression: str, part: float) -> None:
@@ -104,13 +109,14 @@ def test_damaged_gzip(tmp_path: Path, reads: list[Read]) -> None:
 @pytest.mark.parametrize("reads_per_batch", [7, 50, 100, 1000])
 @pytest.mark.parametrize("short", [1, 2])
 def test_different_numbers_of_reads(tmp_path: Path, reads: list[Read], short: int, reads_per_batch: int) -> None:
-    paths = [write_fastq(tmp_path / f"{k}.fq", reads[: 100 if k == short else 300]) for k in (1, 2)]
+    files = {1: reads, 2: mates(reads)}
+    paths = [write_fastq(tmp_path / f"{k}.fq", files[k][: 100 if k == short else 300]) for k in (1, 2)]
     sentence = refusal(*paths, reads_per_batch=reads_per_batch)
     assert sentence.startswith(f"{paths[short - 1]}: ends after record 100 while {paths[2 - short]} has more reads")
 
 
 def test_different_names(tmp_path: Path, reads: list[Read]) -> None:
-    fq1, fq2 = write_fastq(tmp_path / "1.fq", reads), write_fastq(tmp_path / "2.fq", reads[:41] + reads[42:])
+    fq1, fq2 = write_fastq(tmp_path / "1.fq", reads), write_fastq(tmp_path / "2.fq", mates(reads[:41] + reads[42:]))
     sentence = refusal(fq1, fq2, reads_per_batch=17)
     assert sentence.startswith(f"{fq2}: record 42 is named r42 but its mate in {fq1} is named r41")
 
@@ -119,6 +125,8 @@ def test_same_file_twice(tmp_path: Path, reads: list[Read]) -> None:
     fq1 = write_fastq(tmp_path / "1.fq", reads)
     (tmp_path / "link.fq").symlink_to(fq1)
     assert refusal(fq1, tmp_path / "link.fq").startswith(f"{fq1}: the same file is given as R1 and as R2")
+    copy = write_fastq(tmp_path / "copy.fq.gz", reads, "gzip")
+    assert refusal(fq1, copy).startswith(f"{copy}: holds the same reads as {fq1}")
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\r\n\n"])
@@ -165,14 +173,14 @@ def test_single_records(tmp_path: Path, reads: list[Read], read: Read, words: st
 
 
 def test_fault_in_one_file_ends_both_threads(tmp_path: Path, reads: list[Read]) -> None:
-    bad = [*reads[:250], Read("r250", "A A", "III"), *reads[251:]]
+    bad = [*mates(reads[:250]), Read("r250", "A A", "III"), *mates(reads[251:])]
     fq1, fq2 = write_fastq(tmp_path / "1.fq", reads), write_fastq(tmp_path / "2.fq", bad)
     assert refusal(fq1, fq2, reads_per_batch=3).startswith(f"{fq2}: record 251 (r250) has a space in its sequence")
     assert_no_threads()
 
 
 def test_threads_end_when_the_consumer_stops(tmp_path: Path, reads: list[Read]) -> None:
-    fq1, fq2 = write_fastq(tmp_path / "1.fq", reads), write_fastq(tmp_path / "2.fq", reads, "gzip")
+    fq1, fq2 = write_fastq(tmp_path / "1.fq", reads), write_fastq(tmp_path / "2.fq", mates(reads), "gzip")
     batches = read_batches(fq1, fq2, 1)
     assert next(batches).mate1.name(0) == "r0"
     batches.close()  # type: ignore[attr-defined]

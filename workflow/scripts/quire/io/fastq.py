@@ -110,6 +110,8 @@ def read_batches(
             _require_mates(fq1, fq2, mate1, mate2)
             if mate1 is None:
                 return
+            if mate1.first_ordinal == 0:
+                _require_different_reads(fq1, fq2, mate1, mate2)
             yield PairBatch(mate1, mate2)
     finally:
         first.close()
@@ -136,6 +138,13 @@ def _require_mates(fq1: str | Path, fq2: str | Path, mate1: ReadBatch | None, ma
             f"{short}: ends after record {held.first_ordinal + min(counts)} while {longer} has more reads; "
             "R1 and R2 must hold the same pairs, so copy both files again."
         )
+
+
+def _require_different_reads(fq1: str | Path, fq2: str | Path, mate1: ReadBatch, mate2: ReadBatch) -> None:
+    """Refuse a copy of R1 as R2: the reads of the first batch are the same, letter for letter."""
+    same = np.array_equal(mate1.offsets, mate2.offsets) and np.array_equal(mate1.bases, mate2.bases)
+    if same and (mate1.bases < 4).any() and np.array_equal(mate1.qualities, mate2.qualities):
+        raise InputError(f"{fq2}: holds the same reads as {fq1}; give the file of the mates as R2.")
 
 
 def _file_batches(path: str | Path, reads_per_batch: int, maximum_length: int, chunk_bytes: int) -> Iterator[ReadBatch]:
