@@ -12,6 +12,8 @@ from quire.errors import QuireError
 
 try:
     RUN = configuration.load(config, WORKFLOW / "schemas")
+    if workflow.is_main_process:
+        configuration.check_index(RUN.settings)
 except QuireError as error:
     # Not a WorkflowError: that would wrap the sentence in the place in this file where it was raised.
     sys.exit(f"quire: error: {error}")

@@ -18,6 +18,8 @@ import yaml
 
 from quire.errors import InputError
 from quire.peek import require_fasta, require_fastq, require_variants
+from quire.reference import Reference
+from quire.reference.storage import MANIFEST
 from quire.sheets import Row, first_repeat, read_sheet
 
 STAGE_FOLDERS = ("align", "rescore", "report", "ledger", "logs", "benchmarks")
@@ -200,6 +202,16 @@ def check_output(settings: Mapping[str, Any]) -> None:
     # A finished index may stand in a folder that only its owner writes; missing pages are then the job's own error.
     if not (index / "reference" / "manifest.json").exists():
         require_writable(index, "reference.index")
+
+
+def check_index(settings: Mapping[str, Any]) -> None:
+    """Check that a packed reference that exists is whole and is one of this FASTA: it would be overwritten otherwise.
+
+    Not part of `load`, since a FASTA of another time stamp is read for it: once a run is enough, not in every job.
+    """
+    directory = Path(settings["reference"]["index"]) / "reference"
+    if (directory / MANIFEST).exists():
+        Reference.open(directory, settings["reference"]["fasta"], verify=False)
 
 
 def require_file(path: str, what: str) -> None:
