@@ -34,6 +34,7 @@ rule report:
         ledgers=[ledgers(sample) for sample in SAMPLES],
         variants=RESCORE / "all.vcf.gz",
         variants_index=RESCORE / "all.vcf.gz.tbi",
+        calling_ledger=RESCORE / "ledger.json",
         fasta=SETTINGS["reference"]["fasta"],
         reference=REFERENCE,
         intervals=SETTINGS["rescore"]["intervals"] or [],

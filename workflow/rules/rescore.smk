@@ -59,9 +59,11 @@ rule gather:
     input:
         pieces=PIECES,
         parts=files_of_pieces(RESCORE / "pieces/{piece}.vcf.gz"),
+        ledgers=files_of_pieces(RESCORE / "pieces/{piece}.ledger.json"),
     output:
         variants=report(RESCORE / "all.vcf.gz", caption="../report/variants.rst", category="Variants"),
         index=RESCORE / "all.vcf.gz.tbi",
+        ledger=RESCORE / "ledger.json",
     log:
         LOGS / "gather.log",
     benchmark:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from quire.device import resolve_backend
 from quire.job import run_job
 from quire.report.page import write_report
 
@@ -18,7 +19,8 @@ def main(job) -> None:
         intervals_bed=job.input.intervals or None,
         truth=job.params.truth,
         benchmarks_directory=job.params.benchmarks,
-        run={"backend": job.params.backend},
+        calling_ledger=job.input.calling_ledger,
+        run={"backend": resolve_backend(job.params.backend)[0]},
     )
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quire.errors import InputError, QuireError
 from quire.reference import Reference
-from quire.report.counted import read_duplicates, read_insert_size_models, read_ledgers
+from quire.report.counted import read_calling_ledger, read_duplicates, read_insert_size_models, read_ledgers
 from quire.report.known_variants import compare_files, open_indexed, require_known_contigs
 from quire.report.reads import count_alignments, measure_depth, median_of_histogram
 from quire.report.regions import contains, islands_of, merge, read_regions, total_length, write_bed
@@ -198,7 +198,12 @@ def test_benchmarks_are_summed_by_rule(tmp_path):
 def test_what_earlier_stages_counted(tmp_path):
     (tmp_path / "sample.lane.json").write_text('{"stage": "align", "unit": "sample.lane", "counts": {"reads": 3}}')
     ledgers = read_ledgers("sample", [tmp_path / "sample.lane.json"])
-    assert ledgers == [{"sample": "sample", "unit": "sample.lane", "stage": "align", "counts": {"reads": 3}}]
+    line = {"sample": "sample", "unit": "sample.lane", "stage": "align", "counts": {"reads": 3}, "warnings": []}
+    assert ledgers == [line]
+    (tmp_path / "calling.json").write_text('{"stage": "rescore", "samples": {"sample": {"reads": 3, "used": 3}}}')
+    (called,) = read_calling_ledger(tmp_path / "calling.json")
+    assert (called["stage"], called["sample"], called["counts"]) == ("rescore", "sample", {"reads": 3, "used": 3})
+    assert read_calling_ledger(None) == []
     (tmp_path / "duplicates.tsv").write_text("library\treads\tshare\nlib 1\t10\t0.5\n")
     assert read_duplicates(tmp_path / "duplicates.tsv") == [{"library": "lib 1", "reads": 10, "share": 0.5}]
     assert read_duplicates(None) == []

@@ -4,7 +4,7 @@ A ledger is a JSON object of integer counts per unit and stage. `require_balance
 its output gets its final name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from quire.errors import QuireError
@@ -34,6 +34,16 @@ def _sum(counts: Mapping[str, int]) -> str:
     return " + ".join(f"{name} {count}" for name, count in counts.items()) + f" = {sum(counts.values())}"
 
 
-def write_ledger(path: str | Path, stage: str, unit: str, counts: Mapping[str, int]) -> None:
-    """Write one unit's ledger of one stage as JSON under its final name."""
-    write_json_atomic(path, {"stage": stage, "unit": unit, "counts": {name: int(n) for name, n in counts.items()}})
+def write_ledger(
+    path: str | Path, stage: str, unit: str, counts: Mapping[str, int], warnings: Sequence[str] = ()
+) -> None:
+    """Write one unit's ledger of one stage as JSON under its final name.
+
+    Args:
+        path: final name.
+        stage, unit: what was counted.
+        counts: by name.
+        warnings: sentences about the input that the report shows first.
+    """
+    counted = {name: int(count) for name, count in counts.items()}
+    write_json_atomic(path, {"stage": stage, "unit": unit, "counts": counted, "warnings": list(warnings)})

@@ -9,7 +9,8 @@ from quire.device import resolve_backend
 from quire.index import PageIndex
 from quire.io.bam import BamWriter, ReadGroup, header_text
 from quire.io.fastq import read_batches
-from quire.io.files import write_json_atomic
+from quire.io.files import lacks_bgzip_end, write_json_atomic
+from quire.io.samtools import require_bai_fits
 from quire.ledger import require_balance, write_ledger
 from quire.reference import Reference
 from quire.version import VERSION
@@ -40,7 +41,8 @@ def map_unit(
         read_group: sample, unit, library and platform of the unit.
         output_bam: unsorted BAM, records in the order of the reads.
         ledger, insert_size_json: JSON files.
-        parameters: the configuration's `align` block; reads_per_batch is used.
+        parameters: the configuration's `align` block; reads_per_batch is used, and format and index (where given) are
+            checked against the lengths of the contigs.
         threads: worker threads; they never change a record.
         backend: as `quire.device.resolve_backend` takes it.
         fasta: the FASTA that the reference must still be of; None skips the check.
@@ -54,6 +56,9 @@ def map_unit(
     reference = Reference.open(reference_directory, fasta)
     indexes = [PageIndex.open(directory, reference) for directory in page_directories]
     log.info("%s: %d pages, %d bases", reference_directory, len(indexes), reference.axis_length)
+    if parameters.get("format") == "bam" and parameters.get("index") == "bai":
+        # Long before the index is made: a refusal after the mapping would come too late.
+        require_bai_fits(reference.contig_names, reference.contig_lengths.tolist())
     group = ReadGroup(**read_group)
     mapper = Mapper(reference, [page_arrays(index, index) for index in indexes], group.identifier)
     command = f"align --backend {backend} {Path(fq1).name}" + (f" {Path(fq2).name}" if fq2 else "")
@@ -66,4 +71,10 @@ def map_unit(
         placed = {"mapped": counts.mapped, "unmapped": counts.unmapped}
         require_balance("align", group.identifier, {"reads": mapper.reads_in}, placed)
     write_json_atomic(insert_size_json, mapper.insert_size.to_json())
-    write_ledger(ledger, "align", group.identifier, vars(counts))
+    # Some sequencers' software leaves the closing block out, so that this cannot be an error.
+    warnings = [
+        f"{path} has no closing bgzip block: if it was cut there, reads are missing."
+        for path in (fq1, fq2)
+        if path is not None and lacks_bgzip_end(path)
+    ]
+    write_ledger(ledger, "align", group.identifier, vars(counts), warnings)

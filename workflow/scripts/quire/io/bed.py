@@ -51,7 +51,9 @@ def _parse_line(where: str, line: str, lengths: Mapping[str, int]) -> Interval:
         hint = f"the reference calls it {other!r}" if other in lengths else "the reference has no such contig"
         raise InputError(f"{where}: unknown contig {contig!r}; {hint}.")
     if start > end:
-        raise InputError(f"{where}: the start {start} is after the end {end}.")
+        raise InputError(f"{where}: the start {start} is after the end {end}; correct the line.")
     if end > lengths[contig]:
-        raise InputError(f"{where}: the end {end} is beyond contig {contig!r} ({lengths[contig]} bases).")
+        raise InputError(
+            f"{where}: the end {end} is beyond contig {contig!r} ({lengths[contig]} bases); correct the line."
+        )
     return contig, start, end

@@ -47,12 +47,15 @@ def _reads(sample: Mapping[str, Any]) -> list[str]:
 
 
 def _ledger(sample: Mapping[str, Any], ledgers: list[Mapping[str, Any]]) -> list[str]:
-    """Reads that the mapper counted and the final file does not hold, or the other way round."""
+    """What the stages warned of, and reads that the mapper counted and the final file does not hold."""
+    messages = [warning for line in ledgers for warning in line.get("warnings", [])]
     counted = [line["counts"]["reads"] for line in ledgers if line["stage"] == "align" and "reads" in line["counts"]]
     total = sample["reads"]["total"]
     if counted and sum(counted) != total:
-        return [f"The FASTQ files hold {sum(counted):,} reads and the alignments {total:,}; please report this."]
-    return []
+        messages.append(
+            f"The FASTQ files hold {sum(counted):,} reads and the alignments {total:,}; please report this."
+        )
+    return messages
 
 
 def _coverage(sample: Mapping[str, Any]) -> list[str]:

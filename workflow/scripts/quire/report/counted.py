@@ -10,7 +10,7 @@ from quire.errors import QuireError
 
 
 def read_ledgers(sample: str, paths: Sequence[str | Path]) -> list[dict[str, Any]]:
-    """The ledgers of a sample, as `sample`, `unit`, `stage` and `counts`.
+    """The ledgers of a sample, as `sample`, `unit`, `stage`, `counts` and `warnings`.
 
     Raises:
         QuireError: a file is missing or no ledger.
@@ -20,10 +20,29 @@ def read_ledgers(sample: str, paths: Sequence[str | Path]) -> list[dict[str, Any
         ledger = _read_json(path)
         try:
             counts = {str(name): int(count) for name, count in ledger["counts"].items()}
-            ledgers.append({"sample": sample, "unit": ledger["unit"], "stage": ledger["stage"], "counts": counts})
+            line = {"sample": sample, "unit": ledger["unit"], "stage": ledger["stage"], "counts": counts}
+            ledgers.append({**line, "warnings": [str(warning) for warning in ledger.get("warnings", [])]})
         except (AttributeError, KeyError, TypeError, ValueError):
             raise QuireError(f"{path}: is not a ledger; delete it and run the workflow again.") from None
     return ledgers
+
+
+def read_calling_ledger(path: str | Path | None) -> list[dict[str, Any]]:
+    """The ledger of calling, a line a sample as `read_ledgers` gives them; empty where there is none.
+
+    Raises:
+        QuireError: the file is no ledger.
+    """
+    if path is None:
+        return []
+    ledger = _read_json(path)
+    try:
+        return [
+            {"sample": sample, "unit": sample, "stage": ledger["stage"], "counts": counts, "warnings": []}
+            for sample, counts in ledger["samples"].items()
+        ]
+    except (AttributeError, KeyError, TypeError):
+        raise QuireError(f"{path}: is not a ledger; delete it and run the workflow again.") from None
 
 
 def read_duplicates(path: str | Path | None) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from quire.io.files import atomic_path, write_json_atomic
 from quire.reference import Reference
 from quire.report import figures, summary
 from quire.report.attention import find_warnings
-from quire.report.counted import read_duplicates, read_insert_size_models, read_ledgers
+from quire.report.counted import read_calling_ledger, read_duplicates, read_insert_size_models, read_ledgers
 from quire.report.known_variants import compare_files, first_sample, require_known_contigs
 from quire.report.reads import count_alignments, measure_depth
 from quire.report.regions import Regions, islands_of, read_regions, total_length, write_bed
@@ -47,6 +47,7 @@ def write_report(
     intervals_bed: str | Path | None = None,
     truth: Mapping[str, str] | None = None,
     benchmarks_directory: str | Path | None = None,
+    calling_ledger: str | Path | None = None,
     run: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the page and the summary of a run.
@@ -63,6 +64,7 @@ def write_report(
         truth: `vcf`, optionally `bed` (where the truth is complete; the target if empty) and `sample` (whose calls are
             compared). None, or an empty `vcf`, leaves the comparison out.
         benchmarks_directory: Snakemake's benchmark tables.
+        calling_ledger: what `quire.rescore.gather_ledgers` wrote.
         run: what else the head of the page shows: `backend`, or any other text by name.
 
     Raises:
@@ -100,7 +102,10 @@ def write_report(
         "samples": rows,
         "truth": compared,
         "rules": summary.summarise_rules(read_benchmarks(benchmarks_directory)),
-        "ledger": [line for sample in samples for line in read_ledgers(sample["sample"], sample["ledgers"])],
+        "ledger": [
+            *(line for sample in samples for line in read_ledgers(sample["sample"], sample["ledgers"])),
+            *read_calling_ledger(calling_ledger),
+        ],
     }
     content["warnings"] = find_warnings(content)
     with atomic_path(output_html) as temporary:

@@ -6,6 +6,6 @@ The formulas are those of GATK 4's HaplotypeCaller; each module names the class 
 """
 
 from quire.rescore.caller import call_interval
-from quire.rescore.vcf import gather
+from quire.rescore.vcf import gather, gather_ledgers
 
-__all__ = ["call_interval", "gather"]
+__all__ = ["call_interval", "gather", "gather_ledgers"]

@@ -1,12 +1,14 @@
 """VCF 4.2 text: the header, one line a call, parts of the genome put together and indexed."""
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pysam
 
 from quire.errors import QuireError
-from quire.io.files import atomic_path
+from quire.io.files import atomic_path, write_json_atomic
+from quire.ledger import require_balance
 from quire.rescore.genotyping import NO_CALL, Call
 from quire.rescore.sites import SPANNING
 
@@ -146,6 +148,32 @@ def gather(parts: Sequence[str | Path], output: str | Path, index: str | Path) -
             str(temporary), preset="vcf", force=True, csi=csi, index=str(temporary_index), keep_original=True
         )
     return variants
+
+
+def gather_ledgers(ledgers: Sequence[str | Path], output: str | Path) -> None:
+    """Add the ledgers of the parts up to one of the stage: for each sample what became of its reads.
+
+    Args:
+        ledgers: JSON files of the parts.
+        output: JSON with `stage`, `samples` (counts by sample) and `variants`.
+
+    Raises:
+        QuireError: a sample's counts do not balance.
+    """
+    samples: dict[str, dict[str, int]] = {}
+    variants = 0
+    for path in ledgers:
+        ledger = json.loads(Path(path).read_text())
+        variants += ledger["variants"]
+        for sample, counts in ledger["reads"].items():
+            total = samples.setdefault(sample, dict.fromkeys(counts, 0))
+            for name, count in counts.items():
+                total[name] += count
+    for sample, counts in samples.items():
+        require_balance(
+            "rescore", sample, {"reads": counts["reads"]}, {name: n for name, n in counts.items() if name != "reads"}
+        )
+    write_json_atomic(output, {"stage": "rescore", "samples": samples, "variants": variants})
 
 
 def _contig_lines(head: Sequence[str]) -> list[str]:
