@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pysam
 from quire.report.known_variants import compare_files
-from quire.report.regions import read_bed
+from quire.report.regions import read_regions
 from quire.report.truth import Comparison
 
 from bench.common import REPOSITORY, Inputs, Timing, arguments, bwa_command, print_setting, print_table, python, run
@@ -78,7 +78,7 @@ def comparer(inputs: Inputs, fasta: Path, bed: Path) -> Callable[[Path, float], 
     with pysam.FastaFile(str(fasta)) as stream:
         lengths = dict(zip(stream.references, stream.lengths, strict=True))
         letters = {name: stream.fetch(name).upper() for name in lengths}
-    regions = read_bed(bed, lengths)
+    regions = read_regions(bed, lengths)
 
     def compare(vcf: Path, quality: float) -> Comparison:
         return compare_files(

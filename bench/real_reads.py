@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pysam
 from quire.report.known_variants import compare_files
-from quire.report.regions import Regions, read_bed
+from quire.report.regions import Regions, read_regions
 from quire.report.truth import Comparison
 
 from bench.common import Inputs, arguments, bwa_command, print_setting, print_table, run
@@ -85,7 +85,7 @@ def main() -> None:
     header = ("caller", "SNV F1", "missed", "false", "indel F1", "missed", "false")
     for title, bed in (("100 kb", whole_bed), ("confident 10 kb", inputs.demo / "giab_confident_10kb.bed")):
         print(f"## calls in the {title} against GIAB")
-        regions = read_bed(bed, lengths)
+        regions = read_regions(bed, lengths)
         print_table(header, [_row(name, compared(*vcf, regions)) for name, vcf in calls.items()])
 
 
