@@ -15,7 +15,7 @@ from quire.oriented import Reads, code_at
 
 KMER = 8
 FEWEST_KMERS = 4
-MOST_ANCHORS = 4
+MOST_ANCHORS = 16
 # Anchors this much worse than a read's best are not tried: the cost of leaving a pair unpaired (bwa mem).
 UNPAIRED_COST = 17
 
