@@ -44,7 +44,7 @@ def run_quire(folder: Path, configuration: Path, threads: int) -> tuple[Path, Ti
     """Run the workflow up to the alignments, then time the rest up to the VCF (Snakemake's own start included)."""
     where = f"-s {REPOSITORY}/Snakefile --configfile {configuration.resolve()} --directory {folder}"
     snakemake = python(f"snakemake {where} --quiet all --cores {threads}")
-    run(f"{snakemake} results/align/{SAMPLE}.bam results/logs/warm_up/rescore.done")
+    run(f"{snakemake} results/align/{SAMPLE}.bam results/.warm_up/rescore.done")
     timing = run(f"{snakemake} results/rescore/all.vcf.gz")
     return folder / "results" / "rescore" / "all.vcf.gz", timing
 
