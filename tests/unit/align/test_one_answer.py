@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from quire.algorithms.seeding import cpu as seeding_cpu
 from quire.align import mapper
 
 from tests.builders import Read, random_bases, reverse_complement, write_fasta
@@ -91,10 +92,15 @@ def test_pages_and_index_parameters(case, page_size, sampling_distance, sa_sampl
     case.require_same(indexed, batch=150, threads=2)
 
 
+def test_large_batches_are_searched_in_slices(case, monkeypatch):
+    monkeypatch.setattr(seeding_cpu, "READS_AT_A_TIME", 37)
+    case.require_same(build_index(case.folder, case.fasta, 3000), batch=150, threads=1)
+
+
 def test_the_sample_of_the_insert_size_ends_within_a_batch(case, monkeypatch):
     """The model of the first pairs decides; it must not see the rest of the batch that the last of them stands in."""
     monkeypatch.setattr(mapper, "SAMPLE_PAIRS", 60)
-    monkeypatch.setattr(mapper, "MOST_PAIRS_LOOKED_AT", 151)
+    monkeypatch.setattr(mapper, "MOST_BASES_LOOKED_AT", 40_000)
     runs = [
         map_files(case.folder, case.whole, case.mates, batch, threads)
         for batch, threads in ((1, 1), (7, 3), (90, 2), (1000, 1))

@@ -11,7 +11,8 @@ import numpy as np
 from numba import njit
 
 SAMPLE_PAIRS = 65536
-MOST_PAIRS_LOOKED_AT = 262144
+# Batches wait in memory for the model: it is fitted at the latest after so many bases, 262,144 pairs of 2 x 150.
+MOST_BASES_LOOKED_AT = 262144 * 300
 FEWEST_PAIRS = 10
 LONGEST_INSERT = 10000
 # A pair is in the sample if neither mate has a second place with more than this share of the best score (as bwa mem).

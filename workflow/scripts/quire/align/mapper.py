@@ -19,7 +19,7 @@ from quire.algorithms.extension import ExtensionJobs, Extensions, extend
 from quire.algorithms.seeding import SeedingParameters, find_hits
 from quire.align.alignments import Alignments, collect, poorly_aligned
 from quire.align.candidates import find_candidates
-from quire.align.insert_size import MOST_PAIRS_LOOKED_AT, NO_INSERT_SIZE, SAMPLE_PAIRS, InsertSize, fit
+from quire.align.insert_size import MOST_BASES_LOOKED_AT, NO_INSERT_SIZE, SAMPLE_PAIRS, InsertSize, fit
 from quire.align.insert_size import unique_template_lengths as template_lengths
 from quire.align.pairing import select
 from quire.align.records import PAIRED, PROPER, SUPPLEMENTARY, UNMAPPED, build_records
@@ -131,11 +131,13 @@ class Mapper:
                 continue
             waiting.append(item)
             # The sample ends at a pair, not at a batch: what counts as "first" must not depend on the batch size.
-            lengths = template_lengths(item.alignments, np.diff(item.reads.offsets))[: MOST_PAIRS_LOOKED_AT - seen]
+            read_lengths = np.diff(item.reads.offsets)
+            bases = seen + np.cumsum(read_lengths.reshape(2, -1).sum(axis=0))
+            lengths = template_lengths(item.alignments, read_lengths)[bases <= MOST_BASES_LOOKED_AT]
             sample.append(lengths[lengths > 0])
-            seen += len(item.batch)
+            seen = int(bases[-1])
             found += len(sample[-1])
-            if found >= SAMPLE_PAIRS or seen >= MOST_PAIRS_LOOKED_AT:
+            if found >= SAMPLE_PAIRS or seen >= MOST_BASES_LOOKED_AT:
                 self._fit(sample)
                 yield from waiting
                 waiting.clear()

@@ -8,6 +8,8 @@ from quire.algorithms.seeding.cpu_pages import choose_depths, count_seeds, finis
 from quire.algorithms.seeding.cpu_steps import DEPTH_COUNT, PageArrays, ReadArrays, seed_count
 from quire.batch import offsets_from_lengths
 
+READS_AT_A_TIME = 32768  # with several pages: their counts of seeds take at most 120 MB
+
 
 def page_arrays(fm_index, page) -> PageArrays:
     """The kernels' view of a page: `fm_index` an `FmIndex`, `page` with start and owned_end on the axis."""
@@ -32,6 +34,8 @@ def find_hits(pages, reads, text, parameters):
                        parameters.stride, parameters.maximum_hits)  # fmt: skip
     if len(pages) == 1:
         return _collect(hits_of_one_page, pages[0], batch, text)
+    if len(reads) > READS_AT_A_TIME:
+        return _find_in_slices(pages, reads, text, parameters)
     most = max((seed_count(length, parameters.stride) for length in np.unique(np.diff(reads.offsets))), default=0)
     counts = np.zeros((len(reads), 2, most, DEPTH_COUNT), np.int32)
     for page in pages:
@@ -40,6 +44,16 @@ def find_hits(pages, reads, text, parameters):
     del counts
     parts = [_collect(hits_of_choice, page, batch, text, choice) for page in pages]
     return _merge_pages(parts, batch, choice)
+
+
+def _find_in_slices(pages, reads, text, parameters):
+    """Hits of a large batch, a slice of reads after another: the counts of seeds take memory by the read."""
+    slices = [
+        np.arange(begin, min(begin + READS_AT_A_TIME, len(reads))) for begin in range(0, len(reads), READS_AT_A_TIME)
+    ]
+    parts = [find_hits(pages, reads.subset(chosen), text, parameters) for chosen in slices]
+    lengths = np.concatenate([np.diff(offsets) for offsets, _ in parts])
+    return offsets_from_lengths(lengths), np.concatenate([hits for _, hits in parts])
 
 
 def _collect(kernel, page, batch, text, *more):
