@@ -90,6 +90,15 @@ def test_variants_agree_with_the_truth(finished: Run) -> None:
         assert list(variants.header.samples) == ["NA12878"]
 
 
+def test_calling_sees_every_placed_record(finished: Run) -> None:
+    """The ledger of calling, counted by the caller, holds as many reads as the index of the BAM counts records."""
+    ledger = json.loads((finished.output / "rescore/ledger.json").read_text())
+    for sample, counts in ledger["samples"].items():
+        with pysam.AlignmentFile(str(finished.output / f"align/{sample}.bam")) as alignments:
+            placed = sum(contig.total for contig in alignments.get_index_statistics())
+        assert counts["reads"] == placed > 0
+
+
 def test_second_call_does_nothing(continued: Callable[[], Run]) -> None:
     """The same command again has nothing to do and says so."""
     result = continued().snakemake()
