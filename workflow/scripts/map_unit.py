@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from quire import align
+from quire.align.unit import map_unit
 from quire.job import run_job
 
 
 def main(job) -> None:
     """Unpack the job and map the unit."""
     fq1, *fq2 = job.input.reads
-    align.map_unit(
+    map_unit(
         reference_directory=Path(job.input.reference).parent,
         page_directories=[Path(page).parent for page in job.input.pages],
         fq1=fq1,

@@ -1,10 +1,10 @@
 """Compile the kernels of a stage, so that parallel jobs find them in Numba's cache."""
 
-from quire import align
+from quire.align.warm_up import warm_up as warm_up_align
 from quire.job import run_job
 from quire.rescore.warm_up import warm_up as warm_up_rescore
 
-STAGES = {"align": align.warm_up, "rescore": warm_up_rescore}
+STAGES = {"align": warm_up_align, "rescore": warm_up_rescore}
 
 
 def main(job) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pysam
 from quire import index
 from quire import reference as reference_stage
-from quire.align.alignments import Alignments
+from quire.align.model import Alignments
 from quire.align.unit import map_unit
 from quire.batch import offsets_from_lengths
 from quire.io.fastq import ReadBatch

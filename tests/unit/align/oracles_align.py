@@ -5,8 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from quire.align.insert_size import InsertSize
-from quire.align.pairing import MOST_SUPPLEMENTARY, NEAR, PAIR_BONUS_LIMIT, SIMPLE_SCORE, SIMPLE_WORD
-from quire.align.rescue import UNPAIRED_COST
+from quire.align.parameters import (
+    MOST_SUPPLEMENTARY,
+    NEAR,
+    PAIR_BONUS_LIMIT,
+    SIMPLE_SCORE,
+    SIMPLE_WORD,
+    UNPAIRED_COST,
+)
 
 from tests.unit.align.builders_align import Place
 

@@ -8,7 +8,8 @@ import pytest
 from quire.algorithms.extension import ExtensionJobs
 from quire.algorithms.seeding import SeedingParameters, find_hits
 from quire.algorithms.seeding.cpu import page_arrays
-from quire.align.candidates import BAND_MARGIN, LARGEST_GAP, MOST_CANDIDATES, WIDEST_BUNDLE, find_candidates
+from quire.align.candidates import find_candidates
+from quire.align.parameters import BAND_MARGIN, LARGEST_GAP, MOST_CANDIDATES, WIDEST_BUNDLE
 from quire.index import PageIndex
 from quire.oriented import Reads
 

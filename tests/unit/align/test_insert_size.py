@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.align.insert_size import FEWEST_PAIRS, LONGEST_INSERT, NO_INSERT_SIZE, fit, unique_template_lengths
+from quire.align.insert_size import FEWEST_PAIRS, NO_INSERT_SIZE, fit
+from quire.align.parameters import LONGEST_INSERT
+from quire.align.template_length import unique_template_lengths
 
 from tests.unit.align.builders_align import Place, alignments_of
 from tests.unit.align.oracles_align import bwa_insert_size, template_length

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
-from quire.align.mapping_quality import MOST, count_cost, raw_quality, single_quality
+from quire.align.mapping_quality import count_cost, raw_quality, single_quality
+from quire.align.parameters import MOST_QUALITY as MOST
 
 from tests.unit.align.oracles_align import bwa_quality
 

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.oriented import packed_word
+from quire.oriented.cpu import packed_word
 
 from tests.unit.align.builders_align import make_reads
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from quire.align import mapper
 from quire.align.insert_size import NO_INSERT_SIZE, InsertSize
-from quire.align.rescue import FEWEST_KMERS, KMER, rescue_jobs
+from quire.align.parameters import FEWEST_KMERS, KMER
+from quire.align.rescue import rescue_jobs
 
 from tests.builders import random_bases, write_fasta
 from tests.unit.align.builders_align import (

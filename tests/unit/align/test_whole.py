@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from quire.align import map_unit
+from quire.align.unit import map_unit
 from quire.errors import QuireError
 from quire.io import samtools
 from quire.io.files import BGZF_END

@@ -2,10 +2,13 @@
 
 import hashlib
 import os
+import re
 from pathlib import Path
 
-# Packages without a compiled kernel: editing them leaves the compiled ones valid.
+# Packages without a compiled kernel, and modules of the GPU backend, which hold none of Numba's: editing them leaves
+# the compiled ones valid.
 _WITHOUT_KERNELS = {"report"}
+_OF_THE_GPU = re.compile(r"(^|_)(gpu|card|compiler|lease)$")
 
 
 def _sources_digest() -> str:
@@ -17,7 +20,7 @@ def _sources_digest() -> str:
     root = Path(__file__).parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
-        if path.relative_to(root).parts[0] not in _WITHOUT_KERNELS:
+        if path.relative_to(root).parts[0] not in _WITHOUT_KERNELS and not _OF_THE_GPU.search(path.stem):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -1,6 +1,5 @@
-"""The align stage: FASTQ of one unit and the pages of a reference become BAM records; then samples are finished."""
+"""The align stage: FASTQ of one unit and the pages of a reference become BAM records; then samples are finished.
 
-from quire.align.unit import map_unit
-from quire.align.warm_up import warm_up
-
-__all__ = ["map_unit", "warm_up"]
+`unit.map_unit` maps a unit, `finish` finishes a sample, `warm_up` compiles the kernels. Nothing is imported here, so
+that the GPU's modules need neither Numba nor pysam.
+"""

@@ -5,7 +5,7 @@ import logging
 import sys
 from pathlib import Path
 
-from quire.align import map_unit
+from quire.align.unit import map_unit
 from quire.errors import QuireError
 
 

@@ -1,44 +1,13 @@
 """The alignments of a batch: extensions by read, best first, in coordinates of contigs, without repeats."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
 from quire.algorithms.extension import ExtensionJobs, Extensions
-from quire.oriented import Reads, tie_hash
-
-SHORTEST_SCORE = 30
-# An alignment below this share of the read's length is poor: a better one may have been missed.
-POOR_NUMERATOR, POOR_DENOMINATOR = 9, 10
-
-
-class Alignments(NamedTuple):
-    """Alignments of n reads, m in all; those of read r stand in [offsets[r], offsets[r + 1]), best first.
-
-    Order: score, then hash(read name, axis position), then axis position, then strand (DESIGN, contract 1).
-
-    Attributes:
-        offsets: int64[n + 1].
-        read: int32[m]; strand: uint8[m]; score: int32[m].
-        read_begin, read_end: int32[m], half-open in the oriented read.
-        axis_begin, axis_end: int64[m]; contig: int32[m]; position: int64[m], on the contig.
-        cigar_begin: int64[m], cigar_length: int32[m], in `cigar`: uint32[], operations M, I, D as in BAM.
-    """
-
-    offsets: np.ndarray
-    read: np.ndarray
-    strand: np.ndarray
-    score: np.ndarray
-    read_begin: np.ndarray
-    read_end: np.ndarray
-    axis_begin: np.ndarray
-    axis_end: np.ndarray
-    contig: np.ndarray
-    position: np.ndarray
-    cigar_begin: np.ndarray
-    cigar_length: np.ndarray
-    cigar: np.ndarray
+from quire.align.model import Alignments
+from quire.align.parameters import POOR_DENOMINATOR, POOR_NUMERATOR, SHORTEST_SCORE
+from quire.oriented import Reads
+from quire.oriented.cpu import tie_hash
 
 
 def collect(parts: list[tuple[ExtensionJobs, Extensions]], reads: Reads, reference) -> Alignments:

@@ -11,18 +11,19 @@ from quire.algorithms.extension import MATCH, MISMATCH, ExtensionJobs
 from quire.algorithms.extension.cpu import mismatches
 from quire.algorithms.seeding import DIAGONAL_BIAS, SEED_LENGTH
 from quire.algorithms.seeding.cpu_steps import seed_end
-from quire.align.alignments import SHORTEST_SCORE
+from quire.align.parameters import (
+    BAND_MARGIN,
+    BUNDLE_GAP,
+    LARGEST_GAP,
+    MOST_CANDIDATES,
+    SHORTEST_SCORE,
+    WIDEST_BUNDLE,
+)
 from quire.batch import offsets_from_lengths
 from quire.device.bits import count_ones
-from quire.oriented import Reads, tie_hash
+from quire.oriented import Reads
+from quire.oriented.cpu import tie_hash
 
-# Diagonals this close together are one place (a small gap), however their seeds lie.
-BUNDLE_GAP = 8
-WIDEST_BUNDLE = 32
-# Diagonals further apart than this are never joined: the gap costs more than the half of a read that it would join.
-LARGEST_GAP = 64
-BAND_MARGIN = 15
-MOST_CANDIDATES = 16
 _NO_DIAGONAL = np.int64(-(1 << 62))
 
 

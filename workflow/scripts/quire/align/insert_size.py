@@ -8,15 +8,11 @@ import math
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from numba import njit
 
 SAMPLE_PAIRS = 65536
 # Batches wait in memory for the model: it is fitted at the latest after so many bases, 262,144 pairs of 2 x 150.
 MOST_BASES_LOOKED_AT = 262144 * 300
 FEWEST_PAIRS = 10
-LONGEST_INSERT = 10000
-# A pair is in the sample if neither mate has a second place with more than this share of the best score (as bwa mem).
-_UNIQUE_NUMERATOR, _UNIQUE_DENOMINATOR = 4, 5
 # Parameters of bwa mem: bounds in interquartile ranges for outliers and for mapping, and in standard deviations.
 _OUTLIER_RANGES, _MAPPING_RANGES, _MAPPING_DEVIATIONS = 2, 3, 4
 
@@ -73,44 +69,3 @@ def fit(template_lengths: np.ndarray) -> InsertSize:
     low = min(quartile - _MAPPING_RANGES * spread, mean - _MAPPING_DEVIATIONS * deviation)
     high = max(third + _MAPPING_RANGES * spread, mean + _MAPPING_DEVIATIONS * deviation)
     return InsertSize(count, quartile, median, third, mean, deviation, max(1, low), high)
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def template_length(alignments, forward, reverse, reverse_length):
-    """Distance from the 5' end of a forward alignment to that of a reverse one on the same contig, clips included."""
-    begin = alignments.position[forward] - alignments.read_begin[forward]
-    span = alignments.axis_end[reverse] - alignments.axis_begin[reverse]
-    return alignments.position[reverse] + span + reverse_length - alignments.read_end[reverse] - begin
-
-
-@njit(cache=True, nogil=True)
-def unique_template_lengths(alignments, lengths):
-    """Template length of each pair of a batch, in order; -1 unless its mates are unique and point at each other."""
-    pairs = len(lengths) // 2
-    found = np.full(pairs, -1, np.int64)
-    for pair in range(pairs):
-        first, second = alignments.offsets[pair], alignments.offsets[pairs + pair]
-        if not (_is_unique(alignments, pair) and _is_unique(alignments, pairs + pair)):
-            continue
-        if (
-            alignments.contig[first] != alignments.contig[second]
-            or alignments.strand[first] == alignments.strand[second]
-        ):
-            continue
-        forward, reverse, reverse_read = first, second, pairs + pair
-        if alignments.strand[first] == 1:
-            forward, reverse, reverse_read = second, first, pair
-        length = template_length(alignments, forward, reverse, lengths[reverse_read])
-        if 0 < length <= LONGEST_INSERT:
-            found[pair] = length
-    return found
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _is_unique(alignments, read):
-    first, last = alignments.offsets[read], alignments.offsets[read + 1]
-    if first == last:
-        return False
-    if last - first == 1:
-        return True
-    return alignments.score[first + 1] * _UNIQUE_DENOMINATOR <= alignments.score[first] * _UNIQUE_NUMERATOR

@@ -17,13 +17,14 @@ import numpy as np
 
 from quire.algorithms.extension import ExtensionJobs, Extensions, extend
 from quire.algorithms.seeding import SeedingParameters, find_hits
-from quire.align.alignments import Alignments, collect, poorly_aligned
+from quire.align.alignments import collect, poorly_aligned
 from quire.align.candidates import find_candidates
 from quire.align.insert_size import MOST_BASES_LOOKED_AT, NO_INSERT_SIZE, SAMPLE_PAIRS, InsertSize, fit
-from quire.align.insert_size import unique_template_lengths as template_lengths
+from quire.align.model import Alignments
 from quire.align.pairing import select
 from quire.align.records import PAIRED, PROPER, SUPPLEMENTARY, UNMAPPED, build_records
 from quire.align.rescue import rescue_jobs
+from quire.align.template_length import unique_template_lengths as template_lengths
 from quire.io.bam import assemble, compress_blocks
 from quire.io.fastq import PairBatch
 from quire.oriented import Reads, orient

@@ -1,27 +1,16 @@
 """Mapping qualities as bwa mem estimates them, in integers: no floating point decides a record (DESIGN, contract 1)."""
 
-import math
-
 import numpy as np
 from numba import njit
 
-MOST = 60
-_SHIFT = 15
-_LONGEST = 4096
-# A second place is at least as good as a chance match of a seed (bwa mem: min_seed_len).
-_CHANCE_SCORE = 19
-_SHORT = 50
-
-
-def _length_factor(length: int) -> int:
-    """Squared ln(50) / ln(length), 1 for shorter alignments, in 2^15ths."""
-    factor = 1.0 if length < _SHORT else math.log(_SHORT) / math.log(length)
-    return round(factor * factor * (1 << _SHIFT))
-
-
-LENGTH_FACTOR = np.array([_length_factor(max(length, 1)) for length in range(_LONGEST + 1)], np.int64)
-# Phred-scaled cost of n further places that are nearly as good: 10 log10(n + 1).
-COUNT_COST = np.array([int(4.343 * math.log(n + 1) + 0.499) if n else 0 for n in range(1025)], np.int64)
+from quire.align.parameters import (
+    CHANCE_SCORE,
+    COUNT_COST,
+    LENGTH_FACTOR,
+    LONGEST_SPAN,
+    MOST_QUALITY,
+    QUALITY_SHIFT,
+)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -45,15 +34,15 @@ def single_quality(score, second, near_count, read_span, axis_span):
         near_count: other places within a gap's cost of the best.
         read_span, axis_span: bases of the alignment on the read and on the axis.
     """
-    second = max(second, _CHANCE_SCORE)
+    second = max(second, CHANCE_SCORE)
     if second >= score:
         return np.int64(0)
     span = max(read_span, axis_span)
-    identity = ((4 * span + score) << _SHIFT) // (5 * span)
-    squared = (identity * identity) >> _SHIFT
-    fourth = (squared * squared) >> _SHIFT
-    weight = (LENGTH_FACTOR[min(span, _LONGEST)] * fourth) >> _SHIFT
-    quality = ((score - second) * 602 * weight // 100 + (1 << (_SHIFT - 1))) >> _SHIFT
+    identity = ((4 * span + score) << QUALITY_SHIFT) // (5 * span)
+    squared = (identity * identity) >> QUALITY_SHIFT
+    fourth = (squared * squared) >> QUALITY_SHIFT
+    weight = (LENGTH_FACTOR[min(span, LONGEST_SPAN)] * fourth) >> QUALITY_SHIFT
+    quality = ((score - second) * 602 * weight // 100 + (1 << (QUALITY_SHIFT - 1))) >> QUALITY_SHIFT
     if near_count > 0:
         quality -= count_cost(near_count)
-    return max(np.int64(0), min(quality, np.int64(MOST)))
+    return max(np.int64(0), min(quality, np.int64(MOST_QUALITY)))

@@ -5,45 +5,24 @@ primary candidate; a pair at a proper distance wins if its score less the cost o
 alignments less UNPAIRED_COST. Ties go to the smaller hash of read name and positions.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
-from quire.align.alignments import Alignments
-from quire.align.insert_size import InsertSize, template_length
-from quire.align.mapping_quality import MOST, count_cost, raw_quality, single_quality
-from quire.align.rescue import UNPAIRED_COST
-from quire.oriented import Reads, tie_hash
-
-# Scores this close count as "nearly as good": the cheapest gap (bwa mem).
-NEAR = 7
-PAIR_BONUS_LIMIT = 40
-MOST_SUPPLEMENTARY = 4
-# Alignments below this score are looked at for low complexity, in words of this many bases.
-SIMPLE_SCORE = 100
-SIMPLE_WORD = 4
-
-
-class Selection(NamedTuple):
-    """What is reported of n reads.
-
-    Attributes:
-        primary: int64[n], index into the alignments, -1 for an unmapped read.
-        quality: uint8[n], mapping quality of the primary alignment.
-        second: int32[n], score of the best competing alignment (tag XS), 0 for none.
-        proper: bool[n], whether the read and its mate form a proper pair.
-        supplementary: int64[n, MOST_SUPPLEMENTARY], indices of supplementary alignments, -1 filled.
-        supplementary_quality: uint8 and supplementary_second: int32, likewise.
-    """
-
-    primary: np.ndarray
-    quality: np.ndarray
-    second: np.ndarray
-    proper: np.ndarray
-    supplementary: np.ndarray
-    supplementary_quality: np.ndarray
-    supplementary_second: np.ndarray
+from quire.align.insert_size import InsertSize
+from quire.align.mapping_quality import count_cost, raw_quality, single_quality
+from quire.align.model import Alignments, Selection
+from quire.align.parameters import (
+    MOST_QUALITY,
+    MOST_SUPPLEMENTARY,
+    NEAR,
+    PAIR_BONUS_LIMIT,
+    SIMPLE_SCORE,
+    SIMPLE_WORD,
+    UNPAIRED_COST,
+)
+from quire.align.template_length import template_length
+from quire.oriented import Reads
+from quire.oriented.cpu import tie_hash
 
 
 def select(alignments: Alignments, reads: Reads, paired: bool, insert_size: InsertSize) -> Selection:
@@ -189,7 +168,7 @@ def _pair(alignments, offsets, name_hash, read1, read2, low, high, penalties, pa
     pair_quality = raw_quality(best - max(other, unpaired))
     if other_count > 0:
         pair_quality -= count_cost(other_count)
-    pair_quality = max(np.int64(0), min(pair_quality, np.int64(MOST)))
+    pair_quality = max(np.int64(0), min(pair_quality, np.int64(MOST_QUALITY)))
     for read, chosen in ((read1, best1), (read2, best2)):
         competitor, near_count = np.int64(second[chosen]), np.int64(near[chosen])
         if parent[chosen] >= 0:

@@ -9,11 +9,12 @@ from numba import njit
 
 from quire.algorithms.extension import CIGAR_D, CIGAR_H, CIGAR_I, CIGAR_M, CIGAR_S
 from quire.algorithms.extension.cpu import first_ambiguous_after
-from quire.align.alignments import Alignments
-from quire.align.pairing import MOST_SUPPLEMENTARY, Selection
+from quire.align.model import Alignments, Selection
+from quire.align.parameters import MOST_SUPPLEMENTARY
 from quire.batch import pack_bytes
 from quire.io.bam import RecordBatch
-from quire.oriented import Reads, code_at
+from quire.oriented import Reads
+from quire.oriented.cpu import code_at
 
 PAIRED, PROPER, UNMAPPED, MATE_UNMAPPED, REVERSE, MATE_REVERSE, FIRST, LAST = (1 << bit for bit in range(8))
 SUPPLEMENTARY = 0x800

@@ -8,16 +8,13 @@ import numpy as np
 from numba import njit
 
 from quire.algorithms.extension import ExtensionJobs
-from quire.align.alignments import Alignments
-from quire.align.candidates import BAND_MARGIN, island_of
-from quire.align.insert_size import InsertSize, template_length
-from quire.oriented import Reads, code_at
-
-KMER = 8
-FEWEST_KMERS = 4
-MOST_ANCHORS = 16
-# Anchors this much worse than a read's best are not tried: the cost of leaving a pair unpaired (bwa mem).
-UNPAIRED_COST = 17
+from quire.align.candidates import island_of
+from quire.align.insert_size import InsertSize
+from quire.align.model import Alignments
+from quire.align.parameters import BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, UNPAIRED_COST
+from quire.align.template_length import template_length
+from quire.oriented import Reads
+from quire.oriented.cpu import code_at
 
 
 def rescue_jobs(alignments: Alignments, reads: Reads, reference, insert_size: InsertSize) -> ExtensionJobs:

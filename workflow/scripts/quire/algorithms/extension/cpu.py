@@ -20,7 +20,7 @@ from quire.algorithms.extension import (
 )
 from quire.device.bits import count_ones
 from quire.device.vectors import add, bit_or, choose_equal, choose_greater, convert, load, splat, store
-from quire.oriented import code_at, packed_word
+from quire.oriented.cpu import code_at, packed_word
 
 LANES = 32  # of int16, one AVX-512 register
 _NEVER = -(1 << 14)  # far below any score: at most 1,024 bases and two bonuses

@@ -13,7 +13,7 @@ from numba import njit
 from quire.algorithms.fm_index.cpu import backward_step, locate
 from quire.algorithms.seeding import DEPTHS, DIAGONAL_BIAS, MAXIMUM_SEEDS, SEED_LENGTH
 from quire.device.bits import leading_zeros
-from quire.oriented import packed_word, tie_hash
+from quire.oriented.cpu import packed_word, tie_hash
 
 DIRECT_ROWS = 4
 DEEPEST = int(DEPTHS[-1])

@@ -3,7 +3,7 @@
 import numpy as np
 
 from quire.algorithms.seeding import DEPTHS, DIAGONAL_BIAS, MAXIMUM_SEEDS, RAREST_LIMIT, SEED_LENGTH, SeedingParameters
-from quire.oriented import tie_hash
+from quire.oriented.oracle import tie_hash
 
 
 def seed_ends(length: int, stride: int) -> list[int]:
@@ -57,9 +57,7 @@ def find_hits(axis: np.ndarray, codes: np.ndarray, name_hash: int, parameters: S
     if not hits and dropped:
         count, strand, ordinal, begin, places = min(dropped, key=lambda seed: seed[:3])
         if count <= RAREST_LIMIT:
-            chosen = sorted(places, key=lambda p: (int(tie_hash(np.uint64(name_hash), p)), p))[
-                : parameters.maximum_hits
-            ]
+            chosen = sorted(places, key=lambda p: (tie_hash(name_hash, p), p))[: parameters.maximum_hits]
             hits = [encode(strand, place - begin, ordinal) for place in chosen]
     return sorted(hits)
 

@@ -1,0 +1,48 @@
+"""Inputs of kernel tests, made with NumPy alone: a machine with a card needs neither Numba nor pysam for them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from quire.batch import offsets_from_lengths, pack_bytes
+from quire.device.card import Card
+from quire.oriented import BASES_PER_WORD
+from quire.oriented.gpu import CardReads, orient
+
+
+@dataclass
+class Batch:
+    """What `orient` reads of a `quire.io.fastq.ReadBatch`."""
+
+    names: np.ndarray
+    name_offsets: np.ndarray
+    bases: np.ndarray
+    offsets: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+def make_batch(sequences: Sequence[Sequence[int]]) -> Batch:
+    """Reads of these codes (0..3, 4 for N), named r00000, r00001, ..."""
+    names, name_offsets = pack_bytes([b"r%05d" % i for i in range(len(sequences))])
+    bases = np.concatenate([*(np.asarray(s, np.uint8) for s in sequences), np.empty(0, np.uint8)])
+    return Batch(names, name_offsets, bases, offsets_from_lengths([len(s) for s in sequences]))
+
+
+def card_reads(card: Card, sequences, mates=None) -> CardReads:
+    """Oriented reads of these codes on a card; with `mates`, pairs."""
+    return orient(card, make_batch(sequences), None if mates is None else make_batch(mates))
+
+
+def pack(codes: Sequence[int]) -> np.ndarray:
+    """Codes 0..3 as the packed words of an axis, two words longer than needed."""
+    words = np.zeros(len(codes) // BASES_PER_WORD + 3, np.uint64)
+    for i, code in enumerate(codes):
+        words[i // BASES_PER_WORD] |= np.uint64(int(code) & 3) << np.uint64(2 * (i % BASES_PER_WORD))
+    return words
+
+
+def reverse_complement(codes: Sequence[int]) -> list[int]:
+    """Of codes 0..3, 4 for N."""
+    return [4 if code > 3 else 3 - int(code) for code in reversed(list(codes))]

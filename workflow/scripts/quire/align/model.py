@@ -1,0 +1,54 @@
+"""What the steps of mapping hand to each other: flat arrays, on the host or (of the same shapes) on a card."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Alignments(NamedTuple):
+    """Alignments of n reads, m in all; those of read r stand in [offsets[r], offsets[r + 1]), best first.
+
+    Order: score, then hash(read name, axis position), then axis position, then strand (DESIGN, contract 1).
+
+    Attributes:
+        offsets: int64[n + 1].
+        read: int32[m]; strand: uint8[m]; score: int32[m].
+        read_begin, read_end: int32[m], half-open in the oriented read.
+        axis_begin, axis_end: int64[m]; contig: int32[m]; position: int64[m], on the contig.
+        cigar_begin: int64[m], cigar_length: int32[m], in `cigar`: uint32[], operations M, I, D as in BAM.
+    """
+
+    offsets: np.ndarray
+    read: np.ndarray
+    strand: np.ndarray
+    score: np.ndarray
+    read_begin: np.ndarray
+    read_end: np.ndarray
+    axis_begin: np.ndarray
+    axis_end: np.ndarray
+    contig: np.ndarray
+    position: np.ndarray
+    cigar_begin: np.ndarray
+    cigar_length: np.ndarray
+    cigar: np.ndarray
+
+
+class Selection(NamedTuple):
+    """What is reported of n reads.
+
+    Attributes:
+        primary: int64[n], index into the alignments, -1 for an unmapped read.
+        quality: uint8[n], mapping quality of the primary alignment.
+        second: int32[n], score of the best competing alignment (tag XS), 0 for none.
+        proper: bool[n], whether the read and its mate form a proper pair.
+        supplementary: int64[n, MOST_SUPPLEMENTARY], indices of supplementary alignments, -1 filled.
+        supplementary_quality: uint8 and supplementary_second: int32, likewise.
+    """
+
+    primary: np.ndarray
+    quality: np.ndarray
+    second: np.ndarray
+    proper: np.ndarray
+    supplementary: np.ndarray
+    supplementary_quality: np.ndarray
+    supplementary_second: np.ndarray

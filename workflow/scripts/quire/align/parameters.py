@@ -1,0 +1,59 @@
+"""The numbers that mapping is decided by, for all backends: bwa mem's where it has them. NumPy only."""
+
+import math
+
+import numpy as np
+
+# ---- alignments ----
+SHORTEST_SCORE = 30
+# An alignment below this share of the read's length is poor: a better one may have been missed.
+POOR_NUMERATOR, POOR_DENOMINATOR = 9, 10
+
+# ---- candidates ----
+# Diagonals this close together are one place (a small gap), however their seeds lie.
+BUNDLE_GAP = 8
+WIDEST_BUNDLE = 32
+# Diagonals further apart than this are never joined: the gap costs more than the half of a read that it would join.
+LARGEST_GAP = 64
+BAND_MARGIN = 15
+MOST_CANDIDATES = 16
+
+# ---- rescue ----
+KMER = 8
+FEWEST_KMERS = 4
+MOST_ANCHORS = 16
+# Anchors this much worse than a read's best are not tried: the cost of leaving a pair unpaired (bwa mem).
+UNPAIRED_COST = 17
+
+# ---- insert size ----
+LONGEST_INSERT = 10000
+# A pair is in the sample if neither mate has a second place with more than this share of the best score (as bwa mem).
+UNIQUE_NUMERATOR, UNIQUE_DENOMINATOR = 4, 5
+
+# ---- pairing ----
+# Scores this close count as "nearly as good": the cheapest gap (bwa mem).
+NEAR = 7
+PAIR_BONUS_LIMIT = 40
+MOST_SUPPLEMENTARY = 4
+# Alignments below this score are looked at for low complexity, in words of this many bases.
+SIMPLE_SCORE = 100
+SIMPLE_WORD = 4
+
+# ---- mapping quality ----
+MOST_QUALITY = 60
+QUALITY_SHIFT = 15
+LONGEST_SPAN = 4096
+# A second place is at least as good as a chance match of a seed (bwa mem: min_seed_len).
+CHANCE_SCORE = 19
+_SHORT_SPAN = 50
+
+
+def _length_factor(length: int) -> int:
+    """Squared ln(50) / ln(length), 1 for shorter alignments, in 2^15ths."""
+    factor = 1.0 if length < _SHORT_SPAN else math.log(_SHORT_SPAN) / math.log(length)
+    return round(factor * factor * (1 << QUALITY_SHIFT))
+
+
+LENGTH_FACTOR = np.array([_length_factor(max(length, 1)) for length in range(LONGEST_SPAN + 1)], np.int64)
+# Phred-scaled cost of n further places that are nearly as good: 10 log10(n + 1).
+COUNT_COST = np.array([int(4.343 * math.log(n + 1) + 0.499) if n else 0 for n in range(1025)], np.int64)

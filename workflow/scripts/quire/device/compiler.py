@@ -1,0 +1,91 @@
+"""Compiling kernels with NVRTC, and keeping the machine code on disk under a key of our own.
+
+CuPy's own path is not used: it appends `-ftz=true` behind any options, and its cache does not see what a source
+includes (DESIGN, contract 8).
+"""
+
+import hashlib
+import os
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from quire.device.card import SOURCES
+from quire.errors import QuireError
+
+# Floating point as IEEE 754 has it, the same as on the CPU: no contraction, no flushing of subnormal numbers.
+OPTIONS = ("-fmad=false", "-ftz=false", "-std=c++17", "-default-device", "--ptxas-options=-v")
+_INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.MULTILINE)
+
+
+class KernelError(QuireError):
+    """A kernel that does not compile: a defect of Quire, or of the installed compiler."""
+
+
+@lru_cache
+def read_source(source: str) -> tuple[str, dict[str, str]]:
+    """A kernel's text, and the text of every file it includes, directly or not, by the name it is included by."""
+    text = (SOURCES / source).read_text()
+    headers: dict[str, str] = {}
+    waiting = _INCLUDE.findall(text)
+    while waiting:
+        name = waiting.pop()
+        if name not in headers:
+            headers[name] = (SOURCES / name).read_text()
+            waiting += _INCLUDE.findall(headers[name])
+    return text, headers
+
+
+def options_of(architecture: str, defines: dict[str, int]) -> list[str]:
+    """The compiler's options for a kernel."""
+    macros = [f"-D{name}={value}" for name, value in sorted(defines.items())]
+    return [f"--gpu-architecture={architecture}", *OPTIONS, *macros]
+
+
+def compile_kernel(source: str, architecture: str, defines: dict[str, int]) -> tuple[bytes, str]:
+    """Machine code (cubin) of a source, and the compiler's report of registers and spills.
+
+    Raises:
+        KernelError: what the compiler says, with file and line.
+    """
+    from cupy_backends.cuda.libs import nvrtc
+
+    text, headers = read_source(source)
+    names = [name.encode() for name in headers]
+    program = nvrtc.createProgram(text, source, [body.encode() for body in headers.values()], names)
+    try:
+        nvrtc.compileProgram(program, options_of(architecture, defines))
+        return nvrtc.getCUBIN(program), nvrtc.getProgramLog(program)
+    except nvrtc.NVRTCError as error:
+        log = nvrtc.getProgramLog(program)
+        raise KernelError(f"{source} does not compile for {architecture} ({error}):\n{log}") from None
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+def cubin(source: str, architecture: str, defines: dict[str, int]) -> bytes:
+    """Machine code of a source, from the cache if it has it."""
+    from cupy_backends.cuda.libs import nvrtc
+
+    text, headers = read_source(source)
+    parts = [repr(nvrtc.getVersion()), *options_of(architecture, defines), source, text]
+    parts += [part for item in sorted(headers.items()) for part in item]
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    path = cache_folder() / f"{Path(source).stem}-{architecture}-{digest}.cubin"
+    if path.exists():
+        return path.read_bytes()
+    code, _ = compile_kernel(source, architecture, defines)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        beside.write_bytes(code)
+        beside.replace(path)
+    except OSError:
+        pass  # a full or read-only disk costs a compilation in the next run, nothing else
+    return code
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept."""
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(root) / "quire" / "cubin"

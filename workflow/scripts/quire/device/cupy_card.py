@@ -1,0 +1,87 @@
+"""A real card, through CuPy: its memory pool, streams and driver calls. The thread that opens a card owns it."""
+
+import ctypes
+
+import cupy
+import numpy as np
+from cupy_backends.cuda.api import driver
+
+from quire.device.card import Card, Kernel, OutOfDeviceMemory
+from quire.device.compiler import cubin
+
+
+class CupyKernel(Kernel):
+    """A kernel loaded from its cubin."""
+
+    def __init__(self, card, source, entry, defines, function) -> None:
+        super().__init__(card, source, entry, defines)
+        self.function = function
+        self.shared_limit = 48 << 10
+
+    def _launch(self, grid, block, shared_bytes, pointers) -> None:
+        if shared_bytes > self.shared_limit:
+            attribute = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            driver.funcSetAttribute(self.function.ptr, attribute, shared_bytes)
+            self.shared_limit = shared_bytes
+        stream = cupy.cuda.get_current_stream().ptr
+        driver.launchKernel(self.function.ptr, *grid, *block, shared_bytes, stream, ctypes.addressof(pointers), 0)
+
+
+class CupyCard(Card):
+    """See `quire.device.card.Card`."""
+
+    xp = cupy
+
+    def __init__(self, ordinal: int = 0, budget: int | None = None) -> None:
+        """Open a card.
+
+        Args:
+            ordinal: among the visible cards.
+            budget: most bytes that arrays may take; None for what is free.
+        """
+        super().__init__()
+        self.device = cupy.cuda.Device(ordinal)
+        self.device.use()
+        properties = cupy.cuda.runtime.getDeviceProperties(ordinal)
+        self.name = properties["name"].decode()
+        self.architecture = f"sm_{properties['major']}{properties['minor']}"
+        self.multiprocessors = properties["multiProcessorCount"]
+        self.shared_bytes = properties["sharedMemPerBlockOptin"]
+        self.pool = cupy.cuda.MemoryPool()
+        cupy.cuda.set_allocator(self.pool.malloc)
+        self.budget = budget
+        if budget is not None:
+            self.pool.set_limit(size=budget)
+        self._modules: dict = {}
+
+    def empty(self, shape, dtype):
+        try:
+            return cupy.empty(shape, dtype)
+        except cupy.cuda.memory.OutOfMemoryError as error:
+            raise OutOfDeviceMemory(str(error)) from None
+
+    def pointer(self, array) -> int:
+        if not isinstance(array, cupy.ndarray) or not array.flags.c_contiguous:
+            raise TypeError(f"a kernel takes contiguous arrays of the card, not {type(array).__name__}")
+        return array.data.ptr
+
+    def upload(self, array: np.ndarray):
+        return cupy.asarray(np.ascontiguousarray(array))
+
+    def download(self, array) -> np.ndarray:
+        return cupy.asnumpy(array)
+
+    def free_bytes(self) -> int:
+        free = self.device.mem_info[0] + self.pool.free_bytes()
+        return free if self.budget is None else min(free, self.budget - self.pool.used_bytes())
+
+    def synchronize(self) -> None:
+        self.device.synchronize()
+
+    def _load(self, source, entry, defines) -> CupyKernel:
+        key = (source, tuple(sorted(defines.items())))
+        if key not in self._modules:
+            module = cupy.cuda.function.Module()
+            module.load(cubin(source, self.architecture, defines))
+            self._modules[key] = module
+        return CupyKernel(self, source, entry, defines, self._modules[key].get_function(entry))
