@@ -84,7 +84,7 @@ def test_batches_and_threads(case, batch, threads):
 
 @pytest.mark.parametrize(
     ("page_size", "sampling_distance", "sa_sampling"),
-    [(3000, 64, 1), (3000, 448, 8), (10_000, 192, 1), (10_000, 64, 8), (WHOLE, 192, 1), (WHOLE, 448, 8)],
+    [(3000, 64, 1), (3000, 448, 8), (10_000, 192, 1), (10_000, 64, 8), (WHOLE, 192, 1), (WHOLE, 960, 8)],
 )
 def test_pages_and_index_parameters(case, page_size, sampling_distance, sa_sampling):
     indexed = build_index(case.folder, case.fasta, page_size, sampling_distance, sa_sampling)

@@ -25,9 +25,9 @@ def build_index(
 ) -> FmIndex:
     """An FM-index in memory, its arrays read-only as those of a `PageIndex` are."""
     rows = suffix_array(text)
-    words_per_block = construction_cpu.words_of_distance(sampling_distance)
+    words_per_block = fm_index.words_of_distance(sampling_distance)
     blocks, counts, primary = construction_cpu.occurrence_blocks(text, rows, words_per_block)
-    prefix_length = construction_cpu.prefix_length_of(text.size)
+    prefix_length = fm_index.prefix_length_of(text.size)
     kept, sampled_rows = rows, np.empty(0, dtype=np.uint64)
     if sa_sampling > 1:
         kept, sampled_rows = construction_cpu.sample_suffix_array(rows, sa_sampling)
@@ -99,6 +99,7 @@ def test_search_and_locate_against_scanning(
     for pattern, (low, high) in zip(patterns, found, strict=True):
         located = fm_index.locate(index, np.arange(low, high, dtype=np.int64))
         assert sorted(located) == oracle.positions(text, pattern)
+        assert low == high or (low, high) == oracle.interval(text, pattern)
         assert high - low == oracle.count(text, pattern)
         alone = cpu.interval(
             pattern, 0, pattern.size, index.blocks, index.words_per_block, index.C, index.primary, index.prefix_table,
@@ -136,13 +137,11 @@ def test_prefix_table_holds_the_interval_of_every_kmer(text: np.ndarray) -> None
 
 def test_prefix_length_follows_the_text() -> None:
     """k is 12 from 16 Mb on and never below 4."""
-    lengths = [
-        construction_cpu.prefix_length_of(size) for size in (1, 255, 256, 100_000, 1 << 24, (1 << 24) - 1, 1 << 30)
-    ]
+    lengths = [fm_index.prefix_length_of(size) for size in (1, 255, 256, 100_000, 1 << 24, (1 << 24) - 1, 1 << 30)]
     assert lengths == [4, 4, 4, 8, 12, 11, 12]
 
 
 def test_unknown_sampling_distance() -> None:
-    """Only blocks of a cache line or a half or two of them exist."""
+    """Only blocks of 32, 64, 128 and 256 bytes exist."""
     with pytest.raises(ValueError, match="not 128"):
-        construction_cpu.words_of_distance(128)
+        fm_index.words_of_distance(128)

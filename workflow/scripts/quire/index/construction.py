@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from quire.algorithms.fm_index import SAMPLING_DISTANCES
+from quire.algorithms.fm_index import SAMPLING_DISTANCES, prefix_length_of, words_of_distance
 from quire.algorithms.suffix_array import suffix_array
 from quire.errors import InputError, QuireError
 from quire.io.files import atomic_directory
@@ -31,8 +31,8 @@ def build(
         reference: an open reference, or its directory.
         page_number: 0-based.
         directory: the final directory; an older one is replaced.
-        parameters: `sampling_distance` (64, 192 or 448 rows an occurrence block; default 64) and `sa_sampling` (keep
-            every s-th position of the suffix array; default 1, all).
+        parameters: `sampling_distance` (64, 192, 448 or 960 rows an occurrence block; default 64) and `sa_sampling`
+            (keep every s-th position of the suffix array; default 1, all).
 
     Raises:
         InputError: a wrong parameter or page number, or a damaged reference.
@@ -93,14 +93,14 @@ def _write_arrays(codes: np.ndarray, page: Page, directory: Path, parameters: di
     logger.info("suffix array sorted")
     _write_suffix_array(rows, directory, parameters["sa_sampling"])
     np.save(directory / "unowned_rows.npy", construction_cpu.rows_from(rows, page.owned_end - page.start))
-    words_per_block = construction_cpu.words_of_distance(parameters["sampling_distance"])
+    words_per_block = words_of_distance(parameters["sampling_distance"])
     blocks, counts, primary = construction_cpu.occurrence_blocks(codes, rows, words_per_block)
     del rows
     np.save(directory / "blocks.npy", blocks.reshape(-1, words_per_block))
     del blocks
     logger.info("occurrence blocks written")
     np.save(directory / "C.npy", construction_cpu.first_rows(counts))
-    prefix_length = construction_cpu.prefix_length_of(codes.size)
+    prefix_length = prefix_length_of(codes.size)
     np.save(directory / "prefix_table.npy", construction_cpu.prefix_intervals(codes, prefix_length))
     return {"length": int(codes.size), "primary": int(primary), "prefix_length": prefix_length}
 

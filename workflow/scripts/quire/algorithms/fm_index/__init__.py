@@ -1,4 +1,4 @@
-"""FM-index of a text over four letters (Ferragina and Manzini 2000), with occurrence blocks of one cache line.
+"""FM-index of a text over four letters (Ferragina and Manzini 2000), with occurrence blocks of whole sectors.
 
 Rows are the sorted suffixes of the text, row 0 the empty one. An interval [low, high) of rows holds all suffixes that
 start with a pattern; `low == high` means that the pattern does not occur. The arrays of an `FmIndex`:
@@ -18,7 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-SAMPLING_DISTANCES = (64, 192, 448)
+SAMPLING_DISTANCES = (64, 192, 448, 960)
+LONGEST_PREFIX = 12
+SHORTEST_PREFIX = 4
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class FmIndex:
     Attributes:
         length: bases of the text, n; there are n + 1 rows.
         blocks: uint64[blocks * words_per_block].
-        words_per_block: 4, 8 or 16, for a sampling distance of 64, 192 or 448.
+        words_per_block: 4, 8, 16 or 32, for a sampling distance of 64, 192, 448 or 960.
         C: int64[5].
         primary: row whose suffix is the whole text.
         prefix_table: uint32[4^prefix_length, 2].
@@ -50,6 +52,18 @@ class FmIndex:
     sa_sampling: int
     sampled_rows: np.ndarray
     unowned_rows: np.ndarray
+
+
+def words_of_distance(sampling_distance: int) -> int:
+    """Words of an occurrence block: two of counters and two for each 64 rows."""
+    if sampling_distance not in SAMPLING_DISTANCES:
+        raise ValueError(f"the sampling distance is one of {SAMPLING_DISTANCES}, not {sampling_distance}")
+    return 2 + sampling_distance // 32
+
+
+def prefix_length_of(length: int) -> int:
+    """k of the prefix table: 4^k is at most the length of the text, within 4 and 12."""
+    return min(max((length.bit_length() - 1) // 2, SHORTEST_PREFIX), LONGEST_PREFIX)
 
 
 def intervals(index: FmIndex, patterns: np.ndarray, offsets: np.ndarray) -> np.ndarray:

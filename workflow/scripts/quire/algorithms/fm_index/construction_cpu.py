@@ -3,23 +3,6 @@
 import numpy as np
 from numba import njit
 
-from quire.algorithms.fm_index import SAMPLING_DISTANCES
-
-LONGEST_PREFIX = 12
-SHORTEST_PREFIX = 4
-
-
-def words_of_distance(sampling_distance: int) -> int:
-    """Words of a block of 64, 192 or 448 rows: two of counters and two for each 64 rows."""
-    if sampling_distance not in SAMPLING_DISTANCES:
-        raise ValueError(f"the sampling distance is one of {SAMPLING_DISTANCES}, not {sampling_distance}")
-    return 2 + sampling_distance // 32
-
-
-def prefix_length_of(length: int) -> int:
-    """k of the prefix table: 4^k is at most the length of the text, within 4 and 12."""
-    return min(max((length.bit_length() - 1) // 2, SHORTEST_PREFIX), LONGEST_PREFIX)
-
 
 @njit(cache=True, nogil=True)
 def occurrence_blocks(codes, suffix_array, words_per_block):
@@ -28,7 +11,7 @@ def occurrence_blocks(codes, suffix_array, words_per_block):
     Args:
         codes: uint8[n], 0..3.
         suffix_array: uint32[n + 1].
-        words_per_block: 4, 8 or 16.
+        words_per_block: 4, 8, 16 or 32.
 
     Returns:
         blocks (uint64, flat), counts of the four codes (int64[4]), and the row of the whole text.

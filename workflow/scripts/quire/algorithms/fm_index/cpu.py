@@ -23,8 +23,11 @@ def split_row(words_per_block, row):
     if words_per_block == 8:
         block = group // np.uint64(3)
         return block << np.uint64(3), group - block * np.uint64(3), within
-    block = group // np.uint64(7)
-    return block << np.uint64(4), group - block * np.uint64(7), within
+    if words_per_block == 16:
+        block = group // np.uint64(7)
+        return block << np.uint64(4), group - block * np.uint64(7), within
+    block = group // np.uint64(15)
+    return block << np.uint64(5), group - block * np.uint64(15), within
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -32,7 +35,7 @@ def prefetch_row(blocks, words_per_block, row):
     """Ask for what `occurrence` and `symbol_at` will read for a row."""
     first, group, _ = split_row(words_per_block, row)
     prefetch(blocks, np.int64(first))
-    if words_per_block == 16:
+    if words_per_block >= 16:
         prefetch(blocks, np.int64(first + np.uint64(2) + (group << np.uint64(1))))
 
 
