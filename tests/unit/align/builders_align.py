@@ -1,4 +1,4 @@
-"""Builders for the align tests: packed text, oriented reads, alignments in words, small genomes, and mapped runs."""
+"""Builders for the align tests: packed text, oriented reads, small genomes, and mapped runs."""
 
 import json
 import random
@@ -10,7 +10,6 @@ import numpy as np
 import pysam
 from quire import index
 from quire import reference as reference_stage
-from quire.align.model import Alignments
 from quire.align.unit import map_unit
 from quire.batch import offsets_from_lengths
 from quire.io.fastq import ReadBatch
@@ -44,51 +43,6 @@ def make_batch(sequences: Sequence[np.ndarray]) -> ReadBatch:
 def make_reads(sequences: Sequence[np.ndarray], mates: Sequence[np.ndarray] | None = None) -> Reads:
     """Oriented reads of these codes; with `mates`, pairs."""
     return orient(make_batch(sequences), None if mates is None else make_batch(mates))
-
-
-@dataclass(frozen=True)
-class Place:
-    """One alignment in words; contig c lies at the axis positions from c * 100,000 on."""
-
-    score: int
-    strand: int
-    position: int
-    read_begin: int
-    read_end: int
-    contig: int = 0
-    span: int = -1  # bases of the reference; -1: as many as of the read
-
-    @property
-    def axis_begin(self) -> int:
-        return self.contig * 100_000 + self.position
-
-    @property
-    def axis_end(self) -> int:
-        return self.axis_begin + (self.read_end - self.read_begin if self.span < 0 else self.span)
-
-
-def alignments_of(places: Sequence[Sequence[Place]]) -> Alignments:
-    """`Alignments` of reads whose places are given best first."""
-    flat = [place for of_read in places for place in of_read]
-
-    def column(name: str, dtype: type) -> np.ndarray:
-        return np.array([getattr(place, name) for place in flat], dtype)
-
-    return Alignments(
-        offsets=offsets_from_lengths([len(of_read) for of_read in places]),
-        read=np.repeat(np.arange(len(places), dtype=np.int32), [len(of_read) for of_read in places]),
-        strand=column("strand", np.uint8),
-        score=column("score", np.int32),
-        read_begin=column("read_begin", np.int32),
-        read_end=column("read_end", np.int32),
-        axis_begin=column("axis_begin", np.int64),
-        axis_end=column("axis_end", np.int64),
-        contig=column("contig", np.int32),
-        position=column("position", np.int64),
-        cigar_begin=np.arange(len(flat), dtype=np.int64),
-        cigar_length=np.ones(len(flat), np.int32),
-        cigar=np.array([(place.read_end - place.read_begin) << 4 for place in flat], np.uint32),
-    )
 
 
 @dataclass

@@ -14,7 +14,7 @@ from quire.align.parameters import (
     UNPAIRED_COST,
 )
 
-from tests.unit.align.builders_align import Place
+from tests.unit.align.places_align import Place
 
 _MASK = (1 << 64) - 1
 

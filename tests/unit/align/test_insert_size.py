@@ -11,8 +11,8 @@ from quire.align.insert_size import FEWEST_PAIRS, NO_INSERT_SIZE, fit
 from quire.align.parameters import LONGEST_INSERT
 from quire.align.template_length import unique_template_lengths
 
-from tests.unit.align.builders_align import Place, alignments_of
 from tests.unit.align.oracles_align import bwa_insert_size, template_length
+from tests.unit.align.places_align import Place, alignments_of
 
 
 @pytest.mark.parametrize(("mean", "deviation"), [(300, 30), (180, 60), (500, 1), (3000, 900)])

@@ -8,8 +8,9 @@ from quire.align.insert_size import NO_INSERT_SIZE, InsertSize
 from quire.align.mapping_quality import single_quality
 from quire.align.pairing import select
 
-from tests.unit.align.builders_align import Place, alignments_of, make_reads
+from tests.unit.align.builders_align import make_reads
 from tests.unit.align.oracles_align import Chosen, Marked, choose_pair, choose_single, finish, is_simple, tie_hash
+from tests.unit.align.places_align import Place, alignments_of
 
 MODELS = [
     InsertSize(1000, 280, 300, 320, 300, 30, 180, 420),

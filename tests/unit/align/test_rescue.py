@@ -12,8 +12,6 @@ from quire.align.rescue import rescue_jobs
 
 from tests.builders import random_bases, write_fasta
 from tests.unit.align.builders_align import (
-    Place,
-    alignments_of,
     build_index,
     make_reads,
     map_files,
@@ -22,6 +20,7 @@ from tests.unit.align.builders_align import (
     pack,
     write_pairs,
 )
+from tests.unit.align.places_align import Place, alignments_of
 
 MODEL = InsertSize(1000, 280, 300, 320, 300, 30, 180, 420)
 ISLANDS = np.array([0, 4000, 9000], np.int64)
