@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from quire.align import mapper
+from quire.align import engine_cpu
 from quire.align.insert_size import NO_INSERT_SIZE, InsertSize
 from quire.align.parameters import FEWEST_KMERS, KMER
 from quire.align.rescue import rescue_jobs
@@ -144,7 +144,7 @@ def test_a_mate_without_any_seed_is_found(tmp_path, monkeypatch):
         number = int(record.query_name[1:])
         assert record.is_proper_pair
         assert abs(record.reference_start - record.query_alignment_start - places[number][record.is_read2]) <= 1
-    monkeypatch.setattr(mapper, "rescue_jobs", lambda alignments, reads, reference, model: rescue_jobs(
+    monkeypatch.setattr(engine_cpu, "rescue_jobs", lambda alignments, reads, reference, model: rescue_jobs(
         alignments, reads, reference, NO_INSERT_SIZE))  # fmt: skip
     without = map_files(tmp_path, indexed, mates)
     assert without.ledger["counts"]["unmapped"] == 100

@@ -4,6 +4,12 @@ import math
 
 import numpy as np
 
+from quire.algorithms.seeding import SeedingParameters
+
+# ---- seeding: every read; then those that aligned poorly ----
+SEEDING = SeedingParameters(stride=20, maximum_hits=32)
+DENSE_SEEDING = SeedingParameters(stride=5, maximum_hits=32)
+
 # ---- alignments ----
 SHORTEST_SCORE = 30
 # An alignment below this share of the read's length is poor: a better one may have been missed.

@@ -4,6 +4,7 @@ import logging
 from pathlib import Path
 
 from quire.algorithms.seeding.cpu import page_arrays
+from quire.align.engine_cpu import CpuEngine
 from quire.align.mapper import Mapper
 from quire.device import resolve_backend
 from quire.index import PageIndex
@@ -60,7 +61,7 @@ def map_unit(
         # Long before the index is made: a refusal after the mapping would come too late.
         require_bai_fits(reference.contig_names, reference.contig_lengths.tolist())
     group = ReadGroup(**read_group)
-    mapper = Mapper(reference, [page_arrays(index, index) for index in indexes], group.identifier)
+    mapper = Mapper(CpuEngine(reference, [page_arrays(index, index) for index in indexes], group.identifier))
     command = f"align --backend {backend} {Path(fq1).name}" + (f" {Path(fq2).name}" if fq2 else "")
     text = header_text(reference.contig_names, reference.contig_lengths, [group], VERSION, command)
     batches = read_batches(fq1, fq2, parameters["reads_per_batch"])
