@@ -2,8 +2,8 @@
 
 Composition after the human genome (Lander et al. 2001; de Koning et al. 2011): isochores of differing GC content,
 copies of interspersed repeat families at many ages, segmental duplications, tandem satellites, short tandem repeats,
-and runs of N. Contigs have the proportions of human chromosomes and are made independently, so that any number of processes
-gives the same bytes.
+and runs of N. Contigs have the proportions of human chromosomes and are made independently, so that any number of
+processes gives the same bytes.
 """
 
 import argparse
@@ -13,32 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-# Megabases of the human chromosomes 1 to 22: the contigs share the genome in these proportions.
-PROPORTIONS = (249, 243, 198, 191, 181, 171, 159, 146, 141, 136, 135, 134, 115, 107, 103, 90, 81, 78, 59, 63, 48, 51)
-    249,
-    243,
-    198,
-    191,
-    181,
-    171,
-    159,
-    146,
-    141,
-    136,
-    135,
-    134,
-    115,
-    107,
-    103,
-    90,
-    81,
-    78,
-    59,
-    63,
-    48,
-    51,
-    155,
-)
+# Megabases of the human chromosomes 1 to 22 and X: the contigs share the genome in these proportions.
+PROPORTIONS = (249, 243, 198, 191, 181, 171, 159, 146, 141, 136, 135, 134, 115, 107, 103, 90, 81, 78, 59, 63, 48, 51,
+               155)  # fmt: skip
 LINE = 60
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 N = ord("N")
