@@ -2,16 +2,26 @@
 //
 // The threads of a block are fibers that one operating system thread switches by hand. A fiber runs until it meets a
 // barrier or an exchange between the lanes of its warp; it goes on when all that must take part have arrived. Blocks
-// run one after the other. Three schedules (forward, reverse, random) change the order of blocks and threads between
-// such points: a kernel whose answer depends on the order has a race. What hardware leaves undefined is an error here:
-// a barrier that not all threads reach, lanes that meet in different exchanges, a value taken from a lane outside the
-// mask (it is poison), shared memory read before it is written (poison).
+// run one after the other. Three schedules change the order of blocks, warps and lanes between such points: forward
+// and reverse let one warp run ahead as far as barriers allow before the next one moves, random lets warps drift. A
+// kernel whose answer depends on the order has a race.
+//
+// What hardware leaves undefined is an error here, with kernel, block, thread and line: a barrier that not all threads
+// reach, threads that meet in different barriers or exchanges, a shift by the width or more, a division by zero, a
+// misaligned or wild pointer, an overflowing signed sum, an index beyond a local array, a runaway loop. Values that
+// nobody wrote (shared memory, what a lane outside the mask holds, what lies behind an array) are poison.
 //
 // What it cannot see: memory ordering between warps, coalescing, bank conflicts, and races inside a stretch of code
 // without any barrier or exchange. Those need a card and its sanitizer.
 #pragma once
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
+#include <csetjmp>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -43,8 +53,9 @@ struct dim3 { unsigned x = 1, y = 1, z = 1; };
 template <class T> struct alignas(2 * sizeof(T)) Two { T x, y; };
 template <class T> struct alignas(sizeof(T) < 8 ? 4 * sizeof(T) : 16) Four { T x, y, z, w; };
 typedef Two<int> int2; typedef Two<unsigned> uint2; typedef Two<long long> longlong2; typedef Two<float> float2;
-typedef Two<unsigned long long> ulonglong2; typedef Four<int> int4; typedef Four<unsigned> uint4;
-typedef Four<float> float4; typedef Four<unsigned char> uchar4; typedef Four<short> short4;
+typedef Two<unsigned long long> ulonglong2; typedef Two<short> short2; typedef Four<int> int4;
+typedef Four<unsigned> uint4; typedef Four<float> float4; typedef Four<unsigned char> uchar4;
+typedef Four<short> short4;
 inline int2 make_int2(int x, int y) { return {x, y}; }
 inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
@@ -53,27 +64,51 @@ inline ulonglong2 make_ulonglong2(unsigned long long x, unsigned long long y) { 
 inline float2 make_float2(float x, float y) { return {x, y}; }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 
+namespace harness {
+
+constexpr int MOST_THREADS = 1024, WARP = 32, MOST_IDLE_ROUNDS = 10000, LONGEST_LAUNCH_SECONDS = 60;
+constexpr size_t PAGE = 1 << 16, STACK = 4 * PAGE, MOST_SHARED = 227 << 10, SHARED_ROOM = 256 << 10;
+constexpr unsigned long long POISON = 0xDBDBDBDBDBDBDBDBull;
+constexpr unsigned char POISON_BYTE = 0xDB;
+
+}  // namespace harness
+
 // The kernels' dynamic shared memory (quire/device/types.cuh declares it `extern`).
-unsigned long long shared_memory[(227 << 10) / 8];
+alignas(harness::PAGE) __attribute__((visibility("hidden"))) unsigned long long shared_memory[harness::SHARED_ROOM / 8];
 
 namespace harness {
 
-constexpr int MOST_THREADS = 1024, WARP = 32;
-constexpr size_t STACK = 64 << 10, SHARED_BYTES = 227 << 10;
-constexpr unsigned long long POISON = 0xDBDBDBDBDBDBDBDBull;
-enum State { READY, AT_BARRIER, IN_EXCHANGE, DONE };
+enum State { READY, SLEEPING, AT_BARRIER, IN_EXCHANGE, DONE };
 enum Schedule { FORWARD, REVERSE, RANDOM };
+enum Operation {
+    SYNC_WARP, BALLOT, ANY, ALL, MATCH_ANY, SHUFFLE, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR,
+    SYNC_THREADS, SYNC_COUNT, SYNC_AND, SYNC_OR
+};
+constexpr const char* NAMES[] = {
+    "__syncwarp", "__ballot_sync", "__any_sync", "__all_sync", "__match_any_sync", "__shfl_sync", "__shfl_up_sync",
+    "__shfl_down_sync", "__shfl_xor_sync", "__syncthreads", "__syncthreads_count", "__syncthreads_and",
+    "__syncthreads_or"};
 
 struct Launch {  // as tests/kernels/emulated_card.py lays it out
     unsigned grid[3], block[3], shared_bytes;
     int schedule;
     unsigned long long seed;
     char* error;
-    unsigned long long error_bytes;
+    unsigned long long error_bytes, fault_address;
+    const int* argument_bytes;  // negative: a pointer to items of so many bytes
+    int arguments;
 };
 
-struct Waiting {  // what a lane brings to an exchange
-    const char* operation;
+struct Where {  // in the kernel's source
+    const char* file;
+    int line;
+    bool operator==(const Where& other) const { return line == other.line && !std::strcmp(file, other.file); }
+};
+#define HERE harness::Where where = {__builtin_FILE(), __builtin_LINE()}
+
+struct Waiting {  // what a thread brings to a barrier or an exchange
+    Operation operation;
+    Where where;
     unsigned mask;
     int argument, width;
     unsigned long long value, result;
@@ -81,11 +116,9 @@ struct Waiting {  // what a lane brings to an exchange
 
 struct Fiber {
     void* stack_pointer;
-    char* stack;
     State state;
     uint3 thread;
-    int index, barrier_argument, barrier_result;
-    const char* barrier;
+    int index;
     Waiting waiting;
 #if !defined(__x86_64__)
     ucontext_t context;
@@ -93,152 +126,176 @@ struct Fiber {
 };
 
 inline Fiber fibers[MOST_THREADS];
+inline unsigned exchanging[MOST_THREADS / WARP], ended[MOST_THREADS / WARP];  // lanes of each warp, as bits
+inline char* stacks;  // one after the other, each above a page that nobody may touch
 inline Fiber* current;
 inline uint3 block_index;
 inline dim3 block_size, grid_size;
 inline int threads;
 inline std::string error;
+inline unsigned long long fault_address;
 inline void (*body)(void*);
 inline void* body_argument;
 inline void* scheduler_stack_pointer;
+inline sigjmp_buf out_of_a_fault;
 #if !defined(__x86_64__)
 inline ucontext_t scheduler_context;
 #endif
 
 #if defined(__x86_64__)
 // Saves the registers that a call must keep, changes stacks, restores: about 10 ns there and back.
-__attribute__((naked, noinline)) inline void switch_stacks(void** /*save*/, void* /*load*/) {
+__attribute__((naked, noinline, noipa)) inline void switch_stacks(void** /*save*/, void* /*load*/) {
     __asm__("pushq %rbx\n pushq %rbp\n pushq %r12\n pushq %r13\n pushq %r14\n pushq %r15\n"
             "movq %rsp, (%rdi)\n movq %rsi, %rsp\n"
             "popq %r15\n popq %r14\n popq %r13\n popq %r12\n popq %rbp\n popq %rbx\n ret\n");
 }
 inline void to_scheduler() { switch_stacks(&current->stack_pointer, scheduler_stack_pointer); }
-inline void to_fiber(Fiber* fiber) { current = fiber; switch_stacks(&scheduler_stack_pointer, fiber->stack_pointer); }
+inline void enter(Fiber* fiber) { switch_stacks(&scheduler_stack_pointer, fiber->stack_pointer); }
 #else
 inline void to_scheduler() { swapcontext(&current->context, &scheduler_context); }
-inline void to_fiber(Fiber* fiber) { current = fiber; swapcontext(&scheduler_context, &fiber->context); }
+inline void enter(Fiber* fiber) { swapcontext(&scheduler_context, &fiber->context); }
 #endif
-
-[[noreturn]] inline void fail(const std::string& message) {
-    if (error.empty()) error = message;
-    to_scheduler();
-    std::abort();  // a failed launch never resumes its fibers
+inline void to_fiber(Fiber* fiber) {
+    current = fiber;
+    enter(fiber);
+    current = nullptr;
 }
 
 inline std::string place() {
-    return "block " + std::to_string(block_index.x) + ", thread " + std::to_string(current->index);
+    auto three = [](unsigned x, unsigned y, unsigned z) {
+        std::string text = std::to_string(x);
+        return y || z ? text + "," + std::to_string(y) + "," + std::to_string(z) : text;
+    };
+    std::string text = "block " + three(block_index.x, block_index.y, block_index.z);
+    return current ? text + ", thread " + three(current->thread.x, current->thread.y, current->thread.z) : text;
+}
+
+inline std::string text_of(const Where& where) { return std::string(where.file) + ":" + std::to_string(where.line); }
+inline std::string text_of(const Waiting& w) { return std::string(NAMES[w.operation]) + " at " + text_of(w.where); }
+
+[[noreturn]] inline void fail(const std::string& message) {
+    if (error.empty()) error = place() + ": " + message;
+    if (current) to_scheduler();
+    std::abort();  // a failed launch never resumes its fibers
 }
 
 inline void fiber_main() {
     body(body_argument);
     current->state = DONE;
+    ended[current->index / WARP] |= 1u << current->index % WARP;
     to_scheduler();
     std::abort();
 }
 
 inline void prepare(Fiber& fiber) {
-    if (!fiber.stack) fiber.stack = static_cast<char*>(std::malloc(STACK));
+    if (!stacks) {
+        stacks = static_cast<char*>(mmap(nullptr, MOST_THREADS * STACK, PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+        for (int i = 0; i < MOST_THREADS; i++) mprotect(stacks + i * STACK, PAGE, PROT_NONE);
+    }
+    char* stack = stacks + fiber.index * STACK;
     fiber.state = READY;
 #if defined(__x86_64__)
-    void** top = reinterpret_cast<void**>(fiber.stack + STACK) - 2;
+    void** top = reinterpret_cast<void**>(stack + STACK) - 2;
     top[0] = reinterpret_cast<void*>(&fiber_main);  // where the first `ret` goes; leaves the stack as after a call
     fiber.stack_pointer = top - 6;
     std::memset(fiber.stack_pointer, 0, 6 * sizeof(void*));
 #else
     getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack;
-    fiber.context.uc_stack.ss_size = STACK;
+    fiber.context.uc_stack.ss_sp = stack + PAGE;
+    fiber.context.uc_stack.ss_size = STACK - PAGE;
     makecontext(&fiber.context, &fiber_main, 0);
 #endif
 }
 
 // ---- barriers ----
-inline int barrier(const char* name, int argument) {
-    current->barrier = name;
-    current->barrier_argument = argument;
+inline int barrier(Operation operation, int argument, Where where) {
+    current->waiting = {operation, where, 0, argument, 0, 0, 0};
     current->state = AT_BARRIER;
     to_scheduler();
-    return current->barrier_result;
+    return int(current->waiting.result);
 }
 
 inline void release_barrier() {
     int arrived = 0, sum = 0;
-    const char* name = nullptr;
+    const Waiting* first = nullptr;
     for (int i = 0; i < threads; i++) {
         if (fibers[i].state != AT_BARRIER) continue;
-        if (name && std::strcmp(name, fibers[i].barrier)) {
-            error = "threads of one block meet in different barriers: " + std::string(name) + ", " + fibers[i].barrier;
+        const Waiting& mine = fibers[i].waiting;
+        if (!first) first = &mine;
+        if (mine.operation != first->operation || !(mine.where == first->where)) {
+            error = place() + ": threads meet in different barriers: " + text_of(*first) + " and " + text_of(mine);
             return;
         }
-        name = fibers[i].barrier;
         arrived++;
-        sum += fibers[i].barrier_argument != 0;
+        sum += mine.argument != 0;
     }
     if (arrived < threads) {
-        error = "only " + std::to_string(arrived) + " of " + std::to_string(threads) + " threads reached a barrier";
+        error = place() + ": only " + std::to_string(arrived) + " of " + std::to_string(threads) + " threads reached " +
+                text_of(*first);
         return;
     }
+    Operation operation = first->operation;
     for (int i = 0; i < threads; i++) {
-        bool all = !std::strcmp(name, "__syncthreads_and"), any = !std::strcmp(name, "__syncthreads_or");
-        fibers[i].barrier_result = all ? sum == threads : any ? sum > 0 : sum;
+        fibers[i].waiting.result = operation == SYNC_AND ? sum == threads : operation == SYNC_OR ? sum > 0 : sum;
         fibers[i].state = READY;
     }
 }
 
 // ---- exchanges between the lanes of a warp ----
-inline void complete(Fiber* warp, unsigned mask, const char* operation) {
-    std::string name = operation;
+inline void complete(Fiber* warp, unsigned mask, Operation operation) {
     unsigned votes = 0;
     for (int lane = 0; lane < WARP; lane++)
         if (mask >> lane & 1 && warp[lane].waiting.value) votes |= 1u << lane;
     for (int lane = 0; lane < WARP; lane++) {
         if (!(mask >> lane & 1)) continue;
         Waiting& mine = warp[lane].waiting;
-        if (name == "__ballot_sync") mine.result = votes;
-        else if (name == "__any_sync") mine.result = votes != 0;
-        else if (name == "__all_sync") mine.result = votes == mask;
-        else if (name == "__match_any_sync") {
-            mine.result = 0;
-            for (int other = 0; other < WARP; other++)
-                if (mask >> other & 1 && warp[other].waiting.value == mine.value) mine.result |= 1u << other;
-        } else if (name != "__syncwarp") {
-            int width = mine.width, first = lane & ~(width - 1), source = lane;
-            if (name == "__shfl_sync") source = first + (mine.argument & (width - 1));
-            else if (name == "__shfl_up_sync") source = lane - mine.argument < first ? lane : lane - mine.argument;
-            else if (name == "__shfl_down_sync")
-                source = lane + mine.argument >= first + width ? lane : lane + mine.argument;
-            else if (name == "__shfl_xor_sync") {
-                source = lane ^ mine.argument;
-                if (source >= first + width) source = lane;
-            }
-            bool inside = mask >> source & 1;
-            mine.result = inside ? warp[source].waiting.value : POISON;
+        int first = lane & ~(mine.width - 1), source = lane;
+        switch (operation) {
+            case BALLOT: mine.result = votes; break;
+            case ANY: mine.result = votes != 0; break;
+            case ALL: mine.result = votes == mask; break;
+            case MATCH_ANY:
+                mine.result = 0;
+                for (int other = 0; other < WARP; other++)
+                    if (mask >> other & 1 && warp[other].waiting.value == mine.value) mine.result |= 1u << other;
+                break;
+            case SHUFFLE: source = first + (mine.argument & (mine.width - 1)); break;
+            case SHUFFLE_UP: source = lane - mine.argument < first ? lane : lane - mine.argument; break;
+            case SHUFFLE_DOWN: source = lane + mine.argument >= first + mine.width ? lane : lane + mine.argument; break;
+            case SHUFFLE_XOR: source = (lane ^ mine.argument) >= first + mine.width ? lane : lane ^ mine.argument; break;
+            default: break;
         }
+        if (operation >= SHUFFLE) mine.result = mask >> source & 1 ? warp[source].waiting.value : POISON;
         warp[lane].state = READY;
     }
 }
 
-inline unsigned long long exchange(const char* operation, unsigned mask, unsigned long long value, int argument = 0,
-                                   int width = WARP) {
-    int lane = current->index % WARP;
+inline unsigned long long exchange(Operation operation, Where where, unsigned mask, unsigned long long value,
+                                   int argument = 0, int width = WARP) {
+    int lane = current->index % WARP, warp_index = current->index / WARP;
     Fiber* warp = current - lane;
-    if (!(mask >> lane & 1)) fail(std::string(operation) + ": lane not in its own mask, " + place());
-    if (width <= 0 || width > WARP || (width & (width - 1))) fail(std::string(operation) + ": width " + std::to_string(width));
-    current->waiting = {operation, mask, argument, width, value, POISON};
-    current->state = IN_EXCHANGE;
-    bool all_here = true;
-    for (int other = 0; other < WARP; other++) {
-        if (!(mask >> other & 1)) continue;
-        if (warp + other >= fibers + threads) fail(std::string(operation) + ": mask names lanes beyond the block, " + place());
-        const Fiber& peer = warp[other];
-        if (peer.state == DONE) fail(std::string(operation) + ": mask names a lane that has ended, " + place());
-        if (peer.state != IN_EXCHANGE) { all_here = false; continue; }
-        if (std::strcmp(peer.waiting.operation, operation) || peer.waiting.mask != mask)
-            fail("lanes of one warp meet in different exchanges: " + std::string(operation) + " and " +
-                 peer.waiting.operation + " (or other masks), " + place());
+    current->waiting = {operation, where, mask, argument, width, value, POISON};
+    auto refuse = [&](const std::string& why) { fail(text_of(current->waiting) + ": " + why); };
+    if (!(mask >> lane & 1)) refuse("the lane is not in its own mask");
+    if (width <= 0 || width > WARP || (width & (width - 1))) refuse("width " + std::to_string(width));
+    if (operation > SHUFFLE && (argument < 0 || argument >= WARP)) refuse("a distance of " + std::to_string(argument));
+    int last = WARP - 1 - __builtin_clz(mask);
+    if (warp + last >= fibers + threads) refuse("its mask names lanes beyond the block");
+    if (ended[warp_index] & mask) refuse("its mask names a lane that has ended");
+    if (unsigned here = exchanging[warp_index] & mask) {
+        const Waiting& peer = warp[__builtin_ctz(here)].waiting;
+        if (peer.operation != operation || peer.mask != mask || !(peer.where == where) || peer.width != width)
+            refuse("its warp meets it in " + text_of(peer) + (peer.mask != mask ? " with another mask" : ""));
     }
-    if (all_here) complete(warp, mask, operation);
-    else to_scheduler();
+    exchanging[warp_index] |= 1u << lane;
+    if ((exchanging[warp_index] & mask) == mask) {
+        complete(warp, mask, operation);
+        exchanging[warp_index] &= ~mask;
+    } else {
+        current->state = IN_EXCHANGE;
+        to_scheduler();
+    }
     return current->waiting.result;
 }
 
@@ -254,43 +311,146 @@ template <class T> T from_bits(unsigned long long bits) {
     return value;
 }
 
+// A thread that polls memory: the others go on first.
+inline void sleep() {
+    current->state = SLEEPING;
+    to_scheduler();
+}
+
 // ---- the scheduler ----
 
-inline bool run_block(const Launch& launch, std::mt19937_64& generator) {
-    std::memset(shared_memory, 0xDB, sizeof shared_memory);
-    std::vector<int> order(threads);
-    for (int i = 0; i < threads; i++) {
-        Fiber& fiber = fibers[i];
-        fiber.index = i;
-        fiber.thread = {i % block_size.x, i / block_size.x % block_size.y, i / (block_size.x * block_size.y)};
-        prepare(fiber);
-        order[i] = launch.schedule == REVERSE ? threads - 1 - i : i;
+// Lets the lanes of a warp run: all that can as far as they can (forward, reverse), or each at most once (random).
+inline bool run_warp(int warp, int schedule, std::mt19937_64& generator) {
+    bool moved = false, again = true;
+    unsigned twist = schedule == RANDOM ? unsigned(generator()) : 0, start = twist % WARP, stride = (twist >> 8) | 1;
+    while (again) {
+        again = false;
+        for (int turn = 0; turn < WARP; turn++) {
+            int lane = schedule == FORWARD ? turn : schedule == REVERSE ? WARP - 1 - turn : (start + turn * stride) % WARP;
+            int index = warp * WARP + lane;
+            if (index >= threads || fibers[index].state != READY) continue;
+            to_fiber(&fibers[index]);
+            if (!error.empty()) return true;
+            moved = again = true;
+        }
+        if (schedule == RANDOM) break;
     }
+    return moved;
+}
+
+inline void run_block(const Launch& launch, std::mt19937_64& generator) {
+    long page = sysconf(_SC_PAGESIZE);
+    size_t open = (launch.shared_bytes + page - 1) / page * page;
+    unsigned char* shared = reinterpret_cast<unsigned char*>(shared_memory);
+    std::memset(shared, POISON_BYTE, open);
+    int warps = (threads + WARP - 1) / WARP, idle_rounds = 0;
+    for (int i = 0; i < threads; i++) {
+        fibers[i].index = i;
+        fibers[i].thread = {i % block_size.x, i / block_size.x % block_size.y, i / (block_size.x * block_size.y)};
+        prepare(fibers[i]);
+    }
+    std::fill(exchanging, exchanging + warps, 0u);
+    std::fill(ended, ended + warps, 0u);
     while (true) {
-        if (launch.schedule == RANDOM) std::shuffle(order.begin(), order.end(), generator);
-        bool moved = false, alive = false, at_barrier = false;
-        for (int i : order) {
-            if (fibers[i].state == READY) {
-                to_fiber(&fibers[i]);
-                if (!error.empty()) return false;
-                moved = true;
-            }
+        bool moved = false;
+        int count[DONE + 1] = {};
+        for (int turn = 0; turn < warps; turn++) {
+            int warp = launch.schedule == REVERSE ? warps - 1 - turn : turn;
+            if (launch.schedule == RANDOM && warps > 1 && (generator() & 1)) { moved = true; continue; }
+            moved |= run_warp(warp, launch.schedule, generator);
+            if (!error.empty()) return;
         }
         for (int i = 0; i < threads; i++) {
-            alive |= fibers[i].state != DONE;
-            at_barrier |= fibers[i].state == AT_BARRIER;
+            count[fibers[i].state]++;
+            if (fibers[i].state == SLEEPING) fibers[i].state = READY;
         }
-        if (!alive) return true;
-        if (moved) continue;
-        bool exchanging = false;
-        for (int i = 0; i < threads; i++) exchanging |= fibers[i].state == IN_EXCHANGE;
-        if (exchanging || !at_barrier) {
-            error = "lanes wait in an exchange that others of their mask never reach";
-            return false;
+        if (count[DONE] == threads) break;
+        if (count[SLEEPING]) {
+            if (++idle_rounds > MOST_IDLE_ROUNDS) error = place() + ": threads wait for memory that nobody writes";
+        } else if (!moved) {
+            if (count[IN_EXCHANGE]) {
+                int i = 0;
+                while (fibers[i].state != IN_EXCHANGE) i++;
+                error = place() + ": lanes wait in " + text_of(fibers[i].waiting) + " for others that never reach it";
+            } else release_barrier();
         }
-        release_barrier();
-        if (!error.empty()) return false;
+        if (!error.empty()) return;
     }
+    for (size_t i = launch.shared_bytes; i < open; i++)
+        if (shared[i] != POISON_BYTE) {
+            error = place() + ": writes " + std::to_string(i - launch.shared_bytes) + " bytes behind its " +
+                    std::to_string(launch.shared_bytes) + " bytes of shared memory";
+            return;
+        }
+}
+
+// ---- faults of the machine: an unmapped address, a trap, a runaway loop ----
+
+inline void on_signal(int number, siginfo_t* info, void*) {
+    char* address = static_cast<char*>(info->si_addr);
+    char* shared = reinterpret_cast<char*>(shared_memory);
+    std::string what = "a trap of the machine (signal " + std::to_string(number) + ")";
+    if (number == SIGVTALRM) what = "runs longer than " + std::to_string(LONGEST_LAUNCH_SECONDS) + " seconds";
+    if (number == SIGSEGV || number == SIGBUS) {
+        fault_address = reinterpret_cast<unsigned long long>(address);
+        what = "touches memory that is not its own";
+        if (stacks <= address && address < stacks + MOST_THREADS * STACK) what = "needs more stack than a fiber has";
+        if (shared - PAGE <= address && address < shared + SHARED_ROOM)
+            what = "touches shared memory at byte " + std::to_string(address - shared) + ", beyond what its launch asks for";
+    }
+    error = place() + ": " + what;
+    siglongjmp(out_of_a_fault, 1);
+}
+
+class Signals {  // in force while a kernel runs; the handler has a stack of its own, as a fiber's may be used up
+    static constexpr int NUMBERS[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGVTALRM};
+    struct sigaction before[std::size(NUMBERS)];
+    stack_t stack_before;
+    itimerval timer_before;
+    std::vector<char> stack;
+
+public:
+    Signals() : stack(1 << 16) {
+        stack_t mine = {};
+        mine.ss_sp = stack.data();
+        mine.ss_size = stack.size();
+        sigaltstack(&mine, &stack_before);
+        struct sigaction action = {};
+        action.sa_sigaction = on_signal;
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+        for (size_t i = 0; i < std::size(NUMBERS); i++) sigaction(NUMBERS[i], &action, &before[i]);
+        itimerval timer = {{0, 0}, {LONGEST_LAUNCH_SECONDS, 0}};
+        setitimer(ITIMER_VIRTUAL, &timer, &timer_before);
+    }
+    ~Signals() {
+        setitimer(ITIMER_VIRTUAL, &timer_before, nullptr);
+        for (size_t i = 0; i < std::size(NUMBERS); i++) sigaction(NUMBERS[i], &before[i], nullptr);
+        sigaltstack(&stack_before, nullptr);
+    }
+};
+
+// ---- launches ----
+
+template <class T> constexpr int bytes_of() {
+    if constexpr (!std::is_pointer_v<T>) return sizeof(T);
+    else if constexpr (std::is_arithmetic_v<std::remove_pointer_t<T>>) return -int(sizeof(std::remove_pointer_t<T>));
+    else return -1000;  // a structure or void: not compared
+}
+
+template <class... A> bool arguments_agree(const Launch& launch) {
+    constexpr int wanted[] = {bytes_of<std::remove_cv_t<A>>()..., 0};
+    if (launch.arguments != int(sizeof...(A)))
+        error = "takes " + std::to_string(sizeof...(A)) + " arguments, not " + std::to_string(launch.arguments);
+    for (int i = 0; i < int(sizeof...(A)) && error.empty(); i++) {
+        int given = launch.argument_bytes[i];
+        if (given == wanted[i] || (given < 0 && wanted[i] == -1000)) continue;
+        auto text = [](int bytes) {
+            if (bytes == -1000) return std::string("a pointer");
+            return (bytes < 0 ? "a pointer to items of " : "a value of ") + std::to_string(std::abs(bytes)) + " bytes";
+        };
+        error = "argument " + std::to_string(i + 1) + " is " + text(given) + ", the kernel takes " + text(wanted[i]);
+    }
+    return error.empty();
 }
 
 template <class Kernel, class Tuple, size_t... I>
@@ -298,7 +458,23 @@ void call(Kernel kernel, void** arguments, std::index_sequence<I...>) {
     kernel(*static_cast<std::tuple_element_t<I, Tuple>*>(arguments[I])...);
 }
 
-template <class... A> int run(const Launch& launch, void (*kernel)(A...), void** arguments) {
+constexpr int first_of(int most_threads, ...) { return most_threads; }  // of __launch_bounds__
+
+inline void run_blocks(const Launch& launch) {
+    std::mt19937_64 generator(launch.seed);
+    unsigned long long blocks = 1ull * grid_size.x * grid_size.y * grid_size.z;
+    std::vector<unsigned long long> order(blocks);
+    for (unsigned long long i = 0; i < blocks; i++) order[i] = launch.schedule == REVERSE ? blocks - 1 - i : i;
+    if (launch.schedule == RANDOM) std::shuffle(order.begin(), order.end(), generator);
+    for (unsigned long long b : order) {
+        block_index = {unsigned(b % grid_size.x), unsigned(b / grid_size.x % grid_size.y),
+                       unsigned(b / (1ull * grid_size.x * grid_size.y))};
+        run_block(launch, generator);
+        if (!error.empty()) return;
+    }
+}
+
+template <class... A> int run(Launch& launch, void (*kernel)(A...), void** arguments, int most_threads) {
     struct Bound { void (*kernel)(A...); void** arguments; } bound = {kernel, arguments};
     body = [](void* pointer) {
         Bound* b = static_cast<Bound*>(pointer);
@@ -309,24 +485,44 @@ template <class... A> int run(const Launch& launch, void (*kernel)(A...), void**
     grid_size = {launch.grid[0], launch.grid[1], launch.grid[2]};
     threads = block_size.x * block_size.y * block_size.z;
     error.clear();
-    if (threads > MOST_THREADS || threads < 1) error = "a block of " + std::to_string(threads) + " threads";
-    if (launch.shared_bytes > SHARED_BYTES) error = "more shared memory than a block can have";
-    std::mt19937_64 generator(launch.seed);
-    unsigned long long blocks = 1ull * grid_size.x * grid_size.y * grid_size.z;
-    std::vector<unsigned long long> order(blocks);
-    for (unsigned long long i = 0; i < blocks; i++) order[i] = launch.schedule == REVERSE ? blocks - 1 - i : i;
-    if (launch.schedule == RANDOM) std::shuffle(order.begin(), order.end(), generator);
-    for (unsigned long long i = 0; i < blocks && error.empty(); i++) {
-        unsigned long long b = order[i];
-        block_index = {unsigned(b % grid_size.x), unsigned(b / grid_size.x % grid_size.y),
-                       unsigned(b / (1ull * grid_size.x * grid_size.y))};
-        run_block(launch, generator);
+    fault_address = 0;
+    current = nullptr;
+    if (threads > std::min(most_threads, MOST_THREADS) || threads < 1)
+        error = "a block of " + std::to_string(threads) + " threads, the kernel allows " + std::to_string(most_threads);
+    else if (grid_size.x > 0x7FFFFFFFu || grid_size.y > 0xFFFFu || grid_size.z > 0xFFFFu) error = "too large a grid";
+    else if (launch.shared_bytes > MOST_SHARED) error = "more shared memory than a block can have";
+    else if (arguments_agree<A...>(launch)) {
+        long page = sysconf(_SC_PAGESIZE);
+        size_t open = (launch.shared_bytes + page - 1) / page * page;
+        mprotect(shared_memory, SHARED_ROOM, PROT_READ | PROT_WRITE);
+        mprotect(reinterpret_cast<char*>(shared_memory) + open, SHARED_ROOM - open, PROT_NONE);
+        Signals signals;
+        if (!sigsetjmp(out_of_a_fault, 1)) run_blocks(launch);
+        current = nullptr;
     }
+    launch.fault_address = fault_address;
     if (!error.empty() && launch.error_bytes) std::snprintf(launch.error, launch.error_bytes, "%s", error.c_str());
     return error.empty() ? 0 : 1;
 }
 
 }  // namespace harness
+
+// What -fsanitize calls; each gets where it was found first. Own versions, as the compiler's library would only print.
+#define HARNESS_UNDEFINED(name, message)                                                                     \
+    extern "C" __attribute__((visibility("hidden"), used)) void __ubsan_handle_##name(harness::Where* where) { \
+        harness::fail(std::string(message) + " at " + harness::text_of(*where));                             \
+    }
+HARNESS_UNDEFINED(shift_out_of_bounds, "a shift by the width or more, or below zero,")
+HARNESS_UNDEFINED(divrem_overflow, "a division by zero")
+HARNESS_UNDEFINED(type_mismatch_v1, "a null or misaligned pointer")
+HARNESS_UNDEFINED(out_of_bounds, "an index beyond an array")
+HARNESS_UNDEFINED(add_overflow, "a signed overflow")
+HARNESS_UNDEFINED(sub_overflow, "a signed overflow")
+HARNESS_UNDEFINED(mul_overflow, "a signed overflow")
+HARNESS_UNDEFINED(negate_overflow, "a signed overflow")
+HARNESS_UNDEFINED(float_cast_overflow, "a float beyond an integer's range")
+HARNESS_UNDEFINED(load_invalid_value, "a bool that is neither 0 nor 1")
+#undef HARNESS_UNDEFINED
 
 #define threadIdx (harness::current->thread)
 #define blockIdx (harness::block_index)
@@ -334,70 +530,26 @@ template <class... A> int run(const Launch& launch, void (*kernel)(A...), void**
 #define gridDim (harness::grid_size)
 #define warpSize 32
 
-inline void __syncthreads() { harness::barrier("__syncthreads", 0); }
-inline int __syncthreads_count(int p) { return harness::barrier("__syncthreads_count", p); }
-inline int __syncthreads_and(int p) { return harness::barrier("__syncthreads_and", p); }
-inline int __syncthreads_or(int p) { return harness::barrier("__syncthreads_or", p); }
-inline void __syncwarp(unsigned mask = 0xFFFFFFFFu) { harness::exchange("__syncwarp", mask, 0); }
-inline unsigned __ballot_sync(unsigned mask, int p) { return unsigned(harness::exchange("__ballot_sync", mask, p != 0)); }
-inline int __any_sync(unsigned mask, int p) { return int(harness::exchange("__any_sync", mask, p != 0)); }
-inline int __all_sync(unsigned mask, int p) { return int(harness::exchange("__all_sync", mask, p != 0)); }
-template <class T> unsigned __match_any_sync(unsigned mask, T value) {
-    return unsigned(harness::exchange("__match_any_sync", mask, harness::to_bits(value)));
+inline void __syncthreads(HERE) { harness::barrier(harness::SYNC_THREADS, 0, where); }
+inline int __syncthreads_count(int p, HERE) { return harness::barrier(harness::SYNC_COUNT, p, where); }
+inline int __syncthreads_and(int p, HERE) { return harness::barrier(harness::SYNC_AND, p, where); }
+inline int __syncthreads_or(int p, HERE) { return harness::barrier(harness::SYNC_OR, p, where); }
+inline void __syncwarp(unsigned mask = 0xFFFFFFFFu, HERE) { harness::exchange(harness::SYNC_WARP, where, mask, 0); }
+inline unsigned __ballot_sync(unsigned mask, int p, HERE) { return unsigned(harness::exchange(harness::BALLOT, where, mask, p != 0)); }
+inline int __any_sync(unsigned mask, int p, HERE) { return int(harness::exchange(harness::ANY, where, mask, p != 0)); }
+inline int __all_sync(unsigned mask, int p, HERE) { return int(harness::exchange(harness::ALL, where, mask, p != 0)); }
+template <class T> unsigned __match_any_sync(unsigned mask, T value, HERE) {
+    return unsigned(harness::exchange(harness::MATCH_ANY, where, mask, harness::to_bits(value)));
 }
-#define HARNESS_SHUFFLE(name)                                                               \
-    template <class T> T name(unsigned mask, T value, int argument, int width = 32) {       \
-        return harness::from_bits<T>(harness::exchange(#name, mask, harness::to_bits(value), argument, width)); \
+#define HARNESS_SHUFFLE(name, operation)                                                                \
+    template <class T> T name(unsigned mask, T value, int argument, int width = 32, HERE) {             \
+        return harness::from_bits<T>(                                                                   \
+            harness::exchange(harness::operation, where, mask, harness::to_bits(value), argument, width)); \
     }
-HARNESS_SHUFFLE(__shfl_sync)
-HARNESS_SHUFFLE(__shfl_up_sync)
-HARNESS_SHUFFLE(__shfl_down_sync)
-HARNESS_SHUFFLE(__shfl_xor_sync)
+HARNESS_SHUFFLE(__shfl_sync, SHUFFLE)
+HARNESS_SHUFFLE(__shfl_up_sync, SHUFFLE_UP)
+HARNESS_SHUFFLE(__shfl_down_sync, SHUFFLE_DOWN)
+HARNESS_SHUFFLE(__shfl_xor_sync, SHUFFLE_XOR)
 #undef HARNESS_SHUFFLE
 
-template <class T> T __ldg(const T* pointer) { return *pointer; }
-inline void __threadfence() {}
-inline void __threadfence_block() {}
-inline void __nanosleep(unsigned) {}
-inline int __popc(unsigned x) { return __builtin_popcount(x); }
-inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-inline int __clz(int x) { return x ? __builtin_clz(unsigned(x)) : 32; }
-inline int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
-inline int __ffs(int x) { return __builtin_ffs(x); }
-inline int __ffsll(long long x) { return __builtin_ffsll(x); }
-inline unsigned __brev(unsigned x) { unsigned r = 0; for (int i = 0; i < 32; i++) r |= (x >> i & 1u) << (31 - i); return r; }
-inline unsigned long long __brevll(unsigned long long x) { unsigned long long r = 0; for (int i = 0; i < 64; i++) r |= (x >> i & 1ull) << (63 - i); return r; }
-inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) { return (unsigned long long)(((unsigned __int128)a * b) >> 64); }
-inline unsigned __umulhi(unsigned a, unsigned b) { return unsigned((1ull * a * b) >> 32); }
-inline unsigned __float_as_uint(float x) { return harness::from_bits<unsigned>(harness::to_bits(x)); }
-inline float __uint_as_float(unsigned x) { return harness::from_bits<float>(harness::to_bits(x)); }
-inline int __float_as_int(float x) { return harness::from_bits<int>(harness::to_bits(x)); }
-inline float __int_as_float(int x) { return harness::from_bits<float>(harness::to_bits(x)); }
-inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
-template <class A, class B> std::common_type_t<A, B> min(A a, B b) { typedef std::common_type_t<A, B> C; return C(b) < C(a) ? C(b) : C(a); }
-template <class A, class B> std::common_type_t<A, B> max(A a, B b) { typedef std::common_type_t<A, B> C; return C(a) < C(b) ? C(b) : C(a); }
-
-#define HARNESS_ATOMIC(name, expression)                                     \
-    template <class T, class V> T name(T* pointer, V given) {                \
-        T old = *pointer, value = T(given); (void)value;                     \
-        *pointer = expression;                                               \
-        return old;                                                          \
-    }
-HARNESS_ATOMIC(atomicSub, old - value)
-HARNESS_ATOMIC(atomicMin, old < value ? old : value)
-HARNESS_ATOMIC(atomicMax, old > value ? old : value)
-HARNESS_ATOMIC(atomicExch, value)
-HARNESS_ATOMIC(atomicOr, old | value)
-HARNESS_ATOMIC(atomicAnd, old & value)
-HARNESS_ATOMIC(atomicXor, old ^ value)
-#undef HARNESS_ATOMIC
-template <class T> T atomicAdd(T* p, std::type_identity_t<T> v) { T old = *p; *p = old + v; return old; }
-template <class T> T atomicCAS(T* p, std::type_identity_t<T> compare, std::type_identity_t<T> v) { T old = *p; if (old == compare) *p = v; return old; }
-
-// DPX, as the CUDA C++ programming guide defines it.
-inline int __viaddmax_s32(int a, int b, int c) { return std::max(int(unsigned(a) + unsigned(b)), c); }
-inline int __viaddmax_s32_relu(int a, int b, int c) { return std::max(__viaddmax_s32(a, b, c), 0); }
-inline int __vimax3_s32(int a, int b, int c) { return std::max(std::max(a, b), c); }
-inline int __vimax3_s32_relu(int a, int b, int c) { return std::max(__vimax3_s32(a, b, c), 0); }
-inline int __vimax_s32_relu(int a, int b) { return std::max(std::max(a, b), 0); }
-inline int __vibmax_s32(int a, int b, bool* first) { *first = a >= b; return std::max(a, b); }
+#include "tests/kernels/cuda_intrinsics.h"

@@ -1,4 +1,4 @@
-"""A card that is none: arrays are NumPy's, kernels are their own source compiled for the CPU (cuda_on_cpu.h)."""
+"""A card that is none: kernels are their own source compiled for the CPU (cuda_on_cpu.h), arrays are of card_array."""
 
 import ctypes
 import hashlib
@@ -7,17 +7,30 @@ import re
 import shutil
 import subprocess
 import tempfile
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from quire.device.card import SOURCES, Card, Kernel, OutOfDeviceMemory
+from quire.device.card import SOURCES, Card, Kernel, pack_arguments
 from quire.device.compiler import read_source
 
-HARNESS = Path(__file__).with_name("cuda_on_cpu.h")
+from tests.kernels.card_array import ArrayMemory, ArrayModule, Block, CardArray
+
+_FOLDER = Path(__file__).parent
+HARNESS = (_FOLDER / "cuda_on_cpu.h", _FOLDER / "cuda_intrinsics.h")
 SCHEDULES = ("forward", "reverse", "random")
 COMPILER = shutil.which("g++") or shutil.which("clang++")
-_ENTRY = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\(')
-_libraries: dict = {}
+_ENTRY = re.compile(
+    r'extern "C" __global__ void\s+(?:__launch_bounds__\((?P<bounds>[^)]*)\)\s*)?(?P<name>\w+)\s*\((?P<parameters>[^)]*)\)'
+)
+_UNDEFINED = (
+    "shift-exponent,integer-divide-by-zero,alignment,null,bounds,signed-integer-overflow,float-cast-overflow,bool"
+)
+_FLAGS = ("-std=c++20", "-O1", "-g", "-shared", "-fPIC", "-ffp-contract=off", "-w", "-U_FORTIFY_SOURCE",
+          f"-fsanitize={_UNDEFINED}")  # fmt: skip
+# Named one by one, as the sanitizer's own library is left out: cuda_on_cpu.h has its functions.
+_LIBRARIES = ("-nodefaultlibs", "-lstdc++", "-lm", "-lgcc_s", "-lc")
 
 
 class KernelFault(AssertionError):
@@ -28,8 +41,35 @@ class _Launch(ctypes.Structure):
     _fields_ = [
         ("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3), ("shared_bytes", ctypes.c_uint),
         ("schedule", ctypes.c_int), ("seed", ctypes.c_ulonglong), ("error", ctypes.c_char_p),
-        ("error_bytes", ctypes.c_ulonglong),
+        ("error_bytes", ctypes.c_ulonglong), ("fault_address", ctypes.c_ulonglong),
+        ("argument_bytes", ctypes.POINTER(ctypes.c_int)), ("arguments", ctypes.c_int),
     ]  # fmt: skip
+
+
+@lru_cache
+def _compile(source: str, text: str, macros: tuple[str, ...]) -> ctypes.CDLL:
+    _, headers = read_source(source) if (SOURCES / source).exists() else ("", {})
+    parts = [text, *(part for item in sorted(headers.items()) for part in item), *macros, *_FLAGS, COMPILER]
+    parts += [path.read_text() for path in HARNESS]
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    folder = Path(tempfile.gettempdir()) / f"quire-kernels-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    library = folder / f"{digest}.so"
+    if not library.exists():
+        wrappers = "".join(
+            f'extern "C" int launch_{entry["name"]}(harness::Launch* launch, void** arguments) {{ return '
+            f"harness::run(*launch, &{entry['name']}, arguments, harness::first_of({entry['bounds'] or 1024})); }}\n"
+            for entry in _ENTRY.finditer(text)
+        )
+        unit = f'#include "{HARNESS[0]}"\n#line 1 "{source}"\n{text}\n{wrappers}'
+        beside = library.with_suffix(f".{os.getpid()}.so")
+        command = [COMPILER, *_FLAGS, f"-I{SOURCES}", f"-I{_FOLDER.parents[1]}", *macros, "-x", "c++", "-",
+                   "-o", str(beside), *_LIBRARIES]  # fmt: skip
+        done = subprocess.run(command, input=unit, text=True, capture_output=True, check=False)
+        if done.returncode:
+            raise KernelFault(f"{source} does not compile for the CPU:\n{done.stderr[:4000]}")
+        beside.replace(library)
+    return ctypes.CDLL(str(library))
 
 
 def compile_for_cpu(source: str, defines: dict[str, int], text: str | None = None) -> ctypes.CDLL:
@@ -40,91 +80,116 @@ def compile_for_cpu(source: str, defines: dict[str, int], text: str | None = Non
         defines: macros.
         text: used in place of the file's text (tests of the harness itself).
     """
-    own, headers = read_source(source)
-    text = own if text is None else text
-    macros = [f"-D{name}={value}" for name, value in sorted(defines.items())]
-    parts = [text, *(part for item in sorted(headers.items()) for part in item), *macros, HARNESS.read_text()]
-    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
-    if digest in _libraries:
-        return _libraries[digest]
-    folder = Path(tempfile.gettempdir()) / f"quire-kernels-{os.getuid()}"
-    folder.mkdir(exist_ok=True)
-    library = folder / f"{digest}.so"
-    if not library.exists():
-        entries = _ENTRY.findall(text)
-        wrappers = "".join(
-            f'extern "C" int launch_{entry}(const harness::Launch* launch, void** arguments) '
-            f"{{ return harness::run(*launch, &{entry}, arguments); }}\n"
-            for entry in entries
-        )
-        unit = f'#include "{HARNESS}"\n#line 1 "{source}"\n{text}\n{wrappers}'
-        beside = library.with_suffix(f".{os.getpid()}.so")
-        command = [COMPILER, "-std=c++20", "-O1", "-g", "-shared", "-fPIC", "-ffp-contract=off", "-w",
-                   f"-I{SOURCES}", *macros, "-x", "c++", "-", "-o", str(beside)]  # fmt: skip
-        done = subprocess.run(command, input=unit, text=True, capture_output=True, check=False)
-        if done.returncode:
-            raise KernelFault(f"{source} does not compile for the CPU:\n{done.stderr[:4000]}")
-        beside.replace(library)
-    _libraries[digest] = ctypes.CDLL(str(library))
-    return _libraries[digest]
+    text = read_source(source)[0] if text is None else text
+    return _compile(source, text, tuple(f"-D{name}={value}" for name, value in sorted(defines.items())))
 
 
 class EmulatedKernel(Kernel):
     """A kernel that the harness runs."""
 
-    def __init__(self, card, source, entry, defines, function) -> None:
+    def __init__(self, card, source, entry, defines, function, text: str) -> None:
         super().__init__(card, source, entry, defines)
         self.function = function
+        found = next(found for found in _ENTRY.finditer(text) if found["name"] == entry)
+        self.parameters = re.findall(r"(\w+)\s*(?:,|$)", found["parameters"])
 
-    def _launch(self, grid, block, shared_bytes, pointers) -> None:
-        self.card.launches += 1
+    def _launch(self, grid, block, shared_bytes, arguments) -> None:
+        card = self.card
+        card.launches += 1
+        pointers, values = pack_arguments(arguments, card.pointer)
+        sizes = [
+            -argument.itemsize if isinstance(argument, CardArray) else ctypes.sizeof(value)
+            for argument, value in zip(arguments, values, strict=True)
+        ]
         message = ctypes.create_string_buffer(1024)
-        launch = _Launch(grid, block, shared_bytes, SCHEDULES.index(self.card.schedule), self.card.launches,
-                         ctypes.cast(message, ctypes.c_char_p), len(message))  # fmt: skip
+        launch = _Launch(grid, block, shared_bytes, SCHEDULES.index(card.arrays.schedule), card.launches,
+                         ctypes.cast(message, ctypes.c_char_p), len(message), 0,
+                         (ctypes.c_int * max(len(sizes), 1))(*sizes), len(sizes))  # fmt: skip
+        faults = []
         if self.function(ctypes.byref(launch), pointers):
-            raise KernelFault(f"{self.source}, {self.entry} {self.defines}: {message.value.decode()}")
+            faults.append(message.value.decode() + self._near(launch.fault_address, arguments))
+        else:
+            damage = [(block, block.damage()) for block in card.arrays.blocks]
+            faults += [f"writes {how} {self._name(block, arguments)}" for block, how in damage if how]
+        if faults:
+            raise KernelFault(f"{self.source}, {self.entry} {self.defines or ''}: {'; '.join(faults)}")
+
+    def _near(self, address: int, arguments) -> str:
+        """What array lies where a kernel met a page that nobody may touch."""
+        if not address:
+            return ""
+        for block in self.card.arrays.blocks:
+            if block.holds(address):
+                distance = address - block.address
+                where = f"{-distance} bytes before" if distance < 0 else f"{distance - block.nbytes} bytes behind"
+                return f": {where} {self._name(block, arguments)}"
+        return f": {address:#x}, near no array"
+
+    def _name(self, block: Block, arguments) -> str:
+        """An array as the kernel's source calls it."""
+        for name, argument in zip(self.parameters, arguments, strict=False):
+            if isinstance(argument, CardArray) and argument._block is block:
+                return f"{name}, {block.label}"
+            if isinstance(argument, tuple) or is_dataclass(argument):
+                for member in getattr(argument, "_fields", None) or [field.name for field in fields(argument)]:
+                    value = getattr(argument, member)
+                    if isinstance(value, CardArray) and value._block is block:
+                        return f"{name}.{member}, {block.label}"
+        return f"an array that it was not given, {block.label}"
 
 
 class EmulatedCard(Card):
-    """See `quire.device.card.Card`; `memory` bytes may be taken by arrays made with `empty`."""
+    """See `quire.device.card.Card`."""
 
-    xp = np
     name = "emulated card"
     architecture = "sm_90"
     multiprocessors = 2
     shared_bytes = 227 << 10
 
     def __init__(self, schedule: str = "forward", memory: int = 1 << 34, texts: dict[str, str] | None = None) -> None:
+        """Make a card.
+
+        Args:
+            schedule: one of SCHEDULES.
+            memory: bytes that its arrays may take.
+            texts: sources of kernels by name, in place of their files (tests of the tests).
+        """
         super().__init__()
+        self.arrays = ArrayMemory(memory, schedule)
+        self.xp = ArrayModule(self.arrays)
         self.schedule = schedule
         self.memory = memory
         self.launches = 0
         self.texts = texts or {}
 
-    def empty(self, shape, dtype):
-        array = np.empty(shape, dtype)
-        if array.nbytes > self.memory:
-            raise OutOfDeviceMemory(f"no room for {array.nbytes} bytes")
-        array.reshape(-1).view(np.uint8)[:] = 0xDB
-        return array
+    def fail_allocation(self, number: int) -> None:
+        """Let the number-th allocation from now on (1: the next) fail as if memory were short, and no other."""
+        self.arrays.allocations_to_failure = number
 
     def pointer(self, array) -> int:
-        if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
+        if not isinstance(array, CardArray) or not array.flags.c_contiguous:
             raise TypeError(f"a kernel takes contiguous arrays of the card, not {type(array).__name__}")
-        return array.ctypes.data
+        if array._block.memory is not self.arrays:
+            raise TypeError("an array of another card")
+        return array._host.ctypes.data
 
-    def upload(self, array: np.ndarray):
-        return np.array(array, order="C")
+    def upload(self, array: np.ndarray) -> CardArray:
+        if isinstance(array, CardArray):
+            raise TypeError("upload of an array that is on the card")
+        return self.arrays.copy(np.ascontiguousarray(array).reshape(np.shape(array)))
 
-    def download(self, array) -> np.ndarray:
-        return array.copy()
+    def download(self, array: CardArray) -> np.ndarray:
+        if not isinstance(array, CardArray):
+            raise TypeError(f"download of {type(array).__name__}, which is not on the card")
+        return array._host.copy()
 
     def free_bytes(self) -> int:
-        return self.memory
+        return self.arrays.size - self.arrays.taken
 
     def synchronize(self) -> None:
         pass
 
     def _load(self, source, entry, defines) -> EmulatedKernel:
-        library = compile_for_cpu(source, defines, self.texts.get(source))
-        return EmulatedKernel(self, source, entry, defines, getattr(library, f"launch_{entry}"))
+        text = self.texts.get(source) or read_source(source)[0]
+        library = compile_for_cpu(source, defines, text)
+        return EmulatedKernel(self, source, entry, defines, getattr(library, f"launch_{entry}"), text)

@@ -40,16 +40,14 @@ class Kernel(ABC):
         grid, block = _three(grid), _three(block)
         if 0 in grid:
             return
-        pointers, keep = pack_arguments(arguments, self.card.pointer)
-        self._launch(grid, block, shared_bytes, pointers)
-        del keep
+        self._launch(grid, block, shared_bytes, arguments)
 
     def for_each(self, count: int, *arguments, threads: int = THREADS) -> None:
         """Launch with at least `count` threads, in blocks of `threads`; the kernel compares its index with a count."""
         self(-(-count // threads), threads, *arguments)
 
     @abstractmethod
-    def _launch(self, grid, block, shared_bytes: int, pointers) -> None: ...
+    def _launch(self, grid, block, shared_bytes: int, arguments) -> None: ...
 
 
 class Card(ABC):

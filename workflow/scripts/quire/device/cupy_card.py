@@ -6,7 +6,7 @@ import cupy
 import numpy as np
 from cupy_backends.cuda.api import driver
 
-from quire.device.card import Card, Kernel, OutOfDeviceMemory
+from quire.device.card import Card, Kernel, OutOfDeviceMemory, pack_arguments
 from quire.device.compiler import cubin
 
 
@@ -18,11 +18,12 @@ class CupyKernel(Kernel):
         self.function = function
         self.shared_limit = 48 << 10
 
-    def _launch(self, grid, block, shared_bytes, pointers) -> None:
+    def _launch(self, grid, block, shared_bytes, arguments) -> None:
         if shared_bytes > self.shared_limit:
             attribute = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             driver.funcSetAttribute(self.function.ptr, attribute, shared_bytes)
             self.shared_limit = shared_bytes
+        pointers, _values = pack_arguments(arguments, self.card.pointer)
         stream = cupy.cuda.get_current_stream().ptr
         driver.launchKernel(self.function.ptr, *grid, *block, shared_bytes, stream, ctypes.addressof(pointers), 0)
 
