@@ -1,0 +1,115 @@
+"""The alignments of a batch on a card: the twin of `quire.align.alignments`, with the same result."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.algorithms.extension import ExtensionJobs, Extensions
+from quire.align.model import Alignments
+from quire.align.parameters import (
+    LONGEST_INSERT,
+    POOR_DENOMINATOR,
+    POOR_NUMERATOR,
+    SHORTEST_SCORE,
+    UNIQUE_DENOMINATOR,
+    UNIQUE_NUMERATOR,
+)
+from quire.align.reference_gpu import CardReference
+from quire.device.card import Card
+from quire.oriented.gpu import CardReads
+
+SOURCE = "quire/align/alignments.cu"
+SHORT_READ_MARGIN = 5  # a read about as short as SHORTEST_SCORE may lose this much of it, as in alignments.py
+DEFINES = {
+    "LONGEST_INSERT": LONGEST_INSERT,
+    "SHORT_READ_MARGIN": SHORT_READ_MARGIN,
+    "POOR_DENOMINATOR": POOR_DENOMINATOR,
+    "POOR_NUMERATOR": POOR_NUMERATOR,
+    "SHORTEST_SCORE": SHORTEST_SCORE,
+    "UNIQUE_DENOMINATOR": UNIQUE_DENOMINATOR,
+    "UNIQUE_NUMERATOR": UNIQUE_NUMERATOR,
+}
+
+
+class Found(NamedTuple):
+    """Extensions with the read and strand of their jobs, all rounds one behind the other (alignments.cu: Found)."""
+
+    read: object
+    strand: object
+    score: object
+    read_begin: object
+    read_end: object
+    axis_begin: object
+    axis_end: object
+    cigar_begin: object
+    cigar_length: object
+    count: int
+
+
+def collect(
+    card: Card, parts: list[tuple[ExtensionJobs, Extensions]], reads: CardReads, reference: CardReference
+) -> Alignments:
+    """Gather the results of one or more rounds of extension; arrays on the card.
+
+    Args:
+        card: where everything lies.
+        parts: fewer than 2^31 extensions in all, in any order; fastest if those of one read stand together in a part.
+        reads: the batch; reference: the axis.
+    """
+    found, cigar = _put_together(card, parts)
+    count = len(reads)
+    heads, following = card.full(count, -1, np.int32), card.empty(found.count, np.int32)
+    counts = card.zeros(count, np.int32)
+    kernel = _kernels(card)
+    kernel("link_runs").for_each(found.count, found, reads, heads, following, counts)
+    order_offsets = card.offsets(counts)
+    order, kept = card.empty(found.count, np.int32), card.empty(count, np.int32)
+    kernel("order_by_read").for_each(count, found, reads, heads, following, order_offsets, order, kept)
+    offsets = card.offsets(kept)
+    total = int(offsets[-1])
+    columns = [
+        card.empty(total, dtype)
+        for dtype in (np.int32, np.uint8, np.int32, np.int32, np.int32, np.int64, np.int64, np.int32, np.int64,
+                      np.int64, np.int32)
+    ]  # fmt: skip
+    kernel("gather").for_each(total, found, reference, order, order_offsets, offsets, count, total, *columns)
+    return Alignments(offsets, *columns, cigar)
+
+
+def poorly_aligned(card: Card, alignments: Alignments, reads: CardReads):
+    """uint8[n] on the card: reads without an alignment, or whose best one is poor."""
+    poor = card.empty(len(reads), np.uint8)
+    _kernels(card)("find_poor").for_each(len(reads), alignments, reads, poor)
+    return poor
+
+
+def _kernels(card: Card):
+    return lambda entry: card.kernel(SOURCE, entry, **DEFINES)
+
+
+def _put_together(card: Card, parts: list[tuple[ExtensionJobs, Extensions]]) -> tuple[Found, object]:
+    """All parts as one, and their CIGAR operations, one part's behind the other's."""
+
+    def joined(pieces: list):
+        if len(pieces) == 1:
+            return pieces[0]
+        whole = card.empty(sum(map(len, pieces)), pieces[0].dtype)
+        begin = 0
+        for piece in pieces:
+            whole[begin : begin + len(piece)] = piece
+            begin += len(piece)
+        return whole
+
+    extensions = [part for _, part in parts]
+    base, cigar_begin = 0, []
+    for part in extensions:
+        cigar_begin.append(part.cigar_begin + base if base else part.cigar_begin)
+        base += len(part.cigar)
+    score, read_begin, read_end, axis_begin, axis_end, cigar_length, cigar = (
+        joined([getattr(part, name) for part in extensions])
+        for name in ("score", "read_begin", "read_end", "axis_begin", "axis_end", "cigar_length", "cigar")
+    )
+    read, strand = (joined([getattr(jobs, name) for jobs, _ in parts]) for name in ("read", "strand"))
+    found = Found(read, strand, score, read_begin, read_end, axis_begin, axis_end, joined(cigar_begin), cigar_length,
+                  len(read))  # fmt: skip
+    return found, cigar
