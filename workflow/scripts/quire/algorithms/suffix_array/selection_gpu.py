@@ -1,0 +1,63 @@
+"""Choosing elements on a card by one bit each: counted, scanned, and written where the scan says (selection.cuh)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.device.card import Card
+
+SOURCE = "quire/algorithms/suffix_array/selection.cu"
+TILE_WORDS = 256
+TILE_ELEMENTS = 32 * TILE_WORDS
+TILE_BYTES = 16 * TILE_WORDS + TILE_WORDS // 4  # of shared memory: a TileWord a thread, and 8 bytes a warp
+
+
+class Selection(NamedTuple):
+    """Bits and what the scan made of them (selection.cuh: Selection).
+
+    Attributes:
+        bits: uint32[ceil(count / 32)].
+        count: of the elements.
+        ties: 0: elements with a set bit are chosen; 1: set bits are heads of groups, and the members of groups of two
+            and more are chosen.
+        chosen_before, head_before: uint32[tiles].
+    """
+
+    bits: object
+    count: int
+    ties: int
+    chosen_before: object
+    head_before: object
+
+    @property
+    def tiles(self) -> int:
+        """Blocks of a kernel that writes the selection."""
+        return -(-self.count // TILE_ELEMENTS)
+
+
+def mark(card: Card, kernel, count: int, *arguments):
+    """Bits uint32[ceil(count / 32)], which `kernel` writes as its last argument with a thread an element."""
+    bits = card.empty(-(-count // 32), np.uint32)
+    kernel.for_each(count, *arguments, bits)
+    return bits
+
+
+def select(card: Card, bits, count: int, ties: bool = False) -> tuple[Selection, object]:
+    """A selection that can be written, and how many it chooses (uint32[1] on the card)."""
+    tiles = -(-count // TILE_ELEMENTS)
+    selection = Selection(bits, count, int(ties), card.empty(tiles, np.uint32), card.empty(tiles, np.uint32))
+    total = card.zeros(1, np.uint32)
+    steps = [card.kernel(SOURCE, name, TILE_WORDS=TILE_WORDS) for name in ("sum_tiles", "scan_tiles")]
+    steps[0](tiles, TILE_WORDS, selection, shared_bytes=TILE_BYTES)
+    steps[1](1, TILE_WORDS, selection, tiles, total, shared_bytes=TILE_BYTES)
+    return selection, total
+
+
+def write(kernel, selection: Selection, *arguments) -> None:
+    """Launch a kernel that writes a selection."""
+    kernel(selection.tiles, TILE_WORDS, selection, *arguments, shared_bytes=TILE_BYTES)
+
+
+def selection_bytes(count: int) -> int:
+    """Memory of the selection among `count` elements."""
+    return 4 * (-(-count // 32)) + 8 * (-(-count // TILE_ELEMENTS)) + 4
