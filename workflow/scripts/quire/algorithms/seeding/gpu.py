@@ -1,0 +1,168 @@
+"""Seeding on a card: kernels search all seeds, choose depths, and write and sort the hits of every read.
+
+Where one page is the whole axis each seed is searched once and stops at the first depth within the cap. With several
+pages their hits are counted at all depths first, then located at the chosen ones, so every page is visited twice.
+
+Memory a seed: its read (4 bytes) and what was found of it or its chosen depth (8); with several pages first its counts
+at seven depths (28), then what a page holds of it (8). A read adds 36 bytes and its hits, 8 bytes each.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from quire.algorithms.fm_index.gpu import CardPage
+from quire.algorithms.seeding import (
+    DEPTHS,
+    DIAGONAL_BIAS,
+    MAXIMUM_SEEDS,
+    RAREST_LIMIT,
+    SEED_LENGTH,
+    SeedingParameters,
+)
+from quire.device.card import THREADS, Card
+from quire.oriented.gpu import CardReads
+
+SOURCE = "quire/algorithms/seeding/seeding.cu"
+DEFINES = {
+    "SEED_LENGTH": SEED_LENGTH,
+    "MAXIMUM_SEEDS": MAXIMUM_SEEDS,
+    "DIAGONAL_BIAS": DIAGONAL_BIAS,
+    "RAREST_LIMIT": RAREST_LIMIT,
+    "DEPTH_COUNT": len(DEPTHS),
+    "PACKED_DEPTHS": sum(int(depth) << 8 * level for level, depth in enumerate(DEPTHS)),
+    "THREADS": THREADS,
+    "WARP_ROOM": 256,  # hits of a read that are sorted in shared memory; more are sorted where they lie
+}
+MOST_HITS = 1024  # the largest maximum_hits: so many pairs of hash and hit fit a block's shared memory on every card
+PLANNED_HITS = 4  # hits a seed that `bytes_per_read` counts with; a batch of more is halved by its owner
+
+
+class Pages(Protocol):
+    """Pages of the whole axis in order: a list of them, or whatever makes them resident one after the other.
+
+    It is run through once for one page, twice for several. Work on a page is launched before the next one is asked
+    for, but need not be done: a page's memory is reused in the order of the stream only.
+    """
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[CardPage]: ...
+
+
+class CardSeeds(NamedTuple):
+    """The seeds of a batch (seeding.cu: Seeds).
+
+    Attributes:
+        offsets: int64[reads + 1]; the seeds of a read, those of strand 0 first.
+        read: int32[room], the read of each seed; `room` is at least as many as there are.
+        stride, maximum_hits: see `SeedingParameters`.
+    """
+
+    offsets: object
+    read: object
+    stride: int
+    maximum_hits: int
+
+
+def find_hits(card: Card, pages: Pages, reads: CardReads, text, parameters: SeedingParameters):
+    """Locate the seeds of every read in all pages; see `quire.algorithms.seeding.find_hits`.
+
+    Args:
+        card: where everything lies.
+        pages: of the whole axis.
+        reads: oriented reads.
+        text: uint64[], the packed axis.
+        parameters: of seeding; `maximum_hits` from 1 to MOST_HITS.
+
+    Returns:
+        offsets int64[n + 1] and hits uint64[] on the card, the hits of a read sorted ascending.
+
+    Raises:
+        ValueError: a larger cap of hits.
+        OutOfDeviceMemory: a smaller batch may fit.
+    """
+    if not 1 <= parameters.maximum_hits <= MOST_HITS:
+        raise ValueError(f"maximum_hits is {parameters.maximum_hits}; on a card it is from 1 to {MOST_HITS}")
+    if len(reads) == 0:
+        return card.zeros(1, np.int64), card.empty(0, np.uint64)
+    seeds = _lay_seeds(card, reads, parameters)
+    chosen = card.empty(len(seeds.read), np.uint64)
+    if len(pages) == 1:
+        visits = [next(iter(pages))]
+        _kernel(card, "search_one_page").for_each(len(chosen), visits[0], reads, seeds, text, chosen)
+    else:
+        visits = pages
+        _choose_depths(card, pages, reads, seeds, text, chosen)
+    read_hits, rarest = card.empty(len(reads), np.int32), card.empty(len(reads), np.int32)
+    _kernel(card, "count_hits_of_reads").for_each(len(reads), seeds, len(reads), chosen, read_hits, rarest)
+    offsets = card.offsets(read_hits)
+    listed = card.xp.flatnonzero(rarest)
+    hits = card.empty(int(offsets[-1]), np.uint64)
+    written = card.zeros(len(reads), np.int32)
+    for page in visits:
+        found = chosen if len(pages) == 1 else _search_chosen(card, page, reads, seeds, text, chosen)
+        _for_each_warp(_kernel(card, "locate_hits"), len(reads), page, reads, seeds, found, offsets, written, hits)
+        if len(listed):
+            _locate_rarest(card, page, reads, seeds, listed, rarest, offsets, written, hits)
+        del found  # before the next page's is taken
+    room = 8 * DEFINES["WARP_ROOM"] * THREADS // 32
+    _for_each_warp(_kernel(card, "sort_hits"), len(reads), offsets, len(reads), hits, shared_bytes=room)
+    return offsets, hits
+
+
+def bytes_per_read(parameters: SeedingParameters, length: float, pages: int) -> int:
+    """Memory of the card that seeding takes for a read of this (mean) length, hits included where they are usual."""
+    seeds = min(2 * (length / parameters.stride + 1), 2 * MAXIMUM_SEEDS)
+    hits = 8 * PLANNED_HITS
+    return int(seeds * (12 + (hits if pages == 1 else max(4 * len(DEPTHS), 8 + hits)))) + 36
+
+
+def _kernel(card: Card, entry: str):
+    return card.kernel(SOURCE, entry, **DEFINES)
+
+
+def _for_each_warp(kernel, count: int, *arguments, shared_bytes: int = 0) -> None:
+    """Launch a warp for each of `count` items."""
+    kernel(-(-32 * count // THREADS), THREADS, *arguments, shared_bytes=shared_bytes)
+
+
+def _lay_seeds(card: Card, reads: CardReads, parameters: SeedingParameters) -> CardSeeds:
+    """Number the seeds of all reads. Their room is a bound that needs no word from the card."""
+    counts = card.empty(len(reads), np.int32)
+    _kernel(card, "count_seeds").for_each(len(reads), reads, parameters.stride, counts)
+    offsets = card.offsets(counts)
+    # A read has at most (length - SEED_LENGTH) // stride + 2 seeds a strand.
+    ends = reads.bases // parameters.stride + len(reads) * (1 if parameters.stride <= SEED_LENGTH else 2)
+    read = card.empty(2 * min(ends, MAXIMUM_SEEDS * len(reads)), np.int32)
+    _kernel(card, "own_seeds").for_each(len(reads), offsets, len(reads), read)
+    return CardSeeds(offsets, read, parameters.stride, parameters.maximum_hits)
+
+
+def _choose_depths(card: Card, pages: Pages, reads: CardReads, seeds: CardSeeds, text, chosen) -> None:
+    """Fill chosen (uint64[room]) with what all pages together hold of each seed, without rows (seeding.cuh: Found)."""
+    room = len(chosen)
+    counts = card.zeros((len(DEPTHS), room), np.int32)
+    for number, page in enumerate(pages):
+        is_last = int(number + 1 == len(pages))
+        _kernel(card, "count_hits").for_each(room, page, reads, seeds, text, is_last, room, counts)
+    _kernel(card, "choose_depths").for_each(room, reads, seeds, counts, room, chosen)
+
+
+def _search_chosen(card: Card, page: CardPage, reads: CardReads, seeds: CardSeeds, text, chosen):
+    """What a page holds of each seed at its chosen depth (seeding.cuh: Found): uint64[room]."""
+    found = card.empty(len(chosen), np.uint64)
+    _kernel(card, "search_chosen").for_each(len(chosen), page, reads, seeds, text, chosen, found)
+    return found
+
+
+def _locate_rarest(card: Card, page: CardPage, reads, seeds: CardSeeds, listed, rarest, offsets, written, hits) -> None:
+    """Write the hits of smallest hash that a page has of the rarest seeds of the listed reads (int64[])."""
+    rows = card.empty((len(listed), 2), np.uint32)
+    _kernel(card, "search_rarest").for_each(len(listed), page, reads, seeds, listed, len(listed), rarest, rows)
+    pairs = seeds.maximum_hits + 2 * THREADS
+    _kernel(card, "locate_rarest")(
+        len(listed), THREADS, page, reads, seeds, listed, rarest, rows, offsets, written, hits,
+        shared_bytes=16 * pairs + 4 * (THREADS // 32),
+    )  # fmt: skip
