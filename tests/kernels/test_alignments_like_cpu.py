@@ -1,0 +1,41 @@
+"""Alignments of simulated pairs after each round: a card gathers the CPU's, and says the same of them."""
+
+import numpy as np
+import pytest
+from quire.align.alignments_gpu import collect, poorly_aligned
+from quire.align.model import Alignments
+from quire.align.reference_gpu import upload_reference
+from quire.align.template_length_gpu import unique_template_lengths
+from quire.oriented.gpu import orient
+
+pytest.importorskip("numba", reason="compares with the CPU's functions, which are compiled by Numba")
+
+from quire.align import alignments as cpu
+from quire.align import template_length as cpu_template_length
+
+from tests.kernels.simulated_batch import simulated_batch
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_alignments(card, rounds: int) -> None:
+    batch = simulated_batch()
+    parts = [tuple(map(card.upload_all, part)) for part in batch.parts[:rounds]]
+    wanted = batch.alignments[rounds - 1]
+    found = collect(card, parts, orient(card, *batch.mates), upload_reference(card, batch.reference))
+    found = card.download_all(found)
+    for name, ours, theirs in zip(Alignments._fields, found, wanted, strict=True):
+        assert ours.dtype == theirs.dtype, name
+        assert ours.tolist() == theirs.tolist(), name
+    assert len(batch.rescue[0]) > 10
+    assert len(wanted.score) > 400
+
+
+def test_poor_reads_and_template_lengths(card) -> None:
+    batch = simulated_batch()
+    wanted = batch.alignments[0]
+    alignments, reads = card.upload_all(wanted), orient(card, *batch.mates)
+    poor = card.download(poorly_aligned(card, alignments, reads))
+    assert poor.tolist() == cpu.poorly_aligned(wanted, batch.reads.offsets).tolist()
+    lengths = cpu_template_length.unique_template_lengths(wanted, np.diff(batch.reads.offsets))
+    assert (lengths > 0).sum() > 50
+    assert card.download(unique_template_lengths(card, alignments, reads)).tolist() == lengths.tolist()
