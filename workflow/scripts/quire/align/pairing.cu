@@ -1,0 +1,226 @@
+// From alignments to what is reported: the twin of quire/align/pairing.py, in three steps: a thread a read, a thread a
+// pair, a thread a read. -D: those of mapping_quality.cuh, and MOST_SUPPLEMENTARY, NEAR, PAIR_BONUS_LIMIT, SIMPLE_SCORE,
+// SIMPLE_WORD, UNPAIRED_COST.
+#include "quire/align/alignments.cuh"
+#include "quire/align/mapping_quality.cuh"
+#include "quire/oriented/oriented.cuh"
+
+// Of each alignment: its better competitor (-1: none), and for those without one the second score and near count.
+struct Marks {
+    i64* parent;
+    i32* second;
+    i32* near;
+    i64* five;  // contig position of the read's 5' end, clips included: template lengths are differences of these
+};
+
+// As quire.align.model.Selection lays it out.
+struct Selection {
+    i64* primary;
+    u8* quality;
+    i32* second;
+    u8* proper;
+    i64* supplementary;  // [reads][MOST_SUPPLEMENTARY]
+    u8* supplementary_quality;
+    i32* supplementary_second;
+};
+
+// The insert size's bounds and the cost of each template length low..high.
+struct Model {
+    i64 low, high;
+    const i32* penalties;
+
+    __device__ __forceinline__ bool holds(i64 length) const { return length >= low && length <= high; }
+};
+
+// An alignment's part of the read, in the direction as read.
+__device__ __forceinline__ void part_as_read(const Alignments& alignments, i64 i, i64 length, i64& begin, i64& end) {
+    begin = alignments.read_begin[i];
+    end = alignments.read_end[i];
+    if (alignments.strand[i] == 1) {
+        i64 forward_begin = begin;
+        begin = length - end;
+        end = length - forward_begin;
+    }
+}
+
+// Whether two parts of one read share at least half of the shorter one.
+__device__ __forceinline__ bool overlap(i64 begin_a, i64 end_a, i64 begin_b, i64 end_b) {
+    i64 shared = (end_a < end_b ? end_a : end_b) - (begin_a > begin_b ? begin_a : begin_b);
+    i64 shorter = end_a - begin_a < end_b - begin_b ? end_a - begin_a : end_b - begin_b;
+    return 2 * shared >= shorter;
+}
+
+__device__ __forceinline__ i64 quality_of(const Alignments& alignments, const QualityTables& tables, i64 i, i64 second,
+                                          i64 near_count) {
+    return single_quality(tables, alignments.score[i], second, near_count,
+                          alignments.read_end[i] - alignments.read_begin[i],
+                          alignments.axis_end[i] - alignments.axis_begin[i]);
+}
+
+// One thread a read: marks its alignments, and chooses the best as if it had no mate.
+extern "C" __global__ void mark(Alignments alignments, Reads reads, QualityTables tables, Marks marks,
+                                Selection selection) {
+    i64 read = thread_index();
+    if (read >= reads.count) return;
+    i64 first = alignments.offsets[read], last = alignments.offsets[read + 1], length = reads.length(read);
+    for (i64 i = first; i < last; i++) {
+        bool reverse = alignments.strand[i] == 1;
+        marks.five[i] = reverse ? alignments.position[i] + alignments.axis_end[i] - alignments.axis_begin[i] + length -
+                                      alignments.read_end[i]
+                                : alignments.position[i] - alignments.read_begin[i];
+        i64 parent = -1, begin, end;
+        i32 score = alignments.score[i];
+        part_as_read(alignments, i, length, begin, end);
+        for (i64 j = first; j < i; j++) {
+            if (marks.parent[j] >= 0) continue;
+            i64 begin_j, end_j;
+            part_as_read(alignments, j, length, begin_j, end_j);
+            if (!overlap(begin, end, begin_j, end_j)) continue;
+            parent = j;
+            if (marks.second[j] == 0) marks.second[j] = score;
+            if (alignments.score[j] - score <= NEAR) marks.near[j]++;
+            break;
+        }
+        marks.parent[i] = parent;
+        marks.second[i] = 0;
+        marks.near[i] = 0;
+    }
+    bool mapped = first < last;
+    selection.primary[read] = mapped ? first : -1;
+    selection.quality[read] =
+        mapped ? (u8)quality_of(alignments, tables, first, marks.second[first], marks.near[first]) : 0;
+    selection.second[read] = mapped ? marks.second[first] : 0;
+    selection.proper[read] = 0;
+}
+
+// Template length of alignments i and j of two mates; 0 where contigs or strands do not fit.
+__device__ __forceinline__ i64 length_between(const Alignments& alignments, const Marks& marks, i64 i, i64 j) {
+    if (alignments.contig[i] != alignments.contig[j] || alignments.strand[i] == alignments.strand[j]) return 0;
+    i64 length = marks.five[j] - marks.five[i];
+    return alignments.strand[i] == 0 ? length : -length;
+}
+
+// Whether alignments i and j of two mates are a proper pair; their scores less the cost of their distance.
+__device__ __forceinline__ bool scored_pair(const Alignments& alignments, const Marks& marks, const Model& model, i64 i,
+                                            i64 j, i64& score) {
+    i64 length = length_between(alignments, marks, i, j);
+    if (!model.holds(length)) return false;
+    score = (i64)alignments.score[i] + alignments.score[j] - model.penalties[length - model.low];
+    return true;
+}
+
+// One thread a pair: mates whose places fit each other better than their best places do apart are chosen together.
+extern "C" __global__ void pair(Alignments alignments, Reads reads, QualityTables tables, Model model, Marks marks,
+                                Selection selection) {
+    i64 read1 = thread_index(), read2 = reads.count / 2 + read1;
+    if (read1 >= reads.count / 2) return;
+    i64 first1 = alignments.offsets[read1], last1 = alignments.offsets[read1 + 1];
+    i64 first2 = alignments.offsets[read2], last2 = alignments.offsets[read2 + 1];
+    if (first1 == last1 || first2 == last2) return;
+    u64 name_hash = reads.name_hash[read1], best_hash = 0;
+    i64 best = -1, best1 = -1, best2 = -1, score;
+    for (i64 i = first1; i < last1; i++) {
+        for (i64 j = first2; j < last2; j++) {
+            if (!scored_pair(alignments, marks, model, i, j, score) || score < best) continue;
+            u64 rank = tie_hash(name_hash, alignments.axis_begin[i] + alignments.axis_begin[j]);
+            if (score == best && rank >= best_hash) continue;
+            best = score;
+            best_hash = rank;
+            best1 = i;
+            best2 = j;
+        }
+    }
+    if (best < 0) return;
+    i64 unpaired = (i64)alignments.score[first1] + alignments.score[first2] - UNPAIRED_COST;
+    if (best <= unpaired) {
+        bool proper = model.holds(length_between(alignments, marks, first1, first2));
+        selection.proper[read1] = selection.proper[read2] = proper;
+        return;
+    }
+    // The second best pair (0: none), and how many are nearly as good as that.
+    i64 other = 0, count = 0;
+    for (int round = 0; round < 2; round++) {
+        for (i64 i = first1; i < last1; i++) {
+            for (i64 j = first2; j < last2; j++) {
+                if ((i == best1 && j == best2) || !scored_pair(alignments, marks, model, i, j, score)) continue;
+                if (round == 0) other = other > score ? other : score;
+                else if (other - score <= NEAR) count++;
+            }
+        }
+    }
+    i64 pair_quality = raw_quality(best - (other > unpaired ? other : unpaired));
+    if (count > 0) pair_quality -= count_cost(tables, count);
+    pair_quality = within_qualities(pair_quality);
+    for (int mate = 0; mate < 2; mate++) {
+        i64 read = mate == 0 ? read1 : read2, chosen = mate == 0 ? best1 : best2, parent = marks.parent[chosen];
+        i64 competitor = parent >= 0 ? alignments.score[parent] : marks.second[chosen];
+        i64 near_count = parent >= 0 ? 0 : marks.near[chosen];
+        i64 quality = quality_of(alignments, tables, chosen, competitor, near_count);
+        if (quality < pair_quality)
+            quality = quality + PAIR_BONUS_LIMIT < pair_quality ? quality + PAIR_BONUS_LIMIT : pair_quality;
+        selection.primary[read] = chosen;
+        selection.quality[read] = (u8)quality;
+        selection.second[read] = (i32)competitor;
+        selection.proper[read] = 1;
+    }
+}
+
+// Whether less than a quarter of the words of bases [begin, end) are different (N counts as A, as in `codes & 3`). A
+// word's bases stand in the other order than on the CPU, which changes no count.
+__device__ __forceinline__ bool is_simple(const u64* packed, i64 begin, i64 end) {
+    const int kinds = 1 << (2 * SIMPLE_WORD), words_at_once = 32 - SIMPLE_WORD + 1;
+    u64 seen[kinds / 64];
+#pragma unroll
+    for (int part = 0; part < kinds / 64; part++) seen[part] = 0;
+    i64 last = end - SIMPLE_WORD + 1;
+    for (i64 from = begin; from < last; from += words_at_once) {
+        u64 bases = packed_word(packed, from);
+        int words = last - from < words_at_once ? (int)(last - from) : words_at_once;
+        for (int i = 0; i < words; i++, bases >>= 2) {
+            int word = (int)(bases & (kinds - 1));
+            u64 bit = 1ull << (word & 63);
+#pragma unroll
+            for (int part = 0; part < kinds / 64; part++) seen[part] |= part == word >> 6 ? bit : 0;
+        }
+    }
+    i64 different = 0;
+#pragma unroll
+    for (int part = 0; part < kinds / 64; part++) different += __popcll(seen[part]);
+    return different * 4 < last - begin;
+}
+
+// One thread a read: distrusts simple sequence, and chooses the best alignments of other parts of the read, whose
+// quality is at most that of the primary one.
+extern "C" __global__ void finish(Alignments alignments, Reads reads, QualityTables tables, Marks marks,
+                                  Selection selection) {
+    i64 read = thread_index();
+    if (read >= reads.count) return;
+    i64 first = alignments.offsets[read], last = alignments.offsets[read + 1], chosen = selection.primary[read];
+    i64 most = selection.quality[read], used = read * MOST_SUPPLEMENTARY, full = used + MOST_SUPPLEMENTARY;
+    if (chosen >= 0 && alignments.score[chosen] < SIMPLE_SCORE &&
+        is_simple(reads.packed_of(alignments.strand[chosen], read), alignments.read_begin[chosen],
+                  alignments.read_end[chosen])) {
+        most = 0;
+        selection.quality[read] = 0;
+    }
+    if (last - first > 1) {
+        i64 root = marks.parent[chosen] < 0 ? chosen : marks.parent[chosen], length = reads.length(read), begin, end;
+        part_as_read(alignments, chosen, length, begin, end);
+        for (i64 i = first; i < last && used < full; i++) {
+            if (i == chosen || i == root || marks.parent[i] >= 0) continue;
+            i64 begin_i, end_i;
+            part_as_read(alignments, i, length, begin_i, end_i);
+            if (overlap(begin_i, end_i, begin, end)) continue;
+            i64 quality = quality_of(alignments, tables, i, marks.second[i], marks.near[i]);
+            selection.supplementary[used] = i;
+            selection.supplementary_quality[used] = (u8)(quality < most ? quality : most);
+            selection.supplementary_second[used] = marks.second[i];
+            used++;
+        }
+    }
+    for (; used < full; used++) {
+        selection.supplementary[used] = -1;
+        selection.supplementary_quality[used] = 0;
+        selection.supplementary_second[used] = 0;
+    }
+}
