@@ -114,6 +114,14 @@ class Card(ABC):
     def download(self, array) -> np.ndarray:
         """A copy of the card's array on the host; waits for it."""
 
+    def staging(self, size: int) -> np.ndarray:
+        """Host memory (uint8[size]) that the card downloads into fastest."""
+        return np.empty(size, np.uint8)
+
+    def download_into(self, array, target: np.ndarray) -> None:
+        """Copy the card's array into one of the host, of the same shape and type; waits for it."""
+        target[...] = self.download(array)
+
     @abstractmethod
     def free_bytes(self) -> int:
         """Memory that arrays may still take, within the budget."""

@@ -3,6 +3,7 @@
 import ctypes
 
 import cupy
+import cupyx
 import numpy as np
 from cupy_backends.cuda.api import driver
 
@@ -71,6 +72,12 @@ class CupyCard(Card):
 
     def download(self, array) -> np.ndarray:
         return cupy.asnumpy(array)
+
+    def staging(self, size: int) -> np.ndarray:
+        return cupyx.empty_pinned(size, np.uint8)
+
+    def download_into(self, array, target: np.ndarray) -> None:
+        cupy.asnumpy(array, out=target)
 
     def free_bytes(self) -> int:
         free = self.device.mem_info[0] + self.pool.free_bytes()

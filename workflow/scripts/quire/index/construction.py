@@ -9,6 +9,7 @@ import numpy as np
 
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, prefix_length_of, words_of_distance
 from quire.algorithms.suffix_array import suffix_array
+from quire.device.card import Card
 from quire.errors import InputError, QuireError
 from quire.io.files import atomic_directory
 from quire.reference import Page, Reference
@@ -23,9 +24,16 @@ logger = logging.getLogger("quire.index")
 
 
 def build(
-    reference: Reference | str | Path, page_number: int, directory: str | Path, parameters: Mapping[str, int]
+    reference: Reference | str | Path,
+    page_number: int,
+    directory: str | Path,
+    parameters: Mapping[str, int],
+    card: Card | None = None,
 ) -> None:
     """Build the index of a page; the directory (docs/formats.md) appears whole or not at all.
+
+    A card makes the same files, byte for byte. One whose memory does not suffice leaves the page to the CPU, with a
+    line in the log.
 
     Args:
         reference: an open reference, or its directory.
@@ -33,6 +41,7 @@ def build(
         directory: the final directory; an older one is replaced.
         parameters: `sampling_distance` (64, 192, 448 or 960 rows an occurrence block; default 64) and `sa_sampling`
             (keep every s-th position of the suffix array; default 1, all).
+        card: to build on; None for the CPU.
 
     Raises:
         InputError: a wrong parameter or page number, or a damaged reference.
@@ -49,7 +58,7 @@ def build(
     )
     try:
         with atomic_directory(directory) as temporary:
-            facts = _write_arrays(reference.page_codes(page_number), page, temporary, chosen)
+            facts, checksums = _write_arrays(reference, page_number, temporary, chosen, card)
             manifest = {
                 "format_version": FORMAT_VERSION,
                 "page_number": page_number,
@@ -58,7 +67,7 @@ def build(
                 "parameters": chosen,
                 **facts,
             }
-            write_manifest(temporary, "index", manifest)
+            write_manifest(temporary, "index", manifest, checksums)
     except MemoryError as error:
         raise QuireError(
             f"{directory}: memory does not suffice to index {page.end - page.start} bases; give the job more or use a "
@@ -85,8 +94,22 @@ def page_checksum(reference: Reference, page: Page) -> str:
     return checksum_of_bytes(reference.text[page.start // BASES_PER_WORD : -(-page.end // BASES_PER_WORD)])
 
 
-def _write_arrays(codes: np.ndarray, page: Page, directory: Path, parameters: dict[str, int]) -> dict[str, Any]:
-    """Write all arrays of a page; returns the facts that the manifest keeps."""
+def _write_arrays(
+    reference: Reference, page_number: int, directory: Path, parameters: dict[str, int], card: Card | None
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Write all arrays of a page; returns the facts that the manifest keeps, and checksums of files known by now."""
+    page = reference.pages[page_number]
+    if card is not None:
+        from quire.index import construction_gpu
+
+        try:
+            return construction_gpu.write_arrays(card, reference, page, directory, parameters)
+        except MemoryError as error:
+            logger.warning("page %d: %s lacks memory (%s), so it is indexed on the CPU", page_number, card.name, error)
+    return _write_arrays_on_cpu(reference.page_codes(page_number), page, directory, parameters), {}
+
+
+def _write_arrays_on_cpu(codes: np.ndarray, page: Page, directory: Path, parameters: dict[str, int]) -> dict[str, Any]:
     from quire.algorithms.fm_index import construction_cpu
 
     rows = suffix_array(codes)

@@ -9,9 +9,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from isal import igzip, isal_zlib
-
 from quire.errors import InputError, QuireError
+
+try:
+    from isal import igzip
+    from isal.isal_zlib import error as DamagedDeflate
+except ImportError:  # an index is built on a card with NumPy and CuPy alone
+    import gzip as igzip
+    from zlib import error as DamagedDeflate
 
 BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 """The empty block that closes a bgzip file (SAM specification 4.1.2)."""
@@ -131,7 +136,7 @@ def open_input(path: str | Path) -> BinaryIO:
     """Open a plain, gzip or bgzip file for reading bytes.
 
     Raises:
-        InputError: the file is missing or cannot be read. A damaged gzip raises EOFError, isal_zlib.error or
+        InputError: the file is missing or cannot be read. A damaged gzip raises EOFError, DamagedDeflate or
             igzip.BadGzipFile while it is read: see `read_errors`.
     """
     try:
@@ -149,5 +154,5 @@ def read_errors(path: str | Path) -> Iterator[None]:
         yield
     except EOFError as error:
         raise InputError(f"{path}: the gzip stream ends too early (truncated file); copy it again.") from error
-    except (isal_zlib.error, igzip.BadGzipFile) as error:
+    except (DamagedDeflate, igzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip stream is damaged ({error}); copy or download it again.") from error

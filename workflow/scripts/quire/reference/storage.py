@@ -6,13 +6,18 @@ built; within one process each file is read once for that, as long as its size a
 
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from isal import isal_zlib
 
 from quire.errors import InputError
+
+try:
+    from isal.isal_zlib import crc32
+except ImportError:  # an index is built on a card with NumPy and CuPy alone
+    from zlib import crc32
 
 MANIFEST = "manifest.json"
 _READ_SIZE = 1 << 20
@@ -23,7 +28,7 @@ _verified: dict[tuple[str, int, int, int], int] = {}
 
 def checksum_of_bytes(content: bytes | memoryview | np.ndarray) -> str:
     """CRC-32 as eight hexadecimal digits."""
-    return f"{isal_zlib.crc32(content):08x}"
+    return f"{crc32(content):08x}"
 
 
 def checksum_of_file(path: Path) -> str:
@@ -35,16 +40,27 @@ def checksum_of_file(path: Path) -> str:
     checksum = 0
     with path.open("rb") as stream:
         while block := stream.read(_READ_SIZE):
-            checksum = isal_zlib.crc32(block, checksum)
+            checksum = crc32(block, checksum)
     if time.time_ns() - status.st_mtime_ns > _SETTLED_NANOSECONDS:
         _verified[key] = checksum
     return f"{checksum:08x}"
 
 
-def write_manifest(directory: Path, kind: str, manifest: dict[str, Any]) -> None:
-    """Write the manifest of a finished directory of a `kind`, with the checksums of all its arrays and its own."""
+def write_manifest(
+    directory: Path, kind: str, manifest: dict[str, Any], known: Mapping[str, str] | None = None
+) -> None:
+    """Write the manifest of a finished directory of a `kind`, with the checksums of all its arrays and its own.
+
+    Args:
+        directory: that holds the arrays.
+        kind: as `read_manifest` is to find it.
+        manifest: everything else.
+        known: checksums, by file name, that were taken while the files were written.
+    """
+    known = known or {}
     arrays = sorted(path for path in directory.iterdir() if path.suffix == ".npy")
-    content = dict(kind=kind, **manifest, checksums={path.name: checksum_of_file(path) for path in arrays})
+    checksums = {path.name: known.get(path.name) or checksum_of_file(path) for path in arrays}
+    content = dict(kind=kind, **manifest, checksums=checksums)
     content["manifest_checksum"] = _manifest_checksum(content)
     (directory / MANIFEST).write_text(json.dumps(content, indent=1) + "\n")
 

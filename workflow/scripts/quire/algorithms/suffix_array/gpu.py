@@ -98,6 +98,14 @@ def suffix_array(card: Card, text: CardText):
     return order
 
 
+def suffix_array_of_codes(card: Card, codes: np.ndarray) -> np.ndarray:
+    """See `quire.algorithms.suffix_array.suffix_array`; both arrays are the host's."""
+    filled = np.zeros(BASES_PER_WORD * words_of_text(0, codes.size), np.uint8)
+    filled[: codes.size] = codes
+    fours = filled[0::4] | filled[1::4] << 2 | filled[2::4] << 4 | filled[3::4] << 6
+    return card.download(suffix_array(card, upload_text(card, fours.view("<u8"), 0, codes.size)))
+
+
 def _order_by_keys(card: Card, text: CardText, budget: int):
     """The suffixes by their first 32 bases; of equal ones the short in their order first, the others in any."""
     order = card.empty(text.length + 1, np.uint32)
