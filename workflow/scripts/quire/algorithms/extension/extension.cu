@@ -1,0 +1,284 @@
+// Extension of jobs: comparison without gaps, letters, banded matrices, traces. See extension/cpu.py and band.cuh.
+// By -D from quire.algorithms.extension: MATCH, MISMATCH, AMBIGUOUS, GAP_OPEN, GAP_EXTEND, END_BONUS.
+#include "quire/algorithms/extension/ambiguous.cuh"
+#include "quire/algorithms/extension/band.cuh"
+#include "quire/algorithms/extension/jobs.cuh"
+#include "quire/algorithms/extension/mismatches.cuh"
+
+// One thread a job: done if its read has at most one mismatch on the diagonal, or no base at all. Every other job gets an
+// empty result.
+extern "C" __global__ void ungapped(ExtensionJobs jobs, i64 count, Reads reads, const u64* text, const i64* ambiguous,
+                                    i64 spans, Extensions results, u8* solved) {
+    i64 job = thread_index();
+    if (job >= count) return;
+    i64 read = jobs.read[job], position = jobs.diagonal[job];
+    i32 length = (i32)reads.length(read), found = 2;
+    if (length > 0 && !reads.ambiguous[read] && position >= jobs.axis_low[job] &&
+        position + length <= jobs.axis_high[job]) {
+        found = mismatches(reads.packed_of(jobs.strand[job], read), text, position, length, 1);
+        if (found < 2) {
+            i64 span = first_ambiguous_after(ambiguous, spans, position);
+            if (span < spans && ambiguous[2 * span] < position + length) found = 2;
+        }
+    }
+    bool done = found < 2;
+    solved[job] = done || length == 0;
+    results.score[job] = done ? length * MATCH + found * (MISMATCH - MATCH) : 0;
+    results.read_begin[job] = 0;
+    results.read_end[job] = done ? length : 0;
+    results.axis_begin[job] = done ? position : 0;
+    results.axis_end[job] = done ? position + length : 0;
+    results.cigar_begin[job] = job;
+    results.cigar_length[job] = done;
+    results.cigar[job] = done ? (u32)length << 4 : 0;
+}
+
+// Width of the band of each of the chosen jobs, in steps of BAND_STEP, and the length of its read: the order that puts
+// alike jobs together.
+extern "C" __global__ void shapes(ExtensionJobs jobs, const i64* chosen, i64 count, Reads reads, i64* keys) {
+    i64 i = thread_index();
+    if (i >= count) return;
+    i64 job = chosen[i], width = jobs.diagonal_high[job] - jobs.diagonal_low[job] + 1;
+    keys[i] = (width + BAND_STEP - 1) / BAND_STEP << 32 | reads.length(jobs.read[job]);
+}
+
+// Eight letters of a read from row `row` on, as nibbles.
+__device__ __forceinline__ u32 letters_of_read(const u8* codes, i64 length, i64 row) {
+    u32 letters = 0;
+    for (int i = 0; i < 8; i++, row++) {
+        u32 letter = row < 0 ? BEFORE : row >= length ? BEHIND : codes[row] | (row == length - 1 ? LAST : 0);
+        letters |= letter << (4 * i);
+    }
+    return letters;
+}
+
+// Eight letters of the axis from `position` on, as nibbles; only those in [low, high) are allowed.
+__device__ __forceinline__ u32 letters_of_axis(const u64* text, const i64* ambiguous, i64 spans, i64 position, i64 low,
+                                               i64 high) {
+    if (position + 8 <= low || position >= high) return FORBIDDEN * 0x11111111u;
+    u32 letters = 0;
+    if (position >= low && position + 8 <= high) {
+        letters = (u32)packed_word(text, position) & 0xFFFF;
+        letters = (letters | letters << 8) & 0x00FF00FF;
+        letters = (letters | letters << 4) & 0x0F0F0F0F;
+        letters = (letters | letters << 2) & 0x33333333;
+    } else {
+        for (int i = 0; i < 8; i++) {
+            i64 place = position + i;
+            letters |= (place < low || place >= high ? FORBIDDEN : (u32)code_at(text, place)) << (4 * i);
+        }
+    }
+    for (i64 span = first_ambiguous_after(ambiguous, spans, position); span < spans; span++) {
+        i64 begin = ambiguous[2 * span] - position, end = ambiguous[2 * span + 1] - position;
+        if (begin >= 8) break;
+        for (int i = begin < 0 ? 0 : (int)begin; i < 8 && i < end; i++)
+            if (!(letters >> (4 * i) & FORBIDDEN))
+                letters = (letters & ~(15u << (4 * i))) | AMBIGUOUS_LETTER << (4 * i);
+    }
+    return letters;
+}
+
+// One thread a word of the letters of the jobs order[0..count).
+extern "C" __global__ void write_letters(ExtensionJobs jobs, const i64* order, i64 count, Band band, Reads reads,
+                                         const u64* text, const i64* ambiguous, i64 spans, u32* letters) {
+    i64 index = thread_index(), i = index / band.words, word = index - i * band.words;
+    if (i >= count) return;
+    i64 job = order[i], read = jobs.read[job], length = reads.length(read);
+    u32 value;
+    if (word == 0) {
+        value = (u32)length;
+    } else if (word <= band.query_words) {
+        value = letters_of_read(reads.codes_of(jobs.strand[job], read), length, (word - 1) * 8 - HEAD);
+    } else {
+        i64 position = jobs.diagonal_low[job] + (word - 1 - band.query_words) * 8;
+        value = letters_of_axis(text, ambiguous, spans, position, jobs.axis_low[job], jobs.axis_high[job]);
+    }
+    letters[index] = value;
+}
+
+// Fills the table of letter_entry; every thread of a block, which is one warp, takes part.
+__device__ __forceinline__ const uint4* letter_table() {
+    uint4* table = (uint4*)shared_memory;
+    if (threadIdx.x < 16) table[threadIdx.x] = letter_entry(threadIdx.x);
+    __syncthreads();
+    return table;
+}
+
+// The matrices of `count` alignments, a group of `band.lanes` lanes each, whose lanes own one block of columns each:
+// directions, and the key of the best cell. A block of threads is one warp, and all that its lanes must agree about is
+// voted for: so the compiler, too, can tell that they never part.
+extern "C" __global__ void __launch_bounds__(32) fill_bands(i64 count, Band band, const u32* letters, u32* directions,
+                                                             i64* best_keys) {
+    const uint4* table = letter_table();
+    i64 warp = blockIdx.x;
+    int lanes = (int)band.lanes, lane = threadIdx.x, group = lane / lanes, own = lane - group * lanes;
+    i64 alignment = warp * band.groups + group;
+    bool counts = group < band.groups && alignment < count;
+    const u32* mine = letters + (counts ? alignment : warp * band.groups) * band.words;  // others go along, unheard
+    int steps = (int)mine[0] + lanes - 1;
+
+    // At step s the read's letter is its (s - own)th and the axis' are the (s + 7 own)th and the seven behind it: both lie
+    // at the same place in their words, which move on by one every eight steps.
+    int shift = 4 * ((32 - own) & 7);
+    const u32* query = mine + 1 + ((32 - own) >> 3);
+    const u32* target = mine + 1 + band.query_words + ((32 - own) >> 3) - HEAD / 8 + own;
+    u32 query_word = *query, target_word = target[1];
+    u32 behind = __funnelshift_r(target[0], target_word, shift);
+
+    Block block;
+    for (int column = 0; column < COLUMNS; column++) {
+        block.match[column] = END_BONUS * SCALE - FRAME * (own + 1);
+        block.insertion[column] = no_insertion();
+    }
+    Best best = {0, 0, 0};
+    i32 deletion = NEVER, frame = -FRAME * own;
+    directions += band.place(warp, 0, 0, lane);
+    for (int first = 0; __any_sync(EVERY_LANE, first < steps); first += 8) {
+        u32 next_query = *++query, next_target = (++target)[1];
+        u32 codes = __funnelshift_r(query_word, next_query, shift), window = behind;
+        behind = __funnelshift_r(target_word, next_target, shift);
+        query_word = next_query, target_word = next_target;
+        bool forbidden = __any_sync(EVERY_LANE, (window | behind) & (FORBIDDEN * 0x11111111u));
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            if (i == 4 && !__any_sync(EVERY_LANE, first + i < steps)) break;
+            Row row = row_of(table[codes >> (4 * i) & 15], frame);
+            u32 around = __funnelshift_r(window, behind, 4 * i), bits = 0;
+            i32 top = NEVER;
+            deletion = __shfl_up_sync(EVERY_LANE, deletion, 1);
+            if (own == 0) deletion = NEVER;
+            if (forbidden) forbid(block, around);
+            fill<0, 1>(block, 0, deletion, row, around, bits, top);
+            i32 beyond = __shfl_down_sync(EVERY_LANE, block.insertion[0], 1);
+            if (own == lanes - 1) beyond = no_insertion();
+            fill<1, COLUMNS>(block, beyond, deletion, row, around, bits, top);
+            improve(best, top, row, 0);
+            *directions = bits;
+            directions += 32;
+            frame += FRAME;
+        }
+    }
+    i64 key = best_of_group(key_of(best, own * COLUMNS), own, lanes);
+    if (counts && own == 0) best_keys[alignment] = key;
+}
+
+// The same for bands that are too wide for one block a lane: a warp an alignment, whose lanes own `band.blocks` (at least
+// two) blocks each, kept in `state` (band.blocks * 16 numbers a lane). For the rare: nothing is kept in registers.
+extern "C" __global__ void __launch_bounds__(32) fill_wide_bands(Band band, const u32* letters,
+                                                                  u32* directions, i64* best_keys, i32* state) {
+    const uint4* table = letter_table();
+    i64 warp = blockIdx.x;
+    int lane = threadIdx.x, blocks = (int)band.blocks, all = (int)(band.width / COLUMNS);
+    int owned = min(max(all - lane * blocks, 0), blocks);
+    const u32* query = letters + warp * band.words + 1;
+    const u32* target = query + band.query_words;
+    int steps = (int)query[-1] + 31;
+    state += warp * blocks * 2 * COLUMNS * 32 + lane;
+    for (int i = 0; i < owned * 2 * COLUMNS; i++)
+        state[i * 32] = i % (2 * COLUMNS) < COLUMNS ? END_BONUS * SCALE - FRAME * (lane + 1) : no_insertion();
+    Best best = {0, 0, 0};
+    i32 deletion = NEVER;
+    for (int step = 0; step < steps; step++) {
+        int place = step - lane + (int)HEAD;
+        Row row = row_of(table[query[place >> 3] >> (4 * (place & 7)) & 15], FRAME * (step - lane));
+        deletion = __shfl_up_sync(EVERY_LANE, deletion, 1);
+        if (lane == 0) deletion = NEVER;
+        i32 leaving = no_insertion(), beyond = no_insertion();
+        for (int b = 0; b < blocks; b++) {
+            if (b == 1) beyond = __shfl_down_sync(EVERY_LANE, leaving, 1);
+            if (b >= owned) continue;
+            Block block;
+            i32* kept = state + b * 2 * COLUMNS * 32;
+            for (int column = 0; column < COLUMNS; column++) {
+                block.match[column] = kept[column * 32];
+                block.insertion[column] = kept[(COLUMNS + column) * 32];
+            }
+            place = step - lane + (lane * blocks + b) * COLUMNS;
+            u32 around = __funnelshift_r(target[place >> 3], target[(place >> 3) + 1], 4 * (place & 7)), bits = 0;
+            i32 top = NEVER, after = beyond;
+            if (b + 1 < owned) after = kept[3 * COLUMNS * 32];
+            else if (lane * blocks + b + 1 == all) after = no_insertion();
+            forbid(block, around);
+            fill<0, COLUMNS>(block, after, deletion, row, around, bits, top);
+            improve(best, top, row, b);
+            for (int column = 0; column < COLUMNS; column++) {
+                kept[column * 32] = block.match[column];
+                kept[(COLUMNS + column) * 32] = block.insertion[column];
+            }
+            if (b == 0) leaving = block.insertion[0];
+            directions[band.place(warp, step, b, lane)] = bits;
+        }
+    }
+    i64 key = best_of_group(key_of(best, (i64)lane * blocks * COLUMNS), lane, 32);
+    if (lane == 0) best_keys[warp] = key;
+}
+
+// The four bits of a cell of an alignment.
+__device__ __forceinline__ u32 direction(const Band& band, const u32* directions, i64 alignment, i64 row, i64 column) {
+    i64 warp = alignment / band.groups, first = (alignment - warp * band.groups) * band.lanes;
+    i64 lane = column / COLUMNS, block = 0;
+    if (band.blocks > 1) {
+        block = lane % band.blocks;
+        lane /= band.blocks;
+    }
+    return directions[band.place(warp, row + lane, block, first + lane)] >> (4 * (column % COLUMNS)) & 15;
+}
+
+// One thread an alignment: the path to its best cell. Its operations are found last first, and fill its slot (of
+// band.operations) from the end; operation_counts says how many there are.
+extern "C" __global__ void trace(ExtensionJobs jobs, const i64* order, i64 count, Band band, Reads reads,
+                                 const u32* directions, const i64* best_keys, Extensions results, u32* slots,
+                                 i32* operation_counts) {
+    i64 alignment = thread_index();
+    if (alignment >= count) return;
+    operation_counts[alignment] = 0;
+    i64 key = best_keys[alignment], job = order[alignment], origin = jobs.diagonal_low[job];
+    if (key == 0) return;
+    i64 row = KEY_MASK - (key >> KEY_BITS & KEY_MASK), column = KEY_MASK - (key & KEY_MASK);
+    i32 read_end = (i32)row + 1;
+    results.read_end[job] = read_end;
+    results.axis_end[job] = origin + row + column + 1;
+    u32* end = slots + (alignment + 1) * band.operations;
+    u32* next = end;
+    u32 run = 0;  // length << 4 | operation
+    int state = STOP;
+    while (row >= 0) {
+        if (state == STOP) state = direction(band, directions, alignment, row, column) & MOVE;
+        if (state == STOP) break;
+        u32 operation = DIAGONAL - state;  // M, I, D as in BAM
+        if (state == DIAGONAL) {
+            row--;
+            state = STOP;
+        } else if (state == INSERTION) {
+            row--, column++;
+            if (direction(band, directions, alignment, row, column) & INSERTION_OPENED) state = STOP;
+        } else {
+            column--;
+            if (direction(band, directions, alignment, row, column) & DELETION_OPENED) state = STOP;
+        }
+        if (run && (run & 15) != operation) {
+            *--next = run;
+            run = 0;
+        }
+        run = run ? run + 16 : 16 | operation;
+    }
+    if (run) *--next = run;
+    i32 length = (i32)reads.length(jobs.read[job]), read_begin = (i32)row + 1;
+    i32 reached = (read_begin == 0 ? END_BONUS : 0) + (read_end == length ? END_BONUS : 0);
+    results.read_begin[job] = read_begin;
+    results.axis_begin[job] = origin + row + column + 1;
+    results.score[job] = (i32)(key >> (2 * KEY_BITS)) - reached;
+    results.cigar_length[job] = operation_counts[alignment] = (i32)(end - next);
+}
+
+// One thread an alignment: its operations from its slot to `begins` (int64[count + 1]) in a part of all operations, which
+// stands at `base` among them.
+extern "C" __global__ void gather_operations(const i64* order, i64 count, Band band, const u32* slots,
+                                             const i64* begins, i64 base, u32* part, Extensions results) {
+    i64 alignment = thread_index();
+    if (alignment >= count) return;
+    i64 begin = begins[alignment], operations = begins[alignment + 1] - begin;
+    const u32* slot = slots + (alignment + 1) * band.operations - operations;
+    for (i64 i = 0; i < operations; i++) part[begin + i] = slot[i];
+    results.cigar_begin[order[alignment]] = base + begin;
+}

@@ -1,0 +1,164 @@
+"""Extension on a card: the comparison without gaps, a thread a job; then banded matrices, some lanes of a warp each.
+
+Directions are kept for the trace, four bits a cell; jobs go through in chunks for which the card has room.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.algorithms.extension import (
+    AMBIGUOUS,
+    BAND_STEP,
+    END_BONUS,
+    GAP_EXTEND,
+    GAP_OPEN,
+    MATCH,
+    MISMATCH,
+    ExtensionJobs,
+    Extensions,
+)
+from quire.device.card import Card
+from quire.oriented.gpu import CardReads
+
+SOURCE = "quire/algorithms/extension/extension.cu"
+DEFINES = {
+    "AMBIGUOUS": AMBIGUOUS,
+    "BAND_STEP": BAND_STEP,
+    "END_BONUS": END_BONUS,
+    "GAP_EXTEND": GAP_EXTEND,
+    "GAP_OPEN": GAP_OPEN,
+    "MATCH": MATCH,
+    "MISMATCH": MISMATCH,
+}
+# More than enough to fill any card: a chunk of 800,000 reads of 150 bases in bands of 32 diagonals.
+MOST_BYTES = 2 << 30
+_WARP, _BLOCK_COLUMNS = 32, 8
+_TABLE_BYTES = 16 * 16
+_HEAD_WORDS = 4
+
+
+class Band(NamedTuple):
+    """How the alignments of one launch are laid out (band.cuh: Band)."""
+
+    width: int
+    lanes: int
+    blocks: int
+    groups: int
+    steps: int
+    query_words: int
+    words: int
+    operations: int
+
+    @property
+    def state_numbers(self) -> int:
+        """Numbers that a warp keeps between the rows of a wide band."""
+        return self.blocks * 2 * _BLOCK_COLUMNS * _WARP if self.blocks > 1 else 0
+
+    @property
+    def bytes_per_warp(self) -> int:
+        """Directions, letters, slots of operations, keys and counts of a warp's alignments; the state of wide ones."""
+        alignment = 4 * self.words + 4 * self.operations + 8 + 4 + 8
+        return self.steps * self.blocks * _WARP * 4 + 4 * self.state_numbers + self.groups * alignment
+
+
+def band_of(length: int, width: int) -> Band:
+    """The layout for reads of up to `length` bases in bands of `width` diagonals (a multiple of BAND_STEP)."""
+    blocks = -(-width // (_WARP * _BLOCK_COLUMNS))
+    lanes = width // _BLOCK_COLUMNS if blocks == 1 else _WARP
+    steps = -(-(length + lanes - 1) // 8) * 8
+    # One word of letters more than the last step touches is read ahead.
+    query_words = steps // 8 + _HEAD_WORDS + 2
+    target_words = steps // 8 + blocks * lanes + 3
+    # A path is worth more than nothing from its begin to its end, so its matches pay for all its gaps.
+    gaps = (length * MATCH + END_BONUS) // -(GAP_OPEN + GAP_EXTEND)
+    return Band(width, lanes, blocks, _WARP // lanes, steps, query_words, 1 + query_words + target_words, 2 * gaps + 1)
+
+
+def bytes_per_job(length: int, width: int) -> int:
+    """Memory of the card that a read of this length takes in a band of `width` diagonals while it is aligned."""
+    band = band_of(length, -(-width // BAND_STEP) * BAND_STEP)
+    return -(-band.bytes_per_warp // band.groups)
+
+
+def extend(card: Card, jobs: ExtensionJobs, reads: CardReads, text, ambiguous, budget: int | None = None) -> Extensions:
+    """Align each job's read inside its band, as `quire.algorithms.extension.extend` does.
+
+    Args:
+        card: where everything lies.
+        jobs: arrays on the card.
+        reads: the batch.
+        text: uint64[], the packed axis, on the card.
+        ambiguous: int64[m, 2], spans of the axis that hold ambiguous bases, on the card.
+        budget: bytes that matrices may take at a time; at least one warp's are taken. None: half of what is free.
+
+    Returns:
+        Arrays on the card. `cigar` is laid out in another order than the CPU's: `cigar_begin` says where.
+
+    Raises:
+        OutOfDeviceMemory: not enough for the results, or for one warp's matrices.
+    """
+    xp, count = card.xp, len(jobs)
+    results = Extensions(
+        *(card.empty(count, np.int32) for _ in range(3)), *(card.empty(count, np.int64) for _ in range(3)),
+        card.empty(count, np.int32), card.empty(count, np.uint32),
+    )  # fmt: skip
+    if count == 0:
+        return results
+    solved = card.empty(count, np.uint8)
+    card.kernel(SOURCE, "ungapped", **DEFINES).for_each(
+        count, jobs, count, reads, text, ambiguous, len(ambiguous), results, solved
+    )
+    unsolved = xp.flatnonzero(solved == 0)
+    if len(unsolved) == 0:
+        return results
+    keys = card.empty(len(unsolved), np.int64)
+    card.kernel(SOURCE, "shapes", **DEFINES).for_each(len(unsolved), jobs, unsolved, len(unsolved), reads, keys)
+    alike = xp.argsort(keys)
+    order, keys = unsolved[alike], keys[alike]
+    last = xp.flatnonzero(xp.concatenate([keys[1:] >> 32 != keys[:-1] >> 32, card.full(1, True, np.bool_)]))
+    shapes, ends = card.download(keys[last]).tolist(), (card.download(last) + 1).tolist()
+
+    if budget is None:
+        budget = min(card.free_bytes() // 2, MOST_BYTES)
+    parts, used, begin = [results.cigar], count, 0
+    for shape, end in zip(shapes, ends, strict=True):
+        band = band_of(shape & 0xFFFFFFFF, (shape >> 32) * BAND_STEP)  # the last of a width is the longest
+        chunk = max(budget // band.bytes_per_warp, 1) * band.groups
+        for first in range(begin, end, chunk):
+            chosen = order[first : min(first + chunk, end)]
+            part = _align(card, band, chosen, jobs, reads, text, ambiguous, used, results)
+            parts.append(part)
+            used += len(part)
+        begin = end
+    results.cigar = xp.concatenate(parts)
+    return results
+
+
+def _align(card, band: Band, order, jobs, reads, text, ambiguous, used: int, results: Extensions):
+    """Align the jobs `order` (int64[]) of one width; returns their operations, which `used` others precede."""
+    count = len(order)
+    warps = -(-count // band.groups)
+    letters = card.empty(count * band.words, np.uint32)
+    card.kernel(SOURCE, "write_letters", **DEFINES).for_each(
+        count * band.words, jobs, order, count, band, reads, text, ambiguous, len(ambiguous), letters
+    )
+    directions = card.empty(warps * band.steps * band.blocks * _WARP, np.uint32)
+    best_keys = card.empty(count, np.int64)
+    if band.blocks == 1:
+        fill = card.kernel(SOURCE, "fill_bands", **DEFINES)
+        fill(warps, _WARP, count, band, letters, directions, best_keys, shared_bytes=_TABLE_BYTES)
+    else:
+        state = card.empty(warps * band.state_numbers, np.int32)
+        fill = card.kernel(SOURCE, "fill_wide_bands", **DEFINES)
+        fill(warps, _WARP, band, letters, directions, best_keys, state, shared_bytes=_TABLE_BYTES)
+    slots, counts = card.empty(count * band.operations, np.uint32), card.empty(count, np.int32)
+    card.kernel(SOURCE, "trace", **DEFINES).for_each(
+        count, jobs, order, count, band, reads, directions, best_keys, results, slots, counts
+    )
+    begins = card.offsets(counts)
+    part = card.empty(int(begins[-1]), np.uint32)
+    card.kernel(SOURCE, "gather_operations", **DEFINES).for_each(
+        count, order, count, band, slots, begins, used, part, results
+    )
+    return part
