@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from quire.algorithms.seeding import DIAGONAL_BIAS, MAXIMUM_SEEDS, SEED_LENGTH
+from quire.algorithms.seeding import DIAGONAL_BIAS, SEED_LENGTH
+from quire.algorithms.seeding.oracle import seed_ends
 from quire.align.candidates_gpu import LOCAL_BUNDLES, find_candidates
 from quire.align.parameters import (
     BAND_MARGIN,
@@ -23,15 +24,6 @@ from quire.batch import offsets_from_lengths
 from quire.oriented.oracle import hash_name, tie_hash
 
 from tests.kernels.builders import card_reads, pack, reverse_complement
-
-
-def seed_ends(length: int, stride: int) -> list[int]:
-    """Ends of the seeds of a read: SEED_LENGTH, then every stride, and the read's end."""
-    if length < SEED_LENGTH:
-        return []
-    while len(range(SEED_LENGTH, length, stride)) + 1 > MAXIMUM_SEEDS:
-        stride += 1
-    return [*range(SEED_LENGTH, length, stride), length]
 
 
 class Bundle:
@@ -165,7 +157,7 @@ def drawn_hits(generator: random.Random, seeds: int, axis: int, clusters: int) -
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.integers(0, 1 << 32), st.integers(1, 4), st.sampled_from([3, 5, 20]),
-    st.lists(st.tuples(st.sampled_from([0, 19, 20, 21, 50, 120, 400]), st.integers(0, 20)), max_size=6),
+    st.lists(st.tuples(st.sampled_from([0, 19, 20, 21, 50, 63, 96, 120, 393, 400]), st.integers(0, 20)), max_size=6),
 )  # fmt: skip
 @example(1, 3, 5, [(150, 60), (100, 60), (60, 90)])
 def test_as_defined(card, seed: int, islands: int, stride: int, shapes: list[tuple[int, int]]) -> None:

@@ -16,6 +16,8 @@ static_assert(2 * WIDEST_BUNDLE + LARGEST_GAP < 65536, "a joined candidate reach
 static_assert(MAXIMUM_SEEDS <= 64, "a bit for each seed of a read");
 
 const u32 ALL_LANES = 0xFFFFFFFFu;
+const i32 FAR = 1 << 20;  // more than the longest read
+const int BLOCKS = 8;     // a multiprocessor: of 128 threads, which leaves each the 64 registers that it needs
 
 // Hits on close diagonals of one strand and island: 24 bytes, LOCAL_BUNDLES of them a warp in shared memory.
 struct Bundle {
@@ -60,19 +62,22 @@ __device__ __forceinline__ i32 island_of_match(const Reference& reference, i64 l
     return last <= reference.island_axis[island + 1] ? (i32)island : -1;
 }
 
-// The bundle that begins with hit i, which lies in `island`: the CPU's loop over its hits.
+// The bundle that begins with hit i, which lies in `island`: the CPU's loop over its hits, in distances from its lowest
+// diagonal. What is sorted by strand and diagonal is far apart where the strands differ.
 __device__ __forceinline__ Bundle gather_bundle(const Query& query, const Reference& reference, i32 i, i32 island) {
     u64 first = query.hits[i];
-    i64 low = diagonal_of(first), high = low, current = low, peak = low;
-    i64 begin = reference.island_axis[island], end = reference.island_axis[island + 1];
+    i64 low = diagonal_of(first);
+    // What a seed's end may be; an island's border further away than any seed does not matter.
+    i32 earliest = (i32)max(reference.island_axis[island] - low + SEED_LENGTH, (i64)-FAR);
+    i32 latest = (i32)min(reference.island_axis[island + 1] - low, (i64)FAR);
     u64 seeds = 0;
-    i32 run = 0, longest_run = 0;
+    i32 high = 0, current = 0, peak = 0, run = 0, longest_run = 0;
     for (; i < query.hit_count; i++) {
-        u64 hit = query.hits[i];
-        i64 diagonal = diagonal_of(hit), last = last_of(hit, query);
-        if (hit >> 63 != first >> 63 || diagonal - high > BUNDLE_GAP || diagonal - low > WIDEST_BUNDLE) break;
-        if (last - SEED_LENGTH < begin || last > end) {
-            if (island_of_match(reference, last) < 0) continue;
+        u64 hit = query.hits[i], distance = (hit >> 8) - (first >> 8);
+        if (distance > WIDEST_BUNDLE || (i32)distance - high > BUNDLE_GAP) break;
+        i32 diagonal = (i32)distance, last = diagonal + seed_end((i32)(hit & 255), query.length, query.stride);
+        if (last < earliest || last > latest) {
+            if (island_of_match(reference, low + last) < 0) continue;
             break;  // a hit of another island: a bundle begins there
         }
         high = diagonal;
@@ -84,7 +89,7 @@ __device__ __forceinline__ Bundle gather_bundle(const Query& query, const Refere
             peak = diagonal;
         }
     }
-    return {seeds, low, 2 * island + (i32)(first >> 63), (u8)(high - low), (u8)(peak - low)};
+    return {seeds, low, 2 * island + (i32)(first >> 63), (u8)high, (u8)peak};
 }
 
 // Groups the hits of a read, 32 at a time; returns the number of bundles. All lanes of a warp call it together.
@@ -134,13 +139,25 @@ __device__ __forceinline__ i32 bundle_hits(const Query& query, const Reference& 
     return bundled;
 }
 
-// Bases of the read under at least one of the seeds (a bit each).
+// Bases of the read under at least one of the seeds (a bit each, at least one).
+//
+// A seed adds what lies between its end and that of the seed before it in the bundle, at most its own length. Instead of
+// going from bit to bit, each round adds one stride for all the seeds that have none just before them.
 __device__ __forceinline__ i32 covered_bases(u64 seeds, const Query& query) {
-    i32 covered = 0, reached = 0;
-    for (; seeds; seeds &= seeds - 1) {
-        i32 end = seed_end(__ffsll((i64)seeds) - 1, query.length, query.stride);
-        covered += min(SEED_LENGTH, end - reached);
-        reached = end;
+    i32 step = spread(query.length, query.stride), covered = 0, rest = SEED_LENGTH;
+    u64 alone = seeds, shifted = seeds;
+    for (; rest > step; rest -= step) {
+        covered += step * __popcll(alone);
+        shifted <<= 1;
+        alone &= ~shifted;
+    }
+    covered += rest * __popcll(alone);
+    // The last seed of a read ends with it, which may be less than a stride behind the one before.
+    i32 top = 63 - __clzll((i64)seeds), missing = SEED_LENGTH + top * step - query.length;
+    u64 others = seeds ^ 1ull << top;
+    if (missing > 0 && others) {
+        i32 apart = (top - (63 - __clzll((i64)others))) * step;
+        covered -= min(SEED_LENGTH, apart) - min(SEED_LENGTH, apart - missing);
     }
     return covered;
 }
@@ -227,10 +244,9 @@ __device__ __forceinline__ i32 keep_best(Ranked* best, i32 found, const Candidat
 //
 // slots: [reads + 1], room for min(hits, MOST_CANDIDATES) each; scratch: for the bundles of a read with more than
 // LOCAL_BUNDLES hits, from scratch_offsets[read] on. Shared memory a warp: MOST_CANDIDATES Ranked and LOCAL_BUNDLES Bundles.
-extern "C" __global__ void __launch_bounds__(THREADS) cluster(const i64* hit_offsets, const u64* hits, Reads reads,
-                                                              Reference reference, i64 stride,
-                                                              const i64* scratch_offsets, Bundle* scratch,
-                                                              const i64* slots, Candidate* staged, i32* counts) {
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+cluster(const i64* hit_offsets, const u64* hits, Reads reads, Reference reference, i64 stride,
+        const i64* scratch_offsets, Bundle* scratch, const i64* slots, Candidate* staged, i32* counts) {
     i64 read = thread_index() >> 5;
     if (read >= reads.count) return;
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;

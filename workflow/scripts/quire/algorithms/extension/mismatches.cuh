@@ -5,20 +5,27 @@
 // Differing bases between a packed read (its words on one strand) and the axis (`text`) from `position` on, all of them
 // inside the axis; counting stops, at a whole word of 32 bases, once there are more than `limit`.
 __device__ __forceinline__ i32 mismatches(const u64* packed, const u64* text, i64 position, i32 length, i32 limit) {
-    // A read lies at one shift against the text's words: one new word of each for every 32 bases.
-    const u64* words = text + (position >> 5);
-    int shift = 2 * (int)(position & 31);
-    u64 word = *words;
+    // In halves of words (16 bases), for which shifting two neighbours into one is a single instruction; a read lies at
+    // one shift against the text, so that each round needs two new halves of it.
+    const u32* halves = (const u32*)text + (position >> 4);
+    u32 shift = 2 * ((u32)position & 15), half = *halves;
     i32 found = 0;
-    for (i32 begin = 0; begin < length; begin += 32) {
-        u64 next = *++words;
-        // A shift by 64 is undefined, hence two shifts for the part from the next word.
-        u64 difference = *packed++ ^ (word >> shift | (next << 1) << (63 - shift));
-        difference = (difference | difference >> 1) & 0x5555555555555555ull;
-        if (length - begin < 32) difference &= (1ull << 2 * (length - begin)) - 1;
-        found += __popcll(difference);
+    for (i32 begin = 0; begin < length; begin += 32, halves += 2) {
+        u32 middle = halves[1], next = halves[2];
+        u64 bases = *packed++;
+        u32 low = (u32)bases ^ __funnelshift_r(half, middle, shift);
+        u32 high = (u32)(bases >> 32) ^ __funnelshift_r(middle, next, shift);
+        half = next;
+        // One bit for each differing base: the lower one of its two in `low`, the upper one in `high`.
+        low = (low | low >> 1) & 0x55555555u;
+        high = (high | high << 1) & 0xAAAAAAAAu;
+        i32 rest = length - begin;
+        if (rest < 32) {
+            low = rest < 16 ? low & ((1u << 2 * rest) - 1) : low;
+            high = rest <= 16 ? 0 : high & ((1u << 2 * (rest - 16)) - 1);
+        }
+        found += __popc(low | high);
         if (found > limit) break;
-        word = next;
     }
     return found;
 }
