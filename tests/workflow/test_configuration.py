@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from quire import config
+from quire.device.choice_gpu import parse_memory
 from quire.errors import InputError
 
 from tests.workflow.runs import REPOSITORY, SMALL, Run, errors_of
@@ -95,7 +96,14 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "number out of range": (set_key("reference.page_size", 10), "must be at least 1024"),
     "wrong choice": (set_key("align.index", "tbi"), "must be one of bai, csi"),
     "block not a block": (set_key("align", "fast"), "must be of type object"),
-    "backend unknown": (set_key("device.backend", "tpu"), "must be one of auto, cpu"),
+    "backend unknown": (set_key("device.backend", "tpu"), "must be one of auto, gpu, cpu"),
+    **{
+        f"memory {value!r}": (
+            set_key("device.memory", value),
+            f"device.memory is {value!r} and must look like auto or 4GB or 800MB",
+        )
+        for value in ("4", 4, "4GiB", "4 GB", "0GB", "50MB", "-4GB", "plenty", None)
+    },
     "samples sheet not there": (set_key("samples", "no.tsv"), "no.tsv: the sheet does not exist"),
     "units sheet empty": (
         lambda run: set_key("units", "nothing.tsv")(run) or replace(run, "nothing.tsv", b""),
@@ -180,7 +188,7 @@ def test_right_run_loads_with_defaults(run: Run) -> None:
     run.write()
     loaded = load(run)
     assert loaded.settings["reference"]["index"] == os.path.join("out", "index")
-    assert loaded.settings["device"] == {"backend": "auto"}
+    assert loaded.settings["device"] == {"backend": "auto", "memory": "auto"}
     assert loaded.settings["align"]["format"] == "bam"
     assert loaded.samples.to_dict("records") == [{"sample": "NA12878", "ploidy": 2}]
     assert loaded.units["library"].tolist() == ["lib", "NA12878"]
@@ -192,6 +200,14 @@ def test_blocks_left_empty_are_blocks_of_defaults(run: Run) -> None:
     run.config |= {"align": None, "report": {"truth": None}}
     run.write()
     assert load(run).settings["report"] == {"truth": {"vcf": "", "bed": "", "sample": ""}}
+
+
+@pytest.mark.parametrize("memory", ["4GB", "1.5GB", "800MB", "auto"])
+def test_memory_that_loads_can_be_read(memory: str, run: Run) -> None:
+    """What the schema lets pass, jobs understand."""
+    run.config |= {"device": {"backend": "gpu", "memory": memory}}
+    run.write()
+    assert (parse_memory(load(run).settings["device"]["memory"]) is None) is (memory == "auto")
 
 
 SHEETS = {

@@ -11,18 +11,33 @@ from quire import sources
 
 from tests.workflow.runs import REPOSITORY
 
+# CuPy and what it needs stand in an environment of their own, which rules take where device.backend is gpu.
+GPU_ENVIRONMENT = "gpu"
+GPU_PACKAGES = {"cupy-cuda13x", "nvidia-cuda-nvrtc"}
+# What a machine's driver must support; the other environments know of no CUDA.
+CUDA_PINS = {"cuda-version", "cuda-nvrtc"}
 # What conda-forge and bioconda call a package where PyPI calls it something else.
-CONDA_NAMES = {"isal": "python-isal", "matplotlib": "matplotlib-base"}
+CONDA_NAMES = {
+    "cupy-cuda13x": "cupy",
+    "isal": "python-isal",
+    "matplotlib": "matplotlib-base",
+    "nvidia-cuda-nvrtc": "cuda-nvrtc",
+}
 RULE = re.compile(
-    r'^(?:rule|checkpoint) \w+:.*?envs/(?P<environment>\w+)\.yaml".*?scripts/(?P<script>\w+\.py)"',
+    r"^(?:rule|checkpoint) \w+:.*?"
+    r'(?:envs/(?P<environment>\w+)\.yaml"|environment\("(?P<without_card>\w+)"\)).*?scripts/(?P<script>\w+\.py)"',
     re.MULTILINE | re.DOTALL,
 )
 
 
 def rules() -> list[tuple[str, str]]:
-    """(script, environment) of every rule that runs a script."""
+    """(script, environment) of every rule that runs a script; twice for a rule that may run on a card."""
     texts = [path.read_text() for path in sorted((REPOSITORY / "workflow/rules").glob("*.smk"))]
-    return [(found["script"], found["environment"]) for text in texts for found in RULE.finditer(text)]
+    pairs = []
+    for found in (found for text in texts for found in RULE.finditer(text)):
+        names = [found["environment"]] if found["environment"] else [found["without_card"], GPU_ENVIRONMENT]
+        pairs += [(found["script"], name) for name in names]
+    return pairs
 
 
 def pins(name: str) -> dict[str, str]:
@@ -39,13 +54,19 @@ def environment(name: str) -> dict[str, str]:
 
 
 @cache
-def imported_packages(script: str) -> frozenset[str]:
-    """PyPI names of the third-party packages that a script imports, at any depth through the library."""
+def imported_modules(script: str) -> frozenset[str]:
+    """Top-level modules that a script imports, at any depth through the library."""
     modules: set[str] = set()
     for path in sources.dependencies(sources.SCRIPTS / script):
         if path.suffix == ".py":
             modules |= {name.split(".")[0] for name in sources.imported_names(path)}
-    modules -= set(sys.stdlib_module_names) | {"quire"}
+    return frozenset(modules)
+
+
+@cache
+def imported_packages(script: str) -> frozenset[str]:
+    """PyPI names of the third-party packages that a script imports, CuPy apart: it need not be installed here."""
+    modules = imported_modules(script) - sys.stdlib_module_names - {"quire", "cupy", "cupy_backends"}
     distributions = packages_distributions()
     return frozenset(distributions[module][0].lower() for module in modules)
 
@@ -57,18 +78,18 @@ def test_every_rule_is_seen() -> None:
 
 @pytest.mark.parametrize(("script", "name"), rules())
 def test_environment_holds_what_the_script_imports(script: str, name: str) -> None:
-    """Every import of the script is pinned in its environment at the version of requirements.txt."""
-    found, required = environment(name), pins("requirements.txt")
-    for package in imported_packages(script):
+    """Every import of the script is pinned in its environment at the version of the requirements."""
+    found, required = environment(name), pins("requirements.txt") | pins("requirements-gpu.txt")
+    for package in imported_packages(script) | (GPU_PACKAGES if name == GPU_ENVIRONMENT else set()):
         conda_name = CONDA_NAMES.get(package, package)
         assert conda_name in found, f"envs/{name}.yaml lacks {conda_name}, which {script} imports"
-        assert found[conda_name] == required[package], f"envs/{name}.yaml: {conda_name} differs from requirements.txt"
+        assert found[conda_name] == required[package], f"envs/{name}.yaml: {conda_name} differs from the requirements"
 
 
 @pytest.mark.parametrize("name", sorted({name for _, name in rules()}))
 def test_environment_holds_nothing_else(name: str) -> None:
     """No environment names a package that none of its scripts imports, or a version that is not exact."""
-    needed = {"python"}
+    needed = {"python"} | ({"cupy", *CUDA_PINS} if name == GPU_ENVIRONMENT else set())
     for script, used in rules():
         if used == name:
             needed |= {CONDA_NAMES.get(package, package) for package in imported_packages(script)}
@@ -79,7 +100,28 @@ def test_environment_holds_nothing_else(name: str) -> None:
 
 def test_requirements_are_exact_and_nested() -> None:
     """Every requirement is pinned with ==, the test tools contain the run's requirements, and no rule lacks a pin."""
-    for name in ("requirements.txt", "requirements-test.txt"):
+    for name in ("requirements.txt", "requirements-test.txt", "requirements-gpu.txt", "requirements-gpu-cuda12.txt"):
         for line in (REPOSITORY / name).read_text().splitlines():
             assert line.startswith(("#", "-r requirements.txt")) or re.fullmatch(r"[\w.-]+==[\w.]+", line), line
     assert not set(pins("requirements.txt")) & set(pins("requirements-test.txt"))
+
+
+def test_packages_for_cards_stand_apart() -> None:
+    """Nobody without a card installs CuPy; both files for cards add the same kinds of package at the same CuPy."""
+    newer, older = pins("requirements-gpu.txt"), pins("requirements-gpu-cuda12.txt")
+    run = pins("requirements.txt")
+    assert not set(run) & (set(newer) | set(older))
+    assert {name.replace("13x", "12x") for name in newer} == {name.removesuffix("-cu12") for name in older}
+    assert newer["cupy-cuda13x"] == older["cupy-cuda12x"]
+    # The compiler and the headers that CuPy includes are of one CUDA, that which conda's pin names.
+    assert newer["nvidia-cuda-nvrtc"].startswith(environment(GPU_ENVIRONMENT)["cuda-version"] + ".")
+    for packages, suffix in ((newer, ""), (older, "-cu12")):
+        compiler, headers = (packages[f"nvidia-cuda-{part}{suffix}"].split(".")[:2] for part in ("nvrtc", "runtime"))
+        assert compiler == headers
+
+
+def test_scripts_that_look_for_a_card_can_have_cupy() -> None:
+    """A rule whose script may import CuPy takes the environment that holds it, and no other rule does."""
+    with_cupy = {script for script, _ in rules() if "cupy" in imported_modules(script)}
+    with_cupy.remove("warm_up.py")  # compiles what the CPU runs
+    assert {script for script, name in rules() if name == GPU_ENVIRONMENT} == with_cupy

@@ -9,7 +9,7 @@ from pathlib import Path
 import pysam
 import pytest
 
-from tests.workflow.runs import REPOSITORY, SMALL, SMALL_UNIT, Run
+from tests.workflow.runs import REPOSITORY, SMALL, SMALL_UNIT, Run, errors_of
 
 PAIRS = 4949
 
@@ -79,6 +79,45 @@ def test_no_read_is_lost(finished: Run) -> None:
     assert ledger["reads"] == ledger["mapped"] + ledger["unmapped"] == 2 * PAIRS
     sample = json.loads((finished.output / "ledger/NA12878.json").read_text())["counts"]
     assert sample["records_in"] == sample["records_out"]
+
+
+def test_the_backend_is_recorded_everywhere(finished: Run) -> None:
+    """The log, the headers of BAM and VCF, the ledger and the report tell what the kernels ran on, and why."""
+    ledger = json.loads((finished.output / "ledger/NA12878.lane_1.json").read_text())
+    chosen, unit = ledger["backend"], ledger["unit"]
+    assert chosen["reason"].endswith(".")
+    log = (finished.output / "logs/map_unit/NA12878.lane_1.log").read_text()
+    assert f"backend {chosen['name']}" in log
+    assert chosen["reason"] in log
+    with pysam.AlignmentFile(str(finished.output / "align/NA12878.bam")) as bam:
+        commands = [line["CL"] for line in bam.header.to_dict()["PG"] if line["PN"] == "quire"]
+    assert [command.split()[:3] for command in commands] == [["align", "--backend", chosen["name"]]]
+    calling = "cpu: calling variants has no kernels for cards in this version."
+    with pysam.VariantFile(str(finished.output / "rescore/all.vcf.gz")) as variants:
+        assert f"##quireBackend={calling}\n" in str(variants.header)
+    assert f"backend {calling}" in (finished.output / "logs/rescore_interval/0.log").read_text()
+    summary = json.loads((finished.output / "report/summary.json").read_text())
+    told = {(line["unit"], line["stage"]): line["backend"] for line in summary["ledger"] if "backend" in line}
+    assert told[(unit, "align")] == chosen
+    assert told[("NA12878", "rescore")] == dict(zip(("name", "reason"), calling.split(": "), strict=True))
+    assert chosen["reason"] in (finished.output / "report/report.html").read_text()
+
+
+def test_no_card_where_one_is_demanded(continued: Callable[[], Run]) -> None:
+    """One sentence with a remedy, and no BAM; but results that are there are not made again for another backend."""
+    run = continued()
+    run.config |= {"device": {"backend": "gpu"}}
+    run.write()
+    assert "Nothing to be done" in run.snakemake().stdout
+    (run.output / "align/NA12878.bam").unlink()
+    planned_run = run.snakemake("--dry-run", "--resources", "gpu=2")
+    assert re.search(r"rule map_unit:.*?resources: [^\n]*\bgpu=1\b", planned_run.stdout, re.DOTALL)
+    result = run.snakemake(CUDA_VISIBLE_DEVICES="-1")
+    assert result.returncode != 0
+    (error,) = errors_of(result.stdout)
+    assert error.startswith("quire: error: device.backend is gpu, but ")
+    assert "Remedy: " in error
+    assert not list(run.output.glob("align/units/*.bam"))
 
 
 def test_variants_agree_with_the_truth(finished: Run) -> None:

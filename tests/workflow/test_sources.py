@@ -12,7 +12,10 @@ from tests.workflow.runs import REPOSITORY
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small library: a script that imports a package, which imports a kernel module from inside a function."""
+    """A small library: a script that imports a package, which imports a kernel module from inside a function.
+
+    The module names one kernel of its folder, which includes headers of another folder.
+    """
     files = {
         "job.py": "from quire import stage\n",
         "other.py": "import quire.unrelated\n",
@@ -21,9 +24,13 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "quire/stage/__init__.py": "from quire.stage.inner import run\n",
         "quire/stage/inner.py": "def run():\n    from ..kernels import fast\n    import numpy\n",
         "quire/kernels/__init__.py": "",
-        "quire/kernels/fast.py": "import quire.stage\n",
-        "quire/kernels/fast.cu": "__global__ void f() {}",
-        "quire/kernels/slow.py": "",
+        "quire/kernels/fast.py": "import quire.stage\nSOURCE = 'quire/kernels/fast.cu'\n",
+        "quire/kernels/fast.cu": '#include "quire/shared/types.cuh"\n__global__ void f() {}',
+        "quire/shared/types.cuh": '  #include "quire/shared/words.cuh"\n',
+        "quire/shared/words.cuh": "typedef unsigned u32;",
+        "quire/shared/other.cuh": "typedef unsigned u64;",
+        "quire/kernels/slow.py": "SOURCE = 'quire/kernels/slow.cu'\n",
+        "quire/kernels/slow.cu": "__global__ void g() {}",
     }
     scripts = tmp_path / "workflow" / "scripts"
     for name, text in files.items():
@@ -31,12 +38,18 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     monkeypatch.setattr(sources, "SCRIPTS", scripts)
-    sources.imported_names.cache_clear()
+    forget()
     return scripts
 
 
+def forget() -> None:
+    """Forget what was read of the sources."""
+    sources.imported_names.cache_clear()
+    sources.named_kernels.cache_clear()
+
+
 def test_dependencies_follow_imports(tree: Path) -> None:
-    """Packages on the way, relative and late imports, circles and companion files are found; the rest is not."""
+    """Packages on the way, relative and late imports, circles, kernels and their headers are found; the rest is not."""
     found = {path.relative_to(tree).as_posix() for path in sources.dependencies(tree / "job.py")}
     assert found == {
         "job.py",
@@ -46,6 +59,8 @@ def test_dependencies_follow_imports(tree: Path) -> None:
         "quire/kernels/__init__.py",
         "quire/kernels/fast.py",
         "quire/kernels/fast.cu",
+        "quire/shared/types.cuh",
+        "quire/shared/words.cuh",
     }
 
 
@@ -53,9 +68,12 @@ def test_dependencies_follow_imports(tree: Path) -> None:
     ("changed", "job", "other"),
     [
         ("quire/kernels/fast.cu", True, False),
+        ("quire/shared/words.cuh", True, False),
+        ("quire/shared/other.cuh", False, False),
         ("quire/stage/inner.py", True, False),
         ("quire/unrelated.py", False, True),
         ("quire/kernels/slow.py", False, False),
+        ("quire/kernels/slow.cu", False, False),
         ("quire/__init__.py", True, True),
     ],
 )
@@ -64,7 +82,7 @@ def test_digest_changes_with_what_is_imported(changed: str, job: bool, other: bo
     before = {script: sources.digest(script) for script in ("job.py", "other.py")}
     with (tree / changed).open("a") as stream:
         stream.write("\n# edited\n" if changed.endswith(".py") else "\n// edited\n")
-    sources.imported_names.cache_clear()
+    forget()
     assert (sources.digest("job.py") != before["job.py"]) is job
     assert (sources.digest("other.py") != before["other.py"]) is other
 
@@ -93,6 +111,14 @@ def test_every_script_depends_on_its_stage() -> None:
     for script, module in stages.items():
         found = sources.dependencies(sources.SCRIPTS / script)
         assert REPOSITORY / "workflow/scripts/quire" / module in found, script
+
+
+def test_every_kernel_is_named_by_a_module() -> None:
+    """No kernel escapes the digests: each is named by a module, or included by one that is."""
+    found = {kernel for module in (sources.SCRIPTS / "quire").rglob("*.py") for kernel in sources.dependencies(module)}
+    kernels = {path for path in (sources.SCRIPTS / "quire").rglob("*.cu*") if path.suffix in (".cu", ".cuh")}
+    assert REPOSITORY / "workflow/scripts/quire/device/types.cuh" in kernels
+    assert kernels <= found, sorted(map(str, kernels - found))
 
 
 def test_imports_point_up_the_table_of_the_architecture() -> None:

@@ -17,14 +17,15 @@ rule map_unit:
     benchmark:
         BENCHMARKS / "map_unit/{sample}.{unit}.tsv"
     conda:
-        "../../envs/align.yaml"
+        environment("align")
     threads: 16
     resources:
         mem_mb=mapping_memory,
         runtime=1440,
+        gpu=CARDS,
     params:
         reads_per_batch=SETTINGS["align"]["reads_per_batch"],
-        backend=SETTINGS["device"]["backend"],
+        device=DEVICE,
         read_group=read_group,
         digest=sources.digest("map_unit.py"),
     script:

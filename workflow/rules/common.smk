@@ -2,6 +2,7 @@
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 WORKFLOW = Path(str(workflow.current_basedir)).parent
 sys.path.insert(0, str(WORKFLOW / "scripts"))
@@ -34,6 +35,12 @@ LOGS = OUTPUT / "logs"
 BENCHMARKS = OUTPUT / "benchmarks"
 
 TRUTH = SETTINGS["report"]["truth"]
+# A namespace and not a dict, since Snakemake takes no change of it for a reason to run a job again: what it says changes
+# no answer, and an index may be shared by runs with and without a card.
+DEVICE = SimpleNamespace(**SETTINGS["device"])
+# Cards that a job asks a cluster for, or counts against `--resources gpu=N` (docs/gpu.md). `auto` asks for none, since
+# clusters without cards would refuse it; it takes the card of the machine that it finds itself on.
+CARDS = 1 if DEVICE.backend == "gpu" else 0
 FORMAT = SETTINGS["align"]["format"]
 FORMAT_INDEX = "cram.crai" if FORMAT == "cram" else f"bam.{SETTINGS['align']['index']}"
 # Keys of the block `rescore` that decide a call; the others decide which pieces there are.
@@ -76,10 +83,18 @@ def files_of_units(pattern, sample):
     return expand(pattern, sample=sample, unit=libraries(sample))
 
 
+def environment(name):
+    """The conda environment of what may run on a card; CuPy is large, so that only `gpu` has it installed."""
+    return f"../../envs/{'gpu' if DEVICE.backend == 'gpu' else name}.yaml"
+
+
 def mapping_memory(wildcards, input, threads):
-    """Megabytes for mapping a unit: text and index of the whole axis, and the batches in flight (measured: 2 x 150)."""
+    """Megabytes for mapping a unit: text and index of the whole axis, and the batches in flight (measured: 2 x 150).
+
+    On a card also what CUDA takes of the host, and the batches on their way to the card (estimated).
+    """
     manifest = json.loads(Path(input.reference).read_text())
-    return 1000 + 100 * threads + int(6 * manifest["axis_length"] / 1e6)
+    return 1000 + 100 * threads + int(6 * manifest["axis_length"] / 1e6) + 4000 * CARDS
 
 
 def page_memory(wildcards, input):

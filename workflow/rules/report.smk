@@ -57,7 +57,6 @@ rule report:
     params:
         samples=samples_of_report(),
         truth=TRUTH,
-        backend=SETTINGS["device"]["backend"],
         benchmarks=str(BENCHMARKS),
         digest=sources.digest("report.py", "report/page.html.jinja"),
     script:

@@ -49,6 +49,7 @@ rule rescore_interval:
         runtime=480,
     params:
         rescore={key: SETTINGS["rescore"][key] for key in CALLER_KEYS},
+        device=DEVICE,
         ploidy=RUN.samples.set_index("sample")["ploidy"].to_dict(),
         digest=sources.digest("rescore_interval.py"),
     script:

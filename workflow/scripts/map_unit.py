@@ -20,7 +20,8 @@ def main(job) -> None:
         insert_size_json=job.output.insert_size,
         parameters={"reads_per_batch": job.params.reads_per_batch},
         threads=job.threads,
-        backend=job.params.backend,
+        backend=job.params.device.backend,
+        memory=job.params.device.memory,
         fasta=job.input.fasta,
     )
 

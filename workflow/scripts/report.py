@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from quire.device import resolve_backend
 from quire.job import run_job
 from quire.report.page import write_report
 
@@ -20,7 +19,6 @@ def main(job) -> None:
         truth=job.params.truth,
         benchmarks_directory=job.params.benchmarks,
         calling_ledger=job.input.calling_ledger,
-        run={"backend": resolve_backend(job.params.backend)[0]},
     )
 
 

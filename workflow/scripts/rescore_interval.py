@@ -1,14 +1,20 @@
 """Call the variants of one piece of the reference, jointly over all samples."""
 
 import json
+import logging
 from pathlib import Path
 
+from quire.device import cpu_only
 from quire.job import run_job
 from quire.rescore import call_interval
+
+log = logging.getLogger("quire.rescore")
 
 
 def main(job) -> None:
     """Unpack the job and call."""
+    backend = cpu_only(job.params.device.backend, "calling variants")
+    log.info("backend %s: %s", backend.name, backend.reason)
     pieces = json.loads(Path(job.input.pieces).read_text())
     ploidies = job.params.ploidy.items()
     call_interval(
@@ -21,6 +27,7 @@ def main(job) -> None:
         output_vcf_part=job.output.part,
         parameters=job.params.rescore,
         ledger_path=job.output.ledger,
+        header_extras=[backend.to_vcf()],
         fasta=job.input.fasta,
     )
 

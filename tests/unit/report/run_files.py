@@ -25,6 +25,7 @@ def write_vcf(path: Path, records: list[tuple], samples: list[str], index: bool 
     header = pysam.VariantHeader()
     for name in dict.fromkeys([*CONTIGS, *(record[0] for record in records)]):
         header.contigs.add(name, length=CONTIGS.get(name, 10_000))
+    header.add_line("##quireBackend=cpu: calling has none.")
     header.formats.add("GT", 1, "String", "Genotype")
     header.filters.add("LowQual", None, None, "Low quality")
     for sample in samples:

@@ -49,8 +49,10 @@ def written(run, tmp_path_factory):
     """The page and the summary of the small run, with ledgers and a benchmark."""
     folder = tmp_path_factory.mktemp("report")
     (folder / "ledger.json").write_text(
-        '{"stage": "align", "unit": "sample.lane", "counts": {"reads": 86, "mapped": 80, "unmapped": 6}}'
+        '{"stage": "align", "unit": "sample.lane", "counts": {"reads": 86, "mapped": 80, "unmapped": 6},'
+        ' "backend": {"name": "gpu", "reason": "a card was found.", "card": "Card <b>", "memory": null}}'
     )
+    (folder / "calling.json").write_text('{"stage": "rescore", "samples": {"sample": {"reads": 80, "used": 80}}}')
     (folder / "benchmarks").mkdir()
     (folder / "benchmarks" / "map_unit.tsv").write_text("s\tmax_rss\tcpu_time\n3\t50\t4\n")
     write_report(
@@ -61,7 +63,8 @@ def written(run, tmp_path_factory):
         reference_directory=run.reference,
         truth={"vcf": str(run.vcf), "bed": ""},
         benchmarks_directory=folder / "benchmarks",
-        run={"backend": "cpu <b>"},
+        calling_ledger=folder / "calling.json",
+        run={"place": "lab <b>"},
     )
     return folder
 
@@ -74,8 +77,10 @@ def test_page_is_whole_and_self_contained(written):
     assert len(page.images) == 5
     assert all(image["alt"] for image in page.images)
     words = " ".join(page.words)
-    assert f"version {VERSION} · backend cpu <b>" in words
+    assert f"version {VERSION} · backend gpu (align), cpu (rescore) · place lab <b>" in words
     for expected in ("93.02", "map_unit", "sample.lane", "120", "Comparison with the truth"):
+        assert expected in words
+    for expected in ("Card <b>", "a card was found.", "calling has none."):
         assert expected in words
 
 
@@ -105,6 +110,8 @@ def test_terminal_lines_name_the_results(written, capsys):
     for expected in ("sample.bam", "calls.vcf.gz", "report.html", "86 reads in, 80 mapped (93.02 %), 4 duplicates"):
         assert expected in printed
     assert "recall 0.5000 (1 of 2), precision 1.0000 (0 false)" in printed
+    assert "align on the gpu (Card <b>): a card was found." in printed
+    assert "rescore on the cpu: calling has none." in printed
 
 
 def test_same_pictures_in_every_run(written, run, tmp_path):

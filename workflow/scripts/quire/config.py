@@ -109,6 +109,8 @@ def _sentence(error: jsonschema.ValidationError) -> str:
         return f"the key {f'{place}.' if place else ''}{missing} is missing"
     if error.validator == "enum":
         return f"{place} is {error.instance!r} and must be one of {', '.join(map(str, error.validator_value))}"
+    if error.validator in ("type", "pattern") and "examples" in error.schema:
+        return f"{place} is {error.instance!r} and must look like {' or '.join(error.schema['examples'])}"
     if error.validator == "type":
         return f"{place} is {error.instance!r} and must be of type {error.validator_value}"
     if error.validator in ("minimum", "maximum"):

@@ -6,6 +6,7 @@ its output gets its final name.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from quire.errors import QuireError
 from quire.io.files import write_json_atomic
@@ -35,7 +36,12 @@ def _sum(counts: Mapping[str, int]) -> str:
 
 
 def write_ledger(
-    path: str | Path, stage: str, unit: str, counts: Mapping[str, int], warnings: Sequence[str] = ()
+    path: str | Path,
+    stage: str,
+    unit: str,
+    counts: Mapping[str, int],
+    warnings: Sequence[str] = (),
+    backend: Mapping[str, Any] | None = None,
 ) -> None:
     """Write one unit's ledger of one stage as JSON under its final name.
 
@@ -44,6 +50,14 @@ def write_ledger(
         stage, unit: what was counted.
         counts: by name.
         warnings: sentences about the input that the report shows first.
+        backend: what the stage's kernels ran on (`quire.device.Backend.to_json`); None for a stage without kernels.
     """
-    counted = {name: int(count) for name, count in counts.items()}
-    write_json_atomic(path, {"stage": stage, "unit": unit, "counts": counted, "warnings": list(warnings)})
+    content: dict[str, Any] = {
+        "stage": stage,
+        "unit": unit,
+        "counts": {name: int(count) for name, count in counts.items()},
+        "warnings": list(warnings),
+    }
+    if backend is not None:
+        content["backend"] = dict(backend)
+    write_json_atomic(path, content)

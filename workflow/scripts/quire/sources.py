@@ -1,19 +1,22 @@
 """Which source files a rule's script depends on, and a digest of them.
 
 Snakemake looks at a script's own time stamp only. The digest stands in the `params` of every rule, so that editing a
-library module or a kernel re-runs the rules whose scripts import it, directly or through others, and no more.
+library module or a kernel re-runs the rules whose scripts import it, directly or through others, and no more. A kernel
+belongs to the module that names its file, and to the kernel that includes it.
 """
 
 import ast
 import hashlib
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 SCRIPTS = Path(__file__).resolve().parent.parent
 PACKAGE = "quire"
-# Files beside a module that it reads at run time: kernels and what they include.
-COMPANION_SUFFIXES = (".cu", ".cuh")
+# How kernels are named in modules and in `#include`s: by their path from workflow/scripts.
+KERNEL = re.compile(rf"{PACKAGE}/[\w/]+\.cuh?")
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
 def digest(script: str, *others: str) -> str:
@@ -36,7 +39,7 @@ def digest(script: str, *others: str) -> str:
 
 
 def dependencies(script: Path) -> list[Path]:
-    """The script, the library modules it imports (at any depth, also inside functions) and their companion files."""
+    """The script, the library modules it imports (at any depth, also inside functions) and their kernels."""
     found: set[Path] = set()
     waiting = [script]
     while waiting:
@@ -44,10 +47,21 @@ def dependencies(script: Path) -> list[Path]:
         if path in found:
             continue
         found.add(path)
-        waiting += [module for name in imported_names(path) for module in _module_files(name)]
-    folders = {path.parent for path in found if path != script and path.parent != SCRIPTS / PACKAGE}
-    companions = {path for folder in folders for path in folder.iterdir() if path.suffix in COMPANION_SUFFIXES}
-    return sorted(found | companions)
+        if path.suffix == ".py":
+            waiting += [module for name in imported_names(path) for module in _module_files(name)]
+        waiting += [SCRIPTS / name for name in named_kernels(path)]
+    return sorted(found)
+
+
+@cache
+def named_kernels(path: Path) -> frozenset[str]:
+    """Kernel files, by their paths from workflow/scripts, that a module names in a text, or that a kernel includes."""
+    if path.suffix != ".py":
+        names = _INCLUDE.findall(path.read_text())
+    else:
+        constants = (node.value for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Constant))
+        names = [text for text in constants if isinstance(text, str) and KERNEL.fullmatch(text)]
+    return frozenset(names)
 
 
 @cache

@@ -17,6 +17,8 @@ def main() -> None:
     parser.add_argument("--fq2")
     parser.add_argument("--out", required=True, type=Path)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--backend", default="auto", help="auto, gpu or cpu")
+    parser.add_argument("--memory", default="auto", help="most memory of the card, such as 4GB")
     parser.add_argument("--batch", type=int, default=8192, help="pairs (or single reads) at a time")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
@@ -34,6 +36,8 @@ def main() -> None:
             arguments.out.with_suffix(".insert_size.json"),
             {"reads_per_batch": arguments.batch},
             arguments.threads,
+            arguments.backend,
+            arguments.memory,
         )
     except QuireError as error:
         sys.exit(f"quire: error: {error}")

@@ -1,12 +1,14 @@
 """One unit (lane) from FASTQ to an unsorted BAM, with its ledger and insert size."""
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 from quire.algorithms.seeding.cpu import page_arrays
 from quire.align.engine_cpu import CpuEngine
-from quire.align.mapper import Mapper
-from quire.device import resolve_backend
+from quire.align.mapper import Engine, Mapper
+from quire.device.card import Card
+from quire.device.choice_gpu import use_backend
 from quire.index import PageIndex
 from quire.io.bam import BamWriter, ReadGroup, header_text
 from quire.io.fastq import read_batches
@@ -31,6 +33,7 @@ def map_unit(
     parameters: dict,
     threads: int,
     backend: str = "auto",
+    memory: str = "auto",
     fasta: str | Path | None = None,
 ) -> None:
     """Map the reads of a unit.
@@ -45,15 +48,13 @@ def map_unit(
         parameters: the configuration's `align` block; reads_per_batch is used, and format and index (where given) are
             checked against the lengths of the contigs.
         threads: worker threads; they never change a record.
-        backend: as `quire.device.resolve_backend` takes it.
+        backend, memory: the configuration's block `device`; they never change a record.
         fasta: the FASTA that the reference must still be of; None skips the check.
 
     Raises:
-        InputError: bad FASTQ, or an index that does not fit.
+        InputError: bad FASTQ, an index that does not fit, or no card where the backend is "gpu".
         QuireError: an output cannot be written, or the ledger does not balance.
     """
-    backend, reason = resolve_backend(backend)
-    log.info("backend %s: %s", backend, reason)
     reference = Reference.open(reference_directory, fasta)
     indexes = [PageIndex.open(directory, reference) for directory in page_directories]
     log.info("%s: %d pages, %d bases", reference_directory, len(indexes), reference.axis_length)
@@ -61,16 +62,17 @@ def map_unit(
         # Long before the index is made: a refusal after the mapping would come too late.
         require_bai_fits(reference.contig_names, reference.contig_lengths.tolist())
     group = ReadGroup(**read_group)
-    mapper = Mapper(CpuEngine(reference, [page_arrays(index, index) for index in indexes], group.identifier))
-    command = f"align --backend {backend} {Path(fq1).name}" + (f" {Path(fq2).name}" if fq2 else "")
-    text = header_text(reference.contig_names, reference.contig_lengths, [group], VERSION, command)
-    batches = read_batches(fq1, fq2, parameters["reads_per_batch"])
-    with BamWriter(output_bam, text, reference.contig_names, reference.contig_lengths) as bam:
-        for blocks in mapper.map(batches, threads):
-            bam.write_blocks(blocks)
-        counts = mapper.counts
-        placed = {"mapped": counts.mapped, "unmapped": counts.unmapped}
-        require_balance("align", group.identifier, {"reads": mapper.reads_in}, placed)
+    with use_backend(backend, memory) as (chosen, open_card):
+        mapper = Mapper(_engine(open_card, reference, indexes, group.identifier))
+        command = f"align --backend {chosen.name} {Path(fq1).name}" + (f" {Path(fq2).name}" if fq2 else "")
+        text = header_text(reference.contig_names, reference.contig_lengths, [group], VERSION, command)
+        batches = read_batches(fq1, fq2, parameters["reads_per_batch"])
+        with BamWriter(output_bam, text, reference.contig_names, reference.contig_lengths) as bam:
+            for blocks in mapper.map(batches, threads):
+                bam.write_blocks(blocks)
+            counts = mapper.counts
+            placed = {"mapped": counts.mapped, "unmapped": counts.unmapped}
+            require_balance("align", group.identifier, {"reads": mapper.reads_in}, placed)
     write_json_atomic(insert_size_json, mapper.insert_size.to_json())
     # Some sequencers' software leaves the closing block out, so that this cannot be an error.
     warnings = [
@@ -78,4 +80,15 @@ def map_unit(
         for path in (fq1, fq2)
         if path is not None and lacks_bgzip_end(path)
     ]
-    write_ledger(ledger, "align", group.identifier, vars(counts), warnings)
+    write_ledger(ledger, "align", group.identifier, vars(counts), warnings, chosen.to_json())
+
+
+def _engine(
+    open_card: Callable[[], Card] | None, reference: Reference, indexes: list[PageIndex], read_group: str
+) -> Engine:
+    """What maps batches: a card where there is one, else the CPU."""
+    if open_card is None:
+        return CpuEngine(reference, [page_arrays(index, index) for index in indexes], read_group)
+    from quire.align.engine_gpu import CardEngine
+
+    return CardEngine(open_card, reference, indexes, read_group)

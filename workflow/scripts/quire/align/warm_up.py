@@ -42,6 +42,7 @@ def warm_up() -> None:
                     run / "insert_size.json",
                     {"reads_per_batch": _PAIRS},
                     threads=1,
+                    backend="cpu",
                 )
 
 

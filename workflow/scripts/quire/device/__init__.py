@@ -1,22 +1,49 @@
-"""Where a kernel runs: the choice of the backend, and what the CPU backend's kernels share (vectors, bits)."""
+"""Where a kernel runs: which backend a job uses and why, and what the CPU backend's kernels share (vectors, bits).
 
-from quire.errors import InputError
+This module knows of no CuPy; `choice_gpu` finds out whether there is a card that can be used.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+ASKED_FOR = "it was asked for."
+# Key of the line in the header of a VCF.
+VCF_KEY = "quireBackend"
 
 
-def resolve_backend(requested: str) -> tuple[str, str]:
-    """The backend that a job uses, and in one sentence why.
+@dataclass(frozen=True)
+class Backend:
+    """What a job's kernels run on; it goes into the log, the headers of the outputs and the report.
+
+    Attributes:
+        name: "gpu" or "cpu".
+        reason: why, as one sentence that can follow a colon.
+        card: name of the card, None on the CPU.
+        memory: most bytes of the card that arrays may take; None for all that is free.
+    """
+
+    name: str
+    reason: str
+    card: str | None = None
+    memory: int | None = None
+
+    def to_vcf(self) -> str:
+        """The line for the header of a VCF."""
+        return f"##{VCF_KEY}={self.name}: {self.reason}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The attributes, for a ledger."""
+        return asdict(self)
+
+
+def cpu_only(requested: str, work: str) -> Backend:
+    """The backend of a stage that has no kernels for cards.
 
     Args:
-        requested: the configuration's device.backend, "auto" or "cpu".
-
-    Raises:
-        InputError: a backend that this version does not have.
+        requested: the configuration's device.backend.
+        work: what the stage does, to begin the reason with.
     """
-    if requested == "cpu":
-        return "cpu", "it was asked for."
-    if requested == "auto":
-        return "cpu", "this version has no other backend."
-    raise InputError(f"device.backend is {requested}; give auto or cpu.")
+    return Backend("cpu", ASKED_FOR if requested == "cpu" else f"{work} has no kernels for cards in this version.")
 
 
 def require_cpu(algorithm: str, device: str) -> None:

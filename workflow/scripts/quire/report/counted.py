@@ -10,7 +10,7 @@ from quire.errors import QuireError
 
 
 def read_ledgers(sample: str, paths: Sequence[str | Path]) -> list[dict[str, Any]]:
-    """The ledgers of a sample, as `sample`, `unit`, `stage`, `counts` and `warnings`.
+    """The ledgers of a sample, as `sample`, `unit`, `stage`, `counts`, `warnings`, and `backend` where it has one.
 
     Raises:
         QuireError: a file is missing or no ledger.
@@ -21,14 +21,19 @@ def read_ledgers(sample: str, paths: Sequence[str | Path]) -> list[dict[str, Any
         try:
             counts = {str(name): int(count) for name, count in ledger["counts"].items()}
             line = {"sample": sample, "unit": ledger["unit"], "stage": ledger["stage"], "counts": counts}
-            ledgers.append({**line, "warnings": [str(warning) for warning in ledger.get("warnings", [])]})
+            backend = {"backend": dict(ledger["backend"])} if "backend" in ledger else {}
+            ledgers.append({**line, "warnings": [str(warning) for warning in ledger.get("warnings", [])], **backend})
         except (AttributeError, KeyError, TypeError, ValueError):
             raise QuireError(f"{path}: is not a ledger; delete it and run the workflow again.") from None
     return ledgers
 
 
-def read_calling_ledger(path: str | Path | None) -> list[dict[str, Any]]:
+def read_calling_ledger(path: str | Path | None, backend: dict[str, str] | None = None) -> list[dict[str, Any]]:
     """The ledger of calling, a line a sample as `read_ledgers` gives them; empty where there is none.
+
+    Args:
+        path: of the ledger.
+        backend: what calling ran on, if that is known.
 
     Raises:
         QuireError: the file is no ledger.
@@ -39,6 +44,7 @@ def read_calling_ledger(path: str | Path | None) -> list[dict[str, Any]]:
     try:
         return [
             {"sample": sample, "unit": sample, "stage": ledger["stage"], "counts": counts, "warnings": []}
+            | ({"backend": backend} if backend else {})
             for sample, counts in ledger["samples"].items()
         ]
     except (AttributeError, KeyError, TypeError):

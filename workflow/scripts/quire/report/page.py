@@ -22,6 +22,7 @@ from quire.io.files import atomic_path, write_json_atomic
 from quire.reference import Reference
 from quire.report import figures, summary
 from quire.report.attention import find_warnings
+from quire.report.backends import read_calling_backend, summarise_backends
 from quire.report.counted import read_calling_ledger, read_duplicates, read_insert_size_models, read_ledgers
 from quire.report.known_variants import compare_files, first_sample, require_known_contigs
 from quire.report.reads import count_alignments, measure_depth
@@ -65,7 +66,7 @@ def write_report(
             compared). None, or an empty `vcf`, leaves the comparison out.
         benchmarks_directory: Snakemake's benchmark tables.
         calling_ledger: what `quire.rescore.gather_ledgers` wrote.
-        run: what else the head of the page shows: `backend`, or any other text by name.
+        run: what else the head of the page shows: any text by name.
 
     Raises:
         InputError: the truth or a BED cannot be used; the sentence names the file and the contig.
@@ -85,10 +86,15 @@ def write_report(
         for sample in samples:
             row, pictures[sample["sample"]] = _describe_sample(sample, vcf, letters, target, bed)
             rows.append(row)
+    ledger = [
+        *(line for sample in samples for line in read_ledgers(sample["sample"], sample["ledgers"])),
+        *read_calling_ledger(calling_ledger, read_calling_backend(vcf)),
+    ]
     content = {
         "format_version": summary.FORMAT_VERSION,
         "run": {
             "version": VERSION,
+            "backend": summarise_backends(ledger),
             **(run or {}),
             "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "packages": _versions(),
@@ -102,10 +108,7 @@ def write_report(
         "samples": rows,
         "truth": compared,
         "rules": summary.summarise_rules(read_benchmarks(benchmarks_directory)),
-        "ledger": [
-            *(line for sample in samples for line in read_ledgers(sample["sample"], sample["ledgers"])),
-            *read_calling_ledger(calling_ledger),
-        ],
+        "ledger": ledger,
     }
     content["warnings"] = find_warnings(content)
     with atomic_path(output_html) as temporary:

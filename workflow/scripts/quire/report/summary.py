@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from quire.errors import InputError
+from quire.report.backends import describe_backends
 from quire.report.reads import Alignments, Depth, median_of_histogram
 from quire.report.resources import RuleUse
 from quire.report.truth import Comparison, Counts, Variant
@@ -146,6 +147,7 @@ def summary_lines(summary: Mapping[str, Any]) -> list[str]:
                 f"{'truth':<12}{name}: recall {counts['recall']:.4f} ({counts['found']} of {counts['truth']}), "
                 f"precision {counts['precision']:.4f} ({counts['false_calls']} false), F1 {counts['f1']:.4f}"
             )
+    lines += [f"{'backend':<12}{line}" for line in describe_backends(summary["ledger"])]
     lines += [f"{'warning':<12}{warning['sample']}: {warning['message']}" for warning in summary["warnings"]]
     return lines
 
