@@ -126,6 +126,9 @@ class Card(ABC):
     def free_bytes(self) -> int:
         """Memory that arrays may still take, within the budget."""
 
+    def release(self) -> None:
+        """Let go of memory that no array uses any more, so that arrays of any size can be made of it."""
+
     @abstractmethod
     def synchronize(self) -> None:
         """Wait for everything launched so far."""

@@ -83,6 +83,9 @@ class CupyCard(Card):
         free = self.device.mem_info[0] + self.pool.free_bytes()
         return free if self.budget is None else min(free, self.budget - self.pool.used_bytes())
 
+    def release(self) -> None:
+        self.pool.free_all_blocks()
+
     def synchronize(self) -> None:
         self.device.synchronize()
 

@@ -58,6 +58,19 @@ class ReadBatch:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def part(self, begin: int, end: int) -> "ReadBatch":
+        """Reads [begin, end) as a batch of their own, on the same memory."""
+        first, last = self.offsets[begin], self.offsets[end]
+        first_letter, last_letter = self.name_offsets[begin], self.name_offsets[end]
+        return ReadBatch(
+            self.names[first_letter:last_letter],
+            self.name_offsets[begin : end + 1] - first_letter,
+            self.bases[first:last],
+            self.qualities[first:last],
+            self.offsets[begin : end + 1] - first,
+            self.first_ordinal + begin,
+        )
+
     def name(self, i: int) -> str:
         """Name of read `i` of the batch."""
         return self.names[self.name_offsets[i] : self.name_offsets[i + 1]].tobytes().decode("ascii")
@@ -72,6 +85,10 @@ class PairBatch:
 
     def __len__(self) -> int:
         return len(self.mate1)
+
+    def part(self, begin: int, end: int) -> "PairBatch":
+        """Reads or pairs [begin, end) as a batch of their own, on the same memory."""
+        return PairBatch(self.mate1.part(begin, end), self.mate2 and self.mate2.part(begin, end))
 
 
 def read_batches(

@@ -1,0 +1,166 @@
+"""Mapping batches on a card. One thread owns the card; parsing, records and compression run beside it.
+
+Nothing of a batch stays on the card between `search` and `finish`: until the insert size is known, `search` maps a
+batch for its template lengths and `finish` maps it again, which costs the first half million reads of a unit twice and
+no memory.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from quire.align.insert_size import NO_INSERT_SIZE, InsertSize
+from quire.align.model import Alignments, Selection
+from quire.align.output import Counts, write_records
+from quire.align.pages_gpu import CardPages
+from quire.align.reference_gpu import upload_reference
+from quire.align.resident_gpu import choose, find_alignments
+from quire.align.template_length_gpu import unique_template_lengths
+from quire.device.card import Card
+from quire.errors import QuireError
+from quire.io.fastq import PairBatch
+from quire.oriented import orient as orient_on_host
+from quire.oriented.gpu import orient
+
+log = logging.getLogger("quire.align")
+# Of the memory that is free at the start, pages may take all but this share, which is the batch's.
+BATCH_SHARE = 0.4
+
+
+@dataclass
+class Searched:
+    """A batch after `search`.
+
+    Attributes:
+        batch: as read.
+        found: int64[pairs], template lengths of the unique pairs, -1 for the others; None if nobody waits for them.
+    """
+
+    batch: PairBatch
+    found: np.ndarray | None
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """int64[n]: bases of each read."""
+        mates = [self.batch.mate1] if self.batch.mate2 is None else [self.batch.mate1, self.batch.mate2]
+        return np.concatenate([np.diff(mate.offsets) for mate in mates])
+
+    def template_lengths(self) -> np.ndarray:
+        """int64[pairs]: of the unique pairs, -1 for the others."""
+        return self.found
+
+
+class CardEngine:
+    """Maps batches on a card; see `quire.align.mapper.Engine`."""
+
+    batches_ahead = 2
+
+    def __init__(self, open_card: Callable[[], Card], reference, indexes: list, read_group: str) -> None:
+        """Say what to map with; nothing is uploaded before `running`.
+
+        Args:
+            open_card: called on the thread that will own the card.
+            reference: `quire.reference.Reference`.
+            indexes: `PageIndex`es of the whole axis in order.
+            read_group: RG text of the records.
+        """
+        self.open_card, self.reference, self.indexes, self.read_group = open_card, reference, indexes, read_group
+        self._insert_size_known = False
+
+    @contextmanager
+    def running(self, threads: int) -> Iterator[None]:
+        """Open the card, make text and pages resident, and hold the worker threads."""
+        with (
+            ThreadPoolExecutor(1, "quire-card") as self._owner,
+            ThreadPoolExecutor(threads, "quire-records") as self._pool,
+        ):
+            self._owner.submit(self._open).result()
+            try:
+                yield
+            finally:
+                self._owner.submit(self._close).result()
+
+    def search(self, batch: PairBatch) -> Future:
+        """A future of `Searched`."""
+        return self._owner.submit(self._search, batch)
+
+    def finish(self, searched: Searched, insert_size: InsertSize) -> Future:
+        """A future of (BGZF blocks, Counts)."""
+        self._insert_size_known = True
+        mapped = self._owner.submit(self._map, searched.batch, insert_size)
+        return self._pool.submit(self._write, mapped)
+
+    def _open(self) -> None:
+        self.card = self.open_card()
+        self.card_reference = upload_reference(self.card, self.reference)
+        room = int(self.card.free_bytes() * (1 - BATCH_SHARE))
+        self.pages = CardPages(self.card, self.indexes, room)
+        self.most_pairs = None
+        log.info("%s: text and index of %d bases resident, %.2f GB free for batches", self.card.name,
+                 self.reference.axis_length, self.card.free_bytes() / 1e9)  # fmt: skip
+
+    def _close(self) -> None:
+        del self.card, self.card_reference, self.pages
+
+    def _search(self, batch: PairBatch) -> Searched:
+        if batch.mate2 is None or self._insert_size_known:
+            return Searched(batch, None)
+        found = [lengths for _, lengths in self._in_parts(batch, self._template_lengths)]
+        return Searched(batch, np.concatenate(found))
+
+    def _template_lengths(self, batch: PairBatch) -> np.ndarray:
+        card = self.card
+        reads = orient(card, batch.mate1, batch.mate2)
+        _, alignments = find_alignments(card, reads, self.pages, self.card_reference)
+        return card.download(unique_template_lengths(card, alignments, reads))
+
+    def _map(self, batch: PairBatch, insert_size: InsertSize) -> list[tuple[PairBatch, tuple[Alignments, Selection]]]:
+        return list(self._in_parts(batch, lambda part: self._map_part(part, insert_size)))
+
+    def _map_part(self, batch: PairBatch, insert_size: InsertSize) -> tuple[Alignments, Selection]:
+        card, paired = self.card, batch.mate2 is not None
+        reads = orient(card, batch.mate1, batch.mate2)
+        found = find_alignments(card, reads, self.pages, self.card_reference)
+        insert_size = insert_size if paired else NO_INSERT_SIZE
+        alignments, selection = choose(card, found, reads, paired, self.card_reference, insert_size)
+        selection = card.download_all(selection)
+        return card.download_all(alignments), selection._replace(proper=selection.proper.view(np.bool_))
+
+    def _in_parts(self, batch: PairBatch, function: Callable) -> Iterator[tuple[PairBatch, object]]:
+        """Apply a function to a batch, or to pieces of it for which the card's memory suffices, in order."""
+        size = min(len(batch), self.most_pairs or len(batch))
+        begin = 0
+        while begin < len(batch):
+            part = batch if size >= len(batch) else batch.part(begin, min(begin + size, len(batch)))
+            try:
+                result = function(part)
+            except MemoryError as error:  # the card's, whichever call it comes from
+                reason = str(error)
+            else:
+                yield part, result
+                begin += len(part)
+                continue
+            # Only here, behind the exception and the frames that it held, are the arrays of the attempt free.
+            self.card.release()
+            if size == 1:
+                raise QuireError(
+                    f"{self.card.name}: its memory does not suffice for a single read beside text and index "
+                    f"({reason}); give device.memory more, or use device.backend: cpu."
+                )
+            size = self.most_pairs = size // 2
+            log.warning(
+                "the card has no room for a batch (%s): going on with %d reads or pairs at a time", reason, size
+            )
+
+    def _write(self, mapped: Future) -> tuple[bytes, Counts]:
+        blocks, counts = [], Counts()
+        for batch, (alignments, selection) in mapped.result():
+            reads = orient_on_host(batch.mate1, batch.mate2)
+            written, counted = write_records(batch, reads, alignments, selection, self.reference, self.read_group)
+            blocks.append(written)
+            counts.add(counted)
+        return b"".join(blocks), counts

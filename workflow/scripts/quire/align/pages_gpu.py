@@ -1,0 +1,72 @@
+"""The pages of the axis on a card: all of them resident where memory allows, else some of them uploaded in turn."""
+
+import logging
+from collections.abc import Iterator
+
+from quire.algorithms.fm_index.gpu import CardPage, page_bytes, upload_page
+from quire.device.card import Card
+from quire.errors import QuireError
+
+log = logging.getLogger("quire.align")
+
+
+class CardPages:
+    """Iterating gives every page once, in order; a page may be used until the next one is asked for.
+
+    Attributes:
+        resident: the first pages, which stay on the card.
+        cycled: indexes of the others, which are uploaded at each iteration.
+    """
+
+    def __init__(self, card: Card, indexes: list, room: int) -> None:
+        """Upload what stays.
+
+        Args:
+            card: where to.
+            indexes: `PageIndex`es of the whole axis in order.
+            room: bytes that pages may take.
+
+        Raises:
+            QuireError: not even one page fits.
+        """
+        sizes = [page_bytes(index) for index in indexes]
+        if max(sizes, default=0) > room:
+            raise QuireError(
+                f"a page of the index takes {max(sizes) / 1e9:.2f} GB and the card has {room / 1e9:.2f} GB for pages; "
+                "build the index with a smaller reference.page_size, give device.memory more, or use device.backend: "
+                "cpu."
+            )
+        self.card = card
+        if sum(sizes) <= room:
+            stay = len(indexes)
+        else:
+            # Two pages are under way: one is searched while the next arrives. Where only one fits, uploads wait.
+            under_way = min(2 * max(sizes), room)
+            stay = 0
+            while sum(sizes[: stay + 1]) + under_way <= room:
+                stay += 1
+        self.resident = [self._upload(index) for index in indexes[:stay]]
+        self.cycled = indexes[stay:]
+        self._ahead = bool(self.cycled) and sum(sizes[:stay]) + 2 * max(sizes[stay:]) <= room
+        if self.cycled:
+            log.info(
+                "%d of %d pages of the index stay on the card, the others are uploaded for every batch%s",
+                stay, len(indexes), ", each while the one before it is searched" if self._ahead else "",
+            )  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.resident) + len(self.cycled)
+
+    def __iter__(self) -> Iterator[CardPage]:
+        yield from self.resident
+        following = None
+        for number, index in enumerate(self.cycled):
+            page = following if following is not None else self._upload(index)
+            following = None
+            if self._ahead and number + 1 < len(self.cycled):
+                following = self._upload(self.cycled[number + 1])
+            yield page
+            del page
+
+    def _upload(self, index) -> CardPage:
+        return upload_page(self.card, index, int(index.start), int(index.owned_end - index.start))
