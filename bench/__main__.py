@@ -5,7 +5,7 @@ import sys
 
 from bench.common import arguments
 
-MEASUREMENTS = ("real_reads", "index_speed", "mapping_speed", "placement", "calls", "one_answer")
+MEASUREMENTS = ("real_reads", "index_speed", "mapping_speed", "placement", "calls", "one_answer", "gpu_index")
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ TEXTS = {
     "63 rows": random_bases(62),
     "64 rows": random_bases(63),
     "960 rows": random_bases(959),
-    "random": random_bases(9000),
+    "random": random_bases(8300),
     "ends in A": [*random_bases(200), *[0] * 9],
     "copies": random_bases(90) * 5,
 }
@@ -86,13 +86,13 @@ def check_prefixes(card: Card, codes: list[int], length: int) -> None:
         assert high - low == sum(prefix == kmer and full for prefix, full in zip(found, whole, strict=True))
 
 
-@pytest.mark.parametrize("length", [1, 2, 4])
+@pytest.mark.parametrize("length", [1, 4])
 @pytest.mark.parametrize("name", [name for name in TEXTS if name != "random"])
 def test_prefix_table(card, name: str, length: int) -> None:
     check_prefixes(card, TEXTS[name], length)
 
 
-@pytest.mark.parametrize("sampling", [1, 2, 7, 32, 1024])
+@pytest.mark.parametrize("sampling", [1, 7, 1024])
 @pytest.mark.parametrize("name", TEXTS)
 def test_sampled_suffix_array(card, name: str, sampling: int) -> None:
     _, on_card, rows = upload(card, TEXTS[name])

@@ -93,7 +93,7 @@ def test_any_text(codes: list[int], start: int, schedule: str) -> None:
 
 def small_card(schedule: str, codes: list[int], at_once: int, ties: int) -> EmulatedCard:
     """A card that holds the text and what sorting so many suffixes at once is said to take."""
-    needed = gpu.working_bytes(len(codes), at_once, ties) / gpu._USABLE_SHARE
+    needed = gpu.working_bytes(len(codes), at_once, ties) / gpu.USABLE_SHARE
     return EmulatedCard(schedule, int(needed) + pack(codes).nbytes + 1024)
 
 

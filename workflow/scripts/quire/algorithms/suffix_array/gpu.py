@@ -26,7 +26,7 @@ MOST_LEADING_BASES = 8  # buckets are counted for every word of so many bases
 SORT_BYTES = 5 * 8 + 2 * 4
 TIE_BYTES = 3 * 4  # of one tied suffix: position, row, and head of its group
 _SMALL_ARRAYS = 32 * 512  # that many are alive at most, and an array takes a multiple of 512 bytes
-_USABLE_SHARE = 0.95  # of free memory: what a card's allocator cannot use whole is left
+USABLE_SHARE = 0.95  # of free memory: what a card's allocator cannot use whole is left
 
 
 class CardText(NamedTuple):
@@ -91,7 +91,7 @@ def suffix_array(card: Card, text: CardText):
     """
     if text.length > LONGEST_TEXT:
         raise ValueError(f"a text of {text.length} bases is longer than {LONGEST_TEXT}; use smaller pages")
-    budget = int(card.free_bytes() * _USABLE_SHARE)
+    budget = int(card.free_bytes() * USABLE_SHARE)
     order = _order_by_keys(card, text, budget)
     if text.length >= KEY_BASES:
         _refine(card, text, order, budget)
@@ -151,11 +151,12 @@ def _short_suffixes(card: Card, text: CardText, first: int) -> tuple[np.ndarray,
 
 def _buckets(card: Card, text: CardText, count: int, at_once: int):
     """Yield the suffixes 0..count - 1 in buckets of ascending keys: (slots, keys uint64)."""
+    if count == 0:
+        return
     if count <= at_once:
-        if count > 0:
-            keys = card.empty(count, np.uint64)
-            _kernel(card, "text_keys").for_each(count, text, count, keys)
-            yield (None, None), keys
+        keys = card.empty(count, np.uint64)
+        _kernel(card, "text_keys").for_each(count, text, count, keys)
+        yield (None, None), keys
         return
     leading = min(MOST_LEADING_BASES, max(count.bit_length() // 2 - 3, 1))
     shift = 2 * (KEY_BASES - leading)

@@ -1,0 +1,223 @@
+"""Indexing on a card: suffix array and transform of real and hard texts, and the index of a genome of human size.
+
+Bars on an H200: 2 Gbases/s for chr20 and 21 (94.6 Mb, packed page in device memory to arrays in device memory), 0.1
+Gbases/s for hard texts, 30 s from the FASTA of 3.1 Gb to its index on a memory disk (--work).
+
+--data is the folder of docs/benchmarks.md, or one with its two FASTA files alone. Needs NumPy and CuPy, nothing else.
+Every suffix array is checked, on the card. The floor is what the sort of the keys takes in the same run, and the bytes
+that must be moved besides at the speed of a copy in the same run.
+"""
+
+import logging
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from quire import index, reference
+from quire.algorithms.fm_index import construction_gpu
+from quire.algorithms.suffix_array import gpu
+from quire.device.card import Card, Kernel
+from quire.device.choice_gpu import use_backend
+from quire.reference import Reference
+from quire.reference.packing import pack, unpack
+
+from bench.common import arguments, print_setting, print_table
+from bench.synthetic_genome import write_genome
+
+CHROMOSOMES = "gatk_haplotypecaller/human_g1k_v37.20.21.fasta.gz"
+ECOLI = "genomes/ecoli_K12_MG1655_from_bwa_pac.fa.gz"
+REPEATS = 5
+WORDS_PER_BLOCK = 4
+# Of a base, besides the sort: its key is written; the sorted index is read and the position written; that is read to
+# find groups, with 32 bytes of text; it is read again to write its rank, in 32 bytes of its own; and once more, with
+# 32 bytes of text, to write the transform's quarter of a byte. Text that fits in the second-level cache costs less.
+OTHER_BYTES = 8 + (8 + 4) + (4 + 32) + (4 + 32) + (4 + 32)
+
+
+def sort_and_transform(card: Card, text: gpu.CardText):
+    """What is measured: suffix array and occurrence blocks."""
+    rows = gpu.suffix_array(card, text)
+    return rows, construction_gpu.occurrence_blocks(card, text, rows, WORDS_PER_BLOCK)
+
+
+def fastest(card: Card, work: Callable[[], object], repeats: int = REPEATS) -> float:
+    """Seconds of the fastest of some calls, after one that compiles and takes memory."""
+    work()
+    times = []
+    for _ in range(repeats):
+        card.synchronize()
+        start = time.perf_counter()
+        work()
+        card.synchronize()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def is_suffix_array(card: Card, codes: np.ndarray, rows) -> bool:
+    """Whether rows are the sorted suffixes of a text: each is a place of its own, and each suffix is less than the next
+    by its first base, or by the ranks of what follows it."""
+    xp, size = card.xp, len(rows)
+    order = rows.astype(np.int64)
+    if int(order[0]) != size - 1 or int(order.max()) != size - 1 or int(xp.bincount(order).min()) != 1:
+        return False
+    ranks = card.empty(size, np.int64)
+    ranks[order] = xp.arange(size, dtype=np.int64)
+    if size <= 2:
+        return True
+    first, rest = card.upload(codes)[order[1:]].astype(np.int64), ranks[order[1:] + 1]
+    keys = first * size + rest
+    return bool((keys[1:] > keys[:-1]).all())
+
+
+def texts(axis: np.ndarray, ecoli: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """Names and codes of what is sorted."""
+    yield "chr20+21", axis
+    yield "one base", np.zeros(min(5_000_000, axis.size), np.uint8)
+    piece = axis[:5_000_000]
+    copy = piece[piece.size // 5 :][:100_000]
+    yield "an exact copy", np.concatenate((piece, copy))
+    yield "E. coli x 20", np.tile(ecoli, 20)
+
+
+def packed(codes: np.ndarray) -> np.ndarray:
+    """Codes as an axis has them, with two words of padding."""
+    return pack(np.concatenate((codes, np.zeros(-codes.size % 32 + 64, np.uint8))))
+
+
+def copy_bandwidth(card: Card, repeats: int, words: int) -> float:
+    """Bytes a second, read and written, of a copy within the card's memory."""
+    source, target = card.zeros(words, np.uint64), card.empty(words, np.uint64)
+
+    def copy() -> None:
+        target[:] = source
+
+    return 2 * source.nbytes / fastest(card, copy, repeats)
+
+
+def measure_sorts(card: Card, axis: np.ndarray, ecoli: np.ndarray, repeats: int = REPEATS) -> None:
+    """Print the table of sorts, and of the kernels of the first and the last."""
+    bandwidth = copy_bandwidth(card, repeats, max(axis.size, 1 << 16))
+    print(f"copy within the card's memory: {bandwidth / 1e9:.0f} GB/s")
+    lines: list[tuple[object, ...]] = []
+    for name, codes in texts(axis, ecoli):
+        text = gpu.upload_text(card, packed(codes), 0, codes.size)
+        seconds = fastest(card, lambda text=text: sort_and_transform(card, text), repeats)
+        rows = sort_and_transform(card, text)[0]
+        correct = is_suffix_array(card, codes, rows)
+        del rows
+        keys = card.upload(np.random.default_rng(1).integers(0, 1 << 63, codes.size, np.int64).view(np.uint64))
+        sort = fastest(card, lambda keys=keys: card.xp.argsort(keys), repeats)
+        del keys
+        moved = OTHER_BYTES * codes.size / bandwidth
+        lines.append(
+            (name, codes.size, f"{seconds * 1e3:.1f}", f"{codes.size / seconds / 1e9:.2f}", f"{sort * 1e3:.1f}",
+             f"{(sort + moved) * 1e3:.1f}", "yes" if correct else "NO")
+        )  # fmt: skip
+        if name in ("chr20+21", "E. coli x 20"):
+            print(f"kernels of {name}, each waited for:")
+            print_table(("kernel", "calls", "ms"), kernel_shares(card, text))
+        del text
+    print_table(("text", "bases", "ms", "Gb/s", "argsort ms", "floor ms", "correct"), lines)
+
+
+def kernel_shares(card: Card, text: gpu.CardText) -> list[tuple[str, int, str]]:
+    """Milliseconds of each kernel in one run; "array functions" is everything else, most of it argsort."""
+    spent: dict[str, list[float]] = defaultdict(list)
+    launch = Kernel.__call__
+
+    def timed(kernel: Kernel, *given, **named) -> None:
+        card.synchronize()
+        start = time.perf_counter()
+        launch(kernel, *given, **named)
+        card.synchronize()
+        spent[kernel.entry].append(time.perf_counter() - start)
+
+    Kernel.__call__ = timed
+    try:
+        start = time.perf_counter()
+        sort_and_transform(card, text)
+        card.synchronize()
+        total = time.perf_counter() - start
+    finally:
+        Kernel.__call__ = launch
+    lines = [(name, len(times), f"{sum(times) * 1e3:.2f}") for name, times in spent.items()]
+    others = total - sum(map(sum, spent.values()))
+    return [*lines, ("array functions", 0, f"{others * 1e3:.2f}")]
+
+
+def measure_index(card: Card, fasta: Path, folder: Path, page_size: int, parameters: dict[str, int]) -> None:
+    """Print how long FASTA to index takes, by step."""
+    steps = []
+
+    @contextmanager
+    def step(name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        steps.append((name, time.perf_counter() - start))
+
+    with step("reference"):
+        reference.build(fasta, folder / "reference", page_size)
+    with step("open and verify"):
+        opened = Reference.open(folder / "reference")
+    for number in range(len(opened.pages)):
+        with step(f"page {number}"):
+            index.build(opened, number, folder / f"page_{number}", parameters, card)
+    total = sum(seconds for _, seconds in steps)
+    size = sum(path.stat().st_size for path in folder.rglob("*.npy"))
+    print(f"{fasta.name}: {opened.axis_length} bases, pages of {page_size}, {parameters}, {size / 1e9:.2f} GB")
+    print_table(("step", "s"), [(name, f"{seconds:.2f}") for name, seconds in [*steps, ("all", total)]])
+
+
+def axis_of(fasta: Path, folder: Path) -> np.ndarray:
+    """The codes of a FASTA's islands, laid end to end."""
+    reference.build(fasta, folder, 1 << 30)
+    opened = Reference.open(folder)
+    return unpack(opened.text, 0, opened.axis_length)
+
+
+def measure(
+    card: Card, data: Path, work: Path, genome_bases: int, processes: int, page_size: int, repeats: int = REPEATS
+) -> None:
+    """All measurements."""
+
+    def find(name: str) -> Path:
+        return data / name if (data / name).exists() else data / Path(name).name
+
+    with tempfile.TemporaryDirectory(dir=work) as temporary:
+        folder = Path(temporary)
+        codes = [axis_of(find(name), folder / "axis") for name in (CHROMOSOMES, ECOLI)]
+        measure_sorts(card, *codes, repeats=repeats)
+        if genome_bases == 0:
+            return
+        fasta = folder / "genome.fa"
+        start = time.perf_counter()
+        write_genome(fasta, genome_bases, seed=1, processes=processes)
+        print(f"synthetic genome written in {time.perf_counter() - start:.0f} s")
+        for sa_sampling in (1, 4):
+            parameters = {"sampling_distance": 64, "sa_sampling": sa_sampling}
+            measure_index(card, fasta, folder / f"sampling_{sa_sampling}", page_size, parameters)
+
+
+def main() -> None:
+    """Measure on the first card that is free; say so where there is none."""
+    parser = arguments(__doc__, threads=16)
+    parser.add_argument("--genome-bases", type=int, default=3_100_000_000, help="of the synthetic genome; 0: none")
+    parser.add_argument("--page-size", type=int, default=1 << 30, help="of the synthetic genome's reference")
+    given = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s.%(msecs)03d %(message)s", datefmt="%H:%M:%S")
+    print_setting(())
+    given.work.mkdir(parents=True, exist_ok=True)
+    with use_backend("auto") as (backend, card):
+        if card is None:
+            print(f"not measured: {backend.reason}")
+            return
+        print(f"# {backend.card}, {card.architecture}")
+        measure(card, given.data, given.work, given.genome_bases, given.threads, given.page_size)
+
+
+if __name__ == "__main__":
+    main()
