@@ -35,7 +35,7 @@ def build_index(codes, words_per_block=4, prefix_length=5, sa_sampling=1, owned_
     """
     codes = np.asarray(codes, np.int64)
     rows = suffix_array(codes).astype(np.int64)
-    bwt = np.where(rows > 0, codes[rows - 1], 0)
+    bwt = np.where(rows > 0, np.append(codes, 0)[rows - 1], 0)  # an empty text has one row too
     kept = np.flatnonzero(rows % sa_sampling == 0)
     unowned = np.flatnonzero(rows >= (len(codes) if owned_length is None else owned_length))  # as the empty suffix is
     return FmIndex(

@@ -10,9 +10,11 @@ from tests.kernels.builders import reverse_complement
 
 
 def repetitive_axis(rng: np.random.Generator, copies: int = 30, run: int = 900) -> np.ndarray:
-    """Random sequence, mutated copies of one unit, and a run of one letter."""
-    unit = rng.integers(0, 4, 150)
-    parts = [rng.integers(0, 4, 700)]
+    """Random sequence, two copies that differ here and there, many of a shorter unit, and a run of one letter."""
+    unit, first = rng.integers(0, 4, 150), rng.integers(0, 4, 250)
+    second = first.copy()
+    second[::47] ^= 1
+    parts = [rng.integers(0, 4, 450), first, rng.integers(0, 4, 9), second]
     for _ in range(copies):
         copy = unit.copy()
         if rng.random() < 0.5:

@@ -1,4 +1,4 @@
-"""Seeding on a card against a scan of the axis."""
+"""Seeding on a card against a scan of the axis. Blocks of 8 and 16 words: test_seeding_like_cpu.py."""
 
 import weakref
 
@@ -38,8 +38,8 @@ def one_page(card, axis, **parameters):
     ("stride", "maximum_hits", "index"),
     [
         (20, 3, {"words_per_block": 4, "prefix_length": 5, "sa_sampling": 1}),
-        (5, 12, {"words_per_block": 8, "prefix_length": 6, "sa_sampling": 4}),
-        (20, 1, {"words_per_block": 16, "prefix_length": 4, "sa_sampling": 4}),
+        (5, 12, {"words_per_block": 32, "prefix_length": 6, "sa_sampling": 4}),
+        (20, 1, {"words_per_block": 4, "prefix_length": 4, "sa_sampling": 4}),
         (10, 12, {"words_per_block": 32, "prefix_length": 8, "sa_sampling": 1}),
     ],
 )
@@ -56,8 +56,8 @@ def test_one_page(card, stride, maximum_hits, index) -> None:
     ("cuts", "stride", "maximum_hits", "index"),
     [
         ([0.5], 20, 3, {"words_per_block": 4, "prefix_length": 6}),
-        ([0.1, 0.3, 0.3001, 0.83, 0.9], 10, 12, {"words_per_block": 8, "prefix_length": 4, "sa_sampling": 4}),
-        ([0.2, 0.8, 0.999], 20, 2, {"words_per_block": 16, "prefix_length": 5}),
+        ([0.1, 0.3, 0.3001, 0.83, 0.9], 10, 12, {"words_per_block": 32, "prefix_length": 4, "sa_sampling": 4}),
+        ([0.2, 0.8, 0.999], 20, 2, {"words_per_block": 4, "prefix_length": 5}),
     ],
 )
 def test_pages_cut_anywhere(card, cuts, stride, maximum_hits, index) -> None:

@@ -25,6 +25,7 @@ from quire.device.card import THREADS, Card
 from quire.oriented.gpu import CardReads
 
 SOURCE = "quire/algorithms/seeding/seeding.cu"
+SEARCH = "quire/algorithms/seeding/search.cu"
 DEFINES = {
     "SEED_LENGTH": SEED_LENGTH,
     "MAXIMUM_SEEDS": MAXIMUM_SEEDS,
@@ -91,7 +92,7 @@ def find_hits(card: Card, pages: Pages, reads: CardReads, text, parameters: Seed
     chosen = card.empty(len(seeds.read), np.uint64)
     if len(pages) == 1:
         visits = [next(iter(pages))]
-        _kernel(card, "search_one_page").for_each(len(chosen), visits[0], reads, seeds, text, chosen)
+        _kernel(card, "search_one_page", visits[0]).for_each(len(chosen), visits[0], reads, seeds, text, chosen)
     else:
         visits = pages
         _choose_depths(card, pages, reads, seeds, text, chosen)
@@ -103,7 +104,8 @@ def find_hits(card: Card, pages: Pages, reads: CardReads, text, parameters: Seed
     written = card.zeros(len(reads), np.int32)
     for page in visits:
         found = chosen if len(pages) == 1 else _search_chosen(card, page, reads, seeds, text, chosen)
-        _for_each_warp(_kernel(card, "locate_hits"), len(reads), page, reads, seeds, found, offsets, written, hits)
+        locate = _kernel(card, "locate_hits", page)
+        _for_each_warp(locate, len(reads), page, reads, seeds, found, offsets, written, hits)
         if len(listed):
             _locate_rarest(card, page, reads, seeds, listed, rarest, offsets, written, hits)
         del found  # before the next page's is taken
@@ -119,8 +121,11 @@ def bytes_per_read(parameters: SeedingParameters, length: float, pages: int) -> 
     return int(seeds * (12 + (hits if pages == 1 else max(4 * len(DEPTHS), 8 + hits)))) + 36
 
 
-def _kernel(card: Card, entry: str):
-    return card.kernel(SOURCE, entry, **DEFINES)
+def _kernel(card: Card, entry: str, page: CardPage | None = None):
+    """A kernel; those that read a page are compiled for its size of occurrence blocks, to save registers."""
+    if page is None:
+        return card.kernel(SOURCE, entry, **DEFINES)
+    return card.kernel(SEARCH, entry, WORDS_PER_BLOCK=page.words_per_block, **DEFINES)
 
 
 def _for_each_warp(kernel, count: int, *arguments, shared_bytes: int = 0) -> None:
@@ -146,23 +151,23 @@ def _choose_depths(card: Card, pages: Pages, reads: CardReads, seeds: CardSeeds,
     counts = card.zeros((len(DEPTHS), room), np.int32)
     for number, page in enumerate(pages):
         is_last = int(number + 1 == len(pages))
-        _kernel(card, "count_hits").for_each(room, page, reads, seeds, text, is_last, room, counts)
+        _kernel(card, "count_hits", page).for_each(room, page, reads, seeds, text, is_last, room, counts)
     _kernel(card, "choose_depths").for_each(room, reads, seeds, counts, room, chosen)
 
 
 def _search_chosen(card: Card, page: CardPage, reads: CardReads, seeds: CardSeeds, text, chosen):
     """What a page holds of each seed at its chosen depth (seeding.cuh: Found): uint64[room]."""
     found = card.empty(len(chosen), np.uint64)
-    _kernel(card, "search_chosen").for_each(len(chosen), page, reads, seeds, text, chosen, found)
+    _kernel(card, "search_chosen", page).for_each(len(chosen), page, reads, seeds, text, chosen, found)
     return found
 
 
 def _locate_rarest(card: Card, page: CardPage, reads, seeds: CardSeeds, listed, rarest, offsets, written, hits) -> None:
     """Write the hits of smallest hash that a page has of the rarest seeds of the listed reads (int64[])."""
     rows = card.empty((len(listed), 2), np.uint32)
-    _kernel(card, "search_rarest").for_each(len(listed), page, reads, seeds, listed, len(listed), rarest, rows)
+    _kernel(card, "search_rarest", page).for_each(len(listed), page, reads, seeds, listed, len(listed), rarest, rows)
     pairs = seeds.maximum_hits + 2 * THREADS
-    _kernel(card, "locate_rarest")(
+    _kernel(card, "locate_rarest", page)(
         len(listed), THREADS, page, reads, seeds, listed, rarest, rows, offsets, written, hits,
         shared_bytes=16 * pairs + 4 * (THREADS // 32),
     )  # fmt: skip

@@ -49,6 +49,19 @@ __device__ __forceinline__ Seed seed_of_read(const Reads& reads, i64 read, i32 i
     return seed;
 }
 
+// Seeds of the batch: those of read r, strand 0 first, are offsets[r] <= index < offsets[r + 1].
+struct Seeds {
+    const i64* offsets;
+    const i32* read;  // of each seed
+    i64 stride;
+    i64 maximum_hits;
+
+    __device__ __forceinline__ Seed get(const Reads& reads, i64 index) const {
+        i64 owner = read[index], first = offsets[owner];
+        return seed_of_read(reads, owner, (i32)(index - first), (i32)(offsets[owner + 1] - first), (i32)stride);
+    }
+};
+
 // Interval of the last `prefix_length` bases of a seed.
 __device__ __forceinline__ Interval first_interval(const Page& page, const Seed& seed) {
     u64 mirrored = __brevll(seed.near);  // first base most significant, but the two bits of each base exchanged
