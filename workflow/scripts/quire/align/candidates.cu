@@ -1,10 +1,11 @@
 // From hits to candidates: the twin of quire/align/candidates.py, one warp a read.
 //
-// Why a warp: reads have from none to thousands of hits, and a thread a read would make 31 others wait for the one in a
-// repeat. A warp loads its hits side by side, keeps the bundles of most reads in shared memory, and looks at 32 bundles
-// at once; the scattered loads from the text, one or two sectors a bundle, then are all under way together.
-// -D: BUNDLE_GAP, DIAGONAL_BIAS, LARGEST_GAP, LOCAL_BUNDLES, MATCH, MAXIMUM_SEEDS, MISMATCH, MOST_CANDIDATES,
-// SEED_LENGTH, SHORTEST_SCORE, THREADS, WIDEST_BUNDLE; BAND_MARGIN.
+// Why a warp: of 150-base reads of a human chromosome the median has 8 hits in one bundle, the mean 22 in 14, one read
+// in ten more than 64 and some thousands. With a thread a read nearly every warp would wait for one in a repeat. A warp
+// loads its hits side by side, keeps the bundles of most reads in shared memory, and looks at 32 bundles at once; their
+// scattered loads from the text, one or two sectors a bundle, are then under way together.
+// -D: BAND_MARGIN, BUNDLE_BYTES, BUNDLE_GAP, CANDIDATE_BYTES, DIAGONAL_BIAS, LARGEST_GAP, LOCAL_BUNDLES, MATCH,
+// MAXIMUM_SEEDS, MISMATCH, MOST_CANDIDATES, RANKED_BYTES, SEED_LENGTH, SHORTEST_SCORE, THREADS, WIDEST_BUNDLE.
 #include "quire/algorithms/extension/mismatches.cuh"
 #include "quire/algorithms/seeding/seed_positions.cuh"
 #include "quire/align/reference.cuh"
@@ -19,7 +20,7 @@ const u32 ALL_LANES = 0xFFFFFFFFu;
 const i32 FAR = 1 << 20;  // more than the longest read
 const int BLOCKS = 8;     // a multiprocessor: of 128 threads, which leaves each the 64 registers that it needs
 
-// Hits on close diagonals of one strand and island: 24 bytes, LOCAL_BUNDLES of them a warp in shared memory.
+// Hits on close diagonals of one strand and island.
 struct Bundle {
     u64 seeds;  // a bit for each seed of the read
     i64 low;    // lowest diagonal
@@ -41,6 +42,9 @@ struct Ranked {
     Candidate candidate;
     i32 promise;
 };
+
+static_assert(sizeof(Bundle) == BUNDLE_BYTES && sizeof(Candidate) == CANDIDATE_BYTES && sizeof(Ranked) == RANKED_BYTES,
+              "candidates_gpu.py allocates them");
 
 // What the functions below need of one read.
 struct Query {
@@ -94,8 +98,9 @@ __device__ __forceinline__ Bundle gather_bundle(const Query& query, const Refere
 
 // Groups the hits of a read, 32 at a time; returns the number of bundles. All lanes of a warp call it together.
 //
-// Whether a hit begins a bundle follows from the hit before it, but for bundles that grow too wide: their ends are found
-// from the left, one of each chain of close hits a round. The lane of a bundle's first hit then walks along the bundle.
+// Whether a hit begins a bundle follows from the hit before it, but for bundles that grow too wide: their ends are
+// found from the left, one of each chain of close hits a round. The lane of a bundle's first hit then walks along the
+// bundle.
 __device__ __forceinline__ i32 bundle_hits(const Query& query, const Reference& reference, Bundle* bundles) {
     int lane = threadIdx.x & 31;
     u32 before = (1u << lane) - 1;
@@ -141,8 +146,8 @@ __device__ __forceinline__ i32 bundle_hits(const Query& query, const Reference& 
 
 // Bases of the read under at least one of the seeds (a bit each, at least one).
 //
-// A seed adds what lies between its end and that of the seed before it in the bundle, at most its own length. Instead of
-// going from bit to bit, each round adds one stride for all the seeds that have none just before them.
+// A seed adds what lies between its end and that of the seed before it in the bundle, at most its own length. Instead
+// of going from bit to bit, each round adds one stride for all the seeds that have none just before them.
 __device__ __forceinline__ i32 covered_bases(u64 seeds, const Query& query) {
     i32 step = spread(query.length, query.stride), covered = 0, rest = SEED_LENGTH;
     u64 alone = seeds, shifted = seeds;
@@ -162,8 +167,8 @@ __device__ __forceinline__ i32 covered_bases(u64 seeds, const Query& query) {
     return covered;
 }
 
-// A bundle with those that continue it across a gap (the twin of _join): `candidate` and the bases that its seeds cover;
-// -1 where another one absorbs it.
+// A bundle with those that continue it across a gap (the twin of _join): `candidate` and the bases that its seeds
+// cover; -1 where another one absorbs it.
 __device__ __forceinline__ i32 join(const Bundle* bundles, i32 bundled, i32 i, const Query& query,
                                     Candidate& candidate) {
     Bundle own = bundles[i];
@@ -243,7 +248,8 @@ __device__ __forceinline__ i32 keep_best(Ranked* best, i32 found, const Candidat
 // One warp a read: its best candidates, best first, from staged[slots[read]] on, and their number.
 //
 // slots: [reads + 1], room for min(hits, MOST_CANDIDATES) each; scratch: for the bundles of a read with more than
-// LOCAL_BUNDLES hits, from scratch_offsets[read] on. Shared memory a warp: MOST_CANDIDATES Ranked and LOCAL_BUNDLES Bundles.
+// LOCAL_BUNDLES hits, from scratch_offsets[read] on. Shared memory a warp: MOST_CANDIDATES Ranked and LOCAL_BUNDLES
+// Bundles.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 cluster(const i64* hit_offsets, const u64* hits, Reads reads, Reference reference, i64 stride,
         const i64* scratch_offsets, Bundle* scratch, const i64* slots, Candidate* staged, i32* counts) {

@@ -20,10 +20,12 @@ SOURCE = "quire/align/candidates.cu"
 # A warp's share of shared memory holds the bundles of a read with up to this many hits: nine reads of ten.
 LOCAL_BUNDLES = 64
 THREADS = 128  # few reads a block, so that it soon makes room when one of them lies in a repeat
-BUNDLE_BYTES, CANDIDATE_BYTES, RANKED_BYTES = 24, 16, 32
+BUNDLE_BYTES, CANDIDATE_BYTES, RANKED_BYTES = 24, 16, 32  # of the structs in candidates.cu
 DEFINES = {
     "BAND_MARGIN": BAND_MARGIN,
+    "BUNDLE_BYTES": BUNDLE_BYTES,
     "BUNDLE_GAP": BUNDLE_GAP,
+    "CANDIDATE_BYTES": CANDIDATE_BYTES,
     "DIAGONAL_BIAS": DIAGONAL_BIAS,
     "LARGEST_GAP": LARGEST_GAP,
     "LOCAL_BUNDLES": LOCAL_BUNDLES,
@@ -31,6 +33,7 @@ DEFINES = {
     "MAXIMUM_SEEDS": MAXIMUM_SEEDS,
     "MISMATCH": MISMATCH,
     "MOST_CANDIDATES": MOST_CANDIDATES,
+    "RANKED_BYTES": RANKED_BYTES,
     "SEED_LENGTH": SEED_LENGTH,
     "SHORTEST_SCORE": SHORTEST_SCORE,
     "THREADS": THREADS,

@@ -2,8 +2,8 @@
 #pragma once
 #include "quire/device/types.cuh"
 
-// The owner of an item: offsets[owner] <= item < offsets[owner + 1], with offsets[owners] > item. The threads of a warp,
-// which have neighbouring items, take the same steps and read the same words.
+// The owner of an item: offsets[owner] <= item < offsets[owner + 1], with offsets[owners] > item. The threads of a
+// warp, which have neighbouring items, take the same steps and read the same words.
 __device__ __forceinline__ i64 owner_of(const i64* offsets, i64 owners, i64 item) {
     i64 low = 0, high = owners;
     while (high - low > 1) {

@@ -22,7 +22,7 @@ __device__ __forceinline__ i32 mismatches(const u64* packed, const u64* text, i6
         i32 rest = length - begin;
         if (rest < 32) {
             low = rest < 16 ? low & ((1u << 2 * rest) - 1) : low;
-            high = rest <= 16 ? 0 : high & ((1u << 2 * (rest - 16)) - 1);
+            high = rest < 16 ? 0 : high & ((1u << 2 * (rest - 16)) - 1);
         }
         found += __popc(low | high);
         if (found > limit) break;
