@@ -1,9 +1,9 @@
 // From hits to candidates: the twin of quire/align/candidates.py, one warp a read.
 //
 // Why a warp: of 150-base reads of a human chromosome the median has 8 hits in one bundle, the mean 22 in 14, one read
-// in ten more than 64 and some thousands. With a thread a read nearly every warp would wait for one in a repeat. A warp
-// loads its hits side by side, keeps the bundles of most reads in shared memory, and looks at 32 bundles at once; their
-// scattered loads from the text, one or two sectors a bundle, are then under way together.
+// in ten more than 64, the most 1,300 (in dense seeding). With a thread a read nearly every warp would wait for one in
+// a repeat. A warp loads its hits side by side, keeps the bundles of most reads in shared memory, and looks at 32
+// bundles at once; their scattered loads from the text, one or two sectors a bundle, are then under way together.
 // -D: BAND_MARGIN, BUNDLE_BYTES, BUNDLE_GAP, CANDIDATE_BYTES, DIAGONAL_BIAS, LARGEST_GAP, LOCAL_BUNDLES, MATCH,
 // MAXIMUM_SEEDS, MISMATCH, MOST_CANDIDATES, RANKED_BYTES, SEED_LENGTH, SHORTEST_SCORE, THREADS, WIDEST_BUNDLE.
 #include "quire/algorithms/extension/mismatches.cuh"
