@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from quire.algorithms.fm_index.gpu import upload_page
 from quire.algorithms.seeding import DEPTHS, SeedingParameters
-from quire.algorithms.seeding.gpu import MOST_HITS, PLANNED_HITS, bytes_per_read, find_hits
+from quire.algorithms.seeding.gpu import DEFINES, MOST_HITS, PLANNED_HITS, bytes_per_read, find_hits
 
 from tests.kernels.builders import card_reads, pack, reverse_complement
 from tests.kernels.builders_index import build_index, cut_pages
@@ -52,6 +52,20 @@ def test_one_page(card, stride, maximum_hits, index) -> None:
     check(card, one_page(card, axis, **index), axis, sequences, parameters)
 
 
+class InTurn:
+    """Pages that are not known to lie on the card together."""
+
+    def __init__(self, pages: list) -> None:
+        self.pages = pages
+
+    def __len__(self) -> int:
+        return len(self.pages)
+
+    def __iter__(self):
+        return iter(self.pages)
+
+
+@pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize(
     ("cuts", "stride", "maximum_hits", "index"),
     [
@@ -60,7 +74,7 @@ def test_one_page(card, stride, maximum_hits, index) -> None:
         ([0.2, 0.8, 0.999], 20, 2, {"words_per_block": 4, "prefix_length": 5}),
     ],
 )
-def test_pages_cut_anywhere(card, cuts, stride, maximum_hits, index) -> None:
+def test_pages_cut_anywhere(card, together, cuts, stride, maximum_hits, index) -> None:
     rng = np.random.default_rng(len(cuts))
     axis = repetitive_axis(rng)
     borders = [0, *(int(cut * len(axis)) for cut in cuts), len(axis)]
@@ -70,7 +84,17 @@ def test_pages_cut_anywhere(card, cuts, stride, maximum_hits, index) -> None:
         sequences += [axis[max(border - 30, 0) :][:80].tolist(), axis[max(border - 64, 0) :][:64].tolist()]
     parameters = SeedingParameters(stride, maximum_hits)
     assert set(+count_cases(axis, sequences, parameters)) == CASES
-    check(card, pages, axis, sequences, parameters)
+    check(card, pages if together else InTurn(pages), axis, sequences, parameters)
+
+
+def test_many_small_pages(card) -> None:
+    """More than are searched together; most rows of a page belong to the next one, those of rarest seeds too."""
+    rng = np.random.default_rng(11)
+    axis = repetitive_axis(rng, copies=4, run=200)
+    owned = [40] * (len(axis) // 40)
+    pages = cut_pages(card, axis, [*owned, len(axis) - sum(owned)], OVERLAP, prefix_length=4)
+    assert len(pages) > DEFINES["MOST_PAGES"]
+    check(card, pages, axis, [[0] * 90, *sample_reads(rng, axis, [100] * 6)], SeedingParameters(20, 60))
 
 
 @pytest.mark.parametrize("stride", [20, 5])
@@ -168,8 +192,9 @@ class CountingCard(EmulatedCard):
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler (g++ or clang++) to run kernels on the CPU")
+@pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize(("length", "stride", "cuts"), [(150, 20, 1), (150, 20, 2), (100, 5, 3)])
-def test_memory_is_what_was_planned(length: int, stride: int, cuts: int) -> None:
+def test_memory_is_what_was_planned(length: int, stride: int, cuts: int, together: bool) -> None:
     card = CountingCard()
     part = np.random.default_rng(length).integers(0, 4, 300)
     axis = np.concatenate([part, reverse_complement(part)] * PLANNED_HITS)
@@ -178,6 +203,6 @@ def test_memory_is_what_was_planned(length: int, stride: int, cuts: int) -> None
     reads = card_reads(card, [part[:length].tolist()] * 100)
     text = card.upload(pack(axis))
     before = card.most = card.taken
-    find_hits(card, pages, reads, text, parameters)
-    planned = len(reads) * bytes_per_read(parameters, length, cuts)
+    find_hits(card, pages if together else InTurn(pages), reads, text, parameters)
+    planned = len(reads) * bytes_per_read(parameters, length, cuts, together)
     assert 0.8 * planned < card.most - before <= planned

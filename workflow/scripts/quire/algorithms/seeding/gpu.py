@@ -1,10 +1,12 @@
 """Seeding on a card: kernels search all seeds, choose depths, and write and sort the hits of every read.
 
-Where one page is the whole axis each seed is searched once and stops at the first depth within the cap. With several
-pages their hits are counted at all depths first, then located at the chosen ones, so every page is visited twice.
+Where one page is the whole axis, or all pages lie on the card together, each seed is searched once and stops at the
+first depth within the cap. Where pages come one after the other their hits are counted at all depths first and then
+located at the chosen ones, so every page is visited twice.
 
-Memory a seed: its read (4 bytes) and what was found of it or its chosen depth (8); with several pages first its counts
-at seven depths (28), then what a page holds of it (8). A read adds 36 bytes and its hits, 8 bytes each.
+Memory a seed: its read (4 bytes), its chosen depth or what was found of it (8), what each page on the card holds of it
+(8); or, of pages in turn, first its counts at seven depths (28), then what a page holds of it (8). A read adds 36 bytes
+and its hits, 8 bytes each.
 """
 
 from collections.abc import Iterator
@@ -33,6 +35,7 @@ DEFINES = {
     "RAREST_LIMIT": RAREST_LIMIT,
     "DEPTH_COUNT": len(DEPTHS),
     "PACKED_DEPTHS": sum(int(depth) << 8 * level for level, depth in enumerate(DEPTHS)),
+    "MOST_PAGES": 16,  # that are searched together
     "THREADS": THREADS,
     "WARP_ROOM": 256,  # hits of a read that are sorted in shared memory; more are sorted where they lie
 }
@@ -41,10 +44,10 @@ PLANNED_HITS = 4  # hits a seed that `bytes_per_read` counts with; a batch of mo
 
 
 class Pages(Protocol):
-    """Pages of the whole axis in order: a list of them, or whatever makes them resident one after the other.
+    """Pages of the whole axis in order, of which only the one that was asked for last need be on the card.
 
-    It is run through once for one page, twice for several. Work on a page is launched before the next one is asked
-    for, but need not be done: a page's memory is reused in the order of the stream only.
+    They are run through once if there is one, else twice. Work on a page is launched before the next one is asked for,
+    but need not be done: a page's memory is reused in the order of the stream only.
     """
 
     def __len__(self) -> int: ...
@@ -67,12 +70,12 @@ class CardSeeds(NamedTuple):
     maximum_hits: int
 
 
-def find_hits(card: Card, pages: Pages, reads: CardReads, text, parameters: SeedingParameters):
+def find_hits(card: Card, pages: list[CardPage] | Pages, reads: CardReads, text, parameters: SeedingParameters):
     """Locate the seeds of every read in all pages; see `quire.algorithms.seeding.find_hits`.
 
     Args:
         card: where everything lies.
-        pages: of the whole axis.
+        pages: of the whole axis in order; in a list if they all lie on the card.
         reads: oriented reads.
         text: uint64[], the packed axis.
         parameters: of seeding; `maximum_hits` from 1 to MOST_HITS.
@@ -91,34 +94,49 @@ def find_hits(card: Card, pages: Pages, reads: CardReads, text, parameters: Seed
     seeds = _lay_seeds(card, reads, parameters)
     chosen = card.empty(len(seeds.read), np.uint64)
     if len(pages) == 1:
-        visits = [next(iter(pages))]
-        _kernel(card, "search_one_page", visits[0]).for_each(len(chosen), visits[0], reads, seeds, text, chosen)
+        pages = [next(iter(pages))]
+        _kernel(card, "search_one_page", pages[0]).for_each(len(chosen), pages[0], reads, seeds, text, chosen)
+        found = [chosen]
+    elif isinstance(pages, list) and len(pages) <= DEFINES["MOST_PAGES"]:
+        found = _search_pages(card, pages, reads, seeds, text, chosen)
     else:
-        visits = pages
         _choose_depths(card, pages, reads, seeds, text, chosen)
+        found = None
     read_hits, rarest = card.empty(len(reads), np.int32), card.empty(len(reads), np.int32)
     _kernel(card, "count_hits_of_reads").for_each(len(reads), seeds, len(reads), chosen, read_hits, rarest)
     offsets = card.offsets(read_hits)
     listed = card.xp.flatnonzero(rarest)
     hits = card.empty(int(offsets[-1]), np.uint64)
     written = card.zeros(len(reads), np.int32)
-    for page in visits:
-        found = chosen if len(pages) == 1 else _search_chosen(card, page, reads, seeds, text, chosen)
+    for number, page in enumerate(pages):
+        here = found[number] if found is not None else _search_chosen(card, page, reads, seeds, text, chosen)
         locate = _kernel(card, "locate_hits", page)
-        _for_each_warp(locate, len(reads), page, reads, seeds, found, offsets, written, hits)
+        _for_each_warp(locate, len(reads), page, reads, seeds, here, offsets, written, hits)
         if len(listed):
             _locate_rarest(card, page, reads, seeds, listed, rarest, offsets, written, hits)
-        del found  # before the next page's is taken
+        del here  # before the next page's is taken
     room = 8 * DEFINES["WARP_ROOM"] * THREADS // 32
     _for_each_warp(_kernel(card, "sort_hits"), len(reads), offsets, len(reads), hits, shared_bytes=room)
     return offsets, hits
 
 
-def bytes_per_read(parameters: SeedingParameters, length: float, pages: int) -> int:
-    """Memory of the card that seeding takes for a read of this (mean) length, hits included where they are usual."""
+def bytes_per_read(parameters: SeedingParameters, length: float, pages: int, together: bool) -> int:
+    """Memory of the card that seeding takes for a read, its hits included where they are usual.
+
+    Args:
+        parameters: of seeding.
+        length: mean length of reads.
+        pages: how many there are; together: whether they all lie on the card, in a list.
+    """
     seeds = min(2 * (length / parameters.stride + 1), 2 * MAXIMUM_SEEDS)
     hits = 8 * PLANNED_HITS
-    return int(seeds * (12 + (hits if pages == 1 else max(4 * len(DEPTHS), 8 + hits)))) + 36
+    if pages == 1:
+        each = hits
+    elif together and pages <= DEFINES["MOST_PAGES"]:
+        each = 8 * pages + hits
+    else:
+        each = max(4 * len(DEPTHS), 8 + hits)
+    return int(seeds * (12 + each)) + 36
 
 
 def _kernel(card: Card, entry: str, page: CardPage | None = None):
@@ -143,6 +161,17 @@ def _lay_seeds(card: Card, reads: CardReads, parameters: SeedingParameters) -> C
     read = card.empty(2 * min(ends, MAXIMUM_SEEDS * len(reads)), np.int32)
     _kernel(card, "own_seeds").for_each(len(reads), offsets, len(reads), read)
     return CardSeeds(offsets, read, parameters.stride, parameters.maximum_hits)
+
+
+def _search_pages(card: Card, pages: list[CardPage], reads: CardReads, seeds: CardSeeds, text, chosen):
+    """Fill chosen (uint64[room]) as `_choose_depths`; returns what pages hold of each seed: uint64[pages, room]."""
+    room, most = len(chosen), DEFINES["MOST_PAGES"]
+    found = card.empty((len(pages), room), np.uint64)
+    members = [member for page in pages for member in page]
+    table = tuple(members + [0] * (most * len(pages[0]) - len(members)))
+    search = _kernel(card, "search_pages", pages[0])
+    search.for_each(room, table, len(pages), reads, seeds, text, room, chosen, found)
+    return found
 
 
 def _choose_depths(card: Card, pages: Pages, reads: CardReads, seeds: CardSeeds, text, chosen) -> None:

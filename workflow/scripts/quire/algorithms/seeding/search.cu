@@ -6,6 +6,10 @@
 // Blocks of threads that shall fit a multiprocessor: with the usual small blocks 6 cost no spilled register.
 constexpr int BLOCKS = WORDS_PER_BLOCK == 4 ? 6 : 0;
 
+struct Pages {
+    Page page[MOST_PAGES];
+};
+
 // One thread a seed, where one page is the whole axis: stops at the first depth within the cap.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) search_one_page(
         Page page, Reads reads, Seeds seeds, const u64* text, u64* found) {
@@ -28,8 +32,52 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) search_one_page(
     while (rows.high - rows.low > seeds.maximum_hits && level + 1 < DEPTH_COUNT &&
            depth_of_level(level + 1) <= seed.longest)
         narrow(page, seed, depth_of_level(++level), false, rows, depth);
-    if (rows.high - rows.low <= seeds.maximum_hits) found[index] = owned_rows(page, rows, depth).word;
+    if (rows.high - rows.low <= seeds.maximum_hits) found[index] = owned_rows(rows, rows.high - rows.low, depth).word;
     else found[index] = too_frequent(rows.high - rows.low, depth).word;
+}
+
+// One thread a seed, where several pages lie on the card together: the first depth whose hits on all of them are within
+// the cap, and what each page holds of the seed at that depth, found[page][seed].
+extern "C" __global__ void __launch_bounds__(THREADS) search_pages(
+        Pages pages, i64 page_count, Reads reads, Seeds seeds, const u64* text, i64 room, u64* chosen, u64* found) {
+    i64 index = thread_index();
+    if (index >= seeds.offsets[reads.count]) return;
+    Seed seed = seeds.get(reads, index);
+    bool is_clear = seed.longest >= SEED_LENGTH;
+    Interval rows[MOST_PAGES];
+    i32 depth[MOST_PAGES], level = 0, wanted;
+    for (i32 p = 0; p < page_count; p++) {
+        rows[p] = is_clear ? first_interval(pages.page[p], seed) : Interval{0, 0};
+        depth[p] = (i32)pages.page[p].prefix_length;
+    }
+    i64 hits;
+    while (true) {
+        wanted = depth_of_level(level);
+        hits = 0;
+        for (i32 p = 0; p < page_count; p++) {
+            const Page& page = pages.page[p];
+            narrow(page, seed, wanted, true, rows[p], depth[p]);
+            Found item = {0};
+            i64 number = 0;
+            if (rows[p].low < rows[p].high && depth[p] < wanted) {
+                item = matching_rows(page, text, seed, wanted, rows[p], depth[p]);
+                number = item.number();
+            } else if (rows[p].low < rows[p].high) {
+                number = owned_count(page, rows[p]);
+                if (number <= seeds.maximum_hits) item = owned_rows(rows[p], number, wanted);
+            }
+            found[p * room + index] = item.word;
+            hits += number;
+        }
+        if (hits <= seeds.maximum_hits || level + 1 == DEPTH_COUNT || depth_of_level(level + 1) > seed.longest) break;
+        level++;
+    }
+    if (hits <= seeds.maximum_hits) {
+        chosen[index] = Found::make(0, hits, wanted, Found::ALL_ROWS).word;
+        return;
+    }
+    chosen[index] = too_frequent(hits, wanted).word;
+    for (i32 p = 0; p < page_count; p++) found[p * room + index] = 0;
 }
 
 // One thread a seed: adds the hits that a page owns at every depth to counts[depth][seed]. On the last page a seed is
@@ -78,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) search_chosen(
     narrow(page, seed, choice.depth(), true, rows, depth);
     if (rows.low >= rows.high) return;
     if (depth < choice.depth()) found[index] = matching_rows(page, text, seed, choice.depth(), rows, depth).word;
-    else found[index] = owned_rows(page, rows, depth).word;
+    else found[index] = owned_rows(rows, owned_count(page, rows), depth).word;
 }
 
 // One warp a read: writes the hits that a page holds of its seeds behind those written before. In each round lanes
@@ -183,7 +231,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) locate_rarest(
             hash_of[place] = hash;
             hit_of[place] = hit;
         }
-        __syncthreads();
     }
     sort_pairs(hash_of, hit_of, gathered, thread);
     if (gathered > most) gathered = most;

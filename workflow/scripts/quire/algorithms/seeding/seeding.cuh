@@ -123,9 +123,8 @@ __device__ __forceinline__ Found too_frequent(i64 occurrences, i32 depth) {
     return Found::make(0, occurrences - 1, depth, Found::FREQUENT);
 }
 
-// The rows of an interval `wanted` deep that the page owns; at most 65,535.
-__device__ __forceinline__ Found owned_rows(const Page& page, Interval rows, i32 wanted) {
-    i64 owned = rows.low < rows.high ? owned_count(page, rows) : 0;
+// The rows of an interval `wanted` deep, `owned` of which (at most 65,535) belong to this page.
+__device__ __forceinline__ Found owned_rows(Interval rows, i64 owned, i32 wanted) {
     if (owned == 0) return {0};
     return Found::make(rows.low, owned, wanted, owned == rows.high - rows.low ? Found::ALL_ROWS : Found::OWNED_ROWS);
 }
