@@ -1,5 +1,10 @@
-// Searching an FM-index on a card, a thread a query: the twins of fm_index/cpu.py. The format: fm_index/__init__.py.
+// Searching an FM-index on a card: the twins of fm_index/cpu.py. The format: fm_index/__init__.py.
+//
+// A thread a query: occurrence, backward_step, locate, owned_count. Several lanes a query: backward_step_group.
+// -DWORDS_PER_BLOCK=n compiles for indexes of that block size alone, which removes the switches.
+// Rows are at most 2^32 - 1 (the format holds them in 32 bits): steps count in u32, twice as cheap as i64.
 #pragma once
+#include "quire/device/loads.cuh"
 #include "quire/device/types.cuh"
 
 // As quire.algorithms.fm_index.gpu.CardPage lays it out.
@@ -23,50 +28,208 @@ struct Interval {
     i64 low, high;
 };
 
+// The same, as steps count it.
+struct Rows {
+    u32 low, high;
+};
+
+__device__ __forceinline__ int words_per_block_of(const Page& page) {
+#ifdef WORDS_PER_BLOCK
+    return WORDS_PER_BLOCK;
+#else
+    return (int)page.words_per_block;
+#endif
+}
+
+// Calls `function<words>(arguments)` with the page's words as a constant.
+#define FOR_WORDS_OF(page, function, ...)                    \
+    switch (words_per_block_of(page)) {                      \
+        case 4: return function<4>(__VA_ARGS__);             \
+        case 8: return function<8>(__VA_ARGS__);             \
+        case 16: return function<16>(__VA_ARGS__);           \
+        default: return function<32>(__VA_ARGS__);           \
+    }
+
 // Where a row stands: first word of its block, group of 64 rows within the block, row within the group.
 struct RowPlace {
     i64 first;
     int group, within;
 };
 
+// A block is `words / 2` units of 16 bytes: unit 0 holds the counters, unit g + 1 the planes of group g.
+template <int words> __device__ __forceinline__ u32 block_of_row(u32 row) {
+    return (row >> 6) / (words / 2 - 1);  // a constant divisor becomes a multiplication
+}
+
 __device__ __forceinline__ RowPlace place_of_row(int words_per_block, i64 row) {
-    u64 group = (u64)row >> 6;
+    u32 group = (u32)((u64)row >> 6);
     int within = (int)(row & 63);
-    // Divisors are constants, so that they become multiplications.
     switch (words_per_block) {
-        case 4: return {(i64)(group << 2), 0, within};
-        case 8: return {(i64)(group / 3 << 3), (int)(group % 3), within};
-        case 16: return {(i64)(group / 7 << 4), (int)(group % 7), within};
-        default: return {(i64)(group / 15 << 5), (int)(group % 15), within};
+        case 4: return {(i64)group << 2, 0, within};
+        case 8: return {(i64)(group / 3) << 3, (int)(group % 3), within};
+        case 16: return {(i64)(group / 7) << 4, (int)(group % 7), within};
+        default: return {(i64)(group / 15) << 5, (int)(group % 15), within};
     }
 }
 
-// Rows among the first `rows` (0..63) of a group of 64 whose code is `symbol`, from the two bit planes.
-__device__ __forceinline__ int count_in_group(ulonglong2 planes, int symbol, u64 mask) {
-    u64 low = planes.x ^ (symbol & 1 ? 0 : ~0ull), high = planes.y ^ (symbol & 2 ? 0 : ~0ull);
-    return __popcll(low & high & mask);
+// Which of the 64 rows of a group have code `symbol`, from the two bit planes.
+__device__ __forceinline__ u64 rows_with(ulonglong2 planes, int symbol) {
+    u64 low_flip = (u64)(i64)((symbol & 1) - 1), high_flip = (u64)(i64)((symbol >> 1) - 1);
+    return (planes.x ^ low_flip) & (planes.y ^ high_flip);
+}
+
+// How often `symbol` occurs before a block, from its counters.
+__device__ __forceinline__ u32 counter_of(ulonglong2 counters, int symbol) {
+    u64 pair = symbol & 2 ? counters.y : counters.x;
+    return symbol & 1 ? (u32)(pair >> 32) : (u32)pair;
+}
+
+// Set bits of `rows` among its lowest `count`, which may lie below 0 or above 64.
+__device__ __forceinline__ u32 ones_below(u64 rows, int count) {
+    return (u32)__popcll(shift_left_clamped(rows, (u32)max(64 - count, 0)));
 }
 
 // How often code `symbol` (0..3) occurs in rows [0, row) of the BWT, the sentinel not counted.
 __device__ __forceinline__ i64 occurrence(const Page& page, int symbol, i64 row) {
-    RowPlace place = place_of_row((int)page.words_per_block, row);
+    RowPlace place = place_of_row(words_per_block_of(page), row);
     const ulonglong2* block = (const ulonglong2*)(page.blocks + place.first);
-    ulonglong2 counters = __ldg(block);
-    i64 count = (i64)((symbol & 2 ? counters.y : counters.x) >> (symbol & 1 ? 32 : 0) & 0xFFFFFFFFull);
-    for (int group = 0; group < place.group; group++) count += count_in_group(__ldg(block + 1 + group), symbol, ~0ull);
-    count += count_in_group(__ldg(block + 1 + place.group), symbol, (1ull << place.within) - 1);
-    return count - (symbol == 0 && row > page.primary);
+    u32 count = counter_of(__ldg(block), symbol);
+    for (int group = 0; group < place.group; group++)
+        count += (u32)__popcll(rows_with(__ldg(block + 1 + group), symbol));
+    count += ones_below(rows_with(__ldg(block + 1 + place.group), symbol), place.within);
+    return (i64)count - (symbol == 0 && row > page.primary);
+}
+
+// Occurrences before both rows of one block; offsets count from the block's first row, low_offset <= high_offset.
+// `units` gives the block's units.
+template <int words, class Units>
+__device__ __forceinline__ Rows count_both(const Units& units, int symbol, int low_offset, int high_offset) {
+    u32 counter = counter_of(units(0), symbol);
+    Rows counts = {counter, counter};
+#pragma unroll(words == 32 ? 5 : words / 2 - 1)
+    for (int group = 0; group < words / 2 - 1; group++) {
+        if (64 * group < high_offset) {
+            u64 rows = rows_with(units(group + 1), symbol);
+            counts.low += ones_below(rows, low_offset - 64 * group);
+            counts.high += ones_below(rows, high_offset - 64 * group);
+        }
+    }
+    return counts;
+}
+
+struct UnitsInMemory {
+    const ulonglong2* block;
+    __device__ __forceinline__ ulonglong2 operator()(int unit) const { return load_block<>(block + unit); }
+};
+
+// The sentinel is stored as an A: rows behind it have counted one too many.
+__device__ __forceinline__ Rows without_sentinel(const Page& page, int symbol, Rows rows, Rows counts) {
+    u32 primary = (u32)page.primary;
+    return {counts.low - (symbol == 0 && rows.low > primary), counts.high - (symbol == 0 && rows.high > primary)};
+}
+
+// One step by one thread. An interval within one block, as most are after the first dozen bases, reads it once.
+template <int words> __device__ __forceinline__ Rows occurrences_alone(const Page& page, int symbol, Rows rows) {
+    constexpr u32 DISTANCE = 32 * words - 64;
+    const ulonglong2* units = (const ulonglong2*)page.blocks;
+    u32 low_block = block_of_row<words>(rows.low), high_block = block_of_row<words>(rows.high);
+    int low_offset = (int)(rows.low - low_block * DISTANCE), high_offset = (int)(rows.high - high_block * DISTANCE);
+    bool apart = low_block != high_block;
+    Rows counts = count_both<words>(UnitsInMemory{units + (u64)low_block * (words / 2)}, symbol, low_offset,
+                                    apart ? low_offset : high_offset);
+    if (apart)
+        counts.high = count_both<words>(UnitsInMemory{units + (u64)high_block * (words / 2)}, symbol, high_offset,
+                                        high_offset).high;
+    return without_sentinel(page, symbol, rows, counts);
+}
+
+__device__ __forceinline__ Rows occurrences(const Page& page, int symbol, Rows rows) {
+    FOR_WORDS_OF(page, occurrences_alone, page, symbol, rows)
 }
 
 // Interval of `symbol` (0..3) put before the pattern of an interval.
 __device__ __forceinline__ Interval backward_step(const Page& page, int symbol, Interval rows) {
     i64 first = page.C[symbol];
-    return {first + occurrence(page, symbol, rows.low), first + occurrence(page, symbol, rows.high)};
+    Rows counts = occurrences(page, symbol, {(u32)rows.low, (u32)rows.high});
+    return {first + counts.low, first + counts.high};
+}
+
+// Occurrences before both ends by a group of `lanes` neighbouring lanes of a warp (a power of two), all with the same
+// arguments; each loads and counts its share of the units, and all get the answer. The whole warp must come here
+// together; a group that is not `active` reads nothing and gets no answer. `lane` counts within the group.
+template <int words, int lanes, bool stream>
+__device__ __forceinline__ Rows occurrences_by_group(const Page& page, int symbol, Rows rows, bool active, int lane) {
+    constexpr int UNITS = words / 2, PARTS = UNITS > lanes ? UNITS / lanes : 1;
+    constexpr u32 DISTANCE = 32 * words - 64;
+    u32 low_block = block_of_row<words>(rows.low), high_block = block_of_row<words>(rows.high);
+    int low_offset = (int)(rows.low - low_block * DISTANCE), high_offset = (int)(rows.high - high_block * DISTANCE);
+    bool takes_part = active && (UNITS >= lanes || lane < UNITS);
+    bool apart = takes_part && low_block != high_block;
+    // Consecutive lanes take consecutive units, so that a group reads whole sectors at once.
+    const ulonglong2* mine = (const ulonglong2*)page.blocks + lane;
+    ulonglong2 units[PARTS] = {};
+    if (takes_part)
+#pragma unroll
+        for (int part = 0; part < PARTS; part++) {
+            units[part] = load_block<stream>(mine + ((u64)low_block * UNITS + part * lanes));
+        }
+    ulonglong2 others[PARTS] = {};
+    if (apart)
+#pragma unroll
+        for (int part = 0; part < PARTS; part++) {
+            others[part] = load_block<stream>(mine + ((u64)high_block * UNITS + part * lanes));
+        }
+    u64 low_rows[PARTS], high_rows[PARTS];
+    u32 low_counter, high_counter;
+    if (__any_sync(0xFFFFFFFFu, apart)) {
+#pragma unroll
+        for (int part = 0; part < PARTS; part++) {
+            low_rows[part] = rows_with(units[part], symbol);
+            high_rows[part] = apart ? rows_with(others[part], symbol) : low_rows[part];
+        }
+        low_counter = __shfl_sync(0xFFFFFFFFu, counter_of(units[0], symbol), 0, lanes);
+        u32 other_counter = counter_of(others[0], symbol);
+        high_counter = __shfl_sync(0xFFFFFFFFu, apart ? other_counter : low_counter, 0, lanes);
+    } else {
+#pragma unroll
+        for (int part = 0; part < PARTS; part++) high_rows[part] = low_rows[part] = rows_with(units[part], symbol);
+        high_counter = low_counter = __shfl_sync(0xFFFFFFFFu, counter_of(units[0], symbol), 0, lanes);
+    }
+    // Both sums in one word: a block has fewer than 2^16 rows. Unit 0 and lanes without a unit count none: their group
+    // is taken to begin far behind the block.
+    u32 both = 0;
+#pragma unroll
+    for (int part = 0; part < PARTS; part++) {
+        int before = 64 * (lane + part * lanes) - 64;
+        if (part == 0 && (lane == 0 || lane >= UNITS)) before = 4096;
+        both += ones_below(low_rows[part], low_offset - before) +
+                (ones_below(high_rows[part], high_offset - before) << 16);
+    }
+#pragma unroll
+    for (int distance = lanes / 2; distance > 0; distance /= 2)
+        both += __shfl_xor_sync(0xFFFFFFFFu, both, distance, lanes);
+    return without_sentinel(page, symbol, rows, {low_counter + (both & 0xFFFF), high_counter + (both >> 16)});
+}
+
+// backward_step by a group of `lanes` lanes: see occurrences_by_group.
+template <int lanes>
+__device__ __forceinline__ Interval backward_step_group(const Page& page, int symbol, Interval rows, bool active,
+                                                        int lane) {
+    i64 first = page.C[symbol];
+    Rows narrow = {(u32)rows.low, (u32)rows.high}, counts;
+    // All lanes of a warp search the same page: the switch is uniform.
+    switch (words_per_block_of(page)) {
+        case 4: counts = occurrences_by_group<4, lanes, false>(page, symbol, narrow, active, lane); break;
+        case 8: counts = occurrences_by_group<8, lanes, false>(page, symbol, narrow, active, lane); break;
+        case 16: counts = occurrences_by_group<16, lanes, false>(page, symbol, narrow, active, lane); break;
+        default: counts = occurrences_by_group<32, lanes, false>(page, symbol, narrow, active, lane); break;
+    }
+    return {first + counts.low, first + counts.high};
 }
 
 // Row of the suffix that starts one base before the suffix of `row` (LF mapping); not for the row `primary`.
 __device__ __forceinline__ i64 previous_row(const Page& page, i64 row) {
-    RowPlace place = place_of_row((int)page.words_per_block, row);
+    RowPlace place = place_of_row(words_per_block_of(page), row);
     ulonglong2 planes = __ldg((const ulonglong2*)(page.blocks + place.first) + 1 + place.group);
     int symbol = (int)(planes.x >> place.within & 1) | (int)(planes.y >> place.within & 1) << 1;
     return page.C[symbol] + occurrence(page, symbol, row);
