@@ -1,8 +1,10 @@
 # Quire without installing anything on the machine: everything goes into .venv beside this file.
-# make demo    bundled real reads to variants, with a truth set
+# make demo    bundled real reads to variants, with a truth set; on the machine's NVIDIA card where there is one
+# make card    install what the machine's NVIDIA card needs; without one nothing
 # make test    the whole test suite
 # make lint    style of Python and Snakemake files
 # make bench   the measurements of docs/benchmarks.md
+# make tune    measure which design of search the machine's card is fastest with, and keep it for later runs
 # make clean   remove the environment and the demo's results
 PYTHON ?= python3
 VENV := .venv
@@ -10,11 +12,18 @@ BIN := $(VENV)/bin
 # Wheels only, so that no compiler is needed; connection_pool is pure Python and published as source alone.
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: --no-binary connection_pool
 
-.PHONY: demo test lint bench clean
+.PHONY: demo card test lint bench clean
 
-demo: $(VENV)/run.stamp
+demo: $(VENV)/run.stamp card
 	@$(BIN)/snakemake --cores all --configfile config/demo.yaml
 	@PYTHONPATH=workflow/scripts $(BIN)/python -c 'from quire.report import summary; summary.print_summary("results/demo/report/summary.json")'
+
+# Without a card nothing is downloaded; a download that fails leaves the CPU.
+card: $(VENV)/run.stamp
+	@file=$$(PYTHONPATH=workflow/scripts $(BIN)/python -m quire.device.driver_card); \
+	if [ -n "$$file" ]; then \
+		$(MAKE) --silent --no-print-directory $(VENV)/$$file.stamp || echo "The packages of $$file are missing; going on without the card"; \
+	fi
 
 test: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -n 2 --dist loadfile
@@ -27,6 +36,10 @@ lint: $(VENV)/test.stamp
 
 bench: $(VENV)/test.stamp
 	$(BIN)/python -m bench
+
+.PHONY: tune
+tune: card
+	@PYTHONPATH=workflow/scripts $(BIN)/python -m quire.algorithms.fm_index.tune_gpu
 
 clean:
 	rm -rf $(VENV) results/demo
@@ -45,3 +58,11 @@ $(VENV)/test.stamp: requirements-test.txt requirements.txt | $(BIN)/python
 	@echo "Installing the pinned packages of requirements-test.txt into $(VENV) (once)"
 	$(PIP_INSTALL) -r requirements-test.txt
 	@touch $(VENV)/run.stamp $@
+
+# Two CuPy packages in one environment would overwrite each other.
+$(VENV)/requirements-gpu%.stamp: requirements-gpu% $(VENV)/run.stamp
+	@echo "Installing the pinned packages of $< for the machine's card into $(VENV) (once)"
+	@$(BIN)/python -m pip uninstall --quiet --yes --disable-pip-version-check cupy-cuda12x cupy-cuda13x 2>/dev/null
+	@rm -f $(VENV)/requirements-gpu*.stamp
+	$(PIP_INSTALL) -r $<
+	@touch $@

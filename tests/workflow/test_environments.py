@@ -14,6 +14,7 @@ from tests.workflow.runs import REPOSITORY
 # CuPy and what it needs stand in an environment of their own, which rules take where device.backend is gpu.
 GPU_ENVIRONMENT = "gpu"
 GPU_PACKAGES = {"cupy-cuda13x", "nvidia-cuda-nvrtc"}
+CUPY_MODULES = {"cupy", "cupyx", "cupy_backends"}
 # What a machine's driver must support; the other environments know of no CUDA.
 CUDA_PINS = {"cuda-version", "cuda-nvrtc"}
 # What conda-forge and bioconda call a package where PyPI calls it something else.
@@ -66,7 +67,7 @@ def imported_modules(script: str) -> frozenset[str]:
 @cache
 def imported_packages(script: str) -> frozenset[str]:
     """PyPI names of the third-party packages that a script imports, CuPy apart: it need not be installed here."""
-    modules = imported_modules(script) - sys.stdlib_module_names - {"quire", "cupy", "cupy_backends"}
+    modules = imported_modules(script) - sys.stdlib_module_names - {"quire"} - CUPY_MODULES
     distributions = packages_distributions()
     return frozenset(distributions[module][0].lower() for module in modules)
 
@@ -122,6 +123,6 @@ def test_packages_for_cards_stand_apart() -> None:
 
 def test_scripts_that_look_for_a_card_can_have_cupy() -> None:
     """A rule whose script may import CuPy takes the environment that holds it, and no other rule does."""
-    with_cupy = {script for script, _ in rules() if "cupy" in imported_modules(script)}
+    with_cupy = {script for script, _ in rules() if CUPY_MODULES & imported_modules(script)}
     with_cupy.remove("warm_up.py")  # compiles what the CPU runs
     assert {script for script, name in rules() if name == GPU_ENVIRONMENT} == with_cupy

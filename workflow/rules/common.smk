@@ -98,9 +98,9 @@ def mapping_memory(wildcards, input, threads):
 
 
 def page_memory(wildcards, input):
-    """Megabytes for indexing a page: its text, its suffix array and the sorting of both."""
+    """Megabytes for indexing a page: its text, its suffix array and the sorting of both; on a card also CUDA's own."""
     page = json.loads(Path(input.reference).read_text())["pages"][int(wildcards.page)]
-    return 1000 + int(12 * (page["end"] - page["start"]) / 1e6)
+    return 1000 + int(12 * (page["end"] - page["start"]) / 1e6) + 2000 * CARDS
 
 
 def ledgers(sample):

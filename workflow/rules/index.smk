@@ -31,13 +31,16 @@ rule index_page:
     benchmark:
         BENCHMARKS / "index_page/{page}.tsv"
     conda:
-        "../../envs/index.yaml"
-    threads: 1
+        environment("index")
+    # Beside a card, threads write its arrays.
+    threads: 4 if CARDS else 1
     resources:
         mem_mb=page_memory,
         runtime=120,
+        gpu=CARDS,
     params:
         index=SETTINGS["index"],
+        device=DEVICE,
         digest=sources.digest("index_page.py"),
     script:
         "../scripts/index_page.py"

@@ -3,17 +3,20 @@
 from pathlib import Path
 
 from quire import index
+from quire.device.choice_gpu import use_backend
 from quire.job import run_job
 
 
 def main(job) -> None:
     """Unpack the job and build the index directory of the page."""
-    index.build(
-        reference=Path(job.input.reference).parent,
-        page_number=int(job.wildcards.page),
-        directory=Path(job.output.manifest).parent,
-        parameters=job.params.index,
-    )
+    with use_backend(job.params.device.backend, job.params.device.memory) as (_, open_card):
+        index.build(
+            reference=Path(job.input.reference).parent,
+            page_number=int(job.wildcards.page),
+            directory=Path(job.output.manifest).parent,
+            parameters=job.params.index,
+            card=open_card() if open_card else None,
+        )
 
 
 run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

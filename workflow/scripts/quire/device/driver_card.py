@@ -1,0 +1,49 @@
+"""Which packages a machine's card needs, asked of the driver itself, before CuPy is installed.
+
+`python -m quire.device.driver_card` prints the name of the requirements file, or nothing where no card can be used.
+"""
+
+import ctypes
+
+COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR = 75, 76  # of the driver's enumeration CUdevice_attribute
+NEWER, OLDER = "requirements-gpu.txt", "requirements-gpu-cuda12.txt"
+# Of CUDA 13 and CUDA 12: the driver's version, and the oldest card as 10 major + minor compute capability.
+CHOICES = ((NEWER, 13000, 75), (OLDER, 12000, 60))
+
+
+def requirements_for(driver: int, capabilities: list[int]) -> str | None:
+    """The requirements file for a driver (1000 major + 10 minor of its CUDA) and cards, or None where none fits."""
+    for name, oldest_driver, oldest_card in CHOICES:
+        if driver >= oldest_driver and any(capability >= oldest_card for capability in capabilities):
+            return name
+    return None
+
+
+def ask_driver(library: str = "libcuda.so.1") -> tuple[int, list[int]]:
+    """The driver's CUDA (1000 major + 10 minor) and the compute capability (10 major + minor) of each visible card.
+
+    (0, []) where there is no driver or it shows no card.
+    """
+    try:
+        cuda = ctypes.CDLL(library)
+    except OSError:
+        return 0, []
+    version, count = ctypes.c_int(), ctypes.c_int()
+    failed = (
+        cuda.cuInit(0) or cuda.cuDriverGetVersion(ctypes.byref(version)) or cuda.cuDeviceGetCount(ctypes.byref(count))
+    )
+    if failed:
+        return 0, []
+    return version.value, [_capability(cuda, ordinal) for ordinal in range(count.value)]
+
+
+def _capability(cuda: ctypes.CDLL, ordinal: int) -> int:
+    parts = []
+    for attribute in (COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR):
+        value = ctypes.c_int()
+        parts.append(0 if cuda.cuDeviceGetAttribute(ctypes.byref(value), attribute, ordinal) else value.value)
+    return 10 * parts[0] + parts[1]
+
+
+if __name__ == "__main__":
+    print(requirements_for(*ask_driver()) or "")
