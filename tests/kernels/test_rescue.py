@@ -24,7 +24,7 @@ CLOSE = InsertSize(1000, 60, 80, 100, 80, 10, 20, 140)
 ISLANDS = [0, 700, 705, 1500, 2600, 100_000, 100_400, 101_000]
 ENDS = {0: 2600, 1: 1000}
 SETTINGS = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 
 
@@ -187,6 +187,54 @@ def test_ties_inside_repeats(card, monkeypatch, diagonals, shared_bytes) -> None
     wanted = wanted_jobs(reads, places, MODEL)
     assert len(wanted) > 40
     assert on_card(card, reads, places, MODEL) == wanted
+
+
+FIVE = (2000, 2400)
+
+
+def one_pair(card, strand: int, codes: list[int], partners: list[Place] = ()) -> list[int]:
+    """Diagonals found for a mate of these codes (as on the axis), beside an anchor with its 5' end at FIVE[strand]."""
+    reads = [[0] * 100, reverse_complement(codes) if strand == 0 else codes]
+    places = [[Place(100, strand, FIVE[strand] - 100 * strand, 0, 100)], list(partners)]
+    jobs = on_card(card, reads, places, MODEL)
+    assert jobs == wanted_jobs(reads, places, MODEL)
+    return [job[2] for job in jobs]
+
+
+@pytest.mark.parametrize("strand", [0, 1])
+def test_bounds_of_proper_distances(card, strand: int) -> None:
+    def place_of_mate(template: int, length: int) -> int:
+        return FIVE[strand] + template - length if strand == 0 else FIVE[strand] - template
+
+    full = axis()[place_of_mate(300, 100) : place_of_mate(300, 100) + 100].tolist()
+    for template in (MODEL.low - 1, MODEL.low, MODEL.high, MODEL.high + 1):
+        proper = MODEL.low <= template <= MODEL.high
+        partner = Place(40, 1 - strand, place_of_mate(template, 100), 0, 100)
+        assert len(one_pair(card, strand, full, [partner])) == (not proper)
+        # As many bases as a job needs: it takes all of them to be found.
+        at = place_of_mate(template, KMER + FEWEST_KMERS - 1)
+        few = axis()[at : at + KMER + FEWEST_KMERS - 1].tolist()
+        assert one_pair(card, strand, few) == ([at] if proper else [])
+
+
+def test_an_ambiguous_base_matches_nothing(card) -> None:
+    at = 2200 + axis()[2200:2400].tolist().index(0)
+    mate = axis()[at - KMER : at + KMER + 1].tolist()
+    assert one_pair(card, 0, mate) == [at - KMER]
+    mate[KMER] = 4  # packed as A, which is what stands there
+    assert one_pair(card, 0, mate) == []
+
+
+@pytest.mark.parametrize("diagonals", [2048, 16])
+def test_of_equals_the_first_to_get_there(card, monkeypatch, diagonals) -> None:
+    monkeypatch.setattr(rescue_gpu, "MOST_DIAGONALS", diagonals)
+    size = KMER + FEWEST_KMERS - 1
+    junk = np.random.default_rng(1).integers(0, 4, 40).tolist()
+    first, then = axis()[2200 : 2200 + size].tolist(), axis()[2200 + size : 2200 + 2 * size].tolist()
+    junk[0], junk[-1] = 3 - then[0], 3 - first[-1]  # so that neither part goes on
+    assert one_pair(card, 0, first + junk + then) == [2200]
+    there, here = axis()[2280 : 2280 + size].tolist(), first
+    assert one_pair(card, 0, there + here) == [2200 - size]
 
 
 def test_the_first_anchors_only_and_near_the_best(card) -> None:
