@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from quire import index, reference
+from quire.device.choice_gpu import use_backend
 from quire.errors import QuireError
 
 
@@ -15,13 +16,19 @@ def main() -> None:
     parser.add_argument("fasta", type=Path)
     parser.add_argument("folder", type=Path, help="gets reference/ and page_0/, page_1/, ...")
     parser.add_argument("--page-size", type=int, default=1 << 30)
+    parser.add_argument("--backend", choices=("auto", "gpu", "cpu"), default="cpu")
+    parser.add_argument("--memory", default="auto", help="of the card, such as 4GB")
+    for name, default in index.construction.DEFAULT_PARAMETERS.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=default)
     arguments = parser.parse_args()
+    parameters = {name: getattr(arguments, name) for name in index.construction.DEFAULT_PARAMETERS}
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
     try:
         reference.build(arguments.fasta, arguments.folder / "reference", arguments.page_size)
         opened = reference.Reference.open(arguments.folder / "reference")
-        for number in range(len(opened.pages)):
-            index.build(opened, number, arguments.folder / f"page_{number}", {})
+        with use_backend(arguments.backend, arguments.memory) as (_, card):
+            for number in range(len(opened.pages)):
+                index.build(opened, number, arguments.folder / f"page_{number}", parameters, card)
     except QuireError as error:
         sys.exit(f"quire: error: {error}")
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from quire.algorithms.suffix_array import gpu, oracle
+from quire.algorithms.suffix_array.selection_gpu import TILE_ELEMENTS, select
 from quire.device.card import Card, OutOfDeviceMemory
 
 from tests.kernels.builders import pack
@@ -46,7 +47,7 @@ HARD = {
     "period of two": [0, 1] * 90,
     "period of five": [2, 2, 1, 2, 0] * 50,
     "Fibonacci": fibonacci(600),
-    "an exact copy": random_bases(300) + [1] + random_bases(300),
+    "an exact copy": [*random_bases(300), 1, *random_bases(300)],
     "many copies": random_bases(61) * 12,
     "random": random_bases(9000),
 }
@@ -97,7 +98,7 @@ def small_card(schedule: str, codes: list[int], at_once: int, ties: int) -> Emul
     return EmulatedCard(schedule, int(needed) + pack(codes).nbytes + 1024)
 
 
-CAPPED = random_bases(700) + [0] * 50 + random_bases(700) + random_bases(400)[::-1]
+CAPPED = [*random_bases(700), *[0] * 50, *random_bases(700), *random_bases(400)[::-1]]
 
 
 @needs_compiler
@@ -131,3 +132,20 @@ def test_a_card_too_small_says_so(codes: list[int]) -> None:
 def test_a_text_longer_than_rows_can_number() -> None:
     with pytest.raises(ValueError, match="longer than 4294967294"):
         gpu.suffix_array(None, gpu.CardText(None, 0, (1 << 32) - 1))
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("share", [0.5, 1e-5])
+def test_a_selection_of_more_tiles_than_one_step_scans(card, share: float, ties: bool) -> None:
+    """Counts and last heads before each tile; the scan takes 256 tiles a step, sparse bits leave whole steps empty."""
+    count = 300 * TILE_ELEMENTS + 1001
+    set_bits = np.random.default_rng(5).random(count) < share
+    set_bits[0] = True
+    bits = np.packbits(np.append(set_bits, np.zeros(-count % 32, bool)), bitorder="little").view("<u4")
+    selection, total = select(card, card.upload(bits), count, ties)
+    chosen = ~(set_bits & np.append(set_bits[1:], True)) if ties else set_bits
+    starts = np.arange(selection.tiles) * TILE_ELEMENTS
+    heads = np.maximum.accumulate(np.where(set_bits, np.arange(1, count + 1), 0))
+    assert int(total[0]) == chosen.sum()
+    assert card.download(selection.chosen_before).tolist() == [0, *np.cumsum(chosen)[starts[1:] - 1].tolist()]
+    assert card.download(selection.head_before).tolist() == [0, *heads[starts[1:] - 1].tolist()]
