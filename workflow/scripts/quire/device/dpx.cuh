@@ -20,8 +20,8 @@ __device__ __forceinline__ i32 max3(i32 a, i32 b, i32 c) {
 #endif
 }
 
-// Four bytes chosen among the eight of (high, low): nibble i of the selector gives byte i; with its highest bit set, the
-// sign of that byte, eight times. (__byte_perm ignores that bit, and costs one more instruction to do so.)
+// Four bytes chosen among the eight of (high, low): nibble i of the selector gives byte i; with its highest bit set,
+// the sign of that byte, eight times. (__byte_perm ignores that bit, and costs one more instruction to do so.)
 __device__ __forceinline__ u32 permute_bytes(u32 low, u32 high, u32 selector) {
 #if defined(QUIRE_ON_CPU)
     u64 bytes = (u64)high << 32 | low;

@@ -1,16 +1,16 @@
 // The banded affine matrix of one read, swept by neighbouring lanes of a warp: cells, their letters and their layout.
 //
-// Row = base of the read, column = diagonal of the band. A lane owns `blocks` runs of 8 neighbouring columns and is one
-// row behind the lane to its left: at step s, lane l of its group works on row s - l. A deletion comes from the left
-// neighbour's previous step; an insertion (one row up, one column right) from the right neighbour's first column in this
-// very step. So two shuffles a step move all that lanes must tell each other.
+// Row = base of the read, column = diagonal of the band. A lane owns `blocks` runs of 8 neighbouring columns and is
+// one row behind the lane to its left: at step s, lane l of its group works on row s - l. A deletion comes from the
+// left neighbour's previous step; an insertion (one row up, one column right) from the right neighbour's first column
+// in this very step. So two shuffles a step move all that lanes must tell each other.
 //
-// Scores are kept times 16, the lowest four bits tell of ties: a plain maximum then also says which term won, and prefers
-// as extension/cpu.py does. Candidates for a cell carry 3 (stop), 2 (diagonal), 1 (insertion), 0 (deletion); a gap that
-// is opened carries a bit that a longer one does not. Values of a row r stand FRAME * r higher than their scores, so that
-// an insertion, which goes one row on, costs nothing to be made longer. An insertion or a deletion of score zero or less
-// never matters: a cell is at least zero. A lane begins -l rows before the read, in rows that hold every cell at
-// END_BONUS.
+// Scores are kept times 16, the lowest four bits tell of ties: a plain maximum then also says which term won, and
+// prefers as extension/cpu.py does. Candidates for a cell carry 3 (stop), 2 (diagonal), 1 (insertion), 0 (deletion); a
+// gap that is opened carries a bit that a longer one does not. Values of a row r stand FRAME * r higher than their
+// scores, so that an insertion, which goes one row on, costs nothing to be made longer. An insertion or a deletion of
+// score zero or less never matters: a cell is at least zero. Lane l begins l rows before the read, in rows that hold
+// every cell at END_BONUS.
 //
 // By -D from quire.algorithms.extension: MATCH, MISMATCH, AMBIGUOUS, GAP_OPEN, GAP_EXTEND, END_BONUS.
 #pragma once
@@ -28,17 +28,18 @@ constexpr u32 EVERY_LANE = 0xFFFFFFFFu;
 // Letters are nibbles. Of the axis: 0..3, 4 for an ambiguous base, 8 where the read may not lie. Of the read: 0..3, 4
 // for N, and 8 more for its last base; or one of these, for rows beyond it.
 constexpr u32 AMBIGUOUS_LETTER = 4, FORBIDDEN = 8, LAST = 8, BEHIND = 14, BEFORE = 15;
+constexpr i64 HEADER_WORDS = 2;  // the read's length, the columns of its band
 constexpr i64 HEAD = 32;  // letters kept before the read's first: a lane begins up to 31 rows before it
 
-// How the alignments of one launch are laid out; all of one width, none with more steps.
+// How the alignments of one launch are laid out; none is wider or has more steps.
 struct Band {
-    i64 width;        // columns, a multiple of 16
+    i64 width;        // columns: BAND_STEP times a power of two
     i64 lanes;        // that share an alignment
     i64 blocks;       // that a lane owns
     i64 groups;       // alignments a warp
     i64 steps;        // for which a warp has room
     i64 query_words;  // of a read's letters
-    i64 words;        // of all letters of an alignment: the read's length, its letters, the axis'
+    i64 words;        // of all letters of an alignment: HEADER_WORDS, the read's letters, the axis'
     i64 operations;   // of CIGAR for which an alignment has room
 
     // Where a lane of a warp keeps the bits of a block of columns.
@@ -84,9 +85,9 @@ __device__ __forceinline__ Row row_of(const uint4& entry, i32 frame) {
 // Before row 0, and at the right border of the band, whose insertions come from nowhere.
 __device__ __forceinline__ i32 no_insertion() { return NEVER | INSERTION; }
 
-// Cells FIRST to END of a block's next row. `letters` are the axis' (the first column in the lowest nibble), `beyond` is
-// the insertion that leaves the first column behind the block, `deletion` comes in and goes out; `directions` gets the
-// bits of a cell in its highest four, and `top` becomes the greatest value.
+// Cells FIRST to END of a block's next row. `letters` are the axis' (the first column in the lowest nibble), `beyond`
+// is the insertion that leaves the first column behind the block, `deletion` comes in and goes out; `directions` gets
+// the bits of a cell in its highest four, and `top` becomes the greatest value.
 template <int FIRST, int END>
 __device__ __forceinline__ void fill(Block& block, i32 beyond, i32& deletion, const Row& row, u32 letters,
                                      u32& directions, i32& top) {

@@ -31,11 +31,11 @@ DEFINES = {
     "MATCH": MATCH,
     "MISMATCH": MISMATCH,
 }
-# More than enough to fill any card: a chunk of 800,000 reads of 150 bases in bands of 32 diagonals.
+# More than enough to fill any card: a chunk of 700,000 reads of 150 bases in bands of 32 diagonals.
 MOST_BYTES = 2 << 30
 _WARP, _BLOCK_COLUMNS = 32, 8
 _TABLE_BYTES = 16 * 16
-_HEAD_WORDS = 4
+_HEADER_WORDS, _HEAD_WORDS = 2, 4
 
 
 class Band(NamedTuple):
@@ -63,7 +63,7 @@ class Band(NamedTuple):
 
 
 def band_of(length: int, width: int) -> Band:
-    """The layout for reads of up to `length` bases in bands of `width` diagonals (a multiple of BAND_STEP)."""
+    """The layout for reads of up to `length` bases in bands of up to `width` diagonals, BAND_STEP * 2**i."""
     blocks = -(-width // (_WARP * _BLOCK_COLUMNS))
     lanes = width // _BLOCK_COLUMNS if blocks == 1 else _WARP
     steps = -(-(length + lanes - 1) // 8) * 8
@@ -72,12 +72,14 @@ def band_of(length: int, width: int) -> Band:
     target_words = steps // 8 + blocks * lanes + 3
     # A path is worth more than nothing from its begin to its end, so its matches pay for all its gaps.
     gaps = (length * MATCH + END_BONUS) // -(GAP_OPEN + GAP_EXTEND)
-    return Band(width, lanes, blocks, _WARP // lanes, steps, query_words, 1 + query_words + target_words, 2 * gaps + 1)
+    words = _HEADER_WORDS + query_words + target_words
+    return Band(width, lanes, blocks, _WARP // lanes, steps, query_words, words, 2 * gaps + 1)
 
 
 def bytes_per_job(length: int, width: int) -> int:
     """Memory of the card that a read of this length takes in a band of `width` diagonals while it is aligned."""
-    band = band_of(length, -(-width // BAND_STEP) * BAND_STEP)
+    steps = -(-width // BAND_STEP)
+    band = band_of(length, BAND_STEP << (steps - 1).bit_length())
     return -(-band.bytes_per_warp // band.groups)
 
 
@@ -112,31 +114,50 @@ def extend(card: Card, jobs: ExtensionJobs, reads: CardReads, text, ambiguous, b
     unsolved = xp.flatnonzero(solved == 0)
     if len(unsolved) == 0:
         return results
-    keys = card.empty(len(unsolved), np.int64)
-    card.kernel(SOURCE, "shapes", **DEFINES).for_each(len(unsolved), jobs, unsolved, len(unsolved), reads, keys)
-    alike = xp.argsort(keys)
-    order, keys = unsolved[alike], keys[alike]
-    last = xp.flatnonzero(xp.concatenate([keys[1:] >> 32 != keys[:-1] >> 32, card.full(1, True, np.bool_)]))
-    shapes, ends = card.download(keys[last]).tolist(), (card.download(last) + 1).tolist()
-
+    order, widths = _alike_together(card, jobs, reads, unsolved)
     if budget is None:
         budget = min(card.free_bytes() // 2, MOST_BYTES)
-    parts, used, begin = [results.cigar], count, 0
-    for shape, end in zip(shapes, ends, strict=True):
-        band = band_of(shape & 0xFFFFFFFF, (shape >> 32) * BAND_STEP)  # the last of a width is the longest
+    parts, waiting = [results.cigar], []
+    for begin, end, longest, width in widths:
+        band = band_of(longest, width)
         chunk = max(budget // band.bytes_per_warp, 1) * band.groups
         for first in range(begin, end, chunk):
             chosen = order[first : min(first + chunk, end)]
-            part = _align(card, band, chosen, jobs, reads, text, ambiguous, used, results)
-            parts.append(part)
-            used += len(part)
-        begin = end
+            waiting.append(_align(card, band, chosen, jobs, reads, text, ambiguous, results))
+            if len(waiting) > 1:  # to know how many operations there are is to wait; the card has the next chunk to do
+                _gather(card, waiting.pop(0), parts, results)
+    _gather(card, waiting.pop(), parts, results)
     results.cigar = xp.concatenate(parts)
     return results
 
 
-def _align(card, band: Band, order, jobs, reads, text, ambiguous, used: int, results: Extensions):
-    """Align the jobs `order` (int64[]) of one width; returns their operations, which `used` others precede."""
+def _alike_together(card, jobs, reads, unsolved):
+    """Those jobs in the order of layout width and length, and (begin, end, longest read, width) of each width."""
+    xp, count = card.xp, len(unsolved)
+    keys = card.empty(count, np.int64)
+    card.kernel(SOURCE, "shapes", **DEFINES).for_each(count, jobs, unsolved, count, reads, keys)
+    alike = xp.argsort(keys)
+    keys = keys[alike]
+    last = xp.flatnonzero(xp.concatenate([keys[1:] >> 32 != keys[:-1] >> 32, card.full(1, True, np.bool_)]))
+    ends, shapes = (card.download(last) + 1).tolist(), card.download(keys[last]).tolist()
+    widths = [
+        (begin, end, shape & 0xFFFFFFFF, shape >> 32)
+        for begin, end, shape in zip([0, *ends], ends, shapes, strict=False)
+    ]
+    return unsolved[alike], widths
+
+
+class _Traced(NamedTuple):
+    """A chunk's jobs (int64[]), their slots of operations, and how many each has (int32[])."""
+
+    order: object
+    band: Band
+    slots: object
+    counts: object
+
+
+def _align(card, band: Band, order, jobs, reads, text, ambiguous, results: Extensions) -> _Traced:
+    """Align the jobs `order` (int64[]) of one width: all their results but where their operations stand."""
     count = len(order)
     warps = -(-count // band.groups)
     letters = card.empty(count * band.words, np.uint32)
@@ -156,9 +177,15 @@ def _align(card, band: Band, order, jobs, reads, text, ambiguous, used: int, res
     card.kernel(SOURCE, "trace", **DEFINES).for_each(
         count, jobs, order, count, band, reads, directions, best_keys, results, slots, counts
     )
-    begins = card.offsets(counts)
+    return _Traced(order, band, slots, counts)
+
+
+def _gather(card, traced: _Traced, parts: list, results: Extensions) -> None:
+    """Append a chunk's operations to the parts of `cigar`."""
+    count, begins = len(traced.order), card.offsets(traced.counts)
     part = card.empty(int(begins[-1]), np.uint32)
+    base = sum(len(before) for before in parts)
     card.kernel(SOURCE, "gather_operations", **DEFINES).for_each(
-        count, order, count, band, slots, begins, used, part, results
+        count, traced.order, count, traced.band, traced.slots, begins, base, part, results
     )
-    return part
+    parts.append(part)
