@@ -92,9 +92,21 @@ def test_many_small_pages(card) -> None:
     rng = np.random.default_rng(11)
     axis = repetitive_axis(rng, copies=4, run=200)
     owned = [40] * (len(axis) // 40)
-    pages = cut_pages(card, axis, [*owned, len(axis) - sum(owned)], OVERLAP, prefix_length=4)
+    pages = cut_pages(card, axis, [*owned, len(axis) - sum(owned)], 2 * OVERLAP, prefix_length=4)
     assert len(pages) > DEFINES["MOST_PAGES"]
-    check(card, pages, axis, [[0] * 90, *sample_reads(rng, axis, [100] * 6)], SeedingParameters(20, 60))
+    sequences, parameters = [[0] * 90, *sample_reads(rng, axis, [100] * 6)], SeedingParameters(20, 60)
+    assert count_cases(axis, sequences, parameters)["rarest"]
+    check(card, pages, axis, sequences, parameters)
+
+
+def test_pages_of_different_blocks(card) -> None:
+    rng = np.random.default_rng(12)
+    axis = repetitive_axis(rng, copies=4, run=80)
+    pages = [
+        cut_pages(card, axis, [700, len(axis) - 700], OVERLAP, words_per_block=words)[number]
+        for number, words in enumerate((4, 32))
+    ]
+    check(card, pages, axis, sample_reads(rng, axis, [100] * 8), SeedingParameters(20, 3))
 
 
 @pytest.mark.parametrize("stride", [20, 5])

@@ -97,7 +97,7 @@ def find_hits(card: Card, pages: list[CardPage] | Pages, reads: CardReads, text,
         pages = [next(iter(pages))]
         _kernel(card, "search_one_page", pages[0]).for_each(len(chosen), pages[0], reads, seeds, text, chosen)
         found = [chosen]
-    elif isinstance(pages, list) and len(pages) <= DEFINES["MOST_PAGES"]:
+    elif isinstance(pages, list) and _can_be_searched_together(pages):
         found = _search_pages(card, pages, reads, seeds, text, chosen)
     else:
         _choose_depths(card, pages, reads, seeds, text, chosen)
@@ -161,6 +161,10 @@ def _lay_seeds(card: Card, reads: CardReads, parameters: SeedingParameters) -> C
     read = card.empty(2 * min(ends, MAXIMUM_SEEDS * len(reads)), np.int32)
     _kernel(card, "own_seeds").for_each(len(reads), offsets, len(reads), read)
     return CardSeeds(offsets, read, parameters.stride, parameters.maximum_hits)
+
+
+def _can_be_searched_together(pages: list[CardPage]) -> bool:
+    return len(pages) <= DEFINES["MOST_PAGES"] and len({page.words_per_block for page in pages}) == 1
 
 
 def _search_pages(card: Card, pages: list[CardPage], reads: CardReads, seeds: CardSeeds, text, chosen):

@@ -64,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) search_pages(
                 number = item.number();
             } else if (rows[p].low < rows[p].high) {
                 number = owned_count(page, rows[p]);
-                if (number <= seeds.maximum_hits) item = owned_rows(rows[p], number, wanted);
+                item = owned_rows(rows[p], number, wanted);  // where it overflows, `hits` are too many: see below
             }
             found[p * room + index] = item.word;
             hits += number;
