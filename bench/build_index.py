@@ -26,7 +26,8 @@ def main() -> None:
     try:
         reference.build(arguments.fasta, arguments.folder / "reference", arguments.page_size)
         opened = reference.Reference.open(arguments.folder / "reference")
-        with use_backend(arguments.backend, arguments.memory) as (_, card):
+        with use_backend(arguments.backend, arguments.memory) as (_, open_card):
+            card = open_card() if open_card else None
             for number in range(len(opened.pages)):
                 index.build(opened, number, arguments.folder / f"page_{number}", parameters, card)
     except QuireError as error:

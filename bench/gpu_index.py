@@ -44,7 +44,7 @@ def sort_and_transform(card: Card, text: gpu.CardText):
     return rows, construction_gpu.occurrence_blocks(card, text, rows, WORDS_PER_BLOCK)
 
 
-def fastest(card: Card, work: Callable[[], object], repeats: int = REPEATS) -> float:
+def fastest(card: Card, work: Callable[[], object], repeats: int) -> float:
     """Seconds of the fastest of some calls, after one that compiles and takes memory."""
     work()
     times = []
@@ -98,7 +98,7 @@ def copy_bandwidth(card: Card, repeats: int, words: int) -> float:
     return 2 * source.nbytes / fastest(card, copy, repeats)
 
 
-def measure_sorts(card: Card, axis: np.ndarray, ecoli: np.ndarray, repeats: int = REPEATS) -> None:
+def measure_sorts(card: Card, axis: np.ndarray, ecoli: np.ndarray, repeats: int) -> None:
     """Print the table of sorts, and of the kernels of the first and the last."""
     bandwidth = copy_bandwidth(card, repeats, max(axis.size, 1 << 16))
     print(f"copy within the card's memory: {bandwidth / 1e9:.0f} GB/s")
@@ -180,7 +180,7 @@ def axis_of(fasta: Path, folder: Path) -> np.ndarray:
 
 
 def measure(
-    card: Card, data: Path, work: Path, genome_bases: int, processes: int, page_size: int, repeats: int = REPEATS
+    card: Card, data: Path, work: Path, genome_bases: int, processes: int, page_size: int, repeats: int
 ) -> None:
     """All measurements."""
 
@@ -211,12 +211,13 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s.%(msecs)03d %(message)s", datefmt="%H:%M:%S")
     print_setting(())
     given.work.mkdir(parents=True, exist_ok=True)
-    with use_backend("auto") as (backend, card):
-        if card is None:
+    with use_backend("auto") as (backend, open_card):
+        if open_card is None:
             print(f"not measured: {backend.reason}")
             return
+        card = open_card()
         print(f"# {backend.card}, {card.architecture}")
-        measure(card, given.data, given.work, given.genome_bases, given.threads, given.page_size)
+        measure(card, given.data, given.work, given.genome_bases, given.threads, given.page_size, REPEATS)
 
 
 if __name__ == "__main__":

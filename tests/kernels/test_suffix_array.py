@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from quire.algorithms.suffix_array import gpu, oracle
+from quire.algorithms.suffix_array import gpu, oracle, suffix_array
 from quire.algorithms.suffix_array.selection_gpu import TILE_ELEMENTS, select
 from quire.device.card import Card, OutOfDeviceMemory
 
@@ -69,6 +69,14 @@ def test_a_text_within_an_axis(card, start: int) -> None:
     """What stands before and behind a text does not show."""
     codes = random_bases(150) * 2
     assert sort_on(card, codes, start) == expected(codes)
+
+
+@pytest.mark.parametrize("length", [0, 1, 95, 96, 500])
+def test_the_public_function_takes_codes_of_the_host(card, length: int) -> None:
+    codes = np.array(random_bases(length), np.uint8)
+    rows = suffix_array(codes, card)
+    assert rows.dtype == np.uint32
+    assert rows.tolist() == oracle.suffix_array(codes).tolist()
 
 
 texts = st.one_of(
