@@ -1,5 +1,6 @@
 """The demo through profiles/slurm on a live Slurm of one node (tests/workflow/slurm_demo.sh)."""
 
+import json
 import os
 import re
 import shutil
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.runs import REPOSITORY, Run
+from tests.workflow.runs import REPOSITORY, SMALL, Run
 from tests.workflow.test_road import calls, records
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue")
@@ -35,3 +36,34 @@ def test_small_set_on_a_cluster(finished: Run, tmp_path: Path) -> None:
     assert 5 <= submitted <= MOST_SUBMISSIONS
     assert records(run.output / "align/NA12878.bam") == records(finished.output / "align/NA12878.bam")
     assert calls(run.output / "rescore/all.vcf.gz") == calls(finished.output / "rescore/all.vcf.gz")
+
+
+# Stands for sbatch: keeps what it is asked and refuses.
+SBATCH = """#!/bin/sh
+echo "$@" >>"$REQUESTS"
+exit 1
+"""
+
+
+@pytest.mark.parametrize(("backend", "expected"), [("gpu", ["--gpus=1"]), ("auto", [])])
+def test_a_group_of_pages_asks_for_one_card(backend: str, expected: list[str], tmp_path: Path) -> None:
+    """Two pages in one submission share a card; with `auto` none is asked for."""
+    reference = {"fasta": str(SMALL / "genome.fa.gz"), "page_size": 25_000}
+    run = Run(tmp_path / "run", config={"reference": reference, "device": {"backend": backend}})
+    manifest = "out/index/reference/manifest.json"
+    assert run.snakemake(manifest).returncode == 0
+    assert len(json.loads((run.folder / manifest).read_text())["pages"]) == 2
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("sinfo", "squeue", "sbatch"):
+        (programs / name).write_text(SBATCH if name == "sbatch" else "#!/bin/sh\n")
+        (programs / name).chmod(0o755)
+    profile = ["--workflow-profile", str(REPOSITORY / "profiles/slurm")]
+    pages = [f"out/index/page_{number}/manifest.json" for number in range(2)]
+    result = run.snakemake(
+        *profile, *pages, PATH=f"{programs}:{os.environ['PATH']}", REQUESTS=str(tmp_path / "requests")
+    )
+    assert result.returncode != 0
+    (request,) = (tmp_path / "requests").read_text().splitlines()
+    assert "index_page" in request
+    assert [word for word in request.split() if word.startswith(("--gpus", "--gres"))] == expected
