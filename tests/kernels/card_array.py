@@ -19,9 +19,15 @@ from quire.device.card import OutOfDeviceMemory
 POISON = 0xDB
 ALIGNMENT = 16  # of arrays; CuPy's is 512, kernels may count on 16 (the widest load of a thread)
 _GUARD = 64  # bytes before an array, at least
+_POISON = bytes([POISON]) * _GUARD
+_FORBIDDEN = 64 << 10  # bytes before and behind, whole pages: an access there ends the kernel
 _ROUNDING = 512  # of what an array takes of the card's memory, as in CuPy's pool
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
 
 
 class Block:
@@ -38,16 +44,16 @@ class Block:
         self.taken = -(-self.nbytes // _ROUNDING) * _ROUNDING
         memory.take(self)
         pages = -(-(self.nbytes + _GUARD + ALIGNMENT) // mmap.PAGESIZE)
-        whole = np.frombuffer(mmap.mmap(-1, (pages + 2) * mmap.PAGESIZE), np.uint8)
-        whole[mmap.PAGESIZE : -mmap.PAGESIZE] = POISON
-        end = len(whole) - mmap.PAGESIZE
+        whole = np.frombuffer(mmap.mmap(-1, pages * mmap.PAGESIZE + 2 * _FORBIDDEN), np.uint8)
+        whole[_FORBIDDEN:-_FORBIDDEN] = POISON
+        end = len(whole) - _FORBIDDEN
         begin = (end - self.nbytes) // ALIGNMENT * ALIGNMENT
-        self.before, self.behind = whole[mmap.PAGESIZE : begin], whole[begin + self.nbytes : end]
+        self.guards = memoryview(whole[begin - _GUARD : begin]), memoryview(whole[begin + self.nbytes : end])
         self.array = whole[begin : begin + self.nbytes].view(dtype).reshape(shape)
         self.base, self.bytes_in_all = whole.ctypes.data, len(whole)
         self.address = self.base + begin
-        for page in (self.base, self.base + end):
-            if _libc.mprotect(page, mmap.PAGESIZE, 0):
+        for forbidden in (self.base, self.base + end):
+            if _libc.mprotect(forbidden, _FORBIDDEN, 0):
                 raise OSError(ctypes.get_errno(), "mprotect")
 
     def __del__(self) -> None:
@@ -56,10 +62,13 @@ class Block:
 
     def damage(self) -> str | None:
         """Where somebody wrote beyond the array, if so."""
-        for guard, where in ((self.before[::-1], "before"), (self.behind, "behind")):
-            wrong = np.flatnonzero(guard[:_GUARD] != POISON)
-            if len(wrong):
-                return f"{wrong[0]} bytes {where} {'its begin' if where == 'before' else 'the end'} of"
+        before, behind = self.guards
+        if before == _POISON[: len(before)] and behind == _POISON[: len(behind)]:
+            return None
+        for guard, where in ((before[::-1], "before the begin"), (behind, "behind the end")):
+            for distance, value in enumerate(guard):
+                if value != POISON:
+                    return f"{distance} bytes {where} of"
         return None
 
     def holds(self, address: int) -> bool:
@@ -70,11 +79,11 @@ class Block:
 class CardArray(np.lib.mixins.NDArrayOperatorsMixin):
     """An array that lives on the emulated card; see the module's text."""
 
-    _METHODS = frozenset(
+    _METHODS = _names(
         "all any argmax argmin argsort astype clip copy cumsum fill flatten max min nonzero prod ravel reshape sort "
-        "squeeze sum swapaxes take transpose view".split()
+        "squeeze sum swapaxes take transpose view"
     )
-    _PROPERTIES = frozenset("T dtype flags itemsize nbytes ndim shape size strides".split())
+    _PROPERTIES = _names("T dtype flags itemsize nbytes ndim shape size strides")
 
     def __init__(self, block: Block, host: np.ndarray) -> None:
         self._block, self._host = block, host
@@ -143,15 +152,15 @@ class CardArray(np.lib.mixins.NDArrayOperatorsMixin):
 class ArrayModule:
     """What the emulated card has for `xp`: the functions that NumPy and CuPy share, giving arrays of the card."""
 
-    _FUNCTIONS = frozenset(
+    _FUNCTIONS = _names(
         "abs all any arange argmax argmin array asarray ascontiguousarray bincount bitwise_and bitwise_or bitwise_xor "
         "broadcast_to clip concatenate copyto count_nonzero cumprod cumsum diff equal flatnonzero full_like greater "
         "greater_equal hstack invert left_shift less less_equal logical_and logical_not logical_or max maximum min "
         "minimum not_equal nonzero ones ones_like prod ravel reshape right_shift roll searchsorted sign sort "
-        "squeeze stack sum take tile transpose vstack where zeros zeros_like full".split()
+        "squeeze stack sum take tile transpose vstack where zeros zeros_like full"
     )
-    _HOST = frozenset(
-        "bool_ dtype float32 float64 iinfo finfo int16 int32 int64 int8 intp newaxis uint16 uint32 uint64 uint8".split()
+    _HOST = _names(
+        "bool_ dtype float32 float64 iinfo finfo int16 int32 int64 int8 intp newaxis uint16 uint32 uint64 uint8"
     )
     ndarray = CardArray
 

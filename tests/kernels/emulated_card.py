@@ -13,22 +13,22 @@ from pathlib import Path
 
 import numpy as np
 from quire.device.card import SOURCES, Card, Kernel, pack_arguments
-from quire.device.compiler import read_source
+from quire.device.compiler import included, read_source
 
 from tests.kernels.card_array import ArrayMemory, ArrayModule, Block, CardArray
 
 _FOLDER = Path(__file__).parent
-HARNESS = (_FOLDER / "cuda_on_cpu.h", _FOLDER / "cuda_intrinsics.h")
+HARNESS = [_FOLDER / name for name in ("cuda_on_cpu.h", "cuda_intrinsics.h", "cuda_on_cpu.cpp")]
 SCHEDULES = ("forward", "reverse", "random")
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 _ENTRY = re.compile(
-    r'extern "C" __global__ void\s+(?:__launch_bounds__\((?P<bounds>[^)]*)\)\s*)?(?P<name>\w+)\s*\((?P<parameters>[^)]*)\)'
+    r'extern "C" __global__ void\s+(?:__launch_bounds__\((?P<bounds>[^)]*)\)\s*)?'
+    r"(?P<name>\w+)\s*\((?P<parameters>[^)]*)\)"
 )
 _UNDEFINED = (
     "shift-exponent,integer-divide-by-zero,alignment,null,bounds,signed-integer-overflow,float-cast-overflow,bool"
 )
-_FLAGS = ("-std=c++20", "-O1", "-g", "-shared", "-fPIC", "-ffp-contract=off", "-w", "-U_FORTIFY_SOURCE",
-          f"-fsanitize={_UNDEFINED}")  # fmt: skip
+_FLAGS = ("-std=c++20", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-w", "-U_FORTIFY_SOURCE")
 # Named one by one, as the sanitizer's own library is left out: cuda_on_cpu.h has its functions.
 _LIBRARIES = ("-nodefaultlibs", "-lstdc++", "-lm", "-lgcc_s", "-lc")
 
@@ -46,29 +46,40 @@ class _Launch(ctypes.Structure):
     ]  # fmt: skip
 
 
-@lru_cache
-def _compile(source: str, text: str, macros: tuple[str, ...]) -> ctypes.CDLL:
-    _, headers = read_source(source) if (SOURCES / source).exists() else ("", {})
-    parts = [text, *(part for item in sorted(headers.items()) for part in item), *macros, *_FLAGS, COMPILER]
-    parts += [path.read_text() for path in HARNESS]
+def _build(name: str, text: str, parts: list[str], options: list[str]) -> Path:
+    """A library of this C++ text, from the folder of earlier ones where it is there; `parts` decide what it is."""
+    parts = [text, *parts, *options, COMPILER, *(path.read_text() for path in HARNESS)]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     folder = Path(tempfile.gettempdir()) / f"quire-kernels-{os.getuid()}"
     folder.mkdir(exist_ok=True)
     library = folder / f"{digest}.so"
     if not library.exists():
-        wrappers = "".join(
-            f'extern "C" int launch_{entry["name"]}(harness::Launch* launch, void** arguments) {{ return '
-            f"harness::run(*launch, &{entry['name']}, arguments, harness::first_of({entry['bounds'] or 1024})); }}\n"
-            for entry in _ENTRY.finditer(text)
-        )
-        unit = f'#include "{HARNESS[0]}"\n#line 1 "{source}"\n{text}\n{wrappers}'
         beside = library.with_suffix(f".{os.getpid()}.so")
-        command = [COMPILER, *_FLAGS, f"-I{SOURCES}", f"-I{_FOLDER.parents[1]}", *macros, "-x", "c++", "-",
-                   "-o", str(beside), *_LIBRARIES]  # fmt: skip
-        done = subprocess.run(command, input=unit, text=True, capture_output=True, check=False)
+        command = [COMPILER, *_FLAGS, f"-I{_FOLDER.parents[1]}", f"-I{SOURCES}", "-x", "c++", "-", "-x", "none",
+                   *options, "-o", str(beside), *_LIBRARIES]  # fmt: skip
+        done = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
         if done.returncode:
-            raise KernelFault(f"{source} does not compile for the CPU:\n{done.stderr[:4000]}")
+            raise KernelFault(f"{name} does not compile for the CPU:\n{done.stderr[:4000]}")
         beside.replace(library)
+    return library
+
+
+@lru_cache
+def _machine() -> Path:
+    """The library that runs threads, which those of kernels are linked to."""
+    return _build("cuda_on_cpu.cpp", '#include "tests/kernels/cuda_on_cpu.cpp"\n', [], [])
+
+
+@lru_cache
+def _compile(source: str, text: str, macros: tuple[str, ...]) -> ctypes.CDLL:
+    wrappers = "".join(
+        f'extern "C" int launch_{entry["name"]}(harness::Launch* launch, void** arguments) {{ return '
+        f"harness::run(*launch, &{entry['name']}, arguments, harness::first_of({entry['bounds'] or 1024})); }}\n"
+        for entry in _ENTRY.finditer(text)
+    )
+    unit = f'#include "{HARNESS[0]}"\n#line 1 "{source}"\n{text}\n{wrappers}'
+    headers = [part for item in sorted(included(source, text).items()) for part in item]
+    library = _build(source, unit, headers, [*macros, f"-fsanitize={_UNDEFINED}", str(_machine())])
     return ctypes.CDLL(str(library))
 
 
@@ -185,6 +196,9 @@ class EmulatedCard(Card):
 
     def free_bytes(self) -> int:
         return self.arrays.size - self.arrays.taken
+
+    def release(self) -> None:
+        pass
 
     def synchronize(self) -> None:
         pass

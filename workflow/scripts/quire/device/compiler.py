@@ -7,6 +7,7 @@ includes (DESIGN, contract 8).
 import hashlib
 import os
 import re
+import tempfile
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from quire.errors import QuireError
 
 # Floating point as IEEE 754 has it, the same as on the CPU: no contraction, no flushing of subnormal numbers.
 OPTIONS = ("-fmad=false", "-ftz=false", "-std=c++17", "-default-device", "--ptxas-options=-v")
-_INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.MULTILINE)
+_DIGEST_BYTES = hashlib.sha256().digest_size
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 
 
 class KernelError(QuireError):
@@ -26,14 +28,30 @@ class KernelError(QuireError):
 def read_source(source: str) -> tuple[str, dict[str, str]]:
     """A kernel's text, and the text of every file it includes, directly or not, by the name it is included by."""
     text = (SOURCES / source).read_text()
+    return text, included(source, text)
+
+
+def included(source: str, text: str) -> dict[str, str]:
+    """The text of every file that a kernel's text includes, directly or not, by the name it is included by.
+
+    Raises:
+        KernelError: a file that does not exist, with the line that includes it.
+    """
     headers: dict[str, str] = {}
-    waiting = _INCLUDE.findall(text)
+    waiting = [(source, text)]
     while waiting:
-        name = waiting.pop()
-        if name not in headers:
-            headers[name] = (SOURCES / name).read_text()
-            waiting += _INCLUDE.findall(headers[name])
-    return text, headers
+        file, body = waiting.pop()
+        for found in _INCLUDE.finditer(body):
+            name = found[1]
+            if name in headers:
+                continue
+            try:
+                headers[name] = (SOURCES / name).read_text()
+            except OSError:
+                line = body.count("\n", 0, found.start()) + 1
+                raise KernelError(f"{file}({line}): there is no {name} in {SOURCES}") from None
+            waiting.append((name, headers[name]))
+    return headers
 
 
 def options_of(architecture: str, defines: dict[str, int]) -> list[str]:
@@ -64,25 +82,35 @@ def compile_kernel(source: str, architecture: str, defines: dict[str, int]) -> t
 
 
 def cubin(source: str, architecture: str, defines: dict[str, int]) -> bytes:
-    """Machine code of a source, from the cache if it has it."""
+    """Machine code of a source, from the cache if it has it, undamaged."""
+    path = cache_path(source, architecture, defines)
+    try:
+        kept = path.read_bytes()
+        digest, code = kept[:_DIGEST_BYTES], kept[_DIGEST_BYTES:]
+        if hashlib.sha256(code).digest() == digest:
+            return code
+    except OSError:
+        pass  # not there, or not readable: compiled again
+    code, _ = compile_kernel(source, architecture, defines)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as beside:
+            beside.write(hashlib.sha256(code).digest() + code)
+        os.replace(beside.name, path)  # whole or not at all, whoever else writes it
+    except OSError:
+        pass  # a full or read-only disk costs a compilation in the next run, nothing else
+    return code
+
+
+def cache_path(source: str, architecture: str, defines: dict[str, int]) -> Path:
+    """Where a source's machine code is kept: the digest of it in front. Named by all that decides what is compiled."""
     from cupy_backends.cuda.libs import nvrtc
 
     text, headers = read_source(source)
     parts = [repr(nvrtc.getVersion()), *options_of(architecture, defines), source, text]
     parts += [part for item in sorted(headers.items()) for part in item]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
-    path = cache_folder() / f"{Path(source).stem}-{architecture}-{digest}.cubin"
-    if path.exists():
-        return path.read_bytes()
-    code, _ = compile_kernel(source, architecture, defines)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        beside.write_bytes(code)
-        beside.replace(path)
-    except OSError:
-        pass  # a full or read-only disk costs a compilation in the next run, nothing else
-    return code
+    return cache_folder() / f"{Path(source).stem}-{architecture}-{digest}.cubin"
 
 
 def cache_folder() -> Path:
