@@ -74,8 +74,9 @@ __device__ __forceinline__ RowPlace place_of_row(int words_per_block, i64 row) {
 
 // Which of the 64 rows of a group have code `symbol`, from the two bit planes.
 __device__ __forceinline__ u64 rows_with(ulonglong2 planes, int symbol) {
-    u64 low_flip = (u64)(i64)((symbol & 1) - 1), high_flip = (u64)(i64)((symbol >> 1) - 1);
-    return (planes.x ^ low_flip) & (planes.y ^ high_flip);
+    // All ones where the symbol's bit is 0; both halves of a word are one register.
+    u32 low_flip = (u32)((symbol & 1) - 1), high_flip = (u32)((symbol >> 1) - 1);
+    return (planes.x ^ ((u64)low_flip << 32 | low_flip)) & (planes.y ^ ((u64)high_flip << 32 | high_flip));
 }
 
 // How often `symbol` occurs before a block, from its counters.

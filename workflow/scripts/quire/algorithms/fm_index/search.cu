@@ -4,10 +4,11 @@
 //   SHARE_LOAD=1 SHARE_COUNT=1   fully cooperative: LANES threads a query share its loads and its counts, by shuffles
 // Also given by -D: WORDS_PER_BLOCK; STREAM (1: past the multiprocessor's own cache); THREADS a block.
 //
-// What bounds it: memory. A step of a query visits one block, two while its interval is wide. A group of four lanes
-// spends about 65 instructions a lane on a step: 260 of the 980 thread instructions that an H200 can issue in the time
-// of a step at 31 G steps/s (1 G queries/s of 32 bases), and 32 registers leave room for 2,048 threads, 512 queries,
-// on a multiprocessor: 67,000 visits in flight, where 40 G/s at 1 us need 40,000.
+// What bounds it: memory. A step of a query visits one block, two while its interval is wide. A group of four lanes at
+// a distance of 192 spends 85 instructions (sm_90; 100 with two blocks) on a step, of its eight queries at once: 340 to
+// 400 thread instructions of the 950 that an H200 can issue in the time of a step at 31 G steps/s (1 G queries/s of 32
+// bases). 32 registers leave room for 2,048 threads, 512 queries, on a multiprocessor: 67,000 visits in flight, where
+// 40 G/s at 1 us need 40,000.
 #include "quire/algorithms/fm_index/fm_index.cuh"
 
 #if __CUDA_ARCH__ == 750
@@ -20,10 +21,10 @@ constexpr int MOST_THREADS = 2048;
 constexpr u32 ALL_LANES = 0xFFFFFFFFu;
 constexpr int UNITS = WORDS_PER_BLOCK / 2;
 constexpr int LANES_PER_QUERY = SHARE_COUNT ? LANES : 1;
-// As many threads as the registers for the units that one keeps leave room for: 32 registers, 48, 64 or 80.
+// As many threads as the registers for the units that one keeps leave room for: 32 registers, 40, 64 or 80.
 constexpr int UNITS_KEPT = SHARE_COUNT ? UNITS / LANES : SHARE_LOAD ? UNITS : UNITS / 2;
 constexpr int ROOMY = SHARE_LOAD && !SHARE_COUNT ? 768 : 1024;
-constexpr int WANTED_THREADS = UNITS_KEPT == 1 ? 2048 : UNITS_KEPT == 2 ? 1280 : ROOMY;
+constexpr int WANTED_THREADS = UNITS_KEPT == 1 ? 2048 : UNITS_KEPT == 2 ? 1536 : ROOMY;
 constexpr int RESIDENT = (WANTED_THREADS < MOST_THREADS ? WANTED_THREADS : MOST_THREADS) / THREADS;
 
 struct UnitsInSlot {
