@@ -190,24 +190,28 @@ def test_a_step_by_a_group_of_any_page(schedule: str, distance: int) -> None:
     assert card.download(stepped).tolist() == wanted
 
 
+FULL, MEMORY = Design("full", 4, False), Design("memory", 4, True)
+
+
 @needs_compiler
 @pytest.mark.parametrize(
-    ("right", "wrong"),
+    ("design", "right", "wrong"),
     [
-        ("counter_of(units[0], symbol), 0, lanes)", "counter_of(units[0], symbol), 0, 32)"),
-        ("both, distance, lanes)", "both, distance, 2)"),
-        ("low_block != high_block", "false"),
-        ("rows.high > primary", "rows.high >= primary"),
+        (FULL, "counter_of(units[0], symbol), 0, lanes)", "counter_of(units[0], symbol), 0, 32)"),
+        (FULL, "both, distance, lanes)", "both, distance, 2)"),
+        (FULL, "low_block != high_block", "false"),
+        (FULL, "rows.high > primary", "rows.high >= primary"),
+        (MEMORY, "    __syncwarp();\n}", "}"),
     ],
 )
-def test_a_wrong_kernel_is_noticed(right: str, wrong: str) -> None:
-    """A shuffle of a wrong width, a second block that is not read, a row that counts the sentinel."""
+def test_a_wrong_kernel_is_noticed(design: Design, right: str, wrong: str) -> None:
+    """A shuffle of a wrong width, a second block not read, a row that counts the sentinel, a barrier left out."""
     (text, headers), distance, name = read_source(SEARCH), 192, "random 383"
-    assert right in headers[HEADER]
-    wrong_text = text.replace(f'#include "{HEADER}"', headers[HEADER].replace(right, wrong))
+    whole = text.replace(f'#include "{HEADER}"', headers[HEADER])
+    assert right in whole
     patterns, wanted = patterns_of(distance, name)
     try:
-        card = EmulatedCard(texts={SEARCH: wrong_text})
-        assert searched(card, index_of(distance, name), patterns, Design("full", 4, False)) != wanted
+        card = EmulatedCard(texts={SEARCH: whole.replace(right, wrong)})
+        assert searched(card, index_of(distance, name), patterns, design) != wanted
     except KernelFault:
         pass  # noticed by the harness

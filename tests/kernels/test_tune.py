@@ -2,12 +2,14 @@
 
 import json
 import logging
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from quire.algorithms.fm_index import designs_gpu, synthetic_gpu, tune_gpu
 from quire.algorithms.fm_index.designs_gpu import Design, advise, best_design, default_design, designs, keep, kept
 from quire.algorithms.fm_index.gpu import search_packed
+from quire.device import Backend
 from quire.errors import QuireError
 
 from tests.kernels.emulated_card import COMPILER, EmulatedCard
@@ -141,3 +143,29 @@ def test_the_random_index_is_one(sampling_distance: int) -> None:
     assert sum(low < high for low, high in wanted) >= 49, "one walk may meet the sentinel"
     assert card.download(search_packed(card, page, queries, 32)).tolist() == wanted
     assert synthetic_gpu.visits(card, page, queries, 32) == visited
+
+
+def run_main(monkeypatch, backend: Backend, card: EmulatedCard | None) -> None:
+    """The command, as if the choice of the backend had given this."""
+
+    @contextmanager
+    def use_backend(_requested):
+        yield backend, None if card is None else lambda: card
+
+    monkeypatch.setattr(tune_gpu, "use_backend", use_backend)
+    monkeypatch.setattr(tune_gpu, "driver_version", lambda: "13000")
+    monkeypatch.setattr(tune_gpu, "seconds_by_events", Clock(3.0, 2.0, 1.0, 0.5))
+    monkeypatch.setattr("sys.argv", ["tune", "--rows", "6000", "--queries", "40", "--distances", "64"])
+    tune_gpu.main()
+
+
+def test_the_command_keeps_what_it_measured(monkeypatch) -> None:
+    card = EmulatedCard()
+    run_main(monkeypatch, Backend("gpu", "a card was found."), card)
+    assert best_design(card, 4) == Design("full", 2, True)
+
+
+def test_the_command_says_why_there_is_no_card(monkeypatch, cache) -> None:
+    with pytest.raises(SystemExit, match=r"^tune: nothing to measure: there is no NVIDIA driver\.$"):
+        run_main(monkeypatch, Backend("cpu", "there is no NVIDIA driver."), None)
+    assert not list(cache.iterdir())

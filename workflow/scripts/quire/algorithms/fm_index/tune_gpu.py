@@ -112,19 +112,28 @@ def _speed(row: dict[str, Any]) -> float:
     return row["queries_per_second"]
 
 
+def driver_version() -> str:
+    """Of the installed driver, as CUDA numbers it."""
+    import cupy
+
+    return str(cupy.cuda.runtime.driverGetVersion())
+
+
 def main() -> None:
     """Tune a free card."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--rows", type=int, default=ROWS, help="of the random index")
     parser.add_argument("--queries", type=int, default=QUERIES, help="of 32 bases")
+    parser.add_argument("--distances", type=int, nargs="+", default=SAMPLING_DISTANCES, choices=SAMPLING_DISTANCES)
     given = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     try:
-        with use_backend("gpu") as (_, open_card):
-            import cupy
-
-            driver = str(cupy.cuda.runtime.driverGetVersion())
-            result = tune(open_card(), driver, seconds_by_events, given.rows, given.queries)
+        with use_backend("auto") as (backend, open_card):
+            if open_card is None:
+                sys.exit(f"tune: nothing to measure: {backend.reason}")
+            result = tune(
+                open_card(), driver_version(), seconds_by_events, given.rows, given.queries, given.distances
+            )  # fmt: skip
             logger.info("kept in %s; fastest: sampling_distance %d", keep(result), result["best_distance"])
     except (QuireError, MemoryError) as error:
         sys.exit(f"tune: {error}")
