@@ -210,8 +210,9 @@ def test_a_wrong_kernel_is_noticed(design: Design, right: str, wrong: str) -> No
     whole = text.replace(f'#include "{HEADER}"', headers[HEADER])
     assert right in whole
     patterns, wanted = patterns_of(distance, name)
+    card = EmulatedCard(texts={SEARCH: whole.replace(right, wrong)})
+    design.kernel(card, "search_patterns", words_of_distance(distance))  # it compiles
     try:
-        card = EmulatedCard(texts={SEARCH: whole.replace(right, wrong)})
         assert searched(card, index_of(distance, name), patterns, design) != wanted
     except KernelFault:
         pass  # noticed by the harness
