@@ -98,7 +98,9 @@ class CardEngine:
         self.card = self.open_card()
         self.card_reference = upload_reference(self.card, self.reference)
         room = int(self.card.free_bytes() * (1 - BATCH_SHARE))
-        self.pages = CardPages(self.card, self.indexes, room)
+        pages = CardPages(self.card, self.indexes, room)
+        # Pages that all stay are searched together.
+        self.pages = pages if pages.cycled else pages.resident
         self.most_pairs = None
         log.info("%s: text and index of %d bases resident, %.2f GB free for batches", self.card.name,
                  self.reference.axis_length, self.card.free_bytes() / 1e9)  # fmt: skip
