@@ -1,0 +1,199 @@
+"""Mapping on a card: reads resident to alignments resident, and plain FASTQ on a memory disk to an unsorted BAM.
+
+Bars on an H200: 10 M reads/s resident on chr20 and 7 M on a genome of 3.1 Gb, 2 x 150; 3 M reads/s from FASTQ to BAM
+with 16 cores, start-up stated apart. Reads are drawn from the axis with substitutions and short gaps; how many are
+placed right is printed beside the speed, since a fast mapper that loses reads is none. The resident part needs NumPy
+and CuPy, nothing else; the files need what `quire.align` needs.
+"""
+
+import logging
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from quire import index, reference
+from quire.align.insert_size import fit
+from quire.align.pages_gpu import CardPages
+from quire.align.reference_gpu import upload_reference
+from quire.align.resident_gpu import choose, find_alignments
+from quire.align.template_length_gpu import unique_template_lengths
+from quire.batch import offsets_from_lengths, pack_bytes
+from quire.device.card import Card
+from quire.device.choice_gpu import use_backend
+from quire.index import PageIndex
+from quire.oriented.gpu import orient
+from quire.reference import Reference
+
+from bench.cards import fastest, kernel_times
+from bench.common import arguments, print_setting, print_table, python, run
+from bench.gpu_index import CHROMOSOMES
+from bench.synthetic_genome import write_genome
+
+LENGTH = 150
+INSERT_MEAN, INSERT_DEVIATION = 350, 50
+SUBSTITUTIONS = 0.003  # of bases: errors and variants together
+GAPS = 0.01  # of reads: one deletion of one to four bases
+SPARE = 8  # bases drawn beyond a read, for its deletion
+TOLERANCE = 20
+PAIRS_A_BATCH = 1 << 18
+PAIRS_A_FILE = 1 << 20  # drawn at a time for FASTQ
+
+
+@dataclass
+class Mates:
+    """What `orient` reads of a `quire.io.fastq.ReadBatch`."""
+
+    names: np.ndarray
+    name_offsets: np.ndarray
+    bases: np.ndarray
+    offsets: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+def draw_pairs(axis: Reference, pairs: int, seed: int) -> tuple[list[np.ndarray], np.ndarray]:
+    """Simulated pairs.
+
+    Returns:
+        codes uint8[pairs, LENGTH] of mate 1 and of mate 2, and int64[2, pairs]: the leftmost axis position of each.
+    """
+    generator = np.random.default_rng([seed, 2])
+    islands = axis.island_axis
+    inserts = generator.normal(INSERT_MEAN, INSERT_DEVIATION, pairs).astype(np.int64).clip(LENGTH, 2 * INSERT_MEAN)
+    starts = generator.integers(SPARE, axis.axis_length - 2 * INSERT_MEAN - SPARE, pairs)
+    island = np.searchsorted(islands, starts, side="right") - 1
+    starts = np.minimum(starts, islands[island + 1] - inserts - SPARE).clip(islands[island] + SPARE)
+    lefts = np.stack([starts, starts + inserts - LENGTH])
+    swapped = generator.random(pairs) < 0.5
+    mates, origins = [], []
+    for reverse in (swapped, ~swapped):
+        left = np.where(reverse, lefts[1], lefts[0])
+        pieces = _codes_at(axis.text, left - np.where(reverse, SPARE, 0), LENGTH + SPARE)
+        mates.append(_altered(generator, np.where(reverse[:, None], 3 - pieces[:, ::-1], pieces)))
+        origins.append(left)
+    return mates, np.stack(origins)
+
+
+def _codes_at(text: np.ndarray, starts: np.ndarray, length: int) -> np.ndarray:
+    """Codes uint8[n, length] of the packed axis from each start on."""
+    positions = starts[:, None] + np.arange(length)
+    return (text.view(np.uint8)[positions >> 2] >> (2 * (positions & 3)).astype(np.uint8)) & 3
+
+
+def _altered(generator: np.random.Generator, codes: np.ndarray) -> np.ndarray:
+    """Reads of LENGTH from longer pieces: substitutions, and a short deletion in few."""
+    count = len(codes)
+    positions = np.tile(np.arange(LENGTH), (count, 1))
+    gapped = np.flatnonzero(generator.random(count) < GAPS)
+    begin, size = generator.integers(20, LENGTH - 20, len(gapped)), generator.integers(1, 5, len(gapped))
+    positions[gapped] += (np.arange(LENGTH) >= begin[:, None]) * size[:, None]
+    reads = np.take_along_axis(codes, positions, axis=1)
+    changed = generator.random(reads.shape, np.float32) < SUBSTITUTIONS
+    reads[changed] = (reads[changed] + generator.integers(1, 4, int(changed.sum()), np.uint8)) & 3
+    return reads
+
+
+def batch_of(codes: np.ndarray) -> Mates:
+    """A batch of equally long reads, named by their number."""
+    names, name_offsets = pack_bytes([b"%d" % number for number in range(len(codes))])
+    return Mates(names, name_offsets, np.ascontiguousarray(codes).reshape(-1),
+                 offsets_from_lengths([codes.shape[1]] * len(codes)))  # fmt: skip
+
+
+def map_resident(card: Card, axis: Reference, indexes: list, pairs: int, repeats: int, seed: int = 1) -> list[object]:
+    """Time the way of one batch on the card; returns the row of the table and prints the share of each kernel."""
+    on_card = upload_reference(card, axis)
+    pages = CardPages(card, indexes, int(card.free_bytes() * 0.6)).resident
+    mates, origins = draw_pairs(axis, pairs, seed)
+    reads = orient(card, *(batch_of(codes) for codes in mates))
+    _, alignments = find_alignments(card, reads, pages, on_card)
+    lengths = card.download(unique_template_lengths(card, alignments, reads))
+    model = fit(lengths[lengths > 0])
+    del alignments
+
+    def work():
+        return choose(card, find_alignments(card, reads, pages, on_card), reads, True, on_card, model)
+
+    alignments, selection = work()
+    primary = card.download(selection.primary)
+    begin, clip = card.download(alignments.axis_begin), card.download(alignments.read_begin)
+    placed = primary >= 0
+    left = begin[primary] - clip[primary]
+    right = placed & (abs(left - origins.reshape(-1)) <= TOLERANCE)
+    del alignments, selection
+    seconds = fastest(card, work, repeats)
+    print_table(("kernel", "calls", "ms", "share"), kernel_times(card, work))
+    return [axis.axis_length, len(indexes), 2 * pairs, f"{seconds * 1e3:.1f}", f"{2 * pairs / seconds / 1e6:.2f}",
+            f"{seconds / pairs / 2 * 1e9:.0f}", f"{placed.mean():.5f}", f"{right.mean():.5f}"]  # fmt: skip
+
+
+def write_fastq(axis: Reference, folder: Path, pairs: int) -> list[Path]:
+    """Write plain FASTQ of simulated pairs; each name holds the pair's number."""
+    paths = [folder / f"reads_{mate}.fq" for mate in (1, 2)]
+    letters = np.frombuffer(b"ACGT", np.uint8)
+    with paths[0].open("wb") as first, paths[1].open("wb") as second:
+        for begin in range(0, pairs, PAIRS_A_FILE):
+            mates, _ = draw_pairs(axis, min(PAIRS_A_FILE, pairs - begin), seed=3 + begin // PAIRS_A_FILE)
+            for stream, codes in zip((first, second), mates, strict=True):
+                numbers = np.arange(begin, begin + len(codes))
+                digits = (numbers[:, None] // 10 ** np.arange(9, -1, -1)) % 10 + ord("0")
+                record = np.full((len(codes), 12 + LENGTH + 3 + LENGTH + 1), ord("\n"), np.uint8)
+                record[:, 0] = ord("@")
+                record[:, 1:11] = digits
+                record[:, 12 : 12 + LENGTH] = letters[codes]
+                record[:, 13 + LENGTH] = ord("+")
+                record[:, 15 + LENGTH : 15 + 2 * LENGTH] = ord("F")
+                stream.write(record.tobytes())
+    return paths
+
+
+def build(card: Card, fasta: Path, folder: Path, page_size: int) -> tuple[Reference, list[PageIndex]]:
+    """Reference and index of a FASTA, made on the card."""
+    reference.build(fasta, folder / "reference", page_size)
+    axis = Reference.open(folder / "reference", verify=False)
+    indexes = []
+    for number in range(len(axis.pages)):
+        index.build(axis, number, folder / f"page_{number}", {"sampling_distance": 192}, card=card)
+        indexes.append(PageIndex.open(folder / f"page_{number}", axis, verify=False))
+    return axis, indexes
+
+
+def main() -> None:
+    """Measure on the first card that can be had."""
+    parser = arguments(__doc__)
+    parser.add_argument("--bases", type=int, default=3_100_000_000, help="of the large genome; 0 leaves it out")
+    parser.add_argument("--page-size", type=int, default=1 << 30, help="bases of a page")
+    parser.add_argument("--pairs", type=int, default=PAIRS_A_BATCH, help="of the resident batch")
+    parser.add_argument("--file-pairs", type=int, default=20_000_000, help="of the FASTQ files; 0 leaves them out")
+    given = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
+    print_setting(peers=())
+    given.work.mkdir(parents=True, exist_ok=True)
+    with use_backend("gpu") as (_, open_card):
+        card = open_card()
+        genomes = [("chr20", given.data / CHROMOSOMES)]
+        if given.bases:
+            genomes.append(("synthetic", given.work / "synthetic.fa"))
+            write_genome(genomes[1][1], given.bases, 1, given.threads)
+        rows = []
+        for name, fasta in genomes:
+            axis, indexes = build(card, fasta, given.work / name, given.page_size)
+            rows.append([name, *map_resident(card, axis, indexes, given.pairs, repeats=5)])
+        print_table(("genome", "bases", "pages", "reads", "ms", "M reads/s", "ns a read", "placed", "right"), rows)
+    if given.file_pairs:
+        with tempfile.TemporaryDirectory(dir=given.work) as folder:
+            axis = Reference.open(given.work / "chr20" / "reference", verify=False)
+            mates = write_fastq(axis, Path(folder), given.file_pairs)
+            files = " ".join(f"--fq{mate + 1} {path}" for mate, path in enumerate(mates))
+            start = time.perf_counter()
+            run(python(f"quire.align --index {given.work / 'chr20'} {files} --out {folder}/out.bam --backend gpu "
+                       f"--threads {given.threads} --batch {PAIRS_A_BATCH // 2}"))  # fmt: skip
+            seconds = time.perf_counter() - start
+            print(f"FASTQ to BAM, start-up included: {2 * given.file_pairs / seconds / 1e6:.2f} M reads/s")
+
+
+if __name__ == "__main__":
+    main()
