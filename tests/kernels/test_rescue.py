@@ -230,11 +230,17 @@ def test_of_equals_the_first_to_get_there(card, monkeypatch, diagonals) -> None:
     monkeypatch.setattr(rescue_gpu, "MOST_DIAGONALS", diagonals)
     size = KMER + FEWEST_KMERS - 1
     junk = np.random.default_rng(1).integers(0, 4, 40).tolist()
-    first, then = axis()[2200 : 2200 + size].tolist(), axis()[2200 + size : 2200 + 2 * size].tolist()
-    junk[0], junk[-1] = 3 - then[0], 3 - first[-1]  # so that neither part goes on
-    assert one_pair(card, 0, first + junk + then) == [2200]
-    there, here = axis()[2280 : 2280 + size].tolist(), first
-    assert one_pair(card, 0, there + here) == [2200 - size]
+    for at in range(2200, 2232, 8):  # both in one step of 32 positions, and in two
+        parts = [axis()[begin : begin + size].tolist() for begin in (at, at + size)]
+        junk[0], junk[-1] = 3 - parts[1][0], 3 - parts[0][-1]  # so that neither part goes on
+        assert one_pair(card, 0, parts[0] + junk + parts[1]) == [at]
+        assert one_pair(card, 0, parts[1] + junk + parts[0]) == [at - size - len(junk)]
+
+
+def test_one_kmer_at_the_end_of_a_window_is_too_few(card) -> None:
+    last = axis()[FIVE[0] + MODEL.high - KMER : FIVE[0] + MODEL.high].tolist()
+    for length in range(8, 13):
+        assert one_pair(card, 0, last + [0] * length) == []
 
 
 def test_the_first_anchors_only_and_near_the_best(card) -> None:
