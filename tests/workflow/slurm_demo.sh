@@ -57,9 +57,12 @@ JobAcctGatherType=jobacct_gather/none
 ReturnToService=2
 # Without accounting, squeue is all that tells how a job ended: keep what it knows for long enough.
 MinJobAge=3600
-NodeName=$(hostname -s) CPUs=$(nproc) RealMemory=$(awk '/MemTotal/ {print int($2 / 1100)}' /proc/meminfo) State=UNKNOWN
+GresTypes=gpu
+NodeName=$(hostname -s) Gres=gpu:1 CPUs=$(nproc) RealMemory=$(awk '/MemTotal/ {print int($2 / 1100)}' /proc/meminfo) State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 END
+# Any character device stands for a card: Slurm counts it out and sets CUDA_VISIBLE_DEVICES.
+echo "NodeName=$(hostname -s) Name=gpu File=/dev/full" >"$cluster/gres.conf"
 echo "CgroupPlugin=cgroup/v1" >"$cluster/cgroup.conf"
 mkdir -p "$(dirname $usual)"
 ln -sfn "$cluster" $usual

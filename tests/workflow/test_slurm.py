@@ -21,10 +21,14 @@ absent = [name for name in PROGRAMS if not shutil.which(name, path=f"{os.environ
 @pytest.mark.skipif(bool(absent), reason=f"Slurm is not installed: {', '.join(absent)} (slurm-wlm, munge)")
 @pytest.mark.skipif(os.geteuid() != 0, reason="a Slurm cluster can be started by root only")
 def test_small_set_on_a_cluster(finished: Run, tmp_path: Path) -> None:
-    """Every job goes through Slurm, in few submissions, and the results are those of a workstation."""
+    """Every job goes through Slurm, in few submissions, and the results are those of a workstation.
+
+    The job that maps asks for the cluster's only card, and is told its number.
+    """
     run = Run(tmp_path / "run", config=finished.config)
+    command = [str(REPOSITORY / "tests/workflow/slurm_demo.sh"), str(run.folder / "config.yaml"), str(run.folder)]
     result = subprocess.run(
-        [str(REPOSITORY / "tests/workflow/slurm_demo.sh"), str(run.folder / "config.yaml"), str(run.folder)],
+        [*command, "--set-resources", "map_unit:gpu=1"],
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -34,6 +38,8 @@ def test_small_set_on_a_cluster(finished: Run, tmp_path: Path) -> None:
     assert result.returncode == 0, result.stdout
     submitted = int(re.search(r"jobs submitted: (\d+)", result.stdout)[1])
     assert 5 <= submitted <= MOST_SUBMISSIONS
+    assert "CUDA_VISIBLE_DEVICES is 0" in (run.output / "logs/map_unit/NA12878.lane_1.log").read_text()
+    assert "CUDA_VISIBLE_DEVICES" not in (run.output / "logs/index_page/0.log").read_text()
     assert records(run.output / "align/NA12878.bam") == records(finished.output / "align/NA12878.bam")
     assert calls(run.output / "rescore/all.vcf.gz") == calls(finished.output / "rescore/all.vcf.gz")
 
