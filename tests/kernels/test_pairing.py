@@ -8,7 +8,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from quire.align.insert_size import NO_INSERT_SIZE, InsertSize
 from quire.align.pairing_gpu import select
-from quire.align.parameters import CHANCE_SCORE, COUNT_COST, LENGTH_FACTOR, LONGEST_SPAN, MOST_SUPPLEMENTARY
+from quire.align.parameters import (
+    CHANCE_SCORE,
+    COUNT_COST,
+    LENGTH_FACTOR,
+    LONGEST_SPAN,
+    MOST_SUPPLEMENTARY,
+    SIMPLE_SCORE,
+)
 from quire.oriented.oracle import hash_name
 
 from tests.kernels.builders import card_reads, reverse_complement
@@ -142,6 +149,19 @@ def test_ties_of_many_places_go_to_the_smaller_hash(card) -> None:
     check(card, [sequence, sequence], [left, right], True, MODELS["300"])
 
 
+def test_pairs_nearly_as_good_as_the_second_cost_quality(card) -> None:
+    sequence = np.random.default_rng(6).integers(0, 4, 100).tolist()
+    qualities = []
+    for behind in range(5, 10):
+        left = [Place(score, 0, 2000 * i, 0, 100) for i, score in enumerate((100, 97, 97 - behind))]
+        right = [Place(100, 1, 2000 * i + 200, 0, 100) for i in range(3)]
+        right.sort(key=lambda place: tie_hash(name_hash(0), place.axis_begin))
+        check(card, [sequence, sequence], [left, right], True, MODELS["300"])
+        selection, _ = on_card(card, [sequence, sequence], [left, right], True, MODELS["300"])
+        qualities.append(int(selection.quality[1]))
+    assert qualities == [13, 13, 13, 15, 15]  # NEAR is 7
+
+
 def test_more_places_of_other_parts_than_are_reported(card) -> None:
     sequence = np.random.default_rng(2).integers(0, 4, 240).tolist()
     parts = [Place(40 - part, part % 2, 5000 * part, 40 * part, 40 * part + 40) for part in range(6)]
@@ -178,6 +198,9 @@ def test_simple_sequence_gets_no_quality(card) -> None:
     selection, _ = on_card(card, reads, places, False, NO_INSERT_SIZE)
     assert (selection.quality == 0).tolist() == simple
     assert 100 < sum(simple) < len(simple) - 100
+    for score in (SIMPLE_SCORE - 1, SIMPLE_SCORE):
+        selection, _ = on_card(card, [[0] * 120], [[Place(score, 0, 500, 0, 120)]], False, NO_INSERT_SIZE)
+        assert (selection.quality[0] == 0) == (score < SIMPLE_SCORE)
 
 
 def test_no_reads_and_reads_without_places(card) -> None:
