@@ -147,6 +147,10 @@ def drawn_places(generator: random.Random) -> list[Place]:
 def test_unique_template_lengths(card, pairs: int) -> None:
     generator = random.Random(pairs)
     mates = [[drawn_places(generator) for _ in range(pairs)] for _ in range(2)]
+    # The longest insert that counts, and one base more.
+    for pair, more in zip(range(pairs), (0, 1), strict=False):
+        mates[0][pair] = [Place(100, 0, 300, 0, 100)]
+        mates[1][pair] = [Place(100, 1, 300 + LONGEST_INSERT - 101 + more, 0, 100)]
     sequences = [[0] * 100] * pairs
     reads = card_reads(card, sequences, [[0] * 101] * pairs)
     alignments = card.upload_all(alignments_of([*mates[0], *mates[1]]))
@@ -158,4 +162,5 @@ def test_unique_template_lengths(card, pairs: int) -> None:
         wanted.append(length if length is not None and 0 < length <= LONGEST_INSERT else -1)
     assert lengths.dtype == np.int64
     assert lengths.tolist() == wanted
+    assert wanted[:2] == [LONGEST_INSERT, -1][:pairs]
     assert pairs < 2 or len(set(wanted)) > 10
