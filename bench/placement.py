@@ -1,20 +1,20 @@
 """Placement on the whole of chr20 with the real variants of HG001, pooled over seeds: Quire against bwa mem.
 
 The last seed's fragments are about as short as a read and run into adapters. Bars: right overall and right at MAPQ 20
-no more than 0.0005 below bwa; wrong at MAPQ 20 at most 1.25 times bwa's.
+no more than 0.0003 below bwa; wrong at MAPQ 20 and at MAPQ 60 at most 1.15 times bwa's.
 """
 
 from bench.common import Inputs, arguments, bwa_command, print_setting, print_table, quire_command, run
 from bench.place import Placement, place, print_placement
 
-LOWEST_DIFFERENCE = -0.0005
-HIGHEST_RATIO = 1.25
+LOWEST_DIFFERENCE = -0.0003
+HIGHEST_RATIO = 1.15
 
 
 def main() -> None:
     """Simulate, map with both programs, pool and print."""
     parser = arguments(__doc__)
-    parser.add_argument("--seeds", type=int, default=4, help="number of simulations")
+    parser.add_argument("--seeds", type=int, default=8, help="number of simulations")
     parser.add_argument("--pairs", type=int, default=280_000, help="of each; fragments of many Ns are left out of them")
     parser.add_argument("--region", default="20")
     given = parser.parse_args()
@@ -45,16 +45,17 @@ def main() -> None:
 
 
 def print_bars(ours: Placement, theirs: Placement) -> None:
-    """Print the three figures that have a bar."""
-    wrong = ours.share_wrong(20) / theirs.share_wrong(20) if theirs.share_wrong(20) else float("inf")
+    """Print the figures that have a bar."""
     overall = ours.share_right() - theirs.share_right()
     confident = ours.share_right(20) - theirs.share_right(20)
     lowest = LOWEST_DIFFERENCE
     rows = [
         ("right overall, difference", f"{overall:+.5f}", lowest, met(overall >= lowest)),
         ("right at MAPQ 20, difference", f"{confident:+.5f}", lowest, met(confident >= lowest)),
-        ("wrong at MAPQ 20, ratio", f"{wrong:.3f}", HIGHEST_RATIO, met(wrong <= HIGHEST_RATIO)),
     ]
+    for threshold in (20, 60):
+        ratio = ours.share_wrong(threshold) / (theirs.share_wrong(threshold) or 1e-9)
+        rows.append((f"wrong at MAPQ {threshold}, ratio", f"{ratio:.3f}", HIGHEST_RATIO, met(ratio <= HIGHEST_RATIO)))
     print_table(("to bwa mem", "measured", "bar", ""), rows)
 
 

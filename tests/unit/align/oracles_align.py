@@ -88,9 +88,9 @@ def template_length(a: Place, b: Place, lengths: tuple[int, int]) -> int | None:
 
 
 def is_simple(bases: Sequence[int]) -> bool:
-    """Whether less than a quarter of the words of a sequence are different."""
+    """Whether less than a third of the words of a sequence are different."""
     words = [tuple(base % 4 for base in bases[i : i + SIMPLE_WORD]) for i in range(len(bases) - SIMPLE_WORD + 1)]
-    return len(set(words)) < len(words) / 4
+    return 3 * len(set(words)) < len(words)
 
 
 @dataclass
@@ -170,13 +170,21 @@ def choose_pair(mates: tuple[Marked, Marked], name_hash: int, model: InsertSize)
     return chosen[0], chosen[1]
 
 
-def finish(chosen: Chosen, marked: Marked, codes: Sequence[Sequence[int]]) -> Chosen:
-    """Distrust simple sequence and add the supplementary places; codes are those of both strands."""
+def finish(chosen: Chosen, marked: Marked, codes: Sequence[Sequence[int]], mate_elsewhere: bool = False) -> Chosen:
+    """Distrust simple sequence and short places without support of the mate; add the supplementary places.
+
+    Args:
+        chosen, marked: of the read.
+        codes: of both strands.
+        mate_elsewhere: whether the mate has a place that makes no proper pair with the chosen one.
+    """
     if chosen.primary < 0:
         return chosen
     primary = marked.places[chosen.primary]
     if primary.score < SIMPLE_SCORE and is_simple(codes[primary.strand][primary.read_begin : primary.read_end]):
         chosen.quality = 0
+    if mate_elsewhere and primary.score < marked.length / 4:
+        chosen.quality = min(chosen.quality, 40)
     for i, place in enumerate(marked.places):
         root = marked.parent[chosen.primary]
         if marked.parent[i] is None and i not in (chosen.primary, root) and not compete(place, primary, marked.length):

@@ -84,10 +84,11 @@ def test_equals_brute_force(model, paired):
             wanted = choose_pair((marked[pair], marked[count + pair]), int(reads.name_hash[pair]), model)
         else:
             wanted = (choose_single(marked[pair]),)
-        for read, chosen in zip(members, wanted, strict=True):
+        for read, chosen, mate in zip(members, wanted, reversed(wanted), strict=True):
+            elsewhere = paired and not chosen.proper and mate.primary >= 0
             codes = reads.codes[:, reads.offsets[read] : reads.offsets[read + 1]].tolist()
             got = reported(selection, read, int(alignments.offsets[read]))
-            assert got == finish(chosen, marked[read], codes), (read, [places[member] for member in members])
+            assert got == finish(chosen, marked[read], codes, elsewhere), (read, [places[member] for member in members])
             proper += got.proper
     if paired and model.pairs:
         assert 0 < proper < 2 * count
@@ -126,12 +127,26 @@ def test_a_pair_is_decided_alone_as_in_any_batch():
 
 
 def test_simple_sequence_gets_no_quality():
-    for bases, simple in (("A" * 60, True), ("AC" * 30, True), ("ACGTTGCA" * 8, True), ("ACGGTCA" * 3, False)):
+    for bases, simple in (("A" * 60, True), ("AC" * 30, True), ("ACGTTGCA" * 8, True), ("ACGGTCA" * 3, False),
+                          ("ACGGTCATT" * 4, True)):  # fmt: skip
         codes = np.array(["ACGT".index(base) for base in bases], np.uint8)
         assert is_simple(codes.tolist()) == simple
         reads = make_reads([codes])
         places = [[Place(len(codes), 0, 500, 0, len(codes))]]
         assert (select(alignments_of(places), reads, False, NO_INSERT_SIZE).quality[0] == 0) == simple
+
+
+@pytest.mark.parametrize(
+    ("score", "mate", "quality"),
+    [(37, 40_000, 40), (38, 40_000, 60), (37, None, 60), (37, 250, 60)],
+    ids=["short, mate elsewhere", "a quarter of the read", "mate unmapped", "proper pair"],
+)
+def test_a_short_alignment_whose_mate_lies_elsewhere_is_not_certain(score, mate, quality):
+    generator = random.Random(7)
+    reads = make_reads([random_sequence(generator, 150)], [random_sequence(generator, 150)])
+    mates = [] if mate is None else [Place(150, 1, mate, 0, 150)]
+    selection = select(alignments_of([[Place(score, 0, 100, 0, score)], mates]), reads, True, MODELS[0])
+    assert selection.quality[0] == quality
 
 
 def test_no_reads_and_reads_without_places():

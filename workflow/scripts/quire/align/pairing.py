@@ -16,9 +16,14 @@ from quire.align.parameters import (
     MOST_SUPPLEMENTARY,
     NEAR,
     PAIR_BONUS_LIMIT,
+    SIMPLE_DENOMINATOR,
+    SIMPLE_NUMERATOR,
     SIMPLE_SCORE,
     SIMPLE_WORD,
     UNPAIRED_COST,
+    UNSUPPORTED_DENOMINATOR,
+    UNSUPPORTED_NUMERATOR,
+    UNSUPPORTED_QUALITY,
 )
 from quire.align.template_length import template_length
 from quire.oriented import Reads
@@ -98,7 +103,7 @@ def _is_simple(codes):
     """Whether a sequence has so few different words (poly-A, poly-G) that it must lie in many places.
 
     bwa mem lowers the quality of such reads by the share of its seeds that are too frequent; here the words themselves
-    are counted: less than a quarter of them different.
+    are counted: less than a third of them different.
     """
     seen = np.zeros(1 << (2 * SIMPLE_WORD), np.bool_)
     word, different = 0, 0
@@ -107,7 +112,7 @@ def _is_simple(codes):
         if i >= SIMPLE_WORD - 1 and not seen[word]:
             seen[word] = True
             different += 1
-    return different * 4 < len(codes) - SIMPLE_WORD + 1
+    return different * SIMPLE_DENOMINATOR < (len(codes) - SIMPLE_WORD + 1) * SIMPLE_NUMERATOR
 
 
 @njit(cache=True, nogil=True)
@@ -129,6 +134,12 @@ def _select(alignments, offsets, both, name_hash, paired, low, high, penalties, 
             codes = both[alignments.strand[chosen], offsets[read] : offsets[read + 1]]
             if _is_simple(codes[alignments.read_begin[chosen] : alignments.read_end[chosen]]):
                 selection.quality[read] = 0
+        if paired and chosen >= 0 and not selection.proper[read]:
+            mate = read + count // 2 if read < count // 2 else read - count // 2
+            length = offsets[read + 1] - offsets[read]
+            weak = alignments.score[chosen] * UNSUPPORTED_DENOMINATOR < length * UNSUPPORTED_NUMERATOR
+            if weak and selection.primary[mate] >= 0:
+                selection.quality[read] = min(np.int64(selection.quality[read]), np.int64(UNSUPPORTED_QUALITY))
         if alignments.offsets[read + 1] - alignments.offsets[read] > 1:
             _choose_supplementary(alignments, read, offsets[read + 1] - offsets[read], parent, second, near, selection)
 

@@ -41,9 +41,15 @@ UNIQUE_NUMERATOR, UNIQUE_DENOMINATOR = 4, 5
 NEAR = 7
 PAIR_BONUS_LIMIT = 40
 MOST_SUPPLEMENTARY = 4
-# Alignments below this score are looked at for low complexity, in words of this many bases.
+# Alignments below this score are looked at for low complexity, in words of this many bases: simple are those of whose
+# words less than this share are different.
 SIMPLE_SCORE = 100
 SIMPLE_WORD = 4
+SIMPLE_NUMERATOR, SIMPLE_DENOMINATOR = 1, 3
+# An alignment that scores less than this share of its read's length, while the mate lies elsewhere, is never certain:
+# the highest quality it gets.
+UNSUPPORTED_NUMERATOR, UNSUPPORTED_DENOMINATOR = 1, 4
+UNSUPPORTED_QUALITY = 40
 
 # ---- mapping quality ----
 MOST_QUALITY = 60
