@@ -118,7 +118,9 @@ def check(card, reads, places, paired, model) -> None:
             wanted[pair], wanted[pairs + pair] = choose_pair(mates, name_hash(pair), model)
     for read, chosen in enumerate(wanted):
         codes = reads[read], reverse_complement(reads[read])
-        assert reported(selection, read, int(offsets[read])) == finish(chosen, marked[read], codes)
+        mate = wanted[(read + len(wanted) // 2) % len(wanted)]
+        elsewhere = paired and not chosen.proper and mate.primary >= 0
+        assert reported(selection, read, int(offsets[read])) == finish(chosen, marked[read], codes, elsewhere)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -188,8 +190,8 @@ def test_simple_sequence_gets_no_quality(card) -> None:
     generator = np.random.default_rng(5)
     reads, places, simple = [], [], []
     for length in range(3, 100):
-        quarter = max(1, (length - 3) // 4)
-        for period in (1, quarter, quarter + 1, quarter + 2, length):
+        third = max(1, (length - 3) // 3)
+        for period in (1, max(1, third - 1), third, third + 1, third + 2, length):
             bases = np.resize(generator.integers(0, 4, period), length).tolist()
             begin = int(generator.integers(0, 70))
             reads.append([2] * begin + bases + [2] * 5)
@@ -201,6 +203,16 @@ def test_simple_sequence_gets_no_quality(card) -> None:
     for score in (SIMPLE_SCORE - 1, SIMPLE_SCORE):
         selection, _ = on_card(card, [[0] * 120], [[Place(score, 0, 500, 0, 120)]], False, NO_INSERT_SIZE)
         assert (selection.quality[0] == 0) == (score < SIMPLE_SCORE)
+
+
+@pytest.mark.parametrize(
+    ("score", "mate", "quality"), [(37, 40_000, 40), (38, 40_000, 60), (37, None, 60), (37, 250, 60)]
+)
+def test_a_short_alignment_whose_mate_lies_elsewhere_is_not_certain(card, score, mate, quality) -> None:
+    reads = np.random.default_rng(7).integers(0, 4, (2, 150)).tolist()
+    mates = [] if mate is None else [Place(150, 1, mate, 0, 150)]
+    selection, _ = on_card(card, reads, [[Place(score, 0, 100, 0, score)], mates], True, MODELS["300"])
+    assert selection.quality[0] == quality
 
 
 def test_no_reads_and_reads_without_places(card) -> None:

@@ -1,6 +1,7 @@
 // From alignments to what is reported: the twin of quire/align/pairing.py, in three steps: a thread a read, a thread a
-// pair, a thread a read. -D: those of mapping_quality.cuh, and MOST_SUPPLEMENTARY, NEAR, PAIR_BONUS_LIMIT, SIMPLE_SCORE,
-// SIMPLE_WORD, UNPAIRED_COST.
+// pair, a thread a read. -D: those of mapping_quality.cuh, MOST_SUPPLEMENTARY, NEAR, PAIR_BONUS_LIMIT, SIMPLE_SCORE,
+// SIMPLE_WORD, SIMPLE_NUMERATOR, SIMPLE_DENOMINATOR, UNPAIRED_COST, UNSUPPORTED_NUMERATOR, UNSUPPORTED_DENOMINATOR,
+// UNSUPPORTED_QUALITY.
 #include "quire/align/alignments.cuh"
 #include "quire/align/mapping_quality.cuh"
 #include "quire/oriented/oriented.cuh"
@@ -165,8 +166,8 @@ extern "C" __global__ void pair(Alignments alignments, Reads reads, QualityTable
     }
 }
 
-// Whether less than a quarter of the words of bases [begin, end) are different (N counts as A, as in `codes & 3`). A
-// word's bases stand in the other order than on the CPU, which changes no count.
+// Whether fewer than SIMPLE_NUMERATOR in SIMPLE_DENOMINATOR of the words of bases [begin, end) are different (N counts
+// as A, as in `codes & 3`). A word's bases stand in the other order than on the CPU, which changes no count.
 __device__ __forceinline__ bool is_simple(const u64* packed, i64 begin, i64 end) {
     const int kinds = 1 << (2 * SIMPLE_WORD), words_at_once = 32 - SIMPLE_WORD + 1;
     u64 seen[kinds / 64];
@@ -186,12 +187,13 @@ __device__ __forceinline__ bool is_simple(const u64* packed, i64 begin, i64 end)
     i64 different = 0;
 #pragma unroll
     for (int part = 0; part < kinds / 64; part++) different += __popcll(seen[part]);
-    return different * 4 < last - begin;
+    return different * SIMPLE_DENOMINATOR < (last - begin) * SIMPLE_NUMERATOR;
 }
 
-// One thread a read: distrusts simple sequence, and chooses the best alignments of other parts of the read, whose
-// quality is at most that of the primary one.
-extern "C" __global__ void finish(Alignments alignments, Reads reads, QualityTables tables, Marks marks,
+// One thread a read: distrusts simple sequence, and short alignments whose mate lies elsewhere (reads r and pairs + r
+// are mates; pairs = 0 for single reads); chooses the best alignments of other parts of the read, whose quality is at
+// most that of the primary one.
+extern "C" __global__ void finish(Alignments alignments, Reads reads, i64 pairs, QualityTables tables, Marks marks,
                                   Selection selection) {
     i64 read = thread_index();
     if (read >= reads.count) return;
@@ -202,6 +204,15 @@ extern "C" __global__ void finish(Alignments alignments, Reads reads, QualityTab
                   alignments.read_end[chosen])) {
         most = 0;
         selection.quality[read] = 0;
+    }
+    if (pairs > 0 && chosen >= 0 && !selection.proper[read]) {
+        i64 mate = read < pairs ? read + pairs : read - pairs;
+        i64 score = alignments.score[chosen];
+        bool weak = score * UNSUPPORTED_DENOMINATOR < reads.length(read) * UNSUPPORTED_NUMERATOR;
+        if (weak && selection.primary[mate] >= 0 && most > UNSUPPORTED_QUALITY) {
+            most = UNSUPPORTED_QUALITY;
+            selection.quality[read] = UNSUPPORTED_QUALITY;
+        }
     }
     if (last - first > 1) {
         i64 root = marks.parent[chosen] < 0 ? chosen : marks.parent[chosen], length = reads.length(read), begin, end;

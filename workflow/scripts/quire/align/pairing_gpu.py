@@ -17,9 +17,14 @@ from quire.align.parameters import (
     NEAR,
     PAIR_BONUS_LIMIT,
     QUALITY_SHIFT,
+    SIMPLE_DENOMINATOR,
+    SIMPLE_NUMERATOR,
     SIMPLE_SCORE,
     SIMPLE_WORD,
     UNPAIRED_COST,
+    UNSUPPORTED_DENOMINATOR,
+    UNSUPPORTED_NUMERATOR,
+    UNSUPPORTED_QUALITY,
 )
 from quire.device.card import Card
 from quire.oriented.gpu import CardReads
@@ -36,6 +41,11 @@ DEFINES = {
     "QUALITY_SHIFT": QUALITY_SHIFT,
     "SIMPLE_SCORE": SIMPLE_SCORE,
     "SIMPLE_WORD": SIMPLE_WORD,
+    "SIMPLE_NUMERATOR": SIMPLE_NUMERATOR,
+    "SIMPLE_DENOMINATOR": SIMPLE_DENOMINATOR,
+    "UNSUPPORTED_NUMERATOR": UNSUPPORTED_NUMERATOR,
+    "UNSUPPORTED_DENOMINATOR": UNSUPPORTED_DENOMINATOR,
+    "UNSUPPORTED_QUALITY": UNSUPPORTED_QUALITY,
     "UNPAIRED_COST": UNPAIRED_COST,
 }
 THREADS = 128
@@ -99,7 +109,7 @@ def select(card: Card, alignments: Alignments, reads: CardReads, paired: bool, i
     if paired and insert_size.low <= insert_size.high:
         model = _model_of(card, insert_size)
         pair.for_each(count // 2, alignments, reads, tables, model, marks, selection, threads=THREADS)
-    finish.for_each(count, alignments, reads, tables, marks, selection, threads=THREADS)
+    finish.for_each(count, alignments, reads, count // 2 if paired else 0, tables, marks, selection, threads=THREADS)
     return selection
 
 

@@ -1,5 +1,5 @@
-// Mate rescue: the twin of quire/align/rescue.py. Anchors whose mate has no place beside them become tasks (count, scan,
-// write); a warp looks for the best diagonal of each task's window; tasks with one become jobs (scan, write).
+// Mate rescue: the twin of quire/align/rescue.py. Anchors whose mate has no place beside them become tasks (count,
+// scan, write); a warp looks for the best diagonal of each task's window; tasks with one become jobs (scan, write).
 // -D: BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, UNPAIRED_COST.
 #include "quire/align/alignments.cuh"
 #include "quire/align/reference.cuh"
@@ -128,8 +128,8 @@ __device__ __forceinline__ void fill_table(u32* table, int slot_bits, const Read
     __syncwarp();
 }
 
-// The best diagonal so far. CPU and GPU agree on "the first one to reach the most votes": a diagonal reaches each number
-// of votes at one position, and the winner is that of most votes, then of the lowest position, in whatever order seen.
+// The best diagonal so far. CPU and GPU agree on "the first one to reach the most votes": a diagonal reaches each
+// number of votes at one position, and the winner is that of most votes, then of the lowest position, in whatever order seen.
 struct Winner {
     int votes, position, diagonal;
 };

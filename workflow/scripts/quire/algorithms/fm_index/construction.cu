@@ -30,7 +30,8 @@ struct Counts {
     u64 low, high;
 };
 
-// Codes in the rows of a block; the sentinel and what fills up the last block are stored as A, and only the first counts.
+// Codes in the rows of a block; the sentinel and what fills up the last block are stored as A, and only
+// the first counts.
 __device__ __forceinline__ Counts counts_of_block(const u64* blocks, i64 words_per_block, i64 block, i64 rows) {
     i64 distance = 32 * words_per_block - 64, first_row = block * distance;
     u64 c = 0, g = 0, t = 0;

@@ -106,7 +106,8 @@ extern "C" __global__ void mark_groups(Text text, const u32* order, i64 rows, u3
     if (lane == 0 && row < rows) bits[row >> 5] = heads;
 }
 
-// Keys of tied suffixes: their group, then the rank of what follows `depth` bases later. Suffixes that tie at this depth
+// Keys of tied suffixes: their group, then the rank of what follows `depth` bases later. Suffixes that tie at this
+// depth
 // have at least that many bases.
 extern "C" __global__ void tie_keys(Ties ties, const u32* ranks, i64 depth, i64 count, u64* keys) {
     i64 index = thread_index();
