@@ -134,9 +134,6 @@ class CardArray(np.lib.mixins.NDArrayOperatorsMixin):
     def __float__(self) -> float:
         return float(self._host)
 
-    def __index__(self) -> int:
-        return self._host.__index__()
-
     def __repr__(self) -> str:
         return f"on the card: {self._host!r}"
 

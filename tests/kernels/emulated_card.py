@@ -16,6 +16,7 @@ from quire.device.card import SOURCES, Card, Kernel, pack_arguments
 from quire.device.compiler import included, read_source
 
 from tests.kernels.card_array import ArrayMemory, ArrayModule, Block, CardArray
+from tests.kernels.specialisations import unnamed
 
 _FOLDER = Path(__file__).parent
 HARNESS = [_FOLDER / name for name in ("cuda_on_cpu.h", "cuda_intrinsics.h", "cuda_on_cpu.cpp")]
@@ -204,6 +205,8 @@ class EmulatedCard(Card):
         pass
 
     def _load(self, source, entry, defines) -> EmulatedKernel:
+        if unnamed(source, defines):
+            raise KernelFault(f"{source} with macros {sorted(defines)} is not in KERNELS or DEFINES of its gpu.py")
         text = self.texts.get(source) or read_source(source)[0]
         library = compile_for_cpu(source, defines, text)
         return EmulatedKernel(self, source, entry, defines, getattr(library, f"launch_{entry}"), text)

@@ -29,10 +29,28 @@ class CupyKernel(Kernel):
         driver.launchKernel(self.function.ptr, *grid, *block, shared_bytes, stream, ctypes.addressof(pointers), 0)
 
 
+class _Arrays:
+    """CuPy's functions; those that sort are watched for memory.
+
+    Sorting takes memory of its own from inside C++: releases of CuPy before 2026-04 went on without it when there was
+    none and gave wrong orders (cupy#9894), later ones raise a plain MemoryError.
+    """
+
+    def __init__(self, card: "CupyCard") -> None:
+        self._card = card
+
+    def __getattr__(self, name: str):
+        return getattr(cupy, name)
+
+    def sort(self, keys):
+        return self._card.watch_memory(cupy.sort, keys)
+
+    def argsort(self, keys):
+        return self._card.watch_memory(cupy.argsort, keys)
+
+
 class CupyCard(Card):
     """See `quire.device.card.Card`."""
-
-    xp = cupy
 
     def __init__(self, ordinal: int = 0, budget: int | None = None) -> None:
         """Open a card.
@@ -50,17 +68,32 @@ class CupyCard(Card):
         self.multiprocessors = properties["multiProcessorCount"]
         self.shared_bytes = properties["sharedMemPerBlockOptin"]
         self.pool = cupy.cuda.MemoryPool()
-        cupy.cuda.set_allocator(self.pool.malloc)
+        cupy.cuda.set_allocator(self._allocate)
+        self._ran_out = False
+        self.xp = _Arrays(self)
         self.budget = budget
         if budget is not None:
             self.pool.set_limit(size=budget)
         self._modules: dict = {}
 
-    def empty(self, shape, dtype):
+    def _allocate(self, size: int):
+        """What every function of CuPy takes memory from, so that each raises OutOfDeviceMemory."""
         try:
-            return cupy.empty(shape, dtype)
+            return self.pool.malloc(size)
         except cupy.cuda.memory.OutOfMemoryError as error:
+            self._ran_out = True
             raise OutOfDeviceMemory(str(error)) from None
+
+    def watch_memory(self, function, *arguments):
+        """Call a function of CuPy. Raises OutOfDeviceMemory if an allocation failed inside, whatever came of it."""
+        self._ran_out = False
+        try:
+            result = function(*arguments)
+        except MemoryError as error:
+            raise OutOfDeviceMemory(str(error)) from None
+        if self._ran_out:
+            raise OutOfDeviceMemory(f"no room for the memory that {function.__name__} itself takes")
+        return result
 
     def pointer(self, array) -> int:
         if not isinstance(array, cupy.ndarray) or not array.flags.c_contiguous:
@@ -68,7 +101,8 @@ class CupyCard(Card):
         return array.data.ptr
 
     def upload(self, array: np.ndarray):
-        return cupy.asarray(np.ascontiguousarray(array))
+        # CuPy copies into pinned memory and sends from there, in the order of the current stream.
+        return cupy.asarray(np.asarray(array, order="C"))
 
     def download(self, array) -> np.ndarray:
         return cupy.asnumpy(array)

@@ -7,12 +7,13 @@ from quire.algorithms.suffix_array.selection_gpu import TILE_WORDS, mark, select
 from quire.device.card import Card, Kernel
 
 SOURCE = "quire/algorithms/fm_index/construction.cu"
+DEFINES = {"TILE_WORDS": TILE_WORDS}
 _COUNTS_BYTES = TILE_WORDS // 2  # of shared memory: 16 bytes a warp
 _HALF = (1 << 32) - 1
 
 
 def _kernel(card: Card, entry: str) -> Kernel:
-    return card.kernel(SOURCE, entry, TILE_WORDS=TILE_WORDS)
+    return card.kernel(SOURCE, entry, **DEFINES)
 
 
 def occurrence_blocks(card: Card, text: CardText, suffix_array, words_per_block: int):

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from quire.algorithms.fm_index import words_of_distance
+from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
 from quire.device.card import THREADS, Card, Kernel
 from quire.device.compiler import read_source
 
@@ -49,10 +49,14 @@ class Design(NamedTuple):
 
     def kernel(self, card: Card, entry: str, words_per_block: int) -> Kernel:
         """A kernel of search.cu in this design."""
-        return card.kernel(
-            SOURCE, entry, WORDS_PER_BLOCK=words_per_block, SHARE_LOAD=int(self.kind != "task"),
-            SHARE_COUNT=int(self.kind == "full"), LANES=self.lanes, STREAM=int(self.stream), THREADS=THREADS,
-        )  # fmt: skip
+        return card.kernel(SOURCE, entry, **self.defines(words_per_block))
+
+    def defines(self, words_per_block: int) -> dict[str, int]:
+        """What makes search.cu this design."""
+        return {
+            "WORDS_PER_BLOCK": words_per_block, "SHARE_LOAD": int(self.kind != "task"), "LANES": self.lanes,
+            "SHARE_COUNT": int(self.kind == "full"), "STREAM": int(self.stream), "THREADS": THREADS,
+        }  # fmt: skip
 
 
 def designs(words_per_block: int) -> list[Design]:
@@ -61,6 +65,11 @@ def designs(words_per_block: int) -> list[Design]:
     lanes = [count for count in (2, 4, 8) if count <= units <= 2 * count]
     shared = [Design("full", count, stream) for count in lanes for stream in (False, True)]
     return [Design("task", 1, False), Design("memory", min(units, 8), True), *shared]
+
+
+KERNELS = [
+    (SOURCE, design.defines(words)) for words in map(words_of_distance, SAMPLING_DISTANCES) for design in designs(words)
+]
 
 
 def default_design(words_per_block: int) -> Design:

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
 from quire.algorithms.fm_index.gpu import CardPage
 from quire.algorithms.seeding import (
     DEPTHS,
@@ -39,6 +40,10 @@ DEFINES = {
     "THREADS": THREADS,
     "WARP_ROOM": 256,  # hits of a read that are sorted in shared memory; more are sorted where they lie
 }
+KERNELS = [
+    (SOURCE, DEFINES),
+    *((SEARCH, {"WORDS_PER_BLOCK": words_of_distance(d), **DEFINES}) for d in SAMPLING_DISTANCES),
+]
 MOST_HITS = 1024  # the largest maximum_hits: so many pairs of hash and hit fit a block's shared memory on every card
 PLANNED_HITS = 4  # hits a seed that `bytes_per_read` counts with; a batch of more is halved by its owner
 

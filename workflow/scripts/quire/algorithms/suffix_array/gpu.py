@@ -18,6 +18,7 @@ from quire.device.card import Card, OutOfDeviceMemory
 from quire.oriented import BASES_PER_WORD
 
 SOURCE = "quire/algorithms/suffix_array/suffix_array.cu"
+DEFINES = {"TILE_WORDS": TILE_WORDS}
 KEY_BASES = 32  # of one 64-bit key
 LONGEST_TEXT = (1 << 32) - 2  # rows are uint32, and one more than bases
 MOST_LEADING_BASES = 8  # buckets are counted for every word of so many bases
@@ -236,4 +237,4 @@ def _refine_slice(card: Card, ties: _Ties, begin: int, end: int, kept: int, dept
 
 
 def _kernel(card: Card, entry: str):
-    return card.kernel(SOURCE, entry, TILE_WORDS=TILE_WORDS)
+    return card.kernel(SOURCE, entry, **DEFINES)

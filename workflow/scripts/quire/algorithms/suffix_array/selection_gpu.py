@@ -8,6 +8,7 @@ from quire.device.card import Card
 
 SOURCE = "quire/algorithms/suffix_array/selection.cu"
 TILE_WORDS = 256
+DEFINES = {"TILE_WORDS": TILE_WORDS}
 TILE_ELEMENTS = 32 * TILE_WORDS
 TILE_BYTES = 16 * TILE_WORDS + TILE_WORDS // 4  # of shared memory: a TileWord a thread, and 8 bytes a warp
 
@@ -47,7 +48,7 @@ def select(card: Card, bits, count: int, ties: bool = False) -> tuple[Selection,
     tiles = -(-count // TILE_ELEMENTS)
     selection = Selection(bits, count, int(ties), card.empty(tiles, np.uint32), card.empty(tiles, np.uint32))
     total = card.zeros(1, np.uint32)
-    steps = [card.kernel(SOURCE, name, TILE_WORDS=TILE_WORDS) for name in ("sum_tiles", "scan_tiles")]
+    steps = [card.kernel(SOURCE, name, **DEFINES) for name in ("sum_tiles", "scan_tiles")]
     steps[0](tiles, TILE_WORDS, selection, shared_bytes=TILE_BYTES)
     steps[1](1, TILE_WORDS, selection, tiles, total, shared_bytes=TILE_BYTES)
     return selection, total
