@@ -84,7 +84,8 @@ def load_of(machine: Machine | Exception):
 @pytest.fixture(autouse=True)
 def nothing_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     """No scheduler has chosen cards."""
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    for variable in ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID"):
+        monkeypatch.delenv(variable, raising=False)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -107,6 +108,16 @@ def test_cards_hidden_by_a_scheduler(value: str, monkeypatch: pytest.MonkeyPatch
     backend, cards = resolve("auto", load_probe=load_of(Machine(cards=NO_DEVICE)))
     assert backend == Backend("cpu", f"CUDA_VISIBLE_DEVICES is {value!r} and leaves no card visible.")
     assert not cards
+
+
+def test_cards_that_slurm_did_not_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A card that a Slurm job sees without having asked may be another's; one that it was given is taken."""
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    assert resolve("auto", load_probe=load_of(Machine()))[0] == Backend("cpu", "Slurm gave this job no card.")
+    with pytest.raises(InputError, match="ask for one"):
+        resolve("gpu", load_probe=load_of(Machine()))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    assert resolve("auto", load_probe=load_of(Machine()))[0].name == "gpu"
 
 
 def test_a_usable_card_is_taken() -> None:

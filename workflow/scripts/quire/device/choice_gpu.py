@@ -120,6 +120,9 @@ def _visible(probe: Any) -> list[VisibleCard]:
     unhide = "unset CUDA_VISIBLE_DEVICES, or ask the scheduler for a card"
     if chosen is not None and chosen.strip() in ("", "-1"):
         raise Unusable(hidden, unhide)
+    if chosen is None and "SLURM_JOB_ID" in os.environ:
+        # Where Slurm does not fence devices off, a card that is seen may be another job's.
+        raise Unusable("Slurm gave this job no card.", "ask for one (--set-resources map_unit:gpu=1)")
     try:
         cards = probe.visible_cards()
     except RuntimeError as error:
