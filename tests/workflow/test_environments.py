@@ -24,6 +24,7 @@ CONDA_NAMES = {
     "matplotlib": "matplotlib-base",
     "nvidia-cuda-nvrtc": "cuda-nvrtc",
 }
+REQUIREMENT = re.compile(r'[\w.-]+==[\w.]+(; sys_platform == "linux")?')
 RULE = re.compile(
     r"^(?:rule|checkpoint) \w+:.*?"
     r'(?:envs/(?P<environment>\w+)\.yaml"|environment\("(?P<without_card>\w+)"\)).*?scripts/(?P<script>\w+\.py)"',
@@ -44,7 +45,7 @@ def rules() -> list[tuple[str, str]]:
 def pins(name: str) -> dict[str, str]:
     """Versions of a requirements file by normalised package name."""
     lines = (REPOSITORY / name).read_text().splitlines()
-    found = [line.split("==") for line in lines if line and not line.startswith(("#", "-"))]
+    found = [line.split(";")[0].split("==") for line in lines if line and not line.startswith(("#", "-"))]
     return {package.lower().replace("_", "-"): version for package, version in found}
 
 
@@ -103,7 +104,7 @@ def test_requirements_are_exact_and_nested() -> None:
     """Every requirement is pinned with ==, the test tools contain the run's requirements, and no rule lacks a pin."""
     for name in ("requirements.txt", "requirements-test.txt", "requirements-gpu.txt", "requirements-gpu-cuda12.txt"):
         for line in (REPOSITORY / name).read_text().splitlines():
-            assert line.startswith(("#", "-r requirements.txt")) or re.fullmatch(r"[\w.-]+==[\w.]+", line), line
+            assert line.startswith(("#", "-r requirements.txt")) or REQUIREMENT.fullmatch(line), line
     assert not set(pins("requirements.txt")) & set(pins("requirements-test.txt"))
 
 
@@ -114,6 +115,9 @@ def test_packages_for_cards_stand_apart() -> None:
     assert not set(run) & (set(newer) | set(older))
     assert {name.replace("13x", "12x") for name in newer} == {name.removesuffix("-cu12") for name in older}
     assert newer["cupy-cuda13x"] == older["cupy-cuda12x"]
+    tested = pins("requirements-test.txt")
+    for packages in (newer, older):
+        assert all(tested.get(name, version) == version for name, version in packages.items())
     # The compiler and the headers that CuPy includes are of one CUDA, that which conda's pin names.
     assert newer["nvidia-cuda-nvrtc"].startswith(environment(GPU_ENVIRONMENT)["cuda-version"] + ".")
     for packages, suffix in ((newer, ""), (older, "-cu12")):
