@@ -18,8 +18,15 @@ from quire.device.compiler import KernelError, cache_path, compile_kernel, cubin
 from tests.kernels import nvrtc12
 from tests.kernels.specialisations import all_specialisations, gpu_modules, named_by
 
+# Bytes of registers that a kernel may spill, by its source, and why; any other spills none.
+SPILLS = {
+    # Launch bounds trade registers for resident blocks, as steps wait for memory; most with the largest blocks.
+    "quire/algorithms/seeding/search.cu": 300,
+}
+# What neither a kernel nor a test of one needs: the engine writes BAM with the CPU's assembler.
+ON_THE_HOST_TOO = {"quire.align.engine_gpu", "tests.kernels.simulated_batch"}
 CUDA_13 = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"]
-CUDA_12 = ["sm_60", "sm_70", *CUDA_13]
+CUDA_12 = ["sm_70", *CUDA_13]  # kernels match lanes by value, which came with sm_70
 
 
 def has_nvrtc() -> bool:
@@ -81,7 +88,7 @@ def compile_all(specialisations, architectures: list[str], compile_one, record_p
             spills += [
                 f"{source}, {entry}, {name}: {spilled} bytes"
                 for name, (_, spilled, _) in zip(architectures, used, strict=True)
-                if spilled
+                if spilled > SPILLS.get(source, 0)
             ]
     heads = ("source", "kernel", *architectures, "shared", "macros")
     widths = [max(len(row[column]) for row in [heads, *rows]) for column in range(len(heads))]
@@ -228,7 +235,8 @@ def test_a_machine_with_numpy_and_cupy_alone_can_run_kernel_tests() -> None:
     """Contract 6: nothing here needs Numba, pysam or pandas, except the tests that compare with the CPU's functions."""
     folder = Path(__file__).parent
     tests = [f"tests.kernels.{path.stem}" for path in folder.glob("*.py") if not path.stem.endswith("_like_cpu")]
-    command = [sys.executable, "-c", BLOCKED, str(SOURCES), str(folder.parents[1]), *gpu_modules(), *sorted(tests)]
+    names = sorted({*gpu_modules(), *tests} - ON_THE_HOST_TOO)
+    command = [sys.executable, "-c", BLOCKED, str(SOURCES), str(folder.parents[1]), *names]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert done.stdout == ""
