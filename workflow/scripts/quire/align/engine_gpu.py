@@ -1,11 +1,13 @@
 """Mapping batches on a card. One thread owns the card; parsing, records and compression run beside it.
 
-Nothing of a batch stays on the card between `search` and `finish`: until the insert size is known, `search` maps a
-batch for its template lengths and `finish` maps it again, which costs the first half million reads of a unit twice and
-no memory.
+A batch is copied into pinned memory by the thread that brings it and uploaded at `search`, while the batch before it
+is computed. Nothing else of it stays on the card between `search` and `finish`: until the insert size is known,
+`search` maps a batch for its template lengths and `finish` maps it again, which costs the first half million reads of a
+unit twice and no memory.
 """
 
 import logging
+import queue
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,15 +22,16 @@ from quire.align.pages_gpu import CardPages
 from quire.align.reference_gpu import upload_reference
 from quire.align.resident_gpu import choose, find_alignments
 from quire.align.template_length_gpu import unique_template_lengths
-from quire.device.card import Card
+from quire.device.card import Card, Upload
 from quire.errors import QuireError
 from quire.io.fastq import PairBatch
 from quire.oriented import orient as orient_on_host
-from quire.oriented.gpu import orient
+from quire.oriented.gpu import CardReads, Layout, fill, layout_of, orient, orient_staged
 
 log = logging.getLogger("quire.align")
 # Of the memory that is free at the start, pages may take all but this share, which is the batch's.
 BATCH_SHARE = 0.4
+STAGING_ROOM = 1.1  # a buffer's size by that of the batch it is taken for: later ones may be a little larger
 
 
 @dataclass
@@ -38,10 +41,12 @@ class Searched:
     Attributes:
         batch: as read.
         found: int64[pairs], template lengths of the unique pairs, -1 for the others; None if nobody waits for them.
+        staged: the batch on its way to the card; None if it is uploaded when it is mapped.
     """
 
     batch: PairBatch
     found: np.ndarray | None
+    staged: "_Staged | None"
 
     @property
     def lengths(self) -> np.ndarray:
@@ -52,6 +57,15 @@ class Searched:
     def template_lengths(self) -> np.ndarray:
         """int64[pairs]: of the unique pairs, -1 for the others."""
         return self.found
+
+
+@dataclass
+class _Staged:
+    """A batch in a pinned buffer, and its upload."""
+
+    layout: Layout
+    buffer: np.ndarray
+    upload: Upload | None = None
 
 
 class CardEngine:
@@ -70,6 +84,9 @@ class CardEngine:
         """
         self.open_card, self.reference, self.indexes, self.read_group = open_card, reference, indexes, read_group
         self._insert_size_known = False
+        self.most_pairs: int | None = None  # that the card has shown to have room for
+        # Buffers of batches that are on the card. As many are in use at a time as batches are ahead, and one more.
+        self._buffers: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
 
     @contextmanager
     def running(self, threads: int) -> Iterator[None]:
@@ -86,12 +103,15 @@ class CardEngine:
 
     def search(self, batch: PairBatch) -> Future:
         """A future of `Searched`."""
-        return self._owner.submit(self._search, batch)
+        if batch.mate2 is not None and not self._insert_size_known:
+            return self._owner.submit(self._sample, batch)
+        whole = self.most_pairs is None or len(batch) <= self.most_pairs
+        return self._owner.submit(self._upload, batch, self._stage(batch) if whole else None)
 
     def finish(self, searched: Searched, insert_size: InsertSize) -> Future:
         """A future of (BGZF blocks, Counts)."""
         self._insert_size_known = True
-        mapped = self._owner.submit(self._map, searched.batch, insert_size)
+        mapped = self._owner.submit(self._map, searched, insert_size)
         return self._pool.submit(self._write, mapped)
 
     def _open(self) -> None:
@@ -101,18 +121,36 @@ class CardEngine:
         pages = CardPages(self.card, self.indexes, room)
         # Pages that all stay are searched together.
         self.pages = pages if pages.cycled else pages.resident
-        self.most_pairs = None
         log.info("%s: text and index of %d bases resident, %.2f GB free for batches", self.card.name,
                  self.reference.axis_length, self.card.free_bytes() / 1e9)  # fmt: skip
 
     def _close(self) -> None:
         del self.card, self.card_reference, self.pages
 
-    def _search(self, batch: PairBatch) -> Searched:
-        if batch.mate2 is None or self._insert_size_known:
-            return Searched(batch, None)
+    def _stage(self, batch: PairBatch) -> _Staged:
+        """Copy a batch into a pinned buffer; runs on the thread that brings the batch."""
+        layout = layout_of(batch.mate1, batch.mate2)
+        try:
+            buffer = self._buffers.get_nowait()
+        except queue.Empty:
+            buffer = np.empty(0, np.uint8)
+        if len(buffer) < layout.size:
+            buffer = self._owner.submit(self.card.staging, int(layout.size * STAGING_ROOM)).result()
+        fill(buffer, layout, batch.mate1, batch.mate2)
+        return _Staged(layout, buffer)
+
+    def _upload(self, batch: PairBatch, staged: _Staged | None) -> Searched:
+        if staged is not None:
+            try:
+                staged.upload = self.card.upload_ahead(staged.buffer[: staged.layout.size])
+            except MemoryError:  # it is uploaded in pieces when it is mapped
+                self._buffers.put(staged.buffer)
+                staged = None
+        return Searched(batch, None, staged)
+
+    def _sample(self, batch: PairBatch) -> Searched:
         found = [lengths for _, lengths in self._in_parts(batch, self._template_lengths)]
-        return Searched(batch, np.concatenate(found))
+        return Searched(batch, np.concatenate(found), None)
 
     def _template_lengths(self, batch: PairBatch) -> np.ndarray:
         card = self.card
@@ -120,12 +158,26 @@ class CardEngine:
         _, alignments = find_alignments(card, reads, self.pages, self.card_reference)
         return card.download(unique_template_lengths(card, alignments, reads))
 
-    def _map(self, batch: PairBatch, insert_size: InsertSize) -> list[tuple[PairBatch, tuple[Alignments, Selection]]]:
-        return list(self._in_parts(batch, lambda part: self._map_part(part, insert_size)))
+    def _map(self, searched: Searched, insert_size: InsertSize) -> list[tuple[PairBatch, tuple[Alignments, Selection]]]:
+        staged, searched.staged = searched.staged, None
+        buffer = None if staged is None else staged.buffer
 
-    def _map_part(self, batch: PairBatch, insert_size: InsertSize) -> tuple[Alignments, Selection]:
-        card, paired = self.card, batch.mate2 is not None
-        reads = orient(card, batch.mate1, batch.mate2)
+        def map_part(batch: PairBatch) -> tuple[Alignments, Selection]:
+            nonlocal staged
+            if staged is not None and len(batch) == len(searched.batch):
+                reads = orient_staged(self.card, staged.upload.array(), staged.layout)
+            else:
+                staged = None
+                reads = orient(self.card, batch.mate1, batch.mate2)
+            return self._map_reads(reads, batch.mate2 is not None, insert_size)
+
+        mapped = list(self._in_parts(searched.batch, map_part))
+        if buffer is not None:
+            self._buffers.put(buffer)
+        return mapped
+
+    def _map_reads(self, reads: CardReads, paired: bool, insert_size: InsertSize) -> tuple[Alignments, Selection]:
+        card = self.card
         found = find_alignments(card, reads, self.pages, self.card_reference)
         insert_size = insert_size if paired else NO_INSERT_SIZE
         alignments, selection = choose(card, found, reads, paired, self.card_reference, insert_size)

@@ -50,6 +50,20 @@ class Kernel(ABC):
     def _launch(self, grid, block, shared_bytes: int, arguments) -> None: ...
 
 
+class Upload:
+    """A copy to a card that may still be under way."""
+
+    def __init__(self, array) -> None:
+        self._array = array
+
+    def array(self):
+        """The card's array; what is launched from now on waits for the copy.
+
+        The array's memory is taken beside the kernels' order: keep the array until they have been waited for.
+        """
+        return self._array
+
+
 class Card(ABC):
     """Arrays and kernels of one card; see the module's text.
 
@@ -110,12 +124,16 @@ class Card(ABC):
     def upload(self, array: np.ndarray):
         """A copy of a host array on the card."""
 
+    def upload_ahead(self, array: np.ndarray) -> "Upload":
+        """Begin to copy host memory from `staging`, which must not change before the copy is used, beside kernels."""
+        return Upload(self.upload(array))
+
     @abstractmethod
     def download(self, array) -> np.ndarray:
         """A copy of the card's array on the host; waits for it."""
 
     def staging(self, size: int) -> np.ndarray:
-        """Host memory (uint8[size]) that the card downloads into fastest."""
+        """Host memory (uint8[size]) that the card copies from and to fastest, beside its kernels."""
         return np.empty(size, np.uint8)
 
     def download_into(self, array, target: np.ndarray) -> None:
@@ -126,8 +144,9 @@ class Card(ABC):
     def free_bytes(self) -> int:
         """Memory that arrays may still take, within the budget."""
 
+    @abstractmethod
     def release(self) -> None:
-        """Let go of memory that no array uses any more, so that arrays of any size can be made of it."""
+        """Let go of memory that no array uses any more, so that arrays of any size can be made of it; waits for all."""
 
     @abstractmethod
     def synchronize(self) -> None:

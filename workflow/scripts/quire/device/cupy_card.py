@@ -7,7 +7,7 @@ import cupyx
 import numpy as np
 from cupy_backends.cuda.api import driver
 
-from quire.device.card import Card, Kernel, OutOfDeviceMemory, pack_arguments
+from quire.device.card import Card, Kernel, OutOfDeviceMemory, Upload, pack_arguments
 from quire.device.compiler import cubin
 
 
@@ -49,6 +49,18 @@ class _Arrays:
         return self._card.watch_memory(cupy.argsort, keys)
 
 
+class _UploadUnderWay(Upload):
+    """An upload on the stream of copies; it keeps the host's array until the copy is done."""
+
+    def __init__(self, array, host: np.ndarray, done: cupy.cuda.Event) -> None:
+        super().__init__(array)
+        self._host, self._done = host, done
+
+    def array(self):
+        cupy.cuda.get_current_stream().wait_event(self._done)
+        return self._array
+
+
 class CupyCard(Card):
     """See `quire.device.card.Card`."""
 
@@ -75,6 +87,7 @@ class CupyCard(Card):
         if budget is not None:
             self.pool.set_limit(size=budget)
         self._modules: dict = {}
+        self._copies = cupy.cuda.Stream(non_blocking=True)
 
     def _allocate(self, size: int):
         """What every function of CuPy takes memory from, so that each raises OutOfDeviceMemory."""
@@ -104,6 +117,12 @@ class CupyCard(Card):
         # CuPy copies into pinned memory and sends from there, in the order of the current stream.
         return cupy.asarray(np.asarray(array, order="C"))
 
+    def upload_ahead(self, array: np.ndarray) -> Upload:
+        with self._copies:
+            target = cupy.empty(array.shape, array.dtype)
+            target.set(array, stream=self._copies)
+            return _UploadUnderWay(target, array, self._copies.record())
+
     def download(self, array) -> np.ndarray:
         return cupy.asnumpy(array)
 
@@ -118,6 +137,7 @@ class CupyCard(Card):
         return free if self.budget is None else min(free, self.budget - self.pool.used_bytes())
 
     def release(self) -> None:
+        self.synchronize()
         self.pool.free_all_blocks()
 
     def synchronize(self) -> None:

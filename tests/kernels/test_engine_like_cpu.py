@@ -1,0 +1,138 @@
+"""The whole road on a card, from FASTQ to BAM bytes: the records that the CPU writes, whatever the card's memory."""
+
+import logging
+import random
+import re
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("numba", reason="the CPU backend, which the card's is compared with, needs Numba")
+pysam = pytest.importorskip("pysam", reason="BAM files are compared through pysam")
+
+from quire.align import unit  # noqa: E402
+from quire.device import Backend  # noqa: E402
+from quire.device.card import Card  # noqa: E402
+from quire.errors import QuireError  # noqa: E402
+
+from tests.builders import write_fasta  # noqa: E402
+from tests.kernels.emulated_card import EmulatedCard  # noqa: E402
+from tests.unit.align.builders_align import WHOLE, Indexed, Mapped, build_index, map_files, write_pairs  # noqa: E402
+from tests.unit.align.genomes_align import awkward_genome, awkward_pairs  # noqa: E402
+
+PAIRS = 150
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, list[Path]]:
+    """A folder, the FASTA of an awkward genome, and FASTQ of awkward pairs."""
+    folder = tmp_path_factory.mktemp("engine")
+    generator = random.Random(20)
+    genome = awkward_genome(generator)
+    fasta = write_fasta(folder / "genome.fa", genome)
+    return folder, fasta, write_pairs(folder, awkward_pairs(generator, genome, PAIRS))
+
+
+@pytest.fixture
+def map_on(monkeypatch: pytest.MonkeyPatch, data) -> Callable[..., Mapped]:
+    """Maps on a card, or on the CPU where it is None."""
+
+    def run(card: Card | None, indexed: Indexed, mates: list[Path], batch: int = 1000) -> Mapped:
+        @contextmanager
+        def chosen(*_):
+            name = "cpu" if card is None else "gpu"
+            yield Backend(name, "it was asked for."), (None if card is None else lambda: card)
+
+        monkeypatch.setattr(unit, "use_backend", chosen)
+        return map_files(data[0], indexed, mates, batch, threads=2)
+
+    return run
+
+
+def same(a: Mapped, b: Mapped) -> None:
+    """Both runs wrote the same records, counts and insert size."""
+    assert a.lines == b.lines
+    assert a.ledger["counts"] == b.ledger["counts"]
+    assert a.insert_size == b.insert_size
+
+
+def test_pairs(card: Card, data, map_on) -> None:
+    folder, fasta, mates = data
+    indexed = build_index(folder, fasta)
+    wanted = map_on(None, indexed, mates)
+    flags = [int(line.split("\t")[1]) for line in wanted.lines]
+    assert any(flag & 0x800 for flag in flags)
+    assert any(flag & 4 for flag in flags)
+    assert wanted.insert_size["pairs"] > 20
+    same(map_on(card, indexed, mates), wanted)
+
+
+@pytest.mark.parametrize(
+    ("page_size", "sampling_distance", "sa_sampling"), [(WHOLE, 192, 4), (4096, 448, 1), (9000, 64, 3)]
+)
+def test_pages_and_shapes_of_the_index(page_size, sampling_distance, sa_sampling, data, map_on) -> None:
+    folder, fasta, mates = data
+    wanted = map_on(None, build_index(folder, fasta), mates)
+    indexed = build_index(folder, fasta, page_size, sampling_distance, sa_sampling)
+    same(map_on(EmulatedCard("random"), indexed, mates), wanted)
+
+
+@pytest.mark.parametrize("batch", [1, 7, 64])
+def test_batches(batch: int, data, map_on) -> None:
+    folder, fasta, mates = data
+    few = [write_head(path, 40) for path in mates]
+    indexed = build_index(folder, fasta)
+    same(map_on(EmulatedCard(), indexed, few, batch), map_on(None, indexed, few))
+
+
+def test_single_reads(data, map_on) -> None:
+    folder, fasta, mates = data
+    indexed = build_index(folder, fasta)
+    same(map_on(EmulatedCard("reverse"), indexed, mates[:1]), map_on(None, indexed, mates[:1]))
+
+
+def test_pages_that_do_not_fit_are_cycled(data, map_on, caplog: pytest.LogCaptureFixture) -> None:
+    folder, fasta, mates = data
+    indexed = build_index(folder, fasta, page_size=4096)
+    wanted = map_on(None, indexed, mates)
+    # Pages may take 60 % of what the text (some kilobytes) leaves: here three and a half of seven.
+    memory = int(3.5 * 66_000 / 0.6)
+    with caplog.at_level(logging.INFO, "quire.align"):
+        same(map_on(EmulatedCard(memory=memory), indexed, mates, batch=2), wanted)
+    assert "pages of the index stay on the card, the others are uploaded for every batch" in caplog.text
+
+
+def test_a_batch_without_room_is_halved(data, map_on, caplog: pytest.LogCaptureFixture) -> None:
+    folder, fasta, mates = data
+    indexed = build_index(folder, fasta)
+    wanted = map_on(None, indexed, mates)
+    with caplog.at_level(logging.WARNING, "quire.align"):
+        same(map_on(EmulatedCard(memory=560_000), indexed, mates), wanted)
+    assert "the card has no room for a batch" in caplog.text
+
+
+@pytest.mark.parametrize("allocation", [30, 75, 160, 300, 500])
+def test_an_allocation_that_fails_changes_nothing(allocation, data, map_on, caplog: pytest.LogCaptureFixture) -> None:
+    folder, fasta, mates = data
+    few = [write_head(path, 30) for path in mates]
+    indexed = build_index(folder, fasta)
+    card = EmulatedCard()
+    card.fail_allocation(allocation)
+    with caplog.at_level(logging.WARNING, "quire.align"):
+        same(map_on(card, indexed, few, batch=16), map_on(None, indexed, few))
+    assert re.search("going on with [78] reads or pairs at a time", caplog.text)
+
+
+def test_a_card_without_room_for_a_page_says_so(data, map_on) -> None:
+    folder, fasta, mates = data
+    with pytest.raises(QuireError, match=r"a page of the index takes .* GB and the card has .* reference.page_size"):
+        map_on(EmulatedCard(memory=300_000), build_index(folder, fasta), mates)
+
+
+def write_head(path: Path, reads: int) -> Path:
+    """The first reads of a FASTQ file."""
+    head = path.with_suffix(".head.fq")
+    head.write_text("".join(path.read_text().splitlines(keepends=True)[: 4 * reads]))
+    return head
