@@ -19,7 +19,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--backend", default="auto", help="auto, gpu or cpu")
     parser.add_argument("--memory", default="auto", help="most memory of the card, such as 4GB")
-    parser.add_argument("--batch", type=int, default=8192, help="pairs (or single reads) at a time")
+    parser.add_argument("--batch", type=int, help="pairs (or single reads) at a time")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
     pages = sorted(arguments.index.glob("page_*"), key=lambda path: int(path.name.split("_")[1]))
@@ -34,7 +34,7 @@ def main() -> None:
             arguments.out,
             arguments.out.with_suffix(".ledger.json"),
             arguments.out.with_suffix(".insert_size.json"),
-            {"reads_per_batch": arguments.batch},
+            {"reads_per_batch": arguments.batch or "auto"},
             arguments.threads,
             arguments.backend,
             arguments.memory,

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -57,6 +58,7 @@ class CpuEngine:
     read_group: str
     seeding: SeedingParameters = SEEDING
     dense_seeding: SeedingParameters = DENSE_SEEDING
+    reads_per_batch: ClassVar[int] = 20_000
 
     @contextmanager
     def running(self, threads: int) -> Iterator[None]:

@@ -72,6 +72,7 @@ class CardEngine:
     """Maps batches on a card; see `quire.align.mapper.Engine`."""
 
     batches_ahead = 2
+    reads_per_batch = 1 << 17
 
     def __init__(self, open_card: Callable[[], Card], reference, indexes: list, read_group: str) -> None:
         """Say what to map with; nothing is uploaded before `running`.

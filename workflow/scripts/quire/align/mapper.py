@@ -42,9 +42,11 @@ class Engine(Protocol):
 
     Attributes:
         batches_ahead: batches that are searched before the first of them is finished; known once it runs.
+        reads_per_batch: reads or pairs of a batch that suit it.
     """
 
     batches_ahead: int
+    reads_per_batch: int
 
     def running(self, threads: int) -> AbstractContextManager[None]:
         """Hold worker threads while batches are mapped."""

@@ -45,8 +45,8 @@ def map_unit(
         read_group: sample, unit, library and platform of the unit.
         output_bam: unsorted BAM, records in the order of the reads.
         ledger, insert_size_json: JSON files.
-        parameters: the configuration's `align` block; reads_per_batch is used, and format and index (where given) are
-            checked against the lengths of the contigs.
+        parameters: the configuration's `align` block; reads_per_batch ("auto": the engine's) is used, and format
+            and index (where given) are checked against the lengths of the contigs.
         threads: worker threads; they never change a record.
         backend, memory: the configuration's block `device`; they never change a record.
         fasta: the FASTA that the reference must still be of; None skips the check.
@@ -63,10 +63,12 @@ def map_unit(
         require_bai_fits(reference.contig_names, reference.contig_lengths.tolist())
     group = ReadGroup(**read_group)
     with use_backend(backend, memory) as (chosen, open_card):
-        mapper = Mapper(_engine(open_card, reference, indexes, group.identifier))
+        engine = _engine(open_card, reference, indexes, group.identifier)
+        mapper = Mapper(engine)
         command = f"align --backend {chosen.name} {Path(fq1).name}" + (f" {Path(fq2).name}" if fq2 else "")
         text = header_text(reference.contig_names, reference.contig_lengths, [group], VERSION, command)
-        batches = read_batches(fq1, fq2, parameters["reads_per_batch"])
+        chosen_size = parameters.get("reads_per_batch", "auto")
+        batches = read_batches(fq1, fq2, engine.reads_per_batch if chosen_size == "auto" else chosen_size)
         with BamWriter(output_bam, text, reference.contig_names, reference.contig_lengths) as bam:
             for blocks in mapper.map(batches, threads):
                 bam.write_blocks(blocks)
