@@ -295,7 +295,7 @@ void on_signal(int number, siginfo_t* info, void*) {
     if (number == SIGSEGV || number == SIGBUS) {
         fault_address = reinterpret_cast<unsigned long long>(address);
         what = "touches memory that is not its own";
-        if (stacks - 16 * STACK <= address && address < stacks + MOST_THREADS * STACK) what = "needs more stack than a fiber has";
+        if (stacks <= address && address < stacks + MOST_THREADS * STACK) what = "needs more stack than a fiber has";
         if (shared - PAGE <= address && address < shared + SHARED_ROOM)
             what = "touches shared memory at byte " + std::to_string(address - shared) + ", beyond what its launch asks for";
     }
