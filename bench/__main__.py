@@ -5,7 +5,16 @@ import sys
 
 from bench.common import arguments
 
-MEASUREMENTS = ("real_reads", "index_speed", "mapping_speed", "placement", "calls", "one_answer", "gpu_index")
+MEASUREMENTS = (
+    "real_reads",
+    "index_speed",
+    "mapping_speed",
+    "placement",
+    "split_reads",
+    "calls",
+    "one_answer",
+    "gpu_index",
+)
 
 
 def main() -> None:
