@@ -59,7 +59,7 @@ PROBLEMS = {
     ),
     "Maxwell with CUDA 12": (
         Machine(12090, 12080, (12, 9), cards=[card(capability=(5, 2), name="GTX 980")]),
-        "the card is too old: GTX 980 has compute capability 5.2, and CUDA 12 needs 6.0.",
+        "the card is too old: GTX 980 has compute capability 5.2, and CUDA 12 needs 7.0.",
         "another card",
     ),
     "card of the future": (

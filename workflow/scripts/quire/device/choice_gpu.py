@@ -21,7 +21,7 @@ from quire.errors import InputError
 log = logging.getLogger("quire.device")
 
 # The oldest cards that kernels are compiled for, by the major version of CUDA.
-OLDEST_CAPABILITY = {12: (6, 0), 13: (7, 5)}
+OLDEST_CAPABILITY = {12: (7, 0), 13: (7, 5)}
 # The oldest driver of each major version of CUDA, for remedies.
 OLDEST_DRIVER = {12: 525, 13: 580}
 INSTALL = "install requirements-gpu.txt"

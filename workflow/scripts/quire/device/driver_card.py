@@ -8,7 +8,7 @@ import ctypes
 COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR = 75, 76  # of the driver's enumeration CUdevice_attribute
 NEWER, OLDER = "requirements-gpu.txt", "requirements-gpu-cuda12.txt"
 # Of CUDA 13 and CUDA 12: the driver's version, and the oldest card as 10 major + minor compute capability.
-CHOICES = ((NEWER, 13000, 75), (OLDER, 12000, 60))
+CHOICES = ((NEWER, 13000, 75), (OLDER, 12000, 70))
 
 
 def requirements_for(driver: int, capabilities: list[int]) -> str | None:
