@@ -107,7 +107,8 @@ class Inputs:
         """chr20 of GRCh37 (contig `20`) as plain FASTA."""
         source = self.data / "gatk_haplotypecaller" / "human_g1k_v37.20.21.fasta.gz"
         fasta = self.work / "chr20" / "chr20.fa"
-        return self._made(fasta, f"samtools faidx {source} 20 > {{}}")
+        extract = "import pysam, sys; sys.stdout.write(pysam.faidx(sys.argv[1], '20'))"
+        return self._made(fasta, f'{sys.executable} -c "{extract}" {source} > {{}}')
 
     def plain(self, name: str, source: Path) -> Path:
         """A gzip FASTA, decompressed."""

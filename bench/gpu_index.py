@@ -11,8 +11,7 @@ that must be moved besides at the speed of a copy in the same run.
 import logging
 import tempfile
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,17 +19,17 @@ import numpy as np
 from quire import index, reference
 from quire.algorithms.fm_index import construction_gpu
 from quire.algorithms.suffix_array import gpu
-from quire.device.card import Card, Kernel
+from quire.device.card import Card
 from quire.device.choice_gpu import use_backend
 from quire.reference import Reference
 from quire.reference.packing import pack, unpack
 
+from bench.cards import REPEATS, copy_bandwidth, fastest, kernel_times
 from bench.common import arguments, print_setting, print_table
 from bench.synthetic_genome import write_genome
 
 CHROMOSOMES = "gatk_haplotypecaller/human_g1k_v37.20.21.fasta.gz"
 ECOLI = "genomes/ecoli_K12_MG1655_from_bwa_pac.fa.gz"
-REPEATS = 5
 WORDS_PER_BLOCK = 4
 # Of a base, besides the sort: its key is written; the sorted index is read and the position written; that is read to
 # find groups, with 32 bytes of text; it is read again to write its rank, in 32 bytes of its own; and once more, with
@@ -42,19 +41,6 @@ def sort_and_transform(card: Card, text: gpu.CardText):
     """What is measured: suffix array and occurrence blocks."""
     rows = gpu.suffix_array(card, text)
     return rows, construction_gpu.occurrence_blocks(card, text, rows, WORDS_PER_BLOCK)
-
-
-def fastest(card: Card, work: Callable[[], object], repeats: int) -> float:
-    """Seconds of the fastest of some calls, after one that compiles and takes memory."""
-    work()
-    times = []
-    for _ in range(repeats):
-        card.synchronize()
-        start = time.perf_counter()
-        work()
-        card.synchronize()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def is_suffix_array(card: Card, codes: np.ndarray, rows) -> bool:
@@ -88,19 +74,9 @@ def packed(codes: np.ndarray) -> np.ndarray:
     return pack(np.concatenate((codes, np.zeros(-codes.size % 32 + 64, np.uint8))))
 
 
-def copy_bandwidth(card: Card, repeats: int, words: int) -> float:
-    """Bytes a second, read and written, of a copy within the card's memory."""
-    source, target = card.zeros(words, np.uint64), card.empty(words, np.uint64)
-
-    def copy() -> None:
-        target[:] = source
-
-    return 2 * source.nbytes / fastest(card, copy, repeats)
-
-
 def measure_sorts(card: Card, axis: np.ndarray, ecoli: np.ndarray, repeats: int) -> None:
     """Print the table of sorts, and of the kernels of the first and the last."""
-    bandwidth = copy_bandwidth(card, repeats, max(axis.size, 1 << 16))
+    bandwidth = copy_bandwidth(card, max(axis.size, 1 << 16), repeats)
     print(f"copy within the card's memory: {bandwidth / 1e9:.0f} GB/s")
     lines: list[tuple[object, ...]] = []
     for name, codes in texts(axis, ecoli):
@@ -119,34 +95,11 @@ def measure_sorts(card: Card, axis: np.ndarray, ecoli: np.ndarray, repeats: int)
         )  # fmt: skip
         if name in ("chr20+21", "E. coli x 20"):
             print(f"kernels of {name}, each waited for:")
-            print_table(("kernel", "calls", "ms"), kernel_shares(card, text))
+            print_table(
+                ("kernel", "calls", "ms", "share"), kernel_times(card, lambda text=text: sort_and_transform(card, text))
+            )
         del text
     print_table(("text", "bases", "ms", "Gb/s", "argsort ms", "floor ms", "correct"), lines)
-
-
-def kernel_shares(card: Card, text: gpu.CardText) -> list[tuple[str, int, str]]:
-    """Milliseconds of each kernel in one run; "array functions" is everything else, most of it argsort."""
-    spent: dict[str, list[float]] = defaultdict(list)
-    launch = Kernel.__call__
-
-    def timed(kernel: Kernel, *given, **named) -> None:
-        card.synchronize()
-        start = time.perf_counter()
-        launch(kernel, *given, **named)
-        card.synchronize()
-        spent[kernel.entry].append(time.perf_counter() - start)
-
-    Kernel.__call__ = timed
-    try:
-        start = time.perf_counter()
-        sort_and_transform(card, text)
-        card.synchronize()
-        total = time.perf_counter() - start
-    finally:
-        Kernel.__call__ = launch
-    lines = [(name, len(times), f"{sum(times) * 1e3:.2f}") for name, times in spent.items()]
-    others = total - sum(map(sum, spent.values()))
-    return [*lines, ("array functions", 0, f"{others * 1e3:.2f}")]
 
 
 def measure_index(card: Card, fasta: Path, folder: Path, page_size: int, parameters: dict[str, int]) -> None:
