@@ -265,8 +265,10 @@ def test_nothing_to_rescue(card) -> None:
         assert on_card(card, [[0] * 100, mate[:short]], [[anchor], []], MODEL) == []
 
 
+@pytest.mark.parametrize("shared_bytes", [227 << 10, 14000])  # for the usual table; for a fuller one
 @pytest.mark.parametrize("high", [420, 2400])
-def test_long_mates_and_wide_windows(card, high) -> None:
+def test_long_mates_and_wide_windows(card, monkeypatch, high, shared_bytes) -> None:
+    monkeypatch.setattr(card, "shared_bytes", shared_bytes)
     model = InsertSize(1000, 280, 300, 320, 300, 30, 100, high)
     mate = axis()[1500:2524].copy()
     mate[::12] = (mate[::12] + 1) % 4

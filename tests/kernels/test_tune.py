@@ -110,6 +110,16 @@ def test_designs_that_differ_are_refused() -> None:
         tune_gpu.time_designs(card, page, queries, 32, lambda card, launch: 1.0, MEASURED)
 
 
+def test_designs_that_a_card_has_no_shared_memory_for_are_left_out(monkeypatch) -> None:
+    card = EmulatedCard()
+    page = synthetic_gpu.random_page(card, 3000, 960)
+    queries = synthetic_gpu.sample_queries(card, page, 32, 9)
+    for shared_bytes, kinds in ((227 << 10, {"task", "memory", "full"}), (64 << 10, {"task", "full"})):
+        monkeypatch.setattr(card, "shared_bytes", shared_bytes)
+        times = tune_gpu.time_designs(card, page, queries, 32, lambda card, launch: 1.0)
+        assert {design.kind for design, _ in times} == kinds
+
+
 @pytest.mark.parametrize("sampling_distance", [64, 192, 448, 960])
 def test_the_random_index_is_one(sampling_distance: int) -> None:
     """Its counters are those of its planes; queries from it occur; visits are counted as a step by step search sees."""

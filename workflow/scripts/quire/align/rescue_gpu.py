@@ -85,7 +85,11 @@ def _scan(card: Card, tasks: _Tasks, count: int, reads: CardReads, reference: Ca
     slot_bits = max(SLOTS_PER_BASE * longest, 2).bit_length()
     diagonals = 4 * -(-min(spread + longest, MOST_DIAGONALS) // 4)
     words = (diagonals + longest) // BASES_PER_WORD + 3
-    bytes_per_warp = (4 << slot_bits) + 8 * words + 2 * diagonals
+    others = 8 * words + 2 * diagonals
+    # Long mates on a card of little shared memory: a fuller table, in which some slot is still empty and ends a search.
+    while (4 << slot_bits) + others > card.shared_bytes and slot_bits > longest.bit_length():
+        slot_bits -= 1
+    bytes_per_warp = (4 << slot_bits) + others
     warps = max(1, min(WARPS, card.shared_bytes // bytes_per_warp))
     best, found = card.empty(count, np.int64), card.empty(count, np.uint8)
     scan = card.kernel(SOURCE, "scan", **DEFINES)

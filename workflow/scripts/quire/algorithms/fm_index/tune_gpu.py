@@ -42,12 +42,16 @@ def seconds_by_events(_card: Card, launch: Callable[[], Any]) -> float:
 def time_designs(
     card: Card, page: CardPage, queries, length: int, clock: Clock, chosen: Sequence[Design] | None = None
 ) -> list[tuple[Design, float]]:
-    """Median time in seconds of each design (all by default), after they have been seen to agree.
+    """Median time in seconds of each design, after they have been seen to agree.
+
+    By default of all designs that the card has shared memory for.
 
     Raises:
         QuireError: two designs gave different intervals: a defect of a kernel or of the card.
     """
-    chosen = designs(page.words_per_block) if chosen is None else chosen
+    if chosen is None:
+        words = page.words_per_block
+        chosen = [design for design in designs(words) if design.shared_bytes(words) <= card.shared_bytes]
     wanted = search_packed(card, page, queries, length, chosen[0])
     for design in chosen[1:]:
         if bool((search_packed(card, page, queries, length, design) != wanted).any()):
