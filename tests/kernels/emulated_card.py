@@ -200,6 +200,9 @@ class EmulatedCard(Card):
     def free_bytes(self) -> int:
         return self.arrays.size - self.arrays.taken
 
+    def mark(self) -> None:
+        pass
+
     def release(self) -> None:
         pass
 

@@ -3,8 +3,8 @@
 import logging
 from collections.abc import Iterator
 
-from quire.algorithms.fm_index.gpu import CardPage, page_bytes, upload_page
-from quire.device.card import Card
+from quire.algorithms.fm_index.gpu import CardPage, arrays_of, page_bytes, page_on_card, upload_page
+from quire.device.card import Card, Upload
 from quire.errors import QuireError
 
 log = logging.getLogger("quire.align")
@@ -59,14 +59,27 @@ class CardPages:
 
     def __iter__(self) -> Iterator[CardPage]:
         yield from self.resident
-        following = None
-        for number, index in enumerate(self.cycled):
-            page = following if following is not None else self._upload(index)
+        waiting = list(self.cycled)
+        following = self._begin(waiting.pop(0), self.card.mark()) if waiting else None
+        while following is not None:
+            page = self._page(*following)
             following = None
-            if self._ahead and number + 1 < len(self.cycled):
-                following = self._upload(self.cycled[number + 1])
+            # What is launched before this mark uses no page but older ones, whose memory the next upload may take.
+            mark = self.card.mark()
             yield page
-            del page
+            if waiting and self._ahead:
+                following = self._begin(waiting.pop(0), mark)
+                del page
+            elif waiting:
+                del page
+                following = self._begin(waiting.pop(0), self.card.mark())
+
+    def _begin(self, index, mark) -> tuple[object, list[Upload]]:
+        return index, [self.card.upload_ahead(array, mark) for array in arrays_of(index)]
+
+    def _page(self, index, uploads: list[Upload]) -> CardPage:
+        arrays = [upload.array() for upload in uploads]
+        return page_on_card(index, arrays, int(index.start), int(index.owned_end - index.start))
 
     def _upload(self, index) -> CardPage:
         return upload_page(self.card, index, int(index.start), int(index.owned_end - index.start))

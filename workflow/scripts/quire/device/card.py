@@ -124,8 +124,17 @@ class Card(ABC):
     def upload(self, array: np.ndarray):
         """A copy of a host array on the card."""
 
-    def upload_ahead(self, array: np.ndarray) -> "Upload":
-        """Begin to copy host memory from `staging`, which must not change before the copy is used, beside kernels."""
+    @abstractmethod
+    def mark(self) -> object:
+        """What has been launched so far, for `upload_ahead`."""
+
+    def upload_ahead(self, array: np.ndarray, mark: object = None) -> "Upload":
+        """Begin to copy a host array, which must not change before the copy is used, beside the kernels.
+
+        Args:
+            array: from `staging`, or the caller waits while it is copied (not for kernels, though).
+            mark: what the copy waits for, since it may take memory that was let go of before; None: nothing.
+        """
         return Upload(self.upload(array))
 
     @abstractmethod

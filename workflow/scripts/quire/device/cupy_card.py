@@ -117,8 +117,13 @@ class CupyCard(Card):
         # CuPy copies into pinned memory and sends from there, in the order of the current stream.
         return cupy.asarray(np.asarray(array, order="C"))
 
-    def upload_ahead(self, array: np.ndarray) -> Upload:
+    def mark(self) -> cupy.cuda.Event:
+        return cupy.cuda.get_current_stream().record()
+
+    def upload_ahead(self, array: np.ndarray, mark: cupy.cuda.Event | None = None) -> Upload:
         with self._copies:
+            if mark is not None:
+                self._copies.wait_event(mark)
             target = cupy.empty(array.shape, array.dtype)
             target.set(array, stream=self._copies)
             return _UploadUnderWay(target, array, self._copies.record())

@@ -29,6 +29,12 @@ class CardPage(NamedTuple):
     owned_length: int
 
 
+def arrays_of(index: FmIndex) -> list[np.ndarray]:
+    """The arrays of an index that a page has on a card, flat, in the order that `page_on_card` takes them."""
+    arrays = (index.blocks, index.C, index.prefix_table, index.suffix_array, index.sampled_rows, index.unowned_rows)
+    return [np.asarray(array).reshape(-1) for array in arrays]
+
+
 def upload_page(card: Card, index: FmIndex, start: int, owned_length: int) -> CardPage:
     """Copy an index to a card.
 
@@ -38,11 +44,12 @@ def upload_page(card: Card, index: FmIndex, start: int, owned_length: int) -> Ca
         start: first axis position of the page; owned_length: hits from here on (in the page) belong to the next page.
     """
     advise(card.name, int(index.words_per_block))
-    blocks, C, prefix_table, suffix_array, sampled_rows, unowned_rows = (
-        card.upload(np.asarray(array).reshape(-1))
-        for array in (index.blocks, index.C, index.prefix_table, index.suffix_array, index.sampled_rows,
-                      index.unowned_rows)
-    )  # fmt: skip
+    return page_on_card(index, [card.upload(array) for array in arrays_of(index)], start, owned_length)
+
+
+def page_on_card(index: FmIndex, arrays: list, start: int, owned_length: int) -> CardPage:
+    """A page whose arrays are on the card already; see `upload_page`."""
+    blocks, C, prefix_table, suffix_array, sampled_rows, unowned_rows = arrays
     return CardPage(
         blocks, int(index.words_per_block), C, int(index.primary), prefix_table, int(index.prefix_length), suffix_array,
         int(index.sa_sampling), sampled_rows, unowned_rows, len(index.unowned_rows), start, owned_length,
@@ -51,8 +58,7 @@ def upload_page(card: Card, index: FmIndex, start: int, owned_length: int) -> Ca
 
 def page_bytes(index: FmIndex) -> int:
     """Memory that a page takes on a card."""
-    arrays = (index.blocks, index.C, index.prefix_table, index.suffix_array, index.sampled_rows, index.unowned_rows)
-    return sum(array.nbytes for array in arrays)
+    return sum(array.nbytes for array in arrays_of(index))
 
 
 def intervals(card: Card, page: CardPage, patterns, offsets, design: Design | None = None):

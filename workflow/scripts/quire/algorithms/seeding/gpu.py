@@ -113,13 +113,15 @@ def find_hits(card: Card, pages: list[CardPage] | Pages, reads: CardReads, text,
     listed = card.xp.flatnonzero(rarest)
     hits = card.empty(int(offsets[-1]), np.uint64)
     written = card.zeros(len(reads), np.int32)
-    for number, page in enumerate(pages):
+    numbers = iter(range(len(pages)))  # `enumerate` would hold a page while the next one is made
+    for page in pages:
+        number = next(numbers)
         here = found[number] if found is not None else _search_chosen(card, page, reads, seeds, text, chosen)
         locate = _kernel(card, "locate_hits", page)
         _for_each_warp(locate, len(reads), page, reads, seeds, here, offsets, written, hits)
         if len(listed):
             _locate_rarest(card, page, reads, seeds, listed, rarest, offsets, written, hits)
-        del here  # before the next page's is taken
+        del here, page  # before the next page's are taken
     room = 8 * DEFINES["WARP_ROOM"] * THREADS // 32
     _for_each_warp(_kernel(card, "sort_hits"), len(reads), offsets, len(reads), hits, shared_bytes=room)
     return offsets, hits
@@ -187,9 +189,11 @@ def _choose_depths(card: Card, pages: Pages, reads: CardReads, seeds: CardSeeds,
     """Fill chosen (uint64[room]) with what all pages together hold of each seed, without rows (seeding.cuh: Found)."""
     room = len(chosen)
     counts = card.zeros((len(DEPTHS), room), np.int32)
-    for number, page in enumerate(pages):
-        is_last = int(number + 1 == len(pages))
+    numbers = iter(range(len(pages)))
+    for page in pages:
+        is_last = int(next(numbers) + 1 == len(pages))
         _kernel(card, "count_hits", page).for_each(room, page, reads, seeds, text, is_last, room, counts)
+        del page
     _kernel(card, "choose_depths").for_each(room, reads, seeds, counts, room, chosen)
 
 
