@@ -4,6 +4,7 @@ import importlib
 import multiprocessing
 import os
 import re
+import struct
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -178,6 +179,15 @@ def test_the_cache_is_used_and_its_key_changes(sources: Path, monkeypatch: pytes
     paths.append(cache_path(*ARGUMENTS))
     assert len(set(paths)) == 6
     assert cubin(*ARGUMENTS) != code
+
+
+@needs_nvrtc
+def test_machine_code_is_whole(sources: Path) -> None:
+    """The tables that its header names lie within it, to the last byte."""
+    code = cubin(*ARGUMENTS)
+    programs, sections = struct.unpack_from("<2Q", code, 32)
+    program_size, program_count, section_size, section_count = struct.unpack_from("<4H", code, 54)
+    assert len(code) >= max(programs + program_size * program_count, sections + section_size * section_count) > 1000
 
 
 @needs_nvrtc

@@ -73,7 +73,8 @@ def compile_kernel(source: str, architecture: str, defines: dict[str, int]) -> t
     program = nvrtc.createProgram(text, source, [body.encode() for body in headers.values()], names)
     try:
         nvrtc.compileProgram(program, options_of(architecture, defines))
-        return nvrtc.getCUBIN(program), nvrtc.getProgramLog(program)
+        # CuPy cuts off the last byte, as if code were a text. It is the end of the program headers: part of a 0x8.
+        return nvrtc.getCUBIN(program) + b"\0", nvrtc.getProgramLog(program)
     except nvrtc.NVRTCError as error:
         log = nvrtc.getProgramLog(program)
         raise KernelError(f"{source} does not compile for {architecture} ({error}):\n{log}") from None
