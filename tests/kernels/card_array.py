@@ -255,7 +255,11 @@ class ArrayMemory:
         )
         owners = [method_of, *given, *named.values()]
         owners = [item for value in owners for item in (value if isinstance(value, tuple | list) else [value])]
-        return self._wrap(result, [owner for owner in owners if isinstance(owner, CardArray)])
+        owners = [owner for owner in owners if isinstance(owner, CardArray)]
+        kinds = {owner.dtype.kind for owner in owners}
+        if kinds and kinds <= set("biu") and getattr(result, "dtype", None) == np.float64:
+            raise TypeError(f"float64 from {' and '.join(sorted({str(owner.dtype) for owner in owners}))}")
+        return self._wrap(result, owners)
 
     def _wrap(self, result, owners: list[CardArray]):
         if isinstance(result, tuple | list):

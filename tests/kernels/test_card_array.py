@@ -69,6 +69,12 @@ def test_functions_that_the_two_do_not_share(card: EmulatedCard) -> None:
         card.zeros(3, np.int64).tobytes()
 
 
+def test_integers_do_not_become_floats(card: EmulatedCard) -> None:
+    with pytest.raises(TypeError, match="float64 from int64 and uint64"):
+        card.zeros(3, np.uint64) + card.zeros(3, np.int64)
+    assert (card.zeros(3, np.uint64) + 1).dtype == np.uint64
+
+
 def test_values_assigned_twice(card: EmulatedCard) -> None:
     values = card.zeros(3, np.int64)
     values[card.upload(np.array([0, 0]))] = 1
