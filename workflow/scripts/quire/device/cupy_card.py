@@ -10,6 +10,8 @@ from cupy_backends.cuda.api import driver
 from quire.device.card import Card, Kernel, OutOfDeviceMemory, Upload, pack_arguments
 from quire.device.compiler import cubin
 
+MOST_PINNED = 256 << 20  # bytes of an upload; a large axis and its index have more, and go up once
+
 
 class CupyKernel(Kernel):
     """A kernel loaded from its cubin."""
@@ -114,8 +116,14 @@ class CupyCard(Card):
         return array.data.ptr
 
     def upload(self, array: np.ndarray):
-        # CuPy copies into pinned memory and sends from there, in the order of the current stream.
-        return cupy.asarray(np.asarray(array, order="C"))
+        array = np.asarray(array, order="C")
+        if array.nbytes <= MOST_PINNED:
+            # CuPy copies into pinned memory and sends from there, in the order of the current stream.
+            return cupy.asarray(array)
+        # CuPy keeps its pinned memory, in powers of two. Of other memory the driver has its copy when this returns.
+        target = cupy.empty(array.shape, array.dtype)
+        target.set(array)
+        return target
 
     def mark(self) -> cupy.cuda.Event:
         return cupy.cuda.get_current_stream().record()
