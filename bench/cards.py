@@ -8,6 +8,7 @@ import numpy as np
 from quire.device.card import Card, Kernel
 
 REPEATS = 5
+KERNEL_HEADER = ("kernel", "calls", "ms", "share", "registers", "threads/SM")
 
 
 def fastest(card: Card, work: Callable[[], object], repeats: int = REPEATS) -> float:
@@ -23,20 +24,38 @@ def fastest(card: Card, work: Callable[[], object], repeats: int = REPEATS) -> f
     return min(times)
 
 
-def kernel_times(card: Card, work: Callable[[], object]) -> list[tuple[str, int, str, str]]:
-    """Calls, milliseconds and share of each kernel in one call, each launch waited for; "array functions" is the rest.
+def resources(kernel: Kernel, threads: int, shared_bytes: int) -> tuple[object, object]:
+    """Registers of a thread, and threads that a multiprocessor holds at once; on a real card.
+
+    Args:
+        kernel: of the card.
+        threads: of a block; shared_bytes: its dynamic shared memory.
+    """
+    if not hasattr(kernel.function, "ptr"):
+        return "-", "-"
+    from cupy_backends.cuda.api import driver
+
+    function = kernel.function.ptr
+    registers = driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_NUM_REGS, function)
+    return registers, threads * driver.occupancyMaxActiveBlocksPerMultiprocessor(function, threads, shared_bytes)
+
+
+def kernel_times(card: Card, work: Callable[[], object]) -> list[tuple[object, ...]]:
+    """Rows of KERNEL_HEADER for one call, each launch waited for; "array functions" is what no kernel of ours took.
 
     Waiting takes the overlap of launches away: the sum is more than the call takes by itself.
     """
     spent: dict[str, list[float]] = defaultdict(list)
+    facts: dict[str, tuple[object, object]] = {}
     launch = Kernel.__call__
 
-    def timed(kernel: Kernel, *given, **named) -> None:
+    def timed(kernel: Kernel, grid, block, *given, shared_bytes: int = 0) -> None:
         card.synchronize()
         start = time.perf_counter()
-        launch(kernel, *given, **named)
+        launch(kernel, grid, block, *given, shared_bytes=shared_bytes)
         card.synchronize()
         spent[kernel.entry].append(time.perf_counter() - start)
+        facts[kernel.entry] = resources(kernel, int(np.prod(block)), shared_bytes)
 
     Kernel.__call__ = timed
     try:
@@ -48,7 +67,10 @@ def kernel_times(card: Card, work: Callable[[], object]) -> list[tuple[str, int,
         Kernel.__call__ = launch
     spent["array functions"] = [total - sum(map(sum, spent.values()))]
     rows = sorted(spent.items(), key=lambda item: -sum(item[1]))
-    return [(name, len(times), f"{sum(times) * 1e3:.3f}", f"{sum(times) / total:.1%}") for name, times in rows]
+    return [
+        (name, len(times), f"{sum(times) * 1e3:.3f}", f"{sum(times) / total:.1%}", *facts.get(name, ("-", "-")))
+        for name, times in rows
+    ]
 
 
 def copy_bandwidth(card: Card, words: int, repeats: int = REPEATS) -> float:

@@ -24,7 +24,7 @@ from quire.device.choice_gpu import use_backend
 from quire.reference import Reference
 from quire.reference.packing import pack, unpack
 
-from bench.cards import REPEATS, copy_bandwidth, fastest, kernel_times
+from bench.cards import KERNEL_HEADER, REPEATS, copy_bandwidth, fastest, kernel_times
 from bench.common import arguments, print_setting, print_table
 from bench.synthetic_genome import write_genome
 
@@ -95,9 +95,7 @@ def measure_sorts(card: Card, axis: np.ndarray, ecoli: np.ndarray, repeats: int)
         )  # fmt: skip
         if name in ("chr20+21", "E. coli x 20"):
             print(f"kernels of {name}, each waited for:")
-            print_table(
-                ("kernel", "calls", "ms", "share"), kernel_times(card, lambda text=text: sort_and_transform(card, text))
-            )
+            print_table(KERNEL_HEADER, kernel_times(card, lambda text=text: sort_and_transform(card, text)))
         del text
     print_table(("text", "bases", "ms", "Gb/s", "argsort ms", "floor ms", "correct"), lines)
 

@@ -26,7 +26,7 @@ from quire.index import PageIndex
 from quire.oriented.gpu import orient
 from quire.reference import Reference
 
-from bench.cards import fastest, kernel_times
+from bench.cards import KERNEL_HEADER, fastest, kernel_times
 from bench.common import arguments, print_setting, print_table, python, run
 from bench.gpu_index import CHROMOSOMES
 from bench.synthetic_genome import write_genome
@@ -125,7 +125,7 @@ def map_resident(card: Card, axis: Reference, indexes: list, pairs: int, repeats
     right = placed & (abs(left - origins.reshape(-1)) <= TOLERANCE)
     del alignments, selection
     seconds = fastest(card, work, repeats)
-    print_table(("kernel", "calls", "ms", "share"), kernel_times(card, work))
+    print_table(KERNEL_HEADER, kernel_times(card, work))
     return [axis.axis_length, len(indexes), 2 * pairs, f"{seconds * 1e3:.1f}", f"{2 * pairs / seconds / 1e6:.2f}",
             f"{seconds / pairs / 2 * 1e9:.0f}", f"{placed.mean():.5f}", f"{right.mean():.5f}"]  # fmt: skip
 

@@ -15,13 +15,14 @@ from statistics import median
 
 import numpy as np
 from quire.algorithms.fm_index import SAMPLING_DISTANCES
-from quire.algorithms.fm_index.designs_gpu import Design, best_design
+from quire.algorithms.fm_index.designs_gpu import best_design
 from quire.algorithms.fm_index.gpu import BASES_PER_QUERY, CardPage, search_packed
 from quire.algorithms.fm_index.synthetic_gpu import random_page, reader_of_blocks, sample_queries, visits
 from quire.algorithms.fm_index.tune_gpu import REPEATS, Clock, seconds_by_events, time_designs
 from quire.device.card import THREADS, Card
 from quire.device.choice_gpu import use_backend
 
+from bench.cards import resources
 from bench.common import print_setting, print_table
 
 HEADER = ("design", "registers", "threads/SM", "ms", "G queries/s", "G visits/s", "GB/s", "of the reads' speed")
@@ -41,18 +42,6 @@ def copy_bandwidth(card: Card, page: CardPage, clock: Clock) -> float:
         target[:] = page.blocks
 
     return 2 * page.blocks.nbytes / repeated(card, clock, copy)
-
-
-def resources(card: Card, design: Design, words_per_block: int) -> tuple[object, object]:
-    """Registers of a thread, and threads that a multiprocessor holds at once; on a real card."""
-    function = design.kernel(card, "search_packed", words_per_block).function
-    if not hasattr(function, "ptr"):
-        return "-", "-"
-    from cupy_backends.cuda.api import driver
-
-    registers = driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_NUM_REGS, function.ptr)
-    shared = design.shared_bytes(words_per_block)
-    return registers, THREADS * driver.occupancyMaxActiveBlocksPerMultiprocessor(function.ptr, THREADS, shared)
 
 
 def measure_distance(card: Card, distance: int, gigabytes: float, count: int, clock: Clock) -> tuple[float, float]:
@@ -79,8 +68,9 @@ def measure_distance(card: Card, distance: int, gigabytes: float, count: int, cl
     rows, best = [], (0.0, 0.0)
     for design, seconds in time_designs(card, page, queries, BASES_PER_QUERY, clock):
         speed, chosen = visited / seconds, " *" if design == best_design(card, words) else ""
+        facts = resources(design.kernel(card, "search_packed", words), THREADS, design.shared_bytes(words))
         rows.append((
-            f"{design}{chosen}", *resources(card, design, words), f"{seconds * 1e3:.2f}",
+            f"{design}{chosen}", *facts, f"{seconds * 1e3:.2f}",
             f"{count / seconds / 1e9:.3f}", f"{speed / 1e9:.2f}", f"{speed * 8 * words / 1e9:.0f}",
             f"{speed * read_seconds:.2f}",
         ))  # fmt: skip

@@ -43,7 +43,7 @@ def test_every_table_is_printed(data: Path, capsys: pytest.CaptureFixture, monke
     printed = capsys.readouterr().out
     sorts = re.findall(r"^\| (.+?) \| (\d+) \|.*\| yes \|$", printed, re.MULTILINE)
     assert dict(sorts) == {"chr20+21": "3000", "one base": "3000", "an exact copy": "5400", "E. coli x 20": "3000"}
-    assert re.search(r"^\| rank_groups \| \d+ \| [\d.]+ \| [\d.]+% \|$", printed, re.MULTILINE)
+    assert re.search(r"^\| rank_groups \| \d+ \| [\d.]+ \| [\d.]+% \| - \| - \|$", printed, re.MULTILINE)
     assert len(re.findall(r"^\| page 1 \| [\d.]+ \|$", printed, re.MULTILINE)) == 2
     assert not list((data / "work").iterdir())
 
