@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from quire.device.card import SOURCES, Card, Kernel, pack_arguments
+from quire.device.card import SOURCES, Card, Kernel, Upload, pack_arguments
 from quire.device.compiler import included, read_source
 
 from tests.kernels.card_array import ArrayMemory, ArrayModule, Block, CardArray
@@ -152,6 +152,18 @@ class EmulatedKernel(Kernel):
         return f"an array that it was not given, {block.label}"
 
 
+class _LateUpload(Upload):
+    """An upload that takes place when its array is used, as late as it may; until then the array is poison."""
+
+    def __init__(self, array: CardArray, host: np.ndarray) -> None:
+        super().__init__(array)
+        self._host = host
+
+    def array(self) -> CardArray:
+        self._array._host[...] = self._host
+        return self._array
+
+
 class EmulatedCard(Card):
     """See `quire.device.card.Card`."""
 
@@ -185,12 +197,15 @@ class EmulatedCard(Card):
             raise TypeError(f"a kernel takes contiguous arrays of the card, not {type(array).__name__}")
         if array._block.memory is not self.arrays:
             raise TypeError("an array of another card")
-        return array._host.ctypes.data
+        return array._host.ctypes.data if array._block.nbytes else 0  # as CuPy: memory of no bytes lies nowhere
 
     def upload(self, array: np.ndarray) -> CardArray:
         if isinstance(array, CardArray):
             raise TypeError("upload of an array that is on the card")
         return self.arrays.copy(np.ascontiguousarray(array).reshape(np.shape(array)))
+
+    def upload_ahead(self, array: np.ndarray, mark: object = None) -> Upload:
+        return _LateUpload(self.arrays.new(array.shape, array.dtype), array)
 
     def download(self, array: CardArray) -> np.ndarray:
         if not isinstance(array, CardArray):

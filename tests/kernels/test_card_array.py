@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from quire.device.card import OutOfDeviceMemory
 
-from tests.kernels.emulated_card import SCHEDULES, EmulatedCard
+from tests.kernels.emulated_card import SCHEDULES, EmulatedCard, KernelFault
 from tests.kernels.laboratory import SOURCE, kernel, lab, needs_compiler
 
 pytestmark = needs_compiler
@@ -67,6 +67,20 @@ def test_functions_that_the_two_do_not_share(card: EmulatedCard) -> None:
             getattr(card.xp, name)
     with pytest.raises(AttributeError, match="share"):
         card.zeros(3, np.int64).tobytes()
+
+
+def test_an_array_of_no_bytes_lies_nowhere(card: EmulatedCard) -> None:
+    assert card.pointer(card.empty(0, np.int64)) == 0
+    assert card.pointer(card.zeros(3, np.int64)[3:]) != 0
+    with pytest.raises(KernelFault):
+        card.kernel(SOURCE, "probe")(1, 1, card.empty(0, np.int64))
+
+
+def test_an_upload_ahead_shows_what_the_host_holds_when_it_is_used(card: EmulatedCard) -> None:
+    host = np.zeros(3, np.int64)
+    upload = card.upload_ahead(host)
+    host[1] = 5  # which it must not
+    assert upload.array().tolist() == [0, 5, 0]
 
 
 def test_integers_do_not_become_floats(card: EmulatedCard) -> None:
