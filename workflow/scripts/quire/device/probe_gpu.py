@@ -9,6 +9,8 @@ from cupy_backends.cuda.libs import nvrtc
 
 from quire.device.choice_gpu import VisibleCard
 
+UUID_BYTES = 16
+
 
 def runtime_version() -> int:
     """The CUDA runtime that CuPy was built with, as 1000 major + 10 minor."""
@@ -45,7 +47,8 @@ def visible_cards() -> list[VisibleCard]:
                 ordinal=ordinal,
                 name=properties["name"].decode(),
                 capability=(properties["major"], properties["minor"]),
-                identifier=bytes(properties["uuid"]).hex(),
+                # CuPy reads it as a text, to its first 0, which may be behind it: what lies there is undefined.
+                identifier=properties["uuid"][:UUID_BYTES].hex(),
                 memory=properties["totalGlobalMem"],
             )
         )
