@@ -171,6 +171,8 @@ def _buckets(card: Card, text: CardText, count: int, at_once: int):
         write(_kernel(card, "take_bucket"), selection, text, positions, keys)
         del bits, selection
         yield (positions, None), keys
+        del positions, keys, total
+        card.release()  # a bucket larger than this one finds memory in one piece
 
 
 def _bounds_of_buckets(counts: np.ndarray, at_once: int) -> list[tuple[int, int]]:
@@ -204,6 +206,8 @@ def _refine(card: Card, text: CardText, order, budget: int) -> None:
         kept = begin = 0
         while begin < left:
             end = _end_of_slice(card, ties.head, begin, left, at_once)
+            if left > at_once:
+                card.release()  # as between buckets
             kept += _refine_slice(card, ties, begin, end, kept, depth, ranks, order)
             begin = end
         left, depth = kept, 2 * depth
