@@ -131,6 +131,12 @@ def test_a_card_without_room_for_a_page_says_so(data, map_on) -> None:
         map_on(EmulatedCard(memory=300_000), build_index(folder, fasta), mates)
 
 
+def test_a_card_without_room_for_the_text_says_so(data, map_on) -> None:
+    folder, fasta, mates = data
+    with pytest.raises(QuireError, match=r"the text of 25074 bases and its index do not fit .* device.memory more"):
+        map_on(EmulatedCard(memory=4096), build_index(folder, fasta), mates)
+
+
 def write_head(path: Path, reads: int) -> Path:
     """The first reads of a FASTQ file."""
     head = path.with_suffix(".head.fq")

@@ -117,9 +117,15 @@ class CardEngine:
 
     def _open(self) -> None:
         self.card = self.open_card()
-        self.card_reference = upload_reference(self.card, self.reference)
-        room = int(self.card.free_bytes() * (1 - BATCH_SHARE))
-        pages = CardPages(self.card, self.indexes, room)
+        try:
+            self.card_reference = upload_reference(self.card, self.reference)
+            room = int(self.card.free_bytes() * (1 - BATCH_SHARE))
+            pages = CardPages(self.card, self.indexes, room)
+        except MemoryError as error:
+            raise QuireError(
+                f"{self.card.name}: the text of {self.reference.axis_length} bases and its index do not fit ({error}); "
+                "give device.memory more, use another card, or use device.backend: cpu."
+            ) from None
         # Pages that all stay are searched together.
         self.pages = pages if pages.cycled else pages.resident
         log.info("%s: text and index of %d bases resident, %.2f GB free for batches", self.card.name,

@@ -140,7 +140,10 @@ class CupyCard(Card):
         return cupy.asnumpy(array)
 
     def staging(self, size: int) -> np.ndarray:
-        return cupyx.empty_pinned(size, np.uint8)
+        try:
+            return cupyx.empty_pinned(size, np.uint8)
+        except cupy.cuda.runtime.CUDARuntimeError:  # the host lets no more memory be pinned: slower, as right
+            return np.empty(size, np.uint8)
 
     def download_into(self, array, target: np.ndarray) -> None:
         cupy.asnumpy(array, out=target)
