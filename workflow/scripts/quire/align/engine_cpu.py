@@ -58,7 +58,7 @@ class CpuEngine:
     read_group: str
     seeding: SeedingParameters = SEEDING
     dense_seeding: SeedingParameters = DENSE_SEEDING
-    reads_per_batch: ClassVar[int] = 20_000
+    reads_per_batch: ClassVar[int] = 8192
 
     @contextmanager
     def running(self, threads: int) -> Iterator[None]:
