@@ -47,15 +47,15 @@ def _code_table() -> bytes:
 
 
 _CODES = _code_table()
-_UPPER = bytes(range(256)).upper()
+_UPPER_CASE = np.uint8(0xDF)  # of a letter
 
 
 @dataclass(frozen=True)
 class Sequence:
-    """A piece of a record: `name`, upper-case `letters` without blanks, and `codes` uint8 (0..3, 4 = ambiguous)."""
+    """A piece of a record: `name`, upper-case `letters` uint8 without blanks, `codes` uint8 (0..3, 4 = ambiguous)."""
 
     name: str
-    letters: bytes
+    letters: np.ndarray
     codes: np.ndarray
 
 
@@ -115,8 +115,7 @@ def _pieces(stream: BinaryIO, path: str | Path) -> Iterator[tuple[bool, bytes]]:
                 yield True, b"".join(header)
                 header, line_start, position = None, True, end + 1
                 continue
-            end = block.find(b"\n>", position)
-            end = end + 1 if end >= 0 else len(block)
+            end = _next_record(block, position)
             yield False, block[position:end]
             line_start = block[end - 1 : end] == b"\n"
             position = end
@@ -124,6 +123,15 @@ def _pieces(stream: BinaryIO, path: str | Path) -> Iterator[tuple[bool, bytes]]:
         yield True, b"".join(header)
     if first:
         raise InputError(f"{path}: the FASTA file is empty; give a file with at least one sequence.")
+
+
+def _next_record(block: bytes, position: int) -> int:
+    """Where the first line after `position` stands that starts with `>`; the block's end if there is none."""
+    # A search for one letter runs at the speed of memory, one for two letters does not.
+    found = block.find(b">", position + 1)
+    while found >= 0 and block[found - 1] != ord("\n"):
+        found = block.find(b">", found + 1)
+    return found if found >= 0 else len(block)
 
 
 def _not_fasta(path: str | Path, block: bytes) -> str:
@@ -166,22 +174,26 @@ class _RecordChecker:
 
     def sequence(self, piece: bytes) -> Iterator[Sequence]:
         """Turn sequence lines into letters and codes."""
-        codes = np.frombuffer(bytearray(piece.translate(_CODES, _BLANKS)), dtype=np.uint8)
+        unwrapped = piece.replace(b"\n", b"")
+        # Blanks besides line ends are rare, and to delete several kinds at once takes five times as long.
+        has_blanks = any(blank in unwrapped for blank in (b"\r", b" ", b"\t"))
+        letters = unwrapped.translate(None, _BLANKS) if has_blanks else unwrapped
+        codes = np.frombuffer(letters.translate(_CODES), dtype=np.uint8)
         if codes.size:
             highest = codes.max()
             if highest == CODE_INVALID:
                 raise InputError(self._bad_letter(piece))
             if highest == CODE_BESIDES_N:
                 self.besides_n += int(np.count_nonzero(codes == CODE_BESIDES_N))
-                np.minimum(codes, CODE_N, out=codes)
+                codes = np.minimum(codes, np.uint8(CODE_N))
             self.length += codes.size
             if self.length > LONGEST_CONTIG:
                 raise InputError(
                     f"{self.path}: the record {self.name!r} has more than {LONGEST_CONTIG} bases, the most that "
                     "BAM can hold; split it."
                 )
-            yield Sequence(str(self.name), piece.translate(_UPPER, _BLANKS), codes)
-        self.line += piece.count(b"\n")
+            yield Sequence(str(self.name), np.frombuffer(letters, np.uint8) & _UPPER_CASE, codes)
+        self.line += len(piece) - len(unwrapped)
 
     def finish(self) -> None:
         """End a record: it must have a sequence, and one of nucleotides."""
