@@ -6,7 +6,6 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from quire.algorithms.seeding import cpu as seeding_cpu
 from quire.align import mapper
 
 from tests.builders import Read, random_bases, reverse_complement, write_fasta
@@ -90,11 +89,6 @@ def test_pages_and_index_parameters(case, page_size, sampling_distance, sa_sampl
     indexed = build_index(case.folder, case.fasta, page_size, sampling_distance, sa_sampling)
     assert (len(indexed.pages) > 1) == (page_size < WHOLE)
     case.require_same(indexed, batch=150, threads=2)
-
-
-def test_large_batches_are_searched_in_slices(case, monkeypatch):
-    monkeypatch.setattr(seeding_cpu, "READS_AT_A_TIME", 37)
-    case.require_same(build_index(case.folder, case.fasta, 3000), batch=150, threads=1)
 
 
 def test_the_sample_of_the_insert_size_ends_within_a_batch(case, monkeypatch):

@@ -1,4 +1,4 @@
-"""Single instructions that Numba does not offer by itself: counting bits, finding the highest one, and prefetching."""
+"""Single instructions that Numba does not offer by itself: counting, finding and moving bits, and prefetching."""
 
 from llvmlite import ir
 from numba import types
@@ -23,6 +23,16 @@ def leading_zeros(_typing_context, word):
         return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.uint64), generate
+
+
+@intrinsic
+def swap_bytes(_typing_context, word):
+    """The bytes of a uint64 in reverse order."""
+
+    def generate(_context, builder, _signature, arguments):
+        return builder.bswap(arguments[0])
+
+    return types.uint64(types.uint64), generate
 
 
 @intrinsic

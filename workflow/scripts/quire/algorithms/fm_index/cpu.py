@@ -90,18 +90,26 @@ def previous_row(blocks, words_per_block, C, primary, row):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
+def sampled_rank(sampled_rows, row):
+    """Where a sampled suffix array holds a row; -1 if the row is not sampled."""
+    word = (np.uint64(row) >> np.uint64(6)) << np.uint64(1)
+    within = np.uint64(row) & np.uint64(63)
+    bits = sampled_rows[word]
+    if (bits >> within) & np.uint64(1) == 0:
+        return np.int64(-1)
+    before = bits & ((np.uint64(1) << within) - np.uint64(1))
+    return np.int64(sampled_rows[word + np.uint64(1)]) + count_ones(before)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def locate(suffix_array, sa_sampling, sampled_rows, blocks, words_per_block, C, primary, row):
     """Start of the suffix of a row in the text."""
     if sa_sampling == 1:
         return np.int64(suffix_array[row])
     steps = 0
     while True:
-        word = (np.uint64(row) >> np.uint64(6)) << np.uint64(1)
-        within = np.uint64(row) & np.uint64(63)
-        bits = sampled_rows[word]
-        if (bits >> within) & np.uint64(1):
-            before = bits & ((np.uint64(1) << within) - np.uint64(1))
-            rank = np.int64(sampled_rows[word + np.uint64(1)]) + count_ones(before)
+        rank = sampled_rank(sampled_rows, row)
+        if rank >= 0:
             return np.int64(suffix_array[rank]) + steps
         row = previous_row(blocks, words_per_block, C, primary, row)
         steps += 1

@@ -2,7 +2,7 @@
 
 A seed's interval comes from the prefix table and is narrowed by backward steps until it holds at most DIRECT_ROWS rows;
 then the rows are located and the text is compared directly, 32 bases at a time, which costs fewer cache misses than
-further steps.
+further steps. A `page` is `PageArrays`, an interval (low, high) of its rows with the depth of the seed it stands for.
 """
 
 from typing import NamedTuple
@@ -10,31 +10,16 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from quire.algorithms.fm_index.cpu import backward_step, locate
+from quire.algorithms.fm_index.cpu import backward_step, locate, owned_count, prefetch_row
 from quire.algorithms.seeding import DEPTHS, DIAGONAL_BIAS, MAXIMUM_SEEDS, SEED_LENGTH
-from quire.device.bits import leading_zeros
+from quire.device.bits import leading_zeros, prefetch, swap_bytes
 from quire.oriented.cpu import packed_word, tie_hash
 
 DIRECT_ROWS = 4
+ROWS_AHEAD = 16  # rows of an interval that are announced before they are located
+NOWHERE = -1
 DEEPEST = int(DEPTHS[-1])
 DEPTH_COUNT = len(DEPTHS)
-
-
-class PageArrays(NamedTuple):
-    """What the kernels read of a page: the arrays of its `FmIndex`, and where it lies on the axis."""
-
-    blocks: np.ndarray
-    words_per_block: int
-    C: np.ndarray
-    primary: int
-    prefix_table: np.ndarray
-    prefix_length: int
-    suffix_array: np.ndarray
-    sa_sampling: int
-    sampled_rows: np.ndarray
-    unowned_rows: np.ndarray
-    start: int
-    owned_length: int
 
 
 class ReadArrays(NamedTuple):
@@ -86,13 +71,12 @@ def longest_seed(codes, begin, end, ambiguous):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def prefix(packed, word, end, k):
-    """The k-mer that ends at `end`, first base most significant."""
+    """The k-mer (k <= 32) that ends at `end`, first base most significant."""
     value = packed_word(packed, word * 32 + end - k)
-    kmer = 0
-    for _ in range(k):
-        kmer = kmer << 2 | np.int64(value & np.uint64(3))
-        value >>= np.uint64(2)
-    return kmer
+    pairs, nibbles = np.uint64(0x3333333333333333), np.uint64(0x0F0F0F0F0F0F0F0F)
+    value = (value >> np.uint64(2)) & pairs | (value & pairs) << np.uint64(2)
+    value = (value >> np.uint64(4)) & nibbles | (value & nibbles) << np.uint64(4)
+    return np.int64(swap_bytes(value) >> np.uint64(64 - 2 * k))
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -138,42 +122,53 @@ def narrow(page, codes, origin, end, wanted, low, high, depth, direct):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def first_interval(page, packed, word, end):
-    kmer = prefix(packed, word, end, page.prefix_length)
-    return np.int64(page.prefix_table[2 * kmer]), np.int64(page.prefix_table[2 * kmer + 1])
+def start_at_depth(page, text, packed, word, end, depth, wanted, start):
+    """Where the seed begins in the page at depth `wanted` if its last `depth` bases begin at `start`.
+
+    NOWHERE if the text differs from the read or the page does not own the place.
+    """
+    more = wanted - depth
+    if start < more or start - more >= page.owned_length:
+        return NOWHERE
+    if left_match(packed, word, end - depth, text, page.start + start, more) < more:
+        return NOWHERE
+    return start - more
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def append_rows(page, low, high, begin, strand, ordinal, hits, used):
-    """Append the hits of a whole interval whose seed begins at `begin` of the read, those that the page owns."""
+def count_owned(page, text, packed, word, end, wanted, low, high, depth):
+    """Occurrences at depth `wanted` that a page owns, of an interval that is as deep or small."""
+    if depth == wanted:
+        return owned_count(page.unowned_rows, low, high)
+    count = 0
     for row in range(low, high):
-        start = start_of_row(page, row)
-        if start < page.owned_length:
-            hits[used] = encode_hit(strand, page.start + start - begin, ordinal)
-            used += 1
-    return used
+        count += start_at_depth(page, text, packed, word, end, depth, wanted, start_of_row(page, row)) != NOWHERE
+    return count
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def append_direct(page, text, packed, word, end, depth, wanted, low, high, strand, ordinal, hits, used):
-    """Append those rows of a small interval whose text agrees to the left down to depth `wanted`."""
+def append_owned(page, text, packed, word, end, wanted, low, high, depth, strand, ordinal, hits, used):
+    """Append the hits at depth `wanted` that a page owns, of an interval that is as deep or small."""
+    for row in range(low, min(low + ROWS_AHEAD, high)):
+        announce_row(page, row)
     for row in range(low, high):
-        start = start_of_row(page, row) - (wanted - depth)
-        if start < 0 or start >= page.owned_length:
-            continue
-        at = page.start + start + (wanted - depth)
-        if left_match(packed, word, end - depth, text, at, wanted - depth) == wanted - depth:
+        if row + ROWS_AHEAD < high:
+            announce_row(page, row + ROWS_AHEAD)
+        start = start_at_depth(page, text, packed, word, end, depth, wanted, start_of_row(page, row))
+        if start != NOWHERE:
             hits[used] = encode_hit(strand, page.start + start - (end - wanted), ordinal)
             used += 1
     return used
 
 
-@njit(cache=True, nogil=True)
-def append_rarest(page, low, high, begin, strand, ordinal, name_hash, maximum_hits, hits, used):
-    """Append the hits of the smallest hashes of a seed that is too frequent."""
-    first = used
-    used = append_rows(page, low, high, begin, strand, ordinal, hits, used)
-    return keep_smallest(hits, first, used, begin, name_hash, maximum_hits)
+@njit(cache=True, nogil=True, forceinline=True)
+def announce_row(page, row):
+    """Ask for what locating a row reads first."""
+    if page.sa_sampling == 1:
+        prefetch(page.suffix_array, row)
+    else:
+        prefetch(page.sampled_rows, (row >> 6) << 1)
+        prefetch_row(page.blocks, page.words_per_block, row)
 
 
 @njit(cache=True, nogil=True)

@@ -1,5 +1,5 @@
 // Searching seeds in a page and locating their hits: a thread a seed, then a warp a read. Compiled for one size of
-// occurrence blocks (WORDS_PER_BLOCK). The specification is seeding/cpu_one_page.py and seeding/cpu_pages.py.
+// occurrence blocks (WORDS_PER_BLOCK). The specification is seeding/cpu.py.
 #include "quire/algorithms/seeding/seeding.cuh"
 #include "quire/algorithms/seeding/sorting.cuh"
 

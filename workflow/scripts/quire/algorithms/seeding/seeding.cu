@@ -1,5 +1,5 @@
 // What seeding does between and after the pages: laying out seeds, choosing depths, counting and sorting hits.
-// The specification is seeding/cpu_one_page.py and seeding/cpu_pages.py; macros: see seeding.cuh.
+// The specification is seeding/cpu.py; macros: see seeding.cuh.
 #include "quire/algorithms/seeding/seeding.cuh"
 #include "quire/algorithms/seeding/sorting.cuh"
 

@@ -1,0 +1,197 @@
+"""Searching the seeds of some reads together: every look-up is a cache miss, so each is announced a round ahead.
+
+Seeds are laid out until there are SEEDS_TOGETHER or more, each as a row of `seeds` (int64[s, 5]: READ, STRAND, ORDINAL,
+END, LONGEST). What a page holds of seed s stands in
+
+- `found`, int64[s, page, 3]: (low, high, depth) of an interval that is SEED_LENGTH deep or holds at most DIRECT_ROWS
+  rows, and
+- `places`, int64[s, page, 1 + DIRECT_ROWS]: of a small interval how many hits the page owns at SEED_LENGTH, and where
+  on the axis they begin; MANY for any other.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from quire.algorithms.fm_index.cpu import backward_step, prefetch_row, previous_row, sampled_rank
+from quire.algorithms.seeding import MAXIMUM_SEEDS, SEED_LENGTH
+from quire.algorithms.seeding.cpu_steps import (
+    DIRECT_ROWS,
+    NOWHERE,
+    announce_row,
+    longest_seed,
+    prefix,
+    seed_count,
+    seed_end,
+    start_at_depth,
+)
+from quire.device.bits import prefetch
+
+SEEDS_TOGETHER = 256
+MANY = -1
+READ, STRAND, ORDINAL, END, LONGEST = 0, 1, 2, 3, 4
+LOW, HIGH, DEPTH = 0, 1, 2
+
+
+class Together(NamedTuple):
+    """Room for seeds that are searched together, see the module's text, and lists of those in work.
+
+    Attributes:
+        seeds, found, places: see the module's text.
+        listed: int64[], seeds, then rows, whose next look-up is announced.
+        rows: int64[], rows to locate, their ranks among the sampled, their places in the page.
+        steps: int64[], steps from a row to the sampled one.
+        owners: int64[], seeds of `rows`.
+    """
+
+    seeds: np.ndarray
+    found: np.ndarray
+    places: np.ndarray
+    listed: np.ndarray
+    rows: np.ndarray
+    steps: np.ndarray
+    owners: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def room_together(page_count):
+    """Room for the seeds of reads that are searched together."""
+    most = SEEDS_TOGETHER + 2 * MAXIMUM_SEEDS
+    return Together(
+        np.empty((most, 5), np.int64), np.empty((most, page_count, 3), np.int64),
+        np.empty((most, page_count, 1 + DIRECT_ROWS), np.int64), np.empty(most * DIRECT_ROWS, np.int64),
+        np.empty(most * DIRECT_ROWS, np.int64), np.empty(most * DIRECT_ROWS, np.int64),
+        np.empty(most * DIRECT_ROWS, np.int64),
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def lay_seeds(batch, read, seeds):
+    """Lay the seeds of reads from `read` on, those without an N in SEED_LENGTH bases; returns (reads' end, seeds)."""
+    number = 0
+    while read < len(batch.offsets) - 1 and number < SEEDS_TOGETHER:
+        origin = batch.offsets[read]
+        length = batch.offsets[read + 1] - origin
+        for strand in range(2):
+            for ordinal in range(seed_count(length, batch.stride)):
+                end = seed_end(ordinal, length, batch.stride)
+                longest = longest_seed(batch.codes[strand], origin, end, batch.ambiguous[read])
+                if longest < SEED_LENGTH:
+                    continue
+                seed = seeds[number]
+                seed[READ], seed[STRAND], seed[ORDINAL], seed[END], seed[LONGEST] = read, strand, ordinal, end, longest
+                number += 1
+        read += 1
+    return read, number
+
+
+@njit(cache=True, nogil=True)
+def search_page(page, number, batch, text, count, together):
+    """Fill found[:count, number] and places[:count, number] with what page `number` holds of the seeds."""
+    found, places = together.found[:count, number], together.places[:count, number]
+    _look_up(page, batch, together, found)
+    _narrow(page, batch, together, found)
+    listed = _list_rows(together, found, places)
+    _locate(page, text, together, listed)
+    for item in range(listed):
+        owner = together.owners[item]
+        seed = together.seeds[owner]
+        start = start_at_depth(page, text, batch.packed[seed[STRAND]], batch.word_offsets[seed[READ]], seed[END],
+                               found[owner, DEPTH], SEED_LENGTH, together.rows[item])  # fmt: skip
+        if start != NOWHERE:
+            places[owner, 0] += 1
+            places[owner, places[owner, 0]] = page.start + start
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _look_up(page, batch, together, found):
+    """First intervals, from the prefix table."""
+    for index in range(len(found)):
+        seed = together.seeds[index]
+        kmer = prefix(batch.packed[seed[STRAND]], batch.word_offsets[seed[READ]], seed[END], page.prefix_length)
+        found[index, LOW] = kmer
+        prefetch(page.prefix_table, 2 * kmer)
+    for index in range(len(found)):
+        kmer = found[index, LOW]
+        low, high = np.int64(page.prefix_table[2 * kmer]), np.int64(page.prefix_table[2 * kmer + 1])
+        found[index, LOW], found[index, HIGH], found[index, DEPTH] = low, high, page.prefix_length
+        _announce(page, low, high, page.prefix_length)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _announce(page, low, high, depth):
+    """Ask for what the next round reads of an interval."""
+    if high - low > DIRECT_ROWS and depth < SEED_LENGTH:
+        prefetch_row(page.blocks, page.words_per_block, low)
+        prefetch_row(page.blocks, page.words_per_block, high)
+    elif low < high <= low + DIRECT_ROWS:
+        announce_row(page, low)
+        if page.sa_sampling > 1:
+            announce_row(page, high - 1)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _narrow(page, batch, together, found):
+    """A backward step of each interval in a round, until all are small or SEED_LENGTH deep."""
+    listed = together.listed
+    count = 0
+    for index in range(len(found)):
+        listed[count] = index
+        count += found[index, HIGH] - found[index, LOW] > DIRECT_ROWS and found[index, DEPTH] < SEED_LENGTH
+    while count > 0:
+        kept = 0
+        for item in range(count):
+            index = listed[item]
+            seed = together.seeds[index]
+            low, high, depth = found[index, LOW], found[index, HIGH], found[index, DEPTH] + 1
+            symbol = np.int64(batch.codes[seed[STRAND], batch.offsets[seed[READ]] + seed[END] - depth])
+            low, high = backward_step(page.blocks, page.words_per_block, page.C, page.primary, symbol, low, high)
+            found[index, LOW], found[index, HIGH], found[index, DEPTH] = low, high, depth
+            _announce(page, low, high, depth)
+            listed[kept] = index
+            kept += high - low > DIRECT_ROWS and depth < SEED_LENGTH
+        count = kept
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _list_rows(together, found, places):
+    """List the rows of all small intervals; returns how many."""
+    listed = 0
+    for index in range(len(found)):
+        low, high = found[index, LOW], found[index, HIGH]
+        places[index, 0] = MANY if high - low > DIRECT_ROWS else 0
+        if high - low > DIRECT_ROWS:
+            continue
+        for row in range(low, high):
+            together.rows[listed], together.steps[listed], together.owners[listed] = row, 0, index
+            listed += 1
+    return listed
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _locate(page, text, together, count):
+    """Turn the first `count` rows into places in the page, and announce the text there."""
+    rows, steps, listed = together.rows, together.steps, together.listed
+    if page.sa_sampling > 1:
+        for item in range(count):
+            listed[item] = item
+        left = count
+        while left > 0:
+            kept = 0
+            for place in range(left):
+                item = listed[place]
+                rank = sampled_rank(page.sampled_rows, rows[item])
+                if rank >= 0:
+                    rows[item] = rank
+                    prefetch(page.suffix_array, rank)
+                    continue
+                rows[item] = previous_row(page.blocks, page.words_per_block, page.C, page.primary, rows[item])
+                steps[item] += 1
+                announce_row(page, rows[item])
+                listed[kept] = item
+                kept += 1
+            left = kept
+    for item in range(count):
+        rows[item] = np.int64(page.suffix_array[rows[item]]) + steps[item]
+        prefetch(text, max(page.start + rows[item] - SEED_LENGTH, 0) >> 5)
