@@ -109,7 +109,7 @@ def _places_in_all(places):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _append_places(places, seed, hits, used):
-    """Append the hits of a seed that is in small intervals on all pages."""
+    """Append the hits of a seed whose rows were looked through on all pages."""
     for number in range(len(places)):
         for item in range(1, places[number, 0] + 1):
             diagonal = places[number, item] - (seed[END] - SEED_LENGTH)

@@ -5,8 +5,8 @@ END, LONGEST). What a page holds of seed s stands in
 
 - `found`, int64[s, page, 3]: (low, high, depth) of an interval that is SEED_LENGTH deep or holds at most DIRECT_ROWS
   rows, and
-- `places`, int64[s, page, 1 + DIRECT_ROWS]: of a small interval how many hits the page owns at SEED_LENGTH, and where
-  on the axis they begin; MANY for any other.
+- `places`, int64[s, page, 1 + LISTED_ROWS]: of an interval of at most LISTED_ROWS rows how many hits the page owns at
+  SEED_LENGTH, and where on the axis they begin; MANY for any other.
 """
 
 from typing import NamedTuple
@@ -28,7 +28,8 @@ from quire.algorithms.seeding.cpu_steps import (
 )
 from quire.device.bits import prefetch
 
-SEEDS_TOGETHER = 256
+SEEDS_TOGETHER = 512
+LISTED_ROWS = 4
 MANY = -1
 READ, STRAND, ORDINAL, END, LONGEST = 0, 1, 2, 3, 4
 LOW, HIGH, DEPTH = 0, 1, 2
@@ -60,9 +61,9 @@ def room_together(page_count):
     most = SEEDS_TOGETHER + 2 * MAXIMUM_SEEDS
     return Together(
         np.empty((most, 5), np.int64), np.empty((most, page_count, 3), np.int64),
-        np.empty((most, page_count, 1 + DIRECT_ROWS), np.int64), np.empty(most * DIRECT_ROWS, np.int64),
-        np.empty(most * DIRECT_ROWS, np.int64), np.empty(most * DIRECT_ROWS, np.int64),
-        np.empty(most * DIRECT_ROWS, np.int64),
+        np.empty((most, page_count, 1 + LISTED_ROWS), np.int64), np.empty(most * LISTED_ROWS, np.int64),
+        np.empty(most * LISTED_ROWS, np.int64), np.empty(most * LISTED_ROWS, np.int64),
+        np.empty(most * LISTED_ROWS, np.int64),
     )  # fmt: skip
 
 
@@ -125,10 +126,9 @@ def _announce(page, low, high, depth):
     if high - low > DIRECT_ROWS and depth < SEED_LENGTH:
         prefetch_row(page.blocks, page.words_per_block, low)
         prefetch_row(page.blocks, page.words_per_block, high)
-    elif low < high <= low + DIRECT_ROWS:
-        announce_row(page, low)
-        if page.sa_sampling > 1:
-            announce_row(page, high - 1)
+    elif low < high <= low + LISTED_ROWS:
+        for row in range(low, high):
+            announce_row(page, row)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -156,12 +156,12 @@ def _narrow(page, batch, together, found):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _list_rows(together, found, places):
-    """List the rows of all small intervals; returns how many."""
+    """List the rows of all intervals of few rows; returns how many."""
     listed = 0
     for index in range(len(found)):
         low, high = found[index, LOW], found[index, HIGH]
-        places[index, 0] = MANY if high - low > DIRECT_ROWS else 0
-        if high - low > DIRECT_ROWS:
+        places[index, 0] = MANY if high - low > LISTED_ROWS else 0
+        if high - low > LISTED_ROWS:
             continue
         for row in range(low, high):
             together.rows[listed], together.steps[listed], together.owners[listed] = row, 0, index
