@@ -3,34 +3,27 @@
 import numpy as np
 from numba import njit
 
-from quire.algorithms.seeding import DEPTHS, MAXIMUM_SEEDS, RAREST_LIMIT, SEED_LENGTH
+from quire.algorithms.seeding import MAXIMUM_SEEDS, RAREST_LIMIT, SEED_LENGTH
 from quire.algorithms.seeding.cpu_page_table import PageArrays, page_arrays, page_of, page_table
-from quire.algorithms.seeding.cpu_steps import (
-    DEPTH_COUNT,
-    ReadArrays,
-    append_owned,
-    count_owned,
-    encode_hit,
-    keep_smallest,
-    narrow,
-)
+from quire.algorithms.seeding.cpu_steps import ReadArrays, append_owned, encode_hit, keep_smallest
 from quire.algorithms.seeding.cpu_together import (
     DEPTH,
     END,
     HIGH,
-    LONGEST,
     LOW,
-    MANY,
     ORDINAL,
     READ,
     STRAND,
+    TOTAL,
+    WANTED,
+    choose_depths,
     lay_seeds,
+    places_in_all,
     room_together,
     search_page,
 )
 
 __all__ = ["PageArrays", "find_hits", "page_arrays"]
-LARGEST = np.int64(np.iinfo(np.int64).max)
 
 
 def find_hits(pages, reads, text, parameters):
@@ -59,6 +52,7 @@ def hits_of_reads(table, batch, text, begin_read, offsets, hits):
         last, count = lay_seeds(batch, read, together.seeds)
         for number in range(len(table)):
             search_page(page_of(table, number), number, batch, text, count, together)
+        choose_depths(table, batch, text, count, together)
         seed = 0
         while read < last:
             if used + room > len(hits):
@@ -76,35 +70,23 @@ def hits_of_reads(table, batch, text, begin_read, offsets, hits):
 def _hits_of_read(table, batch, text, together, first_seed, last_seed, hits, used):
     """Append the sorted hits of the seeds of one read; returns their end."""
     first = used
-    rarest, rarest_seed, rarest_depth = np.int64(RAREST_LIMIT) + 1, 0, np.int64(0)
+    rarest, rarest_seed = np.int64(RAREST_LIMIT) + 1, 0
     for index in range(first_seed, last_seed):
-        seed, places = together.seeds[index], together.places[index]
-        if _places_in_all(places) <= batch.maximum_hits:
-            used = _append_places(places, seed, hits, used)
-            continue
-        total, depth = _deepen(table, batch, text, seed, together.found[index])
-        if total <= batch.maximum_hits:
-            used = _append_found(table, batch, text, seed, together.found[index], depth, hits, used)
-        elif total < rarest:
-            rarest, rarest_seed, rarest_depth = total, index, depth
+        total = together.chosen[index, TOTAL]
+        if total > batch.maximum_hits:
+            if total < rarest:
+                rarest, rarest_seed = total, index
+        elif places_in_all(together.places[index]) == total:
+            used = _append_places(together.places[index], together.seeds[index], hits, used)
+        else:
+            used = _append_found(table, batch, text, together, index, hits, used)
     if used == first and rarest <= RAREST_LIMIT:
         seed = together.seeds[rarest_seed]
-        used = _append_found(table, batch, text, seed, together.found[rarest_seed], rarest_depth, hits, used)
-        used = keep_smallest(hits, first, used, seed[END] - rarest_depth, batch.name_hash[seed[READ]],
-                             batch.maximum_hits)  # fmt: skip
+        used = _append_found(table, batch, text, together, rarest_seed, hits, used)
+        begin = seed[END] - together.chosen[rarest_seed, WANTED]
+        used = keep_smallest(hits, first, used, begin, batch.name_hash[seed[READ]], batch.maximum_hits)
     hits[first:used].sort()
     return used
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _places_in_all(places):
-    """Hits of a seed at SEED_LENGTH on all pages; the largest number if one of them was not looked through."""
-    total = np.int64(0)
-    for number in range(len(places)):
-        if places[number, 0] == MANY:
-            return LARGEST
-        total += places[number, 0]
-    return total
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -119,36 +101,12 @@ def _append_places(places, seed, hits, used):
 
 
 @njit(cache=True, nogil=True)
-def _deepen(table, batch, text, seed, found):
-    """Occurrences of a seed at the first depth within the cap, else at its last one, and that depth.
-
-    `found` (int64[page, 3]) is narrowed to that depth, or to small intervals.
-    """
-    read, strand = seed[READ], seed[STRAND]
-    packed, codes = batch.packed[strand], batch.codes[strand]
-    origin, word = batch.offsets[read], batch.word_offsets[read]
-    level = 0
-    while True:
-        wanted = DEPTHS[level]
-        total = np.int64(0)
-        for number in range(len(table)):
-            page, interval = page_of(table, number), found[number]
-            low, high, depth = narrow(page, codes, origin, seed[END], wanted, interval[LOW], interval[HIGH],
-                                       interval[DEPTH], True)  # fmt: skip
-            interval[LOW], interval[HIGH], interval[DEPTH] = low, high, depth
-            total += count_owned(page, text, packed, word, seed[END], wanted, low, high, depth)
-        if total <= batch.maximum_hits or level + 1 == DEPTH_COUNT or DEPTHS[level + 1] > seed[LONGEST]:
-            return total, wanted
-        level += 1
-
-
-@njit(cache=True, nogil=True)
-def _append_found(table, batch, text, seed, found, wanted, hits, used):
-    """Append the hits of a seed at depth `wanted`, from the intervals that `_deepen` left."""
-    read, strand = seed[READ], seed[STRAND]
+def _append_found(table, batch, text, together, index, hits, used):
+    """Append the hits of a seed at its chosen depth, from its intervals."""
+    seed, wanted = together.seeds[index], together.chosen[index, WANTED]
+    packed, word = batch.packed[seed[STRAND]], batch.word_offsets[seed[READ]]
     for number in range(len(table)):
-        interval = found[number]
-        used = append_owned(page_of(table, number), text, batch.packed[strand], batch.word_offsets[read], seed[END],
-                            wanted, interval[LOW], interval[HIGH], interval[DEPTH], strand, seed[ORDINAL],
-                            hits, used)  # fmt: skip
+        interval = together.found[index, number]
+        used = append_owned(page_of(table, number), text, packed, word, seed[END], wanted, interval[LOW],
+                            interval[HIGH], interval[DEPTH], seed[STRAND], seed[ORDINAL], hits, used)  # fmt: skip
     return used

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from quire.algorithms.fm_index.cpu import backward_step, locate, owned_count, prefetch_row
+from quire.algorithms.fm_index.cpu import locate, owned_count, prefetch_row
 from quire.algorithms.seeding import DEPTHS, DIAGONAL_BIAS, MAXIMUM_SEEDS, SEED_LENGTH
 from quire.device.bits import leading_zeros, prefetch, swap_bytes
 from quire.oriented.cpu import packed_word, tie_hash
@@ -109,16 +109,6 @@ def encode_hit(strand, diagonal, ordinal):
 def start_of_row(page, row):
     return locate(page.suffix_array, page.sa_sampling, page.sampled_rows, page.blocks, page.words_per_block, page.C,
                   page.primary, row)  # fmt: skip
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def narrow(page, codes, origin, end, wanted, low, high, depth, direct):
-    """Backward steps until the seed is `wanted` deep, the interval empty, or (direct) small enough to compare text."""
-    while depth < wanted and high > low and (not direct or high - low > DIRECT_ROWS):
-        symbol = np.int64(codes[origin + end - depth - 1])
-        low, high = backward_step(page.blocks, page.words_per_block, page.C, page.primary, symbol, low, high)
-        depth += 1
-    return low, high, depth
 
 
 @njit(cache=True, nogil=True, forceinline=True)

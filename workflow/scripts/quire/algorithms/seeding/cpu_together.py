@@ -7,6 +7,9 @@ END, LONGEST). What a page holds of seed s stands in
   rows, and
 - `places`, int64[s, page, 1 + LISTED_ROWS]: of an interval of at most LISTED_ROWS rows how many hits the page owns at
   SEED_LENGTH, and where on the axis they begin; MANY for any other.
+
+Seeds that are too frequent on all pages together are searched on, depth by depth, until `choose_depths` knows of each
+seed its depth and what all pages hold of it there.
 """
 
 from typing import NamedTuple
@@ -15,11 +18,14 @@ import numpy as np
 from numba import njit
 
 from quire.algorithms.fm_index.cpu import backward_step, prefetch_row, previous_row, sampled_rank
-from quire.algorithms.seeding import MAXIMUM_SEEDS, SEED_LENGTH
+from quire.algorithms.seeding import DEPTHS, MAXIMUM_SEEDS, SEED_LENGTH
+from quire.algorithms.seeding.cpu_page_table import page_of
 from quire.algorithms.seeding.cpu_steps import (
+    DEPTH_COUNT,
     DIRECT_ROWS,
     NOWHERE,
     announce_row,
+    count_owned,
     longest_seed,
     prefix,
     seed_count,
@@ -31,8 +37,10 @@ from quire.device.bits import prefetch
 SEEDS_TOGETHER = 512
 LISTED_ROWS = 4
 MANY = -1
+MANY_IN_ALL = np.int64(np.iinfo(np.int64).max)
 READ, STRAND, ORDINAL, END, LONGEST = 0, 1, 2, 3, 4
 LOW, HIGH, DEPTH = 0, 1, 2
+TOTAL, WANTED = 0, 1
 
 
 class Together(NamedTuple):
@@ -44,6 +52,9 @@ class Together(NamedTuple):
         rows: int64[], rows to locate, their ranks among the sampled, their places in the page.
         steps: int64[], steps from a row to the sampled one.
         owners: int64[], seeds of `rows`.
+        chosen: int64[s, 2]: (TOTAL, WANTED), the hits on all pages at the first depth within the cap, or else at the
+            last depth, and that depth.
+        frequent: int64[], seeds that are too frequent so far.
     """
 
     seeds: np.ndarray
@@ -53,6 +64,8 @@ class Together(NamedTuple):
     rows: np.ndarray
     steps: np.ndarray
     owners: np.ndarray
+    chosen: np.ndarray
+    frequent: np.ndarray
 
 
 @njit(cache=True, nogil=True)
@@ -63,7 +76,7 @@ def room_together(page_count):
         np.empty((most, 5), np.int64), np.empty((most, page_count, 3), np.int64),
         np.empty((most, page_count, 1 + LISTED_ROWS), np.int64), np.empty(most * LISTED_ROWS, np.int64),
         np.empty(most * LISTED_ROWS, np.int64), np.empty(most * LISTED_ROWS, np.int64),
-        np.empty(most * LISTED_ROWS, np.int64),
+        np.empty(most * LISTED_ROWS, np.int64), np.empty((most, 2), np.int64), np.empty(most, np.int64),
     )  # fmt: skip
 
 
@@ -92,7 +105,7 @@ def search_page(page, number, batch, text, count, together):
     """Fill found[:count, number] and places[:count, number] with what page `number` holds of the seeds."""
     found, places = together.found[:count, number], together.places[:count, number]
     _look_up(page, batch, together, found)
-    _narrow(page, batch, together, found)
+    _narrow(page, batch, together, found, _list_unfinished(together, found), SEED_LENGTH)
     listed = _list_rows(together, found, places)
     _locate(page, text, together, listed)
     for item in range(listed):
@@ -117,13 +130,13 @@ def _look_up(page, batch, together, found):
         kmer = found[index, LOW]
         low, high = np.int64(page.prefix_table[2 * kmer]), np.int64(page.prefix_table[2 * kmer + 1])
         found[index, LOW], found[index, HIGH], found[index, DEPTH] = low, high, page.prefix_length
-        _announce(page, low, high, page.prefix_length)
+        _announce(page, low, high, page.prefix_length, SEED_LENGTH)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _announce(page, low, high, depth):
+def _announce(page, low, high, depth, wanted):
     """Ask for what the next round reads of an interval."""
-    if high - low > DIRECT_ROWS and depth < SEED_LENGTH:
+    if high - low > DIRECT_ROWS and depth < wanted:
         prefetch_row(page.blocks, page.words_per_block, low)
         prefetch_row(page.blocks, page.words_per_block, high)
     elif low < high <= low + LISTED_ROWS:
@@ -132,13 +145,19 @@ def _announce(page, low, high, depth):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _narrow(page, batch, together, found):
-    """A backward step of each interval in a round, until all are small or SEED_LENGTH deep."""
-    listed = together.listed
+def _list_unfinished(together, found):
+    """List the seeds whose intervals are neither small nor SEED_LENGTH deep; returns how many."""
     count = 0
     for index in range(len(found)):
-        listed[count] = index
+        together.listed[count] = index
         count += found[index, HIGH] - found[index, LOW] > DIRECT_ROWS and found[index, DEPTH] < SEED_LENGTH
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _narrow(page, batch, together, found, count, wanted):
+    """A backward step of each of the `count` listed intervals in a round, until all are small or `wanted` deep."""
+    listed = together.listed
     while count > 0:
         kept = 0
         for item in range(count):
@@ -148,9 +167,9 @@ def _narrow(page, batch, together, found):
             symbol = np.int64(batch.codes[seed[STRAND], batch.offsets[seed[READ]] + seed[END] - depth])
             low, high = backward_step(page.blocks, page.words_per_block, page.C, page.primary, symbol, low, high)
             found[index, LOW], found[index, HIGH], found[index, DEPTH] = low, high, depth
-            _announce(page, low, high, depth)
+            _announce(page, low, high, depth, wanted)
             listed[kept] = index
-            kept += high - low > DIRECT_ROWS and depth < SEED_LENGTH
+            kept += high - low > DIRECT_ROWS and depth < wanted
         count = kept
 
 
@@ -195,3 +214,60 @@ def _locate(page, text, together, count):
     for item in range(count):
         rows[item] = np.int64(page.suffix_array[rows[item]]) + steps[item]
         prefetch(text, max(page.start + rows[item] - SEED_LENGTH, 0) >> 5)
+
+
+@njit(cache=True, nogil=True)
+def choose_depths(table, batch, text, count, together):
+    """Fill chosen[:count], and narrow `found` of seeds that are not in `places` to that depth or to small intervals."""
+    left = 0
+    for index in range(count):
+        total = places_in_all(together.places[index])
+        together.chosen[index, TOTAL], together.chosen[index, WANTED] = total, SEED_LENGTH
+        together.frequent[left] = index
+        left += total > batch.maximum_hits
+    left = _count_frequent(table, batch, text, left, together, 0)
+    for level in range(1, DEPTH_COUNT):
+        if left == 0:
+            return
+        for number in range(len(table)):
+            page, found = page_of(table, number), together.found[:count, number]
+            listed = 0
+            for item in range(left):
+                index = together.frequent[item]
+                together.listed[listed] = index
+                if found[index, HIGH] - found[index, LOW] > DIRECT_ROWS:
+                    listed += 1
+                    _announce(page, found[index, LOW], found[index, HIGH], 0, 1)
+            _narrow(page, batch, together, found, listed, DEPTHS[level])
+        left = _count_frequent(table, batch, text, left, together, level)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def places_in_all(places):
+    """Hits of a seed at SEED_LENGTH on all pages; MANY_IN_ALL if the rows of one of them were not looked through."""
+    total = np.int64(0)
+    for number in range(len(places)):
+        if places[number, 0] == MANY:
+            return MANY_IN_ALL
+        total += places[number, 0]
+    return total
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _count_frequent(table, batch, text, count, together, level):
+    """Count the first `count` frequent seeds at a depth; keeps those that must be searched deeper, returns how many."""
+    kept = 0
+    wanted = DEPTHS[level]
+    for item in range(count):
+        index = together.frequent[item]
+        seed = together.seeds[index]
+        packed, word = batch.packed[seed[STRAND]], batch.word_offsets[seed[READ]]
+        total = np.int64(0)
+        for number in range(len(table)):
+            interval = together.found[index, number]
+            low, high, depth = interval[LOW], interval[HIGH], interval[DEPTH]
+            total += count_owned(page_of(table, number), text, packed, word, seed[END], wanted, low, high, depth)
+        together.chosen[index, TOTAL], together.chosen[index, WANTED] = total, wanted
+        together.frequent[kept] = index
+        kept += total > batch.maximum_hits and level + 1 < DEPTH_COUNT and DEPTHS[level + 1] <= seed[LONGEST]
+    return kept
