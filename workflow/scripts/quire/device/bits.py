@@ -1,4 +1,4 @@
-"""Single instructions that Numba does not offer by itself: counting, finding and moving bits, and prefetching."""
+"""Single instructions that Numba does not offer by itself: counting bits, swapping bytes, and prefetching."""
 
 from llvmlite import ir
 from numba import types
@@ -11,16 +11,6 @@ def count_ones(_typing_context, word):
 
     def generate(_context, builder, _signature, arguments):
         return builder.ctpop(arguments[0])
-
-    return types.int64(types.uint64), generate
-
-
-@intrinsic
-def leading_zeros(_typing_context, word):
-    """Number of zero bits of a uint64 above its highest set bit, as int64; 64 for zero."""
-
-    def generate(_context, builder, _signature, arguments):
-        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.uint64), generate
 

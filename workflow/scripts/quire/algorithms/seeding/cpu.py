@@ -7,7 +7,6 @@ from quire.algorithms.seeding import MAXIMUM_SEEDS, RAREST_LIMIT, SEED_LENGTH
 from quire.algorithms.seeding.cpu_page_table import PageArrays, page_arrays, page_of, page_table
 from quire.algorithms.seeding.cpu_steps import ReadArrays, append_owned, encode_hit, keep_smallest
 from quire.algorithms.seeding.cpu_together import (
-    DEPTH,
     END,
     HIGH,
     LOW,
@@ -27,22 +26,22 @@ __all__ = ["PageArrays", "find_hits", "page_arrays"]
 
 
 def find_hits(pages, reads, text, parameters):
-    """See `quire.algorithms.seeding.find_hits`; `pages` are `PageArrays`."""
+    """See `quire.algorithms.seeding.find_hits`; `pages` are `PageArrays`, and `text` is not needed here."""
     batch = ReadArrays(reads.offsets, reads.codes, reads.word_offsets, reads.packed, reads.ambiguous, reads.name_hash,
                        parameters.stride, parameters.maximum_hits)  # fmt: skip
     table = page_table(pages)
     count = len(batch.offsets) - 1
     offsets = np.zeros(count + 1, np.int64)
     hits = np.empty(64 * count + 2 * MAXIMUM_SEEDS * max(batch.maximum_hits, 1) + RAREST_LIMIT, np.uint64)
-    begin = hits_of_reads(table, batch, text, 0, offsets, hits)
+    begin = hits_of_reads(table, batch, 0, offsets, hits)
     while begin < count:  # it stopped for want of room
         hits = np.concatenate([hits, np.empty(len(hits), np.uint64)])
-        begin = hits_of_reads(table, batch, text, begin, offsets, hits)
+        begin = hits_of_reads(table, batch, begin, offsets, hits)
     return offsets, hits[: offsets[-1]]
 
 
 @njit(cache=True, nogil=True)
-def hits_of_reads(table, batch, text, begin_read, offsets, hits):
+def hits_of_reads(table, batch, begin_read, offsets, hits):
     """Hits of the reads from `begin_read` on in the pages of a table; returns the read it stopped before."""
     used = offsets[begin_read]
     room = 2 * MAXIMUM_SEEDS * max(batch.maximum_hits, 1) + RAREST_LIMIT
@@ -51,8 +50,8 @@ def hits_of_reads(table, batch, text, begin_read, offsets, hits):
     while read < len(offsets) - 1:
         last, count = lay_seeds(batch, read, together.seeds)
         for number in range(len(table)):
-            search_page(page_of(table, number), number, batch, text, count, together)
-        choose_depths(table, batch, text, count, together)
+            search_page(page_of(table, number), number, batch, count, together)
+        choose_depths(table, batch, count, together)
         seed = 0
         while read < last:
             if used + room > len(hits):
@@ -60,14 +59,14 @@ def hits_of_reads(table, batch, text, begin_read, offsets, hits):
             end = seed
             while end < count and together.seeds[end, READ] == read:
                 end += 1
-            used = _hits_of_read(table, batch, text, together, seed, end, hits, used)
+            used = _hits_of_read(table, batch, together, seed, end, hits, used)
             read, seed = read + 1, end
             offsets[read] = used
     return read
 
 
 @njit(cache=True, nogil=True)
-def _hits_of_read(table, batch, text, together, first_seed, last_seed, hits, used):
+def _hits_of_read(table, batch, together, first_seed, last_seed, hits, used):
     """Append the sorted hits of the seeds of one read; returns their end."""
     first = used
     rarest, rarest_seed = np.int64(RAREST_LIMIT) + 1, 0
@@ -79,10 +78,10 @@ def _hits_of_read(table, batch, text, together, first_seed, last_seed, hits, use
         elif places_in_all(together.places[index]) == total:
             used = _append_places(together.places[index], together.seeds[index], hits, used)
         else:
-            used = _append_found(table, batch, text, together, index, hits, used)
+            used = _append_found(table, together, index, hits, used)
     if used == first and rarest <= RAREST_LIMIT:
         seed = together.seeds[rarest_seed]
-        used = _append_found(table, batch, text, together, rarest_seed, hits, used)
+        used = _append_found(table, together, rarest_seed, hits, used)
         begin = seed[END] - together.chosen[rarest_seed, WANTED]
         used = keep_smallest(hits, first, used, begin, batch.name_hash[seed[READ]], batch.maximum_hits)
     hits[first:used].sort()
@@ -101,12 +100,11 @@ def _append_places(places, seed, hits, used):
 
 
 @njit(cache=True, nogil=True)
-def _append_found(table, batch, text, together, index, hits, used):
+def _append_found(table, together, index, hits, used):
     """Append the hits of a seed at its chosen depth, from its intervals."""
-    seed, wanted = together.seeds[index], together.chosen[index, WANTED]
-    packed, word = batch.packed[seed[STRAND]], batch.word_offsets[seed[READ]]
+    seed = together.seeds[index]
+    begin = seed[END] - together.chosen[index, WANTED]
     for number in range(len(table)):
-        interval = together.found[index, number]
-        used = append_owned(page_of(table, number), text, packed, word, seed[END], wanted, interval[LOW],
-                            interval[HIGH], interval[DEPTH], seed[STRAND], seed[ORDINAL], hits, used)  # fmt: skip
+        low, high = together.found[index, number, LOW], together.found[index, number, HIGH]
+        used = append_owned(page_of(table, number), low, high, begin, seed[STRAND], seed[ORDINAL], hits, used)
     return used

@@ -1,23 +1,16 @@
-"""The steps of seeding with Numba: offsets of seeds, narrowing an interval, and hits from its rows.
-
-A seed's interval comes from the prefix table and is narrowed by backward steps until it holds at most DIRECT_ROWS rows;
-then the rows are located and the text is compared directly, 32 bases at a time, which costs fewer cache misses than
-further steps. A `page` is `PageArrays`, an interval (low, high) of its rows with the depth of the seed it stands for.
-"""
+"""The steps of seeding with Numba: offsets of seeds, k-mers, and hits from rows. A `page` is `PageArrays`."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from quire.algorithms.fm_index.cpu import locate, owned_count, prefetch_row
+from quire.algorithms.fm_index.cpu import locate, prefetch_row
 from quire.algorithms.seeding import DEPTHS, DIAGONAL_BIAS, MAXIMUM_SEEDS, SEED_LENGTH
-from quire.device.bits import leading_zeros, prefetch, swap_bytes
+from quire.device.bits import prefetch, swap_bytes
 from quire.oriented.cpu import packed_word, tie_hash
 
-DIRECT_ROWS = 1  # with 4 rows and their texts to look at, all reads took 1.3 times as long
 ROWS_AHEAD = 16  # rows of an interval that are announced before they are located
-NOWHERE = -1
 DEEPEST = int(DEPTHS[-1])
 DEPTH_COUNT = len(DEPTHS)
 
@@ -80,25 +73,6 @@ def prefix(packed, word, end, k):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def left_match(packed, word, read_end, text, text_end, limit):
-    """Bases equal to the left of two positions, at most `limit` (<= 64)."""
-    matched = 0
-    while matched < limit:
-        step = min(32, limit - matched)
-        step = min(step, text_end - matched, read_end - matched)
-        if step <= 0:
-            return matched
-        left = packed_word(packed, word * 32 + read_end - matched - step)
-        right = packed_word(text, text_end - matched - step)
-        difference = (left ^ right) << np.uint64(64 - 2 * step)
-        equal = leading_zeros(difference) >> 1
-        if equal < step:
-            return matched + equal
-        matched += step
-    return matched
-
-
-@njit(cache=True, nogil=True, forceinline=True)
 def encode_hit(strand, diagonal, ordinal):
     """One hit as uint64; sorting hits sorts by strand, diagonal, seed."""
     shifted = np.uint64(diagonal + DIAGONAL_BIAS) << np.uint64(8)
@@ -112,41 +86,16 @@ def start_of_row(page, row):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def start_at_depth(page, text, packed, word, end, depth, wanted, start):
-    """Where the seed begins in the page at depth `wanted` if its last `depth` bases begin at `start`.
-
-    NOWHERE if the text differs from the read or the page does not own the place.
-    """
-    more = wanted - depth
-    if start < more or start - more >= page.owned_length:
-        return NOWHERE
-    if left_match(packed, word, end - depth, text, page.start + start, more) < more:
-        return NOWHERE
-    return start - more
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def count_owned(page, text, packed, word, end, wanted, low, high, depth):
-    """Occurrences at depth `wanted` that a page owns, of an interval that is as deep or small."""
-    if depth == wanted:
-        return owned_count(page.unowned_rows, low, high)
-    count = 0
-    for row in range(low, high):
-        count += start_at_depth(page, text, packed, word, end, depth, wanted, start_of_row(page, row)) != NOWHERE
-    return count
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def append_owned(page, text, packed, word, end, wanted, low, high, depth, strand, ordinal, hits, used):
-    """Append the hits at depth `wanted` that a page owns, of an interval that is as deep or small."""
+def append_owned(page, low, high, begin, strand, ordinal, hits, used):
+    """Append the hits of an interval that a page owns; the seed begins at `begin` of the read."""
     for row in range(low, min(low + ROWS_AHEAD, high)):
         announce_row(page, row)
     for row in range(low, high):
         if row + ROWS_AHEAD < high:
             announce_row(page, row + ROWS_AHEAD)
-        start = start_at_depth(page, text, packed, word, end, depth, wanted, start_of_row(page, row))
-        if start != NOWHERE:
-            hits[used] = encode_hit(strand, page.start + start - (end - wanted), ordinal)
+        start = start_of_row(page, row)
+        if start < page.owned_length:
+            hits[used] = encode_hit(strand, page.start + start - begin, ordinal)
             used += 1
     return used
 

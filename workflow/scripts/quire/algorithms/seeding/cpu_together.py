@@ -3,8 +3,7 @@
 Seeds are laid out until there are SEEDS_TOGETHER or more, each as a row of `seeds` (int64[s, 5]: READ, STRAND, ORDINAL,
 END, LONGEST). What a page holds of seed s stands in
 
-- `found`, int64[s, page, 3]: (low, high, depth) of an interval that is SEED_LENGTH deep or holds at most DIRECT_ROWS
-  rows, and
+- `found`, int64[s, page, 3]: (low, high, depth) of an interval, SEED_LENGTH deep or empty, and
 - `places`, int64[s, page, 1 + LISTED_ROWS]: of an interval of at most LISTED_ROWS rows how many hits the page owns at
   SEED_LENGTH, and where on the axis they begin; MANY for any other.
 
@@ -17,25 +16,21 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from quire.algorithms.fm_index.cpu import backward_step, prefetch_row, previous_row, sampled_rank
+from quire.algorithms.fm_index.cpu import backward_step, owned_count, prefetch_row, previous_row, sampled_rank
 from quire.algorithms.seeding import DEPTHS, MAXIMUM_SEEDS, SEED_LENGTH
 from quire.algorithms.seeding.cpu_page_table import page_of
 from quire.algorithms.seeding.cpu_steps import (
     DEPTH_COUNT,
-    DIRECT_ROWS,
-    NOWHERE,
     announce_row,
-    count_owned,
     longest_seed,
     prefix,
     seed_count,
     seed_end,
-    start_at_depth,
 )
 from quire.device.bits import prefetch
 
 SEEDS_TOGETHER = 512
-LISTED_ROWS = 4
+LISTED_ROWS = 4  # rows of an interval that are located together with those of other seeds
 MANY = -1
 MANY_IN_ALL = np.int64(np.iinfo(np.int64).max)
 READ, STRAND, ORDINAL, END, LONGEST = 0, 1, 2, 3, 4
@@ -101,21 +96,18 @@ def lay_seeds(batch, read, seeds):
 
 
 @njit(cache=True, nogil=True)
-def search_page(page, number, batch, text, count, together):
+def search_page(page, number, batch, count, together):
     """Fill found[:count, number] and places[:count, number] with what page `number` holds of the seeds."""
     found, places = together.found[:count, number], together.places[:count, number]
     _look_up(page, batch, together, found)
-    _narrow(page, batch, together, found, _list_unfinished(together, found), SEED_LENGTH)
+    _narrow(page, batch, together, found, _list_all(together, found), SEED_LENGTH)
     listed = _list_rows(together, found, places)
-    _locate(page, text, together, listed)
+    _locate(page, together, listed)
     for item in range(listed):
-        owner = together.owners[item]
-        seed = together.seeds[owner]
-        start = start_at_depth(page, text, batch.packed[seed[STRAND]], batch.word_offsets[seed[READ]], seed[END],
-                               found[owner, DEPTH], SEED_LENGTH, together.rows[item])  # fmt: skip
-        if start != NOWHERE:
-            places[owner, 0] += 1
-            places[owner, places[owner, 0]] = page.start + start
+        if together.rows[item] < page.owned_length:
+            place = places[together.owners[item]]
+            place[0] += 1
+            place[place[0]] = page.start + together.rows[item]
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -136,27 +128,27 @@ def _look_up(page, batch, together, found):
 @njit(cache=True, nogil=True, forceinline=True)
 def _announce(page, low, high, depth, wanted):
     """Ask for what the next round reads of an interval."""
-    if high - low > DIRECT_ROWS and depth < wanted:
+    if depth < wanted and low < high:
         prefetch_row(page.blocks, page.words_per_block, low)
         prefetch_row(page.blocks, page.words_per_block, high)
-    elif low < high <= low + LISTED_ROWS:
+    elif high - low <= LISTED_ROWS:
         for row in range(low, high):
             announce_row(page, row)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _list_unfinished(together, found):
-    """List the seeds whose intervals are neither small nor SEED_LENGTH deep; returns how many."""
+def _list_all(together, found):
+    """List the seeds whose intervals are not empty; returns how many."""
     count = 0
     for index in range(len(found)):
         together.listed[count] = index
-        count += found[index, HIGH] - found[index, LOW] > DIRECT_ROWS and found[index, DEPTH] < SEED_LENGTH
+        count += found[index, LOW] < found[index, HIGH]
     return count
 
 
 @njit(cache=True, nogil=True)
 def _narrow(page, batch, together, found, count, wanted):
-    """A backward step of each of the `count` listed intervals in a round, until all are small or `wanted` deep."""
+    """A backward step of each of the `count` listed intervals in a round, until all are empty or `wanted` deep."""
     listed = together.listed
     while count > 0:
         kept = 0
@@ -169,7 +161,7 @@ def _narrow(page, batch, together, found, count, wanted):
             found[index, LOW], found[index, HIGH], found[index, DEPTH] = low, high, depth
             _announce(page, low, high, depth, wanted)
             listed[kept] = index
-            kept += high - low > DIRECT_ROWS and depth < wanted
+            kept += depth < wanted and low < high
         count = kept
 
 
@@ -189,8 +181,8 @@ def _list_rows(together, found, places):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _locate(page, text, together, count):
-    """Turn the first `count` rows into places in the page, and announce the text there."""
+def _locate(page, together, count):
+    """Turn the first `count` rows into places in the page."""
     rows, steps, listed = together.rows, together.steps, together.listed
     if page.sa_sampling > 1:
         for item in range(count):
@@ -213,19 +205,18 @@ def _locate(page, text, together, count):
             left = kept
     for item in range(count):
         rows[item] = np.int64(page.suffix_array[rows[item]]) + steps[item]
-        prefetch(text, max(page.start + rows[item] - SEED_LENGTH, 0) >> 5)
 
 
 @njit(cache=True, nogil=True)
-def choose_depths(table, batch, text, count, together):
-    """Fill chosen[:count], and narrow `found` of seeds that are not in `places` to that depth or to small intervals."""
+def choose_depths(table, batch, count, together):
+    """Fill chosen[:count], and narrow `found` to the depth chosen."""
     left = 0
     for index in range(count):
         total = places_in_all(together.places[index])
         together.chosen[index, TOTAL], together.chosen[index, WANTED] = total, SEED_LENGTH
         together.frequent[left] = index
         left += total > batch.maximum_hits
-    left = _count_frequent(table, batch, text, left, together, 0)
+    left = _count_frequent(table, batch, left, together, 0)
     for level in range(1, DEPTH_COUNT):
         if left == 0:
             return
@@ -235,11 +226,11 @@ def choose_depths(table, batch, text, count, together):
             for item in range(left):
                 index = together.frequent[item]
                 together.listed[listed] = index
-                if found[index, HIGH] - found[index, LOW] > DIRECT_ROWS:
+                if found[index, LOW] < found[index, HIGH]:
                     listed += 1
-                    _announce(page, found[index, LOW], found[index, HIGH], 0, 1)
+                    _announce(page, found[index, LOW], found[index, HIGH], found[index, DEPTH], DEPTHS[level])
             _narrow(page, batch, together, found, listed, DEPTHS[level])
-        left = _count_frequent(table, batch, text, left, together, level)
+        left = _count_frequent(table, batch, left, together, level)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -254,20 +245,19 @@ def places_in_all(places):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _count_frequent(table, batch, text, count, together, level):
+def _count_frequent(table, batch, count, together, level):
     """Count the first `count` frequent seeds at a depth; keeps those that must be searched deeper, returns how many."""
     kept = 0
     wanted = DEPTHS[level]
     for item in range(count):
         index = together.frequent[item]
-        seed = together.seeds[index]
-        packed, word = batch.packed[seed[STRAND]], batch.word_offsets[seed[READ]]
+        longest = together.seeds[index, LONGEST]
         total = np.int64(0)
         for number in range(len(table)):
-            interval = together.found[index, number]
-            low, high, depth = interval[LOW], interval[HIGH], interval[DEPTH]
-            total += count_owned(page_of(table, number), text, packed, word, seed[END], wanted, low, high, depth)
+            low, high = together.found[index, number, LOW], together.found[index, number, HIGH]
+            if low < high:
+                total += owned_count(page_of(table, number).unowned_rows, low, high)
         together.chosen[index, TOTAL], together.chosen[index, WANTED] = total, wanted
         together.frequent[kept] = index
-        kept += total > batch.maximum_hits and level + 1 < DEPTH_COUNT and DEPTHS[level + 1] <= seed[LONGEST]
+        kept += total > batch.maximum_hits and level + 1 < DEPTH_COUNT and DEPTHS[level + 1] <= longest
     return kept
