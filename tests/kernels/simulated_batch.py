@@ -87,7 +87,7 @@ def simulated_batch() -> SimulatedBatch:
 
 def _round(pages, reads: Reads, chosen: np.ndarray, reference: Reference, seeding: SeedingParameters) -> Round:
     part = reads.subset(chosen)
-    offsets, hits = find_hits(pages, part, reference.text, seeding)
+    offsets, hits = find_hits(pages, part, seeding)
     candidates = find_candidates(offsets, hits, part, reference, seeding.stride)
     extensions = extend(candidates, part, reference.text, reference.ambiguous)
     jobs = replace(candidates, read=chosen[candidates.read].astype(np.int32))

@@ -45,7 +45,7 @@ def test_the_same_hits(card, axis, owned: int, words_per_block: int, sa_sampling
     )
     offsets, hits = find_hits(card, card_pages, reads, card.upload(text), parameters)
     text.flags.writeable = False
-    wanted_offsets, wanted_hits = cpu.find_hits(cpu_pages, cpu_reads, text, parameters)
+    wanted_offsets, wanted_hits = cpu.find_hits(cpu_pages, cpu_reads, parameters)
     assert card.download(offsets).tolist() == wanted_offsets.tolist()
     assert card.download(hits).tolist() == wanted_hits.tolist()
 

@@ -36,7 +36,7 @@ class Genome:
         self.axis = self.reference.codes(0, self.reference.axis_length)
 
     def candidates(self, reads: Reads) -> ExtensionJobs:
-        offsets, hits = find_hits(self.pages, reads, self.reference.text, SeedingParameters(STRIDE, 32))
+        offsets, hits = find_hits(self.pages, reads, SeedingParameters(STRIDE, 32))
         return find_candidates(offsets, hits, reads, self.reference, STRIDE)
 
 

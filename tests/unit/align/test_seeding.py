@@ -70,7 +70,7 @@ def open_pages(fasta: Path, folder: Path, page_size: int, sa_sampling: int):
 
 def require_hits_of_oracle(axis: np.ndarray, reference: Reference, pages, reads, parameters) -> tuple:
     """Seed reads and compare with a scan of the axis; returns offsets and hits."""
-    offsets, hits = find_hits(pages, reads, reference.text, parameters)
+    offsets, hits = find_hits(pages, reads, parameters)
     for read in range(len(reads)):
         codes = reads.codes[:, reads.offsets[read] : reads.offsets[read + 1]]
         wanted = oracle.find_hits(axis, codes, int(reads.name_hash[read]), parameters)

@@ -5,7 +5,7 @@ from numba import njit
 
 from quire.algorithms.extension import ExtensionJobs, Extensions
 from quire.align.model import Alignments
-from quire.align.parameters import POOR_DENOMINATOR, POOR_NUMERATOR, SHORTEST_SCORE
+from quire.align.parameters import POOR_DENOMINATOR, POOR_NUMERATOR, SHORT_READ_MARGIN, SHORTEST_SCORE
 from quire.oriented import Reads
 from quire.oriented.cpu import tie_hash
 
@@ -13,8 +13,8 @@ from quire.oriented.cpu import tie_hash
 def collect(parts: list[tuple[ExtensionJobs, Extensions]], reads: Reads, reference) -> Alignments:
     """Gather the results of one or more rounds of extension.
 
-    Alignments below min(SHORTEST_SCORE, read length - 5) are left out, as are those that begin or end where a better
-    one of the same read and strand does: two candidates that led to one place.
+    Alignments below min(SHORTEST_SCORE, read length - SHORT_READ_MARGIN) are left out, as are those that begin or end
+    where a better one of the same read and strand does: two candidates that led to one place.
     """
     base = np.cumsum([0] + [len(extensions.cigar) for _, extensions in parts])
     read = np.concatenate([jobs.read for jobs, _ in parts])
@@ -27,7 +27,7 @@ def collect(parts: list[tuple[ExtensionJobs, Extensions]], reads: Reads, referen
     cigar = np.concatenate([extensions.cigar for _, extensions in parts])
 
     lengths = np.diff(reads.offsets)
-    good = score >= np.minimum(SHORTEST_SCORE, lengths[read] - 5)
+    good = score >= np.minimum(SHORTEST_SCORE, lengths[read] - SHORT_READ_MARGIN)
     order, offsets = _order(np.flatnonzero(good), read, strand, score, read_begin, read_end, axis_begin, axis_end,
                             reads.name_hash)  # fmt: skip
     contig, position = reference.axis_to_contig(axis_begin[order])

@@ -10,6 +10,7 @@ from quire.align.parameters import (
     LONGEST_INSERT,
     POOR_DENOMINATOR,
     POOR_NUMERATOR,
+    SHORT_READ_MARGIN,
     SHORTEST_SCORE,
     UNIQUE_DENOMINATOR,
     UNIQUE_NUMERATOR,
@@ -19,7 +20,6 @@ from quire.device.card import Card
 from quire.oriented.gpu import CardReads
 
 SOURCE = "quire/align/alignments.cu"
-SHORT_READ_MARGIN = 5  # a read about as short as SHORTEST_SCORE may lose this much of it, as in alignments.py
 DEFINES = {
     "LONGEST_INSERT": LONGEST_INSERT,
     "SHORT_READ_MARGIN": SHORT_READ_MARGIN,

@@ -88,7 +88,7 @@ class CpuEngine:
 
     def _seed_and_extend(self, reads: Reads, seeding: SeedingParameters) -> tuple[ExtensionJobs, Extensions]:
         reference = self.reference
-        offsets, hits = find_hits(self.pages, reads, reference.text, seeding)
+        offsets, hits = find_hits(self.pages, reads, seeding)
         jobs = find_candidates(offsets, hits, reads, reference, seeding.stride)
         return jobs, extend(jobs, reads, reference.text, reference.ambiguous)
 

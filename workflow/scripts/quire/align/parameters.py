@@ -11,7 +11,9 @@ SEEDING = SeedingParameters(stride=20, maximum_hits=32)
 DENSE_SEEDING = SeedingParameters(stride=5, maximum_hits=32)
 
 # ---- alignments ----
+# The least score of an alignment; for reads not much longer than that, their length less the margin.
 SHORTEST_SCORE = 30
+SHORT_READ_MARGIN = 5
 # An alignment below this share of the read's length is poor: a better one may have been missed.
 POOR_NUMERATOR, POOR_DENOMINATOR = 9, 10
 

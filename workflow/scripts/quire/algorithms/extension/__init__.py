@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quire.device import require_cpu
-
 MATCH = 1
 MISMATCH = -4
 AMBIGUOUS = -1
@@ -74,20 +72,15 @@ class Extensions:
     cigar: np.ndarray
 
 
-def extend(jobs, reads, text, ambiguous, device="cpu") -> Extensions:
-    """Align each job's read inside its band.
+def extend(jobs, reads, text, ambiguous) -> Extensions:
+    """Align each job's read inside its band, on the CPU; `gpu.extend` does it on a card.
 
     Args:
         jobs: `ExtensionJobs`.
         reads: `quire.oriented.Reads`.
         text: uint64[], the packed axis.
         ambiguous: int64[m, 2], spans of the axis that hold ambiguous bases.
-        device: "cpu".
-
-    Raises:
-        ValueError: an unknown device.
     """
-    require_cpu("extension", device)
     from quire.algorithms.extension import cpu
 
     return cpu.extend(jobs, reads, text, ambiguous)

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quire.device import require_cpu
-
 DEPTHS = np.array([20, 24, 28, 32, 40, 48, 64], np.int64)
 SEED_LENGTH = 20
 MAXIMUM_SEEDS = 64
@@ -37,23 +35,17 @@ class SeedingParameters:
     maximum_hits: int
 
 
-def find_hits(pages, reads, text, parameters, device="cpu"):
-    """Locate the seeds of every read in all pages.
+def find_hits(pages, reads, parameters):
+    """Locate the seeds of every read in all pages, on the CPU; `gpu.find_hits` does it on a card.
 
     Args:
-        pages: `PageIndex`es of the whole axis, in order.
+        pages: `cpu.page_arrays` of the `PageIndex`es of the whole axis, in order.
         reads: `quire.oriented.Reads`.
-        text: uint64[], the packed axis.
         parameters: `SeedingParameters`.
-        device: "cpu".
 
     Returns:
         offsets int64[n + 1] and hits uint64[], the hits of a read sorted ascending.
-
-    Raises:
-        ValueError: an unknown device.
     """
-    require_cpu("seeding", device)
     from quire.algorithms.seeding import cpu
 
-    return cpu.find_hits(pages, reads, text, parameters)
+    return cpu.find_hits(pages, reads, parameters)

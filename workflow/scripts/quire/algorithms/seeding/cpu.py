@@ -25,8 +25,8 @@ from quire.algorithms.seeding.cpu_together import (
 __all__ = ["PageArrays", "find_hits", "page_arrays"]
 
 
-def find_hits(pages, reads, text, parameters):
-    """See `quire.algorithms.seeding.find_hits`; `pages` are `PageArrays`, and `text` is not needed here."""
+def find_hits(pages, reads, parameters):
+    """See `quire.algorithms.seeding.find_hits`."""
     batch = ReadArrays(reads.offsets, reads.codes, reads.word_offsets, reads.packed, reads.ambiguous, reads.name_hash,
                        parameters.stride, parameters.maximum_hits)  # fmt: skip
     table = page_table(pages)
