@@ -104,13 +104,14 @@ def test_pages_that_do_not_fit_are_cycled(data, map_on, caplog: pytest.LogCaptur
     assert "pages of the index stay on the card, the others are uploaded for every batch" in caplog.text
 
 
-def test_a_batch_without_room_is_halved(data, map_on, caplog: pytest.LogCaptureFixture) -> None:
+def test_batches_are_planned_by_the_memory(data, map_on, caplog: pytest.LogCaptureFixture) -> None:
     folder, fasta, mates = data
     indexed = build_index(folder, fasta)
     wanted = map_on(None, indexed, mates)
-    with caplog.at_level(logging.WARNING, "quire.align"):
-        same(map_on(EmulatedCard(memory=560_000), indexed, mates), wanted)
-    assert "the card has no room for a batch" in caplog.text
+    with caplog.at_level(logging.INFO, "quire.align"):
+        same(map_on(EmulatedCard(memory=1 << 20), indexed, mates), wanted)
+    assert 20 < int(re.search(r"in parts of (\d+) reads or pairs", caplog.text).group(1)) < 140
+    assert "going on with" not in caplog.text
 
 
 @pytest.mark.parametrize("allocation", [30, 75, 160, 300, 500])

@@ -20,7 +20,7 @@ from quire.align.model import Alignments, Selection
 from quire.align.output import Counts, write_records
 from quire.align.pages_gpu import CardPages
 from quire.align.reference_gpu import upload_reference
-from quire.align.resident_gpu import choose, find_alignments
+from quire.align.resident_gpu import bytes_per_read, choose, find_alignments
 from quire.align.template_length_gpu import unique_template_lengths
 from quire.device.card import Card, Upload
 from quire.errors import QuireError
@@ -85,7 +85,7 @@ class CardEngine:
         """
         self.open_card, self.reference, self.indexes, self.read_group = open_card, reference, indexes, read_group
         self._insert_size_known = False
-        self.most_pairs: int | None = None  # that the card has shown to have room for
+        self.most_pairs: int | None = None  # that the card has room for, once it is known
         # Buffers of batches that are on the card. As many are in use at a time as batches are ahead, and one more.
         self._buffers: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
 
@@ -104,10 +104,12 @@ class CardEngine:
 
     def search(self, batch: PairBatch) -> Future:
         """A future of `Searched`."""
+        if self.most_pairs is None:
+            self._plan(batch)
         if batch.mate2 is not None and not self._insert_size_known:
             return self._owner.submit(self._sample, batch)
-        whole = self.most_pairs is None or len(batch) <= self.most_pairs
-        return self._owner.submit(self._upload, batch, self._stage(batch) if whole else None)
+        staged = self._stage(batch) if len(batch) <= self.most_pairs else None
+        return self._owner.submit(self._upload, batch, staged)
 
     def finish(self, searched: Searched, insert_size: InsertSize) -> Future:
         """A future of (BGZF blocks, Counts)."""
@@ -128,8 +130,19 @@ class CardEngine:
             ) from None
         # Pages that all stay are searched together.
         self.pages = pages if pages.cycled else pages.resident
+        self.free_bytes = self.card.free_bytes()
         log.info("%s: text and index of %d bases resident, %.2f GB free for batches", self.card.name,
-                 self.reference.axis_length, self.card.free_bytes() / 1e9)  # fmt: skip
+                 self.reference.axis_length, self.free_bytes / 1e9)  # fmt: skip
+
+    def _plan(self, batch: PairBatch) -> None:
+        """Say how many reads or pairs half of the free memory is for; the other half is for matrices of extension."""
+        mates = 1 if batch.mate2 is None else 2
+        bases = len(batch.mate1.bases) + (0 if batch.mate2 is None else len(batch.mate2.bases))
+        length = bases / max(1, mates * len(batch))
+        each = mates * bytes_per_read(length, len(self.indexes), isinstance(self.pages, list))
+        self.most_pairs = max(1, self.free_bytes // 2 // each)
+        if self.most_pairs < len(batch):
+            log.info("batches are mapped in parts of %d reads or pairs: the card has no room for more", self.most_pairs)
 
     def _close(self) -> None:
         del self.card, self.card_reference, self.pages
@@ -193,7 +206,7 @@ class CardEngine:
 
     def _in_parts(self, batch: PairBatch, function: Callable) -> Iterator[tuple[PairBatch, object]]:
         """Apply a function to a batch, or to pieces of it for which the card's memory suffices, in order."""
-        size = min(len(batch), self.most_pairs or len(batch))
+        size = min(len(batch), self.most_pairs)
         begin = 0
         while begin < len(batch):
             part = batch if size >= len(batch) else batch.part(begin, min(begin + size, len(batch)))

@@ -7,6 +7,7 @@ import numpy as np
 from quire.algorithms.extension import ExtensionJobs, Extensions
 from quire.algorithms.extension.gpu import extend
 from quire.algorithms.seeding import SeedingParameters
+from quire.algorithms.seeding.gpu import bytes_per_read as seeding_bytes_per_read
 from quire.algorithms.seeding.gpu import find_hits
 from quire.align.alignments_gpu import collect, poorly_aligned
 from quire.align.candidates_gpu import find_candidates
@@ -20,6 +21,20 @@ from quire.device.card import Card
 from quire.oriented.gpu import CardReads
 
 Parts = list[tuple[ExtensionJobs, Extensions]]
+# Of a read, besides its seeds: what its codes, words, candidates and alignments take. The reads of the demo take two
+# thirds of what `bytes_per_read` says; a batch that takes more all the same is halved.
+BYTES_A_READ, BYTES_A_BASE = 600, 4
+
+
+def bytes_per_read(length: float, pages: int, together: bool) -> int:
+    """Memory of the card to plan with for a read, without the matrices of extension, which take what is free.
+
+    Args:
+        length: mean length of reads.
+        pages: of the index; together: whether all of them stay on the card.
+    """
+    seeds = seeding_bytes_per_read(SEEDING, length, pages, together)
+    return BYTES_A_READ + int(BYTES_A_BASE * length) + seeds
 
 
 def find_alignments(card: Card, reads: CardReads, pages, reference: CardReference) -> tuple[Parts, Alignments]:
