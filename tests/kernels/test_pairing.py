@@ -190,13 +190,14 @@ def test_simple_sequence_gets_no_quality(card) -> None:
     generator = np.random.default_rng(5)
     reads, places, simple = [], [], []
     for length in range(3, 100):
-        third = max(1, (length - 3) // 3)
-        for period in (1, max(1, third - 1), third, third + 1, third + 2, length):
+        short = length % 2
+        part = max(1, (length - 3) // (3 if short else 4))
+        for period in (1, max(1, part - 1), part, part + 1, part + 2, length):
             bases = np.resize(generator.integers(0, 4, period), length).tolist()
             begin = int(generator.integers(0, 70))
-            reads.append([2] * begin + bases + [2] * 5)
+            reads.append([2] * begin + bases + [2] * (150 if short else 5))
             places.append([Place(90, 0, 500, begin, begin + length)])
-            simple.append(is_simple(bases))
+            simple.append(is_simple(bases, 3 if len(reads[-1]) > 2 * 90 else 4))
     selection, _ = on_card(card, reads, places, False, NO_INSERT_SIZE)
     assert (selection.quality == 0).tolist() == simple
     assert 100 < sum(simple) < len(simple) - 100

@@ -87,10 +87,10 @@ def template_length(a: Place, b: Place, lengths: tuple[int, int]) -> int | None:
     return ends[1] - ends[0]
 
 
-def is_simple(bases: Sequence[int]) -> bool:
-    """Whether less than a third of the words of a sequence are different."""
+def is_simple(bases: Sequence[int], share: int) -> bool:
+    """Whether less than one in `share` of the words of a sequence are different."""
     words = [tuple(base % 4 for base in bases[i : i + SIMPLE_WORD]) for i in range(len(bases) - SIMPLE_WORD + 1)]
-    return 3 * len(set(words)) < len(words)
+    return share * len(set(words)) < len(words)
 
 
 @dataclass
@@ -181,7 +181,8 @@ def finish(chosen: Chosen, marked: Marked, codes: Sequence[Sequence[int]], mate_
     if chosen.primary < 0:
         return chosen
     primary = marked.places[chosen.primary]
-    if primary.score < SIMPLE_SCORE and is_simple(codes[primary.strand][primary.read_begin : primary.read_end]):
+    share = 3 if primary.score < marked.length / 2 else 4
+    if primary.score < SIMPLE_SCORE and is_simple(codes[primary.strand][primary.read_begin : primary.read_end], share):
         chosen.quality = 0
     if mate_elsewhere and primary.score < marked.length / 4:
         chosen.quality = min(chosen.quality, 40)

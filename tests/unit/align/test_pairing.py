@@ -126,12 +126,16 @@ def test_a_pair_is_decided_alone_as_in_any_batch():
             assert got == reported(single, member, int(alone.offsets[member]))
 
 
-def test_simple_sequence_gets_no_quality():
-    for bases, simple in (("A" * 60, True), ("AC" * 30, True), ("ACGTTGCA" * 8, True), ("ACGGTCA" * 3, False),
-                          ("ACGGTCATT" * 4, True)):  # fmt: skip
-        codes = np.array(["ACGT".index(base) for base in bases], np.uint8)
-        assert is_simple(codes.tolist()) == simple
-        reads = make_reads([codes])
+@pytest.mark.parametrize(
+    ("bases", "whole", "short"),
+    [("A" * 60, 1, 1), ("AC" * 30, 1, 1), ("ACGTTGCA" * 8, 1, 1), ("ACGGTCATT" * 4, 0, 1), ("ACGGTCA" * 3, 0, 0)],
+)
+def test_simple_sequence_gets_no_quality(bases, whole, short):
+    generator = random.Random(8)
+    codes = np.array(["ACGT".index(base) for base in bases], np.uint8)
+    for simple, share, rest in ((whole, 4, len(codes)), (short, 3, len(codes) + 1)):
+        assert is_simple(codes.tolist(), share) == simple
+        reads = make_reads([np.concatenate([codes, random_sequence(generator, rest)])])
         places = [[Place(len(codes), 0, 500, 0, len(codes))]]
         assert (select(alignments_of(places), reads, False, NO_INSERT_SIZE).quality[0] == 0) == simple
 

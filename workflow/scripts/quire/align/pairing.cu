@@ -1,6 +1,6 @@
 // From alignments to what is reported: the twin of quire/align/pairing.py, in three steps: a thread a read, a thread a
 // pair, a thread a read. -D: those of mapping_quality.cuh, MOST_SUPPLEMENTARY, NEAR, PAIR_BONUS_LIMIT, SIMPLE_SCORE,
-// SIMPLE_WORD, SIMPLE_NUMERATOR, SIMPLE_DENOMINATOR, UNPAIRED_COST, UNSUPPORTED_NUMERATOR, UNSUPPORTED_DENOMINATOR,
+// SIMPLE_WORD, SIMPLE_SHARE, SIMPLE_SHARE_OF_SHORT, UNPAIRED_COST, UNSUPPORTED_NUMERATOR, UNSUPPORTED_DENOMINATOR,
 // UNSUPPORTED_QUALITY.
 #include "quire/align/alignments.cuh"
 #include "quire/align/mapping_quality.cuh"
@@ -166,9 +166,8 @@ extern "C" __global__ void pair(Alignments alignments, Reads reads, QualityTable
     }
 }
 
-// Whether fewer than SIMPLE_NUMERATOR in SIMPLE_DENOMINATOR of the words of bases [begin, end) are different (N counts
-// as A, as in `codes & 3`). A word's bases stand in the other order than on the CPU, which changes no count.
-__device__ __forceinline__ bool is_simple(const u64* packed, i64 begin, i64 end) {
+// Whether fewer than one in `share` of the words of bases [begin, end) are different (N counts as A, as in `codes & 3`). A word's bases stand in the other order than on the CPU, which changes no count.
+__device__ __forceinline__ bool is_simple(const u64* packed, i64 begin, i64 end, int share) {
     const int kinds = 1 << (2 * SIMPLE_WORD), words_at_once = 32 - SIMPLE_WORD + 1;
     u64 seen[kinds / 64];
 #pragma unroll
@@ -187,7 +186,7 @@ __device__ __forceinline__ bool is_simple(const u64* packed, i64 begin, i64 end)
     i64 different = 0;
 #pragma unroll
     for (int part = 0; part < kinds / 64; part++) different += __popcll(seen[part]);
-    return different * SIMPLE_DENOMINATOR < (last - begin) * SIMPLE_NUMERATOR;
+    return different * share < last - begin;
 }
 
 // One thread a read: distrusts simple sequence, and short alignments whose mate lies elsewhere (reads r and pairs + r
@@ -201,7 +200,8 @@ extern "C" __global__ void finish(Alignments alignments, Reads reads, i64 pairs,
     i64 most = selection.quality[read], used = read * MOST_SUPPLEMENTARY, full = used + MOST_SUPPLEMENTARY;
     if (chosen >= 0 && alignments.score[chosen] < SIMPLE_SCORE &&
         is_simple(reads.packed_of(alignments.strand[chosen], read), alignments.read_begin[chosen],
-                  alignments.read_end[chosen])) {
+                  alignments.read_end[chosen],
+                  2 * (i64)alignments.score[chosen] < reads.length(read) ? SIMPLE_SHARE_OF_SHORT : SIMPLE_SHARE)) {
         most = 0;
         selection.quality[read] = 0;
     }

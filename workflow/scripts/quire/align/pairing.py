@@ -16,9 +16,9 @@ from quire.align.parameters import (
     MOST_SUPPLEMENTARY,
     NEAR,
     PAIR_BONUS_LIMIT,
-    SIMPLE_DENOMINATOR,
-    SIMPLE_NUMERATOR,
     SIMPLE_SCORE,
+    SIMPLE_SHARE,
+    SIMPLE_SHARE_OF_SHORT,
     SIMPLE_WORD,
     UNPAIRED_COST,
     UNSUPPORTED_DENOMINATOR,
@@ -99,11 +99,11 @@ def _quality(alignments, i, second, near):
 
 
 @njit(cache=True, nogil=True)
-def _is_simple(codes):
+def _is_simple(codes, share):
     """Whether a sequence has so few different words (poly-A, poly-G) that it must lie in many places.
 
     bwa mem lowers the quality of such reads by the share of its seeds that are too frequent; here the words themselves
-    are counted: less than a third of them different.
+    are counted: less than one in `share` of them different.
     """
     seen = np.zeros(1 << (2 * SIMPLE_WORD), np.bool_)
     word, different = 0, 0
@@ -112,7 +112,7 @@ def _is_simple(codes):
         if i >= SIMPLE_WORD - 1 and not seen[word]:
             seen[word] = True
             different += 1
-    return different * SIMPLE_DENOMINATOR < (len(codes) - SIMPLE_WORD + 1) * SIMPLE_NUMERATOR
+    return different * share < len(codes) - SIMPLE_WORD + 1
 
 
 @njit(cache=True, nogil=True)
@@ -132,7 +132,9 @@ def _select(alignments, offsets, both, name_hash, paired, low, high, penalties, 
         chosen = selection.primary[read]
         if chosen >= 0 and alignments.score[chosen] < SIMPLE_SCORE:
             codes = both[alignments.strand[chosen], offsets[read] : offsets[read + 1]]
-            if _is_simple(codes[alignments.read_begin[chosen] : alignments.read_end[chosen]]):
+            is_short = 2 * np.int64(alignments.score[chosen]) < len(codes)
+            share = SIMPLE_SHARE_OF_SHORT if is_short else SIMPLE_SHARE
+            if _is_simple(codes[alignments.read_begin[chosen] : alignments.read_end[chosen]], share):
                 selection.quality[read] = 0
         if paired and chosen >= 0 and not selection.proper[read]:
             mate = read + count // 2 if read < count // 2 else read - count // 2

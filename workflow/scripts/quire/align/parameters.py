@@ -44,10 +44,10 @@ NEAR = 7
 PAIR_BONUS_LIMIT = 40
 MOST_SUPPLEMENTARY = 4
 # Alignments below this score are looked at for low complexity, in words of this many bases: simple are those of whose
-# words less than this share are different.
+# words less than one in so many is different; more are asked of those that score less than half of the read's length.
 SIMPLE_SCORE = 100
 SIMPLE_WORD = 4
-SIMPLE_NUMERATOR, SIMPLE_DENOMINATOR = 1, 3
+SIMPLE_SHARE, SIMPLE_SHARE_OF_SHORT = 4, 3
 # An alignment that scores less than this share of its read's length, while the mate lies elsewhere, is never certain:
 # the highest quality it gets.
 UNSUPPORTED_NUMERATOR, UNSUPPORTED_DENOMINATOR = 1, 4
