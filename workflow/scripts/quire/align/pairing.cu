@@ -166,7 +166,8 @@ extern "C" __global__ void pair(Alignments alignments, Reads reads, QualityTable
     }
 }
 
-// Whether fewer than one in `share` of the words of bases [begin, end) are different (N counts as A, as in `codes & 3`). A word's bases stand in the other order than on the CPU, which changes no count.
+// Whether fewer than one in `share` of the words of bases [begin, end) are different (N counts as A, as in
+// `codes & 3`). A word's bases stand in the other order than on the CPU, which changes no count.
 __device__ __forceinline__ bool is_simple(const u64* packed, i64 begin, i64 end, int share) {
     const int kinds = 1 << (2 * SIMPLE_WORD), words_at_once = 32 - SIMPLE_WORD + 1;
     u64 seen[kinds / 64];

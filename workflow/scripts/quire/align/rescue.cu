@@ -129,7 +129,8 @@ __device__ __forceinline__ void fill_table(u32* table, int slot_bits, const Read
 }
 
 // The best diagonal so far. CPU and GPU agree on "the first one to reach the most votes": a diagonal reaches each
-// number of votes at one position, and the winner is that of most votes, then of the lowest position, in whatever order seen.
+// number of votes at one position, and the winner is that of most votes, then of the lowest position, in whatever
+// order seen.
 struct Winner {
     int votes, position, diagonal;
 };
