@@ -1,10 +1,12 @@
 """The whole road on a card, from FASTQ to BAM bytes: the records that the CPU writes, whatever the card's memory."""
 
+import gzip
 import logging
 import random
 import re
 from collections.abc import Callable
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,7 @@ from tests.unit.align.builders_align import WHOLE, Indexed, Mapped, build_index,
 from tests.unit.align.genomes_align import awkward_genome, awkward_pairs  # noqa: E402
 
 PAIRS = 150
+DEMO = Path(__file__).parents[1] / "data" / "demo"
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +80,19 @@ def test_pages_and_shapes_of_the_index(page_size, sampling_distance, sa_sampling
     wanted = map_on(None, build_index(folder, fasta), mates)
     indexed = build_index(folder, fasta, page_size, sampling_distance, sa_sampling)
     same(map_on(EmulatedCard("random"), indexed, mates), wanted)
+
+
+def test_real_reads(tmp_path: Path, map_on) -> None:
+    mates = []
+    for mate in "12":
+        with gzip.open(DEMO / f"NA12878_R{mate}.fastq.gz", "rt") as stream:
+            mates.append(tmp_path / f"{mate}.fq")
+            mates[-1].write_text("".join(islice(stream, 4 * 1500)))
+    fasta = tmp_path / "region.fa"
+    with gzip.open(DEMO / "hg19.chr20.masked.fa.gz", "rb") as stream:
+        fasta.write_bytes(stream.read())
+    indexed = build_index(tmp_path, fasta, page_size=60_000)
+    same(map_on(EmulatedCard("random"), indexed, mates, batch=600), map_on(None, indexed, mates))
 
 
 @pytest.mark.parametrize("batch", [1, 7, 64])
