@@ -1,5 +1,6 @@
 """Outputs appear whole or not at all, and what killed jobs left behind goes away."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -43,4 +44,11 @@ def test_scratch_directory_is_deleted_on_error(tmp_path: Path) -> None:
         scratch_directory(tmp_path, "w") as folder,
     ):
         (folder / "missing" / "f").write_text("")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_that_is_not_of_the_file_is_not_blamed_on_it(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"libx\.so"), atomic_path(tmp_path / "x.bam") as path:
+        path.write_text("half")
+        ctypes.CDLL("libx.so")
     assert list(tmp_path.iterdir()) == []

@@ -38,7 +38,8 @@ def atomic_path(final: str | Path) -> Iterator[Path]:
         os.replace(temporary, final)
     except BaseException as error:
         _discard(temporary)
-        if isinstance(error, OSError):
+        # An error without a number is none of the file system (a library that cannot be loaded, say).
+        if isinstance(error, OSError) and error.errno is not None:
             raise QuireError(
                 f"{final}: cannot be written ({error.strerror or error}); check permissions and the free space there."
             ) from error
