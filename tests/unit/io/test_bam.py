@@ -81,6 +81,9 @@ def drawn_records(draw: st.DrawFn) -> tuple[list[list[Read]], list[Record], bool
         length = len(mates[mate][i].bases)
         mapped = generator.random() < 0.8 and length > 0
         flag = generator.getrandbits(12) & ~4 | (0 if mapped else 4)
+        mate_contig = generator.randrange(-1, 2)
+        # htslib reads a mate on a contig but at no position as unmapped.
+        mate_position = generator.randrange(0 if mate_contig >= 0 else -1, 5000)
         number = lambda top: generator.choice([-1, 0, generator.randrange(top)])  # noqa: E731
         records.append(
             Record(
@@ -88,7 +91,7 @@ def drawn_records(draw: st.DrawFn) -> tuple[list[list[Read]], list[Record], bool
                 contig=generator.randrange(2) if mapped else -1,
                 position=generator.randrange(1 << generator.randrange(1, 29)) if mapped else -1,
                 mapping_quality=generator.randrange(61), cigar=random_cigar(generator, length) if mapped else (),
-                mate_contig=generator.randrange(-1, 2), mate_position=generator.randrange(-1, 5000),
+                mate_contig=mate_contig, mate_position=mate_position,
                 template_length=generator.randrange(-900, 900), alignment_score=number(300),
                 suboptimal_score=number(70_000), edit_distance=number(300),
                 md=generator.choice(["", "101", "10A5^AC6"]), mate_record=generator.randrange(-1, count),
