@@ -174,7 +174,7 @@ def main() -> None:
     given.work.mkdir(parents=True, exist_ok=True)
     with use_backend("gpu") as (_, open_card):
         card = open_card()
-        genomes = [("chr20", given.data / CHROMOSOMES)]
+        genomes = [("chr20+21", given.data / CHROMOSOMES)]
         if given.bases:
             genomes.append(("synthetic", given.work / "synthetic.fa"))
             write_genome(genomes[1][1], given.bases, 1, given.threads)
@@ -185,11 +185,11 @@ def main() -> None:
         print_table(("genome", "bases", "pages", "reads", "ms", "M reads/s", "ns a read", "placed", "right"), rows)
     if given.file_pairs:
         with tempfile.TemporaryDirectory(dir=given.work) as folder:
-            axis = Reference.open(given.work / "chr20" / "reference", verify=False)
+            axis = Reference.open(given.work / "chr20+21" / "reference", verify=False)
             mates = write_fastq(axis, Path(folder), given.file_pairs)
             files = " ".join(f"--fq{mate + 1} {path}" for mate, path in enumerate(mates))
             start = time.perf_counter()
-            run(python(f"quire.align --index {given.work / 'chr20'} {files} --out {folder}/out.bam --backend gpu "
+            run(python(f"quire.align --index {given.work / 'chr20+21'} {files} --out {folder}/out.bam --backend gpu "
                        f"--threads {given.threads} --batch {PAIRS_A_BATCH // 2}"))  # fmt: skip
             seconds = time.perf_counter() - start
             print(f"FASTQ to BAM, start-up included: {2 * given.file_pairs / seconds / 1e6:.2f} M reads/s")
