@@ -55,7 +55,7 @@ def run(command: str, environment: dict[str, str] | None = None) -> Timing:
         SystemExit: the command failed.
     """
     print(f"$ {command}", flush=True)
-    path = f"{LIBRARY}:{REPOSITORY}"
+    path = ":".join([str(LIBRARY), str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])])
     process = subprocess.Popen(
         ["bash", "-c", f"set -o pipefail; {command}"], env={**os.environ, "PYTHONPATH": path, **(environment or {})}
     )
@@ -120,11 +120,11 @@ class Inputs:
             run(f"bwa index {fasta} 2> {fasta}.bwa_index.log")
         return fasta
 
-    def quire_index(self, fasta: Path, page_size: int = 1 << 30) -> Path:
+    def quire_index(self, fasta: Path, page_size: int = 1 << 30, options: str = "") -> Path:
         """Make Quire's index of a FASTA with pages of this size."""
         folder = fasta.parent / f"quire_{page_size}"
         if not (folder / "done").exists():
-            run(python(f"bench.build_index {fasta} {folder} --page-size {page_size}"))
+            run(python(f"bench.build_index {fasta} {folder} --page-size {page_size} {options}"))
             (folder / "done").touch()
         return folder
 

@@ -9,7 +9,9 @@ and CuPy, nothing else; the files need what `quire.align` needs.
 import logging
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +40,7 @@ GAPS = 0.01  # of reads: one deletion of one to four bases
 SPARE = 8  # bases drawn beyond a read, for its deletion
 TOLERANCE = 20
 PAIRS_A_BATCH = 1 << 18
-PAIRS_A_FILE = 1 << 20  # drawn at a time for FASTQ
+PAIRS_A_FILE = 1 << 18  # drawn at a time for FASTQ
 
 
 @dataclass
@@ -130,24 +132,35 @@ def map_resident(card: Card, axis: Reference, indexes: list, pairs: int, repeats
             f"{seconds / pairs / 2 * 1e9:.0f}", f"{placed.mean():.5f}", f"{right.mean():.5f}"]  # fmt: skip
 
 
-def write_fastq(axis: Reference, folder: Path, pairs: int) -> list[Path]:
-    """Write plain FASTQ of simulated pairs; each name holds the pair's number."""
+def write_fastq(reference_folder: Path, folder: Path, pairs: int, processes: int) -> list[Path]:
+    """Write plain FASTQ of simulated pairs; each name holds the pair's number, so that all records are equally long."""
     paths = [folder / f"reads_{mate}.fq" for mate in (1, 2)]
-    letters = np.frombuffer(b"ACGT", np.uint8)
-    with paths[0].open("wb") as first, paths[1].open("wb") as second:
-        for begin in range(0, pairs, PAIRS_A_FILE):
-            mates, _ = draw_pairs(axis, min(PAIRS_A_FILE, pairs - begin), seed=3 + begin // PAIRS_A_FILE)
-            for stream, codes in zip((first, second), mates, strict=True):
-                numbers = np.arange(begin, begin + len(codes))
-                digits = (numbers[:, None] // 10 ** np.arange(9, -1, -1)) % 10 + ord("0")
-                record = np.full((len(codes), 12 + LENGTH + 3 + LENGTH + 1), ord("\n"), np.uint8)
-                record[:, 0] = ord("@")
-                record[:, 1:11] = digits
-                record[:, 12 : 12 + LENGTH] = letters[codes]
-                record[:, 13 + LENGTH] = ord("+")
-                record[:, 15 + LENGTH : 15 + 2 * LENGTH] = ord("F")
-                stream.write(record.tobytes())
+    for path in paths:
+        path.touch()
+    tasks = [(reference_folder, paths, begin, min(PAIRS_A_FILE, pairs - begin), 3 + number)
+             for number, begin in enumerate(range(0, pairs, PAIRS_A_FILE))]  # fmt: skip
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:  # a fork would share the card
+        list(pool.map(_write_part, tasks))
     return paths
+
+
+def _write_part(task: tuple[Path, list[Path], int, int, int]) -> None:
+    """Pairs [begin, begin + count) at their places in both files."""
+    reference_folder, paths, begin, count, seed = task
+    letters = np.frombuffer(b"ACGT", np.uint8)
+    mates, _ = draw_pairs(Reference.open(reference_folder, verify=False), count, seed)
+    numbers = np.arange(begin, begin + count)
+    digits = (numbers[:, None] // 10 ** np.arange(9, -1, -1)) % 10 + ord("0")
+    for path, codes in zip(paths, mates, strict=True):
+        record = np.full((count, 12 + LENGTH + 3 + LENGTH + 1), ord("\n"), np.uint8)
+        record[:, 0] = ord("@")
+        record[:, 1:11] = digits
+        record[:, 12 : 12 + LENGTH] = letters[codes]
+        record[:, 13 + LENGTH] = ord("+")
+        record[:, 15 + LENGTH : 15 + 2 * LENGTH] = ord("F")
+        with path.open("r+b") as stream:
+            stream.seek(begin * record.shape[1])
+            stream.write(record.tobytes())
 
 
 def build(card: Card, fasta: Path, folder: Path, page_size: int) -> tuple[Reference, list[PageIndex]]:
@@ -185,8 +198,7 @@ def main() -> None:
         print_table(("genome", "bases", "pages", "reads", "ms", "M reads/s", "ns a read", "placed", "right"), rows)
     if given.file_pairs:
         with tempfile.TemporaryDirectory(dir=given.work) as folder:
-            axis = Reference.open(given.work / "chr20+21" / "reference", verify=False)
-            mates = write_fastq(axis, Path(folder), given.file_pairs)
+            mates = write_fastq(given.work / "chr20+21" / "reference", Path(folder), given.file_pairs, given.threads)
             files = " ".join(f"--fq{mate + 1} {path}" for mate, path in enumerate(mates))
             start = time.perf_counter()
             run(python(f"quire.align --index {given.work / 'chr20+21'} {files} --out {folder}/out.bam --backend gpu "

@@ -37,11 +37,12 @@ def test_reads_differ_from_the_genome_as_stated(tmp_path, genome) -> None:
         assert 0.5 * gpu_mapping.SUBSTITUTIONS < np.median(differing) + differing.mean() < 0.02
 
 
-def test_fastq(tmp_path, genome) -> None:
-    axis, _ = genome
-    paths = gpu_mapping.write_fastq(axis, tmp_path, 50)
+def test_fastq(tmp_path, genome, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_mapping, "PAIRS_A_FILE", 20)
+    paths = gpu_mapping.write_fastq(tmp_path / "reference", tmp_path, 50, processes=2)
     for path in paths:
         lines = path.read_text().splitlines()
         assert [line[1:] for line in lines[::4]] == [f"{number:010d}" for number in range(50)]
         assert {len(line) for line in lines[1::4]} == {len(line) for line in lines[3::4]} == {gpu_mapping.LENGTH}
         assert set("".join(lines[1::4])) == set("ACGT")
+        assert len(set(lines[1::4])) == 50

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.errors import QuireError
-from quire.io.bam import BamWriter, ReadGroup, assemble, compress_blocks, header_text
+from quire.io import bam
+from quire.io.bam import BamWriter, ReadGroup, assemble, assemble_blocks, compress_blocks, header_text
 
 from tests.builders import Read, Record, random_read, read_batch, record_batch, reverse_complement
 
@@ -152,6 +153,18 @@ def test_blocks(size: int, kind: str, level: int) -> None:
         count += 1
     assert start == len(blocks)
     assert count == -(-size // 65280)
+
+
+@pytest.mark.parametrize("piece", [1, 700, 65_280, 100_000, 1 << 19])
+def test_blocks_of_pieces(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = random.Random(piece)
+    reads = read_batch([random_read(generator, f"r{i}", generator.choice([0, 1, 100, 700])) for i in range(900)])
+    records = record_batch([Record(read=i, sa="chr1,5,+,10M10S,60,0;" * (i % 3)) for i in range(900)])
+    whole = assemble(records, reads, None, b"group")
+    assert len(whole) > 200_000
+    monkeypatch.setattr(bam, "PIECE_BYTES", piece)
+    assert assemble_blocks(records, reads, None, b"group") == compress_blocks(whole)
+    assert assemble_blocks(record_batch([]), reads, None, b"group") == b""
 
 
 def written(path: Path, pieces: int) -> list[str]:

@@ -101,4 +101,4 @@ class CpuEngine:
                 rescued = extend(jobs, reads, reference.text, reference.ambiguous)
                 alignments = collect([*searched.parts, (jobs, rescued)], reads, reference)
         selection = select(alignments, reads, paired, insert_size)
-        return write_records(batch, reads, alignments, selection, reference, self.read_group)
+        return write_records(batch, alignments, selection, reference, self.read_group)

@@ -1,17 +1,19 @@
 """Mapping batches on a card. One thread owns the card; parsing, records and compression run beside it.
 
-A batch is copied into pinned memory by the thread that brings it and uploaded at `search`, while the batch before it
-is computed. Nothing else of it stays on the card between `search` and `finish`: until the insert size is known,
+A batch is copied into pinned memory by a thread of its own and uploaded at `search`, while the batch before it is
+computed. Nothing else of it stays on the card between `search` and `finish`: until the insert size is known,
 `search` maps a batch for its template lengths and `finish` maps it again, which costs the first half million reads of a
 unit twice and no memory.
 """
 
 import logging
 import queue
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 
@@ -25,7 +27,6 @@ from quire.align.template_length_gpu import unique_template_lengths
 from quire.device.card import Card, Upload
 from quire.errors import QuireError
 from quire.io.fastq import PairBatch
-from quire.oriented import orient as orient_on_host
 from quire.oriented.gpu import CardReads, Layout, fill, layout_of, orient, orient_staged
 
 log = logging.getLogger("quire.align")
@@ -71,7 +72,7 @@ class _Staged:
 class CardEngine:
     """Maps batches on a card; see `quire.align.mapper.Engine`."""
 
-    batches_ahead = 2
+    batches_ahead = 3  # one being copied on the host, one on its way up, and one that is mapped
     reads_per_batch = 1 << 17
 
     def __init__(self, open_card: Callable[[], Card], reference, indexes: list, read_group: str) -> None:
@@ -88,19 +89,27 @@ class CardEngine:
         self.most_pairs: int | None = None  # that the card has room for, once it is known
         # Buffers of batches that are on the card. As many are in use at a time as batches are ahead, and one more.
         self._buffers: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
+        self._busy = {"card": 0.0, "records": 0.0}  # seconds, of all threads
+        self._counting = Lock()
 
     @contextmanager
     def running(self, threads: int) -> Iterator[None]:
         """Open the card, make text and pages resident, and hold the worker threads."""
         with (
             ThreadPoolExecutor(1, "quire-card") as self._owner,
+            ThreadPoolExecutor(1, "quire-copy") as self._copier,
             ThreadPoolExecutor(threads, "quire-records") as self._pool,
         ):
             self._owner.submit(self._open).result()
+            start = time.monotonic()
             try:
                 yield
             finally:
                 self._owner.submit(self._close).result()
+                elapsed = max(time.monotonic() - start, 1e-9)
+                log.info("of %.1f s: the card's thread busy %.0f %%, the %d threads of records %.0f %%", elapsed,
+                         100 * self._busy["card"] / elapsed, threads,
+                         100 * self._busy["records"] / elapsed / threads)  # fmt: skip
 
     def search(self, batch: PairBatch) -> Future:
         """A future of `Searched`."""
@@ -108,8 +117,10 @@ class CardEngine:
             self._plan(batch)
         if batch.mate2 is not None and not self._insert_size_known:
             return self._owner.submit(self._sample, batch)
-        staged = self._stage(batch) if len(batch) <= self.most_pairs else None
-        return self._owner.submit(self._upload, batch, staged)
+        if len(batch) > self.most_pairs:
+            return self._owner.submit(self._upload, batch, None)
+        layout = layout_of(batch.mate1, batch.mate2)
+        return self._copier.submit(self._stage, batch, _Staged(layout, self._buffer(layout.size)))
 
     def finish(self, searched: Searched, insert_size: InsertSize) -> Future:
         """A future of (BGZF blocks, Counts)."""
@@ -147,29 +158,44 @@ class CardEngine:
     def _close(self) -> None:
         del self.card, self.card_reference, self.pages
 
-    def _stage(self, batch: PairBatch) -> _Staged:
-        """Copy a batch into a pinned buffer; runs on the thread that brings the batch."""
-        layout = layout_of(batch.mate1, batch.mate2)
+    def _buffer(self, size: int) -> np.ndarray:
+        """A pinned buffer of at least `size` bytes that no batch uses."""
         try:
             buffer = self._buffers.get_nowait()
         except queue.Empty:
             buffer = np.empty(0, np.uint8)
-        if len(buffer) < layout.size:
-            buffer = self._owner.submit(self.card.staging, int(layout.size * STAGING_ROOM)).result()
-        fill(buffer, layout, batch.mate1, batch.mate2)
-        return _Staged(layout, buffer)
+        if len(buffer) < size:
+            buffer = self._owner.submit(self.card.staging, int(size * STAGING_ROOM)).result()
+        return buffer
+
+    def _stage(self, batch: PairBatch, staged: _Staged) -> Searched:
+        """Copy a batch into its pinned buffer, and have the card's thread send it up."""
+        fill(staged.buffer, staged.layout, batch.mate1, batch.mate2)
+        return self._owner.submit(self._upload, batch, staged).result()
 
     def _upload(self, batch: PairBatch, staged: _Staged | None) -> Searched:
         if staged is not None:
             try:
-                staged.upload = self.card.upload_ahead(staged.buffer[: staged.layout.size])
+                with self._work("card"):
+                    staged.upload = self.card.upload_ahead(staged.buffer[: staged.layout.size])
             except MemoryError:  # it is uploaded in pieces when it is mapped
                 self._buffers.put(staged.buffer)
                 staged = None
         return Searched(batch, None, staged)
 
+    @contextmanager
+    def _work(self, stage: str) -> Iterator[None]:
+        """Count the time of this block."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._busy[stage] += time.monotonic() - start
+
     def _sample(self, batch: PairBatch) -> Searched:
-        found = [lengths for _, lengths in self._in_parts(batch, self._template_lengths)]
+        with self._work("card"):
+            found = [lengths for _, lengths in self._in_parts(batch, self._template_lengths)]
         return Searched(batch, np.concatenate(found), None)
 
     def _template_lengths(self, batch: PairBatch) -> np.ndarray:
@@ -191,7 +217,8 @@ class CardEngine:
                 reads = orient(self.card, batch.mate1, batch.mate2)
             return self._map_reads(reads, batch.mate2 is not None, insert_size)
 
-        mapped = list(self._in_parts(searched.batch, map_part))
+        with self._work("card"):
+            mapped = list(self._in_parts(searched.batch, map_part))
         if buffer is not None:
             self._buffers.put(buffer)
         return mapped
@@ -233,8 +260,8 @@ class CardEngine:
     def _write(self, mapped: Future) -> tuple[bytes, Counts]:
         blocks, counts = [], Counts()
         for batch, (alignments, selection) in mapped.result():
-            reads = orient_on_host(batch.mate1, batch.mate2)
-            written, counted = write_records(batch, reads, alignments, selection, self.reference, self.read_group)
+            with self._work("records"):
+                written, counted = write_records(batch, alignments, selection, self.reference, self.read_group)
             blocks.append(written)
             counts.add(counted)
         return b"".join(blocks), counts

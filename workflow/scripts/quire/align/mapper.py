@@ -7,10 +7,10 @@ the first batches, which wait for it; the number of batches and threads changes 
 
 import logging
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -84,29 +84,40 @@ class Mapper:
         progress = _Progress()
         with self.engine.running(threads):
             finishing: deque[Future] = deque()
-            for searched in self._with_insert_size(self._search_ahead(batches)):
+            for searched in self._with_insert_size(self._search_ahead(batches, progress)):
                 finishing.append(self.engine.finish(searched, self.insert_size))
                 while len(finishing) > threads:
-                    yield self._leave(finishing.popleft(), progress)
+                    yield from self._leave(finishing.popleft(), progress)
             while finishing:
-                yield self._leave(finishing.popleft(), progress)
+                yield from self._leave(finishing.popleft(), progress)
         progress.report(self.counts.reads, final=True)
 
-    def _leave(self, finished: Future, progress: "_Progress") -> bytes:
-        blocks, counts = finished.result()
+    def _leave(self, finished: Future, progress: "_Progress") -> Iterator[bytes]:
+        with progress.spent("waiting for records"):
+            blocks, counts = finished.result()
         self.counts.add(counts)
         progress.report(self.counts.reads)
-        return blocks
+        with progress.spent("writing"):
+            yield blocks
 
-    def _search_ahead(self, batches: Iterator[PairBatch]) -> Iterator[SearchedBatch]:
+    def _search_ahead(self, batches: Iterator[PairBatch], progress: "_Progress") -> Iterator[SearchedBatch]:
         running: deque[Future] = deque()
-        for batch in batches:
+        while True:
+            with progress.spent("waiting for reads"):
+                batch = next(batches, None)
+            if batch is None:
+                break
             self.reads_in += len(batch) * (1 if batch.mate2 is None else 2)
-            running.append(self.engine.search(batch))
+            with progress.spent("handing reads over"):
+                running.append(self.engine.search(batch))
             if len(running) >= self.engine.batches_ahead:
-                yield running.popleft().result()
+                yield self._searched(running.popleft(), progress)
         while running:
-            yield running.popleft().result()
+            yield self._searched(running.popleft(), progress)
+
+    def _searched(self, running: Future, progress: "_Progress") -> SearchedBatch:
+        with progress.spent("waiting for the search"):
+            return running.result()
 
     def _with_insert_size(self, searched: Iterator[SearchedBatch]) -> Iterator[SearchedBatch]:
         """Hold the first batches back until the insert size is fitted; then let all through."""
@@ -141,13 +152,30 @@ class Mapper:
 
 
 class _Progress:
-    """Reads done and reads a second, in the log."""
+    """Reads done and reads a second, in the log; at the end also what the thread that moves batches spent its time on.
+
+    It waits for whatever is slowest, so that the largest share names the next bottleneck.
+    """
 
     def __init__(self) -> None:
         self.start = self.last = time.monotonic()
+        self.seconds: dict[str, float] = defaultdict(float)
+
+    @contextmanager
+    def spent(self, what: str) -> Iterator[None]:
+        """Count the time of this block."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[what] += time.monotonic() - start
 
     def report(self, reads: int, final: bool = False) -> None:
         now = time.monotonic()
+        elapsed = max(now - self.start, 1e-9)
         if final or now - self.last >= SECONDS_BETWEEN_REPORTS:
             self.last = now
-            log.info("%d reads mapped, %.0f reads/s", reads, reads / max(now - self.start, 1e-9))
+            log.info("%d reads mapped, %.0f reads/s", reads, reads / elapsed)
+        if final:
+            shares = ", ".join(f"{what} {seconds / elapsed:.0%}" for what, seconds in self.seconds.items())
+            log.info("of %.1f s: %s", elapsed, shares)

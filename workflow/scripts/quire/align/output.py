@@ -6,9 +6,9 @@ import numpy as np
 
 from quire.align.model import Alignments, Selection
 from quire.align.records import PAIRED, PROPER, SUPPLEMENTARY, UNMAPPED, build_records
-from quire.io.bam import assemble, compress_blocks
+from quire.io.bam import assemble_blocks
 from quire.io.fastq import PairBatch
-from quire.oriented import Reads
+from quire.oriented import bases_of_mates
 
 
 @dataclass
@@ -29,28 +29,28 @@ class Counts:
 
 
 def write_records(
-    batch: PairBatch, reads: Reads, alignments: Alignments, selection: Selection, reference, read_group: str
+    batch: PairBatch, alignments: Alignments, selection: Selection, reference, read_group: str
 ) -> tuple[bytes, Counts]:
     """BGZF blocks of a batch's records in the order of its reads, and its counts.
 
     Args:
         batch: as read.
-        reads: the same on both strands.
-        alignments: of the reads, on the host; selection: what to report of them.
+        alignments: of its reads, on the host; selection: what to report of them.
         reference: `quire.reference.Reference`.
         read_group: RG text of the records.
     """
-    records = build_records(alignments, selection, reads, batch.mate2 is not None, reference)
-    data = assemble(records, batch.mate1, batch.mate2, read_group.encode())
-    return compress_blocks(data), _count(records.flag, reads)
+    codes, offsets = bases_of_mates(batch.mate1, batch.mate2)
+    records = build_records(alignments, selection, codes, offsets, batch.mate2 is not None, reference)
+    blocks = assemble_blocks(records, batch.mate1, batch.mate2, read_group.encode())
+    return blocks, _count(records.flag, offsets)
 
 
-def _count(flag: np.ndarray, reads: Reads) -> Counts:
+def _count(flag: np.ndarray, offsets: np.ndarray) -> Counts:
     primary = flag[(flag & SUPPLEMENTARY) == 0]
     unmapped = int(((primary & UNMAPPED) != 0).sum())
     return Counts(
-        reads=len(reads),
-        bases=int(reads.offsets[-1]),
+        reads=len(offsets) - 1,
+        bases=int(offsets[-1]),
         mapped=len(primary) - unmapped,
         unmapped=unmapped,
         properly_paired=int(((primary & (PAIRED | PROPER)) == (PAIRED | PROPER)).sum()),

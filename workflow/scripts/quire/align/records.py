@@ -12,36 +12,41 @@ from quire.algorithms.extension.cpu import first_ambiguous_after
 from quire.align.model import Alignments, Selection
 from quire.align.parameters import MOST_SUPPLEMENTARY
 from quire.batch import pack_bytes
+from quire.device.bits import count_ones, load_bytes, prefetch, swap_bytes
 from quire.io.bam import RecordBatch
-from quire.oriented import Reads
-from quire.oriented.cpu import code_at
+from quire.oriented.cpu import code_at, packed_word
 
 PAIRED, PROPER, UNMAPPED, MATE_UNMAPPED, REVERSE, MATE_REVERSE, FIRST, LAST = (1 << bit for bit in range(8))
 SUPPLEMENTARY = 0x800
+_AHEAD = 16  # records whose text is asked for before its turn
 _LETTERS = np.frombuffer(b"ACGTN", np.uint8)
 
 
-def build_records(alignments: Alignments, selection: Selection, reads: Reads, paired: bool, reference) -> RecordBatch:
+def build_records(
+    alignments: Alignments, selection: Selection, codes: np.ndarray, offsets: np.ndarray, paired: bool, reference
+) -> RecordBatch:
     """Records of a batch.
 
     Args:
         alignments: of the batch; selection: what to report of them.
-        reads: the batch; paired: whether it holds mates r and n + r of n pairs.
+        codes, offsets: uint8[bases], int64[n + 1]: the reads as read, codes 0..3 and 4 for N.
+        paired: whether they are mates r and n + r of n pairs.
         reference: `quire.reference.Reference`.
     """
+    reads = len(offsets) - 1
     source, alignment = _lay_out(selection, paired)
     count = len(source)
     integers = np.full((8, count), -1, np.int32)
     flag = np.zeros(count, np.uint16)
     quality = np.zeros(count, np.uint8)
     mate_record = np.full(count, -1, np.int64)
-    _fill(alignments, selection, source, alignment, len(reads), paired, integers, flag, quality, mate_record)
-    cigar, cigar_offsets = _cigars(alignments, reads.offsets, source, alignment, flag)
-    md, md_offsets = _differences(alignments, reads.offsets, reads.codes, reference.text, reference.ambiguous,
+    _fill(alignments, selection, source, alignment, reads, paired, integers, flag, quality, mate_record)
+    cigar, cigar_offsets = _cigars(alignments, offsets, source, alignment, flag)
+    md, md_offsets = _differences(alignments, offsets, codes, reference.text, reference.ambiguous,
                                   source, alignment, integers[7])  # fmt: skip
-    sa, sa_offsets = _supplementary_texts(alignments, reads.offsets, source, alignment, quality, integers,
+    sa, sa_offsets = _supplementary_texts(alignments, offsets, source, alignment, quality, integers,
                                           *pack_bytes([name.encode() for name in reference.contig_names]))  # fmt: skip
-    pairs = len(reads) // 2 if paired else len(reads)
+    pairs = reads // 2 if paired else reads
     contig, position, mate_contig, mate_position, template, score, second, edits = integers
     return RecordBatch(
         mate=(source >= pairs).astype(np.uint8),
@@ -94,6 +99,11 @@ def _lay_out(selection, paired):
 @njit(cache=True, nogil=True)
 def _fill(alignments, selection, source, alignment, reads, paired, integers, flag, quality, mate_record):
     contig, position, mate_contig, mate_position, template, score, second, _ = integers
+    # Taken out once: each use of a tuple inside the loop would count references of all its arrays.
+    contigs, positions, scores, strands = alignments.contig, alignments.position, alignments.score, alignments.strand
+    axis_begin, axis_end = alignments.axis_begin, alignments.axis_end
+    primary, qualities, seconds, proper = selection.primary, selection.quality, selection.second, selection.proper
+    supplementary_quality, supplementary_second = selection.supplementary_quality, selection.supplementary_second
     half = reads // 2
     primary_record = np.empty(reads, np.int64)
     previous = np.int64(-1)
@@ -109,53 +119,48 @@ def _fill(alignments, selection, source, alignment, reads, paired, integers, fla
         rank = 0 if is_primary else rank + 1
         template[i] = 0
         if chosen >= 0:
-            contig[i], position[i] = alignments.contig[chosen], alignments.position[chosen]
-            score[i] = alignments.score[chosen]
-            if alignments.strand[chosen]:
+            contig[i], position[i] = contigs[chosen], positions[chosen]
+            score[i] = scores[chosen]
+            if strands[chosen]:
                 bits |= REVERSE
             if is_primary:
-                quality[i], second[i] = selection.quality[read], selection.second[read]
+                quality[i], second[i] = qualities[read], seconds[read]
             else:
                 bits |= SUPPLEMENTARY
-                quality[i] = selection.supplementary_quality[read, rank - 1]
-                second[i] = selection.supplementary_second[read, rank - 1]
+                quality[i] = supplementary_quality[read, rank - 1]
+                second[i] = supplementary_second[read, rank - 1]
         else:
             bits |= UNMAPPED
         if paired:
             mate = read + half if read < half else read - half
             bits |= PAIRED | (FIRST if read < half else LAST)
-            mate_chosen = selection.primary[mate]
+            mate_chosen = primary[mate]
             mate_record[i] = primary_record[mate]
-            if selection.proper[read]:
+            if proper[read]:
                 bits |= PROPER
             if mate_chosen < 0:
                 bits |= MATE_UNMAPPED
-                placed = selection.primary[read]
+                placed = primary[read]
                 if placed >= 0:  # an unmapped mate is kept beside its mapped one's primary alignment
-                    mate_contig[i], mate_position[i] = alignments.contig[placed], alignments.position[placed]
+                    mate_contig[i], mate_position[i] = contigs[placed], positions[placed]
             else:
-                mate_contig[i], mate_position[i] = alignments.contig[mate_chosen], alignments.position[mate_chosen]
-                if alignments.strand[mate_chosen]:
+                mate_contig[i], mate_position[i] = contigs[mate_chosen], positions[mate_chosen]
+                if strands[mate_chosen]:
                     bits |= MATE_REVERSE
                 if chosen < 0:
                     contig[i], position[i] = mate_contig[i], mate_position[i]
                 elif contig[i] == mate_contig[i]:
-                    template[i] = _observed_template(alignments, chosen, mate_chosen)
+                    five = _five_prime(positions, strands, axis_begin, axis_end, chosen)
+                    mate_five = _five_prime(positions, strands, axis_begin, axis_end, mate_chosen)
+                    if five != mate_five:  # the signed template length as bwa mem writes it
+                        template[i] = mate_five - five + (1 if mate_five > five else -1)
         flag[i] = bits
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _observed_template(alignments, chosen, mate_chosen):
-    """Signed template length between the aligned 5' ends, as bwa mem writes it."""
-    five = alignments.position[chosen]
-    if alignments.strand[chosen]:
-        five += alignments.axis_end[chosen] - alignments.axis_begin[chosen] - 1
-    mate_five = alignments.position[mate_chosen]
-    if alignments.strand[mate_chosen]:
-        mate_five += alignments.axis_end[mate_chosen] - alignments.axis_begin[mate_chosen] - 1
-    if five == mate_five:
-        return np.int64(0)
-    return mate_five - five + (1 if mate_five > five else -1)
+def _five_prime(positions, strands, axis_begin, axis_end, chosen):
+    """Position on the contig of the first aligned base of the read as sequenced."""
+    return positions[chosen] + (axis_end[chosen] - axis_begin[chosen] - 1 if strands[chosen] else np.int64(0))
 
 
 @njit(cache=True, nogil=True)
@@ -213,29 +218,63 @@ def _differences(alignments, read_offsets, codes, text, ambiguous, source, align
     offsets = np.zeros(len(source) + 1, np.int64)
     md = np.empty(16 * len(source) + 64, np.uint8)
     used = np.int64(0)
+    # Taken out once: each use of `alignments` inside the loop would count references of all its arrays.
+    axis_begin, axis_end, strand = alignments.axis_begin, alignments.axis_end, alignments.strand
+    aligned_begin, cigar, cigar_begin = alignments.read_begin, alignments.cigar, alignments.cigar_begin
+    cigar_length = alignments.cigar_length
     for i in range(len(source)):
         chosen = alignment[i]
         if chosen >= 0:
-            span = alignments.axis_end[chosen] - alignments.axis_begin[chosen]
-            md = _with_room(md, used + 4 * span + 16)
-            read = codes[alignments.strand[chosen]][read_offsets[source[i]] : read_offsets[source[i] + 1]]
-            used, edits[i] = _describe(alignments, chosen, read, text, ambiguous, md, used)
+            if i + _AHEAD < len(source) and alignment[i + _AHEAD] >= 0:
+                prefetch(text, axis_begin[alignment[i + _AHEAD]] >> 5)
+            first, last = axis_begin[chosen], axis_end[chosen]
+            md = _with_room(md, used + 4 * (last - first) + 16)
+            begin, end = read_offsets[source[i]], read_offsets[source[i] + 1]
+            operations = cigar_begin[chosen], cigar_begin[chosen] + cigar_length[chosen]
+            used, edits[i] = _describe(
+                first, last, np.int64(aligned_begin[chosen]), cigar, operations, codes, begin, end,
+                strand[chosen] != 0, text, ambiguous, md, used,
+            )  # fmt: skip
         offsets[i + 1] = used
     return md[:used], offsets
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _describe(alignments, chosen, read, text, ambiguous, md, used):
-    """Write one MD text; returns its end and the edit distance."""
-    axis, place = alignments.axis_begin[chosen], np.int64(alignments.read_begin[chosen])
-    end = alignments.axis_end[chosen]
+def _read_code(codes, begin, end, place, reverse):
+    """Code of the base at `place` of the oriented read; above 3 for N."""
+    return np.int64(codes[end - 1 - place]) ^ 3 if reverse else np.int64(codes[begin + place])
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _compare_eight(codes, begin, end, place, reverse, text, axis):
+    """Eight bases of the oriented read from `place` on, a byte each, XOR those of the axis from `axis` on."""
+    reference = packed_word(text, axis) & np.uint64(0xFFFF)
+    # One base to a byte.
+    reference = (reference | reference << np.uint64(24)) & np.uint64(0x000000FF000000FF)
+    reference = (reference | reference << np.uint64(12)) & np.uint64(0x000F000F000F000F)
+    reference = (reference | reference << np.uint64(6)) & np.uint64(0x0303030303030303)
+    if reverse:  # the complement of a code c is 3 - c, for codes up to 3 the same as c ^ 3
+        read = swap_bytes(load_bytes(codes, np.int64(end - 8 - place))) ^ np.uint64(0x0303030303030303)
+    else:
+        read = load_bytes(codes, np.int64(begin + place))
+    return read ^ reference
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _describe(
+    axis, axis_end, place, cigar, operations, codes, read_begin, read_end, reverse, text, ambiguous, md, used
+):  # fmt: skip
+    """Write one MD text; returns its end and the edit distance.
+
+    The oriented read codes[read_begin:read_end] is aligned from its base `place` on to axis..axis_end - 1 by
+    cigar[operations[0]:operations[1]].
+    """
     span = first_ambiguous_after(ambiguous, axis)
-    some_ambiguous = span < len(ambiguous) and ambiguous[span, 0] < end
+    some_ambiguous = span < len(ambiguous) and ambiguous[span, 0] < axis_end
     edits, run = np.int64(0), np.int64(0)
-    begin = alignments.cigar_begin[chosen]
-    for j in range(begin, begin + alignments.cigar_length[chosen]):
-        operation = np.int64(alignments.cigar[j] & np.uint32(15))
-        length = np.int64(alignments.cigar[j] >> np.uint32(4))
+    for j in range(operations[0], operations[1]):
+        operation = np.int64(cigar[j] & np.uint32(15))
+        length = np.int64(cigar[j] >> np.uint32(4))
         if operation == CIGAR_I:
             place += length
             edits += length
@@ -246,7 +285,23 @@ def _describe(alignments, chosen, read, text, ambiguous, md, used):
             md[used] = 94  # ^
             used += 1
             edits += length
-        for _ in range(length):
+        done = np.int64(0)
+        while done < length:
+            if operation == CIGAR_M and not some_ambiguous:
+                first = done
+                differing = np.uint64(0)
+                while length - done >= 8:
+                    differing = _compare_eight(codes, read_begin, read_end, place + done - first, reverse, text,
+                                               axis + done - first)  # fmt: skip
+                    if differing:
+                        done += count_ones(~differing & (differing - np.uint64(1))) >> 3
+                        break
+                    done += 8
+                run += done - first
+                place += done - first
+                axis += done - first
+                if done == length:
+                    break
             code = np.int64(code_at(text, axis))
             if some_ambiguous:
                 span = first_ambiguous_after(ambiguous, axis)
@@ -256,7 +311,7 @@ def _describe(alignments, chosen, read, text, ambiguous, md, used):
                 md[used] = _LETTERS[code]
                 used += 1
             else:
-                if code == read[place] and code < 4:
+                if code == _read_code(codes, read_begin, read_end, place, reverse) and code < 4:
                     run += 1
                 else:
                     used = _write_number(md, used, run)
@@ -266,6 +321,7 @@ def _describe(alignments, chosen, read, text, ambiguous, md, used):
                     edits += 1
                 place += 1
             axis += 1
+            done += 1
     return _write_number(md, used, run), edits
 
 

@@ -1,4 +1,4 @@
-"""Single instructions that Numba does not offer by itself: counting bits, swapping bytes, and prefetching."""
+"""Single instructions that Numba does not offer by itself: on bits and bytes of words, and on memory."""
 
 from llvmlite import ir
 from numba import types
@@ -23,6 +23,33 @@ def swap_bytes(_typing_context, word):
         return builder.bswap(arguments[0])
 
     return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def load_bytes(_typing_context, array, item):
+    """Eight bytes of a uint8 array from `item` (int64) on as a uint64, the first of them lowest; not checked."""
+
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(64).as_pointer())
+        word = builder.load(pointer)
+        word.align = 1
+        return word
+
+    return types.uint64(array, types.int64), generate
+
+
+@intrinsic
+def store_bytes(_typing_context, array, item, word):
+    """Store a uint64 in eight bytes of a uint8 array from `item` (int64) on, the lowest first; not checked."""
+
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(64).as_pointer())
+        builder.store(arguments[2], pointer).align = 1
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.uint64), generate
 
 
 @intrinsic

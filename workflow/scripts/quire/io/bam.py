@@ -21,6 +21,7 @@ from quire.io.files import BGZF_END, atomic_path
 
 BLOCK_PAYLOAD = 65280  # bytes of data a BGZF block, as htslib has it; leaves room when data do not compress
 LARGEST_BLOCK = 65536
+PIECE_BYTES = 1 << 19  # of records that are assembled before they are compressed; a core's own cache holds them
 BGZF_HEADER = bytes.fromhex("1f8b08040000000000ff060042430200")
 
 
@@ -118,24 +119,59 @@ def assemble(records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, re
         mate1, mate2: the batches that `records.mate` and `records.read` point into; mate2 is None for single-end.
         read_group: text of the RG tag.
     """
-    other = mate1 if mate2 is None else mate2
-    group = np.frombuffer(read_group, np.uint8)
-    clips = np.empty((len(records), 2), np.int64)
-    mate_scores = np.full(len(records), -1, np.int32)
-    inputs = kernel.Inputs(
-        records.mate, records.read, records.flag, records.cigar, records.cigar_offsets,
-        records.alignment_score, records.suboptimal_score, records.edit_distance,
-        records.md, records.md_offsets, records.mate_record, records.sa, records.sa_offsets, group,
-        mate1.names, mate1.name_offsets, mate1.bases, mate1.qualities, mate1.offsets,
-        other.bases, other.qualities, other.offsets,
-    )  # fmt: skip
-    starts = kernel.record_starts(inputs, mate2 is not None, clips, mate_scores)
-    out = np.empty(starts[-1], np.uint8)
-    kernel.write_records(
-        inputs, clips, mate_scores, records.contig, records.position, records.mapping_quality,
-        records.mate_contig, records.mate_position, records.template_length, starts, out,
-    )  # fmt: skip
+    assembly = _Assembly(records, mate1, mate2, read_group)
+    out = np.empty(assembly.starts[-1], np.uint8)
+    assembly.write(0, len(records), out)
     return out
+
+
+def assemble_blocks(
+    records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes, level: int = 1
+) -> bytes:
+    """`compress_blocks` of what `assemble` gives, a few thousand records at a time: their bytes stay in the cache."""
+    assembly = _Assembly(records, mate1, mate2, read_group)
+    starts, blocks = assembly.starts, []
+    buffer = np.empty(0, np.uint8)
+    held = first = 0  # bytes of the buffer that no block has taken yet; records written
+    while first < len(records):
+        last = max(first + 1, int(np.searchsorted(starts, starts[first] + PIECE_BYTES, side="right")) - 1)
+        size = int(starts[last] - starts[first])
+        if held + size > len(buffer):
+            buffer = np.concatenate([buffer[:held], np.empty(max(size, PIECE_BYTES) + BLOCK_PAYLOAD, np.uint8)])
+        assembly.write(first, last, buffer[held:])
+        end = held + size
+        whole = end if last == len(records) else end - end % BLOCK_PAYLOAD
+        blocks.append(compress_blocks(buffer[:whole], level))
+        held, first = end - whole, last
+        buffer[:held] = buffer[whole:end].copy()
+    return b"".join(blocks)
+
+
+class _Assembly:
+    """The kernels' inputs for a batch, and where each record starts (`starts`, int64[n + 1])."""
+
+    def __init__(self, records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes) -> None:
+        other = mate1 if mate2 is None else mate2
+        group = np.frombuffer(read_group, np.uint8)
+        self._clips = np.empty((len(records), 2), np.int64)
+        self._mate_scores = np.full(len(records), -1, np.int32)
+        self._records = records
+        self._inputs = kernel.Inputs(
+            records.mate, records.read, records.flag, records.cigar, records.cigar_offsets,
+            records.alignment_score, records.suboptimal_score, records.edit_distance,
+            records.md, records.md_offsets, records.mate_record, records.sa, records.sa_offsets, group,
+            mate1.names, mate1.name_offsets, mate1.bases, mate1.qualities, mate1.offsets,
+            other.bases, other.qualities, other.offsets,
+        )  # fmt: skip
+        self.starts = kernel.record_starts(self._inputs, mate2 is not None, self._clips, self._mate_scores)
+
+    def write(self, first: int, last: int, out: NDArray[np.uint8]) -> None:
+        """Write records [first, last) from the beginning of `out` on."""
+        records = self._records
+        kernel.write_records(
+            self._inputs, self._clips, self._mate_scores, records.contig, records.position, records.mapping_quality,
+            records.mate_contig, records.mate_position, records.template_length, self.starts, first, last, out,
+        )  # fmt: skip
 
 
 def compress_blocks(data: bytes | memoryview | NDArray[np.uint8], level: int = 1) -> bytes:

@@ -8,6 +8,9 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from quire.device.bits import load_bytes
+from quire.oriented.cpu import reverse_complement
+
 
 class Inputs(NamedTuple):
     """The arrays of a RecordBatch and of its ReadBatches (1 and 2 for the mates) that both passes need."""
@@ -44,20 +47,13 @@ LOWEST_SCORED_QUALITY = 15  # samtools fixmate -m adds up qualities from here on
 OPERATIONS = np.frombuffer(b"MIDNSHP=X", np.uint8).copy()
 
 
-# Four-bit letters of a code, forward and complemented (A 1, C 2, G 4, T 8, N 15); below, of first << 3 | second.
+# Four-bit letters of a code, forward and complemented (A 1, C 2, G 4, T 8, N 15).
 FORWARD = np.array([1, 2, 4, 8, 15], np.uint8)
 COMPLEMENT = np.array([8, 4, 2, 1, 15], np.uint8)
+ONES = np.uint64(0x0101010101010101)  # a one in each of eight bytes
 
 
-def _pairs(letters: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    of_code = np.resize(letters, 8)
-    return (of_code[:, None] << 4 | of_code[None, :]).astype(np.uint8).ravel()
-
-
-FORWARD_PAIRS, COMPLEMENT_PAIRS = _pairs(FORWARD), _pairs(COMPLEMENT)
-
-
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _digits(value):
     """Decimal digits of a value >= 0."""
     count = 1
@@ -67,7 +63,7 @@ def _digits(value):
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _integer_bytes(value):
     """Bytes of an integer tag: none when negative, else tag, type and the smallest unsigned type that holds it."""
     if value < 0:
@@ -75,7 +71,7 @@ def _integer_bytes(value):
     return 4 if value < 256 else (5 if value < 65536 else 7)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _text_bytes(length):
     """Bytes of a text tag: none when empty, else tag, 'Z', the text and its NUL."""
     return length + 4 if length > 0 else 0
@@ -105,7 +101,7 @@ def record_starts(inputs, paired, clips, mate_scores):
     return starts
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _hard_clips(operations):
     """Bases under H at the start and at the end of a CIGAR."""
     leading, trailing, last = np.int64(0), np.int64(0), len(operations) - 1
@@ -116,7 +112,7 @@ def _hard_clips(operations):
     return leading, trailing
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _tag_bytes(inputs, r, mate_score):
     """Bytes of all tags of record `r`."""
     size = _integer_bytes(inputs.edit_distance[r]) + _text_bytes(inputs.md_offsets[r + 1] - inputs.md_offsets[r])
@@ -144,9 +140,9 @@ def _quality_sum(qualities):
 @njit(cache=True, nogil=True)
 def write_records(
     inputs, clips, mate_scores, contig, position, mapping_quality,
-    mate_contig, mate_position, template_length, starts, out,
+    mate_contig, mate_position, template_length, starts, first_record, last_record, out,
 ):  # fmt: skip
-    """Write every record to `out[starts[r]:starts[r + 1]]`."""
+    """Write records `first_record` to `last_record - 1`, the first of them to the beginning of `out`."""
     # Arrays are taken out of `inputs` once: each use of it inside the loop would count references of all its arrays.
     cigar, cigar_offsets, names, name_offsets = inputs.cigar, inputs.cigar_offsets, inputs.names, inputs.name_offsets
     bases1, qualities1, offsets1 = inputs.bases1, inputs.qualities1, inputs.offsets1
@@ -155,8 +151,8 @@ def write_records(
     edit_distance, md, md_offsets = inputs.edit_distance, inputs.md, inputs.md_offsets
     mate_record, sa, sa_offsets, group = inputs.mate_record, inputs.sa, inputs.sa_offsets, inputs.group
     mates, reads, flags = inputs.mate, inputs.read, inputs.flag
-    for r in range(len(flags)):
-        i, at = reads[r], starts[r]
+    for r in range(first_record, last_record):
+        i, at = reads[r], starts[r] - starts[first_record]
         flag = np.int64(flags[r])
         first_operation, last_operation = cigar_offsets[r], cigar_offsets[r + 1]
         first_name, last_name = name_offsets[i], name_offsets[i + 1]
@@ -167,7 +163,7 @@ def write_records(
         first += clips[r, 1] if flag & REVERSE else clips[r, 0]
         last -= clips[r, 0] if flag & REVERSE else clips[r, 1]
         span_bin = _bin(flag, position[r], cigar, first_operation, last_operation)
-        _put32(out, at, starts[r + 1] - at - 4)
+        _put32(out, at, starts[r + 1] - starts[r] - 4)
         _put32(out, at + 4, contig[r])
         _put32(out, at + 8, position[r])
         _put32(out, at + 12, (last_name - first_name + 1) | np.int64(mapping_quality[r]) << 8 | span_bin << 16)
@@ -192,7 +188,7 @@ def write_records(
         )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _put_tags(
     out, at, r, mate_score, alignment_score, suboptimal_score, edit_distance,
     md, md_offsets, mate_record, cigar, cigar_offsets, sa, sa_offsets, group,
@@ -210,7 +206,7 @@ def _put_tags(
     _put_text(out, at, 82, 71, group, 0, len(group))  # RG
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _bin(flag, position, cigar, first_operation, last_operation):
     """Bin of the record's span (SAM specification 5.3); a span of one base where nothing is aligned."""
     span = np.int64(0)
@@ -242,7 +238,7 @@ def _store32(typing_context, out, at, value):
     return types.void(out, types.int64, types.uint32), generate
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _put32(out, at, value):
     """Write 32 bits, little-endian."""
     _store32(out, at, np.uint32(value))
@@ -261,22 +257,34 @@ def _copy(out, at, source, first, last):
     return at + last - first
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _eight_letters(codes):
+    """The four bytes (uint32) that BAM has for eight codes, one a byte."""
+    low, high = codes & ONES, codes >> np.uint64(1) & ONES
+    # 1 << code for codes up to 3, and 15 for an N.
+    letters = ONES + low + np.uint64(3) * (high + (low & high)) + np.uint64(14) * (codes >> np.uint64(2) & ONES)
+    pairs = (letters << np.uint64(4) | letters >> np.uint64(8)) & np.uint64(0x00FF00FF00FF00FF)
+    pairs = (pairs | pairs >> np.uint64(8)) & np.uint64(0x0000FFFF0000FFFF)
+    return np.uint32((pairs | pairs >> np.uint64(16)) & np.uint64(0xFFFFFFFF))
+
+
 @njit(cache=True, nogil=True)
 def _put_read(out, at, bases, qualities, first, last, reverse):
     """Write packed bases and qualities, turned round if `reverse`; return the position behind them."""
-    target, start, end = np.uint64(at), np.uint64(first), np.uint64(last - 1)
-    pairs = np.uint64((last - first) // 2)
+    end = np.uint64(last - 1)
+    eights = (last - first) // 8
     if reverse:
-        for k in range(pairs):
-            base = end - np.uint64(2) * k
-            out[target + k] = COMPLEMENT_PAIRS[(bases[base] & 7) << 3 | (bases[base - np.uint64(1)] & 7)]
+        for k in range(eights):
+            _store32(out, at + 4 * k, _eight_letters(reverse_complement(load_bytes(bases, last - 8 - 8 * k))))
     else:
-        for k in range(pairs):
-            base = start + np.uint64(2) * k
-            out[target + k] = FORWARD_PAIRS[(bases[base] & 7) << 3 | (bases[base + np.uint64(1)] & 7)]
-    at += (last - first) // 2
-    if (last - first) & 1:
-        out[at] = (COMPLEMENT[bases[first]] if reverse else FORWARD[bases[last - 1]]) << 4
+        for k in range(eights):
+            _store32(out, at + 4 * k, _eight_letters(load_bytes(bases, first + 8 * k)))
+    at += 4 * eights
+    for k in range(8 * eights, last - first, 2):
+        letters = (COMPLEMENT[bases[last - 1 - k]] if reverse else FORWARD[bases[first + k]]) << 4
+        if k + 1 < last - first:
+            letters |= COMPLEMENT[bases[last - 2 - k]] if reverse else FORWARD[bases[first + k + 1]]
+        out[at] = letters
         at += 1
     if not reverse:
         return _copy(out, at, qualities, first, last)
@@ -286,7 +294,7 @@ def _put_read(out, at, bases, qualities, first, last, reverse):
     return at + last - first
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _put_integer(out, at, first, second, value):
     """Write an integer tag of the smallest unsigned type, nothing if negative; return the position behind it."""
     if value < 0:
@@ -303,7 +311,7 @@ def _put_integer(out, at, first, second, value):
     return at + 7
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _put_text(out, at, first, second, text, start, end):
     """Write `text[start:end]` as a text tag, nothing if empty; return the position behind it."""
     if start == end:
@@ -314,7 +322,7 @@ def _put_text(out, at, first, second, text, start, end):
     return at + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _put_cigar(out, at, first, second, cigar, start, end):
     """Write `cigar[start:end]` as a text tag, nothing if empty; return the position behind it."""
     if start == end:

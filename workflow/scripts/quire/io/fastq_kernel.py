@@ -10,6 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from quire.device.bits import count_ones, load_bytes, store_bytes
+
 # Why parsing stopped. The first three are no errors.
 DONE, MORE, END = 0, 1, 2
 NOT_AT, TRUNCATED, NO_NAME, LONG_NAME, BAD_NAME = 3, 4, 5, 6, 7
@@ -33,6 +35,7 @@ def _base_codes() -> NDArray[np.uint8]:
 
 
 BASE_CODES = _base_codes()
+_ONES, _TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)  # the lowest, highest bit of eight bytes
 
 
 @njit(cache=True, nogil=True)
@@ -113,39 +116,73 @@ def _plain_record(
     if data[next_record - 1] != NEWLINE:
         return MORE, start
     first = offsets[count]
-    wrong = _decode_bases(data[position:line_end], bases[first : first + length])
-    wrong |= _decode_qualities(data[following:quality_end], qualities[first : first + length])
-    if wrong:
+    if _decode_bases(data, position, line_end, bases, first) or _decode_qualities(
+        data, following, quality_end, qualities, first
+    ):
         return MORE, start
     offsets[count + 1] = first + length
     return DONE, next_record
 
 
 @njit(cache=True, nogil=True)
-def _decode_bases(text, codes):
-    """Write the codes of A, C, G, T, N in either case; return whether there was any other byte."""
+def _decode_bases(data, start, end, codes, first):
+    """Write the codes of data[start:end] from codes[first] on; return whether a byte was no base."""
+    other = np.uint64(0)
+    eights = (end - start) & ~7
+    for i in range(0, eights, 8):
+        eight, different = _eight_codes(load_bytes(data, start + i))
+        store_bytes(codes, first + i, eight)
+        other |= different
+    if other:  # an N, lower case, or no base: byte by byte
+        eights = 0
     wrong = np.uint8(0)
-    for i in range(len(codes)):
-        letter = text[i] & np.uint8(0xDF)
-        is_a, is_c = np.uint8(letter == 65), np.uint8(letter == 67)
-        is_g, is_t = np.uint8(letter == 71), np.uint8(letter == 84)
-        known = is_a | is_c | is_g | is_t
-        codes[i] = np.uint8(np.uint8(is_c + is_g + is_g) + np.uint8(is_t * np.uint8(3))) + np.uint8(
-            np.uint8(np.uint8(1) - known) * np.uint8(4)
-        )
-        wrong |= np.uint8(np.uint8(1) - (known | np.uint8(letter == 78)))
-    return wrong != 0
+    for i in range(eights, end - start):
+        code = BASE_CODES[data[start + i]]
+        codes[first + i] = code
+        wrong |= code
+    return wrong == NOT_A_BASE
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _eight_codes(letters):
+    """Codes of eight letters, one a byte, and a word that is not 0 unless all of them are A, C, G or T."""
+    codes = (letters >> np.uint64(1) ^ letters >> np.uint64(2)) & (np.uint64(3) * _ONES)
+    low, high = codes & _ONES, codes >> np.uint64(1) & _ONES
+    # Back from the codes: A, and 2, 6 and 19 more for C, G and T.
+    back = np.uint64(65) * _ONES + np.uint64(2) * low + np.uint64(6) * high + np.uint64(11) * (low & high)
+    return codes, back ^ letters
 
 
 @njit(cache=True, nogil=True)
-def _decode_qualities(text, qualities):
-    """Write phred values; return whether a byte was outside '!'..'~'."""
-    highest = np.uint8(0)
-    for i in range(len(qualities)):
-        value = np.uint8(text[i] - np.uint8(LOWEST_QUALITY))
-        qualities[i] = value
-        highest = max(highest, value)
-    return highest > HIGHEST_QUALITY - LOWEST_QUALITY
+def _decode_qualities(data, start, end, qualities, first):
+    """Write the phred values of data[start:end] from qualities[first] on; return whether a byte was not '!'..'~'."""
+    outside = np.uint64(0)
+    eights = (end - start) & ~7
+    for i in range(0, eights, 8):
+        text = load_bytes(data, start + i)
+        values = (text | _TOPS) - np.uint64(LOWEST_QUALITY) * _ONES  # no byte borrows from the next
+        store_bytes(qualities, first + i, values & ~_TOPS)
+        outside |= text | ~values | (text + _ONES)
+    for i in range(eights, end - start):
+        letter = data[start + i]
+        qualities[first + i] = letter - np.uint8(LOWEST_QUALITY)
+        if letter < LOWEST_QUALITY or letter > HIGHEST_QUALITY:
+            outside = _TOPS
+    return outside & _TOPS != 0
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _newline(data, position, end):
+    """Position of the first newline from `position` on, or `end`."""
+    while position + 8 <= end:
+        different = load_bytes(data, position) ^ (np.uint64(NEWLINE) * _ONES)
+        found = (different - _ONES) & ~different & _TOPS  # the lowest bit is that of the first newline
+        if found:
+            return position + (count_ones(~found & (found - np.uint64(1))) >> 3)
+        position += 8
+    while position < end and data[position] != NEWLINE:
+        position += 1
+    return position
 
 
 @njit(cache=True, nogil=True)
@@ -156,14 +193,20 @@ def _name(data, start, end, count, names, name_offsets):
     first = name_offsets[count]
     i = start + 1
     length = 0
+    while i + 8 <= end and length < LONGEST_NAME - 8:
+        eight = load_bytes(data, i)
+        # A byte of at most a space borrows; a higher one does not. Bytes from 128 on are left to the loop below.
+        if ((eight - np.uint64(SPACE + 1) * _ONES) | eight) & _TOPS:
+            break
+        store_bytes(names, first + length, eight)
+        length += 8
+        i += 8
     while i < end and data[i] > SPACE:
         if length <= LONGEST_NAME + 1:
             names[first + length] = data[i]
         length += 1
         i += 1
-    line_end = i
-    while line_end < end and data[line_end] != NEWLINE:
-        line_end += 1
+    line_end = _newline(data, i, end)
     if line_end >= end:
         return MORE, start
     if 2 < length <= LONGEST_NAME + 2 and names[first + length - 2] == SLASH:
@@ -203,9 +246,7 @@ def _same_name(data, title, plus, end):
 @njit(cache=True, nogil=True)
 def _line(data, start, end):
     """(end of the text of the line at `start` without its line end, start of the next line or -1 if unfinished)."""
-    i = start
-    while i < end and data[i] != NEWLINE:
-        i += 1
+    i = _newline(data, start, end)
     if i >= end:
         return end, -1
     if i > start and data[i - 1] == RETURN:

@@ -56,6 +56,14 @@ def _ranges(offsets: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.nda
     return np.repeat(offsets[chosen] - new[:-1], lengths) + np.arange(new[-1]), new
 
 
+def bases_of_mates(mate1, mate2=None) -> tuple[np.ndarray, np.ndarray]:
+    """Codes (uint8, flat) and offsets (int64[n + 1]) of all first mates, then of all second ones if there are any."""
+    if mate2 is None:
+        return mate1.bases, mate1.offsets
+    codes = np.concatenate([mate1.bases, mate2.bases])
+    return codes, np.concatenate([mate1.offsets, mate2.offsets[1:] + mate1.offsets[-1]])
+
+
 def orient(mate1, mate2=None) -> Reads:
     """Lay the reads of one or two `ReadBatch`es on both strands.
 
@@ -65,13 +73,8 @@ def orient(mate1, mate2=None) -> Reads:
     """
     from quire.oriented.cpu import hash_names, lay_on_both_strands
 
-    if mate2 is None:
-        codes, offsets = mate1.bases, mate1.offsets
-        names_hash = hash_names(mate1.names, mate1.name_offsets)
-    else:
-        codes = np.concatenate([mate1.bases, mate2.bases])
-        offsets = np.concatenate([mate1.offsets, mate2.offsets[1:] + mate1.offsets[-1]])
-        names_hash = np.tile(hash_names(mate1.names, mate1.name_offsets), 2)
+    codes, offsets = bases_of_mates(mate1, mate2)
+    names_hash = np.tile(hash_names(mate1.names, mate1.name_offsets), 1 if mate2 is None else 2)
     lengths = np.diff(offsets)
     word_offsets = offsets_from_lengths((lengths + BASES_PER_WORD - 1) // BASES_PER_WORD + 1)
     both = np.empty((2, len(codes)), np.uint8)

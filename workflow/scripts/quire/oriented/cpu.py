@@ -3,6 +3,10 @@
 import numpy as np
 from numba import njit
 
+from quire.device.bits import load_bytes, store_bytes, swap_bytes
+
+_CODES, _UNKNOWN = np.uint64(0x0303030303030303), np.uint64(0x0404040404040404)  # of eight codes, one a byte
+
 
 @njit(cache=True, nogil=True)
 def hash_names(names, name_offsets):
@@ -28,21 +32,44 @@ def tie_hash(name_hash, position):
 
 @njit(cache=True, nogil=True)
 def lay_on_both_strands(codes, offsets, word_offsets, both, packed, ambiguous):
+    forward, backward = both[0], both[1]
     for read in range(len(offsets) - 1):
-        begin = offsets[read]
-        length = offsets[read + 1] - begin
+        begin, end = offsets[read], offsets[read + 1]
         word = word_offsets[read]
-        for i in range(length):
-            code = codes[begin + i]
-            mirrored = length - 1 - i
-            both[0, begin + i] = code
-            if code > 3:
-                ambiguous[read] = True
-                both[1, begin + mirrored] = 4
-                continue
-            both[1, begin + mirrored] = 3 - code
-            packed[0, word + (i >> 5)] |= np.uint64(code) << np.uint64(2 * (i & 31))
-            packed[1, word + (mirrored >> 5)] |= np.uint64(3 - code) << np.uint64(2 * (mirrored & 31))
+        eights = (end - begin) & ~7
+        some = np.uint64(0)
+        for i in range(0, eights, 8):
+            here = load_bytes(codes, begin + i)
+            some |= here & _UNKNOWN
+            store_bytes(forward, begin + i, here)
+            packed[0, word + (i >> 5)] |= _pack_eight(here) << np.uint64(2 * (i & 31))
+            turned = reverse_complement(load_bytes(codes, end - 8 - i))
+            store_bytes(backward, begin + i, turned)
+            packed[1, word + (i >> 5)] |= _pack_eight(turned) << np.uint64(2 * (i & 31))
+        for i in range(eights, end - begin):
+            here, last = codes[begin + i], codes[end - 1 - i]
+            turned = np.uint8(4) if last > 3 else np.uint8(3 - last)
+            some |= np.uint64(here & 4)
+            forward[begin + i], backward[begin + i] = here, turned
+            packed[0, word + (i >> 5)] |= np.uint64(here & 3) << np.uint64(2 * (i & 31))
+            packed[1, word + (i >> 5)] |= np.uint64(turned & 3) << np.uint64(2 * (i & 31))
+        ambiguous[read] = some != 0
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def reverse_complement(codes):
+    """Of eight codes, one a byte: the complement of c is c ^ 3, but that of an N is an N."""
+    unknown = codes & _UNKNOWN
+    return swap_bytes(codes ^ _CODES ^ (unknown >> np.uint64(1) | unknown >> np.uint64(2)))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _pack_eight(codes):
+    """Two bits of each of eight codes (one a byte) in the lowest 16 bits; an N becomes A."""
+    pairs = codes & _CODES
+    pairs = (pairs | pairs >> np.uint64(6)) & np.uint64(0x000F000F000F000F)
+    pairs = (pairs | pairs >> np.uint64(12)) & np.uint64(0x000000FF000000FF)
+    return (pairs | pairs >> np.uint64(24)) & np.uint64(0xFFFF)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
