@@ -1,8 +1,10 @@
 """What measurements on a card share: times of whole calls and of each kernel, and the speed of a copy."""
 
+import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from quire.device.card import Card, Kernel
@@ -40,6 +42,22 @@ def resources(kernel: Kernel, threads: int, shared_bytes: int) -> tuple[object, 
     return registers, threads * driver.occupancyMaxActiveBlocksPerMultiprocessor(function, threads, shared_bytes)
 
 
+@contextmanager
+def profiled(card: Card) -> Iterator[None]:
+    """Have a profiler that waits for it (`bench.counters`) look at this block; nothing on an emulated card."""
+    real = sys.modules.get("quire.device.cupy_card")
+    if real is None or not isinstance(card, real.CupyCard):
+        yield
+        return
+    from cupy.cuda import runtime
+
+    runtime.profilerStart()
+    try:
+        yield
+    finally:
+        runtime.profilerStop()
+
+
 def kernel_times(card: Card, work: Callable[[], object]) -> list[tuple[object, ...]]:
     """Rows of KERNEL_HEADER for one call, each launch waited for; "array functions" is what no kernel of ours took.
 
@@ -59,10 +77,11 @@ def kernel_times(card: Card, work: Callable[[], object]) -> list[tuple[object, .
 
     Kernel.__call__ = timed
     try:
-        start = time.perf_counter()
-        work()
-        card.synchronize()
-        total = time.perf_counter() - start
+        with profiled(card):
+            start = time.perf_counter()
+            work()
+            card.synchronize()
+            total = time.perf_counter() - start
     finally:
         Kernel.__call__ = launch
     spent["array functions"] = [total - sum(map(sum, spent.values()))]

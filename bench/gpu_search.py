@@ -22,7 +22,7 @@ from quire.algorithms.fm_index.tune_gpu import REPEATS, Clock, seconds_by_events
 from quire.device.card import THREADS, Card
 from quire.device.choice_gpu import use_backend
 
-from bench.cards import resources
+from bench.cards import profiled, resources
 from bench.common import print_setting, print_table
 
 HEADER = ("design", "registers", "threads/SM", "ms", "G queries/s", "G visits/s", "GB/s", "of the reads' speed")
@@ -54,7 +54,8 @@ def measure_distance(card: Card, distance: int, gigabytes: float, count: int, cl
     page = random_page(card, int(gigabytes * 1e9 / (8 * words)) * distance, distance)
     queries = sample_queries(card, page, BASES_PER_QUERY, count)
     visited = visits(card, page, queries, BASES_PER_QUERY)
-    found = search_packed(card, page, queries, BASES_PER_QUERY)
+    with profiled(card):
+        found = search_packed(card, page, queries, BASES_PER_QUERY)
     empty = count - int((found[:, 0] < found[:, 1]).sum())
     del found
     launch, reads = reader_of_blocks(card, page, max(count, 1 << 10))

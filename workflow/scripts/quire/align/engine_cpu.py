@@ -92,7 +92,7 @@ class CpuEngine:
         jobs = find_candidates(offsets, hits, reads, reference, seeding.stride)
         return jobs, extend(jobs, reads, reference.text, reference.ambiguous)
 
-    def _finish(self, searched: Searched, insert_size: InsertSize) -> tuple[bytes, Counts]:
+    def _finish(self, searched: Searched, insert_size: InsertSize) -> tuple[list[np.ndarray], Counts]:
         batch, reads, alignments, reference = searched.batch, searched.reads, searched.alignments, self.reference
         paired = batch.mate2 is not None
         if paired:

@@ -257,11 +257,11 @@ class CardEngine:
                 "the card has no room for a batch (%s): going on with %d reads or pairs at a time", reason, size
             )
 
-    def _write(self, mapped: Future) -> tuple[bytes, Counts]:
-        blocks, counts = [], Counts()
+    def _write(self, mapped: Future) -> tuple[list[np.ndarray], Counts]:
+        pieces, counts = [], Counts()
         for batch, (alignments, selection) in mapped.result():
             with self._work("records"):
                 written, counted = write_records(batch, alignments, selection, self.reference, self.read_group)
-            blocks.append(written)
+            pieces += written
             counts.add(counted)
-        return b"".join(blocks), counts
+        return pieces, counts

@@ -74,8 +74,8 @@ class Mapper:
     reads_in: int = 0
     counts: Counts = field(default_factory=Counts)
 
-    def map(self, batches: Iterator[PairBatch], threads: int) -> Iterator[bytes]:
-        """Yield the BGZF blocks of each batch's records, in order.
+    def map(self, batches: Iterator[PairBatch], threads: int) -> Iterator[list[np.ndarray]]:
+        """Yield the BGZF blocks of each batch's records, in pieces and in order.
 
         Args:
             batches: from `quire.io.fastq.read_batches`; all paired or all single.
@@ -92,7 +92,7 @@ class Mapper:
                 yield from self._leave(finishing.popleft(), progress)
         progress.report(self.counts.reads, final=True)
 
-    def _leave(self, finished: Future, progress: "_Progress") -> Iterator[bytes]:
+    def _leave(self, finished: Future, progress: "_Progress") -> Iterator[list[np.ndarray]]:
         with progress.spent("waiting for records"):
             blocks, counts = finished.result()
         self.counts.add(counts)

@@ -30,8 +30,8 @@ class Counts:
 
 def write_records(
     batch: PairBatch, alignments: Alignments, selection: Selection, reference, read_group: str
-) -> tuple[bytes, Counts]:
-    """BGZF blocks of a batch's records in the order of its reads, and its counts.
+) -> tuple[list[np.ndarray], Counts]:
+    """BGZF blocks of a batch's records in the order of its reads, in pieces, and its counts.
 
     Args:
         batch: as read.

@@ -12,17 +12,14 @@ from types import TracebackType
 from typing import BinaryIO
 
 import numpy as np
-from isal import isal_zlib
 from numpy.typing import NDArray
 
 from quire.io import bam_kernel as kernel
+from quire.io.bgzf import BLOCK_PAYLOAD, compress_blocks
 from quire.io.fastq import ReadBatch
 from quire.io.files import BGZF_END, atomic_path
 
-BLOCK_PAYLOAD = 65280  # bytes of data a BGZF block, as htslib has it; leaves room when data do not compress
-LARGEST_BLOCK = 65536
-PIECE_BYTES = 1 << 19  # of records that are assembled before they are compressed; a core's own cache holds them
-BGZF_HEADER = bytes.fromhex("1f8b08040000000000ff060042430200")
+PIECE_BYTES = 1 << 22  # of records that are assembled before they are compressed; the caches hold them
 
 
 @dataclass(frozen=True)
@@ -127,10 +124,10 @@ def assemble(records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, re
 
 def assemble_blocks(
     records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes, level: int = 1
-) -> bytes:
-    """`compress_blocks` of what `assemble` gives, a few thousand records at a time: their bytes stay in the cache."""
+) -> list[NDArray[np.uint8]]:
+    """`compress_blocks` of what `assemble` gives, in pieces: a few thousand records at a time stay in the caches."""
     assembly = _Assembly(records, mate1, mate2, read_group)
-    starts, blocks = assembly.starts, []
+    starts, pieces = assembly.starts, []
     buffer = np.empty(0, np.uint8)
     held = first = 0  # bytes of the buffer that no block has taken yet; records written
     while first < len(records):
@@ -141,10 +138,10 @@ def assemble_blocks(
         assembly.write(first, last, buffer[held:])
         end = held + size
         whole = end if last == len(records) else end - end % BLOCK_PAYLOAD
-        blocks.append(compress_blocks(buffer[:whole], level))
+        pieces.append(compress_blocks(buffer[:whole], level))
         held, first = end - whole, last
         buffer[:held] = buffer[whole:end].copy()
-    return b"".join(blocks)
+    return pieces
 
 
 class _Assembly:
@@ -172,21 +169,6 @@ class _Assembly:
             self._inputs, self._clips, self._mate_scores, records.contig, records.position, records.mapping_quality,
             records.mate_contig, records.mate_position, records.template_length, self.starts, first, last, out,
         )  # fmt: skip
-
-
-def compress_blocks(data: bytes | memoryview | NDArray[np.uint8], level: int = 1) -> bytes:
-    """BGZF blocks of `data`, without the block that ends a file. Any thread may call it; isal releases the GIL."""
-    view = memoryview(data).cast("B")
-    return b"".join(_block(view[start : start + BLOCK_PAYLOAD], level) for start in range(0, len(view), BLOCK_PAYLOAD))
-
-
-def _block(payload: memoryview, level: int) -> bytes:
-    body = isal_zlib.compress(payload, level, -15)
-    if len(body) + 26 > LARGEST_BLOCK:
-        # Random bytes: a "stored" deflate block is at most five bytes longer than its data.
-        body = struct.pack("<BHH", 1, len(payload), len(payload) ^ 0xFFFF) + bytes(payload)
-    tail = struct.pack("<II", isal_zlib.crc32(payload), len(payload))
-    return BGZF_HEADER + struct.pack("<H", len(body) + 25) + body + tail
 
 
 class BamWriter:
@@ -226,11 +208,11 @@ class BamWriter:
 
     def write(self, records: bytes | NDArray[np.uint8]) -> None:
         """Compress and append record bytes from `assemble`."""
-        self.write_blocks(compress_blocks(records, self.level))
+        self.write_blocks([compress_blocks(records, self.level)])
 
-    def write_blocks(self, blocks: bytes) -> None:
-        """Append what `compress_blocks` made in another thread; the caller keeps the order."""
-        self._stream.write(blocks)
+    def write_blocks(self, pieces: Sequence[NDArray[np.uint8]]) -> None:
+        """Append what `compress_blocks` made in other threads; the caller keeps the order."""
+        self._stream.writelines(pieces)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -1,12 +1,16 @@
 """FASTQ in: one or two files become batches of flat arrays, and whatever is wrong with them becomes one sentence.
 
-Each file is decompressed and parsed ahead of the consumer in a thread of its own (isal and the kernel release the
-GIL); two files advance in lockstep and their reads must carry the same names.
+Each file is read and decompressed ahead of the consumer in a thread of its own, and stretches of four lines a record
+are parsed by others (isal and the kernels release the GIL). From the first stretch on that is not so plain, the text is
+parsed in turn by the careful parser, which also words what is wrong. Two files advance in lockstep and their reads must
+carry the same names.
 """
 
 import logging
 import os
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -21,6 +25,8 @@ from quire.io.files import lacks_bgzip_end, open_input, read_errors
 
 CHUNK_BYTES = 4 << 20
 MOST_RECORD_BYTES = 64 << 20  # a record larger than this is no FASTQ record
+LONG_LINE = 4096  # bytes; text whose lines are longer on average is no FASTQ of short reads
+PARSERS = 2  # threads that parse a file
 BATCHES_AHEAD = 2
 OTHER_FORMATS = (
     (b"BAM\x01", "a BAM file; give the FASTQ files it was made from, or convert it with `samtools fastq`"),
@@ -171,7 +177,10 @@ def _file_batches(path: str | Path, reads_per_batch: int, maximum_length: int, c
             log.warning("%s: the closing block of bgzip is missing; the file may be truncated.", path)
         text = _Text(path, stream, chunk_bytes)
         first_ordinal = 0
-        while True:
+        for batch in _plain_batches(text, reads_per_batch, maximum_length):
+            yield batch
+            first_ordinal += len(batch)
+        while True:  # what is left is not plain, or nothing
             batch = _next_batch(text, first_ordinal, reads_per_batch, maximum_length)
             if len(batch):
                 yield batch
@@ -180,6 +189,41 @@ def _file_batches(path: str | Path, reads_per_batch: int, maximum_length: int, c
                 break
         if first_ordinal == 0:
             raise InputError(f"{path}: holds no reads; an empty FASTQ file cannot be aligned, check how it was made.")
+
+
+def _plain_batches(text: "_Text", wanted: int, maximum_length: int) -> Iterator[ReadBatch]:
+    """Batches as long as records have four lines and nothing is wrong with them; the rest stays in `text`."""
+    parsing: deque[tuple[NDArray[np.uint8], Future[ReadBatch | None]]] = deque()
+    ordinal = 0
+    with ThreadPoolExecutor(PARSERS, "quire-parse") as pool:
+        while True:
+            while len(parsing) <= PARSERS and (lines := text.take_lines(4 * wanted)) is not None:
+                parsing.append((lines, pool.submit(_parse_plain, lines, ordinal, wanted, maximum_length)))
+                ordinal += wanted
+            if not parsing:
+                return
+            lines, future = parsing.popleft()
+            batch = future.result()
+            if batch is None:
+                text.put_back([lines, *(later for later, _ in parsing)])
+                return
+            yield batch
+            text.reuse(lines)
+
+
+def _parse_plain(text: NDArray[np.uint8], ordinal: int, wanted: int, maximum_length: int) -> ReadBatch | None:
+    """The records of some lines; None if they are not `wanted` whole records, or something is wrong with one."""
+    name_offsets, offsets = np.zeros(wanted + 1, np.int64), np.zeros(wanted + 1, np.int64)
+    # Room is only address space until it is written.
+    names, bases, qualities = (np.empty(len(text), np.uint8) for _ in range(3))
+    status, _, position = kernel.parse(
+        text, 0, len(text), False, wanted, maximum_length, 0,
+        names, name_offsets, bases, qualities, offsets, np.zeros(2, np.int64),
+    )  # fmt: skip
+    if status != kernel.DONE or position != len(text):
+        return None
+    return ReadBatch(names[: name_offsets[-1]], name_offsets, bases[: offsets[-1]], qualities[: offsets[-1]], offsets,
+                     ordinal)  # fmt: skip
 
 
 class _Text:
@@ -192,35 +236,79 @@ class _Text:
         self.data = np.empty(chunk_bytes + 1, np.uint8)
         self.start = self.end = 0
         self.at_end = False
-        head = self._read_some()
+        self.most_letters = self.most_bases = 4 * chunk_bytes  # that a batch took so far
+        self._failure: Exception | None = None
+        self._unused: list[NDArray[np.uint8]] = []
+        self._read_some()
+        head = self.data[: self.end].tobytes()
         for magic, what in OTHER_FORMATS:
             if head.startswith(magic):
                 raise InputError(f"{path}: this is not FASTQ but {what}.")
 
-    def _read_some(self) -> bytes:
-        """Append a chunk to the window (and a last newline that is missing); return it."""
-        chunk = self.stream.read(self.chunk_bytes)
-        self.at_end = not chunk
-        last_newline = self.at_end and self.end > self.start and self.data[self.end - 1] != kernel.NEWLINE
-        added = b"\n" if last_newline else chunk
-        self.data[self.end : self.end + len(added)] = np.frombuffer(added, np.uint8)
-        self.end += len(added)
-        return added
+    def _read_some(self) -> None:
+        """Append a chunk to the window, or at the end of the file a last newline if it is missing."""
+        if self._failure is not None:
+            raise self._failure
+        count = self.stream.readinto(memoryview(self.data)[self.end : self.end + self.chunk_bytes])
+        self.at_end = not count
+        if self.at_end and self.end > self.start and self.data[self.end - 1] != kernel.NEWLINE:
+            self.data[self.end] = kernel.NEWLINE
+            count = 1
+        self.end += count
 
     def more(self) -> None:
         """Move the unparsed text to the front, with room for another chunk, and read it."""
         left = self.end - self.start
         target = self.data if left + self.chunk_bytes < len(self.data) else np.empty(2 * len(self.data), np.uint8)
-        target[:left] = self.data[self.start : self.end].copy()
+        if self.start > 0 or target is not self.data:
+            target[:left] = self.data[self.start : self.end].copy()
         self.data, self.start, self.end = target, 0, left
         self._read_some()
+
+    def take_lines(self, lines: int) -> NDArray[np.uint8] | None:
+        """The next `lines` lines, no longer in the window; None if there are fewer, or they are too long for reads.
+
+        What goes wrong while reading is raised when the window needs more text again.
+        """
+        counted, scanned = 0, 0  # of the window
+        while True:
+            behind, found = kernel.behind_lines(self.data, self.start + scanned, self.end, lines - counted)
+            if behind >= 0:
+                break
+            counted, scanned = counted + found, self.end - self.start
+            if self.at_end or self._failure or scanned > max(MOST_RECORD_BYTES, LONG_LINE * counted):
+                return None
+            try:
+                self.more()
+            except Exception as error:  # whatever it is, what was read before it comes first
+                self._failure = error
+        left = self.end - behind
+        target = self._unused.pop() if self._unused else np.empty(0, np.uint8)
+        if len(target) < max(len(self.data), left + self.chunk_bytes + 1):
+            target = np.empty(max(len(self.data), left + self.chunk_bytes + 1), np.uint8)
+        target[:left] = self.data[behind : self.end]
+        taken = self.data[self.start : behind]
+        self.data, self.start, self.end = target, 0, left
+        return taken
+
+    def put_back(self, taken: list[NDArray[np.uint8]]) -> None:
+        """Put lines back that were taken, in order."""
+        parts = [*taken, self.data[self.start : self.end]]
+        size = sum(map(len, parts))
+        self.data = np.concatenate([*parts, np.empty(self.chunk_bytes + 1, np.uint8)])
+        self.start, self.end = 0, size
+
+    def reuse(self, taken: NDArray[np.uint8]) -> None:
+        """Use the memory of lines that were taken and are needed no longer."""
+        self._unused.append(taken.base)
 
 
 def _next_batch(text: _Text, first_ordinal: int, wanted: int, maximum_length: int) -> ReadBatch:
     """Parse up to `wanted` records."""
     name_offsets, offsets = np.zeros(wanted + 1, np.int64), np.zeros(wanted + 1, np.int64)
-    # Room is only address space until it is written; it grows by copying when the first chunks did not suffice.
-    names, bases, qualities = (np.empty(4 * text.chunk_bytes, np.uint8) for _ in range(3))
+    # Room is only address space until it is written; it grows by copying when that of earlier batches does not suffice.
+    names = np.empty(text.most_letters, np.uint8)
+    bases, qualities = np.empty(text.most_bases, np.uint8), np.empty(text.most_bases, np.uint8)
     detail = np.zeros(2, np.int64)
     count = 0
     while True:
@@ -238,6 +326,7 @@ def _next_batch(text: _Text, first_ordinal: int, wanted: int, maximum_length: in
         else:
             raise InputError(_sentence(status, text, first_ordinal + count + 1, detail, maximum_length))
     name_total, total = name_offsets[count], offsets[count]
+    text.most_letters, text.most_bases = len(names), len(bases)
     return ReadBatch(
         names[:name_total],
         name_offsets[: count + 1],

@@ -353,6 +353,24 @@ def _careful_qualities(data, position, end, at_end, length, qualities, first, de
 
 
 @njit(cache=True, nogil=True)
+def behind_lines(data, start, end, lines):
+    """Position behind the `lines`th newline of data[start:end], -1 if there are fewer; and how many were counted."""
+    found, position = 0, start
+    while position + 8 <= end:
+        different = load_bytes(data, position) ^ (np.uint64(NEWLINE) * _ONES)
+        # The highest bit of each byte that is a newline, and of no other: nothing is carried from byte to byte.
+        here = count_ones(~(((different & ~_TOPS) + ~_TOPS) | different | ~_TOPS))
+        if found + here >= lines:
+            break
+        found += here
+        position += 8
+    while position < end and found < lines:
+        found += data[position] == NEWLINE
+        position += 1
+    return (position if found == lines else -1), found
+
+
+@njit(cache=True, nogil=True)
 def first_difference(left, left_offsets, right, right_offsets, count):
     """Index of the first of `count` names that differs between two batches, or -1."""
     for i in range(count):

@@ -1,0 +1,124 @@
+"""BGZF blocks (SAM specification, section 4.1), compressed by ISA-L.
+
+python-isal compresses a block a call and takes the interpreter's lock several times on the way; sixteen threads that do
+so hold up the one thread that owns a card. ISA-L's own functions are therefore called from a kernel, for many blocks
+without the lock. They are found in python-isal's extension or in the library that it is linked with; where they are not
+(another platform), python-isal's function does the work.
+"""
+
+import ctypes
+import struct
+import zlib
+from functools import lru_cache
+
+import numpy as np
+from isal import isal_zlib
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+BLOCK_PAYLOAD = 65280  # bytes of data a block, as htslib has it; leaves room when data do not compress
+LARGEST_BLOCK = 65536
+HEADER = np.frombuffer(bytes.fromhex("1f8b08040000000000ff060042430200"), np.uint8)
+HEADER_BYTES = 18  # with the block's size behind it
+GZIP_WINDOW, GZIP_HEADER_BYTES = 31, 10  # zlib's code for gzip's format, and what precedes its data
+
+# struct isal_zstream (igzip_lib.h of ISA-L 2) as 64-bit words: next_in; avail_in, total_in; next_out; avail_out,
+# total_out; hufftables; level, level_buf_size; level_buf; end_of_stream, flush, gzip_flag, hist_bits; internal state.
+STREAM_BYTES = 1 << 18  # the internal state takes a third of it
+LEVEL_BYTES = 1 << 20  # more than the largest level asks for
+GZIP_WITHOUT_HEADER = 2
+
+
+def compress_blocks(data: bytes | memoryview | NDArray[np.uint8], level: int = 1) -> NDArray[np.uint8]:
+    """BGZF blocks of `data`, without the block that ends a file. Any thread may call it; it runs without the lock.
+
+    Args:
+        data: any number of bytes.
+        level: of ISA-L, 0 to 3.
+    """
+    array = np.frombuffer(data, np.uint8) if len(data) else np.empty(0, np.uint8)
+    out = np.empty(-(-len(array) // BLOCK_PAYLOAD) * LARGEST_BLOCK, np.uint8)
+    functions = library_functions()
+    used = -1 if functions is None else _compress_with(functions, array, level, out)
+    return out[:used] if used >= 0 else np.frombuffer(b"".join(_blocks(array, level)), np.uint8)
+
+
+@lru_cache
+def library_functions() -> tuple[int, int] | None:
+    """Addresses of isal_deflate_stateless_init and isal_deflate_stateless, if they are there and do as expected."""
+    try:
+        library = ctypes.CDLL(isal_zlib.__file__)
+        functions = tuple(
+            ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+            for name in ("isal_deflate_stateless_init", "isal_deflate_stateless")
+        )
+    except (OSError, AttributeError):
+        return None
+    sample = np.frombuffer(b"A block to try the library with. " * 100, np.uint8)
+    out = np.empty(LARGEST_BLOCK, np.uint8)
+    used = _compress_with(functions, sample, 1, out)
+    try:
+        right = used > 0 and zlib.decompress(out[:used].tobytes(), GZIP_WINDOW) == sample.tobytes()
+    except zlib.error:
+        right = False
+    return functions if right else None
+
+
+def _compress_with(functions: tuple[int, int], data: NDArray[np.uint8], level: int, out: NDArray[np.uint8]) -> int:
+    stream, level_buffer = np.zeros(STREAM_BYTES // 8, np.uint64), np.empty(LEVEL_BYTES, np.uint8)
+    return _compress(*map(np.uint64, functions), data, level, stream, level_buffer, out)
+
+
+def _blocks(data: NDArray[np.uint8], level: int) -> list[bytes | memoryview]:
+    """The blocks by python-isal, in pieces to be joined."""
+    view = memoryview(data)
+    pieces: list[bytes | memoryview] = []
+    for start in range(0, len(view), BLOCK_PAYLOAD):
+        payload = view[start : start + BLOCK_PAYLOAD]
+        member = memoryview(isal_zlib.compress(payload, level, GZIP_WINDOW))[GZIP_HEADER_BYTES:]
+        if len(member) + HEADER_BYTES > LARGEST_BLOCK:
+            # Random bytes: a "stored" deflate block is at most five bytes longer than its data.
+            stored = struct.pack("<BHH", 1, len(payload), len(payload) ^ 0xFFFF)
+            member = memoryview(b"".join((stored, payload, member[-8:])))
+        pieces += (HEADER.tobytes() + struct.pack("<H", len(member) + HEADER_BYTES - 1), member)
+    return pieces
+
+
+@intrinsic
+def _call(_typing_context, address, pointer):
+    """Call the C function int f(void *) at `address` (uint64) with `pointer` (uint64)."""
+
+    def generate(_context, builder, _signature, arguments):
+        untyped = ir.IntType(8).as_pointer()
+        function = ir.FunctionType(ir.IntType(32), [untyped]).as_pointer()
+        target, argument = builder.inttoptr(arguments[0], function), builder.inttoptr(arguments[1], untyped)
+        return builder.call(target, [argument])
+
+    return types.int32(types.uint64, types.uint64), generate
+
+
+@njit(cache=True, nogil=True)
+def _compress(initialise, deflate, data, level, stream, level_buffer, out):
+    """Write all blocks of `data` to `out`; returns their bytes, or -1 if the library refused."""
+    pointer, used = np.uint64(stream.ctypes.data), np.int64(0)
+    for start in range(0, len(data), BLOCK_PAYLOAD):
+        size = min(BLOCK_PAYLOAD, len(data) - start)
+        _call(initialise, pointer)
+        room = np.uint64(LARGEST_BLOCK - HEADER_BYTES)
+        stream[0] = np.uint64(data.ctypes.data) + np.uint64(start)
+        stream[1] = np.uint64(size)
+        stream[2] = np.uint64(out.ctypes.data) + np.uint64(used + HEADER_BYTES)
+        stream[3] = room
+        stream[5] = np.uint64(level) | np.uint64(len(level_buffer)) << np.uint64(32)
+        stream[6] = np.uint64(level_buffer.ctypes.data)
+        stream[7] = np.uint64(1) | np.uint64(GZIP_WITHOUT_HEADER) << np.uint64(32)  # the last and only piece of input
+        if _call(deflate, pointer) != 0 or stream[1] & np.uint64(0xFFFFFFFF) != 0:
+            return np.int64(-1)
+        block = np.int64(room - (stream[3] & np.uint64(0xFFFFFFFF))) + HEADER_BYTES
+        for i in range(len(HEADER)):
+            out[used + i] = HEADER[i]
+        out[used + 16], out[used + 17] = (block - 1) & 255, (block - 1) >> 8
+        used += block
+    return used
