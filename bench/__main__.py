@@ -14,6 +14,8 @@ MEASUREMENTS = (
     "calls",
     "one_answer",
     "gpu_index",
+    "gpu_mapping",
+    "gpu_answer",
 )
 
 

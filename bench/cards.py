@@ -8,9 +8,23 @@ from contextlib import contextmanager
 
 import numpy as np
 from quire.device.card import Card, Kernel
+from quire.device.choice_gpu import use_backend
 
 REPEATS = 5
 KERNEL_HEADER = ("kernel", "calls", "ms", "share", "registers", "threads/SM")
+
+
+@contextmanager
+def first_card() -> Iterator[Card | None]:
+    """The first card that can be had, with its name printed; None, and why, where there is none."""
+    with use_backend("auto") as (backend, open_card):
+        if open_card is None:
+            print(f"not measured: {backend.reason}")
+            yield None
+        else:
+            card = open_card()
+            print(f"# {card.name}, {card.architecture}")
+            yield card
 
 
 def fastest(card: Card, work: Callable[[], object], repeats: int = REPEATS) -> float:

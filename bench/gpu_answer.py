@@ -8,6 +8,8 @@ Exits with status 1 if any digest differs.
 import sys
 from pathlib import Path
 
+from quire.device.choice_gpu import use_backend
+
 from bench.common import Inputs, arguments, print_setting, print_table, quire_command, run
 from bench.gpu_mapping import write_fastq
 from bench.one_answer import digest_of_records
@@ -25,6 +27,10 @@ def main() -> None:
     parser.add_argument("--genome-bases", type=int, default=0, help="of a synthetic genome instead of chr20")
     given = parser.parse_args()
     print_setting(())
+    with use_backend("auto") as (backend, open_card):
+        if open_card is None:
+            print(f"not measured: {backend.reason}")
+            return
     inputs = Inputs(given.data, given.work)
     if given.genome_bases:
         fasta = inputs.work / "synthetic" / "synthetic.fa"

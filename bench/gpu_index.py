@@ -20,11 +20,10 @@ from quire import index, reference
 from quire.algorithms.fm_index import construction_gpu
 from quire.algorithms.suffix_array import gpu
 from quire.device.card import Card
-from quire.device.choice_gpu import use_backend
 from quire.reference import Reference
 from quire.reference.packing import pack, unpack
 
-from bench.cards import KERNEL_HEADER, REPEATS, copy_bandwidth, fastest, kernel_times
+from bench.cards import KERNEL_HEADER, REPEATS, copy_bandwidth, fastest, first_card, kernel_times
 from bench.common import arguments, print_setting, print_table
 from bench.synthetic_genome import write_genome
 
@@ -162,12 +161,9 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s.%(msecs)03d %(message)s", datefmt="%H:%M:%S")
     print_setting(())
     given.work.mkdir(parents=True, exist_ok=True)
-    with use_backend("auto") as (backend, open_card):
-        if open_card is None:
-            print(f"not measured: {backend.reason}")
+    with first_card() as card:
+        if card is None:
             return
-        card = open_card()
-        print(f"# {backend.card}, {card.architecture}")
         measure(card, given.data, given.work, given.genome_bases, given.threads, given.page_size, REPEATS)
 
 

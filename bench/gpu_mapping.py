@@ -22,12 +22,11 @@ from quire.align.resident_gpu import choose, find_alignments
 from quire.align.template_length_gpu import unique_template_lengths
 from quire.batch import offsets_from_lengths, pack_bytes
 from quire.device.card import Card
-from quire.device.choice_gpu import use_backend
 from quire.index import PageIndex
 from quire.oriented.gpu import orient
 from quire.reference import Reference
 
-from bench.cards import KERNEL_HEADER, fastest, kernel_times
+from bench.cards import KERNEL_HEADER, fastest, first_card, kernel_times
 from bench.common import arguments, print_setting, print_table, python, run
 from bench.gpu_index import CHROMOSOMES
 from bench.synthetic_genome import write_genome
@@ -136,7 +135,7 @@ def write_fastq(reference_folder: Path, folder: Path, pairs: int, processes: int
     """Write plain FASTQ of simulated pairs; each name holds the pair's number, so that all records are equally long."""
     paths = [folder / f"reads_{mate}.fq" for mate in (1, 2)]
     for path in paths:
-        path.touch()
+        path.write_bytes(b"")
     tasks = [(reference_folder, paths, begin, min(PAIRS_A_FILE, pairs - begin), 3 + number)
              for number, begin in enumerate(range(0, pairs, PAIRS_A_FILE))]  # fmt: skip
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:  # a fork would share the card
@@ -195,8 +194,9 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
     print_setting(peers=())
     given.work.mkdir(parents=True, exist_ok=True)
-    with use_backend("gpu") as (_, open_card):
-        card = open_card()
+    with first_card() as card:
+        if card is None:
+            return
         genomes = [("chr20+21", given.data / CHROMOSOMES)]
         if given.bases:
             genomes.append(("synthetic", given.work / "synthetic.fa"))

@@ -20,9 +20,8 @@ from quire.algorithms.fm_index.gpu import BASES_PER_QUERY, CardPage, search_pack
 from quire.algorithms.fm_index.synthetic_gpu import random_page, reader_of_blocks, sample_queries, visits
 from quire.algorithms.fm_index.tune_gpu import REPEATS, Clock, seconds_by_events, time_designs
 from quire.device.card import THREADS, Card
-from quire.device.choice_gpu import use_backend
 
-from bench.cards import profiled, resources
+from bench.cards import first_card, profiled, resources
 from bench.common import print_setting, print_table
 
 HEADER = ("design", "registers", "threads/SM", "ms", "G queries/s", "G visits/s", "GB/s", "of the reads' speed")
@@ -101,13 +100,9 @@ def main() -> None:
     parser.add_argument("--distances", type=int, nargs="+", default=SAMPLING_DISTANCES, choices=SAMPLING_DISTANCES)
     given = parser.parse_args()
     print_setting(())
-    with use_backend("auto") as (backend, open_card):
-        if open_card is None:
-            print(f"not measured: {backend.reason}")
-            return
-        card = open_card()
-        print(f"# {card.name}, {card.architecture}")
-        measure(card, given.gigabytes, given.queries, seconds_by_events, given.distances)
+    with first_card() as card:
+        if card is not None:
+            measure(card, given.gigabytes, given.queries, seconds_by_events, given.distances)
 
 
 if __name__ == "__main__":

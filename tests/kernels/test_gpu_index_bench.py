@@ -12,7 +12,7 @@ from quire.device import Backend
 from quire.index import PageIndex
 from quire.reference import Reference
 
-from bench import build_index, gpu_index
+from bench import build_index, cards, gpu_index
 from tests.kernels.emulated_card import COMPILER, EmulatedCard
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler to run kernels on the CPU")
@@ -35,7 +35,7 @@ def emulated(_requested: str, _memory: str = "auto"):
 
 
 def test_every_table_is_printed(data: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu_index, "use_backend", emulated)
+    monkeypatch.setattr(cards, "use_backend", emulated)
     monkeypatch.setattr(gpu_index, "REPEATS", 1)
     options = f"--data {data} --work {data}/work --threads 1 --genome-bases 30000 --page-size 16384"
     monkeypatch.setattr("sys.argv", ["gpu_index", *options.split()])

@@ -1,8 +1,12 @@
 """Single instructions that Numba does not offer by itself: on bits and bytes of words, and on memory."""
 
+import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.extending import intrinsic
+
+# Of eight codes of bases (A 0, C 1, G 2, T 3, N 4) in a word, one a byte: the bits of a code, and that of an N.
+CODES, UNKNOWN = np.uint64(0x0303030303030303), np.uint64(0x0404040404040404)
 
 
 @intrinsic
@@ -67,3 +71,10 @@ def prefetch(_typing_context, array, item):
         return context.get_dummy_value()
 
     return types.void(array, types.int64), generate
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def reverse_complement(codes):
+    """Eight codes in the other order and complemented: the complement of c is c ^ 3, but that of an N is an N."""
+    unknown = codes & UNKNOWN
+    return swap_bytes(codes ^ CODES ^ (unknown >> np.uint64(1) | unknown >> np.uint64(2)))

@@ -8,8 +8,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from quire.device.bits import load_bytes
-from quire.oriented.cpu import reverse_complement
+from quire.device.bits import load_bytes, reverse_complement
 
 
 class Inputs(NamedTuple):

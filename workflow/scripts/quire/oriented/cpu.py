@@ -3,9 +3,7 @@
 import numpy as np
 from numba import njit
 
-from quire.device.bits import load_bytes, store_bytes, swap_bytes
-
-_CODES, _UNKNOWN = np.uint64(0x0303030303030303), np.uint64(0x0404040404040404)  # of eight codes, one a byte
+from quire.device.bits import CODES, UNKNOWN, load_bytes, reverse_complement, store_bytes
 
 
 @njit(cache=True, nogil=True)
@@ -40,7 +38,7 @@ def lay_on_both_strands(codes, offsets, word_offsets, both, packed, ambiguous):
         some = np.uint64(0)
         for i in range(0, eights, 8):
             here = load_bytes(codes, begin + i)
-            some |= here & _UNKNOWN
+            some |= here & UNKNOWN
             store_bytes(forward, begin + i, here)
             packed[0, word + (i >> 5)] |= _pack_eight(here) << np.uint64(2 * (i & 31))
             turned = reverse_complement(load_bytes(codes, end - 8 - i))
@@ -57,16 +55,9 @@ def lay_on_both_strands(codes, offsets, word_offsets, both, packed, ambiguous):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def reverse_complement(codes):
-    """Of eight codes, one a byte: the complement of c is c ^ 3, but that of an N is an N."""
-    unknown = codes & _UNKNOWN
-    return swap_bytes(codes ^ _CODES ^ (unknown >> np.uint64(1) | unknown >> np.uint64(2)))
-
-
-@njit(cache=True, nogil=True, forceinline=True)
 def _pack_eight(codes):
     """Two bits of each of eight codes (one a byte) in the lowest 16 bits; an N becomes A."""
-    pairs = codes & _CODES
+    pairs = codes & CODES
     pairs = (pairs | pairs >> np.uint64(6)) & np.uint64(0x000F000F000F000F)
     pairs = (pairs | pairs >> np.uint64(12)) & np.uint64(0x000000FF000000FF)
     return (pairs | pairs >> np.uint64(24)) & np.uint64(0xFFFF)
