@@ -110,10 +110,10 @@ class EmulatedKernel(Kernel):
     def _launch(self, grid, block, shared_bytes, arguments) -> None:
         card = self.card
         card.launches += 1
-        pointers, values = pack_arguments(arguments, card.pointer)
+        pointers, _buffer, sizes = pack_arguments(arguments, card.pointer)
         sizes = [
-            -argument.itemsize if isinstance(argument, CardArray) else ctypes.sizeof(value)
-            for argument, value in zip(arguments, values, strict=True)
+            -argument.itemsize if isinstance(argument, CardArray) else size
+            for argument, size in zip(arguments, sizes, strict=True)
         ]
         message = ctypes.create_string_buffer(1024)
         launch = _Launch(grid, block, shared_bytes, SCHEDULES.index(card.arrays.schedule), card.launches,

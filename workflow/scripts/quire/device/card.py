@@ -178,38 +178,64 @@ def _three(extent) -> tuple[int, int, int]:
     return tuple(int(size) for size in (*extent, 1, 1, 1)[:3])
 
 
-def _members(value) -> list:
-    return [getattr(value, field.name) for field in fields(value)] if is_dataclass(value) else list(value)
-
-
 def _map_arrays(value, function):
-    members = [function(member) for member in _members(value)]
-    return type(value)(*members)
+    members = [getattr(value, name) for name in _field_names(type(value))] if is_dataclass(value) else value
+    return type(value)(*map(function, members))
 
 
 def pack_arguments(arguments, pointer_of):
-    """Kernel arguments as the driver takes them: (array of pointers to the values, what must be kept alive)."""
-    values = [_pack(argument, pointer_of) for argument in arguments]
-    pointers = (ctypes.c_void_p * max(len(values), 1))(*(ctypes.addressof(value) for value in values))
-    return pointers, values
+    """Kernel arguments as the driver takes them.
+
+    A batch launches hundreds of kernels, so this is written for speed: all values lie in one buffer of 8-byte words.
+
+    Args:
+        arguments: see the module's text.
+        pointer_of: gives the address of an array of the card.
+
+    Returns:
+        An array of pointers to the values, the buffer they point into (to be kept alive), and the bytes of each value.
+    """
+    words: list[int] = []
+    starts: list[int] = []
+    sizes: list[int] = []
+    for argument in arguments:
+        starts.append(len(words))
+        if isinstance(argument, np.generic):
+            words.append(int.from_bytes(argument.tobytes(), "little"))
+            sizes.append(argument.itemsize)
+            continue
+        if isinstance(argument, tuple):
+            words += [_word(member, pointer_of) for member in argument]
+        elif type(argument) in _FIELDS or is_dataclass(argument):
+            words += [_word(getattr(argument, name), pointer_of) for name in _field_names(type(argument))]
+        elif argument is None or isinstance(argument, bool):
+            raise TypeError(f"a kernel takes no {type(argument).__name__}")
+        else:
+            words.append(_word(argument, pointer_of))
+        sizes.append(8 * (len(words) - starts[-1]))
+    buffer = (ctypes.c_longlong * max(len(words), 1))(*words)
+    address = ctypes.addressof(buffer)
+    pointers = (ctypes.c_void_p * max(len(starts), 1))(*[address + 8 * start for start in starts])
+    return pointers, buffer, sizes
 
 
-def _pack(argument, pointer_of):
-    if isinstance(argument, int) and not isinstance(argument, bool):
-        return ctypes.c_longlong(argument)
-    if isinstance(argument, np.generic):
-        return (ctypes.c_char * argument.itemsize).from_buffer_copy(argument.tobytes())
-    if isinstance(argument, tuple) or is_dataclass(argument):
-        members = [_member(member, pointer_of) for member in _members(argument)]
-        return (ctypes.c_longlong * len(members))(*members)
-    if hasattr(argument, "dtype"):
-        return ctypes.c_void_p(pointer_of(argument))
-    raise TypeError(f"a kernel takes no {type(argument).__name__}")
+_FIELDS: dict[type, tuple[str, ...]] = {}  # of the dataclasses that were passed so far
 
 
-def _member(member, pointer_of) -> int:
-    if member is None:
+def _field_names(kind: type) -> tuple[str, ...]:
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(field.name for field in fields(kind))
+    return _FIELDS[kind]
+
+
+def _word(value, pointer_of) -> int:
+    """A member of a struct, or an argument by itself."""
+    if type(value) is int:
+        return value
+    if hasattr(value, "dtype") and not isinstance(value, np.generic):
+        return pointer_of(value)
+    if value is None:
         return 0
-    if isinstance(member, int | np.integer | np.bool_):
-        return int(member)
-    return pointer_of(member)
+    if isinstance(value, int | np.integer | np.bool_):
+        return int(value)
+    raise TypeError(f"a kernel takes no {type(value).__name__}")

@@ -26,7 +26,7 @@ class CupyKernel(Kernel):
             attribute = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             driver.funcSetAttribute(self.function.ptr, attribute, shared_bytes)
             self.shared_limit = shared_bytes
-        pointers, _values = pack_arguments(arguments, self.card.pointer)
+        pointers, _buffer, _ = pack_arguments(arguments, self.card.pointer)
         stream = cupy.cuda.get_current_stream().ptr
         driver.launchKernel(self.function.ptr, *grid, *block, shared_bytes, stream, ctypes.addressof(pointers), 0)
 
