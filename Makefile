@@ -4,7 +4,7 @@
 # make test    the whole test suite
 # make lint    style of Python and Snakemake files
 # make bench   the measurements of docs/benchmarks.md
-# make tune    measure which design of search the machine's card is fastest with, and keep it for later runs
+# make tune    measure which design of exact search the machine's card is fastest with (docs/gpu.md says what uses it)
 # make clean   remove the environment and the demo's results
 PYTHON ?= python3
 VENV := .venv

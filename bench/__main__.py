@@ -13,6 +13,7 @@ MEASUREMENTS = (
     "split_reads",
     "calls",
     "one_answer",
+    "gpu_search",
     "gpu_index",
     "gpu_mapping",
     "gpu_answer",

@@ -34,12 +34,16 @@ class Timing:
         return f"{self.seconds:7.2f} s wall, {self.cpu_seconds:7.2f} s processor, {self.peak_megabytes:6.0f} MB peak"
 
 
-def arguments(description: str | None, **defaults: object) -> argparse.ArgumentParser:
+def arguments(description: str | None, needs_data: bool = True, **defaults: object) -> argparse.ArgumentParser:
     """A parser with the options that every measurement has."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     data = os.environ.get("DATA")  # as in: make bench DATA=FOLDER
     parser.add_argument(
-        "--data", type=Path, default=data, required=data is None, help="folder of the real data (docs/benchmarks.md)"
+        "--data",
+        type=Path,
+        default=data,
+        required=needs_data and data is None,
+        help="folder of the real data (docs/benchmarks.md)",
     )
     parser.add_argument("--work", type=Path, default=Path("results/bench"), help="folder for what is made on the way")
     parser.add_argument("--threads", type=int, default=defaults.get("threads", 2), help="threads of both programs")
@@ -155,13 +159,15 @@ def bwa_command(fasta: Path, mates: Sequence[Path], output: Path, threads: int) 
 
 
 def quire_command(
-    index: Path, mates: Sequence[Path], output: Path, threads: int, batch: int | None = None, log: bool = True
-) -> str:
-    """Quire's mapper to an unsorted BAM."""
+    index: Path, mates: Sequence[Path], output: Path, threads: int, batch: int | None = None, log: bool = True,
+    backend: str = "cpu", memory: str = "auto",
+) -> str:  # fmt: skip
+    """Quire's mapper to an unsorted BAM, on the CPU unless another backend is asked for."""
     files = " ".join(f"--fq{number} {path}" for number, path in enumerate(mates, start=1))
     batches = f" --batch {batch}" if batch else ""
     errors = f" 2> {output}.log" if log else ""
-    return python(f"quire.align --index {index} {files} --out {output} --threads {threads}{batches}{errors}")
+    what = f"--index {index} {files} --out {output} --threads {threads} --backend {backend} --memory {memory}"
+    return python(f"quire.align {what}{batches}{errors}")
 
 
 def _module() -> str:

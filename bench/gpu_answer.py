@@ -41,8 +41,8 @@ def compare(name: str, inputs: Inputs, pairs: int, bases: int, threads: int) -> 
         mates = mates or write_fastq(index / "reference", fasta.parent, pairs, threads)
         for backend, memory in (("cpu", "auto"), *(("gpu", memory) for memory in memories)):
             output = inputs.work / "gpu_answer.bam"
-            command = quire_command(index, mates, output, threads, log=False)
-            seconds = run(f"{command} --backend {backend} --memory {memory}").seconds
+            command = quire_command(index, mates, output, threads, log=False, backend=backend, memory=memory)
+            seconds = run(command).seconds
             rows.append((name, page_size, backend, memory, f"{seconds:.1f}", digest_of_records(output)))
     return rows
 

@@ -162,13 +162,15 @@ def _write_part(task: tuple[Path, list[Path], int, int, int]) -> None:
             stream.write(record.tobytes())
 
 
-def build(card: Card, fasta: Path, folder: Path, page_size: int) -> tuple[Reference, list[PageIndex]]:
+def build(
+    card: Card, fasta: Path, folder: Path, page_size: int, parameters: dict[str, int]
+) -> tuple[Reference, list[PageIndex]]:
     """Reference and index of a FASTA, made on the card."""
     reference.build(fasta, folder / "reference", page_size)
     axis = Reference.open(folder / "reference", verify=False)
     indexes = []
     for number in range(len(axis.pages)):
-        index.build(axis, number, folder / f"page_{number}", {"sampling_distance": 192}, card=card)
+        index.build(axis, number, folder / f"page_{number}", parameters, card=card)
         indexes.append(PageIndex.open(folder / f"page_{number}", axis, verify=False))
     return axis, indexes
 
@@ -187,6 +189,7 @@ def main() -> None:
     parser = arguments(__doc__, threads=16)
     parser.add_argument("--bases", type=int, default=3_100_000_000, help="of the large genome; 0 leaves it out")
     parser.add_argument("--page-size", type=int, default=1 << 30, help="bases of a page")
+    parser.add_argument("--sampling-distance", type=int, default=64, help="bases of an occurrence block")
     parser.add_argument("--pairs", type=int, default=PAIRS_A_BATCH, help="of the resident batch")
     parser.add_argument("--file-pairs", type=int, default=20_000_000, help="of the FASTQ files; 0 leaves them out")
     parser.add_argument("--repeats", type=int, default=2, help="runs with the FASTQ files")
@@ -201,9 +204,10 @@ def main() -> None:
         if given.bases:
             genomes.append(("synthetic", given.work / "synthetic.fa"))
             write_genome(genomes[1][1], given.bases, 1, given.threads)
+        parameters = {"sampling_distance": given.sampling_distance}
         rows = []
         for name, fasta in genomes:
-            axis, indexes = build(card, fasta, given.work / name, given.page_size)
+            axis, indexes = build(card, fasta, given.work / name, given.page_size, parameters)
             rows.append([name, *map_resident(card, axis, indexes, given.pairs, repeats=5)])
         print_table(("genome", "bases", "pages", "reads", "ms", "M reads/s", "ns a read", "placed", "right"), rows)
     if given.file_pairs:

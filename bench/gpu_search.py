@@ -9,7 +9,6 @@ of as many blocks, and the bytes of the blocks at the speed of a copy. The first
 second-level cache holds, so that a search can be faster than either. Needs NumPy and CuPy, nothing else.
 """
 
-import argparse
 from collections.abc import Sequence
 from statistics import median
 
@@ -22,7 +21,7 @@ from quire.algorithms.fm_index.tune_gpu import REPEATS, Clock, seconds_by_events
 from quire.device.card import THREADS, Card
 
 from bench.cards import first_card, profiled, resources
-from bench.common import print_setting, print_table
+from bench.common import arguments, print_setting, print_table
 
 HEADER = ("design", "registers", "threads/SM", "ms", "G queries/s", "G visits/s", "GB/s", "of the reads' speed")
 
@@ -94,7 +93,7 @@ def measure(
 
 def main() -> None:
     """Measure on the first card that is free; say so where there is none."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser = arguments(__doc__, needs_data=False)
     parser.add_argument("--gigabytes", type=float, default=1.1, help="of each index")
     parser.add_argument("--queries", type=int, default=1 << 26)
     parser.add_argument("--distances", type=int, nargs="+", default=SAMPLING_DISTANCES, choices=SAMPLING_DISTANCES)

@@ -40,6 +40,10 @@ class KernelFault(AssertionError):
     """What hardware leaves undefined, seen by the harness."""
 
 
+class DoesNotCompile(Exception):
+    """No fault that a test may be content to see."""
+
+
 class _Launch(ctypes.Structure):
     _fields_ = [
         ("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3), ("shared_bytes", ctypes.c_uint),
@@ -62,7 +66,7 @@ def _build(name: str, text: str, parts: list[str], options: list[str]) -> Path:
                    *options, "-o", str(beside), *_LIBRARIES]  # fmt: skip
         done = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
         if done.returncode:
-            raise KernelFault(f"{name} does not compile for the CPU:\n{done.stderr[:4000]}")
+            raise DoesNotCompile(f"{name} does not compile for the CPU:\n{done.stderr[:4000]}")
         beside.replace(library)
     return library
 

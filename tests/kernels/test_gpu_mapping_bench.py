@@ -14,7 +14,7 @@ def genome(tmp_path, card: EmulatedCard):
     contigs = ["".join(generator.choice(list("ACGT"), size)) for size in (9000, 6000)]
     fasta = tmp_path / "genome.fa"
     fasta.write_text("".join(f">c{number}\n{contig}\n" for number, contig in enumerate(contigs)))
-    return gpu_mapping.build(card, fasta, tmp_path, 1 << 30)
+    return gpu_mapping.build(card, fasta, tmp_path, 1 << 30, {})
 
 
 def test_reads_are_placed_right(card, genome, capsys: pytest.CaptureFixture[str]) -> None:

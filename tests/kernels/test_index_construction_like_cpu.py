@@ -10,6 +10,7 @@ pytest.importorskip("numba", reason="the CPU's kernels, to compare with")
 
 from quire import index, reference
 from quire.algorithms.suffix_array import suffix_array
+from quire.errors import QuireError
 from quire.index import construction
 from quire.reference import Reference
 
@@ -69,6 +70,11 @@ def test_a_card_without_room_leaves_the_page_to_the_cpu(tmp_path: Path, caplog: 
         assert files(tmp_path / "card") == files(tmp_path / "cpu")
         assert "emulated card lacks memory" in caplog.text
         caplog.clear()
+        with pytest.raises(
+            QuireError, match=r"page 0: emulated card lacks memory to index .* smaller reference\.page_size"
+        ):
+            index.build(opened, 0, tmp_path / "none", {}, EmulatedCard(memory=memory), card_only=True)
+        assert not (tmp_path / "none").exists()
 
 
 def test_memory_that_fails_anywhere_changes_nothing(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ DEVICE = SimpleNamespace(**SETTINGS["device"])
 # Cards that a job asks a cluster for, or counts against `--resources gpu=N` (docs/gpu.md). `auto` asks for none, since
 # clusters without cards would refuse it; it takes the card of the machine that it finds itself on.
 CARDS = 1 if DEVICE.backend == "gpu" else 0
+MAYBE_CARDS = 0 if DEVICE.backend == "cpu" else 1  # a job may still find one
 FORMAT = SETTINGS["align"]["format"]
 FORMAT_INDEX = "cram.crai" if FORMAT == "cram" else f"bam.{SETTINGS['align']['index']}"
 # Keys of the block `rescore` that decide a call; the others decide which pieces there are.
@@ -94,13 +95,13 @@ def mapping_memory(wildcards, input, threads):
     On a card also what CUDA takes of the host, and the batches on their way to the card (estimated).
     """
     manifest = json.loads(Path(input.reference).read_text())
-    return 1000 + 100 * threads + int(6 * manifest["axis_length"] / 1e6) + 4000 * CARDS
+    return 1000 + 100 * threads + int(6 * manifest["axis_length"] / 1e6) + 4000 * MAYBE_CARDS
 
 
 def page_memory(wildcards, input):
     """Megabytes for indexing a page: its text, its suffix array and the sorting of both; on a card also CUDA's own."""
     page = json.loads(Path(input.reference).read_text())["pages"][int(wildcards.page)]
-    return 1000 + int(12 * (page["end"] - page["start"]) / 1e6) + 2000 * CARDS
+    return 1000 + int(12 * (page["end"] - page["start"]) / 1e6) + 2000 * MAYBE_CARDS
 
 
 def ledgers(sample):

@@ -9,13 +9,15 @@ from quire.job import run_job
 
 def main(job) -> None:
     """Unpack the job and build the index directory of the page."""
-    with use_backend(job.params.device.backend, job.params.device.memory) as (_, open_card):
+    requested = job.params.device.backend
+    with use_backend(requested, job.params.device.memory) as (_, open_card):
         index.build(
             reference=Path(job.input.reference).parent,
             page_number=int(job.wildcards.page),
             directory=Path(job.output.manifest).parent,
             parameters=job.params.index,
             card=open_card() if open_card else None,
+            card_only=requested == "gpu",
         )
 
 

@@ -46,6 +46,11 @@ PROBLEMS = {
         f"the NVIDIA driver refuses ({MISMATCH}).",
         "nvidia-smi",
     ),
+    "driver refuses its version": (
+        Machine(driver=RuntimeError("cudaErrorUnknown")),
+        "the NVIDIA driver refuses (cudaErrorUnknown).",
+        "nvidia-smi",
+    ),
     "no NVRTC": (
         Machine(compiler=RuntimeError("CuPy failed to load libnvrtc.so.13: cannot open shared object file")),
         "NVRTC, the compiler of kernels, cannot be loaded (CuPy failed to load libnvrtc.so.13: cannot open shared "
@@ -162,6 +167,27 @@ def test_a_card_that_does_not_open(tmp_path: Path, caplog: pytest.LogCaptureFixt
     assert f"backend cpu: {sentence}" in caplog.text
     with pytest.raises(InputError, match="cannot be opened"), use_backend("gpu", "auto", load_of(machine), tmp_path):
         pass
+
+
+def test_another_card_is_tried(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Of two cards of which one does not open, the other is taken and the first is let go."""
+
+    class FirstIsBusy(Machine):
+        def free_memory(self, ordinal: int) -> int:
+            if ordinal == 0:
+                raise RuntimeError("busy")
+            return super().free_memory(ordinal)
+
+    machine = FirstIsBusy(cards=[card(0), card(1)])
+    for requested in ("auto", "gpu"):
+        with (
+            caplog.at_level(logging.INFO, "quire.device"),
+            use_backend(requested, "auto", load_of(machine), tmp_path) as (backend, open_card),
+        ):
+            assert (backend.name, callable(open_card)) == ("gpu", True)
+        assert "NVIDIA Fake cannot be opened (busy). Trying another card." in caplog.text
+        assert "backend gpu on NVIDIA Fake (number 1" in caplog.text
+        caplog.clear()
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,8 @@ def map_unit(
         engine = _engine(open_card, reference, indexes, group.identifier)
         mapper = Mapper(engine)
         command = f"align --backend {chosen.name} {Path(fq1).name}" + (f" {Path(fq2).name}" if fq2 else "")
-        text = header_text(reference.contig_names, reference.contig_lengths, [group], VERSION, command)
+        text = header_text(reference.contig_names, reference.contig_lengths, [group], VERSION, command,
+                           f"backend {chosen.name}: {chosen.reason}")  # fmt: skip
         chosen_size = parameters.get("reads_per_batch", "auto")
         batches = read_batches(fq1, fq2, engine.reads_per_batch if chosen_size == "auto" else chosen_size)
         with BamWriter(output_bam, text, reference.contig_names, reference.contig_lengths) as bam:

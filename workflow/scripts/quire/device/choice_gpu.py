@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,10 @@ def usable_cards(load_probe: Callable[[], Any] = _load_probe) -> list[VisibleCar
         raise Unusable(f"CuPy lacks a package ({_line(error)}).", f"{INSTALL} again") from None
     except Exception as error:
         raise Unusable(f"CuPy cannot be loaded ({_line(error)}).", f"{INSTALL} again") from None
-    runtime, driver = _major(probe.runtime_version()), probe.driver_version()
+    try:
+        runtime, driver = _major(probe.runtime_version()), probe.driver_version()
+    except RuntimeError as error:
+        raise Unusable(f"the NVIDIA driver refuses ({_line(error)}).", "try nvidia-smi, and restart") from None
     if driver == 0:
         raise Unusable("there is no NVIDIA driver.", f"install the driver, version {OLDEST_DRIVER[13]} or newer")
     if _major(driver) < runtime:
@@ -94,7 +98,7 @@ def usable_cards(load_probe: Callable[[], Any] = _load_probe) -> list[VisibleCar
     try:
         compiler = probe.compiler_version()
         newest = max(probe.architectures())
-    except Exception as error:  # CuPy raises RuntimeError, ImportError or OSError, by how the library is missing
+    except (RuntimeError, ImportError, OSError) as error:  # by how the library is missing
         sentence = f"NVRTC, the compiler of kernels, cannot be loaded ({_line(error)})."
         raise Unusable(sentence, f"{INSTALL} again") from None
     oldest = OLDEST_CAPABILITY.get(compiler[0], OLDEST_CAPABILITY[13])
@@ -191,30 +195,36 @@ def use_backend(
     if visible := os.environ.get("CUDA_VISIBLE_DEVICES"):
         log.info("CUDA_VISIBLE_DEVICES is %s", visible)
     with ExitStack() as stack:
-        if cards:
-            card = cards[stack.enter_context(lease([card.identifier for card in cards], leases))]
-            backend = _try(requested, replace(backend, card=card.name), card, load_probe())
-        if backend.name == "cpu":
-            stack.close()
-            log.info("backend cpu: %s", backend.reason)
-            yield backend, None
-        else:
-            yield backend, lambda: _open(card.ordinal, backend.memory)
+        while cards:
+            card = cards.pop(stack.enter_context(lease([card.identifier for card in cards], leases)))
+            problem = _problem_of(card, backend, load_probe())
+            if problem is None:
+                yield replace(backend, card=card.name), partial(_open, card.ordinal, backend.memory)
+                return
+            stack.close()  # the lease
+            if cards:
+                log.info("%s Trying another card.", problem.sentence)
+            else:
+                backend = _without_card(requested, problem)
+        log.info("backend cpu: %s", backend.reason)
+        yield backend, None
 
 
-def _try(requested: str, backend: Backend, card: VisibleCard, probe: Any) -> Backend:
-    """The same backend if the card answers; the first call that really uses it fails where another program has it."""
+def _problem_of(card: VisibleCard, backend: Backend, probe: Any) -> Unusable | None:
+    """What is in the way of a card, else the choice goes into the log.
+
+    The first call that really uses a card fails where another program has it.
+    """
     try:
         free = probe.free_memory(card.ordinal)
     except RuntimeError as error:
-        sentence = f"{card.name} cannot be opened ({_line(error)})."
-        return _without_card(requested, Unusable(sentence, "see in nvidia-smi who uses it"))
+        return Unusable(f"{card.name} cannot be opened ({_line(error)}).", "see in nvidia-smi who uses it")
     log.info(
         "backend gpu on %s (number %d, compute capability %d.%d): %s %.1f of %.1f GB are free, %s may be used",
         card.name, card.ordinal, *card.capability, backend.reason, free / 1e9, card.memory / 1e9,
         "all" if backend.memory is None else f"{backend.memory / 1e9:.1f} GB",
     )  # fmt: skip
-    return backend
+    return None
 
 
 def _open(ordinal: int, budget: int | None) -> Card:

@@ -9,7 +9,7 @@ import numpy as np
 
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, prefix_length_of, words_of_distance
 from quire.algorithms.suffix_array import suffix_array
-from quire.device.card import Card
+from quire.device.card import Card, OutOfDeviceMemory
 from quire.errors import InputError, QuireError
 from quire.io.files import atomic_directory
 from quire.reference import Page, Reference
@@ -29,11 +29,11 @@ def build(
     directory: str | Path,
     parameters: Mapping[str, int],
     card: Card | None = None,
+    card_only: bool = False,
 ) -> None:
     """Build the index of a page; the directory (docs/formats.md) appears whole or not at all.
 
-    A card makes the same files, byte for byte. One whose memory does not suffice leaves the page to the CPU, with a
-    line in the log.
+    A card makes the same files, byte for byte.
 
     Args:
         reference: an open reference, or its directory.
@@ -42,6 +42,8 @@ def build(
         parameters: `sampling_distance` (64, 192, 448 or 960 rows an occurrence block; default 64) and `sa_sampling`
             (keep every s-th position of the suffix array; default 1, all).
         card: to build on; None for the CPU.
+        card_only: where the card's memory does not suffice, fail; else the page is left to the CPU, with a line in the
+            log.
 
     Raises:
         InputError: a wrong parameter or page number, or a damaged reference.
@@ -58,7 +60,7 @@ def build(
     )
     try:
         with atomic_directory(directory) as temporary:
-            facts, checksums = _write_arrays(reference, page_number, temporary, chosen, card)
+            facts, checksums = _write_arrays(reference, page_number, temporary, chosen, card, card_only)
             manifest = {
                 "format_version": FORMAT_VERSION,
                 "page_number": page_number,
@@ -95,8 +97,9 @@ def page_checksum(reference: Reference, page: Page) -> str:
 
 
 def _write_arrays(
-    reference: Reference, page_number: int, directory: Path, parameters: dict[str, int], card: Card | None
-) -> tuple[dict[str, Any], dict[str, str]]:
+    reference: Reference, page_number: int, directory: Path, parameters: dict[str, int], card: Card | None,
+    card_only: bool,
+) -> tuple[dict[str, Any], dict[str, str]]:  # fmt: skip
     """Write all arrays of a page; returns the facts that the manifest keeps, and checksums of files known by now."""
     page = reference.pages[page_number]
     if card is not None:
@@ -104,7 +107,12 @@ def _write_arrays(
 
         try:
             return construction_gpu.write_arrays(card, reference, page, directory, parameters)
-        except MemoryError as error:
+        except OutOfDeviceMemory as error:
+            if card_only:
+                raise QuireError(
+                    f"page {page_number}: {card.name} lacks memory to index {page.end - page.start} bases ({error}); "
+                    "use a smaller reference.page_size, give device.memory more, or set device.backend to auto."
+                ) from None
             logger.warning("page %d: %s lacks memory (%s), so it is indexed on the CPU", page_number, card.name, error)
     return _write_arrays_on_cpu(reference.page_codes(page_number), page, directory, parameters), {}
 

@@ -86,13 +86,14 @@ def header_text(
     read_groups: Sequence[ReadGroup],
     version: str,
     command: str,
+    description: str = "",
 ) -> str:
     """Text of the header: @HD (unsorted), @SQ, @RG and the @PG line of Quire.
 
     Args:
         contig_names, contig_lengths: the contigs in order.
         read_groups: one for each unit in the file.
-        version, command: for the @PG line; tabs and line ends in `command` become spaces.
+        version, command, description: for the @PG line; tabs and line ends become spaces, no description leaves no DS.
     """
     lines = ["@HD\tVN:1.6\tSO:unsorted"]
     lines += [f"@SQ\tSN:{name}\tLN:{int(length)}" for name, length in zip(contig_names, contig_lengths, strict=True)]
@@ -101,7 +102,8 @@ def header_text(
         for group in read_groups
     ]
     identifier = ".".join(["quire", *(group.identifier for group in read_groups)])
-    lines.append(f"@PG\tID:{identifier}\tPN:quire\tVN:{version}\tCL:{' '.join(command.split())}")
+    program = [f"@PG\tID:{identifier}", "PN:quire", f"VN:{version}", f"CL:{' '.join(command.split())}"]
+    lines.append("\t".join([*program, *([f"DS:{' '.join(description.split())}"] if description else [])]))
     return "\n".join(lines) + "\n"
 
 
