@@ -22,10 +22,11 @@ MEASUREMENTS = (
 
 def main() -> None:
     """Run the chosen measurements, each with the same options."""
-    parser = arguments(__doc__)
+    parser = arguments(__doc__, threads=None)
     parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=MEASUREMENTS, help="which ones")
     given = parser.parse_args()
-    options = ["--data", str(given.data), "--work", str(given.work), "--threads", str(given.threads)]
+    options = ["--data", str(given.data), "--work", str(given.work)]
+    options += ["--threads", str(given.threads)] if given.threads else []  # else what each takes by itself
     for name in given.only:
         sys.argv = [name, *options]
         importlib.import_module(f"bench.{name}").main()

@@ -25,6 +25,7 @@ def first_card() -> Iterator[Card | None]:
             card = open_card()
             print(f"# {card.name}, {card.architecture}")
             yield card
+            card.release()  # for the programs that are run later
 
 
 def fastest(card: Card, work: Callable[[], object], repeats: int = REPEATS) -> float:

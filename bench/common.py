@@ -50,7 +50,13 @@ def arguments(description: str | None, needs_data: bool = True, **defaults: obje
     return parser
 
 
-def run(command: str, environment: dict[str, str] | None = None) -> Timing:
+def environment(**more: str) -> dict[str, str]:
+    """The environment of a program that finds Quire and these measurements."""
+    path = ":".join([str(LIBRARY), str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, "PYTHONPATH": path, **more}
+
+
+def run(command: str, variables: dict[str, str] | None = None) -> Timing:
     """Print and run a shell command (pipes fail if any part fails) and say what it took.
 
     Peak memory is of the largest process, as the kernel accounts it (the same figure as GNU time's).
@@ -59,10 +65,7 @@ def run(command: str, environment: dict[str, str] | None = None) -> Timing:
         SystemExit: the command failed.
     """
     print(f"$ {command}", flush=True)
-    path = ":".join([str(LIBRARY), str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])])
-    process = subprocess.Popen(
-        ["bash", "-c", f"set -o pipefail; {command}"], env={**os.environ, "PYTHONPATH": path, **(environment or {})}
-    )
+    process = subprocess.Popen(["bash", "-c", f"set -o pipefail; {command}"], env=environment(**(variables or {})))
     start = time.perf_counter()
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - start

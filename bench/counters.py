@@ -9,13 +9,13 @@ profiled, a kernel at a time:
 import argparse
 import csv
 import io
-import os
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
+from math import nan
 
-from bench.common import LIBRARY, REPOSITORY, print_table
+from bench.common import environment, print_table
 
 METRICS = {
     "seconds": "gpu__time_duration.sum",
@@ -46,8 +46,12 @@ def read_counters(text: str) -> dict[str, list[dict[str, float]]]:
     launches: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for row in csv.DictReader(io.StringIO("\n".join(lines[begin:]))):
         if row["Metric Name"] in names:
-            value = float(row["Metric Value"].replace(",", "")) * UNITS.get(row["Metric Unit"], 1.0)
-            launches[row["ID"], row["Kernel Name"].partition("(")[0]][names[row["Metric Name"]]] = value
+            launch = launches[row["ID"], row["Kernel Name"].partition("(")[0]]
+            try:
+                value = float(row["Metric Value"].replace(",", ""))
+            except ValueError:  # this card does not count it
+                value = nan
+            launch[names[row["Metric Name"]]] = value * UNITS.get(row["Metric Unit"], 1.0)
     kernels: dict[str, list[dict[str, float]]] = defaultdict(list)
     for (_, kernel), values in launches.items():
         kernels[kernel].append(values)
@@ -55,7 +59,9 @@ def read_counters(text: str) -> dict[str, list[dict[str, float]]]:
 
 
 def rows(kernels: dict[str, list[dict[str, float]]]) -> Iterable[tuple[object, ...]]:
-    """Rows of HEADER, the slowest kernel first; percentages are weighted by time."""
+    """Rows of HEADER, the slowest kernel first; percentages are weighted by time, nan is what no counter gave."""
+    kernels = {kernel: [dict.fromkeys(METRICS, nan) | values for values in launches]
+               for kernel, launches in kernels.items()}  # fmt: skip
     total = sum(values["seconds"] for launches in kernels.values() for values in launches)
     for kernel, launches in sorted(kernels.items(), key=lambda item: -sum(values["seconds"] for values in item[1])):
         summed = {name: sum(values[name] for values in launches) for name in METRICS}
@@ -65,7 +71,7 @@ def rows(kernels: dict[str, list[dict[str, float]]]) -> Iterable[tuple[object, .
             kernel, len(launches), f"{seconds * 1e3:.3f}", f"{seconds / total:.1%}", f"{summed['bytes'] / 1e6:.1f}",
             f"{summed['bytes'] / seconds / 1e9:.0f}", f"{summed['cache_bytes'] / seconds / 1e9:.0f}",
             f"{summed['instructions'] / 1e6:.1f}", f"{issue:.0f} %", f"{occupancy:.0f} %",
-            int(max(values["registers"] for values in launches)),
+            f"{max(values['registers'] for values in launches):.0f}",
         )  # fmt: skip
 
 
@@ -79,11 +85,13 @@ def main() -> None:
     command = ["ncu", "--clock-control", "none", "--profile-from-start", "off", "--target-processes",
                "application-only", "--csv", "--print-units", "base", "--metrics", ",".join(METRICS.values()),
                sys.executable, "-m", f"bench.{given.measurement}", *options]  # fmt: skip
-    path = ":".join([str(LIBRARY), str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])])
-    finished = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
+    finished = subprocess.run(command, env=environment(), capture_output=True, text=True)
     if finished.returncode:
         sys.exit(f"{finished.stdout[-3000:]}\n{finished.stderr[-3000:]}")
-    listed = list(rows(read_counters(finished.stdout)))
+    try:
+        listed = list(rows(read_counters(finished.stdout)))
+    except ValueError as error:
+        sys.exit(str(error))
     print_table(HEADER, [row for row in listed if float(str(row[3]).rstrip("%")) >= 100 * given.least_share])
 
 

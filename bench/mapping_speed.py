@@ -12,7 +12,7 @@ from bench.common import Inputs, Timing, arguments, bwa_command, print_setting, 
 
 def main() -> None:
     """Simulate, time in turns and print the ratio of the fastest runs."""
-    parser = arguments(__doc__)
+    parser = arguments(__doc__, needs_data=False)
     parser.add_argument("--pairs", type=int, default=250_000)
     parser.add_argument("--repeats", type=int, default=3, help="warm runs of each program, in turns")
     parser.add_argument("--fasta", type=Path, help="of another genome, with bwa's index beside it")
@@ -22,8 +22,10 @@ def main() -> None:
     others = (given.fasta, given.index, given.reads)
     if any(others) and not all(others):
         parser.error("--fasta, --index and --reads belong together")
+    if not given.data and not given.fasta:
+        parser.error("give --data, or --fasta, --index and --reads")
     print_setting(("bwa", "samtools"))
-    inputs = Inputs(given.data, given.work)
+    inputs = Inputs(given.data or Path(), given.work)
     fasta = given.fasta or inputs.chromosome_20()
     bwa_index, quire_index = inputs.bwa_index(fasta), given.index or inputs.quire_index(fasta)
     mates = given.reads or inputs.simulated(fasta, "20", 1, f"--pairs {given.pairs}")

@@ -29,9 +29,16 @@ def test_launches_are_added_up() -> None:
             lines.append(line((number, 7, kernel, "Command line profiler metrics", metric, unit, value)))
     found = list(counters.rows(counters.read_counters("\n".join(lines))))
     assert found == [
-        ("search", 2, "8.000", "88.9%", "16000.0", "2000", "4000", "6.0", "80 %", "40 %", 48),
-        ("sort", 1, "1.000", "11.1%", "1.0", "1", "2", "3.0", "20 %", "10 %", 32),
+        ("search", 2, "8.000", "88.9%", "16000.0", "2000", "4000", "6.0", "80 %", "40 %", "48"),
+        ("sort", 1, "1.000", "11.1%", "1.0", "1", "2", "3.0", "20 %", "10 %", "32"),
     ]
+
+
+def test_a_counter_that_a_card_lacks() -> None:
+    metrics = (("gpu__time_duration.sum", "ns", "1000"), ("dram__bytes.sum", "byte", "n/a"))
+    lines = [line(COLUMNS), *(line((0, 7, "sort", "", *metric)) for metric in metrics)]
+    (row,) = counters.rows(counters.read_counters("\n".join(lines)))
+    assert row[:6] == ("sort", 1, "0.001", "100.0%", "nan", "nan")
 
 
 def test_without_counters() -> None:

@@ -72,7 +72,7 @@ class CpuEngine:
         return self._pool.submit(self._search, batch)
 
     def finish(self, searched: Searched, insert_size: InsertSize) -> Future:
-        """Rescue, pairing and records of a batch: a future of (BGZF blocks, Counts)."""
+        """Rescue, pairing and records of a batch: a future of (BGZF blocks as uint8 arrays, Counts)."""
         return self._pool.submit(self._finish, searched, insert_size)
 
     def _search(self, batch: PairBatch) -> Searched:

@@ -123,7 +123,7 @@ class CardEngine:
         return self._copier.submit(self._stage, batch, _Staged(layout, self._buffer(layout.size)))
 
     def finish(self, searched: Searched, insert_size: InsertSize) -> Future:
-        """A future of (BGZF blocks, Counts)."""
+        """A future of (BGZF blocks as uint8 arrays, Counts)."""
         self._insert_size_known = True
         mapped = self._owner.submit(self._map, searched, insert_size)
         return self._pool.submit(self._write, mapped)
@@ -185,7 +185,7 @@ class CardEngine:
 
     @contextmanager
     def _work(self, stage: str) -> Iterator[None]:
-        """Count the time of this block."""
+        """Count the time of this block, for the shares that the log ends with."""
         start = time.monotonic()
         try:
             yield

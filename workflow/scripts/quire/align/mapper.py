@@ -55,7 +55,7 @@ class Engine(Protocol):
         """Seeds, candidates and extensions of a batch: a future of its `SearchedBatch`."""
 
     def finish(self, searched: SearchedBatch, insert_size: InsertSize) -> Future:
-        """Rescue, pairing and records of a batch: a future of (BGZF blocks, Counts)."""
+        """Rescue, pairing and records of a batch: a future of (BGZF blocks as uint8 arrays, Counts)."""
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Mapper:
 
         Args:
             batches: from `quire.io.fastq.read_batches`; all paired or all single.
-            threads: worker threads; the batches in flight are one more.
+            threads: worker threads; as many batches and one more are being finished, besides those that are searched.
         """
         progress = _Progress()
         with self.engine.running(threads):
@@ -163,7 +163,7 @@ class _Progress:
 
     @contextmanager
     def spent(self, what: str) -> Iterator[None]:
-        """Count the time of this block."""
+        """Count the time of this block, for the shares in the log's last line."""
         start = time.monotonic()
         try:
             yield
@@ -177,5 +177,5 @@ class _Progress:
             self.last = now
             log.info("%d reads mapped, %.0f reads/s", reads, reads / elapsed)
         if final:
-            shares = ", ".join(f"{what} {seconds / elapsed:.0%}" for what, seconds in self.seconds.items())
+            shares = ", ".join(f"{what} {100 * seconds / elapsed:.0f} %" for what, seconds in self.seconds.items())
             log.info("of %.1f s: %s", elapsed, shares)

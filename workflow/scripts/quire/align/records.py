@@ -12,7 +12,7 @@ from quire.algorithms.extension.cpu import first_ambiguous_after
 from quire.align.model import Alignments, Selection
 from quire.align.parameters import MOST_SUPPLEMENTARY
 from quire.batch import pack_bytes
-from quire.device.bits import count_ones, load_bytes, prefetch, swap_bytes
+from quire.device.bits import bytes_below_lowest_bit, load_bytes, one_a_byte, prefetch, reverse_complement
 from quire.io.bam import RecordBatch
 from quire.oriented.cpu import code_at, packed_word
 
@@ -248,13 +248,9 @@ def _read_code(codes, begin, end, place, reverse):
 @njit(cache=True, nogil=True, forceinline=True)
 def _compare_eight(codes, begin, end, place, reverse, text, axis):
     """Eight bases of the oriented read from `place` on, a byte each, XOR those of the axis from `axis` on."""
-    reference = packed_word(text, axis) & np.uint64(0xFFFF)
-    # One base to a byte.
-    reference = (reference | reference << np.uint64(24)) & np.uint64(0x000000FF000000FF)
-    reference = (reference | reference << np.uint64(12)) & np.uint64(0x000F000F000F000F)
-    reference = (reference | reference << np.uint64(6)) & np.uint64(0x0303030303030303)
-    if reverse:  # the complement of a code c is 3 - c, for codes up to 3 the same as c ^ 3
-        read = swap_bytes(load_bytes(codes, np.int64(end - 8 - place))) ^ np.uint64(0x0303030303030303)
+    reference = one_a_byte(packed_word(text, axis) & np.uint64(0xFFFF))
+    if reverse:
+        read = reverse_complement(load_bytes(codes, np.int64(end - 8 - place)))
     else:
         read = load_bytes(codes, np.int64(begin + place))
     return read ^ reference
@@ -294,7 +290,7 @@ def _describe(
                     differing = _compare_eight(codes, read_begin, read_end, place + done - first, reverse, text,
                                                axis + done - first)  # fmt: skip
                     if differing:
-                        done += count_ones(~differing & (differing - np.uint64(1))) >> 3
+                        done += bytes_below_lowest_bit(differing)
                         break
                     done += 8
                 run += done - first

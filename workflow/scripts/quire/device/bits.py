@@ -5,6 +5,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+ONES = np.uint64(0x0101010101010101)  # the lowest bit of eight bytes
 # Of eight codes of bases (A 0, C 1, G 2, T 3, N 4) in a word, one a byte: the bits of a code, and that of an N.
 CODES, UNKNOWN = np.uint64(0x0303030303030303), np.uint64(0x0404040404040404)
 
@@ -31,7 +32,7 @@ def swap_bytes(_typing_context, word):
 
 @intrinsic
 def load_bytes(_typing_context, array, item):
-    """Eight bytes of a uint8 array from `item` (int64) on as a uint64, the first of them lowest; not checked."""
+    """Eight bytes of a contiguous uint8 array from `item` (int64) on as a uint64, the first lowest; not checked."""
 
     def generate(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -45,7 +46,7 @@ def load_bytes(_typing_context, array, item):
 
 @intrinsic
 def store_bytes(_typing_context, array, item, word):
-    """Store a uint64 in eight bytes of a uint8 array from `item` (int64) on, the lowest first; not checked."""
+    """Store a uint64 in eight bytes of a contiguous uint8 array from `item` (int64) on, lowest first; not checked."""
 
     def generate(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -78,3 +79,26 @@ def reverse_complement(codes):
     """Eight codes in the other order and complemented: the complement of c is c ^ 3, but that of an N is an N."""
     unknown = codes & UNKNOWN
     return swap_bytes(codes ^ CODES ^ (unknown >> np.uint64(1) | unknown >> np.uint64(2)))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def one_a_byte(pairs):
+    """Eight codes of two bits each, in the lowest 16 bits, one a byte."""
+    codes = (pairs | pairs << np.uint64(24)) & np.uint64(0x000000FF000000FF)
+    codes = (codes | codes << np.uint64(12)) & np.uint64(0x000F000F000F000F)
+    return (codes | codes << np.uint64(6)) & CODES
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def two_bits_each(codes):
+    """Eight codes, one a byte, in the lowest 16 bits; an N becomes A."""
+    pairs = codes & CODES
+    pairs = (pairs | pairs >> np.uint64(6)) & np.uint64(0x000F000F000F000F)
+    pairs = (pairs | pairs >> np.uint64(12)) & np.uint64(0x000000FF000000FF)
+    return (pairs | pairs >> np.uint64(24)) & np.uint64(0xFFFF)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def bytes_below_lowest_bit(word):
+    """How many bytes lie below that of the lowest set bit of a word that is not 0."""
+    return count_ones(~word & (word - np.uint64(1))) >> 3

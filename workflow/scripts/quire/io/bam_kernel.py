@@ -8,7 +8,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from quire.device.bits import load_bytes, reverse_complement
+from quire.device.bits import ONES, load_bytes, reverse_complement
 
 
 class Inputs(NamedTuple):
@@ -49,7 +49,6 @@ OPERATIONS = np.frombuffer(b"MIDNSHP=X", np.uint8).copy()
 # Four-bit letters of a code, forward and complemented (A 1, C 2, G 4, T 8, N 15).
 FORWARD = np.array([1, 2, 4, 8, 15], np.uint8)
 COMPLEMENT = np.array([8, 4, 2, 1, 15], np.uint8)
-ONES = np.uint64(0x0101010101010101)  # a one in each of eight bytes
 
 
 @njit(cache=True, nogil=True, forceinline=True)

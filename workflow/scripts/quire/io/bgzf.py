@@ -32,13 +32,20 @@ GZIP_WITHOUT_HEADER = 2
 
 
 def compress_blocks(data: bytes | memoryview | NDArray[np.uint8], level: int = 1) -> NDArray[np.uint8]:
-    """BGZF blocks of `data`, without the block that ends a file. Any thread may call it; it runs without the lock.
+    """BGZF blocks of `data`, without the block that ends a file. Any thread may call it.
+
+    The blocks of python-isal, where it has to do the work, differ from those of ISA-L called directly; what they hold
+    does not.
 
     Args:
-        data: any number of bytes.
+        data: bytes, or contiguous uint8.
         level: of ISA-L, 0 to 3.
+
+    Raises:
+        isal.isal_zlib.IsalError: another level.
     """
-    array = np.frombuffer(data, np.uint8) if len(data) else np.empty(0, np.uint8)
+    # Writable also where the data are not: the kernel is compiled for one kind of array.
+    array = data if isinstance(data, np.ndarray) else np.frombuffer(bytearray(data), np.uint8)
     out = np.empty(-(-len(array) // BLOCK_PAYLOAD) * LARGEST_BLOCK, np.uint8)
     functions = library_functions()
     used = -1 if functions is None else _compress_with(functions, array, level, out)
@@ -56,7 +63,7 @@ def library_functions() -> tuple[int, int] | None:
         )
     except (OSError, AttributeError):
         return None
-    sample = np.frombuffer(b"A block to try the library with. " * 100, np.uint8)
+    sample = np.frombuffer(bytearray(b"A block to try the library with. " * 100), np.uint8)
     out = np.empty(LARGEST_BLOCK, np.uint8)
     used = _compress_with(functions, sample, 1, out)
     try:

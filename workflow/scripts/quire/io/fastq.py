@@ -38,6 +38,7 @@ OTHER_FORMATS = (
     (b"PK\x03\x04", "a zip archive; compress it with gzip or bgzip instead"),
     (b"\x1f\x8b", "compressed twice; decompress it once"),
 )
+LONGEST_MAGIC = max(len(magic) for magic, _ in OTHER_FORMATS)
 log = logging.getLogger("quire.fastq")
 
 
@@ -236,11 +237,11 @@ class _Text:
         self.data = np.empty(chunk_bytes + 1, np.uint8)
         self.start = self.end = 0
         self.at_end = False
-        self.most_letters = self.most_bases = 4 * chunk_bytes  # that a batch took so far
+        self.room_for_letters = self.room_for_bases = 4 * chunk_bytes  # as the batch before needed it
         self._failure: Exception | None = None
         self._unused: list[NDArray[np.uint8]] = []
         self._read_some()
-        head = self.data[: self.end].tobytes()
+        head = self.data[: min(self.end, LONGEST_MAGIC)].tobytes()
         for magic, what in OTHER_FORMATS:
             if head.startswith(magic):
                 raise InputError(f"{path}: this is not FASTQ but {what}.")
@@ -297,6 +298,7 @@ class _Text:
         size = sum(map(len, parts))
         self.data = np.concatenate([*parts, np.empty(self.chunk_bytes + 1, np.uint8)])
         self.start, self.end = 0, size
+        self._unused.clear()
 
     def reuse(self, taken: NDArray[np.uint8]) -> None:
         """Use the memory of lines that were taken and are needed no longer."""
@@ -307,8 +309,8 @@ def _next_batch(text: _Text, first_ordinal: int, wanted: int, maximum_length: in
     """Parse up to `wanted` records."""
     name_offsets, offsets = np.zeros(wanted + 1, np.int64), np.zeros(wanted + 1, np.int64)
     # Room is only address space until it is written; it grows by copying when that of earlier batches does not suffice.
-    names = np.empty(text.most_letters, np.uint8)
-    bases, qualities = np.empty(text.most_bases, np.uint8), np.empty(text.most_bases, np.uint8)
+    names = np.empty(text.room_for_letters, np.uint8)
+    bases, qualities = np.empty(text.room_for_bases, np.uint8), np.empty(text.room_for_bases, np.uint8)
     detail = np.zeros(2, np.int64)
     count = 0
     while True:
@@ -326,7 +328,7 @@ def _next_batch(text: _Text, first_ordinal: int, wanted: int, maximum_length: in
         else:
             raise InputError(_sentence(status, text, first_ordinal + count + 1, detail, maximum_length))
     name_total, total = name_offsets[count], offsets[count]
-    text.most_letters, text.most_bases = len(names), len(bases)
+    text.room_for_letters, text.room_for_bases = len(names), len(bases)
     return ReadBatch(
         names[:name_total],
         name_offsets[: count + 1],

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from quire.device.bits import count_ones, load_bytes, store_bytes
+from quire.device.bits import ONES, bytes_below_lowest_bit, count_ones, load_bytes, store_bytes
 
 # Why parsing stopped. The first three are no errors.
 DONE, MORE, END = 0, 1, 2
@@ -35,7 +35,7 @@ def _base_codes() -> NDArray[np.uint8]:
 
 
 BASE_CODES = _base_codes()
-_ONES, _TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)  # the lowest, highest bit of eight bytes
+_TOPS = np.uint64(0x8080808080808080)  # the highest bit of eight bytes
 
 
 @njit(cache=True, nogil=True)
@@ -146,10 +146,10 @@ def _decode_bases(data, start, end, codes, first):
 @njit(cache=True, nogil=True, forceinline=True)
 def _eight_codes(letters):
     """Codes of eight letters, one a byte, and a word that is not 0 unless all of them are A, C, G or T."""
-    codes = (letters >> np.uint64(1) ^ letters >> np.uint64(2)) & (np.uint64(3) * _ONES)
-    low, high = codes & _ONES, codes >> np.uint64(1) & _ONES
+    codes = (letters >> np.uint64(1) ^ letters >> np.uint64(2)) & (np.uint64(3) * ONES)
+    low, high = codes & ONES, codes >> np.uint64(1) & ONES
     # Back from the codes: A, and 2, 6 and 19 more for C, G and T.
-    back = np.uint64(65) * _ONES + np.uint64(2) * low + np.uint64(6) * high + np.uint64(11) * (low & high)
+    back = np.uint64(65) * ONES + np.uint64(2) * low + np.uint64(6) * high + np.uint64(11) * (low & high)
     return codes, back ^ letters
 
 
@@ -160,9 +160,9 @@ def _decode_qualities(data, start, end, qualities, first):
     eights = (end - start) & ~7
     for i in range(0, eights, 8):
         text = load_bytes(data, start + i)
-        values = (text | _TOPS) - np.uint64(LOWEST_QUALITY) * _ONES  # no byte borrows from the next
+        values = (text | _TOPS) - np.uint64(LOWEST_QUALITY) * ONES  # no byte borrows from the next
         store_bytes(qualities, first + i, values & ~_TOPS)
-        outside |= text | ~values | (text + _ONES)
+        outside |= text | ~values | (text + ONES)
     for i in range(eights, end - start):
         letter = data[start + i]
         qualities[first + i] = letter - np.uint8(LOWEST_QUALITY)
@@ -175,10 +175,10 @@ def _decode_qualities(data, start, end, qualities, first):
 def _newline(data, position, end):
     """Position of the first newline from `position` on, or `end`."""
     while position + 8 <= end:
-        different = load_bytes(data, position) ^ (np.uint64(NEWLINE) * _ONES)
-        found = (different - _ONES) & ~different & _TOPS  # the lowest bit is that of the first newline
+        different = load_bytes(data, position) ^ (np.uint64(NEWLINE) * ONES)
+        found = (different - ONES) & ~different & _TOPS  # the lowest bit is that of the first newline
         if found:
-            return position + (count_ones(~found & (found - np.uint64(1))) >> 3)
+            return position + bytes_below_lowest_bit(found)
         position += 8
     while position < end and data[position] != NEWLINE:
         position += 1
@@ -196,7 +196,7 @@ def _name(data, start, end, count, names, name_offsets):
     while i + 8 <= end and length < LONGEST_NAME - 8:
         eight = load_bytes(data, i)
         # A byte of at most a space borrows; a higher one does not. Bytes from 128 on are left to the loop below.
-        if ((eight - np.uint64(SPACE + 1) * _ONES) | eight) & _TOPS:
+        if ((eight - np.uint64(SPACE + 1) * ONES) | eight) & _TOPS:
             break
         store_bytes(names, first + length, eight)
         length += 8
@@ -357,7 +357,7 @@ def behind_lines(data, start, end, lines):
     """Position behind the `lines`th newline of data[start:end], -1 if there are fewer; and how many were counted."""
     found, position = 0, start
     while position + 8 <= end:
-        different = load_bytes(data, position) ^ (np.uint64(NEWLINE) * _ONES)
+        different = load_bytes(data, position) ^ (np.uint64(NEWLINE) * ONES)
         # The highest bit of each byte that is a newline, and of no other: nothing is carried from byte to byte.
         here = count_ones(~(((different & ~_TOPS) + ~_TOPS) | different | ~_TOPS))
         if found + here >= lines:

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from quire.device.bits import CODES, UNKNOWN, load_bytes, reverse_complement, store_bytes
+from quire.device.bits import UNKNOWN, load_bytes, reverse_complement, store_bytes, two_bits_each
 
 
 @njit(cache=True, nogil=True)
@@ -30,6 +30,7 @@ def tie_hash(name_hash, position):
 
 @njit(cache=True, nogil=True)
 def lay_on_both_strands(codes, offsets, word_offsets, both, packed, ambiguous):
+    """Fill `both`, `packed` and `ambiguous` of `Reads` (packed is all zeros before) from codes 0 to 4 as read."""
     forward, backward = both[0], both[1]
     for read in range(len(offsets) - 1):
         begin, end = offsets[read], offsets[read + 1]
@@ -40,10 +41,10 @@ def lay_on_both_strands(codes, offsets, word_offsets, both, packed, ambiguous):
             here = load_bytes(codes, begin + i)
             some |= here & UNKNOWN
             store_bytes(forward, begin + i, here)
-            packed[0, word + (i >> 5)] |= _pack_eight(here) << np.uint64(2 * (i & 31))
+            packed[0, word + (i >> 5)] |= two_bits_each(here) << np.uint64(2 * (i & 31))
             turned = reverse_complement(load_bytes(codes, end - 8 - i))
             store_bytes(backward, begin + i, turned)
-            packed[1, word + (i >> 5)] |= _pack_eight(turned) << np.uint64(2 * (i & 31))
+            packed[1, word + (i >> 5)] |= two_bits_each(turned) << np.uint64(2 * (i & 31))
         for i in range(eights, end - begin):
             here, last = codes[begin + i], codes[end - 1 - i]
             turned = np.uint8(4) if last > 3 else np.uint8(3 - last)
@@ -52,15 +53,6 @@ def lay_on_both_strands(codes, offsets, word_offsets, both, packed, ambiguous):
             packed[0, word + (i >> 5)] |= np.uint64(here & 3) << np.uint64(2 * (i & 31))
             packed[1, word + (i >> 5)] |= np.uint64(turned & 3) << np.uint64(2 * (i & 31))
         ambiguous[read] = some != 0
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _pack_eight(codes):
-    """Two bits of each of eight codes (one a byte) in the lowest 16 bits; an N becomes A."""
-    pairs = codes & CODES
-    pairs = (pairs | pairs >> np.uint64(6)) & np.uint64(0x000F000F000F000F)
-    pairs = (pairs | pairs >> np.uint64(12)) & np.uint64(0x000000FF000000FF)
-    return (pairs | pairs >> np.uint64(24)) & np.uint64(0xFFFF)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
