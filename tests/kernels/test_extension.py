@@ -10,8 +10,9 @@ from quire.algorithms.extension import ExtensionJobs
 from quire.algorithms.extension.gpu import SOURCE, band_of, bytes_per_job
 from quire.device.compiler import read_source
 
-from tests.kernels.emulated_card import COMPILER, EmulatedCard
+from tests.kernels.emulated_card import EmulatedCard
 from tests.kernels.extension_cases import Case, alignment, check, extend_case, random_case
+from tests.kernels.laboratory import needs_compiler
 
 BAND = "quire/algorithms/extension/band.cuh"
 
@@ -89,7 +90,7 @@ def test_chunks_do_not_matter(card, budget: int) -> None:
     assert [alignment(whole, job) for job in range(60)] == [alignment(chunked, job) for job in range(60)]
 
 
-@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler to run kernels on the CPU")
+@needs_compiler
 def test_a_card_of_little_memory_finds_the_same() -> None:
     case = random_case(9, 300, 150, [64])
     assert 300 * bytes_per_job(150, 64) > 1 << 20
@@ -113,7 +114,7 @@ def test_a_job_takes_what_it_is_said_to_take() -> None:
     assert bytes_per_job(1024, 4096) > 1024 * 4096 // 2
 
 
-@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler to run kernels on the CPU")
+@needs_compiler
 def test_a_wrong_choice_among_equal_cells_shows() -> None:
     text, headers = read_source(SOURCE)
     text = text.replace(f'#include "{BAND}"', headers[BAND].replace("#pragma once", ""))

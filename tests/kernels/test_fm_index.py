@@ -12,12 +12,12 @@ from quire.algorithms.fm_index.gpu import CardPage, intervals, search_packed, up
 from quire.device.compiler import read_source
 
 from tests.kernels.builders_index import build_index
-from tests.kernels.emulated_card import COMPILER, SCHEDULES, EmulatedCard, KernelFault
+from tests.kernels.emulated_card import SCHEDULES, EmulatedCard, KernelFault
+from tests.kernels.laboratory import needs_compiler
 
 K = 2  # of the prefix table
 HEADER = "quire/algorithms/fm_index/fm_index.cuh"
 SEARCH = "quire/algorithms/fm_index/search.cu"
-needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler to run kernels on the CPU")
 
 
 def cases() -> list:

@@ -13,9 +13,10 @@ from quire.index import PageIndex
 from quire.reference import Reference
 
 from bench import build_index, cards, gpu_index
-from tests.kernels.emulated_card import COMPILER, EmulatedCard
+from tests.kernels.emulated_card import EmulatedCard
+from tests.kernels.laboratory import needs_compiler
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler to run kernels on the CPU")
+pytestmark = needs_compiler
 
 
 @pytest.fixture

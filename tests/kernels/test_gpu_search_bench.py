@@ -4,9 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from tests.kernels.emulated_card import COMPILER
+from tests.kernels.laboratory import needs_compiler
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPT = """
@@ -21,7 +19,7 @@ gpu_search.measure(EmulatedCard(), 1e-5, 50, clock, [64])
 """
 
 
-@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler to run kernels on the CPU")
+@needs_compiler
 def test_it_measures(tmp_path) -> None:
     environment = {"PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'workflow' / 'scripts'}", "XDG_CACHE_HOME": str(tmp_path),
                    "PATH": "/usr/bin:/bin"}  # fmt: skip

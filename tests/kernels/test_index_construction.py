@@ -10,7 +10,8 @@ from quire.algorithms.suffix_array.oracle import suffix_array
 from quire.device.card import Card
 
 from tests.kernels.builders import pack
-from tests.kernels.emulated_card import COMPILER, SCHEDULES, EmulatedCard
+from tests.kernels.emulated_card import SCHEDULES, EmulatedCard
+from tests.kernels.laboratory import needs_compiler
 
 WORDS = [4, 8, 16, 32]
 
@@ -114,7 +115,7 @@ def test_rows_of_the_next_page(card, name: str) -> None:
         assert chosen == [row for row, start in enumerate(rows.tolist()) if start >= position]
 
 
-@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler to run kernels on the CPU")
+@needs_compiler
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     codes=st.lists(st.integers(0, 3), max_size=150), words=st.sampled_from(WORDS), schedule=st.sampled_from(SCHEDULES)

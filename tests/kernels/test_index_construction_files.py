@@ -11,10 +11,10 @@ import pytest
 from quire.index import writing_gpu
 from quire.index.writing_gpu import ArrayWriter
 
-from tests.kernels.emulated_card import COMPILER, EmulatedCard
+from tests.kernels.emulated_card import EmulatedCard
+from tests.kernels.laboratory import needs_compiler
 
 ROOT = Path(__file__).resolve().parents[2]
-needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler to run kernels on the CPU")
 
 
 @pytest.mark.parametrize("piece", [8, 64, 1 << 20])

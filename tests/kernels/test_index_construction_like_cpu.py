@@ -15,9 +15,10 @@ from quire.index import construction
 from quire.reference import Reference
 
 from tests.builders import random_bases, write_fasta
-from tests.kernels.emulated_card import COMPILER, SCHEDULES, EmulatedCard
+from tests.kernels.emulated_card import SCHEDULES, EmulatedCard
+from tests.kernels.laboratory import needs_compiler
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler to run kernels on the CPU")
+pytestmark = needs_compiler
 
 
 def genome(kind: str) -> dict[str, str]:

@@ -10,7 +10,8 @@ from quire.algorithms.seeding.gpu import DEFINES, MOST_HITS, PLANNED_HITS, bytes
 
 from tests.kernels.builders import card_reads, pack, reverse_complement
 from tests.kernels.builders_index import build_index, cut_pages
-from tests.kernels.emulated_card import COMPILER, EmulatedCard
+from tests.kernels.emulated_card import EmulatedCard
+from tests.kernels.laboratory import needs_compiler
 from tests.kernels.seeding_cases import count_cases, expected, repetitive_axis, sample_reads
 
 OVERLAP = int(DEPTHS[-1])
@@ -203,7 +204,7 @@ class CountingCard(EmulatedCard):
         return self._count(super().zeros(shape, dtype))
 
 
-@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler (g++ or clang++) to run kernels on the CPU")
+@needs_compiler
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize(("length", "stride", "cuts"), [(150, 20, 1), (150, 20, 2), (100, 5, 3)])
 def test_memory_is_what_was_planned(length: int, stride: int, cuts: int, together: bool) -> None:

@@ -9,9 +9,8 @@ from quire.algorithms.suffix_array.selection_gpu import TILE_ELEMENTS, select
 from quire.device.card import Card, OutOfDeviceMemory
 
 from tests.kernels.builders import pack
-from tests.kernels.emulated_card import COMPILER, SCHEDULES, EmulatedCard
-
-needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler to run kernels on the CPU")
+from tests.kernels.emulated_card import SCHEDULES, EmulatedCard
+from tests.kernels.laboratory import needs_compiler
 
 
 def fibonacci(length: int) -> list[int]:

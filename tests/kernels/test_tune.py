@@ -12,9 +12,10 @@ from quire.algorithms.fm_index.gpu import search_packed
 from quire.device import Backend
 from quire.errors import QuireError
 
-from tests.kernels.emulated_card import COMPILER, EmulatedCard
+from tests.kernels.emulated_card import EmulatedCard
+from tests.kernels.laboratory import needs_compiler
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler to run kernels on the CPU")
+pytestmark = needs_compiler
 FAST = Design("task", 1, False)
 MEASURED = [FAST, Design("memory", 2, True), Design("full", 2, False)]
 

@@ -25,10 +25,14 @@ def _sources_digest() -> str:
     return digest.hexdigest()[:16]
 
 
+def cache_root() -> Path:
+    """Where everything is kept that later runs need not do again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")) / "quire"
+
+
 def _numba_cache_folder() -> str:
     """A writable folder for compiled kernels: the installation may be read-only (Numba reads this at import)."""
-    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = Path(root) / "quire" / "numba" / _sources_digest()
+    folder = cache_root() / "numba" / _sources_digest()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):

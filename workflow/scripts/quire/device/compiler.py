@@ -8,9 +8,11 @@ import hashlib
 import os
 import re
 import tempfile
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
+from quire import cache_root
 from quire.device.card import SOURCES
 from quire.errors import QuireError
 
@@ -93,13 +95,16 @@ def cubin(source: str, architecture: str, defines: dict[str, int]) -> bytes:
     except OSError:
         pass  # not there, or not readable: compiled again
     code, _ = compile_kernel(source, architecture, defines)
+    beside = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as beside:
             beside.write(hashlib.sha256(code).digest() + code)
         os.replace(beside.name, path)  # whole or not at all, whoever else writes it
-    except OSError:
-        pass  # a full or read-only disk costs a compilation in the next run, nothing else
+    except OSError:  # a full or read-only disk costs a compilation in the next run, nothing else
+        if beside is not None:
+            with suppress(OSError):
+                os.unlink(beside.name)
     return code
 
 
@@ -116,5 +121,4 @@ def cache_path(source: str, architecture: str, defines: dict[str, int]) -> Path:
 
 def cache_folder() -> Path:
     """Where compiled kernels are kept."""
-    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(root) / "quire" / "cubin"
+    return cache_root() / "cubin"

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from quire import cache_root
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
 from quire.device.card import THREADS, Card, Kernel
 from quire.device.compiler import read_source
@@ -90,8 +91,7 @@ def source_digest() -> str:
 
 def tuned_path(card_name: str) -> Path:
     """Where the measurement of a card is kept."""
-    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(root) / "quire" / "tune" / f"{re.sub(r'[^A-Za-z0-9]+', '-', card_name).strip('-')}.json"
+    return cache_root() / "tune" / f"{re.sub(r'[^A-Za-z0-9]+', '-', card_name).strip('-')}.json"
 
 
 def keep(result: dict[str, Any]) -> Path:
