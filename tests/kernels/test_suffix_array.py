@@ -116,6 +116,14 @@ def test_a_small_card_sorts_in_buckets_and_slices(at_once: int, schedule: str) -
     assert sort_on(small_card(schedule, CAPPED, at_once, ties=1500), CAPPED) == expected(CAPPED)
 
 
+@pytest.mark.parametrize("at_once", [60, 1000])
+def test_any_card_sorts_in_buckets_and_slices(card: Card, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As above, but a card that has the memory and only says that it has little, as a real one can."""
+    needed = int(gpu.working_bytes(len(CAPPED), at_once, ties=1500) / gpu.USABLE_SHARE)
+    monkeypatch.setattr(card, "free_bytes", lambda: needed + 1024)
+    assert sort_on(card, CAPPED) == expected(CAPPED)
+
+
 @needs_compiler
 def test_a_capped_card_does_sort_in_parts() -> None:
     """So that the test above tests something: fewer suffixes at once take more launches."""

@@ -122,9 +122,8 @@ def test_designs_that_a_card_has_no_shared_memory_for_are_left_out(monkeypatch) 
 
 
 @pytest.mark.parametrize("sampling_distance", [64, 192, 448, 960])
-def test_the_random_index_is_one(sampling_distance: int) -> None:
+def test_the_random_index_is_one(card, sampling_distance: int) -> None:
     """Its counters are those of its planes; queries from it occur; visits are counted as a step by step search sees."""
-    card = EmulatedCard("random")
     page = synthetic_gpu.random_page(card, 9000, sampling_distance)
     words, C = page.words_per_block, card.download(page.C)
     blocks = card.download(page.blocks).reshape(-1, words)
@@ -154,6 +153,9 @@ def test_the_random_index_is_one(sampling_distance: int) -> None:
     assert sum(low < high for low, high in wanted) >= 49, "one walk may meet the sentinel"
     assert card.download(search_packed(card, page, queries, 32)).tolist() == wanted
     assert synthetic_gpu.visits(card, page, queries, 32) == visited
+    launch, reads = synthetic_gpu.reader_of_blocks(card, page, 2000)
+    launch()  # it only takes time
+    assert reads >= 2000
 
 
 def run_main(monkeypatch, backend: Backend, card: EmulatedCard | None) -> None:
