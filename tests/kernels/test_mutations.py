@@ -4,9 +4,12 @@ import pytest
 from quire.device.compiler import read_source
 
 from tests.kernels import (
+    test_alignments,
+    test_candidates,
     test_extension,
     test_index_construction,
     test_oriented,
+    test_pairing,
     test_rescue,
     test_seeding,
     test_suffix_array,
@@ -50,6 +53,18 @@ def blocks(card) -> None:
     test_index_construction.test_counters_run_on_from_tile_to_tile(card)
 
 
+def chains(card) -> None:
+    test_candidates.test_a_chain_of_hits_is_cut_by_its_width(card, 1)
+
+
+def templates(card) -> None:
+    test_alignments.test_unique_template_lengths(card, 600)
+
+
+def pairs(card) -> None:
+    test_pairing.test_pairs_nearly_as_good_as_the_second_cost_quality(card)
+
+
 MUTATIONS = [
     # Barriers removed.
     (selection, "suffix_array/selection.cu", "        __syncthreads();\n    }", "    }"),
@@ -60,6 +75,14 @@ MUTATIONS = [
     (seeds, "seeding/search.cu", "__shfl_up_sync(FULL_WARP, end, step)", "__shfl_up_sync(FULL_WARP, end, step, 16)"),
     (blocks, "fm_index/construction.cu", "__ballot_sync(~0u, code & 1)", "__ballot_sync(~0u >> 1, code & 1)"),
     # Off by one.
+    (chains, "quire/align/candidates.cu", "diagonal - low > WIDEST_BUNDLE", "diagonal - low >= WIDEST_BUNDLE"),
+    (templates, "quire/align/alignments.cu", "length <= LONGEST_INSERT", "length < LONGEST_INSERT"),
+    (
+        pairs,
+        "quire/align/pairing.cu",
+        "else if (other - score <= NEAR) count++;",
+        "else if (other - score < NEAR) count++;",
+    ),
     (oriented, "quire/oriented/oriented.cu", "i < last; i++", "i <= last; i++"),
     (
         oriented,
