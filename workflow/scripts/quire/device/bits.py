@@ -30,14 +30,18 @@ def swap_bytes(_typing_context, word):
     return types.uint64(types.uint64), generate
 
 
+def _pointer(context, builder, array_type, arguments, bits):
+    """Address of arguments[0][arguments[1]], of one dimension, as one of integers of so many bits."""
+    data = context.make_array(array_type)(context, builder, arguments[0]).data
+    return builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(bits).as_pointer())
+
+
 @intrinsic
 def load_bytes(_typing_context, array, item):
     """Eight bytes of a contiguous uint8 array from `item` (int64) on as a uint64, the first lowest; not checked."""
 
     def generate(context, builder, signature, arguments):
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(64).as_pointer())
-        word = builder.load(pointer)
+        word = builder.load(_pointer(context, builder, signature.args[0], arguments, 64))
         word.align = 1
         return word
 
@@ -46,15 +50,14 @@ def load_bytes(_typing_context, array, item):
 
 @intrinsic
 def store_bytes(_typing_context, array, item, word):
-    """Store a uint64 in eight bytes of a contiguous uint8 array from `item` (int64) on, lowest first; not checked."""
+    """Store a uint32 or uint64 in a contiguous uint8 array from `item` (int64) on, lowest byte first; not checked."""
 
     def generate(context, builder, signature, arguments):
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(64).as_pointer())
+        pointer = _pointer(context, builder, signature.args[0], arguments, signature.args[2].bitwidth)
         builder.store(arguments[2], pointer).align = 1
         return context.get_dummy_value()
 
-    return types.void(array, types.int64, types.uint64), generate
+    return types.void(array, types.int64, word), generate
 
 
 @intrinsic
@@ -62,9 +65,7 @@ def prefetch(_typing_context, array, item):
     """Ask for the cache line of array[item] (one dimension, item int64) before it is needed; changes time only."""
 
     def generate(context, builder, signature, arguments):
-        array_type = signature.args[0]
-        struct = context.make_array(array_type)(context, builder, arguments[0])
-        pointer = builder.bitcast(builder.gep(struct.data, [arguments[1]]), ir.IntType(8).as_pointer())
+        pointer = _pointer(context, builder, signature.args[0], arguments, 8)
         number = ir.IntType(32)
         prototype = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
         function = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], prototype)

@@ -3,12 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 from numpy.typing import NDArray
 
-from quire.device.bits import ONES, load_bytes, reverse_complement
+from quire.device.bits import ONES, load_bytes, reverse_complement, store_bytes
 
 
 class Inputs(NamedTuple):
@@ -223,23 +221,10 @@ def _bin(flag, position, cigar, first_operation, last_operation):
     return 0
 
 
-@intrinsic
-def _store32(typing_context, out, at, value):
-    """Store 32 bits at any byte of a uint8 array (one instruction instead of four)."""
-
-    def generate(context, builder, signature, arguments):
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(32).as_pointer())
-        builder.store(arguments[2], pointer).align = 1
-        return context.get_dummy_value()
-
-    return types.void(out, types.int64, types.uint32), generate
-
-
 @njit(cache=True, nogil=True, forceinline=True)
 def _put32(out, at, value):
     """Write 32 bits, little-endian."""
-    _store32(out, at, np.uint32(value))
+    store_bytes(out, np.int64(at), np.uint32(value))
 
 
 @njit(cache=True, nogil=True)
@@ -273,10 +258,10 @@ def _put_read(out, at, bases, qualities, first, last, reverse):
     eights = (last - first) // 8
     if reverse:
         for k in range(eights):
-            _store32(out, at + 4 * k, _eight_letters(reverse_complement(load_bytes(bases, last - 8 - 8 * k))))
+            _put32(out, at + 4 * k, _eight_letters(reverse_complement(load_bytes(bases, last - 8 - 8 * k))))
     else:
         for k in range(eights):
-            _store32(out, at + 4 * k, _eight_letters(load_bytes(bases, first + 8 * k)))
+            _put32(out, at + 4 * k, _eight_letters(load_bytes(bases, first + 8 * k)))
     at += 4 * eights
     for k in range(8 * eights, last - first, 2):
         letters = (COMPLEMENT[bases[last - 1 - k]] if reverse else FORWARD[bases[first + k]]) << 4
