@@ -19,7 +19,8 @@ def folder_of(library: Path, **variables: str) -> str:
 
 def test_the_folder_follows_the_sources(tmp_path: Path) -> None:
     (tmp_path / "quire").mkdir()
-    (tmp_path / "quire/__init__.py").write_bytes(Path(quire.__file__).read_bytes())
+    for name in ("__init__.py", "cache.py"):
+        (tmp_path / "quire" / name).write_bytes(Path(quire.__file__).with_name(name).read_bytes())
     kernel = tmp_path / "quire/kernel.py"
     kernel.write_text("ONE = 1\n")
     before = folder_of(tmp_path)

@@ -5,6 +5,8 @@ import os
 import re
 from pathlib import Path
 
+from quire.cache import cache_root
+
 # Packages without a compiled kernel, and modules of the GPU backend, which hold none of Numba's: editing them leaves
 # the compiled ones valid.
 _WITHOUT_KERNELS = {"report"}
@@ -23,11 +25,6 @@ def _sources_digest() -> str:
         if path.relative_to(root).parts[0] not in _WITHOUT_KERNELS and not _OF_THE_GPU.search(path.stem):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def cache_root() -> Path:
-    """Where everything is kept that later runs need not do again."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")) / "quire"
 
 
 def _numba_cache_folder() -> str:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from quire import cache_root
+from quire.cache import cache_root
 from quire.device.card import SOURCES
 from quire.errors import QuireError
 

@@ -14,8 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from quire import cache_root
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
+from quire.cache import cache_root
 from quire.device.card import THREADS, Card, Kernel
 from quire.device.compiler import read_source
 
