@@ -1,5 +1,6 @@
 """Every FASTQ file that must be refused, and the sentence that names file, record, fault and remedy."""
 
+import os
 import random
 import threading
 import time
@@ -193,3 +194,9 @@ def assert_no_threads() -> None:
     while any(thread.name == "quire-ahead" for thread in threading.enumerate()):
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_a_pipe(tmp_path: Path) -> None:
+    """As a shell's `<(zcat x.gz)` gives one."""
+    os.mkfifo(tmp_path / "pipe")
+    assert refusal(tmp_path / "pipe").startswith(f"{tmp_path / 'pipe'}: is a pipe")

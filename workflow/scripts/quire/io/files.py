@@ -4,6 +4,7 @@ import glob
 import json
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -141,6 +142,8 @@ def open_input(path: str | Path) -> BinaryIO:
             igzip.BadGzipFile while it is read: see `read_errors`.
     """
     try:
+        if stat.S_ISFIFO(os.stat(path).st_mode):
+            raise InputError(f"{path}: is a pipe, which cannot be read twice; write it to a file and give that.")
         if is_gzip(path):
             return cast(BinaryIO, igzip.open(path, "rb"))
         return open(path, "rb")
