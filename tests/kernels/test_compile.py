@@ -35,7 +35,7 @@ def has_nvrtc() -> bool:
         from cupy_backends.cuda.libs import nvrtc
 
         return nvrtc.getVersion() >= (13, 0)
-    except Exception:  # no CuPy, or none of its compiler's libraries
+    except (ImportError, RuntimeError, OSError):  # no CuPy, or none of its compiler's libraries
         return False
 
 

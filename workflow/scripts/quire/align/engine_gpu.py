@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Lock
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from quire.align.pages_gpu import CardPages
 from quire.align.reference_gpu import upload_reference
 from quire.align.resident_gpu import bytes_per_read, choose, find_alignments
 from quire.align.template_length_gpu import unique_template_lengths
+from quire.align.time_spent import TimeSpent
 from quire.device.card import Card, Upload
 from quire.errors import QuireError
 from quire.io.fastq import PairBatch
@@ -89,8 +89,7 @@ class CardEngine:
         self.most_pairs: int | None = None  # that the card has room for, once it is known
         # Buffers of batches that are on the card. As many are in use at a time as batches are ahead, and one more.
         self._buffers: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
-        self._busy = {"card": 0.0, "records": 0.0}  # seconds, of all threads
-        self._counting = Lock()
+        self._spent = TimeSpent()
 
     @contextmanager
     def running(self, threads: int) -> Iterator[None]:
@@ -108,8 +107,8 @@ class CardEngine:
                 self._owner.submit(self._close).result()
                 elapsed = max(time.monotonic() - start, 1e-9)
                 log.info("of %.1f s: the card's thread busy %.0f %%, the %d threads of records %.0f %%", elapsed,
-                         100 * self._busy["card"] / elapsed, threads,
-                         100 * self._busy["records"] / elapsed / threads)  # fmt: skip
+                         100 * self._spent.seconds["card"] / elapsed, threads,
+                         100 * self._spent.seconds["records"] / elapsed / threads)  # fmt: skip
 
     def search(self, batch: PairBatch) -> Future:
         """A future of `Searched`."""
@@ -176,25 +175,15 @@ class CardEngine:
     def _upload(self, batch: PairBatch, staged: _Staged | None) -> Searched:
         if staged is not None:
             try:
-                with self._work("card"):
+                with self._spent.on("card"):
                     staged.upload = self.card.upload_ahead(staged.buffer[: staged.layout.size])
             except MemoryError:  # it is uploaded in pieces when it is mapped
                 self._buffers.put(staged.buffer)
                 staged = None
         return Searched(batch, None, staged)
 
-    @contextmanager
-    def _work(self, stage: str) -> Iterator[None]:
-        """Count the time of this block, for the shares that the log ends with."""
-        start = time.monotonic()
-        try:
-            yield
-        finally:
-            with self._counting:
-                self._busy[stage] += time.monotonic() - start
-
     def _sample(self, batch: PairBatch) -> Searched:
-        with self._work("card"):
+        with self._spent.on("card"):
             found = [lengths for _, lengths in self._in_parts(batch, self._template_lengths)]
         return Searched(batch, np.concatenate(found), None)
 
@@ -217,7 +206,7 @@ class CardEngine:
                 reads = orient(self.card, batch.mate1, batch.mate2)
             return self._map_reads(reads, batch.mate2 is not None, insert_size)
 
-        with self._work("card"):
+        with self._spent.on("card"):
             mapped = list(self._in_parts(searched.batch, map_part))
         if buffer is not None:
             self._buffers.put(buffer)
@@ -260,7 +249,7 @@ class CardEngine:
     def _write(self, mapped: Future) -> tuple[list[np.ndarray], Counts]:
         pieces, counts = [], Counts()
         for batch, (alignments, selection) in mapped.result():
-            with self._work("records"):
+            with self._spent.on("records"):
                 written, counted = write_records(batch, alignments, selection, self.reference, self.read_group)
             pieces += written
             counts.add(counted)

@@ -7,10 +7,10 @@ the first batches, which wait for it; the number of batches and threads changes 
 
 import logging
 import time
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from quire.align.insert_size import MOST_BASES_LOOKED_AT, NO_INSERT_SIZE, SAMPLE_PAIRS, InsertSize, fit
 from quire.align.output import Counts
+from quire.align.time_spent import TimeSpent
 from quire.io.fastq import PairBatch
 
 log = logging.getLogger("quire.align")
@@ -93,22 +94,22 @@ class Mapper:
         progress.report(self.counts.reads, final=True)
 
     def _leave(self, finished: Future, progress: "_Progress") -> Iterator[list[np.ndarray]]:
-        with progress.spent("waiting for records"):
+        with progress.spent.on("waiting for records"):
             blocks, counts = finished.result()
         self.counts.add(counts)
         progress.report(self.counts.reads)
-        with progress.spent("writing"):
+        with progress.spent.on("writing"):
             yield blocks
 
     def _search_ahead(self, batches: Iterator[PairBatch], progress: "_Progress") -> Iterator[SearchedBatch]:
         running: deque[Future] = deque()
         while True:
-            with progress.spent("waiting for reads"):
+            with progress.spent.on("waiting for reads"):
                 batch = next(batches, None)
             if batch is None:
                 break
             self.reads_in += len(batch) * (1 if batch.mate2 is None else 2)
-            with progress.spent("handing reads over"):
+            with progress.spent.on("handing reads over"):
                 running.append(self.engine.search(batch))
             if len(running) >= self.engine.batches_ahead:
                 yield self._searched(running.popleft(), progress)
@@ -116,7 +117,7 @@ class Mapper:
             yield self._searched(running.popleft(), progress)
 
     def _searched(self, running: Future, progress: "_Progress") -> SearchedBatch:
-        with progress.spent("waiting for the search"):
+        with progress.spent.on("waiting for the search"):
             return running.result()
 
     def _with_insert_size(self, searched: Iterator[SearchedBatch]) -> Iterator[SearchedBatch]:
@@ -159,16 +160,7 @@ class _Progress:
 
     def __init__(self) -> None:
         self.start = self.last = time.monotonic()
-        self.seconds: dict[str, float] = defaultdict(float)
-
-    @contextmanager
-    def spent(self, what: str) -> Iterator[None]:
-        """Count the time of this block, for the shares in the log's last line."""
-        start = time.monotonic()
-        try:
-            yield
-        finally:
-            self.seconds[what] += time.monotonic() - start
+        self.spent = TimeSpent()
 
     def report(self, reads: int, final: bool = False) -> None:
         now = time.monotonic()
@@ -177,5 +169,7 @@ class _Progress:
             self.last = now
             log.info("%d reads mapped, %.0f reads/s", reads, reads / elapsed)
         if final:
-            shares = ", ".join(f"{what} {100 * seconds / elapsed:.0f} %" for what, seconds in self.seconds.items())
+            shares = ", ".join(
+                f"{what} {100 * seconds / elapsed:.0f} %" for what, seconds in self.spent.seconds.items()
+            )
             log.info("of %.1f s: %s", elapsed, shares)
