@@ -90,7 +90,9 @@ def test_the_backend_is_recorded_everywhere(finished: Run) -> None:
     assert f"backend {chosen['name']}" in log
     assert chosen["reason"] in log
     with pysam.AlignmentFile(str(finished.output / "align/NA12878.bam")) as bam:
-        commands = [line["CL"] for line in bam.header.to_dict()["PG"] if line["PN"] == "quire"]
+        programs = [line for line in bam.header.to_dict()["PG"] if line["PN"] == "quire"]
+    commands = [line["CL"] for line in programs]
+    assert [line["DS"] for line in programs] == [f"backend {chosen['name']}: {chosen['reason']}"]
     assert [command.split()[:3] for command in commands] == [["align", "--backend", chosen["name"]]]
     calling = "cpu: calling variants has no kernels for cards in this version."
     with pysam.VariantFile(str(finished.output / "rescore/all.vcf.gz")) as variants:

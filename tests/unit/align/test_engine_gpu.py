@@ -22,7 +22,7 @@ class Failure(Exception):
 
 
 class Engine(engine_gpu.CardEngine):
-    """An engine without a card; `fails` names the step that fails, from its tenth call on."""
+    """An engine without a card; `fails` names the step that fails, behind its tenth call."""
 
     fails = ""
 

@@ -28,6 +28,8 @@ def test_header() -> None:
         "@RG\tID:NA12878.lane1\tSM:NA12878\tLB:lib\tPL:ILLUMINA\tPU:lane1\n"
         "@PG\tID:quire.NA12878.lane1\tPN:quire\tVN:1.0\tCL:quire align x\n"
     )
+    described = header_text(list(CONTIGS), list(CONTIGS.values()), [GROUP], "1.0", "x", "backend cpu:\tno card.\n")
+    assert described.endswith("\tVN:1.0\tDS:backend cpu: no card.\tCL:x\n")
 
 
 def sam_line(record: Record, records: list[Record], mates: list[list[Read]], paired_end: bool) -> str:

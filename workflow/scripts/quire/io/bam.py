@@ -102,8 +102,10 @@ def header_text(
         for group in read_groups
     ]
     identifier = ".".join(["quire", *(group.identifier for group in read_groups)])
-    program = [f"@PG\tID:{identifier}", "PN:quire", f"VN:{version}", f"CL:{' '.join(command.split())}"]
-    lines.append("\t".join([*program, *([f"DS:{' '.join(description.split())}"] if description else [])]))
+    # CL last: pysam takes all that follows it for a part of the command.
+    program = [f"@PG\tID:{identifier}", "PN:quire", f"VN:{version}"]
+    program += [f"DS:{' '.join(description.split())}"] if description else []
+    lines.append("\t".join([*program, f"CL:{' '.join(command.split())}"]))
     return "\n".join(lines) + "\n"
 
 
