@@ -7,15 +7,17 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
+import weakref
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from quire.device.card import SOURCES, Card, Kernel, Upload, pack_arguments
+from quire.device.card import SOURCES, Card, Download, Kernel, Upload, pack_arguments, places_in
 from quire.device.compiler import included, read_source
 
-from tests.kernels.card_array import ArrayMemory, ArrayModule, Block, CardArray
+from tests.kernels.card_array import POISON, ArrayMemory, ArrayModule, Block, CardArray
 from tests.kernels.specialisations import unnamed
 
 _FOLDER = Path(__file__).parent
@@ -168,6 +170,26 @@ class _LateUpload(Upload):
         return self._array
 
 
+class _LateDownload(Download):
+    """Downloads that take place when they are first waited for; until then the host's memory is poison."""
+
+    def __init__(self, sources: list[CardArray], arrays: list[np.ndarray]) -> None:
+        super().__init__(arrays)
+        for array in arrays:
+            array.view(np.uint8)[...] = POISON
+        self._sources = [weakref.ref(source) for source in sources]
+        self._once = threading.Lock()
+
+    def wait(self) -> None:
+        with self._once:
+            sources, self._sources = self._sources, []
+            for source, array in zip(sources, self.arrays, strict=False):
+                source = source()
+                if source is None:
+                    raise KernelFault(f"{array.dtype}{list(array.shape)} was let go of while it was copied to the host")
+                array[...] = source._host
+
+
 class EmulatedCard(Card):
     """See `quire.device.card.Card`."""
 
@@ -215,6 +237,9 @@ class EmulatedCard(Card):
         if not isinstance(array, CardArray):
             raise TypeError(f"download of {type(array).__name__}, which is not on the card")
         return array._host.copy()
+
+    def download_ahead(self, arrays: list[CardArray], buffer: np.ndarray) -> Download:
+        return _LateDownload(arrays, places_in(buffer, arrays))
 
     def free_bytes(self) -> int:
         return self.arrays.size - self.arrays.taken

@@ -1,9 +1,9 @@
 """Mapping batches on a card. One thread owns the card; parsing, records and compression run beside it.
 
 A batch is copied into pinned memory by a thread of its own and uploaded at `search`, while the batch before it is
-computed. Nothing else of it stays on the card between `search` and `finish`: until the insert size is known,
-`search` maps a batch for its template lengths and `finish` maps it again, which costs the first half million reads of a
-unit twice and no memory.
+computed; what was found of it is copied back while the batch behind it is. Nothing else of it stays on the card between
+`search` and `finish`: until the insert size is known, `search` maps a batch for its template lengths and `finish` maps
+it again, which costs the first half million reads of a unit twice and no memory.
 """
 
 import logging
@@ -24,7 +24,7 @@ from quire.align.reference_gpu import upload_reference
 from quire.align.resident_gpu import bytes_per_read, choose, find_alignments
 from quire.align.template_length_gpu import unique_template_lengths
 from quire.align.time_spent import TimeSpent
-from quire.device.card import Card, Upload
+from quire.device.card import Card, Download, Upload, bytes_of
 from quire.errors import QuireError
 from quire.io.fastq import PairBatch
 from quire.oriented.gpu import CardReads, Layout, fill, layout_of, orient, orient_staged
@@ -69,6 +69,48 @@ class _Staged:
     upload: Upload | None = None
 
 
+class _Buffers:
+    """Pinned buffers that nobody uses at the moment. Any thread may take one and put it back."""
+
+    def __init__(self) -> None:
+        self._free: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
+
+    def take(self, size: int, make: Callable[[int], np.ndarray]) -> np.ndarray:
+        """One of `size` bytes or more; `make` makes one, and has the last word on what memory there is for it."""
+        try:
+            buffer = self._free.get_nowait()
+        except queue.Empty:
+            buffer = np.empty(0, np.uint8)
+        return buffer if len(buffer) >= size else make(int(size * STAGING_ROOM))
+
+    def put(self, buffer: np.ndarray) -> None:
+        """Give one back."""
+        self._free.put(buffer)
+
+
+@dataclass
+class _Results:
+    """What was found of a batch, on its way to the host.
+
+    Attributes:
+        batch: as read.
+        download: Alignments and Selection, an array after the other.
+        buffer: that it is copied into.
+    """
+
+    batch: PairBatch
+    download: Download
+    buffer: np.ndarray
+
+    def wait(self) -> tuple[Alignments, Selection]:
+        """What was found, in the buffer, which must stay until it has been used."""
+        self.download.wait()
+        arrays = self.download.arrays
+        alignments = Alignments(*arrays[: len(Alignments._fields)])
+        selection = Selection(*arrays[len(Alignments._fields) :])
+        return alignments, selection._replace(proper=selection.proper.view(np.bool_))
+
+
 class CardEngine:
     """Maps batches on a card; see `quire.align.mapper.Engine`."""
 
@@ -87,8 +129,10 @@ class CardEngine:
         self.open_card, self.reference, self.indexes, self.read_group = open_card, reference, indexes, read_group
         self._insert_size_known = False
         self.most_pairs: int | None = None  # that the card has room for, once it is known
-        # Buffers of batches that are on the card. As many are in use at a time as batches are ahead, and one more.
-        self._buffers: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
+        # Of batches on their way up: as many are in use at a time as batches are ahead, and one more. Of what was found
+        # on its way down: as many as batches become records.
+        self._buffers, self._result_buffers = _Buffers(), _Buffers()
+        self._leaving: tuple[Download, list] | None = None  # the last download, and the card's arrays that it reads
         self._spent = TimeSpent()
 
     @contextmanager
@@ -119,7 +163,8 @@ class CardEngine:
         if len(batch) > self.most_pairs:
             return self._owner.submit(self._upload, batch, None)
         layout = layout_of(batch.mate1, batch.mate2)
-        return self._copier.submit(self._stage, batch, _Staged(layout, self._buffer(layout.size)))
+        buffer = self._buffers.take(layout.size, lambda size: self._owner.submit(self.card.staging, size).result())
+        return self._copier.submit(self._stage, batch, _Staged(layout, buffer))
 
     def finish(self, searched: Searched, insert_size: InsertSize) -> Future:
         """A future of (BGZF blocks as uint8 arrays, Counts)."""
@@ -155,17 +200,8 @@ class CardEngine:
             log.info("batches are mapped in parts of %d reads or pairs: the card has no room for more", self.most_pairs)
 
     def _close(self) -> None:
+        self._let_go()
         del self.card, self.card_reference, self.pages
-
-    def _buffer(self, size: int) -> np.ndarray:
-        """A pinned buffer of at least `size` bytes that no batch uses."""
-        try:
-            buffer = self._buffers.get_nowait()
-        except queue.Empty:
-            buffer = np.empty(0, np.uint8)
-        if len(buffer) < size:
-            buffer = self._owner.submit(self.card.staging, int(size * STAGING_ROOM)).result()
-        return buffer
 
     def _stage(self, batch: PairBatch, staged: _Staged) -> Searched:
         """Copy a batch into its pinned buffer, and have the card's thread send it up."""
@@ -176,7 +212,8 @@ class CardEngine:
         if staged is not None:
             try:
                 with self._spent.on("card"):
-                    staged.upload = self.card.upload_ahead(staged.buffer[: staged.layout.size])
+                    # Its memory may be that of the batch before, whose last kernels may still be running.
+                    staged.upload = self.card.upload_ahead(staged.buffer[: staged.layout.size], self.card.mark())
             except MemoryError:  # it is uploaded in pieces when it is mapped
                 self._buffers.put(staged.buffer)
                 staged = None
@@ -193,32 +230,41 @@ class CardEngine:
         _, alignments = find_alignments(card, reads, self.pages, self.card_reference)
         return card.download(unique_template_lengths(card, alignments, reads))
 
-    def _map(self, searched: Searched, insert_size: InsertSize) -> list[tuple[PairBatch, tuple[Alignments, Selection]]]:
+    def _map(self, searched: Searched, insert_size: InsertSize) -> list[_Results]:
         staged, searched.staged = searched.staged, None
         buffer = None if staged is None else staged.buffer
 
-        def map_part(batch: PairBatch) -> tuple[Alignments, Selection]:
+        def map_part(batch: PairBatch) -> _Results:
             nonlocal staged
             if staged is not None and len(batch) == len(searched.batch):
                 reads = orient_staged(self.card, staged.upload.array(), staged.layout)
             else:
                 staged = None
                 reads = orient(self.card, batch.mate1, batch.mate2)
-            return self._map_reads(reads, batch.mate2 is not None, insert_size)
+            return self._map_reads(batch, reads, insert_size)
 
         with self._spent.on("card"):
-            mapped = list(self._in_parts(searched.batch, map_part))
-        if buffer is not None:
+            mapped = [results for _, results in self._in_parts(searched.batch, map_part)]
+        if buffer is not None:  # whose upload is done: the card has been waited for since it was used
             self._buffers.put(buffer)
         return mapped
 
-    def _map_reads(self, reads: CardReads, paired: bool, insert_size: InsertSize) -> tuple[Alignments, Selection]:
-        card = self.card
+    def _map_reads(self, batch: PairBatch, reads: CardReads, insert_size: InsertSize) -> _Results:
+        card, paired = self.card, batch.mate2 is not None
         found = find_alignments(card, reads, self.pages, self.card_reference)
         insert_size = insert_size if paired else NO_INSERT_SIZE
         alignments, selection = choose(card, found, reads, paired, self.card_reference, insert_size)
-        selection = card.download_all(selection)
-        return card.download_all(alignments), selection._replace(proper=selection.proper.view(np.bool_))
+        self._let_go()
+        arrays = [*alignments, *selection]
+        buffer = self._result_buffers.take(bytes_of(arrays), card.staging)
+        self._leaving = card.download_ahead(arrays, buffer), arrays
+        return _Results(batch, self._leaving[0], buffer)
+
+    def _let_go(self) -> None:
+        """Wait for the last download, done long since where a batch was mapped meanwhile, and free what it read."""
+        if self._leaving is not None:
+            self._leaving[0].wait()
+            self._leaving = None
 
     def _in_parts(self, batch: PairBatch, function: Callable) -> Iterator[tuple[PairBatch, object]]:
         """Apply a function to a batch, or to pieces of it for which the card's memory suffices, in order."""
@@ -235,6 +281,7 @@ class CardEngine:
                 begin += len(part)
                 continue
             # Only here, behind the exception and the frames that it held, are the arrays of the attempt free.
+            self._let_go()
             self.card.release()
             if size == 1:
                 raise QuireError(
@@ -248,9 +295,11 @@ class CardEngine:
 
     def _write(self, mapped: Future) -> tuple[list[np.ndarray], Counts]:
         pieces, counts = [], Counts()
-        for batch, (alignments, selection) in mapped.result():
+        for results in mapped.result():
+            alignments, selection = results.wait()
             with self._spent.on("records"):
-                written, counted = write_records(batch, alignments, selection, self.reference, self.read_group)
+                written, counted = write_records(results.batch, alignments, selection, self.reference, self.read_group)
+            self._result_buffers.put(results.buffer)
             pieces += written
             counts.add(counted)
         return pieces, counts

@@ -17,6 +17,7 @@ import numpy as np
 
 SOURCES = Path(__file__).resolve().parents[2]  # kernels are named and included by their path from here
 THREADS = 256
+ALIGNMENT = 16  # bytes, of arrays in a buffer of the host
 
 
 class OutOfDeviceMemory(MemoryError):
@@ -59,9 +60,24 @@ class Upload:
     def array(self):
         """The card's array; what is launched from now on waits for the copy.
 
-        The array's memory is taken beside the kernels' order: keep the array until they have been waited for.
+        The array's memory is taken beside the kernels' order: keep the array until they have been waited for, or give
+        later uploads a mark behind them.
         """
         return self._array
+
+
+class Download:
+    """Copies of a card's arrays that may still be under way.
+
+    Attributes:
+        arrays: of the host, in the memory that they are copied into; undefined before `wait`.
+    """
+
+    def __init__(self, arrays: list[np.ndarray]) -> None:
+        self.arrays = arrays
+
+    def wait(self) -> None:
+        """Return when all is there. Any thread may wait, several may at a time."""
 
 
 class Card(ABC):
@@ -141,6 +157,18 @@ class Card(ABC):
     def download(self, array) -> np.ndarray:
         """A copy of the card's array on the host; waits for it."""
 
+    def download_ahead(self, arrays: list, buffer: np.ndarray) -> "Download":
+        """Begin to copy the card's arrays to the host, beside the kernels that are launched from now on.
+
+        Args:
+            arrays: contiguous; to be kept, and not written to, until the copies have been waited for.
+            buffer: uint8[bytes_of(arrays)] or more, from `staging`, or the caller waits while it is copied.
+        """
+        targets = places_in(buffer, arrays)
+        for array, target in zip(arrays, targets, strict=True):
+            self.download_into(array, target)
+        return Download(targets)
+
     def staging(self, size: int) -> np.ndarray:
         """Host memory (uint8[size]) that the card copies from and to fastest, beside its kernels."""
         return np.empty(size, np.uint8)
@@ -171,6 +199,20 @@ class Card(ABC):
     def download_all(self, value):
         """A named tuple or dataclass with its arrays on the host."""
         return _map_arrays(value, lambda item: self.download(item) if hasattr(item, "dtype") and item.ndim else item)
+
+
+def bytes_of(arrays: list) -> int:
+    """What `Card.download_ahead` needs for arrays, each of which begins at a multiple of ALIGNMENT bytes."""
+    return sum(-(-array.nbytes // ALIGNMENT) * ALIGNMENT for array in arrays)
+
+
+def places_in(buffer: np.ndarray, arrays: list) -> list[np.ndarray]:
+    """Arrays of the same shapes and types, one behind the other in a buffer."""
+    places, begin = [], 0
+    for array in arrays:
+        places.append(buffer[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape))
+        begin += bytes_of([array])
+    return places
 
 
 def _three(extent) -> tuple[int, int, int]:

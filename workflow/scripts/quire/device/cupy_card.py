@@ -7,7 +7,7 @@ import cupyx
 import numpy as np
 from cupy_backends.cuda.api import driver
 
-from quire.device.card import Card, Kernel, OutOfDeviceMemory, Upload, pack_arguments
+from quire.device.card import Card, Download, Kernel, OutOfDeviceMemory, Upload, pack_arguments, places_in
 from quire.device.compiler import cubin
 
 MOST_PINNED = 256 << 20  # bytes of an upload; a large axis and its index have more, and go up once
@@ -63,6 +63,18 @@ class _UploadUnderWay(Upload):
         return self._array
 
 
+class _DownloadUnderWay(Download):
+    """Downloads on a stream of their own."""
+
+    def __init__(self, arrays: list[np.ndarray], device: cupy.cuda.Device, done: cupy.cuda.Event) -> None:
+        super().__init__(arrays)
+        self._device, self._done = device, done
+
+    def wait(self) -> None:
+        with self._device:
+            self._done.synchronize()
+
+
 class CupyCard(Card):
     """See `quire.device.card.Card`."""
 
@@ -89,7 +101,7 @@ class CupyCard(Card):
         if budget is not None:
             self.pool.set_limit(size=budget)
         self._modules: dict = {}
-        self._copies = cupy.cuda.Stream(non_blocking=True)
+        self._uploads, self._downloads = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
 
     def _allocate(self, size: int):
         """What every function of CuPy takes memory from, so that each raises OutOfDeviceMemory."""
@@ -129,15 +141,23 @@ class CupyCard(Card):
         return cupy.cuda.get_current_stream().record()
 
     def upload_ahead(self, array: np.ndarray, mark: cupy.cuda.Event | None = None) -> Upload:
-        with self._copies:
+        with self._uploads:
             if mark is not None:
-                self._copies.wait_event(mark)
+                self._uploads.wait_event(mark)
             target = cupy.empty(array.shape, array.dtype)
-            target.set(array, stream=self._copies)
-            return _UploadUnderWay(target, array, self._copies.record())
+            target.set(array, stream=self._uploads)
+            return _UploadUnderWay(target, array, self._uploads.record())
 
     def download(self, array) -> np.ndarray:
         return cupy.asnumpy(array)
+
+    def download_ahead(self, arrays: list, buffer: np.ndarray) -> Download:
+        targets = places_in(buffer, arrays)
+        self._downloads.wait_event(cupy.cuda.get_current_stream().record())
+        for array, target in zip(arrays, targets, strict=True):
+            if array.size:
+                cupy.asnumpy(array, stream=self._downloads, out=target, blocking=False)
+        return _DownloadUnderWay(targets, self.device, self._downloads.record())
 
     def staging(self, size: int) -> np.ndarray:
         try:
