@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("numba", reason="the CPU backend, which the card's is compared with, needs Numba")
 pysam = pytest.importorskip("pysam", reason="BAM files are compared through pysam")
 
-from quire.align import unit  # noqa: E402
+from quire.align import engine_gpu, unit  # noqa: E402
 from quire.device import Backend  # noqa: E402
 from quire.device.card import Card  # noqa: E402
 from quire.errors import QuireError  # noqa: E402
@@ -101,6 +101,23 @@ def test_batches(batch: int, data, map_on) -> None:
     few = [write_head(path, 40) for path in mates]
     indexed = build_index(folder, fasta)
     same(map_on(EmulatedCard(), indexed, few, batch), map_on(None, indexed, few))
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("memory", [1 << 34, 700_000])
+def test_batches_that_become_records_in_pieces(single, memory, data, map_on, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of whole batches, and of such as are mapped in parts."""
+    folder, fasta, mates = data
+    mates = mates[:1] if single else mates
+    indexed = build_index(folder, fasta)
+    wanted = map_on(None, indexed, mates)
+    monkeypatch.setattr(engine_gpu, "READS_PER_PIECE", 23)
+    pieces = []
+    share = engine_gpu._share
+    monkeypatch.setattr(engine_gpu, "_share", lambda *given: pieces.append(share(*given)) or pieces[-1])
+    same(map_on(EmulatedCard(memory=memory), indexed, mates), wanted)
+    assert len(pieces) == -(-wanted.ledger["counts"]["reads"] // (1 if single else 2) // 23)
+    assert any(begin > 0 for piece in pieces for _, begin, _ in piece) == (memory > 700_000)
 
 
 def test_single_reads(data, map_on) -> None:

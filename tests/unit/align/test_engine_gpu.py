@@ -43,10 +43,13 @@ class Engine(engine_gpu.CardEngine):
         self._count("upload")
         return SimpleNamespace()
 
-    def _map(self, searched, _insert_size):
+    def _map(self, searched, _insert_size, pieces):
+        assert pieces == 1
         self._count("map")
         self._buffers.put(searched.staged.buffer)
-        return [SimpleNamespace(batch=searched.batch, wait=lambda: (None, None), buffer=np.empty(0, np.uint8))]
+        results = SimpleNamespace(batch=searched.batch, buffer=np.empty(0, np.uint8), users=1)
+        results.piece = lambda *_: (searched.batch, None, None)
+        return [results]
 
     def _count(self, step: str) -> None:
         self.calls[step] += 1

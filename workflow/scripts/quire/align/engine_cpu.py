@@ -63,7 +63,7 @@ class CpuEngine:
     @contextmanager
     def running(self, threads: int) -> Iterator[None]:
         """Hold the worker threads while batches are mapped."""
-        self.batches_ahead = threads + 1
+        self.batches_ahead, self.pieces_ahead = threads + 1, threads
         with ThreadPoolExecutor(threads) as self._pool:
             yield
 
@@ -71,9 +71,9 @@ class CpuEngine:
         """Seeds, candidates and extensions of a batch: a future of `Searched`."""
         return self._pool.submit(self._search, batch)
 
-    def finish(self, searched: Searched, insert_size: InsertSize) -> Future:
-        """Rescue, pairing and records of a batch: a future of (BGZF blocks as uint8 arrays, Counts)."""
-        return self._pool.submit(self._finish, searched, insert_size)
+    def finish(self, searched: Searched, insert_size: InsertSize) -> list[Future]:
+        """Rescue, pairing and records of a batch, in one piece: a future of (BGZF blocks, Counts)."""
+        return [self._pool.submit(self._finish, searched, insert_size)]
 
     def _search(self, batch: PairBatch) -> Searched:
         reads = orient(batch.mate1, batch.mate2)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from quire.oriented.gpu import CardReads, Layout, fill, layout_of, orient, orien
 log = logging.getLogger("quire.align")
 # Of the memory that is free at the start, pages may take all but this share, which is the batch's.
 BATCH_SHARE = 0.4
+READS_PER_PIECE = 1 << 16  # reads or pairs of a batch that one thread makes records of
 STAGING_ROOM = 1.1  # a buffer's size by that of the batch it is taken for: later ones may be a little larger
 
 
@@ -96,26 +98,34 @@ class _Results:
         batch: as read.
         download: Alignments and Selection, an array after the other.
         buffer: that it is copied into.
+        users: pieces of the batch that have not been written yet.
     """
 
     batch: PairBatch
     download: Download
     buffer: np.ndarray
+    users: int = 1
 
-    def wait(self) -> tuple[Alignments, Selection]:
-        """What was found, in the buffer, which must stay until it has been used."""
+    def piece(self, begin: int, end: int) -> tuple[PairBatch, Alignments, Selection]:
+        """What was found of reads or pairs [begin, end); the buffer must stay until it has been used."""
         self.download.wait()
         arrays = self.download.arrays
         alignments = Alignments(*arrays[: len(Alignments._fields)])
         selection = Selection(*arrays[len(Alignments._fields) :])
-        return alignments, selection._replace(proper=selection.proper.view(np.bool_))
+        selection = selection._replace(proper=selection.proper.view(np.bool_))
+        if (begin, end) == (0, len(self.batch)):
+            return self.batch, alignments, selection
+        starts = [0] if self.batch.mate2 is None else [0, len(self.batch)]
+        rows = [slice(start + begin, start + end) for start in starts]
+        selection = Selection(*(np.concatenate([column[some] for some in rows]) for column in selection))
+        return self.batch.part(begin, end), alignments, selection
 
 
 class CardEngine:
     """Maps batches on a card; see `quire.align.mapper.Engine`."""
 
     batches_ahead = 3  # one being copied on the host, one on its way up, and one that is mapped
-    reads_per_batch = 1 << 17
+    reads_per_batch = 1 << 18
 
     def __init__(self, open_card: Callable[[], Card], reference, indexes: list, read_group: str) -> None:
         """Say what to map with; nothing is uploaded before `running`.
@@ -133,11 +143,13 @@ class CardEngine:
         # on its way down: as many as batches become records.
         self._buffers, self._result_buffers = _Buffers(), _Buffers()
         self._leaving: tuple[Download, list] | None = None  # the last download, and the card's arrays that it reads
+        self._lock = Lock()
         self._spent = TimeSpent()
 
     @contextmanager
     def running(self, threads: int) -> Iterator[None]:
         """Open the card, make text and pages resident, and hold the worker threads."""
+        self.pieces_ahead = threads + 2 * self.reads_per_batch // READS_PER_PIECE  # those of two batches are mapped
         with (
             ThreadPoolExecutor(1, "quire-card") as self._owner,
             ThreadPoolExecutor(1, "quire-copy") as self._copier,
@@ -166,11 +178,12 @@ class CardEngine:
         buffer = self._buffers.take(layout.size, lambda size: self._owner.submit(self.card.staging, size).result())
         return self._copier.submit(self._stage, batch, _Staged(layout, buffer))
 
-    def finish(self, searched: Searched, insert_size: InsertSize) -> Future:
-        """A future of (BGZF blocks as uint8 arrays, Counts)."""
+    def finish(self, searched: Searched, insert_size: InsertSize) -> list[Future]:
+        """Of the pieces of the batch, futures of (BGZF blocks as uint8 arrays, Counts)."""
         self._insert_size_known = True
-        mapped = self._owner.submit(self._map, searched, insert_size)
-        return self._pool.submit(self._write, mapped)
+        pieces = -(-len(searched.batch) // READS_PER_PIECE)
+        mapped = self._owner.submit(self._map, searched, insert_size, pieces)
+        return [self._pool.submit(self._write, mapped, number, pieces) for number in range(pieces)]
 
     def _open(self) -> None:
         self.card = self.open_card()
@@ -230,7 +243,7 @@ class CardEngine:
         _, alignments = find_alignments(card, reads, self.pages, self.card_reference)
         return card.download(unique_template_lengths(card, alignments, reads))
 
-    def _map(self, searched: Searched, insert_size: InsertSize) -> list[_Results]:
+    def _map(self, searched: Searched, insert_size: InsertSize, pieces: int) -> list[_Results]:
         staged, searched.staged = searched.staged, None
         buffer = None if staged is None else staged.buffer
 
@@ -247,6 +260,8 @@ class CardEngine:
             mapped = [results for _, results in self._in_parts(searched.batch, map_part)]
         if buffer is not None:  # whose upload is done: the card has been waited for since it was used
             self._buffers.put(buffer)
+        if len(mapped) == 1:
+            mapped[0].users = pieces
         return mapped
 
     def _map_reads(self, batch: PairBatch, reads: CardReads, insert_size: InsertSize) -> _Results:
@@ -268,7 +283,7 @@ class CardEngine:
 
     def _in_parts(self, batch: PairBatch, function: Callable) -> Iterator[tuple[PairBatch, object]]:
         """Apply a function to a batch, or to pieces of it for which the card's memory suffices, in order."""
-        size = min(len(batch), self.most_pairs)
+        size = -(-len(batch) // -(-len(batch) // self.most_pairs))  # of as many parts as it takes, all alike
         begin = 0
         while begin < len(batch):
             part = batch if size >= len(batch) else batch.part(begin, min(begin + size, len(batch)))
@@ -293,13 +308,33 @@ class CardEngine:
                 "the card has no room for a batch (%s): going on with %d reads or pairs at a time", reason, size
             )
 
-    def _write(self, mapped: Future) -> tuple[list[np.ndarray], Counts]:
-        pieces, counts = [], Counts()
-        for results in mapped.result():
-            alignments, selection = results.wait()
+    def _write(self, mapped: Future, number: int, pieces: int) -> tuple[list[np.ndarray], Counts]:
+        """Records of one of the pieces of a batch: a share of its reads, or of its parts if it was mapped in parts."""
+        parts = mapped.result()
+        written, counts = [], Counts()
+        for results, begin, end in _share(parts, number, pieces):
+            piece = results.piece(begin, end)
             with self._spent.on("records"):
-                written, counted = write_records(results.batch, alignments, selection, self.reference, self.read_group)
-            self._result_buffers.put(results.buffer)
-            pieces += written
+                blocks, counted = write_records(*piece, self.reference, self.read_group)
+            self._used(results)
+            written += blocks
             counts.add(counted)
-        return pieces, counts
+        return written, counts
+
+    def _used(self, results: _Results) -> None:
+        with self._lock:
+            results.users -= 1
+            if not results.users:
+                self._result_buffers.put(results.buffer)
+
+
+def _share(parts: list[_Results], number: int, pieces: int) -> list[tuple[_Results, int, int]]:
+    """Parts of a batch, with the reads or pairs [begin, end) of each, that are the piece of this number."""
+
+    def from_to(count: int) -> tuple[int, int]:
+        return count * number // pieces, count * (number + 1) // pieces
+
+    if len(parts) == 1:
+        return [(parts[0], *from_to(len(parts[0].batch)))]
+    begin, end = from_to(len(parts))
+    return [(part, 0, len(part.batch)) for part in parts[begin:end]]

@@ -43,10 +43,12 @@ class Engine(Protocol):
 
     Attributes:
         batches_ahead: batches that are searched before the first of them is finished; known once it runs.
+        pieces_ahead: pieces of batches that are finished at a time; known once it runs.
         reads_per_batch: reads or pairs of a batch that suit it.
     """
 
     batches_ahead: int
+    pieces_ahead: int
     reads_per_batch: int
 
     def running(self, threads: int) -> AbstractContextManager[None]:
@@ -55,8 +57,8 @@ class Engine(Protocol):
     def search(self, batch: PairBatch) -> Future:
         """Seeds, candidates and extensions of a batch: a future of its `SearchedBatch`."""
 
-    def finish(self, searched: SearchedBatch, insert_size: InsertSize) -> Future:
-        """Rescue, pairing and records of a batch: a future of (BGZF blocks as uint8 arrays, Counts)."""
+    def finish(self, searched: SearchedBatch, insert_size: InsertSize) -> list[Future]:
+        """Rescue, pairing and records of a batch: of its pieces in order, futures of (BGZF blocks, Counts)."""
 
 
 @dataclass
@@ -76,18 +78,18 @@ class Mapper:
     counts: Counts = field(default_factory=Counts)
 
     def map(self, batches: Iterator[PairBatch], threads: int) -> Iterator[list[np.ndarray]]:
-        """Yield the BGZF blocks of each batch's records, in pieces and in order.
+        """Yield the BGZF blocks (uint8 arrays) of all records, some at a time and in order.
 
         Args:
             batches: from `quire.io.fastq.read_batches`; all paired or all single.
-            threads: worker threads; as many batches and one more are being finished, besides those that are searched.
+            threads: worker threads.
         """
         progress = _Progress()
         with self.engine.running(threads):
             finishing: deque[Future] = deque()
             for searched in self._with_insert_size(self._search_ahead(batches, progress)):
-                finishing.append(self.engine.finish(searched, self.insert_size))
-                while len(finishing) > threads:
+                finishing.extend(self.engine.finish(searched, self.insert_size))
+                while len(finishing) > self.engine.pieces_ahead:
                     yield from self._leave(finishing.popleft(), progress)
             while finishing:
                 yield from self._leave(finishing.popleft(), progress)
@@ -98,7 +100,7 @@ class Mapper:
             blocks, counts = finished.result()
         self.counts.add(counts)
         progress.report(self.counts.reads)
-        with progress.spent.on("writing"):
+        with progress.spent.on("waiting for the file"):
             yield blocks
 
     def _search_ahead(self, batches: Iterator[PairBatch], progress: "_Progress") -> Iterator[SearchedBatch]:

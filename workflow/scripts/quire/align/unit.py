@@ -10,6 +10,7 @@ from quire.align.mapper import Engine, Mapper
 from quire.device.card import Card
 from quire.device.choice_gpu import use_backend
 from quire.index import PageIndex
+from quire.io.ahead import ahead
 from quire.io.bam import BamWriter, ReadGroup, header_text
 from quire.io.fastq import read_batches
 from quire.io.files import lacks_bgzip_end, write_json_atomic
@@ -19,6 +20,7 @@ from quire.reference import Reference
 from quire.version import VERSION
 
 log = logging.getLogger("quire.align")
+WRITES_AHEAD = 4  # pieces of batches that wait for the file
 
 
 def map_unit(
@@ -71,7 +73,8 @@ def map_unit(
         chosen_size = parameters.get("reads_per_batch", "auto")
         batches = read_batches(fq1, fq2, engine.reads_per_batch if chosen_size == "auto" else chosen_size)
         with BamWriter(output_bam, text, reference.contig_names, reference.contig_lengths) as bam:
-            for blocks in mapper.map(batches, threads):
+            # In this thread nothing but writing: a disk, or memory for a file, takes its time.
+            for blocks in ahead(lambda: mapper.map(batches, threads), WRITES_AHEAD):
                 bam.write_blocks(blocks)
             counts = mapper.counts
             placed = {"mapped": counts.mapped, "unmapped": counts.unmapped}
