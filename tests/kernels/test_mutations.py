@@ -10,6 +10,7 @@ from tests.kernels import (
     test_index_construction,
     test_oriented,
     test_pairing,
+    test_reported,
     test_rescue,
     test_seeding,
     test_suffix_array,
@@ -61,6 +62,10 @@ def templates(card) -> None:
     test_alignments.test_unique_template_lengths(card, 600)
 
 
+def reported(card) -> None:
+    test_reported.test_taken_rows_are_those_chosen(card, 700)
+
+
 def pairs(card) -> None:
     test_pairing.test_pairs_nearly_as_good_as_the_second_cost_quality(card)
 
@@ -83,6 +88,7 @@ MUTATIONS = [
         "else if (other - score <= NEAR) count++;",
         "else if (other - score < NEAR) count++;",
     ),
+    (reported, "quire/align/reported.cu", "i < (read + 1) * MOST", "i < read + MOST"),
     (oriented, "quire/oriented/oriented.cu", "i < last; i++", "i <= last; i++"),
     (
         oriented,

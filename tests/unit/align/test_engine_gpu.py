@@ -48,7 +48,7 @@ class Engine(engine_gpu.CardEngine):
         self._count("map")
         self._buffers.put(searched.staged.buffer)
         results = SimpleNamespace(batch=searched.batch, buffer=np.empty(0, np.uint8), users=1)
-        results.piece = lambda *_: (searched.batch, None, None)
+        results.piece = lambda *_: (searched.batch, None)
         return [results]
 
     def _count(self, step: str) -> None:

@@ -17,6 +17,7 @@ from quire.align.model import Alignments
 from quire.align.output import Counts, write_records
 from quire.align.pairing import select
 from quire.align.parameters import DENSE_SEEDING, SEEDING
+from quire.align.reported import take_reported
 from quire.align.rescue import rescue_jobs
 from quire.align.template_length import unique_template_lengths
 from quire.io.fastq import PairBatch
@@ -101,4 +102,4 @@ class CpuEngine:
                 rescued = extend(jobs, reads, reference.text, reference.ambiguous)
                 alignments = collect([*searched.parts, (jobs, rescued)], reads, reference)
         selection = select(alignments, reads, paired, insert_size)
-        return write_records(batch, alignments, selection, reference, self.read_group)
+        return write_records(batch, take_reported(alignments, selection), reference, self.read_group)

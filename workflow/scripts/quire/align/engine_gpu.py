@@ -18,10 +18,11 @@ from threading import Lock
 import numpy as np
 
 from quire.align.insert_size import NO_INSERT_SIZE, InsertSize
-from quire.align.model import Alignments, Selection
+from quire.align.model import Reported
 from quire.align.output import Counts, write_records
 from quire.align.pages_gpu import CardPages
 from quire.align.reference_gpu import upload_reference
+from quire.align.reported_gpu import take_reported
 from quire.align.resident_gpu import bytes_per_read, choose, find_alignments
 from quire.align.template_length_gpu import unique_template_lengths
 from quire.align.time_spent import TimeSpent
@@ -96,7 +97,7 @@ class _Results:
 
     Attributes:
         batch: as read.
-        download: Alignments and Selection, an array after the other.
+        download: the arrays of `Reported`.
         buffer: that it is copied into.
         users: pieces of the batch that have not been written yet.
     """
@@ -106,19 +107,20 @@ class _Results:
     buffer: np.ndarray
     users: int = 1
 
-    def piece(self, begin: int, end: int) -> tuple[PairBatch, Alignments, Selection]:
-        """What was found of reads or pairs [begin, end); the buffer must stay until it has been used."""
+    def piece(self, begin: int, end: int) -> tuple[PairBatch, Reported]:
+        """Reads or pairs [begin, end), and what is reported of them; the buffer must stay until it has been used."""
         self.download.wait()
-        arrays = self.download.arrays
-        alignments = Alignments(*arrays[: len(Alignments._fields)])
-        selection = Selection(*arrays[len(Alignments._fields) :])
-        selection = selection._replace(proper=selection.proper.view(np.bool_))
+        reported = Reported(*self.download.arrays)
+        reported = reported._replace(proper=reported.proper.view(np.bool_))
         if (begin, end) == (0, len(self.batch)):
-            return self.batch, alignments, selection
+            return self.batch, reported
         starts = [0] if self.batch.mate2 is None else [0, len(self.batch)]
-        rows = [slice(start + begin, start + end) for start in starts]
-        selection = Selection(*(np.concatenate([column[some] for some in rows]) for column in selection))
-        return self.batch.part(begin, end), alignments, selection
+        reads = [slice(start + begin, start + end) for start in starts]
+        first, rows, proper = (
+            np.concatenate([column[some] for some in reads])
+            for column in (reported.first, reported.rows, reported.proper)
+        )
+        return self.batch.part(begin, end), reported._replace(first=first, rows=rows, proper=proper)
 
 
 class CardEngine:
@@ -148,7 +150,12 @@ class CardEngine:
 
     @contextmanager
     def running(self, threads: int) -> Iterator[None]:
-        """Open the card, make text and pages resident, and hold the worker threads."""
+        """Open the card, make text and pages resident, and hold the worker threads.
+
+        A quarter of the threads is left to those that read, copy, launch and write: where more make records than the
+        processor has cores for, the one that owns the card waits for its turn, and all for it.
+        """
+        threads = max(1, threads * 3 // 4)
         self.pieces_ahead = threads + 2 * self.reads_per_batch // READS_PER_PIECE  # those of two batches are mapped
         with (
             ThreadPoolExecutor(1, "quire-card") as self._owner,
@@ -269,8 +276,8 @@ class CardEngine:
         found = find_alignments(card, reads, self.pages, self.card_reference)
         insert_size = insert_size if paired else NO_INSERT_SIZE
         alignments, selection = choose(card, found, reads, paired, self.card_reference, insert_size)
+        arrays = [*take_reported(card, alignments, selection)]
         self._let_go()
-        arrays = [*alignments, *selection]
         buffer = self._result_buffers.take(bytes_of(arrays), card.staging)
         self._leaving = card.download_ahead(arrays, buffer), arrays
         return _Results(batch, self._leaving[0], buffer)

@@ -52,3 +52,31 @@ class Selection(NamedTuple):
     supplementary: np.ndarray
     supplementary_quality: np.ndarray
     supplementary_second: np.ndarray
+
+
+class Reported(NamedTuple):
+    """What records need of n reads: m rows, each read's primary alignment and then its supplementary ones.
+
+    Attributes:
+        first: int64[n], row of the primary alignment; rows: int32[n], how many the read has, 0 for an unmapped one.
+        proper: bool[n], whether the read and its mate form a proper pair.
+        quality: uint8[m], mapping quality; second: int32[m], score of the best competing alignment (tag XS), 0: none.
+        strand, ..., cigar_length: [m], as in `Alignments`; cigar: uint32[], the operations of these rows.
+    """
+
+    first: np.ndarray
+    rows: np.ndarray
+    proper: np.ndarray
+    quality: np.ndarray
+    second: np.ndarray
+    strand: np.ndarray
+    score: np.ndarray
+    read_begin: np.ndarray
+    read_end: np.ndarray
+    axis_begin: np.ndarray
+    axis_end: np.ndarray
+    contig: np.ndarray
+    position: np.ndarray
+    cigar_begin: np.ndarray
+    cigar_length: np.ndarray
+    cigar: np.ndarray

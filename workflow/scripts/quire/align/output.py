@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quire.align.model import Alignments, Selection
+from quire.align.model import Reported
 from quire.align.records import PAIRED, PROPER, SUPPLEMENTARY, UNMAPPED, build_records
 from quire.io.bam import assemble_blocks
 from quire.io.fastq import PairBatch
@@ -28,19 +28,17 @@ class Counts:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
-def write_records(
-    batch: PairBatch, alignments: Alignments, selection: Selection, reference, read_group: str
-) -> tuple[list[np.ndarray], Counts]:
+def write_records(batch: PairBatch, reported: Reported, reference, read_group: str) -> tuple[list[np.ndarray], Counts]:
     """BGZF blocks of a batch's records in the order of its reads, in pieces, and its counts.
 
     Args:
         batch: as read.
-        alignments: of its reads, on the host; selection: what to report of them.
+        reported: what is reported of its reads, on the host.
         reference: `quire.reference.Reference`.
         read_group: RG text of the records.
     """
     codes, offsets = bases_of_mates(batch.mate1, batch.mate2)
-    records = build_records(alignments, selection, codes, offsets, batch.mate2 is not None, reference)
+    records = build_records(reported, codes, offsets, batch.mate2 is not None, reference)
     blocks = assemble_blocks(records, batch.mate1, batch.mate2, read_group.encode())
     return blocks, _count(records.flag, offsets)
 

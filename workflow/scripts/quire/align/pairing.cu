@@ -4,6 +4,7 @@
 // UNSUPPORTED_QUALITY.
 #include "quire/align/alignments.cuh"
 #include "quire/align/mapping_quality.cuh"
+#include "quire/align/selection.cuh"
 #include "quire/oriented/oriented.cuh"
 
 // Of each alignment: its better competitor (-1: none), and for those without one the second score and near count.
@@ -12,17 +13,6 @@ struct Marks {
     i32* second;
     i32* near;
     i64* five;  // contig position of the read's 5' end, clips included: template lengths are differences of these
-};
-
-// As quire.align.model.Selection lays it out.
-struct Selection {
-    i64* primary;
-    u8* quality;
-    i32* second;
-    u8* proper;
-    i64* supplementary;  // [reads][MOST_SUPPLEMENTARY]
-    u8* supplementary_quality;
-    i32* supplementary_second;
 };
 
 // The insert size's bounds and the cost of each template length low..high.

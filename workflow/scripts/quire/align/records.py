@@ -1,4 +1,4 @@
-"""From the selection to alignment records: flags, mates, CIGAR, NM, MD and SA, in flat arrays for the BAM assembler.
+"""From what is reported to alignment records: flags, mates, CIGAR, NM, MD and SA, in flat arrays for the BAM assembler.
 
 Records stand in the order of the reads (mate 1 of a pair, its supplementary alignments, mate 2, its supplementary
 ones).
@@ -9,8 +9,7 @@ from numba import njit
 
 from quire.algorithms.extension import CIGAR_D, CIGAR_H, CIGAR_I, CIGAR_M, CIGAR_S
 from quire.algorithms.extension.cpu import first_ambiguous_after
-from quire.align.model import Alignments, Selection
-from quire.align.parameters import MOST_SUPPLEMENTARY
+from quire.align.model import Reported
 from quire.batch import pack_bytes
 from quire.device.bits import bytes_below_lowest_bit, load_bytes, one_a_byte, prefetch, reverse_complement
 from quire.io.bam import RecordBatch
@@ -22,29 +21,27 @@ _AHEAD = 16  # records whose text is asked for before its turn
 _LETTERS = np.frombuffer(b"ACGTN", np.uint8)
 
 
-def build_records(
-    alignments: Alignments, selection: Selection, codes: np.ndarray, offsets: np.ndarray, paired: bool, reference
-) -> RecordBatch:
+def build_records(reported: Reported, codes: np.ndarray, offsets: np.ndarray, paired: bool, reference) -> RecordBatch:
     """Records of a batch.
 
     Args:
-        alignments: of the batch; selection: what to report of them.
+        reported: what is reported of its reads.
         codes, offsets: uint8[bases], int64[n + 1]: the reads as read, codes 0..3 and 4 for N.
         paired: whether they are mates r and n + r of n pairs.
         reference: `quire.reference.Reference`.
     """
     reads = len(offsets) - 1
-    source, alignment = _lay_out(selection, paired)
+    source, row = _lay_out(reported.rows, reported.first, paired)
     count = len(source)
     integers = np.full((8, count), -1, np.int32)
     flag = np.zeros(count, np.uint16)
     quality = np.zeros(count, np.uint8)
     mate_record = np.full(count, -1, np.int64)
-    _fill(alignments, selection, source, alignment, reads, paired, integers, flag, quality, mate_record)
-    cigar, cigar_offsets = _cigars(alignments, offsets, source, alignment, flag)
-    md, md_offsets = _differences(alignments, offsets, codes, reference.text, reference.ambiguous,
-                                  source, alignment, integers[7])  # fmt: skip
-    sa, sa_offsets = _supplementary_texts(alignments, offsets, source, alignment, quality, integers,
+    _fill(reported, source, row, reads, paired, integers, flag, quality, mate_record)
+    cigar, cigar_offsets = _cigars(reported, offsets, source, row, flag)
+    md, md_offsets = _differences(reported, offsets, codes, reference.text, reference.ambiguous,
+                                  source, row, integers[7])  # fmt: skip
+    sa, sa_offsets = _supplementary_texts(reported, offsets, source, row, quality, integers,
                                           *pack_bytes([name.encode() for name in reference.contig_names]))  # fmt: skip
     pairs = reads // 2 if paired else reads
     contig, position, mate_contig, mate_position, template, score, second, edits = integers
@@ -72,38 +69,38 @@ def build_records(
 
 
 @njit(cache=True, nogil=True)
-def _lay_out(selection, paired):
-    """Read and alignment (-1: unmapped) of every record, in output order."""
-    reads = len(selection.primary)
-    extra = 0
+def _lay_out(rows, first, paired):
+    """Read and row (-1: unmapped) of every record, in output order."""
+    reads = len(rows)
+    count = 0
     for read in range(reads):
-        for i in range(MOST_SUPPLEMENTARY):
-            extra += selection.supplementary[read, i] >= 0
-    source = np.empty(reads + extra, np.int64)
-    alignment = np.empty(reads + extra, np.int64)
+        count += max(rows[read], 1)
+    source = np.empty(count, np.int64)
+    row = np.empty(count, np.int64)
     used = 0
     half = reads // 2
     for step in range(reads):
         read = step
         if paired:
             read = (step >> 1) + (half if step & 1 else 0)
-        source[used], alignment[used] = read, selection.primary[read]
-        used += 1
-        for i in range(MOST_SUPPLEMENTARY):
-            if selection.supplementary[read, i] >= 0:
-                source[used], alignment[used] = read, selection.supplementary[read, i]
-                used += 1
-    return source, alignment
+        if rows[read] == 0:
+            source[used], row[used] = read, -1
+            used += 1
+        for number in range(first[read], first[read] + rows[read]):
+            source[used], row[used] = read, number
+            used += 1
+    return source, row
 
 
 @njit(cache=True, nogil=True)
-def _fill(alignments, selection, source, alignment, reads, paired, integers, flag, quality, mate_record):
+def _fill(reported, source, row, reads, paired, integers, flag, quality, mate_record):
     contig, position, mate_contig, mate_position, template, score, second, _ = integers
     # Taken out once: each use of a tuple inside the loop would count references of all its arrays.
-    contigs, positions, scores, strands = alignments.contig, alignments.position, alignments.score, alignments.strand
-    axis_begin, axis_end = alignments.axis_begin, alignments.axis_end
-    primary, qualities, seconds, proper = selection.primary, selection.quality, selection.second, selection.proper
-    supplementary_quality, supplementary_second = selection.supplementary_quality, selection.supplementary_second
+    contigs, positions, scores, strands = reported.contig, reported.position, reported.score, reported.strand
+    axis_begin, axis_end = reported.axis_begin, reported.axis_end
+    first, rows, qualities, seconds, proper = (
+        reported.first, reported.rows, reported.quality, reported.second, reported.proper
+    )  # fmt: skip
     half = reads // 2
     primary_record = np.empty(reads, np.int64)
     previous = np.int64(-1)
@@ -111,38 +108,31 @@ def _fill(alignments, selection, source, alignment, reads, paired, integers, fla
         if source[i] != previous:
             primary_record[source[i]] = i
         previous = source[i]
-    rank = 0
     for i in range(len(source)):
-        read, chosen = source[i], alignment[i]
-        is_primary = primary_record[read] == i
+        read, chosen = source[i], row[i]
         bits = 0
-        rank = 0 if is_primary else rank + 1
         template[i] = 0
         if chosen >= 0:
             contig[i], position[i] = contigs[chosen], positions[chosen]
             score[i] = scores[chosen]
             if strands[chosen]:
                 bits |= REVERSE
-            if is_primary:
-                quality[i], second[i] = qualities[read], seconds[read]
-            else:
+            quality[i], second[i] = qualities[chosen], seconds[chosen]
+            if chosen != first[read]:
                 bits |= SUPPLEMENTARY
-                quality[i] = supplementary_quality[read, rank - 1]
-                second[i] = supplementary_second[read, rank - 1]
         else:
             bits |= UNMAPPED
         if paired:
             mate = read + half if read < half else read - half
             bits |= PAIRED | (FIRST if read < half else LAST)
-            mate_chosen = primary[mate]
+            mate_chosen = first[mate] if rows[mate] > 0 else np.int64(-1)
             mate_record[i] = primary_record[mate]
             if proper[read]:
                 bits |= PROPER
             if mate_chosen < 0:
                 bits |= MATE_UNMAPPED
-                placed = primary[read]
-                if placed >= 0:  # an unmapped mate is kept beside its mapped one's primary alignment
-                    mate_contig[i], mate_position[i] = contigs[placed], positions[placed]
+                if rows[read] > 0:  # an unmapped mate is kept beside its mapped one's primary alignment
+                    mate_contig[i], mate_position[i] = contigs[first[read]], positions[first[read]]
             else:
                 mate_contig[i], mate_position[i] = contigs[mate_chosen], positions[mate_chosen]
                 if strands[mate_chosen]:
@@ -164,26 +154,26 @@ def _five_prime(positions, strands, axis_begin, axis_end, chosen):
 
 
 @njit(cache=True, nogil=True)
-def _cigars(alignments, read_offsets, source, alignment, flag):
+def _cigars(reported, read_offsets, source, row, flag):
     offsets = np.zeros(len(source) + 1, np.int64)
     for i in range(len(source)):
-        offsets[i + 1] = offsets[i] + (alignments.cigar_length[alignment[i]] + 2 if alignment[i] >= 0 else 0)
+        offsets[i + 1] = offsets[i] + (reported.cigar_length[row[i]] + 2 if row[i] >= 0 else 0)
     cigar = np.empty(offsets[-1], np.uint32)
     used = np.int64(0)
     for i in range(len(source)):
-        chosen = alignment[i]
+        chosen = row[i]
         if chosen >= 0:
             length = read_offsets[source[i] + 1] - read_offsets[source[i]]
             clip = CIGAR_H if flag[i] & SUPPLEMENTARY else CIGAR_S
-            if alignments.read_begin[chosen] > 0:
-                cigar[used] = np.uint32(np.int64(alignments.read_begin[chosen]) << 4 | clip)
+            if reported.read_begin[chosen] > 0:
+                cigar[used] = np.uint32(np.int64(reported.read_begin[chosen]) << 4 | clip)
                 used += 1
-            begin = alignments.cigar_begin[chosen]
-            for j in range(begin, begin + alignments.cigar_length[chosen]):
-                cigar[used] = alignments.cigar[j]
+            begin = reported.cigar_begin[chosen]
+            for j in range(begin, begin + reported.cigar_length[chosen]):
+                cigar[used] = reported.cigar[j]
                 used += 1
-            if alignments.read_end[chosen] < length:
-                cigar[used] = np.uint32((length - alignments.read_end[chosen]) << 4 | clip)
+            if reported.read_end[chosen] < length:
+                cigar[used] = np.uint32((length - reported.read_end[chosen]) << 4 | clip)
                 used += 1
         offsets[i + 1] = used
     return cigar[:used], offsets
@@ -213,20 +203,20 @@ def _with_room(text, needed):
 
 
 @njit(cache=True, nogil=True)
-def _differences(alignments, read_offsets, codes, text, ambiguous, source, alignment, edits):
+def _differences(reported, read_offsets, codes, text, ambiguous, source, row, edits):
     """MD texts, and NM into `edits`: ambiguous bases of either side are differences."""
     offsets = np.zeros(len(source) + 1, np.int64)
     md = np.empty(16 * len(source) + 64, np.uint8)
     used = np.int64(0)
-    # Taken out once: each use of `alignments` inside the loop would count references of all its arrays.
-    axis_begin, axis_end, strand = alignments.axis_begin, alignments.axis_end, alignments.strand
-    aligned_begin, cigar, cigar_begin = alignments.read_begin, alignments.cigar, alignments.cigar_begin
-    cigar_length = alignments.cigar_length
+    # Taken out once: each use of `reported` inside the loop would count references of all its arrays.
+    axis_begin, axis_end, strand = reported.axis_begin, reported.axis_end, reported.strand
+    aligned_begin, cigar, cigar_begin = reported.read_begin, reported.cigar, reported.cigar_begin
+    cigar_length = reported.cigar_length
     for i in range(len(source)):
-        chosen = alignment[i]
+        chosen = row[i]
         if chosen >= 0:
-            if i + _AHEAD < len(source) and alignment[i + _AHEAD] >= 0:
-                prefetch(text, axis_begin[alignment[i + _AHEAD]] >> 5)
+            if i + _AHEAD < len(source) and row[i + _AHEAD] >= 0:
+                prefetch(text, axis_begin[row[i + _AHEAD]] >> 5)
             first, last = axis_begin[chosen], axis_end[chosen]
             md = _with_room(md, used + 4 * (last - first) + 16)
             begin, end = read_offsets[source[i]], read_offsets[source[i] + 1]
@@ -322,7 +312,7 @@ def _describe(
 
 
 @njit(cache=True, nogil=True)
-def _supplementary_texts(alignments, read_offsets, source, alignment, quality, integers, names, name_offsets):
+def _supplementary_texts(reported, read_offsets, source, row, quality, integers, names, name_offsets):
     """SA texts: of every record of a read with several, the other records (contig,position,strand,CIGAR,MAPQ,NM;)."""
     count = len(source)
     offsets = np.zeros(count + 1, np.int64)
@@ -338,9 +328,9 @@ def _supplementary_texts(alignments, read_offsets, source, alignment, quality, i
                 if last - first == 1 or other == i:
                     continue
                 length = read_offsets[source[i] + 1] - read_offsets[source[i]]
-                operations = alignments.cigar_length[alignment[other]]
+                operations = reported.cigar_length[row[other]]
                 text = _with_room(text, used + 256 + 12 * operations + len(names))
-                used = _write_place(alignments, alignment[other], length, np.int64(quality[other]),
+                used = _write_place(reported, row[other], length, np.int64(quality[other]),
                                     np.int64(integers[7, other]), names, name_offsets, text, used)  # fmt: skip
             offsets[i + 1] = used
         first = last
@@ -348,27 +338,27 @@ def _supplementary_texts(alignments, read_offsets, source, alignment, quality, i
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _write_place(alignments, chosen, length, quality, edits, names, name_offsets, text, used):
-    contig = alignments.contig[chosen]
+def _write_place(reported, chosen, length, quality, edits, names, name_offsets, text, used):
+    contig = reported.contig[chosen]
     for j in range(name_offsets[contig], name_offsets[contig + 1]):
         text[used] = names[j]
         used += 1
     text[used] = 44  # ,
-    used = _write_number(text, used + 1, alignments.position[chosen] + 1)
-    text[used], text[used + 1], text[used + 2] = 44, 45 if alignments.strand[chosen] else 43, 44
+    used = _write_number(text, used + 1, reported.position[chosen] + 1)
+    text[used], text[used + 1], text[used + 2] = 44, 45 if reported.strand[chosen] else 43, 44
     used += 3
-    if alignments.read_begin[chosen] > 0:
-        used = _write_number(text, used, np.int64(alignments.read_begin[chosen]))
+    if reported.read_begin[chosen] > 0:
+        used = _write_number(text, used, np.int64(reported.read_begin[chosen]))
         text[used] = 83  # S
         used += 1
-    begin = alignments.cigar_begin[chosen]
-    for j in range(begin, begin + alignments.cigar_length[chosen]):
-        used = _write_number(text, used, np.int64(alignments.cigar[j] >> np.uint32(4)))
-        operation = np.int64(alignments.cigar[j] & np.uint32(15))
+    begin = reported.cigar_begin[chosen]
+    for j in range(begin, begin + reported.cigar_length[chosen]):
+        used = _write_number(text, used, np.int64(reported.cigar[j] >> np.uint32(4)))
+        operation = np.int64(reported.cigar[j] & np.uint32(15))
         text[used] = 77 if operation == CIGAR_M else 73 if operation == CIGAR_I else 68
         used += 1
-    if alignments.read_end[chosen] < length:
-        used = _write_number(text, used, length - alignments.read_end[chosen])
+    if reported.read_end[chosen] < length:
+        used = _write_number(text, used, length - reported.read_end[chosen])
         text[used] = 83
         used += 1
     text[used] = 44
