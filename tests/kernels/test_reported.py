@@ -8,7 +8,8 @@ from quire.align.reported_gpu import take_reported
 from quire.batch import offsets_from_lengths
 
 COLUMNS = ("strand", "score", "read_begin", "read_end", "axis_begin", "axis_end", "contig", "position")
-DTYPES = [np.dtype(kind) for kind in "i8 i4 u1 u1 i4 u1 i4 i4 i4 i8 i8 i4 i8 i8 i4 u4".split()]
+_ROW = np.dtype("i8,i4,u1,u1,i4,u1,i4,i4,i4,i8,i8,i4,i8,i8,i4,u4")
+DTYPES = [_ROW[number] for number in range(len(_ROW))]
 LARGE = {np.dtype(np.uint8): 1 << 8, np.dtype(np.int32): 1 << 31, np.dtype(np.int64): 1 << 40}
 
 
