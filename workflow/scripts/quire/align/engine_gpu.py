@@ -152,8 +152,8 @@ class CardEngine:
     def running(self, threads: int) -> Iterator[None]:
         """Open the card, make text and pages resident, and hold the worker threads.
 
-        A quarter of the threads is left to those that read, copy, launch and write: where more make records than the
-        processor has cores for, the one that owns the card waits for its turn, and all for it.
+        Three quarters of the threads make records, the others' share is for those that read, copy, launch and write:
+        more of them gave no more speed (docs/benchmarks.md), they only wait for a core.
         """
         threads = max(1, threads * 3 // 4)
         self.pieces_ahead = threads + 2 * self.reads_per_batch // READS_PER_PIECE  # those of two batches are mapped
