@@ -1,7 +1,7 @@
 """Inputs of kernel tests, made with NumPy alone: a machine with a card needs neither Numba nor pysam for them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 
 import numpy as np
 from quire.batch import offsets_from_lengths, pack_bytes
@@ -33,6 +33,21 @@ def make_batch(sequences: Sequence[Sequence[int]]) -> Batch:
 def card_reads(card: Card, sequences, mates=None) -> CardReads:
     """Oriented reads of these codes on a card; with `mates`, pairs."""
     return orient(card, make_batch(sequences), None if mates is None else make_batch(mates))
+
+
+def upload_all(card: Card, value):
+    """A named tuple or dataclass with its arrays on the card; everything else stays as it is."""
+    return _map_members(value, lambda item: card.upload(item) if isinstance(item, np.ndarray) else item)
+
+
+def download_all(card: Card, value):
+    """A named tuple or dataclass with its arrays on the host."""
+    return _map_members(value, lambda item: card.download(item) if hasattr(item, "dtype") and item.ndim else item)
+
+
+def _map_members(value, function):
+    members = [getattr(value, field.name) for field in fields(value)] if is_dataclass(value) else value
+    return type(value)(*map(function, members))
 
 
 def pack(codes: Sequence[int]) -> np.ndarray:

@@ -212,6 +212,7 @@ class EmulatedCard(Card):
         self.schedule = schedule
         self.memory = memory
         self.launches = 0
+        self._let_go = -1  # launches when memory of an upload was last let go of
         self.texts = texts or {}
 
     def fail_allocation(self, number: int) -> None:
@@ -230,8 +231,15 @@ class EmulatedCard(Card):
             raise TypeError("upload of an array that is on the card")
         return self.arrays.copy(np.ascontiguousarray(array).reshape(np.shape(array)))
 
-    def upload_ahead(self, array: np.ndarray, mark: object = None) -> Upload:
-        return _LateUpload(self.arrays.new(array.shape, array.dtype), array)
+    def upload_ahead(self, array: np.ndarray, mark: int | None = None) -> Upload:
+        if self._let_go > (-1 if mark is None else mark):
+            raise KernelFault("an upload may take memory that was let go of behind its mark, where kernels may use it")
+        target = self.arrays.new(array.shape, array.dtype)
+        weakref.finalize(target._block, self._note_let_go).atexit = False
+        return _LateUpload(target, array)
+
+    def _note_let_go(self) -> None:
+        self._let_go = self.launches
 
     def download(self, array: CardArray) -> np.ndarray:
         if not isinstance(array, CardArray):
@@ -244,8 +252,8 @@ class EmulatedCard(Card):
     def free_bytes(self) -> int:
         return self.arrays.size - self.arrays.taken
 
-    def mark(self) -> None:
-        pass
+    def mark(self) -> int:
+        return self.launches
 
     def release(self) -> None:
         pass

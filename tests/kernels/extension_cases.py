@@ -6,7 +6,7 @@ import numpy as np
 from quire.algorithms.extension import BAND_STEP, ExtensionJobs, Extensions, oracle
 from quire.algorithms.extension.gpu import extend
 
-from tests.kernels.builders import card_reads, pack, reverse_complement
+from tests.kernels.builders import card_reads, download_all, pack, reverse_complement, upload_all
 
 OPERATIONS = "MID"
 
@@ -71,9 +71,9 @@ def random_case(seed: int, count: int, longest: int, widths: list[int]) -> Case:
 
 def extend_case(card, case: Case, **options) -> Extensions:
     """What the card finds, on the host."""
-    reads, jobs = card_reads(card, case.sequences), card.upload_all(case.jobs)
+    reads, jobs = card_reads(card, case.sequences), upload_all(card, case.jobs)
     found = extend(card, jobs, reads, card.upload(pack(case.axis)), card.upload(case.ambiguous), **options)
-    return card.download_all(found)
+    return download_all(card, found)
 
 
 def alignment(found: Extensions, job: int):

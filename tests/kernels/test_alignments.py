@@ -15,7 +15,7 @@ from quire.align.reference_gpu import upload_reference
 from quire.align.template_length_gpu import unique_template_lengths
 from quire.oriented.oracle import hash_name, tie_hash
 
-from tests.kernels.builders import card_reads
+from tests.kernels.builders import card_reads, download_all, upload_all
 from tests.unit.align import oracles_align
 from tests.unit.align.places_align import Place, alignments_of
 
@@ -106,8 +106,8 @@ def test_collect(card, seed: int, lengths: list[int], shapes: list[tuple[int, bo
     generator = random.Random(seed)
     parts = [drawn_part(generator, lengths, count, by_read) for count, by_read in shapes]
     reads = card_reads(card, [[0] * length for length in lengths])
-    on_card = [(card.upload_all(jobs), card.upload_all(extensions)) for jobs, extensions in parts]
-    result = card.download_all(collect(card, on_card, reads, upload_reference(card, reference())))
+    on_card = [(upload_all(card, jobs), upload_all(card, extensions)) for jobs, extensions in parts]
+    result = download_all(card, collect(card, on_card, reads, upload_reference(card, reference())))
     model = alignments_of([])
     assert [column.dtype for column in result] == [column.dtype for column in model]
     assert in_words(result) == collected(parts, lengths, [b"r%05d" % i for i in range(len(lengths))])
@@ -115,7 +115,7 @@ def test_collect(card, seed: int, lengths: list[int], shapes: list[tuple[int, bo
 
 def test_collect_of_no_reads(card) -> None:
     part = drawn_part(random.Random(1), [], 0, True)
-    on_card = tuple(map(card.upload_all, part))
+    on_card = tuple(upload_all(card, item) for item in part)
     result = collect(card, [on_card], card_reads(card, []), upload_reference(card, reference()))
     assert card.download(result.offsets).tolist() == [0]
     assert len(card.download(result.score)) == 0
@@ -125,7 +125,7 @@ def test_poorly_aligned(card) -> None:
     """Below nine tenths of the read, or nowhere."""
     lengths, scores = [100, 100, 100, 101, 101, 1], [90, 89, None, 91, 90, 1]
     places = [[] if score is None else [Place(score, 0, 5, 0, score), Place(1, 1, 7, 0, 1)] for score in scores]
-    alignments = card.upload_all(alignments_of(places))
+    alignments = upload_all(card, alignments_of(places))
     reads = card_reads(card, [[0] * length for length in lengths])
     poor = card.download(poorly_aligned(card, alignments, reads))
     assert poor.dtype == np.uint8
@@ -153,7 +153,7 @@ def test_unique_template_lengths(card, pairs: int) -> None:
         mates[1][pair] = [Place(100, 1, 300 + LONGEST_INSERT - 101 + more, 0, 100)]
     sequences = [[0] * 100] * pairs
     reads = card_reads(card, sequences, [[0] * 101] * pairs)
-    alignments = card.upload_all(alignments_of([*mates[0], *mates[1]]))
+    alignments = upload_all(card, alignments_of([*mates[0], *mates[1]]))
     lengths = card.download(unique_template_lengths(card, alignments, reads))
     wanted = []
     for a, b in zip(*mates, strict=True):

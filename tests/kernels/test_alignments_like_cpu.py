@@ -13,16 +13,17 @@ pytest.importorskip("numba", reason="compares with the CPU's functions, which ar
 from quire.align import alignments as cpu
 from quire.align import template_length as cpu_template_length
 
+from tests.kernels.builders import download_all, upload_all
 from tests.kernels.simulated_batch import simulated_batch
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3])
 def test_alignments(card, rounds: int) -> None:
     batch = simulated_batch()
-    parts = [tuple(map(card.upload_all, part)) for part in batch.parts[:rounds]]
+    parts = [tuple(upload_all(card, item) for item in part) for part in batch.parts[:rounds]]
     wanted = batch.alignments[rounds - 1]
     found = collect(card, parts, orient(card, *batch.mates), upload_reference(card, batch.reference))
-    found = card.download_all(found)
+    found = download_all(card, found)
     for name, ours, theirs in zip(Alignments._fields, found, wanted, strict=True):
         assert ours.dtype == theirs.dtype, name
         assert ours.tolist() == theirs.tolist(), name
@@ -33,7 +34,7 @@ def test_alignments(card, rounds: int) -> None:
 def test_poor_reads_and_template_lengths(card) -> None:
     batch = simulated_batch()
     wanted = batch.alignments[0]
-    alignments, reads = card.upload_all(wanted), orient(card, *batch.mates)
+    alignments, reads = upload_all(card, wanted), orient(card, *batch.mates)
     poor = card.download(poorly_aligned(card, alignments, reads))
     assert poor.tolist() == cpu.poorly_aligned(wanted, batch.reads.offsets).tolist()
     lengths = cpu_template_length.unique_template_lengths(wanted, np.diff(batch.reads.offsets))

@@ -23,7 +23,7 @@ from quire.align.reference_gpu import upload_reference
 from quire.batch import offsets_from_lengths
 from quire.oriented.oracle import hash_name, tie_hash
 
-from tests.kernels.builders import card_reads, pack, reverse_complement
+from tests.kernels.builders import card_reads, download_all, pack, reverse_complement
 
 
 class Bundle:
@@ -118,7 +118,7 @@ def check(card, sequences, hits_of_reads, axis: list[int], borders: list[int], s
         card, card.upload(offsets), card.upload(np.array(words, np.uint64)), card_reads(card, sequences),
         upload_reference(card, reference), stride,
     )  # fmt: skip
-    jobs = card.download_all(jobs)
+    jobs = download_all(card, jobs)
     wanted = [candidates_of(hits, sequences[read], b"r%05d" % read, axis, borders, stride)
               for read, hits in enumerate(hits_of_reads)]  # fmt: skip
     flat = [(read, strand, peak, low - BAND_MARGIN, high + BAND_MARGIN, borders[island], borders[island + 1])

@@ -9,6 +9,7 @@ from quire.oriented.gpu import orient
 
 pytest.importorskip("numba", reason="compares with the CPU's functions, which are compiled by Numba")
 
+from tests.kernels.builders import download_all
 from tests.kernels.simulated_batch import simulated_batch
 
 
@@ -20,7 +21,7 @@ def test_candidates(card, round_number: int) -> None:
     reads = orient(card, *batch.mates).subset(card, card.upload(step.chosen))
     found = find_candidates(card, card.upload(step.offsets), card.upload(step.hits), reads,
                             upload_reference(card, batch.reference), step.seeding.stride)  # fmt: skip
-    found = card.download_all(found)
+    found = download_all(card, found)
     for field in fields(step.candidates):
         ours, theirs = getattr(found, field.name), getattr(step.candidates, field.name)
         assert ours.dtype == theirs.dtype, field.name

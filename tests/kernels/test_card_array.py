@@ -82,6 +82,19 @@ def test_an_upload_ahead_shows_what_the_host_holds_when_it_is_used(card: Emulate
     assert upload.array().tolist() == [0, 5, 0]
 
 
+def test_an_upload_waits_for_those_who_used_its_memory(card: EmulatedCard) -> None:
+    """Memory of an upload that was let go of may be used by what was launched before: later uploads need a mark."""
+    host = np.zeros(3, np.int64)
+    early = card.mark()
+    upload = card.upload_ahead(host, early)
+    card.kernel(SOURCE, "probe")(1, 1, upload.array())
+    del upload
+    for mark in (early, None):
+        with pytest.raises(KernelFault, match="let go of behind its mark"):
+            card.upload_ahead(host, mark)
+    card.upload_ahead(host, card.mark())
+
+
 def test_integers_do_not_become_floats(card: EmulatedCard) -> None:
     with pytest.raises(TypeError, match="float64 from int64 and uint64"):
         card.zeros(3, np.uint64) + card.zeros(3, np.int64)

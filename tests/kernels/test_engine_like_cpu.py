@@ -4,17 +4,20 @@ import gzip
 import logging
 import random
 import re
+from collections import Counter
 from collections.abc import Callable
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("numba", reason="the CPU backend, which the card's is compared with, needs Numba")
 pysam = pytest.importorskip("pysam", reason="BAM files are compared through pysam")
 
-from quire.align import engine_gpu, unit  # noqa: E402
+from quire.align import engine_gpu, mapper, unit  # noqa: E402
 from quire.device import Backend  # noqa: E402
 from quire.device.card import Card  # noqa: E402
 from quire.errors import QuireError  # noqa: E402
@@ -42,14 +45,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, list[Pat
 def map_on(monkeypatch: pytest.MonkeyPatch, data) -> Callable[..., Mapped]:
     """Maps on a card, or on the CPU where it is None."""
 
-    def run(card: Card | None, indexed: Indexed, mates: list[Path], batch: int = 1000) -> Mapped:
+    def run(card: Card | None, indexed: Indexed, mates: list[Path], batch: int = 1000, threads: int = 4) -> Mapped:
         @contextmanager
         def chosen(*_):
             name = "cpu" if card is None else "gpu"
             yield Backend(name, "it was asked for."), (None if card is None else lambda: card)
 
         monkeypatch.setattr(unit, "use_backend", chosen)
-        return map_files(data[0], indexed, mates, batch, threads=2)
+        return map_files(data[0], indexed, mates, batch, threads)
 
     return run
 
@@ -103,21 +106,61 @@ def test_batches(batch: int, data, map_on) -> None:
     same(map_on(EmulatedCard(), indexed, few, batch), map_on(None, indexed, few))
 
 
+@dataclass
+class Watched:
+    """What the buffers of a card's engine went through: poisoned when put back, so that who still reads them shows."""
+
+    taken: dict[int, int] = field(default_factory=Counter)
+    put: dict[int, int] = field(default_factory=Counter)
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
+    seen, take, put = Watched(), engine_gpu._Buffers.take, engine_gpu._Buffers.put
+
+    def watch_take(buffers, size, make) -> np.ndarray:
+        seen.taken[id(buffers)] += 1
+        return take(buffers, size, make)
+
+    def watch_put(buffers, buffer: np.ndarray) -> None:
+        seen.put[id(buffers)] += 1
+        buffer[:] = 0xDB
+        put(buffers, buffer)
+
+    monkeypatch.setattr(engine_gpu._Buffers, "take", watch_take)
+    monkeypatch.setattr(engine_gpu._Buffers, "put", watch_put)
+    return seen
+
+
 @pytest.mark.parametrize("single", [False, True])
-@pytest.mark.parametrize("memory", [1 << 34, 700_000])
-def test_batches_that_become_records_in_pieces(single, memory, data, map_on, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of whole batches, and of such as are mapped in parts."""
+@pytest.mark.parametrize(("memory", "allocation"), [(1 << 34, 0), (700_000, 0), (1 << 34, 400)])
+@pytest.mark.parametrize("threads", [1, 12])
+def test_batches_that_become_records_in_pieces(
+    threads, memory, allocation, single, data, map_on, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of whole batches, of such as are mapped in parts, and of one that is halved; most behind the sample."""
     folder, fasta, mates = data
     mates = mates[:1] if single else mates
     indexed = build_index(folder, fasta)
+    for module in (mapper, engine_gpu):
+        monkeypatch.setattr(module, "MOST_BASES_LOOKED_AT", 5_000)
     wanted = map_on(None, indexed, mates)
-    monkeypatch.setattr(engine_gpu, "READS_PER_PIECE", 23)
-    pieces = []
-    share = engine_gpu._share
+    monkeypatch.setattr(engine_gpu, "READS_PER_PIECE", 5)
+    pieces, share, sample, sampled = [], engine_gpu._share, engine_gpu.CardEngine._sample, []
     monkeypatch.setattr(engine_gpu, "_share", lambda *given: pieces.append(share(*given)) or pieces[-1])
-    same(map_on(EmulatedCard(memory=memory), indexed, mates), wanted)
-    assert len(pieces) == -(-wanted.ledger["counts"]["reads"] // (1 if single else 2) // 23)
-    assert any(begin > 0 for piece in pieces for _, begin, _ in piece) == (memory > 700_000)
+    monkeypatch.setattr(
+        engine_gpu.CardEngine, "_sample", lambda self, batch: sampled.append(len(batch)) or sample(self, batch)
+    )
+    card = EmulatedCard(memory=memory)
+    if allocation:
+        card.fail_allocation(allocation)
+    same(map_on(card, indexed, mates, batch=23, threads=threads), wanted)
+    assert len(pieces) == -(-PAIRS // 23) * 5 - 2  # the last batch has 12
+    if memory == 1 << 34 and not allocation:
+        assert any(begin > 0 for piece in pieces for _, begin, _ in piece)
+        assert sampled == ([] if single else [23])  # more than 5,000 bases
+    assert watched.put == watched.taken
+    assert len(watched.put) == 2
 
 
 def test_single_reads(data, map_on) -> None:

@@ -9,7 +9,7 @@ from quire.algorithms.extension import ExtensionJobs, Extensions, cpu
 from quire.algorithms.extension.gpu import extend
 from quire.oriented import orient
 
-from tests.kernels.builders import card_reads, make_batch, pack, reverse_complement
+from tests.kernels.builders import card_reads, download_all, make_batch, pack, reverse_complement, upload_all
 from tests.kernels.extension_cases import Case, mutate
 
 FIELDS = ("score", "read_begin", "read_end", "axis_begin", "axis_end", "cigar_length")
@@ -50,9 +50,9 @@ def test_all_fields_are_those_of_the_cpu(card, reads: int, length: int, candidat
     text = pack(case.axis)
     batch = make_batch(case.sequences)
     like = cpu.extend(case.jobs, orient(batch), text, case.ambiguous)
-    found = extend(card, card.upload_all(case.jobs), card_reads(card, case.sequences), card.upload(text),
+    found = extend(card, upload_all(card, case.jobs), card_reads(card, case.sequences), card.upload(text),
                    card.upload(case.ambiguous))  # fmt: skip
-    found = card.download_all(found)
+    found = download_all(card, found)
     for name in FIELDS:
         assert getattr(found, name).dtype == getattr(like, name).dtype
         np.testing.assert_array_equal(getattr(found, name), getattr(like, name), name)

@@ -5,7 +5,7 @@ import pytest
 from quire.oriented.gpu import CardReads
 from quire.oriented.oracle import hash_name
 
-from tests.kernels.builders import card_reads, pack, reverse_complement
+from tests.kernels.builders import card_reads, download_all, pack, reverse_complement
 
 
 def random_reads(seed: int, count: int, longest: int) -> list[list[int]]:
@@ -15,7 +15,7 @@ def random_reads(seed: int, count: int, longest: int) -> list[list[int]]:
 
 def check(card, reads: CardReads, sequences: list[list[int]]) -> None:
     assert len(reads) == len(sequences)
-    host = card.download_all(reads)
+    host = download_all(card, reads)
     for read, sequence in enumerate(sequences):
         for strand, codes in enumerate([sequence, reverse_complement(sequence)]):
             assert host.codes[strand, host.offsets[read] : host.offsets[read + 1]].tolist() == codes

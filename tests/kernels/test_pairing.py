@@ -18,7 +18,7 @@ from quire.align.parameters import (
 )
 from quire.oriented.oracle import hash_name
 
-from tests.kernels.builders import card_reads, reverse_complement
+from tests.kernels.builders import card_reads, download_all, reverse_complement, upload_all
 from tests.unit.align.oracles_align import Chosen, Marked, choose_pair, choose_single, finish, is_simple, tie_hash
 from tests.unit.align.places_align import Place, alignments_of
 
@@ -86,8 +86,8 @@ def on_card(card, reads, places, paired, model):
     half = len(reads) // 2
     oriented = card_reads(card, reads[:half], reads[half:]) if paired else card_reads(card, reads)
     alignments = alignments_of(places)
-    selection = select(card, card.upload_all(alignments), oriented, paired, model)
-    return card.download_all(selection), alignments.offsets
+    selection = select(card, upload_all(card, alignments), oriented, paired, model)
+    return download_all(card, selection), alignments.offsets
 
 
 def reported(selection, read: int, first: int) -> Chosen:

@@ -13,7 +13,7 @@ from quire.align import pairing as cpu
 from quire.oriented import Reads
 from quire.oriented import orient as orient_on_cpu
 
-from tests.kernels.builders import make_batch
+from tests.kernels.builders import download_all, make_batch, upload_all
 from tests.kernels.simulated_batch import INSERT_SIZE, simulated_batch
 from tests.unit.align.places_align import Place, alignments_of
 
@@ -23,7 +23,7 @@ SHARP = InsertSize(1000, 300, 300, 300, 300, 1, 1, 5000)
 
 def check(card, alignments: Alignments, reads: Reads, on_card: CardReads, paired: bool, model: InsertSize) -> Selection:
     wanted = cpu.select(alignments, reads, paired, model)
-    found = card.download_all(select(card, card.upload_all(alignments), on_card, paired, model))
+    found = download_all(card, select(card, upload_all(card, alignments), on_card, paired, model))
     for name, ours, theirs in zip(Selection._fields, found, wanted, strict=True):
         assert ours.dtype == (np.uint8 if name == "proper" else theirs.dtype), name
         assert np.array_equal(ours, theirs), name

@@ -7,6 +7,8 @@ from quire.align.parameters import MOST_SUPPLEMENTARY
 from quire.align.reported_gpu import take_reported
 from quire.batch import offsets_from_lengths
 
+from tests.kernels.builders import download_all, upload_all
+
 COLUMNS = ("strand", "score", "read_begin", "read_end", "axis_begin", "axis_end", "contig", "position")
 _ROW = np.dtype("i8,i4,u1,u1,i4,u1,i4,i4,i4,i8,i8,i4,i8,i8,i4,u4")
 DTYPES = [_ROW[number] for number in range(len(_ROW))]
@@ -83,8 +85,8 @@ def in_words(reported: Reported) -> list[tuple[bool, list[tuple]]]:
 @pytest.mark.parametrize("reads", [0, 1, 2, 700])
 def test_taken_rows_are_those_chosen(card, reads: int) -> None:
     alignments, selection = random_batch(reads, reads)
-    on_card = card.upload_all(selection._replace(proper=selection.proper.astype(np.uint8)))
-    found = card.download_all(take_reported(card, card.upload_all(alignments), on_card))
+    on_card = upload_all(card, selection._replace(proper=selection.proper.astype(np.uint8)))
+    found = download_all(card, take_reported(card, upload_all(card, alignments), on_card))
     assert in_words(found) == wanted(alignments, selection)
     assert [column.dtype for column in found] == DTYPES
     if reads > 2:
@@ -94,6 +96,6 @@ def test_taken_rows_are_those_chosen(card, reads: int) -> None:
 def test_reads_without_any_alignment(card) -> None:
     alignments, nothing = random_batch(1, 0)[0], random_batch(5, 3)[1]
     nothing.primary[:], nothing.supplementary[:] = -1, -1
-    on_card = card.upload_all(nothing._replace(proper=nothing.proper.astype(np.uint8)))
-    found = card.download_all(take_reported(card, card.upload_all(alignments), on_card))
+    on_card = upload_all(card, nothing._replace(proper=nothing.proper.astype(np.uint8)))
+    found = download_all(card, take_reported(card, upload_all(card, alignments), on_card))
     assert in_words(found) == [(bool(proper), []) for proper in nothing.proper]

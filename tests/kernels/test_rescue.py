@@ -14,7 +14,7 @@ from quire.align.parameters import BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS
 from quire.align.reference_gpu import upload_reference
 from quire.align.rescue_gpu import rescue_jobs
 
-from tests.kernels.builders import card_reads, pack, reverse_complement
+from tests.kernels.builders import card_reads, download_all, pack, reverse_complement, upload_all
 from tests.unit.align.oracles_align import template_length
 from tests.unit.align.places_align import Place, alignments_of
 
@@ -104,9 +104,9 @@ def wanted_jobs(reads: list[list[int]], places: list[list[Place]], model: Insert
 
 def on_card(card, reads, places, model) -> list[tuple[int, ...]]:
     pairs = len(reads) // 2
-    jobs = rescue_jobs(card, card.upload_all(alignments_of(places)), card_reads(card, reads[:pairs], reads[pairs:]),
+    jobs = rescue_jobs(card, upload_all(card, alignments_of(places)), card_reads(card, reads[:pairs], reads[pairs:]),
                        upload_axis(card), model)  # fmt: skip
-    jobs = card.download_all(jobs)
+    jobs = download_all(card, jobs)
     columns = (
         jobs.read,
         jobs.strand,

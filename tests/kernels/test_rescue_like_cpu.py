@@ -13,6 +13,7 @@ pytest.importorskip("numba", reason="compares with the CPU's functions, which ar
 
 from quire.align import rescue as cpu
 
+from tests.kernels.builders import download_all, upload_all
 from tests.kernels.simulated_batch import INSERT_SIZE, simulated_batch
 
 WIDE = InsertSize(1000, 275, 300, 325, 300, 35, 1, 3000)
@@ -25,8 +26,8 @@ def test_the_same_jobs(card, monkeypatch, rounds: int, model: InsertSize, diagon
     alignments = batch.alignments[rounds - 1]
     wanted = cpu.rescue_jobs(alignments, batch.reads, batch.reference, model)
     reference = upload_reference(card, batch.reference)
-    jobs = rescue_gpu.rescue_jobs(card, card.upload_all(alignments), orient(card, *batch.mates), reference, model)
-    jobs = card.download_all(jobs)
+    jobs = rescue_gpu.rescue_jobs(card, upload_all(card, alignments), orient(card, *batch.mates), reference, model)
+    jobs = download_all(card, jobs)
     for column in fields(wanted):
         ours, theirs = getattr(jobs, column.name), getattr(wanted, column.name)
         assert ours.dtype == theirs.dtype

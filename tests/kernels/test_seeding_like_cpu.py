@@ -5,7 +5,7 @@ import pytest
 from quire.algorithms.seeding import SeedingParameters
 from quire.algorithms.seeding.gpu import find_hits
 
-from tests.kernels.builders import card_reads, pack
+from tests.kernels.builders import card_reads, download_all, pack
 from tests.kernels.builders_index import build_index
 from tests.kernels.seeding_cases import repetitive_axis, sample_reads
 
@@ -39,7 +39,7 @@ def test_the_same_hits(card, axis, owned: int, words_per_block: int, sa_sampling
         card_pages.append(upload_page(card, index, start, length))
         cpu_pages.append(cpu.page_arrays(index, Span(start, start + length)))
     text = pack(axis)
-    host = card.download_all(reads)
+    host = download_all(card, reads)
     cpu_reads = Reads(
         host.offsets, host.codes, host.word_offsets, host.packed, host.ambiguous.astype(bool), host.name_hash
     )

@@ -17,7 +17,7 @@ from threading import Lock
 
 import numpy as np
 
-from quire.align.insert_size import NO_INSERT_SIZE, InsertSize
+from quire.align.insert_size import MOST_BASES_LOOKED_AT, NO_INSERT_SIZE, InsertSize
 from quire.align.model import Reported
 from quire.align.output import Counts, write_records
 from quire.align.pages_gpu import CardPages
@@ -140,6 +140,7 @@ class CardEngine:
         """
         self.open_card, self.reference, self.indexes, self.read_group = open_card, reference, indexes, read_group
         self._insert_size_known = False
+        self._bases_searched = 0  # while it is not known
         self.most_pairs: int | None = None  # that the card has room for, once it is known
         # Of batches on their way up: as many are in use at a time as batches are ahead, and one more. Of what was found
         # on its way down: as many as batches become records.
@@ -177,7 +178,8 @@ class CardEngine:
         """A future of `Searched`."""
         if self.most_pairs is None:
             self._plan(batch)
-        if batch.mate2 is not None and not self._insert_size_known:
+        if batch.mate2 is not None and not self._insert_size_known and self._bases_searched < MOST_BASES_LOOKED_AT:
+            self._bases_searched += len(batch.mate1.bases) + len(batch.mate2.bases)
             return self._owner.submit(self._sample, batch)
         if len(batch) > self.most_pairs:
             return self._owner.submit(self._upload, batch, None)
@@ -265,32 +267,33 @@ class CardEngine:
 
         with self._spent.on("card"):
             mapped = [results for _, results in self._in_parts(searched.batch, map_part)]
-        if buffer is not None:  # whose upload is done: the card has been waited for since it was used
+        if buffer is not None:  # Its upload has been waited for, or is of no use: then the batch was mapped in parts.
             self._buffers.put(buffer)
         if len(mapped) == 1:
             mapped[0].users = pieces
         return mapped
 
     def _map_reads(self, batch: PairBatch, reads: CardReads, insert_size: InsertSize) -> _Results:
+        self._let_go()
         card, paired = self.card, batch.mate2 is not None
         found = find_alignments(card, reads, self.pages, self.card_reference)
         insert_size = insert_size if paired else NO_INSERT_SIZE
         alignments, selection = choose(card, found, reads, paired, self.card_reference, insert_size)
         arrays = [*take_reported(card, alignments, selection)]
-        self._let_go()
         buffer = self._result_buffers.take(bytes_of(arrays), card.staging)
         self._leaving = card.download_ahead(arrays, buffer), arrays
         return _Results(batch, self._leaving[0], buffer)
 
     def _let_go(self) -> None:
-        """Wait for the last download, done long since where a batch was mapped meanwhile, and free what it read."""
+        """Wait for the last download, which began when the batch before was done, and free what it read."""
         if self._leaving is not None:
             self._leaving[0].wait()
             self._leaving = None
 
     def _in_parts(self, batch: PairBatch, function: Callable) -> Iterator[tuple[PairBatch, object]]:
         """Apply a function to a batch, or to pieces of it for which the card's memory suffices, in order."""
-        size = -(-len(batch) // -(-len(batch) // self.most_pairs))  # of as many parts as it takes, all alike
+        parts = -(-len(batch) // self.most_pairs)
+        size = -(-len(batch) // parts)  # all alike
         begin = 0
         while begin < len(batch):
             part = batch if size >= len(batch) else batch.part(begin, min(begin + size, len(batch)))

@@ -66,7 +66,7 @@ class Upload:
         return self._array
 
 
-class Download:
+class Download(ABC):
     """Copies of a card's arrays that may still be under way.
 
     Attributes:
@@ -76,6 +76,7 @@ class Download:
     def __init__(self, arrays: list[np.ndarray]) -> None:
         self.arrays = arrays
 
+    @abstractmethod
     def wait(self) -> None:
         """Return when all is there. Any thread may wait, several may at a time."""
 
@@ -157,17 +158,14 @@ class Card(ABC):
     def download(self, array) -> np.ndarray:
         """A copy of the card's array on the host; waits for it."""
 
-    def download_ahead(self, arrays: list, buffer: np.ndarray) -> "Download":
+    @abstractmethod
+    def download_ahead(self, arrays: list, buffer: np.ndarray) -> Download:
         """Begin to copy the card's arrays to the host, beside the kernels that are launched from now on.
 
         Args:
             arrays: contiguous; to be kept, and not written to, until the copies have been waited for.
             buffer: uint8[bytes_of(arrays)] or more, from `staging`, or the caller waits while it is copied.
         """
-        targets = places_in(buffer, arrays)
-        for array, target in zip(arrays, targets, strict=True):
-            self.download_into(array, target)
-        return Download(targets)
 
     def staging(self, size: int) -> np.ndarray:
         """Host memory (uint8[size]) that the card copies from and to fastest, beside its kernels."""
@@ -192,14 +190,6 @@ class Card(ABC):
     @abstractmethod
     def _load(self, source: str, entry: str, defines: dict[str, int]) -> Kernel: ...
 
-    def upload_all(self, value):
-        """A named tuple or dataclass with its arrays on the card; everything else stays as it is."""
-        return _map_arrays(value, lambda item: self.upload(item) if isinstance(item, np.ndarray) else item)
-
-    def download_all(self, value):
-        """A named tuple or dataclass with its arrays on the host."""
-        return _map_arrays(value, lambda item: self.download(item) if hasattr(item, "dtype") and item.ndim else item)
-
 
 def bytes_of(arrays: list) -> int:
     """What `Card.download_ahead` needs for arrays, each of which begins at a multiple of ALIGNMENT bytes."""
@@ -218,11 +208,6 @@ def places_in(buffer: np.ndarray, arrays: list) -> list[np.ndarray]:
 def _three(extent) -> tuple[int, int, int]:
     extent = (extent,) if isinstance(extent, int | np.integer) else tuple(extent)
     return tuple(int(size) for size in (*extent, 1, 1, 1)[:3])
-
-
-def _map_arrays(value, function):
-    members = [getattr(value, name) for name in _field_names(type(value))] if is_dataclass(value) else value
-    return type(value)(*map(function, members))
 
 
 def pack_arguments(arguments, pointer_of):

@@ -52,7 +52,7 @@ class _Arrays:
 
 
 class _UploadUnderWay(Upload):
-    """An upload on the stream of copies; it keeps the host's array until the copy is done."""
+    """An upload on the stream of uploads; it keeps the host's array until the copy is done."""
 
     def __init__(self, array, host: np.ndarray, done: cupy.cuda.Event) -> None:
         super().__init__(array)
