@@ -92,8 +92,8 @@ def environment(name):
 def mapping_memory(wildcards, input, threads):
     """Megabytes for mapping a unit: text and index of the whole axis, and the batches in flight (measured: 2 x 150).
 
-    On a card also what CUDA takes of the host, and its larger batches (measured: 6.3 to 7.7 GB in all with 16 threads
-    and a genome of 95 Mb).
+    On a card also what CUDA takes of the host, and its larger batches (measured: 4.7 GB in all with 2 threads, 6.3 to
+    7.7 GB with 16, of a genome of 95 Mb).
     """
     manifest = json.loads(Path(input.reference).read_text())
     return 1000 + 100 * threads + int(6 * manifest["axis_length"] / 1e6) + (5000 + 50 * threads) * MAYBE_CARDS
