@@ -14,20 +14,14 @@ def take_reported(alignments: Alignments, selection: Selection) -> Reported:
         alignments: of a batch of reads.
         selection: what is reported of them.
     """
-    chosen, first, rows, quality, second = _choose(selection)
-    cigar_length = alignments.cigar_length[chosen]
-    cigar_begin, cigar = _operations(alignments.cigar, alignments.cigar_begin, cigar_length, chosen)
-    columns = (alignments.strand, alignments.score, alignments.read_begin, alignments.read_end, alignments.axis_begin,
-               alignments.axis_end, alignments.contig, alignments.position)  # fmt: skip
-    return Reported(
-        first, rows, selection.proper, quality, second, *(column[chosen] for column in columns), cigar_begin,
-        cigar_length, cigar,
-    )  # fmt: skip
+    first, rows, chosen, quality, second = _choose(selection)
+    return Reported(first, rows, selection.proper, quality, second, *_take(alignments, chosen))
 
 
 @njit(cache=True, nogil=True)
 def _choose(selection):
-    """Alignment, quality and second score of every row; first row of each read, and how many it has."""
+    """First row of each read, and how many it has; alignment, quality and second score of every row."""
+    # Taken out once: each use of a tuple inside the loop would count references of all its arrays.
     primary, supplementary = selection.primary, selection.supplementary
     primary_quality, primary_second = selection.quality, selection.second
     supplementary_quality, supplementary_second = selection.supplementary_quality, selection.supplementary_second
@@ -51,19 +45,35 @@ def _choose(selection):
                 chosen[row] = supplementary[read, i]
                 quality[row], second[row] = supplementary_quality[read, i], supplementary_second[read, i]
                 row += 1
-    return chosen, first, rows, quality, second
+    return first, rows, chosen, quality, second
 
 
 @njit(cache=True, nogil=True)
-def _operations(cigar, cigar_begin, cigar_length, chosen):
-    """Operations of the chosen alignments one behind the other, and where those of each begin."""
-    begins = np.empty(len(chosen), np.int64)
-    taken = np.empty(cigar_length.sum(), np.uint32)
+def _take(alignments, chosen):
+    """The columns of the chosen alignments from `strand` on, their operations one behind the other."""
+    begins, lengths, cigar = alignments.cigar_begin, alignments.cigar_length, alignments.cigar
+    operations = np.int64(0)
+    for row in range(len(chosen)):
+        operations += lengths[chosen[row]]
+    taken_begins, taken = np.empty(len(chosen), np.int64), np.empty(operations, np.uint32)
     used = np.int64(0)
     for row in range(len(chosen)):
-        begins[row] = used
-        begin = cigar_begin[chosen[row]]
-        for i in range(cigar_length[row]):
-            taken[used] = cigar[begin + i]
+        taken_begins[row] = used
+        begin = begins[chosen[row]]
+        for i in range(begin, begin + lengths[chosen[row]]):
+            taken[used] = cigar[i]
             used += 1
-    return begins, taken
+    return (
+        _column(alignments.strand, chosen), _column(alignments.score, chosen), _column(alignments.read_begin, chosen),
+        _column(alignments.read_end, chosen), _column(alignments.axis_begin, chosen),
+        _column(alignments.axis_end, chosen), _column(alignments.contig, chosen), _column(alignments.position, chosen),
+        taken_begins, _column(lengths, chosen), taken,
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def _column(values, chosen):
+    taken = np.empty(len(chosen), values.dtype)
+    for row in range(len(chosen)):
+        taken[row] = values[chosen[row]]
+    return taken
