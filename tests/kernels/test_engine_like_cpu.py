@@ -163,6 +163,29 @@ def test_batches_that_become_records_in_pieces(
     assert len(watched.put) == 2
 
 
+def test_results_come_back_while_the_next_batch_is_computed(data, map_on, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The card's thread launches kernels of the next batch before it waits for what was found of the last one."""
+    folder, fasta, mates = data
+    card, begun, between = EmulatedCard(), [], []
+    download_ahead, let_go = card.download_ahead, engine_gpu.CardEngine._let_go
+
+    def begin(arrays, buffer):
+        begun.append(card.launches)
+        return download_ahead(arrays, buffer)
+
+    def wait(engine) -> None:
+        if engine._leaving is not None:
+            between.append(card.launches - begun[-1])
+        let_go(engine)
+
+    monkeypatch.setattr(card, "download_ahead", begin)
+    monkeypatch.setattr(engine_gpu.CardEngine, "_let_go", wait)
+    map_on(card, build_index(folder, fasta), mates, batch=30)
+    assert len(begun) == len(between) == PAIRS // 30
+    assert between[-1] == 0  # there was no batch behind the last one
+    assert min(between[:-1]) > 10
+
+
 def test_single_reads(data, map_on) -> None:
     folder, fasta, mates = data
     indexed = build_index(folder, fasta)

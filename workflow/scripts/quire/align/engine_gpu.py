@@ -274,9 +274,9 @@ class CardEngine:
         return mapped
 
     def _map_reads(self, batch: PairBatch, reads: CardReads, insert_size: InsertSize) -> _Results:
-        self._let_go()
         card, paired = self.card, batch.mate2 is not None
         found = find_alignments(card, reads, self.pages, self.card_reference)
+        self._let_go()  # of the batch before: its rows went down while this one was searched
         insert_size = insert_size if paired else NO_INSERT_SIZE
         alignments, selection = choose(card, found, reads, paired, self.card_reference, insert_size)
         arrays = [*take_reported(card, alignments, selection)]
@@ -285,7 +285,7 @@ class CardEngine:
         return _Results(batch, self._leaving[0], buffer)
 
     def _let_go(self) -> None:
-        """Wait for the last download, which began when the batch before was done, and free what it read."""
+        """Wait for the last download and free what it read."""
         if self._leaving is not None:
             self._leaving[0].wait()
             self._leaving = None

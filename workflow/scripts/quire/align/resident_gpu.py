@@ -21,9 +21,10 @@ from quire.device.card import Card
 from quire.oriented.gpu import CardReads
 
 Parts = list[tuple[ExtensionJobs, Extensions]]
-# Of a read, besides its seeds: what its codes, words, candidates and alignments take. The reads of the demo take two
-# thirds of what `bytes_per_read` says; a batch that takes more all the same is halved.
-BYTES_A_READ, BYTES_A_BASE = 600, 4
+# Of a read, besides its seeds: what its codes, words, candidates and alignments take, and the rows of one of the batch
+# before, which are on their way down. The reads of the demo take two thirds of what `bytes_per_read` says; a batch that
+# takes more all the same is halved.
+BYTES_A_READ, BYTES_A_BASE = 680, 4
 
 
 def bytes_per_read(length: float, pages: int, together: bool) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 
 SOURCES = Path(__file__).resolve().parents[2]  # kernels are named and included by their path from here
 THREADS = 256
-ALIGNMENT = 16  # bytes, of arrays in a buffer of the host
+ALIGNMENT = 16  # bytes, of arrays that share a buffer; the widest load of a thread
 
 
 class OutOfDeviceMemory(MemoryError):

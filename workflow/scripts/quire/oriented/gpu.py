@@ -5,11 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.batch import offsets_from_lengths
-from quire.device.card import Card
+from quire.device.card import ALIGNMENT, Card
 from quire.oriented import BASES_PER_WORD
 
 SOURCE = "quire/oriented/oriented.cu"
-ALIGNMENT = 16  # bytes; the widest load of a thread
 
 
 class CardReads(NamedTuple):
