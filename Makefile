@@ -1,8 +1,9 @@
 # Quire without installing anything on the machine: everything goes into .venv beside this file.
+# make install the environment alone; make card besides for an NVIDIA card
 # make demo    bundled real reads to variants, with a truth set; on the machine's NVIDIA card where there is one
 # make card    install what the machine's NVIDIA card needs; without one nothing
 # make test    the whole test suite
-# make lint    style of Python and Snakemake files
+# make lint    style and types of the Python files, style of the Snakemake files
 # make bench   the measurements of docs/benchmarks.md
 # make tune    measure which design of exact search the machine's card is fastest with (docs/gpu.md says what uses it)
 # make clean   remove the environment and the demo's results
@@ -12,14 +13,15 @@ BIN := $(VENV)/bin
 # Wheels only, so that no compiler is needed; connection_pool is pure Python and published as source alone.
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: --no-binary connection_pool
 
-.PHONY: demo card test lint bench clean
+.PHONY: install demo card test lint bench clean
 
-demo: $(VENV)/run.stamp card
+install: $(VENV)/run.stamp
+
+demo: install card
 	@$(BIN)/snakemake --cores all --configfile config/demo.yaml
-	@PYTHONPATH=workflow/scripts $(BIN)/python -c 'from quire.report import summary; summary.print_summary("results/demo/report/summary.json")'
 
 # Without a card nothing is downloaded; a download that fails leaves the CPU.
-card: $(VENV)/run.stamp
+card: install
 	@file=$$(PYTHONPATH=workflow/scripts $(BIN)/python -m quire.device.driver_card); \
 	if [ -n "$$file" ]; then \
 		$(MAKE) --silent --no-print-directory $(VENV)/$$file.stamp || echo "The packages of $$file are missing; going on without the card"; \
@@ -31,6 +33,7 @@ test: $(VENV)/test.stamp
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m mypy
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/snakemake --lint --configfile config/demo.yaml
 
@@ -39,7 +42,7 @@ bench: $(VENV)/test.stamp
 
 .PHONY: tune
 tune: card
-	@PYTHONPATH=workflow/scripts $(BIN)/python -m quire.algorithms.fm_index.tune_gpu
+	@PYTHONPATH=workflow/scripts $(BIN)/python -m quire.algorithms.fm_index.tuning.tune
 
 clean:
 	rm -rf $(VENV) results/demo

@@ -1,4 +1,6 @@
 # Quire: FASTQ to BAM to VCF. Rules by stage stand in workflow/rules, their settings in config/.
+import atexit
+
 from snakemake.utils import min_version
 
 min_version("9.0")
@@ -17,13 +19,6 @@ include: "workflow/rules/rescore.smk"
 include: "workflow/rules/report.smk"
 
 
-localrules:
-    all,
-    reference_index,
-    split_intervals,
-    check_truth,
-
-
 # Everything that is kept, results and what led to them: Snakemake does not miss a file that only another job needs, so
 # that after a failure in the middle of a run over older results it would find those and have nothing to do.
 rule all:
@@ -32,13 +27,31 @@ rule all:
         page_manifests,
         expand(ALIGN / "{sample}.{ending}", sample=SAMPLES, ending=[FORMAT, FORMAT_INDEX, "duplicates.tsv"]),
         [ledgers(sample) for sample in SAMPLES],
-        files_of_pieces(RESCORE / "pieces/{piece}.ledger.json"),
+        calling_ledgers,
+        [
+            expand(RESCORE / "{sample}.g.vcf.gz", sample=SAMPLES),
+            expand(RESCORE / "{sample}.g.vcf.gz.tbi", sample=SAMPLES),
+        ]
+        if GVCF
+        else [],
         RESCORE / "all.vcf.gz",
         RESCORE / "all.vcf.gz.tbi",
         REPORT / "report.html",
-        REPORT / "summary.json",
+        SUMMARY,
 
 
 rule reference_index:
     input:
         page_manifests,
+
+
+# The last words of a run. Snakemake calls neither handler after a dry run, nor where there was nothing to do.
+onsuccess:
+    # A run of some targets alone may leave the summary of an older run.
+    if not workflow.touch and any(SUMMARY in job.output for job in workflow.dag.finished_jobs):
+        print_summary(SUMMARY)
+
+
+onerror:
+    # At the exit, since Snakemake says more behind this handler.
+    atexit.register(print, *failure_sentences(workflow.scheduler.failed), sep="\n", file=sys.stderr, flush=True)

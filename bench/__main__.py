@@ -12,11 +12,16 @@ MEASUREMENTS = (
     "placement",
     "split_reads",
     "calls",
+    "chromosome",
+    "gvcf",
+    "pairhmm_speed",
     "one_answer",
     "gpu_search",
     "gpu_index",
     "gpu_mapping",
+    "gpu_semiglobal",
     "gpu_answer",
+    "gpu_pairhmm",
 )
 
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from quire import index, reference
-from quire.device.choice_gpu import use_backend
+from quire.device.choice import use_backend
 from quire.errors import QuireError
 
 
@@ -18,18 +18,18 @@ def main() -> None:
     parser.add_argument("--page-size", type=int, default=1 << 30)
     parser.add_argument("--backend", choices=("auto", "gpu", "cpu"), default="cpu")
     parser.add_argument("--memory", default="auto", help="of the card, such as 4GB")
-    for name, default in index.construction.DEFAULT_PARAMETERS.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=default)
+    parser.add_argument("--sampling-distance", type=int, default=64)
+    parser.add_argument("--sa-sampling", type=int, default=1)
     arguments = parser.parse_args()
-    parameters = {name: getattr(arguments, name) for name in index.construction.DEFAULT_PARAMETERS}
+    parameters = {"sampling_distance": arguments.sampling_distance, "sa_sampling": arguments.sa_sampling}
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
     try:
         reference.build(arguments.fasta, arguments.folder / "reference", arguments.page_size)
         opened = reference.Reference.open(arguments.folder / "reference")
         with use_backend(arguments.backend, arguments.memory) as (_, open_card):
-            card = open_card() if open_card else None
+            engines = index.index_engines(open_card() if open_card else None)
             for number in range(len(opened.pages)):
-                index.build(opened, number, arguments.folder / f"page_{number}", parameters, card)
+                index.build(opened, number, arguments.folder / f"page_{number}", parameters, engines)
     except QuireError as error:
         sys.exit(f"quire: error: {error}")
 

@@ -29,7 +29,7 @@ def write_run(folder: Path, fasta: Path, index: Path, mates: tuple[Path, Path], 
     fields = [SAMPLE, "lane1", *(str(mate.resolve()) for mate in mates), "ILLUMINA", "library1"]
     (folder / "units.tsv").write_text("sample\tunit\tfq1\tfq2\tplatform\tlibrary\n" + "\t".join(fields) + "\n")
     settings = {
-        "reference": {"fasta": str(fasta.resolve()), "index": str(index.resolve())},
+        "reference": {"fasta": str(fasta.resolve()), "index_directory": str(index.resolve())},
         "samples": "samples.tsv",
         "units": "units.tsv",
         "output": "results",
@@ -44,7 +44,7 @@ def run_quire(folder: Path, configuration: Path, threads: int) -> tuple[Path, Ti
     """Run the workflow up to the alignments, then time the rest up to the VCF (Snakemake's own start included)."""
     where = f"-s {REPOSITORY}/Snakefile --configfile {configuration.resolve()} --directory {folder}"
     snakemake = python(f"snakemake {where} --quiet all --cores {threads}")
-    run(f"{snakemake} results/align/{SAMPLE}.bam results/.warm_up/rescore.done")
+    run(f"{snakemake} results/align/{SAMPLE}.bam results/.compiled/rescore.done")
     timing = run(f"{snakemake} results/rescore/all.vcf.gz")
     return folder / "results" / "rescore" / "all.vcf.gz", timing
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 from quire.device.card import Card, Kernel
-from quire.device.choice_gpu import use_backend
+from quire.device.choice import use_backend
 
 REPEATS = 5
 KERNEL_HEADER = ("kernel", "calls", "ms", "share", "registers", "threads/SM")

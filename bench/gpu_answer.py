@@ -7,7 +7,7 @@ genome of 3.1 Gb, where 2 GB and 8 GB do. Exits with status 1 if any digest of a
 import sys
 from pathlib import Path
 
-from quire.device.choice_gpu import use_backend
+from quire.device.choice import use_backend
 
 from bench.common import REPOSITORY, Inputs, arguments, print_setting, print_table, quire_command, run
 from bench.gpu_mapping import write_fastq

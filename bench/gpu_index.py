@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 from quire import index, reference
-from quire.algorithms.fm_index import construction_gpu
+from quire.algorithms.fm_index.construction import gpu as construction_gpu
 from quire.algorithms.suffix_array import gpu
 from quire.device.card import Card
 from quire.reference import Reference
-from quire.reference.packing import pack, unpack
+from quire.sequence.packing import pack, unpack
 
 from bench.cards import KERNEL_HEADER, REPEATS, copy_bandwidth, fastest, first_card, kernel_times
 from bench.common import arguments, print_setting, print_table
@@ -115,7 +115,7 @@ def measure_index(card: Card, fasta: Path, folder: Path, page_size: int, paramet
         opened = Reference.open(folder / "reference")
     for number in range(len(opened.pages)):
         with step(f"page {number}"):
-            index.build(opened, number, folder / f"page_{number}", parameters, card)
+            index.build(opened, number, folder / f"page_{number}", parameters, index.index_engines(card))
     total = sum(seconds for _, seconds in steps)
     size = sum(path.stat().st_size for path in folder.rglob("*.npy"))
     print(f"{fasta.name}: {opened.axis_length} bases, pages of {page_size}, {parameters}, {size / 1e9:.2f} GB")

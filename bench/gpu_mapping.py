@@ -10,23 +10,23 @@ import gzip
 import logging
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 from quire import index, reference
+from quire.algorithms.fm_index.pages.gpu import CardPages
+from quire.align.engines.steps import find_alignments, rescue_and_select
+from quire.align.engines.steps_gpu import steps_on
 from quire.align.insert_size import fit
-from quire.align.pages_gpu import CardPages
-from quire.align.reference_gpu import upload_reference
-from quire.align.resident_gpu import choose, find_alignments
-from quire.align.template_length_gpu import unique_template_lengths
-from quire.batch import offsets_from_lengths, pack_bytes
 from quire.device.card import Card
 from quire.index import PageIndex
-from quire.oriented.gpu import orient
+from quire.ragged import offsets_from_lengths, pack_bytes
+from quire.reads import ReadBatch
+from quire.reads.gpu import orient
 from quire.reference import Reference
+from quire.reference.gpu import upload_reference
 
 from bench.cards import KERNEL_HEADER, fastest, first_card, kernel_times
 from bench.common import REPOSITORY, arguments, print_setting, print_table, python, run
@@ -42,19 +42,6 @@ TOLERANCE = 20
 PAIRS_A_BATCH = 1 << 18
 FEW_PAIRS = 2000
 PAIRS_A_FILE = 1 << 18  # drawn at a time for FASTQ
-
-
-@dataclass
-class Mates:
-    """What `orient` reads of a `quire.io.fastq.ReadBatch`."""
-
-    names: np.ndarray
-    name_offsets: np.ndarray
-    bases: np.ndarray
-    offsets: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
 
 
 def draw_pairs(axis: Reference, pairs: int, seed: int) -> tuple[list[np.ndarray], np.ndarray]:
@@ -99,11 +86,12 @@ def _altered(generator: np.random.Generator, codes: np.ndarray) -> np.ndarray:
     return reads
 
 
-def batch_of(codes: np.ndarray) -> Mates:
+def batch_of(codes: np.ndarray) -> ReadBatch:
     """A batch of equally long reads, named by their number."""
     names, name_offsets = pack_bytes([b"%d" % number for number in range(len(codes))])
-    return Mates(names, name_offsets, np.ascontiguousarray(codes).reshape(-1),
-                 offsets_from_lengths([codes.shape[1]] * len(codes)))  # fmt: skip
+    bases = np.ascontiguousarray(codes).reshape(-1)
+    offsets = offsets_from_lengths([codes.shape[1]] * len(codes))
+    return ReadBatch(names, name_offsets, bases, np.full(len(bases), 30, np.uint8), offsets, 0)
 
 
 def map_resident(card: Card, axis: Reference, indexes: list, pairs: int, repeats: int, seed: int = 1) -> list[object]:
@@ -112,13 +100,15 @@ def map_resident(card: Card, axis: Reference, indexes: list, pairs: int, repeats
     pages = CardPages(card, indexes, int(card.free_bytes() * 0.6)).resident
     mates, origins = draw_pairs(axis, pairs, seed)
     reads = orient(card, *(batch_of(codes) for codes in mates))
-    _, alignments = find_alignments(card, reads, pages, on_card)
-    lengths = card.download(unique_template_lengths(card, alignments, reads))
+    steps = steps_on(card)
+    found = find_alignments(steps, reads, pages, on_card)
+    lengths = card.download(steps.unique_template_lengths(found.alignments, reads))
     model = fit(lengths[lengths > 0])
-    del alignments
+    del found
 
     def work():
-        return choose(card, find_alignments(card, reads, pages, on_card), reads, True, on_card, model)
+        found = find_alignments(steps, reads, pages, on_card)
+        return rescue_and_select(steps, found, reads, True, on_card, model)
 
     alignments, selection = work()
     primary = card.download(selection.primary)
@@ -183,13 +173,13 @@ def build(
     axis = Reference.open(folder / "reference", verify=False)
     indexes = []
     for number in range(len(axis.pages)):
-        index.build(axis, number, folder / f"page_{number}", parameters, card=card)
+        index.build(axis, number, folder / f"page_{number}", parameters, index.index_engines(card))
         indexes.append(PageIndex.open(folder / f"page_{number}", axis, verify=False))
     return axis, indexes
 
 
 def map_files(index: Path, work: Path, pairs: int, threads: int, repeats: int) -> list[float]:
-    """Seconds that plain FASTQ takes to an unsorted BAM, by the command; one a repeat."""
+    """Seconds that plain FASTQ takes to an unsorted BAM, by the command; one for each repeat."""
     with tempfile.TemporaryDirectory(dir=work) as folder:
         mates = write_fastq(index / "reference", Path(folder), pairs, threads)
         files = " ".join(f"--fq{mate + 1} {path}" for mate, path in enumerate(mates))
@@ -217,7 +207,7 @@ def main() -> None:
         if given.bases:
             genomes.append(("synthetic", given.work / "synthetic.fa"))
             write_genome(genomes[1][1], given.bases, 1, given.threads)
-        parameters = {"sampling_distance": given.sampling_distance}
+        parameters = {"sampling_distance": given.sampling_distance, "sa_sampling": 1}
         rows = []
         for name, fasta in genomes:
             axis, indexes = build(card, fasta, given.work / name, given.page_size, parameters)

@@ -14,10 +14,10 @@ from statistics import median
 
 import numpy as np
 from quire.algorithms.fm_index import SAMPLING_DISTANCES
-from quire.algorithms.fm_index.designs_gpu import best_design
 from quire.algorithms.fm_index.gpu import BASES_PER_QUERY, CardPage, search_packed
-from quire.algorithms.fm_index.synthetic_gpu import random_page, reader_of_blocks, sample_queries, visits
-from quire.algorithms.fm_index.tune_gpu import REPEATS, Clock, seconds_by_events, time_designs
+from quire.algorithms.fm_index.tuning.designs import best_design
+from quire.algorithms.fm_index.tuning.synthetic import random_page, reader_of_blocks, sample_queries, visits
+from quire.algorithms.fm_index.tuning.tune import REPEATS, Clock, seconds_by_events, time_designs
 from quire.device.card import THREADS, Card
 
 from bench.cards import first_card, profiled, resources
@@ -60,7 +60,7 @@ def measure_distance(card: Card, distance: int, gigabytes: float, count: int, cl
     read_seconds, bandwidth = repeated(card, clock, launch) / reads, copy_bandwidth(card, page, clock)
     print(
         f"## distance {distance}: {page.blocks.nbytes / 1e9:.3f} GB, {int(page.C[4])} rows; {count} queries of "
-        f"{BASES_PER_QUERY}, {empty} without a hit; {visited / count:.2f} visits a query\n"
+        f"{BASES_PER_QUERY}, {empty} without a hit; {visited / count:.2f} visits per query\n"
         f"floors: random reads of {8 * words} bytes {1e-9 / read_seconds:.1f} G/s: {visited * read_seconds * 1e3:.2f} "
         f"ms; bytes at the speed of a copy, {bandwidth / 1e9:.0f} GB/s: {visited * 8 * words / bandwidth * 1e3:.2f} ms"
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pysam
 import pytest
+from isal import igzip
 
 from tests.workflow.runs import SMALL, SMALL_UNIT, Run, errors_of
 
@@ -21,6 +22,8 @@ def require_one_sentence(run: Run, expected: str, *arguments: str) -> None:
     assert result.returncode != 0, result.stdout
     errors = errors_of(result.stdout)
     assert len(errors) == 1, result.stdout
+    assert result.stdout.splitlines()[-1] == errors[0]
+    assert errors[0].startswith("quire: error: ")
     assert expected in errors[0]
     assert "Traceback" not in result.stdout
     assert "unexpected failure" not in result.stdout
@@ -115,6 +118,51 @@ def test_truth_of_another_reference(continued: Callable[[], Run]) -> None:
     require_one_sentence(run, "contig 22 is not in the reference")
 
 
+LONG = (1 << 29) + 1
+TOO_LONG_FOR_BAI = f"contig long has {LONG} bases but a BAI index ends at 536870912; set align.index_format: csi"
+
+
+def write_long_fasta(folder: Path) -> None:
+    """A FASTA whose contig `long` is nearly all N: half a megabyte on the disk."""
+    with igzip.open(folder / "genome.fa.gz", "wb", compresslevel=1) as stream:
+        stream.write(b">short\n" + b"ACGTTGCATTACGGATTCAG" * 10 + b"\n>long\n")
+        for _ in range(LONG >> 20):
+            stream.write(b"N" * (1 << 20))
+        stream.write(b"N\n")
+
+
+def test_contig_too_long_for_bai_is_refused_when_the_reference_is_packed(tmp_path: Path) -> None:
+    """No index of it is built, let alone are reads mapped; with CSI the reference is packed."""
+    write_long_fasta(tmp_path)
+    run = Run(tmp_path, config={"reference": {"fasta": "genome.fa.gz"}})
+    require_one_sentence(run, TOO_LONG_FOR_BAI)
+    assert not list(run.output.glob("index/*"))
+    run.config["align"] = {"index_format": "csi"}
+    run.write()
+    result = run.snakemake("--until", "pack_reference")
+    assert result.returncode == 0, result.stdout
+    assert (run.output / "index/reference/manifest.json").exists()
+
+    # Now that its lengths are known, BAI is refused before any job; and the format alone packs nothing again.
+    run.config["align"] = {"index_format": "bai"}
+    run.write()
+    require_one_sentence(run, TOO_LONG_FOR_BAI)
+    run.config["align"] = {"index_format": "csi"}
+    run.write()
+    assert "Nothing to be done" in run.snakemake("--until", "pack_reference", "--dry-run").stdout
+
+
+def test_contig_too_long_for_bai_is_refused_by_the_index_of_the_fasta(tmp_path: Path) -> None:
+    """The FASTA's own index tells the lengths before a job runs; an older one tells nothing."""
+    fasta, index = tmp_path / "genome.fa", tmp_path / "genome.fa.fai"
+    fasta.write_text(">long\nACGTTGCATTACGGATTCAG\n")
+    index.write_text(f"long\t{LONG}\t6\t20\t21\n")
+    run = Run(tmp_path, config={"reference": {"fasta": "genome.fa"}})
+    require_one_sentence(run, TOO_LONG_FOR_BAI, "--dry-run")
+    os.utime(index, (1, 1))
+    assert run.snakemake("--dry-run").returncode == 0
+
+
 def test_index_of_another_fasta(finished: Run, tmp_path: Path) -> None:
     """A shared index is refused when the FASTA is not the one it was made of, even with an older time stamp."""
     sequence = gzip.decompress((SMALL / "genome.fa.gz").read_bytes())
@@ -122,7 +170,7 @@ def test_index_of_another_fasta(finished: Run, tmp_path: Path) -> None:
     os.utime(tmp_path / "genome.fa", (1, 1))
     index = tmp_path / "index"
     shutil.copytree(finished.output / "index", index)
-    run = Run(tmp_path, config={"reference": {"fasta": "genome.fa", "index": str(index)}})
+    run = Run(tmp_path, config={"reference": {"fasta": "genome.fa", "index_directory": str(index)}})
     require_one_sentence(run, "genome.fa")
     assert not list(run.output.glob("align/*.bam"))
 
@@ -159,7 +207,7 @@ def test_disk_full(small_disk: Path, finished: Run, tmp_path: Path) -> None:
     run = Run(
         tmp_path / "run",
         config={
-            "reference": {"fasta": str(SMALL / "genome.fa.gz"), "index": str(finished.output / "index")},
+            "reference": {"fasta": str(SMALL / "genome.fa.gz"), "index_directory": str(finished.output / "index")},
             "output": str(small_disk / "out"),
         },
     )

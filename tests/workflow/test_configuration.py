@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from quire import config
-from quire.device.choice_gpu import parse_memory
+from quire.device.choice import parse_memory
 from quire.errors import InputError
+from quire.run import config
+from snakemake.cli import parse_config
 
 from tests.workflow.runs import REPOSITORY, SMALL, Run, errors_of
 
@@ -80,6 +81,10 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "unknown key": (set_key("threads", 3), "the key threads is unknown"),
     "unknown key in a block": (set_key("align.formt", "bam"), "the key align.formt is unknown"),
     "unknown key deep down": (set_key("report.truth.vfc", "x"), "the key report.truth.vfc is unknown"),
+    "key of another block": (
+        set_key("reference.index", "shared"),
+        "the key reference.index is unknown (known here: fasta, index_directory, page_size)",
+    ),
     "no reference": (lambda run: run.config.pop("reference"), "the key reference is missing"),
     "no fasta": (set_key("reference", {"page_size": 5000}), "the key reference.fasta is missing"),
     "empty fasta": (set_key("reference.fasta", ""), "reference.fasta is empty"),
@@ -94,7 +99,7 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "cram with plain gzip": (set_key("align.format", "cram"), "plain gzip, which CRAM cannot use"),
     "wrong type": (set_key("reference.page_size", "many"), "must be of type integer"),
     "number out of range": (set_key("reference.page_size", 10), "must be at least 1024"),
-    "wrong choice": (set_key("align.index", "tbi"), "must be one of bai, csi"),
+    "wrong choice": (set_key("align.index_format", "tbi"), "must be one of bai, csi"),
     "block not a block": (set_key("align", "fast"), "must be of type object"),
     "backend unknown": (set_key("device.backend", "tpu"), "must be one of auto, gpu, cpu"),
     **{
@@ -136,11 +141,14 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "reads an empty gzip": (lambda run: replace(run, "NA12878_R1.fastq.gz", gzip.compress(b"")), "holds no reads"),
     "reads a BAM": (
         lambda run: replace(run, "NA12878_R1.fastq.gz", gzip.compress(b"BAM\1" + bytes(50))),
-        "is a BAM, not a FASTQ",
+        "is a BAM file, not a FASTQ",
     ),
     "reads a CRAM": (lambda run: replace(run, "NA12878_R1.fastq.gz", b"CRAM\3\0"), "CRAM"),
     "reads a bzip2": (lambda run: replace(run, "NA12878_R1.fastq.gz", b"BZh91AY"), "bzip2"),
-    "reads a FASTA": (lambda run: replace(run, "NA12878_R1.fastq.gz", b">chr1\nACGT\n"), "is a FASTA, not a FASTQ"),
+    "reads a FASTA": (
+        lambda run: replace(run, "NA12878_R1.fastq.gz", b">chr1\nACGT\n"),
+        "is a FASTA file, not a FASTQ",
+    ),
     "reads a text": (
         lambda run: replace(run, "NA12878_R1.fastq.gz", b"hello"),
         "is not a FASTQ: it starts with 'hello'",
@@ -165,7 +173,10 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     ),
     "output a file": (set_key("output", "genome.fa.gz"), "is not a folder"),
     "output below a file": (set_key("output", "genome.fa.gz/results"), "is not a folder"),
-    "index in a folder of outputs": (set_key("reference.index", "out/align/index"), "a folder of other outputs"),
+    "index in a folder of outputs": (
+        set_key("reference.index_directory", "out/align/index"),
+        "a folder of other outputs",
+    ),
 }
 
 
@@ -187,7 +198,7 @@ def test_right_run_loads_with_defaults(run: Run) -> None:
     second_unit(run, library="", platform="")
     run.write()
     loaded = load(run)
-    assert loaded.settings["reference"]["index"] == os.path.join("out", "index")
+    assert loaded.settings["reference"]["index_directory"] == os.path.join("out", "index")
     assert loaded.settings["device"] == {"backend": "auto", "memory": "auto"}
     assert loaded.settings["align"]["format"] == "bam"
     assert loaded.samples.to_dict("records") == [{"sample": "NA12878", "ploidy": 2}]
@@ -200,6 +211,25 @@ def test_blocks_left_empty_are_blocks_of_defaults(run: Run) -> None:
     run.config |= {"align": None, "report": {"truth": None}}
     run.write()
     assert load(run).settings["report"] == {"truth": {"vcf": "", "bed": "", "sample": ""}}
+
+
+def test_numbers_given_on_the_command_line(run: Run) -> None:
+    """Snakemake's `--config` leaves numbers inside of blocks as text; they count as the numbers that they spell."""
+    given = parse_config(
+        [
+            "rescore={interval_size: 5e+6, minimum_quality: 22.5}",
+            "index={sampling_distance: 192}",
+            "align={reads_per_batch: 500}",
+        ]
+    )
+    assert given["align"] == {"reads_per_batch": "500"}
+    run.config |= given
+    run.write()
+    settings = load(run).settings
+    assert (settings["rescore"]["interval_size"], settings["rescore"]["minimum_quality"]) == (5_000_000, 22.5)
+    assert (settings["index"]["sampling_distance"], settings["align"]["reads_per_batch"]) == (192, 500)
+    assert all(isinstance(value, int | float) for value in settings["index"].values())
+    assert isinstance(settings["rescore"]["interval_size"], int)
 
 
 @pytest.mark.parametrize("memory", ["4GB", "1.5GB", "800MB", "auto"])
@@ -304,3 +334,16 @@ def test_unedited_template_says_what_to_edit(tmp_path: Path) -> None:
     assert errors_of(result.stdout) == [
         f"quire: error: reference.fasta: path/to/reference.fa.gz does not exist (relative to {tmp_path})."
     ]
+
+
+def test_gvcfs_need_calling_by_gvcf(run: Run) -> None:
+    """gVCFs that join in are refused where samples are called at once, and where a file is missing."""
+    (run.folder / "other.g.vcf.gz").write_bytes(b"x")
+    run.config["rescore"] = {"more_gvcfs": ["other.g.vcf.gz"]}
+    run.write()
+    with pytest.raises(InputError, match=r"rescore.more_gvcfs is given without rescore.gvcf"):
+        load(run)
+    run.config["rescore"] = {"gvcf": True, "more_gvcfs": ["other.g.vcf.gz", "none.g.vcf.gz"]}
+    run.write()
+    with pytest.raises(InputError, match=r"rescore.more_gvcfs: none.g.vcf.gz does not exist"):
+        load(run)

@@ -1,15 +1,30 @@
-"""Each conda environment names, at exact versions, what its scripts import, equal to the requirements."""
+"""Each conda environment names, at exact versions, what its scripts import, equal to the requirements.
 
+And each is made, of PyPI's packages, and the rules run in it: see stand_in_conda.py.
+"""
+
+import ctypes
+import json
+import os
 import re
+import shutil
+import subprocess
 import sys
+import sysconfig
+from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import packages_distributions
+from importlib.metadata import distributions, packages_distributions
+from pathlib import Path
 
 import pytest
-import yaml
 from quire import sources
+from quire.algorithms.suffix_array import cpu
 
-from tests.workflow.runs import REPOSITORY
+from tests.workflow import stand_in_conda
+from tests.workflow.conftest import TRUTH
+from tests.workflow.import_guard import JOURNAL
+from tests.workflow.runs import REPOSITORY, Run
+from tests.workflow.stand_in_conda import PYPI_NAMES, pins
 
 # CuPy and what it needs stand in an environment of their own, which rules take where device.backend is gpu.
 GPU_ENVIRONMENT = "gpu"
@@ -17,16 +32,13 @@ GPU_PACKAGES = {"cupy-cuda13x", "nvidia-cuda-nvrtc"}
 CUPY_MODULES = {"cupy", "cupyx", "cupy_backends"}
 # What a machine's driver must support; the other environments know of no CUDA.
 CUDA_PINS = {"cuda-version", "cuda-nvrtc"}
-# What conda-forge and bioconda call a package where PyPI calls it something else.
-CONDA_NAMES = {
-    "cupy-cuda13x": "cupy",
-    "isal": "python-isal",
-    "matplotlib": "matplotlib-base",
-    "nvidia-cuda-nvrtc": "cuda-nvrtc",
-}
+CONDA_NAMES = {name: conda_name for conda_name, name in PYPI_NAMES.items()}
+# What a module loads without importing a package. Conda has the library alone, under the library's own version.
+LOADED_PACKAGES = {"quire/algorithms/suffix_array/cpu.py": "pydivsufsort"}
+LIBRARY = "libdivsufsort"
 REQUIREMENT = re.compile(r'[\w.-]+==[\w.]+(; sys_platform == "linux")?')
 RULE = re.compile(
-    r"^(?:rule|checkpoint) \w+:.*?"
+    r"^ *(?:rule|checkpoint) \w+:.*?"
     r'(?:envs/(?P<environment>\w+)\.yaml"|environment\("(?P<without_card>\w+)"\)).*?scripts/(?P<script>\w+\.py)"',
     re.MULTILINE | re.DOTALL,
 )
@@ -42,17 +54,9 @@ def rules() -> list[tuple[str, str]]:
     return pairs
 
 
-def pins(name: str) -> dict[str, str]:
-    """Versions of a requirements file by normalised package name."""
-    lines = (REPOSITORY / name).read_text().splitlines()
-    found = [line.split(";")[0].split("==") for line in lines if line and not line.startswith(("#", "-"))]
-    return {package.lower().replace("_", "-"): version for package, version in found}
-
-
 def environment(name: str) -> dict[str, str]:
     """Versions of a conda environment by conda's package name."""
-    content = yaml.safe_load((REPOSITORY / "envs" / f"{name}.yaml").read_text())
-    return dict(package.split("=", 1) for package in content["dependencies"])
+    return stand_in_conda.environment(REPOSITORY / "envs" / f"{name}.yaml")
 
 
 @cache
@@ -61,16 +65,18 @@ def imported_modules(script: str) -> frozenset[str]:
     modules: set[str] = set()
     for path in sources.dependencies(sources.SCRIPTS / script):
         if path.suffix == ".py":
-            modules |= {name.split(".")[0] for name in sources.imported_names(path)}
+            modules |= {found.name.split(".")[0] for found in sources.imports(path)}
     return frozenset(modules)
 
 
 @cache
 def imported_packages(script: str) -> frozenset[str]:
-    """PyPI names of the third-party packages that a script imports, CuPy apart: it need not be installed here."""
+    """PyPI names of the third-party packages that a script needs, CuPy apart: it need not be installed here."""
     modules = imported_modules(script) - sys.stdlib_module_names - {"quire"} - CUPY_MODULES
-    distributions = packages_distributions()
-    return frozenset(distributions[module][0].lower() for module in modules)
+    providers = packages_distributions()
+    files = {path.relative_to(sources.SCRIPTS).as_posix() for path in sources.dependencies(sources.SCRIPTS / script)}
+    loaded = {package for path, package in LOADED_PACKAGES.items() if path in files}
+    return frozenset(providers[module][0].lower() for module in modules) | loaded
 
 
 def test_every_rule_is_seen() -> None:
@@ -85,7 +91,8 @@ def test_environment_holds_what_the_script_imports(script: str, name: str) -> No
     for package in imported_packages(script) | (GPU_PACKAGES if name == GPU_ENVIRONMENT else set()):
         conda_name = CONDA_NAMES.get(package, package)
         assert conda_name in found, f"envs/{name}.yaml lacks {conda_name}, which {script} imports"
-        assert found[conda_name] == required[package], f"envs/{name}.yaml: {conda_name} differs from the requirements"
+        if conda_name != LIBRARY:
+            assert found[conda_name] == required[package], f"envs/{name}.yaml: {conda_name} differs from requirements"
 
 
 @pytest.mark.parametrize("name", sorted({name for _, name in rules()}))
@@ -95,6 +102,8 @@ def test_environment_holds_nothing_else(name: str) -> None:
     for script, used in rules():
         if used == name:
             needed |= {CONDA_NAMES.get(package, package) for package in imported_packages(script)}
+    if "numba" in needed:
+        needed.add("llvmlite")  # the half of Numba that is pinned beside it
     found = environment(name)
     assert set(found) <= needed
     assert all(re.fullmatch(r"\d+(\.\d+)+", version) for version in found.values())
@@ -128,5 +137,105 @@ def test_packages_for_cards_stand_apart() -> None:
 def test_scripts_that_look_for_a_card_can_have_cupy() -> None:
     """A rule whose script may import CuPy takes the environment that holds it, and no other rule does."""
     with_cupy = {script for script, _ in rules() if CUPY_MODULES & imported_modules(script)}
-    with_cupy.remove("warm_up.py")  # compiles what the CPU runs
+    with_cupy.remove("compile_kernels.py")  # compiles what the CPU runs
     assert {script for script, name in rules() if name == GPU_ENVIRONMENT} == with_cupy
+
+
+def test_both_ways_sort_suffixes_by_the_same_library() -> None:
+    """The library in PyPI's package is of the version that the environments pin."""
+    library = cpu._library()
+    library.divsufsort_version.restype = ctypes.c_char_p
+    pinned = {environment(name)[LIBRARY] for name in environments() if LIBRARY in environment(name)}
+    assert pinned == {library.divsufsort_version().decode().partition("-")[0]}
+
+
+def test_every_pin_stands_in_the_table_of_recipes() -> None:
+    """docs/environments.md says for each package of each environment where its recipe was seen."""
+    rows = re.findall(r"^\| `([\w-]+)` \| ([\d.]+) \|", (REPOSITORY / "docs/environments.md").read_text(), re.MULTILINE)
+    pinned = {pin for name in environments() for pin in environment(name).items()}
+    assert pinned == set(rows)
+
+
+def environments() -> list[str]:
+    """Names of the environments."""
+    return sorted(path.stem for path in (REPOSITORY / "envs").glob("*.yaml"))
+
+
+@pytest.fixture(scope="module")
+def index_of_packages(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Skip where pip reaches no packages."""
+    folder = tmp_path_factory.mktemp("reached")
+    command = ["download", "--quiet", "--no-deps", "--no-cache-dir", "--retries=1", "--timeout=20", "--dest", folder]
+    smallest = f"markupsafe=={pins('requirements.txt')['markupsafe']}"
+    tried = subprocess.run([*stand_in_conda.PIP, *command, smallest], capture_output=True, text=True)
+    if tried.returncode:
+        pytest.skip(f"no environment can be made, since pip reaches no packages: {tried.stderr.strip()[-300:]}")
+
+
+@pytest.fixture
+def big_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder that is not kept: environments are large."""
+    folder = tmp_path / "environments"
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def assert_locked(prefix: Path) -> None:
+    """Whatever pip put into an environment is pinned in the requirements, at that version."""
+    locked = stand_in_conda.lock()
+    for found in distributions(path=[str(path) for path in prefix.glob("lib/python*/site-packages")]):
+        assert locked.get(found.name.lower().replace("_", "-")) == found.version, found.name
+
+
+def test_guard_hides_what_the_environment_lacks(tmp_path: Path) -> None:
+    """Of the driver's packages a script may import Snakemake, and nothing that it imports itself."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path)], check=True)
+    stand_in_conda.guard(tmp_path)
+    code = f"import sys; sys.path.append({sysconfig.get_path('purelib')!r}); import "
+    for modules, status in (("snakemake.logging", 0), ("yaml", 1), ("snakemake.logging, numpy.linalg", 1)):
+        ran = subprocess.run([tmp_path / "bin/python", "-c", code + modules], capture_output=True, text=True)
+        assert ran.returncode == status, ran.stderr
+        assert status == 0 or "but in the environment of Snakemake" in ran.stderr
+
+
+@pytest.mark.timeout(1200)  # four environments, and kernels that may have to be compiled
+@pytest.mark.usefixtures("index_of_packages")
+def test_every_rule_runs_in_its_environment(tmp_path: Path, big_folder: Path) -> None:
+    """`--use-conda` from FASTQ to report, where a script imports nothing but what its own environment holds."""
+    run = Run(tmp_path / "run", config={"report": {"truth": TRUTH}})
+    path = f"{stand_in_conda.install(tmp_path / 'conda')}{os.pathsep}{os.environ['PATH']}"
+    journal = tmp_path / "journal"
+    for gvcf in (False, True):  # both ways to call have rules of their own
+        run.config["rescore"] = {"gvcf": gvcf}
+        run.write()
+        result = run.snakemake("--use-conda", "--conda-prefix", str(big_folder), PATH=path, **{JOURNAL: str(journal)})
+        assert result.returncode == 0, result.stdout
+    assert json.loads((run.output / "report/summary.json").read_text())
+
+    texts = {(REPOSITORY / "envs" / f"{name}.yaml").read_text(): name for name in environments()}
+    made = {str(path.with_suffix("")): texts[path.read_text()] for path in big_folder.glob("*.yaml")}
+    ran = set()
+    for prefix, argument in map(json.loads, journal.read_text().splitlines()):
+        if argument.endswith(".py"):
+            ran.add((Path(argument).name.partition(".")[2], made[prefix]))
+    assert ran == {(script, name) for script, name in rules() if name != GPU_ENVIRONMENT}
+    for prefix in made:
+        assert_locked(Path(prefix))
+
+
+@pytest.mark.usefixtures("index_of_packages")
+def test_environment_for_cards_imports_all_modules(big_folder: Path) -> None:
+    """Every module behind the scripts that may run on a card, CuPy's users too, imports in their environment."""
+    stand_in_conda.create(REPOSITORY / "envs" / f"{GPU_ENVIRONMENT}.yaml", big_folder)
+    assert_locked(big_folder)
+    files = {
+        path.relative_to(sources.SCRIPTS).with_suffix("")
+        for script, name in rules()
+        if name == GPU_ENVIRONMENT
+        for path in sources.dependencies(sources.SCRIPTS / script)
+        if path.suffix == ".py"
+    }
+    modules = sorted(".".join(file.parts).removesuffix(".__init__") for file in files if len(file.parts) > 1)
+    code = "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]; import cupy"
+    command = [str(big_folder / "bin/python"), "-c", code, *modules]
+    subprocess.run(command, check=True, env={"PYTHONPATH": str(sources.SCRIPTS), "HOME": str(big_folder)})

@@ -11,9 +11,17 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.workflow.runs import Run
+from tests.workflow.runs import Run, errors_of
 
-STAGES = ["reference", "index_page", "map_unit", "finish_sample", "rescore_interval", "gather", "report"]
+STAGES = [
+    "pack_reference",
+    "index_page",
+    "map_unit",
+    "finish_sample",
+    "rescore_interval",
+    "gather_variants",
+    "write_report",
+]
 RESULTS = ("align/NA12878.bam", "rescore/all.vcf.gz", "ledger/NA12878.lane_1.json", "align/NA12878.duplicates.tsv")
 
 
@@ -66,22 +74,24 @@ def jobs_of(snakemake: psutil.Process, rule: str) -> list[psutil.Process]:
 def log_of(run: Run, rule: str) -> Path:
     """The log of the rule's only job in the small set."""
     names = {
-        "reference": "reference.log",
+        "pack_reference": "pack_reference.log",
         "index_page": "index_page/0.log",
         "map_unit": "map_unit/NA12878.lane_1.log",
         "finish_sample": "finish_sample/NA12878.log",
         "rescore_interval": "rescore_interval/0.log",
-        "gather": "gather.log",
-        "report": "report.log",
+        "gather_variants": "gather_variants.log",
+        "write_report": "write_report.log",
     }
     return run.output / "logs" / names[rule]
 
 
 @pytest.mark.parametrize("rule", STAGES)
 def test_killed_job_is_made_up_for(rule: str, finished: Run, continued: Callable[[], Run]) -> None:
-    """The job dies, Snakemake reports it, and the same command finishes with the same results."""
+    """The job dies, the last line says so, and the same command finishes with the same results."""
     run = continued()
-    kill_in_the_middle(run, rule, log_of(run, rule), whole=False)
+    said = kill_in_the_middle(run, rule, log_of(run, rule), whole=False)
+    assert errors_of(said) == said.splitlines()[-1:]
+    assert f"a job of rule {rule} ended without saying why" in said
     result = run.snakemake()
     assert result.returncode == 0, result.stdout
     assert "Nothing to be done" not in result.stdout, "the job had ended before it was killed"

@@ -94,7 +94,7 @@ def test_the_backend_is_recorded_everywhere(finished: Run) -> None:
     commands = [line["CL"] for line in programs]
     assert [line["DS"] for line in programs] == [f"backend {chosen['name']}: {chosen['reason']}"]
     assert [command.split()[:3] for command in commands] == [["align", "--backend", chosen["name"]]]
-    calling = "cpu: calling variants has no kernels for cards in this version."
+    calling = "cpu: calling variants does not use cards in this version."
     with pysam.VariantFile(str(finished.output / "rescore/all.vcf.gz")) as variants:
         assert f"##quireBackend={calling}\n" in str(variants.header)
     assert f"backend {calling}" in (finished.output / "logs/rescore_interval/0.log").read_text()
@@ -150,12 +150,12 @@ def test_second_call_does_nothing(continued: Callable[[], Run]) -> None:
 @pytest.mark.parametrize(
     ("edited", "expected"),
     [
-        ("report/page.py", {"report"}),
-        ("report/known_variants.py", {"check_truth", "report"}),
+        ("report/page.py", {"write_report"}),
+        ("report/known_variants.py", {"check_truth", "write_report"}),
         # Pieces are not planned before the checkpoint has run.
-        ("rescore/assembly.py", {"split_intervals", "gather", "report"}),
+        ("rescore/assembly/__init__.py", {"split_intervals", "gather_variants", "write_report"}),
         # The unit's BAM is temporary: finishing a sample again maps it again.
-        ("align/finish.py", {"map_unit", "finish_sample", "rescore_interval", "gather", "report"}),
+        ("finish/sample.py", {"map_unit", "finish_sample", "rescore_interval", "gather_variants", "write_report"}),
     ],
 )
 def test_edited_module_runs_again_what_depends_on_it(
@@ -176,7 +176,9 @@ def test_other_pages_index_and_map_again(finished: Run, continued: Callable[[], 
     run.write()
     result = run.snakemake()
     assert result.returncode == 0, result.stdout
-    assert {"reference", "index_page", "map_unit", "rescore_interval", "report"} <= finished_rules(result.stdout)
+    assert {"pack_reference", "index_page", "map_unit", "rescore_interval", "write_report"} <= finished_rules(
+        result.stdout
+    )
     assert records(run.output / "align/NA12878.bam") == records(finished.output / "align/NA12878.bam")
     assert "Nothing to be done" in run.snakemake().stdout
 
@@ -188,7 +190,13 @@ def test_another_plan_calls_again(finished: Run, continued: Callable[[], Run]) -
     run.write()
     result = run.snakemake()
     assert result.returncode == 0, result.stdout
-    assert finished_rules(result.stdout) == {"split_intervals", "rescore_interval", "gather", "report", "all"}
+    assert finished_rules(result.stdout) == {
+        "split_intervals",
+        "rescore_interval",
+        "gather_variants",
+        "write_report",
+        "all",
+    }
     assert len(list(run.output.glob("rescore/pieces/*.ledger.json"))) >= 3
     assert calls(run.output / "rescore/all.vcf.gz") == calls(finished.output / "rescore/all.vcf.gz")
     assert "Nothing to be done" in run.snakemake().stdout
@@ -227,7 +235,7 @@ def test_lanes_samples_single_ends_and_cram(finished: Run, tmp_path: Path) -> No
     run = Run(
         folder,
         config={
-            "reference": {"fasta": "genome.fa", "index": "../shared_index"},
+            "reference": {"fasta": "genome.fa", "index_directory": "../shared_index"},
             "align": {"format": "cram"},
             "rescore": {"intervals": "targets.bed"},
         },

@@ -1,13 +1,16 @@
-"""The digest of a rule's sources follows imports, kernels included, and nothing else."""
+"""The digest of a rule's sources follows imports, kernels included, and nothing else; and who may import whom."""
 
 import re
 import shutil
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 from quire import sources
 
 from tests.workflow.runs import REPOSITORY
+
+LIBRARY = sources.SCRIPTS / "quire"
 
 
 @pytest.fixture
@@ -44,8 +47,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def forget() -> None:
     """Forget what was read of the sources."""
-    sources.imported_names.cache_clear()
-    sources.named_kernels.cache_clear()
+    for function in (sources.imports, sources.named_kernels, sources._module_file):
+        function.cache_clear()
 
 
 def test_dependencies_follow_imports(tree: Path) -> None:
@@ -94,19 +97,20 @@ def test_digest_does_not_depend_on_where_the_tree_stands(
     before = sources.digest("job.py")
     shutil.copytree(tree, tmp_path / "elsewhere" / "scripts")
     monkeypatch.setattr(sources, "SCRIPTS", tmp_path / "elsewhere" / "scripts")
+    forget()
     assert sources.digest("job.py") == before
 
 
 def test_every_script_depends_on_its_stage() -> None:
     """In the real tree each rule's script leads to the library of its stage."""
     stages = {
-        "reference.py": "reference/construction.py",
+        "pack_reference.py": "reference/construction.py",
         "index_page.py": "index/construction.py",
-        "map_unit.py": "io/fastq.py",
-        "finish_sample.py": "align/finish.py",
+        "map_unit.py": "io/fastq/__init__.py",
+        "finish_sample.py": "finish/sample.py",
         "rescore_interval.py": "algorithms/pairhmm/cpu.py",
-        "gather.py": "rescore/vcf.py",
-        "report.py": "report/page.py",
+        "gather_variants.py": "io/vcf.py",
+        "write_report.py": "report/page.py",
     }
     for script, module in stages.items():
         found = sources.dependencies(sources.SCRIPTS / script)
@@ -121,20 +125,62 @@ def test_every_kernel_is_named_by_a_module() -> None:
     assert kernels <= found, sorted(map(str, kernels - found))
 
 
-def test_imports_point_up_the_table_of_the_architecture() -> None:
-    """A package imports what docs/architecture.md puts above it; of its own row only what the text names."""
-    table = (REPOSITORY / "docs/architecture.md").read_text().split("| package | what | reads |")[1].split("\n\n")[0]
-    rows = [re.findall(r"`(\w+)`", line.split("|")[1]) for line in table.splitlines()[2:]]
-    level = {package: number for number, packages in enumerate(rows) for package in packages}
-    root = sources.SCRIPTS / "quire"
-    assert set(level) == {path.stem for path in root.iterdir() if path.name[0] not in "_."}
-    same_row = {
-        ("ledger", "io"), ("oriented", "batch"), ("config", "sheets"), ("config", "peek"), ("align", "index"),
-        *((stage, "reference") for stage in ("index", "align", "rescore", "report")),
-    }  # fmt: skip
-    for path in root.rglob("*.py"):
-        package = path.relative_to(root).parts[0].removesuffix(".py")
-        for name in sources.imported_names(path):
-            imported = name.split(".")[1] if name.startswith("quire.") else package
-            allowed = imported == package or (package, imported) in same_row or package == "__init__"
-            assert allowed or level[imported] < level[package], f"{path}: imports {name}"
+def package_of(path: Path) -> str:
+    """The top-level package or module of the library that a file belongs to."""
+    return path.relative_to(LIBRARY).parts[0].removesuffix(".py")
+
+
+def imported_packages() -> dict[str, set[str]]:
+    """For each top-level package and module of the library the others that are imported anywhere in it."""
+    found: dict[str, set[str]] = {package_of(path): set() for path in LIBRARY.rglob("*.py")}
+    for path in LIBRARY.rglob("*.py"):
+        names = [imported.name.split(".") for imported in sources.imports(path)]
+        found[package_of(path)] |= {parts[1] for parts in names if parts[0] == "quire" and len(parts) > 1}
+    del found["__init__"]
+    return {package: {name for name in imported if name in found} - {package} for package, imported in found.items()}
+
+
+def test_the_table_of_the_architecture_is_true() -> None:
+    """docs/architecture.md names every package of the library, in an order in which each imports from above alone.
+
+    The column "reads" holds what a package imports, no less and no more.
+    """
+    text = (REPOSITORY / "docs/architecture.md").read_text()
+    table = text.split("| package | what | reads |")[1].split("\n\n")[0].splitlines()[2:]
+    rows = [[re.findall(r"`(\w+)`", cell) for cell in line.split("|")] for line in table]
+    told = {package: set(row[3]) for row in rows for package in row[1]}
+    found = imported_packages()
+    assert told == found, "\n".join(
+        f"{package}: told {sorted(told.get(package, ()))}, found {sorted(found.get(package, ()))}"
+        for package in sorted(told | found)
+        if told.get(package) != found.get(package)
+    )
+    above: set[str] = set()
+    for row in rows:
+        assert set(row[3]) <= above, f"{row[1]}: {set(row[3]) - above} do not stand in a row above"
+        above |= set(row[1])
+
+
+def test_no_circle_of_modules() -> None:
+    """Following the imports at the top of modules never leads back to a module, within a package either."""
+    modules = {
+        ".".join(path.relative_to(sources.SCRIPTS).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in LIBRARY.rglob("*.py")
+    }
+    graph = {
+        module: {imported.name for imported in sources.imports(path) if imported.at_top} & (set(modules) - {module})
+        for module, path in modules.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" <- ".join(error.args[1]))
+
+
+def test_class_names_are_unique() -> None:
+    """A name means one class of the library, so that it can be spoken of without its module."""
+    places: dict[str, list[str]] = {}
+    for path in sorted(LIBRARY.rglob("*.py")):
+        for name in re.findall(r"^class ([A-Z]\w*)", path.read_text(), re.MULTILINE):
+            places.setdefault(name, []).append(path.relative_to(LIBRARY).as_posix())
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

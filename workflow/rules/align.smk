@@ -7,7 +7,7 @@ rule map_unit:
         reference=REFERENCE,
         pages=page_manifests,
         fasta=SETTINGS["reference"]["fasta"],
-        warm_up=OUTPUT / ".warm_up/align.done",
+        kernels=OUTPUT / ".compiled/align.done",
     output:
         bam=temp(ALIGN / "units/{sample}.{unit}.bam"),
         ledger=LEDGER / "{sample}.{unit}.json",
@@ -37,12 +37,7 @@ rule finish_sample:
         units=lambda wildcards: files_of_units(ALIGN / "units/{sample}.{unit}.bam", wildcards.sample),
         fasta=SETTINGS["reference"]["fasta"],
     output:
-        alignments=report(
-            ALIGN / f"{{sample}}.{FORMAT}",
-            caption="../report/alignments.rst",
-            category="Alignments",
-            labels={"sample": "{sample}"},
-        ),
+        alignments=ALIGN / f"{{sample}}.{FORMAT}",
         index=ALIGN / f"{{sample}}.{FORMAT_INDEX}",
         duplicates=report(
             ALIGN / "{sample}.duplicates.tsv",
@@ -63,7 +58,7 @@ rule finish_sample:
         runtime=480,
     params:
         format=FORMAT,
-        index=SETTINGS["align"]["index"],
+        index_format=SETTINGS["align"]["index_format"],
         libraries=lambda wildcards: libraries(wildcards.sample),
         digest=sources.digest("finish_sample.py"),
     script:

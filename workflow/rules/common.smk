@@ -7,14 +7,17 @@ from types import SimpleNamespace
 WORKFLOW = Path(str(workflow.current_basedir)).parent
 sys.path.insert(0, str(WORKFLOW / "scripts"))
 
-from quire import config as configuration
 from quire import sources
 from quire.errors import QuireError
+from quire.report.terminal import print_summary
+from quire.run import config as configuration
+from quire.run.job import failure_sentences
 
 try:
     RUN = configuration.load(config, WORKFLOW / "schemas")
     if workflow.is_main_process:
         configuration.check_index(RUN.settings)
+        configuration.check_alignment_index(RUN.settings)
 except QuireError as error:
     # Not a WorkflowError: that would wrap the sentence in the place in this file where it was raised.
     sys.exit(f"quire: error: {error}")
@@ -24,12 +27,13 @@ SAMPLES = RUN.samples["sample"].tolist()
 UNITS = RUN.units.set_index(["sample", "unit"], drop=False)
 
 OUTPUT = Path(SETTINGS["output"])
-INDEX = Path(SETTINGS["reference"]["index"])
+INDEX = Path(SETTINGS["reference"]["index_directory"])
 REFERENCE = INDEX / "reference/manifest.json"
 ALIGN = OUTPUT / "align"
 RESCORE = OUTPUT / "rescore"
 PIECES = RESCORE / "pieces.json"
 REPORT = OUTPUT / "report"
+SUMMARY = str(REPORT / "summary.json")
 LEDGER = OUTPUT / "ledger"
 LOGS = OUTPUT / "logs"
 BENCHMARKS = OUTPUT / "benchmarks"
@@ -43,9 +47,11 @@ DEVICE = SimpleNamespace(**SETTINGS["device"])
 CARDS = 1 if DEVICE.backend == "gpu" else 0
 MAYBE_CARDS = 0 if DEVICE.backend == "cpu" else 1  # a job may still find one
 FORMAT = SETTINGS["align"]["format"]
-FORMAT_INDEX = "cram.crai" if FORMAT == "cram" else f"bam.{SETTINGS['align']['index']}"
+FORMAT_INDEX = "cram.crai" if FORMAT == "cram" else f"bam.{SETTINGS['align']['index_format']}"
 # Keys of the block `rescore` that decide a call; the others decide which pieces there are.
 CALLER_KEYS = ("minimum_quality", "minimum_mapping_quality", "maximum_reads_per_start")
+# Each sample called to a gVCF of its own, and these genotyped together; or all samples called at once.
+GVCF = SETTINGS["rescore"]["gvcf"]
 
 
 wildcard_constraints:
@@ -57,7 +63,7 @@ wildcard_constraints:
 
 def page_manifests(wildcards):
     """Manifests of all pages of the index: their number follows from the packed reference."""
-    pages = json.loads(Path(checkpoints.reference.get().output.manifest).read_text())["pages"]
+    pages = json.loads(Path(checkpoints.pack_reference.get().output.manifest).read_text())["pages"]
     return expand(INDEX / "page_{page}/manifest.json", page=range(len(pages)))
 
 
@@ -99,6 +105,11 @@ def mapping_memory(wildcards, input, threads):
     return 1000 + 100 * threads + int(6 * manifest["axis_length"] / 1e6) + (5000 + 50 * threads) * MAYBE_CARDS
 
 
+def calling_memory(wildcards, threads):
+    """Megabytes for calling a piece: what the processes share, and the reads and matrices of each."""
+    return 1000 + 400 * threads
+
+
 def page_memory(wildcards, input):
     """Megabytes for indexing a page: its text, its suffix array and the sorting of both; on a card also CUDA's own."""
     page = json.loads(Path(input.reference).read_text())["pages"][int(wildcards.page)]
@@ -126,6 +137,22 @@ def files_of_pieces(pattern):
         return expand(pattern, piece=range(len(pieces)))
 
     return files
+
+
+def calling_ledgers(wildcards):
+    """What the calling jobs counted, one ledger for each piece of the reference, in gVCF mode of each sample."""
+    if GVCF:
+        return [
+            ledger
+            for sample in SAMPLES
+            for ledger in files_of_pieces(str(RESCORE / f"pieces/{sample}.{{piece}}.ledger.json"))(wildcards)
+        ]
+    return files_of_pieces(RESCORE / "pieces/{piece}.ledger.json")(wildcards)
+
+
+def pieces_of_sample(wildcards):
+    """The parts of the gVCF of a sample."""
+    return files_of_pieces(str(RESCORE / f"pieces/{wildcards.sample}.{{piece}}.g.vcf.gz"))(wildcards)
 
 
 def samples_of_report():

@@ -1,24 +1,24 @@
-# Compiled kernels, then the FM-index: one job a page.
+# Compiled kernels, then the FM-index: one job per page.
 
 
-rule warm_up:
+rule compile_kernels:
     output:
-        touch(OUTPUT / ".warm_up/{stage}.done"),
+        touch(OUTPUT / ".compiled/{stage}.done"),
     log:
-        LOGS / "warm_up/{stage}.log",
+        LOGS / "compile_kernels/{stage}.log",
     benchmark:
-        BENCHMARKS / "warm_up/{stage}.tsv"
+        BENCHMARKS / "compile_kernels/{stage}.tsv"
     conda:
         "../../envs/align.yaml"
     threads: 1
     resources:
         mem_mb=1500,
         runtime=20,
-    # No digest, since compiled kernels are no result; and no job takes the stamp as `ancient`: when a warm-up alone had to
+    # No digest, since compiled kernels are no result; and no job takes the stamp as `ancient`: when compiling alone had to
     # run again, Snakemake then forgot the jobs behind it and called the run finished. Indexing does not wait for it: an
     # index is shared by runs, and would be built again in each.
     script:
-        "../scripts/warm_up.py"
+        "../scripts/compile_kernels.py"
 
 
 rule index_page:

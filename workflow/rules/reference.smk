@@ -1,15 +1,15 @@
 # FASTA to the packed axis and its pages. A checkpoint: how many pages there are follows from the FASTA.
 
 
-checkpoint reference:
+checkpoint pack_reference:
     input:
         fasta=SETTINGS["reference"]["fasta"],
     output:
         manifest=REFERENCE,
     log:
-        LOGS / "reference.log",
+        LOGS / "pack_reference.log",
     benchmark:
-        BENCHMARKS / "reference.tsv"
+        BENCHMARKS / "pack_reference.tsv"
     conda:
         "../../envs/index.yaml"
     threads: 1
@@ -18,6 +18,9 @@ checkpoint reference:
         runtime=60,
     params:
         page_size=SETTINGS["reference"]["page_size"],
-        digest=sources.digest("reference.py"),
+        # Contigs that the alignments' index cannot hold are refused where their lengths are first known. A namespace, as
+        # DEVICE is: another format is no reason to pack the reference again.
+        alignments=SimpleNamespace(format=FORMAT, index_format=SETTINGS["align"]["index_format"]),
+        digest=sources.digest("pack_reference.py"),
     script:
-        "../scripts/reference.py"
+        "../scripts/pack_reference.py"

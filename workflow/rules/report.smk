@@ -14,6 +14,7 @@ rule check_truth:
     benchmark:
         BENCHMARKS / "check_truth.tsv"
     priority: 10
+    localrule: True
     conda:
         "../../envs/report.yaml"
     threads: 1
@@ -26,7 +27,7 @@ rule check_truth:
         "../scripts/check_truth.py"
 
 
-rule report:
+rule write_report:
     input:
         **finished_alignments(),
         duplicates=expand(ALIGN / "{sample}.duplicates.tsv", sample=SAMPLES),
@@ -43,11 +44,11 @@ rule report:
         truth_regions=TRUTH["bed"] or [],
     output:
         page=report(REPORT / "report.html", caption="../report/report.rst", category="Summary"),
-        summary=report(REPORT / "summary.json", caption="../report/summary.rst", category="Summary"),
+        summary=report(SUMMARY, caption="../report/summary.rst", category="Summary"),
     log:
-        LOGS / "report.log",
+        LOGS / "write_report.log",
     benchmark:
-        BENCHMARKS / "report.tsv"
+        BENCHMARKS / "write_report.tsv"
     conda:
         "../../envs/report.yaml"
     threads: 1
@@ -58,6 +59,6 @@ rule report:
         samples=samples_of_report(),
         truth=TRUTH,
         benchmarks=str(BENCHMARKS),
-        digest=sources.digest("report.py", "report/page.html.jinja"),
+        digest=sources.digest("write_report.py", "report/page.html.jinja"),
     script:
-        "../scripts/report.py"
+        "../scripts/write_report.py"

@@ -1,4 +1,5 @@
-# Alignments to variants: the samples together, one piece of the reference a job, then gathered.
+# Alignments to variants, one piece of the reference a job, then gathered: the samples together, or each to a gVCF of its
+# own and these genotyped together.
 
 
 # A checkpoint: how many pieces there are follows from the reference and the regions. What depends on it names its file
@@ -14,6 +15,7 @@ checkpoint split_intervals:
     benchmark:
         BENCHMARKS / "split_intervals.tsv"
     priority: 10
+    localrule: True
     conda:
         "../../envs/rescore.yaml"
     threads: 1
@@ -27,48 +29,155 @@ checkpoint split_intervals:
         "../scripts/split_intervals.py"
 
 
-rule rescore_interval:
-    input:
-        **finished_alignments(),
-        reference=REFERENCE,
-        pieces=PIECES,
-        fasta=SETTINGS["reference"]["fasta"],
-        warm_up=OUTPUT / ".warm_up/rescore.done",
-    output:
-        part=temp(RESCORE / "pieces/{piece}.vcf.gz"),
-        ledger=RESCORE / "pieces/{piece}.ledger.json",
-    log:
-        LOGS / "rescore_interval/{piece}.log",
-    benchmark:
-        BENCHMARKS / "rescore_interval/{piece}.tsv"
-    conda:
-        "../../envs/rescore.yaml"
-    threads: 1
-    resources:
-        mem_mb=2000,
-        runtime=480,
-    params:
-        rescore={key: SETTINGS["rescore"][key] for key in CALLER_KEYS},
-        device=DEVICE,
-        ploidy=RUN.samples.set_index("sample")["ploidy"].to_dict(),
-        digest=sources.digest("rescore_interval.py"),
-    script:
-        "../scripts/rescore_interval.py"
+if GVCF:
+
+    # Early, since a gVCF of another reference would otherwise show after hours of calling.
+    rule check_gvcfs:
+        input:
+            reference=REFERENCE,
+            gvcfs=SETTINGS["rescore"]["more_gvcfs"],
+        output:
+            touch(OUTPUT / ".checks/gvcfs.done"),
+        log:
+            LOGS / "check_gvcfs.log",
+        benchmark:
+            BENCHMARKS / "check_gvcfs.tsv"
+        priority: 10
+        localrule: True
+        conda:
+            "../../envs/rescore.yaml"
+        threads: 1
+        resources:
+            mem_mb=1000,
+            runtime=10,
+        params:
+            samples=SAMPLES,
+            digest=sources.digest("check_gvcfs.py"),
+        script:
+            "../scripts/check_gvcfs.py"
+
+    rule rescore_sample:
+        input:
+            alignment=ALIGN / f"{{sample}}.{FORMAT}",
+            index=ALIGN / f"{{sample}}.{FORMAT_INDEX}",
+            reference=REFERENCE,
+            pieces=PIECES,
+            fasta=SETTINGS["reference"]["fasta"],
+            kernels=OUTPUT / ".compiled/rescore.done",
+        output:
+            part=temp(RESCORE / "pieces/{sample}.{piece}.g.vcf.gz"),
+            ledger=RESCORE / "pieces/{sample}.{piece}.ledger.json",
+        log:
+            LOGS / "rescore_sample/{sample}.{piece}.log",
+        benchmark:
+            BENCHMARKS / "rescore_sample/{sample}.{piece}.tsv"
+        conda:
+            "../../envs/rescore.yaml"
+        threads: 16
+        resources:
+            mem_mb=calling_memory,
+            runtime=480,
+        params:
+            rescore={key: SETTINGS["rescore"][key] for key in CALLER_KEYS},
+            device=DEVICE,
+            ploidy=lambda wildcards: int(RUN.samples.set_index("sample")["ploidy"][wildcards.sample]),
+            digest=sources.digest("rescore_sample.py"),
+        script:
+            "../scripts/rescore_sample.py"
+
+    rule gather_gvcf:
+        input:
+            pieces=PIECES,
+            parts=pieces_of_sample,
+        output:
+            gvcf=RESCORE / "{sample}.g.vcf.gz",
+            index=RESCORE / "{sample}.g.vcf.gz.tbi",
+        log:
+            LOGS / "gather_gvcf/{sample}.log",
+        benchmark:
+            BENCHMARKS / "gather_gvcf/{sample}.tsv"
+        conda:
+            "../../envs/rescore.yaml"
+        threads: 1
+        resources:
+            mem_mb=1500,
+            runtime=60,
+        params:
+            digest=sources.digest("gather_gvcf.py"),
+        script:
+            "../scripts/gather_gvcf.py"
+
+    rule joint_genotype:
+        input:
+            gvcfs=[*expand(RESCORE / "{sample}.g.vcf.gz", sample=SAMPLES), *SETTINGS["rescore"]["more_gvcfs"]],
+            indices=expand(RESCORE / "{sample}.g.vcf.gz.tbi", sample=SAMPLES),
+            checked_gvcfs=OUTPUT / ".checks/gvcfs.done",
+            reference=REFERENCE,
+            pieces=PIECES,
+            kernels=OUTPUT / ".compiled/rescore.done",
+        output:
+            part=temp(RESCORE / "pieces/{piece}.vcf.gz"),
+        log:
+            LOGS / "joint_genotype/{piece}.log",
+        benchmark:
+            BENCHMARKS / "joint_genotype/{piece}.tsv"
+        conda:
+            "../../envs/rescore.yaml"
+        threads: 1
+        resources:
+            mem_mb=lambda wildcards, input: 1000 + len(input.gvcfs),
+            runtime=480,
+        params:
+            minimum_quality=SETTINGS["rescore"]["minimum_quality"],
+            device=DEVICE,
+            digest=sources.digest("joint_genotype.py"),
+        script:
+            "../scripts/joint_genotype.py"
+
+else:
+
+    rule rescore_interval:
+        input:
+            **finished_alignments(),
+            reference=REFERENCE,
+            pieces=PIECES,
+            fasta=SETTINGS["reference"]["fasta"],
+            kernels=OUTPUT / ".compiled/rescore.done",
+        output:
+            part=temp(RESCORE / "pieces/{piece}.vcf.gz"),
+            ledger=RESCORE / "pieces/{piece}.ledger.json",
+        log:
+            LOGS / "rescore_interval/{piece}.log",
+        benchmark:
+            BENCHMARKS / "rescore_interval/{piece}.tsv"
+        conda:
+            "../../envs/rescore.yaml"
+        threads: 16
+        resources:
+            mem_mb=calling_memory,
+            runtime=480,
+        params:
+            rescore={key: SETTINGS["rescore"][key] for key in CALLER_KEYS},
+            device=DEVICE,
+            ploidy=RUN.samples.set_index("sample")["ploidy"].to_dict(),
+            digest=sources.digest("rescore_interval.py"),
+        script:
+            "../scripts/rescore_interval.py"
 
 
-rule gather:
+rule gather_variants:
     input:
         pieces=PIECES,
         parts=files_of_pieces(RESCORE / "pieces/{piece}.vcf.gz"),
-        ledgers=files_of_pieces(RESCORE / "pieces/{piece}.ledger.json"),
+        ledgers=calling_ledgers,
     output:
-        variants=report(RESCORE / "all.vcf.gz", caption="../report/variants.rst", category="Variants"),
+        variants=RESCORE / "all.vcf.gz",
         index=RESCORE / "all.vcf.gz.tbi",
         ledger=RESCORE / "ledger.json",
     log:
-        LOGS / "gather.log",
+        LOGS / "gather_variants.log",
     benchmark:
-        BENCHMARKS / "gather.tsv"
+        BENCHMARKS / "gather_variants.tsv"
     conda:
         "../../envs/rescore.yaml"
     threads: 1
@@ -76,6 +185,6 @@ rule gather:
         mem_mb=1500,
         runtime=60,
     params:
-        digest=sources.digest("gather.py"),
+        digest=sources.digest("gather_variants.py"),
     script:
-        "../scripts/gather.py"
+        "../scripts/gather_variants.py"

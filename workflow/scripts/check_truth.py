@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from quire.job import run_job
 from quire.reference import Reference
 from quire.report.known_variants import require_known_contigs
 from quire.report.regions import read_regions
+from quire.run.job import run_job
 
 
 def main(job) -> None:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from quire.align.finish import UnsortedUnit, finish_sample
-from quire.job import run_job
+from quire.finish.sample import UnsortedUnit, finish_sample
+from quire.run.job import run_job
 
 
 def main(job) -> None:
@@ -17,7 +17,7 @@ def main(job) -> None:
         ],
         output=job.output.alignments,
         format=job.params.format,
-        index=job.params.index,
+        index=job.params.index_format,
         reference_fasta=job.input.fasta,
         duplicates_table=job.output.duplicates,
         ledger=job.output.ledger,

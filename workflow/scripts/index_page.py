@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from quire import index
-from quire.device.choice_gpu import use_backend
-from quire.job import run_job
+from quire.device.choice import use_backend
+from quire.run.job import run_job
 
 
 def main(job) -> None:
@@ -16,8 +16,7 @@ def main(job) -> None:
             page_number=int(job.wildcards.page),
             directory=Path(job.output.manifest).parent,
             parameters=job.params.index,
-            card=open_card() if open_card else None,
-            card_only=requested == "gpu",
+            engines=index.index_engines(open_card() if open_card else None, requested),
         )
 
 

@@ -2,27 +2,30 @@
 
 from pathlib import Path
 
-from quire.align.unit import map_unit
-from quire.job import run_job
+from quire.align.unit import MappingSettings, UnitInputs, UnitOutputs, map_unit
+from quire.io.bam.writer import ReadGroup
+from quire.run.job import run_job
 
 
 def main(job) -> None:
     """Unpack the job and map the unit."""
-    fq1, *fq2 = job.input.reads
+    fq1, *fq2 = map(Path, job.input.reads)
     map_unit(
-        reference_directory=Path(job.input.reference).parent,
-        page_directories=[Path(page).parent for page in job.input.pages],
-        fq1=fq1,
-        fq2=fq2[0] if fq2 else None,
-        read_group=job.params.read_group,
-        output_bam=job.output.bam,
-        ledger=job.output.ledger,
-        insert_size_json=job.output.insert_size,
-        parameters={"reads_per_batch": job.params.reads_per_batch},
-        threads=job.threads,
-        backend=job.params.device.backend,
-        memory=job.params.device.memory,
-        fasta=job.input.fasta,
+        UnitInputs(
+            reference=Path(job.input.reference).parent,
+            pages=[Path(page).parent for page in job.input.pages],
+            fq1=fq1,
+            fq2=fq2[0] if fq2 else None,
+            fasta=Path(job.input.fasta),
+        ),
+        UnitOutputs(bam=Path(job.output.bam), ledger=Path(job.output.ledger), insert_size=Path(job.output.insert_size)),
+        ReadGroup(**job.params.read_group),
+        MappingSettings(
+            threads=job.threads,
+            backend=job.params.device.backend,
+            memory=job.params.device.memory,
+            reads_per_batch=job.params.reads_per_batch,
+        ),
     )
 
 

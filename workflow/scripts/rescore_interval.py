@@ -4,9 +4,9 @@ import json
 import logging
 from pathlib import Path
 
-from quire.device import cpu_only
-from quire.job import run_job
+from quire.device.backend import cpu_only
 from quire.rescore import call_interval
+from quire.run.job import run_job
 
 log = logging.getLogger("quire.rescore")
 
@@ -29,6 +29,7 @@ def main(job) -> None:
         ledger_path=job.output.ledger,
         header_extras=[backend.to_vcf()],
         fasta=job.input.fasta,
+        threads=job.threads,
     )
 
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from quire.io.files import write_json_atomic
-from quire.job import run_job
 from quire.reference import Reference
 from quire.rescore.intervals import split
+from quire.run.job import run_job
 
 
 def main(job) -> None:

@@ -50,7 +50,7 @@ def write_ledger(
         stage, unit: what was counted.
         counts: by name.
         warnings: sentences about the input that the report shows first.
-        backend: what the stage's kernels ran on (`quire.device.Backend.to_json`); None for a stage without kernels.
+        backend: what the stage's kernels ran on (`Backend.to_json` of quire.device.backend); None without kernels.
     """
     content: dict[str, Any] = {
         "stage": stage,

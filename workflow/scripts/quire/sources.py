@@ -1,22 +1,42 @@
-"""Which source files a rule's script depends on, and a digest of them.
+"""Which source files something depends on: a rule's script, or the compiled kernels of a module.
 
-Snakemake looks at a script's own time stamp only. The digest stands in the `params` of every rule, so that editing a
-library module or a kernel re-runs the rules whose scripts import it, directly or through others, and no more. A kernel
-belongs to the module that names its file, and to the kernel that includes it.
+Snakemake looks at a script's own time stamp only. The digest of a script stands in the `params` of its rule, so that
+editing a library module or a kernel re-runs the rules whose scripts import it, directly or through others, and no more.
+A CUDA kernel belongs to the module that names its file, and to the kernel that includes it.
+
+Numba looks at the file that defines a function only. The digest of a module's kernels decides whether compiled ones may
+be used again (`quire.simd.compiled`).
+
+Imports are found by their text, since parsing every module takes a process a quarter of a second; a docstring with a
+line that reads like an import makes a digest cover one file more, which does no harm.
 """
 
-import ast
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
-SCRIPTS = Path(__file__).resolve().parent.parent
+SCRIPTS = Path(__file__).resolve().parents[1]
 PACKAGE = "quire"
 # How kernels are named in modules and in `#include`s: by their path from workflow/scripts.
 KERNEL = re.compile(rf"{PACKAGE}/[\w/]+\.cuh?")
+_NAMED_KERNEL = re.compile(rf"""["']({KERNEL.pattern})["']""")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+_IMPORT = re.compile(
+    r"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n]*)"
+    r"|import[ \t]+(?P<modules>[^\n]*))",
+    re.MULTILINE,
+)
+_COMMENT = re.compile(r"#[^\n]*")
+
+
+class Import(NamedTuple):
+    """A dotted name that a source file imports, and whether it does so at its top level."""
+
+    name: str
+    at_top: bool
 
 
 def digest(script: str, *others: str) -> str:
@@ -31,9 +51,34 @@ def digest(script: str, *others: str) -> str:
         of the other files.
     """
     workflow = SCRIPTS.parent
+    return _digest_of([*dependencies(SCRIPTS / script), *(workflow / other for other in others)], workflow)
+
+
+def kernels_digest(module: Path) -> str:
+    """Digest of the sources that the kernels of a module are compiled from.
+
+    A kernel takes functions and constants from its own module and from those that this one names in imports at its top
+    level, and so on; packages on the way to them add nothing to it.
+    """
+    found: set[Path] = set()
+    waiting = [module]
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting += [
+                file
+                for imported in imports(path)
+                if imported.at_top and (file := _module_file(imported.name)) is not None
+            ]
+    return _digest_of(sorted(found), SCRIPTS)
+
+
+def _digest_of(paths: Iterable[Path], root: Path) -> str:
     total = hashlib.sha256()
-    for path in [*dependencies(SCRIPTS / script), *(workflow / other for other in others)]:
-        total.update(path.relative_to(workflow).as_posix().encode() + b"\0")
+    for path in paths:
+        name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+        total.update(name.encode() + b"\0")
         total.update(path.read_bytes() + b"\0")
     return total.hexdigest()
 
@@ -48,7 +93,7 @@ def dependencies(script: Path) -> list[Path]:
             continue
         found.add(path)
         if path.suffix == ".py":
-            waiting += [module for name in imported_names(path) for module in _module_files(name)]
+            waiting += [module for imported in imports(path) for module in _executed_files(imported.name)]
         waiting += [SCRIPTS / name for name in named_kernels(path)]
     return sorted(found)
 
@@ -56,42 +101,49 @@ def dependencies(script: Path) -> list[Path]:
 @cache
 def named_kernels(path: Path) -> frozenset[str]:
     """Kernel files, by their paths from workflow/scripts, that a module names in a text, or that a kernel includes."""
-    if path.suffix != ".py":
-        names = _INCLUDE.findall(path.read_text())
-    else:
-        constants = (node.value for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Constant))
-        names = [text for text in constants if isinstance(text, str) and KERNEL.fullmatch(text)]
-    return frozenset(names)
+    return frozenset((_NAMED_KERNEL if path.suffix == ".py" else _INCLUDE).findall(path.read_text()))
 
 
 @cache
-def imported_names(path: Path) -> frozenset[str]:
+def imports(path: Path) -> frozenset[Import]:
     """Dotted names that a source file imports; `from a import b` counts as a and as a.b."""
-    return frozenset(_imports(ast.parse(path.read_bytes()), _package_of(path)))
+    return frozenset(_imports(path.read_text(), _package_of(path)))
 
 
-def _imports(tree: ast.AST, package: str) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            base = ".".join([*parents, *([node.module] if node.module else [])])
-            yield base
-            yield from (f"{base}.{alias.name}" for alias in node.names)
+def _imports(text: str, package: str) -> Iterator[Import]:
+    for found in _IMPORT.finditer(text):
+        at_top = not found["indent"]
+        if found["base"] is None:
+            yield from (Import(name.split()[0], at_top) for name in _names(found["modules"]))
+            continue
+        level = len(found["base"]) - len(found["base"].lstrip("."))
+        parents = package.split(".")[: len(package.split(".")) - level + 1] if level else []
+        base = ".".join([*parents, *filter(None, [found["base"][level:]])])
+        yield Import(base, at_top)
+        yield from (Import(f"{base}.{name.split()[0]}", at_top) for name in _names(found["names"]))
+
+
+def _names(text: str) -> Iterator[str]:
+    return (name for name in _COMMENT.sub("", text).strip().strip("()").split(",") if name.strip())
 
 
 def _package_of(path: Path) -> str:
     return ".".join(path.parent.relative_to(SCRIPTS).parts) if path.is_relative_to(SCRIPTS) else ""
 
 
-def _module_files(name: str) -> Iterator[Path]:
+def _executed_files(name: str) -> Iterator[Path]:
     """Files that importing a dotted name of the library executes: the packages on the way and the module itself."""
     parts = name.split(".")
-    if parts[0] != PACKAGE:
-        return
     for length in range(1, len(parts) + 1):
-        place = SCRIPTS.joinpath(*parts[:length])
-        for path in (place / "__init__.py", place.with_suffix(".py")):
-            if path.is_file():
-                yield path
+        path = _module_file(".".join(parts[:length]))
+        if path is not None:
+            yield path
+
+
+@cache
+def _module_file(name: str) -> Path | None:
+    """The file of a module or package of the library; None for any other name."""
+    parts = name.split(".")
+    place = SCRIPTS.joinpath(*parts)
+    candidates = (place / "__init__.py", place.with_name(f"{place.name}.py"))
+    return next((path for path in candidates if parts[0] == PACKAGE and path.is_file()), None)

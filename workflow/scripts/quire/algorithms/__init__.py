@@ -1,1 +1,1 @@
-"""One algorithm is one directory: the public function in __init__, oracle.py (slow, obviously right), cpu.py."""
+"""One algorithm is one directory: types in __init__, oracle.py (slow, obviously right), cpu.py, gpu.py."""

@@ -1,5 +1,5 @@
-"""The align stage: FASTQ of one unit and the pages of a reference become BAM records; then samples are finished.
+"""The align stage: FASTQ of one unit and the pages of a reference become BAM records in the order of the reads.
 
-`unit.map_unit` maps a unit, `finish` finishes a sample, `warm_up` compiles the kernels. Nothing is imported here, so
-that the GPU's modules need neither Numba nor pysam.
+`unit.map_unit` maps a unit, `compile_kernels` compiles the kernels. Nothing is imported here, so that the card's
+modules need neither Numba nor pysam.
 """

@@ -5,16 +5,17 @@ import logging
 import sys
 from pathlib import Path
 
-from quire.align.unit import map_unit
+from quire.align.unit import MappingSettings, UnitInputs, UnitOutputs, map_unit
 from quire.errors import QuireError
+from quire.io.bam.writer import ReadGroup
 
 
 def main() -> None:
     """Parse the command line and map one unit."""
     parser = argparse.ArgumentParser(prog="python -m quire.align", description="FASTQ to unsorted BAM")
     parser.add_argument("--index", required=True, type=Path, help="folder with reference/ and page_0/, page_1/, ...")
-    parser.add_argument("--fq1", required=True)
-    parser.add_argument("--fq2")
+    parser.add_argument("--fq1", required=True, type=Path)
+    parser.add_argument("--fq2", type=Path)
     parser.add_argument("--out", required=True, type=Path)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--backend", default="auto", help="auto, gpu or cpu")
@@ -23,22 +24,16 @@ def main() -> None:
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
     pages = sorted(arguments.index.glob("page_*"), key=lambda path: int(path.name.split("_")[1]))
-    read_group = {"sample": "sample", "unit": "unit", "library": "library", "platform": "ILLUMINA"}
+    inputs = UnitInputs(arguments.index / "reference", pages, arguments.fq1, arguments.fq2)
+    outputs = UnitOutputs(
+        bam=arguments.out,
+        ledger=arguments.out.with_suffix(".ledger.json"),
+        insert_size=arguments.out.with_suffix(".insert_size.json"),
+    )
+    read_group = ReadGroup(sample="sample", unit="unit", library="library", platform="ILLUMINA")
+    settings = MappingSettings(arguments.threads, arguments.backend, arguments.memory, arguments.batch or "auto")
     try:
-        map_unit(
-            arguments.index / "reference",
-            pages,
-            arguments.fq1,
-            arguments.fq2,
-            read_group,
-            arguments.out,
-            arguments.out.with_suffix(".ledger.json"),
-            arguments.out.with_suffix(".insert_size.json"),
-            {"reads_per_batch": arguments.batch or "auto"},
-            arguments.threads,
-            arguments.backend,
-            arguments.memory,
-        )
+        map_unit(inputs, outputs, read_group, settings)
     except QuireError as error:
         sys.exit(f"quire: error: {error}")
 

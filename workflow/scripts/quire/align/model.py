@@ -8,7 +8,7 @@ import numpy as np
 class Alignments(NamedTuple):
     """Alignments of n reads, m in all; those of read r stand in [offsets[r], offsets[r + 1]), best first.
 
-    Order: score, then hash(read name, axis position), then axis position, then strand (DESIGN, contract 1).
+    Order: score, then hash(read name, axis position), then axis position, then strand.
 
     Attributes:
         offsets: int64[n + 1].
@@ -39,19 +39,19 @@ class Selection(NamedTuple):
     Attributes:
         primary: int64[n], index into the alignments, -1 for an unmapped read.
         quality: uint8[n], mapping quality of the primary alignment.
-        second: int32[n], score of the best competing alignment (tag XS), 0 for none.
+        suboptimal_score: int32[n], of the best competing alignment (tag XS), 0 for none.
         proper: bool[n], whether the read and its mate form a proper pair.
         supplementary: int64[n, MOST_SUPPLEMENTARY], indices of supplementary alignments, -1 filled.
-        supplementary_quality: uint8 and supplementary_second: int32, likewise.
+        supplementary_quality: uint8 and supplementary_suboptimal_score: int32, likewise.
     """
 
     primary: np.ndarray
     quality: np.ndarray
-    second: np.ndarray
+    suboptimal_score: np.ndarray
     proper: np.ndarray
     supplementary: np.ndarray
     supplementary_quality: np.ndarray
-    supplementary_second: np.ndarray
+    supplementary_suboptimal_score: np.ndarray
 
 
 class Reported(NamedTuple):
@@ -60,7 +60,8 @@ class Reported(NamedTuple):
     Attributes:
         first: int64[n], row of the primary alignment; rows: int32[n], how many the read has, 0 for an unmapped one.
         proper: bool[n], whether the read and its mate form a proper pair.
-        quality: uint8[m], mapping quality; second: int32[m], score of the best competing alignment (tag XS), 0: none.
+        quality: uint8[m], mapping quality.
+        suboptimal_score: int32[m], of the best competing alignment (tag XS), 0 for none.
         strand, ..., cigar_length: [m], as in `Alignments`; cigar: uint32[], the operations of these rows.
     """
 
@@ -68,7 +69,7 @@ class Reported(NamedTuple):
     rows: np.ndarray
     proper: np.ndarray
     quality: np.ndarray
-    second: np.ndarray
+    suboptimal_score: np.ndarray
     strand: np.ndarray
     score: np.ndarray
     read_begin: np.ndarray

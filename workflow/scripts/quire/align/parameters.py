@@ -39,8 +39,8 @@ LONGEST_INSERT = 10000
 UNIQUE_NUMERATOR, UNIQUE_DENOMINATOR = 4, 5
 
 # ---- pairing ----
-# Scores this close count as "nearly as good": the cheapest gap (bwa mem).
-NEAR = 7
+# Scores that differ from the best by this much or less count as nearly as good: the cheapest gap (bwa mem).
+NEAR_BEST = 7
 PAIR_BONUS_LIMIT = 40
 MOST_SUPPLEMENTARY = 4
 # Alignments below this score are looked at for low complexity, in words of this many bases: simple are those of whose

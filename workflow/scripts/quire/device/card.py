@@ -1,4 +1,11 @@
-"""A card: where arrays of the GPU backend live and its kernels run.
+"""A card: one NVIDIA GPU as a job holds it, where the arrays of the backend "gpu" live and its kernels run.
+
+The *backend* is what a job's kernels run on, "cpu" or "gpu" (`quire.device.backend`); a *card* is the one GPU that a
+job of the backend "gpu" has opened, with its memory, its compiled kernels and the order in which they run.
+
+Every algorithm and every step of mapping that both backends have is a pair of twins: `cpu.name(...)` and
+`gpu.name(card, ...)` take the same arguments behind the card, arrays of the host there and arrays of the card here, and
+give the same answer. The engine of a stage chooses between them, once.
 
 `gpu.py` modules are written against `Card` alone. Its `xp` is CuPy on a real card (`quire.device.cupy_card`) and NumPy
 in the tests' emulated card, which runs the kernels' own source on the CPU: whatever a `gpu.py` does with arrays, it
@@ -10,10 +17,18 @@ and named tuples or dataclasses of arrays and ints (passed by value: a struct of
 
 import ctypes
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+# An array in a card's memory: `cupy.ndarray` on a real card, `tests.emulator.card_array.CardArray` on the emulated one.
+# Neither can be named here without importing it, so that its dtype and shape stand in docstrings.
+CardArray: TypeAlias = Any
+Extent: TypeAlias = int | tuple[int, ...]  # of a launch, in up to three directions
 
 SOURCES = Path(__file__).resolve().parents[2]  # kernels are named and included by their path from here
 THREADS = 256
@@ -30,7 +45,7 @@ class Kernel(ABC):
     def __init__(self, card: "Card", source: str, entry: str, defines: dict[str, int]) -> None:
         self.card, self.source, self.entry, self.defines = card, source, entry, defines
 
-    def __call__(self, grid, block, *arguments, shared_bytes: int = 0) -> None:
+    def __call__(self, grid: Extent, block: Extent, *arguments: object, shared_bytes: int = 0) -> None:
         """Launch.
 
         Args:
@@ -38,26 +53,27 @@ class Kernel(ABC):
             arguments: see the module's text.
             shared_bytes: dynamic shared memory of a block.
         """
-        grid, block = _three(grid), _three(block)
-        if 0 in grid:
-            return
-        self._launch(grid, block, shared_bytes, arguments)
+        blocks = _three(grid)
+        if 0 not in blocks:
+            self._launch(blocks, _three(block), shared_bytes, arguments)
 
-    def for_each(self, count: int, *arguments, threads: int = THREADS) -> None:
+    def for_each(self, count: int, *arguments: object, threads: int = THREADS) -> None:
         """Launch with at least `count` threads, in blocks of `threads`; the kernel compares its index with a count."""
         self(-(-count // threads), threads, *arguments)
 
     @abstractmethod
-    def _launch(self, grid, block, shared_bytes: int, arguments) -> None: ...
+    def _launch(
+        self, grid: tuple[int, int, int], block: tuple[int, int, int], shared_bytes: int, arguments: tuple[object, ...]
+    ) -> None: ...
 
 
 class Upload:
     """A copy to a card that may still be under way."""
 
-    def __init__(self, array) -> None:
+    def __init__(self, array: CardArray) -> None:
         self._array = array
 
-    def array(self):
+    def array(self) -> CardArray:
         """The card's array; what is launched from now on waits for the copy.
 
         The array's memory is taken beside the kernels' order: keep the array until they have been waited for, or give
@@ -73,7 +89,7 @@ class Download(ABC):
         arrays: of the host, in the memory that they are copied into; undefined before `wait`.
     """
 
-    def __init__(self, arrays: list[np.ndarray]) -> None:
+    def __init__(self, arrays: list[NDArray[Any]]) -> None:
         self.arrays = arrays
 
     @abstractmethod
@@ -92,14 +108,14 @@ class Card(ABC):
         shared_bytes: most dynamic shared memory that a block can have.
     """
 
-    xp: object
+    xp: Any  # a module or an object with the functions of one
     name: str
     architecture: str
     multiprocessors: int
     shared_bytes: int
 
     def __init__(self) -> None:
-        self._kernels: dict = {}
+        self._kernels: dict[tuple[str, str, tuple[tuple[str, int], ...]], Kernel] = {}
 
     def kernel(self, source: str, entry: str, **defines: int) -> Kernel:
         """A kernel, compiled at its first use.
@@ -114,19 +130,19 @@ class Card(ABC):
             self._kernels[key] = self._load(source, entry, defines)
         return self._kernels[key]
 
-    def empty(self, shape, dtype):
+    def empty(self, shape: Extent, dtype: DTypeLike) -> CardArray:
         """An array of undefined content."""
         return self.xp.empty(shape, dtype)
 
-    def zeros(self, shape, dtype):
+    def zeros(self, shape: Extent, dtype: DTypeLike) -> CardArray:
         """An array of zeros."""
         return self.xp.zeros(shape, dtype)
 
-    def full(self, shape, value, dtype):
+    def full(self, shape: Extent, value: int | bool, dtype: DTypeLike) -> CardArray:
         """An array of one value."""
         return self.xp.full(shape, value, dtype)
 
-    def offsets(self, counts):
+    def offsets(self, counts: CardArray) -> CardArray:
         """int64[n + 1] from int counts [n]: 0, and the sums up to each."""
         offsets = self.empty(len(counts) + 1, np.int64)
         offsets[:1] = 0
@@ -134,18 +150,18 @@ class Card(ABC):
         return offsets
 
     @abstractmethod
-    def pointer(self, array) -> int:
+    def pointer(self, array: CardArray) -> int:
         """Address of a contiguous array of this card."""
 
     @abstractmethod
-    def upload(self, array: np.ndarray):
+    def upload(self, array: NDArray[Any]) -> CardArray:
         """A copy of a host array on the card."""
 
     @abstractmethod
     def mark(self) -> object:
         """What has been launched so far, for `upload_ahead`."""
 
-    def upload_ahead(self, array: np.ndarray, mark: object = None) -> "Upload":
+    def upload_ahead(self, array: NDArray[Any], mark: object = None) -> Upload:
         """Begin to copy a host array, which must not change before the copy is used, beside the kernels.
 
         Args:
@@ -155,11 +171,11 @@ class Card(ABC):
         return Upload(self.upload(array))
 
     @abstractmethod
-    def download(self, array) -> np.ndarray:
+    def download(self, array: CardArray) -> NDArray[Any]:
         """A copy of the card's array on the host; waits for it."""
 
     @abstractmethod
-    def download_ahead(self, arrays: list, buffer: np.ndarray) -> Download:
+    def download_ahead(self, arrays: Sequence[CardArray], buffer: NDArray[np.uint8]) -> Download:
         """Begin to copy the card's arrays to the host, beside the kernels that are launched from now on.
 
         Args:
@@ -167,11 +183,11 @@ class Card(ABC):
             buffer: uint8[bytes_of(arrays)] or more, from `staging`, or the caller waits while it is copied.
         """
 
-    def staging(self, size: int) -> np.ndarray:
+    def staging(self, size: int) -> NDArray[np.uint8]:
         """Host memory (uint8[size]) that the card copies from and to fastest, beside its kernels."""
         return np.empty(size, np.uint8)
 
-    def download_into(self, array, target: np.ndarray) -> None:
+    def download_into(self, array: CardArray, target: NDArray[Any]) -> None:
         """Copy the card's array into one of the host, of the same shape and type; waits for it."""
         target[...] = self.download(array)
 
@@ -191,26 +207,30 @@ class Card(ABC):
     def _load(self, source: str, entry: str, defines: dict[str, int]) -> Kernel: ...
 
 
-def bytes_of(arrays: list) -> int:
+def bytes_of(arrays: Sequence[CardArray]) -> int:
     """What `Card.download_ahead` needs for arrays, each of which begins at a multiple of ALIGNMENT bytes."""
     return sum(-(-array.nbytes // ALIGNMENT) * ALIGNMENT for array in arrays)
 
 
-def places_in(buffer: np.ndarray, arrays: list) -> list[np.ndarray]:
+def places_in(buffer: NDArray[np.uint8], arrays: Sequence[CardArray]) -> list[NDArray[Any]]:
     """Arrays of the same shapes and types, one behind the other in a buffer."""
-    places, begin = [], 0
+    places: list[NDArray[Any]] = []
+    begin = 0
     for array in arrays:
         places.append(buffer[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape))
         begin += bytes_of([array])
     return places
 
 
-def _three(extent) -> tuple[int, int, int]:
-    extent = (extent,) if isinstance(extent, int | np.integer) else tuple(extent)
-    return tuple(int(size) for size in (*extent, 1, 1, 1)[:3])
+def _three(extent: Extent) -> tuple[int, int, int]:
+    sizes = extent if isinstance(extent, tuple) else (extent,)
+    x, y, z = (int(size) for size in (*sizes, 1, 1, 1)[:3])
+    return x, y, z
 
 
-def pack_arguments(arguments, pointer_of):
+def pack_arguments(
+    arguments: Sequence[object], pointer_of: Callable[[CardArray], int]
+) -> tuple["ctypes.Array[ctypes.c_void_p]", "ctypes.Array[ctypes.c_longlong]", list[int]]:
     """Kernel arguments as the driver takes them.
 
     A batch launches hundreds of kernels, so this is written for speed: all values lie in one buffer of 8-byte words.
@@ -255,7 +275,7 @@ def _field_names(kind: type) -> tuple[str, ...]:
     return _FIELDS[kind]
 
 
-def _word(value, pointer_of) -> int:
+def _word(value: object, pointer_of: Callable[[CardArray], int]) -> int:
     """A member of a struct, or an argument by itself."""
     if type(value) is int:
         return value

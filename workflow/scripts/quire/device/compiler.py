@@ -1,7 +1,7 @@
 """Compiling kernels with NVRTC, and keeping the machine code on disk under a key of our own.
 
 CuPy's own path is not used: it appends `-ftz=true` behind any options, and its cache does not see what a source
-includes (DESIGN, contract 8).
+includes.
 """
 
 import hashlib

@@ -1,13 +1,25 @@
 """A real card, through CuPy: its memory pool, streams and driver calls. The thread that opens a card owns it."""
 
 import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import cupy
 import cupyx
 import numpy as np
 from cupy_backends.cuda.api import driver
+from numpy.typing import NDArray
 
-from quire.device.card import Card, Download, Kernel, OutOfDeviceMemory, Upload, pack_arguments, places_in
+from quire.device.card import (
+    Card,
+    CardArray,
+    Download,
+    Kernel,
+    OutOfDeviceMemory,
+    Upload,
+    pack_arguments,
+    places_in,
+)
 from quire.device.compiler import cubin
 
 MOST_PINNED = 256 << 20  # bytes of an upload; a large axis and its index have more, and go up once
@@ -16,12 +28,14 @@ MOST_PINNED = 256 << 20  # bytes of an upload; a large axis and its index have m
 class CupyKernel(Kernel):
     """A kernel loaded from its cubin."""
 
-    def __init__(self, card, source, entry, defines, function) -> None:
+    def __init__(self, card: Card, source: str, entry: str, defines: dict[str, int], function: Any) -> None:
         super().__init__(card, source, entry, defines)
-        self.function = function
+        self.function = function  # cupy.cuda.function.Function
         self.shared_limit = 48 << 10
 
-    def _launch(self, grid, block, shared_bytes, arguments) -> None:
+    def _launch(
+        self, grid: tuple[int, int, int], block: tuple[int, int, int], shared_bytes: int, arguments: tuple[object, ...]
+    ) -> None:
         if shared_bytes > self.shared_limit:
             attribute = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             driver.funcSetAttribute(self.function.ptr, attribute, shared_bytes)
@@ -41,24 +55,24 @@ class _Arrays:
     def __init__(self, card: "CupyCard") -> None:
         self._card = card
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> Any:
         return getattr(cupy, name)
 
-    def sort(self, keys):
+    def sort(self, keys: CardArray) -> CardArray:
         return self._card.watch_memory(cupy.sort, keys)
 
-    def argsort(self, keys):
+    def argsort(self, keys: CardArray) -> CardArray:
         return self._card.watch_memory(cupy.argsort, keys)
 
 
 class _UploadUnderWay(Upload):
     """An upload on the stream of uploads; it keeps the host's array until the copy is done."""
 
-    def __init__(self, array, host: np.ndarray, done: cupy.cuda.Event) -> None:
+    def __init__(self, array: CardArray, host: NDArray[Any], done: cupy.cuda.Event) -> None:
         super().__init__(array)
         self._host, self._done = host, done
 
-    def array(self):
+    def array(self) -> CardArray:
         cupy.cuda.get_current_stream().wait_event(self._done)
         return self._array
 
@@ -66,7 +80,7 @@ class _UploadUnderWay(Upload):
 class _DownloadUnderWay(Download):
     """Downloads on a stream of their own."""
 
-    def __init__(self, arrays: list[np.ndarray], device: cupy.cuda.Device, done: cupy.cuda.Event) -> None:
+    def __init__(self, arrays: list[NDArray[Any]], device: cupy.cuda.Device, done: cupy.cuda.Event) -> None:
         super().__init__(arrays)
         self._device, self._done = device, done
 
@@ -100,10 +114,10 @@ class CupyCard(Card):
         self.budget = budget
         if budget is not None:
             self.pool.set_limit(size=budget)
-        self._modules: dict = {}
+        self._modules: dict[tuple[str, tuple[tuple[str, int], ...]], Any] = {}
         self._uploads, self._downloads = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
 
-    def _allocate(self, size: int):
+    def _allocate(self, size: int) -> Any:
         """What every function of CuPy takes memory from, so that each raises OutOfDeviceMemory."""
         try:
             return self.pool.malloc(size)
@@ -111,7 +125,7 @@ class CupyCard(Card):
             self._ran_out = True
             raise OutOfDeviceMemory(str(error)) from None
 
-    def watch_memory(self, function, *arguments):
+    def watch_memory(self, function: Callable[..., CardArray], *arguments: CardArray) -> CardArray:
         """Call a function of CuPy. Raises OutOfDeviceMemory if an allocation failed inside, whatever came of it."""
         self._ran_out = False
         try:
@@ -122,12 +136,12 @@ class CupyCard(Card):
             raise OutOfDeviceMemory(f"no room for the memory that {function.__name__} itself takes")
         return result
 
-    def pointer(self, array) -> int:
+    def pointer(self, array: CardArray) -> int:
         if not isinstance(array, cupy.ndarray) or not array.flags.c_contiguous:
             raise TypeError(f"a kernel takes contiguous arrays of the card, not {type(array).__name__}")
-        return array.data.ptr
+        return int(array.data.ptr)
 
-    def upload(self, array: np.ndarray):
+    def upload(self, array: NDArray[Any]) -> CardArray:
         array = np.asarray(array, order="C")
         if array.nbytes <= MOST_PINNED:
             # CuPy copies into pinned memory and sends from there, in the order of the current stream.
@@ -140,7 +154,7 @@ class CupyCard(Card):
     def mark(self) -> cupy.cuda.Event:
         return cupy.cuda.get_current_stream().record()
 
-    def upload_ahead(self, array: np.ndarray, mark: cupy.cuda.Event | None = None) -> Upload:
+    def upload_ahead(self, array: NDArray[Any], mark: cupy.cuda.Event | None = None) -> Upload:
         with self._uploads:
             if mark is not None:
                 self._uploads.wait_event(mark)
@@ -148,10 +162,11 @@ class CupyCard(Card):
             target.set(array, stream=self._uploads)
             return _UploadUnderWay(target, array, self._uploads.record())
 
-    def download(self, array) -> np.ndarray:
-        return cupy.asnumpy(array)
+    def download(self, array: CardArray) -> NDArray[Any]:
+        host: NDArray[Any] = cupy.asnumpy(array)
+        return host
 
-    def download_ahead(self, arrays: list, buffer: np.ndarray) -> Download:
+    def download_ahead(self, arrays: Sequence[CardArray], buffer: NDArray[np.uint8]) -> Download:
         targets = places_in(buffer, arrays)
         self._downloads.wait_event(cupy.cuda.get_current_stream().record())
         for array, target in zip(arrays, targets, strict=True):
@@ -159,18 +174,19 @@ class CupyCard(Card):
                 cupy.asnumpy(array, stream=self._downloads, out=target, blocking=False)
         return _DownloadUnderWay(targets, self.device, self._downloads.record())
 
-    def staging(self, size: int) -> np.ndarray:
+    def staging(self, size: int) -> NDArray[np.uint8]:
         try:
-            return cupyx.empty_pinned(size, np.uint8)
+            pinned: NDArray[np.uint8] = cupyx.empty_pinned(size, np.uint8)
+            return pinned
         except cupy.cuda.runtime.CUDARuntimeError:  # the host lets no more memory be pinned: slower, as right
             return np.empty(size, np.uint8)
 
-    def download_into(self, array, target: np.ndarray) -> None:
+    def download_into(self, array: CardArray, target: NDArray[Any]) -> None:
         cupy.asnumpy(array, out=target)
 
     def free_bytes(self) -> int:
         free = self.device.mem_info[0] + self.pool.free_bytes()
-        return free if self.budget is None else min(free, self.budget - self.pool.used_bytes())
+        return int(free if self.budget is None else min(free, self.budget - self.pool.used_bytes()))
 
     def release(self) -> None:
         self.synchronize()
@@ -179,7 +195,7 @@ class CupyCard(Card):
     def synchronize(self) -> None:
         self.device.synchronize()
 
-    def _load(self, source, entry, defines) -> CupyKernel:
+    def _load(self, source: str, entry: str, defines: dict[str, int]) -> CupyKernel:
         key = (source, tuple(sorted(defines.items())))
         if key not in self._modules:
             module = cupy.cuda.function.Module()

@@ -17,7 +17,7 @@ from typing import TextIO
 
 from quire.errors import QuireError
 
-log = logging.getLogger("quire.device")
+log = logging.getLogger("quire.device.backend")
 SECONDS_BETWEEN_LOOKS = 0.5
 
 

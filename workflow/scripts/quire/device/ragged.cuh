@@ -1,4 +1,4 @@
-// Ragged data on a card: flat items, and int64 offsets that say where each owner's begin (see quire/batch.py).
+// Ragged data on a card: flat items, and int64 offsets that say where each owner's begin (see quire/ragged.py).
 #pragma once
 #include "quire/device/types.cuh"
 

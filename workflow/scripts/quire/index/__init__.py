@@ -1,6 +1,7 @@
-"""The index of a page: suffix array, occurrence blocks and prefix table, built one page a job and memory-mapped."""
+"""The index of a page: suffix array, occurrence blocks and prefix table, built by a job of its own, memory-mapped."""
 
+from quire.index.arrays import index_engines
 from quire.index.construction import build
 from quire.index.opening import PageIndex
 
-__all__ = ["PageIndex", "build"]
+__all__ = ["PageIndex", "build", "index_engines"]

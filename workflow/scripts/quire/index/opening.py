@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from quire.algorithms.fm_index import FmIndex
+from quire.algorithms.fm_index.pages import IndexOfPage
 from quire.errors import InputError
 from quire.index.construction import FORMAT_VERSION, page_checksum
 from quire.reference import Reference
@@ -11,21 +11,15 @@ from quire.reference.storage import open_array, read_manifest
 
 
 @dataclass(frozen=True)
-class PageIndex(FmIndex):
-    """The FM-index of a page (attributes of `FmIndex`), and where the page lies on the axis.
-
-    Positions that the index gives count from the page's start: axis position = start + position. Arrays are read-only.
+class PageIndex(IndexOfPage):
+    """The FM-index of a page, opened and checked (attributes of `IndexOfPage`); arrays are read-only.
 
     Attributes:
         page_number: 0-based.
-        start: first axis position of the page.
-        owned_end: hits from here on belong to the next page.
         end: axis end of the page's text; length = end - start.
     """
 
     page_number: int
-    start: int
-    owned_end: int
     end: int
 
     @classmethod
@@ -54,8 +48,15 @@ class PageIndex(FmIndex):
         words_per_block = arrays["blocks"].shape[1]
         arrays["blocks"] = arrays["blocks"].reshape(-1)
         return cls(
-            **arrays,
-            **bounds,
+            blocks=arrays["blocks"],
+            C=arrays["C"],
+            prefix_table=arrays["prefix_table"],
+            suffix_array=arrays["suffix_array"],
+            sampled_rows=arrays["sampled_rows"],
+            unowned_rows=arrays["unowned_rows"],
+            start=page.start,
+            owned_end=page.owned_end,
+            end=page.end,
             page_number=number,
             length=manifest["length"],
             words_per_block=words_per_block,

@@ -10,8 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from quire.device.card import Card
+from quire.device.card import Card, CardArray
 
 PIECE = 32 << 20  # bytes of one download
 MOST_WRITERS = 8
@@ -44,12 +45,12 @@ class ArrayWriter:
     def __enter__(self) -> "ArrayWriter":
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self._threads.shutdown(cancel_futures=True)
         for descriptor in self._files.values():
             os.close(descriptor)
 
-    def write(self, name: str, array) -> None:
+    def write(self, name: str, array: CardArray) -> None:
         """Write an array of the card to `name`.npy; it is downloaded when this returns, but not yet written."""
         header = io.BytesIO()
         np.lib.format.write_array_header_1_0(
@@ -66,7 +67,7 @@ class ArrayWriter:
             pieces.append(self._threads.submit(self._write_buffer, file, self._download(part), part.nbytes, at))
             at += part.nbytes
 
-    def finish(self) -> dict[str, str]:
+    def checksums(self) -> dict[str, str]:
         """Wait until all is written: the checksum of each file by its name.
 
         Raises:
@@ -81,7 +82,7 @@ class ArrayWriter:
             checksums[name] = f"{total:08x}"
         return checksums
 
-    def _download(self, part) -> np.ndarray:
+    def _download(self, part: CardArray) -> np.ndarray:
         buffer = self._buffers.get()
         self.card.download_into(part, buffer[: part.nbytes].view(part.dtype))
         return buffer
@@ -93,9 +94,10 @@ class ArrayWriter:
             self._buffers.put(buffer)
 
 
-def _write_piece(file: int, content: np.ndarray, at: int) -> tuple[int, int]:
+def _write_piece(file: int, content: NDArray[np.uint8], at: int) -> tuple[int, int]:
     """Write at an offset of a file; returns checksum and size."""
-    checksum, left = zlib.crc32(content), memoryview(content)
+    view = memoryview(content)  # type: ignore[arg-type]
+    checksum, left = zlib.crc32(view), view
     while left:
         written = os.pwrite(file, left, at)
         left, at = left[written:], at + written

@@ -10,17 +10,21 @@ import ctypes
 import struct
 import zlib
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from isal import isal_zlib
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from quire.io.sniff import BGZF_HEADER
+from quire.simd.compiled import compiled
+
 BLOCK_PAYLOAD = 65280  # bytes of data a block, as htslib has it; leaves room when data do not compress
 LARGEST_BLOCK = 65536
-HEADER = np.frombuffer(bytes.fromhex("1f8b08040000000000ff060042430200"), np.uint8)
+HEADER = np.frombuffer(BGZF_HEADER, np.uint8)
 HEADER_BYTES = 18  # with the block's size behind it
 GZIP_WINDOW, GZIP_HEADER_BYTES = 31, 10  # zlib's code for gzip's format, and what precedes its data
 
@@ -57,10 +61,7 @@ def library_functions() -> tuple[int, int] | None:
     """Addresses of isal_deflate_stateless_init and isal_deflate_stateless, if they are there and do as expected."""
     try:
         library = ctypes.CDLL(isal_zlib.__file__)
-        functions = tuple(
-            ctypes.cast(getattr(library, name), ctypes.c_void_p).value
-            for name in ("isal_deflate_stateless_init", "isal_deflate_stateless")
-        )
+        functions = (_address(library.isal_deflate_stateless_init), _address(library.isal_deflate_stateless))
     except (OSError, AttributeError):
         return None
     sample = np.frombuffer(bytearray(b"A block to try the library with. " * 100), np.uint8)
@@ -73,14 +74,19 @@ def library_functions() -> tuple[int, int] | None:
     return functions if right else None
 
 
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
 def _compress_with(functions: tuple[int, int], data: NDArray[np.uint8], level: int, out: NDArray[np.uint8]) -> int:
     stream, level_buffer = np.zeros(STREAM_BYTES // 8, np.uint64), np.empty(LEVEL_BYTES, np.uint8)
-    return _compress(*map(np.uint64, functions), data, level, stream, level_buffer, out)
+    initialise, deflate = map(np.uint64, functions)
+    return int(_compress(initialise, deflate, data, level, stream, level_buffer, out))
 
 
 def _blocks(data: NDArray[np.uint8], level: int) -> list[bytes | memoryview]:
     """The blocks by python-isal, in pieces to be joined."""
-    view = memoryview(data)
+    view = data.data
     pieces: list[bytes | memoryview] = []
     for start in range(0, len(view), BLOCK_PAYLOAD):
         payload = view[start : start + BLOCK_PAYLOAD]
@@ -106,7 +112,7 @@ def _call(_typing_context, address, pointer):
     return types.int32(types.uint64, types.uint64), generate
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _compress(initialise, deflate, data, level, stream, level_buffer, out):
     """Write all blocks of `data` to `out`; returns their bytes, or -1 if the library refused."""
     pointer, used = np.uint64(stream.ctypes.data), np.int64(0)

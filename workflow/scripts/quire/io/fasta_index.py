@@ -4,9 +4,11 @@ import shutil
 from pathlib import Path
 
 import pysam
+from pysam.utils import SamtoolsError
 
 from quire.errors import InputError
-from quire.io.files import is_bgzip, is_gzip, open_input, read_errors
+from quire.io.files import open_input, read_errors
+from quire.io.sniff import is_bgzip, is_gzip
 
 
 def indexed_fasta(fasta: str | Path, scratch: Path) -> Path:
@@ -28,7 +30,7 @@ def indexed_fasta(fasta: str | Path, scratch: Path) -> Path:
         target.symlink_to(fasta.resolve())
     try:
         pysam.faidx(str(target))
-    except pysam.SamtoolsError as error:
+    except SamtoolsError as error:
         raise InputError(
             f"{fasta}: cannot be indexed ({' '.join(str(error).split())}); check the FASTA file."
         ) from error

@@ -5,21 +5,28 @@ import json
 import os
 import shutil
 import stat
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from gzip import BadGzipFile
+from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 from quire.errors import InputError, QuireError
+from quire.io.sniff import BGZF_HEADER, is_bgzip, is_gzip
 
+DAMAGE: tuple[type[Exception], ...] = (BadGzipFile, zlib.error)
+"""What a damaged gzip file raises while it is read, unless it ends too early."""
 try:
-    from isal import igzip
-    from isal.isal_zlib import error as DamagedDeflate
-except ImportError:  # an index is built on a card with NumPy and CuPy alone
-    import gzip as igzip
-    from zlib import error as DamagedDeflate
+    from isal import isal_zlib
+    from isal.igzip import open as open_gzip
 
-BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+    DAMAGE += (cast(type[Exception], isal_zlib.error),)
+except ImportError:  # an index is built on a card with NumPy and CuPy alone
+    from gzip import open as open_gzip
+
+BGZF_END = BGZF_HEADER + bytes.fromhex("1b0003000000000000000000")
 """The empty block that closes a bgzip file (SAM specification 4.1.2)."""
 
 
@@ -112,19 +119,6 @@ def write_json_atomic(path: str | Path, content: Any) -> None:
         temporary.write_text(json.dumps(content, indent=2, sort_keys=False) + "\n")
 
 
-def is_gzip(path: str | Path) -> bool:
-    """Whether the file starts with the gzip magic number (plain gzip and bgzip alike)."""
-    with open(path, "rb") as stream:
-        return stream.read(2) == b"\x1f\x8b"
-
-
-def is_bgzip(path: str | Path) -> bool:
-    """Whether the file is a gzip file made of bgzip's blocks."""
-    with open(path, "rb") as stream:
-        start = stream.read(16)
-    return start[:4] == BGZF_END[:4] and start[12:] == BGZF_END[12:16]
-
-
 def lacks_bgzip_end(path: str | Path) -> bool:
     """Whether a bgzip file does not close with its empty block: one cut between two blocks otherwise reads as whole."""
     if not is_bgzip(path):
@@ -134,18 +128,18 @@ def lacks_bgzip_end(path: str | Path) -> bool:
         return stream.read() != BGZF_END
 
 
-def open_input(path: str | Path) -> BinaryIO:
+def open_input(path: str | Path) -> BufferedIOBase:
     """Open a plain, gzip or bgzip file for reading bytes.
 
     Raises:
-        InputError: the file is missing or cannot be read. A damaged gzip raises EOFError, DamagedDeflate or
-            igzip.BadGzipFile while it is read: see `read_errors`.
+        InputError: the file is missing or cannot be read. A damaged gzip raises EOFError or one of DAMAGE
+            while it is read: see `read_errors`.
     """
     try:
         if stat.S_ISFIFO(os.stat(path).st_mode):
             raise InputError(f"{path}: is a pipe, which cannot be read twice; write it to a file and give that.")
         if is_gzip(path):
-            return cast(BinaryIO, igzip.open(path, "rb"))
+            return cast(BufferedIOBase, open_gzip(path, "rb"))
         return open(path, "rb")
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions.") from error
@@ -158,5 +152,5 @@ def read_errors(path: str | Path) -> Iterator[None]:
         yield
     except EOFError as error:
         raise InputError(f"{path}: the gzip stream ends too early (truncated file); copy it again.") from error
-    except (DamagedDeflate, igzip.BadGzipFile) as error:
+    except DAMAGE as error:
         raise InputError(f"{path}: the gzip stream is damaged ({error}); copy or download it again.") from error

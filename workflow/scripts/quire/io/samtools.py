@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pysam
+from pysam.utils import SamtoolsError
 
 from quire.errors import QuireError
 
-LARGEST_BAI_CONTIG = 1 << 29  # bases; the BAI format ends there, SAM specification section 5.1.1
 LONGEST_READ = 1024
 FULL_BYTES = 1 << 20  # a disk with less free than this counts as full when a step fails
 
@@ -79,20 +79,6 @@ def count(alignments: Path, threads: int) -> int:
     return int(_call(pysam.view, alignments, "-c", "-@", _additional(threads), alignments, catch_stdout=True))
 
 
-def require_bai_fits(names: Sequence[str], lengths: Sequence[int]) -> None:
-    """Refuse a BAI index over contigs that are too long for it.
-
-    Raises:
-        QuireError: naming the first such contig and the key to change.
-    """
-    for name, length in zip(names, lengths, strict=True):
-        if length > LARGEST_BAI_CONTIG:
-            raise QuireError(
-                f"contig {name} has {length} bases but a BAI index ends at {LARGEST_BAI_CONTIG}; "
-                "set align.index: csi in the configuration."
-            )
-
-
 def _additional(threads: int) -> int:
     return max(threads - 1, 0)
 
@@ -101,7 +87,7 @@ def _call(function: Callable[..., Any], path: Path, *arguments: object, catch_st
     """Run a samtools function that writes (or only reads) `path`; its complaint becomes a QuireError."""
     try:
         return str(function(*map(str, arguments), catch_stdout=catch_stdout))
-    except pysam.SamtoolsError as error:
+    except SamtoolsError as error:
         if shutil.disk_usage(path.parent).free < FULL_BYTES:
             raise QuireError(f"{path}: cannot be written (No space left on device); free some space there.") from error
         complaint = str(error).split("stderr=")[-1].strip(" '\"").replace("\\n", "\n").strip().splitlines()

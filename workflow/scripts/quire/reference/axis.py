@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
-from quire.reference.packing import AMBIGUOUS, BASES_PER_WORD, pack, stand_in_codes
+from quire.sequence.codes import AMBIGUOUS
+from quire.sequence.packing import BASES_PER_WORD, pack, stand_in_codes
 
 SEPARATING_RUN = 20
 
@@ -21,7 +23,7 @@ class AxisWriter:
 
     def __init__(self, path: Path) -> None:
         self.islands: list[tuple[int, int, int, int]] = []
-        self.ambiguous: list[np.ndarray] = [np.empty((0, 2), dtype=np.int64)]
+        self.ambiguous: list[NDArray[np.int64]] = [np.empty((0, 2), dtype=np.int64)]
         self.axis_length = 0
         self._stream: BinaryIO = path.open("wb")
         self._words = 0
@@ -41,7 +43,7 @@ class AxisWriter:
         header = {"descr": "<u8", "fortran_order": False, "shape": (self._words,)}
         np.lib.format.write_array_header_1_0(self._stream, header)
 
-    def add(self, codes: np.ndarray) -> None:
+    def add(self, codes: NDArray[np.uint8]) -> None:
         """Lay the next piece (uint8, 0..3 and 4 = ambiguous) of the current contig.
 
         Ambiguous bases at the end of a piece are held back until the length of their run is known; of a long run
@@ -82,7 +84,7 @@ class AxisWriter:
         self._write_header()
         self._stream.close()
 
-    def _lay(self, codes: np.ndarray, contig_position: int) -> None:
+    def _lay(self, codes: NDArray[np.uint8], contig_position: int) -> None:
         """Append bases of one island to the axis."""
         if codes.size == 0:
             return
@@ -100,7 +102,7 @@ class AxisWriter:
         self._write(joined[:whole])
         self._unpacked = joined[whole:].copy()
 
-    def _write(self, codes: np.ndarray) -> None:
+    def _write(self, codes: NDArray[np.uint8]) -> None:
         self._stream.write(pack(codes).tobytes())
         self._words += codes.size // BASES_PER_WORD
 
@@ -111,7 +113,7 @@ class AxisWriter:
         self._island = None
 
 
-def ambiguous_runs(codes: np.ndarray) -> np.ndarray:
+def ambiguous_runs(codes: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Runs of ambiguous bases as int64[m, 2] (start, end)."""
     mask = codes == AMBIGUOUS
     if not mask.any():

@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,20 @@ _PROGRESS_EVERY = 1 << 28
 logger = logging.getLogger("quire.reference")
 
 
-def build(fasta_path: str | Path, directory: str | Path, page_size: int) -> None:
+def build(
+    fasta_path: str | Path,
+    directory: str | Path,
+    page_size: int,
+    check_contigs: Callable[[list[str], list[int]], None] | None = None,
+) -> None:
     """Check a FASTA and write the reference directory (docs/formats.md), which appears whole or not at all.
 
     Args:
         fasta_path: plain, gzip or bgzip FASTA of nucleotides.
         directory: the final directory; an older one is replaced.
         page_size: bases of the axis that a page owns, 1,024 to 2^30.
+        check_contigs: called with the names and lengths of the contigs as soon as they are known; what it raises leaves
+            no directory.
 
     Raises:
         InputError: the FASTA cannot be used, or the page size is out of range.
@@ -41,6 +49,8 @@ def build(fasta_path: str | Path, directory: str | Path, page_size: int) -> None
         axis = AxisWriter(temporary / "text.npy")
         contigs, fasta_md5 = _lay_contigs(fasta_path, axis)
         axis.close()
+        if check_contigs is not None:
+            check_contigs([contig["name"] for contig in contigs], [contig["length"] for contig in contigs])
         if axis.axis_length == 0:
             raise InputError(f"{fasta_path}: holds no A, C, G or T in {len(contigs)} records; give a real reference.")
         np.save(temporary / "ambiguous.npy", np.concatenate(axis.ambiguous))
@@ -98,7 +108,7 @@ def _lay_contigs(fasta_path: str | Path, axis: AxisWriter) -> tuple[list[dict[st
                 contigs.append({"name": piece.name, "length": 0, "md5": ""})
                 digest = hashlib.md5()
                 whole.update(f">{piece.name}\n".encode())
-            pending = [threads.submit(md5.update, piece.letters) for md5 in (digest, whole)]
+            pending = [threads.submit(md5.update, piece.letters.data) for md5 in (digest, whole)]
             axis.add(piece.codes)
             contigs[-1]["length"] += piece.codes.size
             bases += piece.codes.size

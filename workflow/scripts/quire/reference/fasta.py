@@ -7,16 +7,17 @@ import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BufferedIOBase
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quire.errors import InputError
 from quire.io.files import lacks_bgzip_end, open_input, read_errors
+from quire.sequence.codes import AMBIGUOUS, IUPAC_BESIDES_N, code_table
 
 BLOCK_SIZE = 1 << 22
-IUPAC_BESIDES_N = b"RYSWKMBDHV"
 PROTEIN_LETTERS = b"EFIJLOPQXZ*"
 _BLANKS = b" \t\r\n"
 # SAM 1.6, section 1.2.1, and the comma, which its names of HLA alleles' users still carry.
@@ -26,27 +27,12 @@ _MAX_SHARE_BESIDES_N = 0.5
 _MIN_LETTERS_TO_JUDGE = 20
 LONGEST_CONTIG = (1 << 31) - 1  # BAM has int32 positions
 
-CODE_N = 4
-CODE_BESIDES_N = 5
-CODE_INVALID = 6
+# Codes besides A, C, G, T and N, for the checks of this module alone.
+CODE_BESIDES_N = AMBIGUOUS + 1
+CODE_INVALID = AMBIGUOUS + 2
 
 
-def _code_table() -> bytes:
-    table = bytearray([CODE_INVALID]) * 256
-    for letters, code in (
-        (b"A", 0),
-        (b"C", 1),
-        (b"G", 2),
-        (b"TU", 3),
-        (b"N", CODE_N),
-        (IUPAC_BESIDES_N, CODE_BESIDES_N),
-    ):
-        for letter in letters:
-            table[letter] = table[letter + 32] = code
-    return bytes(table)
-
-
-_CODES = _code_table()
+_CODES = code_table({b"N": AMBIGUOUS, IUPAC_BESIDES_N: CODE_BESIDES_N}, CODE_INVALID).tobytes()
 _UPPER_CASE = np.uint8(0xDF)  # of a letter
 
 
@@ -55,8 +41,8 @@ class Sequence:
     """A piece of a record: `name`, upper-case `letters` uint8 without blanks, `codes` uint8 (0..3, 4 = ambiguous)."""
 
     name: str
-    letters: np.ndarray
-    codes: np.ndarray
+    letters: NDArray[np.uint8]
+    codes: NDArray[np.uint8]
 
 
 def read_fasta(path: str | Path) -> Iterator[Sequence]:
@@ -87,11 +73,11 @@ def fasta_digest(path: str | Path) -> str:
         if piece.name != name:
             name = piece.name
             digest.update(f">{name}\n".encode())
-        digest.update(piece.letters)
+        digest.update(piece.letters.data)
     return digest.hexdigest()
 
 
-def _pieces(stream: BinaryIO, path: str | Path) -> Iterator[tuple[bool, bytes]]:
+def _pieces(stream: BufferedIOBase, path: str | Path) -> Iterator[tuple[bool, bytes]]:
     """Cut a stream into whole header lines (True, without `>`) and stretches of sequence lines (False)."""
     header: list[bytes] | None = None
     line_start = first = True
@@ -185,7 +171,7 @@ class _RecordChecker:
                 raise InputError(self._bad_letter(piece))
             if highest == CODE_BESIDES_N:
                 self.besides_n += int(np.count_nonzero(codes == CODE_BESIDES_N))
-                codes = np.minimum(codes, np.uint8(CODE_N))
+                codes = np.minimum(codes, np.uint8(AMBIGUOUS))
             self.length += codes.size
             if self.length > LONGEST_CONTIG:
                 raise InputError(

@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quire.errors import InputError
 from quire.reference.construction import FORMAT_VERSION
 from quire.reference.fasta import fasta_digest
-from quire.reference.packing import AMBIGUOUS, LETTERS, unpack
 from quire.reference.storage import open_array, read_manifest
-
-# Contigs are shorter than this, so that contig * _CONTIG_STRIDE + position orders positions over all contigs.
-_CONTIG_STRIDE = 1 << 40
+from quire.sequence.codes import AMBIGUOUS, LETTERS
+from quire.sequence.packing import unpack
 
 
 @dataclass(frozen=True)
@@ -47,12 +46,12 @@ class Reference:
     directory: Path
     manifest: dict[str, Any]
     contig_names: list[str]
-    contig_lengths: np.ndarray
-    island_contig: np.ndarray
-    island_start: np.ndarray
-    island_axis: np.ndarray
-    text: np.ndarray
-    ambiguous: np.ndarray
+    contig_lengths: NDArray[np.int64]
+    island_contig: NDArray[np.int32]
+    island_start: NDArray[np.int64]
+    island_axis: NDArray[np.int64]
+    text: NDArray[np.uint64]
+    ambiguous: NDArray[np.int64]
     pages: list[Page]
     axis_length: int
 
@@ -94,26 +93,11 @@ class Reference:
         """The index of each contig by name."""
         return {name: number for number, name in enumerate(self.contig_names)}
 
-    @cached_property
-    def _island_order(self) -> np.ndarray:
-        """One ascending number for the contig and the start of each island."""
-        return self.island_contig.astype(np.int64) * _CONTIG_STRIDE + self.island_start
-
-    def axis_to_contig(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def axis_to_contig(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Contig index (int32) and position on the contig (int64) of axis positions in [0, axis_length)."""
         positions = np.asarray(positions, dtype=np.int64)
         island = np.searchsorted(self.island_axis, positions, side="right") - 1
         return self.island_contig[island], self.island_start[island] + positions - self.island_axis[island]
-
-    def contig_to_axis(self, contigs: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """Axis positions (int64) of positions on contigs (indices); -1 for a position in no island."""
-        contigs = np.asarray(contigs, dtype=np.int64)
-        positions = np.asarray(positions, dtype=np.int64)
-        island = np.searchsorted(self._island_order, contigs * _CONTIG_STRIDE + positions, side="right") - 1
-        offset = positions - self.island_start[island]
-        inside = (island >= 0) & (self.island_contig[island] == contigs)
-        inside &= (offset >= 0) & (offset < self.island_axis[island + 1] - self.island_axis[island])
-        return np.where(inside, self.island_axis[island] + offset, -1)
 
     def sequence(self, contig: str | int, start: int, end: int) -> bytes:
         """Upper-case letters of [start, end) of a contig (name or index): A, C, G, T, and N for all else.
@@ -140,7 +124,7 @@ class Reference:
             letters[low - start : high - start] = LETTERS[self.codes(low + to_axis, high + to_axis)]
         return letters.tobytes()
 
-    def codes(self, axis_start: int, axis_end: int) -> np.ndarray:
+    def codes(self, axis_start: int, axis_end: int) -> NDArray[np.uint8]:
         """Codes of the axis as uint8: 0..3 for A, C, G, T and 4 for an ambiguous base."""
         codes = unpack(self.text, axis_start, axis_end)
         first = np.searchsorted(self.ambiguous[:, 1], axis_start, side="right")
@@ -149,7 +133,7 @@ class Reference:
             codes[max(run_start - axis_start, 0) : run_end - axis_start] = AMBIGUOUS
         return codes
 
-    def page_codes(self, page_number: int) -> np.ndarray:
+    def page_codes(self, page_number: int) -> NDArray[np.uint8]:
         """Codes 0..3 (uint8) of a page's text, stand-ins for ambiguous bases included: what its index is built of."""
         page = self.pages[page_number]
         return unpack(self.text, page.start, page.end)

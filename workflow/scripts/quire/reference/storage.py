@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quire.errors import InputError
 
@@ -26,7 +27,7 @@ _SETTLED_NANOSECONDS = 1_000_000_000
 _verified: dict[tuple[str, int, int, int], int] = {}
 
 
-def checksum_of_bytes(content: bytes | memoryview | np.ndarray) -> str:
+def checksum_of_bytes(content: bytes | memoryview | NDArray[Any]) -> str:
     """CRC-32 as eight hexadecimal digits."""
     return f"{crc32(content):08x}"
 
@@ -78,7 +79,7 @@ def read_manifest(directory: Path, kind: str, format_version: int) -> dict[str, 
     """
     path = directory / MANIFEST
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest: dict[str, Any] = json.loads(path.read_bytes())
         found_kind, version = manifest["kind"], manifest["format_version"]
     except OSError as error:
         raise InputError(
@@ -98,7 +99,7 @@ def read_manifest(directory: Path, kind: str, format_version: int) -> dict[str, 
     return manifest
 
 
-def open_array(directory: Path, manifest: dict[str, Any], name: str, verify: bool) -> np.ndarray:
+def open_array(directory: Path, manifest: dict[str, Any], name: str, verify: bool) -> NDArray[Any]:
     """Memory-map one array of a directory for reading.
 
     Args:

@@ -1,21 +1,7 @@
 """What the kernels of each stage ran on: from the ledgers of mapping and the header of the VCF."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
-
-from quire.device import VCF_KEY
-from quire.report.known_variants import open_indexed
-
-
-def read_calling_backend(vcf: str | Path) -> dict[str, str] | None:
-    """`name` and `reason` of the backend that called the variants, or None where the header does not say."""
-    with open_indexed(vcf) as variants:
-        lines = [record.value for record in variants.header.records if record.key == VCF_KEY]
-    if not lines:
-        return None
-    name, _, reason = lines[0].partition(": ")
-    return {"name": name, "reason": reason}
 
 
 def summarise_backends(ledger: Sequence[Mapping[str, Any]]) -> str:

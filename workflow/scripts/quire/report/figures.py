@@ -2,6 +2,7 @@
 
 import base64
 import io
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -10,17 +11,18 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from quire.report.reads import Alignments, Depth
-from quire.report.variants import QUALITY_EDGES, Variants
+from quire.report.reads import AlignmentCounts, Depth
+from quire.report.variants import QUALITY_EDGES, VariantCounts
 
 # Two colours that people with any colour vision tell apart (Okabe and Ito), both dark enough on white.
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#6b7280"
 SHARE_SHOWN = 0.995
 MOST_BARS = 120
 
-STYLE = {
+STYLE: Any = {  # the keys of matplotlib's rcParams
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 9,
@@ -62,7 +64,7 @@ def draw_profile(depth: Depth) -> str:
         return _finish(axes)
 
 
-def draw_insert_sizes(alignments: Alignments) -> str:
+def draw_insert_sizes(alignments: AlignmentCounts) -> str:
     """Pairs by insert size."""
     with pyplot.rc_context(STYLE):
         axes = _new_axes("insert size (bases)", "pairs")
@@ -70,7 +72,7 @@ def draw_insert_sizes(alignments: Alignments) -> str:
         return _finish(axes)
 
 
-def draw_mapping_qualities(alignments: Alignments) -> str:
+def draw_mapping_qualities(alignments: AlignmentCounts) -> str:
     """Share of reads by MAPQ, on a logarithmic scale, since nearly all have the highest."""
     with pyplot.rc_context(STYLE):
         axes = _new_axes("mapping quality", "share of mapped reads (%)")
@@ -83,7 +85,7 @@ def draw_mapping_qualities(alignments: Alignments) -> str:
         return _finish(axes)
 
 
-def draw_variant_qualities(variants: Variants) -> str:
+def draw_variant_qualities(variants: VariantCounts) -> str:
     """Carried records by QUAL, SNVs below and others above."""
     with pyplot.rc_context(STYLE):
         axes = _new_axes("variant quality (QUAL)", "variants")
@@ -106,7 +108,7 @@ def _new_axes(x_label: str, y_label: str) -> Axes:
 
 
 def _draw_histogram(axes: Axes, histogram: np.ndarray, color: str) -> None:
-    """Draw counts by integer value, several values a bar where there are many."""
+    """Draw counts by integer value, several values in one bar where there are many."""
     if not histogram.any():
         axes.text(0.5, 0.5, "nothing to show", transform=axes.transAxes, ha="center", color=GREY)
         return
@@ -130,6 +132,8 @@ def _short_number(value: float, _: int) -> str:
 def _finish(axes: Axes) -> str:
     """Close the figure and return it as a data address for an `img`."""
     stream = io.BytesIO()
-    axes.figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
-    pyplot.close(axes.figure)
+    figure = axes.figure
+    assert isinstance(figure, Figure)  # and not a part of one: see `_new_axes`
+    figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+    pyplot.close(figure)
     return "data:image/svg+xml;base64," + base64.b64encode(stream.getvalue()).decode()

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pysam
+from pysam.libcbcf import BaseIndex
 
 from quire.errors import InputError
 from quire.report.regions import Regions
-from quire.report.truth import Comparison, Genotypes, Sequence, Variant, compare, normalise
+from quire.report.truth import Comparison, Genotypes, ReferenceBases, Variant, compare, normalise
 
 PLAIN_BASES = frozenset("ACGTN")
 PASSING = frozenset(("PASS", "."))
@@ -20,7 +21,7 @@ def compare_files(
     sample: str,
     regions: Regions,
     contig_lengths: Mapping[str, int],
-    sequence: Sequence,
+    sequence: ReferenceBases,
     minimum_quality: float = 0.0,
 ) -> Comparison:
     """Compare one sample's passing calls with the first sample of a truth VCF.
@@ -60,11 +61,12 @@ def open_indexed(path: str | Path) -> pysam.VariantFile:
     verbosity = pysam.set_verbosity(0)
     try:
         variants = pysam.VariantFile(os.fspath(path))
+        has_index = isinstance(variants.index, BaseIndex)
     except (OSError, ValueError, NotImplementedError) as error:  # the last one for plain gzip
         raise InputError(f"{path}: cannot be read as a VCF ({error}); give a bgzip-compressed VCF.") from None
     finally:
         pysam.set_verbosity(verbosity)
-    if variants.index is None:
+    if not has_index:
         variants.close()
         raise InputError(f"{path}: the VCF has no index; compress it with bgzip and index it with bcftools index -t.")
     return variants
@@ -87,7 +89,7 @@ def read_genotypes(
     sample: str | None,
     regions: Regions,
     contig_lengths: Mapping[str, int],
-    sequence: Sequence,
+    sequence: ReferenceBases,
     minimum_quality: float = 0.0,
     only_passing: bool = False,
 ) -> dict[str, Genotypes]:
@@ -134,13 +136,14 @@ def _column_of(path: str | Path, variants: pysam.VariantFile, sample: str | None
 
 def alleles_of(record: pysam.VariantRecord, column: int) -> list[tuple[Variant, int]]:
     """The alternate alleles that one sample carries, with copies (1 or 2); none where an allele is missing."""
-    indices = record.samples[column].allele_indices
-    if not indices or any(index is None for index in indices):
+    genotype = record.samples[column].allele_indices or ()
+    indices = [index for index in genotype if index is not None]
+    alleles = [allele.upper() for allele in record.alleles or ()]
+    if len(indices) < len(genotype):
         return []
     carried = []
     for index in sorted(set(indices) - {0}):
-        alternate = record.alleles[index].upper()
-        if PLAIN_BASES.issuperset(alternate):
+        if PLAIN_BASES.issuperset(alleles[index]):
             copies = 2 if len(indices) == 1 else indices.count(index)
-            carried.append((Variant(record.start, record.ref.upper(), alternate), copies))
+            carried.append((Variant(record.start, alleles[0], alleles[index]), copies))
     return carried

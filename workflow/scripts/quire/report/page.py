@@ -14,21 +14,22 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-import pysam
+from pysam.version import __samtools_version__ as SAMTOOLS_VERSION
 
 from quire.errors import InputError, QuireError
 from quire.io.fasta_index import indexed_fasta
 from quire.io.files import atomic_path, write_json_atomic
 from quire.reference import Reference
 from quire.report import figures, summary
-from quire.report.attention import find_warnings
-from quire.report.backends import read_calling_backend, summarise_backends
-from quire.report.counted import read_calling_ledger, read_duplicates, read_insert_size_models, read_ledgers
+from quire.report.backends import summarise_backends
 from quire.report.known_variants import compare_files, first_sample, require_known_contigs
+from quire.report.ledgers import read_calling_ledger, read_duplicates, read_insert_size_models, read_ledgers
 from quire.report.reads import count_alignments, measure_depth
 from quire.report.regions import Regions, islands_of, read_regions, total_length, write_bed
 from quire.report.resources import read_benchmarks
-from quire.report.variants import count_variants, samples_of
+from quire.report.terminal import FORMAT_VERSION
+from quire.report.variants import count_variants, read_calling_backend, samples_of
+from quire.report.warnings import find_warnings
 from quire.version import VERSION
 
 logger = logging.getLogger("quire.report")
@@ -91,7 +92,7 @@ def write_report(
         *read_calling_ledger(calling_ledger, read_calling_backend(vcf)),
     ]
     content = {
-        "format_version": summary.FORMAT_VERSION,
+        "format_version": FORMAT_VERSION,
         "run": {
             "version": VERSION,
             "backend": summarise_backends(ledger),
@@ -232,7 +233,7 @@ def _require_samples(vcf: str | Path, samples: Sequence[Mapping[str, Any]]) -> N
 
 def _versions() -> dict[str, str]:
     """Versions of what the environment holds; packages that this rule's environment lacks are left out."""
-    versions = {"Python": platform.python_version(), "samtools": pysam.__samtools_version__}
+    versions = {"Python": platform.python_version(), "samtools": SAMTOOLS_VERSION}
     for package in PACKAGES:
         try:
             versions[package] = importlib.metadata.version(package)

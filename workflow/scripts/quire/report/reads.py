@@ -1,7 +1,7 @@
 """What a BAM or CRAM holds, counted by samtools itself: reads, mapping qualities, insert sizes, depth.
 
 samtools is an independent witness of Quire's own output, and streams 50x of a human chromosome in about a minute.
-Depth comes through a pipe from a second process, so that no file of one line a position is ever written.
+Depth comes through a pipe from a second process, so that no file with one line per position is ever written.
 """
 
 import csv
@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pysam
+from pysam.utils import SamtoolsError
 
 from quire.errors import QuireError
 from quire.report.regions import Regions, total_length
@@ -28,7 +29,7 @@ _PRINT_DEPTH = "import pysam, sys; pysam.samtools.depth(*sys.argv[1:], '-o', '/d
 
 
 @dataclass(frozen=True)
-class Alignments:
+class AlignmentCounts:
     """Counts over one file.
 
     Attributes:
@@ -78,7 +79,7 @@ class Depth:
         return float(self.histogram[depth:].sum()) / max(1, self.positions)
 
 
-def count_alignments(path: str | Path, fasta: Path | None = None) -> Alignments:
+def count_alignments(path: str | Path, fasta: Path | None = None) -> AlignmentCounts:
     """Count reads, insert sizes and mapping qualities of a BAM or CRAM.
 
     Args:
@@ -89,9 +90,9 @@ def count_alignments(path: str | Path, fasta: Path | None = None) -> Alignments:
         QuireError: samtools cannot read the file.
     """
     try:
-        flagstat = json.loads(pysam.samtools.flagstat("-O", "json", str(path)))
-        lines = pysam.samtools.stats(*_reference_option(fasta), str(path)).splitlines()
-    except pysam.SamtoolsError as error:
+        flagstat = json.loads(str(pysam.samtools.flagstat("-O", "json", str(path))))
+        lines = str(pysam.samtools.stats(*_reference_option(fasta), str(path))).splitlines()
+    except SamtoolsError as error:
         raise QuireError(f"{path}: samtools cannot read it ({_first_line(error)}); make it again.") from None
     counts = {
         name: int(passed) + int(flagstat["QC-failed reads"][name])
@@ -102,7 +103,7 @@ def count_alignments(path: str | Path, fasta: Path | None = None) -> Alignments:
     insert_sizes = _histogram(_section(lines, "IS"), value=2)
     # samtools counts a pair of which one mate is unmapped as a pair of size 0.
     insert_sizes[:1] = 0
-    return Alignments(
+    return AlignmentCounts(
         counts,
         insert_sizes,
         np.pad(_histogram(_section(lines, "MAPQ"), value=2), (0, 256))[:256],
@@ -152,9 +153,11 @@ def _stream_depths(path: str | Path, fasta: Path | None, bed: str | Path) -> Ite
     """Depth by position in file order, some millions at a time."""
     command = [sys.executable, "-c", _PRINT_DEPTH, "-aa", "-b", str(bed), *_reference_option(fasta), str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        output = process.stdout
+        assert output is not None  # it is a pipe
         try:
             table = pandas.read_csv(
-                process.stdout,
+                output,
                 sep="\t",
                 header=None,
                 usecols=[2],
@@ -167,7 +170,7 @@ def _stream_depths(path: str | Path, fasta: Path | None, bed: str | Path) -> Ite
         except pandas.errors.EmptyDataError:
             return
         finally:
-            process.stdout.close()
+            output.close()
     if process.returncode:
         raise QuireError(f"{path}: samtools depth cannot read it; make the file and its index again.")
 

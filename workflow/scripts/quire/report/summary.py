@@ -1,26 +1,20 @@
-"""summary.json: every figure of the report under stable keys (docs/formats.md), and its gist for a terminal."""
+"""summary.json: every figure of the report under stable keys (docs/formats.md)."""
 
-import json
-import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from quire.errors import InputError
-from quire.report.backends import describe_backends
-from quire.report.reads import Alignments, Depth, median_of_histogram
+from quire.report.reads import AlignmentCounts, Depth, median_of_histogram
 from quire.report.resources import RuleUse
-from quire.report.truth import Comparison, Counts, Variant
-from quire.report.variants import COUNTED, Variants
+from quire.report.truth import Comparison, TruthCounts, Variant
+from quire.report.variants import COUNT_NAMES, VariantCounts
 
-FORMAT_VERSION = 1
 BREADTH_DEPTHS = (1, 10, 20)
 LISTED_VARIANTS = 100
 
 
-def summarise_reads(alignments: Alignments) -> dict[str, Any]:
+def summarise_reads(alignments: AlignmentCounts) -> dict[str, Any]:
     """The `reads` of a sample: primary records only, so that a read counts once."""
     counts = alignments.counts
     total, mapped, paired = counts["primary"], counts["primary mapped"], counts["paired in sequencing"]
@@ -59,16 +53,16 @@ def summarise_depth(depth: Depth) -> dict[str, Any]:
     return {"positions": depth.positions, "mean": round(depth.mean, 4), "median": depth.median, **breadths}
 
 
-def summarise_variants(variants: Variants) -> dict[str, Any]:
+def summarise_variants(variants: VariantCounts) -> dict[str, Any]:
     """The `variants` of a sample."""
     return {
-        **{name: variants.counts[name] for name in COUNTED},
+        **{name: variants.counts[name] for name in COUNT_NAMES},
         "ti_tv": rounded(variants.transition_ratio),
         "het_hom": rounded(variants.heterozygous_ratio),
     }
 
 
-def summarise_counts(counts: Counts) -> dict[str, Any]:
+def summarise_counts(counts: TruthCounts) -> dict[str, Any]:
     """Found, missed and false variants of one kind."""
     return {
         "truth": counts.truth_found + counts.missed,
@@ -106,52 +100,6 @@ def summarise_rules(uses: Sequence[RuleUse]) -> list[dict[str, Any]]:
     ]
 
 
-def print_summary(path: str | Path) -> None:
-    """Print where the results of a run are and what was found.
-
-    Raises:
-        InputError: the file is missing or no summary of this version.
-    """
-    for line in summary_lines(load_summary(path)):
-        print(line)
-
-
-def load_summary(path: str | Path) -> dict[str, Any]:
-    """Read a summary.json of this version."""
-    try:
-        summary = json.loads(Path(path).read_text())
-        version = summary["format_version"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: is not a summary of Quire ({error!r}); run the report again.") from None
-    if version != FORMAT_VERSION:
-        raise InputError(f"{path}: has format version {version}, this program reads {FORMAT_VERSION}; run it again.")
-    return summary
-
-
-def summary_lines(summary: Mapping[str, Any]) -> list[str]:
-    """What `print_summary` prints."""
-    files = summary["files"]
-    lines = [f"{'alignments':<12}{path}" for path in files["alignments"].values()]
-    lines += [f"{'variants':<12}{files['variants']}", f"{'report':<12}{files['report']}", ""]
-    for sample in summary["samples"]:
-        reads, variants = sample["reads"], sample["variants"]
-        lines.append(
-            f"{sample['sample']:<12}{reads['total']:,} reads in, {reads['mapped']:,} mapped "
-            f"({_shown(reads['mapped_percent'])} %), {reads['duplicates']:,} duplicates"
-        )
-        lines.append(f"{'':<12}{variants['snvs']:,} SNVs and {variants['indels']:,} indels called")
-    if truth := summary["truth"]:
-        for kind, name in (("snv", "SNVs"), ("indel", "indels")):
-            counts = truth[kind]
-            lines.append(
-                f"{'truth':<12}{name}: recall {counts['recall']:.4f} ({counts['found']} of {counts['truth']}), "
-                f"precision {counts['precision']:.4f} ({counts['false_calls']} false), F1 {counts['f1']:.4f}"
-            )
-    lines += [f"{'backend':<12}{line}" for line in describe_backends(summary["ledger"])]
-    lines += [f"{'warning':<12}{warning['sample']}: {warning['message']}" for warning in summary["warnings"]]
-    return lines
-
-
 def percent(part: int, whole: int) -> float | None:
     """A share in percent, or None of nothing."""
     return round(100 * part / whole, 4) if whole else None
@@ -162,16 +110,5 @@ def rounded(value: float | None, digits: int = 4) -> float | None:
     return None if value is None else round(value, digits)
 
 
-def _shown(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
-
-
 def _describe(contig: str, variant: Variant) -> str:
     return f"{contig}:{variant.position + 1} {variant.reference}>{variant.alternate}"
-
-
-if __name__ == "__main__":
-    try:
-        print_summary(sys.argv[1])
-    except InputError as problem:
-        sys.exit(f"quire: error: {problem}")

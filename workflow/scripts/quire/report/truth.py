@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from quire.report.regions import Regions, contains
 
-Sequence = Callable[[str, int, int], str]
+ReferenceBases = Callable[[str, int, int], str]
 
 CLUSTER_GAP = 30
 MAXIMUM_CLUSTER = 24
@@ -44,7 +44,7 @@ Genotypes = dict[Variant, int]
 
 
 @dataclass
-class Counts:
+class TruthCounts:
     """What was found, missed and added of one kind of variant.
 
     Attributes:
@@ -80,12 +80,12 @@ class Counts:
 class Comparison:
     """Counts by kind, and the variants that did not match."""
 
-    counts: dict[str, Counts] = field(default_factory=lambda: {"snv": Counts(), "indel": Counts()})
+    counts: dict[str, TruthCounts] = field(default_factory=lambda: {"snv": TruthCounts(), "indel": TruthCounts()})
     missed: list[tuple[str, Variant]] = field(default_factory=list)
     false_calls: list[tuple[str, Variant]] = field(default_factory=list)
 
 
-def normalise(contig: str, variant: Variant, sequence: Sequence) -> Variant:
+def normalise(contig: str, variant: Variant, sequence: ReferenceBases) -> Variant:
     """Trim what reference and alternate bases share and move the variant as far left as it goes (Tan et al. 2015).
 
     Args:
@@ -109,7 +109,7 @@ def normalise(contig: str, variant: Variant, sequence: Sequence) -> Variant:
 
 
 def compare(
-    truth: Mapping[str, Genotypes], calls: Mapping[str, Genotypes], regions: Regions, sequence: Sequence
+    truth: Mapping[str, Genotypes], calls: Mapping[str, Genotypes], regions: Regions, sequence: ReferenceBases
 ) -> Comparison:
     """Compare normalised calls with the normalised truth, inside regions.
 
@@ -141,7 +141,9 @@ def compare(
     return comparison
 
 
-def match(contig: str, truth: Genotypes, calls: Genotypes, sequence: Sequence) -> tuple[set[Variant], set[Variant]]:
+def match(
+    contig: str, truth: Genotypes, calls: Genotypes, sequence: ReferenceBases
+) -> tuple[set[Variant], set[Variant]]:
     """Return the variants of the truth and of the calls, on one contig, that match each other."""
     equal = {variant for variant, copies in truth.items() if calls.get(variant) == copies}
     matched_truth, matched_calls = set(equal), set(equal)

@@ -15,7 +15,9 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pysam.bcftools
+from pysam.utils import SamtoolsError
 
+from quire.device.backend import VCF_KEY
 from quire.errors import QuireError
 from quire.report.known_variants import PASSING, open_indexed
 
@@ -24,7 +26,7 @@ RECORDS_AT_A_TIME = 500_000
 QUALITY_EDGES = np.logspace(0, 5, 26)
 QUALITY_BINS = QUALITY_EDGES.size - 1
 
-COUNTED = (
+COUNT_NAMES = (
     *("snvs", "indels", "other", "transitions", "transversions"),
     *("heterozygous", "homozygous", "missing", "filtered"),
 )
@@ -34,7 +36,7 @@ _COLUMNS = ["quality", "filter", "reference", "alternates", "genotype"]
 
 
 @dataclass
-class Variants:
+class VariantCounts:
     """What one sample carries, over the records that pass the filters.
 
     Attributes:
@@ -65,7 +67,17 @@ def samples_of(vcf: str | Path) -> list[str]:
         return list(variants.header.samples)
 
 
-def count_variants(vcf: str | Path, sample: str) -> Variants:
+def read_calling_backend(vcf: str | Path) -> dict[str, str] | None:
+    """`name` and `reason` of the backend that called the variants, or None where the header does not say."""
+    with open_indexed(vcf) as variants:
+        lines = [record.value for record in variants.header.records if record.key == VCF_KEY and record.value]
+    if not lines:
+        return None
+    name, _, reason = lines[0].partition(": ")
+    return {"name": name, "reason": reason}
+
+
+def count_variants(vcf: str | Path, sample: str) -> VariantCounts:
     """Count what a sample carries.
 
     Args:
@@ -75,13 +87,13 @@ def count_variants(vcf: str | Path, sample: str) -> Variants:
     Raises:
         QuireError: bcftools cannot read the file.
     """
-    found = Variants()
+    found = VariantCounts()
     with tempfile.TemporaryDirectory(prefix="quire-") as folder:
         table = os.path.join(folder, "genotypes.tsv")
         line_format = "%QUAL\t%FILTER\t%REF\t%ALT[\t%GT]\n"
         try:
             pysam.bcftools.query("-s", sample, "-f", line_format, "-o", table, str(vcf), catch_stdout=False)
-        except pysam.SamtoolsError as error:
+        except SamtoolsError as error:
             raise QuireError(f"{vcf}: bcftools cannot read it ({error}); make it again.") from None
         if os.path.getsize(table):
             for records in pandas.read_csv(
@@ -98,7 +110,7 @@ def count_variants(vcf: str | Path, sample: str) -> Variants:
     return found
 
 
-def _add(found: Variants, records: pandas.DataFrame) -> None:
+def _add(found: VariantCounts, records: pandas.DataFrame) -> None:
     """Count a table of records into `found`."""
     passing = records["filter"].isin(PASSING)
     found.counts["filtered"] += int((~passing).sum())
@@ -116,7 +128,7 @@ def _add(found: Variants, records: pandas.DataFrame) -> None:
 
 
 def classify(reference: str, alternates: str, genotype: str) -> Counter[str]:
-    """What one genotype carries, by the names of `Variants.counts`.
+    """What one genotype carries, by the names of `VariantCounts.counts`.
 
     Args:
         reference: REF.

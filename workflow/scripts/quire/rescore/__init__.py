@@ -2,10 +2,14 @@
 
 The road: reads -> activity -> regions -> clipping -> assembly -> haplotypes -> likelihoods -> sites -> genotyping ->
 annotations -> vcf, driven by `caller` for one piece of the genome at a time (`intervals`).
+A cohort can also be called sample by sample: `gvcf` writes what each says of every position (`reference_confidence`
+where it has no variant), `joint` genotypes these files together.
 The formulas are those of GATK 4's HaplotypeCaller; each module names the class it follows.
 """
 
 from quire.rescore.caller import call_interval
-from quire.rescore.vcf import gather, gather_ledgers
+from quire.rescore.gvcf import call_gvcf_interval
+from quire.rescore.joint import genotype_interval
+from quire.rescore.ledgers import gather_ledgers
 
-__all__ = ["call_interval", "gather", "gather_ledgers"]
+__all__ = ["call_gvcf_interval", "call_interval", "gather_ledgers", "genotype_interval"]

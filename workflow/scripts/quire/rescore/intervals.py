@@ -31,18 +31,23 @@ def split(
     wanted = _join(islands, _JOINED_GAP)
     if bed is not None:
         wanted = _intersect(wanted, _read_merged(bed, dict(contigs)))
-    pieces: list[list[Interval]] = []
-    held = interval_size
-    for contig, start, end in wanted:
+    return cut_at_multiples(wanted, interval_size)
+
+
+def cut_at_multiples(intervals: Sequence[Interval], size: int) -> list[list[Interval]]:
+    """Intervals in groups of at most about `size` bases, cut at multiples of it."""
+    groups: list[list[Interval]] = []
+    held = size
+    for contig, start, end in intervals:
         while start < end:
-            cut = min(end, (start // interval_size + 1) * interval_size)
-            if held + cut - start > interval_size:
-                pieces.append([])
+            cut = min(end, (start // size + 1) * size)
+            if held + cut - start > size:
+                groups.append([])
                 held = 0
-            pieces[-1].append((contig, start, cut))
+            groups[-1].append((contig, start, cut))
             held += cut - start
             start = cut
-    return pieces
+    return groups
 
 
 def _read_merged(bed: str | Path, lengths: Mapping[str, int]) -> list[Interval]:

@@ -1,10 +1,8 @@
 """The caller's settings: those a user may change (`rescore` block) and GATK's constants, each with its source name."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
-
-from quire.errors import InputError
 
 # HaplotypeCaller's defaults (its argument collections and ReadThreadingAssembler).
 MINIMUM_BASE_QUALITY = 10  # of a base in the activity profile and in a k-mer
@@ -36,8 +34,8 @@ MINIMUM_ACTIVE_QUALITY = 4.0  # a site of several samples counts as active from 
 
 
 @dataclass(frozen=True)
-class Parameters:
-    """What a user may set.
+class CallingParameters:
+    """What a user may set; the defaults stand in the configuration's schema.
 
     Attributes:
         minimum_quality: QUAL (phred) from which a variant is written.
@@ -45,21 +43,15 @@ class Parameters:
         maximum_reads_per_start: reads of a sample that start at one position; more are thinned by a hash of the name.
     """
 
-    minimum_quality: float = 30.0
-    minimum_mapping_quality: int = 20
-    maximum_reads_per_start: int = 50
+    minimum_quality: float
+    minimum_mapping_quality: int
+    maximum_reads_per_start: int
 
     @classmethod
-    def from_mapping(cls, settings: Mapping[str, Any]) -> "Parameters":
-        """Read the keys that the caller knows; others of the block (intervals, ...) belong to the workflow.
-
-        Raises:
-            InputError: a value that is no number or out of range.
-        """
-        known = {field.name: settings[field.name] for field in fields(cls) if field.name in settings}
-        for name, value in known.items():
-            if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-                raise InputError(f"configuration: rescore.{name} is {value!r}; it must be a number of at least 0.")
-        if known.get("maximum_reads_per_start", 1) < 1:
-            raise InputError("configuration: rescore.maximum_reads_per_start must be at least 1.")
-        return cls(**known)
+    def from_settings(cls, settings: Mapping[str, Any]) -> "CallingParameters":
+        """Of a validated `rescore` block; its other keys (intervals, ...) belong to the workflow."""
+        return cls(
+            float(settings["minimum_quality"]),
+            int(settings["minimum_mapping_quality"]),
+            int(settings["maximum_reads_per_start"]),
+        )

@@ -1,82 +1,184 @@
-"""Active regions: the stretches that are assembled, found from the activity profile of one tile.
+"""Active regions from their reads to their variants: found, assembled, and called once their reads are scored."""
 
-ActivityProfile.popNextReadyAssemblyRegion cuts a contig from its start on, so that every region depends on all before
-it. Here the contig is first cut into tiles of fixed size, each border moved to the quietest place nearby, and each tile
-is cut by GATK's rules alone. The regions of a tile are then the same however the genome is shared out among jobs.
-"""
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
-from numba import njit
+from numpy.typing import NDArray
 
-from quire.rescore.parameters import ACTIVITY_THRESHOLD, MAXIMUM_REGION, MINIMUM_REGION
+from quire.io.vcf import VariantRecord
+from quire.rescore.activity import FILTER_WING, profile
+from quire.rescore.activity.regions import BORDER_REACH, TILE, active_regions, tile_border
+from quire.rescore.assembly import assemble
+from quire.rescore.engines import CallingEngine
+from quire.rescore.genotyping import Call, call_site
+from quire.rescore.genotyping.annotations import annotate
+from quire.rescore.genotyping.sites import Site, make_site, site_starts
+from quire.rescore.haplotypes import Haplotype, align_haplotypes, genotyping_span, make_haplotypes, trim
+from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
+from quire.rescore.parameters import GENOTYPING_MARGIN, CallingParameters
+from quire.rescore.reads.aligned import AlignedReads
+from quire.rescore.reads.clipping import RegionReads
+from quire.rescore.records import variant_record
 
-TILE = 2_000
-BORDER_REACH = 100  # a border lies within this distance of a multiple of TILE
+
+@dataclass(frozen=True)
+class Window:
+    """A window of a contig of the reference.
+
+    Attributes:
+        contig: name.
+        contig_length: of the whole contig.
+        start: position of the first code, 0-based.
+        codes: uint8, A0 C1 G2 T3, 4 elsewhere.
+    """
+
+    contig: str
+    contig_length: int
+    start: int
+    codes: NDArray[np.uint8]
+
+    @property
+    def end(self) -> int:
+        """Position after the last code."""
+        return self.start + len(self.codes)
+
+    def between(self, start: int, end: int) -> NDArray[np.uint8]:
+        """Codes of [start, end), as far as the contig goes; `start` lies in the window."""
+        return self.codes[start - self.start : end - self.start]
 
 
-def tile_border(profile: np.ndarray, profile_start: int, tile: int, contig_length: int) -> int:
-    """Position of the border before `tile`: the first least active one near the multiple of TILE.
+@dataclass(frozen=True)
+class AssembledRegion:
+    """A region with variants.
+
+    Attributes:
+        number: of the region in its batch.
+        reference: codes of the padded region, from position `reference_start` on.
+        variants: span of the variants that are called.
+        span: what is genotyped: reads and haplotypes are cut to it.
+        haplotypes: cut to the span, the reference first.
+    """
+
+    number: int
+    reference: bytes
+    reference_start: int
+    variants: tuple[int, int]
+    span: tuple[int, int]
+    haplotypes: list[Haplotype]
+
+
+def find_regions(
+    reads: Sequence[AlignedReads], ploidies: Sequence[int], window: Window, tiles: range
+) -> tuple[NDArray[np.int64], list[int]]:
+    """Active regions (int64[n, 2]) of some tiles, and the borders of the tiles.
 
     Args:
-        profile: activity of positions from profile_start on, covering the reach of the border.
-        tile: number of the tile on the contig.
-        contig_length: borders are kept on the contig.
+        reads: of each sample.
+        ploidies: of each sample.
+        window: reaches beyond the tiles by all that the activity of a tile's border depends on.
+        tiles: numbers.
     """
-    nominal = tile * TILE
-    if nominal == 0 or nominal - BORDER_REACH >= contig_length:
-        return min(nominal, contig_length)
-    low = nominal - BORDER_REACH
-    high = min(nominal + BORDER_REACH, contig_length)
-    return low + int(np.argmin(profile[low - profile_start : high - profile_start]))
+    start = max(0, tiles.start * TILE - BORDER_REACH)
+    end = min(window.contig_length, tiles.stop * TILE + BORDER_REACH)
+    if start >= end:
+        return np.zeros((0, 2), np.int64), [window.contig_length] * (len(tiles) + 1)
+    near = window.between(max(0, start - FILTER_WING), end + FILTER_WING)
+    activity = profile(reads, ploidies, near, start, end)
+    numbers = range(tiles.start, tiles.stop + 1)
+    borders = [tile_border(activity, start, tile, window.contig_length) for tile in numbers]
+    found = [active_regions(activity[a - start : b - start]) + a for a, b in pairwise(borders) if a < b]
+    return np.concatenate(found) if found else np.zeros((0, 2), np.int64), borders
 
 
-def tile_range(start: int, end: int) -> range:
-    """Numbers of the tiles whose regions may hold a position of [start, end)."""
-    return range(max(0, (start - BORDER_REACH) // TILE), (end + BORDER_REACH - 1) // TILE + 1)
-
-
-@njit(cache=True, nogil=True)
-def active_regions(profile):
-    """Cut a tile's profile into active regions.
+def assemble_regions(
+    reads: RegionReads,
+    spans: NDArray[np.int64],
+    padded: NDArray[np.int64],
+    window: Window,
+    engine: CallingEngine,
+) -> list[AssembledRegion]:
+    """Assemble all regions and keep those with variants, their haplotypes trimmed to what is genotyped.
 
     Args:
-        profile: float64 activity of the tile's positions.
-
-    Returns:
-        int64[n, 2]: spans (start, end) within the tile of the active ones.
+        reads: clipped reads of all regions.
+        spans: int64[regions, 2].
+        padded: likewise, with REGION_PADDING.
+        window: holds all regions.
+        engine: aligns the haplotypes.
     """
-    found = np.empty((len(profile) + 1, 2), np.int64)
-    n = 0
-    start = 0
-    while start < len(profile):
-        active = profile[start] > ACTIVITY_THRESHOLD
-        end = start
-        while end < len(profile) and end - start < MAXIMUM_REGION and (profile[end] > ACTIVITY_THRESHOLD) == active:
-            end += 1
-        if active and end - start == MAXIMUM_REGION:
-            end = _best_cut(profile, start, end)
-        if active:
-            found[n, 0], found[n, 1] = start, end
-            n += 1
-        start = end
-    return found[:n].copy()
+    references = [window.between(a, b) for a, b in padded.tolist()]
+    sequences = [assemble(reads, r, references[r]) for r in range(len(spans))]
+    varied = [r for r in range(len(spans)) if len(sequences[r]) > 1]
+    cigars = align_haplotypes([(references[r].tobytes(), sequences[r]) for r in varied], engine)
+    regions = []
+    for r, own in zip(varied, cigars, strict=True):
+        reference = references[r].tobytes()
+        start, end = padded[r].tolist()
+        haplotypes = make_haplotypes(sequences[r], own, reference, start)
+        events = {event for haplotype in haplotypes for event in haplotype.events.values()}
+        region_start, region_end = spans[r].tolist()
+        spanned = genotyping_span(events, (region_start, region_end), (start, end), reference)
+        if spanned is None:
+            continue
+        variants, span = spanned
+        trimmed = trim(haplotypes, span)
+        if len(trimmed) > 1:
+            regions.append(AssembledRegion(r, reference, start, variants, span, trimmed))
+    return regions
 
 
-@njit(cache=True, nogil=True)
-def _best_cut(profile, start, end):
-    """ActivityProfile.findBestCutSite: after the lowest local minimum that leaves at least MINIMUM_REGION."""
-    best = end - 1
-    lowest = np.inf
-    for i in range(end - 1, start + MINIMUM_REGION - 2, -1):
-        if profile[i] < lowest and _is_minimum(profile, i):
-            lowest = profile[i]
-            best = i
-    return best + 1
+def call_region(
+    contig: str,
+    region: AssembledRegion,
+    reads: RegionReads,
+    scored: RegionLikelihoods,
+    ploidies: NDArray[np.int64],
+    parameters: CallingParameters,
+) -> Iterator[VariantRecord]:
+    """Records of the variants of a region.
+
+    Args:
+        contig: name.
+        region: with its haplotypes.
+        reads: of all regions, which the scored ones point into.
+        scored: the region's reads and their likelihoods under its haplotypes.
+        ploidies: int64[samples].
+        parameters: the user's.
+    """
+    modelled = ~np.isnan(scored.matrix[:, 0]) | (scored.usable == 0)
+    deletions: list[tuple[int, int]] = []
+    for site in region_sites(region):
+        touching = (
+            modelled & (scored.start < site.end + GENOTYPING_MARGIN) & (scored.end > site.start - GENOTYPING_MARGIN)
+        )
+        chosen = scored.source[touching]
+        sample = reads.sample[chosen].astype(np.int64)
+        covered = any(a < site.start <= b for a, b in deletions)
+        call = call_site(site, scored.matrix[touching], sample, ploidies, parameters.minimum_quality, covered)
+        if call is None:
+            continue
+        deletions += _deletions(call)
+        if site.start >= region.variants[0]:
+            info = annotate(call, sample, reads.reverse[chosen], reads.mapping_quality[chosen])
+            yield variant_record(contig, call, info)
 
 
-@njit(cache=True, nogil=True)
-def _is_minimum(profile, i):
-    """ActivityProfile.isMinimum: a strict drop to the position, no lower neighbour after it."""
-    if i == len(profile) - 1 or i < 1:
-        return False
-    return profile[i] <= profile[i + 1] and profile[i] < profile[i - 1]
+def region_sites(region: AssembledRegion) -> list[Site]:
+    """Sites to judge, in order: those of deletions that start before what the region calls, and its own.
+
+    Only where such a deletion is called may '*' stand for it.
+    """
+
+    def made(starts: Sequence[int]) -> list[Site]:
+        return [make_site(s, region.haplotypes, region.reference, region.reference_start) for s in starts]
+
+    own = made(site_starts(region.haplotypes, region.variants))
+    return made(sorted({s for site in own for s in site.spanning_starts if s < region.variants[0]})) + own
+
+
+def _deletions(call: Call) -> list[tuple[int, int]]:
+    """First position and last of the deletions that a call's alleles are."""
+    start, length = call.site.start, len(call.site.alleles[0])
+    return [(start, start + length - len(allele)) for allele in call.site.alleles[1:] if len(allele) < length]

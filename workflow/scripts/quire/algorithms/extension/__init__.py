@@ -6,22 +6,21 @@ and -1 for each gap base. An end of the read that is reached earns END_BONUS for
 penalty seen from the other side); the bonus is not part of the reported score. Ties: the earliest end in the read,
 then the lowest diagonal.
 
-Jobs are flat arrays, one entry a candidate; the same result for every grouping of jobs.
+Jobs are flat arrays, one entry for each candidate; the same result for every grouping of jobs. `cpu.extend` and
+`gpu.extend` align them.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-MATCH = 1
-MISMATCH = -4
+from quire.algorithms.scoring import BWA_MEM
+
+MATCH, MISMATCH, GAP_EXTEND = BWA_MEM.match, BWA_MEM.mismatch, BWA_MEM.gap_extend
+GAP_OPEN = BWA_MEM.gap_open - BWA_MEM.gap_extend  # what a gap costs besides GAP_EXTEND for each of its bases
 AMBIGUOUS = -1
-GAP_OPEN = -6
-GAP_EXTEND = -1
 END_BONUS = 5
 BAND_STEP = 16
-
-CIGAR_M, CIGAR_I, CIGAR_D, CIGAR_N, CIGAR_S, CIGAR_H = range(6)
 
 
 @dataclass
@@ -70,17 +69,3 @@ class Extensions:
     cigar_begin: np.ndarray
     cigar_length: np.ndarray
     cigar: np.ndarray
-
-
-def extend(jobs, reads, text, ambiguous) -> Extensions:
-    """Align each job's read inside its band, on the CPU; `gpu.extend` does it on a card.
-
-    Args:
-        jobs: `ExtensionJobs`.
-        reads: `quire.oriented.Reads`.
-        text: uint64[], the packed axis.
-        ambiguous: int64[m, 2], spans of the axis that hold ambiguous bases.
-    """
-    from quire.algorithms.extension import cpu
-
-    return cpu.extend(jobs, reads, text, ambiguous)

@@ -12,7 +12,8 @@
 // score zero or less never matters: a cell is at least zero. Lane l begins l rows before the read, in rows that hold
 // every cell at END_BONUS.
 //
-// By -D from quire.algorithms.extension: MATCH, MISMATCH, AMBIGUOUS, GAP_OPEN, GAP_EXTEND, END_BONUS.
+// By -D from quire.algorithms.extension: MATCH, MISMATCH, AMBIGUOUS, GAP_OPEN, GAP_EXTEND, END_BONUS; from its gpu.py:
+// COLUMNS (of a block), HEADER_WORDS (before an alignment's letters), HEAD_WORDS (of letters before the read's first).
 #pragma once
 #include "quire/device/dpx.cuh"
 
@@ -22,14 +23,12 @@ constexpr i32 FRAME = -GAP_EXTEND * SCALE;
 constexpr i32 OPEN_INSERTION = (GAP_OPEN + GAP_EXTEND) * SCALE + FRAME + INSERTION_OPENED + INSERTION;
 constexpr i32 OPEN_DELETION = (GAP_OPEN + GAP_EXTEND) * SCALE + DELETION_OPENED;
 constexpr i32 NEVER = -(1 << 28);
-constexpr i32 COLUMNS = 8;  // of a block: four bits of each fill a word
 constexpr u32 EVERY_LANE = 0xFFFFFFFFu;
 
 // Letters are nibbles. Of the axis: 0..3, 4 for an ambiguous base, 8 where the read may not lie. Of the read: 0..3, 4
 // for N, and 8 more for its last base; or one of these, for rows beyond it.
 constexpr u32 AMBIGUOUS_LETTER = 4, FORBIDDEN = 8, LAST = 8, BEHIND = 14, BEFORE = 15;
-constexpr i64 HEADER_WORDS = 2;  // the read's length, the columns of its band
-constexpr i64 HEAD = 32;  // letters kept before the read's first: a lane begins up to 31 rows before it
+constexpr i64 HEAD = 8 * HEAD_WORDS;  // letters kept before the read's first
 
 // How the alignments of one launch are laid out; none is wider or has more steps.
 struct Band {

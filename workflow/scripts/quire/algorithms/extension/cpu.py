@@ -5,8 +5,9 @@ costs at least 7, a mismatch 5, a clip at least 6). All others go through the ba
 for the trace.
 """
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
 
 from quire.algorithms.extension import (
     AMBIGUOUS,
@@ -16,51 +17,126 @@ from quire.algorithms.extension import (
     GAP_OPEN,
     MATCH,
     MISMATCH,
+    ExtensionJobs,
     Extensions,
 )
-from quire.device.bits import count_ones
-from quire.device.vectors import add, bit_or, choose_equal, choose_greater, convert, load, splat, store
-from quire.oriented.cpu import code_at, packed_word
+from quire.reads import Reads
+from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SHIFT
+from quire.sequence.cigar import element_of, operation_of
+from quire.sequence.words import code_at, packed_word
+from quire.simd.bits import count_ones
+from quire.simd.compiled import compiled, inlined
+from quire.simd.vectors import add, bit_or, choose_equal, choose_greater, convert, load, splat, store
 
 LANES = 32  # of int16, one AVX-512 register
 _NEVER = -(1 << 14)  # far below any score: at most 1,024 bases and two bonuses
 _PADDING = 8  # a letter of its own; ambiguous bases are 4
-_STOP, _DIAGONAL, _INSERTION, _DELETION = 0, 1, 2, 3
+_STOP = 0
+_DIAGONAL, _INSERTION, _DELETION = CIGAR_MATCH + 1, CIGAR_INSERTION + 1, CIGAR_DELETION + 1
 _INSERTION_EXTENDS, _DELETION_EXTENDS = 4, 8
 _PAIRS = np.uint64(0x5555555555555555)
 
 
-def extend(jobs, reads, text, ambiguous) -> Extensions:
-    """See `quire.algorithms.extension.extend`."""
+class _Jobs(NamedTuple):
+    """The arrays of `ExtensionJobs` that the kernels read."""
+
+    read: np.ndarray
+    strand: np.ndarray
+    diagonal: np.ndarray
+    diagonal_low: np.ndarray
+    axis_low: np.ndarray
+    axis_high: np.ndarray
+
+
+class _OrientedSequences(NamedTuple):
+    """What is aligned: the arrays of `Reads` that the kernels read, the packed axis and its ambiguous spans."""
+
+    offsets: np.ndarray
+    codes: np.ndarray
+    word_offsets: np.ndarray
+    packed: np.ndarray
+    has_ambiguous: np.ndarray
+    text: np.ndarray
+    ambiguous: np.ndarray
+
+
+class _Results(NamedTuple):
+    """The arrays of `Extensions` that have one entry for each job."""
+
+    score: np.ndarray
+    read_begin: np.ndarray
+    read_end: np.ndarray
+    axis_begin: np.ndarray
+    axis_end: np.ndarray
+    cigar_begin: np.ndarray
+    cigar_length: np.ndarray
+
+
+class _Lanes(NamedTuple):
+    """A group of LANES alignments, one in each lane: uint8[rows * LANES], uint8[(rows + width) * LANES], uint8[...]."""
+
+    query: np.ndarray
+    target: np.ndarray
+    bonus: np.ndarray  # for an alignment that ends with this row: END_BONUS in the last row of a read
+
+
+class _Matrices(NamedTuple):
+    """The banded matrices of a group, and the best cell of each lane.
+
+    Attributes:
+        directions: uint8[rows * width * LANES], how each cell was reached.
+        match, insertion: int16[(width + 1) * LANES], scores of the row at hand.
+        best_score, best_row, best_column: int16[LANES].
+    """
+
+    directions: np.ndarray
+    match: np.ndarray
+    insertion: np.ndarray
+    best_score: np.ndarray
+    best_row: np.ndarray
+    best_column: np.ndarray
+
+
+def extend(jobs: ExtensionJobs, reads: Reads, text: np.ndarray, ambiguous: np.ndarray) -> Extensions:
+    """Align each job's read inside its band.
+
+    Args:
+        jobs: what to align.
+        reads: the batch.
+        text: uint64[], the packed axis.
+        ambiguous: int64[m, 2], spans of the axis that hold ambiguous bases.
+    """
     count = len(jobs)
-    score = np.zeros(count, np.int32)
-    read_begin, read_end = np.zeros(count, np.int32), np.zeros(count, np.int32)
-    axis_begin, axis_end = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    cigar_begin, cigar_length = np.zeros(count, np.int64), np.zeros(count, np.int32)
-    results = (score, read_begin, read_end, axis_begin, axis_end, cigar_begin, cigar_length)
-    solved = _ungapped(
-        jobs.read, jobs.strand, jobs.diagonal, jobs.axis_low, jobs.axis_high, reads.offsets, reads.word_offsets,
-        reads.packed, reads.ambiguous, text, ambiguous, results,
-    )  # fmt: skip
-    cigar = np.zeros(count, np.uint32)
-    cigar[:] = (read_end.astype(np.uint32)) << 4
-    cigar_begin[:] = np.arange(count)
+    results = _Results(
+        score=np.zeros(count, np.int32),
+        read_begin=np.zeros(count, np.int32),
+        read_end=np.zeros(count, np.int32),
+        axis_begin=np.zeros(count, np.int64),
+        axis_end=np.zeros(count, np.int64),
+        cigar_begin=np.arange(count, dtype=np.int64),
+        cigar_length=np.zeros(count, np.int32),
+    )
+    job_arrays = _Jobs(jobs.read, jobs.strand, jobs.diagonal, jobs.diagonal_low, jobs.axis_low, jobs.axis_high)
+    sequences = _OrientedSequences(
+        reads.offsets, reads.codes, reads.word_offsets, reads.packed, reads.ambiguous, text, ambiguous
+    )
+    solved = _align_without_gaps(job_arrays, sequences, results)
+    cigar = results.read_end.astype(np.uint32) << CIGAR_SHIFT | CIGAR_MATCH
 
     rest = np.flatnonzero(~solved)
     if len(rest):
-        width = jobs.diagonal_high[rest] - jobs.diagonal_low[rest] + 1
-        width = (width + BAND_STEP - 1) // BAND_STEP * BAND_STEP
+        widths = jobs.diagonal_high[rest] - jobs.diagonal_low[rest] + 1
+        widths = (widths + BAND_STEP - 1) // BAND_STEP * BAND_STEP
         lengths = reads.offsets[jobs.read[rest] + 1] - reads.offsets[jobs.read[rest]]
-        order = np.argsort(width << 16 | lengths, kind="stable")
-        more = _banded(
-            jobs.read, jobs.strand, jobs.diagonal_low, jobs.axis_low, jobs.axis_high, rest[order], width[order],
-            lengths[order], reads.offsets, reads.codes, text, ambiguous, count, results,
-        )  # fmt: skip
-        cigar = np.concatenate([cigar, more])
-    return Extensions(*results, cigar)
+        order = np.argsort(widths << 16 | lengths, kind="stable")
+        with_gaps = _align_in_bands(
+            job_arrays, sequences, rest[order], widths[order], lengths[order], np.int64(count), results
+        )
+        cigar = np.concatenate([cigar, with_gaps])
+    return Extensions(*results, cigar=cigar)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def first_ambiguous_after(ambiguous, position):
     """Index of the first ambiguous span that ends behind `position`."""
     low, high = 0, len(ambiguous)
@@ -73,7 +149,7 @@ def first_ambiguous_after(ambiguous, position):
     return low
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def mismatches(packed, word, length, text, position, limit):
     """Differing bases between a packed read and the axis from `position` on; counting stops beyond `limit`."""
     found = 0
@@ -88,10 +164,12 @@ def mismatches(packed, word, length, text, position, limit):
     return found
 
 
-@njit(cache=True, nogil=True)
-def _ungapped(read, strand, diagonal, axis_low, axis_high, offsets, word_offsets, packed, has_ambiguous, text,
-              ambiguous, results):  # fmt: skip
+@compiled
+def _align_without_gaps(jobs, sequences, results):
     """Fill the results of jobs whose read has at most one mismatch on the diagonal; returns which (bool[n])."""
+    # Taken out once: each use of a tuple inside the loop would count references of all its arrays.
+    read, strand, diagonal, _, axis_low, axis_high = jobs
+    offsets, _, word_offsets, packed, has_ambiguous, text, ambiguous = sequences
     score, _, read_end, axis_begin, axis_end, _, cigar_length = results
     solved = np.zeros(len(read), np.bool_)
     for job in range(len(read)):
@@ -115,20 +193,28 @@ def _ungapped(read, strand, diagonal, axis_low, axis_high, offsets, word_offsets
     return solved
 
 
-@njit(cache=True, nogil=True)
-def _banded(read, strand, diagonal_low, axis_low, axis_high, order, widths, lengths, offsets, codes, text,
-            ambiguous, cigar_base, results):  # fmt: skip
-    """Align the jobs `order` (sorted by width, then length) in groups of LANES; returns their CIGAR operations."""
+@compiled
+def _align_in_bands(jobs, sequences, order, widths, lengths, cigar_base, results):
+    """Align the jobs `order` (sorted by width, then length) in groups of LANES; returns their CIGAR operations.
+
+    cigar_base: where these operations will stand in `Extensions.cigar`.
+    """
     longest, widest = np.int64(0), np.int64(0)
     for i in range(len(order)):
         longest, widest = max(longest, lengths[i]), max(widest, widths[i])
-    query = np.empty(longest * LANES, np.uint8)
-    target = np.empty((longest + widest) * LANES, np.uint8)
-    bonus = np.empty(longest * LANES, np.uint8)
-    directions = np.empty(longest * widest * LANES, np.uint8)
-    match = np.empty((widest + 1) * LANES, np.int16)
-    insertion = np.empty((widest + 1) * LANES, np.int16)
-    best = np.empty((3, LANES), np.int16)
+    lanes = _Lanes(
+        np.empty(longest * LANES, np.uint8),
+        np.empty((longest + widest) * LANES, np.uint8),
+        np.empty(longest * LANES, np.uint8),
+    )
+    matrices = _Matrices(
+        np.empty(longest * widest * LANES, np.uint8),
+        np.empty((widest + 1) * LANES, np.int16),
+        np.empty((widest + 1) * LANES, np.int16),
+        np.empty(LANES, np.int16),
+        np.empty(LANES, np.int16),
+        np.empty(LANES, np.int16),
+    )
     cigar = np.empty(len(order) * 8 + 2 * LANES * longest, np.uint32)
     used = np.int64(0)
     first = 0
@@ -137,29 +223,32 @@ def _banded(read, strand, diagonal_low, axis_low, axis_high, order, widths, leng
         while last < len(order) and last - first < LANES and widths[last] == widths[first]:
             last += 1
         rows, width = lengths[last - 1], widths[first]
-        _fill_lanes(read, strand, diagonal_low, axis_low, axis_high, order, first, last, rows, width, offsets, codes,
-                    text, ambiguous, query, target, bonus)  # fmt: skip
-        _matrix(query, target, bonus, rows, width, directions, match, insertion, best[0], best[1], best[2])
+        _fill_lanes(jobs, sequences, order[first:last], rows, width, lanes)
+        _fill_matrices(lanes, rows, width, matrices)
         if used + 2 * LANES * longest > len(cigar):
             larger = np.empty(2 * len(cigar) + 2 * LANES * longest, np.uint32)
             larger[:used] = cigar[:used]
             cigar = larger
         for lane in range(last - first):
-            used = _trace(directions, width, lane, best, order[first + lane], diagonal_low, lengths[first + lane],
-                          cigar, used, cigar_base, results)  # fmt: skip
+            job = order[first + lane]
+            origin, length = jobs.diagonal_low[job], lengths[first + lane]
+            results.cigar_begin[job] = cigar_base + used
+            used = _trace(matrices, width, lane, job, origin, length, cigar, used, results)
         first = last
     return cigar[:used]
 
 
-@njit(cache=True, nogil=True)
-def _fill_lanes(read, strand, diagonal_low, axis_low, axis_high, order, first, last, rows, width, offsets, codes, text,
-                ambiguous, query, target, bonus):  # fmt: skip
-    """Write the reads, references and end bonuses of a group into its lanes, padding where there is none."""
+@compiled
+def _fill_lanes(jobs, sequences, group, rows, width, lanes):
+    """Write the reads, references and end bonuses of a group of jobs into its lanes, padding where there is none."""
+    read, strand, _, diagonal_low, axis_low, axis_high = jobs
+    offsets, codes, _, _, _, text, ambiguous = sequences
+    query, target, bonus = lanes
     query[: rows * LANES] = _PADDING
     target[: (rows + width) * LANES] = _PADDING
     bonus[: rows * LANES] = 0
-    for lane in range(last - first):
-        job = order[first + lane]
+    for lane in range(len(group)):
+        job = group[lane]
         r = read[job]
         length = offsets[r + 1] - offsets[r]
         begin = offsets[r]
@@ -178,21 +267,23 @@ def _fill_lanes(read, strand, diagonal_low, axis_low, axis_high, order, first, l
             span += 1
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def _all(value):
     """An int16 in every lane."""
     return splat(np.int16(value), LANES)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def _widened(array, index):
     """Lanes of a uint8 array as int16."""
     return convert(load(array, index, LANES), np.int16)
 
 
-@njit(cache=True, nogil=True)
-def _matrix(query, target, bonus, rows, width, directions, match, insertion, best_score, best_row, best_column):
+@compiled
+def _fill_matrices(lanes, rows, width, matrices):
     """Fill the banded matrices of LANES alignments; row = base of the read, column = diagonal of the band."""
+    query, target, bonus = lanes
+    directions, match, insertion, best_score, best_row, best_column = matrices
     zero, one, two, three = _all(0), _all(1), _all(2), _all(3)
     agree, differ, unclear, never = _all(MATCH), _all(MISMATCH), _all(AMBIGUOUS), _all(_NEVER)
     no_padding, open_gap, longer_gap = _all(_PADDING - 1), _all(GAP_OPEN + GAP_EXTEND), _all(GAP_EXTEND)
@@ -239,16 +330,19 @@ def _matrix(query, target, bonus, rows, width, directions, match, insertion, bes
     store(best_column, 0, top_column)
 
 
-@njit(cache=True, nogil=True)
-def _trace(directions, width, lane, best, job, diagonal_low, length, cigar, used, cigar_base, results):
-    """Follow the directions from the best cell of a lane; write its operations from `used` on, return their end."""
-    score, read_begin, read_end, axis_begin, axis_end, cigar_begin, cigar_length = results
-    cigar_begin[job] = cigar_base + used
-    if best[0, lane] <= 0:
+@compiled
+def _trace(matrices, width, lane, job, origin, length, cigar, used, results):
+    """Follow the directions from the best cell of a lane; write its operations from `used` on, return their end.
+
+    origin: axis position of the first diagonal of the job's band, where row 0 begins; length: of the read.
+    """
+    score, read_begin, read_end, axis_begin, axis_end, _, cigar_length = results
+    directions, best_score = matrices.directions, matrices.best_score[lane]
+    if best_score <= 0:
         return used
-    row, column = np.int64(best[1, lane]), np.int64(best[2, lane])
+    row, column = np.int64(matrices.best_row[lane]), np.int64(matrices.best_column[lane])
     read_end[job] = row + 1
-    axis_end[job] = diagonal_low[job] + row + column + 1
+    axis_end[job] = origin + row + column + 1
     state = _STOP
     begin = used
     while row >= 0:
@@ -270,15 +364,15 @@ def _trace(directions, width, lane, best, job, diagonal_low, length, cigar, used
             column -= 1
             if not directions[(row * width + column) * LANES + lane] & _DELETION_EXTENDS:
                 state = _STOP
-        if used > begin and np.int64(cigar[used - 1] & np.uint32(15)) == operation:
-            cigar[used - 1] += np.uint32(16)
+        if used > begin and operation_of(cigar[used - 1]) == operation:
+            cigar[used - 1] += np.uint32(1 << CIGAR_SHIFT)
         else:
-            cigar[used] = np.uint32(16 | operation)
+            cigar[used] = element_of(1, operation)
             used += 1
     cigar[begin:used] = cigar[begin:used][::-1].copy()
     read_begin[job] = row + 1
-    axis_begin[job] = diagonal_low[job] + row + column + 1
+    axis_begin[job] = origin + row + column + 1
     cigar_length[job] = used - begin
     reached = (END_BONUS if row + 1 == 0 else 0) + (END_BONUS if read_end[job] == length else 0)
-    score[job] = best[0, lane] - reached
+    score[job] = best_score - reached
     return used

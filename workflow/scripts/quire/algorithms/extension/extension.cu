@@ -1,9 +1,11 @@
 // Extension of jobs: comparison without gaps, letters, banded matrices, traces. See extension/cpu.py and band.cuh.
-// By -D from quire.algorithms.extension: MATCH, MISMATCH, AMBIGUOUS, GAP_OPEN, GAP_EXTEND, END_BONUS.
+// By -D: what band.cuh names, and CIGAR_MATCH, CIGAR_INSERTION, CIGAR_DELETION, CIGAR_SHIFT, CIGAR_MASK of quire.sam.
 #include "quire/algorithms/extension/ambiguous.cuh"
 #include "quire/algorithms/extension/band.cuh"
 #include "quire/algorithms/extension/jobs.cuh"
 #include "quire/algorithms/extension/mismatches.cuh"
+#include "quire/reads/reads.cuh"
+#include "quire/sequence/words.cuh"
 
 // One thread a job: done if its read has at most one mismatch on the diagonal, or no base at all. Every other job gets
 // an empty result.
@@ -30,7 +32,7 @@ extern "C" __global__ void ungapped(ExtensionJobs jobs, i64 count, Reads reads, 
     results.axis_end[job] = done ? position + length : 0;
     results.cigar_begin[job] = job;
     results.cigar_length[job] = done;
-    results.cigar[job] = done ? (u32)length << 4 : 0;
+    results.cigar[job] = done ? (u32)length << CIGAR_SHIFT | CIGAR_MATCH : 0;
 }
 
 // Columns of a job's band.
@@ -249,12 +251,12 @@ extern "C" __global__ void trace(ExtensionJobs jobs, const i64* order, i64 count
     results.axis_end[job] = origin + row + column + 1;
     u32* end = slots + (alignment + 1) * band.operations;
     u32* next = end;
-    u32 run = 0;  // length << 4 | operation
+    u32 run = 0;
     int state = STOP;
     while (row >= 0) {
         if (state == STOP) state = direction(band, directions, alignment, row, column) & MOVE;
         if (state == STOP) break;
-        u32 operation = DIAGONAL - state;  // M, I, D as in BAM
+        u32 operation = DIAGONAL - state;
         if (state == DIAGONAL) {
             row--;
             state = STOP;
@@ -265,11 +267,11 @@ extern "C" __global__ void trace(ExtensionJobs jobs, const i64* order, i64 count
             column--;
             if (direction(band, directions, alignment, row, column) & DELETION_OPENED) state = STOP;
         }
-        if (run && (run & 15) != operation) {
+        if (run && (run & CIGAR_MASK) != operation) {
             *--next = run;
             run = 0;
         }
-        run = run ? run + 16 : 16 | operation;
+        run = run ? run + (1 << CIGAR_SHIFT) : 1 << CIGAR_SHIFT | operation;
     }
     if (run) *--next = run;
     i32 length = (i32)reads.length(jobs.read[job]), read_begin = (i32)row + 1;

@@ -1,4 +1,5 @@
-"""Extension on a card: the comparison without gaps, a thread a job; then banded matrices, some lanes of a warp each.
+"""Extension on a card: the comparison without gaps, one thread per job; then banded matrices, some lanes of a warp
+each.
 
 Directions are kept for the trace, four bits a cell; jobs go through in chunks for which the card has room.
 """
@@ -18,24 +19,35 @@ from quire.algorithms.extension import (
     ExtensionJobs,
     Extensions,
 )
-from quire.device.card import Card
-from quire.oriented.gpu import CardReads
+from quire.device.card import Card, CardArray
+from quire.reads.gpu import CardReads
+from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT
 
 SOURCE = "quire/algorithms/extension/extension.cu"
+COLUMNS = 8  # of a block: four bits of each fill a word
+HEADER_WORDS = 2  # before an alignment's letters: the read's length, the columns of its band
+HEAD_WORDS = 4  # of letters before the read's first: a lane begins up to 31 rows before it
 DEFINES = {
     "AMBIGUOUS": AMBIGUOUS,
     "BAND_STEP": BAND_STEP,
+    "CIGAR_DELETION": CIGAR_DELETION,
+    "CIGAR_INSERTION": CIGAR_INSERTION,
+    "CIGAR_MASK": CIGAR_MASK,
+    "CIGAR_MATCH": CIGAR_MATCH,
+    "CIGAR_SHIFT": CIGAR_SHIFT,
+    "COLUMNS": COLUMNS,
     "END_BONUS": END_BONUS,
     "GAP_EXTEND": GAP_EXTEND,
     "GAP_OPEN": GAP_OPEN,
+    "HEADER_WORDS": HEADER_WORDS,
+    "HEAD_WORDS": HEAD_WORDS,
     "MATCH": MATCH,
     "MISMATCH": MISMATCH,
 }
 # More than enough to fill any card: a chunk of 700,000 reads of 150 bases in bands of 32 diagonals.
 MOST_BYTES = 2 << 30
-_WARP, _BLOCK_COLUMNS = 32, 8
+_WARP = 32
 _TABLE_BYTES = 16 * 16
-_HEADER_WORDS, _HEAD_WORDS = 2, 4
 
 
 class Band(NamedTuple):
@@ -53,7 +65,7 @@ class Band(NamedTuple):
     @property
     def state_numbers(self) -> int:
         """Numbers that a warp keeps between the rows of a wide band."""
-        return self.blocks * 2 * _BLOCK_COLUMNS * _WARP if self.blocks > 1 else 0
+        return self.blocks * 2 * COLUMNS * _WARP if self.blocks > 1 else 0
 
     @property
     def bytes_per_warp(self) -> int:
@@ -64,15 +76,15 @@ class Band(NamedTuple):
 
 def band_of(length: int, width: int) -> Band:
     """The layout for reads of up to `length` bases in bands of up to `width` diagonals, BAND_STEP * 2**i."""
-    blocks = -(-width // (_WARP * _BLOCK_COLUMNS))
-    lanes = width // _BLOCK_COLUMNS if blocks == 1 else _WARP
+    blocks = -(-width // (_WARP * COLUMNS))
+    lanes = width // COLUMNS if blocks == 1 else _WARP
     steps = -(-(length + lanes - 1) // 8) * 8
     # One word of letters more than the last step touches is read ahead.
-    query_words = steps // 8 + _HEAD_WORDS + 2
+    query_words = steps // 8 + HEAD_WORDS + 2
     target_words = steps // 8 + blocks * lanes + 3
     # A path is worth more than nothing from its begin to its end, so its matches pay for all its gaps.
     gaps = (length * MATCH + END_BONUS) // -(GAP_OPEN + GAP_EXTEND)
-    words = _HEADER_WORDS + query_words + target_words
+    words = HEADER_WORDS + query_words + target_words
     return Band(width, lanes, blocks, _WARP // lanes, steps, query_words, words, 2 * gaps + 1)
 
 
@@ -83,8 +95,15 @@ def bytes_per_job(length: int, width: int) -> int:
     return -(-band.bytes_per_warp // band.groups)
 
 
-def extend(card: Card, jobs: ExtensionJobs, reads: CardReads, text, ambiguous, budget: int | None = None) -> Extensions:
-    """Align each job's read inside its band, as `quire.algorithms.extension.extend` does.
+def extend(
+    card: Card,
+    jobs: ExtensionJobs,
+    reads: CardReads,
+    text: CardArray,
+    ambiguous: CardArray,
+    budget: int | None = None,
+) -> Extensions:
+    """Align each job's read inside its band, as `quire.algorithms.extension.cpu.extend` does.
 
     Args:
         card: where everything lies.
@@ -102,9 +121,15 @@ def extend(card: Card, jobs: ExtensionJobs, reads: CardReads, text, ambiguous, b
     """
     xp, count = card.xp, len(jobs)
     results = Extensions(
-        *(card.empty(count, np.int32) for _ in range(3)), *(card.empty(count, np.int64) for _ in range(3)),
-        card.empty(count, np.int32), card.empty(count, np.uint32),
-    )  # fmt: skip
+        score=card.empty(count, np.int32),
+        read_begin=card.empty(count, np.int32),
+        read_end=card.empty(count, np.int32),
+        axis_begin=card.empty(count, np.int64),
+        axis_end=card.empty(count, np.int64),
+        cigar_begin=card.empty(count, np.int64),
+        cigar_length=card.empty(count, np.int32),
+        cigar=card.empty(count, np.uint32),
+    )
     if count == 0:
         return results
     solved = card.empty(count, np.uint8)
@@ -117,7 +142,8 @@ def extend(card: Card, jobs: ExtensionJobs, reads: CardReads, text, ambiguous, b
     order, widths = _alike_together(card, jobs, reads, unsolved)
     if budget is None:
         budget = min(card.free_bytes() // 2, MOST_BYTES)
-    parts, waiting = [results.cigar], []
+    parts: list[CardArray] = [results.cigar]
+    waiting: list[_Traced] = []
     for begin, end, longest, width in widths:
         band = band_of(longest, width)
         chunk = max(budget // band.bytes_per_warp, 1) * band.groups
@@ -131,7 +157,9 @@ def extend(card: Card, jobs: ExtensionJobs, reads: CardReads, text, ambiguous, b
     return results
 
 
-def _alike_together(card, jobs, reads, unsolved):
+def _alike_together(
+    card: Card, jobs: ExtensionJobs, reads: CardReads, unsolved: CardArray
+) -> tuple[CardArray, list[tuple[int, int, int, int]]]:
     """Those jobs in the order of layout width and length, and (begin, end, longest read, width) of each width."""
     xp, count = card.xp, len(unsolved)
     keys = card.empty(count, np.int64)
@@ -150,13 +178,22 @@ def _alike_together(card, jobs, reads, unsolved):
 class _Traced(NamedTuple):
     """A chunk's jobs (int64[]), their slots of operations, and how many each has (int32[])."""
 
-    order: object
+    order: CardArray
     band: Band
-    slots: object
-    counts: object
+    slots: CardArray
+    counts: CardArray
 
 
-def _align(card, band: Band, order, jobs, reads, text, ambiguous, results: Extensions) -> _Traced:
+def _align(
+    card: Card,
+    band: Band,
+    order: CardArray,
+    jobs: ExtensionJobs,
+    reads: CardReads,
+    text: CardArray,
+    ambiguous: CardArray,
+    results: Extensions,
+) -> _Traced:
     """Align the jobs `order` (int64[]) of one width: all their results but where their operations stand."""
     count = len(order)
     warps = -(-count // band.groups)
@@ -180,7 +217,7 @@ def _align(card, band: Band, order, jobs, reads, text, ambiguous, results: Exten
     return _Traced(order, band, slots, counts)
 
 
-def _gather(card, traced: _Traced, parts: list, results: Extensions) -> None:
+def _gather(card: Card, traced: _Traced, parts: list[CardArray], results: Extensions) -> None:
     """Append a chunk's operations to the parts of `cigar`."""
     count, begins = len(traced.order), card.offsets(traced.counts)
     part = card.empty(int(begins[-1]), np.uint32)

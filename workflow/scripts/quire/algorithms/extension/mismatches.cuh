@@ -1,6 +1,6 @@
 // Comparison of a read with the axis without gaps: the twin of extension/cpu.py's mismatches.
 #pragma once
-#include "quire/oriented/oriented.cuh"
+#include "quire/device/types.cuh"
 
 // Differing bases between a packed read (its words on one strand) and the axis (`text`) from `position` on, all of them
 // inside the axis; counting stops, at a whole word of 32 bases, once there are more than `limit`.

@@ -1,8 +1,12 @@
 """Banded affine alignment with end bonuses, one cell at a time in plain Python: slow, obviously right."""
 
+from collections.abc import Iterable, Sequence
+
 from quire.algorithms.extension import AMBIGUOUS, END_BONUS, GAP_EXTEND, GAP_OPEN, MATCH, MISMATCH
 
 NEVER = -(10**6)
+Operations = list[tuple[str, int]]  # letters of SAM and their lengths
+Alignment = tuple[int, int, int, int, int, Operations]
 
 
 def substitution(read_code: int, text_code: int) -> int:
@@ -12,7 +16,9 @@ def substitution(read_code: int, text_code: int) -> int:
     return MATCH if read_code == text_code else MISMATCH
 
 
-def extend(read, text, axis_begin, diagonal, diagonal_low, diagonal_high):
+def extend(
+    read: Sequence[int], text: Sequence[int], axis_begin: int, diagonal: int, diagonal_low: int, diagonal_high: int
+) -> Alignment | None:
     """Align a read inside a band of diagonals.
 
     Args:
@@ -35,9 +41,9 @@ def extend(read, text, axis_begin, diagonal, diagonal_low, diagonal_high):
             return score, 0, len(read), diagonal, diagonal + len(read), [("M", len(read))]
     length, width = len(read), diagonal_high - diagonal_low + 1
     match = [[NEVER] * width for _ in range(length)]
-    insertion = [[NEVER] * (width + 1) for _ in range(length + 1)]
-    moves = {}
-    best = (0, None)
+    insertion = [[(NEVER, False)] * (width + 1) for _ in range(length + 1)]  # score, and whether a longer one is best
+    moves: dict[tuple[int, int], tuple[str, bool, bool]] = {}
+    best, best_cell = 0, None
     for i in range(length):
         deletion = NEVER
         deletion_extends = False
@@ -57,22 +63,28 @@ def extend(read, text, axis_begin, diagonal, diagonal_low, diagonal_high):
             match[i][j] = value
             moves[i, j] = (move, insertion_extends, deletion_extends)
             chosen = value + (END_BONUS if i == length - 1 else 0)
-            if move != "stop" and chosen > best[0]:
-                best = (chosen, (i, j))
+            if move != "stop" and chosen > best:
+                best, best_cell = chosen, (i, j)
             opened = value + GAP_OPEN + GAP_EXTEND
             insertion_longer = from_insertion + GAP_EXTEND > opened
             insertion[i + 1][j] = (from_insertion + GAP_EXTEND, True) if insertion_longer else (opened, False)
             deletion_extends = deletion + GAP_EXTEND > opened
             deletion = deletion + GAP_EXTEND if deletion_extends else opened
-    if best[1] is None:
+    if best_cell is None:
         return None
-    return _trace(best, moves, length, diagonal_low)
+    return _trace(best, best_cell, moves, length, diagonal_low)
 
 
-def _trace(best, moves, length, diagonal_low):
-    total, (i, j) = best
+def _trace(
+    total: int,
+    cell: tuple[int, int],
+    moves: dict[tuple[int, int], tuple[str, bool, bool]],
+    length: int,
+    diagonal_low: int,
+) -> Alignment:
+    i, j = cell
     read_end, axis_end = i + 1, diagonal_low + i + j + 1
-    operations = []
+    operations: list[str] = []
     state = "M"
     while i >= 0:
         move, insertion_extends, deletion_extends = moves[i, j]
@@ -96,9 +108,9 @@ def _trace(best, moves, length, diagonal_low):
     return score, read_begin, read_end, axis_begin, axis_end, run_lengths(reversed(operations))
 
 
-def run_lengths(operations):
+def run_lengths(operations: Iterable[str]) -> Operations:
     """Runs of equal operations as (operation, length)."""
-    runs = []
+    runs: Operations = []
     for operation in operations:
         if runs and runs[-1][0] == operation:
             runs[-1] = (operation, runs[-1][1] + 1)

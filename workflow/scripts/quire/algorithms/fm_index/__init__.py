@@ -12,6 +12,8 @@ start with a pattern; `low == high` means that the pattern does not occur. The a
 - `suffix_array`: of every row, or (`sa_sampling` > 1) of the rows whose suffix starts at a multiple of `sa_sampling`.
 - `sampled_rows`: for each 64 rows two words: which of them are sampled, and how many are sampled before them.
 - `unowned_rows`: the sorted rows whose suffix starts in the part of the text that belongs to the next page.
+
+`cpu.intervals` and `gpu.intervals` find patterns; a query in every page of the axis goes through `pages`.
 """
 
 from dataclasses import dataclass
@@ -64,39 +66,3 @@ def words_of_distance(sampling_distance: int) -> int:
 def prefix_length_of(length: int) -> int:
     """k of the prefix table: 4^k is at most the length of the text, within 4 and 12."""
     return min(max((length.bit_length() - 1) // 2, SHORTEST_PREFIX), LONGEST_PREFIX)
-
-
-def intervals(index: FmIndex, patterns: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Find the interval of each pattern.
-
-    Args:
-        index: the index.
-        patterns: uint8, the codes of all patterns one after the other; a code above 3 matches nothing.
-        offsets: int64[m + 1], pattern i is patterns[offsets[i]:offsets[i + 1]]; an empty one occurs in every row.
-
-    Returns:
-        int64[m, 2]: (low, high).
-    """
-    from quire.algorithms.fm_index.cpu import batch_intervals
-
-    return batch_intervals(
-        patterns, offsets, index.blocks, index.words_per_block, index.C, index.primary, index.prefix_table,
-        index.prefix_length,
-    )  # fmt: skip
-
-
-def owned_counts(index: FmIndex, found: np.ndarray) -> np.ndarray:
-    """How many rows of each interval (int64[m, 2]) belong to this page: int64[m]."""
-    from quire.algorithms.fm_index.cpu import batch_owned_counts
-
-    return batch_owned_counts(found, index.unowned_rows)
-
-
-def locate(index: FmIndex, rows: np.ndarray) -> np.ndarray:
-    """Start of the suffix of each row (int64[m]) in the text: int64[m]."""
-    from quire.algorithms.fm_index.cpu import batch_locate
-
-    return batch_locate(
-        rows, index.suffix_array, index.sa_sampling, index.sampled_rows, index.blocks, index.words_per_block, index.C,
-        index.primary,
-    )  # fmt: skip

@@ -6,14 +6,15 @@ are never called with a code above 3 unless they say so.
 """
 
 import numpy as np
-from numba import njit
 
-from quire.device.bits import count_ones, prefetch
+from quire.algorithms.fm_index import FmIndex
+from quire.simd.bits import count_ones, prefetch
+from quire.simd.compiled import compiled, inlined
 
 PATTERNS_IN_TURN = 32  # enough to hide a read from memory: 14 M ranks/s alone, 82 M with 8, 190 M with 32 (chr20)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def split_row(words_per_block, row):
     """(first word of the block, group of 64 rows within the block, row within the group) of a row."""
     group = np.uint64(row) >> np.uint64(6)
@@ -30,7 +31,7 @@ def split_row(words_per_block, row):
     return block << np.uint64(5), group - block * np.uint64(15), within
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def prefetch_row(blocks, words_per_block, row):
     """Ask for what `occurrence` and `symbol_at` will read for a row."""
     first, group, _ = split_row(words_per_block, row)
@@ -39,7 +40,7 @@ def prefetch_row(blocks, words_per_block, row):
         prefetch(blocks, np.int64(first + np.uint64(2) + (group << np.uint64(1))))
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def occurrence(blocks, words_per_block, primary, symbol, row):
     """How often code `symbol` (0..3) occurs in rows [0, row) of the BWT, the sentinel not counted."""
     first, group, within = split_row(words_per_block, row)
@@ -62,7 +63,7 @@ def occurrence(blocks, words_per_block, primary, symbol, row):
     return count
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def backward_step(blocks, words_per_block, C, primary, symbol, low, high):
     """Interval of `symbol` (0..3) put before the pattern of the interval [low, high)."""
     first = C[symbol]
@@ -72,7 +73,7 @@ def backward_step(blocks, words_per_block, C, primary, symbol, low, high):
     )
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def symbol_at(blocks, words_per_block, row):
     """Code of the BWT in a row; 0 for the sentinel's row."""
     first, group, within = split_row(words_per_block, row)
@@ -82,14 +83,14 @@ def symbol_at(blocks, words_per_block, row):
     return np.int64(low | (high << np.uint64(1)))
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def previous_row(blocks, words_per_block, C, primary, row):
     """Row of the suffix that starts one base before the suffix of `row` (LF mapping); not for the row `primary`."""
     symbol = symbol_at(blocks, words_per_block, row)
     return C[symbol] + occurrence(blocks, words_per_block, primary, symbol, row)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def sampled_rank(sampled_rows, row):
     """Where a sampled suffix array holds a row; -1 if the row is not sampled."""
     word = (np.uint64(row) >> np.uint64(6)) << np.uint64(1)
@@ -101,7 +102,7 @@ def sampled_rank(sampled_rows, row):
     return np.int64(sampled_rows[word + np.uint64(1)]) + count_ones(before)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def locate(suffix_array, sa_sampling, sampled_rows, blocks, words_per_block, C, primary, row):
     """Start of the suffix of a row in the text."""
     if sa_sampling == 1:
@@ -115,7 +116,7 @@ def locate(suffix_array, sa_sampling, sampled_rows, blocks, words_per_block, C, 
         steps += 1
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def last_interval(codes, start, end, C, prefix_table, prefix_length):
     """Interval of as much of the end of codes[start:end] as the prefix table knows: (low, high, where that begins).
 
@@ -132,7 +133,7 @@ def last_interval(codes, start, end, C, prefix_table, prefix_length):
     return np.int64(prefix_table[kmer, 0]), np.int64(prefix_table[kmer, 1]), end - prefix_length
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def interval(codes, start, end, blocks, words_per_block, C, primary, prefix_table, prefix_length):
     """Interval of the pattern codes[start:end] (uint8; a code above 3 gives (0, 0); an empty pattern all rows)."""
     low, high, position = last_interval(codes, start, end, C, prefix_table, prefix_length)
@@ -142,7 +143,7 @@ def interval(codes, start, end, blocks, words_per_block, C, primary, prefix_tabl
     return low, high
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def owned_count(unowned_rows, low, high):
     """How many rows of [low, high) belong to this page."""
     first, last = 0, unowned_rows.size
@@ -159,9 +160,9 @@ def owned_count(unowned_rows, low, high):
     return count
 
 
-@njit(cache=True, nogil=True)
-def batch_intervals(patterns, offsets, blocks, words_per_block, C, primary, prefix_table, prefix_length):
-    """See `quire.algorithms.fm_index.intervals`.
+@compiled
+def _batch_intervals(patterns, offsets, blocks, words_per_block, C, primary, prefix_table, prefix_length):
+    """See `intervals`.
 
     Patterns take their steps in turns, so that the blocks of one arrive from memory while the others are counted.
     """
@@ -192,21 +193,54 @@ def batch_intervals(patterns, offsets, blocks, words_per_block, C, primary, pref
     return found
 
 
-@njit(cache=True, nogil=True)
-def batch_owned_counts(found, unowned_rows):
-    """See `quire.algorithms.fm_index.owned_counts`."""
+@compiled
+def _batch_owned_counts(found, unowned_rows):
+    """See `owned_counts`."""
     counts = np.empty(found.shape[0], dtype=np.int64)
     for index in range(found.shape[0]):
         counts[index] = owned_count(unowned_rows, found[index, 0], found[index, 1])
     return counts
 
 
-@njit(cache=True, nogil=True)
-def batch_locate(rows, suffix_array, sa_sampling, sampled_rows, blocks, words_per_block, C, primary):
-    """See `quire.algorithms.fm_index.locate`."""
+@compiled
+def _batch_locate(rows, suffix_array, sa_sampling, sampled_rows, blocks, words_per_block, C, primary):
+    """See `positions_of_rows`."""
     positions = np.empty(rows.size, dtype=np.int64)
     for index in range(rows.size):
         positions[index] = locate(
             suffix_array, sa_sampling, sampled_rows, blocks, words_per_block, C, primary, rows[index]
         )
+    return positions
+
+
+def intervals(index: FmIndex, patterns: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Find the interval of each pattern.
+
+    Args:
+        index: the index.
+        patterns: uint8, the codes of all patterns one after the other; a code above 3 matches nothing.
+        offsets: int64[m + 1], pattern i is patterns[offsets[i]:offsets[i + 1]]; an empty one occurs in every row.
+
+    Returns:
+        int64[m, 2]: (low, high).
+    """
+    found: np.ndarray = _batch_intervals(
+        patterns, offsets, index.blocks, index.words_per_block, index.C, index.primary, index.prefix_table,
+        index.prefix_length,
+    )  # fmt: skip
+    return found
+
+
+def owned_counts(index: FmIndex, found: np.ndarray) -> np.ndarray:
+    """How many rows of each interval (int64[m, 2]) belong to this page: int64[m]."""
+    counts: np.ndarray = _batch_owned_counts(found, index.unowned_rows)
+    return counts
+
+
+def positions_of_rows(index: FmIndex, rows: np.ndarray) -> np.ndarray:
+    """Start of the suffix of each row (int64[m]) in the text: int64[m]."""
+    positions: np.ndarray = _batch_locate(
+        rows, index.suffix_array, index.sa_sampling, index.sampled_rows, index.blocks, index.words_per_block, index.C,
+        index.primary,
+    )  # fmt: skip
     return positions

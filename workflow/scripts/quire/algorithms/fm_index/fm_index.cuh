@@ -1,6 +1,6 @@
 // Searching an FM-index on a card: the twins of fm_index/cpu.py. The format: fm_index/__init__.py.
 //
-// A thread a query: occurrence, backward_step, locate, owned_count. Several lanes a query: backward_step_group.
+// One thread per query: occurrence, backward_step, locate, owned_count. Several lanes per query: backward_step_group.
 // -DWORDS_PER_BLOCK=n compiles for indexes of that block size alone, which removes the switches.
 // Rows are at most 2^32 - 1 (the format holds them in 32 bits): steps count in u32, twice as cheap as i64.
 #pragma once

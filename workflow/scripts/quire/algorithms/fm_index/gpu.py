@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.algorithms.fm_index import FmIndex
-from quire.algorithms.fm_index.designs_gpu import Design, advise, best_design
-from quire.device.card import THREADS, Card
+from quire.algorithms.fm_index.tuning.designs import Design, advise, best_design
+from quire.device.card import THREADS, Card, CardArray
 
 BASES_PER_QUERY = 32  # at most, of a packed query
 
@@ -14,16 +14,16 @@ BASES_PER_QUERY = 32  # at most, of a packed query
 class CardPage(NamedTuple):
     """Arrays of an `FmIndex` on a card, and where its page lies on the axis (fm_index.cuh: Page)."""
 
-    blocks: object
+    blocks: CardArray
     words_per_block: int
-    C: object
+    C: CardArray
     primary: int
-    prefix_table: object
+    prefix_table: CardArray
     prefix_length: int
-    suffix_array: object
+    suffix_array: CardArray
     sa_sampling: int
-    sampled_rows: object
-    unowned_rows: object
+    sampled_rows: CardArray
+    unowned_rows: CardArray
     unowned_count: int
     start: int
     owned_length: int
@@ -47,7 +47,7 @@ def upload_page(card: Card, index: FmIndex, start: int, owned_length: int) -> Ca
     return page_on_card(index, [card.upload(array) for array in arrays_of(index)], start, owned_length)
 
 
-def page_on_card(index: FmIndex, arrays: list, start: int, owned_length: int) -> CardPage:
+def page_on_card(index: FmIndex, arrays: list[CardArray], start: int, owned_length: int) -> CardPage:
     """A page whose arrays are on the card already; see `upload_page`."""
     blocks, C, prefix_table, suffix_array, sampled_rows, unowned_rows = arrays
     return CardPage(
@@ -61,8 +61,10 @@ def page_bytes(index: FmIndex) -> int:
     return sum(array.nbytes for array in arrays_of(index))
 
 
-def intervals(card: Card, page: CardPage, patterns, offsets, design: Design | None = None):
-    """Find the interval of each pattern: the twin of `quire.algorithms.fm_index.intervals`.
+def intervals(
+    card: Card, page: CardPage, patterns: CardArray, offsets: CardArray, design: Design | None = None
+) -> CardArray:
+    """Find the interval of each pattern: the twin of `quire.algorithms.fm_index.cpu.intervals`.
 
     Args:
         card: that holds the page.
@@ -77,7 +79,9 @@ def intervals(card: Card, page: CardPage, patterns, offsets, design: Design | No
     return _search(card, page, "search_patterns", len(offsets) - 1, design, (patterns, offsets))
 
 
-def search_packed(card: Card, page: CardPage, queries, length: int, design: Design | None = None):
+def search_packed(
+    card: Card, page: CardPage, queries: CardArray, length: int, design: Design | None = None
+) -> CardArray:
     """Find the intervals of queries of one length, from their last base on and without the prefix table.
 
     Args:
@@ -95,7 +99,9 @@ def search_packed(card: Card, page: CardPage, queries, length: int, design: Desi
     return _search(card, page, "search_packed", len(queries), design, (queries, length))
 
 
-def _search(card: Card, page: CardPage, entry: str, count: int, design: Design | None, given: tuple):
+def _search(
+    card: Card, page: CardPage, entry: str, count: int, design: Design | None, given: tuple[object, ...]
+) -> CardArray:
     words = page.words_per_block
     design = best_design(card, words) if design is None else design
     found = card.empty((count, 2), np.int64)

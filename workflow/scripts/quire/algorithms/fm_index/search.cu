@@ -1,7 +1,7 @@
 // Searching an FM-index in one of three designs (Chacon et al. 2015, "Boosting the FM-index on the GPU"):
-//   SHARE_LOAD=0 SHARE_COUNT=0   task-parallel: a thread a query
-//   SHARE_LOAD=1 SHARE_COUNT=0   memory-cooperative: a thread a query, LANES of them load the blocks of all in turn
-//   SHARE_LOAD=1 SHARE_COUNT=1   fully cooperative: LANES threads a query share its loads and its counts, by shuffles
+//   SHARE_LOAD=0 SHARE_COUNT=0   task-parallel: one thread per query
+//   SHARE_LOAD=1 SHARE_COUNT=0   memory-cooperative: one thread per query, LANES of them load the blocks of all in turn
+//   SHARE_LOAD=1 SHARE_COUNT=1   fully cooperative: LANES threads per query share its loads and its counts, by shuffles
 // Also given by -D: WORDS_PER_BLOCK; STREAM (1: past the multiprocessor's own cache); THREADS a block.
 //
 // What bounds it: memory. A step of a query visits one block, two while its interval is wide. A group of four lanes at
@@ -124,7 +124,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) search_packed(
     if (query < count && (threadIdx.x & (LANES_PER_QUERY - 1)) == 0) found[query] = {rows.low, rows.high};
 }
 
-// Intervals (found: low, high) of patterns[offsets[i], offsets[i + 1]), codes of a byte; see fm_index.intervals.
+// Intervals (found: low, high) of patterns[offsets[i], offsets[i + 1]), codes of a byte; see fm_index/cpu.py: intervals.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) search_patterns(
     Page page, const u8* patterns, const i64* offsets, i64 count, longlong2* found) {
     u32 query = query_of_thread();

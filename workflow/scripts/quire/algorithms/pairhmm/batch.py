@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quire.batch import offsets_from_lengths
+from quire.ragged import offsets_from_lengths
 
 DEFAULT_GAP_OPEN_QUALITY = 45  # GATK's HaplotypeCaller without a PCR indel model
 DEFAULT_GAP_CONTINUATION_QUALITY = 10

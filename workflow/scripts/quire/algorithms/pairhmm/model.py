@@ -15,20 +15,32 @@ The kernels carry E = D / d_D, and take (1-c) out of the bracket, which leaves t
 with emission = p (1-c), stay = a / (1-c), insertion = d_I of row i, deletion = d_D of row i-1 (1 for the first row).
 Row 0 holds M = I = 0 and E = 2**SCALE_EXPONENT; the division by the haplotype's length waits for the logarithm, so that
 a column depends on the haplotype's bases up to it alone. The sum of M + I over the last row runs from left to right.
-Float32 first; a task whose sum falls below FLOAT32_FLOOR (or overflows) is computed again in float64. Every kernel
-does these operations in this order with IEEE rounding and subnormals, so all of them agree to the last bit.
+Float32 first; a task whose sum falls below FLOAT32_FLOOR (or overflows) is computed again in float64.
+
+Every kernel does these operations in this order, each rounded once as IEEE 754 says, to the nearest and ties to even.
+In float32 a subnormal number counts as zero, its sign kept, whether it is an operand or a result: a result whose
+magnitude lies below 2**-126 once it is rounded to 24 bits (as if exponents had no end) is zero. Cells far from the
+likely alignments pass through that range, where many processors are ten times slower. On x86-64 the CPU's kernel does
+so (quire.simd.subnormals), and on a card -ftz=true does. The second look in float64 keeps subnormal numbers. So all
+kernels agree to the last bit.
 """
 
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+
+from quire.simd.powers_of_ten import log10, power_of_ten
 
 SCALE_EXPONENT = {np.dtype(np.float32): 112, np.dtype(np.float64): 960}
 """Power of two in row 0: float32 leaves 2**15 for the sum over columns (GKL starts at 2**120 / length)."""
 
 FLOAT32_FLOOR = np.float32(1e-28)
 """Scaled sums below it are computed in float64 (GKL's bound: 1e10 above the smallest normal float32)."""
+
+
+_LOG10_OF_2 = float(log10(np.array([2.0]))[0])
 
 
 class Tables(NamedTuple):
@@ -42,18 +54,18 @@ class Tables(NamedTuple):
         start: E of row 0, a scalar.
     """
 
-    agree: np.ndarray
-    differ: np.ndarray
-    opening: np.ndarray
-    stay: np.ndarray
+    agree: NDArray[np.floating]
+    differ: NDArray[np.floating]
+    opening: NDArray[np.floating]
+    stay: NDArray[np.floating]
     continuation: np.floating
     start: np.floating
 
 
 @lru_cache(maxsize=8)
-def tables(gap_continuation_quality: int, dtype: np.dtype) -> Tables:
+def tables(gap_continuation_quality: int, dtype: np.dtype[np.floating]) -> Tables:
     """The factors, computed in float64 from one table of 10^(-q/10) and rounded to `dtype` once."""
-    probability = 10.0 ** (-np.arange(256) / 10.0)
+    probability = power_of_ten(-np.arange(256) / 10)
     continuation = probability[gap_continuation_quality]
     stay = np.maximum(0.0, 1.0 - (probability[:, None] + probability[None, :])) / (1.0 - continuation)
     return Tables(
@@ -66,12 +78,15 @@ def tables(gap_continuation_quality: int, dtype: np.dtype) -> Tables:
     )
 
 
-def needs_float64(sums: np.ndarray) -> np.ndarray:
+def needs_float64(sums: NDArray[np.floating]) -> NDArray[np.bool_]:
     """bool[t]: whether a float32 sum is too small, overflown or not a number."""
     return ~((sums >= FLOAT32_FLOOR) & (sums < np.inf))
 
 
-def log10_of_sums(sums: np.ndarray, exponent: int, haplotype_lengths: np.ndarray) -> np.ndarray:
+def log10_of_sums(
+    sums: NDArray[np.floating], exponent: int, haplotype_lengths: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """float64[t]: log10 of likelihoods from the scaled sums of the last row."""
-    with np.errstate(divide="ignore"):
-        return np.log10(sums.astype(np.float64)) - exponent * np.log10(2.0) - np.log10(haplotype_lengths)
+    likelihoods = log10(sums.astype(np.float64)) - exponent * _LOG10_OF_2
+    of_lengths = log10(np.arange(1.0, haplotype_lengths.max(initial=0) + 1))  # many tasks, few lengths
+    return likelihoods - of_lengths[haplotype_lengths - 1]

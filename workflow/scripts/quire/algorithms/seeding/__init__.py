@@ -5,7 +5,7 @@ deep. For each seed the occurrences at the fixed DEPTHS are counted over all pag
 first base lies in, and the shortest depth with at most `maximum_hits` occurrences is used; a seed too frequent at
 every depth is dropped. A read left without a hit locates its rarest dropped seed and keeps the hits of smallest
 hash(read name, axis position). So the hits of a read are a property of the read and the whole axis, never of how it
-was cut into pages (DESIGN, contract 1).
+was cut into pages. `cpu.find_hits` and `gpu.find_hits` locate them.
 
 A hit is one uint64: strand in bit 63, (diagonal + DIAGONAL_BIAS) in bits 8..62, the seed's ordinal in bits 0..7. The
 diagonal is the axis position of base 0 of the oriented read if the alignment had no gap.
@@ -33,19 +33,3 @@ class SeedingParameters:
 
     stride: int
     maximum_hits: int
-
-
-def find_hits(pages, reads, parameters):
-    """Locate the seeds of every read in all pages, on the CPU; `gpu.find_hits` does it on a card.
-
-    Args:
-        pages: `cpu.page_arrays` of the `PageIndex`es of the whole axis, in order.
-        reads: `quire.oriented.Reads`.
-        parameters: `SeedingParameters`.
-
-    Returns:
-        offsets int64[n + 1] and hits uint64[], the hits of a read sorted ascending.
-    """
-    from quire.algorithms.seeding import cpu
-
-    return cpu.find_hits(pages, reads, parameters)

@@ -1,10 +1,11 @@
 """Seeding with Numba over the FM-indexes of all pages: one pass that stops at the first depth within the cap."""
 
-import numpy as np
-from numba import njit
+from collections.abc import Sequence
 
-from quire.algorithms.seeding import MAXIMUM_SEEDS, RAREST_LIMIT, SEED_LENGTH
-from quire.algorithms.seeding.cpu_page_table import PageArrays, page_arrays, page_of, page_table
+import numpy as np
+
+from quire.algorithms.fm_index.pages.cpu import PageArrays, page_of, page_table
+from quire.algorithms.seeding import MAXIMUM_SEEDS, RAREST_LIMIT, SEED_LENGTH, SeedingParameters
 from quire.algorithms.seeding.cpu_steps import ReadArrays, append_owned, encode_hit, keep_smallest
 from quire.algorithms.seeding.cpu_together import (
     END,
@@ -21,12 +22,24 @@ from quire.algorithms.seeding.cpu_together import (
     room_together,
     search_page,
 )
+from quire.reads import Reads
+from quire.simd.compiled import compiled, inlined
 
-__all__ = ["PageArrays", "find_hits", "page_arrays"]
 
+def find_hits(
+    pages: Sequence[PageArrays], reads: Reads, text: np.ndarray, parameters: SeedingParameters
+) -> tuple[np.ndarray, np.ndarray]:
+    """Locate the seeds of every read in all pages.
 
-def find_hits(pages, reads, parameters):
-    """See `quire.algorithms.seeding.find_hits`."""
+    Args:
+        pages: of the whole axis, in order.
+        reads: the batch.
+        text: uint64[], the packed axis, which a card compares long seeds with; here their steps are all taken.
+        parameters: how reads are seeded.
+
+    Returns:
+        offsets int64[n + 1] and hits uint64[], the hits of a read sorted ascending.
+    """
     batch = ReadArrays(reads.offsets, reads.codes, reads.word_offsets, reads.packed, reads.ambiguous, reads.name_hash,
                        parameters.stride, parameters.maximum_hits)  # fmt: skip
     table = page_table(pages)
@@ -40,7 +53,7 @@ def find_hits(pages, reads, parameters):
     return offsets, hits[: offsets[-1]]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def hits_of_reads(table, batch, begin_read, offsets, hits):
     """Hits of the reads from `begin_read` on in the pages of a table; returns the read it stopped before."""
     used = offsets[begin_read]
@@ -65,7 +78,7 @@ def hits_of_reads(table, batch, begin_read, offsets, hits):
     return read
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _hits_of_read(table, batch, together, first_seed, last_seed, hits, used):
     """Append the sorted hits of the seeds of one read; returns their end."""
     first = used
@@ -88,7 +101,7 @@ def _hits_of_read(table, batch, together, first_seed, last_seed, hits, used):
     return used
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def _append_places(places, seed, hits, used):
     """Append the hits of a seed whose rows were looked through on all pages."""
     for number in range(len(places)):
@@ -99,7 +112,7 @@ def _append_places(places, seed, hits, used):
     return used
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _append_found(table, together, index, hits, used):
     """Append the hits of a seed at its chosen depth, from its intervals."""
     seed = together.seeds[index]

@@ -3,12 +3,13 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from quire.algorithms.fm_index.cpu import locate, prefetch_row
+from quire.algorithms.fm_index.pages.cpu import announce_row, start_of_row
 from quire.algorithms.seeding import DEPTHS, DIAGONAL_BIAS, MAXIMUM_SEEDS, SEED_LENGTH
-from quire.device.bits import prefetch, swap_bytes
-from quire.oriented.cpu import packed_word, tie_hash
+from quire.sequence.ties.cpu import tie_hash
+from quire.sequence.words import packed_word
+from quire.simd.bits import swap_bytes
+from quire.simd.compiled import compiled, inlined
 
 ROWS_AHEAD = 16  # rows of an interval that are announced before they are located
 DEEPEST = int(DEPTHS[-1])
@@ -16,7 +17,7 @@ DEPTH_COUNT = len(DEPTHS)
 
 
 class ReadArrays(NamedTuple):
-    """What the kernels read of a batch: see `quire.oriented.Reads` and `SeedingParameters`."""
+    """What the kernels read of a batch: see `quire.reads.Reads` and `SeedingParameters`."""
 
     offsets: np.ndarray
     codes: np.ndarray
@@ -28,14 +29,14 @@ class ReadArrays(NamedTuple):
     maximum_hits: int
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def spread(length, stride):
-    """The stride of a read of this length: wider for long reads, which have at most MAXIMUM_SEEDS seeds a strand."""
+    """The stride of a read of this length: wider for long reads: a strand has at most MAXIMUM_SEEDS seeds."""
     needed = (length - SEED_LENGTH + MAXIMUM_SEEDS - 3) // (MAXIMUM_SEEDS - 2)
     return max(stride, needed)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def seed_count(length, stride):
     """Number of seeds of a read on one strand."""
     if length < SEED_LENGTH:
@@ -45,13 +46,13 @@ def seed_count(length, stride):
     return regular if SEED_LENGTH + (regular - 1) * step == length else regular + 1
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def seed_end(ordinal, length, stride):
     """End (exclusive) of a seed in the oriented read."""
     return min(SEED_LENGTH + ordinal * spread(length, stride), length)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def longest_seed(codes, begin, end, ambiguous):
     """Bases that a seed ending at `end` may be deep: up to the read's begin, an N, or DEEPEST."""
     longest = min(end, DEEPEST)
@@ -62,7 +63,7 @@ def longest_seed(codes, begin, end, ambiguous):
     return longest
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def prefix(packed, word, end, k):
     """The k-mer (k <= 32) that ends at `end`, first base most significant."""
     value = packed_word(packed, word * 32 + end - k)
@@ -72,20 +73,14 @@ def prefix(packed, word, end, k):
     return np.int64(swap_bytes(value) >> np.uint64(64 - 2 * k))
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def encode_hit(strand, diagonal, ordinal):
     """One hit as uint64; sorting hits sorts by strand, diagonal, seed."""
     shifted = np.uint64(diagonal + DIAGONAL_BIAS) << np.uint64(8)
     return np.uint64(strand) << np.uint64(63) | shifted | np.uint64(ordinal)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def start_of_row(page, row):
-    return locate(page.suffix_array, page.sa_sampling, page.sampled_rows, page.blocks, page.words_per_block, page.C,
-                  page.primary, row)  # fmt: skip
-
-
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def append_owned(page, low, high, begin, strand, ordinal, hits, used):
     """Append the hits of an interval that a page owns; the seed begins at `begin` of the read."""
     for row in range(low, min(low + ROWS_AHEAD, high)):
@@ -100,17 +95,7 @@ def append_owned(page, low, high, begin, strand, ordinal, hits, used):
     return used
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def announce_row(page, row):
-    """Ask for what locating a row reads first."""
-    if page.sa_sampling == 1:
-        prefetch(page.suffix_array, row)
-    else:
-        prefetch(page.sampled_rows, (row >> 6) << 1)
-        prefetch_row(page.blocks, page.words_per_block, row)
-
-
-@njit(cache=True, nogil=True)
+@compiled
 def keep_smallest(hits, first, used, begin, name_hash, maximum_hits):
     """Keep the `maximum_hits` hits of smallest (hash(name, seed's axis position), position) in hits[first:used]."""
     if used - first <= maximum_hits:

@@ -14,20 +14,19 @@ seed its depth and what all pages hold of it there.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from quire.algorithms.fm_index.cpu import backward_step, owned_count, prefetch_row, previous_row, sampled_rank
+from quire.algorithms.fm_index.pages.cpu import announce_row, page_of
 from quire.algorithms.seeding import DEPTHS, MAXIMUM_SEEDS, SEED_LENGTH
-from quire.algorithms.seeding.cpu_page_table import page_of
 from quire.algorithms.seeding.cpu_steps import (
     DEPTH_COUNT,
-    announce_row,
     longest_seed,
     prefix,
     seed_count,
     seed_end,
 )
-from quire.device.bits import prefetch
+from quire.simd.bits import prefetch
+from quire.simd.compiled import compiled, inlined
 
 SEEDS_TOGETHER = 512
 LISTED_ROWS = 4  # rows of an interval that are located together with those of other seeds
@@ -63,7 +62,7 @@ class Together(NamedTuple):
     frequent: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def room_together(page_count):
     """Room for the seeds of reads that are searched together."""
     most = SEEDS_TOGETHER + 2 * MAXIMUM_SEEDS
@@ -75,7 +74,7 @@ def room_together(page_count):
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def lay_seeds(batch, read, seeds):
     """Lay the seeds of reads from `read` on, those without an N in SEED_LENGTH bases; returns (reads' end, seeds)."""
     number = 0
@@ -95,7 +94,7 @@ def lay_seeds(batch, read, seeds):
     return read, number
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def search_page(page, number, batch, count, together):
     """Fill found[:count, number] and places[:count, number] with what page `number` holds of the seeds."""
     found, places = together.found[:count, number], together.places[:count, number]
@@ -110,7 +109,7 @@ def search_page(page, number, batch, count, together):
             place[place[0]] = page.start + together.rows[item]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def _look_up(page, batch, together, found):
     """First intervals, from the prefix table."""
     for index in range(len(found)):
@@ -125,7 +124,7 @@ def _look_up(page, batch, together, found):
         _announce(page, low, high, page.prefix_length, SEED_LENGTH)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def _announce(page, low, high, depth, wanted):
     """Ask for what the next round reads of an interval."""
     if depth < wanted and low < high:
@@ -136,7 +135,7 @@ def _announce(page, low, high, depth, wanted):
             announce_row(page, row)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def _list_all(together, found):
     """List the seeds whose intervals are not empty; returns how many."""
     count = 0
@@ -146,7 +145,7 @@ def _list_all(together, found):
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _narrow(page, batch, together, found, count, wanted):
     """A backward step of each of the `count` listed intervals in a round, until all are empty or `wanted` deep."""
     listed = together.listed
@@ -165,7 +164,7 @@ def _narrow(page, batch, together, found, count, wanted):
         count = kept
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def _list_rows(together, found, places):
     """List the rows of all intervals of few rows; returns how many."""
     listed = 0
@@ -180,7 +179,7 @@ def _list_rows(together, found, places):
     return listed
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def _locate(page, together, count):
     """Turn the first `count` rows into places in the page."""
     rows, steps, listed = together.rows, together.steps, together.listed
@@ -207,7 +206,7 @@ def _locate(page, together, count):
         rows[item] = np.int64(page.suffix_array[rows[item]]) + steps[item]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def choose_depths(table, batch, count, together):
     """Fill chosen[:count], and narrow `found` to the depth chosen."""
     left = 0
@@ -233,7 +232,7 @@ def choose_depths(table, batch, count, together):
         left = _count_frequent(table, batch, left, together, level)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def places_in_all(places):
     """Hits of a seed at SEED_LENGTH on all pages; MANY_IN_ALL if the rows of one of them were not looked through."""
     total = np.int64(0)
@@ -244,7 +243,7 @@ def places_in_all(places):
     return total
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def _count_frequent(table, batch, count, together, level):
     """Count the first `count` frequent seeds at a depth; keeps those that must be searched deeper, returns how many."""
     kept = 0

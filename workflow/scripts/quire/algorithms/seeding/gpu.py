@@ -9,13 +9,13 @@ Memory a seed: its read (4 bytes), its chosen depth or what was found of it (8),
 and its hits, 8 bytes each.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
 from quire.algorithms.fm_index.gpu import CardPage
+from quire.algorithms.fm_index.pages.gpu import PagesInTurn, page_table
 from quire.algorithms.seeding import (
     DEPTHS,
     DIAGONAL_BIAS,
@@ -24,8 +24,8 @@ from quire.algorithms.seeding import (
     SEED_LENGTH,
     SeedingParameters,
 )
-from quire.device.card import THREADS, Card
-from quire.oriented.gpu import CardReads
+from quire.device.card import THREADS, Card, CardArray, Kernel
+from quire.reads.gpu import CardReads
 
 SOURCE = "quire/algorithms/seeding/seeding.cu"
 SEARCH = "quire/algorithms/seeding/search.cu"
@@ -48,18 +48,6 @@ MOST_HITS = 1024  # the largest maximum_hits: so many pairs of hash and hit fit 
 PLANNED_HITS = 4  # hits a seed that `bytes_per_read` counts with; a batch of more is halved by its owner
 
 
-class Pages(Protocol):
-    """Pages of the whole axis in order, of which only the one that was asked for last need be on the card.
-
-    They are run through once if there is one, else twice. Work on a page is launched before the next one is asked for,
-    but need not be done: a page's memory is reused in the order of the stream only.
-    """
-
-    def __len__(self) -> int: ...
-
-    def __iter__(self) -> Iterator[CardPage]: ...
-
-
 class CardSeeds(NamedTuple):
     """The seeds of a batch (seeding.cu: Seeds).
 
@@ -69,14 +57,20 @@ class CardSeeds(NamedTuple):
         stride, maximum_hits: see `SeedingParameters`.
     """
 
-    offsets: object
-    read: object
+    offsets: CardArray
+    read: CardArray
     stride: int
     maximum_hits: int
 
 
-def find_hits(card: Card, pages: list[CardPage] | Pages, reads: CardReads, text, parameters: SeedingParameters):
-    """Locate the seeds of every read in all pages; see `quire.algorithms.seeding.find_hits`.
+def find_hits(
+    card: Card,
+    pages: list[CardPage] | PagesInTurn,
+    reads: CardReads,
+    text: CardArray,
+    parameters: SeedingParameters,
+) -> tuple[CardArray, CardArray]:
+    """Locate the seeds of every read in all pages, as `quire.algorithms.seeding.cpu.find_hits` does.
 
     Args:
         card: where everything lies.
@@ -146,14 +140,14 @@ def bytes_per_read(parameters: SeedingParameters, length: float, pages: int, tog
     return int(seeds * (12 + each)) + 36
 
 
-def _kernel(card: Card, entry: str, page: CardPage | None = None):
+def _kernel(card: Card, entry: str, page: CardPage | None = None) -> Kernel:
     """A kernel; those that read a page are compiled for its size of occurrence blocks, to save registers."""
     if page is None:
         return card.kernel(SOURCE, entry, **DEFINES)
     return card.kernel(SEARCH, entry, WORDS_PER_BLOCK=page.words_per_block, **DEFINES)
 
 
-def _for_each_warp(kernel, count: int, *arguments, shared_bytes: int = 0) -> None:
+def _for_each_warp(kernel: Kernel, count: int, *arguments: object, shared_bytes: int = 0) -> None:
     """Launch a warp for each of `count` items."""
     kernel(-(-32 * count // THREADS), THREADS, *arguments, shared_bytes=shared_bytes)
 
@@ -163,7 +157,7 @@ def _lay_seeds(card: Card, reads: CardReads, parameters: SeedingParameters) -> C
     counts = card.empty(len(reads), np.int32)
     _kernel(card, "count_seeds").for_each(len(reads), reads, parameters.stride, counts)
     offsets = card.offsets(counts)
-    # A read has at most (length - SEED_LENGTH) // stride + 2 seeds a strand.
+    # A read has at most (length - SEED_LENGTH) // stride + 2 seeds on each strand.
     ends = reads.bases // parameters.stride + len(reads) * (1 if parameters.stride <= SEED_LENGTH else 2)
     read = card.empty(2 * min(ends, MAXIMUM_SEEDS * len(reads)), np.int32)
     _kernel(card, "own_seeds").for_each(len(reads), offsets, len(reads), read)
@@ -174,18 +168,25 @@ def _can_be_searched_together(pages: list[CardPage]) -> bool:
     return len(pages) <= DEFINES["MOST_PAGES"] and len({page.words_per_block for page in pages}) == 1
 
 
-def _search_pages(card: Card, pages: list[CardPage], reads: CardReads, seeds: CardSeeds, text, chosen):
+def _search_pages(
+    card: Card, pages: list[CardPage], reads: CardReads, seeds: CardSeeds, text: CardArray, chosen: CardArray
+) -> CardArray:
     """Fill chosen (uint64[room]) as `_choose_depths`; returns what pages hold of each seed: uint64[pages, room]."""
-    room, most = len(chosen), DEFINES["MOST_PAGES"]
+    room = len(chosen)
     found = card.empty((len(pages), room), np.uint64)
-    members = [member for page in pages for member in page]
-    table = tuple(members + [0] * (most * len(pages[0]) - len(members)))
     search = _kernel(card, "search_pages", pages[0])
-    search.for_each(room, table, len(pages), reads, seeds, text, room, chosen, found)
+    search.for_each(room, page_table(pages, DEFINES["MOST_PAGES"]), len(pages), reads, seeds, text, room, chosen, found)
     return found
 
 
-def _choose_depths(card: Card, pages: Pages, reads: CardReads, seeds: CardSeeds, text, chosen) -> None:
+def _choose_depths(
+    card: Card,
+    pages: list[CardPage] | PagesInTurn,
+    reads: CardReads,
+    seeds: CardSeeds,
+    text: CardArray,
+    chosen: CardArray,
+) -> None:
     """Fill chosen (uint64[room]) with what all pages together hold of each seed, without rows (seeding.cuh: Found)."""
     room = len(chosen)
     counts = card.zeros((len(DEPTHS), room), np.int32)
@@ -197,14 +198,26 @@ def _choose_depths(card: Card, pages: Pages, reads: CardReads, seeds: CardSeeds,
     _kernel(card, "choose_depths").for_each(room, reads, seeds, counts, room, chosen)
 
 
-def _search_chosen(card: Card, page: CardPage, reads: CardReads, seeds: CardSeeds, text, chosen):
+def _search_chosen(
+    card: Card, page: CardPage, reads: CardReads, seeds: CardSeeds, text: CardArray, chosen: CardArray
+) -> CardArray:
     """What a page holds of each seed at its chosen depth (seeding.cuh: Found): uint64[room]."""
     found = card.empty(len(chosen), np.uint64)
     _kernel(card, "search_chosen", page).for_each(len(chosen), page, reads, seeds, text, chosen, found)
     return found
 
 
-def _locate_rarest(card: Card, page: CardPage, reads, seeds: CardSeeds, listed, rarest, offsets, written, hits) -> None:
+def _locate_rarest(
+    card: Card,
+    page: CardPage,
+    reads: CardReads,
+    seeds: CardSeeds,
+    listed: CardArray,
+    rarest: CardArray,
+    offsets: CardArray,
+    written: CardArray,
+    hits: CardArray,
+) -> None:
     """Write the hits of smallest hash that a page has of the rarest seeds of the listed reads (int64[])."""
     rows = card.empty((len(listed), 2), np.uint32)
     _kernel(card, "search_rarest", page).for_each(len(listed), page, reads, seeds, listed, len(listed), rarest, rows)

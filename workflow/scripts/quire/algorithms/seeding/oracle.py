@@ -3,7 +3,7 @@
 import numpy as np
 
 from quire.algorithms.seeding import DEPTHS, DIAGONAL_BIAS, MAXIMUM_SEEDS, RAREST_LIMIT, SEED_LENGTH, SeedingParameters
-from quire.oriented.oracle import tie_hash
+from quire.sequence.ties.oracle import tie_hash
 
 
 def seed_ends(length: int, stride: int) -> list[int]:

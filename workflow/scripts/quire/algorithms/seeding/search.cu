@@ -1,7 +1,8 @@
-// Searching seeds in a page and locating their hits: a thread a seed, then a warp a read. Compiled for one size of
-// occurrence blocks (WORDS_PER_BLOCK). The specification is seeding/cpu.py.
+// Searching seeds in a page and locating their hits: one thread per seed, then one warp per read. Compiled for one size
+// of occurrence blocks (WORDS_PER_BLOCK). The specification is seeding/cpu.py.
 #include "quire/algorithms/seeding/seeding.cuh"
 #include "quire/algorithms/seeding/sorting.cuh"
+#include "quire/sequence/ties/ties.cuh"
 
 // Blocks of threads that shall fit a multiprocessor: with the usual small blocks 6 cost no spilled register.
 constexpr int BLOCKS = WORDS_PER_BLOCK == 4 ? 6 : 0;
@@ -10,7 +11,7 @@ struct Pages {
     Page page[MOST_PAGES];
 };
 
-// One thread a seed, where one page is the whole axis: stops at the first depth within the cap.
+// One thread per seed, where one page is the whole axis: stops at the first depth within the cap.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) search_one_page(
         Page page, Reads reads, Seeds seeds, const u64* text, u64* found) {
     i64 index = thread_index();
@@ -36,8 +37,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) search_one_page(
     else found[index] = too_frequent(rows.high - rows.low, depth).word;
 }
 
-// One thread a seed, where several pages lie on the card together: the first depth whose hits on all of them are within
-// the cap, and what each page holds of the seed at that depth, found[page][seed].
+// One thread per seed, where several pages lie on the card together: the first depth whose hits on all of them are
+// within the cap, and what each page holds of the seed at that depth, found[page][seed].
 extern "C" __global__ void __launch_bounds__(THREADS) search_pages(
         Pages pages, i64 page_count, Reads reads, Seeds seeds, const u64* text, i64 room, u64* chosen, u64* found) {
     i64 index = thread_index();
@@ -80,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) search_pages(
     for (i32 p = 0; p < page_count; p++) found[p * room + index] = 0;
 }
 
-// One thread a seed: adds the hits that a page owns at every depth to counts[depth][seed]. On the last page a seed is
+// One thread per seed: adds the hits that a page owns at every depth to counts[depth][seed]. On the last page a seed is
 // done at the first depth within the cap, since deeper ones will not be asked for.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) count_hits(
         Page page, Reads reads, Seeds seeds, const u64* text, i64 is_last, i64 room, i32* counts) {
@@ -112,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) count_hits(
     }
 }
 
-// One thread a seed: what a page holds of it at its chosen depth.
+// One thread per seed: what a page holds of it at its chosen depth.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) search_chosen(
         Page page, Reads reads, Seeds seeds, const u64* text, const u64* chosen, u64* found) {
     i64 index = thread_index();
@@ -129,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) search_chosen(
     else found[index] = owned_rows(rows, owned_count(page, rows), depth).word;
 }
 
-// One warp a read: writes the hits that a page holds of its seeds behind those written before. In each round lanes
+// One warp per read: writes the hits that a page holds of its seeds behind those written before. In each round lanes
 // hold 32 seeds; then each lane takes every 32nd of their hits, so that frequent seeds hold nobody up.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) locate_hits(
         Page page, Reads reads, Seeds seeds, const u64* found, const i64* offsets, i32* written, u64* hits) {
@@ -166,7 +167,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) locate_hits(
     if (lane == 0) written[read] = done;
 }
 
-// One thread a listed read: the rows of its rarest seed in a page.
+// One thread per listed read: the rows of its rarest seed in a page.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) search_rarest(
         Page page, Reads reads, Seeds seeds, const i64* listed, i64 count, const i32* rarest, u32* rows_of_listed) {
     i64 item = thread_index();

@@ -3,20 +3,20 @@
 #include "quire/algorithms/seeding/seeding.cuh"
 #include "quire/algorithms/seeding/sorting.cuh"
 
-// One thread a read: its seeds on both strands.
+// One thread per read: its seeds on both strands.
 extern "C" __global__ void count_seeds(Reads reads, i64 stride, i32* counts) {
     i64 read = thread_index();
     if (read < reads.count) counts[read] = 2 * seed_count((i32)reads.length(read), (i32)stride);
 }
 
-// One thread a read: tells its seeds whose they are.
+// One thread per read: tells its seeds whose they are.
 extern "C" __global__ void own_seeds(const i64* seed_offsets, i64 count, i32* seed_read) {
     i64 read = thread_index();
     if (read >= count) return;
     for (i64 index = seed_offsets[read]; index < seed_offsets[read + 1]; index++) seed_read[index] = (i32)read;
 }
 
-// One thread a seed: the first depth whose hits on all pages are within the cap.
+// One thread per seed: the first depth whose hits on all pages are within the cap.
 extern "C" __global__ void choose_depths(Reads reads, Seeds seeds, const i32* counts, i64 room, u64* chosen) {
     i64 index = thread_index();
     if (index >= seeds.offsets[reads.count]) return;
@@ -31,7 +31,7 @@ extern "C" __global__ void choose_depths(Reads reads, Seeds seeds, const i32* co
     else if (hits) chosen[index] = Found::make(0, hits, depth_of_level(level), Found::ALL_ROWS).word;
 }
 
-// One thread a read: its number of hits, and where it has none the rarest of its frequent seeds, as that seed's index
+// One thread per read: its number of hits, and where it has none the rarest of its frequent seeds, as that seed's index
 // in the read with its depth from bit 8 on; 0 for none.
 extern "C" __global__ void count_hits_of_reads(Seeds seeds, i64 count, const u64* found, i32* read_hits, i32* rarest) {
     i64 read = thread_index();
@@ -49,7 +49,7 @@ extern "C" __global__ void count_hits_of_reads(Seeds seeds, i64 count, const u64
     read_hits[read] = hits || !seed ? hits : (i32)seeds.maximum_hits;
 }
 
-// One warp a read: sorts its hits.
+// One warp per read: sorts its hits.
 extern "C" __global__ void __launch_bounds__(THREADS) sort_hits(const i64* offsets, i64 count, u64* hits) {
     i64 read = thread_index() >> 5;
     if (read >= count) return;

@@ -1,10 +1,11 @@
-// The steps of seeding a read on a card, a thread a seed: the twins of seeding/cpu_steps.py.
+// The steps of seeding a read on a card, one thread per seed: the twins of seeding/cpu_steps.py.
 // By -D from quire.algorithms.seeding: SEED_LENGTH, MAXIMUM_SEEDS, DIAGONAL_BIAS, RAREST_LIMIT, DEPTH_COUNT and
 // PACKED_DEPTHS (a byte for each of DEPTHS, the first in the lowest bits).
 #pragma once
 #include "quire/algorithms/fm_index/fm_index.cuh"
 #include "quire/algorithms/seeding/seed_positions.cuh"
-#include "quire/oriented/oriented.cuh"
+#include "quire/reads/reads.cuh"
+#include "quire/sequence/words.cuh"
 
 constexpr i64 DIRECT_ROWS = 4;      // rows of an interval that may be compared with the text
 constexpr i32 TABLE_OF_ROWS = 16;   // 4^16 is more than any page has rows

@@ -9,13 +9,14 @@
 The suffix array of a text is unique: neither memory nor the order of threads shows in it.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from quire.algorithms.suffix_array.selection_gpu import TILE_WORDS, mark, select, selection_bytes, write
-from quire.device.card import Card, OutOfDeviceMemory
-from quire.oriented import BASES_PER_WORD
+from quire.device.card import Card, CardArray, Kernel, OutOfDeviceMemory
+from quire.sequence.packing import BASES_PER_WORD
 
 SOURCE = "quire/algorithms/suffix_array/suffix_array.cu"
 DEFINES = {"TILE_WORDS": TILE_WORDS}
@@ -39,7 +40,7 @@ class CardText(NamedTuple):
         length: bases.
     """
 
-    words: object
+    words: CardArray
     start: int
     length: int
 
@@ -47,9 +48,9 @@ class CardText(NamedTuple):
 class _Ties(NamedTuple):
     """uint32[m] each: suffixes that tie with a neighbour, in the order of their rows (suffix_array.cu: Ties)."""
 
-    position: object
-    row: object
-    head: object
+    position: CardArray
+    row: CardArray
+    head: CardArray
 
 
 def words_of_text(start: int, length: int) -> int:
@@ -76,7 +77,7 @@ def working_bytes(length: int, at_once: int, ties: int = 0) -> int:
     return fixed + TIE_BYTES * ties + SORT_BYTES * at_once
 
 
-def suffix_array(card: Card, text: CardText):
+def suffix_array(card: Card, text: CardText) -> CardArray:
     """Sort all suffixes of a text.
 
     Args:
@@ -84,7 +85,7 @@ def suffix_array(card: Card, text: CardText):
         text: fewer than 2^32 - 1 bases.
 
     Returns:
-        uint32[length + 1] on the card, as `quire.algorithms.suffix_array.suffix_array` returns it.
+        uint32[length + 1] on the card; see `quire.algorithms.suffix_array`.
 
     Raises:
         OutOfDeviceMemory: the card is too small for the text: see `working_bytes`.
@@ -99,20 +100,12 @@ def suffix_array(card: Card, text: CardText):
     return order
 
 
-def suffix_array_of_codes(card: Card, codes: np.ndarray) -> np.ndarray:
-    """See `quire.algorithms.suffix_array.suffix_array`; both arrays are the host's."""
-    filled = np.zeros(BASES_PER_WORD * words_of_text(0, codes.size), np.uint8)
-    filled[: codes.size] = codes
-    fours = filled[0::4] | filled[1::4] << 2 | filled[2::4] << 4 | filled[3::4] << 6
-    return card.download(suffix_array(card, upload_text(card, fours.view("<u8"), 0, codes.size)))
-
-
-def _order_by_keys(card: Card, text: CardText, budget: int):
+def _order_by_keys(card: Card, text: CardText, budget: int) -> CardArray:
     """The suffixes by their first 32 bases; of equal ones the short in their order first, the others in any."""
     order = card.empty(text.length + 1, np.uint32)
     count = max(text.length - KEY_BASES + 1, 0)
-    positions, keys = _short_suffixes(card, text, count)
-    positions, keys, shorts = card.upload(positions), card.upload(keys), len(positions)
+    short_positions, short_keys = _short_suffixes(card, text, count)
+    positions, keys, shorts = card.upload(short_positions), card.upload(short_keys), len(short_positions)
     bounds, totals = card.zeros(shorts, np.int64), card.zeros(shorts, np.int64)
     base = 0
     for slots, bucket_keys in _buckets(card, text, count, (budget - working_bytes(text.length, 0)) // SORT_BYTES):
@@ -150,7 +143,9 @@ def _short_suffixes(card: Card, text: CardText, first: int) -> tuple[np.ndarray,
     return np.array([entry[2] for entry in short], np.uint32), np.array([entry[0] for entry in short], np.uint64)
 
 
-def _buckets(card: Card, text: CardText, count: int, at_once: int):
+def _buckets(
+    card: Card, text: CardText, count: int, at_once: int
+) -> Iterator[tuple[tuple[CardArray | None, None], CardArray]]:
     """Yield the suffixes 0..count - 1 in buckets of ascending keys: (slots, keys uint64)."""
     if count == 0:
         return
@@ -188,7 +183,7 @@ def _bounds_of_buckets(counts: np.ndarray, at_once: int) -> list[tuple[int, int]
     return [*bounds, (low, len(counts))]
 
 
-def _refine(card: Card, text: CardText, order, budget: int) -> None:
+def _refine(card: Card, text: CardText, order: CardArray, budget: int) -> None:
     """Sort the suffixes that agree in their first 32 bases, within their groups."""
     rows = text.length + 1
     heads = mark(card, _kernel(card, "mark_groups"), rows, text, order, rows)
@@ -213,7 +208,7 @@ def _refine(card: Card, text: CardText, order, budget: int) -> None:
         left, depth = kept, 2 * depth
 
 
-def _end_of_slice(card: Card, heads, begin: int, end: int, at_once: int) -> int:
+def _end_of_slice(card: Card, heads: CardArray, begin: int, end: int, at_once: int) -> int:
     """The end of the last whole group of a slice that begins at `begin` and holds at most `at_once` suffixes."""
     if end - begin <= at_once:
         return end
@@ -224,7 +219,9 @@ def _end_of_slice(card: Card, heads, begin: int, end: int, at_once: int) -> int:
     return last
 
 
-def _refine_slice(card: Card, ties: _Ties, begin: int, end: int, kept: int, depth: int, ranks, order) -> int:
+def _refine_slice(
+    card: Card, ties: _Ties, begin: int, end: int, kept: int, depth: int, ranks: CardArray, order: CardArray
+) -> int:
     """Sort slots [begin, end) of the ties; those that still tie go to slots from `kept` on: returns how many."""
     count = end - begin
     position, row, head = (column[begin:end] for column in ties)
@@ -240,5 +237,5 @@ def _refine_slice(card: Card, ties: _Ties, begin: int, end: int, kept: int, dept
     return int(total[0])
 
 
-def _kernel(card: Card, entry: str):
+def _kernel(card: Card, entry: str) -> Kernel:
     return card.kernel(SOURCE, entry, **DEFINES)

@@ -1,4 +1,4 @@
-"""The definition: all suffixes, sorted."""
+"""The definition of a suffix array: all suffixes, sorted."""
 
 import numpy as np
 

@@ -2,7 +2,7 @@
 //
 // Bit e of `bits` belongs to element e. Either the elements with a set bit are chosen; or (ties) a set bit is the head
 // of a group of neighbours, and the members of groups of two and more are chosen. Writers launch a block of TILE_WORDS
-// threads a tile, with TILE_BYTES of shared memory.
+// threads per tile, with TILE_BYTES of shared memory.
 #pragma once
 #include "quire/device/types.cuh"
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.device.card import Card
+from quire.device.card import Card, CardArray, Kernel
 
 SOURCE = "quire/algorithms/suffix_array/selection.cu"
 TILE_WORDS = 256
@@ -13,40 +13,40 @@ TILE_ELEMENTS = 32 * TILE_WORDS
 TILE_BYTES = 16 * TILE_WORDS + TILE_WORDS // 4  # of shared memory: a TileWord a thread, and 8 bytes a warp
 
 
-class Selection(NamedTuple):
+class ElementSelection(NamedTuple):
     """Bits and what the scan made of them (selection.cuh: Selection).
 
     Attributes:
-        bits: uint32[ceil(count / 32)].
-        count: of the elements.
+        bits: uint32[ceil(elements / 32)].
+        elements: how many there are.
         ties: 0: elements with a set bit are chosen; 1: set bits are heads of groups, and the members of groups of two
             and more are chosen.
         chosen_before, head_before: uint32[tiles].
     """
 
-    bits: object
-    count: int
+    bits: CardArray
+    elements: int
     ties: int
-    chosen_before: object
-    head_before: object
+    chosen_before: CardArray
+    head_before: CardArray
 
     @property
     def tiles(self) -> int:
         """Blocks of a kernel that writes the selection."""
-        return -(-self.count // TILE_ELEMENTS)
+        return -(-self.elements // TILE_ELEMENTS)
 
 
-def mark(card: Card, kernel, count: int, *arguments):
-    """Bits uint32[ceil(count / 32)], which `kernel` writes as its last argument with a thread an element."""
+def mark(card: Card, kernel: Kernel, count: int, *arguments: object) -> CardArray:
+    """Bits uint32[ceil(count / 32)], which `kernel` writes as its last argument with one thread per element."""
     bits = card.empty(-(-count // 32), np.uint32)
     kernel.for_each(count, *arguments, bits)
     return bits
 
 
-def select(card: Card, bits, count: int, ties: bool = False) -> tuple[Selection, object]:
+def select(card: Card, bits: CardArray, count: int, ties: bool = False) -> tuple[ElementSelection, CardArray]:
     """A selection that can be written, and how many it chooses (uint32[1] on the card)."""
     tiles = -(-count // TILE_ELEMENTS)
-    selection = Selection(bits, count, int(ties), card.empty(tiles, np.uint32), card.empty(tiles, np.uint32))
+    selection = ElementSelection(bits, count, int(ties), card.empty(tiles, np.uint32), card.empty(tiles, np.uint32))
     total = card.zeros(1, np.uint32)
     steps = [card.kernel(SOURCE, name, **DEFINES) for name in ("sum_tiles", "scan_tiles")]
     steps[0](tiles, TILE_WORDS, selection, shared_bytes=TILE_BYTES)
@@ -54,7 +54,7 @@ def select(card: Card, bits, count: int, ties: bool = False) -> tuple[Selection,
     return selection, total
 
 
-def write(kernel, selection: Selection, *arguments) -> None:
+def write(kernel: Kernel, selection: ElementSelection, *arguments: object) -> None:
     """Launch a kernel that writes a selection."""
     kernel(selection.tiles, TILE_WORDS, selection, *arguments, shared_bytes=TILE_BYTES)
 

@@ -52,8 +52,8 @@ take_bucket(Selection selection, Text text, u32* positions, u64* keys) {
     }
 }
 
-// A thread a short suffix: how many keys of a bucket are less than its bases (filled up with A). A longer suffix that
-// begins with a short one follows it, so these precede it and no others. `totals` sums over buckets.
+// One thread per short suffix: how many keys of a bucket are less than its bases (filled up with A). A longer suffix
+// that begins with a short one follows it, so these precede it and no others. `totals` sums over buckets.
 extern "C" __global__ void bound_short(const u64* keys, const i64* sorted, i64 count, const u64* short_keys, i64 shorts,
                                        i64* bounds, i64* totals) {
     i64 number = thread_index();

@@ -1,6 +1,6 @@
 // The text of a page on a card, and its leading bases as numbers that sort as the text does.
 #pragma once
-#include "quire/oriented/oriented.cuh"
+#include "quire/sequence/words.cuh"
 
 // As quire.algorithms.suffix_array.gpu.CardText lays it out.
 struct Text {

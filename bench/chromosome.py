@@ -1,0 +1,107 @@
+"""A whole chromosome at 30x, from FASTQ.gz to the VCF, step by step: what each step takes of time and processor.
+
+Reads of chr20 with the real variants of HG001 and real quality strings are simulated in parts side by side, indexed,
+mapped (on a card where there is one), sorted and marked by samtools through pysam, and called by one job of `--threads`
+processes. The first calls, of 300 kb by one process, compile the kernels and are not counted.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pysam
+from quire.device.choice import use_backend
+from quire.reference import Reference
+from quire.rescore import call_interval
+from quire.rescore.intervals import split
+
+from bench.common import Inputs, Timing, arguments, environment, print_setting, print_table, python, quire_command, run
+
+PARTS = 32
+CONTIG = "20"
+SMALL = [(CONTIG, 10_000_000, 10_300_000)]
+SETTINGS = {"minimum_quality": 30.0, "minimum_mapping_quality": 20, "maximum_reads_per_start": 50}
+
+
+def simulate(inputs: Inputs, fasta: Path, coverage: float) -> tuple[Path, Path]:
+    """Paired reads of the whole chromosome, simulated in parts side by side; both gzip files."""
+    folder = inputs.work / f"chromosome_{coverage:g}"
+    mates = folder / "all_1.fq.gz", folder / "all_2.fq.gz"
+    if mates[1].exists():
+        return mates
+    folder.mkdir(parents=True, exist_ok=True)
+    with pysam.FastaFile(str(fasta)) as stream:
+        length = stream.get_reference_length(CONTIG)
+    step = -(-length // PARTS)
+    prefixes, running = [], []
+    for number, first in enumerate(range(1, length + 1, step), start=1):
+        region, prefix = f"{CONTIG}:{first}-{min(first + step - 1, length)}", folder / f"part_{number}"
+        what = f"{fasta} {inputs.truth} {region} {prefix} --seed {number} --quals {inputs.qualities}"
+        command = python(f"bench.simulate {what} --coverage {coverage}").split()
+        prefixes.append(prefix)
+        running.append(subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL))
+    for process, prefix in zip(running, prefixes, strict=True):
+        if process.wait():
+            sys.exit(f"simulating {prefix} failed")
+    for mate, path in enumerate(mates, start=1):
+        parts = " ".join(f"{prefix}_{mate}.fq.gz" for prefix in prefixes)
+        run(f"cat {parts} > {path}.tmp && mv {path}.tmp {path} && rm {parts}")
+    return mates
+
+
+def call(work: Path, threads: int, small: bool) -> None:
+    """Call the chromosome, or 300 kb of it; run in a process of its own, to be timed."""
+    reference = Reference.open(work / "quire_index" / "reference")
+    contigs = list(zip(reference.contig_names, map(int, reference.contig_lengths), strict=True))
+    names = reference.contig_names
+    islands = [(names[i["contig"]], i["start"], i["start"] + i["length"]) for i in reference.manifest["islands"]]
+    samples = [{"sample": "HG001", "ploidy": 2, "bam": work / "marked.bam"}]
+    for number, piece in enumerate([SMALL] if small else split(contigs, islands, None, 100_000_000)):
+        output = work / f"calls_{number}.vcf.gz"
+        ledger = work / f"calls_{number}.json"
+        variants = call_interval(reference.directory, samples, piece, output, SETTINGS, ledger, threads=threads)
+        print(f"{variants} variants")
+
+
+def main() -> None:
+    """Simulate, and time every step behind it."""
+    parser = arguments(__doc__, threads=16)
+    parser.add_argument("--coverage", type=float, default=30)
+    parser.add_argument("--call", choices=("small", "all"), help="only call, in this process; used by this program")
+    given = parser.parse_args()
+    if given.call:
+        call(given.work, given.threads, given.call == "small")
+        return
+    print_setting(())
+    with use_backend("auto") as (backend, _):
+        print(f"# mapping on {backend.card or 'the CPU'}: {backend.reason}")
+    inputs = Inputs(given.data, given.work)
+    fasta = inputs.chromosome_20()
+    mates = simulate(inputs, fasta, given.coverage)
+    work, threads = given.work, given.threads
+    index, unsorted = work / "quire_index", work / "unsorted.bam"
+    calling = f"bench.chromosome --data {given.data} --work {work} --threads"
+
+    steps: dict[str, str] = {
+        "index": python(f"bench.build_index {fasta} {index} --backend {backend.name} 2> {work}/index.log"),
+        "map": quire_command(index, mates, unsorted, threads, backend=backend.name),
+    }
+    rows = [_row(name, run(command)) for name, command in steps.items()]
+    sorted_bam, marked = work / "sorted.bam", work / "marked.bam"
+    for name, code in {
+        "sort": f"pysam.sort('-@', '{threads - 1}', '-m', '1G', '-l', '1', '-o', '{sorted_bam}', '{unsorted}')",
+        "mark and index": f"pysam.markdup('-@', '{threads - 1}', '{sorted_bam}', '{marked}'); "
+        f"pysam.index('-@', '{threads - 1}', '{marked}')",
+    }.items():
+        rows.append(_row(name, run(f'{sys.executable} -c "import pysam; {code}"')))
+    run(python(f"{calling} 1 --call small"))
+    rows.append(_row("call", run(python(f"{calling} {threads} --call all"))))
+    print_table(("step", "s", "core-seconds", "MB, largest process"), rows)
+
+
+def _row(name: str, timing: Timing) -> tuple[str, str, str, str]:
+    return name, f"{timing.seconds:.1f}", f"{timing.cpu_seconds:.1f}", f"{timing.peak_megabytes:.0f}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""GATK's aligner on a card: cells a second with traceback, of the kernels alone and of whole calls with transfers.
+
+Bars on an H200: 1 T cells/s at 400 x 400 with traceback, 2 T as an aim (GKL's AVX-512: 1.1 G per core). The floor is
+what the card's arithmetic units take for the operations of a cell, and its memory for half a byte of traceback a cell.
+
+Haplotypes and references are random, alternates are copies of them with a few edits, so that hardly any alternate
+occurs exactly; answers are compared with those of the card's 32-bit kernels before anything is timed. Needs NumPy and
+CuPy, nothing else.
+"""
+
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+from quire.algorithms.fm_index.tuning.tune import REPEATS, Clock, seconds_by_events
+from quire.algorithms.scoring import HAPLOTYPE_TO_REFERENCE
+from quire.algorithms.semiglobal import Overhang, SemiglobalAlignments, SemiglobalBatch, gpu
+from quire.algorithms.semiglobal.gpu import SOURCE, align_batch
+from quire.algorithms.semiglobal.shapes import SHAPES_OF_ONE
+from quire.device.card import Card, CardArray
+
+from bench.cards import KERNEL_HEADER, copy_bandwidth, fastest, first_card, kernel_times, profiled, resources
+from bench.common import arguments, print_setting, print_table
+
+SIZES = ((400, 150), (400, 400), (250, 250), (600, 500), (1000, 900))  # of references and alternates
+BAR_SIZE, BAR, AIM = (400, 400), 1.0, 2.0
+BYTES_PER_CELL, ARITHMETIC_LANES = 0.5, 64  # per cycle and multiprocessor
+OPERATIONS = {True: 10 / 2, False: 13.0}  # of the arithmetic units per cell, counted in sm_90's code (paired or not)
+CHECKED = 256  # tasks that both designs align
+HEADER = ("reference", "alternate", "lanes x columns", "tasks a word", "registers", "warps/SM", "floor T cells/s",
+          "fill alone", "with traceback", "whole call", "with traceback/floor")  # fmt: skip
+
+
+class Prepared(NamedTuple):
+    """A batch on the card, planned."""
+
+    pairs: gpu.CardPairs
+    exact: CardArray
+    launches: list[gpu.FillLaunch]
+
+
+def edited_batch(rows: int, columns: int, tasks: int, seed: int = 0) -> SemiglobalBatch:
+    """One task per reference (uint8 codes): its alternate is a part of it with up to three edits."""
+    random = np.random.default_rng(seed)
+    references = random.integers(0, 4, (tasks, rows), np.uint8)
+    alternates = np.take_along_axis(
+        np.hstack([references, references]),
+        random.integers(0, max(1, rows - columns + 1), (tasks, 1)) + np.arange(columns),
+        1,
+    )
+    every = np.arange(tasks)
+    for _ in range(2):
+        at = random.integers(columns, size=tasks)
+        alternates[every, at] = random.integers(0, 4, tasks)
+    shifted = random.random(tasks) < 0.5  # a deletion of one to nine bases, filled up at the end
+    at, gap = random.integers(columns // 2, size=tasks), random.integers(1, 10, tasks)
+    index = np.arange(columns) + np.where((np.arange(columns) >= at[:, None]) & shifted[:, None], gap[:, None], 0)
+    alternates = np.take_along_axis(alternates, np.minimum(index, columns - 1), 1)
+    pair = np.repeat(np.arange(tasks, dtype=np.int32)[:, None], 2, axis=1)
+    offsets = np.arange(tasks + 1, dtype=np.int64)
+    return SemiglobalBatch(references.ravel(), offsets * rows, alternates.ravel(), offsets * columns, pair)
+
+
+def prepare(card: Card, batch: SemiglobalBatch, paired: bool) -> Prepared:
+    """Upload sequences and tasks, order them, and take memory for all."""
+    pairs = gpu.upload(card, batch)._replace(tasks=card.upload(batch.tasks))
+    shapes = gpu.choose_shapes(card, pairs, HAPLOTYPE_TO_REFERENCE) if paired else SHAPES_OF_ONE
+    exact = card.full(len(batch.tasks), -1, np.int32)
+    return Prepared(pairs, exact, gpu.plan(card, pairs, (exact >= 0).astype(np.uint8), shapes))
+
+
+def fill(card: Card, prepared: Prepared) -> None:
+    """The matrices with their tracebacks' bits."""
+    for launch in prepared.launches:
+        gpu.fill(card, prepared.pairs, launch, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP)
+
+
+def align(card: Card, prepared: Prepared) -> None:
+    """The matrices, and the CIGARs from them."""
+    fill(card, prepared)
+    gpu.trace(card, prepared.pairs, prepared.exact, prepared.launches, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP)
+
+
+def same(one: SemiglobalAlignments, other: SemiglobalAlignments) -> bool:
+    """Whether all answers are equal."""
+    names = ("offsets", "cigar_offsets", "cigars")
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
+
+
+def check(card: Card, batch: SemiglobalBatch) -> None:
+    """16-bit and 32-bit kernels agree."""
+    some = SemiglobalBatch(
+        batch.references, batch.reference_offsets, batch.alternates, batch.alternate_offsets, batch.tasks[:CHECKED]
+    )
+    paired = align_batch(card, some, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP)
+    shapes, gpu.SHAPES_OF_PAIRS = gpu.SHAPES_OF_PAIRS, SHAPES_OF_ONE
+    try:
+        assert same(align_batch(card, some, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP), paired), "the designs disagree"
+    finally:
+        gpu.SHAPES_OF_PAIRS = shapes
+
+
+def measure_size(
+    card: Card, clock: Clock, size: tuple[int, int], cells: float, paired: bool, arithmetic: float,
+    bandwidth: float,
+) -> tuple[object, ...]:  # fmt: skip
+    """A row of HEADER."""
+    rows, columns = size
+    tasks = max(1, int(cells / (rows * columns)))
+    batch, count = edited_batch(rows, columns, tasks), rows * columns * tasks
+    prepared = prepare(card, batch, paired)
+    (launch,) = prepared.launches
+    with profiled(card):
+        align(card, prepared)
+
+    def speed(work: Callable[[], object]) -> float:
+        return count / median(clock(card, work) for _ in range(REPEATS))
+
+    filled, traced = speed(lambda: fill(card, prepared)), speed(lambda: align(card, prepared))
+    shape = launch.shape
+    registers, held = resources(card.kernel(SOURCE, "fill", **shape.fill_defines()), 32, 0)
+    warps = held // 32 if isinstance(held, int) else "-"
+    whole = "-"
+    if shape.paired:
+        check(card, batch)
+        seconds = fastest(card, lambda: align_batch(card, batch, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP), 3)
+        whole = f"{count / seconds / 1e12:.3f}"
+    floor = min(arithmetic / OPERATIONS[shape.paired], bandwidth / BYTES_PER_CELL)
+    return (rows, columns, f"{shape.lanes} x {shape.columns}", 2 if shape.paired else 1, registers, warps,
+            f"{floor / 1e12:.2f}", f"{filled / 1e12:.3f}", f"{traced / 1e12:.3f}", whole,
+            f"{traced / floor:.2f}")  # fmt: skip
+
+
+def measure(card: Card, hertz: float, clock: Clock, cells: float, sizes: tuple[tuple[int, int], ...] = SIZES) -> None:
+    """Print the tables, and the bars."""
+    arithmetic = card.multiprocessors * ARITHMETIC_LANES * hertz
+    bandwidth = copy_bandwidth(card, max(1, int(cells) // 64))
+    print(
+        f"## about {cells / 1e9:.3g} G cells each; {hertz / 1e9:.2f} GHz; memory {bandwidth / 1e12:.2f} TB/s; T cells/s"
+    )
+    rows = [measure_size(card, clock, size, cells, True, arithmetic, bandwidth) for size in sizes]
+    rows += [measure_size(card, clock, BAR_SIZE, cells / 4, False, arithmetic, bandwidth)]
+    print_table(HEADER, rows)
+    batch = edited_batch(*BAR_SIZE, max(1, int(cells / (BAR_SIZE[0] * BAR_SIZE[1]))))
+    print(f"## the kernels of a whole call, {BAR_SIZE[0]} x {BAR_SIZE[1]}")
+    print_table(
+        KERNEL_HEADER, kernel_times(card, lambda: align_batch(card, batch, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP))
+    )
+    got = next(float(str(row[8])) for row in rows if row[:2] == BAR_SIZE)
+    lines = [(name, bar, f"{got:.2f}", "yes" if got >= bar else "NO") for name, bar in (("bar", BAR), ("aim", AIM))]
+    print_table(("400 x 400 with traceback (H200), T cells/s", "at least", "measured", "reached"), lines)
+
+
+def _hertz() -> float:
+    """The highest clock of the card in use."""
+    import cupy
+
+    return cupy.cuda.Device().attributes["ClockRate"] * 1e3
+
+
+def main() -> None:
+    """Measure on the first card that is free; say so where there is none."""
+    parser = arguments(__doc__, needs_data=False)
+    parser.add_argument("--cells", type=float, default=1.6e10, help="of each measurement")
+    given = parser.parse_args()
+    print_setting(())
+    with first_card() as card:
+        if card is not None:
+            start = time.perf_counter()
+            measure(card, _hertz(), seconds_by_events, given.cells)
+            print(f"# {time.perf_counter() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""gVCFs and joint genotyping against GATK, on the reads and expected files of GATK's own regression test.
+
+The sample's gVCF of chr20:10,000,000-10,100,000 is held against GATK's: bars are 99 % of bases in the same state and
+95 % in the same band of GQ. Joint genotyping reads GATK's gVCF and Quire's; GATK's GenotypeGVCFs reads both too, where
+GATK is found (--gatk). Then the same gVCF joins under many names: time and memory by number of samples.
+"""
+
+import json
+import os
+import sys
+from bisect import bisect_right
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pysam
+from quire import reference
+from quire.rescore.gvcf.blocks import BANDS
+
+from bench.common import Timing, arguments, print_setting, print_table, run
+
+CONTIG, START, END = "20", 9_999_999, 10_100_000
+SAMPLE = "NA12878"
+# GATK's jar and those that it needs lie in one folder, named by the environment's GATK_JARS.
+GATK = f"java -Xmx3g -cp '{os.environ.get('GATK_JARS', 'gatk/lib')}/*' org.broadinstitute.hellbender.Main"
+VARIANT = -1
+SETTINGS = {"minimum_quality": 30, "minimum_mapping_quality": 20, "maximum_reads_per_start": 50}
+COHORTS = (1, 10, 100, 400)
+
+
+class Site(NamedTuple):
+    """A record of a variant: alleles spelled out, so that their order does not matter.
+
+    Attributes:
+        alleles: all of them.
+        genotype: those of the sample, sorted.
+        values: FORMAT by key.
+    """
+
+    alleles: frozenset[str]
+    genotype: tuple[str, ...]
+    values: dict[str, str]
+
+
+def records(path: Path) -> list[list[str]]:
+    """Fields of all records."""
+    with pysam.BGZFile(str(path), "rb", None) as stream:
+        return [line.decode().split("\t") for line in stream if line and not line.startswith(b"#")]
+
+
+def states(path: Path) -> dict[int, int]:
+    """Of every position the band of its block's GQ, or VARIANT."""
+    found: dict[int, int] = {}
+    for fields in records(path):
+        start = int(fields[1])
+        if fields[4] == "<NON_REF>":
+            end = int(dict(item.partition("=")[::2] for item in fields[7].split(";"))["END"])
+            quality = int(dict(zip(fields[8].split(":"), fields[9].split(":"), strict=True))["GQ"])
+            found |= dict.fromkeys(range(start, end + 1), bisect_right(BANDS, quality) - 1)
+        else:
+            found = dict.fromkeys(range(start, start + len(fields[3])), VARIANT) | found
+            found[start] = VARIANT
+    return found
+
+
+def variants(path: Path) -> dict[int, Site]:
+    """Records of variants by position, the first sample's genotype."""
+    found = {}
+    for fields in records(path):
+        if fields[4] == "<NON_REF>":
+            continue
+        alleles = [fields[3], *fields[4].split(",")]
+        values = dict(zip(fields[8].split(":"), fields[9].split(":"), strict=False))
+        numbers = values["GT"].replace("|", "/").split("/")
+        genotype = tuple(sorted("." if number == "." else alleles[int(number)] for number in numbers))
+        found[int(fields[1])] = Site(frozenset(alleles), genotype, values)
+    return found
+
+
+def agreement(name: str, ours: dict[int, Site], peers: dict[int, Site]) -> list[Any]:
+    """A row: records of each, in both with the same alleles, and what is the same in these."""
+    both = [p for p in ours.keys() & peers.keys() if ours[p].alleles == peers[p].alleles]
+    same = [sum(ours[p].values.get(key) == peers[p].values.get(key) for p in both) for key in ("AD", "GQ", "PL")]
+    genotypes = sum(ours[p].genotype == peers[p].genotype for p in both)
+    return [name, len(ours), len(peers), len(both), genotypes, *same]
+
+
+def call(function: str, output: Path, packed: Path, fasta: Path, alignment: Path) -> None:
+    """Call the region by one of the two functions of the stage, timed in a process of its own."""
+    sample = {"sample": SAMPLE, "ploidy": 2, "bam": str(alignment)}
+    what = [sample] if function == "call_interval" else sample
+    interval = (CONTIG, START, END)
+    code = f"from quire.rescore import {function} as call; call({str(packed)!r}, {what!r}, [{interval!r}], "
+    code += f"{str(output)!r}, {SETTINGS!r}, {str(output) + '.json'!r}, (), {str(fasta)!r})"
+    run(f'{sys.executable} -c "{code}"')
+
+
+def joint(output: Path, packed: Path, gvcfs: list[Path]) -> Timing:
+    """Genotype gVCFs together, timed in a process of its own."""
+    paths = output.with_suffix(".json")
+    paths.write_text(json.dumps([str(path) for path in gvcfs]))
+    code = f"import json; from quire.rescore import genotype_interval as call; call({str(packed)!r}, "
+    code += f"json.load(open({str(paths)!r})), [{(CONTIG, START, END)!r}], {str(output)!r}, 30.0)"
+    return run(f'{sys.executable} -c "{code}"')
+
+
+def renamed(gvcf: Path, target: Path, name: str) -> Path:
+    """A copy of a gVCF under another sample's name, with its index."""
+    if not target.exists():
+        with pysam.BGZFile(str(gvcf), "rb", None) as stream, pysam.BGZFile(str(target), "wb", None) as copy:
+            for line in stream:
+                if line.startswith(b"#CHROM"):
+                    line = b"\t".join([*line.split(b"\t")[:9], name.encode()])
+                copy.write(line + b"\n")
+        pysam.tabix_index(str(target), preset="vcf", force=True)
+    return target
+
+
+def main() -> None:
+    """Call, compare, join."""
+    parser = arguments(__doc__)
+    parser.add_argument("--gatk", default=GATK, help="command of GATK; empty to do without")
+    given = parser.parse_args()
+    print_setting(())
+    given.work.mkdir(parents=True, exist_ok=True)
+    folder, data = given.work / "gvcf", given.data / "gatk_haplotypecaller"
+    folder.mkdir(exist_ok=True)
+    fasta = data / "human_g1k_v37.20.21.fasta.gz"
+    packed = folder / "reference"
+    if not packed.exists():
+        reference.build(fasta, packed, 1 << 30)
+    alignment = data / "CEUTrio.HiSeq.WGS.b37.NA12878.20.21.v3.0.samtools.cram"
+    ours, theirs = folder / "ours.g.vcf.gz", folder / "gatk.g.vcf.gz"
+    call("call_interval", folder / "at_once.vcf.gz", packed, fasta, alignment)
+    call("call_gvcf_interval", ours, packed, fasta, alignment)
+    pysam.tabix_compress(str(data / "expected.testGVCFMode.gatk4.g.vcf"), str(theirs), force=True)
+    for path in (ours, theirs):
+        pysam.tabix_index(str(path), preset="vcf", force=True)
+    print_states(states(ours), states(theirs))
+    joint(folder / "joint_ours.vcf.gz", packed, [ours])
+    joint(folder / "joint_gatk.vcf.gz", packed, [theirs])
+    found = {path.name: variants(path) for path in (ours, theirs)}
+    rows = [agreement("gVCF: Quire, GATK's expected", *found.values())]
+    joined = {name: variants(folder / f"joint_{name}.vcf.gz") for name in ("ours", "gatk")}
+    if given.gatk:
+        peers = genotype_by_gatk(given.gatk, folder, fasta, {"ours": ours, "gatk": theirs})
+        rows += [
+            agreement("GATK's gVCF genotyped: Quire, GATK", joined["gatk"], peers["gatk"]),
+            agreement("Quire's gVCF genotyped: Quire, GATK", joined["ours"], peers["ours"]),
+            agreement("each its own: Quire, GATK", joined["ours"], peers["gatk"]),
+        ]
+    print_table(["", "records", "peer's", "same alleles", "same GT", "same AD", "same GQ", "same PL"], rows)
+    cohort = []
+    for size in COHORTS:
+        gvcfs = [renamed(ours, folder / f"sample_{n}.g.vcf.gz", f"sample_{n}") for n in range(size)]
+        timing = joint(folder / "cohort.vcf.gz", packed, gvcfs)
+        cohort.append([size, f"{timing.seconds:.1f}", f"{timing.peak_megabytes:.0f}"])
+    print_table(["samples", "seconds for 100 kb, start included", "peak MB"], cohort)
+
+
+def print_states(ours: dict[int, int], theirs: dict[int, int]) -> None:
+    """Print the shares of bases in the same state and in the same band."""
+    positions = ours.keys() | theirs.keys()
+    both = ours.keys() & theirs.keys()
+    state = sum((ours[p] == VARIANT) == (theirs[p] == VARIANT) for p in both)
+    blocks = [p for p in both if VARIANT not in (ours[p], theirs[p])]
+    band = sum(ours[p] == theirs[p] for p in blocks)
+    print_table(
+        ["bases", "same state", "bar", "same band, of those in blocks", "bar"],
+        [[len(positions), f"{state / len(positions):.4%}", "99 %", f"{band / len(blocks):.4%}", "95 %"]],
+    )
+
+
+def genotype_by_gatk(gatk: str, folder: Path, fasta: Path, gvcfs: dict[str, Path]) -> dict[str, dict[int, Site]]:
+    """Genotypes of GATK's GenotypeGVCFs on each gVCF."""
+    plain = folder / "genome.fa"
+    if not plain.exists():
+        run(f"samtools faidx {fasta} 20 21 > {plain} && samtools faidx {plain}")
+        run(f"samtools dict {plain} -o {folder}/genome.dict")
+    found = {}
+    for name, gvcf in gvcfs.items():
+        output = folder / f"gatk_{name}.vcf"
+        region = f"{CONTIG}:{START + 1}-{END}"
+        run(f"{gatk} GenotypeGVCFs -R {plain} -V {gvcf} -O {output} -L {region} > {output}.log 2>&1")
+        found[name] = variants(output)
+    return found
+
+
+if __name__ == "__main__":
+    main()

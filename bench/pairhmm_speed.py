@@ -1,0 +1,92 @@
+"""PairHMM on real regions, one core: Quire as it is and for processors with AVX2 only, against Intel's GKL.
+
+Bar: at least twice GKL's cells a second with either. GKL chooses among AVX-512 and AVX2 by itself. Its classes and
+library come from Debian's packages libgkl-java and libgkl-jni; a JDK of version 11 or later runs them.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from quire.algorithms.pairhmm import join_batches
+from quire.algorithms.pairhmm.cpu import log10_likelihoods
+
+from bench.common import REPOSITORY, arguments, environment, print_setting, print_table
+from bench.pairhmm_regions import cells_of, read_regions
+
+JAR = Path("/usr/share/java/gkl.jar")
+LIBRARIES = Path("/usr/lib/jni")
+HARNESS = REPOSITORY / "bench" / "GklPairHmm.java"
+PROCESSORS = {
+    "this processor": {},
+    "AVX2 only": {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx2,+fma"},
+}
+"""For which processors Numba compiles, by its environment variables."""
+LARGEST_DIFFERENCE = 1e-5  # of an answer on average; GKL rounds in float32
+
+
+def main() -> None:
+    """Time both programs in turns, in processes of one thread."""
+    parser = arguments(__doc__)
+    parser.add_argument("--passes", type=int, default=15, help="over the regions, the fastest counts")
+    parser.add_argument("--regions", type=Path, help="another file of regions")
+    parser.add_argument("--quire-only", action="store_true", help="print processor seconds and sum of each pass")
+    given = parser.parse_args()
+    path = given.regions or given.data / "kernel_vectors" / "1m.in"
+    if given.quire_only:
+        _print_passes(path, given.passes)
+        return
+    print_setting(())
+    batch = join_batches(read_regions(path))
+    size, tasks = cells_of(batch), len(batch.tasks)
+    print(f"# {path.name}: {tasks} tasks, {size / 1e9:.3f} G cells", flush=True)
+    ours = f"-m bench.pairhmm_speed --quire-only --data {given.data} --passes {given.passes} --regions {path}".split()
+    results = {f"quire, {name}": _passes([sys.executable, *ours], more) for name, more in PROCESSORS.items()}
+    if JAR.exists():
+        java = ["java", f"-Djava.library.path={LIBRARIES}", "-cp", str(JAR), str(HARNESS), str(path)]
+        results["GKL 0.8.10"] = _passes([*java, str(given.passes)], {})
+        for name, (_, total) in results.items():
+            difference = abs(total - results["GKL 0.8.10"][1]) / tasks
+            if difference > LARGEST_DIFFERENCE:
+                sys.exit(f"{name}: its answers differ from GKL's by {difference} on average")
+    else:
+        print(f"# {JAR} is missing: apt install libgkl-java libgkl-jni")
+    slowest = results[list(results)[-1]][0]
+    rows = [
+        (name, f"{seconds:.4f}", f"{size / seconds / 1e9:.2f}", f"{slowest / seconds:.2f}")
+        for name, (seconds, _) in results.items()
+    ]
+    print_table(("program, one core", "processor s", "GCUPS", "speed over the last"), rows)
+
+
+def _print_passes(path: Path, passes: int) -> None:
+    """Time Quire in this process."""
+    batch = join_batches(read_regions(path))
+    log10_likelihoods(batch)  # compiles, or loads what was compiled
+    for _ in range(passes):
+        start = time.process_time()
+        answers = log10_likelihoods(batch)
+        print(time.process_time() - start, float(np.sum(answers)), flush=True)
+
+
+def _passes(command: list[str], variables: dict[str, str]) -> tuple[float, float]:
+    """Processor seconds of the fastest pass and the sum of its answers, of a program kept on one core."""
+    core = min(os.sched_getaffinity(0))
+    output = subprocess.run(
+        ["taskset", "-c", str(core), *command],
+        env=environment(**variables),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=REPOSITORY,
+    ).stdout
+    passes = [tuple(map(float, line.split())) for line in output.splitlines() if line[:1].isdigit()]
+    seconds, total = min(passes)
+    return seconds, total
+
+
+if __name__ == "__main__":
+    main()

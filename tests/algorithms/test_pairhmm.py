@@ -1,0 +1,268 @@
+"""PairHMM against GATK's and GKL's values, the float64 oracle, and its own recurrence bit for bit."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from quire.algorithms.pairhmm import PairHmmBatch, cpu, join_batches, oracle, region_batch
+from quire.algorithms.pairhmm.cpu import log10_likelihoods
+from quire.algorithms.pairhmm.model import SCALE_EXPONENT, log10_of_sums, needs_float64, tables
+
+from bench.pairhmm_regions import LOWEST_QUALITY, read_regions
+
+VECTORS = Path(__file__).parents[1] / "data" / "kernel_vectors"
+CODES = np.full(256, 4, np.uint8)
+CODES[list(b"ACGT")] = range(4)
+
+
+def codes(bases: str) -> np.ndarray:
+    return CODES[np.frombuffer(bases.encode(), np.uint8)]
+
+
+def phred(text: str) -> np.ndarray:
+    return np.frombuffer(text.encode(), np.uint8) - 33
+
+
+def ends(sequences: Sequence) -> np.ndarray:
+    return np.cumsum([0, *map(len, sequences)])
+
+
+def region(reads: Sequence[Sequence[str]], haplotypes: Sequence[str], continuation: int = 10) -> PairHmmBatch:
+    """A region of reads (bases, base, insertion and deletion qualities as text)."""
+    bases, base_quality, insertion, deletion = ("".join(column) for column in zip(*reads, strict=True))
+    return region_batch(
+        codes(bases),
+        np.maximum(phred(base_quality), LOWEST_QUALITY),
+        ends([read[0] for read in reads]),
+        codes("".join(haplotypes)),
+        ends(haplotypes),
+        phred(insertion),
+        phred(deletion),
+        continuation,
+    )
+
+
+@pytest.fixture(scope="module")
+def gkl() -> tuple[PairHmmBatch, np.ndarray, np.ndarray]:
+    """GKL's 104 cases: batch, expected values, half a unit of their last printed digit (of seven)."""
+    lines = [line.split() for line in (VECTORS / "gkl_pairhmm_104.txt").read_text().splitlines() if line[0] != "#"]
+    expected = np.array([float(line[6]) for line in lines])
+    rounding = 0.5 * 10.0 ** (np.floor(np.log10(np.abs(expected))) - 6)
+    return join_batches([region([line[1:5]], [line[0]]) for line in lines]), expected, rounding
+
+
+# GKL takes log10 of a float32 sum in float32: sums near 1e35 give logarithms rounded to 2e-6 in themselves, after
+# float32 sums that are as inexact as ours (measured: at most 2.5e-6 from the oracle).
+GKL_FLOAT32 = 4e-6
+
+
+@pytest.mark.parametrize("implementation", [log10_likelihoods, oracle.log10_likelihoods])
+def test_gkl_cases(implementation, gkl) -> None:
+    batch, expected, rounding = gkl
+    assert np.all(np.abs(implementation(batch) - expected) <= rounding + GKL_FLOAT32)
+
+
+@pytest.mark.parametrize("name", ["tiny", "10s"])
+def test_real_regions(name: str) -> None:
+    expected = np.loadtxt(VECTORS / f"{name}.expected_gatk_model_log10.txt")
+    assert np.abs(log10_likelihoods(join_batches(read_regions(VECTORS / f"{name}.in"))) - expected).max() < 6e-6
+
+
+def tolerance(batch: PairHmmBatch) -> np.ndarray:
+    """Worst case of float32 with positive terms only.
+
+    A path takes a step per read base and per haplotype base; a step rounds four results and three table entries.
+    """
+    rows = np.diff(batch.read_offsets)[batch.tasks[:, 0]]
+    columns = np.diff(batch.haplotype_offsets)[batch.tasks[:, 1]]
+    return 7 * (rows + columns) * 2.0**-24 / math.log(10)
+
+
+def assert_close(answers: np.ndarray, batch: PairHmmBatch) -> None:
+    expected = oracle.log10_likelihoods(batch)
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(answers[~finite], expected[~finite])
+    assert np.all(np.abs(answers[finite] - expected[finite]) <= tolerance(batch)[finite])
+
+
+@st.composite
+def regions(draw, quality_limits: tuple[int, ...] = (3, 42, 94, 256)) -> PairHmmBatch:
+    """A few reads and haplotypes of any lengths from 1, with Ns; half of the reads are pieces of a haplotype."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    lengths = st.lists(st.integers(1, 40), min_size=1, max_size=5)
+    letters = draw(st.sampled_from([1, 2, 4, 5]))
+    haplotypes = [random.integers(0, letters, length).astype(np.uint8) for length in draw(lengths)]
+    reads = []
+    for length in draw(lengths):
+        source = haplotypes[random.integers(len(haplotypes))]
+        piece = source[random.integers(len(source)) :][:length]
+        reads.append(piece if random.random() < 0.5 else random.integers(0, letters, length).astype(np.uint8))
+    bases = sum(map(len, reads))
+    qualities = random.integers(0, draw(st.sampled_from(quality_limits)), (3, bases)).astype(np.uint8)
+    continuation = draw(st.sampled_from([1, 10, 10, 40]))
+    return region_batch(
+        np.concatenate(reads),
+        qualities[0],
+        ends(reads),
+        np.concatenate(haplotypes),
+        ends(haplotypes),
+        qualities[1],
+        qualities[2],
+        continuation,
+    )
+
+
+@settings(max_examples=80, deadline=None)
+@given(regions())
+def test_matches_oracle(batch: PairHmmBatch) -> None:
+    assert_close(log10_likelihoods(batch), batch)
+
+
+def test_unlikely_reads_are_computed_in_float64() -> None:
+    """A read that nothing explains falls below float32; among others that do not."""
+    read, haplotype = np.zeros(200, np.uint8), np.full(300, 1, np.uint8)
+    half = haplotype.copy()
+    half[:100] = 0
+    batch = region_batch(
+        np.concatenate([read, half[:150]]),
+        np.full(350, 40, np.uint8),
+        np.array([0, 200, 350]),
+        np.concatenate([haplotype, half]),
+        np.array([0, 300, 600]),
+    )
+    answers = log10_likelihoods(batch)
+    assert answers[0] < -150
+    assert answers[3] > -5
+    assert_close(answers, batch)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(regions(), min_size=1, max_size=6), st.randoms(use_true_random=False))
+def test_answers_do_not_depend_on_the_batch(parts: list[PairHmmBatch], random) -> None:
+    parts = [replace(part, gap_continuation_quality=10) for part in parts]
+    together = join_batches(parts)
+    answers = log10_likelihoods(together)
+    np.testing.assert_array_equal(answers, np.concatenate([log10_likelihoods(part) for part in parts]))
+    order = list(range(len(together.tasks)))
+    random.shuffle(order)
+    chosen = order[: len(order) // 2 + 1]
+    np.testing.assert_array_equal(log10_likelihoods(replace(together, tasks=together.tasks[chosen])), answers[chosen])
+
+
+# Operations in float32, subnormal numbers kept or flushed to zero as model.py says. Products of float32 are exact in
+# extended precision; its extra bits make a second rounding harmless here, and its exponents have no end for float32.
+SMALLEST_NORMAL = 2.0**-126
+SHIFT = np.longdouble(2.0**64)
+
+
+def gradual(exact: np.longdouble) -> np.float32:
+    """IEEE 754's rounding."""
+    return np.float32(exact)
+
+
+def flushed(exact: np.longdouble) -> np.float32:
+    """Rounded to 24 bits whatever the exponent; what then is below the smallest normal number is zero of its sign."""
+    if abs(exact) >= 2 * SMALLEST_NORMAL:
+        return np.float32(exact)
+    rounded = np.float32(exact * SHIFT)
+    if abs(rounded) < np.float32(SMALLEST_NORMAL * 2.0**64):
+        return np.float32(np.copysign(np.float32(0), rounded))
+    return np.float32(rounded / np.float32(SHIFT))
+
+
+def fma(a: np.float32, b: np.float32, c: np.float32) -> np.longdouble:
+    return np.longdouble(a) * np.longdouble(b) + np.longdouble(c)
+
+
+def model_sum(batch: PairHmmBatch, read: int, haplotype: int, rounded=flushed) -> np.float32:
+    """The recurrence of model.py in scalar float32, operation by operation."""
+    table = tables(batch.gap_continuation_quality, np.dtype(np.float32))
+    bases = slice(batch.read_offsets[read], batch.read_offsets[read + 1])
+    letters = batch.haplotype_bases[batch.haplotype_offsets[haplotype] : batch.haplotype_offsets[haplotype + 1]]
+    insertion_quality = batch.insertion_qualities[bases].astype(int)
+    deletion_quality = batch.deletion_qualities[bases].astype(int)
+    columns = len(letters) + 1
+    zero = np.float32(0)
+    match, inserted = np.zeros(columns, np.float32), np.zeros(columns, np.float32)
+    deleted = np.full(columns, table.start)
+    deletion = np.float32(1)
+    for i, (base, quality) in enumerate(zip(batch.read_bases[bases], batch.base_qualities[bases], strict=True)):
+        above = match, inserted, deleted
+        match, inserted, deleted = (np.zeros(columns, np.float32) for _ in range(3))
+        stay = table.stay[insertion_quality[i] * 256 + deletion_quality[i]]
+        opening = table.opening[insertion_quality[i]]
+        for j in range(1, columns):
+            agree = base == letters[j - 1] or 4 in (base, letters[j - 1])
+            emission = (table.agree if agree else table.differ)[quality]
+            gaps = rounded(fma(deletion, above[2][j - 1], above[1][j - 1]))
+            match[j] = rounded(fma(emission, rounded(fma(stay, above[0][j - 1], gaps)), zero))
+            longer = rounded(fma(table.continuation, above[1][j], zero))
+            inserted[j] = rounded(fma(opening, above[0][j], longer))
+            deleted[j] = rounded(fma(table.continuation, deleted[j - 1], match[j - 1]))
+        deletion = table.opening[deletion_quality[i]]
+    total = np.float32(0)
+    for j in range(1, columns):
+        total = rounded(np.longdouble(total) + rounded(np.longdouble(match[j]) + np.longdouble(inserted[j])))
+    return total
+
+
+def kernel_sums(batch: PairHmmBatch, dtype: type = np.float32) -> np.ndarray:
+    return cpu._last_row_sums(batch, batch.tasks, np.dtype(dtype))
+
+
+@settings(max_examples=8, deadline=None)
+@given(regions(quality_limits=(42,)))
+def test_same_bits_as_the_recurrence(batch: PairHmmBatch) -> None:
+    sums = kernel_sums(batch)
+    assert sums.tolist() == [model_sum(batch, read, haplotype) for read, haplotype in batch.tasks]
+    exponent = SCALE_EXPONENT[np.dtype(np.float32)]
+    expected = log10_of_sums(sums, exponent, np.diff(batch.haplotype_offsets)[batch.tasks[:, 1]])
+    kept = ~needs_float64(sums)
+    np.testing.assert_array_equal(log10_likelihoods(batch)[kept], expected[kept])
+
+
+def fading(bases: int) -> PairHmmBatch:
+    """A read that the haplotype does not explain: some bits less likely with every base."""
+    read, haplotype = np.zeros(bases, np.uint8), np.ones(12, np.uint8)
+    qualities = np.full(bases, 30, np.uint8)
+    return region_batch(read, qualities, ends([read]), haplotype, ends([haplotype]), 60, 60, 40)
+
+
+def test_subnormal_numbers_are_zero_in_float32() -> None:
+    """Where sums pass through the subnormal range, the kernel gives what flushing gives, not gradual underflow."""
+    sums = {bases: float(kernel_sums(fading(bases))[0]) for bases in range(15, 30)}
+    for bases, total in sums.items():
+        assert total == model_sum(fading(bases), 0, 0)
+    kept = {bases: float(model_sum(fading(bases), 0, 0, gradual)) for bases in sums}
+    subnormal = [bases for bases in sums if 0 < kept[bases] < SMALLEST_NORMAL]
+    assert subnormal
+    assert all(sums[bases] == 0 for bases in subnormal)
+    assert any(0 < sums[bases] < 2**40 * SMALLEST_NORMAL for bases in sums)
+    # Sums that are still normal have lost the parts that passed through the subnormal range.
+    assert any(0 < sums[bases] < kept[bases] for bases in sums)
+
+
+def test_float64_keeps_subnormal_numbers() -> None:
+    sums = [float(kernel_sums(fading(bases), np.float64)[0]) for bases in range(150, 200)]
+    assert any(0 < total < 2.0**-1022 for total in sums)
+
+
+def test_refuses_what_has_no_answer() -> None:
+    read = np.zeros(3, np.uint8)
+    with pytest.raises(ValueError, match="empty haplotype"):
+        region_batch(read, read, ends([read]), read, np.array([0, 3, 3]))
+    with pytest.raises(ValueError, match="base_qualities has 2"):
+        region_batch(read, read[:2], ends([read]), read, ends([read]))
+    with pytest.raises(ValueError, match="continuation"):
+        region_batch(read, read, ends([read]), read, ends([read]), gap_continuation_quality=0)
+
+
+def test_no_tasks() -> None:
+    read = np.zeros(3, np.uint8)
+    batch = region_batch(read, read, ends([read]), read, ends([read]))
+    assert len(log10_likelihoods(replace(batch, tasks=batch.tasks[:0]))) == 0

@@ -1,0 +1,249 @@
+"""PairHMM on a card against the float64 oracle, and against the recurrence bit for bit."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from quire.algorithms.pairhmm import PairHmmBatch, items_gpu, join_batches, oracle
+from quire.algorithms.pairhmm import gpu as pairhmm_gpu
+from quire.algorithms.pairhmm.gpu import last_row_sums, log10_likelihoods
+from quire.algorithms.pairhmm.items_gpu import (
+    FLOAT32,
+    FLOAT64,
+    SHAPES,
+    SOURCE,
+    STREAMS,
+    ReadShape,
+    score_items,
+    sums_by_diagonals,
+    sums_of,
+    upload,
+)
+from quire.algorithms.pairhmm.model import FLOAT32_FLOOR, SCALE_EXPONENT
+from quire.device.card import OutOfDeviceMemory
+from quire.device.compiler import read_source
+
+from bench.pairhmm_regions import read_regions
+from tests.emulator.emulated_card import EmulatedCard
+from tests.emulator.laboratory import needs_compiler
+from tests.support.pairhmm_cases import VECTORS, model_sums, region_of
+
+
+def assert_close(answers: np.ndarray, batch: PairHmmBatch) -> None:
+    """Within the worst case of float32: a path takes a step per base of both, a step rounds seven numbers."""
+    expected = oracle.log10_likelihoods(batch)
+    rows = np.diff(batch.read_offsets)[batch.tasks[:, 0]]
+    columns = np.diff(batch.haplotype_offsets)[batch.tasks[:, 1]]
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(answers[~finite], expected[~finite])
+    bound = 7 * (rows + columns) * 2.0**-24 / math.log(10)
+    assert np.all(np.abs(answers[finite] - expected[finite]) <= bound[finite])
+
+
+def check(card, batch: PairHmmBatch) -> np.ndarray:
+    """Sums in float32 are the recurrence's, to the bit, in items of many tasks; likelihoods are the oracle's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(items_gpu, "_item_words", lambda _card, shapes, _dtype, _words, most: np.full(len(shapes), most))
+        sums, again, exact = last_row_sums(card, batch)
+    expected = model_sums(batch)
+    np.testing.assert_array_equal(sums, expected)  # sums are never negative, and any NaN is like any other
+    np.testing.assert_array_equal(again, np.flatnonzero(~((expected >= FLOAT32_FLOOR) & (expected < np.inf))))
+    assert exact.dtype == np.float64
+    assert len(exact) == len(again)
+    assert_close(log10_likelihoods(card, batch), batch)
+    return again
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_regions(card, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    letters, continuation = int(rng.choice([1, 2, 4, 5])), int(rng.choice([1, 10, 10, 40]))
+    check(card, region_of(rng, rng.integers(1, 40, 5), rng.integers(1, 40, 6), letters, continuation=continuation))
+
+
+@pytest.mark.parametrize("limits", [(0, 3), (0, 94), (90, 256)])
+def test_extreme_qualities(card, limits: tuple[int, int]) -> None:
+    rng = np.random.default_rng(limits)
+    check(card, region_of(rng, [1, 2, 9, 17], [1, 3, 11, 20], qualities=limits))
+
+
+def test_lengths_of_one(card) -> None:
+    rng = np.random.default_rng(0)
+    check(card, region_of(rng, [1] * 9, [1, 1, 1], letters=2))
+    check(card, region_of(rng, [1], [1]))
+    check(card, region_of(rng, [1, 50], [1, 2, 3, 4, 5, 6, 7, 8, 9]))
+
+
+@pytest.mark.parametrize("around", [shape.capacity for shape in SHAPES[FLOAT32][:9:2]])
+def test_reads_at_the_border_of_a_shape(card, around: int) -> None:
+    rng = np.random.default_rng(around)
+    check(card, region_of(rng, [around - 1, around, around + 1], [5, 12]))
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4, 8, 16, 32])
+@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64])
+def test_shapes_and_strips_of_any_read(card, lanes: int, dtype: np.dtype) -> None:
+    """Every number of lanes, and reads of more strips than one, give the same sums."""
+    rng = np.random.default_rng(lanes)
+    batch = region_of(rng, [1, lanes, 2 * lanes, 5 * lanes + 1], [1, 7, 8, 9, 30])
+    uploaded, tasks = upload(card, batch), card.upload(batch.tasks)
+    expected = card.download(sums_of(card, uploaded, tasks, dtype))
+    for shape in (ReadShape(lanes, 2, strips=lanes == 32), ReadShape(lanes, 7, strips=lanes == 32)):
+        shapes = (shape, ReadShape(32, 7, strips=True))
+        found = card.download(score_items(card, uploaded, tasks, dtype, 1 << 12, shapes))
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64])
+def test_reads_beyond_the_largest_shape(card, dtype: np.dtype) -> None:
+    capacity = SHAPES[dtype][-1].capacity
+    assert SHAPES[dtype][-1].strips
+    batch = region_of(np.random.default_rng(1), [capacity, capacity + 1, 2 * capacity + 3], [9, 100], letters=2)
+    uploaded, tasks = upload(card, batch), card.upload(batch.tasks)
+    expected = card.download(sums_by_diagonals(card, uploaded, tasks, dtype, 2 * capacity + 3, 64))
+    np.testing.assert_array_equal(card.download(sums_of(card, uploaded, tasks, dtype)), expected)
+
+
+@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64])
+def test_both_designs_give_the_same_sums(card, dtype: np.dtype) -> None:
+    rng = np.random.default_rng(7)
+    batch = region_of(rng, [1, 3, 31, 32, 33, 70], [1, 2, 30, 45])
+    uploaded, tasks = upload(card, batch), card.upload(batch.tasks)
+    by_shuffles = card.download(sums_of(card, uploaded, tasks, dtype))
+    # The emulator takes minutes for the barriers of a thousand threads.
+    for threads in (32, 64) if isinstance(card, EmulatedCard) else (32, 64, 1024):
+        np.testing.assert_array_equal(card.download(sums_by_diagonals(card, uploaded, tasks, dtype, 70, threads)),
+                                      by_shuffles)  # fmt: skip
+
+
+def unlikely(letters: np.ndarray | None = None) -> PairHmmBatch:
+    """A read of which half fits a haplotype and nothing fits the other, forty times."""
+    rng = np.random.default_rng(3)
+    batch = region_of(rng, [76], [90, 90], letters=1, qualities=(40, 41))
+    haplotypes = batch.haplotype_bases.copy()
+    haplotypes[:90] = 1
+    haplotypes[90 + 40 :] = 1
+    return replace(batch, haplotype_bases=haplotypes, tasks=np.tile(batch.tasks, (40, 1)))
+
+
+def test_a_second_look_in_float64(card) -> None:
+    batch = unlikely()
+    again = check(card, batch)
+    np.testing.assert_array_equal(again, np.arange(0, 80, 2))
+
+
+def test_an_overflow_harms_none_of_its_neighbours(card) -> None:
+    """Gaps that cost nothing let float32 overflow; the same read has other haplotypes in its stream."""
+    rng = np.random.default_rng(5)
+    batch = region_of(rng, [44, 30], [40, 1, 1, 40, 2, 1], letters=1, qualities=(0, 1))
+    batch = replace(batch, base_qualities=np.full(len(batch.base_qualities), 40, np.uint8))
+    again = check(card, batch)
+    assert not np.isfinite(model_sums(batch)).all()
+    assert 0 < len(again) < len(batch.tasks)
+
+
+def test_subnormal_numbers_are_zeros(card) -> None:
+    """Reads that float32 holds only without its subnormal numbers, or not at all."""
+    rng = np.random.default_rng(11)
+    batch = region_of(rng, [60, 62, 64, 66, 68], [12, 13], letters=1, qualities=(40, 41))
+    batch = replace(batch, read_bases=np.where(rng.random(len(batch.read_bases)) < 0.5, 0, 1).astype(np.uint8))
+    check(card, batch)
+    kept = model_sums(batch, flush=False)
+    assert (kept != model_sums(batch)).any()
+
+
+def test_order_and_company_do_not_matter(card) -> None:
+    rng = np.random.default_rng(9)
+    parts = [region_of(rng, rng.integers(1, 60, 4), rng.integers(1, 30, 4)) for _ in range(3)]
+    together = join_batches(parts)
+    answers = log10_likelihoods(card, together)
+    np.testing.assert_array_equal(answers, np.concatenate([log10_likelihoods(card, part) for part in parts]))
+    chosen = rng.permutation(len(together.tasks))[:31]
+    np.testing.assert_array_equal(
+        log10_likelihoods(card, replace(together, tasks=together.tasks[chosen])), answers[chosen]
+    )
+
+
+def test_no_tasks(card) -> None:
+    batch = region_of(np.random.default_rng(0), [3], [3])
+    assert log10_likelihoods(card, replace(batch, tasks=batch.tasks[:0])).shape == (0,)
+
+
+def test_published_values(card) -> None:
+    batch = join_batches(read_regions(VECTORS / "tiny.in"))
+    expected = np.loadtxt(VECTORS / "tiny.expected_gatk_model_log10.txt")
+    chosen = np.arange(0, len(batch.tasks), 5)
+    answers = log10_likelihoods(card, replace(batch, tasks=batch.tasks[chosen]))
+    assert np.abs(answers - expected[chosen]).max() < 6e-6
+
+
+@needs_compiler
+def test_a_full_card_takes_smaller_chunks() -> None:
+    batch = unlikely()
+    expected = log10_likelihoods(EmulatedCard(), batch)
+    for number in range(11, 60, 7):
+        card = EmulatedCard()
+        card.fail_allocation(number)
+        np.testing.assert_array_equal(log10_likelihoods(card, batch), expected)
+    np.testing.assert_array_equal(log10_likelihoods(EmulatedCard(memory=830_000), batch), expected)
+    with pytest.raises(OutOfDeviceMemory):
+        log10_likelihoods(EmulatedCard(memory=790_000), batch)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_chunks_with_several_threads(card, together: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks take along the reads of their tasks; all reads, where these stand anywhere."""
+    rng = np.random.default_rng(4)
+    batch = region_of(rng, rng.integers(1, 50, 12), rng.integers(1, 30, 4))
+    if not together:
+        batch = replace(batch, tasks=rng.permutation(batch.tasks))
+    expected = log10_likelihoods(card, batch)
+    monkeypatch.setattr(pairhmm_gpu, "TASKS_PER_CHUNK", 9)
+    np.testing.assert_array_equal(log10_likelihoods(card, batch, threads=3), expected)
+    np.testing.assert_array_equal(last_row_sums(card, batch)[0], model_sums(batch))
+
+
+def test_a_shape_says_what_it_holds() -> None:
+    shape = ReadShape(8, 19)
+    assert shape.capacity == 152
+    assert shape.shared_bytes(FLOAT32) == 5 * 6 * 512
+    assert shape.shared_bytes(FLOAT64) == 10 * 6 * 512
+    for dtype, shapes in SHAPES.items():
+        capacities = [shape.capacity for shape in shapes[:-1]]
+        assert capacities == sorted(capacities)
+        assert [shape.strips for shape in shapes] == [False] * (len(shapes) - 1) + [True]
+        assert SCALE_EXPONENT[dtype] > 0
+
+
+MISTAKES = [
+    (SOURCE, "                rows.end_haplotype();\n", ""),
+    (SOURCE, "                    total = 0;\n", ""),
+    (SOURCE, "if (own == 0) match = inserted = start;", ""),
+    (SOURCE, "shift = 8 * (delay % 4)", "shift = 0"),
+    (SOURCE, "Row result = {0, -c,", "Row result = {0, c,"),
+    (SOURCE, "reads.deletion_qualities[base - 1]", "reads.deletion_qualities[base]"),
+    (SOURCE, "inserted = __shfl_up_sync(EVERY_LANE, inserted, 1, LANES)",
+     "inserted = __shfl_up_sync(EVERY_LANE, inserted, 2, LANES)"),
+    (STREAMS, "columns + BLANKS +", "columns + 1 +"),
+    (STREAMS, "task == 0 || tasks.read(task) != tasks.read(task - 1)", "task == 0"),
+    (STREAMS, "min((u32)bases[column], LETTER_N)", "bases[column] % LETTER_N"),
+]  # fmt: skip
+
+
+@needs_compiler
+@pytest.mark.parametrize(("source", "sound", "broken"), MISTAKES)
+def test_a_mistake_shows(source: str, sound: str, broken: str) -> None:
+    text = read_source(source)[0]
+    assert text.count(sound) == 1
+    with pytest.raises(AssertionError):
+        check(EmulatedCard(texts={source: text.replace(sound, broken)}), mixed_region())
+
+
+def test_a_mixed_region(card) -> None:
+    check(card, mixed_region())
+
+
+def mixed_region() -> PairHmmBatch:
+    """What the mistakes are made for: streams of several haplotypes, reads of several lanes, N."""
+    return region_of(np.random.default_rng(6), [30, 31, 61, 100], [21, 22, 23, 24], qualities=(20, 42))

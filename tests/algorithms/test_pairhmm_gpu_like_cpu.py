@@ -1,0 +1,38 @@
+"""PairHMM on a card against pairhmm/cpu.py, to the last bit of the answers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba", reason="the CPU's functions are Numba's")
+
+from quire.algorithms.pairhmm import cpu, join_batches
+from quire.algorithms.pairhmm.gpu import log10_likelihoods
+
+from bench.pairhmm_regions import read_regions
+from tests.support.pairhmm_cases import VECTORS, region_of
+
+
+@pytest.mark.parametrize("limits", [(0, 3), (6, 42), (0, 94), (30, 256)])
+def test_random_regions(card, limits: tuple[int, int]) -> None:
+    rng = np.random.default_rng(limits)
+    parts = [
+        region_of(rng, rng.integers(1, 90, 5), rng.integers(1, 80, 5), int(rng.choice([1, 2, 4, 5])), limits)
+        for _ in range(4)
+    ]
+    batch = join_batches(parts)
+    np.testing.assert_array_equal(log10_likelihoods(card, batch), cpu.log10_likelihoods(batch))
+
+
+def test_real_reads(card) -> None:
+    batch = join_batches(read_regions(VECTORS / "10s.in"))
+    chosen = np.random.default_rng(0).permutation(len(batch.tasks))[:40]
+    batch = replace(batch, tasks=batch.tasks[chosen])
+    np.testing.assert_array_equal(log10_likelihoods(card, batch), cpu.log10_likelihoods(batch))
+
+
+def test_reads_longer_than_any_shape(card) -> None:
+    rng = np.random.default_rng(2)
+    batch = region_of(rng, [900, 1300], [60, 61], letters=2)
+    np.testing.assert_array_equal(log10_likelihoods(card, batch), cpu.log10_likelihoods(batch))

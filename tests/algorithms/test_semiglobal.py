@@ -1,0 +1,125 @@
+"""GATK's aligner against GKL's alignments of real pairs, the oracle, and parasail's scores."""
+
+import re
+
+import numpy as np
+import parasail
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from quire.algorithms.scoring import HAPLOTYPE_TO_REFERENCE, Scoring
+from quire.algorithms.semiglobal import Overhang, SemiglobalBatch
+from quire.algorithms.semiglobal.cpu import align, align_one
+
+from tests.support.semiglobal_cases import SCORINGS, as_text, batch_of, cigar_text, expected_of, flat, real_pairs
+
+
+def align_pairs(pairs: list[tuple[bytes, bytes]], scoring: Scoring, overhang: Overhang) -> list[tuple[int, str]]:
+    """Offset and CIGAR text of each (reference, alternate) pair, in one batch."""
+    return as_text(align(batch_of(pairs), scoring, overhang))
+
+
+def test_real_pairs() -> None:
+    """Every parameter set and overhang of GKL's expected alignments."""
+    expected = real_pairs()
+    assert {scoring for scoring, _ in expected} == set(SCORINGS)
+    for (scoring, overhang), cases in expected.items():
+        assert align_pairs([pair for pair, _ in cases], scoring, overhang) == [answer for _, answer in cases]
+
+
+@st.composite
+def related_pairs(draw, alphabet: bytes = b"ACGTN") -> list[tuple[bytes, bytes]]:
+    """References of 1 to 24 letters of a drawn part of the alphabet; alternates are edited copies or unrelated."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    letters = alphabet[: draw(st.integers(1, len(alphabet)))]
+    pairs = []
+    for _ in range(draw(st.integers(1, 20))):
+        reference = random.choice(list(letters), random.integers(1, 25)).tolist()
+        alternate = list(reference)
+        for _ in range(random.integers(0, 5)):
+            at = random.integers(len(alternate) + 1)
+            alternate[at : at + random.integers(4)] = random.choice(list(letters), random.integers(4)).tolist()
+        pairs.append((bytes(reference), bytes(alternate or reference)))
+    return pairs
+
+
+score_sets = st.one_of(
+    st.sampled_from(SCORINGS),
+    st.builds(Scoring, st.integers(1, 9), st.integers(-9, 0), st.integers(-12, -1), st.integers(-4, -1)),
+)
+
+
+@settings(max_examples=120, deadline=None)
+@given(related_pairs(), score_sets, st.sampled_from(Overhang))
+def test_matches_oracle(pairs, scoring: Scoring, overhang: Overhang) -> None:
+    assert align_pairs(pairs, scoring, overhang) == expected_of(pairs, scoring, overhang)
+
+
+@settings(max_examples=60, deadline=None)
+@given(related_pairs(), score_sets, st.sampled_from([Overhang.INDEL, Overhang.LEADING_INDEL]))
+def test_one_pair_within_a_kernel_matches_oracle(pairs, scoring: Scoring, overhang: Overhang) -> None:
+    for (reference, alternate), (_, cigar) in zip(pairs, expected_of(pairs, scoring, overhang), strict=True):
+        codes = (np.frombuffer(sequence, np.uint8).copy() for sequence in (reference, alternate))
+        assert cigar_text(align_one(*codes, scoring, int(overhang))) == cigar
+
+
+@settings(max_examples=30, deadline=None)
+@given(related_pairs(), st.sampled_from(Overhang), st.randoms(use_true_random=False))
+def test_answers_do_not_depend_on_the_batch(pairs, overhang: Overhang, random) -> None:
+    answers = dict(zip(pairs, align_pairs(pairs, HAPLOTYPE_TO_REFERENCE, overhang), strict=True))
+    random.shuffle(pairs)
+    assert align_pairs(pairs, HAPLOTYPE_TO_REFERENCE, overhang) == [answers[pair] for pair in pairs]
+    assert align_pairs(pairs[:1], HAPLOTYPE_TO_REFERENCE, overhang) == [answers[pairs[0]]]
+
+
+def path_score(reference: bytes, alternate: bytes, scoring: Scoring, offset: int, cigar: str) -> int:
+    """The score of an alignment; every insertion and deletion pays, soft clips do not."""
+    score, row, column = 0, offset, 0
+    for digits, operation in re.findall(r"(\d+)(\D)", cigar):
+        length = int(digits)
+        if operation == "M":
+            equal = sum(reference[row + k] == alternate[column + k] for k in range(length))
+            score += equal * scoring.match + (length - equal) * scoring.mismatch
+        elif operation in "ID":
+            score += scoring.gap_open + (length - 1) * scoring.gap_extend
+        row += length if operation in "MD" else 0
+        column += length if operation in "MIS" else 0
+    return score
+
+
+PARASAIL = {
+    Overhang.INDEL: parasail.nw,  # global
+    Overhang.LEADING_INDEL: parasail.sg_de,  # the end of the reference is free
+    Overhang.SOFTCLIP: parasail.sg,  # all ends are free
+}
+
+
+@settings(max_examples=60, deadline=None)
+@given(related_pairs(b"ACGT"), st.sampled_from(SCORINGS), st.sampled_from(list(PARASAIL)))
+def test_scores_are_parasails(pairs, scoring: Scoring, overhang: Overhang) -> None:
+    matrix = parasail.matrix_create("ACGT", scoring.match, scoring.mismatch)
+    for reference, alternate in pairs:
+        [(offset, cigar)] = align_pairs([(reference, alternate)], scoring, overhang)
+        witness = PARASAIL[overhang](
+            alternate.decode(), reference.decode(), -scoring.gap_open, -scoring.gap_extend, matrix
+        )
+        if witness.score > 0 or overhang != Overhang.SOFTCLIP:  # sg also offers the empty alignment, GATK does not
+            assert path_score(reference, alternate, scoring, offset, cigar) == witness.score
+
+
+def test_last_exact_occurrence_wins() -> None:
+    assert align_pairs([(b"ACGTTACGT", b"ACGT")], HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP) == [(5, "4M")]
+
+
+def test_refuses_empty_sequences() -> None:
+    with pytest.raises(ValueError, match="empty alternate"):
+        align_pairs([(b"ACGT", b"")], HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP)
+
+
+def test_no_tasks() -> None:
+    sequences = flat([b"ACGT"])
+    batch = SemiglobalBatch(*sequences, *sequences, np.empty((0, 2), np.int32))
+    answers = align(batch, HAPLOTYPE_TO_REFERENCE, Overhang.INDEL)
+    assert len(answers.offsets) == 0
+    assert len(answers.cigars) == 0
+    assert answers.cigar_offsets.tolist() == [0]

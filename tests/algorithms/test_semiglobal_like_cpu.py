@@ -1,0 +1,38 @@
+"""GATK's aligner on a card against semiglobal/cpu.py, with sequences as long as haplotypes and longer."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba", reason="the CPU's functions are Numba's")
+
+from quire.algorithms.scoring import HAPLOTYPE_TO_REFERENCE, Scoring
+from quire.algorithms.semiglobal import Overhang, cpu
+from quire.algorithms.semiglobal.gpu import align_batch
+from quire.algorithms.semiglobal.shapes import SHAPES_OF_PAIRS
+
+from tests.support.semiglobal_cases import SCORINGS, batch_of, edited_pairs
+
+
+def check(card, pairs, scoring: Scoring, overhang: Overhang) -> None:
+    batch = batch_of(pairs)
+    found, expected = align_batch(card, batch, scoring, overhang), cpu.align(batch, scoring, overhang)
+    np.testing.assert_array_equal(found.offsets, expected.offsets)
+    np.testing.assert_array_equal(found.cigar_offsets, expected.cigar_offsets)
+    np.testing.assert_array_equal(found.cigars, expected.cigars)
+    for name in ("offsets", "cigar_offsets", "cigars"):
+        assert getattr(found, name).dtype == getattr(expected, name).dtype
+
+
+@pytest.mark.parametrize("overhang", Overhang)
+@pytest.mark.parametrize("scoring", [*SCORINGS, Scoring(1000, -900, -2000, -7)])
+def test_edited_pairs(card, scoring: Scoring, overhang: Overhang) -> None:
+    random = np.random.default_rng(abs(sum(scoring)) + overhang)
+    check(card, edited_pairs(random, 24, (1, 300), gap=30), scoring, overhang)
+
+
+@pytest.mark.parametrize("letters", [b"ACGT", b"ACGTNRYKM"])
+def test_longer_than_any_shape(card, letters: bytes) -> None:
+    longest = SHAPES_OF_PAIRS[-2].capacity
+    pairs = edited_pairs(np.random.default_rng(4), 5, (longest - 40, longest + 200), letters, gap=60)
+    check(card, pairs, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP)
+    check(card, pairs[:2], HAPLOTYPE_TO_REFERENCE, Overhang.INDEL)

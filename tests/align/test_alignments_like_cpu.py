@@ -1,0 +1,41 @@
+"""Alignments of simulated pairs after each round: a card gathers the CPU's, and says the same of them."""
+
+import pytest
+from quire.align.alignments.gpu import collect, poorly_aligned
+from quire.align.model import Alignments
+from quire.align.pairing.template_length_gpu import unique_template_lengths
+from quire.reads.gpu import orient
+from quire.reference.gpu import upload_reference
+
+pytest.importorskip("numba", reason="compares with the CPU's functions, which are compiled by Numba")
+
+from quire.align.alignments import cpu
+from quire.align.pairing import template_length as cpu_template_length
+
+from tests.support.card_builders import download_all, upload_all
+from tests.support.simulated_batch import simulated_batch
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_alignments(card, rounds: int) -> None:
+    batch = simulated_batch()
+    parts = [tuple(upload_all(card, item) for item in part) for part in batch.parts[:rounds]]
+    wanted = batch.alignments[rounds - 1]
+    found = collect(card, parts, orient(card, *batch.mates), upload_reference(card, batch.reference))
+    found = download_all(card, found)
+    for name, ours, theirs in zip(Alignments._fields, found, wanted, strict=True):
+        assert ours.dtype == theirs.dtype, name
+        assert ours.tolist() == theirs.tolist(), name
+    assert len(batch.rescue[0]) > 10
+    assert len(wanted.score) > 400
+
+
+def test_poor_reads_and_template_lengths(card) -> None:
+    batch = simulated_batch()
+    wanted = batch.alignments[0]
+    alignments, reads = upload_all(card, wanted), orient(card, *batch.mates)
+    poor = card.download(poorly_aligned(card, alignments, reads))
+    assert poor.tolist() == cpu.poorly_aligned(wanted, batch.reads).tolist()
+    lengths = cpu_template_length.unique_template_lengths(wanted, batch.reads)
+    assert (lengths > 0).sum() > 50
+    assert card.download(unique_template_lengths(card, alignments, reads)).tolist() == lengths.tolist()

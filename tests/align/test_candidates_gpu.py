@@ -1,0 +1,204 @@
+"""From hits to candidates on a card, against the definition in plain Python."""
+
+import random
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from quire.algorithms.seeding import DIAGONAL_BIAS, SEED_LENGTH
+from quire.algorithms.seeding.oracle import seed_ends
+from quire.align.candidates.gpu import LOCAL_BUNDLES, find_candidates
+from quire.align.parameters import (
+    BAND_MARGIN,
+    BUNDLE_GAP,
+    LARGEST_GAP,
+    MOST_CANDIDATES,
+    SHORTEST_SCORE,
+    WIDEST_BUNDLE,
+)
+from quire.ragged import offsets_from_lengths
+from quire.reference.gpu import upload_reference
+from quire.sequence.ties.oracle import hash_name, tie_hash
+
+from tests.support.card_builders import card_reads, download_all, pack, reverse_complement
+
+
+class Bundle:
+    """Neighbouring hits of one strand and island."""
+
+    def __init__(self, strand: int, island: int) -> None:
+        self.strand, self.island = strand, island
+        self.diagonals: list[int] = []
+        self.seeds: set[int] = set()
+
+    def covered(self, ends: list[int], also: set[int] = frozenset()) -> int:
+        return len({base for seed in self.seeds | also for base in range(ends[seed] - SEED_LENGTH, ends[seed])})
+
+    def peak(self) -> int:
+        counts = Counter(self.diagonals)
+        return min(d for d in counts if counts[d] == max(counts.values()))
+
+
+def bundles_of(hits, ends: list[int], borders: list[int]) -> list[Bundle]:
+    bundles: list[Bundle] = []
+    for strand, diagonal, seed in hits:
+        end = diagonal + ends[seed]
+        inside = [i for i in range(len(borders) - 1) if borders[i] <= end - SEED_LENGTH and end <= borders[i + 1]]
+        if not inside:
+            continue
+        last = bundles[-1] if bundles else None
+        if (
+            last is None
+            or (last.strand, last.island) != (strand, inside[0])
+            or diagonal - max(last.diagonals) > BUNDLE_GAP
+            or diagonal - min(last.diagonals) > WIDEST_BUNDLE
+        ):
+            bundles.append(Bundle(strand, inside[0]))
+        bundles[-1].diagonals.append(diagonal)
+        bundles[-1].seeds.add(seed)
+    return bundles
+
+
+def continuations(bundles: list[Bundle], i: int):
+    """Indices of the bundles that continue bundle i across a gap."""
+    own = bundles[i]
+    for step in (-1, 1):
+        j = i + step
+        while 0 <= j < len(bundles):
+            other = bundles[j]
+            gap = max(min(other.diagonals) - max(own.diagonals), min(own.diagonals) - max(other.diagonals))
+            if (other.strand, other.island) != (own.strand, own.island) or gap > LARGEST_GAP:
+                break
+            if 4 * len(own.seeds & other.seeds) <= min(len(own.seeds), len(other.seeds)):
+                yield j
+            j += step
+
+
+def candidates_of(hits, codes: list[int], name: bytes, axis: list[int], borders: list[int], stride: int) -> list[tuple]:
+    """(strand, diagonal, lowest, highest, island) of the candidates of a read, as the module's text defines them."""
+    length, ends = len(codes), seed_ends(len(codes), stride)
+    bundles = bundles_of(hits, ends, borders)
+    found = []
+    for i, own in enumerate(bundles):
+        near = list(continuations(bundles, i))
+        covered = own.covered(ends)
+        if any((bundles[j].covered(ends), i) > (covered, j) for j in near):
+            continue
+        diagonals = own.diagonals + [d for j in near for d in bundles[j].diagonals]
+        promise = own.covered(ends, {seed for j in near for seed in bundles[j].seeds})
+        peak = own.peak()
+        if borders[own.island] <= peak and peak + length <= borders[own.island + 1]:
+            oriented = reverse_complement(codes) if own.strand else codes
+            text = axis[peak : peak + length]
+            differing = sum((0 if a > 3 else a) != b for a, b in zip(oriented, text, strict=True))
+            promise = max(promise, length - 5 * differing)
+        rank = (-promise, tie_hash(hash_name(name), peak), i)
+        found.append((rank, (own.strand, peak, min(diagonals), max(diagonals), own.island)))
+    found = sorted(found)[:MOST_CANDIDATES]
+    best = -found[0][0][0] if found else 0
+    if best > length - SHORTEST_SCORE:
+        found = [item for item in found if -2 * item[0][0] >= best]
+    return [place for _, place in found]
+
+
+def check(card, sequences, hits_of_reads, axis: list[int], borders: list[int], stride: int) -> list[int]:
+    """Compare with the definition; returns the number of candidates of each read."""
+    hits_of_reads = [sorted(set(hits)) for hits in hits_of_reads]
+    words = [strand << 63 | (diagonal + DIAGONAL_BIAS) << 8 | seed
+             for hits in hits_of_reads for strand, diagonal, seed in hits]  # fmt: skip
+    reference = SimpleNamespace(
+        text=pack(axis), ambiguous=np.empty((0, 2), np.int64), island_axis=np.array(borders, np.int64),
+        island_contig=np.zeros(len(borders) - 1, np.int32), island_start=np.zeros(len(borders) - 1, np.int64),
+    )  # fmt: skip
+    offsets = offsets_from_lengths([len(hits) for hits in hits_of_reads])
+    jobs = find_candidates(
+        card, card.upload(offsets), card.upload(np.array(words, np.uint64)), card_reads(card, sequences),
+        upload_reference(card, reference), stride,
+    )  # fmt: skip
+    jobs = download_all(card, jobs)
+    wanted = [candidates_of(hits, sequences[read], b"r%05d" % read, axis, borders, stride)
+              for read, hits in enumerate(hits_of_reads)]  # fmt: skip
+    flat = [(read, strand, peak, low - BAND_MARGIN, high + BAND_MARGIN, borders[island], borders[island + 1])
+            for read, places in enumerate(wanted) for strand, peak, low, high, island in places]  # fmt: skip
+    columns = [jobs.read, jobs.strand, jobs.diagonal, jobs.diagonal_low, jobs.diagonal_high, jobs.axis_low,
+               jobs.axis_high]  # fmt: skip
+    assert [column.dtype for column in columns] == [np.int32, np.uint8] + [np.int64] * 5
+    assert list(zip(*(column.tolist() for column in columns), strict=True)) == flat
+    return [len(places) for places in wanted]
+
+
+def drawn_axis(generator: random.Random, islands: int) -> tuple[list[int], list[int]]:
+    """Codes of an axis of many near copies, and the borders of its islands."""
+    unit = generator.choices(range(4), k=generator.choice([1, 7, 90]))
+    axis: list[int] = []
+    while len(axis) < 900:
+        axis += [code if generator.random() < 0.98 else generator.randrange(4) for code in unit]
+    borders = sorted(generator.sample(range(1, len(axis)), islands - 1))
+    return axis, [0, *borders, len(axis)]
+
+
+def drawn_hits(generator: random.Random, seeds: int, axis: int, clusters: int) -> list[tuple[int, int, int]]:
+    """Hits around some diagonals, of any seed: lone ones, tandem chains, gaps, and some beyond the axis."""
+    hits = []
+    for _ in range(clusters if seeds else 0):
+        strand, diagonal = generator.randint(0, 1), generator.randint(-100, axis)
+        step = generator.choice([0, 0, 1, 3, BUNDLE_GAP, BUNDLE_GAP + 1, 30, LARGEST_GAP])
+        for _ in range(generator.choice([1, 2, 6, 12])):
+            hits.append((strand, diagonal, generator.randrange(seeds)))
+            if generator.random() < 0.1:
+                hits.append((1 - strand, diagonal, hits[-1][2]))
+            diagonal += step if generator.random() < 0.8 else generator.randint(0, 12)
+    return hits
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.integers(0, 1 << 32), st.integers(1, 4), st.sampled_from([3, 5, 20]),
+    st.lists(st.tuples(st.sampled_from([0, 19, 20, 21, 50, 63, 96, 120, 393, 400]), st.integers(0, 20)), max_size=6),
+)  # fmt: skip
+@example(1, 3, 5, [(150, 60), (100, 60), (60, 90)])
+def test_as_defined(card, seed: int, islands: int, stride: int, shapes: list[tuple[int, int]]) -> None:
+    generator = random.Random(seed)
+    axis, borders = drawn_axis(generator, islands)
+    sequences, hits = [], []
+    for length, clusters in shapes:
+        start = generator.randrange(len(axis) - length)
+        codes = [generator.randrange(5) if generator.random() < 0.02 else code for code in axis[start : start + length]]
+        strand, seeds = generator.randint(0, 1), len(seed_ends(length, stride))
+        sequences.append(reverse_complement(codes) if strand else codes)
+        hits.append(drawn_hits(generator, seeds, len(axis), clusters))
+        hits[-1] += [(strand, start, seed) for seed in range(seeds) if generator.random() < 0.5]
+    check(card, sequences, hits, axis, borders, stride)
+
+
+@pytest.mark.parametrize("count", [LOCAL_BUNDLES, LOCAL_BUNDLES + 1, 700])
+def test_the_best_of_many_and_of_all_alike(card, count: int) -> None:
+    """Copies of one promise are chosen by hash; a better one wins wherever it comes; strands do not disturb it."""
+    generator = random.Random(count)
+    axis = generator.choices(range(4), k=90 * (count // 2 + 3))
+    read = generator.choices(range(4), k=100)
+    hits = [(generator.randint(0, 1), 90 * i, 0) for i in range(count // 2 + 1)]
+    hits += [(1 - strand, diagonal, seed) for strand, diagonal, seed in hits]
+    # Bundles of two and three seeds, spread over all.
+    hits += [(strand, diagonal, 1 + i % 4) for i, (strand, diagonal, _) in enumerate(hits) if i % 41 == 0]
+    assert check(card, [read, read[:50]], [hits[:count], []], axis, [0, len(axis)], 20) == [MOST_CANDIDATES, 0]
+
+
+@pytest.mark.parametrize("step", [1, 5, 8])
+def test_a_chain_of_hits_is_cut_by_its_width(card, step: int) -> None:
+    """Hits so close that only the width ends a bundle, over several rounds of 32, between others and across islands."""
+    generator = random.Random(step)
+    axis = generator.choices(range(4), k=1500)
+    chain = [(0, 130 + step * i, i % 3) for i in range(120)]
+    others = [(0, 20, 1), (1, 300, 0), (1, 900, 2)]
+    borders = [0, 217, 640, 1500]
+    assert len(bundles_of(chain, seed_ends(60, 20), borders)) > 3
+    check(card, [axis[200:260]] * 2, [chain + others, chain], axis, borders, 20)
+
+
+def test_no_reads_and_no_hits(card) -> None:
+    assert check(card, [], [], [0] * 50, [0, 50], 20) == []
+    assert check(card, [[0] * 30, []], [[], []], [0] * 50, [0, 50], 20) == [0, 0]

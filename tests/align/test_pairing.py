@@ -1,0 +1,162 @@
+"""Selection against brute force over all places and pairs of places; marking, supplementary places, simple sequence."""
+
+import random
+
+import numpy as np
+import pytest
+from quire.align.insert_size import NO_INSERT_SIZE, InsertSize
+from quire.align.pairing.cpu import select
+from quire.align.pairing.mapping_quality import single_quality
+from quire.sequence.ties.oracle import tie_hash
+
+from tests.support.align_oracles import Chosen, Marked, choose_pair, choose_single, complete, is_simple
+from tests.support.places import Place, alignments_of
+from tests.support.read_builders import make_reads
+
+MODELS = [
+    InsertSize(1000, 280, 300, 320, 300, 30, 180, 420),
+    InsertSize(1000, 90, 100, 110, 100, 15, 1, 190),  # most templates are shorter than a read
+    InsertSize(1000, 250, 250, 250, 250, 0, 250, 250),
+    NO_INSERT_SIZE,
+]
+
+
+def quality(*arguments: int) -> int:
+    return int(single_quality(*map(np.int64, arguments)))
+
+
+def random_places(generator: random.Random, length: int, name_hash: int) -> list[Place]:
+    """Up to eight places, close together and of few scores, so that ties, overlaps and proper pairs are frequent."""
+    places = []
+    for _ in range(generator.choice([0, 1, 1, 2, 3, 8])):
+        begin = generator.choice([0, 0, 0, length // 3, length // 2])
+        end = generator.choice([length, length, length - length // 4, (begin + length) // 2 + 1])
+        score = max(1, end - begin - generator.choice([0, 0, 5, 10, 17, 40]))
+        span = end - begin + generator.choice([0, 0, 0, 3, -3])
+        position = 1000 + generator.choice([0, 90, 100, 150, 195, 200, 205, 400, 3000])
+        places.append(Place(score, generator.randint(0, 1), position, begin, end, generator.choice([0, 0, 1]), span))
+    places.sort(key=lambda p: (-p.score, tie_hash(name_hash, p.axis_begin), p.axis_begin, p.strand))
+    return places
+
+
+def random_sequence(generator: random.Random, length: int) -> np.ndarray:
+    if generator.random() < 0.2:
+        word = generator.choices(range(4), k=generator.randint(1, 6))
+        return np.array((word * length)[:length], np.uint8)
+    return np.array(generator.choices(range(5), weights=[9, 9, 9, 9, 1], k=length), np.uint8)
+
+
+def reported(selection, read: int, first: int) -> Chosen:
+    """What `select` says of a read whose places begin at `first`."""
+    used = selection.supplementary[read] >= 0
+    return Chosen(
+        int(selection.primary[read]) - first if selection.primary[read] >= 0 else -1,
+        int(selection.quality[read]),
+        int(selection.suboptimal_score[read]),
+        bool(selection.proper[read]),
+        [
+            (int(i) - first, int(q), int(s))
+            for i, q, s in zip(
+                selection.supplementary[read][used],
+                selection.supplementary_quality[read][used],
+                selection.supplementary_suboptimal_score[read][used],
+                strict=True,
+            )
+        ],
+    )
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("model", MODELS, ids=["300", "short", "one length", "none"])
+def test_equals_brute_force(model, paired):
+    generator = random.Random(model.mean)
+    count = 400
+    sequences = [[random_sequence(generator, generator.choice([40, 100, 150])) for _ in range(count)] for _ in range(2)]
+    reads = make_reads(*sequences) if paired else make_reads(sequences[0])
+    lengths = np.diff(reads.offsets)
+    places = [random_places(generator, int(lengths[r]), int(reads.name_hash[r])) for r in range(len(reads))]
+    alignments = alignments_of(places)
+    selection = select(alignments, reads, paired, model)
+    marked = [Marked(of_read, int(length), quality) for of_read, length in zip(places, lengths, strict=True)]
+    proper = 0
+    for pair in range(count):
+        members = [pair, count + pair] if paired else [pair]
+        if paired:
+            wanted = choose_pair((marked[pair], marked[count + pair]), int(reads.name_hash[pair]), model)
+        else:
+            wanted = (choose_single(marked[pair]),)
+        for read, chosen, mate in zip(members, wanted, reversed(wanted), strict=True):
+            elsewhere = paired and not chosen.proper and mate.primary >= 0
+            codes = reads.codes[:, reads.offsets[read] : reads.offsets[read + 1]].tolist()
+            got = reported(selection, read, int(alignments.offsets[read]))
+            wanted = complete(chosen, marked[read], codes, elsewhere)
+            assert got == wanted, (read, [places[member] for member in members])
+            proper += got.proper
+    if paired and model.pairs:
+        assert 0 < proper < 2 * count
+    else:
+        assert proper == 0
+
+
+def test_proper_is_the_same_for_both_mates_and_never_crosses_contigs():
+    generator = random.Random(5)
+    sequences = [[random_sequence(generator, 100) for _ in range(500)] for _ in range(2)]
+    reads = make_reads(*sequences)
+    places = [random_places(generator, 100, int(reads.name_hash[r])) for r in range(len(reads))]
+    alignments = alignments_of(places)
+    selection = select(alignments, reads, True, MODELS[0])
+    assert (selection.proper[:500] == selection.proper[500:]).all()
+    both = selection.primary[:500][selection.proper[:500]], selection.primary[500:][selection.proper[500:]]
+    assert len(both[0])
+    assert (alignments.contig[both[0]] == alignments.contig[both[1]]).all()
+    assert (alignments.strand[both[0]] != alignments.strand[both[1]]).all()
+
+
+def test_a_pair_is_decided_alone_as_in_any_batch():
+    generator = random.Random(6)
+    sequences = [[random_sequence(generator, 100) for _ in range(60)] for _ in range(2)]
+    reads = make_reads(*sequences)
+    places = [random_places(generator, 100, int(reads.name_hash[r])) for r in range(len(reads))]
+    whole = alignments_of(places)
+    selection = select(whole, reads, True, MODELS[0])
+    for pair in range(60):
+        chosen = np.array([pair, 60 + pair])
+        alone = alignments_of([places[pair], places[60 + pair]])
+        single = select(alone, reads.subset(chosen), True, MODELS[0])
+        for member in range(2):
+            got = reported(selection, int(chosen[member]), int(whole.offsets[chosen[member]]))
+            assert got == reported(single, member, int(alone.offsets[member]))
+
+
+@pytest.mark.parametrize(
+    ("bases", "whole", "short"),
+    [("A" * 60, 1, 1), ("AC" * 30, 1, 1), ("ACGTTGCA" * 8, 1, 1), ("ACGGTCATT" * 4, 0, 1), ("ACGGTCA" * 3, 0, 0)],
+)
+def test_simple_sequence_gets_no_quality(bases, whole, short):
+    generator = random.Random(8)
+    codes = np.array(["ACGT".index(base) for base in bases], np.uint8)
+    for simple, share, rest in ((whole, 4, len(codes)), (short, 3, len(codes) + 1)):
+        assert is_simple(codes.tolist(), share) == simple
+        reads = make_reads([np.concatenate([codes, random_sequence(generator, rest)])])
+        places = [[Place(len(codes), 0, 500, 0, len(codes))]]
+        assert (select(alignments_of(places), reads, False, NO_INSERT_SIZE).quality[0] == 0) == simple
+
+
+@pytest.mark.parametrize(
+    ("score", "mate", "quality"),
+    [(37, 40_000, 40), (38, 40_000, 60), (37, None, 60), (37, 250, 60)],
+    ids=["short, mate elsewhere", "a quarter of the read", "mate unmapped", "proper pair"],
+)
+def test_a_short_alignment_whose_mate_lies_elsewhere_is_not_certain(score, mate, quality):
+    generator = random.Random(7)
+    reads = make_reads([random_sequence(generator, 150)], [random_sequence(generator, 150)])
+    mates = [] if mate is None else [Place(150, 1, mate, 0, 150)]
+    selection = select(alignments_of([[Place(score, 0, 100, 0, score)], mates]), reads, True, MODELS[0])
+    assert selection.quality[0] == quality
+
+
+def test_no_reads_and_reads_without_places():
+    none = make_reads([])
+    assert len(select(alignments_of([]), none, False, NO_INSERT_SIZE).primary) == 0
+    empty = make_reads([np.empty(0, np.uint8)], [np.empty(0, np.uint8)])
+    assert select(alignments_of([[], []]), empty, True, MODELS[0]).primary.tolist() == [-1, -1]

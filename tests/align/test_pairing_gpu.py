@@ -1,0 +1,238 @@
+"""Selection on a card against brute force over all places and pairs of places."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from quire.align.insert_size import NO_INSERT_SIZE, InsertSize
+from quire.align.pairing.gpu import select
+from quire.align.parameters import (
+    CHANCE_SCORE,
+    COUNT_COST,
+    LENGTH_FACTOR,
+    LONGEST_SPAN,
+    MOST_SUPPLEMENTARY,
+    SIMPLE_SCORE,
+)
+from quire.sequence.ties.oracle import hash_name, tie_hash
+
+from tests.support.align_oracles import (
+    Chosen,
+    Marked,
+    choose_pair,
+    choose_single,
+    complete,
+    is_simple,
+)
+from tests.support.card_builders import card_reads, download_all, reverse_complement, upload_all
+from tests.support.places import Place, alignments_of
+
+MODELS = {
+    "300": InsertSize(1000, 280, 300, 320, 300, 30, 180, 420),
+    "short": InsertSize(1000, 90, 100, 110, 100, 15, 1, 190),  # most templates are shorter than a read
+    "one length": InsertSize(1000, 250, 250, 250, 250, 0, 250, 250),
+    "wide": InsertSize(1000, 280, 300, 320, 300, 150, 1, 700),
+    "none": NO_INSERT_SIZE,
+}
+SETTINGS = settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+
+
+def quality(score: int, second: int, near: int, read_span: int, axis_span: int) -> int:
+    """Mapping quality of a place by itself, in Python's integers (docs: mapping_quality.py)."""
+    second = max(second, CHANCE_SCORE)
+    if second >= score:
+        return 0
+    span = max(read_span, axis_span)
+    identity = ((4 * span + score) << 15) // (5 * span)
+    fourth = ((identity * identity) >> 15) ** 2 >> 15
+    weight = int(LENGTH_FACTOR[min(span, LONGEST_SPAN)]) * fourth >> 15
+    value = ((score - second) * 602 * weight // 100 + (1 << 14)) >> 15
+    return max(0, min(60, value - int(COUNT_COST[near])))
+
+
+def name_hash(pair: int) -> int:
+    return hash_name(b"r%05d" % pair)
+
+
+def random_places(generator: random.Random, length: int, pair: int) -> list[Place]:
+    """Up to eight places, close together and of few scores, so that ties, overlaps and proper pairs are frequent."""
+    places = []
+    for _ in range(generator.choice([0, 1, 1, 2, 3, 8])):
+        begin = generator.choice([0, 0, 0, length // 3, length // 2])
+        end = generator.choice([length, length, length - length // 4, (begin + length) // 2 + 1])
+        score = max(1, end - begin - generator.choice([0, 0, 5, 7, 10, 17, 40]))
+        span = end - begin + generator.choice([0, 0, 0, 3, -3])
+        position = 1000 + generator.choice([0, 90, 100, 150, 195, 200, 205, 320, 321, 400, 3000])
+        strand, contig = generator.randint(0, 1), generator.choice([0, 0, 1])
+        places.append(Place(score, strand, position, begin, end, contig, span))
+    places.sort(key=lambda p: (-p.score, tie_hash(name_hash(pair), p.axis_begin), p.axis_begin, p.strand))
+    return places
+
+
+def random_sequence(generator: random.Random) -> list[int]:
+    """Random or simple, with N or without."""
+    length = generator.choice([40, 100, 150])
+    word = [generator.randint(0, 3) for _ in range(generator.choice([1, 3, 6, length]))]
+    bases = (word * length)[:length]
+    bases[generator.randrange(length)] = generator.choice([0, 4])
+    return bases
+
+
+def random_batch(generator: random.Random, count: int, paired: bool) -> tuple[list[list[int]], list[list[Place]]]:
+    """Reads, first mates before second ones, and their places."""
+    reads = [random_sequence(generator) for _ in range(2 * count if paired else count)]
+    return reads, [random_places(generator, len(bases), read % count) for read, bases in enumerate(reads)]
+
+
+def on_card(card, reads, places, paired, model):
+    """(selection on the host, offsets of the alignments)"""
+    half = len(reads) // 2
+    oriented = card_reads(card, reads[:half], reads[half:]) if paired else card_reads(card, reads)
+    alignments = alignments_of(places)
+    selection = select(card, upload_all(card, alignments), oriented, paired, model)
+    return download_all(card, selection), alignments.offsets
+
+
+def reported(selection, read: int, first: int) -> Chosen:
+    """What `select` says of a read whose places begin at `first`."""
+    used = selection.supplementary[read] >= 0
+    assert not selection.supplementary_quality[read][~used].any()
+    assert not selection.supplementary_suboptimal_score[read][~used].any()
+    columns = selection.supplementary, selection.supplementary_quality, selection.supplementary_suboptimal_score
+    further = [(int(i) - first, int(q), int(s)) for i, q, s in zip(*(c[read][used] for c in columns), strict=True)]
+    primary = int(selection.primary[read])
+    return Chosen(
+        primary - first if primary >= 0 else -1,
+        int(selection.quality[read]),
+        int(selection.suboptimal_score[read]),
+        bool(selection.proper[read]),
+        further,
+    )
+
+
+def check(card, reads, places, paired, model) -> None:
+    selection, offsets = on_card(card, reads, places, paired, model)
+    marked = [Marked(of_read, len(bases), quality) for of_read, bases in zip(places, reads, strict=True)]
+    pairs = len(reads) // 2 if paired else len(reads)
+    wanted = [choose_single(of_read) for of_read in marked]
+    if paired:
+        for pair in range(pairs):
+            mates = marked[pair], marked[pairs + pair]
+            wanted[pair], wanted[pairs + pair] = choose_pair(mates, name_hash(pair), model)
+    for read, chosen in enumerate(wanted):
+        codes = reads[read], reverse_complement(reads[read])
+        mate = wanted[(read + len(wanted) // 2) % len(wanted)]
+        elsewhere = paired and not chosen.proper and mate.primary >= 0
+        assert reported(selection, read, int(offsets[read])) == complete(chosen, marked[read], codes, elsewhere)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_many_pairs_equal_brute_force(card, model: str) -> None:
+    check(card, *random_batch(random.Random(model), 300, True), True, MODELS[model])
+
+
+def test_many_single_reads_equal_brute_force(card) -> None:
+    check(card, *random_batch(random.Random(1), 300, False), False, NO_INSERT_SIZE)
+
+
+@given(generator=st.randoms(use_true_random=False), paired=st.booleans(), model=st.sampled_from(list(MODELS)))
+@SETTINGS
+def test_few_reads_equal_brute_force(card, generator, paired: bool, model: str) -> None:
+    check(card, *random_batch(generator, generator.randint(1, 2), paired), paired, MODELS[model])
+
+
+def test_ties_of_many_places_go_to_the_smaller_hash(card) -> None:
+    sequence = np.random.default_rng(1).integers(0, 4, 100).tolist()
+    copies = [1000 * copy for copy in range(20)]
+    left, right = (
+        sorted(
+            (Place(100, strand, at + 200 * strand, 0, 100) for at in copies),
+            key=lambda place: tie_hash(name_hash(0), place.axis_begin),
+        )
+        for strand in range(2)
+    )
+    check(card, [sequence, sequence], [left, right], True, MODELS["300"])
+
+
+def test_pairs_nearly_as_good_as_the_second_cost_quality(card) -> None:
+    sequence = np.random.default_rng(6).integers(0, 4, 100).tolist()
+    qualities = []
+    for behind in range(5, 10):
+        left = [Place(score, 0, 2000 * i, 0, 100) for i, score in enumerate((100, 97, 97 - behind))]
+        right = [Place(100, 1, 2000 * i + 200, 0, 100) for i in range(3)]
+        right.sort(key=lambda place: tie_hash(name_hash(0), place.axis_begin))
+        check(card, [sequence, sequence], [left, right], True, MODELS["300"])
+        selection, _ = on_card(card, [sequence, sequence], [left, right], True, MODELS["300"])
+        qualities.append(int(selection.quality[1]))
+    assert qualities == [13, 13, 13, 15, 15]  # NEAR_BEST is 7
+
+
+def test_more_places_of_other_parts_than_are_reported(card) -> None:
+    sequence = np.random.default_rng(2).integers(0, 4, 240).tolist()
+    parts = [Place(40 - part, part % 2, 5000 * part, 40 * part, 40 * part + 40) for part in range(6)]
+    turned = [
+        place
+        if place.strand == 0
+        else Place(place.score, 1, place.position, 240 - place.read_end, 240 - place.read_begin)
+        for place in parts
+    ]
+    selection, _ = on_card(card, [sequence], [turned], False, NO_INSERT_SIZE)
+    assert selection.supplementary.tolist() == [list(range(1, MOST_SUPPLEMENTARY + 1))]
+    check(card, [sequence], [turned], False, NO_INSERT_SIZE)
+
+
+def test_a_loser_takes_no_place_of_its_own(card) -> None:
+    sequence = np.random.default_rng(4).integers(0, 4, 120).tolist()
+    places = [Place(60 - part, 0, 5000 * part, 30 * part, 30 * part + 60) for part in range(3)]
+    selection, _ = on_card(card, [sequence], [places], False, NO_INSERT_SIZE)
+    assert selection.supplementary[0].tolist() == [2, -1, -1, -1]
+    check(card, [sequence], [places], False, NO_INSERT_SIZE)
+
+
+def test_simple_sequence_gets_no_quality(card) -> None:
+    generator = np.random.default_rng(5)
+    reads, places, simple = [], [], []
+    for length in range(3, 100):
+        short = length % 2
+        part = max(1, (length - 3) // (3 if short else 4))
+        for period in (1, max(1, part - 1), part, part + 1, part + 2, length):
+            bases = np.resize(generator.integers(0, 4, period), length).tolist()
+            begin = int(generator.integers(0, 70))
+            reads.append([2] * begin + bases + [2] * (150 if short else 5))
+            places.append([Place(90, 0, 500, begin, begin + length)])
+            simple.append(is_simple(bases, 3 if len(reads[-1]) > 2 * 90 else 4))
+    selection, _ = on_card(card, reads, places, False, NO_INSERT_SIZE)
+    assert (selection.quality == 0).tolist() == simple
+    assert 100 < sum(simple) < len(simple) - 100
+    for score in (SIMPLE_SCORE - 1, SIMPLE_SCORE):
+        selection, _ = on_card(card, [[0] * 120], [[Place(score, 0, 500, 0, 120)]], False, NO_INSERT_SIZE)
+        assert (selection.quality[0] == 0) == (score < SIMPLE_SCORE)
+
+
+@pytest.mark.parametrize(
+    ("score", "mate", "quality"), [(37, 40_000, 40), (38, 40_000, 60), (37, None, 60), (37, 250, 60)]
+)
+def test_a_short_alignment_whose_mate_lies_elsewhere_is_not_certain(card, score, mate, quality) -> None:
+    reads = np.random.default_rng(7).integers(0, 4, (2, 150)).tolist()
+    mates = [] if mate is None else [Place(150, 1, mate, 0, 150)]
+    selection, _ = on_card(card, reads, [[Place(score, 0, 100, 0, score)], mates], True, MODELS["300"])
+    assert selection.quality[0] == quality
+
+
+def test_no_reads_and_reads_without_places(card) -> None:
+    selection, _ = on_card(card, [], [], False, NO_INSERT_SIZE)
+    assert len(selection.primary) == 0
+    selection, _ = on_card(card, [[], []], [[], []], True, MODELS["300"])
+    assert selection.primary.tolist() == [-1, -1]
+    assert (selection.supplementary == -1).all()
+
+
+def test_a_second_model_on_the_same_card(card) -> None:
+    sequence = np.random.default_rng(3).integers(0, 4, 100).tolist()
+    places = [[Place(100, 0, 1000, 0, 100)], [Place(100, 1, 1110, 0, 100)]]
+    for name in ("300", "wide", "short", "300"):
+        check(card, [sequence, sequence], places, True, MODELS[name])

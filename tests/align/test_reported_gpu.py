@@ -1,0 +1,105 @@
+"""The alignments that are reported, taken from all of a batch, against the same in words."""
+
+import numpy as np
+import pytest
+from quire.align.model import Alignments, Reported, Selection
+from quire.align.parameters import MOST_SUPPLEMENTARY
+from quire.align.reported.gpu import take_reported
+from quire.ragged import offsets_from_lengths
+
+from tests.support.card_builders import download_all, upload_all
+
+COLUMNS = ("strand", "score", "read_begin", "read_end", "axis_begin", "axis_end", "contig", "position")
+_ROW = np.dtype("i8,i4,u1,u1,i4,u1,i4,i4,i4,i8,i8,i4,i8,i8,i4,u4")
+DTYPES = [_ROW[number] for number in range(len(_ROW))]
+LARGE = {np.dtype(np.uint8): 1 << 8, np.dtype(np.int32): 1 << 31, np.dtype(np.int64): 1 << 40}
+
+
+def random_batch(seed: int, reads: int) -> tuple[Alignments, Selection]:
+    """Alignments of any content, their operations in any order, and some of them chosen in any order."""
+    generator = np.random.default_rng(seed)
+    counts = generator.choice([0, 1, 1, 2, 5, 9], reads)
+    offsets = offsets_from_lengths(counts)
+    total = int(offsets[-1])
+
+    def column(dtype, size=total):
+        return generator.integers(0, LARGE[np.dtype(dtype)], size).astype(dtype)
+
+    lengths = generator.choice([1, 1, 1, 3, 20], total).astype(np.int32)
+    begins, order = np.empty(total, np.int64), generator.permutation(total)
+    begins[order] = offsets_from_lengths(lengths[order])[:-1]
+    alignments = Alignments(
+        offsets, np.repeat(np.arange(reads, dtype=np.int32), counts), column(np.uint8),
+        *(column(np.int32) for _ in range(3)), *(column(np.int64) for _ in range(2)), column(np.int32),
+        column(np.int64), begins, lengths, column(np.int64, int(lengths.sum())).astype(np.uint32),
+    )  # fmt: skip
+    shape = (reads, MOST_SUPPLEMENTARY)
+    selection = Selection(
+        np.full(reads, -1, np.int64), column(np.uint8, reads), column(np.int32, reads),
+        generator.random(reads) < 0.5, np.full(shape, -1, np.int64), column(np.uint8, shape), column(np.int32, shape),
+    )  # fmt: skip
+    for read in np.flatnonzero(counts):
+        chosen = offsets[read] + generator.permutation(counts[read])[: generator.integers(1, MOST_SUPPLEMENTARY + 2)]
+        selection.primary[read], selection.supplementary[read, : len(chosen) - 1] = chosen[0], chosen[1:]
+    return alignments, selection
+
+
+def wanted(alignments: Alignments, selection: Selection) -> list[tuple[bool, list[tuple]]]:
+    """Of each read whether its pair is proper, and its rows: quality, second score, columns, operations."""
+    reads = []
+    for read, primary in enumerate(selection.primary.tolist()):
+        chosen = [(primary, selection.quality[read], selection.suboptimal_score[read])] if primary >= 0 else []
+        further = (
+            column[read].tolist()
+            for column in (
+                selection.supplementary,
+                selection.supplementary_quality,
+                selection.supplementary_suboptimal_score,
+            )
+        )
+        chosen += [row for row in zip(*further, strict=True) if row[0] >= 0]
+        rows = [
+            (int(quality), int(second), *(int(getattr(alignments, name)[i]) for name in COLUMNS),
+             *alignments.cigar[alignments.cigar_begin[i] :][: alignments.cigar_length[i]].tolist())
+            for i, quality, second in chosen
+        ]  # fmt: skip
+        reads.append((bool(selection.proper[read]), rows))
+    return reads
+
+
+def in_words(reported: Reported) -> list[tuple[bool, list[tuple]]]:
+    """The same of what was taken; rows and operations stand in the order of the reads, without gaps."""
+    assert reported.first.tolist() == offsets_from_lengths(reported.rows)[:-1].tolist()
+    assert len(reported.quality) == reported.rows.sum()
+    assert reported.cigar_begin.tolist() == offsets_from_lengths(reported.cigar_length)[:-1].tolist()
+    assert len(reported.cigar) == reported.cigar_length.sum()
+    rows = [
+        (*row, *reported.cigar[begin : begin + length].tolist())
+        for *row, begin, length in zip(
+            *(getattr(reported, name).tolist() for name in ("quality", "suboptimal_score", *COLUMNS)),
+            reported.cigar_begin, reported.cigar_length, strict=True,
+        )
+    ]  # fmt: skip
+    return [
+        (bool(proper), rows[first : first + count])
+        for proper, first, count in zip(reported.proper, reported.first, reported.rows, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("reads", [0, 1, 2, 700])
+def test_taken_rows_are_those_chosen(card, reads: int) -> None:
+    alignments, selection = random_batch(reads, reads)
+    on_card = upload_all(card, selection._replace(proper=selection.proper.astype(np.uint8)))
+    found = download_all(card, take_reported(card, upload_all(card, alignments), on_card))
+    assert in_words(found) == wanted(alignments, selection)
+    assert [column.dtype for column in found] == DTYPES
+    if reads > 2:
+        assert {len(rows) for _, rows in wanted(alignments, selection)} == set(range(MOST_SUPPLEMENTARY + 2))
+
+
+def test_reads_without_any_alignment(card) -> None:
+    alignments, nothing = random_batch(1, 0)[0], random_batch(5, 3)[1]
+    nothing.primary[:], nothing.supplementary[:] = -1, -1
+    on_card = upload_all(card, nothing._replace(proper=nothing.proper.astype(np.uint8)))
+    found = download_all(card, take_reported(card, upload_all(card, alignments), on_card))
+    assert in_words(found) == [(bool(proper), []) for proper in nothing.proper]

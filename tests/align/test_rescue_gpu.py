@@ -1,0 +1,278 @@
+"""Mate rescue on a card: windows, votes, ties and the order of jobs against plain Python."""
+
+from collections import Counter
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from quire.align.insert_size import NO_INSERT_SIZE, InsertSize
+from quire.align.parameters import BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, UNPAIRED_COST
+from quire.align.rescue import gpu as rescue_gpu
+from quire.align.rescue.gpu import rescue_jobs
+from quire.reference.gpu import upload_reference
+
+from tests.support.align_oracles import template_length
+from tests.support.card_builders import card_reads, download_all, pack, reverse_complement, upload_all
+from tests.support.places import Place, alignments_of
+
+MODEL = InsertSize(1000, 280, 300, 320, 300, 30, 180, 420)
+CLOSE = InsertSize(1000, 60, 80, 100, 80, 10, 20, 140)
+# Two contigs, the second at axis position 100,000 (`Place`); its first island is a sequel of the first contig's text.
+ISLANDS = [0, 700, 705, 1500, 2600, 100_000, 100_400, 101_000]
+ENDS = {0: 2600, 1: 1000}
+SETTINGS = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+
+
+@cache
+def axis() -> np.ndarray:
+    """Random text, with tandem repeats, simple sequence and copies."""
+    codes = np.random.default_rng(4).integers(0, 4, ISLANDS[-1]).astype(np.uint8)
+    codes[900:1100] = np.resize(codes[900:937], 200)
+    codes[1200:1260] = 0
+    codes[1800:1900] = np.resize([0, 1], 100)
+    codes[2000:2100] = codes[1700:1800]
+    codes[100_500:100_700] = np.resize(codes[100_500:100_512], 200)
+    return codes
+
+
+@cache
+def packed_axis() -> np.ndarray:
+    return pack(axis().tolist())
+
+
+def upload_axis(card):
+    islands = len(ISLANDS) - 1
+    reference = SimpleNamespace(
+        text=packed_axis(), ambiguous=np.zeros((0, 2), np.int64), island_axis=np.array(ISLANDS, np.int64),
+        island_contig=np.zeros(islands, np.int32), island_start=np.zeros(islands, np.int64),
+    )  # fmt: skip
+    return upload_reference(card, reference)
+
+
+def best_diagonal(read: list[int], begin: int, end: int) -> int | None:
+    """The diagonal that is the first to reach the most votes, a k-mer counting where it stands last in the read."""
+    places = {tuple(read[i : i + KMER]): i for i in range(len(read) - KMER + 1) if max(read[i : i + KMER]) < 4}
+    window = axis()[max(begin, 0) : max(end, 0)].tolist()
+    votes = []
+    for position in range(len(window) - KMER + 1):
+        place = places.get(tuple(window[position : position + KMER]))
+        if place is not None and position >= place:
+            votes.append(begin + position - place)
+    most = max(Counter(votes).values(), default=0)
+    if most < FEWEST_KMERS:
+        return None
+    seen: Counter[int] = Counter()
+    for diagonal in votes:
+        seen[diagonal] += 1
+        if seen[diagonal] == most:
+            return diagonal
+    raise AssertionError
+
+
+def wanted_jobs(reads: list[list[int]], places: list[list[Place]], model: InsertSize) -> list[tuple[int, ...]]:
+    """Jobs pair by pair, side by side, anchor by anchor."""
+    jobs = []
+    pairs = len(reads) // 2
+    for read, mate in (order for pair in range(pairs) for order in ((pair, pairs + pair), (pairs + pair, pair))):
+        lengths = len(reads[read]), len(reads[mate])
+        for anchor in places[read][:MOST_ANCHORS]:
+            if anchor.score < places[read][0].score - UNPAIRED_COST:
+                continue
+            distances = [template_length(anchor, other, lengths) for other in places[mate]]
+            if any(distance is not None and model.low <= distance <= model.high for distance in distances):
+                continue
+            island = next(i for i, end in enumerate(ISLANDS[1:]) if anchor.axis_begin < end)
+            if anchor.strand == 0:
+                five = anchor.axis_begin - anchor.read_begin
+                begin, end = five + model.low - lengths[1], five + model.high
+            else:
+                five = anchor.axis_end + lengths[0] - anchor.read_end
+                begin, end = five - model.high, five - model.low + lengths[1]
+            codes = reverse_complement(reads[mate]) if anchor.strand == 0 else reads[mate]
+            borders = ISLANDS[island], ISLANDS[island + 1]
+            diagonal = best_diagonal(codes, max(begin, borders[0]), min(end, borders[1]))
+            if diagonal is not None:
+                band = diagonal - BAND_MARGIN, diagonal + BAND_MARGIN
+                jobs.append((mate, 1 - anchor.strand, diagonal, *band, *borders))
+    return jobs
+
+
+def on_card(card, reads, places, model) -> list[tuple[int, ...]]:
+    pairs = len(reads) // 2
+    jobs = rescue_jobs(card, upload_all(card, alignments_of(places)), card_reads(card, reads[:pairs], reads[pairs:]),
+                       upload_axis(card), model)  # fmt: skip
+    jobs = download_all(card, jobs)
+    columns = (
+        jobs.read,
+        jobs.strand,
+        jobs.diagonal,
+        jobs.diagonal_low,
+        jobs.diagonal_high,
+        jobs.axis_low,
+        jobs.axis_high,
+    )
+    assert [column.dtype for column in columns] == [np.int32, np.uint8, *[np.int64] * 5]
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@st.composite
+def pairs_of_places(draw):
+    """Anchors anywhere, at island borders too, and mates from about there: with errors, N, simple, short, foreign."""
+    generator = np.random.default_rng(draw(st.integers(0, 999)))
+    first, second, places = [], [], []
+    for _ in range(draw(st.integers(1, 4))):
+        contig = draw(st.sampled_from([0, 0, 1]))
+        length, mate_length = (draw(st.sampled_from([0, 7, 8, 20, 60, 100])) for _ in range(2))
+        anchors = []
+        for _ in range(draw(st.sampled_from([0, 1, 1, 2, 3]))):
+            at = draw(st.sampled_from([0, 650, 702, 760, 990, 1180, 1400, 1700, 1990, 2300, 2500]))
+            clipped = draw(st.sampled_from([0, 0, length // 3]))
+            strand, score = draw(st.integers(0, 1)), 100 - draw(st.sampled_from([0, 0, 10, 17, 18]))
+            at = min(at + draw(st.integers(0, 40)), ENDS[contig] - length - 1)
+            anchors.append(Place(score, strand, at, clipped, length, contig, length - clipped))
+        anchors.sort(key=lambda place: -place.score)
+        mate = generator.integers(0, 4, mate_length).tolist()
+        partners = []
+        if anchors:
+            anchor = anchors[draw(st.integers(0, len(anchors) - 1))]
+            template = draw(st.sampled_from([20, 100, 179, 180, 181, 250, 300, 420, 421]))
+            at = anchor.position + template - mate_length if anchor.strand == 0 else anchor.position + length - template
+            at = min(max(at, 0), ENDS[contig] - mate_length - 1)
+            if draw(st.booleans()):
+                begin = contig * 100_000 + at
+                mate = axis()[begin : begin + mate_length].tolist()
+                for i in range(draw(st.integers(0, 11)), mate_length, draw(st.sampled_from([9, 12, 20, 200]))):
+                    mate[i] = draw(st.sampled_from([4, (mate[i] + 1) % 4]))
+                mate = reverse_complement(mate) if anchor.strand == 0 else mate
+            if draw(st.booleans()):
+                partners.append(Place(50, draw(st.integers(0, 1)), at, 0, mate_length, contig))
+        if draw(st.sampled_from([False, False, False, True])):
+            mate = [0] * mate_length
+        read = generator.integers(0, 4, length).tolist()
+        swapped = draw(st.booleans())
+        first.append(mate if swapped else read)
+        second.append(read if swapped else mate)
+        places.append((partners, anchors) if swapped else (anchors, partners))
+    return first + second, [of_pair[side] for side in range(2) for of_pair in places]
+
+
+@pytest.mark.parametrize("diagonals", [2048, 64])
+@given(batch=pairs_of_places(), model=st.sampled_from([MODEL, CLOSE]))
+@SETTINGS
+def test_jobs_equal_a_plain_vote(card, diagonals, batch, model) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rescue_gpu, "MOST_DIAGONALS", diagonals)
+        assert on_card(card, *batch, model) == wanted_jobs(*batch, model)
+
+
+@pytest.mark.parametrize("diagonals", [2048, 16])
+@pytest.mark.parametrize("shared_bytes", [227 << 10, 64 << 10, 9000])
+def test_ties_inside_repeats(card, monkeypatch, diagonals, shared_bytes) -> None:
+    monkeypatch.setattr(rescue_gpu, "MOST_DIAGONALS", diagonals)
+    monkeypatch.setattr(card, "shared_bytes", shared_bytes)
+    first, second, places = [], [], []
+    for at in range(700, 2500, 60):
+        mate = axis()[at : at + 100].copy()
+        mate[50:53] = (mate[50:53] + 1) % 4
+        for strand in range(2):
+            first.append([0] * 100)
+            second.append(reverse_complement(mate) if strand == 0 else mate.tolist())
+            places.append([Place(100, strand, min(max(at - 200 + 400 * strand, 0), 2490), 0, 100)])
+    reads, places = first + second, places + [[] for _ in second]
+    wanted = wanted_jobs(reads, places, MODEL)
+    assert len(wanted) > 40
+    assert on_card(card, reads, places, MODEL) == wanted
+
+
+FIVE = (2000, 2400)
+
+
+def one_pair(card, strand: int, codes: list[int], partners: list[Place] = ()) -> list[int]:
+    """Diagonals found for a mate of these codes (as on the axis), beside an anchor with its 5' end at FIVE[strand]."""
+    reads = [[0] * 100, reverse_complement(codes) if strand == 0 else codes]
+    places = [[Place(100, strand, FIVE[strand] - 100 * strand, 0, 100)], list(partners)]
+    jobs = on_card(card, reads, places, MODEL)
+    assert jobs == wanted_jobs(reads, places, MODEL)
+    return [job[2] for job in jobs]
+
+
+@pytest.mark.parametrize("strand", [0, 1])
+def test_bounds_of_proper_distances(card, strand: int) -> None:
+    def place_of_mate(template: int, length: int) -> int:
+        return FIVE[strand] + template - length if strand == 0 else FIVE[strand] - template
+
+    full = axis()[place_of_mate(300, 100) : place_of_mate(300, 100) + 100].tolist()
+    for template in (MODEL.low - 1, MODEL.low, MODEL.high, MODEL.high + 1):
+        proper = MODEL.low <= template <= MODEL.high
+        partner = Place(40, 1 - strand, place_of_mate(template, 100), 0, 100)
+        assert len(one_pair(card, strand, full, [partner])) == (not proper)
+        # As many bases as a job needs: it takes all of them to be found.
+        at = place_of_mate(template, KMER + FEWEST_KMERS - 1)
+        few = axis()[at : at + KMER + FEWEST_KMERS - 1].tolist()
+        assert one_pair(card, strand, few) == ([at] if proper else [])
+
+
+def test_an_ambiguous_base_matches_nothing(card) -> None:
+    at = 2200 + axis()[2200:2400].tolist().index(0)
+    mate = axis()[at - KMER : at + KMER + 1].tolist()
+    assert one_pair(card, 0, mate) == [at - KMER]
+    mate[KMER] = 4  # packed as A, which is what stands there
+    assert one_pair(card, 0, mate) == []
+
+
+@pytest.mark.parametrize("diagonals", [2048, 16])
+def test_of_equals_the_first_to_get_there(card, monkeypatch, diagonals) -> None:
+    monkeypatch.setattr(rescue_gpu, "MOST_DIAGONALS", diagonals)
+    size = KMER + FEWEST_KMERS - 1
+    junk = np.random.default_rng(1).integers(0, 4, 40).tolist()
+    for at in range(2200, 2232, 8):  # both in one step of 32 positions, and in two
+        parts = [axis()[begin : begin + size].tolist() for begin in (at, at + size)]
+        junk[0], junk[-1] = 3 - parts[1][0], 3 - parts[0][-1]  # so that neither part goes on
+        assert one_pair(card, 0, parts[0] + junk + parts[1]) == [at]
+        assert one_pair(card, 0, parts[1] + junk + parts[0]) == [at - size - len(junk)]
+
+
+def test_one_kmer_at_the_end_of_a_window_is_too_few(card) -> None:
+    last = axis()[FIVE[0] + MODEL.high - KMER : FIVE[0] + MODEL.high].tolist()
+    for length in range(8, 13):
+        assert one_pair(card, 0, last + [0] * length) == []
+
+
+def test_the_first_anchors_only_and_near_the_best(card) -> None:
+    mate = reverse_complement(axis()[2140:2240].tolist())
+    reads = [[0] * 100, mate]
+    anchors = [Place(100, 0, 1940 + copy, 0, 100) for copy in range(MOST_ANCHORS + 5)]
+    assert [job[2] for job in on_card(card, reads, [anchors, []], MODEL)] == [2140] * MOST_ANCHORS
+    anchors[3:] = [Place(100 - UNPAIRED_COST - (copy > 5), 0, 1940 + copy, 0, 100) for copy in range(3, 9)]
+    assert len(on_card(card, reads, [anchors, []], MODEL)) == 6
+
+
+def test_nothing_to_rescue(card) -> None:
+    mate = reverse_complement(axis()[2140:2240].tolist())
+    anchor, partner = Place(100, 0, 1940, 0, 100), Place(40, 1, 2140, 0, 100)
+    reads = [[0] * 100, mate]
+    assert on_card(card, reads, [[anchor], []], MODEL) == wanted_jobs(reads, [[anchor], []], MODEL) != []
+    assert on_card(card, reads, [[anchor], []], NO_INSERT_SIZE) == []
+    assert on_card(card, reads, [[anchor], [partner]], MODEL) == []
+    assert on_card(card, reads, [[], []], MODEL) == []
+    assert on_card(card, [], [], MODEL) == []
+    for short in (0, 1, KMER - 1):
+        assert on_card(card, [[0] * 100, mate[:short]], [[anchor], []], MODEL) == []
+
+
+@pytest.mark.parametrize("shared_bytes", [227 << 10, 14000])  # for the usual table; for a fuller one
+@pytest.mark.parametrize("high", [420, 2400])
+def test_long_mates_and_wide_windows(card, monkeypatch, high, shared_bytes) -> None:
+    monkeypatch.setattr(card, "shared_bytes", shared_bytes)
+    model = InsertSize(1000, 280, 300, 320, 300, 30, 100, high)
+    mate = axis()[1500:2524].copy()
+    mate[::12] = (mate[::12] + 1) % 4
+    reads = [[0] * 50, [0] * 50, mate.tolist(), reverse_complement(mate.tolist())]
+    places = [[Place(50, 1, 2540, 0, 50)], [Place(50, 0, 1510, 0, 50)], [], []]
+    assert on_card(card, reads, places, model) == wanted_jobs(reads, places, model)
+    assert len(wanted_jobs(reads, places, model)) == 1 + (high > 1000)

@@ -1,0 +1,234 @@
+"""The choice of the backend: every way in which a card cannot be used is one sentence, and `gpu` fails with it."""
+
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from quire.device.backend import Backend, cpu_only
+from quire.device.choice import parse_memory, resolve, use_backend
+from quire.errors import InputError
+
+from tests.support.fake_probe import Machine, card
+
+NO_CUPY = ModuleNotFoundError("No module named 'cupy'", name="cupy")
+NO_PART = ModuleNotFoundError("No module named 'cuda'", name="cuda")
+NO_DEVICE = RuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")
+MISMATCH = RuntimeError(
+    "cudaErrorSystemDriverMismatch: system has unsupported display driver / cuda driver combination"
+)
+
+# What is wrong, the sentence, and a word of the remedy.
+PROBLEMS = {
+    "no CuPy": (NO_CUPY, "CuPy is not installed.", "requirements-gpu.txt"),
+    "CuPy lacks a package": (NO_PART, "CuPy lacks a package (No module named 'cuda').", "requirements-gpu.txt"),
+    "CuPy broken": (
+        ImportError("libfoo.so: cannot open\nsecond line"),
+        "CuPy cannot be loaded (libfoo.so: cannot open).",
+        "requirements-gpu.txt",
+    ),
+    "no driver": (Machine(driver=0), "there is no NVIDIA driver.", "580"),
+    "driver of CUDA 12": (
+        Machine(driver=12040),
+        "the NVIDIA driver is too old: it supports CUDA 12.4; the installed CuPy needs 13.",
+        "580 or newer or install requirements-gpu-cuda12.txt",
+    ),
+    "driver of CUDA 11": (
+        Machine(driver=11080, runtime=12090),
+        "the NVIDIA driver is too old: it supports CUDA 11.8; the installed CuPy needs 12.",
+        "525",
+    ),
+    "no card": (Machine(cards=NO_DEVICE), "the NVIDIA driver shows no card.", "nvidia-smi"),
+    "empty list of cards": (Machine(cards=[]), "the NVIDIA driver shows no card.", "nvidia-smi"),
+    "driver refuses": (
+        Machine(cards=MISMATCH),
+        f"the NVIDIA driver refuses ({MISMATCH}).",
+        "nvidia-smi",
+    ),
+    "driver refuses its version": (
+        Machine(driver=RuntimeError("cudaErrorUnknown")),
+        "the NVIDIA driver refuses (cudaErrorUnknown).",
+        "nvidia-smi",
+    ),
+    "no NVRTC": (
+        Machine(compiler=RuntimeError("CuPy failed to load libnvrtc.so.13: cannot open shared object file")),
+        "NVRTC, the compiler of kernels, cannot be loaded (CuPy failed to load libnvrtc.so.13: cannot open shared "
+        "object file).",
+        "requirements-gpu.txt",
+    ),
+    "Volta with CUDA 13": (
+        Machine(cards=[card(capability=(7, 0), name="Tesla V100")]),
+        "the card is too old: Tesla V100 has compute capability 7.0, and CUDA 13 needs 7.5.",
+        "requirements-gpu-cuda12.txt",
+    ),
+    "Maxwell with CUDA 12": (
+        Machine(12090, 12080, (12, 9), cards=[card(capability=(5, 2), name="GTX 980")]),
+        "the card is too old: GTX 980 has compute capability 5.2, and CUDA 12 needs 7.0.",
+        "another card",
+    ),
+    "card of the future": (
+        Machine(cards=[card(capability=(13, 0))]),
+        "the card is too new: NVIDIA Fake has compute capability 13.0, which NVRTC 13.0 does not know.",
+        "nvidia-cuda-nvrtc",
+    ),
+}
+
+
+def load_of(machine: Machine | Exception):
+    """What stands for importing CuPy: gives the machine, or fails."""
+
+    def load() -> Machine:
+        if isinstance(machine, Exception):
+            raise machine
+        return machine
+
+    return load
+
+
+@pytest.fixture(autouse=True)
+def nothing_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No scheduler has chosen cards."""
+    for variable in ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_what_is_in_the_way_is_said(name: str) -> None:
+    """`auto` falls to the CPU with the sentence; `gpu` fails with it and a remedy."""
+    machine, sentence, remedy = PROBLEMS[name]
+    assert resolve("auto", load_probe=load_of(machine)) == (Backend("cpu", sentence), [])
+    with pytest.raises(InputError) as caught:
+        resolve("gpu", load_probe=load_of(machine))
+    message = str(caught.value)
+    assert message.startswith(f"device.backend is gpu, but {sentence} Remedy: ")
+    assert remedy in message.split("Remedy: ")[1]
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("value", ["", "-1", "GPU-not-there"])
+def test_cards_hidden_by_a_scheduler(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CUDA_VISIBLE_DEVICES that leaves none is named."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+    backend, cards = resolve("auto", load_probe=load_of(Machine(cards=NO_DEVICE)))
+    assert backend == Backend("cpu", f"CUDA_VISIBLE_DEVICES is {value!r} and leaves no card visible.")
+    assert not cards
+
+
+def test_cards_that_slurm_did_not_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A card that a Slurm job sees without having asked may be another's; one that it was given is taken."""
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    assert resolve("auto", load_probe=load_of(Machine()))[0] == Backend("cpu", "Slurm gave this job no card.")
+    with pytest.raises(InputError, match="ask for one"):
+        resolve("gpu", load_probe=load_of(Machine()))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    assert resolve("auto", load_probe=load_of(Machine()))[0].name == "gpu"
+
+
+def test_a_usable_card_is_taken() -> None:
+    """The choice holds the card's name and the configured memory; a card that is too old beside it is no candidate."""
+    machine = Machine(cards=[card(0, (5, 0), "Old"), card(1, (7, 5), "Turing"), card(2, (12, 0), "Blackwell")])
+    backend, cards = resolve("auto", "4GB", load_of(machine))
+    assert backend == Backend("gpu", "a card was found.", "Turing", 4 * 10**9)
+    assert [candidate.name for candidate in cards] == ["Turing", "Blackwell"]
+    assert resolve("gpu", load_probe=load_of(machine))[0].reason == "it was asked for."
+
+
+def test_cpu_asks_nobody() -> None:
+    """With `cpu` CuPy is not even looked for."""
+    assert resolve("cpu", load_probe=load_of(AssertionError())) == (Backend("cpu", "it was asked for."), [])
+
+
+def test_the_choice_holds_a_card_and_opens_it_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The log says what was chosen; nothing is opened before the thread that will own the card asks for it."""
+    with (
+        caplog.at_level(logging.INFO, "quire.device.backend"),
+        use_backend("auto", "2GB", load_of(Machine()), tmp_path) as (backend, open_card),
+    ):
+        assert backend == Backend("gpu", "a card was found.", "NVIDIA Fake", 2 * 10**9)
+        assert callable(open_card)
+        assert [path.name for path in tmp_path.iterdir()] == [f"{0:032x}.lock"]
+    assert "backend gpu on NVIDIA Fake (number 0, compute capability 9.0): a card was found." in caplog.text
+    assert "79.0 of 80.0 GB are free, 2.0 GB may be used" in caplog.text
+
+
+def test_a_card_that_does_not_open(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A card that another program has for itself: the same two ways, and the card is not held."""
+    machine = Machine(
+        free=RuntimeError("cudaErrorDevicesUnavailable: CUDA-capable device(s) is/are busy or unavailable")
+    )
+    sentence = f"NVIDIA Fake cannot be opened ({machine.free})."
+    with (
+        caplog.at_level(logging.INFO, "quire.device.backend"),
+        use_backend("auto", "auto", load_of(machine), tmp_path) as (backend, open_card),
+        use_backend("auto", "auto", load_of(machine), tmp_path),  # would wait for ever if the first held the card
+    ):
+        assert (backend, open_card) == (Backend("cpu", sentence), None)
+    assert f"backend cpu: {sentence}" in caplog.text
+    with pytest.raises(InputError, match="cannot be opened"), use_backend("gpu", "auto", load_of(machine), tmp_path):
+        pass
+
+
+def test_another_card_is_tried(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Of two cards of which one does not open, the other is taken and the first is let go."""
+
+    class FirstIsBusy(Machine):
+        def free_memory(self, ordinal: int) -> int:
+            if ordinal == 0:
+                raise RuntimeError("busy")
+            return super().free_memory(ordinal)
+
+    machine = FirstIsBusy(cards=[card(0), card(1)])
+    for requested in ("auto", "gpu"):
+        with (
+            caplog.at_level(logging.INFO, "quire.device.backend"),
+            use_backend(requested, "auto", load_of(machine), tmp_path) as (backend, open_card),
+        ):
+            assert (backend.name, callable(open_card)) == ("gpu", True)
+        assert "NVIDIA Fake cannot be opened (busy). Trying another card." in caplog.text
+        assert "backend gpu on NVIDIA Fake (number 1" in caplog.text
+        caplog.clear()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("auto", None), ("4GB", 4 * 10**9), ("1.5GB", 15 * 10**8), ("800MB", 8 * 10**8)]
+)
+def test_memory(text: str, expected: int | None) -> None:
+    """Decimal units."""
+    assert parse_memory(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "4", "4 GB", "4GiB", "-4GB", "0GB", "4gb", "lots", 4])
+def test_memory_that_is_none(text: str) -> None:
+    """Anything else is refused in one sentence."""
+    with pytest.raises(InputError, match=r"^device\.memory is .* such as 4GB or 800MB\.$"):
+        parse_memory(text)
+
+
+def test_unknown_backend() -> None:
+    """Refused by name."""
+    with pytest.raises(InputError, match=r"device\.backend is 'tpu'; give auto, gpu or cpu"):
+        resolve("tpu")
+
+
+def test_stages_without_kernels_for_cards_say_so() -> None:
+    """Whatever is configured, they run on the CPU; what they write tells why."""
+    assert cpu_only("cpu", "calling") == Backend("cpu", "it was asked for.")
+    for requested in ("auto", "gpu"):
+        backend = cpu_only(requested, "calling")
+        assert backend == Backend("cpu", "calling does not use cards in this version.")
+        assert backend.to_vcf() == "##quireBackend=cpu: calling does not use cards in this version."
+        assert set(backend.to_json()) == {"name", "reason", "card", "memory"}
+
+
+def test_imports_are_light() -> None:
+    """Neither the package nor the choice imports CuPy, Numba, pysam or pandas before a card is looked for."""
+    code = (
+        "import sys; import quire.device.backend, quire.device.choice; "
+        "sys.exit(', '.join({'cupy', 'cupy_backends', 'numba', 'pysam', 'pandas'} & set(sys.modules)) or None)"
+    )
+    library = Path(__file__).resolve().parents[2] / "workflow/scripts"
+    result = subprocess.run(
+        [sys.executable, "-c", code], env={"PYTHONPATH": str(library)}, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr

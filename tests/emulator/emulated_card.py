@@ -1,0 +1,269 @@
+"""A card that is none: kernels are their own source compiled for the CPU (cuda_on_cpu.h), arrays are of card_array."""
+
+import ctypes
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import weakref
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from quire.device.card import SOURCES, Card, Download, Kernel, Upload, pack_arguments, places_in
+from quire.device.compiler import included, read_source
+
+from tests.emulator.card_array import POISON, ArrayMemory, ArrayModule, Block, CardArray
+from tests.emulator.specialisations import unnamed
+
+_FOLDER = Path(__file__).parent
+HARNESS = [_FOLDER / name for name in ("cuda_on_cpu.h", "cuda_intrinsics.h", "cuda_on_cpu.cpp")]
+SCHEDULES = ("forward", "reverse", "random")
+COMPILER = shutil.which("g++") or shutil.which("clang++")
+_ENTRY = re.compile(
+    r'extern "C" __global__ void\s+(?:__launch_bounds__\((?P<bounds>[^)]*)\)\s*)?'
+    r"(?P<name>\w+)\s*\((?P<parameters>[^)]*)\)"
+)
+_UNDEFINED = (
+    "shift-exponent,integer-divide-by-zero,alignment,null,bounds,signed-integer-overflow,float-cast-overflow,bool"
+)
+# -fstack-clash-protection: a large frame touches the page that ends a fiber's stack, and never leaps over it.
+_FLAGS = ("-std=c++20", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-w", "-U_FORTIFY_SOURCE",
+          "-fstack-clash-protection")  # fmt: skip
+# Named one by one, as the sanitizer's own library is left out: cuda_on_cpu.h has its functions.
+_LIBRARIES = ("-nodefaultlibs", "-lstdc++", "-lm", "-lgcc_s", "-lc")
+
+
+class KernelFault(AssertionError):
+    """What hardware leaves undefined, seen by the harness."""
+
+
+class DoesNotCompile(Exception):
+    """No fault that a test may be content to see."""
+
+
+class _Launch(ctypes.Structure):
+    _fields_ = [
+        ("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3), ("shared_bytes", ctypes.c_uint),
+        ("schedule", ctypes.c_int), ("seed", ctypes.c_ulonglong), ("error", ctypes.c_char_p),
+        ("error_bytes", ctypes.c_ulonglong), ("fault_address", ctypes.c_ulonglong),
+        ("argument_bytes", ctypes.POINTER(ctypes.c_int)), ("arguments", ctypes.c_int),
+    ]  # fmt: skip
+
+
+def _build(name: str, text: str, parts: list[str], options: list[str]) -> Path:
+    """A library of this C++ text, from the folder of earlier ones where it is there; `parts` decide what it is."""
+    parts = [text, *parts, *options, COMPILER, *(path.read_text() for path in HARNESS)]
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    folder = Path(tempfile.gettempdir()) / f"quire-kernels-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    library = folder / f"{digest}.so"
+    if not library.exists():
+        beside = library.with_suffix(f".{os.getpid()}.so")
+        command = [COMPILER, *_FLAGS, f"-I{_FOLDER.parents[1]}", f"-I{SOURCES}", "-x", "c++", "-", "-x", "none",
+                   *options, "-o", str(beside), *_LIBRARIES]  # fmt: skip
+        done = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
+        if done.returncode:
+            raise DoesNotCompile(f"{name} does not compile for the CPU:\n{done.stderr[:4000]}")
+        beside.replace(library)
+    return library
+
+
+@lru_cache
+def _machine() -> Path:
+    """The library that runs threads, which those of kernels are linked to."""
+    return _build("cuda_on_cpu.cpp", '#include "tests/emulator/cuda_on_cpu.cpp"\n', [], [])
+
+
+@lru_cache
+def _compile(source: str, text: str, macros: tuple[str, ...]) -> ctypes.CDLL:
+    wrappers = "".join(
+        f'extern "C" int launch_{entry["name"]}(harness::Launch* launch, void** arguments) {{ return '
+        f"harness::run(*launch, &{entry['name']}, arguments, harness::first_of({entry['bounds'] or 1024})); }}\n"
+        for entry in _ENTRY.finditer(text)
+    )
+    unit = f'#include "{HARNESS[0]}"\n#line 1 "{source}"\n{text}\n{wrappers}'
+    headers = [part for item in sorted(included(source, text).items()) for part in item]
+    library = _build(source, unit, headers, [*macros, f"-fsanitize={_UNDEFINED}", str(_machine())])
+    return ctypes.CDLL(str(library))
+
+
+def compile_for_cpu(source: str, defines: dict[str, int], text: str | None = None) -> ctypes.CDLL:
+    """A kernel's source as a library of the CPU.
+
+    Args:
+        source: path from workflow/scripts.
+        defines: macros.
+        text: used in place of the file's text (tests of the harness itself).
+    """
+    text = read_source(source)[0] if text is None else text
+    return _compile(source, text, tuple(f"-D{name}={value}" for name, value in sorted(defines.items())))
+
+
+class EmulatedKernel(Kernel):
+    """A kernel that the harness runs."""
+
+    def __init__(self, card, source, entry, defines, function, text: str) -> None:
+        super().__init__(card, source, entry, defines)
+        self.function = function
+        found = next(found for found in _ENTRY.finditer(text) if found["name"] == entry)
+        self.parameters = re.findall(r"(\w+)\s*(?:,|$)", found["parameters"])
+
+    def _launch(self, grid, block, shared_bytes, arguments) -> None:
+        card = self.card
+        card.launches += 1
+        pointers, _buffer, sizes = pack_arguments(arguments, card.pointer)
+        sizes = [
+            -argument.itemsize if isinstance(argument, CardArray) else size
+            for argument, size in zip(arguments, sizes, strict=True)
+        ]
+        message = ctypes.create_string_buffer(1024)
+        launch = _Launch(grid, block, shared_bytes, SCHEDULES.index(card.arrays.schedule), card.launches,
+                         ctypes.cast(message, ctypes.c_char_p), len(message), 0,
+                         (ctypes.c_int * max(len(sizes), 1))(*sizes), len(sizes))  # fmt: skip
+        faults = []
+        if self.function(ctypes.byref(launch), pointers):
+            faults.append(message.value.decode() + self._near(launch.fault_address, arguments))
+        else:
+            damage = [(block, block.damage()) for block in card.arrays.blocks]
+            faults += [f"writes {how} {self._name(block, arguments)}" for block, how in damage if how]
+        if faults:
+            raise KernelFault(f"{self.source}, {self.entry} {self.defines or ''}: {'; '.join(faults)}")
+
+    def _near(self, address: int, arguments) -> str:
+        """What array lies where a kernel met a page that nobody may touch."""
+        if not address:
+            return ""
+        for block in self.card.arrays.blocks:
+            if block.holds(address):
+                distance = address - block.address
+                where = f"{-distance} bytes before" if distance < 0 else f"{distance - block.nbytes} bytes behind"
+                return f": {where} {self._name(block, arguments)}"
+        return f": {address:#x}, near no array"
+
+    def _name(self, block: Block, arguments) -> str:
+        """An array as the kernel's source calls it."""
+        for name, argument in zip(self.parameters, arguments, strict=False):
+            if isinstance(argument, CardArray) and argument._block is block:
+                return f"{name}, {block.label}"
+            if isinstance(argument, tuple) or is_dataclass(argument):
+                for member in getattr(argument, "_fields", None) or [field.name for field in fields(argument)]:
+                    value = getattr(argument, member)
+                    if isinstance(value, CardArray) and value._block is block:
+                        return f"{name}.{member}, {block.label}"
+        return f"an array that it was not given, {block.label}"
+
+
+class _LateUpload(Upload):
+    """An upload that takes place when its array is used, as late as it may; until then the array is poison."""
+
+    def __init__(self, array: CardArray, host: np.ndarray) -> None:
+        super().__init__(array)
+        self._host = host
+
+    def array(self) -> CardArray:
+        self._array._host[...] = self._host
+        return self._array
+
+
+class _LateDownload(Download):
+    """Downloads that take place when they are first waited for; until then the host's memory is poison."""
+
+    def __init__(self, sources: list[CardArray], arrays: list[np.ndarray]) -> None:
+        super().__init__(arrays)
+        for array in arrays:
+            array.view(np.uint8)[...] = POISON
+        self._sources = [weakref.ref(source) for source in sources]
+        self._once = threading.Lock()
+
+    def wait(self) -> None:
+        with self._once:
+            sources, self._sources = self._sources, []
+            for source, array in zip(sources, self.arrays, strict=False):
+                source = source()
+                if source is None:
+                    raise KernelFault(f"{array.dtype}{list(array.shape)} was let go of while it was copied to the host")
+                array[...] = source._host
+
+
+class EmulatedCard(Card):
+    """See `quire.device.card.Card`."""
+
+    name = "emulated card"
+    architecture = "sm_90"
+    multiprocessors = 2
+    shared_bytes = 227 << 10
+
+    def __init__(self, schedule: str = "forward", memory: int = 1 << 34, texts: dict[str, str] | None = None) -> None:
+        """Make a card.
+
+        Args:
+            schedule: one of SCHEDULES.
+            memory: bytes that its arrays may take.
+            texts: sources of kernels by name, in place of their files (tests of the tests).
+        """
+        super().__init__()
+        self.arrays = ArrayMemory(memory, schedule)
+        self.xp = ArrayModule(self.arrays)
+        self.schedule = schedule
+        self.memory = memory
+        self.launches = 0
+        self._let_go = -1  # launches when memory of an upload was last let go of
+        self.texts = texts or {}
+
+    def fail_allocation(self, number: int) -> None:
+        """Let the number-th allocation from now on (1: the next) fail as if memory were short, and no other."""
+        self.arrays.allocations_to_failure = number
+
+    def pointer(self, array) -> int:
+        if not isinstance(array, CardArray) or not array.flags.c_contiguous:
+            raise TypeError(f"a kernel takes contiguous arrays of the card, not {type(array).__name__}")
+        if array._block.memory is not self.arrays:
+            raise TypeError("an array of another card")
+        return array._host.ctypes.data if array._block.nbytes else 0  # as CuPy: memory of no bytes lies nowhere
+
+    def upload(self, array: np.ndarray) -> CardArray:
+        if isinstance(array, CardArray):
+            raise TypeError("upload of an array that is on the card")
+        return self.arrays.copy(np.ascontiguousarray(array).reshape(np.shape(array)))
+
+    def upload_ahead(self, array: np.ndarray, mark: int | None = None) -> Upload:
+        if self._let_go > (-1 if mark is None else mark):
+            raise KernelFault("an upload may take memory that was let go of behind its mark, where kernels may use it")
+        target = self.arrays.new(array.shape, array.dtype)
+        weakref.finalize(target._block, self._note_let_go).atexit = False
+        return _LateUpload(target, array)
+
+    def _note_let_go(self) -> None:
+        self._let_go = self.launches
+
+    def download(self, array: CardArray) -> np.ndarray:
+        if not isinstance(array, CardArray):
+            raise TypeError(f"download of {type(array).__name__}, which is not on the card")
+        return array._host.copy()
+
+    def download_ahead(self, arrays: list[CardArray], buffer: np.ndarray) -> Download:
+        return _LateDownload(arrays, places_in(buffer, arrays))
+
+    def free_bytes(self) -> int:
+        return self.arrays.size - self.arrays.taken
+
+    def mark(self) -> int:
+        return self.launches
+
+    def release(self) -> None:
+        pass
+
+    def synchronize(self) -> None:
+        pass
+
+    def _load(self, source, entry, defines) -> EmulatedKernel:
+        if unnamed(source, defines):
+            raise KernelFault(f"{source} with macros {sorted(defines)} is not in KERNELS or DEFINES of its gpu.py")
+        text = self.texts.get(source) or read_source(source)[0]
+        library = compile_for_cpu(source, defines, text)
+        return EmulatedKernel(self, source, entry, defines, getattr(library, f"launch_{entry}"), text)

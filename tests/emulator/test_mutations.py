@@ -1,0 +1,131 @@
+"""Kernels with a mistake in them do not pass: barriers removed, wrong masks, indices off by one, in scratch copies."""
+
+import pytest
+from quire.device.compiler import read_source
+
+from tests.algorithms import test_extension_gpu, test_seeding_gpu, test_suffix_array_gpu
+from tests.align import (
+    test_alignments_gpu,
+    test_candidates_gpu,
+    test_pairing_gpu,
+    test_reported_gpu,
+    test_rescue_gpu,
+)
+from tests.emulator.emulated_card import SCHEDULES, EmulatedCard
+from tests.emulator.laboratory import needs_compiler
+from tests.index import test_index_construction_gpu
+from tests.reads import test_reads_gpu
+
+pytestmark = needs_compiler
+ALGORITHMS = "quire/algorithms/"
+
+
+def oriented(card) -> None:
+    test_reads_gpu.test_both_strands(card, 150)
+
+
+def rescue(card) -> None:
+    test_rescue_gpu.test_bounds_of_proper_distances(card, 0)
+
+
+def suffixes(card) -> None:
+    test_suffix_array_gpu.test_hard_texts(card, "many copies")
+
+
+def selection(card) -> None:
+    test_suffix_array_gpu.test_a_selection_of_more_tiles_than_one_step_scans(card, 1e-5, False)
+
+
+def narrow_bands(card) -> None:
+    test_extension_gpu._check_some(card)
+
+
+def wide_bands(card) -> None:
+    test_extension_gpu.test_long_reads_and_wide_bands_equal_the_oracle(card, 150, 300, 6)
+
+
+def seeds(card) -> None:
+    test_seeding_gpu.test_many_small_pages(card)
+
+
+def blocks(card) -> None:
+    test_index_construction_gpu.test_counters_run_on_from_tile_to_tile(card)
+
+
+def chains(card) -> None:
+    test_candidates_gpu.test_a_chain_of_hits_is_cut_by_its_width(card, 1)
+
+
+def templates(card) -> None:
+    test_alignments_gpu.test_unique_template_lengths(card, 600)
+
+
+def reported(card) -> None:
+    test_reported_gpu.test_taken_rows_are_those_chosen(card, 700)
+
+
+def pairs(card) -> None:
+    test_pairing_gpu.test_pairs_nearly_as_good_as_the_second_cost_quality(card)
+
+
+MUTATIONS = [
+    # Barriers removed.
+    (selection, "suffix_array/selection.cu", "        __syncthreads();\n    }", "    }"),
+    (blocks, "fm_index/construction/construction.cu", "    __syncthreads();\n    Counts before", "    Counts before"),
+    # Wrong masks and widths.
+    (
+        rescue,
+        "quire/align/rescue/rescue.cu",
+        "__match_any_sync(WHOLE_WARP, diagonal)",
+        "__match_any_sync(0xFFFFu, diagonal)",
+    ),
+    (suffixes, "suffix_array/suffix_array.cu", "__ballot_sync(~0u, row < rows && head)", "__ballot_sync(~1u, head)"),
+    (seeds, "seeding/search.cu", "__shfl_up_sync(FULL_WARP, end, step)", "__shfl_up_sync(FULL_WARP, end, step, 16)"),
+    (
+        blocks,
+        "fm_index/construction/construction.cu",
+        "__ballot_sync(~0u, code & 1)",
+        "__ballot_sync(~0u >> 1, code & 1)",
+    ),
+    # Off by one.
+    (
+        chains,
+        "quire/align/candidates/candidates.cu",
+        "diagonal - low > WIDEST_BUNDLE",
+        "diagonal - low >= WIDEST_BUNDLE",
+    ),
+    (templates, "quire/align/alignments/alignments.cu", "length <= LONGEST_INSERT", "length < LONGEST_INSERT"),
+    (
+        pairs,
+        "quire/align/pairing/pairing.cu",
+        "else if (other - score <= NEAR_BEST) count++;",
+        "else if (other - score < NEAR_BEST) count++;",
+    ),
+    (reported, "quire/align/reported/reported.cu", "i < (read + 1) * MOST", "i < read + MOST"),
+    (oriented, "quire/reads/reads.cu", "i < last; i++", "i <= last; i++"),
+    (
+        oriented,
+        "quire/reads/reads.cu",
+        "if (word >= words) return;\n    u64",
+        "if (word > words) return;\n    u64",
+    ),
+    (seeds, "seeding/search.cu", "encode_hit(strand, diagonal, ordinal)", "encode_hit(strand, diagonal + 1, ordinal)"),
+    (wide_bands, "extension/extension.cu", "(EVERY_LANE, leaving, 1)", "(EVERY_LANE, leaving, 2)"),
+    (narrow_bands, "extension/extension.cu", "block.insertion[0], 1)", "block.insertion[0], 2)"),
+]
+
+
+@pytest.mark.parametrize(("scenario", "source", "sound", "broken"), MUTATIONS)
+def test_a_mistake_turns_its_test_red(scenario, source: str, sound: str, broken: str) -> None:
+    """Under at least one schedule, where the kernel as it is passes under all."""
+    source = source if source.startswith("quire") else ALGORITHMS + source
+    text = read_source(source)[0]
+    assert text.count(sound) == 1
+    red = 0
+    for schedule in SCHEDULES:
+        scenario(EmulatedCard(schedule))
+        try:
+            scenario(EmulatedCard(schedule, texts={source: text.replace(sound, broken)}))
+        except AssertionError:  # of the scenario's comparison, or the harness's KernelFault
+            red += 1
+    assert red

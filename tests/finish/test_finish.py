@@ -1,0 +1,222 @@
+"""Sorting, merging, marking and indexing against the plain samtools pipeline, and nothing lost."""
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+import pysam
+import pytest
+from quire.errors import QuireError
+from quire.finish.sample import UnsortedUnit, finish_sample
+
+from tests.support.builders import paired_lines, random_bases, write_bam, write_fasta
+
+CONTIGS = {"chr1": 5000, "HLA:01,*x": 3000}
+
+
+def group_line(unit: str, library: str) -> str:
+    return f"@RG\tID:S.{unit}\tSM:S\tLB:{library}\tPL:ILLUMINA\tPU:{unit}\n@PG\tID:quire.S.{unit}\tPN:quire"
+
+
+def unit_file(
+    folder: Path, unit: str, library: str, lines: list[str], contigs: dict[str, int] = CONTIGS
+) -> UnsortedUnit:
+    """An unsorted BAM with the tags MC and ms, as `samtools fixmate -m` writes them."""
+    plain = write_bam(folder / f"{unit}.plain.bam", contigs, lines, [group_line(unit, library)])
+    path = folder / f"{unit}.bam"
+    pysam.fixmate("--no-PG", "-m", str(plain), str(path), catch_stdout=False)
+    plain.unlink()
+    return UnsortedUnit(unit, library, path)
+
+
+def random_lines(seed: int, unit: str, pairs: int) -> list[str]:
+    """Pairs crowded enough for duplicates and ties, single unmapped mates and unmapped pairs among them."""
+    generator = random.Random(seed)
+    lines = []
+    for i in range(pairs):
+        name, contig = f"{unit}.{i}", generator.choice(list(CONTIGS))
+        first = generator.randrange(1, 60) * 40
+        pair = paired_lines(
+            name, contig, (first, first + 20 * generator.randrange(8)), 50, f"S.{unit}", generator.choice("5FI")
+        )
+        kind = generator.random()
+        if kind < 0.05:
+            pair = [f"{name}\t{flag}\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\tRG:Z:S.{unit}" for flag in (77, 141)]
+        elif kind < 0.1:
+            pair[0] = "\t".join([name, "73", *pair[0].split("\t")[2:6], "=", str(first), "0", *pair[0].split("\t")[9:]])
+            pair[1] = f"{name}\t133\t{contig}\t{first}\t0\t*\t=\t{first}\t0\tACGT\tIIII\tRG:Z:S.{unit}"
+        lines += pair
+    return lines
+
+
+@pytest.fixture
+def units(tmp_path: Path) -> list[UnsortedUnit]:
+    """Three units in two libraries."""
+    libraries = {"lane1": "libA", "lane2": "libB", "lane3": "libA"}
+    return [
+        unit_file(tmp_path, unit, library, random_lines(seed, unit, 400))
+        for seed, (unit, library) in enumerate(libraries.items())
+    ]
+
+
+@pytest.fixture
+def fasta(tmp_path: Path) -> Path:
+    generator = random.Random(4)
+    return write_fasta(tmp_path / "ref.fa", {name: random_bases(generator, n) for name, n in CONTIGS.items()})
+
+
+def finish(folder: Path, units: list[UnsortedUnit], fasta: Path | None = None, **changed: object) -> Path:
+    """Run `finish_sample` with defaults; return the output."""
+    (folder / "out").mkdir(exist_ok=True)
+    arguments: dict = {
+        "sample": "S", "units": units, "output": folder / "out" / "S.bam", "format": "bam", "index": "bai",
+        "reference_fasta": fasta or folder / "none.fa", "duplicates_table": folder / "out" / "S.duplicates.tsv",
+        "ledger": folder / "out" / "S.json", "threads": 1, "memory_mb": 500, "temporary": folder / "out",
+    } | changed  # fmt: skip
+    finish_sample(**arguments)
+    return arguments["output"]
+
+
+def records(path: Path, **options: object) -> list[str]:
+    with pysam.AlignmentFile(str(path), **options) as stream:
+        return [record.to_string() for record in stream]
+
+
+def duplicates(path: Path) -> set[tuple[str, bool]]:
+    with pysam.AlignmentFile(str(path)) as stream:
+        return {(record.query_name, record.is_read1) for record in stream if record.is_duplicate}
+
+
+def test_like_plain_samtools(tmp_path: Path, units: list[UnsortedUnit]) -> None:
+    output = finish(tmp_path, units)
+    expected = set()
+    for members in (units[::2], units[1:2]):
+        joined, ordered, marked = (str(tmp_path / name) for name in ("joined.bam", "ordered.bam", "marked.bam"))
+        pysam.cat("-o", joined, *[str(unit.path) for unit in members], catch_stdout=False)
+        pysam.sort("-o", ordered, joined, catch_stdout=False)
+        pysam.markdup(ordered, marked, catch_stdout=False)
+        expected |= duplicates(Path(marked))
+    assert duplicates(output) == expected
+    assert len(expected) > 200
+    pysam.quickcheck(str(output))
+    with pysam.AlignmentFile(str(output)) as stream:
+        header = stream.header.to_dict()
+        assert stream.has_index()
+        assert stream.mapped + stream.unmapped == 2400
+    assert header["HD"]["SO"] == "coordinate"
+    assert {group["ID"] for group in header["RG"]} == {"S.lane1", "S.lane2", "S.lane3"}
+    assert {program["ID"] for program in header["PG"]} == {"quire.S.lane1", "quire.S.lane2", "quire.S.lane3"}
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["S.bam", "S.bam.bai", "S.duplicates.tsv", "S.json"]
+
+
+def test_nothing_lost_and_order(tmp_path: Path, units: list[UnsortedUnit]) -> None:
+    """Records differ from the input in the duplicate flag only; ties stand in order of library, unit and record."""
+    inputs = [
+        line.split("\t") for unit in (units[0], units[2], units[1]) for line in records(unit.path, check_sq=False)
+    ]
+    place = {name: number for number, name in enumerate([*CONTIGS, "*"])}
+    inputs.sort(key=lambda fields: (place[fields[2]], int(fields[3]), int(fields[1]) & 16))
+    outputs = [line.split("\t") for line in records(finish(tmp_path, units))]
+    for fields in outputs:
+        fields[1] = str(int(fields[1]) & ~1024)
+    for fields in [*inputs, *outputs]:
+        fields[11:] = sorted(fields[11:])  # samtools merge puts RG last
+    assert outputs == inputs
+
+
+def test_table_and_ledger(tmp_path: Path, units: list[UnsortedUnit]) -> None:
+    output = finish(tmp_path, units)
+    marked = Counter(line.split("\t")[0].split(".")[0] for line in records(output) if int(line.split("\t")[1]) & 1024)
+    mapped = Counter(line.split("\t")[0].split(".")[0] for line in records(output) if not int(line.split("\t")[1]) & 4)
+    rows = [line.split("\t") for line in (tmp_path / "out" / "S.duplicates.tsv").read_text().splitlines()]
+    assert rows[0] == ["library", "reads", "mapped", "duplicates", "percent"]
+    assert [row[:2] for row in rows[1:]] == [["libA", "1600"], ["libB", "800"]]
+    assert int(rows[1][2]) == mapped["lane1"] + mapped["lane3"]
+    assert int(rows[1][3]) == marked["lane1"] + marked["lane3"]
+    assert float(rows[2][4]) == pytest.approx(100 * marked["lane2"] / mapped["lane2"], abs=1e-4)
+    counts = json.loads((tmp_path / "out" / "S.json").read_text())["counts"]
+    assert (
+        counts["records_in"]
+        == counts["records_out"]
+        == counts["reads"]
+        == counts["mapped"] + counts["unmapped"]
+        == 2400
+    )
+    assert counts["duplicates"] == sum(marked.values())
+
+
+def test_library_decides_what_is_a_duplicate(tmp_path: Path) -> None:
+    """The same place in two lanes of a library is a duplicate, in two libraries it is not; better qualities stay."""
+
+    def one_pair(unit: str, library: str, quality: str) -> UnsortedUnit:
+        lines = paired_lines(unit, "chr1", (100, 300), 50, f"S.{unit}", quality)
+        return unit_file(tmp_path, unit, library, lines)
+
+    units = [one_pair("a", "lib1", "5"), one_pair("b", "lib1", "I"), one_pair("c", "lib2", "5")]
+    assert duplicates(finish(tmp_path, units)) == {("a", True), ("a", False)}
+
+
+@pytest.mark.parametrize(("threads", "memory_mb"), [(2, 500), (3, 30), (1, 1)])
+def test_threads_and_memory_change_nothing(
+    tmp_path: Path, units: list[UnsortedUnit], threads: int, memory_mb: int
+) -> None:
+    expected = finish(tmp_path, units).read_bytes()
+    assert finish(tmp_path, units, threads=threads, memory_mb=memory_mb).read_bytes() == expected
+
+
+def test_sorting_in_many_pieces(tmp_path: Path) -> None:
+    """Enough records for sort to spill to disk at its smallest memory."""
+    lines = random_lines(9, "u", 40_000)
+    units = [unit_file(tmp_path, "u", "lib", lines)]
+    expected = finish(tmp_path, units)
+    few = expected.read_bytes()
+    assert finish(tmp_path, units, threads=2, memory_mb=1).read_bytes() == few
+
+
+def test_csi(tmp_path: Path) -> None:
+    long = {"huge": 600_000_000}
+    units = [unit_file(tmp_path, "a", "lib", paired_lines("r", "huge", (599_000_000, 599_000_200), 50, "S.a"), long)]
+    with pytest.raises(QuireError, match=r"contig huge has 600000000 bases .* set align\.index_format: csi"):
+        finish(tmp_path, units)
+    assert list((tmp_path / "out").iterdir()) == []
+    output = finish(tmp_path, units, index="csi")
+    with pysam.AlignmentFile(str(output), index_filename=f"{output}.csi") as stream:
+        assert stream.count("huge", 598_999_000, 600_000_000) == 2
+
+
+@pytest.mark.parametrize("compression", ["plain", "gzip", "bgzip"])
+def test_cram(tmp_path: Path, units: list[UnsortedUnit], compression: str) -> None:
+    generator = random.Random(4)
+    contigs = {name: random_bases(generator, n, "ACGTacgtN") for name, n in CONTIGS.items()}
+    (tmp_path / "reference").mkdir()
+    fasta = write_fasta(tmp_path / "reference" / "ref.fa", contigs, compression=compression)
+    bam = finish(tmp_path, units)
+    cram = finish(tmp_path, units, fasta, output=tmp_path / "out" / "S.cram", format="cram")
+    assert list((tmp_path / "reference").iterdir()) == [fasta]
+    assert cram.read_bytes()[4:6] == bytes((3, 0)), "htslib's own 3.1 is not read by Picard 2"
+    with pysam.AlignmentFile(str(cram), reference_filename=str(tmp_path / "plain.fa")) as stream:
+        assert {contig["UR"] for contig in stream.header.to_dict()["SQ"]} == {str(fasta)}
+    write_fasta(tmp_path / "plain.fa", contigs)
+    read = [line.split("\t")[:11] for line in records(cram, reference_filename=str(tmp_path / "plain.fa"))]
+    assert read == [line.split("\t")[:11] for line in records(bam)]
+    assert (tmp_path / "out" / "S.cram.crai").exists()
+
+
+def test_faults_leave_nothing(tmp_path: Path, units: list[UnsortedUnit], monkeypatch: pytest.MonkeyPatch) -> None:
+    content = units[1].path.read_bytes()
+    units[1].path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(QuireError, match=r"lane2\.bam: is no whole BAM file"):
+        finish(tmp_path, units)
+    units[1].path.write_bytes(content[: len(content) // 2] + content[-28:])  # a hole in the middle
+    with pytest.raises(QuireError, match="a step of samtools failed"):
+        finish(tmp_path, units)
+    units[1].path.write_bytes(content)
+    with pytest.raises(QuireError, match=r"read group S\.lane1 is also in"):
+        finish(tmp_path, [*units, units[0]])
+    monkeypatch.setattr(
+        "quire.io.samtools.merge", lambda inputs, output, *rest: output.write_bytes(inputs[0].read_bytes())
+    )
+    with pytest.raises(QuireError, match=r"S: the ledger does not balance: records in 2400"):
+        finish(tmp_path, units)
+    assert list((tmp_path / "out").iterdir()) == []

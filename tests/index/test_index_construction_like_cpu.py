@@ -1,0 +1,121 @@
+"""Indexes of pages made on a card, byte for byte against those of the CPU."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba", reason="the CPU's kernels, to compare with")
+
+from quire import index, reference
+from quire.algorithms.suffix_array.cpu import suffix_array
+from quire.algorithms.suffix_array.gpu import suffix_array as sort_on_card
+from quire.algorithms.suffix_array.gpu import upload_text
+from quire.errors import QuireError
+from quire.index import construction, index_engines
+from quire.reference import Reference
+
+from tests.emulator.emulated_card import SCHEDULES, EmulatedCard
+from tests.emulator.laboratory import needs_compiler
+from tests.support.builders import random_bases, write_fasta
+from tests.support.card_builders import pack
+from tests.support.index_builders import INDEX_PARAMETERS
+
+pytestmark = needs_compiler
+
+
+def genome(kind: str) -> dict[str, str]:
+    generator = random.Random(3)
+    unit = random_bases(generator, 37)
+    return {
+        "random": {
+            "a": random_bases(generator, 3000) + "N" * 50 + random_bases(generator, 2500),
+            "b": random_bases(generator, 700) + "NNNNN" + random_bases(generator, 900),
+        },
+        "repetitive": {"a": unit * 80 + random_bases(generator, 50) + unit * 40},
+        "single": {"a": "A" * 2500, "t": "T" * 1500},
+    }[kind]
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "page_size", "sampling_distance", "sa_sampling", "schedule"),
+    [
+        ("random", 2048, 64, 1, "forward"),
+        ("random", 2500, 192, 4, "reverse"),
+        ("random", 1 << 30, 960, 32, "random"),
+        ("repetitive", 1024, 448, 1, "random"),
+        ("repetitive", 1 << 30, 64, 8, "forward"),
+        ("single", 2500, 64, 5, "reverse"),
+        ("single", 1 << 30, 960, 1, "random"),
+    ],
+)
+def test_directories_are_the_same(
+    tmp_path: Path, kind: str, page_size: int, sampling_distance: int, sa_sampling: int, schedule: str
+) -> None:
+    parameters = {"sampling_distance": sampling_distance, "sa_sampling": sa_sampling}
+    reference.build(write_fasta(tmp_path / "genome.fa", genome(kind)), tmp_path / "reference", page_size)
+    opened = Reference.open(tmp_path / "reference")
+    for number in range(len(opened.pages)):
+        index.build(opened, number, tmp_path / "cpu", parameters)
+        index.build(opened, number, tmp_path / "card", parameters, index_engines(EmulatedCard(schedule)))
+        assert files(tmp_path / "card") == files(tmp_path / "cpu")
+
+
+def test_a_card_without_room_leaves_the_page_to_the_cpu(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    reference.build(write_fasta(tmp_path / "genome.fa", genome("random")), tmp_path / "reference", 1 << 30)
+    opened = Reference.open(tmp_path / "reference")
+    index.build(opened, 0, tmp_path / "cpu", INDEX_PARAMETERS)
+    for memory in (20_000, 60_000):
+        index.build(opened, 0, tmp_path / "card", INDEX_PARAMETERS, index_engines(EmulatedCard(memory=memory)))
+        assert files(tmp_path / "card") == files(tmp_path / "cpu")
+        assert "emulated card lacks memory" in caplog.text
+        caplog.clear()
+        card_alone = index_engines(EmulatedCard(memory=memory), "gpu")
+        with pytest.raises(
+            QuireError, match=r"page 0: emulated card lacks memory to index .* smaller reference\.page_size"
+        ):
+            index.build(opened, 0, tmp_path / "none", INDEX_PARAMETERS, card_alone)
+        assert not (tmp_path / "none").exists()
+
+
+def test_memory_that_fails_anywhere_changes_nothing(tmp_path: Path) -> None:
+    """Any allocation may fail: the index is whole all the same."""
+    reference.build(write_fasta(tmp_path / "genome.fa", {"a": "ACGTTTGCA" * 150}), tmp_path / "reference", 1 << 30)
+    opened = Reference.open(tmp_path / "reference")
+    index.build(opened, 0, tmp_path / "cpu", INDEX_PARAMETERS | {"sa_sampling": 2})
+    wanted = files(tmp_path / "cpu")
+    for number in range(1, 60, 4):
+        card = EmulatedCard()
+        card.fail_allocation(number)
+        index.build(opened, 0, tmp_path / "card", INDEX_PARAMETERS | {"sa_sampling": 2}, index_engines(card))
+        assert files(tmp_path / "card") == wanted
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_longer_texts(schedule: str) -> None:
+    """Against libdivsufsort."""
+    generator = np.random.default_rng(8)
+    codes = generator.integers(0, 4, 40_000).astype(np.uint8)
+    codes[1000:3000] = 0
+    codes[5000:9000] = np.tile(codes[5000:5010], 400)
+    codes[25_000:] = codes[4000:19_000]
+    card = EmulatedCard(schedule)
+    rows = card.download(sort_on_card(card, upload_text(card, pack(codes), 0, len(codes))))
+    assert np.array_equal(rows, suffix_array(codes))
+
+
+def test_parameters_are_checked_before_the_card_is_asked(tmp_path: Path) -> None:
+    """A wrong parameter is the same mistake on every backend."""
+    with pytest.raises(construction.InputError, match="sa_sampling"):
+        index.build(
+            tmp_path / "reference",
+            0,
+            tmp_path / "card",
+            INDEX_PARAMETERS | {"sa_sampling": 0},
+            index_engines(EmulatedCard()),
+        )

@@ -1,0 +1,175 @@
+"""The index of a page on disk: search over pages against the whole text, and directories that must be refused."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from quire import index, reference
+from quire.algorithms.fm_index import cpu, oracle
+from quire.algorithms.suffix_array.oracle import suffix_array as naive_suffix_array
+from quire.errors import InputError, QuireError
+from quire.index import PageIndex
+from quire.index.arrays import cpu as arrays_cpu
+from quire.reference import Reference
+from quire.reference.construction import PAGE_OVERLAP
+
+from tests.support.builders import random_bases, write_fasta
+from tests.support.index_builders import INDEX_PARAMETERS
+
+ARRAYS = ["blocks", "C", "prefix_table", "suffix_array", "sampled_rows", "unowned_rows"]
+
+
+def genomes() -> dict[str, dict[str, str]]:
+    """Random, repetitive and single-letter contigs, with islands and short runs of N."""
+    generator = random.Random(11)
+    unit = random_bases(generator, 37)
+    return {
+        "random": {
+            "HLA-A*01:01": random_bases(generator, 3000) + "N" * 50 + random_bases(generator, 2500),
+            "b": random_bases(generator, 700) + "NNNNN" + random_bases(generator, 900),
+        },
+        "repetitive": {"a": unit * 120 + random_bases(generator, 50) + unit * 60},
+        "single": {"a": "A" * 3500, "t": "T" * 1500},
+    }
+
+
+def build_pages(folder: Path, contigs: dict[str, str], page_size: int, **parameters: int) -> tuple[Reference, list]:
+    """Build a reference and the indexes of all its pages, and open them."""
+    reference.build(write_fasta(folder / "genome.fa", contigs), folder / "reference", page_size)
+    opened = Reference.open(folder / "reference")
+    for number in range(len(opened.pages)):
+        index.build(folder / "reference", number, folder / f"page_{number}", INDEX_PARAMETERS | parameters)
+    return opened, [PageIndex.open(folder / f"page_{number}", opened) for number in range(len(opened.pages))]
+
+
+def patterns_of(axis: np.ndarray, generator: np.random.Generator) -> list[np.ndarray]:
+    """Pieces of the axis up to the overlap of pages, across page ends too, and some that may not occur."""
+    patterns = []
+    for length in (1, 3, 8, 20, 64, 150, PAGE_OVERLAP):
+        for start in [*generator.integers(0, axis.size - length, 4).tolist(), 2048 - length // 2]:
+            patterns.append(axis[start : start + length].copy())
+    patterns += [generator.integers(0, 4, 6).astype(np.uint8) for _ in range(5)]
+    return patterns
+
+
+@pytest.mark.parametrize("kind", ["random", "repetitive", "single"])
+@pytest.mark.parametrize(
+    ("page_size", "sampling_distance", "sa_sampling"),
+    [(2048, 64, 1), (2500, 192, 4), (1024, 448, 1), (1 << 30, 64, 32), (1 << 30, 960, 1)],
+)
+def test_pages_add_up_to_the_whole_text(
+    tmp_path: Path, kind: str, page_size: int, sampling_distance: int, sa_sampling: int
+) -> None:
+    """Owned counts and owned positions, summed over pages, are those of the whole axis."""
+    parameters = {"sampling_distance": sampling_distance, "sa_sampling": sa_sampling}
+    opened, pages = build_pages(tmp_path, genomes()[kind], page_size, **parameters)
+    axis = np.concatenate([opened.page_codes(page.page_number)[: page.owned_end - page.start] for page in pages])
+    patterns = patterns_of(axis, np.random.default_rng(5))
+    offsets = np.cumsum([0] + [pattern.size for pattern in patterns])
+    counts = np.zeros(len(patterns), dtype=np.int64)
+    hits: list[list[int]] = [[] for _ in patterns]
+    for page in pages:
+        found = cpu.intervals(page, np.concatenate(patterns), offsets)
+        counts += cpu.owned_counts(page, found)
+        for pattern_hits, (low, high) in zip(hits, found.tolist(), strict=True):
+            positions = page.start + cpu.positions_of_rows(page, np.arange(low, high))
+            pattern_hits += positions[positions < page.owned_end].tolist()
+    for pattern, count, pattern_hits in zip(patterns, counts.tolist(), hits, strict=True):
+        assert sorted(pattern_hits) == oracle.positions(axis, pattern)
+        assert count == len(pattern_hits)
+
+
+@pytest.mark.parametrize("sa_sampling", [1, 8])
+def test_arrays_against_their_definitions(tmp_path: Path, sa_sampling: int) -> None:
+    """Suffix array, C, sampled and unowned rows of every page, and that arrays cannot be written."""
+    opened, pages = build_pages(tmp_path, genomes()["random"], 3000, sa_sampling=sa_sampling)
+    for page in pages:
+        codes = opened.page_codes(page.page_number)
+        rows = naive_suffix_array(codes)
+        assert page.length == codes.size
+        assert page.primary == rows.tolist().index(0)
+        assert page.C.tolist() == [1 + int((codes < code).sum()) for code in range(5)]
+        kept = rows % sa_sampling == 0
+        np.testing.assert_array_equal(page.suffix_array, rows[kept])
+        np.testing.assert_array_equal(page.unowned_rows, np.flatnonzero(rows >= page.owned_end - page.start))
+        if sa_sampling > 1:
+            bits = np.unpackbits(page.sampled_rows[0::2].copy().view(np.uint8), bitorder="little")[: rows.size]
+            np.testing.assert_array_equal(bits, kept)
+            before = np.concatenate(([0], np.cumsum(kept)))[: rows.size : 64]
+            np.testing.assert_array_equal(page.sampled_rows[1::2], before)
+        assert not any(getattr(page, name).flags.writeable for name in ARRAYS)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A reference of two pages with the index of the first."""
+    folder = tmp_path_factory.mktemp("small")
+    reference.build(write_fasta(folder / "genome.fa", genomes()["random"]), folder / "reference", 4096)
+    index.build(folder / "reference", 0, folder / "page_0", INDEX_PARAMETERS)
+    return folder
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_one_flipped_byte_in_any_array(small: Path, tmp_path: Path, name: str) -> None:
+    """A damaged array is refused by name."""
+    opened = Reference.open(small / "reference")
+    for file in (small / "page_0").iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    PageIndex.open(tmp_path, opened)
+    path = tmp_path / f"{name}.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 0x10
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=rf"{name}.npy: does not match its checksum"):
+        PageIndex.open(tmp_path, opened)
+
+
+def test_index_of_another_reference_or_page_size(small: Path, tmp_path: Path) -> None:
+    """An index is bound to its reference's bases and pages."""
+    contigs = genomes()["random"]
+    reference.build(small / "genome.fa", tmp_path / "other_pages", 2048)
+    contigs["HLA-A*01:01"] = "ACGT" + contigs["HLA-A*01:01"][4:]
+    reference.build(write_fasta(tmp_path / "other.fa", contigs), tmp_path / "other_bases", 4096)
+    for other in ("other_pages", "other_bases"):
+        with pytest.raises(InputError, match="was built from another reference or page size"):
+            PageIndex.open(small / "page_0", Reference.open(tmp_path / other))
+
+
+def test_a_reference_is_not_an_index(small: Path) -> None:
+    """A wrong folder is named."""
+    with pytest.raises(InputError, match=r"manifest.json: is the manifest of the kind 'reference', not 'index'"):
+        PageIndex.open(small / "reference", Reference.open(small / "reference"))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (INDEX_PARAMETERS | {"sampling_distance": 128}, "sampling_distance is 128"),
+        (INDEX_PARAMETERS | {"sa_sampling": 0}, "sa_sampling is 0"),
+        (INDEX_PARAMETERS | {"samplingdistance": 64}, "'samplingdistance' is unknown"),
+        ({"sampling_distance": 64}, "'sa_sampling' is missing"),
+    ],
+)
+def test_wrong_parameters(small: Path, tmp_path: Path, parameters: dict[str, int], message: str) -> None:
+    """Refused before work starts."""
+    with pytest.raises(InputError, match=message):
+        index.build(small / "reference", 0, tmp_path / "page", parameters)
+
+
+def test_wrong_page_number(small: Path, tmp_path: Path) -> None:
+    """A reference of two pages has no third."""
+    with pytest.raises(InputError, match="has no page 2, only 0 to 1"):
+        index.build(small / "reference", 2, tmp_path / "page", INDEX_PARAMETERS)
+
+
+def test_no_memory_is_one_sentence(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that is too small for its page says so and leaves nothing."""
+
+    def fail(codes: np.ndarray) -> np.ndarray:
+        raise MemoryError
+
+    monkeypatch.setattr(arrays_cpu, "suffix_array", fail)
+    with pytest.raises(QuireError, match=r"memory does not suffice to index \d+ bases"):
+        index.build(small / "reference", 0, tmp_path / "out/page", INDEX_PARAMETERS)
+    assert list((tmp_path / "out").iterdir()) == []

@@ -1,0 +1,150 @@
+"""BAM read by spans: the same records as samtools' in the same order, and damage that is noticed."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pysam
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from quire.errors import InputError
+from quire.io import inflate
+from quire.io.bam.reader import BamReader
+from quire.io.inflate import DamagedBlock, inflate_blocks
+
+CONTIGS = {"one": 300_000, "HLA:2*01": 500, "empty": 1000, "last": 100_000}
+
+
+@pytest.fixture(scope="module")
+def bam(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sorted reads of several contigs: spliced, clipped, unmapped beside their mate, without a place."""
+    path = tmp_path_factory.mktemp("bam") / "reads.bam"
+    generator = random.Random(3)
+    header = {"HD": {"VN": "1.6", "SO": "coordinate"}, "SQ": [{"SN": n, "LN": size} for n, size in CONTIGS.items()]}
+    with pysam.AlignmentFile(str(path), "wb", header=header) as stream:
+        for number, (contig, size) in enumerate(CONTIGS.items()):
+            if contig == "empty":
+                continue
+            for start in sorted(generator.randrange(size - 200) for _ in range(size // 20)):
+                stream.write(_record(stream.header, number, start, generator))
+        for _ in range(50):
+            record = pysam.AlignedSegment(stream.header)
+            record.query_name, record.flag, record.query_sequence = "nowhere", 4, "ACGT"
+            stream.write(record)
+    return path
+
+
+def _record(header: pysam.AlignmentHeader, contig: int, start: int, generator: random.Random) -> pysam.AlignedSegment:
+    record = pysam.AlignedSegment(header)
+    record.query_name = f"r{generator.randrange(10**9)}"
+    record.reference_id, record.reference_start = contig, start
+    kind = generator.randrange(20)
+    cigars = {0: "5S30M10D20M", 1: "20M5000N20M" if contig == 0 and start < 290_000 else "40M", 2: "10M5I30M3H"}
+    if kind == 3:
+        record.flag, record.query_sequence = 4, "ACGTN" * 4
+    else:
+        record.cigarstring = cigars.get(kind, "50M")
+        record.query_sequence = "".join(generator.choices("ACGTN", k=record.infer_query_length()))
+    return record
+
+
+def indexed(bam: Path, kind: str) -> Path:
+    """The file with an index of one kind in a folder of its own."""
+    folder = bam.parent / kind
+    if not folder.exists():
+        folder.mkdir()
+        (folder / bam.name).symlink_to(bam)
+        pysam.index("-c" if kind == "csi" else "-b", "-o", f"{folder / bam.name}.{kind}", str(folder / bam.name))
+    return folder / bam.name
+
+
+def names_of_bytes(records: np.ndarray) -> list[tuple[str, int, int]]:
+    """Name, contig and position of each record."""
+    found, at, data = [], 0, records.tobytes()
+    while at < len(data):
+        size = int.from_bytes(data[at : at + 4], "little")
+        contig, position = (int.from_bytes(data[at + i : at + i + 4], "little", signed=True) for i in (4, 8))
+        found.append((data[at + 36 : at + 35 + data[at + 12]].decode(), contig, position))
+        at += 4 + size
+    return found
+
+
+@pytest.mark.parametrize("kind", ["bai", "csi"])
+@settings(max_examples=60, deadline=None)
+@given(contig=st.integers(0, 3), place=st.floats(0, 1), span=st.sampled_from([1, 30, 900, 20_000, 400_000]))
+def test_the_records_of_a_span_are_samtools(bam: Path, kind: str, contig: int, place: float, span: int) -> None:
+    path = indexed(bam, kind)
+    name, size = list(CONTIGS.items())[contig]
+    start = int(place * (size - 1))
+    with pysam.AlignmentFile(str(path)) as stream:
+        wanted = [
+            (r.query_name, r.reference_id, r.reference_start)
+            for r in stream.fetch(name, start, min(start + span, size))
+        ]
+    assert names_of_bytes(BamReader(path).records(contig, start, start + span)) == wanted
+
+
+def test_a_contig_that_the_index_does_not_have(bam: Path) -> None:
+    assert len(BamReader(indexed(bam, "bai")).records(9, 0, 100)) == 0
+
+
+def _flip(data: bytearray, place: int) -> bytearray:
+    data[place] ^= 1
+    return data
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (lambda data: data[: len(data) // 2], "ends in the middle of a record"),
+        (lambda data: _flip(data, len(data) // 2), r"the block at byte \d+ is damaged"),
+    ],
+)
+def test_damage_is_one_sentence(
+    bam: Path, tmp_path: Path, damage: Callable[[bytearray], bytearray], sentence: str
+) -> None:
+    path = tmp_path / "damaged.bam"
+    path.write_bytes(damage(bytearray(bam.read_bytes())))
+    Path(f"{path}.bai").write_bytes(Path(f"{indexed(bam, 'bai')}.bai").read_bytes())
+    reader = BamReader(path)
+
+    def read_all() -> None:
+        for contig, size in enumerate(CONTIGS.values()):
+            reader.records(contig, 0, size)
+
+    with pytest.raises(InputError, match=sentence):
+        read_all()
+
+
+def test_no_index_and_no_whole_index(bam: Path, tmp_path: Path) -> None:
+    path = tmp_path / "bare.bam"
+    path.symlink_to(bam)
+    with pytest.raises(InputError, match=r"bare\.bam: has no index beside it"):
+        BamReader(path)
+    whole = Path(f"{indexed(bam, 'bai')}.bai").read_bytes()
+    for content in (b"", b"BAI\x01", whole[:-30], b"nonsense"):
+        Path(f"{path}.bai").write_bytes(content)
+        with pytest.raises(InputError, match=r"bare\.bam\.bai: is not a whole BAI or CSI index"):
+            BamReader(path)
+
+
+@pytest.mark.parametrize("library", [True, False])
+def test_blocks_are_inflated_and_checked(bam: Path, library: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With ISA-L called directly and through python-isal."""
+    assert inflate.library_functions() is not None
+    if not library:
+        monkeypatch.setattr(inflate, "library_functions", lambda: None)
+    data = bytearray(bam.read_bytes())
+    with pysam.BGZFile(str(bam), "rb", None) as stream:
+        wanted = stream.read()
+    out, used = inflate_blocks(np.frombuffer(data, np.uint8))
+    assert (out.tobytes(), used) == (wanted, len(data))
+    out, used = inflate_blocks(np.frombuffer(data[:-30], np.uint8))
+    assert wanted.startswith(out.tobytes())
+    assert used < len(data) - 30
+    with pytest.raises(DamagedBlock):
+        inflate_blocks(np.frombuffer(_flip(data, 2000), np.uint8))
+    with pytest.raises(DamagedBlock):
+        inflate_blocks(np.frombuffer(b"no block at all, whatever it is", np.uint8))

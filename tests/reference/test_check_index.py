@@ -1,0 +1,38 @@
+"""A configuration whose index was made of another FASTA, or is damaged, is refused before any job."""
+
+import os
+
+import pytest
+from quire import reference
+from quire.errors import InputError
+from quire.run.config import check_index
+
+
+@pytest.fixture
+def settings(tmp_path):
+    fasta = tmp_path / "genome.fa"
+    fasta.write_text(">one\n" + "ACGTTGCA" * 40 + "\n")
+    reference.build(fasta, tmp_path / "index/reference", 1 << 20)
+    return {"reference": {"fasta": str(fasta), "index_directory": str(tmp_path / "index")}}
+
+
+def test_no_index_and_the_right_index_pass(settings, tmp_path):
+    check_index(settings)
+    check_index({"reference": {**settings["reference"], "index_directory": str(tmp_path / "none")}})
+    os.utime(settings["reference"]["fasta"], (1, 1))  # the same content under another time stamp
+    check_index(settings)
+
+
+def test_changed_fasta_is_refused(settings, tmp_path):
+    (tmp_path / "genome.fa").write_text(">one\n" + "ACGTTGCC" * 40 + "\n")
+    with pytest.raises(InputError, match=r"genome\.fa: its sequences are not those that .* was built from"):
+        check_index(settings)
+
+
+def test_damaged_manifest_is_refused(settings, tmp_path):
+    manifest = tmp_path / "index/reference/manifest.json"
+    manifest.write_text(manifest.read_text()[:100])
+    with pytest.raises(
+        InputError, match=r"index/reference/manifest\.json: is not a manifest of Quire; delete .*/index/reference and"
+    ):
+        check_index(settings)

@@ -1,0 +1,218 @@
+"""What the report reads: BED, VCF, BAM and benchmark tables, and what it says about those that cannot be used."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pysam
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from quire.errors import InputError, QuireError
+from quire.reference import Reference
+from quire.report.known_variants import compare_files, open_indexed, require_known_contigs
+from quire.report.ledgers import read_calling_ledger, read_duplicates, read_insert_size_models, read_ledgers
+from quire.report.reads import count_alignments, measure_depth, median_of_histogram
+from quire.report.regions import contains, islands_of, merge, read_regions, total_length, write_bed
+from quire.report.resources import read_benchmarks
+from quire.report.variants import classify, count_variants
+
+from tests.support.report_files import CONTIGS, READ_LENGTH, write_vcf
+
+interval = st.tuples(st.integers(0, 60), st.integers(1, 9)).map(lambda pair: (pair[0], sum(pair)))
+
+
+@given(st.lists(interval, min_size=1))
+def test_merged_intervals_hold_the_same_positions(pairs):
+    merged = merge(np.array(pairs))
+    inside = {position for start, end in pairs for position in range(start, end)}
+    assert {position for start, end in merged.tolist() for position in range(start, end)} == inside
+    assert (merged[1:, 0] > merged[:-1, 1]).all()
+    for start in range(0, 70, 7):
+        assert contains(merged, start, start + 2) == ({start, start + 1} <= inside)
+
+
+def test_regions_round_trip_keeps_contigs_of_any_name(tmp_path):
+    path = tmp_path / "regions.bed"
+    path.write_text("# a comment\ntrack name=x\ntwo*:x\t5\t10\tname\r\none\t7\t9\none\t1\t3\none\t3\t4\n\n")
+    regions = read_regions(path, CONTIGS)
+    assert {name: rows.tolist() for name, rows in regions.items()} == {"one": [[1, 4], [7, 9]], "two*:x": [[5, 10]]}
+    write_bed(tmp_path / "again.bed", regions)
+    assert total_length(read_regions(tmp_path / "again.bed", CONTIGS)) == total_length(regions) == 10
+
+
+def test_islands_leave_out_the_run_of_n(run):
+    regions = islands_of(Reference.open(run.reference))
+    assert regions["one"].tolist() == [[0, 1500], [1530, 3000]]
+    assert regions["two*:x"].tolist() == [[0, 1000]]
+
+
+def test_reads_are_counted_once(run):
+    alignments = count_alignments(run.bam)
+    assert alignments.counts["primary"] == 86
+    assert alignments.counts["primary mapped"] == 80
+    assert alignments.counts["primary duplicates"] == 4
+    assert alignments.insert_sizes[120] == 40 == alignments.insert_sizes.sum()
+    assert (alignments.mapping_qualities[7], alignments.mapping_qualities[60]) == (2, 74)
+
+
+def test_depth_equals_a_naive_count(run, tmp_path):
+    regions = {"one": np.array([[0, 37], [100, 700]]), "two*:x": np.array([[3, 140]])}
+    bed = tmp_path / "target.bed"
+    write_bed(bed, regions)
+    naive = {name: np.zeros(length, dtype=int) for name, length in CONTIGS.items()}
+    with pysam.AlignmentFile(str(run.bam)) as stream:
+        for record in stream:
+            if not record.is_duplicate and record.is_mapped:
+                naive[record.reference_name][record.reference_start : record.reference_start + READ_LENGTH] += 1
+    expected = np.concatenate([naive[name][start:end] for name, rows in regions.items() for start, end in rows])
+    depth = measure_depth(run.bam, None, regions, bed)
+    assert depth.positions == expected.size
+    assert depth.histogram[: expected.max() + 1].tolist() == np.bincount(expected).tolist()
+    assert depth.mean == pytest.approx(expected.mean())
+    assert depth.median == np.sort(expected)[(expected.size - 1) // 2]
+    assert depth.breadth(5) == pytest.approx((expected >= 5).mean())
+    bins = [expected[start : start + 2].mean() for start in range(0, expected.size, 2)]
+    assert depth.profile == pytest.approx(bins)
+
+
+def test_unreadable_alignments_are_named(tmp_path):
+    broken = tmp_path / "broken.bam"
+    broken.write_bytes(b"no BAM at all")
+    with pytest.raises(QuireError, match=r"broken\.bam"):
+        count_alignments(broken)
+
+
+def test_a_pair_with_one_mapped_mate_has_no_insert_size(tmp_path, run):
+    bam = tmp_path / "half.bam"
+    with pysam.AlignmentFile(str(run.bam)) as source, pysam.AlignmentFile(str(bam), "wb", template=source) as target:
+        for flag in (73, 133):
+            record = pysam.AlignedSegment(target.header)
+            record.query_name, record.flag, record.query_sequence = "pair", flag, "A" * READ_LENGTH
+            record.reference_id = record.next_reference_id = 0
+            record.reference_start = record.next_reference_start = 10
+            record.cigartuples = [(0, READ_LENGTH)] if flag == 73 else None
+            target.write(record)
+    alignments = count_alignments(bam)
+    assert alignments.counts["primary mapped"] == 1
+    assert not alignments.insert_sizes.any()
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=30))
+def test_median_of_histogram_is_the_lower_median(values):
+    assert median_of_histogram(np.bincount(values)) == sorted(values)[(len(values) - 1) // 2]
+
+
+@pytest.mark.parametrize(
+    ("genotype", "expected"),
+    [
+        ("0/1", {"snvs": 1, "transitions": 1, "heterozygous": 1}),
+        ("1|1", {"snvs": 1, "transitions": 1, "homozygous": 1}),
+        ("1", {"snvs": 1, "transitions": 1, "homozygous": 1}),
+        ("1/2", {"snvs": 1, "transitions": 1, "indels": 1, "heterozygous": 1}),
+        ("3/3", {"other": 1, "homozygous": 1}),
+        ("0/0/0/4", {"other": 1, "heterozygous": 1}),
+        ("0/0", {}),
+        ("./.", {"missing": 1}),
+        (".", {"missing": 1}),
+        ("./1", {"missing": 1}),
+    ],
+)
+def test_genotypes_are_classified(genotype, expected):
+    assert dict(classify("A", "G,AT,*,<DEL>", genotype)) == expected
+
+
+def test_substitutions_of_several_bases(run):
+    assert dict(classify("ACG", "ATG", "0/1")) == {"snvs": 1, "transitions": 1, "heterozygous": 1}
+    assert dict(classify("AC", "GT", "0/1")) == {"other": 1, "heterozygous": 1}
+
+
+def test_variants_of_a_sample_are_counted(run):
+    variants = count_variants(run.vcf, "sample")
+    assert {name: count for name, count in variants.counts.items() if count} == {
+        **{"snvs": 1, "indels": 1, "transversions": 1, "heterozygous": 1, "homozygous": 1, "filtered": 1}
+    }
+    assert variants.qualities.sum(axis=1).tolist() == [1, 1]
+    assert variants.heterozygous_ratio == 1.0
+    assert variants.transition_ratio == 0.0
+
+
+def test_vcf_without_records_counts_nothing(tmp_path):
+    empty = write_vcf(tmp_path / "empty.vcf.gz", [], ["sample"])
+    variants = count_variants(empty, "sample")
+    assert not any(variants.counts.values())
+    assert variants.transition_ratio is None
+
+
+def test_truth_files_that_cannot_be_used(tmp_path, run):
+    foreign = write_vcf(tmp_path / "foreign.vcf.gz", [("chrone", 5, "A", ["C"], 50.0, (0, 1))], ["sample"])
+    with pytest.raises(InputError, match=r"foreign\.vcf\.gz: contig chrone is not in the reference"):
+        require_known_contigs(foreign, CONTIGS)
+    bare = write_vcf(tmp_path / "bare.vcf.gz", [("one", 5, "A", ["C"], 50.0, (0, 1))], ["sample"], index=False)
+    with pytest.raises(InputError, match=r"bare\.vcf\.gz: the VCF has no index"):
+        open_indexed(bare)
+    with pytest.raises(InputError, match=r"absent\.vcf\.gz: the VCF does not exist"):
+        open_indexed(tmp_path / "absent.vcf.gz")
+    with pytest.raises(InputError, match=r"sample\.bam: cannot be read as a VCF"):
+        open_indexed(run.bam)
+    gzipped = tmp_path / "gzipped.vcf.gz"
+    gzipped.write_bytes(gzip.compress(gzip.decompress(Path(bare).read_bytes())))
+    with pytest.raises(InputError, match=r"gzipped\.vcf\.gz: cannot be read as a VCF"):
+        open_indexed(gzipped)
+    nobody = write_vcf(tmp_path / "nobody.vcf.gz", [("one", 5, "A", ["C"], 50.0)], [])
+    regions = {"one": np.array([[0, 3000]])}
+    with pytest.raises(InputError, match=r"nobody\.vcf\.gz: the VCF has no sample"):
+        compare_files(nobody, run.vcf, "sample", regions, CONTIGS, lambda *_: "")
+    with pytest.raises(InputError, match=r"calls\.vcf\.gz: the VCF has no sample somebody"):
+        compare_files(run.vcf, run.vcf, "somebody", regions, CONTIGS, lambda *_: "")
+
+
+def test_filtered_and_low_quality_calls_are_not_compared(run):
+    regions = {"one": np.array([[0, 3000]])}
+
+    def sequence(contig, start, end):
+        return run.sequences[contig][start:end]
+
+    counts = compare_files(run.vcf, run.vcf, "sample", regions, CONTIGS, sequence).counts
+    assert (counts["snv"].truth_found, counts["snv"].missed, counts["indel"].truth_found) == (1, 1, 1)
+    strict = compare_files(run.vcf, run.vcf, "sample", regions, CONTIGS, sequence, minimum_quality=100).counts
+    assert (strict["snv"].truth_found, strict["indel"].truth_found) == (1, 0)
+
+
+def test_benchmarks_are_summed_by_rule(tmp_path):
+    head = "s\th:m:s\tmax_rss\tcpu_time\n"
+    (tmp_path / "map_unit").mkdir()
+    (tmp_path / "map_unit" / "a.tsv").write_text(head + "2.5\t0:00:02\t100.5\t4\n")
+    (tmp_path / "map_unit" / "b.tsv").write_text(head + "1.5\t0:00:01\t300\t1\n")
+    (tmp_path / "gather_variants.tsv").write_text(head + "0.1\t0:00:00\t-\tNA\n")
+    (tmp_path / "odd.tsv").write_bytes(b"\xff\xfe\x00")
+    uses = {use.rule: use for use in read_benchmarks(tmp_path)}
+    mapping = uses["map_unit"]
+    assert (mapping.jobs, mapping.seconds, mapping.longest_seconds) == (2, 4.0, 2.5)
+    assert (mapping.cpu_seconds, mapping.peak_megabytes) == (5.0, 300.0)
+    assert (uses["gather_variants"].cpu_seconds, uses["gather_variants"].peak_megabytes) == (None, None)
+    assert "odd" not in uses
+    assert read_benchmarks(None) == read_benchmarks(tmp_path / "absent") == []
+
+
+def test_what_earlier_stages_counted(tmp_path):
+    (tmp_path / "sample.lane.json").write_text('{"stage": "align", "unit": "sample.lane", "counts": {"reads": 3}}')
+    ledgers = read_ledgers("sample", [tmp_path / "sample.lane.json"])
+    line = {"sample": "sample", "unit": "sample.lane", "stage": "align", "counts": {"reads": 3}, "warnings": []}
+    assert ledgers == [line]
+    (tmp_path / "calling.json").write_text('{"stage": "rescore", "samples": {"sample": {"reads": 3, "used": 3}}}')
+    (called,) = read_calling_ledger(tmp_path / "calling.json")
+    assert (called["stage"], called["sample"], called["counts"]) == ("rescore", "sample", {"reads": 3, "used": 3})
+    assert read_calling_ledger(None) == []
+    (tmp_path / "duplicates.tsv").write_text("library\treads\tshare\nlib 1\t10\t0.5\n")
+    assert read_duplicates(tmp_path / "duplicates.tsv") == [{"library": "lib 1", "reads": 10, "share": 0.5}]
+    assert read_duplicates(None) == []
+    (tmp_path / "sample.lane.insert_size.json").write_text('{"median": 300}')
+    assert read_insert_size_models([tmp_path / "sample.lane.insert_size.json"]) == {"sample.lane": {"median": 300}}
+    (tmp_path / "bad.json").write_text("[]")
+    with pytest.raises(QuireError, match=r"bad\.json: is not a ledger"):
+        read_ledgers("sample", [tmp_path / "bad.json"])
+    with pytest.raises(QuireError, match=r"absent\.json"):
+        read_ledgers("sample", [tmp_path / "absent.json"])
+    with pytest.raises(QuireError, match=r"absent\.tsv"):
+        read_duplicates(tmp_path / "absent.tsv")

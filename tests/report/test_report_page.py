@@ -1,0 +1,220 @@
+"""The whole report of a small run: the page, the summary, the warnings, and that nothing appears after a mistake."""
+
+import copy
+import json
+import re
+from html.parser import HTMLParser
+
+import pysam
+import pytest
+from quire.errors import InputError, QuireError
+from quire.report.page import choose_sample, write_report
+from quire.report.terminal import load_summary, print_summary
+from quire.report.warnings import find_warnings
+from quire.version import VERSION
+
+from tests.support.report_files import write_bam, write_vcf
+
+VOID = {"meta", "img", "br", "link", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """Checks that tags close in order, and collects pictures, addresses and text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.images: list[dict] = []
+        self.links: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "img":
+            self.images.append(dict(attributes))
+        self.links += [value for name, value in attributes if name in ("href", "src")]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def written(run, tmp_path_factory):
+    """The page and the summary of the small run, with ledgers and a benchmark."""
+    folder = tmp_path_factory.mktemp("report")
+    (folder / "ledger.json").write_text(
+        '{"stage": "align", "unit": "sample.lane", "counts": {"reads": 86, "mapped": 80, "unmapped": 6},'
+        ' "backend": {"name": "gpu", "reason": "a card was found.", "card": "Card <b>", "memory": null}}'
+    )
+    (folder / "calling.json").write_text('{"stage": "rescore", "samples": {"sample": {"reads": 80, "used": 80}}}')
+    (folder / "benchmarks").mkdir()
+    (folder / "benchmarks" / "map_unit.tsv").write_text("s\tmax_rss\tcpu_time\n3\t50\t4\n")
+    write_report(
+        folder / "report.html",
+        folder / "summary.json",
+        samples=[{"sample": "sample", "ploidy": 2, "bam": run.bam, "ledgers": [folder / "ledger.json"]}],
+        vcf=run.vcf,
+        reference_directory=run.reference,
+        truth={"vcf": str(run.vcf), "bed": ""},
+        benchmarks_directory=folder / "benchmarks",
+        calling_ledger=folder / "calling.json",
+        run={"place": "lab <b>"},
+    )
+    return folder
+
+
+def test_page_is_whole_and_self_contained(written):
+    text = (written / "report.html").read_text()
+    page = Page(text)
+    assert all(link.startswith(("#", "data:")) for link in page.links)
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(re.findall(r'id="([^"]+)"', text))
+    assert len(page.images) == 5
+    assert all(image["alt"] for image in page.images)
+    words = " ".join(page.words)
+    assert f"version {VERSION} · backend gpu (align), cpu (rescore) · place lab <b>" in words
+    for expected in ("93.02", "map_unit", "sample.lane", "120", "Comparison with the truth"):
+        assert expected in words
+    for expected in ("Card <b>", "a card was found.", "calling has none."):
+        assert expected in words
+
+
+def test_summary_has_the_documented_figures(written):
+    summary = load_summary(written / "summary.json")
+    assert list(summary) == [
+        *("format_version", "run", "files", "target", "samples", "truth", "rules", "ledger", "warnings")
+    ]
+    (sample,) = summary["samples"]
+    assert sample["reads"] == {
+        **{"total": 86, "mapped": 80, "mapped_percent": 93.0233, "unmapped": 6, "paired": 86},
+        **{"properly_paired": 80, "properly_paired_percent": 93.0233},
+        **{"duplicates": 4, "duplicates_percent": 5.0, "supplementary": 0, "mismatches_per_base": 0.0},
+    }
+    assert sample["insert_size"] == {"pairs": 40, "lower_quartile": 120, "median": 120, "upper_quartile": 120}
+    assert sample["coverage"]["positions"] == summary["target"]["positions"] == 3970
+    assert sample["coverage"]["mean"] == pytest.approx(76 * 50 / 3970, abs=1e-3)
+    assert (sample["variants"]["snvs"], sample["variants"]["indels"], sample["variants"]["filtered"]) == (1, 1, 1)
+    assert summary["truth"]["snv"]["recall"] == 0.5
+    assert len(summary["truth"]["missed"]) == 1
+    assert summary["rules"][0]["seconds"] == 3
+
+
+def test_terminal_lines_name_the_results(written, capsys):
+    print_summary(written / "summary.json")
+    printed = capsys.readouterr().out
+    for expected in ("sample.bam", "calls.vcf.gz", "report.html", "86 reads in, 80 mapped (93.02 %), 4 duplicates"):
+        assert expected in printed
+    assert "recall 0.5000 (1 of 2), precision 1.0000 (0 false)" in printed
+    assert "align on the gpu (Card <b>): a card was found." in printed
+    assert "rescore on the cpu: calling has none." in printed
+
+
+def test_same_pictures_in_every_run(written, run, tmp_path):
+    write_report(
+        tmp_path / "report.html",
+        tmp_path / "summary.json",
+        samples=[{"sample": "sample", "ploidy": 2, "bam": run.bam, "ledgers": []}],
+        vcf=run.vcf,
+        reference_directory=run.reference,
+    )
+    first, again = (Page((folder / "report.html").read_text()) for folder in (written, tmp_path))
+    assert [image["src"] for image in first.images] == [image["src"] for image in again.images]
+
+
+def test_a_sample_without_reads_still_gets_its_page(run, tmp_path):
+    bam = write_bam(tmp_path / "empty.bam", [])
+    vcf = write_vcf(tmp_path / "none.vcf.gz", [], ["empty"])
+    write_report(
+        tmp_path / "report.html",
+        tmp_path / "summary.json",
+        samples=[{"sample": "empty", "ploidy": 1, "bam": bam, "ledgers": []}],
+        vcf=vcf,
+        reference_directory=run.reference,
+    )
+    messages = [warning["message"] for warning in load_summary(tmp_path / "summary.json")["warnings"]]
+    assert messages == ["The sample has no reads; check its FASTQ files.", "No variant was called."]
+    assert "no reads" in (tmp_path / "report.html").read_text()
+
+
+def test_cram_gives_the_figures_of_bam(written, run, tmp_path):
+    cram = tmp_path / "sample.cram"
+    fasta = run.folder / "reference.fa"
+    pysam.samtools.view("-C", "-T", str(fasta), "-o", str(cram), str(run.bam), catch_stdout=False)
+    pysam.samtools.index(str(cram))
+    write_report(
+        tmp_path / "report.html",
+        tmp_path / "summary.json",
+        samples=[{"sample": "sample", "ploidy": 2, "bam": cram, "ledgers": []}],
+        vcf=run.vcf,
+        reference_directory=run.reference,
+    )
+    samples = [load_summary(folder / "summary.json")["samples"] for folder in (written, tmp_path)]
+    assert samples[0] == samples[1]
+
+
+@pytest.mark.parametrize("mistake", ["truth", "bed", "sample", "ledger"])
+def test_after_a_mistake_nothing_stands_under_a_final_name(run, tmp_path, mistake):
+    bed = tmp_path / "regions.bed"
+    bed.write_text("chrone\t1\t5\n" if mistake == "bed" else "one\t1\t500\n")
+    contig = "chrone" if mistake == "truth" else "one"
+    truth = write_vcf(tmp_path / "truth.vcf.gz", [(contig, 5, "A", ["C"], 50.0, (0, 1))], ["sample"])
+    sample = {
+        "sample": "other" if mistake == "sample" else "sample",
+        "ploidy": 2,
+        "bam": run.bam,
+        "ledgers": [tmp_path / "absent.json"] if mistake == "ledger" else [],
+    }
+    with pytest.raises(QuireError, match=r"chrone|sample other|absent\.json"):
+        write_report(
+            tmp_path / "out" / "report.html",
+            tmp_path / "out" / "summary.json",
+            samples=[sample],
+            vcf=run.vcf,
+            reference_directory=run.reference,
+            truth={"vcf": str(truth), "bed": str(bed)},
+        )
+    assert not list(tmp_path.glob("out/*"))
+
+
+def test_the_sample_of_the_truth_is_found(run, tmp_path):
+    truth = {"vcf": str(run.vcf), "bed": ""}
+    assert choose_sample(["a", "sample"], truth) == "sample"
+    assert choose_sample(["alone"], truth) == "alone"
+    with pytest.raises(InputError, match="truth is of sample sample, which is none of a, b"):
+        choose_sample(["a", "b"], truth)
+
+
+def test_warnings_say_what_is_unusual(written):
+    good = load_summary(written / "summary.json")
+    good["samples"][0]["coverage"].update(mean=30.0, breadth_1x_percent=99.0)
+    good["truth"]["snv"]["f1"] = 0.99
+    assert find_warnings(good) == []
+    changes = [
+        (("reads", "mapped_percent"), 50.0, "50.0 % of the reads are mapped"),
+        (("reads", "properly_paired_percent"), 50.0, "properly paired"),
+        (("reads", "duplicates_percent"), 50.0, "duplicates"),
+        (("reads", "total"), 85, "hold 86 reads and the alignments 85"),
+        (("coverage", "mean"), 2.0, "mean coverage is 2.0"),
+        (("coverage", "breadth_1x_percent"), 2.0, "rescore.intervals"),
+    ]
+    for (block, key), value, message in changes:
+        changed = copy.deepcopy(good)
+        changed["samples"][0][block][key] = value
+        (warning,) = find_warnings(changed)
+        assert message in warning["message"]
+        assert warning["sample"] == "sample"
+    changed = copy.deepcopy(good)
+    changed["truth"]["snv"]["f1"] = 0.2
+    assert "F1 0.200" in find_warnings(changed)[0]["message"]
+
+
+def test_only_a_summary_is_read(tmp_path):
+    for content, message in (("{}", "is not a summary"), (json.dumps({"format_version": 99}), "format version 99")):
+        (tmp_path / "summary.json").write_text(content)
+        with pytest.raises(InputError, match=message):
+            load_summary(tmp_path / "summary.json")

@@ -1,0 +1,168 @@
+"""The assembly against all paths of a de Bruijn graph found by brute force, and on the cases that make it hard."""
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from quire.algorithms.scoring import DANGLING_END
+from quire.algorithms.semiglobal import Overhang, oracle
+from quire.rescore.assembly import assemble, assemble_graph
+from quire.rescore.assembly.dangling import align_branch
+from quire.rescore.assembly.graph import ThreadedSequences, build, has_cycle, number_k_mers
+from quire.rescore.reads.clipping import RegionReads
+from quire.sam import CIGAR_DELETION, CIGAR_MASK, CIGAR_SHIFT
+
+from tests.support.builders import random_bases
+from tests.support.simulation import codes
+
+
+def sequences(texts: list[str], samples: list[int] | None = None) -> ThreadedSequences:
+    """The first text is the reference."""
+    ends = np.cumsum([len(text) for text in texts]).astype(np.int64)
+    starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
+    owner = [-1, *(samples or [0] * (len(texts) - 1))]
+    return ThreadedSequences(
+        np.frombuffer(codes("".join(texts)), np.uint8).copy(), starts, ends, np.array(owner, np.int32)
+    )
+
+
+def haplotypes(texts: list[str], k: int, samples: list[int] | None = None, last: bool = False) -> set[str] | None:
+    """What `assemble_graph` finds, as text; None if it refuses."""
+    succeeded, bases, offsets = assemble_graph(sequences(texts, samples), k, last)
+    text = "".join("ACGTN"[b] for b in bases)
+    return {text[offsets[i] : offsets[i + 1]] for i in range(len(offsets) - 1)} if succeeded else None
+
+
+def brute_force_paths(reference: str, reads: list[str], k: int) -> set[str]:
+    """Every path between the reference's end k-mers over k-mer pairs of two reads or of the reference."""
+    weights = Counter(read[i : i + k + 1] for read in reads for i in range(len(read) - k))
+    solid = {pair for pair, weight in weights.items() if weight >= 2}
+    solid |= {reference[i : i + k + 1] for i in range(len(reference) - k)}
+    found = set()
+    stack = [reference[:k]]
+    while stack:
+        path = stack.pop()
+        if path[-k:] == reference[-k:]:
+            found.add(path)
+            continue
+        stack += [path + base for base in "ACGT" if path[-k:] + base in solid]
+    return found
+
+
+def mutate(generator: random.Random, text: str) -> str:
+    """A substitution, an insertion or a deletion well inside."""
+    at = generator.randrange(40, len(text) - 40)
+    kind = generator.randrange(3)
+    if kind == 0:
+        return text[:at] + generator.choice([b for b in "ACGT" if b != text[at]]) + text[at + 1 :]
+    if kind == 1:
+        return text[:at] + random_bases(generator, generator.randrange(1, 30)) + text[at:]
+    return text[:at] + text[at + generator.randrange(1, 30) :]
+
+
+@given(st.integers(0, 10_000), st.integers(1, 4), st.sampled_from([15, 25]))
+@settings(max_examples=60, deadline=None)
+def test_paths_are_those_of_brute_force(seed: int, variants: int, k: int) -> None:
+    generator = random.Random(seed)
+    reference = random_bases(generator, 200)
+    version = reference
+    for _ in range(variants):
+        version = mutate(generator, version)
+    reads = [version] * 2 + [reference]
+    found = haplotypes([reference, *reads], k)
+    # A k-mer may occur twice even in random sequence, which GATK unrolls and the plain graph folds; and a version that
+    # does not end like the reference has a dangling end, which only GATK joins.
+    anchored = version[:k] == reference[:k] and version[-k:] == reference[-k:]
+    if anchored and all(
+        len({t[i : i + k] for i in range(len(t) - k + 1)}) == len(t) - k + 1 for t in (version, reference)
+    ):
+        assert found == brute_force_paths(reference, reads, k)
+
+
+def test_chains_that_one_read_has_are_pruned_unless_a_sample_has_two() -> None:
+    generator = random.Random(5)
+    reference = random_bases(generator, 200)
+    version = reference[:100] + ("A" if reference[100] != "A" else "C") + reference[101:]
+    assert haplotypes([reference, version], 25) == {reference}
+    assert haplotypes([reference, version, version], 25) == {reference, version}
+    # One read in each of two samples is not enough: the weight is that of the best sample.
+    assert haplotypes([reference, version, version], 25, [0, 1]) == {reference}
+
+
+def test_dangling_ends_are_joined_to_the_reference() -> None:
+    generator = random.Random(7)
+    reference = random_bases(generator, 300)
+    version = reference[:150] + ("A" if reference[150] != "A" else "C") + reference[151:]
+    tails = [version[60:168]] * 3  # the branch ends before a k-mer returns to the reference
+    heads = [version[140:240]] * 3
+    assert haplotypes([reference, *tails], 25) == {reference, version}
+    assert haplotypes([reference, *heads], 25) == {reference, version}
+
+
+def test_cycles_and_repeats_are_refused_until_the_k_mers_are_long_enough() -> None:
+    generator = random.Random(9)
+    left, right = random_bases(generator, 100), random_bases(generator, 100)
+    reference = left + "CAG" * 12 + right
+    longer = left + "CAG" * 15 + right
+    assert haplotypes([reference, longer, longer], 25) is None
+    assert haplotypes([reference, longer, longer], 55) == {reference, longer}
+    graph_of = sequences([reference, reference])
+    numbers, count, repeated = number_k_mers(graph_of, 25)
+    assert repeated.any()
+    assert count == len({reference[i : i + 25] for i in range(len(reference) - 24)})
+    unrepeated = np.zeros_like(repeated)  # as if nothing were known of the repeat: the graph folds into a cycle
+    assert has_cycle(build(graph_of, 25, numbers, count, unrepeated))
+
+
+def test_assemble_unites_graphs_and_grows_k_mers() -> None:
+    generator = random.Random(11)
+    left, right = random_bases(generator, 100), random_bases(generator, 100)
+    reference = left + "CAG" * 12 + right
+    longer = left + "CAG" * 15 + right
+    text = codes(longer)
+    reads = RegionReads(
+        region_offsets=np.array([0, 3]),
+        sample=np.zeros(3, np.int32),
+        start=np.zeros(3, np.int64),
+        end=np.zeros(3, np.int64),
+        usable=np.ones(3, np.uint8),
+        reverse=np.zeros(3, np.uint8),
+        mapping_quality=np.full(3, 60, np.uint8),
+        base_offsets=np.arange(4) * len(text),
+        bases=np.frombuffer(text * 3, np.uint8).copy(),
+        qualities=np.full(3 * len(text), 30, np.uint8),
+        positions=np.zeros(3 * len(text), np.int64),
+    )
+    found = assemble(reads, 0, np.frombuffer(codes(reference), np.uint8).copy())
+    assert found == [codes(reference), codes(longer)]
+
+
+def test_ambiguous_reference_bases_stay_in_the_haplotypes() -> None:
+    generator = random.Random(13)
+    reference = random_bases(generator, 120) + "N" + random_bases(generator, 120)
+    version = mutate(random.Random(1), reference)
+    assert haplotypes([reference, version, version], 25) == {reference, version}
+
+
+@given(st.data())
+@settings(max_examples=80, deadline=None)
+def test_branches_are_aligned_as_by_the_oracle(data: st.DataObject) -> None:
+    text = st.text("ACGT", min_size=1, max_size=30)
+    reference, branch = data.draw(text), data.draw(text)
+    if data.draw(st.booleans()):
+        branch = reference[: len(reference) // 2] + branch
+    _, path = oracle.align(codes(reference), codes(branch), DANGLING_END, Overhang.LEADING_INDEL)
+    if path[-1][0] == CIGAR_DELETION:
+        path.pop()
+    elements = align_branch(*(np.frombuffer(codes(sequence), np.uint8).copy() for sequence in (reference, branch)))
+    answer = [(element & CIGAR_MASK, element >> CIGAR_SHIFT) for element in elements.tolist()]
+    assert answer == (path if len(path) <= 3 else [])
+
+
+@pytest.mark.parametrize("k", [10, 25])
+def test_the_reference_alone_is_its_own_haplotype(k: int) -> None:
+    reference = "ACGTTGCAAGGTCCATATGCCGATTACAGGCTTAAC"
+    assert haplotypes([reference], k) == {reference}

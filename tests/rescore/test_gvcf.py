@@ -1,0 +1,194 @@
+"""A sample's gVCF: every position once, blocks as bands say, and what GATK writes of the same reads."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pysam
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from quire import reference as reference_stage
+from quire.io.vcf import VariantRecord
+from quire.rescore import call_gvcf_interval
+from quire.rescore.activity.regions import quiet_regions
+from quire.rescore.gvcf.blocks import BANDS, BLOCK_CUT, Stretch, band_lines, with_blocks
+from quire.rescore.gvcf.variants import with_other
+
+from tests.support.defaults import default_settings
+from tests.support.gvcf import REAL, info_of, lines_of, sample_of, states
+
+LENGTH = 8000
+CONTIG = "chr22_8kb"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The packed reference and the indexed reads of three samples."""
+    root = tmp_path_factory.mktemp("world")
+    reference_stage.build(REAL / "genome.fa.gz", root / "reference", 1 << 20)
+    for sample in "ABC":
+        (root / f"{sample}.bam").symlink_to(REAL / f"{sample}.bam")
+        pysam.index(str(root / f"{sample}.bam"))
+    return root
+
+
+def called(root: Path, output: Path, sample: str, intervals: list[tuple[str, int, int]], ploidy: int = 2) -> Path:
+    """The gVCF of a sample in one piece."""
+    entry = {"sample": sample, "ploidy": ploidy, "bam": root / f"{sample}.bam"}
+    variants = call_gvcf_interval(
+        root / "reference", entry, intervals, output, default_settings("rescore"), output.with_suffix(".json")
+    )
+    assert variants == sum(fields[4] != "<NON_REF>" for fields in lines_of(output))
+    return output
+
+
+@pytest.fixture(scope="module")
+def whole(world: Path) -> Path:
+    """The gVCF of sample A."""
+    return called(world, world / "A.g.vcf.gz", "A", [(CONTIG, 0, LENGTH)])
+
+
+def test_states_and_bands_are_gatks(whole: Path) -> None:
+    ours, gatks = states(whole), states(REAL / "A.g.vcf.gz")
+    assert set(ours) == set(gatks) == set(range(1, LENGTH + 1))
+    same_state = sum((ours[p] == "variant") == (gatks[p] == "variant") for p in gatks)
+    assert same_state >= 0.99 * LENGTH
+    assert sum(ours[p] == gatks[p] for p in gatks) >= 0.99 * LENGTH
+
+
+def test_variants_are_gatks(whole: Path) -> None:
+    ours = {fields[1]: fields for fields in lines_of(whole) if fields[4] != "<NON_REF>"}
+    gatks = {fields[1]: fields for fields in lines_of(REAL / "A.g.vcf.gz") if fields[4] != "<NON_REF>"}
+    assert ours.keys() == gatks.keys()
+    alike = 0
+    for position, fields in ours.items():
+        other = gatks[position]
+        assert fields[3:5] == other[3:5]
+        mine, theirs = sample_of(fields), sample_of(other)
+        assert sorted(mine["GT"].split("/")) == sorted(theirs["GT"].replace("|", "/").split("/"))
+        keys = ("AD", "DP", "GQ", "PL", "SB")
+        alike += all(mine[k] == theirs[k] for k in keys) and info_of(fields).items() <= info_of(other).items()
+    assert alike >= 0.9 * len(ours)
+
+
+def test_pieces_make_no_difference(world: Path, whole: Path, tmp_path: Path) -> None:
+    for borders in ([0, 3000, LENGTH], [0, 1000, 2000, 5000, LENGTH]):
+        lines = []
+        for number in range(len(borders) - 1):
+            piece = [(CONTIG, borders[number], borders[number + 1])]
+            lines += lines_of(called(world, tmp_path / f"{number}.g.vcf.gz", "A", piece))
+        assert lines == lines_of(whole)
+
+
+def test_only_the_intervals_are_in_blocks(world: Path, tmp_path: Path) -> None:
+    intervals = [(CONTIG, 100, 350), (CONTIG, 4120, 4121), (CONTIG, 6900, 7100)]
+    gvcf = called(world, tmp_path / "part.g.vcf.gz", "B", intervals)
+    wanted = {p + 1 for _, start, end in intervals for p in range(start, end)}
+    found = states(gvcf)
+    assert wanted <= set(found)
+    assert all(found[p] == "variant" for p in set(found) - wanted)
+    ledger = json.loads(gvcf.with_suffix(".json").read_text())
+    assert list(ledger["reads"]) == ["B"]
+
+
+@pytest.mark.parametrize("ploidy", [1, 4])
+def test_any_ploidy(world: Path, tmp_path: Path, ploidy: int) -> None:
+    lines = lines_of(called(world, tmp_path / "ploidy.g.vcf.gz", "C", [(CONTIG, 0, 3000)], ploidy))
+    assert any(fields[4] != "<NON_REF>" for fields in lines)
+    for fields in lines:
+        values = sample_of(fields)
+        alleles = 1 + len(fields[4].split(","))
+        assert len(values["GT"].replace("|", "/").split("/")) == ploidy
+        if alleles == 2:
+            assert len(values["PL"].split(",")) == ploidy + 1
+            assert values["PL"].startswith("0,")
+
+
+def test_a_sample_without_reads_is_sure_of_nothing(world: Path, tmp_path: Path) -> None:
+    with pysam.AlignmentFile(str(world / "A.bam")) as source:
+        pysam.AlignmentFile(str(world / "none.bam"), "wb", header=source.header).close()
+    pysam.index(str(world / "none.bam"))
+    lines = lines_of(called(world, tmp_path / "none.g.vcf.gz", "none", [(CONTIG, 0, LENGTH)]))
+    assert [fields[1] for fields in lines] == [str(start + 1) for start in range(0, LENGTH, BLOCK_CUT)]
+    assert {fields[9] for fields in lines} == {"0/0:0:0:0:0,0,0"}
+
+
+def test_htslib_reads_it(whole: Path) -> None:
+    with pysam.VariantFile(str(whole)) as file:
+        assert "NON_REF" in file.header.alts
+        records = list(file)
+    assert records[0].stop > records[0].start
+    assert sum(1 for line in band_lines() if line.startswith("##GVCFBlock")) == len(BANDS)
+    assert band_lines()[-1] == "##GVCFBlock99-100=minGQ=99(inclusive),maxGQ=100(exclusive)"
+
+
+@given(st.data())
+@settings(max_examples=50, deadline=None)
+def test_blocks_are_runs_of_one_band(data: st.DataObject) -> None:
+    start = data.draw(st.sampled_from([0, 985, 1990]))
+    size = data.draw(st.integers(1, 40))
+    second = data.draw(st.lists(st.sampled_from([0, 1, 2, 59, 60, 65, 70, 98, 99, 500]), min_size=size, max_size=size))
+    depth = np.array(data.draw(st.lists(st.integers(0, 9), min_size=size, max_size=size)), np.int32)
+    phreds = np.array([[0, value, value * 3] for value in second], np.int32)
+    positions = data.draw(st.lists(st.integers(start, start + size - 1), unique=True, max_size=4))
+    variants = [
+        VariantRecord("c", p, ("A" * data.draw(st.integers(1, 8)), "<NON_REF>", "C"), None, None, {}, [])
+        for p in sorted(positions)
+    ]
+    cut = data.draw(st.integers(0, size))
+    pieces = [(0, cut), (cut, size)]
+    stretches = [
+        Stretch(
+            start + low,
+            depth[low:high],
+            phreds[low:high],
+            [v for v in variants if start + low <= v.start < start + high],
+        )
+        for low, high in pieces
+    ]
+    low = data.draw(st.integers(start, start + size))
+    intervals = np.array([[start, low], [min(low + 3, start + size), start + size]])
+    records = list(with_blocks("c", stretches, intervals, lambda a, b: "G" * (b - a), 2))
+    assert [r for r in records if r in variants] == variants
+    assert [r.start for r in records] == sorted(r.start for r in records)
+    # The definition: a position is in a block unless it is outside or covered by the variant that started last.
+    expected: dict[int, int] = {}
+    for p in range(start, start + size):
+        before = [v for v in variants if v.start <= p]
+        inside = any(a <= p < b for a, b in intervals.tolist())
+        if inside and not (before and p < before[-1].start + len(before[-1].alleles[0])):
+            expected[p] = max(i for i, low in enumerate(BANDS) if low <= min(second[p - start], 99))
+    got: dict[int, int] = {}
+    for record in records:
+        if record in variants:
+            continue
+        own = range(record.start, int(str(record.info["END"])))
+        assert record.start // BLOCK_CUT == (own.stop - 1) // BLOCK_CUT
+        values = record.samples[0]
+        depths = sorted(depth[p - start] for p in own)
+        assert values["MIN_DP"] == depths[0]
+        assert values["DP"] == int(np.floor(np.median(depths) + 0.5))
+        least = min(second[p - start] for p in own)
+        assert values["PL"] == [0, least, 3 * least]
+        assert values["GQ"] == min(least, 99)
+        for p in own:
+            assert p not in got
+            got[p] = max(i for i, low in enumerate(BANDS) if low <= min(second[p - start], 99))
+        assert len({got[p] for p in own}) == 1
+    assert got == expected
+
+
+def test_the_unnamed_allele_is_the_median_of_the_lesser_ones() -> None:
+    likelihoods = np.array([[-1.0, -5.0, -3.0], [-2.0, -2.0, -2.0], [np.nan] * 3, [-1.0, -1.0, -4.0]])
+    answer = with_other(likelihoods)[:, 3]
+    assert answer[[0, 1, 3]].tolist() == [-4.0, -2.0, -4.0]
+    assert np.isnan(answer[2])
+
+
+def test_what_is_not_active_is_cut_within_tiles() -> None:
+    active = np.array([[100, 150], [150, 300], [1500, 2000]])
+    assert quiet_regions(active, [50, 1000, 2000]).tolist() == [
+        [50, 100], [300, 600], [600, 900], [900, 1000], [1000, 1300], [1300, 1500],
+    ]  # fmt: skip
+    assert quiet_regions(np.zeros((0, 2), np.int64), [0, 10]).tolist() == [[0, 10]]

@@ -1,0 +1,266 @@
+"""Joint genotyping of gVCFs: GATK's answers, alleles that meet, spanning deletions, and bad files."""
+
+import shutil
+from itertools import combinations_with_replacement
+from math import comb
+from pathlib import Path
+
+import pysam
+import pytest
+from quire import reference as reference_stage
+from quire.errors import InputError
+from quire.rescore import genotype_interval
+from quire.rescore.joint import check_gvcfs
+from quire.rescore.joint.annotations import excess_heterozygosity
+from quire.rescore.joint.merge import genotype_map
+
+from tests.support.builders import write_fasta
+from tests.support.gvcf import REAL, info_of, lines_of, sample_of, write_gvcf
+
+LENGTH = 8000
+CONTIG = "chr22_8kb"
+SMALL = "ACGTTGCAAC" * 30
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two packed references, and GATK's gVCFs of three samples with their indices."""
+    root = tmp_path_factory.mktemp("world")
+    reference_stage.build(REAL / "genome.fa.gz", root / "reference", 1 << 20)
+    write_fasta(root / "small.fa", {"c": SMALL, "d": SMALL})
+    reference_stage.build(root / "small.fa", root / "small", 1 << 20)
+    for sample in "ABC":
+        shutil.copy(REAL / f"{sample}.g.vcf.gz", root)
+        pysam.tabix_index(str(root / f"{sample}.g.vcf.gz"), preset="vcf")
+    return root
+
+
+def joined(root: Path, output: Path, intervals: list[tuple[str, int, int]], quality: float = 30.0) -> list[list[str]]:
+    """Records of the three samples."""
+    gvcfs = [root / f"{sample}.g.vcf.gz" for sample in "ABC"]
+    count = genotype_interval(root / "reference", gvcfs, intervals, output, quality)
+    lines = lines_of(output)
+    assert len(lines) == count
+    return lines
+
+
+def test_genotypes_and_annotations_are_gatks(world: Path, tmp_path: Path) -> None:
+    ours = joined(world, tmp_path / "all.vcf.gz", [(CONTIG, 0, LENGTH)])
+    gatks = lines_of(REAL / "gatk_joint.vcf.gz")
+    assert len(ours) == 24
+    for mine, theirs in zip(ours, gatks, strict=True):
+        assert mine[:5] == theirs[:5]
+        assert float(mine[5]) == pytest.approx(float(theirs[5]), abs=0.011)
+        for sample in range(3):
+            a, b = sample_of(mine, sample), sample_of(theirs, sample)
+            assert sorted(a["GT"].split("/")) == sorted(b["GT"].replace("|", "/").split("/"))
+            assert [a[k] for k in ("AD", "DP", "PL")] == [b[k] for k in ("AD", "DP", "PL")]
+            assert a["GQ"] == b["GQ"] or (a["GT"], a["GQ"], b["GQ"]) == ("./.", ".", "0")
+        a, b = info_of(mine), info_of(theirs)
+        assert [a[k] for k in ("AC", "AN", "DP", "FS", "SOR", "MQ", "ExcessHet")] == [
+            b[k] for k in ("AC", "AN", "DP", "FS", "SOR", "MQ", "ExcessHet")
+        ]
+        for key in ("BaseQRankSum", "MQRankSum", "ReadPosRankSum"):
+            assert (key in a) == (key in b)
+            if key in a:
+                assert float(a[key]) == pytest.approx(float(b[key]), abs=0.006)
+        # GATK puts a random number for what is larger.
+        assert a["QD"] == b["QD"] or float(a["QD"]) == 35
+
+
+def test_pieces_make_no_difference(world: Path, tmp_path: Path) -> None:
+    whole = joined(world, tmp_path / "whole.vcf.gz", [(CONTIG, 0, LENGTH)])
+    for step in (500, 3000):
+        lines = []
+        for start in range(0, LENGTH, step):
+            lines += joined(world, tmp_path / "piece.vcf.gz", [(CONTIG, start, min(start + step, LENGTH))])
+        assert lines == whole
+    assert len(joined(world, tmp_path / "sure.vcf.gz", [(CONTIG, 0, LENGTH)], 200.0)) < len(whole)
+
+
+def test_alleles_meet_and_unknown_ones_count_as_non_ref(world: Path, tmp_path: Path) -> None:
+    """A deletion, a substitution at its start, another within it, a reference block and a sample without records."""
+    contigs = {"c": 300, "d": 300}
+    block = "GT:DP:GQ:MIN_DP:PL"
+    variant = "GT:AD:DP:GQ:PL:SB"
+    first = write_gvcf(tmp_path / "1.g.vcf.gz", ["deletion"], contigs, [
+        f"c 1 . A <NON_REF> . . END=100 {block} 0/0:20:60:19:0,60,800",
+        f"c 101 . ACGT A,<NON_REF> 500 . DP=20;RAW_MQandDP=72000,20 {variant} "
+        "0/1:10,10,0:20:99:400,0,400,430,430,860:5,5,5,5",
+        f"c 105 . T <NON_REF> . . END=300 {block} 0/0:20:60:20:0,60,800",
+    ])  # fmt: skip
+    second = write_gvcf(tmp_path / "2.g.vcf.gz", ["snv"], contigs, [
+        f"c 1 . A <NON_REF> . . END=100 {block} 0/0:20:60:19:0,60,800",
+        f"c 101 . A G,<NON_REF> 500 . DP=20;RAW_MQandDP=50000,20 {variant} "
+        "1/1:0,20,0:20:60:700,60,0,700,60,700:0,0,10,10",
+        f"c 102 . C <NON_REF> . . END=102 {block} 0/0:20:60:20:0,60,800",
+        f"c 103 . G C,<NON_REF> 500 . DP=20 {variant} 0|1:9,11,0:20:99:450,0,350,480,380,860:5,4,5,6",
+        f"c 104 . T <NON_REF> . . END=300 {block} 0/0:20:60:20:0,60,800",
+    ])  # fmt: skip
+    third = write_gvcf(tmp_path / "3.g.vcf.gz", ["sure", "unsure"], contigs, [
+        f"c 90 . A <NON_REF> . . END=101 {block} 0/0:30:75:25:0,75,1000 ./.:0:0:0:0,0,0",
+        f"c 102 . C <NON_REF> . . END=300 {block} ./.:30:75:25:0,75,1000 0/0:2:0:2:0,0,5",
+    ])  # fmt: skip
+    fourth = write_gvcf(tmp_path / "4.g.vcf.gz", ["elsewhere"], contigs, [
+        f"d 1 . A <NON_REF> . . END=300 {block} 0/0:30:75:25:0,75,1000",
+    ])  # fmt: skip
+    output = tmp_path / "all.vcf.gz"
+    count = genotype_interval(world / "small", [first, second, third, fourth], [("c", 0, 300)], output, 30.0)
+    at_start, within = lines_of(output)
+    assert count == 2
+    assert at_start[1:5] == ["101", ".", "ACGT", "A,GCGT"]
+    genotypes = [sample_of(at_start, n)["GT"] for n in range(5)]
+    assert genotypes == ["0/1", "2/2", "0/0", "./.", "./."]
+    assert sample_of(at_start, 0)["PL"] == "400,0,400,430,430,860"
+    assert sample_of(at_start, 0)["AD"] == "10,10,0"
+    assert sample_of(at_start, 1)["PL"] == "700,700,700,60,60,0"
+    assert sample_of(at_start, 2) == {
+        "GT": "0/0",
+        "AD": "25,0,0",
+        "DP": "25",
+        "GQ": "75",
+        "PL": "0,75,1000,75,1000,1000",
+    }
+    assert sample_of(at_start, 4) == {"GT": "./.", "AD": ".", "DP": ".", "GQ": ".", "PL": "."}
+    info = info_of(at_start)
+    assert (info["AC"], info["AN"], info["DP"]) == ("1,2", "6", str(20 + 20 + 25))
+    assert float(info["MQ"]) == pytest.approx((122000 / 40) ** 0.5, abs=0.01)
+    assert within[1:5] == ["103", ".", "G", "*,C"]
+    assert [sample_of(within, n)["GT"] for n in range(4)] == ["0/1", "0/2", "0/0", "./."]
+    assert sample_of(within, 0)["PL"] == "400,0,400,430,430,860"
+    assert sample_of(within, 3) == {"GT": "./.", "AD": "2,0,0", "DP": "2", "GQ": ".", "PL": "0,0,5,0,5,5"}
+    # A piece that begins within the deletion writes the same of what starts in it.
+    genotype_interval(world / "small", [first, second, third, fourth], [("c", 102, 300)], output, 30.0)
+    assert lines_of(output) == [within]
+
+
+def test_a_deletion_that_is_not_called_leaves_no_star(world: Path, tmp_path: Path) -> None:
+    contigs = {"c": 300, "d": 300}
+    lines = [
+        "c 101 . ACGT A,<NON_REF> 0 . DP=20 GT:AD:DP:GQ:PL 0/0:20,0,0:20:60:0,60,700,60,700,700",
+        "c 105 . T <NON_REF> . . END=300 GT:DP:GQ:MIN_DP:PL 0/0:20:60:20:0,60,800",
+    ]
+    first = write_gvcf(tmp_path / "1.g.vcf.gz", ["one"], contigs, lines)
+    lines = ["c 103 . G C,<NON_REF> 500 . DP=20 GT:AD:DP:GQ:PL 0/1:9,11,0:20:99:450,0,350,480,380,860"]
+    second = write_gvcf(tmp_path / "2.g.vcf.gz", ["two"], contigs, lines)
+    genotype_interval(world / "small", [first, second], [("c", 0, 300)], tmp_path / "all.vcf.gz", 30.0)
+    (only,) = lines_of(tmp_path / "all.vcf.gz")
+    assert only[1:5] == ["103", ".", "G", "C"]
+    assert sample_of(only, 0)["PL"] == "0,60,700"
+
+
+def test_blocks_with_a_quality_alone_and_other_ploidies(world: Path, tmp_path: Path) -> None:
+    contigs = {"c": 300, "d": 300}
+    first = write_gvcf(
+        tmp_path / "1.g.vcf.gz", ["quality"], contigs, ["c 1 . A <NON_REF> . . END=300 GT:DP:GQ 0/0:30:50"]
+    )
+    lines = ["c 50 . C T,<NON_REF> 500 . DP=20 GT:AD:DP:GQ:PL 1:0,20,0:20:99:700,0,700"]
+    second = write_gvcf(tmp_path / "2.g.vcf.gz", ["haploid"], contigs, lines)
+    genotype_interval(world / "small", [first, second], [("c", 0, 300)], tmp_path / "all.vcf.gz", 30.0)
+    (only,) = lines_of(tmp_path / "all.vcf.gz")
+    assert sample_of(only, 0) == {"GT": "0/0", "AD": "30,0", "DP": "30", "GQ": "50", "PL": "0,50,500"}
+    assert sample_of(only, 1)["GT"] == "1"
+    assert info_of(only)["AN"] == "3"
+
+
+@pytest.mark.parametrize(("ploidy", "alleles"), [(1, (0, 2, 1)), (2, (0, 1, 3, 3)), (3, (0, 2, 2)), (2, (0, 3, 1, 2))])
+def test_genotypes_are_remapped_by_their_members(ploidy: int, alleles: tuple[int, ...]) -> None:
+    def in_order(count: int) -> list[tuple[int, ...]]:
+        return sorted(combinations_with_replacement(range(count), ploidy), key=lambda members: members[::-1])
+
+    old = in_order(max(alleles) + 1)
+    expected = [old.index(tuple(sorted(alleles[m] for m in members))) for members in in_order(len(alleles))]
+    assert genotype_map(ploidy, alleles).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("heterozygous", "references", "others"), [(3, 0, 0), (0, 5, 2), (4, 4, 1), (1, 9, 0), (6, 2, 3)]
+)
+def test_excess_of_heterozygous_samples(heterozygous: int, references: int, others: int) -> None:
+    samples, minor = heterozygous + references + others, 2 * others + heterozygous
+
+    def ways(het: int) -> int:
+        homozygous = (minor - het) // 2
+        return comb(samples, het) * comb(samples - het, homozygous) * 2**het
+
+    possible = [h for h in range(minor + 1) if (minor - h) % 2 == 0 and samples - h - (minor - h) // 2 >= 0]
+    expected = sum(map(ways, (h for h in possible if h >= heterozygous))) / sum(map(ways, possible))
+    assert excess_heterozygosity(heterozygous, references, others) == pytest.approx(expected)
+
+
+GOOD = ["c 1 . A <NON_REF> . . END=300 GT:DP:GQ:MIN_DP:PL 0/0:30:75:25:0,75,1000"]
+NAMED = "c 50 . C T 500 . DP=20 GT:AD:DP:GQ:PL 0/1:10,10:20:99:400,0,400"
+FEW = "c 50 . C T,<NON_REF> 500 . DP=20 GT:AD:DP:GQ:PL 0/1:10,10,0:20:99:400,0,400"
+OTHER = ["c 50 . CAC T,<NON_REF> 500 . DP=20 GT:AD:DP:GQ:PL 0/1:10,10,0:20:99:400,0,400,430,430,860"]
+
+
+def test_each_mistake_is_one_sentence(world: Path, tmp_path: Path) -> None:
+    contigs = {"c": 300, "d": 300}
+    good = write_gvcf(tmp_path / "good.g.vcf.gz", ["a"], contigs, GOOD)
+
+    def refused(*paths: Path, taken: tuple[str, ...] = ()) -> str:
+        with pytest.raises(InputError) as error:
+            check_gvcfs(world / "small", paths, taken)
+        assert "\n" not in str(error.value)
+        return str(error.value)
+
+    check_gvcfs(world / "small", [good], ["b"])
+    assert "no such file" in refused(tmp_path / "none.g.vcf.gz")
+    other = write_gvcf(tmp_path / "other.g.vcf.gz", ["b"], {"c": 301}, GOOD)
+    assert "its contig 'c' (301 bases) is not in the reference" in refused(good, other)
+    foreign = write_gvcf(tmp_path / "foreign.g.vcf.gz", ["b"], {"chr1": 300}, [])
+    assert "its contig 'chr1' (300 bases) is not in the reference" in refused(foreign)
+    again = write_gvcf(tmp_path / "again.g.vcf.gz", ["b", "a"], contigs, [])
+    assert f"its sample 'a' is in {good} too" in refused(good, again)
+    assert "its sample 'a' is in the sheet of samples too" in refused(good, taken=("x", "a"))
+    unindexed = tmp_path / "unindexed.g.vcf.gz"
+    shutil.copy(good, unindexed)
+    assert "has no index beside it" in refused(unindexed)
+    truncated = write_gvcf(tmp_path / "truncated.g.vcf.gz", ["b"], contigs, GOOD)
+    truncated.write_bytes(truncated.read_bytes()[:-30])
+    assert "is truncated" in refused(truncated)
+    plain = tmp_path / "plain.g.vcf"
+    with pysam.BGZFile(str(good), "rb", None) as stream:
+        plain.write_bytes(b"\n".join(stream) + b"\n")
+    assert "is not bgzip" in refused(plain)
+    no_gvcf = tmp_path / "calls.vcf.gz"
+    text = plain.read_text().replace('##ALT=<ID=NON_REF,Description="Any other">\n', "")
+    (tmp_path / "calls.vcf").write_text(text)
+    pysam.tabix_index(str(tmp_path / "calls.vcf"), preset="vcf", force=True)
+    assert "has no allele <NON_REF>, so that it is no gVCF" in refused(no_gvcf)
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([NAMED], "at position 50 has no allele <NON_REF>"),
+        ([FEW], "has 3 values in PL"),
+        (OTHER, "has another reference"),
+    ],
+)
+def test_each_bad_record_is_one_sentence(world: Path, tmp_path: Path, lines: list[str], message: str) -> None:
+    contigs = {"c": 300, "d": 300}
+    right = "c 50 . CGTT C,<NON_REF> 500 . DP=20 GT:AD:DP:GQ:PL 0/1:10,10,0:20:99:400,0,400,430,430,860"
+    first = write_gvcf(tmp_path / "1.g.vcf.gz", ["a"], contigs, [right])
+    second = write_gvcf(tmp_path / "2.g.vcf.gz", ["b"], contigs, lines)
+    with pytest.raises(InputError, match=message):
+        genotype_interval(world / "small", [first, second], [("c", 0, 300)], tmp_path / "all.vcf.gz", 30.0)
+    assert not (tmp_path / "all.vcf.gz").exists()
+
+
+def test_one_record_of_each_file_is_held(world: Path, tmp_path: Path) -> None:
+    """Forty samples: ten make InbreedingCoeff, and the order of files is that of the columns."""
+    contigs = {"c": 300, "d": 300}
+    paths = []
+    for number in range(40):
+        genotype, phreds = [("0/0", "0,60,800,60,800,800"), ("0/1", "400,0,400,430,430,860")][number % 2]
+        line = f"c 50 . C T,<NON_REF> 500 . DP=20 GT:AD:DP:GQ:PL {genotype}:10,10,0:20:60:{phreds}"
+        paths.append(write_gvcf(tmp_path / f"{number}.g.vcf.gz", [f"s{number}"], contigs, [line]))
+    genotype_interval(world / "small", paths, [("c", 0, 300)], tmp_path / "all.vcf.gz", 30.0)
+    (only,) = lines_of(tmp_path / "all.vcf.gz")
+    info = info_of(only)
+    assert (info["AC"], info["AN"], info["AF"]) == ("20", "80", "0.25")
+    assert float(info["InbreedingCoeff"]) == pytest.approx(1 - 0.5 / (2 * 0.75 * 0.25), abs=1e-3)
+    assert [sample_of(only, n)["GT"] for n in range(40)] == ["0/0", "0/1"] * 20
+    with pysam.VariantFile(str(tmp_path / "all.vcf.gz")) as file:
+        assert list(file.header.samples) == [f"s{n}" for n in range(40)]

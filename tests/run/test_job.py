@@ -1,0 +1,107 @@
+"""What surrounds a job: its log, its one sentence where it fails, and where that is found again."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from quire import sources
+from quire.run.job import failure_sentences
+
+UNEXPECTED = "quire: error: unexpected failure in rule map_unit; see logs/job.log"
+
+
+@pytest.mark.parametrize(
+    ("failure", "sentence"),
+    [
+        ("raise InputError('reads.fq: is empty.')", "quire: error: reads.fq: is empty."),
+        ("open('none.fa')", "quire: error: none.fa: No such file or directory; check the path"),
+        ("raise ValueError('in two\\nlines')", UNEXPECTED),
+        ("os.write(2, b'htslib speaks\\n'); 1 / 0", UNEXPECTED),
+    ],
+)
+def test_a_job_that_fails_ends_its_log_with_a_sentence(failure: str, sentence: str, tmp_path: Path) -> None:
+    """Status 1, nothing on the terminal, and a traceback in the log where a user can do nothing."""
+    script = f"""
+        import os
+        from types import SimpleNamespace
+        from quire.errors import InputError
+        from quire.run.job import run_job
+
+        def main():
+            {failure}
+
+        run_job(SimpleNamespace(log=["logs/job.log"], rule="map_unit"), main)
+    """
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(sources.SCRIPTS)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (1, "", "")
+    log = tmp_path / "logs/job.log"
+    assert log.read_text().count("Traceback") == (sentence == UNEXPECTED)
+    (found,) = failure_sentences([job(log)])
+    assert found.startswith(sentence)
+
+
+def job(log: Path, rule: str = "map_unit") -> SimpleNamespace:
+    """What is used of a job of Snakemake."""
+    return SimpleNamespace(log=[str(log)], rule=SimpleNamespace(name=rule), is_group=lambda: False)
+
+
+def group(*jobs: SimpleNamespace) -> SimpleNamespace:
+    """What is used of a group of jobs of Snakemake."""
+    return SimpleNamespace(jobs=list(jobs), is_group=lambda: True)
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> dict[str, Path]:
+    """The logs of jobs that ended in all ways."""
+    texts = {
+        "first": "03:15:24 quire quire: error: a.fq: is truncated.\n",
+        "second": "03:15:23 quire.align at work\n03:15:24 quire quire: error: b.fq: is truncated.\n",
+        "same": "04:00:00 quire quire: error: a.fq: is truncated.\n",
+        "killed": "03:15:23 quire.align at work\n",
+        "empty": "",
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.log").write_text(text)
+    return {name: tmp_path / f"{name}.log" for name in (*texts, "absent")}
+
+
+def test_each_sentence_is_found_once(logs: dict[str, Path]) -> None:
+    """Several jobs, two of which failed for the same reason."""
+    assert failure_sentences(job(logs[name]) for name in ("second", "first", "same")) == [
+        "quire: error: a.fq: is truncated.",
+        "quire: error: b.fq: is truncated.",
+    ]
+    assert failure_sentences([]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("killed", "ended without saying why, as one does that is killed"),
+        ("empty", "ended without saying why, as one does that is killed"),
+        ("absent", "failed before it began its log"),
+    ],
+)
+def test_a_job_that_said_nothing_is_told_by_its_rule_and_log(name: str, told: str, logs: dict[str, Path]) -> None:
+    """Killed at work, before its first line, or never started."""
+    (sentence,) = failure_sentences([job(logs[name])])
+    assert sentence.startswith(f"quire: error: a job of rule map_unit {told}")
+    assert str(logs[name]) in sentence
+
+
+def test_of_a_group_those_jobs_count_that_said_anything(logs: dict[str, Path]) -> None:
+    """The rest of the group had ended, or was not started; where none said anything, all are named."""
+    assert failure_sentences([group(job(logs["killed"]), job(logs["first"]), job(logs["absent"]))]) == [
+        "quire: error: a.fq: is truncated."
+    ]
+    assert len(failure_sentences([group(job(logs["killed"]), job(logs["absent"]))])) == 2

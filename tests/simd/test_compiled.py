@@ -1,0 +1,133 @@
+"""Compiled kernels are kept under what they are compiled from, checked when they are read, and removed when unused."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import quire
+from quire.simd import compiled
+
+LIBRARY = Path(quire.__file__).parents[1]
+MODULES = {
+    "quire/kernels/__init__.py": "from quire.kernels.unrelated import other\n",
+    "quire/kernels/unrelated.py": "def other():\n    return 0\n",
+    "quire/kernels/inner.py": "from quire.simd.compiled import inlined\n\n@inlined\ndef two(x):\n    return 2 * x\n",
+    "quire/kernels/outer.py": (
+        "from quire.kernels.inner import two\nfrom quire.simd.compiled import compiled\n\n"
+        "@compiled\ndef four(x):\n    return two(two(x))\n"
+    ),
+}
+RUN = (
+    "import logging; logging.basicConfig()\n"
+    "from quire.kernels.outer import four\n"
+    "print(four(3), sum(four.stats.cache_hits.values()), sum(four.stats.cache_misses.values()))"
+)
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    """A small library with two modules of kernels, one of which uses the other."""
+    for name in ("__init__.py", "cache.py", "sources.py", "simd/__init__.py", "simd/compiled.py"):
+        target = tmp_path / "quire" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(LIBRARY / "quire" / name, target)
+    for name, text in MODULES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def run(library: Path) -> tuple[int, int, int, str]:
+    """Answer of the kernel in a new process, how often its code was found and was not, and the log."""
+    environment = {**os.environ, "PYTHONPATH": str(library), "XDG_CACHE_HOME": str(library / "cache")}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    done = subprocess.run([sys.executable, "-c", RUN], text=True, env=environment, capture_output=True, check=True)
+    answer, hits, misses = map(int, done.stdout.split())
+    return answer, hits, misses, done.stderr
+
+
+def kept(library: Path) -> list[Path]:
+    """The files of compiled code of the outer module."""
+    return sorted((library / "cache/quire/numba").glob("quire.kernels.outer-*/*.nb[ic]"))
+
+
+def test_code_is_found_again(library: Path) -> None:
+    assert run(library)[:3] == (12, 0, 1)
+    assert run(library)[:3] == (12, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("edited", "again"),
+    [
+        ("quire/kernels/outer.py", True),
+        ("quire/kernels/inner.py", True),
+        ("quire/simd/compiled.py", True),
+        ("quire/kernels/unrelated.py", False),
+        ("quire/kernels/__init__.py", False),
+    ],
+)
+def test_an_edit_compiles_what_depends_on_it(library: Path, edited: str, again: bool) -> None:
+    """Imports decide, not the names of files or the packages that they lie in."""
+    run(library)
+    with (library / edited).open("a") as stream:
+        stream.write("\n# edited\n")
+    assert run(library)[:3] == (12, int(not again), int(again))
+
+
+def test_a_changed_function_of_another_module_changes_the_answer(library: Path) -> None:
+    run(library)
+    inner = library / "quire/kernels/inner.py"
+    inner.write_text(inner.read_text().replace("2 * x", "3 * x"))
+    assert run(library)[:3] == (27, 0, 1)
+
+
+@pytest.mark.parametrize("place", [0.1, 0.5, 0.9])
+def test_a_flipped_bit_is_noticed(library: Path, place: float) -> None:
+    """In the index and in the code: the kernel is compiled again, and the log says so."""
+    run(library)
+    for path in kept(library):
+        data = bytearray(path.read_bytes())
+        data[int(place * len(data))] ^= 4
+        path.write_bytes(data)
+        answer, hits, misses, log = run(library)
+        assert (answer, hits, misses) == (12, 0, 1)
+        assert f"{path}: is damaged" in log
+        assert run(library)[:3] == (12, 1, 0)
+
+
+def test_truncated_files_are_noticed(library: Path) -> None:
+    run(library)
+    for path in kept(library):
+        path.write_bytes(path.read_bytes()[:20])
+        assert run(library)[:3] == (12, 0, 1)
+
+
+def test_only_what_nobody_used_for_a_month_is_removed(tmp_path: Path) -> None:
+    names = {
+        "quire.align.records-0123456789abcdef": False,
+        "0123456789abcdef": False,
+        "quire.io.bam-fedcba9876543210": True,
+        "somebody_elses": True,
+    }
+    for name in names:
+        (tmp_path / name).mkdir()
+        if name != "quire.io.bam-fedcba9876543210":
+            os.utime(tmp_path / name, (0, 0))
+    compiled.prune.__wrapped__(tmp_path)
+    assert {name: (tmp_path / name).exists() for name in names} == names
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_the_folder(tmp_path: Path, chosen: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's choice, else the user's cache; the working directory where that cannot be written."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "chosen") if chosen else "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    wanted = tmp_path / ("chosen" if chosen else "quire/numba")
+    assert compiled._root.__wrapped__() == wanted
+    shutil.rmtree(wanted)
+    wanted.write_text("a file in the way")
+    assert compiled._root.__wrapped__() == tmp_path / ".quire-cache/numba"

@@ -1,0 +1,184 @@
+"""Vectors and single instructions inside Numba code, each against NumPy or Python."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+from numba.core import config
+from numba.core.errors import TypingError
+from quire.simd import bits, vectors
+from quire.simd.vectors import (
+    add,
+    aligned_zeros,
+    bit_or,
+    choose_common,
+    choose_equal,
+    choose_greater,
+    choose_less,
+    convert,
+    fma,
+    load,
+    maximum,
+    multiply,
+    splat,
+    store,
+)
+
+LANES = 16
+INTEGERS = [np.uint8, np.int16, np.int32]
+NUMBERS = [*INTEGERS, np.float32, np.float64]
+
+
+def apply_two(function, left, right, out):
+    """out = function(left, right) on the lanes from element 1 on (no aligned address)."""
+
+    @njit
+    def kernel(left, right, out):
+        store(out, 1, function(load(left, 1, LANES), load(right, 1, LANES)))
+
+    kernel(left, right, out)
+
+
+def apply_choice(function, left, right, out):
+    """out = 7 where the function chooses, 3 elsewhere."""
+
+    @njit
+    def kernel(left, right, out):
+        chosen, otherwise = splat(np.int16(7), LANES), splat(np.int16(3), LANES)
+        store(out, 1, function(load(left, 1, LANES), load(right, 1, LANES), chosen, otherwise))
+
+    kernel(left, right, out)
+
+
+@njit
+def apply_fma(a, b, c, out):
+    store(out, 0, fma(load(a, 0, LANES), load(b, 0, LANES), load(c, 0, LANES)))
+
+
+@njit
+def narrow_and_widen(numbers, narrow, wide):
+    low = convert(load(numbers, 0, LANES), np.uint8)
+    store(narrow, 0, low)
+    store(wide, 0, convert(low, np.int32))
+
+
+def drawn(seed: int, dtype: type) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two operands of few different values, and room for an answer; a guard on both sides."""
+    generator = np.random.default_rng(seed)
+    low = 0 if dtype is np.uint8 else -3
+    left, right = (generator.integers(low, 4, LANES + 2).astype(dtype) for _ in range(2))
+    return left, right, np.full(LANES + 2, 99, dtype)
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+@pytest.mark.parametrize(("function", "wanted"), [(add, np.add), (multiply, np.multiply)])
+def test_arithmetic(function, wanted, dtype):
+    left, right, out = drawn(1, dtype)
+    apply_two(function, left, right, out)
+    assert out[1:-1].tolist() == wanted(left, right)[1:-1].tolist()
+    assert out[[0, -1]].tolist() == [99, 99]
+
+
+@pytest.mark.parametrize(
+    ("function", "wanted", "dtypes"),
+    [(bit_or, np.bitwise_or, INTEGERS), (maximum, np.maximum, [np.int16, np.int32])],
+)
+def test_integers(function, wanted, dtypes):
+    for dtype in dtypes:
+        left, right, out = drawn(2, dtype)
+        apply_two(function, left, right, out)
+        assert out[1:-1].tolist() == wanted(left, right)[1:-1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("function", "wanted"),
+    [
+        (choose_less, np.less),
+        (choose_greater, np.greater),
+        (choose_equal, np.equal),
+        (choose_common, lambda a, b: a & b != 0),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.int16, np.int32])
+def test_choices(function, wanted, dtype):
+    left, right, _ = drawn(3, dtype)
+    out = np.zeros(LANES + 2, np.int16)
+    apply_choice(function, left, right, out)
+    assert out[1:-1].tolist() == np.where(wanted(left, right), 7, 3)[1:-1].tolist()
+    assert set(out[1:-1].tolist()) == {3, 7}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_fma_rounds_once(dtype):
+    small = np.finfo(dtype).eps * 2 ** (np.finfo(dtype).nmant // 2)
+    factor = np.full(LANES, 1 + small, dtype)
+    out = np.empty(LANES, dtype)
+    apply_fma(factor, factor, np.full(LANES, -(1 + 2 * small), dtype), out)
+    assert out.tolist() == [float(small) ** 2] * LANES
+    apply_fma(factor, factor, np.arange(LANES, dtype=dtype), out)
+    assert np.allclose(out, 1 + np.arange(LANES), rtol=1e-3)
+
+
+def test_conversion_keeps_the_low_bits_and_widens_by_sign():
+    numbers = np.array([-1, -128, 0, 1, 127, 128, 255, 256, 300, -300, 5, 6, 7, 8, 9, 10], np.int16)
+    narrow, wide = np.empty(LANES, np.uint8), np.empty(LANES, np.int32)
+    narrow_and_widen(numbers, narrow, wide)
+    assert narrow.tolist() == wide.tolist() == [int(number) & 255 for number in numbers]
+
+    @njit
+    def widen(numbers, wide):
+        store(wide, 0, convert(load(numbers, 0, LANES), np.int32))
+
+    widen(numbers, wide)
+    assert wide.tolist() == numbers.tolist()
+
+
+def test_what_does_not_fit_is_refused_when_it_is_compiled():
+    floats, shorts = np.zeros(LANES, np.float32), np.zeros(LANES, np.int16)
+    with pytest.raises(TypingError, match="takes vectors of one type"):
+        njit(lambda a, b: vectors.add(vectors.load(a, 0, 16), vectors.load(b, 0, 16)))(floats, shorts)
+    with pytest.raises(TypingError, match="must be a constant"):
+        njit(lambda a, n: vectors.store(a, 0, vectors.load(a, 0, n)))(floats, 16)
+    with pytest.raises(TypingError, match="no flat array"):
+        njit(lambda a: vectors.store(a, 0, vectors.load(a, 0, 16)))(floats[::2])
+    with pytest.raises(TypingError, match="store of"):
+        njit(lambda a, b: vectors.store(a, 0, vectors.load(b, 0, 16)))(floats, shorts)
+    with pytest.raises(TypingError, match="compares signed integers"):
+        njit(lambda a: vectors.store(a, 0, vectors.maximum(vectors.load(a, 0, 16), vectors.load(a, 0, 16))))(floats)
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_aligned_zeros(dtype):
+    for length in (1, 15, 100):
+        array = aligned_zeros(length, dtype)
+        assert (len(array), array.dtype, array.ctypes.data % vectors.CACHE_LINE) == (length, dtype, 0)
+        assert not array.any()
+
+
+@pytest.mark.parametrize(
+    ("name", "features", "wanted"),
+    [("haswell", "+avx2,+fma", False), ("skylake-avx512", "+avx2,+avx512f", True), ("haswell", None, False)],
+)
+def test_registers_are_those_that_numba_compiles_for(name, features, wanted, monkeypatch):
+    monkeypatch.setattr(config, "CPU_NAME", name)
+    monkeypatch.setattr(config, "CPU_FEATURES", features)
+    assert vectors.has_avx512() == wanted
+
+
+@njit
+def ones_and_swapped(word):
+    return bits.count_ones(word), bits.swap_bytes(word)
+
+
+@settings(deadline=None)  # the first call compiles
+@given(st.one_of(st.integers(0, (1 << 64) - 1), st.integers(0, 64).map(lambda bit: (1 << bit) - 1)))
+def test_bits(word):
+    swapped = int.from_bytes(word.to_bytes(8, "little"), "big")
+    assert ones_and_swapped(np.uint64(word)) == (word.bit_count(), swapped)
+
+
+def test_prefetching_changes_nothing():
+    array = np.arange(5)
+    njit(lambda a: bits.prefetch(a, 3))(array)
+    assert array.tolist() == [0, 1, 2, 3, 4]

@@ -1,0 +1,187 @@
+"""Plain versions of the align stage's decisions: slow, over all possibilities, in floating point where bwa has it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from quire.align.insert_size import InsertSize
+from quire.align.parameters import (
+    MOST_SUPPLEMENTARY,
+    NEAR_BEST,
+    PAIR_BONUS_LIMIT,
+    SIMPLE_SCORE,
+    SIMPLE_WORD,
+    UNPAIRED_COST,
+)
+from quire.sequence.ties.oracle import tie_hash
+
+from tests.support.places import Place
+
+
+def bwa_quality(score: int, second: int, near: int, read_span: int, axis_span: int) -> int:
+    """bwa mem's mem_approx_mapq_se (bwamem.c), default parameters, without its share of repetitive seeds."""
+    second = max(second, 19)
+    if second >= score:
+        return 0
+    span = max(read_span, axis_span)
+    identity = 1.0 - (span - score) / 5.0 / span
+    factor = 1.0 if span < 50 else math.log(50) / math.log(span)
+    factor *= identity * identity
+    quality = int(6.02 * (score - second) * factor * factor + 0.499)
+    if near > 0:
+        quality -= int(4.343 * math.log(near + 1) + 0.499)
+    return max(0, min(60, quality))
+
+
+def bwa_insert_size(lengths: Sequence[int]) -> tuple[float, float, int, int]:
+    """Mean, standard deviation, lowest and highest proper length as bwa mem's mem_pestat has them."""
+    ordered = sorted(lengths)
+    quartile, third = (ordered[int(share * len(ordered) + 0.499)] for share in (0.25, 0.75))
+    spread = third - quartile
+    low, high = max(1, int(quartile - 2.0 * spread + 0.499)), int(third + 2.0 * spread + 0.499)
+    inner = [length for length in ordered if low <= length <= high]
+    mean = sum(inner) / len(inner)
+    deviation = math.sqrt(sum((length - mean) ** 2 for length in inner) / len(inner))
+    low, high = int(quartile - 3.0 * spread + 0.499), int(third + 3.0 * spread + 0.499)
+    if low > mean - 4.0 * deviation:
+        low = int(mean - 4.0 * deviation + 0.499)
+    if high < mean + 4.0 * deviation:
+        high = int(mean + 4.0 * deviation + 0.499)
+    return mean, deviation, max(1, low), high
+
+
+def as_read(place: Place, length: int) -> tuple[int, int]:
+    """The part of the read, in the direction as read."""
+    if place.strand == 0:
+        return place.read_begin, place.read_end
+    return length - place.read_end, length - place.read_begin
+
+
+def compete(a: Place, b: Place, length: int) -> bool:
+    """Whether two places of a read share at least half of the shorter part."""
+    parts = [set(range(*as_read(place, length))) for place in (a, b)]
+    return 2 * len(parts[0] & parts[1]) >= min(map(len, parts))
+
+
+def five_prime(place: Place, length: int) -> int:
+    """Contig position of the read's 5' end, clipped bases included: of its first base, or behind its last."""
+    if place.strand == 0:
+        return place.position - place.read_begin
+    return place.position + place.axis_end - place.axis_begin + length - place.read_end
+
+
+def template_length(a: Place, b: Place, lengths: tuple[int, int]) -> int | None:
+    """Template length of the mates' places; None where contigs or strands do not fit."""
+    if a.contig != b.contig or a.strand == b.strand:
+        return None
+    ends = {a.strand: five_prime(a, lengths[0]), b.strand: five_prime(b, lengths[1])}
+    return ends[1] - ends[0]
+
+
+def is_simple(bases: Sequence[int], share: int) -> bool:
+    """Whether less than one in `share` of the words of a sequence are different."""
+    words = [tuple(base % 4 for base in bases[i : i + SIMPLE_WORD]) for i in range(len(bases) - SIMPLE_WORD + 1)]
+    return share * len(set(words)) < len(words)
+
+
+@dataclass
+class Chosen:
+    """What is reported of one read."""
+
+    primary: int = -1
+    quality: int = 0
+    suboptimal_score: int = 0
+    proper: bool = False
+    supplementary: list[tuple[int, int, int]] = field(default_factory=list)  # (place, quality, suboptimal score)
+
+
+class Marked:
+    """A read's places, best first, each with the better one that it competes with (None: none)."""
+
+    def __init__(self, places: Sequence[Place], length: int, quality) -> None:
+        self.places, self.length, self._quality = places, length, quality
+        self.overlapped_by: list[int | None] = []
+        for i, place in enumerate(places):
+            above = [j for j in range(i) if self.overlapped_by[j] is None and compete(place, places[j], length)]
+            self.overlapped_by.append(above[0] if above else None)
+
+    def rivals(self, i: int) -> list[int]:
+        """Scores of those that compete with place i and lose."""
+        return [place.score for place, better in zip(self.places, self.overlapped_by, strict=True) if better == i]
+
+    def suboptimal_score(self, i: int) -> int:
+        """Score of the best rival; 0 for none."""
+        better = self.overlapped_by[i]
+        return max(self.rivals(i), default=0) if better is None else self.places[better].score
+
+    def quality(self, i: int) -> int:
+        """Quality of place i by itself."""
+        place = self.places[i]
+        near = sum(place.score - score <= NEAR_BEST for score in self.rivals(i))
+        span = place.axis_end - place.axis_begin
+        return self._quality(place.score, self.suboptimal_score(i), near, place.read_end - place.read_begin, span)
+
+
+def choose_single(marked: Marked) -> Chosen:
+    """The best place of a read by itself."""
+    return Chosen(0, marked.quality(0), marked.suboptimal_score(0)) if marked.places else Chosen()
+
+
+def choose_pair(mates: tuple[Marked, Marked], name_hash: int, model: InsertSize) -> tuple[Chosen, Chosen]:
+    """The places of both mates: of all proper pairs the best, unless two places far apart are better by the cost."""
+    alone = choose_single(mates[0]), choose_single(mates[1])
+    costs = model.penalties()
+    pairs = []
+    for i, a in enumerate(mates[0].places):
+        for j, b in enumerate(mates[1].places):
+            length = template_length(a, b, (mates[0].length, mates[1].length))
+            if length is not None and model.low <= length <= model.high:
+                score = a.score + b.score - int(costs[length - model.low])
+                if score >= 0:
+                    pairs.append((-score, tie_hash(name_hash, a.axis_begin + b.axis_begin), i, j))
+    if not pairs:
+        return alone
+    pairs.sort()
+    score, _, *best = pairs[0]
+    unpaired = mates[0].places[0].score + mates[1].places[0].score - UNPAIRED_COST
+    if -score <= unpaired:
+        proper = any(pair[2:] == (0, 0) for pair in pairs)
+        alone[0].proper = alone[1].proper = proper
+        return alone
+    others = [-pair[0] for pair in pairs[1:]]
+    second = max(others, default=0)
+    near = sum(second - other <= NEAR_BEST for other in others)
+    quality = math.floor(6.02 * (-score - max(second, unpaired)) + 0.5)
+    if near:
+        quality -= int(4.343 * math.log(near + 1) + 0.499)
+    quality = max(0, min(60, quality))
+    chosen = []
+    for marked, i in zip(mates, best, strict=True):
+        own = marked.quality(i)
+        chosen.append(Chosen(i, max(own, min(quality, own + PAIR_BONUS_LIMIT)), marked.suboptimal_score(i), True))
+    return chosen[0], chosen[1]
+
+
+def complete(chosen: Chosen, marked: Marked, codes: Sequence[Sequence[int]], mate_elsewhere: bool = False) -> Chosen:
+    """Distrust simple sequence and short places without support of the mate; add the supplementary places.
+
+    Args:
+        chosen, marked: of the read.
+        codes: of both strands.
+        mate_elsewhere: whether the mate has a place that makes no proper pair with the chosen one.
+    """
+    if chosen.primary < 0:
+        return chosen
+    primary = marked.places[chosen.primary]
+    share = 3 if primary.score < marked.length / 2 else 4
+    if primary.score < SIMPLE_SCORE and is_simple(codes[primary.strand][primary.read_begin : primary.read_end], share):
+        chosen.quality = 0
+    if mate_elsewhere and primary.score < marked.length / 4:
+        chosen.quality = min(chosen.quality, 40)
+    for i, place in enumerate(marked.places):
+        root = marked.overlapped_by[chosen.primary]
+        is_best = marked.overlapped_by[i] is None and i not in (chosen.primary, root)
+        if is_best and not compete(place, primary, marked.length):
+            chosen.supplementary.append((i, min(marked.quality(i), chosen.quality), marked.suboptimal_score(i)))
+    del chosen.supplementary[MOST_SUPPLEMENTARY:]
+    return chosen

@@ -1,0 +1,52 @@
+"""Inputs of kernel tests, made with NumPy alone: a machine with a card needs neither Numba nor pysam for them."""
+
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+from quire.device.card import Card
+from quire.ragged import offsets_from_lengths, pack_bytes
+from quire.reads import ReadBatch
+from quire.reads.gpu import CardReads, orient
+from quire.sequence.packing import BASES_PER_WORD
+
+
+def make_batch(sequences: Sequence[Sequence[int]]) -> ReadBatch:
+    """Reads of these codes (0..3, 4 for N), named r00000, r00001, ..."""
+    names, name_offsets = pack_bytes([b"r%05d" % i for i in range(len(sequences))])
+    bases = np.concatenate([*(np.asarray(s, np.uint8) for s in sequences), np.empty(0, np.uint8)])
+    offsets = offsets_from_lengths([len(s) for s in sequences])
+    return ReadBatch(names, name_offsets, bases, np.full(len(bases), 30, np.uint8), offsets, 0)
+
+
+def card_reads(card: Card, sequences, mates=None) -> CardReads:
+    """Oriented reads of these codes on a card; with `mates`, pairs."""
+    return orient(card, make_batch(sequences), None if mates is None else make_batch(mates))
+
+
+def upload_all(card: Card, value):
+    """A named tuple or dataclass with its arrays on the card; everything else stays as it is."""
+    return _map_members(value, lambda item: card.upload(item) if isinstance(item, np.ndarray) else item)
+
+
+def download_all(card: Card, value):
+    """A named tuple or dataclass with its arrays on the host."""
+    return _map_members(value, lambda item: card.download(item) if hasattr(item, "dtype") and item.ndim else item)
+
+
+def _map_members(value, function):
+    members = [getattr(value, field.name) for field in fields(value)] if is_dataclass(value) else value
+    return type(value)(*map(function, members))
+
+
+def pack(codes: Sequence[int]) -> np.ndarray:
+    """Codes 0..3 as the packed words of an axis, two words longer than needed."""
+    words = np.zeros(len(codes) // BASES_PER_WORD + 3, np.uint64)
+    for i, code in enumerate(codes):
+        words[i // BASES_PER_WORD] |= np.uint64(int(code) & 3) << np.uint64(2 * (i % BASES_PER_WORD))
+    return words
+
+
+def reverse_complement(codes: Sequence[int]) -> list[int]:
+    """Of codes 0..3, 4 for N."""
+    return [4 if code > 3 else 3 - int(code) for code in reversed(list(codes))]

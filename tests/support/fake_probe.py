@@ -1,0 +1,54 @@
+"""A machine's CUDA as the choice of the backend sees it, without CuPy: what `quire.device.probe` has."""
+
+from dataclasses import dataclass, field
+
+from quire.device.visible_card import VisibleCard
+
+
+def card(ordinal: int = 0, capability: tuple[int, int] = (9, 0), name: str = "NVIDIA Fake") -> VisibleCard:
+    """A card whose identifier is its number on the host."""
+    return VisibleCard(ordinal, name, capability, f"{ordinal:032x}", 80 * 10**9)
+
+
+@dataclass
+class Machine:
+    """A machine on which everything is as it should be; a test changes one thing. Exceptions are raised when asked.
+
+    Attributes:
+        runtime, driver: versions of CUDA.
+        compiler: version of NVRTC.
+        known: what NVRTC compiles for.
+        cards: the visible cards.
+        free: bytes on each card.
+    """
+
+    runtime: int = 13020
+    driver: int | Exception = 13000
+    compiler: tuple[int, int] | Exception = (13, 0)
+    known: tuple[int, ...] = (75, 80, 90, 120)
+    cards: list[VisibleCard] | Exception = field(default_factory=lambda: [card()])
+    free: int | Exception = 79 * 10**9
+
+    def runtime_version(self) -> int:
+        return self.runtime
+
+    def driver_version(self) -> int:
+        return _given(self.driver)
+
+    def compiler_version(self) -> tuple[int, int]:
+        return _given(self.compiler)
+
+    def architectures(self) -> tuple[int, ...]:
+        return self.known
+
+    def visible_cards(self) -> list[VisibleCard]:
+        return _given(self.cards)
+
+    def free_memory(self, ordinal: int) -> int:
+        return _given(self.free)
+
+
+def _given(value):
+    if isinstance(value, Exception):
+        raise value
+    return value

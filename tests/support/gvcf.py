@@ -1,0 +1,58 @@
+"""gVCFs for tests: written line by line, compressed and indexed, and read back in the terms of a comparison."""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pysam
+
+REAL = Path(__file__).resolve().parents[1] / "data" / "gvcf_chr22_8kb"
+BANDS = [*range(61), 70, 80, 90, 99]
+
+
+def write_gvcf(path: Path, samples: Sequence[str], contigs: Mapping[str, int], lines: Sequence[str]) -> Path:
+    """A gVCF of these lines (fields apart by blanks), bgzip with a .tbi."""
+    head = ["##fileformat=VCFv4.2", '##ALT=<ID=NON_REF,Description="Any other">']
+    head += [f"##contig=<ID={name},length={length}>" for name, length in contigs.items()]
+    head.append("\t".join(["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT", *samples]))
+    text = "\n".join([*head, *("\t".join(line.split()) for line in lines)]) + "\n"
+    plain = path.with_suffix("")
+    plain.write_text(text)
+    pysam.tabix_index(str(plain), preset="vcf", force=True, keep_original=True)
+    Path(f"{plain}.gz").rename(path)
+    Path(f"{plain}.gz.tbi").rename(f"{path}.tbi")
+    return path
+
+
+def lines_of(path: Path) -> list[list[str]]:
+    """Fields of the records of a VCF, compressed or not."""
+    with pysam.BGZFile(str(path), "rb", None) as stream:
+        return [line.decode().split("\t") for line in stream if line and not line.startswith(b"#")]
+
+
+def sample_of(fields: Sequence[str], column: int = 0) -> dict[str, str]:
+    """FORMAT of a sample by key."""
+    return dict(zip(fields[8].split(":"), fields[9 + column].split(":"), strict=False))
+
+
+def info_of(fields: Sequence[str]) -> dict[str, str]:
+    """INFO by key."""
+    return dict(item.partition("=")[::2] for item in fields[7].split(";"))
+
+
+def states(path: Path) -> dict[int, Any]:
+    """For every position (1-based) "variant" or the band of its block's GQ; a variant covers its reference allele."""
+    found: dict[int, Any] = {}
+    for fields in lines_of(path):
+        start = int(fields[1])
+        if fields[4] == "<NON_REF>":
+            band = bisect_right(BANDS, int(sample_of(fields)["GQ"])) - 1
+            for position in range(start, int(info_of(fields)["END"]) + 1):
+                assert position not in found or found[position] == "variant", f"{position} is in two blocks"
+                found[position] = band
+        else:
+            for position in range(start, start + len(fields[3])):
+                found.setdefault(position, "variant")
+            found[start] = "variant"
+    return found

@@ -1,0 +1,75 @@
+"""Axes, reads and what the oracle says of them, for the tests of seeding."""
+
+from collections import Counter
+
+import numpy as np
+from quire.algorithms.seeding import DEPTHS, RAREST_LIMIT, SeedingParameters, oracle
+from quire.sequence.ties.oracle import hash_name
+
+from tests.support.card_builders import reverse_complement
+
+
+def repetitive_axis(rng: np.random.Generator, copies: int = 30, run: int = 900) -> np.ndarray:
+    """Random sequence, two copies that differ here and there, many of a shorter unit, and a run of one letter."""
+    unit, first = rng.integers(0, 4, 150), rng.integers(0, 4, 250)
+    second = first.copy()
+    second[::47] ^= 1
+    parts = [rng.integers(0, 4, 450), first, rng.integers(0, 4, 9), second]
+    for _ in range(copies):
+        copy = unit.copy()
+        if rng.random() < 0.5:
+            copy[rng.integers(0, len(unit), 2)] = rng.integers(0, 4, 2)
+        parts += [copy, rng.integers(0, 4, int(rng.integers(0, 12)))]
+    return np.concatenate([*parts, np.zeros(run, np.int64), rng.integers(0, 4, 300)])
+
+
+def sample_reads(rng: np.random.Generator, axis: np.ndarray, lengths) -> list[list[int]]:
+    """Reads of the axis on either strand with up to three wrong or ambiguous bases each."""
+    reads = []
+    for length in lengths:
+        length = min(int(length), len(axis))
+        start = int(rng.integers(0, len(axis) - length + 1))
+        read = axis[start : start + length].copy()
+        for place in rng.integers(0, length, int(rng.integers(0, 4))) if length else ():
+            read[place] = rng.integers(0, 5)
+        reads.append(reverse_complement(read) if rng.random() < 0.5 else read.tolist())
+    return reads
+
+
+def expected(axis: np.ndarray, sequences: list[list[int]], parameters: SeedingParameters) -> list[list[int]]:
+    """The oracle's hits of each read, named as `builders.make_batch` names them."""
+    hits = []
+    for number, sequence in enumerate(sequences):
+        codes = np.array([sequence, reverse_complement(sequence)], np.uint8)
+        hits.append(oracle.find_hits(axis, codes, hash_name(b"r%05d" % number), parameters))
+    return hits
+
+
+def count_cases(axis: np.ndarray, sequences: list[list[int]], parameters: SeedingParameters) -> Counter:
+    """How many seeds are located at the first depth, at deeper ones and nowhere, and how many reads are left to their
+    rarest seed: so that a test can say that all of it happened."""
+    cases: Counter = Counter()
+    for sequence in sequences:
+        usable, frequent = 0, []
+        for strand in (sequence, reverse_complement(sequence)):
+            for end in oracle.seed_ends(len(strand), parameters.stride):
+                counts = []
+                for depth in DEPTHS:
+                    seed = np.array(strand[max(end - depth, 0) : end], np.uint8)
+                    if end < depth or (seed > 3).any():
+                        break
+                    counts.append(len(oracle.occurrences(axis, seed)))
+                    if counts[-1] <= parameters.maximum_hits:
+                        break
+                if not counts:
+                    cases["ambiguous"] += 1
+                elif counts[-1] > parameters.maximum_hits:
+                    cases["frequent"] += 1
+                    frequent.append(counts[-1])
+                else:
+                    cases["deeper" if len(counts) > 1 else "first depth"] += 1
+                    usable += counts[-1]
+        if frequent and not usable and min(frequent) <= RAREST_LIMIT:
+            cases["rarest"] += 1
+            cases["many rows of a rarest"] += min(frequent) > 600
+    return cases

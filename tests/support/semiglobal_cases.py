@@ -1,0 +1,87 @@
+"""Sequences for the aligner of GATK's kind, and GKL's answers for real pairs."""
+
+import gzip
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+from quire.algorithms.scoring import DANGLING_END, HAPLOTYPE_TO_REFERENCE, Scoring
+from quire.algorithms.semiglobal import Overhang, SemiglobalAlignments, SemiglobalBatch, oracle
+from quire.sam import CIGAR_LETTERS, CIGAR_MASK, CIGAR_SHIFT
+
+Pair = tuple[bytes, bytes]  # reference, alternate
+Answer = tuple[int, str]  # offset, CIGAR
+VECTORS = Path(__file__).resolve().parents[1] / "data" / "kernel_vectors"
+# Those of GATK's that the vectors were made with: NEW_SW_PARAMETERS, ALIGNMENT_TO_BEST_HAPLOTYPE, STANDARD_NGS and
+# ORIGINAL_DEFAULT.
+SCORINGS = [HAPLOTYPE_TO_REFERENCE, Scoring(10, -15, -30, -5), DANGLING_END, Scoring(3, -1, -4, -3)]
+
+
+def flat(sequences: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    return np.frombuffer(b"".join(sequences), np.uint8), np.cumsum([0, *map(len, sequences)])
+
+
+def batch_of(pairs: list[Pair]) -> SemiglobalBatch:
+    """Each pair a task."""
+    tasks = np.repeat(np.arange(len(pairs), dtype=np.int32)[:, None], 2, axis=1)
+    return SemiglobalBatch(*flat([pair[0] for pair in pairs]), *flat([pair[1] for pair in pairs]), tasks)
+
+
+def as_text(answers: SemiglobalAlignments) -> list[Answer]:
+    """Offset and CIGAR text of each task."""
+    return [(int(offset), cigar_text(answers.cigar(task))) for task, offset in enumerate(answers.offsets)]
+
+
+def cigar_text(elements: np.ndarray) -> str:
+    """CIGAR elements as text, "10M1I5M"."""
+    return "".join(f"{element >> CIGAR_SHIFT}{CIGAR_LETTERS[element & CIGAR_MASK]}" for element in elements.tolist())
+
+
+def rows(name: str) -> list[list[str]]:
+    with gzip.open(VECTORS / name, "rt") as lines:
+        return [line.rstrip("\n").split("\t") for line in lines if not line.startswith("#")]
+
+
+def expected_of(pairs: list[Pair], scoring: Scoring, overhang: Overhang) -> list[Answer]:
+    """Offset and CIGAR text of each pair by the oracle."""
+    expected = []
+    for reference, alternate in pairs:
+        offset, path = oracle.align(reference, alternate, scoring, overhang)
+        expected.append((offset, "".join(f"{length}{CIGAR_LETTERS[operation]}" for operation, length in path)))
+    return expected
+
+
+def real_pairs() -> dict[tuple[Scoring, Overhang], list[tuple[Pair, Answer]]]:
+    """GKL's expected alignments of real pairs, by scores and strategy."""
+    pairs = {
+        number: (reference.encode(), alternate.encode())
+        for number, reference, alternate in _rows("sw_sample_pairs.tsv.gz")
+    }
+    expected = defaultdict(list)
+    for number, name, overhang, offset, cigar in _rows("sw_sample_expected.tsv.gz"):
+        scoring = Scoring(*map(int, name.split("_")[-4:]))
+        expected[scoring, Overhang[overhang]].append((pairs[number], (int(offset), cigar)))
+    return expected
+
+
+def _rows(name: str) -> list[list[str]]:
+    with gzip.open(VECTORS / name, "rt") as lines:
+        return [line.rstrip("\n").split("\t") for line in lines if not line.startswith("#")]
+
+
+def edited_pairs(
+    random: np.random.Generator, count: int, lengths: tuple[int, int], letters: bytes = b"ACGTN", gap: int = 4
+) -> list[Pair]:
+    """References of lengths in [low, high); alternates are edited copies, some of them cut off."""
+    pairs = []
+    for _ in range(count):
+        reference = random.choice(list(letters), random.integers(*lengths)).tolist()
+        alternate = list(reference)
+        for _ in range(random.integers(0, 5)):
+            at = random.integers(len(alternate) + 1)
+            inserted = random.choice(list(letters), random.integers(gap)).tolist()
+            alternate[at : at + random.integers(gap)] = inserted
+        if random.random() < 0.3:
+            alternate = alternate[random.integers(len(alternate) + 1) :]
+        pairs.append((bytes(reference), bytes(alternate or reference)))
+    return pairs

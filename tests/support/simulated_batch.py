@@ -1,0 +1,98 @@
+"""A batch of hard pairs mapped by the CPU, step by step, for the tests that compare a card with it (needs Numba)."""
+
+import random
+import tempfile
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from quire.algorithms.extension import ExtensionJobs, Extensions
+from quire.algorithms.extension.cpu import extend
+from quire.algorithms.fm_index.pages.cpu import page_arrays
+from quire.algorithms.seeding import SeedingParameters
+from quire.algorithms.seeding.cpu import find_hits
+from quire.align.alignments.cpu import collect, poorly_aligned
+from quire.align.candidates.cpu import find_candidates
+from quire.align.insert_size import InsertSize
+from quire.align.model import Alignments
+from quire.align.parameters import DENSE_SEEDING, SEEDING
+from quire.align.rescue.cpu import rescue_jobs
+from quire.index import PageIndex
+from quire.reads import ReadBatch, Reads
+from quire.reads.cpu import orient
+from quire.reference import Reference
+
+from tests.support.awkward_genomes import awkward_genome, awkward_pairs
+from tests.support.builders import write_fasta
+from tests.support.card_builders import make_batch
+from tests.support.read_builders import build_index
+
+PAIRS = 250
+INSERT_SIZE = InsertSize(1000, 275, 300, 325, 300, 35, 150, 450)
+
+
+@dataclass
+class Round:
+    """One round of seeding: what was seeded how, the hits, and what followed; jobs name reads of the whole batch."""
+
+    reads: Reads
+    chosen: np.ndarray
+    seeding: SeedingParameters
+    offsets: np.ndarray
+    hits: np.ndarray
+    candidates: ExtensionJobs
+    part: tuple[ExtensionJobs, Extensions]
+
+
+@dataclass
+class SimulatedBatch:
+    """The mates, and the steps of the CPU: two rounds of seeding and one of rescue, and `collect` after each."""
+
+    mates: tuple[ReadBatch, ReadBatch]
+    reads: Reads
+    reference: Reference
+    rounds: list[Round]
+    rescue: tuple[ExtensionJobs, Extensions]
+    alignments: list[Alignments]
+
+    @property
+    def parts(self) -> list[tuple[ExtensionJobs, Extensions]]:
+        """Jobs and extensions of the three."""
+        return [*(step.part for step in self.rounds), self.rescue]
+
+
+@cache
+def simulated_batch() -> SimulatedBatch:
+    """The batch; computed once."""
+    generator = random.Random(8)
+    genome = awkward_genome(generator)
+    with tempfile.TemporaryDirectory() as folder:
+        indexed = build_index(Path(folder), write_fasta(Path(folder) / "genome.fa", genome))
+        reference = indexed.open()
+        indexes = [PageIndex.open(page, reference) for page in indexed.pages]
+        pages = [page_arrays(index, index.start, index.owned_length) for index in indexes]
+    pairs = awkward_pairs(generator, genome, PAIRS)
+    mates = tuple(
+        make_batch([["ACGTN".find(base) % 5 for base in pair[side].bases] for pair in pairs]) for side in (0, 1)
+    )
+    reads = orient(*mates)
+    chosen = np.arange(len(reads))
+    rounds, alignments = [], []
+    for seeding in (SEEDING, DENSE_SEEDING):
+        rounds.append(_round(pages, reads, chosen, reference, seeding))
+        alignments.append(collect([step.part for step in rounds], reads, reference))
+        chosen = np.flatnonzero(poorly_aligned(alignments[0], reads))
+    jobs = rescue_jobs(alignments[-1], reads, reference, INSERT_SIZE)
+    rescue = jobs, extend(jobs, reads, reference.text, reference.ambiguous)
+    alignments.append(collect([*(step.part for step in rounds), rescue], reads, reference))
+    return SimulatedBatch(mates, reads, reference, rounds, rescue, alignments)
+
+
+def _round(pages, reads: Reads, chosen: np.ndarray, reference: Reference, seeding: SeedingParameters) -> Round:
+    part = reads.subset(chosen)
+    offsets, hits = find_hits(pages, part, reference.text, seeding)
+    candidates = find_candidates(offsets, hits, part, reference, seeding.stride)
+    extensions = extend(candidates, part, reference.text, reference.ambiguous)
+    jobs = replace(candidates, read=chosen[candidates.read].astype(np.int32))
+    return Round(part, chosen, seeding, offsets, hits, candidates, (jobs, extensions))

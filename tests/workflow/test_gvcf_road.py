@@ -1,0 +1,70 @@
+"""Calling by gVCF through Snakemake: jobs of each sample, joint genotyping, and gVCFs of other runs that join in."""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pysam
+
+from tests.support.gvcf import lines_of, sample_of
+from tests.workflow.runs import Run, errors_of
+
+
+def finished_rules(output: str) -> set[str]:
+    """Names of the rules whose jobs a run has finished."""
+    return set(re.findall(r"Finished jobid: \d+ \(Rule: (\w+)\)", output))
+
+
+def renamed(gvcf: Path, target: Path, old: str, new: str) -> None:
+    """A copy of a gVCF under another sample's name, with its index."""
+    with pysam.BGZFile(str(gvcf), "rb", None) as stream, pysam.BGZFile(str(target), "wb", None) as copy:
+        for line in stream:
+            named = line.startswith(b"#CHROM")
+            copy.write((line.replace(old.encode(), new.encode()) if named else line) + b"\n")
+    pysam.tabix_index(str(target), preset="vcf", force=True)
+
+
+def test_gvcfs_of_this_run_and_of_others(finished: Run, continued: Callable[[], Run]) -> None:
+    """The calls are those of calling at once; pieces do not show; a gVCF that joins in costs its genotyping alone."""
+    run = continued()
+    run.config["rescore"] = {"gvcf": True}
+    run.write()
+    result = run.snakemake()
+    assert result.returncode == 0, result.stdout
+    assert {"rescore_sample", "gather_gvcf", "joint_genotype"} <= finished_rules(result.stdout)
+    assert not finished_rules(result.stdout) & {"map_unit", "rescore_interval"}
+    gvcf = run.output / "rescore/NA12878.g.vcf.gz"
+    whole, calls = lines_of(gvcf), lines_of(run.output / "rescore/all.vcf.gz")
+    at_once = {tuple(f[1:5]): sample_of(f)["GT"] for f in lines_of(finished.output / "rescore/all.vcf.gz")}
+    by_gvcf = {tuple(f[1:5]): sample_of(f)["GT"] for f in calls}
+    same = sum(at_once.get(site) == genotype for site, genotype in by_gvcf.items())
+    assert same >= 0.95 * max(len(at_once), len(by_gvcf))
+    assert "Nothing to be done" in run.snakemake().stdout
+
+    run.config["rescore"] = {"gvcf": True, "interval_size": 15000}
+    run.write()
+    result = run.snakemake()
+    assert result.returncode == 0, result.stdout
+    assert len(list(run.output.glob("rescore/pieces/NA12878.*.ledger.json"))) >= 3
+    assert lines_of(gvcf) == whole
+    assert lines_of(run.output / "rescore/all.vcf.gz") == calls
+
+    renamed(gvcf, run.folder / "other.g.vcf.gz", "NA12878", "other")
+    run.config["rescore"] = {"gvcf": True, "interval_size": 15000, "more_gvcfs": ["other.g.vcf.gz"]}
+    run.write()
+    result = run.snakemake()
+    assert result.returncode == 0, result.stdout
+    assert not finished_rules(result.stdout) & {"rescore_sample", "gather_gvcf"}
+    joined = lines_of(run.output / "rescore/all.vcf.gz")
+    assert len(joined) >= len(calls)
+    for fields in joined:
+        assert fields[9] == fields[10]
+
+    shutil.copy(gvcf, run.folder / "again.g.vcf.gz")
+    shutil.copy(f"{gvcf}.tbi", run.folder / "again.g.vcf.gz.tbi")
+    run.config["rescore"] = {"gvcf": True, "interval_size": 15000, "more_gvcfs": ["again.g.vcf.gz"]}
+    run.write()
+    result = run.snakemake()
+    assert result.returncode != 0
+    assert any("sample 'NA12878' is in the sheet of samples too" in error for error in errors_of(result.stdout))

@@ -1,0 +1,14 @@
+"""Open the gVCFs that join in: whole, of this reference, and with no sample twice."""
+
+from pathlib import Path
+
+from quire.rescore.joint import check_gvcfs
+from quire.run.job import run_job
+
+
+def main(job) -> None:
+    """Unpack the job and check."""
+    check_gvcfs(Path(job.input.reference).parent, job.input.gvcfs, job.params.samples)
+
+
+run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -1,0 +1,15 @@
+"""Compile the kernels of a stage, so that parallel jobs find them in Numba's cache."""
+
+from quire.align.compile_kernels import compile_kernels as compile_align
+from quire.rescore.compile_kernels import compile_kernels as compile_rescore
+from quire.run.job import run_job
+
+STAGES = {"align": compile_align, "rescore": compile_rescore}
+
+
+def main(job) -> None:
+    """Unpack the job and compile."""
+    STAGES[job.wildcards.stage]()
+
+
+run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

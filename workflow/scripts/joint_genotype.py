@@ -1,0 +1,29 @@
+"""Genotype the gVCFs of all samples together in one piece of the reference."""
+
+import json
+import logging
+from pathlib import Path
+
+from quire.device.backend import cpu_only
+from quire.rescore import genotype_interval
+from quire.run.job import run_job
+
+log = logging.getLogger("quire.rescore")
+
+
+def main(job) -> None:
+    """Unpack the job and genotype."""
+    backend = cpu_only(job.params.device.backend, "joint genotyping")
+    log.info("backend %s: %s", backend.name, backend.reason)
+    pieces = json.loads(Path(job.input.pieces).read_text())
+    genotype_interval(
+        reference_directory=Path(job.input.reference).parent,
+        gvcfs=job.input.gvcfs,
+        intervals=[tuple(interval) for interval in pieces[int(job.wildcards.piece)]],
+        output_vcf_part=job.output.part,
+        minimum_quality=job.params.minimum_quality,
+        header_extras=[backend.to_vcf()],
+    )
+
+
+run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -1,0 +1,113 @@
+"""Building the arrays of an FM-index from a text and its suffix array, each in one pass (Numba)."""
+
+import numpy as np
+
+from quire.simd.compiled import compiled
+
+
+@compiled
+def occurrence_blocks(codes, suffix_array, words_per_block):
+    """Burrows-Wheeler transform as occurrence blocks.
+
+    Args:
+        codes: uint8[n], 0..3.
+        suffix_array: uint32[n + 1].
+        words_per_block: 4, 8, 16 or 32.
+
+    Returns:
+        blocks (uint64, flat), counts of the four codes (int64[4]), and the row of the whole text.
+    """
+    rows = suffix_array.size
+    groups = words_per_block // 2 - 1
+    block_count = rows // (64 * groups) + 1  # one past the rows, so that every row in [0, rows] has a block
+    blocks = np.zeros(block_count * words_per_block, dtype=np.uint64)
+    counts = np.zeros(4, dtype=np.int64)  # with the sentinel as an A
+    primary = 0
+    row = 0
+    for block in range(block_count):
+        first = block * words_per_block
+        blocks[first] = np.uint64(counts[0]) | (np.uint64(counts[1]) << np.uint64(32))
+        blocks[first + 1] = np.uint64(counts[2]) | (np.uint64(counts[3]) << np.uint64(32))
+        for group in range(groups):
+            low_bits = np.uint64(0)
+            high_bits = np.uint64(0)
+            group_end = min(row + 64, rows)
+            bit = np.uint64(0)
+            while row < group_end:
+                position = np.int64(suffix_array[row])
+                code = np.int64(0)
+                if position == 0:
+                    primary = row
+                else:
+                    code = np.int64(codes[position - 1])
+                counts[code] += 1
+                low_bits |= np.uint64(code & 1) << bit
+                high_bits |= np.uint64(code >> 1) << bit
+                bit += np.uint64(1)
+                row += 1
+            blocks[first + 2 + 2 * group] = low_bits
+            blocks[first + 3 + 2 * group] = high_bits
+    counts[0] -= 1
+    return blocks, counts, primary
+
+
+def first_rows(counts: np.ndarray) -> np.ndarray:
+    """C of an FM-index from the counts of the four codes."""
+    return np.concatenate(([1], 1 + np.cumsum(counts))).astype(np.int64)
+
+
+@compiled
+def prefix_intervals(codes, prefix_length):
+    """Prefix table: uint32[4^k, 2], the interval of every k-mer.
+
+    Suffixes shorter than k sort just before the k-mer that they are a prefix of when filled up with A: they shift what
+    follows and belong to no interval.
+    """
+    size = 4**prefix_length
+    table = np.zeros((size, 2), dtype=np.uint32)
+    kmer = 0
+    for position in range(codes.size):
+        kmer = (4 * kmer + np.int64(codes[position])) & (size - 1)
+        if position >= prefix_length - 1:
+            table[kmer, 1] += np.uint32(1)
+    for length in range(min(prefix_length - 1, codes.size), -1, -1):
+        short = 0
+        for position in range(codes.size - length, codes.size):
+            short = 4 * short + np.int64(codes[position])
+        table[short * 4 ** (prefix_length - length), 0] += np.uint32(1)
+    row = np.int64(0)
+    for index in range(size):
+        row += np.int64(table[index, 0])
+        table[index, 0] = np.uint32(row)
+        row += np.int64(table[index, 1])
+        table[index, 1] = np.uint32(row)
+    return table
+
+
+@compiled
+def sample_suffix_array(suffix_array, sa_sampling):
+    """Keep the rows whose suffix starts at a multiple of `sa_sampling`: (values uint32, sampled_rows uint64)."""
+    rows = suffix_array.size
+    values = np.empty((rows - 1) // sa_sampling + 1, dtype=np.uint32)
+    sampled_rows = np.zeros(2 * ((rows - 1) // 64 + 1), dtype=np.uint64)
+    kept = 0
+    for row in range(rows):
+        if row % 64 == 0:
+            sampled_rows[2 * (row // 64) + 1] = np.uint64(kept)
+        if suffix_array[row] % sa_sampling == 0:
+            sampled_rows[2 * (row // 64)] |= np.uint64(1) << np.uint64(row % 64)
+            values[kept] = suffix_array[row]
+            kept += 1
+    return values, sampled_rows
+
+
+@compiled
+def rows_from(suffix_array, position):
+    """Sorted rows (uint32) whose suffix starts at or after `position`."""
+    rows = np.empty(suffix_array.size - position, dtype=np.uint32)
+    count = 0
+    for row in range(suffix_array.size):
+        if suffix_array[row] >= position:
+            rows[count] = row
+            count += 1
+    return rows

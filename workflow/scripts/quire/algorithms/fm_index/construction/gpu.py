@@ -1,0 +1,91 @@
+"""Building the arrays of an FM-index on a card from a text and its suffix array: the twin of cpu.py beside it."""
+
+import numpy as np
+
+from quire.algorithms.suffix_array.gpu import CardText
+from quire.algorithms.suffix_array.selection_gpu import TILE_WORDS, mark, select, write
+from quire.device.card import Card, CardArray, Kernel
+
+SOURCE = "quire/algorithms/fm_index/construction/construction.cu"
+DEFINES = {"TILE_WORDS": TILE_WORDS}
+_COUNTS_BYTES = TILE_WORDS // 2  # of shared memory: 16 bytes a warp
+_HALF = (1 << 32) - 1
+
+
+def _kernel(card: Card, entry: str) -> Kernel:
+    return card.kernel(SOURCE, entry, **DEFINES)
+
+
+def occurrence_blocks(
+    card: Card, text: CardText, suffix_array: CardArray, words_per_block: int
+) -> tuple[CardArray, np.ndarray, int]:
+    """Burrows-Wheeler transform, written straight into occurrence blocks.
+
+    Args:
+        card: that holds the arrays.
+        text: of n bases.
+        suffix_array: uint32[n + 1].
+        words_per_block: 4, 8, 16 or 32.
+
+    Returns:
+        blocks (uint64, flat, on the card), counts of the four codes (int64[4] on the host), and the row of the whole
+        text.
+    """
+    rows = len(suffix_array)
+    block_count = rows // (32 * words_per_block - 64) + 1
+    blocks, primary = card.empty(block_count * words_per_block, np.uint64), card.zeros(1, np.int64)
+    _kernel(card, "write_planes").for_each(
+        block_count * (32 * words_per_block - 64),
+        text,
+        suffix_array,
+        rows,
+        words_per_block,
+        block_count,
+        blocks,
+        primary,
+    )
+    tiles = -(-block_count // TILE_WORDS)
+    low_sums, high_sums = card.empty(tiles, np.uint64), card.empty(tiles, np.uint64)
+    shape = (words_per_block, block_count, rows)
+    _kernel(card, "sum_counts")(tiles, TILE_WORDS, blocks, *shape, low_sums, high_sums, shared_bytes=_COUNTS_BYTES)
+    # Two counts a word: the lower half does not run over, since all counts are below 2^32.
+    low_sums, high_sums = (card.xp.cumsum(sums, dtype=np.uint64) for sums in (low_sums, high_sums))
+    _kernel(card, "write_counters")(tiles, TILE_WORDS, blocks, *shape, low_sums, high_sums, shared_bytes=_COUNTS_BYTES)
+    low, high = int(low_sums[-1]), int(high_sums[-1])
+    counts = np.array([low & _HALF, low >> 32, high & _HALF, high >> 32], np.int64)
+    counts[0] -= 1  # the sentinel
+    return blocks, counts, int(primary[0])
+
+
+def first_rows(counts: np.ndarray) -> np.ndarray:
+    """C of an FM-index (int64[5]) from the counts of the four codes, both on the host."""
+    return np.concatenate(([1], 1 + np.cumsum(counts))).astype(np.int64)
+
+
+def prefix_intervals(card: Card, text: CardText, suffix_array: CardArray, prefix_length: int) -> CardArray:
+    """Prefix table: uint32[4^k, 2] on the card, the interval of every k-mer."""
+    table = card.empty((4**prefix_length, 2), np.uint32)
+    intervals = _kernel(card, "prefix_intervals")
+    intervals.for_each(4**prefix_length, text, suffix_array, len(suffix_array), prefix_length, table)
+    return table
+
+
+def sample_suffix_array(card: Card, suffix_array: CardArray, sa_sampling: int) -> tuple[CardArray, CardArray]:
+    """Keep the rows whose suffix starts at a multiple of `sa_sampling`: (values uint32, sampled_rows uint64)."""
+    rows = len(suffix_array)
+    values = card.empty((rows - 1) // sa_sampling + 1, np.uint32)
+    sampled_rows = card.empty(2 * ((rows - 1) // 64 + 1), np.uint64)
+    bits = mark(card, _kernel(card, "mark_sampled"), rows, suffix_array, rows, sa_sampling)
+    selection, _ = select(card, bits, rows)
+    write(_kernel(card, "write_sampled"), selection, suffix_array, values, sampled_rows)
+    return values, sampled_rows
+
+
+def rows_from(card: Card, suffix_array: CardArray, position: int) -> CardArray:
+    """Sorted rows (uint32) whose suffix starts at or after `position`."""
+    rows = len(suffix_array)
+    chosen = card.empty(rows - position, np.uint32)
+    bits = mark(card, _kernel(card, "mark_from"), rows, suffix_array, rows, position)
+    selection, _ = select(card, bits, rows)
+    write(_kernel(card, "write_rows"), selection, chosen)
+    return chosen

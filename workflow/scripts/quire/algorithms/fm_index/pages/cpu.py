@@ -1,0 +1,123 @@
+"""Pages as the CPU's kernels see them: any number of them, side by side, in one table of numbers.
+
+Numba compiles a kernel for each type of its arguments; a tuple of pages would be a type for each number of pages. So
+pages travel as a table of addresses and sizes, and a kernel takes the arrays of the page it works on from there.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+from numba.np.numpy_support import carray
+
+from quire.algorithms.fm_index import FmIndex
+from quire.algorithms.fm_index.cpu import locate, prefetch_row
+from quire.simd.bits import prefetch
+from quire.simd.compiled import inlined
+
+
+class PageArrays(NamedTuple):
+    """What the kernels read of a page: the arrays of its `FmIndex`, and where it lies on the axis."""
+
+    blocks: np.ndarray
+    words_per_block: int
+    C: np.ndarray
+    primary: int
+    prefix_table: np.ndarray
+    prefix_length: int
+    suffix_array: np.ndarray
+    sa_sampling: int
+    sampled_rows: np.ndarray
+    unowned_rows: np.ndarray
+    start: int
+    owned_length: int
+
+
+ARRAYS = {
+    "blocks": np.uint64,
+    "C": np.int64,
+    "prefix_table": np.uint32,
+    "suffix_array": np.uint32,
+    "sampled_rows": np.uint64,
+    "unowned_rows": np.uint32,
+}
+
+
+def page_arrays(index: FmIndex, start: int, owned_length: int) -> PageArrays:
+    """The kernels' view of a page.
+
+    Args:
+        index: of the page.
+        start: first axis position of the page; owned_length: hits from here on (in the page) belong to the next page.
+    """
+    arrays = {name: np.ascontiguousarray(getattr(index, name), dtype).reshape(-1) for name, dtype in ARRAYS.items()}
+    return PageArrays(
+        words_per_block=int(index.words_per_block),
+        primary=int(index.primary),
+        prefix_length=int(index.prefix_length),
+        sa_sampling=int(index.sa_sampling),
+        start=int(start),
+        owned_length=int(owned_length),
+        **arrays,
+    )
+
+
+def page_table(pages: Sequence[PageArrays]) -> np.ndarray:
+    """int64[pages, fields, 2]: value and 0 of a number, address and size of an array.
+
+    The table keeps no array alive: the pages must outlive it.
+    """
+    table = np.zeros((len(pages), len(PageArrays._fields), 2), np.int64)
+    for row, page in zip(table, pages, strict=True):
+        for item, value in zip(row, page, strict=True):
+            item[:] = (value.ctypes.data, value.size) if isinstance(value, np.ndarray) else (value, 0)
+    return table
+
+
+@intrinsic
+def _pointer(_typing_context, address, dtype):
+    """The address (int64) of the first item of an array of `dtype`."""
+    pointer = types.CPointer(dtype.dtype)
+
+    def generate(context, builder, _signature, arguments):
+        return builder.inttoptr(arguments[0], context.get_value_type(pointer))
+
+    return pointer(types.int64, dtype), generate
+
+
+@inlined
+def _words(item):
+    return carray(_pointer(item[0], np.uint64), item[1])
+
+
+@inlined
+def _halves(item):
+    return carray(_pointer(item[0], np.uint32), item[1])
+
+
+@inlined
+def page_of(table, number):
+    """The arrays and numbers of a page of the table."""
+    row = table[number]
+    first_rows = carray(_pointer(row[2, 0], np.int64), row[2, 1])
+    return PageArrays(_words(row[0]), row[1, 0], first_rows, row[3, 0], _halves(row[4]), row[5, 0], _halves(row[6]),
+                      row[7, 0], _words(row[8]), _halves(row[9]), row[10, 0], row[11, 0])  # fmt: skip
+
+
+@inlined
+def start_of_row(page, row):
+    """Where the suffix of a row starts in the page (`page` is `PageArrays`)."""
+    return locate(page.suffix_array, page.sa_sampling, page.sampled_rows, page.blocks, page.words_per_block, page.C,
+                  page.primary, row)  # fmt: skip
+
+
+@inlined
+def announce_row(page, row):
+    """Ask for what locating a row of a page reads first."""
+    if page.sa_sampling == 1:
+        prefetch(page.suffix_array, row)
+    else:
+        prefetch(page.sampled_rows, (row >> 6) << 1)
+        prefetch_row(page.blocks, page.words_per_block, row)

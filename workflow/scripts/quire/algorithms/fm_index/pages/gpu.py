@@ -1,0 +1,105 @@
+"""The pages of the axis on a card: all of them resident where memory allows, else some of them uploaded in turn."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from quire.algorithms.fm_index.gpu import CardPage, arrays_of, page_bytes, page_on_card, upload_page
+from quire.algorithms.fm_index.pages import IndexOfPage
+from quire.device.card import Card, CardArray, Upload
+from quire.errors import QuireError
+
+log = logging.getLogger("quire.align")
+
+
+class PagesInTurn(Protocol):
+    """Pages of the whole axis in order, of which only the one that was asked for last need be on the card.
+
+    Work on a page is launched before the next one is asked for, but need not be done: a page's memory is reused in the
+    order of the stream only.
+    """
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[CardPage]: ...
+
+
+def page_table(pages: list[CardPage], most: int) -> tuple[CardArray | int, ...]:
+    """Pages that all lie on the card, side by side as a kernel takes them: a struct of an array of `most` pages."""
+    members = [member for page in pages for member in page]
+    return tuple(members + [0] * (most * len(CardPage._fields) - len(members)))
+
+
+class CardPages:
+    """Iterating gives every page once, in order; a page may be used until the next one is asked for.
+
+    Attributes:
+        resident: the first pages, which stay on the card.
+        cycled: indexes of the others, which are uploaded at each iteration.
+    """
+
+    def __init__(self, card: Card, indexes: Sequence[IndexOfPage], room: int) -> None:
+        """Upload what stays.
+
+        Args:
+            card: where to.
+            indexes: of the pages of the whole axis, in order.
+            room: bytes that pages may take.
+
+        Raises:
+            QuireError: not even one page fits.
+        """
+        sizes = [page_bytes(index) for index in indexes]
+        if max(sizes, default=0) > room:
+            raise QuireError(
+                f"a page of the index takes {max(sizes) / 1e9:.2f} GB and the card has {room / 1e9:.2f} GB for pages; "
+                "build the index with a smaller reference.page_size, give device.memory more, or use device.backend: "
+                "cpu."
+            )
+        self.card = card
+        if sum(sizes) <= room:
+            stay = len(indexes)
+        else:
+            # Two pages are under way: one is searched while the next arrives. Where only one fits, uploads wait.
+            under_way = min(2 * max(sizes), room)
+            stay = 0
+            while sum(sizes[: stay + 1]) + under_way <= room:
+                stay += 1
+        self.resident = [self._upload(index) for index in indexes[:stay]]
+        self.cycled = indexes[stay:]
+        self._ahead = bool(self.cycled) and sum(sizes[:stay]) + 2 * max(sizes[stay:]) <= room
+        if self.cycled:
+            log.info(
+                "%d of %d pages of the index stay on the card, the others are uploaded for every batch%s",
+                stay, len(indexes), ", each while the one before it is searched" if self._ahead else "",
+            )  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.resident) + len(self.cycled)
+
+    def __iter__(self) -> Iterator[CardPage]:
+        yield from self.resident
+        waiting = list(self.cycled)
+        following = self._begin(waiting.pop(0), self.card.mark()) if waiting else None
+        while following is not None:
+            page = self._page(*following)
+            following = None
+            # What is launched before this mark uses no page but older ones, whose memory the next upload may take.
+            mark = self.card.mark()
+            yield page
+            if waiting and self._ahead:
+                following = self._begin(waiting.pop(0), mark)
+                del page
+            elif waiting:
+                del page
+                following = self._begin(waiting.pop(0), self.card.mark())
+
+    def _begin(self, index: IndexOfPage, mark: object) -> tuple[IndexOfPage, list[Upload]]:
+        return index, [self.card.upload_ahead(array, mark) for array in arrays_of(index)]
+
+    def _page(self, index: IndexOfPage, uploads: list[Upload]) -> CardPage:
+        arrays = [upload.array() for upload in uploads]
+        return page_on_card(index, arrays, index.start, index.owned_length)
+
+    def _upload(self, index: IndexOfPage) -> CardPage:
+        return upload_page(self.card, index, index.start, index.owned_length)

@@ -1,0 +1,45 @@
+// Arithmetic of PairHMM: rounded to nearest; in float32 subnormal operands and results are zeros of the same sign, as on
+// the CPU with its flags FTZ and DAZ set. float64 keeps its subnormal numbers. DOUBLE (by -D): which of the two Real is.
+#pragma once
+#include "quire/device/types.cuh"
+
+#if DOUBLE
+typedef double Real;
+__device__ __forceinline__ Real fused(Real a, Real b, Real c) { return fma(a, b, c); }
+__device__ __forceinline__ Real product(Real a, Real b) { return a * b; }
+__device__ __forceinline__ Real sum(Real a, Real b) { return a + b; }
+#elif defined(QUIRE_ON_CPU)
+typedef float Real;
+constexpr Real SMALLEST = 0x1p-126f, SCALE = 0x1p24f;
+__device__ __forceinline__ Real flushed(Real a) { return std::fabs(a) < SMALLEST ? std::copysign(0.0f, a) : a; }
+__device__ __forceinline__ Real fused(Real a, Real b, Real c) {
+    a = flushed(a), b = flushed(b), c = flushed(c);
+    Real result = __fmaf_rn(a, b, c);
+    // Hardware asks whether the result would be subnormal if it were rounded with as many digits as any other number;
+    // one that only its fewer digits have made the smallest normal number is a zero, too.
+    if (std::fabs(result) == SMALLEST) {
+        (std::fabs(a) < std::fabs(b) ? a : b) *= SCALE;
+        if (std::fabs(__fmaf_rn(a, b, c * SCALE)) < SMALLEST * SCALE) return std::copysign(0.0f, result);
+    }
+    return flushed(result);
+}
+__device__ __forceinline__ Real product(Real a, Real b) { return fused(a, b, std::copysign(0.0f, a * b)); }
+__device__ __forceinline__ Real sum(Real a, Real b) { return flushed(flushed(a) + flushed(b)); }
+#else
+typedef float Real;
+__device__ __forceinline__ Real fused(Real a, Real b, Real c) {
+    Real result;
+    asm("fma.rn.ftz.f32 %0, %1, %2, %3;" : "=f"(result) : "f"(a), "f"(b), "f"(c));
+    return result;
+}
+__device__ __forceinline__ Real product(Real a, Real b) {
+    Real result;
+    asm("mul.rn.ftz.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+    return result;
+}
+__device__ __forceinline__ Real sum(Real a, Real b) {
+    Real result;
+    asm("add.rn.ftz.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+    return result;
+}
+#endif

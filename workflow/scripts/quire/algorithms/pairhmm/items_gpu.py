@@ -1,0 +1,321 @@
+"""PairHMM on a card: tasks are ordered and cut into items, and these scored by the kernels of pairhmm.cu.
+
+Tasks are ordered by the length of their reads, since each class of lengths has a kernel of its own shape. Neighbouring
+tasks with the same read become one item, whose haplotypes stand in one stream of columns.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from quire.algorithms.pairhmm.batch import PairHmmBatch
+from quire.algorithms.pairhmm.model import tables
+from quire.device.card import Card
+
+FLOAT32: np.dtype[Any] = np.dtype(np.float32)
+FLOAT64: np.dtype[Any] = np.dtype(np.float64)
+Array = Any  # of the card: CuPy's, or the emulated card's
+_WARP, _LETTERS, _PACK_BYTES, _WORD_COLUMNS = 32, 6, 16, 4  # as in pairhmm.cu and batch.cuh
+_REALS_PER_ROW = 3 * 3 + 5  # diagonals.cu: three states on three diagonals, and five factors
+
+
+class ReadShape(NamedTuple):
+    """How the lanes of a kernel share a read's rows (macros of pairhmm.cu).
+
+    Attributes:
+        lanes: of a warp, per read.
+        rows: of the matrix, per lane.
+        strips: whether a read may have more than lanes * rows bases: then strips of so many rows follow each other.
+    """
+
+    lanes: int
+    rows: int
+    strips: bool = False
+
+    @property
+    def capacity(self) -> int:
+        """Rows that the lanes hold at once."""
+        return self.lanes * self.rows
+
+    def defines(self, dtype: np.dtype) -> dict[str, int]:
+        """The macros of the shape's kernel."""
+        return {
+            "LANES": self.lanes,
+            "ROWS": self.rows,
+            "DOUBLE": int(dtype == FLOAT64),
+            "STRIPS": int(self.strips),
+            "BLOCKS": self.blocks(dtype),
+        }
+
+    def blocks(self, dtype: np.dtype) -> int:
+        """Blocks, of one warp, that a multiprocessor is to hold; the registers of a thread follow from it."""
+        if dtype == FLOAT64 or self.strips:
+            return 8
+        return next(blocks for rows, blocks in _BLOCKS if self.rows <= rows)
+
+    def shared_bytes(self, dtype: np.dtype) -> int:
+        """Of a block: emissions by row and letter, for each lane."""
+        packs = -(-self.rows * dtype.itemsize // _PACK_BYTES)
+        return packs * _LETTERS * _WARP * _PACK_BYTES
+
+
+_BLOCKS = ((12, 16), (20, 12), (32, 8))  # most rows, blocks: 128, 168 or 255 registers
+# By capacity, the last one for reads of any length. 12 and 16 to 19 rows fill the registers best, and 76, 152 and 304
+# rows are just enough for the common lengths of reads.
+SHAPES: dict[np.dtype[Any], tuple[ReadShape, ...]] = {
+    FLOAT32: (
+        ReadShape(2, 12),
+        ReadShape(2, 18),
+        ReadShape(4, 12),
+        ReadShape(4, 16),
+        ReadShape(4, 19),
+        ReadShape(8, 12),
+        ReadShape(8, 13),
+        ReadShape(8, 16),
+        ReadShape(8, 19),
+        ReadShape(16, 12),
+        ReadShape(16, 14),
+        ReadShape(16, 16),
+        ReadShape(16, 19),
+        ReadShape(32, 12),
+        ReadShape(32, 16),
+        ReadShape(32, 19),
+        ReadShape(32, 16, strips=True),
+    ),
+    FLOAT64: (ReadShape(8, 11), ReadShape(16, 11), ReadShape(32, 11), ReadShape(32, 11, strips=True)),
+}
+SOURCE = "quire/algorithms/pairhmm/pairhmm.cu"
+STREAMS = "quire/algorithms/pairhmm/streams.cu"
+DIAGONALS = "quire/algorithms/pairhmm/diagonals.cu"
+STREAM_DEFINES = {"CLASS_SHIFT": 40, "WRITERS": 8}
+KERNELS = [
+    (STREAMS, STREAM_DEFINES),
+    *[(SOURCE, shape.defines(dtype)) for dtype, shapes in SHAPES.items() for shape in shapes],
+    *[(DIAGONALS, {"DOUBLE": int(dtype == FLOAT64)}) for dtype in SHAPES],
+]
+_ITEMS_PER_GROUP = 8  # items that a resident group of lanes is given, at least, where there are so many tasks
+LONGEST_ITEM = 1 << 12
+"""Words of an item's stream: what ends last should not end late."""
+_KEY = 1 << STREAM_DEFINES["CLASS_SHIFT"]
+
+
+class CardSequences(NamedTuple):
+    """Bases, qualities and offsets of `PairHmmBatch` on the card."""
+
+    bases: Array
+    base_qualities: Array
+    insertion_qualities: Array
+    deletion_qualities: Array
+    offsets: Array
+
+
+class CardHaplotypes(NamedTuple):
+    """Bases and offsets of haplotypes on the card."""
+
+    bases: Array
+    offsets: Array
+
+
+class CardFactors(NamedTuple):
+    """Tables of `model.Tables` on the card."""
+
+    agree: Array
+    differ: Array
+    opening: Array
+    stay: Array
+
+
+class CardBatch(NamedTuple):
+    """A batch on the card, and for each arithmetic its factors, and two numbers: continuation and start.
+
+    `reads` are those of one chunk of tasks, or None before one is taken.
+    """
+
+    reads: CardSequences | None
+    haplotypes: CardHaplotypes
+    factors: dict[np.dtype, CardFactors]
+    numbers: dict[np.dtype, tuple[np.floating, np.floating]]
+
+
+class _OrderedTasks(NamedTuple):
+    """Tasks in the order in which they are scored (batch.cuh: Tasks)."""
+
+    pairs: Array
+    word_offsets: Array
+
+
+class _Items(NamedTuple):
+    """Items of one launch (batch.cuh: Items)."""
+
+    order: Array
+    first: Array
+
+
+class ScoringLaunch(NamedTuple):
+    """What one kernel scores: items, whose words of the stream begin and end here."""
+
+    shape: ReadShape
+    items: _Items
+    words_begin: int
+    words_end: int
+
+
+class Plan(NamedTuple):
+    """Tasks ready to be scored.
+
+    Attributes:
+        order: int64[t] on the card, the tasks as they were given, in the order in which they are scored.
+        tasks: in that order.
+        stream: uint32[] on the card, columns of all haplotypes (batch.cuh).
+        launches: one per shape that has reads.
+    """
+
+    order: Array
+    tasks: _OrderedTasks
+    stream: Array
+    launches: list[ScoringLaunch]
+
+
+def upload(card: Card, batch: PairHmmBatch) -> CardBatch:
+    """The batch on the card, all but its tasks."""
+    reads = (batch.read_bases, batch.base_qualities, batch.insertion_qualities, batch.deletion_qualities)
+    on_card = [card.upload(np.ascontiguousarray(array, np.uint8)) for array in reads]
+    on_card.append(card.upload(np.ascontiguousarray(batch.read_offsets, np.int64)))
+    return upload_shared(card, batch)._replace(reads=CardSequences(*on_card))
+
+
+def upload_shared(card: Card, batch: PairHmmBatch) -> CardBatch:
+    """What all chunks share: haplotypes and factors, but no reads."""
+    both = {dtype: tables(batch.gap_continuation_quality, dtype) for dtype in SHAPES}
+    factors = {
+        dtype: CardFactors(*map(card.upload, (table.agree, table.differ, table.opening, table.stay)))
+        for dtype, table in both.items()
+    }
+    numbers = {dtype: (table.continuation, table.start) for dtype, table in both.items()}
+    haplotypes = CardHaplotypes(
+        card.upload(np.ascontiguousarray(batch.haplotype_bases, np.uint8)),
+        card.upload(np.ascontiguousarray(batch.haplotype_offsets, np.int64)),
+    )
+    return CardBatch(None, haplotypes, factors, numbers)
+
+
+def sums_of(card: Card, batch: CardBatch, tasks: Array, dtype: np.dtype) -> Array:
+    """Scaled sums (dtype[t]) of tasks (int32[t, 2]), all on the card."""
+    sums = score_items(card, batch, tasks, dtype, LONGEST_ITEM)
+    xp: Any = card.xp
+    overflown = xp.flatnonzero(~(sums < np.inf))
+    if len(overflown):  # by themselves: whatever followed them in an item is no number
+        sums[overflown] = score_items(card, batch, tasks[overflown], dtype, 1)
+    return sums
+
+
+def score_items(
+    card: Card, batch: CardBatch, tasks: Array, dtype: np.dtype, most_words: int, shapes: tuple[ReadShape, ...] = ()
+) -> Array:
+    """Scaled sums (dtype[t]) of tasks (int32[t, 2]) on the card; see `plan`."""
+    sums = card.empty(len(tasks), dtype)
+    if len(tasks):
+        planned = plan(card, batch, tasks, dtype, most_words, shapes or SHAPES[dtype])
+        sums[planned.order] = score(card, batch, planned, dtype)
+    return sums
+
+
+def plan(
+    card: Card, batch: CardBatch, tasks: Array, dtype: np.dtype, most_words: int, shapes: tuple[ReadShape, ...]
+) -> Plan:
+    """Order tasks, cut them into items and write the items' streams.
+
+    Args:
+        card: where all lies.
+        batch: reads and haplotypes.
+        tasks: int32[t, 2] on the card, at least one.
+        dtype: of the arithmetic.
+        most_words: of an item's stream, nearly; 1: a task each.
+        shapes: by capacity, the last one for reads of any length.
+    """
+    xp: Any = card.xp
+    count = len(tasks)
+    keys, words = card.empty(count, np.int64), card.empty(count, np.int64)
+    limits = card.upload(np.array([shape.capacity for shape in shapes], np.int64))
+    measure = card.kernel(STREAMS, "measure_tasks", **STREAM_DEFINES)
+    measure.for_each(count, tasks, count, batch.reads, batch.haplotypes, limits, len(shapes), keys, words)
+    keys = xp.sort(keys)
+    order = keys & (_KEY - 1)
+    ordered = _OrderedTasks(xp.take(tasks, order, axis=0), card.offsets(words[order]))
+    bounds = card.upload(np.arange(len(shapes) + 1, dtype=np.int64) * _KEY)
+    words_before = card.download(ordered.word_offsets[xp.searchsorted(keys, bounds)])
+    first = _first_tasks(card, ordered, keys, _item_words(card, shapes, dtype, words_before, most_words))
+    items = len(first) - 1
+    item_keys = card.empty(items, np.int64)
+    card.kernel(STREAMS, "measure_items", **STREAM_DEFINES).for_each(items, ordered, keys, first, items, item_keys)
+    item_order = xp.argsort(item_keys)
+    items_before = card.download(xp.searchsorted(item_keys[item_order], bounds)).tolist()
+    stream = card.empty(int(words_before[-1]), np.uint32)
+    write = card.kernel(STREAMS, "write_streams", **STREAM_DEFINES)
+    write.for_each(count * STREAM_DEFINES["WRITERS"], ordered, count, batch.haplotypes, stream)
+    launches = [
+        ScoringLaunch(shape, _Items(item_order[begin:end], first), words_begin, words_end)
+        for shape, begin, end, words_begin, words_end in zip(
+            shapes, items_before, items_before[1:], words_before.tolist(), words_before[1:].tolist(), strict=False
+        )
+        if begin < end
+    ]
+    return Plan(order, ordered, stream, launches)
+
+
+def score(card: Card, batch: CardBatch, planned: Plan, dtype: np.dtype) -> Array:
+    """Scaled sums (dtype[t]) of planned tasks, in the plan's order."""
+    sums = card.empty(len(planned.order), dtype)
+    for shape, items, words_begin, words_end in planned.launches:
+        count, groups = len(items.order), _WARP // shape.lanes
+        border = card.empty(2 * _WORD_COLUMNS * (words_end - words_begin) if shape.strips else 0, dtype)
+        card.kernel(SOURCE, "score", **shape.defines(dtype))(
+            -(-count // groups), _WARP, count, items, planned.tasks, batch.reads, batch.factors[dtype],
+            *batch.numbers[dtype], planned.stream, border, words_begin, sums, shared_bytes=shape.shared_bytes(dtype),
+        )  # fmt: skip
+    return sums
+
+
+def _item_words(
+    card: Card, shapes: tuple[ReadShape, ...], dtype: np.dtype, words_before: np.ndarray, most_words: int
+) -> np.ndarray:
+    """int64[classes]: the words that an item has at most, nearly, so that all lanes have several items to do."""
+    groups = [card.multiprocessors * shape.blocks(dtype) * (_WARP // shape.lanes) for shape in shapes]
+    words: np.ndarray = np.clip(np.diff(words_before) // (np.array(groups) * _ITEMS_PER_GROUP), 1, most_words)
+    return words
+
+
+def _first_tasks(card: Card, tasks: _OrderedTasks, keys: Array, most_words: np.ndarray) -> Array:
+    """int64[items + 1]: the first task of each item, and the number of tasks."""
+    count = len(keys)
+    begins = card.empty(count, np.uint8)
+    begin = card.kernel(STREAMS, "begin_items", **STREAM_DEFINES)
+    begin.for_each(count, tasks, keys, count, card.upload(most_words), begins)
+    xp: Any = card.xp
+    return xp.concatenate([xp.flatnonzero(begins), card.full(1, count, np.int64)])
+
+
+def sums_by_diagonals(
+    card: Card, batch: CardBatch, tasks: Array, dtype: np.dtype, longest_read: int, threads: int
+) -> Array:
+    """Scaled sums (dtype[t]) by the design that keeps the matrix in shared memory; slower, for measurements.
+
+    Args:
+        card: where all lies.
+        batch: reads and haplotypes.
+        tasks: int32[t, 2] on the card.
+        dtype: of the arithmetic.
+        longest_read: bases; shared memory holds its rows (6,000 bases of float32 on a card of today).
+        threads: of a block, which is a task's.
+    """
+    sums = card.empty(len(tasks), dtype)
+    card.kernel(DIAGONALS, "score_by_diagonals", DOUBLE=int(dtype == FLOAT64))(
+        len(tasks), threads, tasks, batch.reads, batch.haplotypes, batch.factors[dtype], *batch.numbers[dtype], sums,
+        shared_bytes=bytes_of_diagonals(longest_read, dtype),
+    )  # fmt: skip
+    return sums
+
+
+def bytes_of_diagonals(longest_read: int, dtype: np.dtype) -> int:
+    """Shared memory that `sums_by_diagonals` takes for a task."""
+    return (longest_read + 1) * _REALS_PER_ROW * dtype.itemsize

@@ -1,0 +1,69 @@
+// Cells of the matrix by differences to their neighbours (Suzuki and Kasahara 2018), which stay small in any matrix.
+//
+// Of a cell with H = H[i,j], above it H[i-1,j], on its left H[i,j-1], and H[i-1,j-1]:
+//   score     = H - H[i-1,j-1] = max(match or mismatch, deletion, insertion)
+//   across    = H - H[i,j-1]   = score - down of the cell on the left
+//   down      = H - H[i-1,j]   = score - across of the cell above
+//   deletion  = D - H[i-1,j-1], where D is the best score of a gap that ends here from above; for the cell below
+//               max(score + gap_open, deletion + gap_extend) - down of the cell on the left
+//   insertion, likewise; for the cell on the right max(score + gap_open, insertion + gap_extend) - across of the cell
+//               above
+// All are kept 16 times as large. The lower four bits of what a maximum is taken of say what it comes from, and decide
+// ties: 12 a match (or 15), 8 an insertion, 0 a deletion; 2 an insertion that was made longer, 1 such a deletion.
+//
+// PAIRED: a word holds these numbers of two tasks. Sums and differences are those of whole words: they are right in
+// both halves as long as no half leaves [0, 65535], so numbers have a bias (score_bias: score, deletion, insertion;
+// half of it: across, down). A match has 65535, the largest, so that letters are compared by one operation and one
+// maximum: letters are multiples of 8192, the complement of what differs is at most 65535 - 8192, and a mismatch more
+// than that. Maxima are those of signed numbers, as scores lie in the upper half of the range: sums within them do not
+// wrap. gpu.py says which scores fit.
+#pragma once
+#include "quire/algorithms/semiglobal/layout.cuh"
+#include "quire/device/dpx.cuh"
+
+constexpr u32 EVERY_TASK = PAIRED ? 0x00010001u : 1u;
+
+// The same number for each task of a word.
+__device__ __forceinline__ u32 of_each(i32 value) { return PAIRED ? (value & 0xFFFFu) * EVERY_TASK : (u32)value; }
+
+__device__ __forceinline__ u32 larger_sum(u32 a, u32 b, u32 c) {
+    return PAIRED ? add_max_16x2(a, b, c) : (u32)add_max((i32)a, (i32)b, (i32)c);
+}
+
+__device__ __forceinline__ u32 largest(u32 a, u32 b, u32 c) {
+    return PAIRED ? max3_16x2(a, b, c) : (u32)max3((i32)a, (i32)b, (i32)c);
+}
+
+// Scores as cells need them.
+struct Terms {
+    i32 score_bias, difference_bias;
+    u32 match, mismatch, free, forbidden;  // of letters; of padding beside a free edge, and beside one with a price
+    u32 longer, open_deletion, open_insertion;
+
+    __device__ explicit Terms(const Scores& scores) {
+        i32 bonus = (i32)scores.match, open = (i32)scores.gap_open, extend = (i32)scores.gap_extend;
+        score_bias = PAIRED ? 65520 - 16 * bonus : 0;
+        difference_bias = PAIRED ? 32760 - 8 * bonus : 0;
+        match = of_each(score_bias + 16 * bonus + 15);
+        mismatch = of_each(score_bias + 16 * (i32)scores.mismatch + 15);
+        free = of_each(score_bias + 15);
+        forbidden = of_each(score_bias + 16 * open + 15);
+        longer = of_each(difference_bias + 16 * extend);
+        open_deletion = of_each(16 * (open - extend));
+        open_insertion = of_each(16 * (open - extend) + (i32)BY_INSERTION);
+    }
+    __device__ u32 difference(i32 value) const { return of_each(difference_bias + 16 * value); }
+    // A gap that opens beside an edge, where H changes by `step` along it.
+    __device__ u32 opened(i32 open, i32 step, u32 code) const {
+        return of_each(score_bias + 16 * (open + step) + (i32)code);
+    }
+    // 16 times a difference, of one task of a word.
+    __device__ i32 value(u32 word, int half) const {
+        return PAIRED ? (i32)(word >> (16 * half) & 0xFFFF) - difference_bias : (i32)word;
+    }
+};
+
+// The score of two letters, for each task of a word; `least`: what a mismatch has there.
+__device__ __forceinline__ u32 of_letters(u32 a, u32 b, u32 least, u32 match) {
+    return PAIRED ? max_unsigned_16x2(~(a ^ b), least) : a == b ? match : least;
+}

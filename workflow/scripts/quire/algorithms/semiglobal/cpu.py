@@ -1,0 +1,352 @@
+"""Semi-global alignment in Numba: 16 tasks in lockstep, one per vector lane, with a byte of traceback a cell.
+
+Tasks are sorted by length. A lane with a shorter sequence computes cells that nobody reads (a cell depends on cells
+above and to the left only). The rules are in model.py.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.algorithms.scoring import Scoring
+from quire.algorithms.semiglobal import Overhang, SemiglobalAlignments, SemiglobalBatch
+from quire.ragged import offsets_from_lengths
+from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SOFT_CLIP
+from quire.sequence.cigar import element_of
+from quire.simd.compiled import compiled, inlined
+from quire.simd.vectors import add, aligned_zeros, choose_equal, choose_less, convert, load, maximum, splat, store
+
+LANES = 16  # of int32, one AVX-512 register
+SOFTCLIP, INDEL, LEADING_INDEL, IGNORE = (int(overhang) for overhang in Overhang)
+STEP, LONGER_INSERTION, LONGER_DELETION = 3, 4, 8
+"""A traceback byte: the operation that leads to the cell, and whether the gaps that end there are longer than 1."""
+NO_SCORE = -(1 << 30)
+
+
+class _Pairs(NamedTuple):
+    """A `SemiglobalBatch` as the kernels take it: contiguous, writable, of fixed dtypes (one compilation)."""
+
+    references: NDArray[np.uint8]
+    reference_offsets: NDArray[np.int64]
+    alternates: NDArray[np.uint8]
+    alternate_offsets: NDArray[np.int64]
+    tasks: NDArray[np.int32]
+
+
+class _Paths(NamedTuple):
+    """What is known of each task's alignment.
+
+    Attributes:
+        offsets: int32[t], where it starts in the reference.
+        starts: int64[t], where its CIGAR starts among all elements, -1 where the alternate matches exactly.
+        counts: int64[t], elements of its CIGAR.
+    """
+
+    offsets: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+class _Lanes(NamedTuple):
+    """One group's sequences and cells, lanes innermost.
+
+    Attributes:
+        reference, alternate: int32[longest * 16] letters.
+        scores: int32[(longest alternate + 1) * 16], H of the row above, replaced by the row's own from left to right.
+        deletions: likewise, the best score of a gap that ends there from above.
+        steps: uint8[longest reference * longest alternate * 16], traceback bytes of the group.
+        rows, columns: int64[16], lengths of the sequences.
+        end_scores, end_rows, end_columns: int64[16], where the traceback starts.
+        cigar: uint32, one CIGAR, backwards.
+    """
+
+    reference: NDArray[np.int32]
+    alternate: NDArray[np.int32]
+    scores: NDArray[np.int32]
+    deletions: NDArray[np.int32]
+    steps: NDArray[np.uint8]
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    end_scores: NDArray[np.int64]
+    end_rows: NDArray[np.int64]
+    end_columns: NDArray[np.int64]
+    cigar: NDArray[np.uint32]
+
+
+def align(batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang) -> SemiglobalAlignments:
+    """Align the alternates of a batch's tasks to their references.
+
+    Args:
+        batch: sequences and tasks; 16 tasks run in lockstep, so hand over many regions together.
+        scoring: scores; their sum over the longest sequence must stay within 2**30.
+        overhang: what becomes of bases that stick out (model.py).
+
+    Returns:
+        Alignments in the order of the tasks; none depends on what else is in the batch.
+    """
+    pairs = _Pairs(
+        np.require(batch.references, np.uint8, ["C", "W"]),
+        np.require(batch.reference_offsets, np.int64, ["C", "W"]),
+        np.require(batch.alternates, np.uint8, ["C", "W"]),
+        np.require(batch.alternate_offsets, np.int64, ["C", "W"]),
+        np.require(batch.tasks, np.int32, ["C", "W"]),
+    )
+    size = len(pairs.tasks)
+    paths = _Paths(np.full(size, -1, np.int32), np.full(size, -1, np.int64), np.ones(size, np.int64))
+    if overhang in (Overhang.SOFTCLIP, Overhang.IGNORE):
+        _find_exact(pairs, paths.offsets)
+    rows = np.diff(pairs.reference_offsets)[pairs.tasks[:, 0]]
+    columns = np.diff(pairs.alternate_offsets)[pairs.tasks[:, 1]]
+    order = np.lexsort((columns, rows))
+    order = order[paths.offsets[order] < 0]
+    elements = np.empty(0, np.uint32)
+    if len(order):
+        space = _lanes(int(rows[order].max()), int(columns[order].max()))
+        elements = _align_groups(pairs, space, order, Scoring(*map(int, scoring)), int(overhang), paths)
+    cigar_offsets = offsets_from_lengths(paths.counts)
+    cigars = _in_task_order(elements, paths.starts, cigar_offsets, columns)
+    return SemiglobalAlignments(paths.offsets, cigars, cigar_offsets)
+
+
+@compiled
+def align_one(reference, alternate, scoring, overhang):
+    """Align one pair from within a kernel, without looking for exact occurrences: for INDEL and LEADING_INDEL.
+
+    Args:
+        reference, alternate: uint8 codes, neither empty.
+        scoring: `Scoring`.
+        overhang: int of an `Overhang`.
+
+    Returns:
+        CIGAR elements (uint32), as `align` gives them.
+    """
+    rows, columns = len(reference), len(alternate)
+    space = _Lanes(
+        np.zeros(rows * LANES, np.int32),
+        np.zeros(columns * LANES, np.int32),
+        np.empty((columns + 1) * LANES, np.int32),
+        np.empty((columns + 1) * LANES, np.int32),
+        np.empty(rows * columns * LANES, np.uint8),
+        np.empty(LANES, np.int64),
+        np.empty(LANES, np.int64),
+        np.empty(LANES, np.int64),
+        np.empty(LANES, np.int64),
+        np.empty(LANES, np.int64),
+        np.empty(rows + columns + 2, np.uint32),
+    )
+    for i in range(rows):
+        space.reference[i * LANES] = reference[i]
+    for j in range(columns):
+        space.alternate[j * LANES] = alternate[j]
+    space.rows[0], space.columns[0] = rows, columns
+    _fill(space, 1, rows, columns, scoring, overhang)
+    _, count = _trace(space, columns, 0, overhang)
+    return space.cigar[:count][::-1].copy()
+
+
+def _lanes(longest_reference: int, longest_alternate: int) -> _Lanes:
+    """Room for a group of tasks up to this size."""
+    return _Lanes(
+        reference=aligned_zeros(longest_reference * LANES, np.int32),
+        alternate=aligned_zeros(longest_alternate * LANES, np.int32),
+        scores=aligned_zeros((longest_alternate + 1) * LANES, np.int32),
+        deletions=aligned_zeros((longest_alternate + 1) * LANES, np.int32),
+        steps=np.empty(longest_reference * longest_alternate * LANES, np.uint8),
+        rows=np.zeros(LANES, np.int64),
+        columns=np.zeros(LANES, np.int64),
+        end_scores=np.zeros(LANES, np.int64),
+        end_rows=np.zeros(LANES, np.int64),
+        end_columns=np.zeros(LANES, np.int64),
+        cigar=np.empty(longest_reference + longest_alternate + 2, np.uint32),
+    )
+
+
+@compiled
+def _find_exact(pairs, offsets):
+    """offsets[t] = last place where the alternate stands in the reference letter for letter; left alone elsewhere."""
+    for t in range(len(pairs.tasks)):
+        which, other = pairs.tasks[t]
+        reference = pairs.references[pairs.reference_offsets[which] : pairs.reference_offsets[which + 1]]
+        alternate = pairs.alternates[pairs.alternate_offsets[other] : pairs.alternate_offsets[other + 1]]
+        for offset in range(len(reference) - len(alternate), -1, -1):
+            matched = 0
+            while matched < len(alternate) and reference[offset + matched] == alternate[matched]:
+                matched += 1
+            if matched == len(alternate):
+                offsets[t] = offset
+                break
+
+
+@compiled
+def _in_task_order(elements, starts, cigar_offsets, columns):
+    """CIGARs end to end in the order of tasks; starts[t] < 0 stands for an alternate that matches exactly."""
+    cigars = np.empty(cigar_offsets[-1], np.uint32)
+    for t in range(len(starts)):
+        first = cigar_offsets[t]
+        if starts[t] < 0:
+            cigars[first] = element_of(columns[t], CIGAR_MATCH)
+            continue
+        for k in range(cigar_offsets[t + 1] - first):
+            cigars[first + k] = elements[starts[t] + k]
+    return cigars
+
+
+@compiled
+def _align_groups(pairs, space, order, scoring, overhang, paths):
+    """Align the tasks of `order` and fill their `paths`; returns the CIGAR elements that these point into."""
+    elements = np.empty(1024, np.uint32)
+    used = 0
+    for first in range(0, len(order), LANES):
+        lanes = min(LANES, len(order) - first)
+        height, width = _pack_group(pairs, space, order[first : first + lanes])
+        _fill(space, lanes, height, width, scoring, overhang)
+        for lane in range(lanes):
+            t = order[first + lane]
+            paths.offsets[t], count = _trace(space, width, lane, overhang)
+            if used + count > len(elements):
+                larger = np.empty(2 * (used + count), np.uint32)
+                for k in range(used):
+                    larger[k] = elements[k]
+                elements = larger
+            for k in range(count):
+                elements[used + k] = space.cigar[count - 1 - k]
+            paths.starts[t], paths.counts[t] = used, count
+            used += count
+    return elements
+
+
+@compiled
+def _pack_group(pairs, space, group):
+    """Write the sequences of a group of tasks into their lanes; returns the longest reference and alternate length."""
+    height, width = 0, 0
+    for lane in range(len(group)):
+        which, other = pairs.tasks[group[lane]]
+        rows = _pack(pairs.references, pairs.reference_offsets, which, lane, space.reference)
+        columns = _pack(pairs.alternates, pairs.alternate_offsets, other, lane, space.alternate)
+        space.rows[lane], space.columns[lane] = rows, columns
+        height, width = max(height, rows), max(width, columns)
+    return height, width
+
+
+@compiled
+def _pack(sequences, offsets, which, lane, letters):
+    """Write one sequence into its lane of `letters`; returns its length."""
+    start = offsets[which]
+    length = offsets[which + 1] - start
+    for k in range(length):
+        letters[k * LANES + lane] = sequences[start + k]
+    return length
+
+
+@inlined
+def _all(value):
+    """An int32 in every lane."""
+    return splat(np.int32(value), LANES)
+
+
+@compiled
+def _fill(space, lanes, height, width, scoring, overhang):
+    """Fill the group's traceback bytes; set the row and column of each lane where its traceback starts."""
+    priced = overhang in (INDEL, LEADING_INDEL)
+    for j in range(width + 1):
+        edge = scoring.gap_open + (j - 1) * scoring.gap_extend if priced and j > 0 else 0
+        store(space.scores, j * LANES, _all(edge))
+        store(space.deletions, j * LANES, _all(NO_SCORE))
+    for lane in range(lanes):
+        space.end_rows[lane], space.end_columns[lane] = space.rows[lane], space.columns[lane]
+        space.end_scores[lane] = 2 * NO_SCORE
+    for i in range(height):
+        edge = scoring.gap_open + i * scoring.gap_extend if priced else 0
+        _fill_row(space, i, width, edge, scoring)
+        if overhang != INDEL:
+            for lane in range(lanes):
+                _update_end(space, lane, i + 1, overhang)
+
+
+@compiled
+def _fill_row(space, i, width, edge, scoring):
+    """Scores and traceback bytes of one row (reference base i) of all lanes; `edge` is its column 0."""
+    match, mismatch = _all(scoring.match), _all(scoring.mismatch)
+    gap_open, gap_extend = _all(scoring.gap_open), _all(scoring.gap_extend)
+    by_match, by_insertion, by_deletion = _all(CIGAR_MATCH), _all(CIGAR_INSERTION), _all(CIGAR_DELETION)
+    longer_insertion, longer_deletion = _all(LONGER_INSERTION), _all(LONGER_DELETION)
+    nothing = _all(0)
+    letter = load(space.reference, i * LANES, LANES)
+    insertion = _all(NO_SCORE)
+    diagonal = load(space.scores, 0, LANES)
+    score = _all(edge)
+    store(space.scores, 0, score)
+    for j in range(1, width + 1):
+        at = j * LANES
+        paired = add(diagonal, choose_equal(letter, load(space.alternate, at - LANES, LANES), match, mismatch))
+        diagonal = load(space.scores, at, LANES)
+        opened, extended = add(diagonal, gap_open), add(load(space.deletions, at, LANES), gap_extend)
+        deletion = maximum(opened, extended)
+        flags = choose_less(extended, opened, nothing, longer_deletion)
+        store(space.deletions, at, deletion)
+        opened, extended = add(score, gap_open), add(insertion, gap_extend)
+        insertion = maximum(opened, extended)
+        flags = add(flags, choose_less(extended, opened, nothing, longer_insertion))
+        gap = maximum(insertion, deletion)
+        step = choose_less(paired, gap, choose_less(insertion, deletion, by_deletion, by_insertion), by_match)
+        score = maximum(paired, gap)
+        store(space.scores, at, score)
+        store(space.steps, (i * width + j - 1) * LANES, convert(add(flags, step), np.uint8))
+
+
+@compiled
+def _update_end(space, lane, row, overhang):
+    """Move a lane's end to this row's last column, or into the last row, where that is better (rules in model.py)."""
+    last_row, last_column = space.rows[lane], space.columns[lane]
+    if row <= last_row and space.scores[last_column * LANES + lane] >= space.end_scores[lane]:
+        space.end_scores[lane] = space.scores[last_column * LANES + lane]
+        space.end_rows[lane] = row
+    if row != last_row or overhang == LEADING_INDEL:
+        return
+    for j in range(1, last_column + 1):
+        score, best = space.scores[j * LANES + lane], space.end_scores[lane]
+        nearer = abs(last_row - j) < abs(space.end_rows[lane] - space.end_columns[lane])
+        if score > best or (score == best and nearer):
+            space.end_scores[lane], space.end_rows[lane], space.end_columns[lane] = score, last_row, j
+
+
+@compiled
+def _trace(space, width, lane, overhang):
+    """Follow a lane's traceback from its end; writes the CIGAR backwards, returns the offset and its elements."""
+    steps, cigar = space.steps, space.cigar
+    row, column = space.end_rows[lane], space.end_columns[lane]
+    operation, length, count = CIGAR_MATCH, space.columns[lane] - column, 0
+    if overhang == SOFTCLIP and length > 0:
+        cigar[0] = element_of(length, CIGAR_SOFT_CLIP)
+        length, count = 0, 1
+    while row > 0 and column > 0:
+        at = ((row - 1) * width + column - 1) * LANES + lane
+        step, run = steps[at] & STEP, 1
+        if step == CIGAR_INSERTION:
+            while steps[at - (run - 1) * LANES] & LONGER_INSERTION:
+                run += 1
+            column -= run
+        elif step == CIGAR_DELETION:
+            while steps[at - (run - 1) * width * LANES] & LONGER_DELETION:
+                run += 1
+            row -= run
+        else:
+            row -= 1
+            column -= 1
+        if step != operation and length > 0:
+            cigar[count] = element_of(length, operation)
+            length, count = 0, count + 1
+        operation, length = step, length + run
+    if overhang == IGNORE:
+        length += column
+    cigar[count] = element_of(length, operation)
+    count += 1
+    if overhang == SOFTCLIP and column > 0:
+        cigar[count] = element_of(column, CIGAR_SOFT_CLIP)
+        count += 1
+    elif overhang in (INDEL, LEADING_INDEL) and row + column > 0:
+        cigar[count] = element_of(row, CIGAR_DELETION) if row > 0 else element_of(column, CIGAR_INSERTION)
+        count += 1
+    offset = 0 if overhang in (INDEL, LEADING_INDEL) else row - (column if overhang == IGNORE else 0)
+    return offset, count

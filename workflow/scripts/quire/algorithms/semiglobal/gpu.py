@@ -1,0 +1,334 @@
+"""Semi-global alignment on a card: matrices by warp shuffles, four bits of traceback a cell, tracebacks by threads.
+
+Two tasks share each word of a matrix, with 16 bits each, where scores and letters let them; else a task has 32 bits.
+Tasks are ordered by the length of their alternates, since each class of lengths has a kernel of its own shape, and by
+that of their references, since the lanes of a warp go down the rows together. The rules of alignment are in model.py.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.algorithms.scoring import Scoring
+from quire.algorithms.semiglobal import Overhang, SemiglobalAlignments, SemiglobalBatch
+from quire.algorithms.semiglobal.shapes import EXACT_DEFINES, KEPT, SHAPES_OF_ONE, SHAPES_OF_PAIRS, WARP, FillShape
+from quire.device.card import Card, CardArray, OutOfDeviceMemory
+from quire.ragged import offsets_from_lengths
+
+SOURCE = "quire/algorithms/semiglobal/semiglobal.cu"
+TRACE = "quire/algorithms/semiglobal/trace.cu"
+EXACT = "quire/algorithms/semiglobal/exact.cu"
+LETTERS = "quire/algorithms/semiglobal/letters.cu"
+MOST_BYTES = 8 << 30
+"""Most that the tracebacks of one chunk of tasks take of the card; more would not fill it better."""
+MOST_SCORE = 1 << 24
+"""Scores have a smaller magnitude; 32 bits hold 16 times the difference of two cells."""
+_BYTES_PER_TASK = 256  # keys, orders, offsets, walks, with what sorting takes
+_LETTER_UNIT, _MOST_LETTERS = 8192, 7  # cells.cuh: letters are multiples of the unit, the eighth is padding's
+_COUNTING_THREADS = 1 << 18  # enough to fill a card
+_CLASS_SHIFT, _STRIPS_SHIFT = 52, 32
+_LONGEST = (1 << _STRIPS_SHIFT) - 1
+KERNELS = [
+    (LETTERS, {}),
+    (EXACT, EXACT_DEFINES),
+    *((SOURCE, shape.fill_defines()) for shape in (*SHAPES_OF_PAIRS, *SHAPES_OF_ONE)),
+    *((TRACE, shape.trace_defines()) for shape in (*SHAPES_OF_PAIRS, *SHAPES_OF_ONE)),
+]
+
+
+class CardPairs(NamedTuple):
+    """Sequences and tasks on the card (pairs.cuh: Pairs)."""
+
+    references: CardArray
+    reference_offsets: CardArray
+    alternates: CardArray
+    alternate_offsets: CardArray
+    tasks: CardArray
+
+
+class _Slots(NamedTuple):
+    """layout.cuh: Slots."""
+
+    task: CardArray
+    rows_before: CardArray
+    strips_before: CardArray
+    lines_before: CardArray
+
+
+class _Scores(NamedTuple):
+    """layout.cuh: Scores."""
+
+    match: int
+    mismatch: int
+    gap_open: int
+    gap_extend: int
+    priced: int
+
+
+class _Walks(NamedTuple):
+    """trace.cu: Walks."""
+
+    end_row: CardArray
+    end_column: CardArray
+    kept: CardArray
+
+
+class FillLaunch(NamedTuple):
+    """What one kernel aligns, and where it leaves what.
+
+    Attributes:
+        shape: of the kernel.
+        tasks: how many.
+        slots: of the tasks.
+        lines: uint32[], traceback.
+        side: uint32[], differences along the last columns, and for strips also what insertions score there.
+        bottom: uint32[], differences along the last rows.
+    """
+
+    shape: FillShape
+    tasks: int
+    slots: _Slots
+    lines: CardArray
+    side: CardArray
+    side_insertion: CardArray
+    bottom: CardArray
+
+
+class _Answers(NamedTuple):
+    """Of a chunk's tasks: offsets, numbers of CIGAR elements, and these, end to end."""
+
+    offsets: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    cigars: NDArray[np.uint32]
+
+
+def align_batch(card: Card, batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang) -> SemiglobalAlignments:
+    """Align the alternates of a batch's tasks to their references, exactly as `quire.algorithms.semiglobal.cpu.align`.
+
+    Args:
+        card: where it is computed.
+        batch: of the host; hand over many regions together.
+        scoring: scores; their sum over the longest sequence must stay within 2**30.
+        overhang: what becomes of bases that stick out (model.py).
+
+    Returns:
+        Alignments in the order of the tasks; none depends on what else is in the batch.
+
+    Raises:
+        OutOfDeviceMemory: no room for the batch's sequences, or for a single task.
+        ValueError: a score of 2**24 or more, or one of the wrong sign.
+    """
+    scoring = Scoring(*map(int, scoring))
+    if scoring.match <= 0 or max(scoring.gap_open, scoring.gap_extend) >= 0 or max(map(abs, scoring)) >= MOST_SCORE:
+        raise ValueError(f"semi-global alignment on a card: scores that it does not take: {scoring}")
+    pairs = upload(card, batch)
+    shapes = choose_shapes(card, pairs, scoring)
+    waiting = _chunks(card, batch, shapes)[::-1]
+    found = []
+    while waiting:
+        first, end = waiting.pop()
+        try:
+            found.append(_align_chunk(card, pairs, batch.tasks[first:end], shapes, scoring, overhang))
+        except OutOfDeviceMemory:
+            if end - first == 1:
+                raise
+            middle = (first + end) // 2
+            waiting += [(middle, end), (first, middle)]
+    return SemiglobalAlignments(
+        np.concatenate([np.empty(0, np.int32), *(part.offsets for part in found)]),
+        np.concatenate([np.empty(0, np.uint32), *(part.cigars for part in found)]),
+        offsets_from_lengths(np.concatenate([np.empty(0, np.int64), *(part.counts for part in found)])),
+    )
+
+
+def fits_in_pairs(scoring: Scoring) -> bool:
+    """Whether 16 bits hold whatever cells.cuh computes of these scores.
+
+    A mismatch and a gap's first base must be within a letter's unit of a match. A cell scores at least what a mismatch
+    or two opened gaps do, and one more gap opens there: that is four units below a match at most, half of the range.
+    """
+    least = min(scoring.mismatch, scoring.gap_open)
+    return scoring.gap_open <= scoring.gap_extend and 16 * (scoring.match - least) <= _LETTER_UNIT
+
+
+def upload(card: Card, batch: SemiglobalBatch) -> CardPairs:
+    """The batch's sequences on the card, as they are, without tasks."""
+    return CardPairs(
+        card.upload(np.ascontiguousarray(batch.references, np.uint8)),
+        card.upload(np.ascontiguousarray(batch.reference_offsets, np.int64)),
+        card.upload(np.ascontiguousarray(batch.alternates, np.uint8)),
+        card.upload(np.ascontiguousarray(batch.alternate_offsets, np.int64)),
+        card.empty(0, np.int32),
+    )
+
+
+def choose_shapes(card: Card, pairs: CardPairs, scoring: Scoring) -> tuple[FillShape, ...]:
+    """Shapes of the kernels that align these sequences; writes letters in place as these kernels take them.
+
+    Sequences with at most 7 different letters, and scores that fit, are aligned two tasks a word.
+    """
+    if not fits_in_pairs(scoring):
+        return SHAPES_OF_ONE
+    present = card.zeros(256, np.uint8)
+    both = (pairs.references, pairs.alternates)
+    for letters in both:
+        threads = min(len(letters), _COUNTING_THREADS)
+        card.kernel(LETTERS, "note_letters").for_each(threads, letters, len(letters), present)
+    known = card.download(present)
+    if np.count_nonzero(known) > _MOST_LETTERS:
+        return SHAPES_OF_ONE
+    codes = card.upload(((np.cumsum(known, dtype=np.int64) - known) * (_LETTER_UNIT >> 8)).astype(np.uint8))
+    for letters in both:
+        card.kernel(LETTERS, "code_letters").for_each(len(letters), letters, len(letters), codes)
+    return SHAPES_OF_PAIRS
+
+
+def _chunks(card: Card, batch: SemiglobalBatch, shapes: tuple[FillShape, ...]) -> list[tuple[int, int]]:
+    """First tasks and ends of chunks for which there should be room."""
+    rows = np.diff(batch.reference_offsets)[batch.tasks[:, 0]]
+    columns = np.diff(batch.alternate_offsets)[batch.tasks[:, 1]]
+    capacities = np.array([shape.capacity for shape in shapes])
+    which = np.minimum(np.searchsorted(capacities, columns), len(shapes) - 1)
+    line_bytes = np.array([4 * shape.line_words / shape.slots for shape in shapes])[which]
+    strips = -(-columns // capacities[which])
+    lanes = np.array([shape.lanes for shape in shapes])[which]
+    sizes = strips * ((rows + lanes) * line_bytes + 4 * capacities[which]) + 8 * rows + _BYTES_PER_TASK
+    before = np.concatenate([[0], np.cumsum(sizes)])
+    most = min(card.free_bytes() // 2, MOST_BYTES)
+    chunks, first = [], 0
+    while first < len(sizes):
+        end = max(first + 1, int(np.searchsorted(before, before[first] + most, side="right")) - 1)
+        chunks.append((first, end))
+        first = end
+    return chunks
+
+
+def _align_chunk(
+    card: Card,
+    pairs: CardPairs,
+    tasks: NDArray[np.int32],
+    shapes: tuple[FillShape, ...],
+    scoring: Scoring,
+    overhang: Overhang,
+) -> _Answers:
+    """The answers for some tasks."""
+    pairs = pairs._replace(tasks=card.upload(np.ascontiguousarray(tasks, np.int32)))
+    exact = find_exact(card, pairs, overhang)
+    launches = plan(card, pairs, (exact >= 0).astype(np.uint8), shapes)
+    for launch in launches:
+        fill(card, pairs, launch, scoring, overhang)
+    offsets, counts, cigars = trace(card, pairs, exact, launches, scoring, overhang)
+    return _Answers(card.download(offsets), card.download(counts), card.download(cigars))
+
+
+def find_exact(card: Card, pairs: CardPairs, overhang: Overhang) -> CardArray:
+    """int32[t]: the last place where a task's alternate stands in its reference; -1 elsewhere or where nobody asks."""
+    count = len(pairs.tasks)
+    if overhang not in (Overhang.SOFTCLIP, Overhang.IGNORE):
+        return card.full(count, -1, np.int32)
+    offsets = card.empty(count, np.int32)
+    card.kernel(EXACT, "find_exact", **EXACT_DEFINES).for_each(count * WARP, pairs, count, offsets)
+    return offsets
+
+
+def plan(card: Card, pairs: CardPairs, exact: CardArray, shapes: tuple[FillShape, ...]) -> list[FillLaunch]:
+    """Order the tasks that are to be aligned, and take memory for what their kernels leave.
+
+    Args:
+        card: where all lies.
+        pairs: with tasks.
+        exact: uint8[t], whether a task needs no alignment any more.
+        shapes: by capacity, the last one for any length.
+
+    Returns:
+        One launch per shape that has tasks.
+    """
+    xp: Any = card.xp
+    rows = xp.diff(pairs.reference_offsets)[pairs.tasks[:, 0]]
+    columns = xp.diff(pairs.alternate_offsets)[pairs.tasks[:, 1]]
+    capacities = card.upload(np.array([shape.capacity for shape in shapes[:-1]], np.int64))
+    which = xp.searchsorted(capacities, columns).astype(np.int64)
+    strips = xp.where(which == len(shapes) - 1, (columns + (shapes[-1].capacity - 1)) // shapes[-1].capacity, 1)
+    keys = (which << _CLASS_SHIFT) | (strips << _STRIPS_SHIFT) | (_LONGEST - rows)  # long tasks first: none ends late
+    keys = xp.where(exact != 0, len(shapes) << _CLASS_SHIFT, keys)
+    order = xp.argsort(keys)
+    bounds = card.upload(np.arange(len(shapes) + 1, dtype=np.int64) << _CLASS_SHIFT)
+    before = card.download(xp.searchsorted(keys[order], bounds)).tolist()
+    return [
+        _launch(card, shape, order[begin:end], rows, strips)
+        for shape, begin, end in zip(shapes, before, before[1:], strict=False)
+        if begin < end
+    ]
+
+
+def _launch(card: Card, shape: FillShape, tasks: CardArray, rows: CardArray, strips: CardArray) -> FillLaunch:
+    xp: Any = card.xp
+    count, warps = len(tasks), -(-len(tasks) // shape.slots)
+    slots = tasks[xp.minimum(xp.arange(warps * shape.slots), count - 1)]
+    warp_rows = rows[slots].reshape(warps, shape.slots).max(axis=1)
+    warp_strips = strips[slots].reshape(warps, shape.slots).max(axis=1)
+    by_warp = (warp_rows, warp_strips, warp_strips * (warp_rows + (shape.lanes - 1)))
+    befores = [card.offsets(counts) for counts in by_warp]
+    all_rows, all_strips, all_lines = card.download(xp.stack([before[-1] for before in befores])).tolist()
+    side = all_rows * (WARP // shape.lanes)
+    return FillLaunch(
+        shape,
+        count,
+        _Slots(slots, *befores),
+        card.empty(all_lines * shape.line_words, np.uint32),
+        card.empty(side, np.uint32),
+        card.empty(side if shape.strips else 0, np.uint32),
+        card.empty(all_strips * shape.slots * shape.capacity, np.uint32),
+    )
+
+
+def fill(card: Card, pairs: CardPairs, launch: FillLaunch, scoring: Scoring, overhang: Overhang) -> None:
+    """Compute the matrices of a launch."""
+    warps = len(launch.slots.rows_before) - 1
+    card.kernel(SOURCE, "fill", **launch.shape.fill_defines())(
+        warps, WARP, pairs, launch.slots, _scores(scoring, overhang), launch.lines, launch.side,
+        launch.side_insertion, launch.bottom,
+    )  # fmt: skip
+
+
+def _scores(scoring: Scoring, overhang: Overhang) -> _Scores:
+    return _Scores(*scoring, priced=int(overhang in (Overhang.INDEL, Overhang.LEADING_INDEL)))
+
+
+def trace(
+    card: Card, pairs: CardPairs, exact: CardArray, launches: list[FillLaunch], scoring: Scoring, overhang: Overhang
+) -> tuple[CardArray, CardArray, CardArray]:
+    """Follow the tracebacks of all launches that were filled.
+
+    Args:
+        card: where all lies.
+        pairs: with tasks.
+        exact: of `find_exact`.
+        launches: with all tasks but those that were found exactly.
+        scoring, overhang: as the launches were filled.
+
+    Returns:
+        Of the tasks: int32 offsets, int64 numbers of CIGAR elements, and uint32 elements, end to end.
+    """
+    count = len(pairs.tasks)
+    offsets, counts = exact.copy(), card.full(count, 1, np.int64)
+    walks = [
+        _Walks(card.empty(launch.tasks, np.int32), card.empty(launch.tasks, np.int32),
+               card.empty(launch.tasks * KEPT, np.uint32))
+        for launch in launches
+    ]  # fmt: skip
+    for launch, walk in zip(launches, walks, strict=True):
+        card.kernel(TRACE, "trace", **launch.shape.trace_defines()).for_each(
+            launch.tasks, launch.tasks, pairs, launch.slots, _scores(scoring, overhang), int(overhang), launch.lines,
+            launch.side, launch.bottom, walk, offsets, counts, threads=WARP,
+        )  # fmt: skip
+    cigar_offsets = card.offsets(counts)
+    cigars = card.empty(int(cigar_offsets[-1]), np.uint32)
+    card.kernel(EXACT, "write_exact", **EXACT_DEFINES).for_each(count, pairs, count, exact, cigar_offsets, cigars)
+    for launch, walk in zip(launches, walks, strict=True):
+        card.kernel(TRACE, "write_cigars", **launch.shape.trace_defines()).for_each(
+            launch.tasks, launch.tasks, pairs, launch.slots, int(overhang), launch.lines, walk, cigar_offsets, cigars,
+            threads=WARP,
+        )  # fmt: skip
+    return offsets, counts, cigars

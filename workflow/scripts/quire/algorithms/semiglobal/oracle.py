@@ -1,0 +1,83 @@
+"""GATK's aligner cell by cell in plain Python, gaps tried at every length; the rules are in model.py."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from quire.algorithms.scoring import Scoring
+from quire.algorithms.semiglobal import Overhang
+from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SOFT_CLIP
+
+Path = list[tuple[int, int]]
+
+
+def align(reference: Sequence[int], alternate: Sequence[int], scoring: Scoring, overhang: Overhang) -> tuple[int, Path]:
+    """Offset in the reference and [(operation, length), ...] of the alternate's alignment."""
+    reference, alternate = list(reference), list(alternate)
+    if overhang in (Overhang.SOFTCLIP, Overhang.IGNORE):
+        for offset in range(len(reference) - len(alternate), -1, -1):
+            if reference[offset : offset + len(alternate)] == alternate:
+                return offset, [(CIGAR_MATCH, len(alternate))]
+    scores, steps = _fill(reference, alternate, scoring, overhang)
+    row, column = _end(scores, overhang)
+    operations = [CIGAR_SOFT_CLIP if overhang == Overhang.SOFTCLIP else CIGAR_MATCH] * (len(alternate) - column)
+    while row > 0 and column > 0:
+        operation, length = steps[row][column]
+        operations += [operation] * length
+        row -= length if operation != CIGAR_INSERTION else 0
+        column -= length if operation != CIGAR_DELETION else 0
+    offset = row
+    if overhang == Overhang.SOFTCLIP:
+        operations += [CIGAR_SOFT_CLIP] * column
+    elif overhang == Overhang.IGNORE:
+        operations += operations[-1:] * column
+        offset = row - column
+    else:
+        operations += [CIGAR_DELETION] * row + [CIGAR_INSERTION] * column
+        offset = 0
+    return offset, [(operation, len(list(run))) for operation, run in groupby(reversed(operations))]
+
+
+def _gap(length: int, scoring: Scoring) -> int:
+    return scoring.gap_open + (length - 1) * scoring.gap_extend
+
+
+def _fill(
+    reference: Sequence[int], alternate: Sequence[int], scoring: Scoring, overhang: Overhang
+) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
+    """Scores of all cells, and the step (operation, length) that leads back from each."""
+    rows, columns = len(reference) + 1, len(alternate) + 1
+    scores = [[0] * columns for _ in range(rows)]
+    steps = [[(CIGAR_MATCH, 1)] * columns for _ in range(rows)]
+    if overhang in (Overhang.INDEL, Overhang.LEADING_INDEL):
+        scores[0][1:] = [_gap(length, scoring) for length in range(1, columns)]
+        for length in range(1, rows):
+            scores[length][0] = _gap(length, scoring)
+    for i in range(1, rows):
+        for j in range(1, columns):
+            equal = reference[i - 1] == alternate[j - 1]
+            diagonal = scores[i - 1][j - 1] + (scoring.match if equal else scoring.mismatch)
+            # Of equally good gaps the longest one: an open gap is made longer rather than a new one opened.
+            right, right_length = max((scores[i][j - k] + _gap(k, scoring), k) for k in range(1, j + 1))
+            down, down_length = max((scores[i - k][j] + _gap(k, scoring), k) for k in range(1, i + 1))
+            if diagonal >= right and diagonal >= down:
+                scores[i][j], steps[i][j] = diagonal, (CIGAR_MATCH, 1)
+            elif right >= down:
+                scores[i][j], steps[i][j] = right, (CIGAR_INSERTION, right_length)
+            else:
+                scores[i][j], steps[i][j] = down, (CIGAR_DELETION, down_length)
+    return scores, steps
+
+
+def _end(scores: list[list[int]], overhang: Overhang) -> tuple[int, int]:
+    """Row and column where the traceback starts."""
+    last_row, last_column = len(scores) - 1, len(scores[0]) - 1
+    if overhang == Overhang.INDEL:
+        return last_row, last_column
+    best, row = max((scores[i][last_column], i) for i in range(1, last_row + 1))
+    column = last_column
+    if overhang != Overhang.LEADING_INDEL:
+        for j in range(1, last_column + 1):
+            score = scores[last_row][j]
+            if score > best or (score == best and abs(last_row - j) < abs(row - column)):
+                best, row, column = score, last_row, j
+    return row, column

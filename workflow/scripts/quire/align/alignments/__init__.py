@@ -1,0 +1,1 @@
+"""From extensions to the alignments of a batch, by read and best first."""

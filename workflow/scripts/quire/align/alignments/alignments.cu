@@ -1,0 +1,142 @@
+// The alignments of a batch: the twins of quire/align/alignments/cpu.py, and of unique_template_lengths.
+//
+// -D: LONGEST_INSERT, POOR_DENOMINATOR, POOR_NUMERATOR, SHORTEST_SCORE, SHORT_READ_MARGIN, UNIQUE_DENOMINATOR,
+// UNIQUE_NUMERATOR.
+#include "quire/align/alignments/alignments.cuh"
+#include "quire/device/ragged.cuh"
+#include "quire/reads/reads.cuh"
+#include "quire/reference/reference.cuh"
+#include "quire/sequence/ties/ties.cuh"
+
+// Extensions with the read and strand of their jobs, all rounds one behind the other.
+struct Found {
+    const i32* read;
+    const u8* strand;
+    const i32* score;
+    const i32* read_begin;
+    const i32* read_end;
+    const i64* axis_begin;
+    const i64* axis_end;
+    const i64* cigar_begin;
+    const i32* cigar_length;
+    i64 count;
+};
+
+__device__ __forceinline__ bool is_good(i32 score, i64 length) {
+    i64 least = length - SHORT_READ_MARGIN;
+    return score >= (least < SHORTEST_SCORE ? least : SHORTEST_SCORE);
+}
+
+// One thread an extension: counts the good ones of each read, and hangs each run of extensions of one read into the
+// list of its read: heads[read] (-1: none) and next[the run's first extension]. Which run comes first there is left to
+// chance; the order of a read's alignments does not depend on it (goes_before is a total order).
+extern "C" __global__ void link_runs(Found found, Reads reads, i32* heads, i32* next, i32* counts) {
+    i64 i = thread_index();
+    if (i >= found.count) return;
+    i32 read = found.read[i];
+    if (is_good(found.score[i], reads.length(read))) atomicAdd(&counts[read], 1);
+    if (i == 0 || found.read[i - 1] != read) next[i] = atomicExch(&heads[read], (i32)i);
+}
+
+// Whether extension a (its score, axis position and hash at hand) comes before extension b of the same read: what the
+// CPU's _before says, and between equals the one found first.
+__device__ __forceinline__ bool goes_before(const Found& found, i32 a, i32 score, i64 position, u64 hash, i32 b,
+                                            u64 name_hash) {
+    i32 other_score = found.score[b];
+    if (score != other_score) return score > other_score;
+    i64 other_position = found.axis_begin[b];
+    u64 other_hash = tie_hash(name_hash, other_position);
+    if (hash != other_hash) return hash < other_hash;
+    if (position != other_position) return position < other_position;
+    if (found.strand[a] != found.strand[b]) return found.strand[a] < found.strand[b];
+    return a < b;
+}
+
+// Whether two extensions of a read begin or end at the same place.
+__device__ __forceinline__ bool is_repeat(const Found& found, i32 a, i32 b) {
+    if (found.strand[a] != found.strand[b]) return false;
+    if (found.axis_begin[a] == found.axis_begin[b] && found.read_begin[a] == found.read_begin[b]) return true;
+    return found.axis_end[a] == found.axis_end[b] && found.read_end[a] == found.read_end[b];
+}
+
+// One thread a read: the indices of its good extensions, best first and without repeats, from order[offsets[read]] on,
+// and their number. Extensions come nearly sorted (candidates are), so that inserting them takes few steps.
+extern "C" __global__ void order_by_read(Found found, Reads reads, const i32* heads, const i32* next,
+                                         const i64* offsets, i32* order, i32* kept) {
+    i64 read = thread_index();
+    if (read >= reads.count) return;
+    i32* mine = order + offsets[read];
+    i64 length = reads.length(read);
+    u64 name_hash = reads.name_hash[read];
+    i32 used = 0;
+    for (i32 run = heads[read]; run >= 0; run = next[run]) {
+        for (i32 i = run; i < found.count && found.read[i] == read; i++) {
+            i32 score = found.score[i];
+            if (!is_good(score, length)) continue;
+            i64 position = found.axis_begin[i];
+            u64 hash = tie_hash(name_hash, position);
+            i32 place = used++;
+            for (; place > 0 && goes_before(found, i, score, position, hash, mine[place - 1], name_hash); place--)
+                mine[place] = mine[place - 1];
+            mine[place] = i;
+        }
+    }
+    i32 different = 0;
+    for (i32 k = 0; k < used; k++) {
+        bool repeated = false;
+        for (i32 j = 0; j < different && !repeated; j++) repeated = is_repeat(found, mine[k], mine[j]);
+        if (!repeated) mine[different++] = mine[k];
+    }
+    kept[read] = different;
+}
+
+// One thread an alignment: copies it from where it was found to its place, and names its contig.
+// order_offsets: where each read's begin in `order`; offsets: where they begin in the result; both [reads + 1].
+extern "C" __global__ void gather(Found found, Reference reference, const i32* order, const i64* order_offsets,
+                                  const i64* offsets, i64 reads, i64 alignments, i32* read, u8* strand, i32* score,
+                                  i32* read_begin, i32* read_end, i64* axis_begin, i64* axis_end, i32* contig,
+                                  i64* position, i64* cigar_begin, i32* cigar_length) {
+    i64 target = thread_index();
+    if (target >= alignments) return;
+    i64 owner = owner_of(offsets, reads, target);
+    i64 i = order[order_offsets[owner] + target - offsets[owner]];
+    i64 begin = found.axis_begin[i], island = island_of(reference, begin);
+    read[target] = (i32)owner;
+    strand[target] = found.strand[i];
+    score[target] = found.score[i];
+    read_begin[target] = found.read_begin[i];
+    read_end[target] = found.read_end[i];
+    axis_begin[target] = begin;
+    axis_end[target] = found.axis_end[i];
+    contig[target] = reference.island_contig[island];
+    position[target] = reference.island_start[island] + begin - reference.island_axis[island];
+    cigar_begin[target] = found.cigar_begin[i];
+    cigar_length[target] = found.cigar_length[i];
+}
+
+// One thread a read: whether it has no alignment, or a poor one as its best.
+extern "C" __global__ void find_poor(Alignments alignments, Reads reads, u8* poor) {
+    i64 read = thread_index();
+    if (read >= reads.count) return;
+    i64 first = alignments.offsets[read];
+    poor[read] = first == alignments.offsets[read + 1] ||
+                 (i64)alignments.score[first] * POOR_DENOMINATOR < reads.length(read) * POOR_NUMERATOR;
+}
+
+// Whether a read has a place, and no second one that comes close to it.
+__device__ __forceinline__ bool is_unique(const Alignments& alignments, i64 read) {
+    i64 first = alignments.offsets[read], count = alignments.offsets[read + 1] - first;
+    if (count < 2) return count == 1;
+    return (i64)alignments.score[first + 1] * UNIQUE_DENOMINATOR <= (i64)alignments.score[first] * UNIQUE_NUMERATOR;
+}
+
+// One thread a pair: its template length; -1 unless its mates are unique and point at each other.
+extern "C" __global__ void unique_lengths(Alignments alignments, Reads reads, i64 pairs, i64* lengths) {
+    i64 pair = thread_index();
+    if (pair >= pairs) return;
+    i64 length = 0;
+    if (is_unique(alignments, pair) && is_unique(alignments, pairs + pair))
+        length = mates_length(alignments, alignments.offsets[pair], alignments.offsets[pairs + pair],
+                              reads.length(pair), reads.length(pairs + pair));
+    lengths[pair] = 0 < length && length <= LONGEST_INSERT ? length : -1;
+}

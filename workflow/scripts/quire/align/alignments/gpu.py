@@ -1,0 +1,127 @@
+"""The alignments of a batch on a card: the twin of `quire.align.alignments.cpu`, with the same result."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.algorithms.extension import ExtensionJobs, Extensions
+from quire.align.model import Alignments
+from quire.align.parameters import (
+    LONGEST_INSERT,
+    POOR_DENOMINATOR,
+    POOR_NUMERATOR,
+    SHORT_READ_MARGIN,
+    SHORTEST_SCORE,
+    UNIQUE_DENOMINATOR,
+    UNIQUE_NUMERATOR,
+)
+from quire.device.card import Card, CardArray, Kernel
+from quire.reads.gpu import CardReads
+from quire.reference.gpu import CardReference
+
+SOURCE = "quire/align/alignments/alignments.cu"
+DEFINES = {
+    "LONGEST_INSERT": LONGEST_INSERT,
+    "SHORT_READ_MARGIN": SHORT_READ_MARGIN,
+    "POOR_DENOMINATOR": POOR_DENOMINATOR,
+    "POOR_NUMERATOR": POOR_NUMERATOR,
+    "SHORTEST_SCORE": SHORTEST_SCORE,
+    "UNIQUE_DENOMINATOR": UNIQUE_DENOMINATOR,
+    "UNIQUE_NUMERATOR": UNIQUE_NUMERATOR,
+}
+
+
+class Found(NamedTuple):
+    """Extensions with the read and strand of their jobs, all rounds one behind the other (alignments.cu: Found)."""
+
+    read: CardArray
+    strand: CardArray
+    score: CardArray
+    read_begin: CardArray
+    read_end: CardArray
+    axis_begin: CardArray
+    axis_end: CardArray
+    cigar_begin: CardArray
+    cigar_length: CardArray
+    extensions: int  # in all
+
+
+def collect(
+    card: Card, parts: list[tuple[ExtensionJobs, Extensions]], reads: CardReads, reference: CardReference
+) -> Alignments:
+    """Gather the results of one or more rounds of extension; arrays on the card.
+
+    Args:
+        card: where everything lies.
+        parts: fewer than 2^31 extensions in all, in any order; fastest if those of one read stand together in a part.
+        reads: the batch; reference: the axis.
+    """
+    found, cigar = _put_together(card, parts)
+    count = len(reads)
+    heads, following = card.full(count, -1, np.int32), card.empty(found.extensions, np.int32)
+    counts = card.zeros(count, np.int32)
+    kernel = _kernels(card)
+    kernel("link_runs").for_each(found.extensions, found, reads, heads, following, counts)
+    order_offsets = card.offsets(counts)
+    order, kept = card.empty(found.extensions, np.int32), card.empty(count, np.int32)
+    kernel("order_by_read").for_each(count, found, reads, heads, following, order_offsets, order, kept)
+    offsets = card.offsets(kept)
+    total = int(offsets[-1])
+    alignments = Alignments(
+        offsets=offsets,
+        read=card.empty(total, np.int32),
+        strand=card.empty(total, np.uint8),
+        score=card.empty(total, np.int32),
+        read_begin=card.empty(total, np.int32),
+        read_end=card.empty(total, np.int32),
+        axis_begin=card.empty(total, np.int64),
+        axis_end=card.empty(total, np.int64),
+        contig=card.empty(total, np.int32),
+        position=card.empty(total, np.int64),
+        cigar_begin=card.empty(total, np.int64),
+        cigar_length=card.empty(total, np.int32),
+        cigar=cigar,
+    )
+    columns = alignments[1:-1]
+    kernel("gather").for_each(total, found, reference, order, order_offsets, offsets, count, total, *columns)
+    return alignments
+
+
+def poorly_aligned(card: Card, alignments: Alignments, reads: CardReads) -> CardArray:
+    """uint8[n] on the card: reads without an alignment, or whose best one is poor."""
+    poor = card.empty(len(reads), np.uint8)
+    _kernels(card)("find_poor").for_each(len(reads), alignments, reads, poor)
+    return poor
+
+
+def _kernels(card: Card) -> Callable[[str], Kernel]:
+    return lambda entry: card.kernel(SOURCE, entry, **DEFINES)
+
+
+def _put_together(card: Card, parts: list[tuple[ExtensionJobs, Extensions]]) -> tuple[Found, CardArray]:
+    """All parts as one, and their CIGAR operations, one part's behind the other's."""
+
+    def joined(pieces: list[CardArray]) -> CardArray:
+        if len(pieces) == 1:
+            return pieces[0]
+        whole = card.empty(sum(map(len, pieces)), pieces[0].dtype)
+        begin = 0
+        for piece in pieces:
+            whole[begin : begin + len(piece)] = piece
+            begin += len(piece)
+        return whole
+
+    extensions = [part for _, part in parts]
+    base, cigar_begin = 0, []
+    for part in extensions:
+        cigar_begin.append(part.cigar_begin + base if base else part.cigar_begin)
+        base += len(part.cigar)
+    score, read_begin, read_end, axis_begin, axis_end, cigar_length, cigar = (
+        joined([getattr(part, name) for part in extensions])
+        for name in ("score", "read_begin", "read_end", "axis_begin", "axis_end", "cigar_length", "cigar")
+    )
+    read, strand = (joined([getattr(jobs, name) for jobs, _ in parts]) for name in ("read", "strand"))
+    found = Found(read, strand, score, read_begin, read_end, axis_begin, axis_end, joined(cigar_begin), cigar_length,
+                  len(read))  # fmt: skip
+    return found, cigar

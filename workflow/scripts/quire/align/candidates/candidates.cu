@@ -1,0 +1,307 @@
+// From hits to candidates: the twin of quire/align/candidates/cpu.py, one warp per read.
+//
+// Why a warp: of 150-base reads of a human chromosome the median has 8 hits in one bundle, the mean 22 in 14, one read
+// in ten more than 64, the most 1,300 (in dense seeding). With a thread a read nearly every warp would wait for one in
+// a repeat. A warp loads its hits side by side, keeps the bundles of most reads in shared memory, and looks at 32
+// bundles at once; their scattered loads from the text, one or two sectors a bundle, are then under way together.
+// -D: BAND_MARGIN, BUNDLE_BYTES, BUNDLE_GAP, CANDIDATE_BYTES, DIAGONAL_BIAS, LARGEST_GAP, LOCAL_BUNDLES, MATCH,
+// MAXIMUM_SEEDS, MISMATCH, MOST_CANDIDATES, RANKED_BYTES, SEED_LENGTH, SHORTEST_SCORE, THREADS, WIDEST_BUNDLE.
+#include "quire/algorithms/extension/mismatches.cuh"
+#include "quire/algorithms/seeding/seed_positions.cuh"
+#include "quire/device/ragged.cuh"
+#include "quire/reads/reads.cuh"
+#include "quire/reference/reference.cuh"
+#include "quire/sequence/ties/ties.cuh"
+
+static_assert(MOST_CANDIDATES <= 32, "the best candidates of a read are held by one warp, one a lane");
+static_assert(WIDEST_BUNDLE < 256, "diagonals of a bundle are kept as bytes from its lowest one on");
+static_assert(2 * WIDEST_BUNDLE + LARGEST_GAP < 65536, "a joined candidate reaches this far from its diagonal");
+static_assert(MAXIMUM_SEEDS <= 64, "a bit for each seed of a read");
+
+const u32 ALL_LANES = 0xFFFFFFFFu;
+const i32 FAR = 1 << 20;  // more than the longest read
+const int BLOCKS = 8;     // a multiprocessor: of 128 threads, which leaves each the 64 registers that it needs
+
+// Hits on close diagonals of one strand and island.
+struct Bundle {
+    u64 seeds;  // a bit for each seed of the read
+    i64 low;    // lowest diagonal
+    i32 place;  // 2 * island + strand
+    u8 span;    // highest diagonal - lowest
+    u8 peak;    // most frequent diagonal - lowest
+};
+
+// A place where the read may lie.
+struct Candidate {
+    i64 diagonal;
+    i32 place;         // as of its bundle
+    u16 below, above;  // how far the joined bundles reach on either side of the diagonal
+};
+
+// A candidate among the best of its read.
+struct Ranked {
+    u64 hash;  // of read name and diagonal
+    Candidate candidate;
+    i32 estimated_score;
+};
+
+static_assert(sizeof(Bundle) == BUNDLE_BYTES && sizeof(Candidate) == CANDIDATE_BYTES && sizeof(Ranked) == RANKED_BYTES,
+              "gpu.py allocates them");
+
+// What the functions below need of one read.
+struct Query {
+    const u64* hits;
+    i32 hit_count, length, stride;
+};
+
+__device__ __forceinline__ i64 diagonal_of(u64 hit) { return (i64)(hit << 1 >> 9) - DIAGONAL_BIAS; }
+
+// End of a hit's seed on the axis.
+__device__ __forceinline__ i64 last_of(u64 hit, const Query& query) {
+    return diagonal_of(hit) + seed_end((i32)(hit & 255), query.length, query.stride);
+}
+
+// Island of a match that ends at `last`; -1 outside the axis and across the border of two islands.
+__device__ __forceinline__ i32 island_of_match(const Reference& reference, i64 last) {
+    if (last < SEED_LENGTH || last > reference.axis_length()) return -1;
+    i64 island = island_of(reference, last - SEED_LENGTH);
+    return last <= reference.island_axis[island + 1] ? (i32)island : -1;
+}
+
+// The bundle that begins with hit i, which lies in `island`: the CPU's loop over its hits, in distances from its lowest
+// diagonal. What is sorted by strand and diagonal is far apart where the strands differ.
+__device__ __forceinline__ Bundle gather_bundle(const Query& query, const Reference& reference, i32 i, i32 island) {
+    u64 first = query.hits[i];
+    i64 low = diagonal_of(first);
+    // What a seed's end may be; an island's border further away than any seed does not matter.
+    i32 earliest = (i32)max(reference.island_axis[island] - low + SEED_LENGTH, (i64)-FAR);
+    i32 latest = (i32)min(reference.island_axis[island + 1] - low, (i64)FAR);
+    u64 seeds = 0;
+    i32 high = 0, current = 0, peak = 0, run = 0, longest_run = 0;
+    for (; i < query.hit_count; i++) {
+        u64 hit = query.hits[i], distance = (hit >> 8) - (first >> 8);
+        if (distance > WIDEST_BUNDLE || (i32)distance - high > BUNDLE_GAP) break;
+        i32 diagonal = (i32)distance, last = diagonal + seed_end((i32)(hit & 255), query.length, query.stride);
+        if (last < earliest || last > latest) {
+            if (island_of_match(reference, low + last) < 0) continue;
+            break;  // a hit of another island: a bundle begins there
+        }
+        high = diagonal;
+        seeds |= 1ull << (hit & 63);
+        run = diagonal == current ? run + 1 : 1;
+        current = diagonal;
+        if (run > longest_run) {
+            longest_run = run;
+            peak = diagonal;
+        }
+    }
+    return {seeds, low, 2 * island + (i32)(first >> 63), (u8)high, (u8)peak};
+}
+
+// Groups the hits of a read, 32 at a time; returns the number of bundles. All lanes of a warp call it together.
+//
+// Whether a hit begins a bundle follows from the hit before it, but for bundles that grow too wide: their ends are
+// found from the left, one of each chain of close hits a round. The lane of a bundle's first hit then walks along the
+// bundle.
+__device__ __forceinline__ i32 bundle_hits(const Query& query, const Reference& reference, Bundle* bundles) {
+    int lane = threadIdx.x & 31;
+    u32 before = (1u << lane) - 1;
+    i32 bundled = 0;
+    // Of the last hit in an island before the 32 at hand: its diagonal, its place, the lowest diagonal of its bundle.
+    i64 last_diagonal = 0, last_low = 0;
+    i32 last_place = -1;
+    for (i32 base = 0; base < query.hit_count; base += 32) {
+        i32 i = base + lane;
+        u64 hit = i < query.hit_count ? query.hits[i] : 0;
+        i64 diagonal = diagonal_of(hit);
+        i32 island = i < query.hit_count ? island_of_match(reference, last_of(hit, query)) : -1;
+        i32 place = island < 0 ? -1 : 2 * island + (i32)(hit >> 63);
+        u32 inside = __ballot_sync(ALL_LANES, place >= 0);
+        if (!inside) continue;
+        int previous = inside & before ? 31 - __clz(inside & before) : 32;
+        i64 previous_diagonal = __shfl_sync(ALL_LANES, diagonal, previous & 31);
+        i32 previous_place = __shfl_sync(ALL_LANES, place, previous & 31);
+        if (previous == 32) previous_diagonal = last_diagonal, previous_place = last_place;
+        bool begins = place >= 0 && (place != previous_place || diagonal - previous_diagonal > BUNDLE_GAP);
+        u32 first_hits = __ballot_sync(ALL_LANES, begins);
+        i64 low;
+        while (true) {
+            u32 up_to_here = first_hits & (before | 1u << lane);
+            int first = up_to_here ? 31 - __clz(up_to_here) : 0;
+            low = __shfl_sync(ALL_LANES, diagonal, first);
+            if (!up_to_here) low = last_low;
+            u32 too_far = __ballot_sync(ALL_LANES, place >= 0 && diagonal - low > WIDEST_BUNDLE);
+            if (!too_far) break;
+            bool next = (too_far >> lane & 1) && !(too_far & before & ALL_LANES << first);
+            first_hits |= __ballot_sync(ALL_LANES, next);
+        }
+        if (first_hits >> lane & 1)
+            bundles[bundled + __popc(first_hits & before)] = gather_bundle(query, reference, i, island);
+        bundled += __popc(first_hits);
+        int final = 31 - __clz(inside);
+        last_diagonal = __shfl_sync(ALL_LANES, diagonal, final);
+        last_place = __shfl_sync(ALL_LANES, place, final);
+        last_low = __shfl_sync(ALL_LANES, low, final);
+    }
+    return bundled;
+}
+
+// Bases of the read under at least one of the seeds (a bit each, at least one).
+//
+// A seed adds what lies between its end and that of the seed before it in the bundle, at most its own length. Instead
+// of going from bit to bit, each round adds one stride for all the seeds that have none just before them.
+__device__ __forceinline__ i32 covered_bases(u64 seeds, const Query& query) {
+    i32 step = spread(query.length, query.stride), covered = 0, rest = SEED_LENGTH;
+    u64 alone = seeds, shifted = seeds;
+    for (; rest > step; rest -= step) {
+        covered += step * __popcll(alone);
+        shifted <<= 1;
+        alone &= ~shifted;
+    }
+    covered += rest * __popcll(alone);
+    // The last seed of a read ends with it, which may be less than a stride behind the one before.
+    i32 top = 63 - __clzll((i64)seeds), missing = SEED_LENGTH + top * step - query.length;
+    u64 others = seeds ^ 1ull << top;
+    if (missing > 0 && others) {
+        i32 apart = (top - (63 - __clzll((i64)others))) * step;
+        covered -= min(SEED_LENGTH, apart) - min(SEED_LENGTH, apart - missing);
+    }
+    return covered;
+}
+
+// A bundle with those that continue it across a gap (the twin of _join): `candidate` and the bases that its seeds
+// cover; -1 where another one absorbs it.
+__device__ __forceinline__ i32 join(const Bundle* bundles, i32 bundled, i32 i, const Query& query,
+                                    Candidate& candidate) {
+    Bundle own = bundles[i];
+    i64 own_high = own.low + own.span, low = own.low, high = own_high;
+    u64 together = own.seeds;
+    i32 own_seeds = __popcll(own.seeds), own_covered = covered_bases(own.seeds, query);
+    bool absorbed = false;
+    for (i32 step = -1; step <= 1; step += 2) {
+        for (i32 j = i + step; j >= 0 && j < bundled; j += step) {
+            Bundle other = bundles[j];
+            i64 other_high = other.low + other.span;
+            if (other.place != own.place || max(other.low - own_high, own.low - other_high) > LARGEST_GAP) break;
+            i32 shared = __popcll(own.seeds & other.seeds);
+            if (4 * shared > min(own_seeds, __popcll(other.seeds))) continue;
+            low = min(low, other.low);
+            high = max(high, other_high);
+            together |= other.seeds;
+            i32 other_covered = covered_bases(other.seeds, query);
+            absorbed |= other_covered > own_covered || (other_covered == own_covered && j < i);
+        }
+    }
+    if (absorbed) return -1;
+    i64 diagonal = own.low + own.peak;
+    candidate = {diagonal, own.place, (u16)(diagonal - low), (u16)(high - diagonal)};
+    return together == own.seeds ? own_covered : covered_bases(together, query);
+}
+
+// The larger of the bases that a candidate's seeds cover and the score without gaps on its diagonal.
+__device__ __forceinline__ i32 estimated_score_of(const Candidate& candidate, i32 covered, const Reads& reads,
+                                                  i64 read, const Reference& reference, i32 length) {
+    i64 island = candidate.place >> 1, strand = candidate.place & 1;
+    i64 axis_low = reference.island_axis[island], axis_high = reference.island_axis[island + 1];
+    if (candidate.diagonal < axis_low || candidate.diagonal + length > axis_high) return covered;
+    // Up to this many mismatches the score without gaps can exceed what the seeds cover.
+    i32 limit = (length - covered) / (MATCH - MISMATCH);
+    i32 differing = mismatches(reads.packed_of(strand, read), reference.text, candidate.diagonal, length, limit);
+    return max(covered, length - (MATCH - MISMATCH) * differing);
+}
+
+__device__ __forceinline__ bool is_better(i32 score, u64 hash, i32 other_score, u64 other_hash) {
+    return score > other_score || (score == other_score && hash < other_hash);
+}
+
+// Merges a candidate of each lane (estimated score -1: none) into the `found` best ones of the read; returns how many
+// there are then. Of candidates alike the one that came first stands first. All lanes of a warp call it together.
+__device__ __forceinline__ i32 keep_best(Ranked* best, i32 found, const Candidate& candidate, i32 score, u64 hash) {
+    int lane = threadIdx.x & 31;
+    bool wanted = score >= 0;
+    if (found == MOST_CANDIDATES)
+        wanted &= is_better(score, hash, best[MOST_CANDIDATES - 1].estimated_score, best[MOST_CANDIDATES - 1].hash);
+    u32 fresh = __ballot_sync(ALL_LANES, wanted);
+    if (!fresh) return found;
+    bool holds = lane < found;
+    Ranked held = {0, {0, 0, 0, 0}, 0};
+    if (holds) held = best[lane];
+    i32 rank = 0, held_rank = lane;
+    for (i32 k = 0; k < found; k++) {
+        i32 other_score = __shfl_sync(ALL_LANES, held.estimated_score, k);
+        u64 other_hash = __shfl_sync(ALL_LANES, held.hash, k);
+        rank += !is_better(score, hash, other_score, other_hash);
+    }
+    for (u32 rest = fresh; rest; rest &= rest - 1) {
+        int k = __ffs(rest) - 1;
+        i32 other_score = __shfl_sync(ALL_LANES, score, k);
+        u64 other_hash = __shfl_sync(ALL_LANES, hash, k);
+        held_rank += is_better(other_score, other_hash, held.estimated_score, held.hash);
+        rank += k < lane ? !is_better(score, hash, other_score, other_hash)
+                         : is_better(other_score, other_hash, score, hash);
+    }
+    __syncwarp();  // all have read what is overwritten now
+    if (holds && held_rank < MOST_CANDIDATES) best[held_rank] = held;
+    if (wanted && rank < MOST_CANDIDATES) best[rank] = {hash, candidate, score};
+    __syncwarp();
+    return min(found + __popc(fresh), MOST_CANDIDATES);
+}
+
+// One warp per read: its best candidates, best first, from staged[slots[read]] on, and their number.
+//
+// slots: [reads + 1], room for min(hits, MOST_CANDIDATES) each; scratch: for the bundles of a read with more than
+// LOCAL_BUNDLES hits, from scratch_offsets[read] on. Shared memory a warp: MOST_CANDIDATES Ranked and LOCAL_BUNDLES
+// Bundles.
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+cluster(const i64* hit_offsets, const u64* hits, Reads reads, Reference reference, i64 stride,
+        const i64* scratch_offsets, Bundle* scratch, const i64* slots, Candidate* staged, i32* counts) {
+    i64 read = thread_index() >> 5;
+    if (read >= reads.count) return;
+    int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    i64 begin = hit_offsets[read];
+    Query query = {hits + begin, (i32)(hit_offsets[read + 1] - begin), (i32)reads.length(read), (i32)stride};
+    Ranked* best = (Ranked*)shared_memory + warp * MOST_CANDIDATES;
+    Bundle* bundles = (Bundle*)((Ranked*)shared_memory + blockDim.x / 32 * MOST_CANDIDATES) + warp * LOCAL_BUNDLES;
+    if (query.hit_count > LOCAL_BUNDLES) bundles = scratch + scratch_offsets[read];
+
+    i32 bundled = bundle_hits(query, reference, bundles);
+    __syncwarp();
+    u64 name_hash = reads.name_hash[read];
+    i32 found = 0;
+    for (i32 base = 0; base < bundled; base += 32) {
+        Candidate candidate = {0, 0, 0, 0};
+        i32 estimated_score = -1;
+        if (base + lane < bundled) {
+            i32 covered = join(bundles, bundled, base + lane, query, candidate);
+            if (covered >= 0)
+                estimated_score = estimated_score_of(candidate, covered, reads, read, reference, query.length);
+        }
+        found = keep_best(best, found, candidate, estimated_score, tie_hash(name_hash, candidate.diagonal));
+    }
+    bool kept = lane < found;
+    // Beside a place that leaves no room for a supplementary alignment, one of half its estimated score changes neither
+    // the choice nor the mapping quality.
+    if (kept && best[0].estimated_score > query.length - SHORTEST_SCORE)
+        kept = 2 * best[lane].estimated_score >= best[0].estimated_score;
+    if (kept) staged[slots[read] + lane] = best[lane].candidate;
+    i32 count = __popc(__ballot_sync(ALL_LANES, kept));
+    if (lane == 0) counts[read] = count;
+}
+
+// One thread per candidate: its extension job. offsets: [reads + 1], of the jobs of each read.
+extern "C" __global__ void write_jobs(const i64* offsets, i64 reads, i64 jobs, const i64* slots,
+                                      const Candidate* staged, Reference reference, i32* read, u8* strand,
+                                      i64* diagonal, i64* diagonal_low, i64* diagonal_high, i64* axis_low,
+                                      i64* axis_high) {
+    i64 job = thread_index();
+    if (job >= jobs) return;
+    i64 owner = owner_of(offsets, reads, job);
+    Candidate candidate = staged[slots[owner] + job - offsets[owner]];
+    read[job] = (i32)owner;
+    strand[job] = (u8)(candidate.place & 1);
+    diagonal[job] = candidate.diagonal;
+    diagonal_low[job] = candidate.diagonal - candidate.below - BAND_MARGIN;
+    diagonal_high[job] = candidate.diagonal + candidate.above + BAND_MARGIN;
+    axis_low[job] = reference.island_axis[candidate.place >> 1];
+    axis_high[job] = reference.island_axis[(candidate.place >> 1) + 1];
+}

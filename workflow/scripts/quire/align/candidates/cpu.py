@@ -1,0 +1,277 @@
+"""From hits to candidates: hits on neighbouring diagonals of one island are one place where the read may lie.
+
+A candidate's *estimated score* is the larger of the read bases that its seeds cover and the score without gaps on its
+best diagonal. A read keeps its candidates of highest estimated score (ties: smallest hash of read name and axis
+position).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.algorithms.extension import MATCH, MISMATCH, ExtensionJobs
+from quire.algorithms.extension.cpu import mismatches
+from quire.algorithms.seeding import DIAGONAL_BIAS, SEED_LENGTH
+from quire.algorithms.seeding.cpu_steps import seed_end
+from quire.align.parameters import (
+    BAND_MARGIN,
+    BUNDLE_GAP,
+    LARGEST_GAP,
+    MOST_CANDIDATES,
+    SHORTEST_SCORE,
+    WIDEST_BUNDLE,
+)
+from quire.ragged import offsets_from_lengths
+from quire.reads import Reads
+from quire.reference import Reference
+from quire.sequence.ties.cpu import tie_hash
+from quire.simd.bits import count_ones
+from quire.simd.compiled import compiled, inlined
+
+_NO_DIAGONAL = np.int64(-(1 << 62))
+
+# Hits on close diagonals of one strand and island.
+BUNDLE = np.dtype(
+    [
+        ("seeds", np.uint64),  # a bit for each seed of the read
+        ("strand", np.int64),
+        ("island", np.int64),
+        ("lowest", np.int64),  # diagonals
+        ("highest", np.int64),
+        ("most_frequent", np.int64),
+    ]
+)
+
+# A place where a read may lie.
+CANDIDATE = np.dtype(
+    [
+        ("estimated_score", np.int64),
+        ("strand", np.int64),
+        ("diagonal", np.int64),
+        ("lowest", np.int64),  # diagonals of its bundles
+        ("highest", np.int64),
+        ("axis_low", np.int64),  # its island
+        ("axis_high", np.int64),
+    ]
+)
+
+
+class _Hits(NamedTuple):
+    """Of every read, sorted: offsets int64[n + 1], hits uint64[], and the stride of the seeds."""
+
+    offsets: np.ndarray
+    hits: np.ndarray
+    stride: int
+
+
+class _Reads(NamedTuple):
+    """The arrays of `Reads` that the kernels read."""
+
+    offsets: np.ndarray
+    word_offsets: np.ndarray
+    packed: np.ndarray
+    name_hash: np.ndarray
+
+
+def find_candidates(
+    offsets: np.ndarray, hits: np.ndarray, reads: Reads, reference: Reference, stride: int
+) -> ExtensionJobs:
+    """Cluster the hits of each read and keep the places of highest estimated score.
+
+    Args:
+        offsets: int64[n + 1]; hits: uint64[], as `quire.algorithms.seeding.cpu.find_hits` gives them.
+        reads: the batch.
+        reference: the axis.
+        stride: of the seeds.
+    """
+    room = np.minimum(np.diff(offsets), MOST_CANDIDATES)
+    starts = offsets_from_lengths(room)
+    candidates = np.empty(int(starts[-1]), CANDIDATE)
+    read_arrays = _Reads(reads.offsets, reads.word_offsets, reads.packed, reads.name_hash)
+    counts = _cluster(
+        _Hits(offsets, hits, stride), read_arrays, reference.text, reference.island_axis, starts, candidates
+    )
+    found = candidates[np.arange(len(candidates)) - np.repeat(starts[:-1], room) < np.repeat(counts, room)]
+    return ExtensionJobs(
+        read=np.repeat(np.arange(len(room), dtype=np.int32), counts),
+        strand=found["strand"].astype(np.uint8),
+        diagonal=np.ascontiguousarray(found["diagonal"]),
+        diagonal_low=found["lowest"] - BAND_MARGIN,
+        diagonal_high=found["highest"] + BAND_MARGIN,
+        axis_low=np.ascontiguousarray(found["axis_low"]),
+        axis_high=np.ascontiguousarray(found["axis_high"]),
+    )
+
+
+@inlined
+def island_of(island_axis, position):
+    """Index of the island that holds an axis position."""
+    low, high = 0, len(island_axis) - 1
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if island_axis[middle] <= position:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def _cluster(hits, reads, text, island_axis, starts, candidates):
+    """Write the candidates of each read from candidates[starts[read]] on, best first; returns how many each has."""
+    # Taken out once: each use of a tuple inside the loop would count references of all its arrays.
+    hit_offsets, hit, stride = hits
+    offsets, word_offsets, packed, name_hash = reads
+    count = len(starts) - 1
+    kept = np.zeros(count, np.int64)
+    most = np.int64(0)
+    for read in range(count):
+        most = max(most, hit_offsets[read + 1] - hit_offsets[read])
+    bundles = np.empty(most, BUNDLE)
+    candidate = np.empty(1, CANDIDATE)
+    for read in range(count):
+        length = offsets[read + 1] - offsets[read]
+        best = candidates[starts[read] : starts[read + 1]]
+        bundled = _bundle(hit[hit_offsets[read] : hit_offsets[read + 1]], length, stride, island_axis, bundles)
+        found = 0
+        for i in range(bundled):
+            covered = _join(bundles, bundled, i, length, stride, candidate)
+            if covered < 0:
+                continue
+            _estimate(candidate, covered, packed, word_offsets[read], length, text, island_axis, bundles[i].island)
+            found = _keep(best, found, candidate, name_hash[read])
+        # Beside a place that leaves no room for a supplementary alignment, one of half its estimated score changes
+        # neither the choice nor the mapping quality.
+        if found > 0 and best[0].estimated_score > length - SHORTEST_SCORE:
+            while best[found - 1].estimated_score * 2 < best[0].estimated_score:
+                found -= 1
+        kept[read] = found
+    return kept
+
+
+@compiled
+def _bundle(hits, length, stride, island_axis, bundles):
+    """Group the sorted hits of a read on close diagonals of one strand and island; returns the number of bundles."""
+    used = -1
+    current, current_count, best_count = _NO_DIAGONAL, 0, 0
+    for i in range(len(hits)):
+        strand, diagonal = np.int64(hits[i] >> np.uint64(63)), _diagonal(hits[i])
+        ordinal = np.int64(hits[i] & np.uint64(255))
+        last = diagonal + seed_end(ordinal, length, stride)
+        if last < SEED_LENGTH or last > island_axis[-1]:
+            continue
+        if used < 0 or not _belongs(bundles[used], strand, diagonal, last, island_axis):
+            island = island_of(island_axis, last - SEED_LENGTH)
+            if last > island_axis[island + 1]:  # a match across the border of two islands is none
+                continue
+            used += 1
+            bundles[used].strand, bundles[used].island = strand, island
+            bundles[used].lowest, bundles[used].most_frequent = diagonal, diagonal
+            bundles[used].seeds = np.uint64(0)
+            current, current_count, best_count = diagonal, 0, 0
+        bundles[used].highest = diagonal
+        bundles[used].seeds |= np.uint64(1) << np.uint64(ordinal)
+        current_count = current_count + 1 if diagonal == current else 1
+        current = diagonal
+        if current_count > best_count:
+            bundles[used].most_frequent, best_count = diagonal, current_count
+    return used + 1
+
+
+@inlined
+def _belongs(bundle, strand, diagonal, last, island_axis):
+    """Whether a hit, whose seed ends at axis position `last`, belongs to the bundle of the hit before it."""
+    if strand != bundle.strand or diagonal - bundle.highest > BUNDLE_GAP or diagonal - bundle.lowest > WIDEST_BUNDLE:
+        return False
+    return last - SEED_LENGTH >= island_axis[bundle.island] and last <= island_axis[bundle.island + 1]
+
+
+@compiled
+def _join(bundles, bundled, i, length, stride, candidate):
+    """Extend bundle i by those that continue it across a gap; write strand and diagonals of candidate[0].
+
+    An insertion or deletion leaves different seeds of the read on two diagonals; a tandem repeat leaves the same seeds
+    on both, and its copies must stay candidates of their own. Of joined bundles the one that covers least is absorbed.
+
+    Returns:
+        The bases of the read that the seeds of all cover; -1 if another bundle absorbs this one.
+    """
+    own = bundles[i]
+    low, high, together = own.lowest, own.highest, own.seeds
+    own_covered = _covered(own.seeds, length, stride)
+    absorbed = False
+    for step in (-1, 1):
+        j = i + step
+        while 0 <= j < bundled:
+            other = bundles[j]
+            if other.strand != own.strand or other.island != own.island:
+                break
+            if max(other.lowest - own.highest, own.lowest - other.highest) > LARGEST_GAP:
+                break
+            shared = count_ones(own.seeds & other.seeds)
+            if 4 * shared <= min(count_ones(own.seeds), count_ones(other.seeds)):
+                low, high = min(low, other.lowest), max(high, other.highest)
+                together |= other.seeds
+                other_covered = _covered(other.seeds, length, stride)
+                absorbed = absorbed or other_covered > own_covered or (other_covered == own_covered and j < i)
+            j += step
+    if absorbed:
+        return np.int64(-1)
+    candidate[0].strand, candidate[0].diagonal = own.strand, own.most_frequent
+    candidate[0].lowest, candidate[0].highest = low, high
+    return _covered(together, length, stride)
+
+
+@inlined
+def _estimate(candidate, covered, packed, word, length, text, island_axis, island):
+    """Write the island and the estimated score of candidate[0].
+
+    The read has `length` bases from word `word` of `packed` on, `covered` of them under the candidate's seeds.
+    """
+    axis_low, axis_high = island_axis[island], island_axis[island + 1]
+    diagonal, score = candidate[0].diagonal, covered
+    if diagonal >= axis_low and diagonal + length <= axis_high:
+        # Up to this many mismatches the score without gaps can exceed what the seeds cover.
+        limit = (length - covered) // (MATCH - MISMATCH)
+        differing = mismatches(packed[candidate[0].strand], word, length, text, diagonal, limit)
+        score = max(score, length - (MATCH - MISMATCH) * differing)
+    candidate[0].axis_low, candidate[0].axis_high, candidate[0].estimated_score = axis_low, axis_high, score
+
+
+@inlined
+def _diagonal(hit):
+    return np.int64((hit << np.uint64(1)) >> np.uint64(9)) - DIAGONAL_BIAS
+
+
+@inlined
+def _covered(seeds, length, stride):
+    """Bases of the read under at least one of the seeds (a bit each)."""
+    covered, reached, ordinal = np.int64(0), np.int64(0), np.int64(0)
+    while seeds:
+        if seeds & np.uint64(1):
+            end = np.int64(seed_end(ordinal, length, stride))
+            covered += min(np.int64(SEED_LENGTH), end - reached)
+            reached = end
+        seeds >>= np.uint64(1)
+        ordinal += 1
+    return covered
+
+
+@inlined
+def _keep(best, found, candidate, name_hash):
+    """Insert candidate[0] among those of its read, highest estimated score first; returns how many there are."""
+    score, rank = candidate[0].estimated_score, tie_hash(name_hash, candidate[0].diagonal)
+    place = found
+    while place > 0:
+        other = best[place - 1].estimated_score
+        if other > score or (other == score and tie_hash(name_hash, best[place - 1].diagonal) <= rank):
+            break
+        place -= 1
+    if place == len(best):
+        return found
+    if found < len(best):
+        found += 1
+    for i in range(found - 1, place, -1):
+        best[i] = best[i - 1]
+    best[place] = candidate[0]
+    return found

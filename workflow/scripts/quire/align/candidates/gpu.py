@@ -1,0 +1,79 @@
+"""From hits to candidates on a card: the twin of `quire.align.candidates.cpu`, with the same result."""
+
+import numpy as np
+
+from quire.algorithms.extension import MATCH, MISMATCH, ExtensionJobs
+from quire.algorithms.seeding import DIAGONAL_BIAS, MAXIMUM_SEEDS, SEED_LENGTH
+from quire.align.parameters import (
+    BAND_MARGIN,
+    BUNDLE_GAP,
+    LARGEST_GAP,
+    MOST_CANDIDATES,
+    SHORTEST_SCORE,
+    WIDEST_BUNDLE,
+)
+from quire.device.card import Card, CardArray
+from quire.reads.gpu import CardReads
+from quire.reference.gpu import CardReference
+
+SOURCE = "quire/align/candidates/candidates.cu"
+# A warp's share of shared memory holds the bundles of a read with up to this many hits: nine reads of ten.
+LOCAL_BUNDLES = 64
+THREADS = 128  # few reads a block, so that it soon makes room when one of them lies in a repeat
+BUNDLE_BYTES, CANDIDATE_BYTES, RANKED_BYTES = 24, 16, 32  # of the structs in candidates.cu
+DEFINES = {
+    "BAND_MARGIN": BAND_MARGIN,
+    "BUNDLE_BYTES": BUNDLE_BYTES,
+    "BUNDLE_GAP": BUNDLE_GAP,
+    "CANDIDATE_BYTES": CANDIDATE_BYTES,
+    "DIAGONAL_BIAS": DIAGONAL_BIAS,
+    "LARGEST_GAP": LARGEST_GAP,
+    "LOCAL_BUNDLES": LOCAL_BUNDLES,
+    "MATCH": MATCH,
+    "MAXIMUM_SEEDS": MAXIMUM_SEEDS,
+    "MISMATCH": MISMATCH,
+    "MOST_CANDIDATES": MOST_CANDIDATES,
+    "RANKED_BYTES": RANKED_BYTES,
+    "SEED_LENGTH": SEED_LENGTH,
+    "SHORTEST_SCORE": SHORTEST_SCORE,
+    "THREADS": THREADS,
+    "WIDEST_BUNDLE": WIDEST_BUNDLE,
+}
+
+
+def find_candidates(
+    card: Card, offsets: CardArray, hits: CardArray, reads: CardReads, reference: CardReference, stride: int
+) -> ExtensionJobs:
+    """Cluster the hits of each read and keep the places of highest estimated score; arrays on the card.
+
+    Args:
+        card: where everything lies.
+        offsets: int64[n + 1]; hits: uint64[], those of a read sorted ascending.
+        reads: the batch.
+        reference: the axis.
+        stride: of the seeds.
+    """
+    xp, count = card.xp, len(reads)
+    hit_counts = offsets[1:] - offsets[:-1]
+    scratch_offsets = card.offsets(xp.where(hit_counts > LOCAL_BUNDLES, hit_counts, 0))
+    scratch = card.empty(int(scratch_offsets[-1]) * BUNDLE_BYTES // 8, np.int64)
+    slots = card.offsets(xp.minimum(hit_counts, MOST_CANDIDATES))
+    most = min(len(hits), MOST_CANDIDATES * count)  # what the slots add up to at most: no need to wait for their sum
+    staged = card.empty(most * CANDIDATE_BYTES // 8, np.int64)
+    counts = card.empty(count, np.int32)
+    warps = THREADS // 32
+    shared_bytes = warps * (MOST_CANDIDATES * RANKED_BYTES + LOCAL_BUNDLES * BUNDLE_BYTES)
+    card.kernel(SOURCE, "cluster", **DEFINES)(
+        -(-count // warps), THREADS, offsets, hits, reads, reference, stride, scratch_offsets, scratch, slots, staged,
+        counts, shared_bytes=shared_bytes,
+    )  # fmt: skip
+    job_offsets = card.offsets(counts)
+    total = int(job_offsets[-1])
+    jobs = ExtensionJobs(
+        card.empty(total, np.int32), card.empty(total, np.uint8), *(card.empty(total, np.int64) for _ in range(5))
+    )
+    card.kernel(SOURCE, "write_jobs", **DEFINES).for_each(
+        total, job_offsets, count, total, slots, staged, reference, jobs.read, jobs.strand, jobs.diagonal,
+        jobs.diagonal_low, jobs.diagonal_high, jobs.axis_low, jobs.axis_high,
+    )  # fmt: skip
+    return jobs

@@ -1,0 +1,55 @@
+"""Compile every kernel of the reference, index and align stages once, by mapping a few reads to a tiny genome.
+
+Parallel jobs that start with an empty cache would each compile the same kernels; one job that runs first does not.
+"""
+
+import random
+import tempfile
+from pathlib import Path
+
+from quire import index, reference
+from quire.align.unit import MappingSettings, UnitInputs, UnitOutputs, map_unit
+from quire.io.bam.writer import ReadGroup
+
+_BASES = 6000
+_PAIRS = 40
+_LENGTH, _INSERT = 100, 300
+
+
+def compile_kernels() -> None:
+    """Map paired and single reads against one page and against several."""
+    generator = random.Random(1)
+    genome = "".join(generator.choices("ACGT", k=_BASES))
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        (root / "genome.fa").write_text(f">compiling\n{genome}\n")
+        _write_reads(root, genome, generator)
+        for page_size in (1 << 20, 2048):
+            run = root / str(page_size)
+            reference.build(root / "genome.fa", run / "reference", page_size)
+            pages = []
+            for page in range(len(reference.Reference.open(run / "reference").pages)):
+                pages.append(run / f"page_{page}")
+                index.build(run / "reference", page, pages[-1], {"sampling_distance": 64, "sa_sampling": 1})
+            for mates in (root / "2.fq", None):
+                map_unit(
+                    UnitInputs(run / "reference", pages, root / "1.fq", mates),
+                    UnitOutputs(run / "out.bam", run / "ledger.json", run / "insert_size.json"),
+                    ReadGroup(sample="compile", unit="kernels", library="none", platform="none"),
+                    MappingSettings(threads=1, backend="cpu", reads_per_batch=_PAIRS),
+                )
+
+
+def _write_reads(root: Path, genome: str, generator: random.Random) -> None:
+    complement = str.maketrans("ACGT", "TGCA")
+    with (root / "1.fq").open("w") as first, (root / "2.fq").open("w") as second:
+        for pair in range(_PAIRS):
+            start = generator.randrange(_BASES - _INSERT)
+            fragment = genome[start : start + _INSERT]
+            mates = [fragment[:_LENGTH], fragment.translate(complement)[::-1][:_LENGTH]]
+            if pair % 4 == 1:  # a gap, for the banded matrix
+                mates[0] = mates[0][:50] + mates[0][53:]
+            if pair % 4 == 2:  # no seed, for rescue
+                mates[1] = "".join("A" if i % 15 == 7 else base for i, base in enumerate(mates[1]))
+            for stream, bases in zip((first, second), mates, strict=True):
+                stream.write(f"@read{pair}\n{bases}\n+\n{'I' * len(bases)}\n")

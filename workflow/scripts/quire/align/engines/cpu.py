@@ -1,0 +1,102 @@
+"""Mapping batches on the CPU: runs of kernels without the interpreter's lock, each batch on one worker thread."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from quire.algorithms.extension.cpu import extend
+from quire.algorithms.fm_index.pages.cpu import PageArrays
+from quire.algorithms.seeding.cpu import find_hits
+from quire.align.alignments.cpu import collect, poorly_aligned
+from quire.align.candidates.cpu import find_candidates
+from quire.align.engines.records import encode_records
+from quire.align.engines.steps import FoundAlignments, Steps, find_alignments, rescue_and_select
+from quire.align.insert_size import InsertSize
+from quire.align.pairing.cpu import select
+from quire.align.pairing.template_length import unique_template_lengths
+from quire.align.read_counts import ReadCounts
+from quire.align.reported.cpu import take_reported
+from quire.align.rescue.cpu import rescue_jobs
+from quire.align.sink import Encoded, RecordSink
+from quire.reads import PairBatch, Reads
+from quire.reads.cpu import orient
+from quire.reference import Reference
+
+STEPS = Steps(
+    flatnonzero=np.flatnonzero,
+    subset=Reads.subset,
+    find_hits=find_hits,
+    find_candidates=find_candidates,
+    extend=extend,
+    collect=collect,
+    poorly_aligned=poorly_aligned,
+    rescue_jobs=rescue_jobs,
+    select=select,
+    take_reported=take_reported,
+    unique_template_lengths=unique_template_lengths,
+)
+
+
+@dataclass
+class CpuSearched:
+    """A batch after `search`: its reads and the alignments found so far."""
+
+    batch: PairBatch
+    reads: Reads
+    found: FoundAlignments
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """int64[n]: bases of each read."""
+        return np.diff(self.reads.offsets)
+
+    def template_lengths(self) -> np.ndarray:
+        """int64[pairs]: of the unique pairs, -1 for the others."""
+        return unique_template_lengths(self.found.alignments, self.reads)
+
+
+@dataclass
+class CpuEngine:
+    """Maps batches; see `quire.align.engines.engine.Engine`.
+
+    Attributes:
+        reference: the axis.
+        pages: of the whole axis in order.
+    """
+
+    reference: Reference
+    pages: Sequence[PageArrays]
+    reads_per_batch: ClassVar[int] = 8192
+
+    @contextmanager
+    def running(self, threads: int) -> Iterator[None]:
+        """Hold the worker threads while batches are mapped."""
+        self.batches_ahead, self.pieces_ahead = threads + 1, threads
+        with ThreadPoolExecutor(threads) as self._pool:
+            yield
+
+    def search(self, batch: PairBatch) -> Future[CpuSearched]:
+        """Seeds, candidates and extensions of a batch."""
+        return self._pool.submit(self._search, batch)
+
+    def make_records(
+        self, searched: CpuSearched, insert_size: InsertSize, sink: RecordSink[Encoded]
+    ) -> list[Future[tuple[list[Encoded], ReadCounts]]]:
+        """Rescue, pairing and records of a batch, in one piece."""
+        return [self._pool.submit(self._make_records, searched, insert_size, sink)]
+
+    def _search(self, batch: PairBatch) -> CpuSearched:
+        reads = orient(batch.mate1, batch.mate2)
+        return CpuSearched(batch, reads, find_alignments(STEPS, reads, self.pages, self.reference))
+
+    def _make_records(
+        self, searched: CpuSearched, insert_size: InsertSize, sink: RecordSink[Encoded]
+    ) -> tuple[list[Encoded], ReadCounts]:
+        batch, paired = searched.batch, searched.batch.mate2 is not None
+        chosen = rescue_and_select(STEPS, searched.found, searched.reads, paired, self.reference, insert_size)
+        encoded, counts = encode_records(batch, STEPS.take_reported(*chosen), self.reference, sink)
+        return [encoded], counts

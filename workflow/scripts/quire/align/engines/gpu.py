@@ -1,0 +1,361 @@
+"""Mapping batches on a card. One thread owns the card; parsing, records and compression run beside it.
+
+A batch is copied into pinned memory by a thread of its own and uploaded at `search`, while the batch before it is
+computed; what was found of it is copied back while the batch behind it is. Nothing else of it stays on the card between
+`search` and `make_records`: until the insert size is known, `search` maps a batch for its template lengths and
+`make_records` maps it again, which costs the first half million reads of a unit twice and no memory.
+"""
+
+import logging
+import queue
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
+from typing import TypeVar
+
+import numpy as np
+
+from quire.algorithms.fm_index.gpu import CardPage
+from quire.algorithms.fm_index.pages.gpu import CardPages
+from quire.align.engines.records import encode_records
+from quire.align.engines.steps import find_alignments, rescue_and_select
+from quire.align.engines.steps_gpu import bytes_per_read, steps_on
+from quire.align.insert_size import MOST_BASES_LOOKED_AT, NO_INSERT_SIZE, InsertSize
+from quire.align.model import Reported
+from quire.align.read_counts import ReadCounts
+from quire.align.sink import Encoded, RecordSink
+from quire.align.time_spent import TimeSpent
+from quire.device.card import Card, CardArray, Download, Upload, bytes_of
+from quire.errors import QuireError
+from quire.index import PageIndex
+from quire.reads import PairBatch
+from quire.reads.gpu import CardReads, Layout, fill, layout_of, orient, orient_staged
+from quire.reference import Reference
+from quire.reference.gpu import upload_reference
+
+Result = TypeVar("Result")
+log = logging.getLogger("quire.align")
+# Of the memory that is free at the start, pages may take all but this share, which is the batch's.
+BATCH_SHARE = 0.4
+READS_PER_PIECE = 1 << 16  # reads or pairs of a batch that one thread makes records of
+STAGING_ROOM = 1.1  # a buffer's size by that of the batch it is taken for: later ones may be a little larger
+
+
+@dataclass
+class CardSearched:
+    """A batch after `search`.
+
+    Attributes:
+        batch: as read.
+        unique_template_lengths: int64[pairs], -1 for pairs that are not unique; None if nobody waits for them.
+        staged: the batch on its way to the card; None if it is uploaded when it is mapped.
+    """
+
+    batch: PairBatch
+    unique_template_lengths: np.ndarray | None
+    staged: "_Staged | None"
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """int64[n]: bases of each read."""
+        mates = [self.batch.mate1] if self.batch.mate2 is None else [self.batch.mate1, self.batch.mate2]
+        return np.concatenate([np.diff(mate.offsets) for mate in mates])
+
+    def template_lengths(self) -> np.ndarray:
+        """int64[pairs]: of the unique pairs, -1 for the others."""
+        if self.unique_template_lengths is None:
+            raise ValueError("the batch was searched after the insert size was known")
+        return self.unique_template_lengths
+
+
+@dataclass
+class _Staged:
+    """A batch in a pinned buffer, and its upload."""
+
+    layout: Layout
+    buffer: np.ndarray
+    upload: Upload | None = None
+
+
+class _Buffers:
+    """Pinned buffers that nobody uses at the moment. Any thread may take one and put it back."""
+
+    def __init__(self) -> None:
+        self._free: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
+
+    def take(self, size: int, make: Callable[[int], np.ndarray]) -> np.ndarray:
+        """One of `size` bytes or more; `make` makes one, and has the last word on what memory there is for it."""
+        try:
+            buffer = self._free.get_nowait()
+        except queue.Empty:
+            buffer = np.empty(0, np.uint8)
+        return buffer if len(buffer) >= size else make(int(size * STAGING_ROOM))
+
+    def put(self, buffer: np.ndarray) -> None:
+        """Give one back."""
+        self._free.put(buffer)
+
+
+@dataclass
+class _Results:
+    """What was found of a batch, on its way to the host.
+
+    Attributes:
+        batch: as read.
+        download: the arrays of `Reported`.
+        buffer: that it is copied into.
+        users: pieces of the batch that have not been written yet.
+    """
+
+    batch: PairBatch
+    download: Download
+    buffer: np.ndarray
+    users: int = 1
+
+    def piece(self, begin: int, end: int) -> tuple[PairBatch, Reported]:
+        """Reads or pairs [begin, end), and what is reported of them; the buffer must stay until it has been used."""
+        self.download.wait()
+        reported = Reported(*self.download.arrays)
+        reported = reported._replace(proper=reported.proper.view(np.bool_))
+        if (begin, end) == (0, len(self.batch)):
+            return self.batch, reported
+        starts = [0] if self.batch.mate2 is None else [0, len(self.batch)]
+        reads = [slice(start + begin, start + end) for start in starts]
+        first, rows, proper = (
+            np.concatenate([column[some] for some in reads])
+            for column in (reported.first, reported.rows, reported.proper)
+        )
+        return self.batch.part(begin, end), reported._replace(first=first, rows=rows, proper=proper)
+
+
+class CardEngine:
+    """Maps batches on a card; see `quire.align.engines.engine.Engine`."""
+
+    batches_ahead = 3  # one being copied on the host, one on its way up, and one that is mapped
+    reads_per_batch = 1 << 18
+
+    def __init__(self, open_card: Callable[[], Card], reference: Reference, indexes: list[PageIndex]) -> None:
+        """Say what to map with; nothing is uploaded before `running`.
+
+        Args:
+            open_card: called on the thread that will own the card.
+            reference: the axis.
+            indexes: of the pages of the whole axis, in order.
+        """
+        self.open_card, self.reference, self.indexes = open_card, reference, indexes
+        self._insert_size_known = False
+        self._bases_searched = 0  # while it is not known
+        self.most_pairs = 0  # that the card has room for; known with the first batch
+        # Of batches on their way up: as many are in use at a time as batches are ahead, and one more. Of what was found
+        # on its way down: as many as batches become records.
+        self._buffers, self._result_buffers = _Buffers(), _Buffers()
+        # The last download, and the card's arrays that it reads.
+        self._leaving: tuple[Download, list[CardArray]] | None = None
+        self._lock = Lock()
+        self._spent = TimeSpent()
+
+    @contextmanager
+    def running(self, threads: int) -> Iterator[None]:
+        """Open the card, make text and pages resident, and hold the worker threads.
+
+        Three quarters of the threads make records, the others' share is for those that read, copy, launch and write:
+        more of them gave no more speed (docs/benchmarks/history.md), they only wait for a core.
+        """
+        threads = max(1, threads * 3 // 4)
+        self.pieces_ahead = threads + 2 * self.reads_per_batch // READS_PER_PIECE  # those of two batches are mapped
+        with (
+            ThreadPoolExecutor(1, "quire-card") as self._owner,
+            ThreadPoolExecutor(1, "quire-copy") as self._copier,
+            ThreadPoolExecutor(threads, "quire-records") as self._pool,
+        ):
+            self._owner.submit(self._open).result()
+            start = time.monotonic()
+            try:
+                yield
+            finally:
+                self._owner.submit(self._close).result()
+                elapsed = max(time.monotonic() - start, 1e-9)
+                log.info("of %.1f s: the card's thread busy %.0f %%, the %d threads of records %.0f %%", elapsed,
+                         100 * self._spent.seconds["card"] / elapsed, threads,
+                         100 * self._spent.seconds["records"] / elapsed / threads)  # fmt: skip
+
+    def search(self, batch: PairBatch) -> Future[CardSearched]:
+        """Upload a batch; until the insert size is known, search it for the template lengths of its unique pairs."""
+        if not self.most_pairs:
+            self._plan(batch)
+        if batch.mate2 is not None and not self._insert_size_known and self._bases_searched < MOST_BASES_LOOKED_AT:
+            self._bases_searched += len(batch.mate1.bases) + len(batch.mate2.bases)
+            return self._owner.submit(self._sample, batch)
+        if len(batch) > self.most_pairs:
+            return self._owner.submit(self._upload, batch, None)
+        layout = layout_of(batch.mate1, batch.mate2)
+        buffer = self._buffers.take(layout.size, lambda size: self._owner.submit(self.card.staging, size).result())
+        return self._copier.submit(self._stage, batch, _Staged(layout, buffer))
+
+    def make_records(
+        self, searched: CardSearched, insert_size: InsertSize, sink: RecordSink[Encoded]
+    ) -> list[Future[tuple[list[Encoded], ReadCounts]]]:
+        """Map a batch, and make the records of each of its pieces."""
+        self._insert_size_known = True
+        pieces = -(-len(searched.batch) // READS_PER_PIECE)
+        mapped = self._owner.submit(self._map, searched, insert_size, pieces)
+        return [self._pool.submit(self._encode_piece, mapped, number, pieces, sink) for number in range(pieces)]
+
+    def _open(self) -> None:
+        self.card = self.open_card()
+        try:
+            self.card_reference = upload_reference(self.card, self.reference)
+            room = int(self.card.free_bytes() * (1 - BATCH_SHARE))
+            pages = CardPages(self.card, self.indexes, room)
+        except MemoryError as error:
+            raise QuireError(
+                f"{self.card.name}: the text of {self.reference.axis_length} bases and its index do not fit ({error}); "
+                "give device.memory more, use another card, or use device.backend: cpu."
+            ) from None
+        self.steps = steps_on(self.card)
+        # Pages that all stay are searched together.
+        self.pages: list[CardPage] | CardPages = pages if pages.cycled else pages.resident
+        self.free_bytes = self.card.free_bytes()
+        log.info("%s: text and index of %d bases resident, %.2f GB free for batches", self.card.name,
+                 self.reference.axis_length, self.free_bytes / 1e9)  # fmt: skip
+
+    def _plan(self, batch: PairBatch) -> None:
+        """Say how many reads or pairs half of the free memory is for; the other half is for matrices of extension."""
+        mates = 1 if batch.mate2 is None else 2
+        bases = len(batch.mate1.bases) + (0 if batch.mate2 is None else len(batch.mate2.bases))
+        length = bases / max(1, mates * len(batch))
+        each = mates * bytes_per_read(length, len(self.indexes), isinstance(self.pages, list))
+        self.most_pairs = max(1, self.free_bytes // 2 // each)
+        if self.most_pairs < len(batch):
+            log.info("batches are mapped in parts of %d reads or pairs: the card has no room for more", self.most_pairs)
+
+    def _close(self) -> None:
+        self._let_go()
+        del self.card, self.steps, self.card_reference, self.pages
+
+    def _stage(self, batch: PairBatch, staged: _Staged) -> CardSearched:
+        """Copy a batch into its pinned buffer, and have the card's thread send it up."""
+        fill(staged.buffer, staged.layout, batch.mate1, batch.mate2)
+        return self._owner.submit(self._upload, batch, staged).result()
+
+    def _upload(self, batch: PairBatch, staged: _Staged | None) -> CardSearched:
+        if staged is not None:
+            try:
+                with self._spent.on("card"):
+                    # Its memory may be that of the batch before, whose last kernels may still be running.
+                    staged.upload = self.card.upload_ahead(staged.buffer[: staged.layout.size], self.card.mark())
+            except MemoryError:  # it is uploaded in pieces when it is mapped
+                self._buffers.put(staged.buffer)
+                staged = None
+        return CardSearched(batch, None, staged)
+
+    def _sample(self, batch: PairBatch) -> CardSearched:
+        with self._spent.on("card"):
+            lengths = list(self._in_parts(batch, self._template_lengths))
+        return CardSearched(batch, np.concatenate(lengths), None)
+
+    def _template_lengths(self, batch: PairBatch) -> np.ndarray:
+        reads = orient(self.card, batch.mate1, batch.mate2)
+        found = find_alignments(self.steps, reads, self.pages, self.card_reference)
+        return self.card.download(self.steps.unique_template_lengths(found.alignments, reads))
+
+    def _map(self, searched: CardSearched, insert_size: InsertSize, pieces: int) -> list[_Results]:
+        staged, searched.staged = searched.staged, None
+        buffer = None if staged is None else staged.buffer
+
+        def map_part(batch: PairBatch) -> _Results:
+            nonlocal staged
+            if staged is not None and staged.upload is not None and len(batch) == len(searched.batch):
+                reads = orient_staged(self.card, staged.upload.array(), staged.layout)
+            else:
+                staged = None
+                reads = orient(self.card, batch.mate1, batch.mate2)
+            return self._map_reads(batch, reads, insert_size)
+
+        with self._spent.on("card"):
+            mapped = list(self._in_parts(searched.batch, map_part))
+        if buffer is not None:  # Its upload has been waited for, or is of no use: then the batch was mapped in parts.
+            self._buffers.put(buffer)
+        if len(mapped) == 1:
+            mapped[0].users = pieces
+        return mapped
+
+    def _map_reads(self, batch: PairBatch, reads: CardReads, insert_size: InsertSize) -> _Results:
+        card, paired = self.card, batch.mate2 is not None
+        found = find_alignments(self.steps, reads, self.pages, self.card_reference)
+        self._let_go()  # of the batch before: its rows went down while this one was searched
+        insert_size = insert_size if paired else NO_INSERT_SIZE
+        chosen = rescue_and_select(self.steps, found, reads, paired, self.card_reference, insert_size)
+        arrays = [*self.steps.take_reported(*chosen)]
+        buffer = self._result_buffers.take(bytes_of(arrays), card.staging)
+        self._leaving = card.download_ahead(arrays, buffer), arrays
+        return _Results(batch, self._leaving[0], buffer)
+
+    def _let_go(self) -> None:
+        """Wait for the last download and free what it read."""
+        if self._leaving is not None:
+            self._leaving[0].wait()
+            self._leaving = None
+
+    def _in_parts(self, batch: PairBatch, function: Callable[[PairBatch], Result]) -> Iterator[Result]:
+        """Apply a function to a batch, or to pieces of it for which the card's memory suffices, in order."""
+        parts = -(-len(batch) // self.most_pairs)
+        size = -(-len(batch) // parts)  # all alike
+        begin = 0
+        while begin < len(batch):
+            part = batch if size >= len(batch) else batch.part(begin, min(begin + size, len(batch)))
+            try:
+                result = function(part)
+            except MemoryError as error:  # the card's, whichever call it comes from
+                reason = str(error)
+            else:
+                yield result
+                begin += len(part)
+                continue
+            # Only here, behind the exception and the frames that it held, are the arrays of the attempt free.
+            self._let_go()
+            self.card.release()
+            if size == 1:
+                raise QuireError(
+                    f"{self.card.name}: its memory does not suffice for a single read beside text and index "
+                    f"({reason}); give device.memory more, or use device.backend: cpu."
+                )
+            size = self.most_pairs = size // 2
+            log.warning(
+                "the card has no room for a batch (%s): going on with %d reads or pairs at a time", reason, size
+            )
+
+    def _encode_piece(
+        self, mapped: Future[list[_Results]], number: int, pieces: int, sink: RecordSink[Encoded]
+    ) -> tuple[list[Encoded], ReadCounts]:
+        """Records of one of the pieces of a batch: a share of its reads, or of its parts if it was mapped in parts."""
+        encoded, counts = [], ReadCounts()
+        for results, begin, end in _share(mapped.result(), number, pieces):
+            batch, reported = results.piece(begin, end)
+            with self._spent.on("records"):
+                piece, piece_counts = encode_records(batch, reported, self.reference, sink)
+            self._used(results)
+            encoded.append(piece)
+            counts.add(piece_counts)
+        return encoded, counts
+
+    def _used(self, results: _Results) -> None:
+        with self._lock:
+            results.users -= 1
+            if not results.users:
+                self._result_buffers.put(results.buffer)
+
+
+def _share(parts: list[_Results], number: int, pieces: int) -> list[tuple[_Results, int, int]]:
+    """Parts of a batch, with the reads or pairs [begin, end) of each, that are the piece of this number."""
+
+    def from_to(count: int) -> tuple[int, int]:
+        return count * number // pieces, count * (number + 1) // pieces
+
+    if len(parts) == 1:
+        return [(parts[0], *from_to(len(parts[0].batch)))]
+    begin, end = from_to(len(parts))
+    return [(part, 0, len(part.batch)) for part in parts[begin:end]]

@@ -1,0 +1,24 @@
+"""The end of a batch's way, the same for both engines: records, what the sink makes of them, and their counts."""
+
+from quire.align.model import Reported
+from quire.align.read_counts import ReadCounts, count_reads
+from quire.align.records import build_records
+from quire.align.sink import Encoded, RecordSink
+from quire.reads import PairBatch, bases_of_mates
+from quire.reference import Reference
+
+
+def encode_records(
+    batch: PairBatch, reported: Reported, reference: Reference, sink: RecordSink[Encoded]
+) -> tuple[Encoded, ReadCounts]:
+    """What the sink makes of a batch's records in the order of its reads, and what these became.
+
+    Args:
+        batch: as read.
+        reported: what is reported of its reads, on the host.
+        reference: that the alignments lie on.
+        sink: whose `encode` is called, in this thread.
+    """
+    codes, offsets = bases_of_mates(batch.mate1, batch.mate2)
+    records = build_records(reported, codes, offsets, batch.mate2 is not None, reference)
+    return sink.encode(records, batch), count_reads(records.flag, offsets)

@@ -1,0 +1,113 @@
+"""A batch from its reads to what is reported of them, written once: an engine brings the steps of its backend.
+
+This is the one place where the order of the steps stands. Nothing here needs Numba or CuPy.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from quire.algorithms.extension import ExtensionJobs, Extensions
+from quire.algorithms.seeding import SeedingParameters
+from quire.align.insert_size import InsertSize
+from quire.align.model import Alignments, Reported, Selection
+from quire.align.parameters import DENSE_SEEDING, SEEDING
+from quire.device.card import CardArray
+
+Rounds: TypeAlias = list[tuple[ExtensionJobs, Extensions]]
+Array: TypeAlias = np.ndarray | CardArray
+# `Reads`, `Reference` and the pages of the backend. Their types differ, and the steps of a backend take their own.
+BackendReads: TypeAlias = Any
+BackendReference: TypeAlias = Any
+BackendPages: TypeAlias = Any
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of one backend: the twins `cpu.name`, or `gpu.name` with their card bound as the first argument.
+
+    Attributes:
+        flatnonzero: indices (int64[]) of an array's items that are not 0.
+        subset: (reads, indices): those reads as a batch of their own.
+        find_hits, find_candidates, extend, collect, poorly_aligned, rescue_jobs, select, take_reported,
+        unique_template_lengths: see the functions of these names.
+    """
+
+    flatnonzero: Callable[[Array], Array]
+    subset: Callable[[BackendReads, Array], BackendReads]
+    find_hits: Callable[[BackendPages, BackendReads, Array, SeedingParameters], tuple[Array, Array]]
+    find_candidates: Callable[[Array, Array, BackendReads, BackendReference, int], ExtensionJobs]
+    extend: Callable[[ExtensionJobs, BackendReads, Array, Array], Extensions]
+    collect: Callable[[Rounds, BackendReads, BackendReference], Alignments]
+    poorly_aligned: Callable[[Alignments, BackendReads], Array]
+    rescue_jobs: Callable[[Alignments, BackendReads, BackendReference, InsertSize], ExtensionJobs]
+    select: Callable[[Alignments, BackendReads, bool, InsertSize], Selection]
+    take_reported: Callable[[Alignments, Selection], Reported]
+    unique_template_lengths: Callable[[Alignments, BackendReads], Array]
+
+
+@dataclass
+class FoundAlignments:
+    """The alignments of a batch, and the rounds of extension that they come from."""
+
+    rounds: Rounds
+    alignments: Alignments
+
+
+def find_alignments(
+    steps: Steps, reads: BackendReads, pages: BackendPages, reference: BackendReference
+) -> FoundAlignments:
+    """Seeds, candidates and extensions of a batch, and a second round for the reads that aligned poorly.
+
+    Args:
+        steps: of the backend.
+        reads: the batch.
+        pages: of the whole axis in order.
+        reference: the axis.
+    """
+    rounds = [_seed_and_extend(steps, reads, pages, reference, SEEDING)]
+    alignments = steps.collect(rounds, reads, reference)
+    poor = steps.flatnonzero(steps.poorly_aligned(alignments, reads))
+    if len(poor):
+        few = steps.subset(reads, poor)
+        jobs, extensions = _seed_and_extend(steps, few, pages, reference, DENSE_SEEDING)
+        rounds.append((replace(jobs, read=poor[jobs.read].astype(np.int32)), extensions))
+        alignments = steps.collect(rounds, reads, reference)
+    return FoundAlignments(rounds, alignments)
+
+
+def _seed_and_extend(
+    steps: Steps, reads: BackendReads, pages: BackendPages, reference: BackendReference, seeding: SeedingParameters
+) -> tuple[ExtensionJobs, Extensions]:
+    offsets, hits = steps.find_hits(pages, reads, reference.text, seeding)
+    jobs = steps.find_candidates(offsets, hits, reads, reference, seeding.stride)
+    return jobs, steps.extend(jobs, reads, reference.text, reference.ambiguous)
+
+
+def rescue_and_select(
+    steps: Steps,
+    found: FoundAlignments,
+    reads: BackendReads,
+    paired: bool,
+    reference: BackendReference,
+    insert_size: InsertSize,
+) -> tuple[Alignments, Selection]:
+    """Rescue and pairing of a batch: all its alignments, rescued ones included, and which of them are reported.
+
+    Args:
+        steps: of the backend.
+        found: as `find_alignments` gives it.
+        reads: the batch.
+        paired: whether it holds mates r and n + r of n pairs.
+        reference: the axis.
+        insert_size: the unit's model.
+    """
+    alignments = found.alignments
+    if paired:
+        jobs = steps.rescue_jobs(alignments, reads, reference, insert_size)
+        if len(jobs):
+            rescued = steps.extend(jobs, reads, reference.text, reference.ambiguous)
+            alignments = steps.collect([*found.rounds, (jobs, rescued)], reads, reference)
+    return alignments, steps.select(alignments, reads, paired, insert_size)

@@ -1,0 +1,134 @@
+"""From alignments to what is reported, on a card: the twin of `quire.align.pairing.cpu`, with the same content."""
+
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from quire.align.insert_size import InsertSize
+from quire.align.model import Alignments, Selection
+from quire.align.parameters import (
+    CHANCE_SCORE,
+    COUNT_COST,
+    LENGTH_FACTOR,
+    LONGEST_SPAN,
+    MOST_QUALITY,
+    MOST_SUPPLEMENTARY,
+    NEAR_BEST,
+    PAIR_BONUS_LIMIT,
+    QUALITY_SHIFT,
+    SIMPLE_SCORE,
+    SIMPLE_SHARE,
+    SIMPLE_SHARE_OF_SHORT,
+    SIMPLE_WORD,
+    UNPAIRED_COST,
+    UNSUPPORTED_DENOMINATOR,
+    UNSUPPORTED_NUMERATOR,
+    UNSUPPORTED_QUALITY,
+)
+from quire.device.card import Card, CardArray
+from quire.reads.gpu import CardReads
+
+SOURCE = "quire/align/pairing/pairing.cu"
+DEFINES = {
+    "CHANCE_SCORE": CHANCE_SCORE,
+    "LONGEST_SPAN": LONGEST_SPAN,
+    "MOST_COUNT": len(COUNT_COST) - 1,
+    "MOST_QUALITY": MOST_QUALITY,
+    "MOST_SUPPLEMENTARY": MOST_SUPPLEMENTARY,
+    "NEAR_BEST": NEAR_BEST,
+    "PAIR_BONUS_LIMIT": PAIR_BONUS_LIMIT,
+    "QUALITY_SHIFT": QUALITY_SHIFT,
+    "SIMPLE_SCORE": SIMPLE_SCORE,
+    "SIMPLE_WORD": SIMPLE_WORD,
+    "SIMPLE_SHARE": SIMPLE_SHARE,
+    "SIMPLE_SHARE_OF_SHORT": SIMPLE_SHARE_OF_SHORT,
+    "UNSUPPORTED_NUMERATOR": UNSUPPORTED_NUMERATOR,
+    "UNSUPPORTED_DENOMINATOR": UNSUPPORTED_DENOMINATOR,
+    "UNSUPPORTED_QUALITY": UNSUPPORTED_QUALITY,
+    "UNPAIRED_COST": UNPAIRED_COST,
+}
+THREADS = 128
+
+
+class _QualityTables(NamedTuple):
+    """mapping_quality.cuh: QualityTables; int64[]."""
+
+    length_factor: CardArray
+    count_cost: CardArray
+
+
+class _Model(NamedTuple):
+    """pairing.cu: Model; penalties: int32[high - low + 1]."""
+
+    low: int
+    high: int
+    penalties: CardArray
+
+
+class CardCompetition(NamedTuple):
+    """pairing.cu: Competition; one entry for each alignment: int64[], int32[], int32[], int64[]."""
+
+    overlapped_by: CardArray
+    suboptimal_score: CardArray
+    near_best_count: CardArray
+    five_prime_end: CardArray
+
+
+_tables: WeakKeyDictionary[Card, _QualityTables] = WeakKeyDictionary()
+_models: WeakKeyDictionary[Card, tuple[InsertSize, _Model]] = WeakKeyDictionary()  # the last one used on a card
+
+
+def select(card: Card, alignments: Alignments, reads: CardReads, paired: bool, insert_size: InsertSize) -> Selection:
+    """Choose the alignments to report.
+
+    Args:
+        card: where the arrays are.
+        alignments: of the batch, rescued ones included.
+        reads: the batch; for pairs of 2n reads (mates r and n + r).
+        paired: whether the batch holds pairs.
+        insert_size: the unit's model.
+
+    Returns:
+        A `Selection` of the card's arrays; `proper` as uint8.
+    """
+    count, total = len(reads), len(alignments.score)
+    competition = CardCompetition(
+        overlapped_by=card.empty(total, np.int64),
+        suboptimal_score=card.empty(total, np.int32),
+        near_best_count=card.empty(total, np.int32),
+        five_prime_end=card.empty(total, np.int64),
+    )
+    selection = Selection(
+        card.empty(count, np.int64),
+        card.empty(count, np.uint8),
+        card.empty(count, np.int32),
+        card.empty(count, np.uint8),
+        card.empty((count, MOST_SUPPLEMENTARY), np.int64),
+        card.empty((count, MOST_SUPPLEMENTARY), np.uint8),
+        card.empty((count, MOST_SUPPLEMENTARY), np.int32),
+    )
+    tables = _tables_of(card)
+    compete, pair, complete_selection = (
+        card.kernel(SOURCE, entry, **DEFINES) for entry in ("compete", "pair", "complete_selection")
+    )
+    compete.for_each(count, alignments, reads, tables, competition, selection, threads=THREADS)
+    if paired and insert_size.low <= insert_size.high:
+        model = _model_of(card, insert_size)
+        pair.for_each(count // 2, alignments, reads, tables, model, competition, selection, threads=THREADS)
+    pairs = count // 2 if paired else 0
+    complete_selection.for_each(count, alignments, reads, pairs, tables, competition, selection, threads=THREADS)
+    return selection
+
+
+def _tables_of(card: Card) -> _QualityTables:
+    if card not in _tables:
+        _tables[card] = _QualityTables(card.upload(LENGTH_FACTOR), card.upload(COUNT_COST))
+    return _tables[card]
+
+
+def _model_of(card: Card, insert_size: InsertSize) -> _Model:
+    if card not in _models or _models[card][0] != insert_size:
+        penalties = card.upload(insert_size.penalties())
+        _models[card] = insert_size, _Model(insert_size.low, insert_size.high, penalties)
+    return _models[card][1]

@@ -1,0 +1,49 @@
+"""Mapping qualities as bwa mem estimates them, in integers: a float might be rounded another way on a card."""
+
+import numpy as np
+
+from quire.align.parameters import (
+    CHANCE_SCORE,
+    COUNT_COST,
+    LENGTH_FACTOR,
+    LONGEST_SPAN,
+    MOST_QUALITY,
+    QUALITY_SHIFT,
+)
+from quire.simd.compiled import inlined
+
+
+@inlined
+def count_cost(count):
+    """Quality lost to `count` places nearly as good as the second best."""
+    return COUNT_COST[min(count, 1024)]
+
+
+@inlined
+def raw_quality(difference):
+    """Quality of a score difference alone: 6.02 a unit."""
+    return (difference * 602 + 50) // 100
+
+
+@inlined
+def single_quality(score, suboptimal_score, near_best_count, read_span, axis_span):
+    """Mapping quality of an alignment by itself.
+
+    Args:
+        score: of the alignment.
+        suboptimal_score: of the best other place of the same part of the read (0: none).
+        near_best_count: other places within a gap's cost of the best.
+        read_span, axis_span: bases of the alignment on the read and on the axis.
+    """
+    suboptimal_score = max(suboptimal_score, CHANCE_SCORE)
+    if suboptimal_score >= score:
+        return np.int64(0)
+    span = max(read_span, axis_span)
+    identity = ((4 * span + score) << QUALITY_SHIFT) // (5 * span)
+    squared = (identity * identity) >> QUALITY_SHIFT
+    fourth = (squared * squared) >> QUALITY_SHIFT
+    weight = (LENGTH_FACTOR[min(span, LONGEST_SPAN)] * fourth) >> QUALITY_SHIFT
+    quality = ((score - suboptimal_score) * 602 * weight // 100 + (1 << (QUALITY_SHIFT - 1))) >> QUALITY_SHIFT
+    if near_best_count > 0:
+        quality -= count_cost(near_best_count)
+    return max(np.int64(0), min(quality, np.int64(MOST_QUALITY)))

@@ -1,0 +1,236 @@
+// From alignments to what is reported: the twin of quire/align/pairing/cpu.py, in three steps: one thread per read, one
+// per pair, one per read. -D: those of mapping_quality.cuh, MOST_SUPPLEMENTARY, NEAR_BEST, PAIR_BONUS_LIMIT,
+// SIMPLE_SCORE, SIMPLE_WORD, SIMPLE_SHARE, SIMPLE_SHARE_OF_SHORT, UNPAIRED_COST, UNSUPPORTED_NUMERATOR,
+// UNSUPPORTED_DENOMINATOR, UNSUPPORTED_QUALITY.
+#include "quire/align/alignments/alignments.cuh"
+#include "quire/align/pairing/mapping_quality.cuh"
+#include "quire/align/pairing/selection.cuh"
+#include "quire/reads/reads.cuh"
+#include "quire/sequence/ties/ties.cuh"
+#include "quire/sequence/words.cuh"
+
+// Of each alignment: the better one that it overlaps on the read (-1: none), and for those without one the score of the
+// best that they overlap, and how many of these are nearly as good as they are.
+struct Competition {
+    i64* overlapped_by;
+    i32* suboptimal_score;
+    i32* near_best_count;
+    i64* five_prime_end;  // on the contig, clips included: template lengths are differences of these
+};
+
+// The insert size's bounds and the cost of each template length low..high.
+struct Model {
+    i64 low, high;
+    const i32* penalties;
+
+    __device__ __forceinline__ bool holds(i64 length) const { return length >= low && length <= high; }
+};
+
+// An alignment's part of the read, in the direction as read.
+__device__ __forceinline__ void part_as_read(const Alignments& alignments, i64 i, i64 length, i64& begin, i64& end) {
+    begin = alignments.read_begin[i];
+    end = alignments.read_end[i];
+    if (alignments.strand[i] == 1) {
+        i64 forward_begin = begin;
+        begin = length - end;
+        end = length - forward_begin;
+    }
+}
+
+// Whether two parts of one read share at least half of the shorter one.
+__device__ __forceinline__ bool overlap(i64 begin_a, i64 end_a, i64 begin_b, i64 end_b) {
+    i64 shared = (end_a < end_b ? end_a : end_b) - (begin_a > begin_b ? begin_a : begin_b);
+    i64 shorter = end_a - begin_a < end_b - begin_b ? end_a - begin_a : end_b - begin_b;
+    return 2 * shared >= shorter;
+}
+
+__device__ __forceinline__ i64 quality_of(const Alignments& alignments, const QualityTables& tables, i64 i,
+                                          i64 suboptimal_score, i64 near_best_count) {
+    return single_quality(tables, alignments.score[i], suboptimal_score, near_best_count,
+                          alignments.read_end[i] - alignments.read_begin[i],
+                          alignments.axis_end[i] - alignments.axis_begin[i]);
+}
+
+// One thread per read: lets its alignments compete, and chooses the best as if it had no mate.
+extern "C" __global__ void compete(Alignments alignments, Reads reads, QualityTables tables, Competition competition,
+                                   Selection selection) {
+    i64 read = thread_index();
+    if (read >= reads.count) return;
+    i64 first = alignments.offsets[read], last = alignments.offsets[read + 1], length = reads.length(read);
+    for (i64 i = first; i < last; i++) {
+        bool reverse = alignments.strand[i] == 1;
+        i64 span = alignments.axis_end[i] - alignments.axis_begin[i];
+        competition.five_prime_end[i] = reverse ? alignments.position[i] + span + length - alignments.read_end[i]
+                                                : alignments.position[i] - alignments.read_begin[i];
+        i64 overlapped_by = -1, begin, end;
+        i32 score = alignments.score[i];
+        part_as_read(alignments, i, length, begin, end);
+        for (i64 j = first; j < i; j++) {
+            if (competition.overlapped_by[j] >= 0) continue;
+            i64 begin_j, end_j;
+            part_as_read(alignments, j, length, begin_j, end_j);
+            if (!overlap(begin, end, begin_j, end_j)) continue;
+            overlapped_by = j;
+            if (competition.suboptimal_score[j] == 0) competition.suboptimal_score[j] = score;
+            if (alignments.score[j] - score <= NEAR_BEST) competition.near_best_count[j]++;
+            break;
+        }
+        competition.overlapped_by[i] = overlapped_by;
+        competition.suboptimal_score[i] = 0;
+        competition.near_best_count[i] = 0;
+    }
+    bool mapped = first < last;
+    selection.primary[read] = mapped ? first : -1;
+    i32 suboptimal_score = mapped ? competition.suboptimal_score[first] : 0;
+    selection.quality[read] =
+        mapped ? (u8)quality_of(alignments, tables, first, suboptimal_score, competition.near_best_count[first]) : 0;
+    selection.suboptimal_score[read] = suboptimal_score;
+    selection.proper[read] = 0;
+}
+
+// Template length of alignments i and j of two mates; 0 where contigs or strands do not fit.
+__device__ __forceinline__ i64 length_between(const Alignments& alignments, const Competition& competition, i64 i,
+                                              i64 j) {
+    if (alignments.contig[i] != alignments.contig[j] || alignments.strand[i] == alignments.strand[j]) return 0;
+    i64 length = competition.five_prime_end[j] - competition.five_prime_end[i];
+    return alignments.strand[i] == 0 ? length : -length;
+}
+
+// Whether alignments i and j of two mates are a proper pair; their scores less the cost of their distance.
+__device__ __forceinline__ bool scored_pair(const Alignments& alignments, const Competition& competition,
+                                            const Model& model, i64 i, i64 j, i64& score) {
+    i64 length = length_between(alignments, competition, i, j);
+    if (!model.holds(length)) return false;
+    score = (i64)alignments.score[i] + alignments.score[j] - model.penalties[length - model.low];
+    return true;
+}
+
+// One thread per pair: mates whose places fit each other better than their best places do apart are chosen together.
+extern "C" __global__ void pair(Alignments alignments, Reads reads, QualityTables tables, Model model,
+                                Competition competition, Selection selection) {
+    i64 read1 = thread_index(), read2 = reads.count / 2 + read1;
+    if (read1 >= reads.count / 2) return;
+    i64 first1 = alignments.offsets[read1], last1 = alignments.offsets[read1 + 1];
+    i64 first2 = alignments.offsets[read2], last2 = alignments.offsets[read2 + 1];
+    if (first1 == last1 || first2 == last2) return;
+    u64 name_hash = reads.name_hash[read1], best_hash = 0;
+    i64 best = -1, best1 = -1, best2 = -1, score;
+    for (i64 i = first1; i < last1; i++) {
+        for (i64 j = first2; j < last2; j++) {
+            if (!scored_pair(alignments, competition, model, i, j, score) || score < best) continue;
+            u64 rank = tie_hash(name_hash, alignments.axis_begin[i] + alignments.axis_begin[j]);
+            if (score == best && rank >= best_hash) continue;
+            best = score;
+            best_hash = rank;
+            best1 = i;
+            best2 = j;
+        }
+    }
+    if (best < 0) return;
+    i64 unpaired = (i64)alignments.score[first1] + alignments.score[first2] - UNPAIRED_COST;
+    if (best <= unpaired) {
+        bool proper = model.holds(length_between(alignments, competition, first1, first2));
+        selection.proper[read1] = selection.proper[read2] = proper;
+        return;
+    }
+    // The second best pair (0: none), and how many are nearly as good as that.
+    i64 other = 0, count = 0;
+    for (int round = 0; round < 2; round++) {
+        for (i64 i = first1; i < last1; i++) {
+            for (i64 j = first2; j < last2; j++) {
+                if ((i == best1 && j == best2) || !scored_pair(alignments, competition, model, i, j, score)) continue;
+                if (round == 0) other = other > score ? other : score;
+                else if (other - score <= NEAR_BEST) count++;
+            }
+        }
+    }
+    i64 pair_quality = raw_quality(best - (other > unpaired ? other : unpaired));
+    if (count > 0) pair_quality -= count_cost(tables, count);
+    pair_quality = within_qualities(pair_quality);
+    for (int mate = 0; mate < 2; mate++) {
+        i64 read = mate == 0 ? read1 : read2, chosen = mate == 0 ? best1 : best2;
+        i64 better = competition.overlapped_by[chosen];
+        i64 competitor = better >= 0 ? alignments.score[better] : competition.suboptimal_score[chosen];
+        i64 near_best_count = better >= 0 ? 0 : competition.near_best_count[chosen];
+        i64 quality = quality_of(alignments, tables, chosen, competitor, near_best_count);
+        if (quality < pair_quality)
+            quality = quality + PAIR_BONUS_LIMIT < pair_quality ? quality + PAIR_BONUS_LIMIT : pair_quality;
+        selection.primary[read] = chosen;
+        selection.quality[read] = (u8)quality;
+        selection.suboptimal_score[read] = (i32)competitor;
+        selection.proper[read] = 1;
+    }
+}
+
+// Whether fewer than one in `share` of the words of bases [begin, end) are different (N counts as A, as in
+// `codes & 3`). A word's bases stand in the other order than on the CPU, which changes no count.
+__device__ __forceinline__ bool is_simple(const u64* packed, i64 begin, i64 end, int share) {
+    const int kinds = 1 << (2 * SIMPLE_WORD), words_at_once = 32 - SIMPLE_WORD + 1;
+    u64 seen[kinds / 64];
+#pragma unroll
+    for (int part = 0; part < kinds / 64; part++) seen[part] = 0;
+    i64 last = end - SIMPLE_WORD + 1;
+    for (i64 from = begin; from < last; from += words_at_once) {
+        u64 bases = packed_word(packed, from);
+        int words = last - from < words_at_once ? (int)(last - from) : words_at_once;
+        for (int i = 0; i < words; i++, bases >>= 2) {
+            int word = (int)(bases & (kinds - 1));
+            u64 bit = 1ull << (word & 63);
+#pragma unroll
+            for (int part = 0; part < kinds / 64; part++) seen[part] |= part == word >> 6 ? bit : 0;
+        }
+    }
+    i64 different = 0;
+#pragma unroll
+    for (int part = 0; part < kinds / 64; part++) different += __popcll(seen[part]);
+    return different * share < last - begin;
+}
+
+// One thread per read: distrusts simple sequence, and short alignments whose mate lies elsewhere (reads r and pairs + r
+// are mates; pairs = 0 for single reads); chooses the best alignments of other parts of the read, whose quality is at
+// most that of the primary one.
+extern "C" __global__ void complete_selection(Alignments alignments, Reads reads, i64 pairs, QualityTables tables,
+                                              Competition competition, Selection selection) {
+    i64 read = thread_index();
+    if (read >= reads.count) return;
+    i64 first = alignments.offsets[read], last = alignments.offsets[read + 1], chosen = selection.primary[read];
+    i64 most = selection.quality[read], used = read * MOST_SUPPLEMENTARY, full = used + MOST_SUPPLEMENTARY;
+    if (chosen >= 0 && alignments.score[chosen] < SIMPLE_SCORE &&
+        is_simple(reads.packed_of(alignments.strand[chosen], read), alignments.read_begin[chosen],
+                  alignments.read_end[chosen],
+                  2 * (i64)alignments.score[chosen] < reads.length(read) ? SIMPLE_SHARE_OF_SHORT : SIMPLE_SHARE)) {
+        most = 0;
+        selection.quality[read] = 0;
+    }
+    if (pairs > 0 && chosen >= 0 && !selection.proper[read]) {
+        i64 mate = read < pairs ? read + pairs : read - pairs;
+        i64 score = alignments.score[chosen];
+        bool weak = score * UNSUPPORTED_DENOMINATOR < reads.length(read) * UNSUPPORTED_NUMERATOR;
+        if (weak && selection.primary[mate] >= 0 && most > UNSUPPORTED_QUALITY) {
+            most = UNSUPPORTED_QUALITY;
+            selection.quality[read] = UNSUPPORTED_QUALITY;
+        }
+    }
+    if (last - first > 1) {
+        i64 root = competition.overlapped_by[chosen] < 0 ? chosen : competition.overlapped_by[chosen];
+        i64 length = reads.length(read), begin, end;
+        part_as_read(alignments, chosen, length, begin, end);
+        for (i64 i = first; i < last && used < full; i++) {
+            if (i == chosen || i == root || competition.overlapped_by[i] >= 0) continue;
+            i64 begin_i, end_i;
+            part_as_read(alignments, i, length, begin_i, end_i);
+            if (overlap(begin_i, end_i, begin, end)) continue;
+            i32 suboptimal_score = competition.suboptimal_score[i];
+            i64 quality = quality_of(alignments, tables, i, suboptimal_score, competition.near_best_count[i]);
+            selection.supplementary[used] = i;
+            selection.supplementary_quality[used] = (u8)(quality < most ? quality : most);
+            selection.supplementary_suboptimal_score[used] = suboptimal_score;
+            used++;
+        }
+    }
+    for (; used < full; used++) {
+        selection.supplementary[used] = -1;
+        selection.supplementary_quality[used] = 0;
+        selection.supplementary_suboptimal_score[used] = 0;
+    }
+}

@@ -1,0 +1,60 @@
+"""From what is reported to alignment records: flags, mates, CIGAR, NM, MD and SA, in flat arrays for the BAM assembler.
+
+Records stand in the order of the reads (mate 1 of a pair, its supplementary alignments, mate 2, its supplementary
+ones). They are made on the CPU, whatever the backend of the mapping.
+"""
+
+import numpy as np
+
+from quire.align.model import Reported
+from quire.align.records import cpu as kernels
+from quire.io.bam.encode import RecordBatch
+from quire.ragged import pack_bytes
+from quire.reference import Reference
+
+
+def build_records(
+    reported: Reported, codes: np.ndarray, offsets: np.ndarray, paired: bool, reference: Reference
+) -> RecordBatch:
+    """Records of a batch.
+
+    Args:
+        reported: what is reported of its reads.
+        codes, offsets: uint8[bases], int64[n + 1]: the reads as read, codes 0..3 and 4 for N.
+        paired: whether they are mates r and n + r of n pairs.
+        reference: that the alignments lie on.
+    """
+    reads = len(offsets) - 1
+    read, row = kernels.lay_out(reported.rows, reported.first, paired)
+    count = len(read)
+    fields = kernels.RecordFields(
+        flag=np.zeros(count, np.uint16),
+        contig=np.full(count, -1, np.int32),
+        position=np.full(count, -1, np.int32),
+        mapping_quality=np.zeros(count, np.uint8),
+        mate_contig=np.full(count, -1, np.int32),
+        mate_position=np.full(count, -1, np.int32),
+        template_length=np.zeros(count, np.int32),
+        alignment_score=np.full(count, -1, np.int32),
+        suboptimal_score=np.full(count, -1, np.int32),
+        edit_distance=np.full(count, -1, np.int32),
+        mate_record=np.full(count, -1, np.int64),
+    )
+    kernels.fill_fields(reported, read, row, reads, paired, fields)
+    cigar, cigar_offsets = kernels.cigars(reported, offsets, read, row, fields.flag)
+    sequences = kernels.RecordSequences(codes, offsets, reference.text, reference.ambiguous)
+    md, md_offsets = kernels.differences(reported, sequences, read, row, fields.edit_distance)
+    names = kernels.ContigNames(*pack_bytes([name.encode() for name in reference.contig_names]))
+    sa, sa_offsets = kernels.supplementary_texts(reported, offsets, read, row, fields, names)
+    pairs = reads // 2 if paired else reads
+    return RecordBatch(
+        mate=(read >= pairs).astype(np.uint8),
+        read=np.where(read >= pairs, read - pairs, read),
+        cigar=cigar,
+        cigar_offsets=cigar_offsets,
+        md=md,
+        md_offsets=md_offsets,
+        sa=sa,
+        sa_offsets=sa_offsets,
+        **fields._asdict(),
+    )

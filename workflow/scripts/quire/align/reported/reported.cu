@@ -1,0 +1,79 @@
+// From all alignments of a batch to those that are reported: the twin of quire/align/reported/cpu.py.
+// -D: MOST_SUPPLEMENTARY.
+#include "quire/align/alignments/alignments.cuh"
+#include "quire/align/pairing/selection.cuh"
+
+// As quire.align.model.Reported lays it out.
+struct Reported {
+    const i64* first;
+    const i32* rows;
+    const u8* proper;
+    u8* quality;
+    i32* suboptimal_score;
+    u8* strand;
+    i32* score;
+    i32* read_begin;
+    i32* read_end;
+    i64* axis_begin;
+    i64* axis_end;
+    i32* contig;
+    i64* position;
+    i64* cigar_begin;
+    i32* cigar_length;
+    u32* cigar;
+};
+
+// One thread per read: how many rows a read has, and how many operations they have together.
+extern "C" __global__ void count_reported(Alignments alignments, Selection selection, i64 reads, i32* rows,
+                                          i32* operations) {
+    i64 read = thread_index();
+    if (read >= reads) return;
+    i64 primary = selection.primary[read];
+    i32 count = 0, length = 0;
+    if (primary >= 0) count++, length += alignments.cigar_length[primary];
+    for (i32 i = 0; i < MOST_SUPPLEMENTARY; i++) {
+        i64 chosen = selection.supplementary[read * MOST_SUPPLEMENTARY + i];
+        if (chosen >= 0) count++, length += alignments.cigar_length[chosen];
+    }
+    rows[read] = count;
+    operations[read] = length;
+}
+
+// Writes row `row`, whose operations stand from `used` on; returns where the next ones do.
+__device__ __forceinline__ i64 write_row(const Alignments& alignments, i64 chosen, u8 quality, i32 suboptimal_score,
+                                         const Reported& reported, i64 row, i64 used) {
+    reported.quality[row] = quality;
+    reported.suboptimal_score[row] = suboptimal_score;
+    reported.strand[row] = alignments.strand[chosen];
+    reported.score[row] = alignments.score[chosen];
+    reported.read_begin[row] = alignments.read_begin[chosen];
+    reported.read_end[row] = alignments.read_end[chosen];
+    reported.axis_begin[row] = alignments.axis_begin[chosen];
+    reported.axis_end[row] = alignments.axis_end[chosen];
+    reported.contig[row] = alignments.contig[chosen];
+    reported.position[row] = alignments.position[chosen];
+    reported.cigar_begin[row] = used;
+    i32 length = alignments.cigar_length[chosen];
+    reported.cigar_length[row] = length;
+    const u32* operations = alignments.cigar + alignments.cigar_begin[chosen];
+    for (i32 i = 0; i < length; i++) reported.cigar[used + i] = operations[i];
+    return used + length;
+}
+
+// One thread per read: its rows from `first` on, their operations from operation_offsets[read] on.
+extern "C" __global__ void take_reported(Alignments alignments, Selection selection, i64 reads,
+                                         const i64* operation_offsets, Reported reported) {
+    i64 read = thread_index();
+    if (read >= reads) return;
+    i64 row = reported.first[read], used = operation_offsets[read], primary = selection.primary[read];
+    if (primary >= 0)
+        used = write_row(alignments, primary, selection.quality[read], selection.suboptimal_score[read], reported,
+                         row++, used);
+    for (i64 i = read * MOST_SUPPLEMENTARY; i < (read + 1) * MOST_SUPPLEMENTARY; i++) {
+        i64 chosen = selection.supplementary[i];
+        if (chosen >= 0)
+            used = write_row(alignments, chosen, selection.supplementary_quality[i],
+                             selection.supplementary_suboptimal_score[i],
+                             reported, row++, used);
+    }
+}

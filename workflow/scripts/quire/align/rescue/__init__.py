@@ -1,0 +1,1 @@
+"""Mate rescue: a mate without a place is looked for beside its read."""

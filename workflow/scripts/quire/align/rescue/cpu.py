@@ -1,0 +1,150 @@
+"""Mate rescue: where a read has a place and its mate has none beside it, the mate is looked for there.
+
+The window that the insert size allows is scanned for 8-mers of the mate; the diagonal with most of them becomes an
+extension job. So a rescue costs a scan of some hundred bases, not a full Smith-Waterman matrix.
+"""
+
+import numpy as np
+
+from quire.algorithms.extension import ExtensionJobs
+from quire.align.candidates.cpu import island_of
+from quire.align.insert_size import InsertSize
+from quire.align.model import Alignments
+from quire.align.pairing.template_length import template_length
+from quire.align.parameters import BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, UNPAIRED_COST
+from quire.reads import Reads
+from quire.reference import Reference
+from quire.sequence.words import code_at
+from quire.simd.compiled import compiled, inlined
+
+# A place beside an anchor where its mate may lie, and the island that it lies on.
+PLACE = np.dtype([(name, np.int64) for name in ("mate", "strand", "diagonal", "axis_low", "axis_high")])
+
+
+def rescue_jobs(alignments: Alignments, reads: Reads, reference: Reference, insert_size: InsertSize) -> ExtensionJobs:
+    """Extension jobs for mates that have no alignment at a proper distance from an anchor.
+
+    Args:
+        alignments: of a paired batch of 2n reads (mates r and n + r).
+        reads: the batch.
+        reference: the axis.
+        insert_size: the unit's model; without one there is nothing to rescue.
+    """
+    planned = np.empty(0, PLACE)
+    if insert_size.low <= insert_size.high:
+        low, high = insert_size.low, insert_size.high
+        planned = _plan(alignments, reads.offsets, reads.codes, reference.text, reference.island_axis, low, high)
+    return ExtensionJobs(
+        read=planned["mate"].astype(np.int32),
+        strand=planned["strand"].astype(np.uint8),
+        diagonal=np.ascontiguousarray(planned["diagonal"]),
+        diagonal_low=planned["diagonal"] - BAND_MARGIN,
+        diagonal_high=planned["diagonal"] + BAND_MARGIN,
+        axis_low=np.ascontiguousarray(planned["axis_low"]),
+        axis_high=np.ascontiguousarray(planned["axis_high"]),
+    )
+
+
+@compiled
+def _plan(alignments, offsets, codes, text, island_axis, low, high):
+    """Where mates are looked for (PLACE[]): template lengths of proper pairs are low to high."""
+    pairs = (len(offsets) - 1) // 2
+    jobs = np.empty(pairs + 64, PLACE)
+    count = 0
+    table = np.full(1 << (2 * KMER), -1, np.int16)
+    for pair in range(pairs):
+        for side in range(2):
+            anchor_read, mate = (pair, pairs + pair) if side == 0 else (pairs + pair, pair)
+            first, last = alignments.offsets[anchor_read], alignments.offsets[anchor_read + 1]
+            for anchor in range(first, min(last, first + MOST_ANCHORS)):
+                if alignments.score[anchor] < alignments.score[first] - UNPAIRED_COST:
+                    break
+                if _has_partner(alignments, anchor, anchor_read, mate, offsets, low, high):
+                    continue
+                strand, begin, end = _window(alignments, anchor, anchor_read, mate, offsets, low, high, island_axis)
+                diagonal = _best_diagonal(codes[strand, offsets[mate] : offsets[mate + 1]], text, begin, end, table)
+                if diagonal < 0:
+                    continue
+                if count == len(jobs):
+                    larger = np.empty(2 * count, PLACE)
+                    larger[:count] = jobs
+                    jobs = larger
+                island = island_of(island_axis, begin)
+                job = jobs[count]
+                job.mate, job.strand, job.diagonal = mate, strand, diagonal + begin
+                job.axis_low, job.axis_high = island_axis[island], island_axis[island + 1]
+                count += 1
+    return jobs[:count]
+
+
+@inlined
+def _has_partner(alignments, anchor, anchor_read, mate, offsets, low, high):
+    """Whether the mate has an alignment at a proper distance from the anchor."""
+    for other in range(alignments.offsets[mate], alignments.offsets[mate + 1]):
+        if (
+            alignments.contig[other] != alignments.contig[anchor]
+            or alignments.strand[other] == alignments.strand[anchor]
+        ):
+            continue
+        if alignments.strand[anchor] == 0:
+            length = template_length(alignments, anchor, other, offsets[mate + 1] - offsets[mate])
+        else:
+            length = template_length(alignments, other, anchor, offsets[anchor_read + 1] - offsets[anchor_read])
+        if low <= length <= high:
+            return True
+    return False
+
+
+@inlined
+def _window(alignments, anchor, anchor_read, mate, offsets, low, high, island_axis):
+    """Strand of the mate, and the span of the anchor's island in which it lies if the pair is proper."""
+    anchor_length = offsets[anchor_read + 1] - offsets[anchor_read]
+    mate_length = offsets[mate + 1] - offsets[mate]
+    island = island_of(island_axis, alignments.axis_begin[anchor])
+    if alignments.strand[anchor] == 0:
+        strand = 1
+        five_prime_end = alignments.axis_begin[anchor] - alignments.read_begin[anchor]
+        begin, end = five_prime_end + low - mate_length, five_prime_end + high
+    else:
+        strand = 0
+        five_prime_end = alignments.axis_end[anchor] + anchor_length - alignments.read_end[anchor]
+        begin, end = five_prime_end - high, five_prime_end - low + mate_length
+    return strand, max(begin, island_axis[island]), min(end, island_axis[island + 1])
+
+
+@compiled
+def _best_diagonal(read, text, begin, end, table):
+    """Diagonal (relative to `begin`) with most k-mers in common, the first of equals; -1 for none.
+
+    `table` is all -1 on entry and on return.
+    """
+    length = len(read)
+    if end - begin < KMER or length < KMER:
+        return np.int64(-1)
+    mask = (1 << (2 * KMER)) - 1
+    kmer, valid = 0, 0
+    for i in range(length):
+        valid = valid + 1 if read[i] < 4 else 0
+        kmer = (kmer << 2 | np.int64(read[i] & 3)) & mask
+        if valid >= KMER:
+            table[kmer] = i - KMER + 1
+    votes = np.zeros(end - begin + length, np.int16)
+    best, best_votes = np.int64(-1), FEWEST_KMERS - 1
+    window = 0
+    for position in range(begin, end):
+        window = (window << 2 | np.int64(code_at(text, position))) & mask
+        if position - begin < KMER - 1:
+            continue
+        place = np.int64(table[window])
+        if place >= 0:
+            diagonal = position - KMER + 1 - begin - place
+            if diagonal >= 0:
+                votes[diagonal] += 1
+                if votes[diagonal] > best_votes:
+                    best, best_votes = diagonal, np.int64(votes[diagonal])
+    kmer = 0
+    for i in range(length):
+        kmer = (kmer << 2 | np.int64(read[i] & 3)) & mask
+        if i >= KMER - 1:
+            table[kmer] = -1
+    return best

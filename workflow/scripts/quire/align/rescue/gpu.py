@@ -1,0 +1,113 @@
+"""Mate rescue on a card: the twin of `quire.align.rescue.cpu`, with the same jobs in the same order."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.algorithms.extension import ExtensionJobs
+from quire.align.insert_size import InsertSize
+from quire.align.model import Alignments
+from quire.align.parameters import BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, UNPAIRED_COST
+from quire.device.card import Card, CardArray
+from quire.reads.gpu import CardReads
+from quire.reference.gpu import CardReference
+from quire.sequence.packing import BASES_PER_WORD
+
+SOURCE = "quire/align/rescue/rescue.cu"
+DEFINES = {
+    "BAND_MARGIN": BAND_MARGIN,
+    "FEWEST_KMERS": FEWEST_KMERS,
+    "KMER": KMER,
+    "MOST_ANCHORS": MOST_ANCHORS,
+    "UNPAIRED_COST": UNPAIRED_COST,
+}
+WARP = 32
+# Warps of a block, each with a task; fewer where the shared memory of a block holds no more.
+WARPS = 4
+# Diagonals whose votes are counted at a time: wider windows are gone through in several rounds.
+MOST_DIAGONALS = 2048
+# Slots of the table for each base of the longest mate: that many empty ones end most searches at the first slot.
+SLOTS_PER_BASE = 3
+
+
+class _Tasks(NamedTuple):
+    """rescue.cu: Tasks; int32[], uint8[], int64[], int64[], int32[]."""
+
+    mate: CardArray
+    strand: CardArray
+    begin: CardArray
+    end: CardArray
+    island: CardArray
+
+
+def rescue_jobs(
+    card: Card, alignments: Alignments, reads: CardReads, reference: CardReference, insert_size: InsertSize
+) -> ExtensionJobs:
+    """Extension jobs for mates that have no alignment at a proper distance from an anchor.
+
+    Args:
+        card: where the arrays are.
+        alignments: of a paired batch of 2n reads (mates r and n + r).
+        reads: the batch.
+        reference: the axis.
+        insert_size: the unit's model; without one there is nothing to rescue.
+
+    Returns:
+        `ExtensionJobs` of the card's arrays.
+    """
+    low, high = insert_size.low, insert_size.high
+    if high < low or not len(reads):
+        return _empty_jobs(card, 0)
+    count_tasks, write_tasks, write_jobs = (
+        card.kernel(SOURCE, entry, **DEFINES) for entry in ("count_tasks", "write_tasks", "write_jobs")
+    )
+    counts = card.empty(len(reads), np.int32)
+    count_tasks.for_each(len(reads), alignments, reads, low, high, counts)
+    offsets = card.offsets(counts)
+    count = int(offsets[-1])
+    tasks = _Tasks(*(card.empty(count, dtype) for dtype in (np.int32, np.uint8, np.int64, np.int64, np.int32)))
+    if not count:
+        return _empty_jobs(card, 0)
+    write_tasks.for_each(len(reads), alignments, reads, reference, low, high, offsets, tasks)
+    best, found = _scan(card, tasks, count, reads, reference, high - low)
+    offsets = card.offsets(found)
+    jobs = _empty_jobs(card, int(offsets[-1]))
+    write_jobs.for_each(count, tasks, count, reference, best, found, offsets, jobs)
+    return jobs
+
+
+def _scan(
+    card: Card, tasks: _Tasks, count: int, reads: CardReads, reference: CardReference, spread: int
+) -> tuple[CardArray, CardArray]:
+    """Best diagonal (int64[count]) of each task, and whether it has one (uint8[count]).
+
+    Windows are at most `spread` (highest less lowest template length) and a mate long.
+    """
+    offsets: CardArray = reads.offsets
+    longest = int((offsets[1:] - offsets[:-1]).max())
+    slot_bits = max(SLOTS_PER_BASE * longest, 2).bit_length()
+    diagonals = 4 * -(-min(spread + longest, MOST_DIAGONALS) // 4)
+    words = (diagonals + longest) // BASES_PER_WORD + 3
+    others = 8 * words + 2 * diagonals
+    # Long mates on a card of little shared memory: a fuller table, in which some slot is still empty and ends a search.
+    while (4 << slot_bits) + others > card.shared_bytes and slot_bits > longest.bit_length():
+        slot_bits -= 1
+    bytes_per_warp = (4 << slot_bits) + others
+    warps = max(1, min(WARPS, card.shared_bytes // bytes_per_warp))
+    best, found = card.empty(count, np.int64), card.empty(count, np.uint8)
+    scan = card.kernel(SOURCE, "scan", **DEFINES)
+    scan(-(-count // warps), warps * WARP, tasks, count, reads, reference.text, np.int32(slot_bits), np.int32(words),
+         np.int32(diagonals), best, found, shared_bytes=warps * bytes_per_warp)  # fmt: skip
+    return best, found
+
+
+def _empty_jobs(card: Card, count: int) -> ExtensionJobs:
+    return ExtensionJobs(
+        read=card.empty(count, np.int32),
+        strand=card.empty(count, np.uint8),
+        diagonal=card.empty(count, np.int64),
+        diagonal_low=card.empty(count, np.int64),
+        diagonal_high=card.empty(count, np.int64),
+        axis_low=card.empty(count, np.int64),
+        axis_high=card.empty(count, np.int64),
+    )

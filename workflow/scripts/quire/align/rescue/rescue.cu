@@ -1,0 +1,225 @@
+// Mate rescue: the twin of quire/align/rescue/cpu.py. Anchors whose mate has no place beside them become tasks (count,
+// scan, write); a warp looks for the best diagonal of each task's window; tasks with one become jobs (scan, write).
+// -D: BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, UNPAIRED_COST.
+#include "quire/align/alignments/alignments.cuh"
+#include "quire/reads/reads.cuh"
+#include "quire/reference/reference.cuh"
+#include "quire/sequence/words.cuh"
+
+#define WHOLE_WARP 0xFFFFFFFFu
+// A slot of a mate's table of k-mers: k-mer << 16 | place. No place is 0xFFFF.
+#define NO_KMER 0xFFFFFFFFu
+static_assert(KMER <= 8, "a slot has 16 bits for a k-mer");
+
+// Windows in which to look for mates.
+struct Tasks {
+    i32* mate;
+    u8* strand;
+    i64* begin;  // of the window on the axis, half-open, inside one island; end - begin may be below 0
+    i64* end;
+    i32* island;
+};
+
+// As quire.algorithms.extension.ExtensionJobs lays it out.
+struct Jobs {
+    i32* read;
+    u8* strand;
+    i64* diagonal;
+    i64* diagonal_low;
+    i64* diagonal_high;
+    i64* axis_low;
+    i64* axis_high;
+};
+
+// Whether the mate has an alignment at a proper distance (low to high) from the anchor.
+__device__ __forceinline__ bool has_partner(const Alignments& alignments, const Reads& reads, i64 anchor, i64 read,
+                                            i64 mate, i64 low, i64 high) {
+    i32 contig = alignments.contig[anchor];
+    u8 strand = alignments.strand[anchor];
+    i64 length = reads.length(read), mate_length = reads.length(mate), last = alignments.offsets[mate + 1];
+    for (i64 other = alignments.offsets[mate]; other < last; other++) {
+        if (alignments.contig[other] != contig || alignments.strand[other] == strand) continue;
+        i64 distance = mates_length(alignments, anchor, other, length, mate_length);
+        if (distance >= low && distance <= high) return true;
+    }
+    return false;
+}
+
+// Calls visit(anchor, read, mate) for the anchors without a partner of one side: 2 * pair, + 1 where the second mate
+// has the anchors.
+template <class Visit>
+__device__ __forceinline__ void for_each_task(const Alignments& alignments, const Reads& reads, i64 side, i64 low,
+                                              i64 high, Visit visit) {
+    i64 pairs = reads.count / 2, first_mate = side >> 1, second_mate = pairs + first_mate;
+    i64 read = side & 1 ? second_mate : first_mate, mate = side & 1 ? first_mate : second_mate;
+    i64 first = alignments.offsets[read], last = alignments.offsets[read + 1];
+    if (last - first > MOST_ANCHORS) last = first + MOST_ANCHORS;
+    for (i64 anchor = first; anchor < last; anchor++) {
+        if (alignments.score[anchor] < alignments.score[first] - UNPAIRED_COST) break;
+        if (!has_partner(alignments, reads, anchor, read, mate, low, high)) visit(anchor, read, mate);
+    }
+}
+
+// One thread a side: how many tasks it has.
+extern "C" __global__ void count_tasks(Alignments alignments, Reads reads, i64 low, i64 high, i32* counts) {
+    i64 side = thread_index();
+    if (side >= reads.count) return;
+    i32 count = 0;
+    for_each_task(alignments, reads, side, low, high, [&](i64, i64, i64) { count++; });
+    counts[side] = count;
+}
+
+// One thread a side: writes its tasks from offsets[side] on.
+extern "C" __global__ void write_tasks(Alignments alignments, Reads reads, Reference reference, i64 low, i64 high,
+                                       const i64* offsets, Tasks tasks) {
+    i64 side = thread_index();
+    if (side >= reads.count) return;
+    i64 task = offsets[side];
+    if (task == offsets[side + 1]) return;
+    for_each_task(alignments, reads, side, low, high, [&](i64 anchor, i64 read, i64 mate) {
+        i64 length = reads.length(read), mate_length = reads.length(mate), begin, end;
+        i64 axis_begin = alignments.axis_begin[anchor], island = island_of(reference, axis_begin);
+        u8 strand = alignments.strand[anchor] == 0;
+        if (strand == 1) {
+            i64 five_prime_end = axis_begin - alignments.read_begin[anchor];
+            begin = five_prime_end + low - mate_length;
+            end = five_prime_end + high;
+        } else {
+            i64 five_prime_end = alignments.axis_end[anchor] + length - alignments.read_end[anchor];
+            begin = five_prime_end - high;
+            end = five_prime_end - low + mate_length;
+        }
+        i64 island_begin = reference.island_axis[island], island_end = reference.island_axis[island + 1];
+        tasks.mate[task] = (i32)mate;
+        tasks.strand[task] = strand;
+        tasks.begin[task] = begin > island_begin ? begin : island_begin;
+        tasks.end[task] = end < island_end ? end : island_end;
+        tasks.island[task] = (i32)island;
+        task++;
+    });
+}
+
+__device__ __forceinline__ u32 home_slot(u32 kmer, int slot_bits) { return (kmer * 0x9E3779B1u) >> (32 - slot_bits); }
+
+// Fills a warp's table with the k-mers of a mate, each with the last place where it stands; those with N are left out.
+// The slots' order depends on the lanes' order, what is found in them does not.
+__device__ __forceinline__ void fill_table(u32* table, int slot_bits, const Reads& reads, i64 strand, i64 mate,
+                                           int length, int lane) {
+    u64* empty = (u64*)table;
+    for (int i = lane; i < 1 << (slot_bits - 1); i += 32) empty[i] = (u64)NO_KMER << 32 | NO_KMER;
+    __syncwarp();
+    const u64* packed = reads.packed_of(strand, mate);
+    const u8* codes = reads.codes_of(strand, mate);
+    bool ambiguous = reads.ambiguous[mate];
+    for (int place = lane; place <= length - KMER; place += 32) {
+        bool valid = true;
+        if (ambiguous)
+            for (int i = 0; i < KMER; i++) valid &= codes[place + i] < 4;
+        if (!valid) continue;
+        u32 kmer = (u32)packed_word(packed, place) & ((1u << (2 * KMER)) - 1), entry = kmer << 16 | place;
+        for (u32 slot = home_slot(kmer, slot_bits);; slot = (slot + 1) & ((1u << slot_bits) - 1)) {
+            u32 old = atomicCAS(&table[slot], NO_KMER, entry);
+            if (old == NO_KMER) break;
+            if (old >> 16 == kmer) {
+                atomicMax(&table[slot], entry);
+                break;
+            }
+        }
+    }
+    __syncwarp();
+}
+
+// The best diagonal so far. CPU and GPU agree on "the first one to reach the most votes": a diagonal reaches each
+// number of votes at one position, and the winner is that of most votes, then of the lowest position, in whatever
+// order seen.
+struct Winner {
+    int votes, position, diagonal;
+};
+
+// Votes of the warp's 32 positions, which begin at `step`: `diagonal` is this lane's (-1: no vote). Exact counts, as if
+// lane after lane voted: the lanes that vote for one diagonal know each other.
+__device__ __forceinline__ void vote(u16* votes, int diagonal, int step, int origin, int lane, Winner& winner) {
+    u32 same = __match_any_sync(WHOLE_WARP, diagonal);
+    int reached = 0;
+    if (diagonal >= 0) reached = votes[diagonal] + __popc(same & ((2u << lane) - 1));
+    __syncwarp();
+    if (diagonal >= 0 && same >> lane == 1) votes[diagonal] = (u16)reached;
+    __syncwarp();
+    int most = reached;
+    for (int distance = 16; distance > 0; distance >>= 1) {
+        int other = __shfl_xor_sync(WHOLE_WARP, most, distance);
+        most = most > other ? most : other;
+    }
+    if (most < winner.votes) return;
+    int first = __ffs(__ballot_sync(WHOLE_WARP, reached == most)) - 1;
+    int chosen = __shfl_sync(WHOLE_WARP, diagonal, first);
+    if (most > winner.votes || step + first < winner.position) winner = {most, step + first, origin + chosen};
+}
+
+// One warp a task: the diagonal (on the axis) with most k-mers in common, -1 for none, and whether there is one.
+// Diagonals are counted `diagonals` at a time (a multiple of 4), over all positions that can vote for them.
+// Shared memory of a warp: u32[1 << slot_bits], u64[words], u16[diagonals].
+extern "C" __global__ void __launch_bounds__(128) scan(Tasks tasks, i64 count, Reads reads, const u64* text,
+                                                       int slot_bits, int words, int diagonals, i64* best, u8* found) {
+    i64 task = thread_index() >> 5;
+    int lane = threadIdx.x & 31;
+    if (task >= count) return;
+    u64* own = shared_memory + (threadIdx.x >> 5) * ((1 << (slot_bits - 1)) + words + diagonals / 4);
+    u32* table = (u32*)own;
+    u64* staged = own + (1 << (slot_bits - 1));
+    const u32* half_words = (const u32*)staged;
+    u16* votes = (u16*)(staged + words);
+    i64 begin = tasks.begin[task], mate = tasks.mate[task], strand = tasks.strand[task];
+    int length = (int)reads.length(mate), last_position = (int)(tasks.end[task] - begin) - KMER;
+    Winner winner = {FEWEST_KMERS - 1, -1, -1};
+    if (length >= KMER && last_position >= 0) fill_table(table, slot_bits, reads, strand, mate, length, lane);
+    else last_position = -1;
+    for (int origin = 0; origin <= last_position; origin += diagonals) {
+        int last = origin + diagonals - 1 + length - KMER;
+        if (last > last_position) last = last_position;
+        int rest = last_position - origin + 1;
+        u64* cleared = (u64*)votes;
+        for (int i = lane; i < ((rest < diagonals ? rest : diagonals) + 3) / 4; i += 32) cleared[i] = 0;
+        i64 first_word = (begin + origin) >> 5, last_word = ((begin + last + KMER - 1) >> 5) + 1;
+        for (i64 i = first_word + lane; i <= last_word; i += 32) staged[i - first_word] = text[i];
+        __syncwarp();
+        int shift = (int)((begin + origin) & 31) - origin;  // from a position to its base in what is staged
+        for (int step = origin; step <= last; step += 32) {
+            int position = step + lane, diagonal = -1;
+            if (position <= last) {
+                int base = position + shift;
+                u64 bases = (u64)half_words[(base >> 4) + 1] << 32 | half_words[base >> 4];
+                u32 kmer = (u32)(bases >> (2 * (base & 15))) & ((1u << (2 * KMER)) - 1);
+                u32 slot = home_slot(kmer, slot_bits), entry = table[slot];
+                while (entry != NO_KMER && entry >> 16 != kmer) {
+                    slot = (slot + 1) & ((1u << slot_bits) - 1);
+                    entry = table[slot];
+                }
+                if (entry != NO_KMER) diagonal = position - (int)(entry & 0xFFFF) - origin;
+                if (diagonal >= diagonals) diagonal = -1;
+            }
+            bool votes_here = diagonal >= 0;
+            if (__any_sync(WHOLE_WARP, votes_here)) vote(votes, votes_here ? diagonal : -1, step, origin, lane, winner);
+        }
+        __syncwarp();
+    }
+    if (lane == 0) {
+        best[task] = begin + winner.diagonal;
+        found[task] = winner.diagonal >= 0;
+    }
+}
+
+// One thread a task: a job for each task that found a diagonal, at offsets[task].
+extern "C" __global__ void write_jobs(Tasks tasks, i64 count, Reference reference, const i64* best, const u8* found,
+                                      const i64* offsets, Jobs jobs) {
+    i64 task = thread_index();
+    if (task >= count || !found[task]) return;
+    i64 job = offsets[task], diagonal = best[task];
+    jobs.read[job] = tasks.mate[task];
+    jobs.strand[job] = tasks.strand[task];
+    jobs.diagonal[job] = diagonal;
+    jobs.diagonal_low[job] = diagonal - BAND_MARGIN;
+    jobs.diagonal_high[job] = diagonal + BAND_MARGIN;
+    jobs.axis_low[job] = reference.island_axis[tasks.island[task]];
+    jobs.axis_high[job] = reference.island_axis[tasks.island[task] + 1];
+}

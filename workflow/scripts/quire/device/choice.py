@@ -1,0 +1,246 @@
+"""The choice of the backend: made once, when a job starts, with one sentence that says why.
+
+`auto` takes a card if there is one that can be used; what is in the way is found out and said, never guessed from a
+failed import. Nothing here is imported by stages that run on the CPU alone, and CuPy only where a card is looked for.
+"""
+
+import logging
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from quire.device.backend import ASKED_FOR, Backend
+from quire.device.card import Card
+from quire.device.lease import lease
+from quire.device.visible_card import Probe, VisibleCard
+from quire.errors import InputError
+
+log = logging.getLogger("quire.device.backend")
+
+# The oldest cards that kernels are compiled for, by the major version of CUDA.
+OLDEST_CAPABILITY = {12: (7, 0), 13: (7, 5)}
+# The oldest driver of each major version of CUDA, for remedies.
+OLDEST_DRIVER = {12: 525, 13: 580}
+INSTALL = "install requirements-gpu.txt"
+INSTALL_CUDA12 = "install requirements-gpu-cuda12.txt instead of requirements-gpu.txt"
+NO_DEVICE = "cudaErrorNoDevice"
+_MEMORY = re.compile(r"([1-9][0-9]*(?:\.[0-9]+)?)(MB|GB)")
+_BYTES = {"MB": 10**6, "GB": 10**9}
+
+
+class Unusable(Exception):
+    """Why no card can be used: one sentence, and what to do about it."""
+
+    def __init__(self, sentence: str, remedy: str) -> None:
+        super().__init__(sentence)
+        self.sentence, self.remedy = sentence, remedy
+
+
+def _load_probe() -> Probe:
+    from quire.device import probe
+
+    return probe
+
+
+def usable_cards(load_probe: Callable[[], Probe] = _load_probe) -> list[VisibleCard]:
+    """The visible cards that kernels can run on.
+
+    Args:
+        load_probe: gives what `quire.device.probe` has; raises ImportError where CuPy is missing.
+
+    Raises:
+        Unusable: there is none; the first thing that is in the way.
+    """
+    try:
+        probe = load_probe()
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in ("cupy", "cupy_backends"):
+            raise Unusable("CuPy is not installed.", INSTALL) from None
+        raise Unusable(f"CuPy lacks a package ({_line(error)}).", f"{INSTALL} again") from None
+    except Exception as error:
+        raise Unusable(f"CuPy cannot be loaded ({_line(error)}).", f"{INSTALL} again") from None
+    try:
+        runtime, driver = _major(probe.runtime_version()), probe.driver_version()
+    except RuntimeError as error:
+        raise Unusable(f"the NVIDIA driver refuses ({_line(error)}).", "try nvidia-smi, and restart") from None
+    if driver == 0:
+        raise Unusable("there is no NVIDIA driver.", f"install the driver, version {OLDEST_DRIVER[13]} or newer")
+    if _major(driver) < runtime:
+        raise Unusable(
+            f"the NVIDIA driver is too old: it supports CUDA {_version(driver)}; the installed CuPy needs {runtime}.",
+            f"update the driver to version {OLDEST_DRIVER.get(runtime, OLDEST_DRIVER[13])} or newer"
+            + (f" or {INSTALL_CUDA12}" if _major(driver) == 12 else ""),
+        )
+    cards = _visible(probe)
+    try:
+        compiler = probe.compiler_version()
+        newest = max(probe.architectures())
+    except (RuntimeError, ImportError, OSError) as error:  # by how the library is missing
+        sentence = f"NVRTC, the compiler of kernels, cannot be loaded ({_line(error)})."
+        raise Unusable(sentence, f"{INSTALL} again") from None
+    oldest = OLDEST_CAPABILITY.get(compiler[0], OLDEST_CAPABILITY[13])
+    fitting = [card for card in cards if oldest <= card.capability and _architecture(card) <= newest]
+    if fitting:
+        return fitting
+    card = cards[0]
+    described = f"{card.name} has compute capability {card.capability[0]}.{card.capability[1]}"
+    if card.capability < oldest:
+        raise Unusable(
+            f"the card is too old: {described}, and CUDA {compiler[0]} needs {oldest[0]}.{oldest[1]}.",
+            INSTALL_CUDA12 if card.capability >= OLDEST_CAPABILITY[12] else "use another card",
+        )
+    raise Unusable(
+        f"the card is too new: {described}, which NVRTC {compiler[0]}.{compiler[1]} does not know.",
+        "install a newer nvidia-cuda-nvrtc",
+    )
+
+
+def _visible(probe: Probe) -> list[VisibleCard]:
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    hidden = f"CUDA_VISIBLE_DEVICES is {chosen!r} and leaves no card visible."
+    unhide = "unset CUDA_VISIBLE_DEVICES, or ask the scheduler for a card"
+    if chosen is not None and chosen.strip() in ("", "-1"):
+        raise Unusable(hidden, unhide)
+    if chosen is None and "SLURM_JOB_ID" in os.environ:
+        # Where Slurm does not fence devices off, a card that is seen may be another job's.
+        raise Unusable("Slurm gave this job no card.", "ask for one (--set-resources map_unit:gpu=1)")
+    try:
+        cards = probe.visible_cards()
+    except RuntimeError as error:
+        if NO_DEVICE not in str(error):
+            raise Unusable(f"the NVIDIA driver refuses ({_line(error)}).", "try nvidia-smi, and restart") from None
+        cards = []
+    if not cards and chosen is not None:
+        raise Unusable(hidden, unhide)
+    if not cards:
+        raise Unusable("the NVIDIA driver shows no card.", "see whether nvidia-smi lists one")
+    return cards
+
+
+def resolve(
+    requested: str, memory: str = "auto", load_probe: Callable[[], Probe] = _load_probe
+) -> tuple[Backend, list[VisibleCard]]:
+    """The backend of a job, and the cards that it may take one of (none on the CPU).
+
+    Args:
+        requested: the configuration's device.backend: "auto", "gpu" or "cpu".
+        memory: its device.memory: "auto", or a number with its unit ("4GB").
+        load_probe: as `usable_cards` takes it.
+
+    Raises:
+        InputError: "gpu" where no card can be used, with the sentence and a remedy; or a wrong value.
+    """
+    budget = parse_memory(memory)
+    if requested not in ("auto", "gpu", "cpu"):
+        raise InputError(f"device.backend is {requested!r}; give auto, gpu or cpu.")
+    if requested == "cpu":
+        return Backend("cpu", ASKED_FOR), []
+    try:
+        cards = usable_cards(load_probe)
+    except Unusable as problem:
+        return _without_card(requested, problem), []
+    reason = ASKED_FOR if requested == "gpu" else "a card was found."
+    return Backend("gpu", reason, cards[0].name, budget), cards
+
+
+def _without_card(requested: str, problem: Unusable) -> Backend:
+    if requested == "gpu":
+        raise InputError(
+            f"device.backend is gpu, but {problem.sentence} Remedy: {problem.remedy}, or set device.backend to auto."
+        )
+    return Backend("cpu", problem.sentence)
+
+
+@contextmanager
+def use_backend(
+    requested: str, memory: str = "auto", load_probe: Callable[[], Probe] = _load_probe, leases: Path | None = None
+) -> Iterator[tuple[Backend, Callable[[], Card] | None]]:
+    """Choose the backend of a job and hold its card while the block runs.
+
+    Yields the choice, which is also written to the log, and a function that opens the card on the thread that calls it
+    (CuPy's state belongs to a thread); None instead of the function on the CPU. Where other jobs of this user hold all
+    cards, it waits for one.
+
+    Args:
+        requested, memory, load_probe: as `resolve` takes them.
+        leases: folder of the lock files; None for the one that all jobs of a user share.
+
+    Raises:
+        InputError: as `resolve`; and "gpu" where the card cannot be opened.
+    """
+    backend, cards = resolve(requested, memory, load_probe)
+    if visible := os.environ.get("CUDA_VISIBLE_DEVICES"):
+        log.info("CUDA_VISIBLE_DEVICES is %s", visible)
+    with ExitStack() as stack:
+        while cards:
+            card = cards.pop(stack.enter_context(lease([card.identifier for card in cards], leases)))
+            problem = _problem_of(card, backend, load_probe())
+            if problem is None:
+                yield replace(backend, card=card.name), partial(_open, card.ordinal, backend.memory)
+                return
+            stack.close()  # the lease
+            if cards:
+                log.info("%s Trying another card.", problem.sentence)
+            else:
+                backend = _without_card(requested, problem)
+        log.info("backend cpu: %s", backend.reason)
+        yield backend, None
+
+
+def _problem_of(card: VisibleCard, backend: Backend, probe: Probe) -> Unusable | None:
+    """What is in the way of a card, else the choice goes into the log.
+
+    The first call that really uses a card fails where another program has it.
+    """
+    try:
+        free = probe.free_memory(card.ordinal)
+    except RuntimeError as error:
+        return Unusable(f"{card.name} cannot be opened ({_line(error)}).", "see in nvidia-smi who uses it")
+    log.info(
+        "backend gpu on %s (number %d, compute capability %d.%d): %s %.1f of %.1f GB are free, %s may be used",
+        card.name, card.ordinal, *card.capability, backend.reason, free / 1e9, card.memory / 1e9,
+        "all" if backend.memory is None else f"{backend.memory / 1e9:.1f} GB",
+    )  # fmt: skip
+    return None
+
+
+def _open(ordinal: int, budget: int | None) -> Card:
+    from quire.device.cupy_card import CupyCard
+
+    return CupyCard(ordinal, budget)
+
+
+def parse_memory(text: str) -> int | None:
+    """Bytes of a memory like "800MB" or "4GB" (decimal), or None of "auto".
+
+    Raises:
+        InputError: anything else.
+    """
+    if text == "auto":
+        return None
+    found = _MEMORY.fullmatch(str(text))
+    if not found:
+        raise InputError(f"device.memory is {text!r}; give auto, or a number with its unit, such as 4GB or 800MB.")
+    return int(float(found[1]) * _BYTES[found[2]])
+
+
+def _line(error: Exception) -> str:
+    """The first line of what an exception says, without a closing stop; CuPy wraps some in a page of advice."""
+    error = error.__cause__ if isinstance(error.__cause__, Exception) else error
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".: ")
+
+
+def _major(version: int) -> int:
+    return version // 1000
+
+
+def _version(version: int) -> str:
+    return f"{version // 1000}.{version % 1000 // 10}"
+
+
+def _architecture(card: VisibleCard) -> int:
+    return 10 * card.capability[0] + card.capability[1]

@@ -1,0 +1,59 @@
+"""Writing the arrays of a page's index on the CPU, each as soon as it stands, so that memory is free for the next."""
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quire.algorithms.fm_index import prefix_length_of, words_of_distance
+from quire.algorithms.fm_index.construction import cpu as construction
+from quire.algorithms.suffix_array.cpu import suffix_array
+from quire.reference import Reference
+
+logger = logging.getLogger("quire.index")
+
+
+def write_arrays(
+    reference: Reference, page_number: int, directory: Path, parameters: Mapping[str, int]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Write all arrays of a page.
+
+    Args:
+        reference, page_number: whose text is indexed.
+        directory: where the files go.
+        parameters: as `quire.index.construction.checked_parameters` returned them.
+
+    Returns:
+        The facts that the manifest keeps, and no checksums.
+
+    Raises:
+        MemoryError: the page is too large.
+    """
+    page, codes = reference.pages[page_number], reference.page_codes(page_number)
+    rows = suffix_array(codes)
+    logger.info("suffix array sorted")
+    _write_suffix_array(rows, directory, parameters["sa_sampling"])
+    np.save(directory / "unowned_rows.npy", construction.rows_from(rows, page.owned_end - page.start))
+    words_per_block = words_of_distance(parameters["sampling_distance"])
+    blocks, counts, primary = construction.occurrence_blocks(codes, rows, words_per_block)
+    del rows
+    np.save(directory / "blocks.npy", blocks.reshape(-1, words_per_block))
+    del blocks
+    logger.info("occurrence blocks written")
+    np.save(directory / "C.npy", construction.first_rows(counts))
+    prefix_length = prefix_length_of(codes.size)
+    np.save(directory / "prefix_table.npy", construction.prefix_intervals(codes, prefix_length))
+    return {"length": int(codes.size), "primary": int(primary), "prefix_length": prefix_length}, {}
+
+
+def _write_suffix_array(rows: np.ndarray, directory: Path, sa_sampling: int) -> None:
+    """Write the suffix array, whole or sampled, and which rows are sampled."""
+    if sa_sampling == 1:
+        np.save(directory / "suffix_array.npy", rows)
+        np.save(directory / "sampled_rows.npy", np.empty(0, dtype=np.uint64))
+        return
+    values, sampled_rows = construction.sample_suffix_array(rows, sa_sampling)
+    np.save(directory / "suffix_array.npy", values)
+    np.save(directory / "sampled_rows.npy", sampled_rows)

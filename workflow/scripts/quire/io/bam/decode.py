@@ -1,0 +1,154 @@
+"""BAM's bytes to columns: where records begin, their fixed fields, and those of their parts that a reader asks for.
+
+Records are as samtools gives them; nothing is checked that htslib has checked.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.io.bam.layout import CODES_OF_BYTE, FIXED_FIELDS, OPERATION_BYTES, SIZE_BYTES
+from quire.ragged import offsets_from_lengths
+from quire.sequence.ties.cpu import hash_of_name
+from quire.simd.bits import copy_bytes, store_bytes
+from quire.simd.compiled import compiled, inlined
+
+_FIXED_BYTES = FIXED_FIELDS.itemsize
+
+
+class Records(NamedTuple):
+    """Records in the order of their file.
+
+    Attributes:
+        data: uint8[], the records end to end.
+        starts: int64[n], where each begins in `data`.
+        fixed: FIXED_FIELDS[n].
+    """
+
+    data: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    fixed: NDArray[np.void]
+
+
+def records_of(data: NDArray[np.uint8]) -> Records:
+    """The records that stand end to end in `data` (uint8[], without the file's header)."""
+    starts, fixed = _split(data)
+    return Records(data, starts, fixed.view(FIXED_FIELDS))
+
+
+def header_bytes(content: bytes) -> int:
+    """Length of a BAM's header: magic number, text and contigs."""
+
+    def number(at: int) -> int:
+        return int.from_bytes(content[at : at + 4], "little")
+
+    at = 8 + number(4)
+    contigs = number(at)
+    at += 4
+    for _ in range(contigs):
+        at += 8 + number(at)
+    return at
+
+
+def name_hashes(records: Records, chosen: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """The hash (uint64[]) of the name of each chosen record, which decides ties (`quire.sequence.ties`)."""
+    hashes: NDArray[np.uint64] = _name_hashes(records.data, records.starts, records.fixed, chosen)
+    return hashes
+
+
+def cigars_of(records: Records, chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    """CIGARs of chosen records: int64[n + 1] offsets, and their elements end to end."""
+    offsets = offsets_from_lengths(records.fixed["operations"][chosen])
+    return offsets, _cigars(records.data, records.starts, records.fixed, chosen, offsets)
+
+
+def bases_of(
+    records: Records, chosen: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]:
+    """Sequences of chosen records: int64[n + 1] offsets, codes (A 0, C 1, G 2, T 3, others 4), and phred qualities."""
+    offsets = offsets_from_lengths(records.fixed["bases"][chosen])
+    return offsets, *_bases(records.data, records.starts, records.fixed, chosen, offsets)
+
+
+@compiled
+def _split(data):
+    """Where records begin, and the bytes of their fixed fields end to end."""
+    most = len(data) // _FIXED_BYTES  # room is only address space until it is written
+    starts, fixed = np.empty(most, np.int64), np.empty(most * _FIXED_BYTES, np.uint8)
+    count = start = 0
+    while start + _FIXED_BYTES <= len(data):
+        starts[count] = start
+        copy_bytes(fixed, count * _FIXED_BYTES, data, start, start + _FIXED_BYTES)
+        count += 1
+        start += SIZE_BYTES + np.int64(_uint32(data, start))
+    return starts[:count], fixed[: count * _FIXED_BYTES]
+
+
+@inlined
+def _uint32(data, at):
+    """Four bytes from `at` on, the lowest first."""
+    return (
+        np.uint32(data[at])
+        | np.uint32(data[at + 1]) << np.uint32(8)
+        | np.uint32(data[at + 2]) << np.uint32(16)
+        | np.uint32(data[at + 3]) << np.uint32(24)
+    )
+
+
+@inlined
+def cigar_begin(start, fields):
+    """Where in the data the CIGAR of a record begins, given where the record does and its fixed fields."""
+    return start + _FIXED_BYTES + fields.name_bytes
+
+
+@inlined
+def cigar_element(data, begin, number):
+    """An element (uint32) of the CIGAR that begins at `begin`."""
+    return _uint32(data, begin + OPERATION_BYTES * number)
+
+
+@inlined
+def bases_begin(start, fields):
+    """Where in the data the bases of a record begin, two in a byte."""
+    return cigar_begin(start, fields) + OPERATION_BYTES * np.int64(fields.operations)
+
+
+@inlined
+def qualities_begin(start, fields):
+    """Where in the data the qualities of a record begin."""
+    return bases_begin(start, fields) + (np.int64(fields.bases) + 1) // 2
+
+
+@compiled
+def _name_hashes(data, starts, fixed, chosen):
+    hashes = np.empty(len(chosen), np.uint64)
+    for i in range(len(chosen)):
+        begin = starts[chosen[i]] + _FIXED_BYTES
+        hashes[i] = hash_of_name(data, begin, begin + fixed[chosen[i]].name_bytes - 1)
+    return hashes
+
+
+@compiled
+def _cigars(data, starts, fixed, chosen, offsets):
+    cigars = np.empty(offsets[-1], np.uint32)
+    for i in range(len(chosen)):
+        begin = cigar_begin(starts[chosen[i]], fixed[chosen[i]])
+        for k in range(offsets[i + 1] - offsets[i]):
+            cigars[offsets[i] + k] = cigar_element(data, begin, k)
+    return cigars
+
+
+@compiled
+def _bases(data, starts, fixed, chosen, offsets):
+    codes, qualities = np.empty(offsets[-1], np.uint8), np.empty(offsets[-1], np.uint8)
+    for i in range(len(chosen)):
+        start, fields = starts[chosen[i]], fixed[chosen[i]]
+        begin, first, length = bases_begin(start, fields), offsets[i], offsets[i + 1] - offsets[i]
+        for k in range(length // 2):
+            store_bytes(codes, first + 2 * k, CODES_OF_BYTE[data[begin + k]])
+        if length & 1:
+            codes[first + length - 1] = np.uint8(CODES_OF_BYTE[data[begin + length // 2]])
+        begin = qualities_begin(start, fields)
+        copy_bytes(qualities, first, data, begin, begin + length)
+    return codes, qualities

@@ -1,0 +1,121 @@
+"""Alignment records from flat arrays to BAM's bytes in bulk; bins follow the SAM specification, section 5.3."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.io.bam import encode_kernels
+from quire.io.bam.layout import FIXED_FIELDS
+from quire.io.bgzf import BLOCK_PAYLOAD, compress_blocks
+from quire.reads import ReadBatch
+
+PIECE_BYTES = 1 << 22  # of records that are assembled before they are compressed; the caches hold them
+
+
+@dataclass(frozen=True)
+class RecordBatch:
+    """Alignment records in output order; n records, flat arrays. Positions are 0-based, -1 where there is none.
+
+    Attributes:
+        mate: uint8[n], 0 or 1: in which ReadBatch the read stands.
+        read: int64[n], index in that batch.
+        flag: uint16[n]; with 0x10 set the bases are written reverse-complemented.
+        contig, position, mate_contig, mate_position, template_length: int32[n].
+        mapping_quality: uint8[n].
+        cigar: uint32, flat, packed as in BAM (length << 4 | operation); cigar_offsets: int64[n + 1]. Bases under H
+            at the ends are left out of SEQ and QUAL, bases under S are kept.
+        alignment_score, suboptimal_score, edit_distance: int32[n], tags AS, XS, NM; -1 for no tag.
+        md: uint8, flat text of MD; md_offsets: int64[n + 1]; empty for no tag.
+        mate_record: int64[n], index in this batch of the mate's primary record, whose CIGAR becomes MC (none where
+            that is empty); -1 for none.
+        sa: uint8, flat text of SA; sa_offsets: int64[n + 1]; empty for no tag.
+    """
+
+    mate: NDArray[np.uint8]
+    read: NDArray[np.int64]
+    flag: NDArray[np.uint16]
+    contig: NDArray[np.int32]
+    position: NDArray[np.int32]
+    mapping_quality: NDArray[np.uint8]
+    cigar: NDArray[np.uint32]
+    cigar_offsets: NDArray[np.int64]
+    mate_contig: NDArray[np.int32]
+    mate_position: NDArray[np.int32]
+    template_length: NDArray[np.int32]
+    alignment_score: NDArray[np.int32]
+    suboptimal_score: NDArray[np.int32]
+    edit_distance: NDArray[np.int32]
+    md: NDArray[np.uint8]
+    md_offsets: NDArray[np.int64]
+    mate_record: NDArray[np.int64]
+    sa: NDArray[np.uint8]
+    sa_offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.flag)
+
+
+def assemble(records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes) -> NDArray[np.uint8]:
+    """The bytes of the records, without any BGZF: name, bin, bases, qualities and the tags NM MD MC ms AS XS SA RG.
+
+    `ms` (sum of the mate's base qualities of at least 15, as `samtools fixmate -m` writes it) goes to paired records;
+    `samtools markdup` chooses by it. Runs without the GIL, so several threads may assemble at once.
+
+    Args:
+        records: what to write, in this order.
+        mate1, mate2: the batches that `records.mate` and `records.read` point into; mate2 is None for single-end.
+        read_group: text of the RG tag.
+    """
+    assembly = _Assembly(records, mate1, mate2, read_group)
+    out = np.empty(assembly.starts[-1], np.uint8)
+    assembly.write(0, len(records), out)
+    return out
+
+
+def assemble_blocks(
+    records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes, level: int = 1
+) -> list[NDArray[np.uint8]]:
+    """`compress_blocks` of what `assemble` gives, in pieces: a few thousand records at a time stay in the caches."""
+    assembly = _Assembly(records, mate1, mate2, read_group)
+    starts, pieces = assembly.starts, []
+    buffer = np.empty(0, np.uint8)
+    held = first = 0  # bytes of the buffer that no block has taken yet; records written
+    while first < len(records):
+        last = max(first + 1, int(np.searchsorted(starts, starts[first] + PIECE_BYTES, side="right")) - 1)
+        size = int(starts[last] - starts[first])
+        if held + size > len(buffer):
+            buffer = np.concatenate([buffer[:held], np.empty(max(size, PIECE_BYTES) + BLOCK_PAYLOAD, np.uint8)])
+        assembly.write(first, last, buffer[held:])
+        end = held + size
+        whole = end if last == len(records) else end - end % BLOCK_PAYLOAD
+        pieces.append(compress_blocks(buffer[:whole], level))
+        held, first = end - whole, last
+        buffer[:held] = buffer[whole:end].copy()
+    return pieces
+
+
+class _Assembly:
+    """The kernels' inputs for a batch, and where each record starts (`starts`, int64[n + 1])."""
+
+    def __init__(self, records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes) -> None:
+        other = mate1 if mate2 is None else mate2
+        self._inputs = encode_kernels.Inputs(
+            **vars(records),
+            group=np.frombuffer(read_group, np.uint8),
+            names=mate1.names,
+            name_offsets=mate1.name_offsets,
+            bases1=mate1.bases,
+            qualities1=mate1.qualities,
+            offsets1=mate1.offsets,
+            bases2=other.bases,
+            qualities2=other.qualities,
+            offsets2=other.offsets,
+        )
+        self._places = encode_kernels.find_places(self._inputs, mate2 is not None)
+        self.starts = self._places.starts
+
+    def write(self, first: int, last: int, out: NDArray[np.uint8]) -> None:
+        """Write records [first, last) from the beginning of `out` on."""
+        fixed = np.empty(1, FIXED_FIELDS)
+        encode_kernels.write_records(self._inputs, self._places, first, last, fixed, fixed.view(np.uint8), out)

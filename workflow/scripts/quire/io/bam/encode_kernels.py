@@ -1,0 +1,352 @@
+"""The kernels that lay out BAM records: first the size of each, then all bytes. `quire.io.bam.encode` calls them."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.io.bam.layout import (
+    FIXED_FIELDS,
+    NUMBER_OF_CODE,
+    NUMBER_OF_COMPLEMENT,
+    OPERATION_BYTES,
+    SIZE_BYTES,
+)
+from quire.sam import CIGAR_HARD_CLIP, CIGAR_LETTERS, CONSUMES_REFERENCE, FLAG_PAIRED, FLAG_REVERSE, FLAG_UNMAPPED
+from quire.sequence.cigar import length_of, operation_of
+from quire.simd.bits import ONES, copy_bytes, load_bytes, reverse_complement, store_bytes
+from quire.simd.compiled import compiled, inlined
+
+
+class Inputs(NamedTuple):
+    """The arrays of a RecordBatch and of its ReadBatches (1 and 2 for the mates) that both passes need."""
+
+    mate: NDArray[np.uint8]
+    read: NDArray[np.int64]
+    flag: NDArray[np.uint16]
+    contig: NDArray[np.int32]
+    position: NDArray[np.int32]
+    mapping_quality: NDArray[np.uint8]
+    mate_contig: NDArray[np.int32]
+    mate_position: NDArray[np.int32]
+    template_length: NDArray[np.int32]
+    cigar: NDArray[np.uint32]
+    cigar_offsets: NDArray[np.int64]
+    alignment_score: NDArray[np.int32]
+    suboptimal_score: NDArray[np.int32]
+    edit_distance: NDArray[np.int32]
+    md: NDArray[np.uint8]
+    md_offsets: NDArray[np.int64]
+    mate_record: NDArray[np.int64]
+    sa: NDArray[np.uint8]
+    sa_offsets: NDArray[np.int64]
+    group: NDArray[np.uint8]
+    names: NDArray[np.uint8]
+    name_offsets: NDArray[np.int64]
+    bases1: NDArray[np.uint8]
+    qualities1: NDArray[np.uint8]
+    offsets1: NDArray[np.int64]
+    bases2: NDArray[np.uint8]
+    qualities2: NDArray[np.uint8]
+    offsets2: NDArray[np.int64]
+
+
+class Places(NamedTuple):
+    """What the first pass finds out about n records.
+
+    Attributes:
+        starts: int64[n + 1], where each begins in the output.
+        clips: int64[n, 2], bases under H at the start and at the end of its CIGAR.
+        mate_scores: int32[n], the tag ms; -1 for none.
+    """
+
+    starts: NDArray[np.int64]
+    clips: NDArray[np.int64]
+    mate_scores: NDArray[np.int32]
+
+
+LOWEST_SCORED_QUALITY = 15  # samtools fixmate -m adds up qualities from here on
+OPERATION_LETTERS = np.frombuffer(CIGAR_LETTERS.encode(), np.uint8)
+_FIXED_BYTES = FIXED_FIELDS.itemsize
+
+# Tags, and the letters that tell their types: an unsigned integer of one, two or four bytes, or text.
+_NM, _MD, _MC, _MS, _AS, _XS, _SA, _RG = map(tuple, (b"NM", b"MD", b"MC", b"ms", b"AS", b"XS", b"SA", b"RG"))
+_ONE_BYTE, _TWO_BYTES, _FOUR_BYTES, _TEXT = b"CSIZ"
+_ZERO = ord("0")
+
+
+@inlined
+def _digits(value):
+    """Decimal digits of a value >= 0."""
+    count = 1
+    while value >= 10:
+        value //= 10
+        count += 1
+    return count
+
+
+@inlined
+def _integer_bytes(value):
+    """Bytes of an integer tag: none when negative, else tag, type and the smallest unsigned type that holds it."""
+    if value < 0:
+        return 0
+    return 4 if value < 256 else (5 if value < 65536 else 7)
+
+
+@inlined
+def _text_bytes(length):
+    """Bytes of a text tag: none when empty, else tag, 'Z', the text and its NUL."""
+    return length + 4 if length > 0 else 0
+
+
+@compiled
+def find_places(inputs, paired):
+    """The first pass; `paired` says whether there are second mates."""
+    count = len(inputs.flag)
+    starts, clips, mate_scores = (
+        np.zeros(count + 1, np.int64),
+        np.empty((count, 2), np.int64),
+        np.full(count, -1, np.int32),
+    )
+    for r in range(count):
+        i = inputs.read[r]
+        if inputs.mate[r]:
+            length = inputs.offsets2[i + 1] - inputs.offsets2[i]
+        else:
+            length = inputs.offsets1[i + 1] - inputs.offsets1[i]
+        if paired and inputs.flag[r] & FLAG_PAIRED:
+            if inputs.mate[r]:
+                mate_scores[r] = _quality_sum(inputs.qualities1[inputs.offsets1[i] : inputs.offsets1[i + 1]])
+            else:
+                mate_scores[r] = _quality_sum(inputs.qualities2[inputs.offsets2[i] : inputs.offsets2[i + 1]])
+        operations = inputs.cigar[inputs.cigar_offsets[r] : inputs.cigar_offsets[r + 1]]
+        clips[r, 0], clips[r, 1] = _hard_clips(operations)
+        length -= clips[r, 0] + clips[r, 1]
+        name_bytes = inputs.name_offsets[i + 1] - inputs.name_offsets[i] + 1
+        size = _FIXED_BYTES + name_bytes + 4 * len(operations) + (length + 1) // 2 + length
+        starts[r + 1] = starts[r] + size + _tag_bytes(inputs, r, mate_scores[r])
+    return Places(starts, clips, mate_scores)
+
+
+@inlined
+def _hard_clips(operations):
+    """Bases under H at the start and at the end of a CIGAR."""
+    leading, trailing, last = np.int64(0), np.int64(0), len(operations) - 1
+    if last >= 0 and operation_of(operations[0]) == CIGAR_HARD_CLIP:
+        leading = length_of(operations[0])
+    if last >= 1 and operation_of(operations[last]) == CIGAR_HARD_CLIP:
+        trailing = length_of(operations[last])
+    return leading, trailing
+
+
+@inlined
+def _tag_bytes(inputs, r, mate_score):
+    """Bytes of all tags of record `r`."""
+    size = _integer_bytes(inputs.edit_distance[r]) + _text_bytes(inputs.md_offsets[r + 1] - inputs.md_offsets[r])
+    other = inputs.mate_record[r]
+    if other >= 0:
+        text = 0
+        for k in range(inputs.cigar_offsets[other], inputs.cigar_offsets[other + 1]):
+            text += _digits(length_of(inputs.cigar[k])) + 1
+        size += _text_bytes(text)
+    size += _integer_bytes(mate_score) + _integer_bytes(inputs.alignment_score[r])
+    size += _integer_bytes(inputs.suboptimal_score[r]) + _text_bytes(inputs.sa_offsets[r + 1] - inputs.sa_offsets[r])
+    return size + _text_bytes(len(inputs.group))
+
+
+@compiled
+def _quality_sum(qualities):
+    """Sum of the qualities that `samtools fixmate -m` counts."""
+    total = np.int32(0)
+    for i in range(len(qualities)):
+        quality = np.int32(qualities[i])
+        total += quality if quality >= LOWEST_SCORED_QUALITY else np.int32(0)
+    return total
+
+
+@compiled
+def write_records(inputs, places, first_record, last_record, fixed, fixed_bytes, out):
+    """The second pass: write records `first_record` to `last_record - 1`, the first of them to the beginning of `out`.
+
+    `fixed` (FIXED_FIELDS[1]) and `fixed_bytes` (uint8[]) are the same memory.
+    """
+    # Arrays are taken out of `inputs` once: each use of it inside the loop would count references of all its arrays.
+    cigar, cigar_offsets, names, name_offsets = inputs.cigar, inputs.cigar_offsets, inputs.names, inputs.name_offsets
+    bases1, qualities1, offsets1 = inputs.bases1, inputs.qualities1, inputs.offsets1
+    bases2, qualities2, offsets2 = inputs.bases2, inputs.qualities2, inputs.offsets2
+    contig, position, mapping_quality = inputs.contig, inputs.position, inputs.mapping_quality
+    mate_contig, mate_position, template_length = inputs.mate_contig, inputs.mate_position, inputs.template_length
+    alignment_score, suboptimal_score = inputs.alignment_score, inputs.suboptimal_score
+    edit_distance, md, md_offsets = inputs.edit_distance, inputs.md, inputs.md_offsets
+    mate_record, sa, sa_offsets, group = inputs.mate_record, inputs.sa, inputs.sa_offsets, inputs.group
+    mates, reads, flags = inputs.mate, inputs.read, inputs.flag
+    starts, clips, mate_scores = places.starts, places.clips, places.mate_scores
+    fields = fixed[0]
+    for r in range(first_record, last_record):
+        i, at = reads[r], starts[r] - starts[first_record]
+        flag = np.int64(flags[r])
+        first_operation, last_operation = cigar_offsets[r], cigar_offsets[r + 1]
+        first_name, last_name = name_offsets[i], name_offsets[i + 1]
+        if mates[r]:
+            first, last = offsets2[i], offsets2[i + 1]
+        else:
+            first, last = offsets1[i], offsets1[i + 1]
+        first += clips[r, 1] if flag & FLAG_REVERSE else clips[r, 0]
+        last -= clips[r, 0] if flag & FLAG_REVERSE else clips[r, 1]
+        fields.bytes_behind = starts[r + 1] - starts[r] - SIZE_BYTES
+        fields.contig = contig[r]
+        fields.position = position[r]
+        fields.name_bytes = last_name - first_name + 1
+        fields.mapping_quality = mapping_quality[r]
+        fields.bin = _bin(flag, position[r], cigar, first_operation, last_operation)
+        fields.operations = last_operation - first_operation
+        fields.flag = flag
+        fields.bases = last - first
+        fields.mate_contig = mate_contig[r]
+        fields.mate_position = mate_position[r]
+        fields.template_length = template_length[r]
+        at = copy_bytes(out, at, fixed_bytes, 0, _FIXED_BYTES)
+        at = copy_bytes(out, at, names, first_name, last_name)
+        out[at] = 0
+        at += 1
+        for k in range(first_operation, last_operation):
+            _put32(out, at, cigar[k])
+            at += OPERATION_BYTES
+        if mates[r]:
+            at = _put_read(out, at, bases2, qualities2, first, last, flag & FLAG_REVERSE != 0)
+        else:
+            at = _put_read(out, at, bases1, qualities1, first, last, flag & FLAG_REVERSE != 0)
+        _put_tags(
+            out, at, r, mate_scores[r], alignment_score, suboptimal_score, edit_distance,
+            md, md_offsets, mate_record, cigar, cigar_offsets, sa, sa_offsets, group,
+        )  # fmt: skip
+
+
+@inlined
+def _put_tags(
+    out, at, r, mate_score, alignment_score, suboptimal_score, edit_distance,
+    md, md_offsets, mate_record, cigar, cigar_offsets, sa, sa_offsets, group,
+):  # fmt: skip
+    """Write the tags of record `r`; `_tag_bytes` counted them."""
+    at = _put_integer(out, at, _NM, edit_distance[r])
+    at = _put_text(out, at, _MD, md, md_offsets[r], md_offsets[r + 1])
+    other = mate_record[r]
+    if other >= 0:
+        at = _put_cigar(out, at, _MC, cigar, cigar_offsets[other], cigar_offsets[other + 1])
+    at = _put_integer(out, at, _MS, mate_score)
+    at = _put_integer(out, at, _AS, alignment_score[r])
+    at = _put_integer(out, at, _XS, suboptimal_score[r])
+    at = _put_text(out, at, _SA, sa, sa_offsets[r], sa_offsets[r + 1])
+    _put_text(out, at, _RG, group, 0, len(group))
+
+
+@inlined
+def _bin(flag, position, cigar, first_operation, last_operation):
+    """Bin of the record's span (SAM specification 5.3); a span of one base where nothing is aligned."""
+    span = np.int64(0)
+    if not flag & FLAG_UNMAPPED:
+        for k in range(first_operation, last_operation):
+            if CONSUMES_REFERENCE >> operation_of(cigar[k]) & 1:
+                span += length_of(cigar[k])
+    first = np.int64(position)
+    last = first + max(span, 1) - 1
+    offset, shift = 4681, 14
+    while shift <= 26:
+        if first >> shift == last >> shift:
+            return (offset + (first >> shift)) & 0xFFFF
+        shift += 3
+        offset = (offset - 1) >> 3
+    return 0
+
+
+@inlined
+def _put32(out, at, value):
+    """Write 32 bits, little-endian."""
+    store_bytes(out, np.int64(at), np.uint32(value))
+
+
+@inlined
+def _eight_letters(codes):
+    """The four bytes (uint32) that BAM has for eight codes, one a byte."""
+    low, high = codes & ONES, codes >> np.uint64(1) & ONES
+    # 1 << code for codes up to 3, and 15 for an N.
+    letters = ONES + low + np.uint64(3) * (high + (low & high)) + np.uint64(14) * (codes >> np.uint64(2) & ONES)
+    pairs = (letters << np.uint64(4) | letters >> np.uint64(8)) & np.uint64(0x00FF00FF00FF00FF)
+    pairs = (pairs | pairs >> np.uint64(8)) & np.uint64(0x0000FFFF0000FFFF)
+    return np.uint32((pairs | pairs >> np.uint64(16)) & np.uint64(0xFFFFFFFF))
+
+
+@compiled
+def _put_read(out, at, bases, qualities, first, last, reverse):
+    """Write packed bases and qualities, turned round if `reverse`; return the position behind them.
+
+    Unsigned indices, as in `copy_bytes`, let the loop over qualities vectorise.
+    """
+    end = np.uint64(last - 1)
+    eights = (last - first) // 8
+    if reverse:
+        for k in range(eights):
+            _put32(out, at + 4 * k, _eight_letters(reverse_complement(load_bytes(bases, last - 8 - 8 * k))))
+    else:
+        for k in range(eights):
+            _put32(out, at + 4 * k, _eight_letters(load_bytes(bases, first + 8 * k)))
+    at += 4 * eights
+    for k in range(8 * eights, last - first, 2):
+        letters = (NUMBER_OF_COMPLEMENT[bases[last - 1 - k]] if reverse else NUMBER_OF_CODE[bases[first + k]]) << 4
+        if k + 1 < last - first:
+            letters |= NUMBER_OF_COMPLEMENT[bases[last - 2 - k]] if reverse else NUMBER_OF_CODE[bases[first + k + 1]]
+        out[at] = letters
+        at += 1
+    if not reverse:
+        return copy_bytes(out, at, qualities, first, last)
+    target = np.uint64(at)
+    for k in range(np.uint64(last - first)):
+        out[target + k] = qualities[end - k]
+    return at + last - first
+
+
+@inlined
+def _put_integer(out, at, tag, value):
+    """Write an integer tag of the smallest unsigned type, nothing if negative; return the position behind it."""
+    if value < 0:
+        return at
+    out[at], out[at + 1] = tag[0], tag[1]
+    if value < 256:
+        out[at + 2], out[at + 3] = _ONE_BYTE, value
+        return at + 4
+    if value < 65536:
+        out[at + 2], out[at + 3], out[at + 4] = _TWO_BYTES, value & 255, value >> 8
+        return at + 5
+    out[at + 2] = _FOUR_BYTES
+    _put32(out, at + 3, value)
+    return at + 7
+
+
+@inlined
+def _put_text(out, at, tag, text, start, end):
+    """Write `text[start:end]` as a text tag, nothing if empty; return the position behind it."""
+    if start == end:
+        return at
+    out[at], out[at + 1], out[at + 2] = tag[0], tag[1], _TEXT
+    at = copy_bytes(out, at + 3, text, start, end)
+    out[at] = 0
+    return at + 1
+
+
+@inlined
+def _put_cigar(out, at, tag, cigar, start, end):
+    """Write `cigar[start:end]` as a text tag, nothing if empty; return the position behind it."""
+    if start == end:
+        return at
+    out[at], out[at + 1], out[at + 2] = tag[0], tag[1], _TEXT
+    at += 3
+    for k in range(start, end):
+        length = length_of(cigar[k])
+        digits = _digits(length)
+        for d in range(digits - 1, -1, -1):
+            out[at + d] = _ZERO + length % 10
+            length //= 10
+        out[at + digits] = OPERATION_LETTERS[operation_of(cigar[k])]
+        at += digits + 1
+    out[at] = 0
+    return at + 1

@@ -1,0 +1,42 @@
+"""How a BAM file stores records (SAM specification, section 4.2): the fixed fields, and bases as four-bit numbers."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.sequence.codes import AMBIGUOUS, COMPLEMENT
+
+FIXED_FIELDS = np.dtype(
+    [
+        ("bytes_behind", np.int32),  # block_size: bytes of the record behind this field
+        ("contig", np.int32),
+        ("position", np.int32),
+        ("name_bytes", np.uint8),  # with the closing NUL
+        ("mapping_quality", np.uint8),
+        ("bin", np.uint16),
+        ("operations", np.uint16),  # of the CIGAR
+        ("flag", np.uint16),
+        ("bases", np.int32),
+        ("mate_contig", np.int32),
+        ("mate_position", np.int32),
+        ("template_length", np.int32),
+    ]
+)
+"""What every record begins with; behind it stand name, CIGAR, bases, qualities and tags."""
+SIZE_BYTES = FIXED_FIELDS["bytes_behind"].itemsize
+OPERATION_BYTES = 4
+
+NUMBER_OF_CODE: NDArray[np.uint8] = np.array([1, 2, 4, 8, 15], np.uint8)
+"""The four-bit number of each code: A, C, G, T and N; two bases make a byte, the first in its high half."""
+NUMBER_OF_COMPLEMENT: NDArray[np.uint8] = NUMBER_OF_CODE[COMPLEMENT]
+
+
+def _codes_of_bytes() -> NDArray[np.uint16]:
+    codes = np.full(16, AMBIGUOUS, np.uint16)
+    codes[NUMBER_OF_CODE] = np.arange(len(NUMBER_OF_CODE))
+    both = np.arange(256)
+    table: NDArray[np.uint16] = codes[both >> 4] | codes[both & 15] << 8
+    return table
+
+
+CODES_OF_BYTE = _codes_of_bytes()
+"""uint16[256]: the codes of the two bases in a byte, that of the first in the low half."""

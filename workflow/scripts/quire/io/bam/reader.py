@@ -1,0 +1,139 @@
+"""BAM in: the records that overlap a span, as bytes, read side by side by any number of threads.
+
+The blocks are inflated by ISA-L and the records chosen by a kernel, both without the interpreter's lock. What comes
+back is what `samtools view` gives for the span, in the same order.
+"""
+
+import os
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.errors import InputError
+from quire.io.bam.index import open_index
+from quire.io.inflate import DamagedBlock, inflate_blocks
+from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_REFERENCE, FLAG_UNMAPPED
+from quire.simd.compiled import compiled, inlined
+
+FIRST_READ, MOST_READ = 1 << 18, 1 << 22  # compressed bytes read at a time: more with each read of a span
+_FIXED_BYTES = 36  # of a record, its size included
+
+
+class BamReader:
+    """The records of a coordinate-sorted and indexed BAM file. Any thread may ask, several at a time."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Open the file and its index.
+
+        Raises:
+            InputError: no such file, or no index beside it.
+        """
+        self.path = Path(path)
+        self._index = open_index(self.path)
+        try:
+            self._file = open(self.path, "rb")
+        except OSError as error:
+            raise InputError(
+                f"{path}: cannot be read ({error.strerror}); check the path and its permissions."
+            ) from None
+
+    def records(self, contig: int, start: int, end: int) -> NDArray[np.uint8]:
+        """The records that overlap a span, as in the file, end to end.
+
+        Args:
+            contig: number of the contig in the file's header.
+            start, end: 0-based, half-open.
+
+        Raises:
+            InputError: a damaged or truncated file.
+        """
+        first = self._index.first_offset(contig, start)
+        if first is None:
+            return np.empty(0, np.uint8)
+        place, skip = first >> 16, first & 0xFFFF
+        found: list[NDArray[np.uint8]] = []
+        text = np.empty(0, np.uint8)  # inflated, begins with a record
+        step = FIRST_READ
+        while True:
+            content = self._read(place, step)
+            inflated, taken = self._inflate(content, place)
+            if taken == 0:
+                if len(content) or len(text):
+                    raise InputError(f"{self.path}: ends in the middle of a record; it is truncated, copy it again.")
+                break
+            place += taken
+            text = np.concatenate([text, inflated[skip:]]) if len(text) else inflated[skip:]
+            skip = 0
+            runs = np.empty((len(text) // _FIXED_BYTES + 1, 2), np.int64)
+            at, count, done = _choose(text, contig, start, end, runs)
+            found += [text[first:last] for first, last in runs[:count].tolist()]
+            if done:
+                break
+            text = text[at:]
+            step = min(2 * step, MOST_READ)
+        return np.concatenate(found) if found else np.empty(0, np.uint8)
+
+    def _read(self, place: int, size: int) -> NDArray[np.uint8]:
+        """Bytes of the file, fewer at its end."""
+        try:
+            content = np.empty(size, np.uint8)
+            return content[: os.preadv(self._file.fileno(), [content.data], place)]
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be read ({error.strerror}); check the disk.") from None
+
+    def _inflate(self, content: NDArray[np.uint8], place: int) -> tuple[NDArray[np.uint8], int]:
+        try:
+            return inflate_blocks(content)
+        except DamagedBlock as error:
+            raise InputError(
+                f"{self.path}: the block at byte {place + error.offset} is damaged; copy the file or align again."
+            ) from None
+
+
+@inlined
+def _int32(data, at):
+    """A signed little-endian number."""
+    value = np.uint32(data[at]) | np.uint32(data[at + 1]) << np.uint32(8)
+    value |= np.uint32(data[at + 2]) << np.uint32(16) | np.uint32(data[at + 3]) << np.uint32(24)
+    return np.int64(np.int32(value))
+
+
+@compiled
+def _choose(text, contig, start, end, runs):
+    """Find the records that overlap the span: (first byte not looked at, number of runs, whether all are found).
+
+    A run (int64[n, 2]) is the begin and end in `text` of records that follow each other. Positions of a record: 4 after
+    block_size, see SAM specification 4.2.
+    """
+    at, count = 0, 0
+    while at + _FIXED_BYTES <= len(text):
+        size = _int32(text, at) + 4
+        reference, position = _int32(text, at + 4), _int32(text, at + 8)
+        if reference > contig or reference < 0 or (reference == contig and position >= end):
+            return at, count, True
+        if at + size > len(text):
+            break
+        # An offset of the index may begin in the contig before.
+        if reference == contig and _record_end(text, at, position) > start:
+            if count and runs[count - 1, 1] == at:
+                runs[count - 1, 1] = at + size
+            else:
+                runs[count, 0], runs[count, 1] = at, at + size
+                count += 1
+        at += size
+    return at, count, False
+
+
+@inlined
+def _record_end(text, at, position):
+    """Where the alignment ends; a record without bases on the reference counts as one base long, as in htslib."""
+    name_length = np.int64(text[at + 12])
+    operations = np.int64(text[at + 16]) | np.int64(text[at + 17]) << 8
+    unmapped = text[at + 18] & FLAG_UNMAPPED
+    length = np.int64(0)
+    for i in range(operations):
+        element = _int32(text, at + _FIXED_BYTES + name_length + 4 * i) & 0xFFFFFFFF
+        if CONSUMES_REFERENCE >> (element & CIGAR_MASK) & 1:
+            length += element >> CIGAR_SHIFT
+    return position + (1 if length == 0 or unmapped else length)

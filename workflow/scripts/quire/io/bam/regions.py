@@ -1,0 +1,73 @@
+"""Records of indexed BAM and CRAM files by region: BAM by our own reader, CRAM decoded by samtools."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pysam
+from isal import igzip
+from pysam.utils import SamtoolsError
+
+from quire.errors import InputError
+from quire.io.bam.decode import Records, header_bytes, records_of
+from quire.io.bam.reader import BamReader
+
+
+class IndexedAlignments:
+    """A BAM or CRAM that is sorted by coordinate and indexed.
+
+    Attributes:
+        path: of the file.
+        contigs: lengths by name.
+    """
+
+    def __init__(self, path: str | Path, fasta: str | Path | None = None) -> None:
+        """Open the file and learn its contigs.
+
+        Args:
+            path: coordinate-sorted and indexed.
+            fasta: the reference, needed for CRAM only.
+
+        Raises:
+            InputError: no such file, no index, or not a BAM or CRAM.
+        """
+        self.path = str(path)
+        self.fasta = fasta
+        try:
+            with pysam.AlignmentFile(self.path, reference_filename=None if fasta is None else str(fasta)) as file:
+                self.contigs: Mapping[str, int] = dict(zip(file.references, file.lengths, strict=True))
+                indexed, is_bam = file.has_index(), file.is_bam
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: cannot be read as BAM or CRAM ({error}); make the alignment again.") from error
+        if not indexed:
+            raise InputError(f"{path}: has no index beside it; run samtools index on it.")
+        self._numbers = {name: number for number, name in enumerate(self.contigs)}
+        self._reader = BamReader(path) if is_bam else None
+
+    def records(self, contig: str, start: int, end: int) -> Records:
+        """The records that overlap [start, end) (0-based) of a contig; none of a contig that the file does not have.
+
+        Raises:
+            InputError: the file is damaged.
+        """
+        if contig not in self.contigs:
+            return records_of(np.frombuffer(b"", np.uint8))
+        if self._reader is not None:
+            return records_of(self._reader.records(self._numbers[contig], start, end))
+        return self._records_of_cram(contig, start, end)
+
+    def _records_of_cram(self, contig: str, start: int, end: int) -> Records:
+        """The same by samtools, through a temporary file of uncompressed BAM."""
+        with tempfile.TemporaryDirectory() as folder:
+            target = str(Path(folder) / "reads.bam")
+            # In braces a name may hold colons and commas (HLA contigs).
+            region = f"{{{contig}}}:{start + 1}-{end}"
+            options = ["-u", "-o", target] + ([] if self.fasta is None else ["-T", str(self.fasta)])
+            try:
+                pysam.samtools.view(*options, self.path, region, catch_stdout=False)
+                content = igzip.decompress(Path(target).read_bytes())
+            except SamtoolsError as error:
+                reason = str(error).splitlines()[-1]
+                raise InputError(f"{self.path}: cannot be read at {region} ({reason}); is it damaged?") from error
+        return records_of(np.frombuffer(content, np.uint8)[header_bytes(content) :])

@@ -1,0 +1,91 @@
+"""FASTQ in: one or two files become batches of reads, and whatever is wrong with them becomes one sentence.
+
+Each file is read and decompressed ahead of the consumer in a thread of its own (`one_file`). Two files advance in
+lockstep and their reads must carry the same names.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from quire.errors import InputError
+from quire.io.ahead import ahead
+from quire.io.fastq.one_file import CHUNK_BYTES, file_batches
+from quire.io.fastq.parser import first_difference
+from quire.reads import PairBatch, ReadBatch
+from quire.sequence.codes import AMBIGUOUS
+
+BATCHES_AHEAD = 2
+
+
+def read_batches(
+    fq1: str | Path,
+    fq2: str | Path | None,
+    reads_per_batch: int,
+    maximum_length: int = 1024,
+    chunk_bytes: int = CHUNK_BYTES,
+) -> Iterator[PairBatch]:
+    """Read one FASTQ file, or two in lockstep, in batches of `reads_per_batch` reads (pairs); the last may be smaller.
+
+    Args:
+        fq1: FASTQ, plain, gzip or bgzip.
+        fq2: the mates, or None for single-end reads.
+        reads_per_batch: reads of `fq1` in a batch.
+        maximum_length: longest read that is accepted, in bases.
+        chunk_bytes: text held at a time; more when a record is larger.
+
+    Raises:
+        InputError: one sentence naming file, record, what is wrong and what to do.
+    """
+    if fq2 is not None and os.path.exists(fq1) and os.path.exists(fq2) and os.path.samefile(fq1, fq2):
+        raise InputError(f"{fq1}: the same file is given as R1 and as R2; give the file of the mates as R2.")
+    first = ahead(lambda: file_batches(fq1, reads_per_batch, maximum_length, chunk_bytes), BATCHES_AHEAD)
+    if fq2 is None:
+        try:
+            for batch in first:
+                yield PairBatch(batch, None)
+        finally:
+            first.close()
+        return
+    second = ahead(lambda: file_batches(fq2, reads_per_batch, maximum_length, chunk_bytes), BATCHES_AHEAD)
+    try:
+        while True:
+            mate1, mate2 = next(first, None), next(second, None)
+            _require_mates(fq1, fq2, mate1, mate2)
+            if mate1 is None or mate2 is None:
+                return
+            if mate1.first_ordinal == 0:
+                _require_different_reads(fq1, fq2, mate1, mate2)
+            yield PairBatch(mate1, mate2)
+    finally:
+        first.close()
+        second.close()
+
+
+def _require_mates(fq1: str | Path, fq2: str | Path, mate1: ReadBatch | None, mate2: ReadBatch | None) -> None:
+    """Refuse batches of different size or with different names."""
+    counts = [0 if mate is None else len(mate) for mate in (mate1, mate2)]
+    if mate1 is not None and mate2 is not None:
+        different = first_difference(mate1.names, mate1.name_offsets, mate2.names, mate2.name_offsets, min(counts))
+        if different >= 0:
+            raise InputError(
+                f"{fq2}: record {mate1.first_ordinal + different + 1} is named {mate2.name(different)} but its mate in "
+                f"{fq1} is named {mate1.name(different)}; give the two files of one run, in the same order."
+            )
+    if counts[0] != counts[1]:
+        short, longer = (fq1, fq2) if counts[0] < counts[1] else (fq2, fq1)
+        held = mate1 if mate1 is not None else mate2
+        assert held is not None
+        raise InputError(
+            f"{short}: ends after record {held.first_ordinal + min(counts)} while {longer} has more reads; "
+            "R1 and R2 must hold the same pairs, so copy both files again."
+        )
+
+
+def _require_different_reads(fq1: str | Path, fq2: str | Path, mate1: ReadBatch, mate2: ReadBatch) -> None:
+    """Refuse a copy of R1 as R2: the reads of the first batch are the same, letter for letter."""
+    same = np.array_equal(mate1.offsets, mate2.offsets) and np.array_equal(mate1.bases, mate2.bases)
+    if same and (mate1.bases < AMBIGUOUS).any() and np.array_equal(mate1.qualities, mate2.qualities):
+        raise InputError(f"{fq2}: holds the same reads as {fq1}; give the file of the mates as R2.")

@@ -1,0 +1,161 @@
+"""The reads of one FASTQ file in batches.
+
+Stretches of four lines per record are parsed by threads beside the one that reads (isal and the kernels release the
+interpreter's lock). From the first stretch on that is not so plain, the text is parsed in turn by the careful parser,
+which also words what is wrong.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import quire.io.fastq.parser as parser
+from quire.errors import InputError
+from quire.io.fastq.text import MOST_RECORD_BYTES, TextWindow
+from quire.io.files import lacks_bgzip_end, open_input, read_errors
+from quire.reads import ReadBatch
+
+CHUNK_BYTES = 4 << 20
+PARSERS = 2  # threads that parse a file
+LINES_PER_RECORD = 4
+log = logging.getLogger("quire.fastq")
+
+
+def file_batches(path: str | Path, reads_per_batch: int, maximum_length: int, chunk_bytes: int) -> Iterator[ReadBatch]:
+    """Batches of `reads_per_batch` reads; the last may be smaller.
+
+    Args:
+        path: FASTQ, plain, gzip or bgzip.
+        reads_per_batch: reads in a batch.
+        maximum_length: longest read that is accepted, in bases.
+        chunk_bytes: text held at a time; more when a record is larger.
+
+    Raises:
+        InputError: a record that is wrong, or a file without reads.
+    """
+    with read_errors(path), open_input(path) as stream:
+        if lacks_bgzip_end(path):
+            log.warning("%s: the closing block of bgzip is missing; the file may be truncated.", path)
+        text = TextWindow(path, stream, chunk_bytes)
+        first_ordinal = 0
+        for batch in _plain_batches(text, reads_per_batch, maximum_length):
+            yield batch
+            first_ordinal += len(batch)
+        for batch in _careful_batches(text, first_ordinal, reads_per_batch, maximum_length):
+            yield batch
+            first_ordinal += len(batch)
+        if first_ordinal == 0:
+            raise InputError(f"{path}: holds no reads; an empty FASTQ file cannot be aligned, check how it was made.")
+
+
+def _plain_batches(text: TextWindow, wanted: int, maximum_length: int) -> Iterator[ReadBatch]:
+    """Batches as long as records have four lines and nothing is wrong with them; the rest stays in `text`."""
+    parsing: deque[tuple[NDArray[np.uint8], Future[ReadBatch | None]]] = deque()
+    ordinal = 0
+    with ThreadPoolExecutor(PARSERS, "quire-parse") as pool:
+        while True:
+            while len(parsing) <= PARSERS and (lines := text.take_lines(LINES_PER_RECORD * wanted)) is not None:
+                parsing.append((lines, pool.submit(_parse_plain, lines, ordinal, wanted, maximum_length)))
+                ordinal += wanted
+            if not parsing:
+                return
+            lines, future = parsing.popleft()
+            batch = future.result()
+            if batch is None:
+                text.put_back([lines, *(later for later, _ in parsing)])
+                return
+            yield batch
+            text.reuse(lines)
+
+
+def _parse_plain(text: NDArray[np.uint8], ordinal: int, wanted: int, maximum_length: int) -> ReadBatch | None:
+    """The records of some lines; None if they are not `wanted` whole records, or something is wrong with one."""
+    name_offsets, offsets = np.zeros(wanted + 1, np.int64), np.zeros(wanted + 1, np.int64)
+    # Room is only address space until it is written.
+    names, bases, qualities = (np.empty(len(text), np.uint8) for _ in range(3))
+    status, _, position = parser.parse(
+        text, 0, len(text), False, wanted, maximum_length, 0,
+        names, name_offsets, bases, qualities, offsets, np.zeros(2, np.int64),
+    )  # fmt: skip
+    if status != parser.DONE or position != len(text):
+        return None
+    return ReadBatch(names[: name_offsets[-1]], name_offsets, bases[: offsets[-1]], qualities[: offsets[-1]], offsets,
+                     ordinal)  # fmt: skip
+
+
+def _careful_batches(text: TextWindow, first_ordinal: int, wanted: int, maximum_length: int) -> Iterator[ReadBatch]:
+    """Batches of what is left of the text, parsed record by record."""
+    room_for_letters = room_for_bases = 4 * text.chunk_bytes
+    while True:
+        # Room is only address space until it is written. It grows by copying where the batch before needed less.
+        names = np.empty(room_for_letters, np.uint8)
+        bases, qualities = np.empty(room_for_bases, np.uint8), np.empty(room_for_bases, np.uint8)
+        name_offsets, offsets = np.zeros(wanted + 1, np.int64), np.zeros(wanted + 1, np.int64)
+        detail = np.zeros(2, np.int64)
+        count, status = 0, parser.MORE
+        while status == parser.MORE:
+            room = text.end - text.start
+            names = _with_room(names, name_offsets[count] + room)
+            bases, qualities = _with_room(bases, offsets[count] + room), _with_room(qualities, offsets[count] + room)
+            status, count, text.start = parser.parse(
+                text.data, text.start, text.end, text.at_end, wanted, maximum_length, count,
+                names, name_offsets, bases, qualities, offsets, detail,
+            )  # fmt: skip
+            if status == parser.MORE and not text.at_end and text.end - text.start < MOST_RECORD_BYTES:
+                text.more()
+            elif status not in (parser.DONE, parser.END):
+                raise InputError(_sentence(status, text, first_ordinal + count + 1, detail, maximum_length))
+        room_for_letters, room_for_bases = len(names), len(bases)
+        if count:
+            letters, total = name_offsets[count], offsets[count]
+            yield ReadBatch(
+                names[:letters], name_offsets[: count + 1], bases[:total], qualities[:total], offsets[: count + 1],
+                first_ordinal,
+            )  # fmt: skip
+        first_ordinal += count
+        if count < wanted:
+            return
+
+
+def _with_room(array: NDArray[np.uint8], needed: int) -> NDArray[np.uint8]:
+    if needed <= len(array):
+        return array
+    larger = np.empty(2 * needed, np.uint8)
+    larger[: len(array)] = array
+    return larger
+
+
+def _sentence(status: int, text: TextWindow, record: int, detail: NDArray[np.int64], maximum_length: int) -> str:
+    """What a user reads about a record that the kernel refused."""
+    line = text.data[text.start : min(text.end, text.start + 300)].tobytes().split(b"\n")[0].decode("ascii", "replace")
+    words = line[1:].split()
+    name = words[0] if words else ""
+    here = f"{text.path}: record {record}" + (f" ({name})" if status not in (parser.NOT_AT, parser.NO_NAME) else "")
+    repair = "repair the file or copy it again."
+    first, second = int(detail[0]), int(detail[1])
+    return {
+        parser.MORE: f"{here} does not end within {MOST_RECORD_BYTES >> 20} MiB; this is no FASTQ file of short reads.",
+        parser.NOT_AT: f"{here} starts with {line[:40]!r} where a title line with '@' should stand; {repair}",
+        parser.TRUNCATED: f"{here} is incomplete at the end of the file (truncated file); copy it again.",
+        parser.NO_NAME: f"{here} has no name behind its '@'; {repair}",
+        parser.LONG_NAME: f"{here} has a name longer than the {parser.LONGEST_NAME} characters that BAM allows; "
+        "shorten the names.",
+        parser.BAD_NAME: f"{here} has a character in its name that SAM does not allow; {repair}",
+        parser.NO_PLUS: f"{here} has no line starting with '+' behind its sequence; {repair}",
+        parser.BAD_BASE: f"{here} has {_character(first)} in its sequence, which is no base; {repair}",
+        parser.TOO_LONG: f"{here} is {first} bases long, and the longest read accepted is {maximum_length}; "
+        "remove longer reads, this workflow is for short reads.",
+        parser.OTHER_NAME: f"{here} has another name on its '+' line; {repair}",
+        parser.BAD_QUALITY: f"{here} has {_character(first)} among its qualities, which must be '!' to '~'; {repair}",
+        parser.QUALITY_COUNT: f"{here} has {first} bases but {second} qualities; {repair}",
+    }[status]
+
+
+def _character(code: int) -> str:
+    names = {0: "a NUL byte", 9: "a tab", 32: "a space"}
+    return names.get(code, repr(chr(code)) if 32 < code < 127 else f"the byte 0x{code:02x}")

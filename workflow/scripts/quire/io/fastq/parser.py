@@ -1,0 +1,375 @@
+"""The kernel that turns FASTQ text into flat arrays; `quire.io.fastq` feeds it and words its refusals.
+
+A record is tried first as four lines whose sequence has the length of the record before it (loops that the compiler
+vectorises); whatever is not that plain, be it wrapped, ambiguous or wrong, goes to the careful parser, which follows
+Cock et al. 2010 (doi:10.1093/nar/gkp1137): the sequence ends at the first line that starts with '+', the qualities end
+when there are as many as bases.
+"""
+
+import numpy as np
+
+from quire.sequence.codes import AMBIGUOUS, IUPAC_BESIDES_N, code_table
+from quire.simd.bits import ONES, bytes_below_lowest_bit, count_ones, load_bytes, store_bytes
+from quire.simd.compiled import compiled, inlined
+
+# Why parsing stopped. The first three are no errors.
+DONE, MORE, END = 0, 1, 2
+NOT_AT, TRUNCATED, NO_NAME, LONG_NAME, BAD_NAME = 3, 4, 5, 6, 7
+NO_PLUS, BAD_BASE, TOO_LONG, OTHER_NAME, BAD_QUALITY, QUALITY_COUNT = 8, 9, 10, 11, 12, 13
+
+LONGEST_NAME = 254  # l_read_name of a BAM record is a byte and counts the closing NUL
+NEWLINE, RETURN, SPACE, TAB, AT, PLUS, SLASH, ONE, TWO = 10, 13, 32, 9, 64, 43, 47, 49, 50
+LOWEST_QUALITY, HIGHEST_QUALITY = 33, 126
+NOT_A_BASE = 255
+
+
+BASE_CODES = code_table({b"N." + IUPAC_BESIDES_N: AMBIGUOUS}, NOT_A_BASE)
+_TOPS = np.uint64(0x8080808080808080)  # the highest bit of eight bytes
+
+
+@compiled
+def parse(
+    data, start, end, at_end, wanted, maximum_length, count, names, name_offsets, bases, qualities, offsets, detail
+):  # fmt: skip
+    """Parse records of `data[start:end]` behind the `count` records that the arrays hold already.
+
+    Args:
+        data: uint8[], FASTQ text; `start` is the first byte of a record.
+        at_end: nothing follows `data[end - 1]`; an unfinished last line must have been given its newline.
+        wanted: stop when the arrays hold this many records.
+        maximum_length: longest read in bases.
+        names, name_offsets, bases, qualities, offsets: output, as in `ReadBatch`; room for `end - start` more bytes in
+            each flat array and `wanted + 1` offsets.
+        detail: int64[2], output: what goes into the sentence of an error.
+
+    Returns:
+        (status, records now held, position behind the last whole record)
+    """
+    position, line_length = start, 0
+    while count < wanted:
+        if position == end:
+            return (END if at_end else MORE), count, position
+        status, following = _plain_record(
+            data, position, end, line_length, maximum_length, count, names, name_offsets, bases, qualities, offsets
+        )
+        if status != DONE:
+            status, following = _careful_record(
+                data, position, end, at_end, maximum_length, count,
+                names, name_offsets, bases, qualities, offsets, detail,
+            )  # fmt: skip
+            if status != DONE:
+                return status, count, (end if status == END else position)
+        line_length = offsets[count + 1] - offsets[count]
+        position = following
+        count += 1
+    return DONE, count, position
+
+
+@compiled
+def _plain_record(
+    data, start, end, guess, maximum_length, count, names, name_offsets, bases, qualities, offsets
+):  # fmt: skip
+    """Parse four plain lines; status MORE stands for "not plain, or not whole": see `_careful_record`."""
+    status, position = _name(data, start, end, count, names, name_offsets)
+    if status != DONE:
+        return MORE, start
+    # The sequence: does it have the length of the one before?
+    line_end = position + guess
+    if line_end + 1 >= end or (data[line_end] != NEWLINE and data[line_end] != RETURN):
+        line_end = position
+        while line_end < end and data[line_end] != NEWLINE and data[line_end] != RETURN:
+            line_end += 1
+    length = line_end - position
+    # Behind the sequence: its newline, '+' and the newline of that line (with two '\r' when they are there).
+    following = line_end
+    if following + length + 6 > end or length > maximum_length:
+        return MORE, start
+    following += 2 if data[following] == RETURN else 1
+    if data[following - 1] != NEWLINE or data[following] != PLUS:
+        return MORE, start
+    following += 1
+    if data[following] == RETURN and data[following + 1] == NEWLINE:
+        following += 1
+    if data[following] != NEWLINE:
+        following = _same_name(data, start, following, end)
+        if following < 0:
+            return MORE, start
+    following += 1
+    quality_end = following + length
+    if quality_end + 1 > end:
+        return MORE, start
+    if data[quality_end] == RETURN and quality_end + 1 < end:
+        next_record = quality_end + 2
+    else:
+        next_record = quality_end + 1
+    if data[next_record - 1] != NEWLINE:
+        return MORE, start
+    first = offsets[count]
+    if _decode_bases(data, position, line_end, bases, first) or _decode_qualities(
+        data, following, quality_end, qualities, first
+    ):
+        return MORE, start
+    offsets[count + 1] = first + length
+    return DONE, next_record
+
+
+@compiled
+def _decode_bases(data, start, end, codes, first):
+    """Write the codes of data[start:end] from codes[first] on; return whether a byte was no base."""
+    other = np.uint64(0)
+    eights = (end - start) & ~7
+    for i in range(0, eights, 8):
+        eight, different = _eight_codes(load_bytes(data, start + i))
+        store_bytes(codes, first + i, eight)
+        other |= different
+    if other:  # an N, lower case, or no base: byte by byte
+        eights = 0
+    wrong = np.uint8(0)
+    for i in range(eights, end - start):
+        code = BASE_CODES[data[start + i]]
+        codes[first + i] = code
+        wrong |= code
+    return wrong == NOT_A_BASE
+
+
+@inlined
+def _eight_codes(letters):
+    """Codes of eight letters, one a byte, and a word that is not 0 unless all of them are A, C, G or T."""
+    codes = (letters >> np.uint64(1) ^ letters >> np.uint64(2)) & (np.uint64(3) * ONES)
+    low, high = codes & ONES, codes >> np.uint64(1) & ONES
+    # Back from the codes: A, and 2, 6 and 19 more for C, G and T.
+    back = np.uint64(65) * ONES + np.uint64(2) * low + np.uint64(6) * high + np.uint64(11) * (low & high)
+    return codes, back ^ letters
+
+
+@compiled
+def _decode_qualities(data, start, end, qualities, first):
+    """Write the phred values of data[start:end] from qualities[first] on; return whether a byte was not '!'..'~'."""
+    outside = np.uint64(0)
+    eights = (end - start) & ~7
+    for i in range(0, eights, 8):
+        text = load_bytes(data, start + i)
+        values = (text | _TOPS) - np.uint64(LOWEST_QUALITY) * ONES  # no byte borrows from the next
+        store_bytes(qualities, first + i, values & ~_TOPS)
+        outside |= text | ~values | (text + ONES)
+    for i in range(eights, end - start):
+        letter = data[start + i]
+        qualities[first + i] = letter - np.uint8(LOWEST_QUALITY)
+        if letter < LOWEST_QUALITY or letter > HIGHEST_QUALITY:
+            outside = _TOPS
+    return outside & _TOPS != 0
+
+
+@inlined
+def _newline(data, position, end):
+    """Position of the first newline from `position` on, or `end`."""
+    while position + 8 <= end:
+        different = load_bytes(data, position) ^ (np.uint64(NEWLINE) * ONES)
+        found = (different - ONES) & ~different & _TOPS  # the lowest bit is that of the first newline
+        if found:
+            return position + bytes_below_lowest_bit(found)
+        position += 8
+    while position < end and data[position] != NEWLINE:
+        position += 1
+    return position
+
+
+@compiled
+def _name(data, start, end, count, names, name_offsets):
+    """Write the name of the record at `start`; return (status, position behind the title's line)."""
+    if data[start] != AT:
+        return NOT_AT, start
+    first = name_offsets[count]
+    i = start + 1
+    length = 0
+    while i + 8 <= end and length < LONGEST_NAME - 8:
+        eight = load_bytes(data, i)
+        # A byte of at most a space borrows; a higher one does not. Bytes from 128 on are left to the loop below.
+        if ((eight - np.uint64(SPACE + 1) * ONES) | eight) & _TOPS:
+            break
+        store_bytes(names, first + length, eight)
+        length += 8
+        i += 8
+    while i < end and data[i] > SPACE:
+        if length <= LONGEST_NAME + 1:
+            names[first + length] = data[i]
+        length += 1
+        i += 1
+    line_end = _newline(data, i, end)
+    if line_end >= end:
+        return MORE, start
+    if 2 < length <= LONGEST_NAME + 2 and names[first + length - 2] == SLASH:
+        mate = names[first + length - 1]
+        if mate in (ONE, TWO):
+            length -= 2
+    if length == 0:
+        return NO_NAME, start
+    if length > LONGEST_NAME:
+        return LONG_NAME, start
+    if data[i] != NEWLINE and data[i] != SPACE and data[i] != TAB and data[i] != RETURN:
+        return BAD_NAME, start
+    for k in range(first, first + length):
+        if names[k] > HIGHEST_QUALITY or names[k] == AT:
+            return BAD_NAME, start
+    name_offsets[count + 1] = first + length
+    return DONE, line_end + 1
+
+
+@compiled
+def _same_name(data, title, plus, end):
+    """Position of the newline that ends the '+' line whose text begins at `plus`, or -1.
+
+    -1 means that the line does not end before `end`, or that its name is there and differs from the title's.
+    """
+    i = title + 1
+    while plus < end and data[plus] > SPACE and data[plus] == data[i]:
+        plus += 1
+        i += 1
+    if plus >= end or data[plus] > SPACE or data[i] > SPACE:
+        return -1
+    while plus < end and data[plus] != NEWLINE:
+        plus += 1
+    return plus if plus < end else -1
+
+
+@compiled
+def _line(data, start, end):
+    """(end of the text of the line at `start` without its line end, start of the next line or -1 if unfinished)."""
+    i = _newline(data, start, end)
+    if i >= end:
+        return end, -1
+    if i > start and data[i - 1] == RETURN:
+        return i - 1, i + 1
+    return i, i + 1
+
+
+@compiled
+def _careful_record(
+    data, start, end, at_end, maximum_length, count, names, name_offsets, bases, qualities, offsets, detail
+):  # fmt: skip
+    """Parse one record of any number of lines, and say exactly what is wrong with it.
+
+    Returns:
+        (status, position of the next record); MORE when the record is not whole and more text may follow.
+    """
+    unfinished = TRUNCATED if at_end else MORE
+    if data[start] == NEWLINE or data[start] == RETURN:
+        return _only_blank_lines(data, start, end, at_end)
+    status, position = _name(data, start, end, count, names, name_offsets)
+    if status == MORE:
+        return unfinished, start
+    if status != DONE:
+        return status, start
+    status, position, length = _careful_sequence(data, position, end, maximum_length, bases, offsets[count], detail)
+    if status != DONE:
+        return (unfinished if status == MORE else status), start
+    text_end, following = _line(data, position, end)
+    if following < 0:
+        return unfinished, start
+    if text_end > position + 1 and _same_name(data, start, position + 1, end) < 0:
+        return OTHER_NAME, start
+    status, following = _careful_qualities(data, following, end, at_end, length, qualities, offsets[count], detail)
+    if status != DONE:
+        return (unfinished if status == MORE else status), start
+    offsets[count + 1] = offsets[count] + length
+    return DONE, following
+
+
+@compiled
+def _only_blank_lines(data, start, end, at_end):
+    """Blank lines are legal behind the last record only."""
+    for i in range(start, end):
+        if data[i] != NEWLINE and data[i] != RETURN:
+            return NOT_AT, start
+    return (END if at_end else MORE), start
+
+
+@compiled
+def _careful_sequence(data, position, end, maximum_length, bases, first, detail):
+    """Read sequence lines up to the one that starts with '+': (status, position of that line, bases)."""
+    length = 0
+    while True:
+        if position >= end:
+            return MORE, position, length
+        if data[position] == PLUS:
+            break
+        text_end, following = _line(data, position, end)
+        if following < 0:
+            return MORE, position, length
+        blank = text_end == position and following < end and (length > 0 or data[following] != PLUS)
+        if data[position] == AT or blank:
+            return NO_PLUS, position, length
+        for i in range(position, text_end):
+            code = BASE_CODES[data[i]]
+            if code == NOT_A_BASE:
+                detail[0] = data[i]
+                return BAD_BASE, position, length
+            if length < maximum_length:
+                bases[first + length] = code
+            length += 1
+        position = following
+    if length > maximum_length:
+        detail[0] = length
+        return TOO_LONG, position, length
+    return DONE, position, length
+
+
+@compiled
+def _careful_qualities(data, position, end, at_end, length, qualities, first, detail):
+    """Read quality lines until there are `length` values: (status, position of the next record)."""
+    detail[0] = length
+    found = 0
+    while True:
+        if position >= end and length == 0 and at_end:
+            return DONE, position
+        text_end, following = _line(data, position, end)
+        if following < 0:
+            return MORE, position
+        here = text_end - position
+        if found + here > length or (here == 0 and length > 0):
+            # A title where qualities should stand: the qualities before it are too few.
+            detail[1] = found if here == 0 or data[position] == AT else found + here
+            return QUALITY_COUNT, position
+        for i in range(position, text_end):
+            if data[i] < LOWEST_QUALITY or data[i] > HIGHEST_QUALITY:
+                detail[0] = data[i]
+                return BAD_QUALITY, position
+            qualities[first + found] = data[i] - LOWEST_QUALITY
+            found += 1
+        position = following
+        if found == length:
+            return DONE, position
+
+
+@compiled
+def behind_lines(data, start, end, lines):
+    """Position behind the `lines`th newline of data[start:end], -1 if there are fewer; and how many were counted."""
+    found, position = 0, start
+    while position + 8 <= end:
+        different = load_bytes(data, position) ^ (np.uint64(NEWLINE) * ONES)
+        # The highest bit of each byte that is a newline, and of no other: nothing is carried from byte to byte.
+        here = count_ones(~(((different & ~_TOPS) + ~_TOPS) | different | ~_TOPS))
+        if found + here >= lines:
+            break
+        found += here
+        position += 8
+    while position < end and found < lines:
+        found += data[position] == NEWLINE
+        position += 1
+    return (position if found == lines else -1), found
+
+
+@compiled
+def first_difference(left, left_offsets, right, right_offsets, count):
+    """Index of the first of `count` names that differs between two batches, or -1."""
+    for i in range(count):
+        a, b = left_offsets[i], right_offsets[i]
+        length = left_offsets[i + 1] - a
+        if right_offsets[i + 1] - b != length:
+            return i
+        different = np.uint8(0)
+        for k in range(length):
+            different |= left[a + k] ^ right[b + k]
+        if different:
+            return i
+    return -1

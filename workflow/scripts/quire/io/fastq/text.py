@@ -1,0 +1,107 @@
+"""The text of a FASTQ file, a window at a time."""
+
+from io import BufferedIOBase
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.errors import InputError
+from quire.io import sniff
+from quire.io.fastq.parser import NEWLINE, behind_lines
+
+MOST_RECORD_BYTES = 64 << 20  # a record larger than this is no FASTQ record
+LONG_LINE = 4096  # bytes; text whose lines are longer on average is no FASTQ of short reads
+
+
+class TextWindow:
+    """A stretch of a file's text: `data[start:end]` is not parsed yet.
+
+    Attributes:
+        path: of the file, for sentences about it.
+        data: uint8[], with room for more text behind `end`.
+        start, end: of the text that is not parsed yet.
+        at_end: nothing follows `data[end - 1]` in the file.
+
+    Raises:
+        InputError: the text begins as another format does.
+    """
+
+    def __init__(self, path: str | Path, stream: BufferedIOBase, chunk_bytes: int) -> None:
+        self.path = path
+        self.stream = stream
+        self.chunk_bytes = chunk_bytes
+        self.data = np.empty(chunk_bytes + 1, np.uint8)
+        self.start = self.end = 0
+        self.at_end = False
+        self._failure: Exception | None = None
+        self._unused: list[NDArray[np.uint8]] = []
+        self._read_some()
+        head = self.data[: min(self.end, sniff.LONGEST_MAGIC)].tobytes()
+        if head.startswith(sniff.GZIP_MAGIC):
+            raise InputError(f"{path}: this is not FASTQ but compressed twice; decompress it once.")
+        other = sniff.file_type(head)
+        if other is not None:
+            raise InputError(f"{path}: this is not FASTQ but {other.description}; {other.remedy}.")
+
+    def _read_some(self) -> None:
+        """Append a chunk to the window, or at the end of the file a last newline if it is missing."""
+        if self._failure is not None:
+            raise self._failure
+        count = self.stream.readinto(self.data.data[self.end : self.end + self.chunk_bytes])
+        self.at_end = not count
+        if self.at_end and self.end > self.start and self.data[self.end - 1] != NEWLINE:
+            self.data[self.end] = NEWLINE
+            count = 1
+        self.end += count
+
+    def more(self) -> None:
+        """Move the unparsed text to the front, with room for another chunk, and read it."""
+        left = self.end - self.start
+        target = self.data if left + self.chunk_bytes < len(self.data) else np.empty(2 * len(self.data), np.uint8)
+        if self.start > 0 or target is not self.data:
+            target[:left] = self.data[self.start : self.end].copy()
+        self.data, self.start, self.end = target, 0, left
+        self._read_some()
+
+    def take_lines(self, lines: int) -> NDArray[np.uint8] | None:
+        """The next `lines` lines, no longer in the window; None if there are fewer, or they are too long for reads.
+
+        What goes wrong while reading is raised when the window needs more text again.
+        """
+        lines_found, scanned = (
+            0,
+            0,
+        )  # lines in the bytes of the window that were looked at, and how many bytes those are
+        while True:
+            behind, found = behind_lines(self.data, self.start + scanned, self.end, lines - lines_found)
+            if behind >= 0:
+                break
+            lines_found, scanned = lines_found + found, self.end - self.start
+            if self.at_end or self._failure or scanned > max(MOST_RECORD_BYTES, LONG_LINE * lines_found):
+                return None
+            try:
+                self.more()
+            except Exception as error:  # whatever it is, what was read before it comes first
+                self._failure = error
+        left = self.end - behind
+        target = self._unused.pop() if self._unused else np.empty(0, np.uint8)
+        if len(target) < max(len(self.data), left + self.chunk_bytes + 1):
+            target = np.empty(max(len(self.data), left + self.chunk_bytes + 1), np.uint8)
+        target[:left] = self.data[behind : self.end]
+        taken = self.data[self.start : behind]
+        self.data, self.start, self.end = target, 0, left
+        return taken
+
+    def put_back(self, taken: list[NDArray[np.uint8]]) -> None:
+        """Put lines back that were taken, in order."""
+        parts = [*taken, self.data[self.start : self.end]]
+        size = sum(map(len, parts))
+        self.data = np.concatenate([*parts, np.empty(self.chunk_bytes + 1, np.uint8)])
+        self.start, self.end = 0, size
+        self._unused.clear()
+
+    def reuse(self, taken: NDArray[np.uint8]) -> None:
+        """Use the memory of lines that were taken and are needed no longer."""
+        if taken.base is not None:
+            self._unused.append(taken.base)

@@ -1,0 +1,125 @@
+"""A look at the first bytes of an input: is the file what the configuration says it is?
+
+The numbers that tell file types apart stand here and nowhere else. Looking is cheap enough for thousands of files while
+Snakemake parses the workflow; the stages themselves check every record.
+"""
+
+import gzip
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from quire.errors import InputError
+
+GZIP_MAGIC = b"\x1f\x8b"
+BAM_MAGIC = b"BAM\x01"  # of what a BAM holds compressed
+# The first bytes of each bgzip block, which its size follows: a gzip header with an extra field "BC" of two bytes, no
+# time, any operating system (SAM specification, section 4.1).
+BGZF_HEADER = bytes.fromhex("1f8b08040000000000ff060042430200")
+_BGZF_EXTRA = slice(12, 16)  # the extra field's name and length
+_SNIFFED_BYTES = 64
+
+
+class FileType(NamedTuple):
+    """A kind of file that is easily given by mistake.
+
+    Attributes:
+        magic: its first bytes.
+        description: as in "this is ..."
+        remedy: what its owner can do.
+    """
+
+    magic: bytes
+    description: str
+    remedy: str
+
+
+_COMPRESS = "compress it with gzip or bgzip instead"
+_CONVERT = "give the FASTQ files it was made from, or convert it with `samtools fastq`"
+COMPRESSIONS = (
+    FileType(b"BZh", "compressed with bzip2", _COMPRESS),
+    FileType(b"\xfd7zXZ", "compressed with xz", _COMPRESS),
+    FileType(b"\x28\xb5\x2f\xfd", "compressed with zstd", _COMPRESS),
+    FileType(b"PK\x03\x04", "a zip archive", _COMPRESS),
+)
+"""Compressions that Quire does not read."""
+FORMATS = (
+    FileType(BAM_MAGIC, "a BAM file", _CONVERT),
+    FileType(b"CRAM", "a CRAM file", _CONVERT),
+    FileType(b"NCBI.sra", "an SRA file", "convert it with `fasterq-dump`"),
+    FileType(b">", "a FASTA file", "FASTQ with qualities is needed here"),
+)
+"""Formats of sequences that are not FASTQ."""
+LONGEST_MAGIC = max(len(GZIP_MAGIC), *(len(known.magic) for known in (*COMPRESSIONS, *FORMATS)))
+
+
+def file_type(start: bytes, known: Iterable[FileType] = (*COMPRESSIONS, *FORMATS)) -> FileType | None:
+    """Which of the known types a file is that begins with these bytes (LONGEST_MAGIC or more are enough)."""
+    return next((kind for kind in known if start.startswith(kind.magic)), None)
+
+
+def require_fastq(path: str, what: str) -> None:
+    """Raise InputError unless the file starts as a FASTQ, plain, gzip or bgzip; `what` names it in the sentence."""
+    start = _first_bytes(path, what)
+    other = file_type(start)
+    if other is not None:
+        raise InputError(f"{what}: {path} is {other.description}, not a FASTQ; {other.remedy}.")
+    if not start:
+        raise InputError(f"{what}: {path} holds no reads.")
+    if not start.startswith(b"@"):
+        raise InputError(f"{what}: {path} is not a FASTQ: it starts with {_show(start)} and not with '@'.")
+
+
+def require_fasta(path: str, what: str, random_access: bool) -> None:
+    """Raise InputError unless the file starts as a FASTA, plain, gzip or bgzip (no plain gzip for random access)."""
+    start = _first_bytes(path, what)
+    if not start.startswith(b">"):
+        raise InputError(f"{what}: {path} is not a FASTA: it starts with {_show(start)} and not with '>'.")
+    if random_access and is_gzip(path) and not is_bgzip(path):
+        raise InputError(
+            f"{what}: {path} is plain gzip, which CRAM cannot use; "
+            "decompress it or compress it with bgzip, or set align.format to bam."
+        )
+
+
+def require_variants(path: str, what: str) -> None:
+    """Raise InputError unless the file starts as a VCF, plain, gzip or bgzip."""
+    start = _first_bytes(path, what)
+    if not start.startswith(b"##fileformat=VCF"):
+        raise InputError(f"{what}: {path} is not a VCF: it starts with {_show(start)} and not with '##fileformat=VCF'.")
+
+
+def is_gzip(path: str | Path) -> bool:
+    """Whether the file starts as gzip does (plain gzip and bgzip alike)."""
+    return _raw_bytes(path).startswith(GZIP_MAGIC)
+
+
+def is_bgzip(path: str | Path) -> bool:
+    """Whether the file is a gzip file made of bgzip's blocks."""
+    start = _raw_bytes(path)
+    return start[:4] == BGZF_HEADER[:4] and start[_BGZF_EXTRA] == BGZF_HEADER[_BGZF_EXTRA]
+
+
+def _raw_bytes(path: str | Path) -> bytes:
+    with open(path, "rb") as stream:
+        return stream.read(_SNIFFED_BYTES)
+
+
+def _first_bytes(path: str, what: str) -> bytes:
+    """The first decompressed bytes after empty lines and a byte order mark."""
+    start = _raw_bytes(path)
+    other = file_type(start, COMPRESSIONS)
+    if other is not None:
+        raise InputError(f"{what}: {path} is {other.description}; {other.remedy}.")
+    if start.startswith(GZIP_MAGIC):
+        try:
+            with gzip.open(path, "rb") as stream:
+                start = stream.read(_SNIFFED_BYTES)
+        except (EOFError, OSError, zlib.error) as error:
+            raise InputError(f"{what}: {path} is a damaged gzip file ({error}); copy or download it again.") from None
+    return start.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
+
+
+def _show(start: bytes) -> str:
+    return repr(start[:12].split(b"\n")[0].decode("ascii", "replace"))

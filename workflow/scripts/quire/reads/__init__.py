@@ -1,0 +1,127 @@
+"""Reads: as an input gives them (`ReadBatch`, `PairBatch`), and on both strands, as seeding and extension read them.
+
+What decodes an input, FASTQ today, makes `PairBatch`es; whatever comes behind knows of no file format.
+
+Read r of a paired batch of n pairs is mate 1 of pair r for r < n and mate 2 of pair r - n otherwise. A *strand* of a
+read is 0 for the sequence as read and 1 for its reverse complement; every coordinate "in the read" is a coordinate in
+the oriented sequence, 0-based.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.ragged import offsets_from_lengths
+from quire.sequence.packing import BASES_PER_WORD
+
+
+@dataclass(frozen=True)
+class ReadBatch:
+    """Consecutive reads of one input.
+
+    Attributes:
+        names: uint8, flat; a name ends at the first white space and has lost a trailing /1 or /2.
+        name_offsets: int64[n + 1].
+        bases: uint8, flat codes: A 0, C 1, G 2, T and U 3, any other IUPAC letter or '.' 4; lower case as upper case.
+        qualities: uint8, flat, phred 0..93; shares `offsets` with `bases`.
+        offsets: int64[n + 1].
+        first_ordinal: 0-based ordinal of the first read in its input.
+    """
+
+    names: NDArray[np.uint8]
+    name_offsets: NDArray[np.int64]
+    bases: NDArray[np.uint8]
+    qualities: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    first_ordinal: int
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def part(self, begin: int, end: int) -> "ReadBatch":
+        """Reads [begin, end) as a batch of their own, on the same memory."""
+        first, last = self.offsets[begin], self.offsets[end]
+        first_letter, last_letter = self.name_offsets[begin], self.name_offsets[end]
+        return ReadBatch(
+            self.names[first_letter:last_letter],
+            self.name_offsets[begin : end + 1] - first_letter,
+            self.bases[first:last],
+            self.qualities[first:last],
+            self.offsets[begin : end + 1] - first,
+            self.first_ordinal + begin,
+        )
+
+    def name(self, i: int) -> str:
+        """Name of read `i` of the batch."""
+        return self.names[self.name_offsets[i] : self.name_offsets[i + 1]].tobytes().decode("ascii")
+
+
+@dataclass(frozen=True)
+class PairBatch:
+    """First mates (or single reads) and, if there are any, their second mates: read `i` of both has the same name."""
+
+    mate1: ReadBatch
+    mate2: ReadBatch | None
+
+    def __len__(self) -> int:
+        return len(self.mate1)
+
+    def part(self, begin: int, end: int) -> "PairBatch":
+        """Reads or pairs [begin, end) as a batch of their own, on the same memory."""
+        return PairBatch(self.mate1.part(begin, end), self.mate2 and self.mate2.part(begin, end))
+
+
+@dataclass
+class Reads:
+    """Oriented reads of one batch.
+
+    Attributes:
+        offsets: int64[n + 1], base offset of each read.
+        codes: uint8[2, bases], codes 0..3 and 4 for N; row = strand.
+        word_offsets: int64[n + 1], word offset of each read in `packed` (every read has one word of padding).
+        packed: uint64[2, words], base i of a read in bits 2*(i % 32) of its word i // 32; N is stored as A.
+        ambiguous: bool[n], whether the read holds an N.
+        name_hash: uint64[n], hash of the read's name; the same for both mates.
+    """
+
+    offsets: NDArray[np.int64]
+    codes: NDArray[np.uint8]
+    word_offsets: NDArray[np.int64]
+    packed: NDArray[np.uint64]
+    ambiguous: NDArray[np.bool_]
+    name_hash: NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def subset(self, chosen: NDArray[np.int64]) -> "Reads":
+        """The reads with these indices (int64[], ascending) as a batch of their own."""
+        bases, offsets = _ranges(self.offsets, chosen)
+        words, word_offsets = _ranges(self.word_offsets, chosen)
+        # `take` keeps rows contiguous, where indexing would transpose them and Numba compile every kernel once more.
+        codes = np.take(self.codes, bases, axis=1)
+        # One word of padding behind the last read, as `orient` leaves it.
+        packed = np.zeros((2, len(words) + 1), np.uint64)
+        np.take(self.packed, words, axis=1, out=packed[:, :-1])
+        return Reads(offsets, codes, word_offsets, packed, self.ambiguous[chosen], self.name_hash[chosen])
+
+
+def _ranges(offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Flat indices of the chosen items of a ragged array, and their new offsets."""
+    lengths = (offsets[1:] - offsets[:-1])[chosen]
+    new = offsets_from_lengths(lengths)
+    return np.repeat(offsets[chosen] - new[:-1], lengths) + np.arange(new[-1]), new
+
+
+def packed_words(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many packed words (int64[n]) reads of these lengths take, with one of padding each."""
+    return (lengths + BASES_PER_WORD - 1) // BASES_PER_WORD + 1
+
+
+def bases_of_mates(mate1: ReadBatch, mate2: ReadBatch | None = None) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Codes (uint8, flat) and offsets (int64[n + 1]) of all first mates, then of all second ones if there are any."""
+    if mate2 is None:
+        return mate1.bases, mate1.offsets
+    codes = np.concatenate([mate1.bases, mate2.bases])
+    return codes, np.concatenate([mate1.offsets, mate2.offsets[1:] + mate1.offsets[-1]])

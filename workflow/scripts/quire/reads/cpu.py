@@ -1,0 +1,54 @@
+"""Reads laid on both strands, with Numba."""
+
+import numpy as np
+
+from quire.ragged import offsets_from_lengths
+from quire.reads import ReadBatch, Reads, bases_of_mates, packed_words
+from quire.sequence.codes import AMBIGUOUS, COMPLEMENT
+from quire.sequence.ties.cpu import hash_names
+from quire.simd.bits import UNKNOWN, load_bytes, reverse_complement, store_bytes, two_bits_each
+from quire.simd.compiled import compiled
+
+
+def orient(mate1: ReadBatch, mate2: ReadBatch | None = None) -> Reads:
+    """Lay the reads of one or two batches on both strands.
+
+    Args:
+        mate1: first mates or single reads.
+        mate2: second mates in the same order, or None.
+    """
+    bases, offsets = bases_of_mates(mate1, mate2)
+    name_hash = np.tile(hash_names(mate1.names, mate1.name_offsets), 1 if mate2 is None else 2)
+    lengths = np.diff(offsets)
+    word_offsets = offsets_from_lengths(packed_words(lengths))
+    codes = np.empty((2, len(bases)), np.uint8)
+    packed = np.zeros((2, int(word_offsets[-1]) + 1), np.uint64)
+    ambiguous = np.zeros(len(lengths), np.bool_)
+    _lay_on_both_strands(bases, offsets, word_offsets, codes, packed, ambiguous)
+    return Reads(offsets, codes, word_offsets, packed, ambiguous, name_hash)
+
+
+@compiled
+def _lay_on_both_strands(bases, offsets, word_offsets, codes, packed, ambiguous):
+    """Fill `codes`, `packed` (all zeros before) and `ambiguous` of `Reads` from the codes 0 to 4 of reads as read."""
+    forward, reverse = codes[0], codes[1]
+    for read in range(len(offsets) - 1):
+        begin, end = offsets[read], offsets[read + 1]
+        word = word_offsets[read]
+        eights = (end - begin) & ~7  # bases that are handled eight at a time
+        unknown = np.uint64(0)  # not 0 once an ambiguous base was seen
+        for i in range(0, eights, 8):
+            eight = load_bytes(bases, begin + i)
+            unknown |= eight & UNKNOWN
+            store_bytes(forward, begin + i, eight)
+            packed[0, word + (i >> 5)] |= two_bits_each(eight) << np.uint64(2 * (i & 31))
+            turned = reverse_complement(load_bytes(bases, end - 8 - i))
+            store_bytes(reverse, begin + i, turned)
+            packed[1, word + (i >> 5)] |= two_bits_each(turned) << np.uint64(2 * (i & 31))
+        for i in range(eights, end - begin):
+            code, turned_code = bases[begin + i], COMPLEMENT[bases[end - 1 - i]]
+            unknown |= np.uint64(code & AMBIGUOUS)
+            forward[begin + i], reverse[begin + i] = code, turned_code
+            packed[0, word + (i >> 5)] |= np.uint64(code & 3) << np.uint64(2 * (i & 31))
+            packed[1, word + (i >> 5)] |= np.uint64(turned_code & 3) << np.uint64(2 * (i & 31))
+        ambiguous[read] = unknown != 0

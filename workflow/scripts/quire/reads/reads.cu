@@ -1,0 +1,67 @@
+// Laying reads on both strands, as codes and as packed words: see quire/reads/__init__.py.
+#include "quire/reads/reads.cuh"
+#include "quire/sequence/ties/ties.cuh"
+
+// One thread per word of a read: it packs up to 32 bases of both strands. `word_read` names the read of each word.
+extern "C" __global__ void orient(const u8* given, const i64* offsets, const i64* word_offsets, const i32* word_read,
+                                  i64 bases, i64 words, u8* codes, u64* packed, u8* ambiguous) {
+    i64 word = thread_index();
+    if (word >= words) return;
+    u64 forward = 0, reverse = 0;
+    i32 read = word_read[word];
+    if (read >= 0) {
+        i64 begin = offsets[read], length = offsets[read + 1] - begin;
+        i64 first = (word - word_offsets[read]) * 32;
+        i64 last = first + 32 < length ? first + 32 : length;
+        bool unclear = false;
+        for (i64 i = first; i < last; i++) {
+            u64 ahead = given[begin + i], behind = given[begin + length - 1 - i];
+            codes[begin + i] = (u8)ahead;
+            codes[bases + begin + i] = behind > 3 ? 4 : (u8)(3 - behind);
+            unclear |= ahead > 3;
+            forward |= (ahead > 3 ? 0 : ahead) << (2 * (i - first));
+            reverse |= (behind > 3 ? 0 : 3 - behind) << (2 * (i - first));
+        }
+        if (unclear) ambiguous[read] = 1;  // every thread that writes, writes the same
+    }
+    packed[word] = forward;
+    packed[words + word] = reverse;
+}
+
+// One thread per word of the result: the read it belongs to, -1 for the padding behind the last read.
+extern "C" __global__ void owners_of_words(const i64* word_offsets, i64 count, i64 words, i32* word_read) {
+    i64 word = thread_index();
+    if (word >= words) return;
+    i64 low = 0, high = count;  // word_offsets[low] <= word < word_offsets[high], if any read holds it
+    while (high - low > 1) {
+        i64 middle = (low + high) >> 1;
+        if (word_offsets[middle] <= word) low = middle; else high = middle;
+    }
+    word_read[word] = count > 0 && word < word_offsets[count] ? (i32)low : -1;
+}
+
+// Copies the chosen reads into a batch of their own; one block per read.
+extern "C" __global__ void take_reads(Reads reads, const i64* chosen, const i64* offsets, const i64* word_offsets,
+                                      i64 bases, i64 words, u8* codes, u64* packed, u8* ambiguous, u64* name_hash) {
+    i64 target = blockIdx.x, read = chosen[target];
+    for (int strand = 0; strand < 2; strand++) {
+        const u8* codes_from = reads.codes_of(strand, read);
+        const u64* packed_from = reads.packed_of(strand, read);
+        for (i64 i = threadIdx.x; i < offsets[target + 1] - offsets[target]; i += blockDim.x)
+            codes[strand * bases + offsets[target] + i] = codes_from[i];
+        for (i64 i = threadIdx.x; i < word_offsets[target + 1] - word_offsets[target]; i += blockDim.x)
+            packed[strand * words + word_offsets[target] + i] = packed_from[i];
+    }
+    if (threadIdx.x == 0) {
+        ambiguous[target] = reads.ambiguous[read];
+        name_hash[target] = reads.name_hash[read];
+    }
+}
+
+// One thread per read: the hash of its name; mates have one name.
+extern "C" __global__ void hash_names(const u8* names, const i64* name_offsets, i64 named, i64 count, u64* hashes) {
+    i64 read = thread_index();
+    if (read >= count) return;
+    i64 name = read % named;
+    hashes[read] = hash_of_name(names, name_offsets[name], name_offsets[name + 1]);
+}

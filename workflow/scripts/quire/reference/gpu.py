@@ -1,0 +1,31 @@
+"""The axis on a card: its packed text, its islands and where they lie on the contigs."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.device.card import Card, CardArray
+from quire.reference.opening import Reference
+
+
+class CardReference(NamedTuple):
+    """What the kernels read of a `quire.reference.Reference` (reference.cuh: Reference)."""
+
+    text: CardArray
+    ambiguous: CardArray
+    ambiguous_count: int
+    island_axis: CardArray
+    island_contig: CardArray
+    island_start: CardArray
+    islands: int
+
+
+def upload_reference(card: Card, reference: Reference) -> CardReference:
+    """Copy what the kernels need of a reference to a card."""
+    text, ambiguous, island_axis, island_contig, island_start = (
+        card.upload(np.asarray(array))
+        for array in (reference.text, reference.ambiguous, reference.island_axis, reference.island_contig,
+                      reference.island_start)
+    )  # fmt: skip
+    return CardReference(text, ambiguous, len(reference.ambiguous), island_axis, island_contig, island_start,
+                         len(reference.island_contig))  # fmt: skip

@@ -1,0 +1,25 @@
+// The axis on a card, as quire.reference.gpu.CardReference lays it out; see quire/reference/opening.py.
+#pragma once
+#include "quire/device/types.cuh"
+
+struct Reference {
+    const u64* text;         // packed axis, two words longer than its bases
+    const i64* ambiguous;    // [ambiguous_count][2], axis runs whose codes only stand in for an ambiguous base
+    i64 ambiguous_count;
+    const i64* island_axis;  // [islands + 1]
+    const i32* island_contig;
+    const i64* island_start;  // on the contig
+    i64 islands;
+
+    __device__ __forceinline__ i64 axis_length() const { return island_axis[islands]; }
+};
+
+// Index of the island that holds an axis position.
+__device__ __forceinline__ i64 island_of(const Reference& reference, i64 position) {
+    i64 low = 0, high = reference.islands;
+    while (high - low > 1) {
+        i64 middle = (low + high) >> 1;
+        if (reference.island_axis[middle] <= position) low = middle; else high = middle;
+    }
+    return low;
+}

@@ -1,0 +1,64 @@
+"""What came out of a run, in a few lines for a terminal: files, figures, warnings, from summary.json.
+
+It is printed by the Python that runs Snakemake, which need not have the packages that the report is made with.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from quire.errors import InputError
+from quire.report.backends import describe_backends
+
+FORMAT_VERSION = 1  # of summary.json
+
+
+def print_summary(path: str | Path) -> None:
+    """Print where the results of a run are and what was found.
+
+    Raises:
+        InputError: the file is missing or no summary of this version.
+    """
+    for line in summary_lines(load_summary(path)):
+        print(line)
+
+
+def load_summary(path: str | Path) -> dict[str, Any]:
+    """Read a summary.json of this version."""
+    try:
+        summary: dict[str, Any] = json.loads(Path(path).read_text())
+        version = summary["format_version"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: is not a summary of Quire ({error!r}); run the report again.") from None
+    if version != FORMAT_VERSION:
+        raise InputError(f"{path}: has format version {version}, this program reads {FORMAT_VERSION}; run it again.")
+    return summary
+
+
+def summary_lines(summary: Mapping[str, Any]) -> list[str]:
+    """What `print_summary` prints."""
+    files = summary["files"]
+    lines = [f"{'alignments':<12}{path}" for path in files["alignments"].values()]
+    lines += [f"{'variants':<12}{files['variants']}", f"{'report':<12}{files['report']}", ""]
+    for sample in summary["samples"]:
+        reads, variants = sample["reads"], sample["variants"]
+        lines.append(
+            f"{sample['sample']:<12}{reads['total']:,} reads in, {reads['mapped']:,} mapped "
+            f"({_shown(reads['mapped_percent'])} %), {reads['duplicates']:,} duplicates"
+        )
+        lines.append(f"{'':<12}{variants['snvs']:,} SNVs and {variants['indels']:,} indels called")
+    if truth := summary["truth"]:
+        for kind, name in (("snv", "SNVs"), ("indel", "indels")):
+            counts = truth[kind]
+            lines.append(
+                f"{'truth':<12}{name}: recall {counts['recall']:.4f} ({counts['found']} of {counts['truth']}), "
+                f"precision {counts['precision']:.4f} ({counts['false_calls']} false), F1 {counts['f1']:.4f}"
+            )
+    lines += [f"{'backend':<12}{line}" for line in describe_backends(summary["ledger"])]
+    lines += [f"{'warning':<12}{warning['sample']}: {warning['message']}" for warning in summary["warnings"]]
+    return lines
+
+
+def _shown(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"

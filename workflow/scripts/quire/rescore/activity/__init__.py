@@ -1,0 +1,219 @@
+"""How likely every position is to be a variant, before any assembly: the activity profile.
+
+ReferenceConfidenceModel.calcGenotypeLikelihoodsOfRefVsAny per position and sample (a base that differs, a deleted base
+or one beside an indel or a soft clip speaks against the reference), AlleleFrequencyCalculator for the probability of
+any variant, BandPassActivityProfile for smoothing. Each position's raw value depends on the reads over it alone.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.rescore.genotyping.allele_frequency import no_variant_log10
+from quire.rescore.parameters import (
+    DELETION_QUALITY,
+    MINIMUM_ACTIVE_QUALITY,
+    MINIMUM_BASE_QUALITY,
+    REFERENCE_PSEUDOCOUNT,
+    SNV_PSEUDOCOUNT,
+)
+from quire.rescore.reads.aligned import AlignedReads
+from quire.sam import CIGAR_DELETION, CIGAR_HARD_CLIP, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SOFT_CLIP
+from quire.sequence.cigar import length_of, operation_of
+from quire.simd import powers_of_ten
+from quire.simd.compiled import compiled
+from quire.simd.powers_of_ten.cpu import power_of_ten
+
+SIGMA = 17.0  # BandPassActivityProfile.DEFAULT_SIGMA
+FILTER_WING = 50  # BandPassActivityProfile.MAX_FILTER_SIZE (no weight in it falls below its cut of 1e-5)
+MAXIMUM_PROPAGATION = 50 + FILTER_WING
+CLIP_THRESHOLD = 6.0  # mean bases of good quality in soft clips from which a site's weight is multiplied
+_BLOCK = 16384
+
+
+def profile(
+    samples: Sequence[AlignedReads], ploidies: Sequence[int], reference: NDArray[np.uint8], start: int, end: int
+) -> NDArray[np.float64]:
+    """Smoothed activity of [start, end) of a contig.
+
+    Args:
+        samples: reads of each sample over [start - FILTER_WING, end + FILTER_WING).
+        ploidies: of each sample.
+        reference: uint8 codes of [max(0, start - FILTER_WING), ...), at least to end + FILTER_WING or the contig's end.
+        start, end: 0-based, half-open.
+
+    Returns:
+        float64[end - start].
+    """
+    first = max(0, start - FILTER_WING)
+    raw = np.zeros(len(reference))
+    for block in range(0, len(reference), _BLOCK):
+        codes = reference[block : block + _BLOCK]
+        raw[block : block + len(codes)] = _raw_block(samples, ploidies, codes, first + block)
+    return smooth(raw)[start - first : end - first]
+
+
+def _raw_block(
+    samples: Sequence[AlignedReads], ploidies: Sequence[int], reference: NDArray[np.uint8], start: int
+) -> NDArray[np.float64]:
+    """Weights before smoothing of the positions from `start` on that `reference` covers."""
+    size = len(reference)
+    clips, clipped_reads = np.zeros(size), np.zeros(size, np.int64)
+    likelihoods = []
+    for reads, ploidy in zip(samples, ploidies, strict=True):
+        ploidy = max(2, ploidy)  # MINIMUM_PUTATIVE_PLOIDY_FOR_ACTIVE_REGION_DISCOVERY
+        log10 = np.zeros((size, ploidy + 1))
+        add_reads(reads, reference, start, likelihood_table(ploidy), log10, clips, clipped_reads)
+        likelihoods.append(phred_rounded(log10))
+    if len(samples) == 1:
+        probability = single_sample_probability(likelihoods[0], posterior_terms(max(2, ploidies[0])))
+    else:
+        probability = _joint_probability(likelihoods)
+    mean = np.divide(clips, clipped_reads, out=np.zeros(size), where=clipped_reads > 0)
+    # BandPassActivityProfile puts the copies of a clipped site all at the site itself, which multiplies its weight.
+    copies = np.where(mean > CLIP_THRESHOLD, 2 * np.minimum(mean.astype(np.int64), MAXIMUM_PROPAGATION) + 1, 1)
+    return probability * copies
+
+
+@cache
+def likelihood_table(ploidy: int) -> NDArray[np.float64]:
+    """float64[256, 2, ploidy + 1]: log10 P(base | genotype with n alternates) by quality and (agrees, differs)."""
+    errors = powers_of_ten.power_of_ten(-np.arange(256) / 10)[:, np.newaxis]
+    alternates = np.arange(ploidy + 1)
+    right, wrong = 1 - errors, errors / 3
+    agrees = right * (ploidy - alternates) + wrong * alternates
+    differs = wrong * (ploidy - alternates) + right * alternates
+    shares = np.stack([agrees, differs], axis=1) / ploidy
+    shares[0] = 1  # a base of quality 0 says nothing
+    return powers_of_ten.log10(shares)
+
+
+@compiled
+def add_reads(reads, reference, start, table, log10, clips, clipped_reads):
+    """Add every usable base of the reads over the block to the genotypes' log10 likelihoods.
+
+    Args:
+        reads: `AlignedReads`.
+        reference: uint8 codes of the block.
+        start: position of the block's first base.
+        table: from `likelihood_table`.
+        log10: float64[block, genotypes], in and out.
+        clips, clipped_reads: sums of good soft-clipped bases, and their reads, at bases beside soft clips; in and out.
+    """
+    end = start + len(reference)
+    genotypes = log10.shape[1]
+    for i in range(len(reads.aligned_start)):
+        if reads.aligned_start[i] >= end or reads.aligned_end[i] <= start:
+            continue
+        position = reads.aligned_start[i]
+        query = reads.base_offsets[i]
+        first, last = reads.cigar_offsets[i], reads.cigar_offsets[i + 1]
+        low, high = max(start, reads.keep_from[i]), min(end, reads.keep_to[i])
+        for c in range(first, last):
+            operation, size = operation_of(reads.cigar[c]), length_of(reads.cigar[c])
+            if operation == CIGAR_MATCH:
+                before = operation_of(reads.cigar[c - 1]) if c > first else CIGAR_HARD_CLIP
+                after = operation_of(reads.cigar[c + 1]) if c + 1 < last else CIGAR_HARD_CLIP
+                for k in range(max(0, low - position), min(size, high - position)):
+                    quality = reads.qualities[query + k]
+                    if quality <= MINIMUM_BASE_QUALITY:
+                        continue
+                    at = position + k - start
+                    at_clip = (k == 0 and before == CIGAR_SOFT_CLIP) or (k == size - 1 and after == CIGAR_SOFT_CLIP)
+                    at_indel = (k == 0 and before in (CIGAR_INSERTION, CIGAR_DELETION)) or (
+                        k == size - 1 and after in (CIGAR_INSERTION, CIGAR_DELETION)
+                    )
+                    differs = 1 if at_clip or at_indel or reads.bases[query + k] != reference[at] else 0
+                    for g in range(genotypes):
+                        log10[at, g] += table[quality, differs, g]
+                    if at_clip:
+                        clips[at] += reads.soft_clips[i]
+                        clipped_reads[at] += 1
+                position += size
+                query += size
+            elif operation == CIGAR_DELETION:
+                for k in range(max(0, low - position), min(size, high - position)):
+                    for g in range(genotypes):
+                        log10[position + k - start, g] += table[DELETION_QUALITY, 1, g]
+                position += size
+            elif operation in (CIGAR_INSERTION, CIGAR_SOFT_CLIP):
+                query += size
+
+
+def phred_rounded(log10: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Log10 likelihoods as GATK keeps them: whole phreds below the best, as log10 again."""
+    phreds: NDArray[np.float64] = np.floor(-10 * (log10 - log10.max(axis=1, keepdims=True)) + 0.5)
+    return -phreds / 10
+
+
+def posterior_terms(ploidy: int) -> NDArray[np.float64]:
+    """float64[ploidy + 1]: log10 prior of n alternates over that of none.
+
+    AlleleFrequencyCalculator.calculateSingleSampleBiallelicNonRefPosterior.
+    """
+    copies = np.arange(ploidy)
+    # Factors by which a term differs from the one before: of the binomial coefficient and of both gamma functions.
+    factors = (ploidy - copies) / (copies + 1) * (copies + SNV_PSEUDOCOUNT)
+    factors /= ploidy - 1 - copies + REFERENCE_PSEUDOCOUNT
+    return np.concatenate([[0.0], np.cumsum(powers_of_ten.log10(factors))])
+
+
+@compiled
+def single_sample_probability(log10: NDArray[np.float64], terms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probability of a variant per position; 0 where the reference alone is likeliest."""
+    size, genotypes = log10.shape
+    result = np.zeros(size)
+    posterior = np.empty(genotypes)
+    for i in range(size):
+        if log10[i].argmax() == 0:
+            continue
+        for g in range(genotypes):
+            posterior[g] = log10[i, g] + terms[g]
+        best = posterior.argmax()
+        if best == 0:
+            continue
+        largest = posterior[best]
+        total = 0.0
+        for g in range(genotypes):
+            total += power_of_ten(posterior[g] - largest)
+        result[i] = 1 - power_of_ten(posterior[0] - largest) / total
+    return result
+
+
+def _joint_probability(likelihoods: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Probability of a variant per position over several samples (0 below the QUAL of a possible variant)."""
+    result = np.zeros(len(likelihoods[0]))
+    pseudocounts = np.array([REFERENCE_PSEUDOCOUNT, SNV_PSEUDOCOUNT])
+    doubtful = np.any([sample.argmax(axis=1) > 0 for sample in likelihoods], axis=0)
+    ploidies = np.array([sample.shape[1] - 1 for sample in likelihoods], np.int64)
+    for i in np.flatnonzero(doubtful):
+        rows = np.concatenate([sample[i] for sample in likelihoods])
+        absent = no_variant_log10(rows, ploidies, pseudocounts, -1)[0]
+        if -10 * absent >= MINIMUM_ACTIVE_QUALITY:
+            result[i] = 1 - power_of_ten(absent)
+    return result
+
+
+def band_pass_weights() -> NDArray[np.float64]:
+    """Gaussian weights (sum 1) of the smoothing."""
+    squares = np.arange(-FILTER_WING, FILTER_WING + 1, dtype=np.float64) ** 2
+    weights = powers_of_ten.power_of_ten(-powers_of_ten.LOG10_OF_E * squares / (2 * SIGMA**2))
+    return weights / float(weights.sum())
+
+
+def smooth(raw: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Spread every weight over its neighbours."""
+    return _spread(raw, band_pass_weights())
+
+
+@compiled
+def _spread(raw: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    wing = len(weights) // 2
+    result = np.zeros(len(raw))
+    for i in range(len(raw)):
+        if raw[i] > 0:
+            for k in range(max(0, i - wing), min(len(raw), i + wing + 1)):
+                result[k] += raw[i] * weights[k - i + wing]
+    return result

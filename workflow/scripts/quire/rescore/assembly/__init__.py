@@ -1,0 +1,105 @@
+"""Local assembly: the haplotypes that a region's reads spell (ReadThreadingAssembler).
+
+Graphs of 10-mers and 25-mers both give haplotypes; where neither serves (cycles, repeats, too many repeated k-mers) the
+k-mers grow by 10 until one does.
+"""
+
+import numpy as np
+
+from quire.rescore.assembly.dangling import recover
+from quire.rescore.assembly.graph import ThreadedSequences, build, has_cycle, keep_connected, number_k_mers, prune
+from quire.rescore.assembly.paths import best_paths
+from quire.rescore.parameters import (
+    K_MER_INCREASE,
+    K_MER_ITERATIONS,
+    K_MER_SIZES,
+    MAXIMUM_HAPLOTYPES,
+    MINIMUM_BASE_QUALITY,
+    MINIMUM_CHAIN_WEIGHT,
+    MINIMUM_DANGLING_BRANCH,
+)
+from quire.rescore.reads.clipping import RegionReads
+from quire.simd.compiled import compiled
+
+
+def assemble(reads: RegionReads, region: int, reference: np.ndarray) -> list[bytes]:
+    """Haplotypes of a region as byte strings of codes: the reference first, the others as found.
+
+    Args:
+        reads: clipped reads of all regions.
+        region: which region.
+        reference: uint8 codes of the region's padded span.
+    """
+    whole = reference.tobytes()
+    found = {whole: None}
+    first, last = reads.region_offsets[region], reads.region_offsets[region + 1]
+    sequences = ThreadedSequences(*read_sequences(reads, first, last, reference))
+    assembled = False
+    largest = K_MER_SIZES[-1] + K_MER_INCREASE * K_MER_ITERATIONS
+    for k in (*K_MER_SIZES, *range(K_MER_SIZES[-1] + K_MER_INCREASE, largest + 1, K_MER_INCREASE)):
+        if assembled and k > K_MER_SIZES[-1]:
+            break
+        if k > len(reference):
+            break
+        succeeded, bases, offsets = assemble_graph(sequences, k, k == largest)
+        assembled |= succeeded
+        text = bases.tobytes()
+        for i in range(len(offsets) - 1):
+            found[text[offsets[i] : offsets[i + 1]]] = None
+    return list(found)
+
+
+@compiled
+def read_sequences(reads, first, last, reference):
+    """The reference and every run of good bases of reads [first, last), as columns of `ThreadedSequences`."""
+    room = len(reference) + reads.base_offsets[last] - reads.base_offsets[first]
+    codes = np.empty(room, np.uint8)
+    codes[: len(reference)] = reference
+    starts = np.empty(room + 1, np.int64)
+    ends = np.empty(room + 1, np.int64)
+    sample = np.empty(room + 1, np.int32)
+    starts[0], ends[0], sample[0] = 0, len(reference), -1
+    n = 1
+    at = len(reference)
+    for i in range(first, last):
+        begun = at
+        for b in range(reads.base_offsets[i], reads.base_offsets[i + 1] + 1):
+            if b == reads.base_offsets[i + 1] or reads.bases[b] > 3 or reads.qualities[b] < MINIMUM_BASE_QUALITY:
+                if at - begun >= K_MER_SIZES[0]:
+                    starts[n], ends[n], sample[n] = begun, at, reads.sample[i]
+                    n += 1
+                else:
+                    at = begun
+                begun = at
+            else:
+                codes[at] = reads.bases[b]
+                at += 1
+    return codes[:at], starts[:n], ends[:n], sample[:n]
+
+
+@compiled
+def assemble_graph(sequences, k, last_attempt):
+    """One graph: whether it serves, and the codes and offsets of its haplotypes (createGraph)."""
+    nothing = np.empty(0, np.uint8), np.zeros(1, np.int64)
+    if not last_attempt and _reference_repeats(sequences, k):
+        return False, nothing[0], nothing[1]
+    numbers, count, repeated = number_k_mers(sequences, k)
+    graph = build(sequences, k, numbers, count, repeated)
+    prune(graph, MINIMUM_CHAIN_WEIGHT)
+    if has_cycle(graph) or (not last_attempt and graph.sizes[3] * 4 > graph.sizes[2]):
+        return False, nothing[0], nothing[1]
+    recover(graph, sequences.codes, k, MINIMUM_CHAIN_WEIGHT, MINIMUM_DANGLING_BRANCH)
+    keep_connected(graph)
+    if has_cycle(graph):
+        return False, nothing[0], nothing[1]
+    bases, offsets = best_paths(graph, sequences.codes, k, MAXIMUM_HAPLOTYPES)
+    return True, bases, offsets
+
+
+@compiled
+def _reference_repeats(sequences, k):
+    """Whether the reference holds a k-mer twice."""
+    reference = ThreadedSequences(
+        sequences.codes[: sequences.ends[0]], sequences.starts[:1], sequences.ends[:1], sequences.sample[:1]
+    )
+    return number_k_mers(reference, k)[2].any()

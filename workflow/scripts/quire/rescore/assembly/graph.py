@@ -1,0 +1,354 @@
+"""The assembly graph: a de Bruijn graph that reads are threaded through (GATK's AbstractReadThreadingGraph).
+
+A k-mer that occurs once at most in every sequence is one vertex; a repeated k-mer becomes a new vertex wherever a read
+brings it, so that short repeats do not fold the graph onto itself. Sequence 0 is the reference; its path is kept.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.simd.compiled import compiled
+
+NONE = -1
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_LETTERS = 5  # A, C, G, T and N
+
+
+class ThreadedSequences(NamedTuple):
+    """What is threaded: codes (uint8, A0 C1 G2 T3 N4) end to end, sequence i is codes[starts[i]:ends[i]].
+
+    `sample` (int32) groups the sequences; those of a sample stand together, the reference comes first.
+    """
+
+    codes: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    sample: np.ndarray
+
+
+# Columns of Graph.vertices: where in the codes a copy of the k-mer starts, heads of the lists of edges, living edges.
+K_MER, FIRST_OUT, FIRST_IN, OUT_DEGREE, IN_DEGREE = range(5)
+# Columns of Graph.edges: ends, next in the lists, times threaded (in all, by the sample at hand, by any one sample).
+SOURCE, TARGET, NEXT_OUT, NEXT_IN, WEIGHT, SAMPLE_WEIGHT, LARGEST, IS_REFERENCE, ALIVE = range(9)
+
+
+class Graph(NamedTuple):
+    """Vertices and edges in tables with room to grow.
+
+    Attributes:
+        vertices: int32[room, 5], columns K_MER to IN_DEGREE.
+        edges: int32[room, 9], columns SOURCE to ALIVE.
+        reference_path: int32, vertices of the reference.
+        sizes: int64[4]: vertices, edges, k-mers that are one vertex, repeated k-mers.
+    """
+
+    vertices: np.ndarray
+    edges: np.ndarray
+    reference_path: np.ndarray
+    sizes: np.ndarray
+
+
+@compiled
+def number_k_mers(sequences, k):
+    """Give every distinct k-mer a number.
+
+    A k-mer and the base behind it decide the next k-mer. So that one is looked up where it was found before, and hashed
+    only where no sequence went that way yet: reads mostly repeat each other.
+
+    Returns:
+        int32 per code: number of the k-mer that starts there, NONE at the last k - 1 of a sequence;
+        how many there are; uint8 per k-mer: 1 if some sequence holds it twice.
+    """
+    codes = sequences.codes
+    slots = 1
+    while slots < 2 * len(codes) + 1:
+        slots *= 2
+    table = np.full(slots, NONE, np.int32)
+    following = np.full((len(codes), _LETTERS), NONE, np.int32)
+    numbers = np.full(len(codes), NONE, np.int32)
+    example = np.empty(len(codes), np.int64)
+    last_sequence = np.empty(len(codes), np.int32)
+    repeated = np.zeros(len(codes), np.uint8)
+    count = 0
+    for s in range(len(sequences.starts)):
+        number = np.int64(NONE)
+        for first in range(sequences.starts[s], sequences.ends[s] - k + 1):
+            before, base = number, np.int64(codes[first + k - 1])
+            number = np.int64(following[before, base]) if before != NONE else np.int64(NONE)
+            if number == NONE:
+                slot = _slot(codes, first, k, table, example)
+                if table[slot] == NONE:
+                    table[slot] = count
+                    example[count] = first
+                    last_sequence[count] = NONE
+                    count += 1
+                number = np.int64(table[slot])
+                if before != NONE:
+                    following[before, base] = number
+            if last_sequence[number] == s:
+                repeated[number] = 1
+            last_sequence[number] = s
+            numbers[first] = number
+    return numbers, count, repeated[:count]
+
+
+@compiled
+def _slot(codes, first, k, table, example):
+    """The slot of the table that holds the k-mer at `first`, or the free one that it belongs into."""
+    value = np.uint64(0)
+    for i in range(k):
+        value = value * _MULTIPLIER + np.uint64(codes[first + i] + 1)
+    last = len(table) - 1
+    slot = np.int64((value ^ (value >> np.uint64(29))) & np.uint64(last))
+    while table[slot] != NONE and not _same(codes, example[table[slot]], first, k):
+        slot = (slot + 1) & last
+    return slot
+
+
+@compiled
+def _same(codes, a, b, k):
+    for i in range(k):  # noqa: SIM110 (Numba has no all() of a generator)
+        if codes[a + i] != codes[b + i]:
+            return False
+    return True
+
+
+@compiled
+def build(sequences, k, numbers, count, repeated):
+    """Thread all sequences: a `Graph`. The numbers are those of `number_k_mers`."""
+    room = 8 * k  # for what dangling ends add
+    for s in range(len(sequences.starts)):
+        room += max(0, sequences.ends[s] - sequences.starts[s] - k + 1)
+    length = max(0, sequences.ends[0] - sequences.starts[0] - k + 1)
+    graph = Graph(
+        np.empty((room, 5), np.int32),
+        np.empty((2 * room, 9), np.int32),
+        np.empty(length, np.int32),
+        np.zeros(4, np.int64),
+    )
+    vertex_of = np.full(count, NONE, np.int32)
+    edge_by_base = np.full((room, _LETTERS), NONE, np.int32)
+    for s in range(len(sequences.starts)):
+        if s > 0 and sequences.sample[s] != sequences.sample[s - 1]:
+            _close_sample(graph)
+        _thread(graph, sequences, s, k, numbers, repeated, vertex_of, edge_by_base)
+    _close_sample(graph)
+    for number in range(count):
+        graph.sizes[2] += vertex_of[number] != NONE
+        graph.sizes[3] += repeated[number]
+    return graph
+
+
+@compiled
+def _thread(graph, sequences, s, k, numbers, repeated, vertex_of, edge_by_base):
+    """AbstractReadThreadingGraph.threadSequence.
+
+    edge_by_base: int32[vertices, letters], the edge that leads from a vertex to one that ends with a base, or NONE.
+    """
+    is_reference = s == 0
+    start, stop = sequences.starts[s], sequences.ends[s] - k
+    if not is_reference:
+        while start < stop and repeated[numbers[start]]:
+            start += 1
+        if start >= stop:
+            return
+    vertex = np.int64(vertex_of[numbers[start]])
+    if vertex == NONE:
+        vertex = _add_vertex(graph, start, numbers[start], repeated, vertex_of)
+    _count_backwards(graph, sequences.codes, start, k, vertex)
+    if is_reference:
+        graph.reference_path[0] = vertex
+    reference_start = numbers[sequences.starts[0]]
+    for at in range(start + 1, stop + 1):
+        base = sequences.codes[at + k - 1]
+        edge = edge_by_base[vertex, base]
+        if edge != NONE:
+            graph.edges[edge, SAMPLE_WEIGHT] += 1
+            vertex = np.int64(graph.edges[edge, TARGET])
+        else:
+            number = numbers[at]
+            following = vertex_of[number] if number != reference_start else NONE
+            if following == NONE:
+                following = _add_vertex(graph, at, number, repeated, vertex_of)
+            edge_by_base[vertex, base] = graph.sizes[1]
+            add_edge(graph, vertex, following, is_reference)
+            graph.edges[graph.sizes[1] - 1, WEIGHT] = 0  # the sample's is added when its last read is threaded
+            vertex = np.int64(following)
+        if is_reference:
+            graph.reference_path[at - start] = vertex
+
+
+@compiled
+def _add_vertex(graph, position, number, repeated, vertex_of):
+    """Add a vertex and, unless its k-mer is repeated, remember it as that k-mer's."""
+    vertex = new_vertex(graph, position)
+    if not repeated[number] and vertex_of[number] == NONE:
+        vertex_of[number] = vertex
+    return vertex
+
+
+@compiled
+def new_vertex(graph, position):
+    """Add a vertex whose k-mer starts at a position of the codes."""
+    vertex = graph.sizes[0]
+    graph.sizes[0] += 1
+    graph.vertices[vertex, K_MER] = position
+    graph.vertices[vertex, FIRST_OUT] = NONE
+    graph.vertices[vertex, FIRST_IN] = NONE
+    graph.vertices[vertex, OUT_DEGREE] = 0
+    graph.vertices[vertex, IN_DEGREE] = 0
+    return vertex
+
+
+@compiled
+def add_edge(graph, source, target, is_reference):
+    """Add an edge of weight 1."""
+    edge = graph.sizes[1]
+    graph.sizes[1] += 1
+    graph.edges[edge, SOURCE] = source
+    graph.edges[edge, TARGET] = target
+    graph.edges[edge, NEXT_OUT] = graph.vertices[source, FIRST_OUT]
+    graph.vertices[source, FIRST_OUT] = edge
+    graph.edges[edge, NEXT_IN] = graph.vertices[target, FIRST_IN]
+    graph.vertices[target, FIRST_IN] = edge
+    graph.vertices[source, OUT_DEGREE] += 1
+    graph.vertices[target, IN_DEGREE] += 1
+    graph.edges[edge, WEIGHT] = 1
+    graph.edges[edge, SAMPLE_WEIGHT] = 1
+    graph.edges[edge, LARGEST] = 0
+    graph.edges[edge, IS_REFERENCE] = is_reference
+    graph.edges[edge, ALIVE] = 1
+
+
+@compiled
+def _count_backwards(graph, codes, start, k, vertex):
+    """Count the edges that spell the start of a read's first k-mer too (increaseCountsInMatchedKmers)."""
+    for offset in range(k - 2, -1, -1):
+        if graph.vertices[vertex, IN_DEGREE] != 1:
+            return
+        edge = graph.vertices[vertex, FIRST_IN]
+        previous = graph.edges[edge, SOURCE]
+        if codes[graph.vertices[previous, K_MER] + k - 1] != codes[start + offset]:
+            return
+        graph.edges[edge, SAMPLE_WEIGHT] += 1
+        vertex = previous
+
+
+@compiled
+def _close_sample(graph):
+    """MultiSampleEdge.flushSingleSampleMultiplicity: add a sample's weights up, remember the largest of one sample."""
+    for edge in range(graph.sizes[1]):
+        graph.edges[edge, WEIGHT] += graph.edges[edge, SAMPLE_WEIGHT]
+        graph.edges[edge, LARGEST] = max(graph.edges[edge, LARGEST], graph.edges[edge, SAMPLE_WEIGHT])
+        graph.edges[edge, SAMPLE_WEIGHT] = 0
+
+
+@compiled
+def remove_edge(graph, edge):
+    """Take an edge out of both its lists."""
+    source, target = np.int64(graph.edges[edge, SOURCE]), np.int64(graph.edges[edge, TARGET])
+    _unlink(graph, source, edge, FIRST_OUT, NEXT_OUT)
+    _unlink(graph, target, edge, FIRST_IN, NEXT_IN)
+    graph.vertices[source, OUT_DEGREE] -= 1
+    graph.vertices[target, IN_DEGREE] -= 1
+    graph.edges[edge, ALIVE] = 0
+
+
+@compiled
+def _unlink(graph, vertex, edge, first, following):
+    """Take an edge out of one of a vertex's lists (columns first and following)."""
+    if graph.vertices[vertex, first] == edge:
+        graph.vertices[vertex, first] = graph.edges[edge, following]
+        return
+    at = graph.vertices[vertex, first]
+    while graph.edges[at, following] != edge:
+        at = graph.edges[at, following]
+    graph.edges[at, following] = graph.edges[edge, following]
+
+
+@compiled
+def prune(graph, minimum):
+    """LowWeightChainPruner: remove chains on which no sample reaches the minimum weight; the reference stays."""
+    remove = np.zeros(graph.sizes[1], np.uint8)
+    chain = np.empty(graph.sizes[1], np.int32)
+    for first in range(graph.sizes[1]):
+        source = graph.edges[first, SOURCE]
+        if graph.vertices[source, IN_DEGREE] == 1 and graph.vertices[source, OUT_DEGREE] == 1:
+            continue  # inside a chain
+        size = 0
+        edge = first
+        keep = False
+        while True:
+            chain[size] = edge
+            size += 1
+            keep |= graph.edges[edge, LARGEST] >= minimum or graph.edges[edge, IS_REFERENCE] == 1
+            vertex = graph.edges[edge, TARGET]
+            if graph.vertices[vertex, OUT_DEGREE] != 1 or graph.vertices[vertex, IN_DEGREE] != 1:
+                break
+            edge = graph.vertices[vertex, FIRST_OUT]
+        if not keep:
+            for i in range(size):
+                remove[chain[i]] = 1
+    for edge in range(graph.sizes[1]):
+        if remove[edge]:
+            remove_edge(graph, edge)
+
+
+@compiled
+def has_cycle(graph):
+    """Whether any living edges form a cycle (vertices are peeled off from the sources on)."""
+    left = graph.vertices[: graph.sizes[0], IN_DEGREE].copy()
+    stack = np.empty(graph.sizes[0], np.int32)
+    size = 0
+    peeled = 0
+    for vertex in range(graph.sizes[0]):
+        if left[vertex] == 0:
+            stack[size] = vertex
+            size += 1
+    while size > 0:
+        size -= 1
+        vertex = stack[size]
+        peeled += 1
+        edge = graph.vertices[vertex, FIRST_OUT]
+        while edge != NONE:
+            target = graph.edges[edge, TARGET]
+            left[target] -= 1
+            if left[target] == 0:
+                stack[size] = target
+                size += 1
+            edge = graph.edges[edge, NEXT_OUT]
+    return peeled < graph.sizes[0]
+
+
+@compiled
+def keep_connected(graph):
+    """Remove all that lies on no path from the reference's source to its sink (removePathsNotConnectedToRef)."""
+    forward = _reachable(graph, graph.reference_path[0], FIRST_OUT, NEXT_OUT, TARGET)
+    backward = _reachable(graph, graph.reference_path[-1], FIRST_IN, NEXT_IN, SOURCE)
+    for edge in range(graph.sizes[1]):
+        if graph.edges[edge, ALIVE]:
+            source, target = graph.edges[edge, SOURCE], graph.edges[edge, TARGET]
+            if not (forward[source] and forward[target] and backward[source] and backward[target]):
+                remove_edge(graph, edge)
+
+
+@compiled
+def _reachable(graph, start, first, following, end):
+    """uint8 per vertex: whether it can be reached from `start` along one kind of lists (columns of the tables)."""
+    seen = np.zeros(graph.sizes[0], np.uint8)
+    stack = np.empty(graph.sizes[0], np.int32)
+    stack[0] = start
+    seen[start] = 1
+    size = 1
+    while size > 0:
+        size -= 1
+        edge = graph.vertices[stack[size], first]
+        while edge != NONE:
+            vertex = graph.edges[edge, end]
+            if not seen[vertex]:
+                seen[vertex] = 1
+                stack[size] = vertex
+                size += 1
+            edge = graph.edges[edge, following]
+    return seen

@@ -1,0 +1,131 @@
+"""The likeliest paths through an assembly graph (GraphBasedKBestHaplotypeFinder)."""
+
+import numpy as np
+
+from quire.rescore.assembly.graph import FIRST_OUT, K_MER, NEXT_OUT, NONE, OUT_DEGREE, TARGET, WEIGHT
+from quire.simd.compiled import compiled
+from quire.simd.powers_of_ten.cpu import log10
+
+
+@compiled
+def best_paths(graph, codes, k, most):
+    """Sequences of at most `most` paths from the reference's source to its sink, by descending product of edge shares.
+
+    The graph has no cycle and every vertex with edges lies on such a path. Ties go to the path found first.
+
+    Returns:
+        uint8 codes end to end, int64[n + 1] offsets.
+    """
+    sink = graph.reference_path[-1]
+    branches = 1
+    for vertex in range(graph.sizes[0]):
+        branches += graph.vertices[vertex, OUT_DEGREE] if graph.vertices[vertex, OUT_DEGREE] > 1 else 0
+    room = branches * most + 2
+    parent = np.empty(room, np.int64)
+    edge_of = np.empty(room, np.int32)
+    end = np.empty(room, np.int32)
+    length = np.empty(room, np.int64)
+    score = np.empty(room, np.float64)
+    heap = np.empty(room, np.int64)
+    visits = np.zeros(graph.sizes[0], np.int32)
+    parent[0], edge_of[0], score[0] = NONE, NONE, 0.0
+    end[0], steps = _walk(graph, graph.reference_path[0], sink)
+    length[0] = k + steps
+    heap[0] = 0
+    queued, nodes, found = 1, 1, 0
+    results = np.empty(most, np.int64)
+    while queued > 0 and found < most:
+        node = heap[0]
+        queued -= 1
+        heap[0] = heap[queued]
+        _sift_down(heap, queued, score)
+        vertex = end[node]
+        if vertex == sink:
+            results[found] = node
+            found += 1
+            continue
+        visits[vertex] += 1
+        if visits[vertex] > most:
+            continue
+        total = 0
+        edge = graph.vertices[vertex, FIRST_OUT]
+        while edge != NONE:
+            total += graph.edges[edge, WEIGHT]
+            edge = graph.edges[edge, NEXT_OUT]
+        edge = graph.vertices[vertex, FIRST_OUT]
+        while edge != NONE:
+            parent[nodes] = node
+            edge_of[nodes] = edge
+            score[nodes] = score[node] + (log10(graph.edges[edge, WEIGHT]) - log10(total))
+            end[nodes], steps = _walk(graph, graph.edges[edge, TARGET], sink)
+            length[nodes] = length[node] + 1 + steps
+            heap[queued] = nodes
+            _sift_up(heap, queued, score)
+            queued += 1
+            nodes += 1
+            edge = graph.edges[edge, NEXT_OUT]
+    return _spell(graph, codes, k, sink, parent, edge_of, length, results[:found])
+
+
+@compiled
+def _walk(graph, vertex, sink):
+    """Follow the only way from a vertex to where it forks or ends: that vertex, and the steps."""
+    steps = 0
+    while vertex != sink and graph.vertices[vertex, OUT_DEGREE] == 1:
+        vertex = graph.edges[graph.vertices[vertex, FIRST_OUT], TARGET]
+        steps += 1
+    return vertex, steps
+
+
+@compiled
+def _spell(graph, codes, k, sink, parent, edge_of, length, results):
+    """Bases of the paths."""
+    offsets = np.zeros(len(results) + 1, np.int64)
+    for i in range(len(results)):
+        offsets[i + 1] = offsets[i] + length[results[i]]
+    bases = np.empty(offsets[-1], np.uint8)
+    for i in range(len(results)):
+        node = results[i]
+        at = offsets[i + 1]
+        while node != NONE:
+            before = length[parent[node]] if parent[node] != NONE else k - 1
+            at = offsets[i] + before
+            if parent[node] == NONE:
+                vertex = graph.reference_path[0]
+                for b in range(k - 1):
+                    bases[offsets[i] + b] = codes[graph.vertices[vertex, K_MER] + b]
+            else:
+                vertex = graph.edges[edge_of[node], TARGET]
+            bases[at] = codes[graph.vertices[vertex, K_MER] + k - 1]
+            while vertex != sink and graph.vertices[vertex, OUT_DEGREE] == 1:
+                vertex = graph.edges[graph.vertices[vertex, FIRST_OUT], TARGET]
+                at += 1
+                bases[at] = codes[graph.vertices[vertex, K_MER] + k - 1]
+            node = parent[node]
+    return bases, offsets
+
+
+@compiled
+def _before(a, b, score):
+    """Whether node a comes before node b: higher score, then older."""
+    return score[a] > score[b] or (score[a] == score[b] and a < b)
+
+
+@compiled
+def _sift_up(heap, at, score):
+    while at > 0 and _before(heap[at], heap[(at - 1) // 2], score):
+        heap[at], heap[(at - 1) // 2] = heap[(at - 1) // 2], heap[at]
+        at = (at - 1) // 2
+
+
+@compiled
+def _sift_down(heap, size, score):
+    at = 0
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and _before(heap[child + 1], heap[child], score):
+            child += 1
+        if not _before(heap[child], heap[at], score):
+            return
+        heap[at], heap[child] = heap[child], heap[at]
+        at = child

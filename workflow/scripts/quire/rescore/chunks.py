@@ -1,0 +1,213 @@
+"""How the caller walks along the genome: stretches of intervals, chunks of tiles, batches of regions."""
+
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.io.bed import Interval
+from quire.io.vcf import VariantRecord
+from quire.reference import Reference
+from quire.rescore.activity import FILTER_WING
+from quire.rescore.activity.regions import BORDER_REACH, TILE, tile_range
+from quire.rescore.engines import CallingEngine
+from quire.rescore.haplotypes.likelihoods import region_likelihoods
+from quire.rescore.parameters import REGION_PADDING, CallingParameters
+from quire.rescore.reads.aligned import AlignedReads
+from quire.rescore.reads.clipping import region_reads
+from quire.rescore.reads.source import ReadSource
+from quire.rescore.regions import Window, assemble_regions, call_region, find_regions
+from quire.sequence.codes import AMBIGUOUS, code_table
+
+logger = logging.getLogger("quire.rescore")
+
+# How much is handled at once: enough regions to fill PairHMM's lanes, in little memory. No answer depends on these.
+NEAR = 20_000
+FIRST_TILES = 10
+TILES_PER_CHUNK = 100
+READS_PER_CHUNK = 500_000
+BASES_PER_BATCH = 30_000_000
+_REACH = BORDER_REACH + FILTER_WING + REGION_PADDING  # bases beyond a chunk's tiles that matter to it
+_CODES = code_table({}, AMBIGUOUS)  # of a reference's letters
+
+
+@dataclass(frozen=True)
+class CalledSample:
+    """A sample with its reads."""
+
+    name: str
+    ploidy: int
+    source: ReadSource
+
+
+@dataclass(frozen=True)
+class CallingJob:
+    """What stays the same from the first to the last variant of a job.
+
+    Attributes:
+        reference: that the reads are aligned to.
+        samples: called jointly.
+        parameters: the user's.
+        engine: what is computed with.
+        ledger: by sample int64[filters], reads by what became of them, as far as the job has come.
+    """
+
+    reference: Reference
+    samples: Sequence[CalledSample]
+    parameters: CallingParameters
+    engine: CallingEngine
+    ledger: Mapping[str, NDArray[np.int64]]
+
+    @property
+    def ploidies(self) -> NDArray[np.int64]:
+        """int64[samples]."""
+        return np.array([sample.ploidy for sample in self.samples], np.int64)
+
+    def window(self, contig: str, start: int, end: int) -> Window:
+        """The reference from `start` to `end` or to the contig's ends."""
+        length = int(self.reference.contig_lengths[self.reference.contig_names.index(contig)])
+        start, end = max(0, start), min(length, end)
+        letters = np.frombuffer(self.reference.sequence(contig, start, end), np.uint8)
+        return Window(contig, length, start, _CODES[letters])
+
+    def fetch(self, window: Window, owned: NDArray[np.int64]) -> list[AlignedReads]:
+        """Each sample's reads over a window; those that start in the owned spans (int64[n, 2]) go into the ledger."""
+        reads = []
+        for sample in self.samples:
+            own, counts = sample.source.fetch(window.contig, window.start, window.end, owned, self.parameters)
+            self.ledger[sample.name][:] += counts
+            reads.append(own)
+        return reads
+
+
+def stretches(intervals: Sequence[Interval]) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """Runs of intervals (int64[n, 2]) of one contig that stand close enough to be read in one go."""
+    held: list[Interval] = []
+    for interval in intervals:
+        if held and (held[-1][0] != interval[0] or interval[1] - held[-1][2] > NEAR):
+            yield held[0][0], np.array([one[1:] for one in held], np.int64)
+            held = []
+        held.append(interval)
+    if held:
+        yield held[0][0], np.array([one[1:] for one in held], np.int64)
+
+
+class Chunk(NamedTuple):
+    """Some tiles of a contig with all that is needed to call them.
+
+    Attributes:
+        window: the reference, _REACH beyond the tiles.
+        reads: of each sample, over the window.
+        tiles: numbers.
+        intervals: int64[n, 2] of the contig, in order, apart from each other; what is called starts in them.
+    """
+
+    window: Window
+    reads: Sequence[AlignedReads]
+    tiles: range
+    intervals: NDArray[np.int64]
+
+
+def call_stretch(job: CallingJob, contig: str, intervals: NDArray[np.int64]) -> Iterator[VariantRecord]:
+    """Records of the variants that start in some intervals, in order; see `read_chunks`."""
+    for chunk in read_chunks(job, contig, intervals):
+        yield from _call_chunk(job, chunk)
+
+
+def read_chunks(job: CallingJob, contig: str, intervals: NDArray[np.int64]) -> Iterator[Chunk]:
+    """The tiles that some intervals touch, in order, a few at a time; reads that start there go into the ledger.
+
+    Args:
+        job: reference, samples and so on.
+        contig: name.
+        intervals: int64[n, 2] of the contig, in order, apart from each other.
+    """
+    start, end = int(intervals[0, 0]), int(intervals[-1, 1])
+    tiles = tile_range(start, end)
+    first, size, seen, begun = tiles.start, FIRST_TILES, 0, time.monotonic()
+    while first < tiles.stop:
+        chunk = range(first, min(first + size, tiles.stop))
+        # The first and last chunk own what lies before and after their tiles: nothing in the intervals is uncounted.
+        owned = intervals.clip(
+            start if first == tiles.start else chunk.start * TILE,
+            end if chunk.stop == tiles.stop else chunk.stop * TILE,
+        )
+        window = job.window(contig, chunk.start * TILE - _REACH, chunk.stop * TILE + _REACH)
+        before = _counted(job)
+        reads = job.fetch(window, owned)
+        seen += _counted(job) - before
+        yield Chunk(window, reads, chunk, intervals)
+        speed = seen / (time.monotonic() - begun)
+        here = min(chunk.stop * TILE, end)
+        logger.info("%s:%d of %d-%d: %d reads, %.0f/s", contig, here, start, end, seen, speed)
+        loaded = sum(len(own.start) for own in reads)
+        size = min(max(READS_PER_CHUNK * len(chunk) // max(loaded, 1), 1), TILES_PER_CHUNK)
+        first = chunk.stop
+
+
+def _counted(job: CallingJob) -> int:
+    """Reads in the job's ledger."""
+    return sum(int(counts.sum()) for counts in job.ledger.values())
+
+
+def _call_chunk(job: CallingJob, chunk: Chunk) -> Iterator[VariantRecord]:
+    """Records of the variants of some tiles that start in the intervals."""
+    window, reads, tiles, intervals = chunk
+    if not any(len(own.start) for own in reads):
+        return
+    spans, _ = find_regions(reads, job.ploidies.tolist(), window, tiles)
+    spans = spans[touched(intervals, spans[:, 0], spans[:, 1])]
+    padded = padded_spans(spans, window)
+    for batch in batches(padded, reads, BASES_PER_BATCH):
+        clipped = region_reads(reads, padded[batch])
+        regions = assemble_regions(clipped, spans[batch], padded[batch], window, job.engine)
+        if not regions:
+            continue
+        scored = region_likelihoods(
+            clipped,
+            np.array([region.number for region in regions]),
+            np.array([region.span for region in regions]),
+            [region.haplotypes for region in regions],
+            job.engine,
+        )
+        for region, likelihoods in zip(regions, scored, strict=True):
+            for record in call_region(window.contig, region, clipped, likelihoods, job.ploidies, job.parameters):
+                if touched(intervals, np.array([record.start]), np.array([record.start + 1]))[0]:
+                    yield record
+
+
+def touched(intervals: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """bool[n]: whether spans share a base with any of the intervals."""
+    # Of all intervals that end after a position, the first is the one that may hold it or lies ahead of it.
+    ahead = np.append(intervals[:, 0], np.iinfo(np.int64).max)
+    return ahead[np.searchsorted(intervals[:, 1], starts, side="right")] < ends
+
+
+def padded_spans(spans: NDArray[np.int64], window: Window) -> NDArray[np.int64]:
+    """Spans (int64[n, 2]) with the padding of a region on both sides, as far as the contig goes."""
+    return np.stack(
+        [np.maximum(spans[:, 0] - REGION_PADDING, 0), np.minimum(spans[:, 1] + REGION_PADDING, window.contig_length)],
+        axis=1,
+    )
+
+
+def batches(padded: NDArray[np.int64], reads: Sequence[AlignedReads], most: int) -> Iterator[slice]:
+    """Runs of regions (padded spans) whose reads have about `most` bases together, or one region with more."""
+    bases = np.zeros(len(padded), np.int64)
+    for own in reads:
+        if len(own.start):
+            # Reads that start in the span, and the bases of those: close enough to govern memory.
+            first, last = np.searchsorted(own.aligned_start, padded.T)
+            bases += own.base_offsets[last] - own.base_offsets[first]
+    start, total = 0, 0
+    for r, size in enumerate(bases.tolist()):
+        if total + size > most and r > start:
+            yield slice(start, r)
+            start, total = r, 0
+        total += size
+    if start < len(padded):
+        yield slice(start, len(padded))

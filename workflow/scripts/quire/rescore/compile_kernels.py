@@ -1,0 +1,62 @@
+"""Compile every kernel of the rescore stage once, by calling variants of a few reads on a tiny genome."""
+
+import random
+import tempfile
+from pathlib import Path
+
+import pysam
+
+from quire import reference
+from quire.rescore.caller import call_interval
+from quire.rescore.gvcf import call_gvcf_interval
+from quire.rescore.joint import genotype_interval
+
+_BASES, _READS, _LENGTH = 2000, 60, 100
+_SETTINGS = {"minimum_quality": 10, "minimum_mapping_quality": 10, "maximum_reads_per_start": 100}
+_SNV, _DELETION = 900, 1100  # positions; every other read carries both
+
+
+def compile_kernels() -> None:
+    """Call one SNV and one deletion of one sample."""
+    generator = random.Random(1)
+    genome = "".join(generator.choices("ACGT", k=_BASES))
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        (root / "genome.fa").write_text(f">compiling\n{genome}\n")
+        reference.build(root / "genome.fa", root / "reference", 1 << 20)
+        bam = root / "reads.bam"
+        _write_reads(bam, genome, generator)
+        pysam.index(str(bam))
+        samples = [{"sample": "warm", "ploidy": 2, "bam": str(bam)}]
+        piece = [("compiling", 0, _BASES)]
+        call_interval(root / "reference", samples, piece, root / "part.vcf.gz", _SETTINGS, root / "ledger.json")
+        gvcf = root / "warm.g.vcf.gz"
+        call_gvcf_interval(root / "reference", samples[0], piece, gvcf, _SETTINGS, root / "ledger.json")
+        pysam.tabix_index(str(gvcf), preset="vcf")
+        genotype_interval(root / "reference", [gvcf], piece, root / "joint.vcf.gz", _SETTINGS["minimum_quality"])
+
+
+def _write_reads(path: Path, genome: str, generator: random.Random) -> None:
+    """Sorted reads over both variants."""
+    other = genome[:_SNV] + ("A" if genome[_SNV] != "A" else "C") + genome[_SNV + 1 :]
+    starts = sorted(generator.randrange(_SNV - _LENGTH + 5, _DELETION - 5) for _ in range(_READS))
+    header = {
+        "HD": {"VN": "1.6", "SO": "coordinate"},
+        "SQ": [{"SN": "compiling", "LN": _BASES}],
+        "RG": [{"ID": "warm", "SM": "warm"}],
+    }
+    with pysam.AlignmentFile(str(path), "wb", header=header) as bam:
+        for number, start in enumerate(starts):
+            record = pysam.AlignedSegment(bam.header)
+            before = _DELETION - start
+            if number % 2 and 5 < before < _LENGTH - 5:
+                record.query_sequence = other[start:_DELETION] + other[_DELETION + 3 : start + _LENGTH + 3]
+                record.cigarstring = f"{before}M3D{_LENGTH - before}M"
+            else:
+                record.query_sequence = (other if number % 2 else genome)[start : start + _LENGTH]
+                record.cigarstring = f"{_LENGTH}M"
+            record.query_name, record.reference_id, record.reference_start = f"read{number}", 0, start
+            record.mapping_quality, record.flag = 60, 16 * (number // 2 % 2)
+            record.query_qualities = pysam.qualitystring_to_array("I" * _LENGTH)
+            record.set_tag("RG", "warm")
+            bam.write(record)

@@ -1,0 +1,240 @@
+"""Genotypes at a site from the likelihoods of its reads: any ploidy, any number of alleles, all samples together.
+
+AlleleLikelihoods.marginalize, GenotypeLikelihoodCalculator, GenotypingEngine.calculateGenotypes and
+AlleleSubsettingUtils.
+"""
+
+from collections.abc import Sequence, Sized
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_counts, no_variant_log10
+from quire.rescore.genotyping.sites import SPANNING, Site
+from quire.rescore.parameters import (
+    INDEL_PSEUDOCOUNT,
+    INFORMATIVE_LOG10,
+    MAXIMUM_ALTERNATE_ALLELES,
+    MAXIMUM_GENOTYPES,
+    REFERENCE_PSEUDOCOUNT,
+    SNV_PSEUDOCOUNT,
+)
+from quire.simd.compiled import compiled
+from quire.simd.powers_of_ten.cpu import log10, power_of_ten
+
+NO_CALL = -1
+_MAXIMUM_GQ = 99
+_NO_CALL_PHRED = 1.0  # a reference genotype less certain than this is no call (SUM_GL_THRESH_NOCALL)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A variant, called.
+
+    Attributes:
+        site: with the alleles that are written.
+        quality: QUAL.
+        phreds: PL per sample, int64[genotypes].
+        genotypes: allele numbers per sample, sorted; NO_CALL throughout when uncertain.
+        genotype_qualities: GQ per sample, NO_CALL when there is none.
+        allele_depths: int64[samples, alleles], AD.
+        likelihoods: float64[reads, alleles] of the alleles before any was left out, NaN rows for unused reads.
+        kept: indices of the written alleles among those.
+    """
+
+    site: Site
+    quality: float
+    phreds: list[np.ndarray]
+    genotypes: list[tuple[int, ...]]
+    genotype_qualities: list[int]
+    allele_depths: np.ndarray
+    likelihoods: np.ndarray
+    kept: list[int]
+
+
+def call_site(
+    site: Site,
+    likelihoods: np.ndarray,
+    sample: np.ndarray,
+    ploidies: np.ndarray,
+    minimum_quality: float,
+    covered: bool,
+) -> Call | None:
+    """Genotype all samples at a site.
+
+    Args:
+        site: alleles and their haplotypes.
+        likelihoods: float64[reads, haplotypes] log10 of the reads that touch the site; NaN rows are not used.
+        sample: int64[reads].
+        ploidies: int64[samples].
+        minimum_quality: QUAL from which a site or an allele is called.
+        covered: whether a called deletion starting before spans the site, so that SPANNING may be written.
+
+    Returns:
+        The call, or None if no variant is likely enough.
+    """
+    site = limit_alleles(site, likelihoods, int(ploidies.max()))
+    by_allele = marginalise(likelihoods, site.carriers)
+    phreds = genotype_phreds(by_allele, sample, ploidies)
+    if len(site.alleles) - 1 > MAXIMUM_ALTERNATE_ALLELES:
+        keep = likeliest_alleles(phreds, ploidies, len(site.alleles))
+        site, by_allele = site.subset(keep), np.ascontiguousarray(by_allele[:, keep])
+        phreds = genotype_phreds(by_allele, sample, ploidies)
+    nothing, absent, _ = no_variant_log10(phreds / -10.0, ploidies, pseudocounts(site.alleles), site.spanning_index)
+    quality = -10.0 * nothing + 0.0
+    if len(site.alleles) == 2 and site.spanning_index < 0:
+        absent[1] = nothing
+    kept = [0] + [
+        a
+        for a in range(1, len(site.alleles))
+        if absent[a] + 1e-10 < -minimum_quality / 10 and (site.alleles[a] != SPANNING or covered)
+    ]
+    written = [site.alleles[a] for a in kept[1:]]
+    if quality < minimum_quality or not written or written == [SPANNING]:
+        return None
+    return _make_call(site, quality, phreds, by_allele, sample, ploidies, kept)
+
+
+def _make_call(
+    site: Site,
+    quality: float,
+    phreds: np.ndarray,
+    by_allele: np.ndarray,
+    sample: np.ndarray,
+    ploidies: np.ndarray,
+    kept: list[int],
+) -> Call:
+    """Genotypes, qualities and depths with the alleles that are kept."""
+    subset, genotypes, qualities = [], [], []
+    at = 0
+    for ploidy in ploidies.tolist():
+        count = genotype_count(ploidy, len(site.alleles))
+        own = phreds[at : at + count][kept_genotypes(ploidy, len(site.alleles), kept)]
+        at += count
+        own = own - own.min()
+        best = int(own.argmin())
+        second = int(np.partition(own, 1)[1])
+        called = not (best == 0 and second < _NO_CALL_PHRED)
+        members = np.repeat(np.arange(len(kept)), genotype_counts(ploidy, len(kept))[best])
+        subset.append(own)
+        genotypes.append(tuple(members.tolist()) if called else (NO_CALL,) * ploidy)
+        qualities.append(min(second, _MAXIMUM_GQ) if called else NO_CALL)
+    depths = allele_depths(np.ascontiguousarray(by_allele[:, kept]), sample, len(ploidies))
+    return Call(site.subset(kept), quality, subset, genotypes, qualities, depths, by_allele, kept)
+
+
+def pseudocounts(alleles: Sequence[Sized]) -> np.ndarray:
+    """Dirichlet prior of alleles, the reference first: those as long as the reference count as substitutions."""
+    reference = len(alleles[0])
+    return np.array(
+        [REFERENCE_PSEUDOCOUNT] + [SNV_PSEUDOCOUNT if len(a) == reference else INDEL_PSEUDOCOUNT for a in alleles[1:]]
+    )
+
+
+def limit_alleles(site: Site, likelihoods: np.ndarray, ploidy: int) -> Site:
+    """Drop the alleles that reads support least while there are too many genotypes to enumerate."""
+    if genotype_count(ploidy, len(site.alleles)) <= MAXIMUM_GENOTYPES:
+        return site
+    support = np.nansum(marginalise(likelihoods, site.carriers), axis=0)
+    keep = [0, *(1 + np.argsort(-support[1:], kind="stable")).tolist()]
+    while len(keep) > 2 and genotype_count(ploidy, len(keep)) > MAXIMUM_GENOTYPES:
+        keep.pop()
+    return site.subset(sorted(keep))
+
+
+def likeliest_alleles(phreds: np.ndarray, ploidies: np.ndarray, alleles: int) -> list[int]:
+    """The reference and the alternates of the likeliest variant genotypes (calculateMostLikelyAlleles)."""
+    sums = np.zeros(alleles)
+    at = 0
+    for ploidy in ploidies.tolist():
+        counts = genotype_counts(ploidy, alleles)
+        own = phreds[at : at + len(counts)]
+        at += len(counts)
+        best = int(own.argmin())
+        sums += (counts[best] > 0) * (own[0] - own[best])
+    order = np.argsort(-sums[1:], kind="stable")[:MAXIMUM_ALTERNATE_ALLELES] + 1
+    return [0, *sorted(order.tolist())]
+
+
+def kept_genotypes(ploidy: int, alleles: int, kept: Sequence[int]) -> NDArray[np.int64]:
+    """Indices of the genotypes that have kept alleles only, in the order of the kept alleles' own genotypes."""
+    if len(kept) == alleles:
+        return np.arange(genotype_count(ploidy, alleles))
+    counts = genotype_counts(ploidy, alleles)
+    return np.flatnonzero(counts[:, list(kept)].sum(axis=1) == ploidy)
+
+
+@compiled
+def marginalise(likelihoods, carriers):
+    """Likelihood of each read under each allele: that of its best haplotype with the allele; NaN rows stay NaN."""
+    result = np.full((len(likelihoods), len(carriers)), -np.inf)
+    for i in range(len(likelihoods)):
+        for a in range(len(carriers)):
+            for h in range(likelihoods.shape[1]):
+                if carriers[a, h] and not likelihoods[i, h] <= result[i, a]:
+                    result[i, a] = likelihoods[i, h]
+        if np.isnan(likelihoods[i, 0]):
+            result[i] = np.nan
+    return result
+
+
+@compiled
+def genotype_phreds(by_allele, sample, ploidies):
+    """PL of every genotype of every sample (int64, samples end to end, each with minimum 0)."""
+    alleles = by_allele.shape[1]
+    total = 0
+    for ploidy in ploidies:
+        total += genotype_count(ploidy, alleles)
+    result = np.zeros(total, np.int64)
+    linear = np.empty((len(by_allele), alleles))  # relative to each read's best allele
+    best = np.empty(len(by_allele))
+    for i in range(len(by_allele)):
+        best[i] = by_allele[i].max()
+        for a in range(alleles):
+            linear[i, a] = power_of_ten(by_allele[i, a] - best[i])
+    at = 0
+    for s in range(len(ploidies)):
+        counts = genotype_counts(ploidies[s], alleles)
+        likelihoods = np.zeros(len(counts))
+        for g in range(len(counts)):
+            for i in range(len(by_allele)):
+                if sample[i] == s and not np.isnan(best[i]):
+                    share = 0.0
+                    for a in range(alleles):
+                        share += counts[g, a] * linear[i, a]
+                    likelihoods[g] += best[i] + log10(share / ploidies[s])
+        top = likelihoods.max()
+        for g in range(len(counts)):
+            result[at + g] = np.int64(np.floor(-10 * (likelihoods[g] - top) + 0.5))
+        at += len(counts)
+    return result
+
+
+@compiled
+def best_alleles(by_allele):
+    """int64 per read: its allele where that is clearly the best (BestAllele.isInformative), else -1."""
+    result = np.full(len(by_allele), -1, np.int64)
+    for i in range(len(by_allele)):
+        if np.isnan(by_allele[i, 0]):
+            continue
+        first, second, best = -np.inf, -np.inf, -1
+        for a in range(by_allele.shape[1]):
+            if by_allele[i, a] > first:
+                first, second, best = by_allele[i, a], first, a
+            elif by_allele[i, a] > second:
+                second = by_allele[i, a]
+        if first - second > INFORMATIVE_LOG10:
+            result[i] = best
+    return result
+
+
+@compiled
+def allele_depths(by_allele, sample, samples):
+    """int64[samples, alleles]: reads that clearly support each allele."""
+    result = np.zeros((samples, by_allele.shape[1]), np.int64)
+    best = best_alleles(by_allele)
+    for i in range(len(best)):
+        if best[i] >= 0:
+            result[sample[i], best[i]] += 1
+    return result

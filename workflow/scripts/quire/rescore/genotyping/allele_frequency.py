@@ -1,0 +1,154 @@
+"""Is there a variant at all, and which alleles: GATK's AlleleFrequencyCalculator, over samples of any ploidy.
+
+Genotypes of ploidy P over A alleles are numbered as in the VCF specification (last allele slowest).
+Allele frequencies are found by expectation maximisation under a Dirichlet prior; the probability that an allele (or any
+alternate) is absent is then the product over samples of its posterior under those frequencies.
+"""
+
+import numpy as np
+
+from quire.simd.compiled import compiled
+from quire.simd.powers_of_ten.cpu import log10, log10_of_all, power_of_ten
+
+_CONVERGED = 0.1  # THRESHOLD_FOR_ALLELE_COUNT_CONVERGENCE
+
+
+@compiled
+def binomial(n, k):
+    """n choose k."""
+    result = 1
+    for i in range(k):
+        result = result * (n - i) // (i + 1)
+    return result
+
+
+@compiled
+def genotype_count(ploidy, alleles):
+    """Number of genotypes."""
+    return binomial(ploidy + alleles - 1, ploidy)
+
+
+@compiled
+def genotype_counts(ploidy, alleles):
+    """int64[genotypes, alleles]: copies of each allele in each genotype, in VCF order."""
+    result = np.zeros((genotype_count(ploidy, alleles), alleles), np.int64)
+    members = np.zeros(ploidy, np.int64)  # sorted, VCF order counts with the first member fastest
+    for g in range(len(result)):
+        for m in members:
+            result[g, m] += 1
+        for place in range(ploidy):
+            limit = members[place + 1] if place + 1 < ploidy else alleles - 1
+            if members[place] < limit:
+                members[place] += 1
+                members[:place] = 0
+                break
+    return result
+
+
+@compiled
+def log10_sum(a, b):
+    """log10(10^a + 10^b)."""
+    if a < b:
+        a, b = b, a
+    if b == -np.inf:
+        return a
+    return a + log10(1.0 + power_of_ten(b - a))
+
+
+@compiled
+def _log10_combinations(counts, ploidy):
+    """log10 of the number of orders of a genotype's alleles."""
+    result = 0.0
+    left = ploidy
+    for count in counts:
+        result += log10(binomial(left, count))
+        left -= count
+    return result
+
+
+@compiled
+def _log10_mean_weights(pseudocounts, allele_counts):
+    """Dirichlet.log10MeanWeights: log10 of the posterior mean of the allele frequencies."""
+    counts = pseudocounts + allele_counts
+    return log10_of_all(counts / counts.sum())
+
+
+@compiled
+def _posteriors(likelihoods, counts, combinations, frequencies):
+    """Normalised log10 posteriors of one sample's genotypes."""
+    result = np.empty(len(likelihoods))
+    largest = -np.inf
+    for g in range(len(likelihoods)):
+        value = combinations[g] + likelihoods[g]
+        for a in range(len(frequencies)):
+            value += counts[g, a] * frequencies[a]
+        result[g] = value
+        largest = max(largest, value)
+    total = 0.0
+    for value in result:
+        total += power_of_ten(value - largest)
+    return result - (largest + log10(total))
+
+
+@compiled
+def no_variant_log10(likelihoods, ploidies, pseudocounts, spanning_deletion):
+    """Probability that only the reference (or a spanning deletion) exists, and that each allele is absent.
+
+    Args:
+        likelihoods: float64 log10, genotypes of sample 0, then of sample 1, ... in VCF order.
+        ploidies: int64[samples].
+        pseudocounts: float64[alleles] of the Dirichlet prior, the reference first.
+        spanning_deletion: index of the allele '*', -1 without.
+
+    Returns:
+        log10 P(no variant); float64[alleles] log10 P(allele absent) (meaningless for the reference);
+        float64[alleles] expected allele counts.
+    """
+    alleles = len(pseudocounts)
+    allele_counts = np.zeros(alleles)
+    frequencies = np.full(alleles, -log10(alleles))
+    difference = np.inf
+    while difference > _CONVERGED:
+        renewed = np.zeros(alleles)
+        at = 0
+        for s in range(len(ploidies)):
+            counts, combinations = _table(ploidies[s], alleles)
+            posteriors = _posteriors(likelihoods[at : at + len(counts)], counts, combinations, frequencies)
+            at += len(counts)
+            for g in range(len(counts)):
+                weight = power_of_ten(posteriors[g])
+                for a in range(alleles):
+                    renewed[a] += weight * counts[g, a]
+        difference = np.abs(renewed - allele_counts).max()
+        allele_counts = renewed
+        frequencies = _log10_mean_weights(pseudocounts, allele_counts)
+    nothing = 0.0
+    absent = np.zeros(alleles)
+    at = 0
+    for s in range(len(ploidies)):
+        counts, combinations = _table(ploidies[s], alleles)
+        posteriors = _posteriors(likelihoods[at : at + len(counts)], counts, combinations, frequencies)
+        at += len(counts)
+        plain = -np.inf
+        without = np.full(alleles, -np.inf)
+        for g in range(len(counts)):
+            others = ploidies[s] - counts[g, 0] - (counts[g, spanning_deletion] if spanning_deletion > 0 else 0)
+            if others == 0:
+                plain = log10_sum(plain, posteriors[g])
+            for a in range(alleles):
+                if counts[g, a] == 0:
+                    without[a] = log10_sum(without[a], posteriors[g])
+        nothing += min(0.0, plain)
+        for a in range(alleles):
+            absent[a] += min(0.0, without[a])
+    return nothing, absent, allele_counts
+
+
+@compiled
+def _table(ploidy, alleles):
+    """Allele counts of every genotype and log10 of their combinations."""
+    counts = genotype_counts(ploidy, alleles)
+    combinations = np.empty(len(counts))
+    for g in range(len(counts)):
+        combinations[g] = _log10_combinations(counts[g], ploidy)
+    return counts, combinations

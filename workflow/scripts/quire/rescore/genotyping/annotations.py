@@ -1,0 +1,106 @@
+"""The INFO fields that people filter on, as GATK's annotator classes compute them.
+
+FisherStrand (FS), StrandOddsRatio (SOR), QualByDepth (QD), RMSMappingQuality (MQ), Coverage (DP), and allele counts.
+"""
+
+from math import exp, lgamma, log, log10, sqrt
+
+import numpy as np
+
+from quire.io.vcf import Value
+from quire.rescore.genotyping import NO_CALL, Call, best_alleles
+
+_TARGET_TABLE = 200.0  # FisherStrand shrinks larger tables to about this many reads
+_SMALLEST_P = 1e-320
+MAXIMUM_QD = 35.0  # GATK replaces larger ones by random numbers around 30; here they stay at the limit
+
+
+def annotate(call: Call, sample: np.ndarray, reverse: np.ndarray, mapping_quality: np.ndarray) -> dict[str, Value]:
+    """INFO fields of a call, by their keys in `quire.rescore.records.FIELDS`.
+
+    Args:
+        call: with likelihoods of all reads that touch the site.
+        sample, reverse, mapping_quality: of those reads.
+    """
+    alleles = range(1, len(call.kept))
+    called = [allele for genotype in call.genotypes for allele in genotype if allele != NO_CALL]
+    counts = [called.count(a) for a in alleles]
+    table = strand_table(call, sample, reverse)
+    info: dict[str, Value] = {
+        "AC": counts,
+        "AF": [count / len(called) if called else 0.0 for count in counts],
+        "AN": len(called),
+        "DP": len(sample),
+        "FS": fisher_strand(strand_sum(table, 2)),
+    }
+    if len(mapping_quality):
+        squares = mapping_quality.astype(np.int64) ** 2
+        info["MQ"] = sqrt(int(squares.sum()) / len(mapping_quality))
+    depth = variant_depth(call, sample)
+    if depth:
+        info["QD"] = float(min(call.quality / depth, MAXIMUM_QD))
+    info["SOR"] = strand_odds_ratio(strand_sum(table, 0))
+    return info
+
+
+def strand_table(call: Call, sample: np.ndarray, reverse: np.ndarray) -> np.ndarray:
+    """int64[samples, 4]: clear reads for the reference and for any written alternate, forward and reverse."""
+    table = np.zeros((len(call.genotypes), 4), np.int64)
+    best = best_alleles(call.likelihoods)
+    use = np.isin(best, call.kept)
+    np.add.at(table, (sample[use], 2 * (best[use] > 0) + reverse[use]), 1)
+    return table
+
+
+def strand_sum(table: np.ndarray, minimum: int) -> tuple[int, int, int, int]:
+    """Sum over the samples that have more than `minimum` clear reads."""
+    a, b, c, d = table[table.sum(axis=1) > minimum].sum(axis=0).tolist()
+    return a, b, c, d
+
+
+def fisher_strand(table: tuple[int, int, int, int]) -> float:
+    """Phred of the two-sided Fisher test of strand against allele."""
+    total = sum(table)
+    if total > 2 * _TARGET_TABLE:
+        factor = total / _TARGET_TABLE
+        table = tuple(int(count / factor) for count in table)  # type: ignore[assignment]
+    return max(0.0, -10 * log10(max(fisher_exact(*table), _SMALLEST_P)))
+
+
+def fisher_exact(a: int, b: int, c: int, d: int) -> float:
+    """Two-sided p of a 2 x 2 table: all tables with its margins that are at most as likely."""
+    first, second, column = a + b, c + d, a + c
+
+    def log_probability(x: int) -> float:
+        return _log_choose(first, x) + _log_choose(second, column - x) - _log_choose(first + second, column)
+
+    observed = log_probability(a)
+    possible = range(max(0, column - second), min(first, column) + 1)
+    return min(1.0, sum(exp(p) for p in map(log_probability, possible) if p <= observed + 1e-7))
+
+
+def _log_choose(n: int, k: int) -> float:
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+
+
+def strand_odds_ratio(table: tuple[int, int, int, int]) -> float:
+    """StrandOddsRatio.calculateSOR: the symmetric odds ratio, scaled by how uneven each allele's strands are."""
+    a, b, c, d = (count + 1.0 for count in table)
+    ratio = (a / b) * (d / c) + (b / a) * (c / d)
+    return log(ratio) + log(min(a, b) / max(a, b)) - log(min(c, d) / max(c, d))
+
+
+def variant_depth(call: Call, sample: np.ndarray) -> int:
+    """Depth of the samples with a variant genotype (QualByDepth.getDepth)."""
+    depth, restricted = 0, 0
+    for s, genotype in enumerate(call.genotypes):
+        if not any(allele > 0 for allele in genotype):
+            continue
+        own = int(call.allele_depths[s].sum())
+        if own == 0:
+            depth += int((sample == s).sum())
+            continue
+        if own - int(call.allele_depths[s, 0]) > 1:
+            restricted += own
+        depth += own
+    return restricted or depth

@@ -1,0 +1,217 @@
+"""Reference blocks: neighbouring positions of about the same confidence become one record (GVCFBlockCombiner).
+
+A block is also cut at every multiple of BLOCK_CUT, and the genome is shared out among jobs at such multiples only: the
+blocks are then the same however many jobs there are.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.io.vcf import NON_REFERENCE, VariantRecord
+from quire.simd.compiled import compiled
+
+BLOCK_CUT = 1000
+BANDS = (*range(61), 70, 80, 90, 99)
+"""Lowest GQ of each band."""
+_LARGEST_GQ = 99
+Letters = Callable[[int, int], str]
+"""Reference letters of a span of the contig at hand."""
+_BAND_OF = np.searchsorted(np.array(BANDS), np.arange(_LARGEST_GQ + 1), side="right") - 1
+
+
+class Stretch(NamedTuple):
+    """Consecutive positions of a contig with what is known of each, and the variants among them.
+
+    Attributes:
+        start: first position, 0-based.
+        depth: int32[positions].
+        phreds: int32[positions, genotypes], PL of the reference against any other allele.
+        variants: records that start in the stretch, in order.
+    """
+
+    start: int
+    depth: NDArray[np.int32]
+    phreds: NDArray[np.int32]
+    variants: Sequence[VariantRecord]
+
+    @property
+    def end(self) -> int:
+        """Position after the last."""
+        return self.start + len(self.depth)
+
+
+class Blocks(NamedTuple):
+    """Reference blocks in order.
+
+    Attributes:
+        start, end: int64[n], half-open.
+        least_depth, median_depth: int32[n].
+        phreds: int32[n, genotypes], the least of each genotype.
+    """
+
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    least_depth: NDArray[np.int32]
+    median_depth: NDArray[np.int32]
+    phreds: NDArray[np.int32]
+
+
+def band_lines() -> list[str]:
+    """Header lines that say which GQ each band holds, as GATK writes them."""
+    return [
+        f"##GVCFBlock{low}-{high}=minGQ={low}(inclusive),maxGQ={high}(exclusive)"
+        for low, high in pairwise((*BANDS, _LARGEST_GQ + 1))
+    ]
+
+
+def with_blocks(
+    contig: str, stretches: Iterable[Stretch], intervals: NDArray[np.int64], reference: Letters, ploidy: int
+) -> Iterator[VariantRecord]:
+    """All records of a contig's stretches in genome order: variants, and blocks of the intervals in between.
+
+    Args:
+        contig: name.
+        stretches: in order, without gaps.
+        intervals: int64[n, 2] of the contig, in order, apart from each other.
+        reference: letters of spans of the contig.
+        ploidy: of the sample.
+    """
+    waiting: Stretch | None = None
+    covered = 0  # positions before are part of a variant that is written already
+    for stretch in stretches:
+        if waiting is not None:
+            stretch = _joined(waiting, stretch)
+        cut = stretch.end // BLOCK_CUT * BLOCK_CUT
+        if cut > stretch.start:
+            whole, waiting = _split(stretch, cut)
+            covered = yield from _records(contig, whole, intervals, reference, ploidy, covered)
+        else:
+            waiting = stretch
+    if waiting is not None:
+        yield from _records(contig, waiting, intervals, reference, ploidy, covered)
+
+
+def _joined(first: Stretch, second: Stretch) -> Stretch:
+    """Two stretches that meet, as one."""
+    return Stretch(
+        first.start,
+        np.concatenate([first.depth, second.depth]),
+        np.concatenate([first.phreds, second.phreds]),
+        [*first.variants, *second.variants],
+    )
+
+
+def _split(stretch: Stretch, cut: int) -> tuple[Stretch, Stretch]:
+    """A stretch in two at a position."""
+    at = cut - stretch.start
+    before = [record for record in stretch.variants if record.start < cut]
+    return (
+        Stretch(stretch.start, stretch.depth[:at], stretch.phreds[:at], before),
+        Stretch(cut, stretch.depth[at:], stretch.phreds[at:], stretch.variants[len(before) :]),
+    )
+
+
+def _records(
+    contig: str, stretch: Stretch, intervals: NDArray[np.int64], reference: Letters, ploidy: int, covered: int
+) -> Generator[VariantRecord, None, int]:
+    """Records of a stretch; the position up to which its variants cover the reference."""
+    size = len(stretch.depth)
+    wanted = np.zeros(size, np.bool_)
+    for start, end in intervals.tolist():
+        wanted[max(0, start - stretch.start) : max(0, end - stretch.start)] = True
+    # A variant covers the reference up to its end or the next variant, whose own end counts from then on.
+    starts = [record.start for record in stretch.variants]
+    wanted[: max(0, min(covered, *starts[:1], stretch.end) - stretch.start)] = False
+    for record, following in zip(stretch.variants, [*starts, stretch.end][1:], strict=True):
+        covered = record.start + len(record.alleles[0])
+        wanted[record.start - stretch.start : min(covered, max(following, record.start + 1)) - stretch.start] = False
+    blocks = Blocks(*reference_blocks(stretch.depth, stretch.phreds, wanted, stretch.start, _BAND_OF))
+    letters = reference(stretch.start, stretch.end)
+    variants = iter(stretch.variants)
+    variant = next(variants, None)
+    for b, start in enumerate(blocks.start.tolist()):
+        while variant is not None and variant.start <= start:
+            yield variant
+            variant = next(variants, None)
+        yield block_record(contig, blocks, b, letters[start - stretch.start], ploidy)
+    while variant is not None:
+        yield variant
+        variant = next(variants, None)
+    return covered
+
+
+def block_record(contig: str, blocks: Blocks, number: int, letter: str, ploidy: int) -> VariantRecord:
+    """The record of a block; `letter` is the reference's at its start."""
+    phreds = blocks.phreds[number].tolist()
+    least, second = sorted(phreds)[:2]
+    return VariantRecord(
+        contig=contig,
+        start=int(blocks.start[number]),
+        alleles=(letter, NON_REFERENCE),
+        quality=None,
+        filters=None,
+        info={"END": int(blocks.end[number])},
+        samples=[
+            {
+                "GT": "/".join("0" * ploidy),
+                "DP": int(blocks.median_depth[number]),
+                "GQ": min(second - least, _LARGEST_GQ),
+                "MIN_DP": int(blocks.least_depth[number]),
+                "PL": phreds,
+            }
+        ],
+    )
+
+
+@compiled
+def reference_blocks(depth, phreds, wanted, start, band_of):
+    """Columns of `Blocks`: runs of wanted positions in one band, cut at multiples of BLOCK_CUT.
+
+    Args:
+        depth, phreds: of consecutive positions.
+        wanted: bool[positions].
+        start: the first position.
+        band_of: int64[100], number of the band by GQ.
+    """
+    size, genotypes = phreds.shape
+    starts = np.empty(size, np.int64)
+    ends = np.empty(size, np.int64)
+    least_depth = np.empty(size, np.int32)
+    median_depth = np.empty(size, np.int32)
+    least_phreds = np.empty((size, genotypes), np.int32)
+    n = 0
+    open_band = -1
+    for p in range(size + 1):
+        band = -1
+        if p < size and wanted[p]:
+            least, second = phreds[p, 0], phreds[p, 1]
+            if second < least:
+                least, second = second, least
+            for g in range(2, genotypes):
+                if phreds[p, g] < least:
+                    least, second = phreds[p, g], least
+                elif phreds[p, g] < second:
+                    second = phreds[p, g]
+            band = band_of[min(second - least, 99)]
+        if open_band >= 0 and (band != open_band or (start + p) % BLOCK_CUT == 0):
+            first = starts[n]
+            ends[n] = start + p
+            ordered = np.sort(depth[first - start : p])
+            half = len(ordered) // 2
+            least_depth[n] = ordered[0]
+            median_depth[n] = ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half] + 1) // 2
+            n += 1
+            open_band = -1
+        if band >= 0:
+            if open_band < 0:
+                starts[n] = start + p
+                least_phreds[n] = phreds[p]
+                open_band = band
+            else:
+                for g in range(genotypes):
+                    least_phreds[n, g] = min(least_phreds[n, g], phreds[p, g])
+    return starts[:n], ends[:n], least_depth[:n], median_depth[:n], least_phreds[:n]

@@ -1,0 +1,138 @@
+"""A chunk of a sample's genome: active regions assembled and called, and how sure every other position is."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.io.vcf import VariantRecord
+from quire.rescore.activity.regions import quiet_regions
+from quire.rescore.chunks import BASES_PER_BATCH, CallingJob, Chunk, batches, padded_spans, touched
+from quire.rescore.genotyping import NO_CALL
+from quire.rescore.gvcf.blocks import Stretch
+from quire.rescore.gvcf.confidence import ChunkConfidence
+from quire.rescore.gvcf.records import gvcf_record
+from quire.rescore.gvcf.variants import GvcfCall, call_gvcf_site
+from quire.rescore.haplotypes.likelihoods import RegionLikelihoods, region_likelihoods
+from quire.rescore.parameters import GENOTYPING_MARGIN
+from quire.rescore.reads.clipping import RegionReads, region_reads
+from quire.rescore.reference_confidence.columns import placement_spans
+from quire.rescore.reference_confidence.realignment import realigned_placement
+from quire.rescore.regions import AssembledRegion, Window, assemble_regions, find_regions, region_sites
+
+
+def call_chunk(job: CallingJob, chunk: Chunk) -> Stretch:
+    """Variants and confidence of some tiles of the job's one sample; only what overlaps the intervals is looked at."""
+    window, reads, tiles, intervals = chunk
+    ploidy = job.samples[0].ploidy
+    active, borders = find_regions(reads, [ploidy], window, tiles)
+    confidence = ChunkConfidence(borders[0], borders[-1], ploidy, window)
+    quiet = quiet_regions(active, borders)
+    quiet = quiet[touched(intervals, quiet[:, 0], quiet[:, 1])]
+    padded = padded_spans(quiet, window)
+    for batch in batches(padded, reads, BASES_PER_BATCH):
+        clipped = region_reads(reads, padded[batch])
+        confidence.add_aligned(clipped, np.arange(len(quiet[batch])), padded[batch], quiet[batch])
+    active = active[touched(intervals, active[:, 0], active[:, 1])]
+    padded = padded_spans(active, window)
+    variants: list[VariantRecord] = []
+    for batch in batches(padded, reads, BASES_PER_BATCH):
+        clipped = region_reads(reads, padded[batch])
+        variants += _call_regions(job, window, clipped, active[batch], padded[batch], confidence)
+    starts = np.array([record.start for record in variants], np.int64)
+    inside = touched(intervals, starts, starts + 1)
+    kept = [record for record, wanted in zip(variants, inside.tolist(), strict=True) if wanted]
+    return Stretch(confidence.start, confidence.depth, confidence.phreds, kept)
+
+
+def _call_regions(
+    job: CallingJob,
+    window: Window,
+    reads: RegionReads,
+    spans: NDArray[np.int64],
+    padded: NDArray[np.int64],
+    confidence: ChunkConfidence,
+) -> Iterator[VariantRecord]:
+    """Records of the variants of active regions; their positions go into `confidence`."""
+    regions = assemble_regions(reads, spans, padded, window, job.engine)
+    called: list[AssembledRegion] = []
+    if regions:
+        for region, scored in zip(regions, _scored(job, window, reads, regions, confidence), strict=True):
+            calls = list(_call_region(region, reads, scored, job.samples[0].ploidy))
+            if any(allele != NO_CALL for call in calls for allele in call.genotype):
+                called.append(region)
+                yield from (gvcf_record(window.contig, call) for call in calls)
+    sides = [side for region in called for side in _sides(region, spans)]
+    whole = np.setdiff1d(np.arange(len(spans)), [region.number for region in called])
+    numbers = np.concatenate([whole, np.array([number for number, _, _ in sides], np.int64)])
+    around = np.concatenate([spans[whole], np.array([side[1:] for side in sides], np.int64).reshape(-1, 2)])
+    confidence.add_aligned(reads, numbers, padded[numbers], around)
+
+
+def _sides(region: AssembledRegion, spans: NDArray[np.int64]) -> list[tuple[int, int, int]]:
+    """Number of a region with calls, start and end of what lies before its first and behind its last variant."""
+    start, end = spans[region.number].tolist()
+    sides = ((start, region.variants[0]), (region.variants[1], end))
+    return [(region.number, *side) for side in sides if side[0] < side[1]]
+
+
+def _scored(
+    job: CallingJob,
+    window: Window,
+    reads: RegionReads,
+    regions: Sequence[AssembledRegion],
+    confidence: ChunkConfidence,
+) -> list[RegionLikelihoods]:
+    """Likelihoods of each region's reads, these where their best haplotypes place them.
+
+    What the reads then say of the spans of the variants goes into `confidence`.
+    """
+    spans = np.array([region.span for region in regions], np.int64)
+    haplotypes = [region.haplotypes for region in regions]
+    numbers = np.array([region.number for region in regions])
+    scored = region_likelihoods(reads, numbers, spans, haplotypes, job.engine)
+    modelled = [~np.isnan(own.matrix[:, 0]) for own in scored]
+    placement = realigned_placement(
+        reads,
+        [own.source[use] for own, use in zip(scored, modelled, strict=True)],
+        haplotypes,
+        [own.matrix[use] for own, use in zip(scored, modelled, strict=True)],
+        spans,
+        window,
+        job.engine,
+    )
+    confidence.add_placed(reads, placement, spans, np.array([region.variants for region in regions], np.int64))
+    starts, ends = placement_spans(placement)
+    moved = []
+    for r, (own, use) in enumerate(zip(scored, modelled, strict=True)):
+        placed = slice(placement.span_offsets[r], placement.span_offsets[r + 1])
+        start, end = own.start.copy(), own.end.copy()
+        start[use], end[use] = starts[placed], ends[placed]
+        moved.append(own._replace(start=start, end=end))
+    return moved
+
+
+def _call_region(
+    region: AssembledRegion, reads: RegionReads, scored: RegionLikelihoods, ploidy: int
+) -> Iterator[GvcfCall]:
+    """Calls of a region."""
+    modelled = ~np.isnan(scored.matrix[:, 0]) | (scored.usable == 0)
+    covered_to = -1  # an allele of a site before may take bases away up to here
+    for site in region_sites(region):
+        touching = (
+            modelled & (scored.start < site.end + GENOTYPING_MARGIN) & (scored.end > site.start - GENOTYPING_MARGIN)
+        )
+        chosen = scored.source[touching]
+        call = call_gvcf_site(
+            site,
+            scored.matrix[touching],
+            reads.reverse[chosen],
+            reads.mapping_quality[chosen],
+            ploidy,
+            site.start <= covered_to,
+        )
+        if call is not None:
+            # <NON_REF> stands for deletions too, so that any site covers what its reference allele does.
+            covered_to = max(covered_to, site.end)
+            if site.start >= region.variants[0]:
+                yield call

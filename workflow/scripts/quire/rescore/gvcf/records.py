@@ -1,0 +1,53 @@
+"""What a gVCF says of a sample: its fields, its header, and the record of a variant with `<NON_REF>`."""
+
+from quire.io.vcf import NON_REFERENCE, Field, Fields, Value, VariantRecord
+from quire.rescore.genotyping import NO_CALL
+from quire.rescore.gvcf.blocks import band_lines
+from quire.rescore.gvcf.variants import GvcfCall
+from quire.rescore.records import FIELDS as VARIANT_FIELDS
+from quire.rescore.records import allele_text, trim_right
+
+RAW_MAPPING_QUALITY = "RAW_MQandDP"
+FIELDS = Fields.of(
+    info=(
+        VARIANT_FIELDS.info["DP"],
+        Field("END", "1", "Integer", "Last position of the block, 1-based"),
+        Field(RAW_MAPPING_QUALITY, "2", "Integer", "Sum of the reads' squared mapping qualities, and their number"),
+    ),
+    format=(
+        *VARIANT_FIELDS.format.values(),
+        Field("MIN_DP", "1", "Integer", "Least depth of a position of the block"),
+        Field(
+            "SB", "4", "Integer", "Clear reads for the reference forward, reverse, for other alleles forward, reverse"
+        ),
+    ),
+)
+
+
+def header_lines() -> list[str]:
+    """Lines of a gVCF's header besides the fields."""
+    means = "Any allele that is not named at the position"
+    return [f'##ALT=<ID={NON_REFERENCE[1:-1]},Description="{means}">', *band_lines()]
+
+
+def gvcf_record(contig: str, call: GvcfCall) -> VariantRecord:
+    """The record of a call."""
+    alleles = [allele_text(allele) for allele in trim_right(call.site.alleles)]
+    depths = call.allele_depths.tolist()
+    values: dict[str, Value] = {
+        "GT": "/".join("." if allele == NO_CALL else str(allele) for allele in call.genotype),
+        "AD": [*depths, 0],
+        "DP": sum(depths),
+        "GQ": call.genotype_quality,
+        "PL": call.phreds.tolist(),
+        "SB": call.strands.tolist(),
+    }
+    return VariantRecord(
+        contig=contig,
+        start=call.site.start,
+        alleles=(*alleles, NON_REFERENCE),
+        quality=call.quality,
+        filters=None,
+        info={"DP": call.depth, RAW_MAPPING_QUALITY: [call.squared_mapping_quality, call.depth]},
+        samples=[values],
+    )

@@ -1,0 +1,154 @@
+"""Variants of one sample with the likelihoods of `<NON_REF>`, any allele that was not assembled.
+
+AlleleLikelihoods.updateNonRefAlleleLikelihoods and GenotypingEngine.calculateGenotypes as HaplotypeCaller runs them for
+a gVCF: every allele is kept, since a cohort decides later which of them are real.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.rescore.genotyping import (
+    NO_CALL,
+    allele_depths,
+    best_alleles,
+    genotype_phreds,
+    kept_genotypes,
+    likeliest_alleles,
+    limit_alleles,
+    marginalise,
+    pseudocounts,
+)
+from quire.rescore.genotyping.allele_frequency import genotype_counts, no_variant_log10
+from quire.rescore.genotyping.sites import SPANNING, Site
+from quire.rescore.parameters import INDEL_PSEUDOCOUNT, MAXIMUM_ALTERNATE_ALLELES
+from quire.simd.compiled import compiled
+
+_LARGEST_GQ = 99
+_PRESENT = -1e-10  # log10 of the probability of absence below which an allele counts as possible
+
+
+@dataclass(frozen=True)
+class GvcfCall:
+    """A site that may be a variant.
+
+    Attributes:
+        site: with the alleles that are written, all but `<NON_REF>`.
+        quality: QUAL.
+        phreds: int64, PL of the genotypes of the alleles and `<NON_REF>`, which is the last.
+        genotype: allele numbers, NO_CALL throughout when uncertain.
+        genotype_quality: GQ.
+        allele_depths: int64[alleles], AD.
+        strands: int64[4], clear reads for the reference and for any other allele, forward and reverse.
+        depth: reads over the site.
+        squared_mapping_quality: sum over these.
+    """
+
+    site: Site
+    quality: float
+    phreds: NDArray[np.int64]
+    genotype: tuple[int, ...]
+    genotype_quality: int
+    allele_depths: NDArray[np.int64]
+    strands: NDArray[np.int64]
+    depth: int
+    squared_mapping_quality: int
+
+
+def call_gvcf_site(
+    site: Site,
+    likelihoods: NDArray[np.float64],
+    reverse: NDArray[np.uint8],
+    mapping_quality: NDArray[np.uint8],
+    ploidy: int,
+    covered: bool,
+) -> GvcfCall | None:
+    """Genotype one sample at a site.
+
+    Args:
+        site: alleles and their haplotypes.
+        likelihoods: float64[reads, haplotypes] log10 of the reads that touch the site; NaN rows are not used.
+        reverse, mapping_quality: of those reads.
+        ploidy: of the sample.
+        covered: whether a deletion that starts before spans the site, so that SPANNING may be written.
+
+    Returns:
+        The call, or None if no other allele is possible at all.
+    """
+    ploidies, sample = np.array([ploidy], np.int64), np.zeros(len(likelihoods), np.int64)
+    site = limit_alleles(site, likelihoods, ploidy)
+    by_allele = marginalise(likelihoods, site.carriers)
+    phreds = genotype_phreds(with_other(by_allele), sample, ploidies)
+    if len(site.alleles) - 1 > MAXIMUM_ALTERNATE_ALLELES:
+        named = list(range(len(site.alleles)))
+        own = phreds[kept_genotypes(ploidy, len(named) + 1, named)]
+        keep = likeliest_alleles(own, ploidies, len(named))
+        phreds = _subset(phreds, ploidy, len(named) + 1, [*keep, len(named)])
+        site, by_allele = site.subset(keep), np.ascontiguousarray(by_allele[:, keep])
+    prior = np.append(pseudocounts(site.alleles), INDEL_PSEUDOCOUNT)
+    nothing, absent, _ = no_variant_log10(phreds / -10.0, ploidies, prior, site.spanning_index)
+    other = len(site.alleles)
+    kept = [0] + [a for a in range(1, other) if site.alleles[a] != SPANNING or covered]
+    if len(kept) == 1 or not any(absent[a] < _PRESENT for a in [*kept[1:], other]):
+        return None
+    phreds = _subset(phreds, ploidy, other + 1, [*kept, other])
+    by_allele = np.ascontiguousarray(by_allele[:, kept])
+    genotype, quality = _genotype(phreds, ploidy, len(kept) + 1)
+    if len(kept) in genotype:  # an allele that nobody has seen: nothing is said, but that it is not the reference
+        genotype, phreds = (0,) * ploidy, np.zeros_like(phreds)
+    scored = with_other(by_allele)
+    best = best_alleles(scored)
+    strands = np.zeros(4, np.int64)
+    np.add.at(strands, 2 * (best[best >= 0] > 0) + reverse[best >= 0], 1)
+    return GvcfCall(
+        site=site.subset(kept),
+        quality=-10.0 * nothing + 0.0,
+        phreds=phreds,
+        genotype=genotype,
+        genotype_quality=quality,
+        allele_depths=allele_depths(scored, sample, 1)[0, : len(kept)],
+        strands=strands,
+        depth=len(likelihoods),
+        squared_mapping_quality=int((mapping_quality.astype(np.int64) ** 2).sum()),
+    )
+
+
+def _subset(phreds: NDArray[np.int64], ploidy: int, alleles: int, kept: list[int]) -> NDArray[np.int64]:
+    """PLs of the genotypes of some alleles."""
+    own = phreds[kept_genotypes(ploidy, alleles, kept)]
+    shifted: NDArray[np.int64] = own - own.min()
+    return shifted
+
+
+def _genotype(phreds: NDArray[np.int64], ploidy: int, alleles: int) -> tuple[tuple[int, ...], int]:
+    """The likeliest genotype and its quality; no call where the reference is no likelier than the next."""
+    best = int(phreds.argmin())
+    quality = min(int(np.partition(phreds, 1)[1]), _LARGEST_GQ)
+    if best == 0 and quality == 0:
+        return (NO_CALL,) * ploidy, 0
+    return tuple(np.repeat(np.arange(alleles), genotype_counts(ploidy, alleles)[best]).tolist()), quality
+
+
+@compiled
+def with_other(by_allele):
+    """Likelihoods with a last column for `<NON_REF>`: the median of the alleles that explain the read less than best.
+
+    Where all alleles explain it alike, so does `<NON_REF>`, unless there is but one allele to compare with.
+    """
+    reads, alleles = by_allele.shape
+    result = np.empty((reads, alleles + 1))
+    result[:, :alleles] = by_allele
+    lesser = np.empty(alleles)
+    for i in range(reads):
+        best = by_allele[i].max()
+        n = 0
+        for a in range(alleles):
+            if by_allele[i, a] < best:
+                lesser[n] = by_allele[i, a]
+                n += 1
+        if n:
+            result[i, alleles] = np.median(lesser[:n])
+        else:
+            result[i, alleles] = best if alleles > 1 else np.nan
+    return result

@@ -1,0 +1,289 @@
+"""Haplotypes against the reference: alignment, the variants each carries, and the span that is worth genotyping.
+
+CigarUtils.calculateCigar, AlignmentUtils.leftAlignIndels, EventMap and AssemblyRegionTrimmer. Bases are codes
+(A0 C1 G2 T3 N4) in byte strings; positions are 0-based on the contig.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.algorithms.scoring import HAPLOTYPE_TO_REFERENCE
+from quire.algorithms.semiglobal import Overhang, SemiglobalBatch
+from quire.ragged import pack_bytes
+from quire.rescore.engines import CallingEngine
+from quire.rescore.haplotypes.left_align import left_aligned
+from quire.rescore.parameters import INDEL_PADDING, SNV_PADDING
+from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT, CIGAR_SOFT_CLIP
+
+_N = 4
+_PAD = bytes([_N] * 10)  # CigarUtils.SW_PAD: both ends are anchored
+_MINIMUM_REFERENCE_LENGTH = 30  # of a haplotype's alignment (ReadThreadingAssembler)
+_LONGEST_UNIT = 100  # repeat units are looked for in alleles up to this length
+
+Cigar = tuple[tuple[int, int], ...]  # (operation, length)
+
+
+class Event(NamedTuple):
+    """A variant of a haplotype: `reference_length` bases from `start` on are replaced by `alternate`.
+
+    Indels have the base before them as first base of both alleles, as in VCF.
+    """
+
+    start: int
+    reference_length: int
+    alternate: bytes
+
+    @property
+    def end(self) -> int:
+        """Position after the last reference base."""
+        return self.start + self.reference_length
+
+    @property
+    def is_indel(self) -> bool:
+        """Whether the lengths of the alleles differ."""
+        return self.reference_length != len(self.alternate)
+
+
+@dataclass(frozen=True)
+class Haplotype:
+    """A sequence of a region, aligned to the reference.
+
+    Attributes:
+        bases: codes.
+        start: position of its first base's alignment.
+        cigar: of M, I and D.
+        events: its variants by start.
+    """
+
+    bases: bytes
+    start: int
+    cigar: Cigar
+    events: dict[int, Event] = field(default_factory=dict)
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it carries no variant."""
+        return not self.events
+
+    def overlapping(self, position: int) -> list[Event]:
+        """Events over a position (EventMap.getOverlappingEvents)."""
+        found = [event for event in self.events.values() if event.start <= position < event.end]
+        if any(event.reference_length == 1 and event.is_indel for event in found):
+            found = [e for e in found if not (len(e.alternate) == 1 and e.is_indel and e.end == position + 1)]
+        return found
+
+
+def align_haplotypes(
+    regions: Sequence[tuple[bytes, Sequence[bytes]]], engine: CallingEngine
+) -> list[list[Cigar | None]]:
+    """Left-aligned CIGARs of haplotypes to their region's reference, many regions at once.
+
+    Args:
+        regions: (reference, haplotypes) per region.
+        engine: aligns those that differ by more than two substitutions.
+
+    Returns:
+        For each region and haplotype its CIGAR, None where no alignment spans the reference.
+    """
+    answers: list[list[Cigar | None]] = [[None] * len(haplotypes) for _, haplotypes in regions]
+    waiting: list[tuple[int, int]] = []
+    for r, (reference, haplotypes) in enumerate(regions):
+        for h, bases in enumerate(haplotypes):
+            if _few_mismatches(reference, bases):
+                answers[r][h] = ((CIGAR_MATCH, len(reference)),)
+            else:
+                waiting.append((r, h))
+    if not waiting:
+        return answers
+    references, reference_offsets = pack_bytes([_PAD + reference + _PAD for reference, _ in regions])
+    alternates, alternate_offsets = pack_bytes([_PAD + regions[r][1][h] + _PAD for r, h in waiting])
+    tasks = np.array([[r, i] for i, (r, _) in enumerate(waiting)], np.int32)
+    batch = SemiglobalBatch(references, reference_offsets, alternates, alternate_offsets, tasks)
+    alignments = engine.align(batch, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP)
+    for i, (r, h) in enumerate(waiting):
+        if alignments.offsets[i] == 0:
+            answers[r][h] = _usable_cigar(alignments.cigar(i), regions[r][0], regions[r][1][h])
+    return answers
+
+
+def _few_mismatches(reference: bytes, bases: bytes) -> bool:
+    """Whether at most two substitutions separate the sequences: no gap scores better then (2 x 350 < 2 x 260 + 200)."""
+    if len(reference) != len(bases):
+        return False
+    if reference == bases:
+        return True
+    differing = np.frombuffer(reference, np.uint8) != np.frombuffer(bases, np.uint8)
+    return int(np.count_nonzero(differing)) <= 2
+
+
+def _usable_cigar(padded: np.ndarray, reference: bytes, bases: bytes) -> Cigar | None:
+    """The CIGAR without the pads, indels moved left; None if the pads are not aligned to each other."""
+    elements = [(int(element & CIGAR_MASK), int(element >> CIGAR_SHIFT)) for element in padded]
+    first, last = elements[0], elements[-1]
+    if first[0] != CIGAR_MATCH or last[0] != CIGAR_MATCH or min(first[1], last[1]) < len(_PAD):
+        return None
+    if any(operation == CIGAR_SOFT_CLIP for operation, _ in elements):
+        return None
+    lengths = np.array([length for _, length in elements], np.int64)
+    lengths[0] -= len(_PAD)
+    lengths[-1] -= len(_PAD)
+    operations = np.array([operation for operation, _ in elements], np.uint8)
+    operations, lengths = left_aligned(
+        operations, lengths, np.frombuffer(reference, np.uint8), np.frombuffer(bases, np.uint8)
+    )
+    if sum(length for operation, length in zip(operations, lengths, strict=True) if operation != CIGAR_INSERTION) < min(
+        _MINIMUM_REFERENCE_LENGTH, len(reference)
+    ):
+        return None
+    return tuple((int(operation), int(length)) for operation, length in zip(operations, lengths, strict=True))
+
+
+def events_of(bases: bytes, cigar: Cigar, start: int, reference: bytes, reference_start: int) -> dict[int, Event]:
+    """Variants of an aligned haplotype by start (EventMap.getEventsFromHaplotype).
+
+    Args:
+        bases: codes of the haplotype.
+        cigar: its alignment, from position `start` on.
+        reference: codes from position `reference_start` on.
+    """
+    events: dict[int, Event] = {}
+    query, at = 0, start - reference_start
+    for i, (operation, length) in enumerate(cigar):
+        if operation == CIGAR_MATCH:
+            theirs = np.frombuffer(reference, np.uint8)[at : at + length]
+            ours = np.frombuffer(bases, np.uint8)[query : query + length]
+            for offset in np.flatnonzero((theirs != ours) & (theirs < _N) & (ours < _N)).tolist():
+                _add(events, Event(reference_start + at + offset, 1, bases[query + offset : query + offset + 1]))
+            query += length
+            at += length
+        elif operation == CIGAR_INSERTION:
+            inserted = reference[at - 1 : at] + bases[query : query + length]
+            if 0 < i < len(cigar) - 1 and at > 0 and _N not in inserted:
+                _add(events, Event(reference_start + at - 1, 1, inserted))
+            query += length
+        else:
+            deleted = reference[at - 1 : at + length]
+            if at > 0 and _N not in deleted:
+                _add(events, Event(reference_start + at - 1, length + 1, deleted[:1]))
+            at += length
+    return events
+
+
+def _add(events: dict[int, Event], event: Event) -> None:
+    """Add an event; one that starts where another does is merged with it (EventMap.makeCompoundEvents)."""
+    other = events.get(event.start)
+    if other is None:
+        events[event.start] = event
+        return
+    long = max(event.reference_length, other.reference_length)
+    # The first base comes from the substitution (if one is), what follows it from the insertion (if one is).
+    substitution = event if not event.is_indel else other
+    longest = max(event.alternate, other.alternate, key=len)
+    events[event.start] = Event(event.start, long, substitution.alternate[:1] + longest[1:])
+
+
+def make_haplotypes(
+    bases: Iterable[bytes], cigars: Iterable[Cigar | None], reference: bytes, start: int
+) -> list[Haplotype]:
+    """Aligned haplotypes of a region with their events; those without an alignment are left out."""
+    return [
+        Haplotype(sequence, start, cigar, events_of(sequence, cigar, start, reference, start))
+        for sequence, cigar in zip(bases, cigars, strict=True)
+        if cigar is not None
+    ]
+
+
+def genotyping_span(
+    events: Iterable[Event], region: tuple[int, int], padded: tuple[int, int], reference: bytes
+) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """Where variants are called and what the haplotypes are trimmed to (AssemblyRegionTrimmer.trim).
+
+    Args:
+        events: of all haplotypes.
+        region: span of the active region.
+        padded: its padded span.
+        reference: codes of the padded span.
+
+    Returns:
+        (span of the variants, padded span of the variants); None when no variant overlaps the region.
+    """
+    inside = [event for event in events if event.start < region[1] and event.end > region[0]]
+    if not inside:
+        return None
+    low, high = min(event.start for event in inside), max(event.end for event in inside)
+    variants = max(low, region[0]), min(high, region[1])
+    for event in inside:
+        padding = SNV_PADDING
+        if event.is_indel:
+            padding = INDEL_PADDING + _repeat_length(event, reference, padded[0])
+        low, high = min(low, event.start - padding), max(high, event.end + padding)
+    return variants, (max(low, padded[0]), min(high, padded[1]))
+
+
+def _repeat_length(event: Event, reference: bytes, reference_start: int) -> int:
+    """Bases of the tandem repeat that an indel lengthens or shortens (getNumTandemRepeatUnits)."""
+    after = event.start + 1 - reference_start
+    removed = reference[after : after + event.reference_length - 1]
+    inserted = event.alternate[1:]
+    changed = max(inserted, removed, key=len)[:_LONGEST_UNIT]
+    unit = next(n for n in range(1, len(changed) + 1) if changed == (changed[:n] * len(changed))[: len(changed)])
+    if len(changed) % unit:
+        unit = len(changed)
+    # As there, the reference allele stands before itself once more, and its copies are taken off again.
+    context = reference[after:]
+    in_removed = _leading_copies(changed[:unit], removed)
+    copies = [_leading_copies(changed[:unit], allele + context) - in_removed for allele in (removed, inserted)]
+    return max(copies) * unit if min(copies) > 0 else 0
+
+
+def _leading_copies(unit: bytes, text: bytes) -> int:
+    """Copies of the unit at the start of the text."""
+    copies = 0
+    while text.startswith(unit, copies * len(unit)):
+        copies += 1
+    return copies
+
+
+def trim(haplotypes: Sequence[Haplotype], span: tuple[int, int]) -> list[Haplotype]:
+    """Haplotypes cut to a span, equal ones once, the reference first (AssemblyResultSet.trimTo).
+
+    One that has a deletion over either end of the span cannot be cut there and is left out.
+    """
+    found: dict[bytes, Haplotype] = {}
+    for haplotype in haplotypes:
+        trimmed = _trim_one(haplotype, span)
+        if trimmed is not None and (trimmed.bases not in found or haplotype.is_reference):
+            found[trimmed.bases] = trimmed
+    # GATK's order (Haplotype.SIZE_AND_BASE_ORDER), with the reference brought to the front.
+    return sorted(found.values(), key=lambda h: (not h.is_reference, len(h.bases), h.bases))
+
+
+def _trim_one(haplotype: Haplotype, span: tuple[int, int]) -> Haplotype | None:
+    """A haplotype cut to a span within its own, None if a deletion covers the first or the last position."""
+    position, query = haplotype.start, 0
+    elements: list[tuple[int, int]] = []
+    first_query, last_query = -1, -1
+    for operation, length in haplotype.cigar:
+        if operation == CIGAR_INSERTION:
+            if span[0] < position < span[1]:
+                elements.append((operation, length))
+            query += length
+            continue
+        low, high = max(position, span[0]), min(position + length, span[1])
+        if low < high:
+            elements.append((operation, high - low))
+            if operation == CIGAR_DELETION and (low == span[0] or high == span[1]):
+                return None
+            if operation == CIGAR_MATCH:
+                if low == span[0]:
+                    first_query = query + low - position
+                last_query = query + high - position
+        position += length
+        query += length if operation == CIGAR_MATCH else 0
+    if first_query < 0:
+        return None
+    events = {s: e for s, e in haplotype.events.items() if s >= span[0] and e.end <= span[1]}
+    return Haplotype(haplotype.bases[first_query:last_query], span[0], tuple(elements), events)

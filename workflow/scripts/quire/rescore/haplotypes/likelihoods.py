@@ -1,0 +1,303 @@
+"""How well every haplotype explains every read: PairHMM over many regions at once, with GATK's error model around it.
+
+PairHMMLikelihoodCalculationEngine: base qualities capped by mapping quality, poor ones set to 6, gap-open qualities
+lowered inside short repeats (the CONSERVATIVE PCR model); AlleleLikelihoods.normalizeLikelihoods and
+filterPoorlyModeledEvidence afterwards.
+"""
+
+from collections.abc import Sequence
+from math import exp, floor, pi
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.algorithms.pairhmm import PairHmmBatch
+from quire.ragged import pack_bytes
+from quire.rescore.engines import CallingEngine
+from quire.rescore.haplotypes import Haplotype
+from quire.rescore.parameters import MINIMUM_READ_LENGTH, MISMAPPING_LOG10
+from quire.rescore.reads.clipping import RegionReads
+from quire.simd.compiled import compiled
+
+GAP_OPEN_QUALITY = 45
+_BASE_QUALITY_THRESHOLD = 18  # PairHMM.BASE_QUALITY_SCORE_THRESHOLD: a base below counts as quality 6
+_MINIMUM_USABLE_QUALITY = 6
+_LONGEST_UNIT = 8  # ReadLikelihoodCalculationEngine.MAX_STR_UNIT_LENGTH
+_MOST_REPEATS = 20
+_ERRORS_PER_BASE = 0.02  # expected at most; a read that no haplotype explains so well is dropped
+_LOG10_PER_ERROR = -4.0
+
+
+class TrimmedReads(NamedTuple):
+    """Reads cut to the span that is genotyped, for every region that has one.
+
+    Attributes:
+        region_offsets: int64[regions + 1] into the reads.
+        source: int64[n], index in `RegionReads`.
+        start, end: int64[n], reference span.
+        usable: uint8[n], whether PairHMM scores it.
+        base_offsets: int64[n + 1]; bases, base_qualities, gap_qualities: uint8 per base.
+    """
+
+    region_offsets: NDArray[np.int64]
+    source: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    usable: NDArray[np.uint8]
+    base_offsets: NDArray[np.int64]
+    bases: NDArray[np.uint8]
+    base_qualities: NDArray[np.uint8]
+    gap_qualities: NDArray[np.uint8]
+
+
+class RegionLikelihoods(NamedTuple):
+    """The reads of one region, cut to what is genotyped, and how well each haplotype explains them.
+
+    Attributes:
+        source, start, end, usable: [reads], as in `TrimmedReads`.
+        matrix: float64[reads, haplotypes] log10 likelihoods, capped below each read's best; rows of reads that are not
+            used are NaN.
+    """
+
+    source: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    usable: NDArray[np.uint8]
+    matrix: NDArray[np.float64]
+
+
+def pcr_gap_qualities() -> NDArray[np.uint8]:
+    """uint8[21]: gap-open quality by number of repeats (getErrorModelAdjustedQual, CONSERVATIVE)."""
+    return np.array(
+        [max(10, floor(40.0 - exp(n / (3.0 * pi)) + 1.0 + 0.5)) for n in range(_MOST_REPEATS + 1)], np.uint8
+    )
+
+
+def region_likelihoods(
+    reads: RegionReads,
+    regions: NDArray[np.int64],
+    spans: NDArray[np.int64],
+    haplotypes: Sequence[Sequence[Haplotype]],
+    engine: CallingEngine,
+) -> list[RegionLikelihoods]:
+    """Score all reads of some regions against their haplotypes, in one batch.
+
+    Args:
+        reads: clipped reads of all regions.
+        regions: int64[n], which regions.
+        spans: int64[n, 2], what is genotyped of each, haplotypes and reads are cut to it.
+        haplotypes: trimmed haplotypes of each.
+        engine: with its PairHMM.
+    """
+    trimmed = trim_reads(reads, regions, spans, pcr_gap_qualities())
+    counts = np.array([len(group) for group in haplotypes], np.int64)
+    tasks = _tasks(trimmed.region_offsets, trimmed.usable, counts)
+    values = np.zeros(0)
+    if len(tasks):
+        values = engine.log10_likelihoods(_batch(trimmed, haplotypes, tasks))
+    answers = []
+    at = 0
+    for r, count in enumerate(counts.tolist()):
+        own = slice(int(trimmed.region_offsets[r]), int(trimmed.region_offsets[r + 1]))
+        usable = trimmed.usable[own]
+        size = int(usable.sum()) * count
+        matrix = np.full((len(usable), count), np.nan)
+        matrix[usable == 1] = values[at : at + size].reshape(-1, count)
+        at += size
+        normalise(matrix, np.diff(trimmed.base_offsets)[own])
+        answers.append(RegionLikelihoods(trimmed.source[own], trimmed.start[own], trimmed.end[own], usable, matrix))
+    return answers
+
+
+def _batch(trimmed: TrimmedReads, haplotypes: Sequence[Sequence[Haplotype]], tasks: NDArray[np.int32]) -> PairHmmBatch:
+    """What PairHMM is asked."""
+    flat, offsets = pack_bytes([haplotype.bases for group in haplotypes for haplotype in group])
+    return PairHmmBatch(
+        read_bases=trimmed.bases,
+        base_qualities=trimmed.base_qualities,
+        insertion_qualities=trimmed.gap_qualities,
+        deletion_qualities=trimmed.gap_qualities,
+        read_offsets=trimmed.base_offsets,
+        haplotype_bases=flat,
+        haplotype_offsets=offsets,
+        tasks=tasks,
+    )
+
+
+def trim_reads(
+    reads: RegionReads,
+    regions: NDArray[np.int64],
+    spans: NDArray[np.int64],
+    repeat_qualities: NDArray[np.uint8],
+) -> TrimmedReads:
+    """Cut the reads of some regions to their spans; what is left of a read shorter than GATK's least is dropped.
+
+    Args:
+        reads: clipped reads of all regions.
+        regions: int64[n], which regions.
+        spans: int64[n, 2] of the reference.
+        repeat_qualities: of `pcr_gap_qualities`.
+    """
+    trimmed: TrimmedReads = _trim_reads(reads, regions, spans, repeat_qualities)
+    return trimmed
+
+
+@compiled
+def _trim_reads(reads, regions, spans, repeat_qualities):
+    trimmed = _room_for(reads, regions)
+    n = 0
+    for r in range(len(regions)):
+        for i in range(reads.region_offsets[regions[r]], reads.region_offsets[regions[r] + 1]):
+            low, high = _kept_bases(reads, i, spans[r, 0], spans[r, 1])
+            if high - low < MINIMUM_READ_LENGTH:
+                continue
+            at = trimmed.base_offsets[n]
+            end = at + high - low
+            _copy_bases(reads, i, low, high, trimmed, at)
+            _set_gap_qualities(trimmed.bases[at:end], repeat_qualities, trimmed.gap_qualities[at:end])
+            trimmed.source[n] = i
+            trimmed.start[n] = reads.positions[low]
+            trimmed.end[n] = reads.positions[high - 1] + 1
+            trimmed.usable[n] = reads.usable[i]
+            trimmed.base_offsets[n + 1] = end
+            n += 1
+        trimmed.region_offsets[r + 1] = n
+    bases = trimmed.base_offsets[n]
+    return TrimmedReads(
+        trimmed.region_offsets,
+        trimmed.source[:n],
+        trimmed.start[:n],
+        trimmed.end[:n],
+        trimmed.usable[:n],
+        trimmed.base_offsets[: n + 1],
+        trimmed.bases[:bases],
+        trimmed.base_qualities[:bases],
+        trimmed.gap_qualities[:bases],
+    )
+
+
+@compiled
+def _room_for(reads, regions):
+    """Arrays for all reads of some regions."""
+    n, bases = 0, 0
+    for region in regions:
+        first, last = reads.region_offsets[region], reads.region_offsets[region + 1]
+        n += last - first
+        bases += reads.base_offsets[last] - reads.base_offsets[first]
+    return TrimmedReads(
+        np.zeros(len(regions) + 1, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.uint8),
+        np.zeros(n + 1, np.int64),
+        np.empty(bases, np.uint8),
+        np.empty(bases, np.uint8),
+        np.empty(bases, np.uint8),
+    )
+
+
+@compiled
+def _kept_bases(reads, i, start, end):
+    """Range of a read's bases from the first to the last that is aligned within [start, end)."""
+    low, high = reads.base_offsets[i], reads.base_offsets[i + 1]
+    while low < high and reads.positions[low] < start:
+        low += 1
+    while high > low and (reads.positions[high - 1] >= end or reads.positions[high - 1] < 0):
+        high -= 1
+    return low, high
+
+
+@compiled
+def _copy_bases(reads, i, low, high, trimmed, at):
+    """Write bases [low, high) of read i from place `at` on, their qualities as PairHMM is to see them."""
+    for b in range(low, high):
+        quality = min(reads.qualities[b], reads.mapping_quality[i])
+        if quality < _BASE_QUALITY_THRESHOLD:
+            quality = _MINIMUM_USABLE_QUALITY
+        trimmed.bases[at + b - low] = reads.bases[b]
+        trimmed.base_qualities[at + b - low] = quality
+
+
+@compiled
+def _set_gap_qualities(bases, repeat_qualities, gap_qualities):
+    """Qualities of opening a gap at each base of a read: lower inside short repeats, but for the last base."""
+    for b in range(len(bases) - 1):
+        gap_qualities[b] = min(GAP_OPEN_QUALITY, repeat_qualities[repeats_at(bases, b)])
+    gap_qualities[len(bases) - 1] = GAP_OPEN_QUALITY
+
+
+@compiled
+def repeats_at(bases, offset):
+    """Copies of the short tandem repeat that base `offset` ends or that starts behind it (findTandemRepeatUnits)."""
+    backward = 0
+    unit_start, unit = offset, 1
+    for length in range(1, min(_LONGEST_UNIT, offset + 1) + 1):
+        backward = _copies(bases, offset - length + 1, length, offset - length + 1, -length)
+        if backward > 1:
+            unit_start, unit = offset - length + 1, length
+            break
+    most = backward
+    if offset + 1 < len(bases):
+        forward = 0
+        next_start, next_unit = offset + 1, 1
+        for length in range(1, min(_LONGEST_UNIT, len(bases) - offset - 1) + 1):
+            forward = _copies(bases, offset + 1, length, offset + 1, length)
+            if forward > 1:
+                next_unit = length
+                break
+        same = unit == next_unit
+        for i in range(unit if same else 0):
+            same = same and bases[unit_start + i] == bases[next_start + i]
+        if not same:
+            backward = _copies(bases, next_start, next_unit, offset - next_unit + 1, -next_unit)
+        most = backward + forward
+    return min(most, _MOST_REPEATS)
+
+
+@compiled
+def _copies(bases, unit_start, unit, at, step):
+    """Copies of bases[unit_start:][:unit] at `at`, `at + step`, ... as long as they lie within the bases."""
+    copies = 0
+    while at >= 0 and at + unit <= len(bases):
+        for i in range(unit):
+            if bases[at + i] != bases[unit_start + i]:
+                return copies
+        copies += 1
+        at += step
+    return copies
+
+
+@compiled
+def _tasks(region_offsets, usable, counts):
+    """int32[t, 2]: every usable read with every haplotype of its region, read-major."""
+    total = 0
+    for r in range(len(counts)):
+        for i in range(region_offsets[r], region_offsets[r + 1]):
+            total += counts[r] if usable[i] else 0
+    tasks = np.empty((total, 2), np.int32)
+    total = 0
+    first_haplotype = 0
+    for r in range(len(counts)):
+        for i in range(region_offsets[r], region_offsets[r + 1]):
+            if usable[i]:
+                for h in range(counts[r]):
+                    tasks[total, 0], tasks[total, 1] = i, first_haplotype + h
+                    total += 1
+        first_haplotype += counts[r]
+    return tasks
+
+
+@compiled
+def normalise(matrix, lengths):
+    """Cap each read's likelihoods below its best; make the row NaN where even the best is poor (in place)."""
+    for i in range(len(matrix)):
+        if np.isnan(matrix[i, 0]):
+            continue
+        best = matrix[i].max()
+        if best < min(2.0, np.ceil(lengths[i] * _ERRORS_PER_BASE)) * _LOG10_PER_ERROR:
+            matrix[i] = np.nan
+            continue
+        for h in range(matrix.shape[1]):
+            matrix[i, h] = max(matrix[i, h], best + MISMAPPING_LOG10)

@@ -1,0 +1,138 @@
+"""Genotypes of a cohort at a site, from the likelihoods that its gVCFs give.
+
+GenotypingEngine.calculateGenotypes and AlleleSubsettingUtils as GenotypeGVCFs runs them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.io.vcf import SPANNING_DELETION
+from quire.rescore.genotyping import NO_CALL, kept_genotypes, likeliest_alleles, pseudocounts
+from quire.rescore.genotyping.allele_frequency import genotype_counts, no_variant_log10
+from quire.rescore.joint.merge import JointSite, SampleAtSite
+from quire.rescore.parameters import MAXIMUM_ALTERNATE_ALLELES
+
+_LARGEST_GQ = 99
+_USUAL_PLOIDY = 2
+
+
+@dataclass(frozen=True)
+class JointGenotype:
+    """What is written of a sample.
+
+    Attributes:
+        alleles: numbers of its alleles, sorted; NO_CALL throughout without a call.
+        phreds: int64[genotypes], None where nothing is known.
+        quality: GQ, None without a call.
+        allele_depths: AD; empty where nothing is known.
+        depth: DP.
+        source: the sample as it was merged; None where no gVCF says anything.
+    """
+
+    alleles: tuple[int, ...]
+    phreds: NDArray[np.int64] | None
+    quality: int | None
+    allele_depths: tuple[int, ...]
+    depth: int | None
+    source: SampleAtSite | None
+
+    @property
+    def is_called(self) -> bool:
+        """Whether it has a genotype."""
+        return NO_CALL not in self.alleles
+
+
+@dataclass(frozen=True)
+class JointCall:
+    """A site, called.
+
+    Attributes:
+        site: as merged.
+        alleles: those that are written, the reference first.
+        quality: QUAL.
+        genotypes: in the order of the columns.
+    """
+
+    site: JointSite
+    alleles: tuple[str, ...]
+    quality: float
+    genotypes: Sequence[JointGenotype]
+
+    @property
+    def deletion_end(self) -> int:
+        """Last position that a written deletion takes away; before the site without one."""
+        longest = max(len(self.alleles[0]) - len(allele) for allele in self.alleles)
+        return self.site.start + longest if longest else -1
+
+    @property
+    def is_polymorphic(self) -> bool:
+        """Whether a sample has another allele than the reference."""
+        return any(allele > 0 for genotype in self.genotypes for allele in genotype.alleles)
+
+
+def call_joint_site(site: JointSite, minimum_quality: float, covered: bool) -> JointCall | None:
+    """Genotype all samples of a site.
+
+    Args:
+        site: with its samples.
+        minimum_quality: QUAL from which a site or an allele is written.
+        covered: whether a written deletion starts before and spans the site, so that '*' may be written.
+
+    Returns:
+        The call, or None if no variant is likely enough; a call may turn out to have the reference everywhere.
+    """
+    known = [sample for sample in site.samples if sample is not None and sample.phreds is not None]
+    if len(site.alleles) < 2 or not known or not site.depth:
+        return None
+    ploidies = np.array([sample.ploidy for sample in known], np.int64)
+    considered = list(range(len(site.alleles)))
+    phreds = np.concatenate([sample.phreds for sample in known if sample.phreds is not None])
+    if len(considered) - 1 > MAXIMUM_ALTERNATE_ALLELES:
+        considered = likeliest_alleles(phreds, ploidies, len(site.alleles))
+        phreds = np.concatenate([_subset(sample, len(site.alleles), considered) for sample in known])
+    alleles = [site.alleles[a] for a in considered]
+    spanning = alleles.index(SPANNING_DELETION) if SPANNING_DELETION in alleles else -1
+    nothing, absent, _ = no_variant_log10(phreds / -10.0, ploidies, pseudocounts(alleles), spanning)
+    if len(alleles) == 2 and spanning < 0:
+        absent[1] = nothing
+    kept = [
+        a
+        for i, a in enumerate(considered)
+        if i and absent[i] + 1e-10 < -minimum_quality / 10 and (i != spanning or covered)
+    ]
+    quality = -10.0 * nothing + 0.0
+    if quality < minimum_quality or not kept or [site.alleles[a] for a in kept] == [SPANNING_DELETION]:
+        return None
+    genotypes = [_genotype(sample, len(site.alleles), [0, *kept]) for sample in site.samples]
+    return JointCall(site, tuple(site.alleles[a] for a in (0, *kept)), quality, genotypes)
+
+
+def _subset(sample: SampleAtSite, alleles: int, kept: Sequence[int]) -> NDArray[np.int64]:
+    """PLs of the genotypes of some of a site's alleles."""
+    assert sample.phreds is not None
+    own = sample.phreds[kept_genotypes(sample.ploidy, alleles, kept)]
+    shifted: NDArray[np.int64] = own - own.min()
+    return shifted
+
+
+def _genotype(sample: SampleAtSite | None, alleles: int, kept: Sequence[int]) -> JointGenotype:
+    """The genotype of a sample; reads without a preference make no call, and without reads nothing is written."""
+    if sample is None or sample.phreds is None:
+        ploidy = _USUAL_PLOIDY if sample is None else sample.ploidy
+        return JointGenotype((NO_CALL,) * ploidy, None, None, (), None if sample is None else sample.depth, sample)
+    no_call = (NO_CALL,) * sample.ploidy
+    if sample.is_reference and sample.quality == 0 and not sample.depth:
+        return JointGenotype(no_call, None, None, (), None, sample)
+    phreds = _subset(sample, alleles, kept)
+    best = int(phreds.argmin())
+    quality = min(int(np.partition(phreds, 1)[1]), _LARGEST_GQ)
+    depths = tuple(sample.allele_depths[a] for a in kept) if sample.allele_depths else ()
+    if not depths and sample.depth:
+        depths = (sample.depth, *[0] * (len(kept) - 1))
+    called = (best > 0 or quality > 0) and phreds.max() > 0
+    likeliest = np.repeat(np.arange(len(kept)), genotype_counts(sample.ploidy, len(kept))[best])
+    members = tuple(likeliest.tolist()) if called else no_call
+    return JointGenotype(members, phreds, quality if called else None, depths, sample.depth, sample)

@@ -1,0 +1,168 @@
+"""gVCFs as they are read: checked once when opened, then one light record at a time.
+
+Of most records, those of reference blocks, only position and kind are ever looked at; the rest of a line is taken apart
+when a site that overlaps it is genotyped.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import pysam
+
+from quire.errors import InputError
+from quire.io.vcf import NON_REFERENCE, SPANNING_DELETION
+
+_END_OF_FILE = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")  # BGZF's last, empty block
+_FIRST_SAMPLE = 9  # column
+
+
+class GvcfRecord:
+    """A line of a gVCF.
+
+    Attributes:
+        start: 0-based.
+        reference: the reference allele; for a block, its first base.
+        alternates: the other alleles, NON_REFERENCE the last as a rule.
+    """
+
+    __slots__ = ("__dict__", "_rest", "alternates", "reference", "source", "start")
+
+    def __init__(self, line: str, source: "Gvcf") -> None:
+        """Split what is needed of every record."""
+        _, position, _, self.reference, alternates, self._rest = line.split("\t", 5)
+        self.start = int(position) - 1
+        self.alternates = tuple(alternates.split(","))
+        self.source = source
+
+    @property
+    def is_variant(self) -> bool:
+        """Whether an allele starts here that the record spells out."""
+        return any(allele not in (NON_REFERENCE, SPANNING_DELETION) for allele in self.alternates)
+
+    @cached_property
+    def _columns(self) -> list[str]:
+        return self._rest.split("\t")  # QUAL, FILTER, INFO, FORMAT, samples
+
+    @cached_property
+    def info(self) -> Mapping[str, str]:
+        """INFO by key; flags are empty."""
+        pairs = (item.partition("=") for item in self._columns[2].split(";"))
+        return {key: value for key, _, value in pairs}
+
+    @cached_property
+    def end(self) -> int:
+        """Position after the last that the record says something of."""
+        return int(self.info["END"]) if "END" in self.info else self.start + len(self.reference)
+
+    @cached_property
+    def samples(self) -> list[dict[str, str]]:
+        """FORMAT by key for every sample of the file, missing values left out."""
+        keys = self._columns[3].split(":")
+        return [
+            {key: value for key, value in zip(keys, column.split(":"), strict=False) if value.strip("./,|")}
+            if column.strip("./:,|")
+            else {}
+            for column in self._columns[4:]
+        ]
+
+    @property
+    def genotypes(self) -> list[str]:
+        """GT of every sample as it is written."""
+        at = self._columns[3].split(":").index("GT")
+        return [column.split(":")[at] for column in self._columns[4:]]
+
+    def at(self) -> str:
+        """Where the record stands, for messages."""
+        return f"{self.source.path}: the record at position {self.start + 1}"
+
+
+class Gvcf:
+    """An indexed gVCF of one or more samples."""
+
+    def __init__(self, path: str | Path, contigs: Mapping[str, int]) -> None:
+        """Open the file and check its header.
+
+        Args:
+            path: bgzip, with its index beside it.
+            contigs: lengths of the reference's contigs by name.
+
+        Raises:
+            InputError: no such file, no gVCF, truncated, without an index or of another reference.
+        """
+        self.path = str(path)
+        self._require_whole()
+        try:
+            self._file = pysam.TabixFile(self.path, encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: has no index beside it; run bcftools index --tbi on it.") from error
+        header = list(self._file.header)
+        if not any(line.startswith(f"##ALT=<ID={NON_REFERENCE[1:-1]},") for line in header):
+            raise InputError(
+                f"{path}: its header has no allele {NON_REFERENCE}, so that it is no gVCF; "
+                "make one with `rescore.gvcf: true` or with GATK's HaplotypeCaller -ERC GVCF."
+            )
+        self._check_contigs(header, contigs)
+        if not header[-1].startswith("#CHROM"):
+            raise InputError(f"{path}: its header has no line with the names of the samples; make the file again.")
+        self.samples: Sequence[str] = header[-1].split("\t")[_FIRST_SAMPLE:]
+
+    def _require_whole(self) -> None:
+        """Whether the file is bgzip and ends as it should."""
+        path = Path(self.path)
+        if not path.is_file():
+            raise InputError(f"{self.path}: no such file; correct rescore.more_gvcfs.")
+        with path.open("rb") as stream:
+            if stream.read(2) != _END_OF_FILE[:2]:
+                raise InputError(f"{self.path}: is not bgzip; run bgzip and bcftools index --tbi on it.")
+            stream.seek(-min(len(_END_OF_FILE), path.stat().st_size), 2)
+            if stream.read() != _END_OF_FILE:
+                raise InputError(f"{self.path}: is truncated; make or copy the file again.")
+
+    def _check_contigs(self, header: Sequence[str], contigs: Mapping[str, int]) -> None:
+        for line in header:
+            if line.startswith("##contig=<"):
+                fields = dict(item.partition("=")[::2] for item in line[len("##contig=<") : -1].split(","))
+                name, length = fields["ID"], int(fields.get("length", contigs.get(fields["ID"], -1)))
+                if contigs.get(name) != length:
+                    raise InputError(
+                        f"{self.path}: its contig {name!r} ({length} bases) is not in the reference; "
+                        "make the gVCF again with this reference."
+                    )
+
+    def records(self, contig: str, start: int, end: int) -> Iterator[GvcfRecord]:
+        """Records that overlap [start, end) of a contig, by start."""
+        if contig not in self._file.contigs:
+            return
+        try:
+            for line in self._file.fetch(contig, start, end):
+                yield GvcfRecord(line, self)
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be read at {contig}:{start + 1}-{end}; is it damaged?") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def open_gvcfs(paths: Sequence[str | Path], contigs: Mapping[str, int], taken: Mapping[str, str]) -> list[Gvcf]:
+    """Open gVCFs whose samples are all different; see `Gvcf`.
+
+    Args:
+        paths: of the files.
+        contigs: lengths of the reference's contigs by name.
+        taken: samples that no file may have, and where each is.
+
+    Raises:
+        InputError: as of `Gvcf`, or a sample that is in two files.
+    """
+    found = dict(taken)
+    opened = []
+    for path in paths:
+        gvcf = Gvcf(path, contigs)
+        for sample in gvcf.samples:
+            if sample in found:
+                raise InputError(f"{path}: its sample {sample!r} is in {found[sample]} too; leave one of them out.")
+            found[sample] = str(path)
+        opened.append(gvcf)
+    return opened

@@ -1,0 +1,177 @@
+"""The samples of many gVCFs at one site: alleles brought together, each sample's likelihoods spelled in all of them.
+
+ReferenceConfidenceVariantContextMerger: a sample that does not know an allele has the likelihoods of `<NON_REF>` for
+it. Of a sample whose record starts before the site, a deletion over it is '*', and every other allele `<NON_REF>`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.errors import InputError
+from quire.io.vcf import NON_REFERENCE, SPANNING_DELETION
+from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_counts
+from quire.rescore.joint.inputs import GvcfRecord
+
+_UNKNOWN = ""  # an allele that has no meaning at the site
+_TWO_OTHERS = 10  # PL of two other alleles by that of one, where a record gives GQ alone (ReblockGVCF)
+
+
+@dataclass(frozen=True)
+class SampleAtSite:
+    """A sample at a site.
+
+    Attributes:
+        ploidy: number of alleles of its genotype.
+        phreds: int64[genotypes] of the site's alleles, None where nothing is known.
+        allele_depths: AD of the site's alleles; empty where there is none.
+        depth: DP, that of the block's thinnest position in a block; None where there is none.
+        quality: GQ of the record.
+        strands: SB, where the record has it.
+        is_reference: whether the record calls the reference or nothing.
+    """
+
+    ploidy: int
+    phreds: NDArray[np.int64] | None
+    allele_depths: tuple[int, ...]
+    depth: int | None
+    quality: int | None
+    strands: tuple[int, int, int, int] | None
+    is_reference: bool
+
+
+@dataclass(frozen=True)
+class JointSite:
+    """A site with all samples.
+
+    Attributes:
+        start: 0-based.
+        alleles: letters, the reference's first.
+        samples: in the order of the columns; None for one that has no record here.
+        records: those that start at the site.
+        depth: reads of all samples.
+    """
+
+    start: int
+    alleles: tuple[str, ...]
+    samples: Sequence[SampleAtSite | None]
+    records: Sequence[GvcfRecord]
+    depth: int
+
+
+def merge_site(start: int, records: Sequence[GvcfRecord | None], sizes: Sequence[int]) -> JointSite:
+    """Bring samples together.
+
+    Args:
+        start: 0-based position at which a record of a variant starts.
+        records: of each file the one that says something of the position, None without.
+        sizes: samples of each file.
+    """
+    here = [record for record in records if record is not None and record.start == start]
+    reference = max((record.reference for record in here), key=len)
+    named = {record: _spelled(record, start, reference) for record in records if record is not None}
+    alleles = [reference]
+    for record in records:
+        if record is not None:
+            alleles += [a for a in dict.fromkeys(named[record]) if a not in (_UNKNOWN, NON_REFERENCE, *alleles)]
+    samples: list[SampleAtSite | None] = []
+    depth = 0
+    for record, size in zip(records, sizes, strict=True):
+        if record is None:
+            samples += [None] * size
+        else:
+            own = _samples(record, [reference, *named[record]], alleles)
+            samples += own
+            depth += int(record.info["DP"]) if "DP" in record.info else sum(one.depth or 0 for one in own)
+    return JointSite(start, tuple(alleles), samples, here, depth)
+
+
+def _spelled(record: GvcfRecord, start: int, reference: str) -> list[str]:
+    """The other alleles of a record as they read at a site with this reference allele."""
+    if NON_REFERENCE not in record.alternates:
+        raise InputError(f"{record.at()} has no allele {NON_REFERENCE}; make the gVCF again.")
+    if record.start == start:
+        if not reference.startswith(record.reference):
+            raise InputError(f"{record.at()} has another reference than the other gVCFs; make it with this reference.")
+        tail = reference[len(record.reference) :]
+        return [a if a in (NON_REFERENCE, SPANNING_DELETION) else a + tail for a in record.alternates]
+    return [
+        NON_REFERENCE if a == NON_REFERENCE else SPANNING_DELETION if len(a) < len(record.reference) else _UNKNOWN
+        for a in record.alternates
+    ]
+
+
+def _samples(record: GvcfRecord, named: list[str], alleles: list[str]) -> list[SampleAtSite]:
+    """The samples of a record; `named` are its alleles as they read at the site."""
+    result = []
+    for genotype, values in zip(record.genotypes, record.samples, strict=True):
+        members = genotype.replace("|", "/").split("/")
+        ploidy = len(members)
+        phreds = _integers(values.get("PL"))
+        quality = int(values["GQ"]) if "GQ" in values else None
+        reference = set(members) <= {"0", "."}
+        others = [_index(named, allele, phreds, ploidy) for allele in alleles[1:]]
+        depths = _integers(values.get("AD"))
+        spelled = None
+        if phreds:
+            if len(phreds) != genotype_count(ploidy, len(named)):
+                raise InputError(f"{record.at()} has {len(phreds)} values in PL, not one per genotype; make it again.")
+            spelled = np.array(phreds, np.int64)[genotype_map(ploidy, (0, *others))]
+        elif reference and quality is not None and ploidy == 2:
+            spelled = _by_quality(quality, len(alleles))
+        least = values.get("MIN_DP", values.get("DP"))
+        strands = _integers(values.get("SB"))
+        result.append(
+            SampleAtSite(
+                ploidy=ploidy,
+                phreds=spelled,
+                allele_depths=tuple(depths[i] if i < len(depths) else 0 for i in (0, *others)) if depths else (),
+                depth=None if least is None else int(least),
+                quality=quality,
+                strands=(strands[0], strands[1], strands[2], strands[3]) if len(strands) == 4 else None,
+                is_reference=reference,
+            )
+        )
+    return result
+
+
+def _index(named: list[str], allele: str, phreds: list[int], ploidy: int) -> int:
+    """Index of the record's allele that stands for an allele of the site.
+
+    Of several deletions over a site, the one whose homozygous genotype is the likeliest.
+    """
+    found = [i for i, name in enumerate(named) if i > 0 and name == allele]
+    if not found:
+        return named.index(NON_REFERENCE)
+    if len(found) > 1 and phreds:
+        return min(found, key=lambda i: phreds[genotype_count(ploidy, i + 1) - 1])
+    return found[0]
+
+
+def _by_quality(quality: int, alleles: int) -> NDArray[np.int64]:
+    """PLs of a diploid reference genotype of which only GQ is known (makeApproximateDiploidLog10LikelihoodsFromGQ)."""
+    counts = genotype_counts(2, alleles)
+    return quality * np.where(counts[:, 0] == 2, 0, np.where(counts[:, 0] == 1, 1, _TWO_OTHERS)).astype(np.int64)
+
+
+def _integers(text: str | None) -> list[int]:
+    return [int(item) for item in text.split(",")] if text and "." not in text else []
+
+
+@lru_cache(maxsize=4096)
+def genotype_map(ploidy: int, alleles: tuple[int, ...]) -> NDArray[np.int64]:
+    """int64[genotypes]: for each genotype of new alleles, in VCF order, its number among those of the old alleles.
+
+    Args:
+        ploidy: number of alleles of a genotype.
+        alleles: the old allele of each new one; several may be the same.
+    """
+    result = []
+    for counts in genotype_counts(ploidy, len(alleles)).tolist():
+        members = sorted(old for old, count in zip(alleles, counts, strict=True) for _ in range(count))
+        result.append(sum(comb(member + place, place + 1) for place, member in enumerate(members)))
+    return np.array(result, np.int64)

@@ -1,0 +1,74 @@
+"""Work shared out among processes of one job: forked from a parent that has imported and opened everything already.
+
+A fork costs milliseconds where a job of its own costs seconds of imports. What each process takes next is decided when
+it is free, so that a unit with many reads holds up nobody else; results come back in the order of the units.
+"""
+
+import ctypes
+import gc
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
+
+from quire.errors import QuireError
+
+Unit = TypeVar("Unit")
+Result = TypeVar("Result")
+_SET_PARENT_DEATH_SIGNAL = 1  # prctl's PR_SET_PDEATHSIG
+# What the processes are forked for. A module's variable, since open files and mapped arrays cannot be sent to them.
+_work: tuple[Callable[[Any], Any], Sequence[Any]] | None = None
+
+
+def in_processes(function: Callable[[Unit], Result], units: Sequence[Unit], processes: int) -> Iterator[Result]:
+    """Yield function(unit) of all units in their order.
+
+    Args:
+        function: called in the processes; what it returns, and a QuireError that it raises, must pickle.
+        units: what to do.
+        processes: how many; with one, or one unit, everything happens in this process.
+
+    Raises:
+        QuireError: one of the function's, or a process was killed.
+    """
+    # What is imported stays: the garbage collector need not visit it, nor copy its pages in each process.
+    gc.freeze()
+    processes = min(processes, len(units))
+    if processes <= 1:
+        yield from map(function, units)
+        return
+    global _work
+    _work = function, units
+    try:
+        context = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(processes, context, _die_with, (os.getpid(),)) as pool:
+            futures = [pool.submit(_run, number) for number in range(len(units))]
+            try:
+                for future in futures:
+                    yield future.result()
+            except BrokenProcessPool:
+                raise QuireError(
+                    "a process of the job was killed, as happens where memory lacks; give the rule more memory "
+                    "(mem_mb) or fewer threads."
+                ) from None
+            finally:
+                pool.shutdown(cancel_futures=True)
+    finally:
+        _work = None
+
+
+def _run(number: int) -> Any:
+    assert _work is not None
+    function, units = _work
+    return function(units[number])
+
+
+def _die_with(parent: int) -> None:
+    """End with the parent, also where that is killed; leave an interrupt of the terminal to it."""
+    ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,55 @@
+"""The reads of a sample by region: fetched from its BAM or CRAM in bulk, filtered, thinned, and made into columns."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.io.bam.decode import name_hashes
+from quire.io.bam.regions import IndexedAlignments
+from quire.rescore.parameters import CallingParameters
+from quire.rescore.reads.aligned import AlignedReads, aligned_reads
+from quire.rescore.reads.filters import THINNED, USED, count_verdicts, judge, thinned_out
+
+# Reads are fetched this far left of what is asked, so that positions thinned by coverage always see all their reads.
+FETCH_MARGIN = 1280
+
+
+class ReadSource:
+    """An indexed BAM or CRAM of one sample.
+
+    Attributes:
+        contigs: lengths by name.
+    """
+
+    def __init__(self, path: str | Path, fasta: str | Path | None = None) -> None:
+        """Open the file; see `IndexedAlignments`."""
+        self._alignments = IndexedAlignments(path, fasta)
+        self.contigs = self._alignments.contigs
+
+    def fetch(
+        self, contig: str, start: int, end: int, owned: NDArray[np.int64], parameters: CallingParameters
+    ) -> tuple[AlignedReads, NDArray[np.int64]]:
+        """Reads that overlap [start, end), filtered.
+
+        Args:
+            contig: name in the reference; a contig that the file does not have gives no reads.
+            start, end: 0-based, half-open.
+            owned: int64[n, 2], reads whose alignment starts in these spans, in order, are counted.
+            parameters: thresholds.
+
+        Returns:
+            The reads, and int64 counts per name of `FILTERS` of the owned ones.
+
+        Raises:
+            InputError: the file is damaged.
+        """
+        records = self._alignments.records(contig, max(0, start - FETCH_MARGIN), end)
+        positions = records.fixed["position"]
+        verdicts = judge(records, parameters.minimum_mapping_quality)
+        used = np.flatnonzero(verdicts == USED)
+        hashes = name_hashes(records, used)
+        dropped = thinned_out(positions[used], hashes, parameters.maximum_reads_per_start)
+        verdicts[used[dropped]] = THINNED
+        reads = aligned_reads(records, np.delete(used, dropped), np.delete(hashes, dropped))
+        return reads, count_verdicts(verdicts, positions, owned)

@@ -1,0 +1,83 @@
+"""From a call to its record in the VCF: alleles as letters, and the fields of INFO and FORMAT."""
+
+from collections.abc import Mapping, Sequence
+
+from quire.io.vcf import SPANNING_DELETION, Field, Fields, Value, VariantRecord
+from quire.rescore.genotyping import NO_CALL, Call
+from quire.rescore.genotyping.sites import SPANNING
+from quire.sequence.codes import LETTERS
+
+_LETTERS = bytes.maketrans(bytes(range(len(LETTERS))), LETTERS.tobytes())
+
+FIELDS = Fields.of(
+    info=(
+        Field("AC", "A", "Integer", "Copies of each alternate allele in called genotypes"),
+        Field("AF", "A", "Float", "Frequency of each alternate allele in called genotypes", ".3g"),
+        Field("AN", "1", "Integer", "Number of alleles in called genotypes"),
+        Field("DP", "1", "Integer", "Reads over the site, all samples"),
+        Field("FS", "1", "Float", "Phred p-value of Fisher's exact test for strand bias", ".3f"),
+        Field("MQ", "1", "Float", "Root mean square of the reads' mapping qualities", ".2f"),
+        Field("QD", "1", "Float", "QUAL by depth of the samples with the variant, at most 35", ".2f"),
+        Field("SOR", "1", "Float", "Symmetric odds ratio of strand bias", ".3f"),
+    ),
+    format=(
+        Field("GT", "1", "String", "Genotype"),
+        Field("AD", "R", "Integer", "Reads that clearly support each allele"),
+        Field("DP", "1", "Integer", "Reads that clearly support any allele"),
+        Field("GQ", "1", "Integer", "Genotype quality, phred, at most 99"),
+        Field("PL", "G", "Integer", "Phred-scaled genotype likelihoods, the best at 0"),
+    ),
+)
+"""What the caller writes about a variant."""
+
+
+def variant_record(contig: str, call: Call, info: Mapping[str, Value]) -> VariantRecord:
+    """The record of a call.
+
+    Args:
+        contig: name.
+        call: of a site.
+        info: of `annotate`.
+    """
+    return VariantRecord(
+        contig=contig,
+        start=call.site.start,
+        alleles=tuple(allele_text(allele) for allele in trim_right(call.site.alleles)),
+        quality=call.quality,
+        filters=(),
+        info=info,
+        samples=[_genotype(call, sample) for sample in range(len(call.genotypes))],
+    )
+
+
+def _genotype(call: Call, sample: int) -> dict[str, Value]:
+    """The values of FORMAT of a sample."""
+    depths = call.allele_depths[sample].tolist()
+    quality = call.genotype_qualities[sample]
+    return {
+        "GT": "/".join("." if allele == NO_CALL else str(allele) for allele in call.genotypes[sample]),
+        "AD": depths,
+        "DP": sum(depths),
+        "GQ": None if quality == NO_CALL else quality,
+        "PL": call.phreds[sample].tolist(),
+    }
+
+
+def trim_right(alleles: Sequence[bytes]) -> list[bytes]:
+    """Alleles without the bases that all end with (one base always stays; SPANNING is left as it is)."""
+    shared = shared_end([allele for allele in alleles if allele != SPANNING])
+    return [allele if allele == SPANNING else allele[: len(allele) - shared] for allele in alleles]
+
+
+def shared_end(alleles: Sequence[bytes] | Sequence[str]) -> int:
+    """How many bases all alleles end with, so that one base of each stays; SPANNING_DELETION has none of its own."""
+    real = [allele for allele in alleles if allele != SPANNING_DELETION]
+    shared = 0
+    while shared < min(map(len, real)) - 1 and len({allele[-1 - shared] for allele in real}) == 1:
+        shared += 1
+    return shared
+
+
+def allele_text(allele: bytes) -> str:
+    """An allele as a VCF spells it."""
+    return SPANNING_DELETION if allele == SPANNING else allele.translate(_LETTERS).decode()

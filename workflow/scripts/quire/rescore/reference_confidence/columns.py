@@ -1,0 +1,137 @@
+"""Numba: reads laid out against the reference, one column per position (`ReadColumns`)."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.rescore.parameters import MINIMUM_READ_LENGTH
+from quire.rescore.reads.clipping import INSERTED, RegionReads
+from quire.rescore.reference_confidence import DELETED, ReadColumns
+from quire.simd.compiled import compiled
+
+
+class Placement(NamedTuple):
+    """Reads placed on the reference anew, of several spans; a read's bases are a run of a `RegionReads`' bases.
+
+    Attributes:
+        span_offsets: int64[spans + 1] into the reads.
+        first_base, end_base: int64[reads], the run.
+        positions: int64 per base of all runs, end to end: its reference position, INSERTED for inserted bases.
+        position_offsets: int64[reads + 1].
+    """
+
+    span_offsets: NDArray[np.int64]
+    first_base: NDArray[np.int64]
+    end_base: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    position_offsets: NDArray[np.int64]
+
+
+def clipped_columns(reads: RegionReads, regions: NDArray[np.int64], padded: NDArray[np.int64]) -> ReadColumns:
+    """Columns of the reads as they were aligned, cut to spans within their regions.
+
+    Args:
+        reads: of one sample, in regions.
+        regions: int64[n], the region of each span.
+        padded: int64[n, 2], what is left of the region's reads.
+    """
+    return placed_columns(reads, Placement(*clipped_placement(reads, regions, padded)))
+
+
+def placed_columns(reads: RegionReads, placement: Placement) -> ReadColumns:
+    """Columns of reads that are placed base by base."""
+    return ReadColumns(placement.span_offsets, *_columns(reads.bases, reads.qualities, placement))
+
+
+@compiled
+def cut(reads, i, low, high):
+    """The run of bases of read i that lies in [low, high), without inserted bases at its ends."""
+    first, end = reads.base_offsets[i], reads.base_offsets[i + 1]
+    while first < end and reads.positions[first] < low:
+        first += 1
+    while end > first and (reads.positions[end - 1] >= high or reads.positions[end - 1] < 0):
+        end -= 1
+    return first, end
+
+
+@compiled
+def clipped_placement(reads, regions, padded):
+    """Columns of `Placement` of the usable reads, cut to the spans."""
+    n = 0
+    room = 0
+    for s in range(len(regions)):
+        first, last = reads.region_offsets[regions[s]], reads.region_offsets[regions[s] + 1]
+        n += last - first
+        room += reads.base_offsets[last] - reads.base_offsets[first]
+    span_offsets = np.zeros(len(regions) + 1, np.int64)
+    first_base = np.empty(n, np.int64)
+    end_base = np.empty(n, np.int64)
+    positions = np.empty(room, np.int64)
+    position_offsets = np.zeros(n + 1, np.int64)
+    n = 0
+    for s in range(len(regions)):
+        for i in range(reads.region_offsets[regions[s]], reads.region_offsets[regions[s] + 1]):
+            if not reads.usable[i]:
+                continue
+            first, end = cut(reads, i, padded[s, 0], padded[s, 1])
+            if end - first < MINIMUM_READ_LENGTH:
+                continue
+            at = position_offsets[n]
+            positions[at : at + end - first] = reads.positions[first:end]
+            first_base[n], end_base[n] = first, end
+            position_offsets[n + 1] = at + end - first
+            n += 1
+        span_offsets[s + 1] = n
+    return span_offsets, first_base[:n], end_base[:n], positions[: position_offsets[n]], position_offsets[: n + 1]
+
+
+@compiled
+def _columns(bases, qualities, placement):
+    """Columns of `ReadColumns` after the first."""
+    n = len(placement.first_base)
+    start = np.zeros(n, np.int64)
+    query_length = np.empty(n, np.int64)
+    column_offsets = np.zeros(n + 1, np.int64)
+    for i in range(n):
+        low, high = -1, -1
+        for b in range(placement.position_offsets[i], placement.position_offsets[i + 1]):
+            if placement.positions[b] != INSERTED:
+                low = placement.positions[b] if low < 0 else low
+                high = placement.positions[b] + 1
+        start[i] = max(low, 0)
+        query_length[i] = placement.end_base[i] - placement.first_base[i]
+        column_offsets[i + 1] = column_offsets[i] + (high - low if low >= 0 else 0)
+    column_bases = np.full(column_offsets[n], DELETED, np.uint8)
+    column_qualities = np.zeros(column_offsets[n], np.uint8)
+    before_indel = np.zeros(column_offsets[n], np.uint8)
+    for i in range(n):
+        previous = -1
+        for b in range(placement.position_offsets[i], placement.position_offsets[i + 1]):
+            position = placement.positions[b]
+            if position == INSERTED:
+                if previous >= 0:
+                    before_indel[previous] = 1
+                continue
+            column = column_offsets[i] + position - start[i]
+            if previous >= 0 and column > previous + 1:
+                before_indel[previous] = 1
+            source = placement.first_base[i] + b - placement.position_offsets[i]
+            column_bases[column], column_qualities[column] = bases[source], qualities[source]
+            previous = column
+    return start, query_length, column_offsets, column_bases, column_qualities, before_indel
+
+
+@compiled
+def placement_spans(placement):
+    """int64[reads] twice: start and end of each read on the reference; a read without aligned bases is empty at 0."""
+    n = len(placement.first_base)
+    start = np.zeros(n, np.int64)
+    end = np.zeros(n, np.int64)
+    for i in range(n):
+        for b in range(placement.position_offsets[i], placement.position_offsets[i + 1]):
+            position = placement.positions[b]
+            if position != INSERTED:
+                start[i] = position if end[i] == 0 else start[i]
+                end[i] = position + 1
+    return start, end

@@ -1,0 +1,135 @@
+"""Numba: reference confidence of whole spans, each read visited once."""
+
+import numpy as np
+
+from quire.rescore.reference_confidence import DELETED
+from quire.rescore.reference_confidence.model import (
+    DELETION_QUALITY,
+    LONGEST_INDEL,
+    MINIMUM_BASE_QUALITY,
+    MOST_INDEL_READS,
+)
+from quire.simd.compiled import compiled, inlined
+
+_N = 4
+
+
+@compiled
+def span_confidence(reads, spans, padded, reference, low, table, indels, ploidy):
+    """Columns of `Confidence`; arguments as of `reference_confidence`, and the tables of `model`."""
+    n = len(spans)
+    offsets = np.zeros(n + 1, np.int64)
+    for s in range(n):
+        offsets[s + 1] = offsets[s] + spans[s, 1] - spans[s, 0]
+    depth = np.zeros(offsets[n], np.int32)
+    phreds = np.zeros((offsets[n], ploidy + 1), np.int32)
+    longest = 1
+    for i in range(len(reads.start)):
+        longest = max(longest, reads.column_offsets[i + 1] - reads.column_offsets[i])
+    plausible = np.empty(longest, np.bool_)
+    baseline = np.empty(longest + 1, np.int64)
+    for s in range(n):
+        size = spans[s, 1] - spans[s, 0]
+        near = reference[padded[s, 0] - low : padded[s, 1] - low]
+        likelihoods = np.zeros((size, ploidy + 1))
+        informative = np.zeros(size, np.int64)
+        own_depth = depth[offsets[s] : offsets[s + 1]]
+        for i in range(reads.span_offsets[s], reads.span_offsets[s + 1]):
+            first, end = reads.column_offsets[i], reads.column_offsets[i + 1]
+            bases, qualities = reads.bases[first:end], reads.qualities[first:end]
+            before_indel = reads.before_indel[first:end]
+            shift = reads.start[i] - padded[s, 0]
+            begin = max(0, spans[s, 0] - reads.start[i])
+            stop = min(len(bases), spans[s, 1] - reads.start[i])
+            _add_bases(bases, qualities, begin, stop, near, shift, reads.start[i] - spans[s, 0],
+                       table, likelihoods, own_depth)  # fmt: skip
+            _add_informative(bases, qualities, before_indel, begin, stop, reads.query_length[i], near, shift,
+                             reads.start[i] - spans[s, 0], plausible, baseline, informative)  # fmt: skip
+        _finish(likelihoods, own_depth, informative, indels, np.log10(ploidy), phreds[offsets[s] : offsets[s + 1]])
+    return offsets, depth, phreds
+
+
+@inlined
+def _add_bases(bases, qualities, begin, stop, near, shift, first, table, likelihoods, depth):
+    """Add the bases of columns [begin, stop) to the likelihoods of the positions first + column of the span."""
+    for c in range(begin, stop):
+        deleted = bases[c] == DELETED
+        quality = DELETION_QUALITY if deleted else qualities[c]
+        if quality <= MINIMUM_BASE_QUALITY:
+            continue
+        differs = 1 if deleted or bases[c] != near[shift + c] else 0
+        for g in range(likelihoods.shape[1]):
+            likelihoods[first + c, g] += table[quality, differs, g]
+        depth[first + c] += 1
+
+
+@compiled
+def _add_informative(
+    bases, qualities, before_indel, begin, stop, query_length, near, shift, first, plausible, baseline, informative
+):
+    """Count the read at every position where it shows that no indel starts there.
+
+    Costs are summed from the read's end, so that one pass per indel answers for all columns. A pass ends once its cost
+    exceeds what the alignment costs in all: no column before can be explained as well.
+    """
+    columns, room = len(bases), len(near) - shift
+    last = columns - LONGEST_INDEL if columns <= room else room - LONGEST_INDEL + 1
+    query_last = query_length - LONGEST_INDEL
+    limit = query_last + 1
+    if last <= query_last:
+        limit = last - 1 if columns > room else last
+    stop = min(stop, limit)
+    if begin >= stop:
+        return
+    total = 0
+    for c in range(min(columns, room) - 1, begin - 1, -1):
+        if _mismatch(bases[c], near[shift + c]):
+            total += qualities[c]
+        baseline[c] = total
+    plausible[begin:stop] = False
+    for size in range(1, LONGEST_INDEL + 1):
+        _pass(bases, qualities, begin, stop, near, shift, size, 0, baseline, plausible)
+        _pass(bases, qualities, begin, stop, near, shift, 0, size, baseline, plausible)
+    for c in range(begin, stop):
+        if not plausible[c] and not before_indel[c] and bases[c] != DELETED:
+            informative[first + c] += 1
+
+
+@inlined
+def _mismatch(base, other):
+    return base < _N and other < _N and base != other
+
+
+@inlined
+def _pass(bases, qualities, begin, stop, near, shift, read_ahead, reference_ahead, baseline, plausible):
+    """Mark the columns at which this indel explains the read as well as its alignment does."""
+    cost = 0
+    for c in range(min(len(bases) - read_ahead, len(near) - shift - reference_ahead) - 1, begin - 1, -1):
+        if _mismatch(bases[c + read_ahead], near[shift + c + reference_ahead]):
+            cost += qualities[c + read_ahead]
+            if cost > baseline[begin]:
+                return
+        if c < stop and cost <= baseline[c]:
+            plausible[c] = True
+
+
+@compiled
+def _finish(likelihoods, depth, informative, indels, log10_ploidy, phreds):
+    """PLs of a span: those of substitutions or of indels, whichever are less confident of the reference."""
+    genotypes = likelihoods.shape[1]
+    chosen = np.empty(genotypes)
+    for p in range(len(depth)):
+        for g in range(genotypes):
+            likelihoods[p, g] -= depth[p] * log10_ploidy
+        best_other = -np.inf
+        for g in range(genotypes):
+            chosen[g] = min(likelihoods[p, g], likelihoods[p, 0])
+            if g > 0:
+                best_other = max(best_other, chosen[g])
+        indel = indels[min(informative[p], MOST_INDEL_READS)]
+        best_indel = indel[1:].max()
+        if indel[0] - best_indel < chosen[0] - best_other:
+            chosen[:] = indel
+        top = chosen.max()
+        for g in range(genotypes):
+            phreds[p, g] = np.int32(np.floor(-10.0 * (chosen[g] - top) + 0.5))

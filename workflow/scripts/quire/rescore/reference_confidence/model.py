@@ -1,0 +1,82 @@
+"""The numbers behind reference confidence, made on the host so that kernels take no logarithm.
+
+The sum of two probabilities is taken from a table of log10(1 + 10^-x) in steps of 0.0001, as
+MathUtils.approximateLog10SumLog10 does: PLs then agree with GATK's to the last phred.
+"""
+
+from functools import cache
+from math import floor, inf, log10
+
+import numpy as np
+from numpy.typing import NDArray
+
+MINIMUM_BASE_QUALITY = 6  # a base must have more (ReferenceConfidenceModel.BASE_QUAL_THRESHOLD)
+DELETION_QUALITY = 30  # of a deleted base (REF_MODEL_DELETION_QUAL)
+LONGEST_INDEL = 10  # that is looked for (indelSizeToEliminateInRefModel)
+MOST_INDEL_READS = 40  # that count (MAX_N_INDEL_INFORMATIVE_READS)
+_INDEL_QUALITY = 45  # 10^-4.5 indel errors per base
+_STEP = 0.0001
+_NEGLIGIBLE = 8.0  # log10 units below which the smaller of two probabilities is not added
+_LARGEST_GQ = 99
+
+
+@cache
+def _correction(step: int) -> float:
+    return log10(1.0 + 10.0 ** (-step * _STEP))
+
+
+def log10_sum(a: float, b: float) -> float:
+    """Table form of log10(10^a + 10^b)."""
+    small, large = sorted((a, b))
+    if small == -inf:
+        return large
+    difference = large - small
+    return large + (_correction(int(difference * (1.0 / _STEP) + 0.5)) if difference < _NEGLIGIBLE else 0.0)
+
+
+def _log10(value: int) -> float:
+    return log10(value) if value else -inf
+
+
+@cache
+def base_table(ploidy: int) -> NDArray[np.float64]:
+    """float64[256, 2, ploidy + 1]: log10 likelihood of a base by quality, by (agrees, differs), by other alleles.
+
+    Each value is larger by log10(ploidy) than the likelihood: GATK takes that off once per read at the end.
+    """
+    table = np.zeros((256, 2, ploidy + 1))
+    for quality in range(1, 256):
+        right = log10(1.0 - 10.0 ** (-quality / 10.0))
+        wrong = quality * -0.1 - log10(3.0)
+        for differs in range(2):
+            reference, other = (wrong, right) if differs else (right, wrong)
+            table[quality, differs, 0] = reference + log10(ploidy)
+            table[quality, differs, ploidy] = other + log10(ploidy)
+            for count in range(1, ploidy):
+                table[quality, differs, count] = log10_sum(reference + log10(ploidy - count), other + log10(count))
+    return table
+
+
+@cache
+def indel_table(ploidy: int) -> NDArray[np.float64]:
+    """float64[MOST_INDEL_READS + 1, ploidy + 1]: log10 likelihoods of genotypes by reads that show no indel."""
+    table = np.zeros((MOST_INDEL_READS + 1, ploidy + 1))
+    none, some = log10(1.0 - 10.0 ** (-_INDEL_QUALITY / 10.0)), _INDEL_QUALITY * -0.1
+    for reads in range(1, MOST_INDEL_READS + 1):
+        table[reads, 0] = reads * none
+        for count in range(1, ploidy + 1):
+            both = log10_sum(none + _log10(ploidy - count), some + _log10(count))
+            table[reads, count] = reads * (both - log10(ploidy))
+    return table
+
+
+def phreds(likelihoods: list[float]) -> list[int]:
+    """Whole phreds below the best of some log10 likelihoods."""
+    best = max(likelihoods)
+    return [floor(-10.0 * (value - best) + 0.5) for value in likelihoods]
+
+
+def genotype_quality(values: list[int]) -> int:
+    """GQ of PLs: the distance of the two best, at most 99 where it is written in a block's band."""
+    first, second = sorted(values)[:2]
+    return min(second - first, _LARGEST_GQ)

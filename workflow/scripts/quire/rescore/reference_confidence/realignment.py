@@ -1,0 +1,268 @@
+"""Reads placed on the reference by way of the haplotype that explains each best.
+
+AssemblyBasedCallerUtils.realignReadsToTheirBestHaplotype and AlignmentUtils.createReadAlignedToRef: a read is aligned
+to its haplotype, and that alignment is carried over to the reference by the haplotype's own. Ends that the aligner
+clips count as inserted bases.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.algorithms.scoring import READ_TO_HAPLOTYPE
+from quire.algorithms.semiglobal import Overhang, SemiglobalBatch
+from quire.ragged import offsets_from_lengths, pack_bytes
+from quire.rescore.engines import CallingEngine
+from quire.rescore.haplotypes import Haplotype
+from quire.rescore.haplotypes.left_align import left_aligned
+from quire.rescore.parameters import INFORMATIVE_LOG10
+from quire.rescore.reads.clipping import INSERTED, RegionReads
+from quire.rescore.reference_confidence.columns import Placement, cut
+from quire.rescore.regions import Window
+from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT
+from quire.simd.compiled import compiled
+
+
+def realigned_placement(
+    reads: RegionReads,
+    sources: Sequence[NDArray[np.int64]],
+    haplotypes: Sequence[Sequence[Haplotype]],
+    matrices: Sequence[NDArray[np.float64]],
+    spans: NDArray[np.int64],
+    window: Window,
+    engine: CallingEngine,
+) -> Placement:
+    """Place the reads of some regions anew.
+
+    Args:
+        reads: clipped reads of all regions.
+        sources: per region, int64[k]: its reads that the model explains, as indices in `reads`.
+        haplotypes: per region, cut to its span, the reference first.
+        matrices: per region, float64[k, haplotypes] log10 likelihoods of those reads.
+        spans: int64[regions, 2], what the region's haplotypes and reads are cut to.
+        window: the reference, holding all spans.
+        engine: aligns the reads.
+    """
+    best = [best_haplotypes(matrix, priorities(group)) for matrix, group in zip(matrices, haplotypes, strict=True)]
+    firsts = offsets_from_lengths(np.array([len(group) for group in haplotypes], np.int64))
+    chosen = np.concatenate([own + first for own, first in zip(best, firsts[:-1].tolist(), strict=True)])
+    source = np.concatenate(sources) if len(sources) else np.zeros(0, np.int64)
+    region = np.repeat(np.arange(len(spans)), [len(own) for own in sources])
+    flat = [haplotype for group in haplotypes for haplotype in group]
+    bases, base_offsets = pack_bytes([haplotype.bases for haplotype in flat])
+    cigars = [np.array([length << CIGAR_SHIFT | op for op, length in haplotype.cigar], np.uint32) for haplotype in flat]
+    cigar_offsets = offsets_from_lengths(np.array([len(cigar) for cigar in cigars], np.int64))
+    first_base, end_base, read_bases, read_offsets = _cut_all(reads, source, spans[region])
+    tasks = np.stack([chosen, np.arange(len(source))], 1).astype(np.int32)
+    batch = SemiglobalBatch(bases, base_offsets, read_bases, read_offsets, tasks)
+    alignments = engine.align(batch, READ_TO_HAPLOTYPE, Overhang.SOFTCLIP)
+    positions = _place_all(
+        reads.positions, first_base, read_bases, read_offsets, alignments.offsets, alignments.cigars,
+        alignments.cigar_offsets, np.concatenate(cigars), cigar_offsets, chosen, spans[region],
+        window.codes, window.start,
+    )  # fmt: skip
+    span_offsets = offsets_from_lengths(np.array([len(own) for own in sources], np.int64))
+    return Placement(span_offsets, first_base, end_base, positions, read_offsets)
+
+
+def priorities(haplotypes: Sequence[Haplotype]) -> NDArray[np.float64]:
+    """float64[haplotypes]: what decides between haplotypes that explain a read alike: few indels, the reference."""
+    return np.array([float(haplotype.is_reference) + 1 - len(haplotype.cigar) for haplotype in haplotypes])
+
+
+@compiled
+def best_haplotypes(matrix, priority):
+    """int64[reads]: the haplotype of each read (AlleleLikelihoods.searchBestAllele with priorities)."""
+    result = np.zeros(len(matrix), np.int64)
+    for i in range(len(matrix)):
+        best, first, second = 0, matrix[i, 0], -np.inf
+        for h in range(1, matrix.shape[1]):
+            if matrix[i, h] > first:
+                best, first, second = h, matrix[i, h], first
+            elif matrix[i, h] > second:
+                second = matrix[i, h]
+        if first - second < INFORMATIVE_LOG10:
+            highest = priority[best]
+            begun = best
+            for h in range(matrix.shape[1]):
+                if h != begun and first - matrix[i, h] <= INFORMATIVE_LOG10 and priority[h] > highest:
+                    best, highest = h, priority[h]
+        result[i] = best
+    return result
+
+
+@compiled
+def _cut_all(reads, source, spans):
+    """First and end base of each read's run, and the runs' bases with their offsets."""
+    n = len(source)
+    first_base = np.empty(n, np.int64)
+    end_base = np.empty(n, np.int64)
+    offsets = np.zeros(n + 1, np.int64)
+    for i in range(n):
+        first_base[i], end_base[i] = cut(reads, source[i], spans[i, 0], spans[i, 1])
+        offsets[i + 1] = offsets[i] + end_base[i] - first_base[i]
+    bases = np.empty(offsets[n], np.uint8)
+    for i in range(n):
+        bases[offsets[i] : offsets[i + 1]] = reads.bases[first_base[i] : end_base[i]]
+    return first_base, end_base, bases, offsets
+
+
+@compiled
+def _place_all(
+    aligned, first_base, read_bases, read_offsets, offsets, cigars, cigar_offsets, haplotype_cigars,
+    haplotype_cigar_offsets, chosen, spans, reference, low,
+):  # fmt: skip
+    """int64 per base: reference positions of all reads."""
+    positions = np.empty(len(read_bases), np.int64)
+    for i in range(len(chosen)):
+        query = read_bases[read_offsets[i] : read_offsets[i + 1]]
+        own = positions[read_offsets[i] : read_offsets[i + 1]]
+        h = chosen[i]
+        if offsets[i] < 0:  # no alignment: the read stays where it was
+            own[:] = aligned[first_base[i] : first_base[i] + len(query)]
+            continue
+        place(
+            query,
+            offsets[i],
+            cigars[cigar_offsets[i] : cigar_offsets[i + 1]],
+            haplotype_cigars[haplotype_cigar_offsets[h] : haplotype_cigar_offsets[h + 1]],
+            reference[spans[i, 0] - low : spans[i, 1] - low],
+            spans[i, 0],
+            own,
+        )
+    return positions
+
+
+@compiled
+def place(query, offset, cigar, haplotype_cigar, reference, reference_start, positions):
+    """Positions of one read's bases by way of its haplotype.
+
+    Args:
+        query: uint8 codes.
+        offset: first base of the haplotype that the read is aligned to.
+        cigar: uint32, of the read to the haplotype; clipped bases count as inserted.
+        haplotype_cigar: uint32, of the haplotype to the reference.
+        reference: uint8 codes of the span.
+        reference_start: position of its first base.
+        positions: int64[bases], out.
+    """
+    start = start_on_reference(haplotype_cigar, offset)
+    operations, lengths = carried_over(cigar, haplotype_cigar, offset)
+    length = np.int64(0)
+    for e in range(len(operations)):
+        length += lengths[e] if operations[e] != CIGAR_INSERTION else 0
+    if np.any(operations != CIGAR_MATCH):
+        operations, lengths = left_aligned(operations, lengths, reference[start : start + length], query)
+    at, b = start, 0
+    for e in range(len(operations)):
+        if operations[e] == CIGAR_DELETION:
+            # A deletion before the first aligned base is none: the read starts behind it.
+            at += lengths[e]
+        elif operations[e] == CIGAR_INSERTION:
+            positions[b : b + lengths[e]] = INSERTED
+            b += lengths[e]
+        else:
+            for k in range(lengths[e]):
+                positions[b + k] = reference_start + at + k
+            at += lengths[e]
+            b += lengths[e]
+
+
+@compiled
+def start_on_reference(haplotype_cigar, offset):
+    """Reference bases before base `offset` of the haplotype; those of a deletion right before it are not counted."""
+    on_reference, on_haplotype = np.int64(0), np.int64(0)
+    if offset == 0:
+        return on_reference
+    for element in haplotype_cigar:
+        operation, length = np.int64(element & np.uint32(CIGAR_MASK)), np.int64(element >> np.uint32(CIGAR_SHIFT))
+        on_reference += length if operation != CIGAR_INSERTION else 0
+        on_haplotype += length if operation != CIGAR_DELETION else 0
+        if on_haplotype >= offset:
+            return on_reference - (on_haplotype - offset if operation == CIGAR_MATCH else 0)
+    return on_reference + offset - on_haplotype
+
+
+@compiled
+def carried_over(cigar, haplotype_cigar, offset):
+    """The alignment of the read to the reference (AlignmentUtils.applyCigarToCigar), operations and lengths.
+
+    Deletions before the first and behind the last base of the read are left out; of a deletion and an insertion side by
+    side the deletion comes first.
+    """
+    room = 0
+    for element in cigar:
+        room += np.int64(element >> np.uint32(CIGAR_SHIFT))
+    for element in haplotype_cigar:
+        room += np.int64(element >> np.uint32(CIGAR_SHIFT))
+    operations = np.empty(room + 1, np.uint8)
+    lengths = np.empty(room + 1, np.int64)
+    n = 0
+    h, h_used = 0, np.int64(0)
+    skipped = np.int64(0)  # bases of the haplotype before the alignment
+    while h < len(haplotype_cigar) and skipped < offset:
+        operation, length = (
+            haplotype_cigar[h] & np.uint32(CIGAR_MASK),
+            np.int64(haplotype_cigar[h] >> np.uint32(CIGAR_SHIFT)),
+        )
+        if operation == CIGAR_DELETION:
+            h += 1
+        elif skipped + length <= offset:
+            skipped += length
+            h += 1
+        else:
+            h_used = offset - skipped
+            skipped = offset
+    while h < len(haplotype_cigar) and h_used == 0 and haplotype_cigar[h] & np.uint32(CIGAR_MASK) == CIGAR_DELETION:
+        h += 1
+    for e in range(len(cigar)):
+        operation = cigar[e] & np.uint32(CIGAR_MASK)
+        left = np.int64(cigar[e] >> np.uint32(CIGAR_SHIFT))
+        while left > 0:
+            if operation != CIGAR_MATCH and operation != CIGAR_DELETION:
+                n = _append(operations, lengths, n, CIGAR_INSERTION, left)
+                break
+            # Behind the haplotype's end the reference goes on.
+            below, below_left = np.uint32(CIGAR_MATCH), left
+            if h < len(haplotype_cigar):
+                below = haplotype_cigar[h] & np.uint32(CIGAR_MASK)
+                below_left = np.int64(haplotype_cigar[h] >> np.uint32(CIGAR_SHIFT)) - h_used
+            step = below_left if below == CIGAR_DELETION else min(left, below_left)
+            if below == CIGAR_DELETION:
+                n = _append(operations, lengths, n, CIGAR_DELETION, step)
+            else:
+                left -= step
+                if operation == CIGAR_MATCH:
+                    n = _append(operations, lengths, n, np.int64(below), step)
+                elif below == CIGAR_MATCH:
+                    n = _append(operations, lengths, n, CIGAR_DELETION, step)
+            h_used += step
+            if h < len(haplotype_cigar) and h_used == np.int64(haplotype_cigar[h] >> np.uint32(CIGAR_SHIFT)):
+                h, h_used = h + 1, np.int64(0)
+    if n > 0 and operations[n - 1] == CIGAR_DELETION:
+        n -= 1
+    elif n > 1 and operations[n - 1] == CIGAR_INSERTION and operations[n - 2] == CIGAR_DELETION:
+        operations[n - 2], lengths[n - 2] = operations[n - 1], lengths[n - 1]
+        n -= 1
+    return operations[:n], lengths[:n]
+
+
+@compiled
+def _append(operations, lengths, n, operation, length):
+    """Add an element (CigarBuilder.add); the number of elements then."""
+    if operation == CIGAR_DELETION:
+        if n == 0 or (n == 1 and operations[0] == CIGAR_INSERTION):
+            return n
+        if operations[n - 1] == CIGAR_INSERTION:
+            if operations[n - 2] == CIGAR_DELETION:
+                lengths[n - 2] += length
+                return n
+            operations[n], lengths[n] = operations[n - 1], lengths[n - 1]
+            operations[n - 1], lengths[n - 1] = CIGAR_DELETION, length
+            return n + 1
+    if n > 0 and operations[n - 1] == operation:
+        lengths[n - 1] += length
+        return n
+    operations[n], lengths[n] = operation, length
+    return n + 1

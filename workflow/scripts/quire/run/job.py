@@ -1,0 +1,87 @@
+"""What every rule's script does around its one library call: the log, and errors as one sentence.
+
+Snakemake gives a script the object `snakemake`; `run_job` sends logging and stderr to the job's log file, and ends it
+with one sentence where the job fails. `failure_sentences` finds these sentences again, wherever the jobs ran, for the
+end of what Snakemake itself prints.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from quire.errors import QuireError
+
+SENTENCE = "quire: error: "  # how the last line of a failed job's log begins, behind the time
+
+
+def run_job(snakemake: Any, main: Callable[[], None]) -> None:
+    """Run `main` with the log of the job, whose last line is one sentence if it fails.
+
+    Args:
+        snakemake: the object that Snakemake injects into scripts; only `log` and `rule` are used.
+        main: the job, without arguments.
+
+    Raises:
+        SystemExit: status 1 after any exception; one that is no QuireError or OSError is logged with its traceback.
+    """
+    log = Path(snakemake.log[0])
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w") as stream:
+        # File descriptor 2 itself is redirected, so that messages of C libraries (htslib) land in the log too.
+        os.dup2(stream.fileno(), 2)
+        logging.basicConfig(
+            stream=stream, level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S", force=True
+        )
+        try:
+            main()
+        except (QuireError, OSError) as error:
+            logging.getLogger("quire").error("%s%s", SENTENCE, describe(error))
+            sys.exit(1)
+        except Exception:
+            logging.getLogger("quire").exception("an exception that no user can cause")
+            logging.getLogger("quire").error("%sunexpected failure in rule %s; see %s", SENTENCE, snakemake.rule, log)
+            sys.exit(1)
+
+
+def failure_sentences(failed: Iterable[Any]) -> list[str]:
+    """What jobs that failed said at the end of their logs, each sentence once, in alphabetical order.
+
+    Args:
+        failed: Snakemake's jobs, or groups of jobs. In a group those jobs count that said anything: the others had
+            ended before, or were never started.
+    """
+    sentences: set[str] = set()
+    for job in failed:
+        jobs = list(job.jobs) if job.is_group() else [job]
+        said = {sentence for one in jobs if (sentence := _sentence_in(Path(one.log[0])))}
+        sentences |= said or {_sentence_without_words(one.rule.name, Path(one.log[0])) for one in jobs}
+    return sorted(sentences)
+
+
+def _sentence_without_words(rule: str, log: Path) -> str:
+    """What can be said of a job that failed and did not say why."""
+    if not log.exists():
+        return f"{SENTENCE}a job of rule {rule} failed before it began its log {log}; see what is said of it above."
+    return (
+        f"{SENTENCE}a job of rule {rule} ended without saying why, as one does that is killed (for its memory or its "
+        f"time?); see {log}"
+    )
+
+
+def _sentence_in(log: Path) -> str | None:
+    """The sentence at the end of a job's log; None where there is none."""
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    _, mark, rest = lines[-1].partition(SENTENCE) if lines else ("", "", "")
+    return mark + rest if mark else None
+
+
+def describe(error: Exception) -> str:
+    """One sentence for an error: a QuireError's own, or the file and reason of an OSError."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}; check the path, its permissions and the free space."
+    if isinstance(error, OSError):
+        return f"{error.strerror or error}; check permissions and the free space of the output and temporary folders."
+    return str(error)

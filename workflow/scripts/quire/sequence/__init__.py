@@ -1,0 +1,1 @@
+"""Bases as numbers: letters to codes, packed words, and the hashes that decide ties."""

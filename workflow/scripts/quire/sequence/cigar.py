@@ -1,0 +1,24 @@
+"""Elements of a CIGAR inside kernels: taken apart and put together."""
+
+import numpy as np
+
+from quire.sam import CIGAR_MASK, CIGAR_SHIFT
+from quire.simd.compiled import inlined
+
+
+@inlined
+def operation_of(element):
+    """The operation (int64, CIGAR_* of `quire.sam`) of a CIGAR element (uint32)."""
+    return np.int64(element & np.uint32(CIGAR_MASK))
+
+
+@inlined
+def length_of(element):
+    """The length (int64) of a CIGAR element (uint32)."""
+    return np.int64(element >> np.uint32(CIGAR_SHIFT))
+
+
+@inlined
+def element_of(length, operation):
+    """The CIGAR element (uint32) of a length and an operation."""
+    return np.uint32(np.int64(length) << np.int64(CIGAR_SHIFT) | np.int64(operation))

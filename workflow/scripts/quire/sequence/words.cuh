@@ -1,0 +1,16 @@
+// Packed words: base i stands in bits 2*(i % 32) of word i / 32. The twin of quire/sequence/words.py.
+#pragma once
+#include "quire/device/types.cuh"
+
+// 32 bases from base index `base` on as one word (base `base` in the lowest bits); reads one word beyond.
+__device__ __forceinline__ u64 packed_word(const u64* words, i64 base) {
+    i64 index = base >> 5;
+    int shift = 2 * (int)(base & 31);
+    // A shift by 64 is undefined, hence two shifts for the part from the next word.
+    return words[index] >> shift | (words[index + 1] << 1) << (63 - shift);
+}
+
+// Code 0..3 of one base of packed words.
+__device__ __forceinline__ int code_at(const u64* words, i64 base) {
+    return (int)(words[base >> 5] >> (2 * (int)(base & 31))) & 3;
+}

@@ -1,0 +1,1 @@
+"""What kernels of the CPU are made with: functions that Numba compiles, vectors, and single instructions."""

@@ -1,0 +1,170 @@
+"""Functions compiled by Numba: the two decorators that every kernel of the CPU carries, and where the code is kept.
+
+Machine code is kept on disk under a digest of the sources that it is compiled from: the module's own and those that it
+imports from, at any depth (`quire.sources.kernels_digest`), and of Numba's version. So an edit compiles again what
+depends on it and nothing else, and no file's name or place decides. Every file carries a checksum; one that was damaged
+is compiled again.
+"""
+
+import hashlib
+import logging
+import os
+import pickle
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
+
+from quire.cache import cache_root
+from quire.sources import SCRIPTS, kernels_digest
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+log = logging.getLogger("quire.compiled")
+DAYS_UNUSED = 30  # after which compiled kernels are removed
+CHECKSUM_BYTES = hashlib.sha256().digest_size
+_DAY = 86400.0
+_OURS = re.compile(r"([\w.]+-)?[0-9a-f]{16}")  # names of folders; earlier versions had the digest alone
+
+
+def compiled(function: Function) -> Function:
+    """Compile a function at its first use; it runs without the interpreter's lock, and its code is kept on disk."""
+    return _kept(numba.njit(nogil=True)(function), function)
+
+
+def inlined(function: Function) -> Function:
+    """The same for a small function that is copied into its callers: a call costs a reference count for each array."""
+    return _kept(numba.njit(nogil=True, forceinline=True)(function), function)
+
+
+def _kept(dispatcher: Any, function: Function) -> Function:
+    """The dispatcher, which is called as the function is, with our cache."""
+    dispatcher._cache = _KernelCache(function)
+    return cast(Function, dispatcher)
+
+
+class _Locator(_CacheLocator):
+    """Where the code of a function is kept."""
+
+    def __init__(self, function: Callable[..., Any], file: str) -> None:
+        self._folder, self._digest = kernel_folder(file)
+        self._line = function.__code__.co_firstlineno
+
+    def get_cache_path(self) -> str:
+        """The folder of the function's module in its present state."""
+        return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        """What the code was compiled from."""
+        return self._digest
+
+    def get_disambiguator(self) -> str:
+        """The line tells functions of one name apart."""
+        return str(self._line)
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], file: str) -> "_Locator":
+        """Called by Numba."""
+        return cls(function, file)
+
+
+class _CheckedFile(IndexDataCacheFile):
+    """Numba's files of compiled code, behind a checksum: a flipped bit must not become an answer."""
+
+    def _dump(self, content: object) -> bytes:
+        data: bytes = super()._dump(content)
+        return hashlib.sha256(data).digest() + data
+
+    def _load_index(self) -> dict[Any, str]:
+        # Numba's index file is a pickled version number and then what `_dump` gave.
+        try:
+            whole = Path(self._index_path).read_bytes()
+        except OSError:
+            return {}
+        version = pickle.dumps(self._version, protocol=-1)
+        data = _unchanged(whole[len(version) :]) if whole.startswith(version) else None
+        if data is None:
+            log.warning("%s: is damaged; the kernel is compiled again", self._index_path)
+            return {}
+        stamp, overloads = pickle.loads(data)
+        return overloads if stamp == self._source_stamp else {}
+
+    def _load_data(self, name: str) -> Any:
+        path = self._data_path(name)
+        data = _unchanged(Path(path).read_bytes())
+        if data is None:
+            log.warning("%s: is damaged; the kernel is compiled again", path)
+            raise OSError(f"{path}: damaged")  # Numba takes it for a file that is not there
+        return pickle.loads(data)
+
+
+def _unchanged(content: bytes) -> bytes | None:
+    """The data behind a checksum, or None if it does not fit."""
+    checksum, data = content[:CHECKSUM_BYTES], content[CHECKSUM_BYTES:]
+    return data if hashlib.sha256(data).digest() == checksum else None
+
+
+class _KernelImplementation(CompileResultCacheImpl):
+    _locator_classes: list[type[object]] = [_Locator]  # noqa: RUF012 (Numba's)
+
+
+class _KernelCache(FunctionCache):
+    """Numba's cache of a function, in our folder and with checksums."""
+
+    _impl_class = _KernelImplementation
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file: Any = _CheckedFile(self.cache_path, self._impl.filename_base, stamp)
+
+    def save_overload(self, signature: object, data: object) -> None:
+        """Called by Numba with what it compiled."""
+        super().save_overload(signature, data)
+        prune(Path(self.cache_path).parent)
+
+
+@cache
+def kernel_folder(file: str) -> tuple[Path, str]:
+    """Folder of the compiled kernels of a source file, and the digest of what they are compiled from."""
+    path = Path(file).resolve()
+    # Environments with different versions of Numba may share the folder of the user.
+    digest = hashlib.sha256(f"{numba.__version__} {kernels_digest(path)}".encode()).hexdigest()
+    name = ".".join(path.relative_to(SCRIPTS).with_suffix("").parts) if path.is_relative_to(SCRIPTS) else path.stem
+    folder = _root() / f"{name}-{digest[:16]}"
+    folder.mkdir(exist_ok=True)
+    os.utime(folder)  # it is in use
+    return folder, digest
+
+
+@cache
+def _root() -> Path:
+    """A writable folder for compiled kernels: the user's choice, the user's cache, or the working directory."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    for folder in (Path(chosen) if chosen else cache_root() / "numba", Path.cwd() / ".quire-cache" / "numba"):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+            return folder
+        except OSError:
+            continue
+    # Neither the user's folder nor the working directory can be written: compiled for this process only.
+    return Path(tempfile.mkdtemp(prefix="quire-numba-"))
+
+
+@cache
+def prune(root: Path) -> None:
+    """Remove the kernels of sources that no process used for a month; once a process."""
+    oldest = time.time() - DAYS_UNUSED * _DAY
+    for folder in root.iterdir():
+        try:
+            if _OURS.fullmatch(folder.name) and folder.stat().st_mtime < oldest:
+                shutil.rmtree(folder)
+        except OSError:  # another process removed it
+            continue

@@ -1,0 +1,134 @@
+"""Kernels in which subnormal numbers count as zero: the processor's floating-point control register, from Numba.
+
+Many processors take some 150 cycles for an operation on a subnormal number (below 2^-126 in float32), so a kernel whose
+values fade away spends its time on what cannot show in its answer. While subnormals are flushed, an operand that is
+subnormal counts as zero of its sign, and so does a result: one whose magnitude, rounded to the format's precision as if
+exponents had no end, lies below the smallest normal number. That is what x86-64 does with FTZ and DAZ set in MXCSR
+(Intel's manual, vol. 1, 10.2.3 and 11.5.2.3), and what CUDA code compiled with -ftz=true does in float32; both were
+compared on results around 2^-126 for multiplication, addition and fma. FPCR.FZ on aarch64 differs in one case: it
+judges a result before it is rounded, so that one less than 2^-151 below 2^-126 becomes zero there and 2^-126 elsewhere.
+On other machines a kernel that asks for this does not compile: it would give other answers.
+
+The optimiser knows nothing of the register, and might move arithmetic across a change of it. So the arithmetic belongs
+into a function of its own, which calls `kept_apart`, and the register is changed around the call of that function:
+
+    control, failed = flush_subnormals(), False
+    try:
+        arithmetic(...)
+    except Exception:  # Numba can neither raise it again nor let it pass a `finally`
+        failed = True
+    write_control(control)
+    if failed:
+        raise RuntimeError(...)
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.errors import TypingError
+from numba.extending import intrinsic
+
+
+class _Register(NamedTuple):
+    """A machine's control register: the bits that flush subnormals, and the code that reads and writes it."""
+
+    flush: int
+    read: Callable[[ir.IRBuilder], ir.Value]
+    write: Callable[[ir.IRBuilder, ir.Value], None]
+
+
+_INT32, _INT64, _VOID = ir.IntType(32), ir.IntType(64), ir.VoidType()
+_ADDRESS = ir.IntType(8).as_pointer()
+
+
+def _mxcsr_instruction(builder: ir.IRBuilder, name: str, place: ir.Value) -> None:
+    """Store MXCSR to a place in memory, or load it from there."""
+    function = builder.module.declare_intrinsic(f"llvm.x86.sse.{name}", (), ir.FunctionType(_VOID, [_ADDRESS]))
+    builder.call(function, [builder.bitcast(place, _ADDRESS)])
+
+
+def _read_mxcsr(builder: ir.IRBuilder) -> ir.Value:
+    place = cgutils.alloca_once(builder, _INT32)
+    _mxcsr_instruction(builder, "stmxcsr", place)
+    return builder.zext(builder.load(place), _INT64)
+
+
+def _write_mxcsr(builder: ir.IRBuilder, value: ir.Value) -> None:
+    place = cgutils.alloca_once(builder, _INT32)
+    builder.store(builder.trunc(value, _INT32), place)
+    _mxcsr_instruction(builder, "ldmxcsr", place)
+
+
+def _read_fpcr(builder: ir.IRBuilder) -> ir.Value:
+    return builder.call(builder.module.declare_intrinsic("llvm.aarch64.get.fpcr", (), ir.FunctionType(_INT64, [])), [])
+
+
+def _write_fpcr(builder: ir.IRBuilder, value: ir.Value) -> None:
+    function = builder.module.declare_intrinsic("llvm.aarch64.set.fpcr", (), ir.FunctionType(_VOID, [_INT64]))
+    builder.call(function, [value])
+
+
+_MXCSR = _Register(1 << 15 | 1 << 6, _read_mxcsr, _write_mxcsr)  # FTZ, DAZ
+_FPCR = _Register(1 << 24, _read_fpcr, _write_fpcr)  # FZ
+
+
+def register_of(triple: str) -> _Register:
+    """The register of a machine by LLVM's name of it.
+
+    Raises:
+        TypingError: a machine of which it is not known how to flush subnormals.
+    """
+    architecture = triple.split("-")[0]
+    if architecture == "x86_64":
+        return _MXCSR
+    if architecture in ("aarch64", "arm64"):
+        return _FPCR
+    raise TypingError(f"subnormal numbers cannot be flushed to zero on {architecture}: x86_64 and aarch64 can")
+
+
+@intrinsic
+def read_control(_typing_context: Any) -> Any:
+    """read_control(): the control register of this thread (uint64)."""
+
+    def generate(_context: Any, builder: ir.IRBuilder, _signature: Any, _arguments: Any) -> ir.Value:
+        return register_of(builder.module.triple).read(builder)
+
+    return types.uint64(), generate
+
+
+@intrinsic
+def write_control(_typing_context: Any, value: Any) -> Any:
+    """write_control(value): set the control register of this thread."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _signature: Any, arguments: Any) -> ir.Value:
+        register_of(builder.module.triple).write(builder, arguments[0])
+        return context.get_dummy_value()
+
+    return types.none(types.uint64), generate
+
+
+@intrinsic
+def flush_subnormals(_typing_context: Any) -> Any:
+    """flush_subnormals(): flush subnormals in this thread from here on; returns the register as it was before."""
+
+    def generate(_context: Any, builder: ir.IRBuilder, _signature: Any, _arguments: Any) -> ir.Value:
+        register = register_of(builder.module.triple)
+        before = register.read(builder)
+        register.write(builder, builder.or_(before, _INT64(register.flush)))
+        return before
+
+    return types.uint64(), generate
+
+
+@intrinsic
+def kept_apart(_typing_context: Any) -> Any:
+    """kept_apart(): the function that calls this is never copied into its callers."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _signature: Any, _arguments: Any) -> ir.Value:
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.none(), generate

@@ -1,0 +1,223 @@
+"""Vectors as values inside Numba code, for kernels that run one task a lane in lockstep.
+
+LLVM gives up on vectorising an alignment's inner loop (too many arrays that might overlap) and keeps its state in
+memory; kernels therefore say what they mean. A vector is an LLVM `<lanes x element>`, which becomes whatever the
+machine has (32 int16 lanes: one AVX-512 register, two AVX2, four SSE or NEON ones), with the same results everywhere,
+IEEE's for floats. Measured on the banded extension: 0.14 GCUPS by auto-vectorisation, 9.6 GCUPS with these (one core
+with AVX-512).
+
+Arrays are flat and contiguous, an index counts elements, and nothing is checked for bounds. `lanes` is a constant of
+the calling module. Functions of two or more vectors take them of one type.
+"""
+
+import numpy as np
+from llvmlite import ir
+from llvmlite.binding import get_host_cpu_features
+from numba import types
+from numba.core import cgutils, config
+from numba.core.errors import TypingError
+from numba.extending import intrinsic, models, register_model
+
+CACHE_LINE = 64  # bytes
+
+
+class VectorType(types.Type):
+    """Numba type of a vector of `lanes` elements."""
+
+    def __init__(self, element: types.Type, lanes: int) -> None:
+        self.element = element
+        self.lanes = lanes
+        super().__init__(name=f"Vector({element} x {lanes})")
+
+
+@register_model(VectorType)
+class _VectorModel(models.PrimitiveModel):
+    """A VectorType is one LLVM vector value."""
+
+    def __init__(self, manager, vector_type):
+        element = manager.lookup(vector_type.element).get_data_type()
+        super().__init__(manager, vector_type, ir.VectorType(element, vector_type.lanes))
+
+
+def has_avx512() -> bool:
+    """Whether Numba compiles for registers of 64 bytes: the processor has them and NUMBA_CPU_* do not say otherwise."""
+    name, features = getattr(config, "CPU_NAME"), getattr(config, "CPU_FEATURES")  # noqa: B009 (Numba sets them late)
+    if features is not None:
+        return "+avx512f" in features
+    return name in (None, "host") and bool(get_host_cpu_features().get("avx512f"))
+
+
+def aligned_zeros(length: int, dtype: np.typing.DTypeLike) -> np.ndarray:
+    """A flat array of `length` zeros that starts on a cache line, so that no vector of 64 bytes crosses one."""
+    size = np.dtype(dtype).itemsize
+    array = np.zeros(length + CACHE_LINE // size, dtype)
+    first = (-array.ctypes.data) % CACHE_LINE // size
+    return array[first : first + length]
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise TypingError(message)
+
+
+def _require_flat(array) -> None:
+    _require(isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C", f"{array} is no flat array")
+
+
+def _require_alike(name: str, first, *others) -> None:
+    alike = isinstance(first, VectorType) and all(other == first for other in others)
+    _require(alike, f"{name} takes vectors of one type, not {(first, *others)}")
+
+
+def _pointer(context, builder, array_type, array, index, llvm_vector):
+    """LLVM pointer to the vector that starts at element `index` of a flat array."""
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [index]), llvm_vector.as_pointer())
+
+
+@intrinsic(prefer_literal=True)
+def load(_typing_context, array, index, lanes):
+    """load(array, index, lanes): the elements from `index` on."""
+    _require_flat(array)
+    _require(isinstance(lanes, types.IntegerLiteral), "the number of lanes must be a constant")
+    vector = VectorType(array.dtype, lanes.literal_value)
+
+    def generate(context, builder, signature, arguments):
+        llvm_vector = context.get_value_type(vector)
+        pointer = _pointer(context, builder, signature.args[0], *arguments[:2], llvm_vector)
+        return builder.load(pointer, align=context.get_abi_sizeof(llvm_vector.element))
+
+    return vector(array, types.intp, lanes), generate
+
+
+@intrinsic
+def store(_typing_context, array, index, vector):
+    """store(array, index, vector): write the vector to the elements from `index` on."""
+    _require_flat(array)
+    _require(isinstance(vector, VectorType) and vector.element == array.dtype, f"store of {vector} into {array}")
+
+    def generate(context, builder, signature, arguments):
+        llvm_vector = context.get_value_type(vector)
+        pointer = _pointer(context, builder, signature.args[0], *arguments[:2], llvm_vector)
+        builder.store(arguments[2], pointer, align=context.get_abi_sizeof(llvm_vector.element))
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp, vector), generate
+
+
+@intrinsic(prefer_literal=True)
+def splat(_typing_context, scalar, lanes):
+    """splat(scalar, lanes): the scalar in every lane; its type becomes the element's."""
+    _require(isinstance(lanes, types.IntegerLiteral), "the number of lanes must be a constant")
+    element = types.unliteral(scalar)
+    vector = VectorType(element, lanes.literal_value)
+
+    def generate(context, builder, _signature, arguments):
+        llvm_vector = context.get_value_type(vector)
+        undefined = ir.Constant(llvm_vector, ir.Undefined)
+        first = builder.insert_element(undefined, arguments[0], ir.Constant(ir.IntType(32), 0))
+        return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(ir.IntType(32), vector.lanes), None))
+
+    return vector(element, lanes), generate
+
+
+@intrinsic
+def convert(_typing_context, vector, dtype):
+    """convert(vector, dtype): a vector of integers as another integer type; a narrower one keeps the low bits."""
+    _require(isinstance(vector, VectorType) and isinstance(vector.element, types.Integer), "convert takes integers")
+    result = VectorType(dtype.dtype, vector.lanes)
+    narrower = result.element.bitwidth < vector.element.bitwidth
+
+    def generate(context, builder, _signature, arguments):
+        widen = builder.sext if vector.element.signed else builder.zext
+        return (builder.trunc if narrower else widen)(arguments[0], context.get_value_type(result))
+
+    return result(vector, dtype), generate
+
+
+def _binary(name: str, of_integers: str, of_floats: str | None = None):
+    """An intrinsic of two vectors: the builder's method for integers, and the one for floats if there is one."""
+
+    @intrinsic
+    def function(_typing_context, left, right):
+        _require_alike(name, left, right)
+        method = of_floats if isinstance(left.element, types.Float) else of_integers
+        _require(method is not None, f"{name} takes integers")
+
+        def generate(_context, builder, _signature, arguments):
+            return getattr(builder, method)(*arguments)
+
+        return left(left, right), generate
+
+    return function
+
+
+def _choose(name: str, comparison: str):
+    """An intrinsic choose(a, b, chosen, otherwise) that compares signed integers lane by lane."""
+
+    @intrinsic
+    def function(_typing_context, a, b, chosen, otherwise):
+        _require_alike(name, a, b)
+        _require_alike(name, chosen, otherwise)
+        _require(isinstance(a.element, types.Integer) and a.element.signed, f"{name} compares signed integers")
+        _require(a.lanes == chosen.lanes, f"{name} takes vectors of equally many lanes")
+
+        def generate(_context, builder, _signature, arguments):
+            return builder.select(builder.icmp_signed(comparison, *arguments[:2]), *arguments[2:])
+
+        return chosen(a, b, chosen, otherwise), generate
+
+    return function
+
+
+# Lane by lane: a + b, a * b, a | b.
+add = _binary("add", "add", "fadd")
+multiply = _binary("multiply", "mul", "fmul")
+bit_or = _binary("bit_or", "or_")
+
+# Lane by lane: `chosen` where a < b, a > b, a == b, `otherwise` elsewhere.
+choose_less = _choose("choose_less", "<")
+choose_greater = _choose("choose_greater", ">")
+choose_equal = _choose("choose_equal", "==")
+
+
+@intrinsic
+def choose_common(_typing_context, a, b, chosen, otherwise):
+    """Lane by lane: `chosen` where integers a and b share a bit, `otherwise` elsewhere."""
+    _require_alike("choose_common", a, b)
+    _require_alike("choose_common", chosen, otherwise)
+    _require(a.lanes == chosen.lanes, "choose_common takes vectors of equally many lanes")
+
+    def generate(_context, builder, _signature, arguments):
+        shared = builder.and_(arguments[0], arguments[1])
+        zero = ir.Constant(shared.type, None)
+        return builder.select(builder.icmp_unsigned("!=", shared, zero), arguments[2], arguments[3])
+
+    return chosen(a, b, chosen, otherwise), generate
+
+
+@intrinsic
+def maximum(_typing_context, a, b):
+    """The larger of signed integers a and b, lane by lane."""
+    _require_alike("maximum", a, b)
+    _require(isinstance(a.element, types.Integer) and a.element.signed, "maximum compares signed integers")
+
+    def generate(_context, builder, _signature, arguments):
+        return builder.select(builder.icmp_signed(">", *arguments), *arguments)
+
+    return a(a, b), generate
+
+
+@intrinsic
+def fma(_typing_context, a, b, c):
+    """a * b + c rounded once (IEEE fusedMultiplyAdd), lane by lane."""
+    _require_alike("fma", a, b, c)
+    _require(isinstance(a.element, types.Float), "fma takes floats")
+
+    def generate(_context, builder, _signature, arguments):
+        llvm_vector = arguments[0].type
+        name = f"llvm.fma.v{a.lanes}f{a.element.bitwidth}"
+        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(llvm_vector, [llvm_vector] * 3), name)
+        return builder.call(function, arguments)
+
+    return a(a, b, c), generate
