@@ -113,7 +113,7 @@ def mark_doubted(reads, reference, start, doubted):
         low, high = max(start, reads.keep_from[i]), min(end, reads.keep_to[i])
         for c in range(first, last):
             operation, size = operation_of(reads.cigar[c]), length_of(reads.cigar[c])
-            if operation == CIGAR_MATCH or operation == CIGAR_DELETION:
+            if operation in (CIGAR_MATCH, CIGAR_DELETION):
                 begin, stop = max(position, low), min(position + size, high)
                 if begin < stop:
                     if operation == CIGAR_DELETION:
