@@ -217,7 +217,7 @@ def test_assemble_unites_graphs_and_grows_k_mers() -> None:
         base_offsets=np.arange(4) * len(text),
         bases=np.frombuffer(text * 3, np.uint8).copy(),
         qualities=np.full(3 * len(text), 30, np.uint8),
-        positions=np.zeros(3 * len(text), np.int64),
+        positions=np.zeros(3 * len(text), np.int32),
     )
     found = assemble(reads, 0, np.frombuffer(codes(reference), np.uint8).copy())
     assert found == [codes(reference), codes(longer)]

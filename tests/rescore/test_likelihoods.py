@@ -121,7 +121,7 @@ def reads_of(groups: list[list[tuple[int, str]]]) -> RegionReads:
         base_offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         bases=np.frombuffer(codes("".join(bases for _, bases in flat)), np.uint8).copy(),
         qualities=np.full(sum(lengths), 30, np.uint8),
-        positions=np.concatenate([np.arange(start, start + len(bases)) for start, bases in flat]),
+        positions=np.concatenate([np.arange(start, start + len(bases), dtype=np.int32) for start, bases in flat]),
     )
 
 
