@@ -1,8 +1,8 @@
 """A whole chromosome at 30x, from FASTQ.gz to the VCF, step by step: what each step takes of time and processor.
 
 Reads of chr20 with the real variants of HG001 and real quality strings are simulated in parts side by side, indexed,
-mapped (on a card where there is one), sorted and marked, and called by one job of `--threads`
-processes. The first calls, of 300 kb by one process, compile the kernels and are not counted.
+mapped (on a card where there is one), sorted and marked, and called by one job of `--threads` processes. The first
+calls, of 300 kb by one process, compile the kernels and are not counted.
 """
 
 import subprocess

@@ -217,6 +217,8 @@ def test_faults_leave_nothing(tmp_path: Path, units: list[UnsortedUnit], monkeyp
         finish(tmp_path, [*units, units[0]])
     deal = sorting.deal
     monkeypatch.setattr(sorting, "deal", lambda records, genome: deal(records, genome)._replace(records=1))
-    with pytest.raises(QuireError, match=r"S: the ledger does not balance: records in 3, records out 2400"):
+    with pytest.raises(
+        QuireError, match=r"S: the ledger does not balance: records in 3 = 3 is not records out 2400 = 2400"
+    ):
         finish(tmp_path, units)
     assert list((tmp_path / "out").iterdir()) == []

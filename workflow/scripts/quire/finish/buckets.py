@@ -28,7 +28,7 @@ LEAST_WIDTH = 1 << 17  # bases: copies are few
 _SCRATCH_LEVEL = 1
 
 
-class Layout(NamedTuple):
+class BucketLayout(NamedTuple):
     """How the genome is cut.
 
     Attributes:
@@ -42,11 +42,11 @@ class Layout(NamedTuple):
     buckets: int
 
 
-def layout(contig_lengths: list[int]) -> Layout:
+def layout(contig_lengths: list[int]) -> BucketLayout:
     """Buckets for a genome; they depend on nothing else."""
     offsets = offsets_from_lengths(contig_lengths)
     width = max(LEAST_WIDTH, -(-int(offsets[-1]) // MOST_BUCKETS))
-    return Layout(offsets, width, max(1, -(-int(offsets[-1]) // width)))
+    return BucketLayout(offsets, width, max(1, -(-int(offsets[-1]) // width)))
 
 
 class Dealt(NamedTuple):
@@ -65,7 +65,7 @@ class Dealt(NamedTuple):
     records: int
 
 
-def deal(records: Records, genome: Layout) -> Dealt:
+def deal(records: Records, genome: BucketLayout) -> Dealt:
     """Deal records out, those of a bucket in the order in which they came."""
     data, offsets = _deal(records.data, records.starts, records.fixed, *genome)
     blocks, block_offsets = compress_pieces(data, offsets, _SCRATCH_LEVEL)

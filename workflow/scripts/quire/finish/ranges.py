@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.finish.buckets import Layout, Piece, ScratchFile, place_of, reach
+from quire.finish.buckets import BucketLayout, Piece, ScratchFile, place_of, reach
 from quire.finish.marking.cpu import mark
 from quire.io.bam.decode import records_of
 from quire.io.bam.indexing import IndexEntries, entries_of
@@ -56,7 +56,7 @@ class FinishedRange(NamedTuple):
     entries: IndexEntries | None
 
 
-def ranges(scratch: ScratchFile, genome: Layout, largest: int = LARGEST_RANGE) -> Iterator[Range]:
+def ranges(scratch: ScratchFile, genome: BucketLayout, largest: int = LARGEST_RANGE) -> Iterator[Range]:
     """All ranges in the order of the file: the buckets, those with many records in parts."""
     for bucket in range(genome.buckets):
         pieces = scratch.pieces(bucket)
@@ -75,7 +75,9 @@ def ranges(scratch: ScratchFile, genome: Layout, largest: int = LARGEST_RANGE) -
         yield Range(-1, -1, pieces, sum(piece.raw_bytes for piece in pieces), whole=True)
 
 
-def _borders(scratch: ScratchFile, pieces: list[Piece], genome: Layout, low: int, high: int, largest: int) -> list[int]:
+def _borders(
+    scratch: ScratchFile, pieces: list[Piece], genome: BucketLayout, low: int, high: int, largest: int
+) -> list[int]:
     """Where a bucket is cut, both its ends among the borders; no part is larger than asked, but for one position's."""
     at_place = np.zeros(high - low, np.int64)
     for data in scratch.read(pieces):
@@ -91,7 +93,9 @@ def _borders(scratch: ScratchFile, pieces: list[Piece], genome: Layout, low: int
     return [*borders, high]
 
 
-def finish_range(part: Range, scratch: ScratchFile, genome: Layout, libraries: int, index_depth: int) -> FinishedRange:
+def finish_range(
+    part: Range, scratch: ScratchFile, genome: BucketLayout, libraries: int, index_depth: int
+) -> FinishedRange:
     """Mark, sort and lay out the records of a range. Any thread may call it.
 
     Raises:

@@ -11,8 +11,8 @@ nor memory. Order is decided by contig, position, strand, library, unit and the 
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -20,11 +20,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.finish.buckets import Dealt, Layout, ScratchFile, deal, layout
+from quire.finish.buckets import Dealt, BucketLayout, ScratchFile, deal, layout
 from quire.finish.ranges import FinishedRange, Range, finish_range, ranges
 from quire.io.bam.decode import records_of
 from quire.io.bam.indexing import IndexBuilder
-from quire.io.bam.stream import BamStream, Stretch
+from quire.io.bam.stream import BamStream, RecordStretch
 from quire.io.bam.writer import BamWriter
 from quire.ledger import require_balance
 
@@ -122,13 +122,13 @@ def sorted_header(headers: Sequence[str]) -> str:
 
 
 def _deal_out(
-    stream: BamStream, library: int, scratch: ScratchFile, genome: Layout, executor: Executor, effort: Effort
+    stream: BamStream, library: int, scratch: ScratchFile, genome: BucketLayout, executor: Executor, effort: Effort
 ) -> int:
     """Deal a unit's records out to the buckets; how many there were."""
     share = effort.memory_mb * MEGABYTE // (2 * effort.threads + 2) // _TIMES_COMPRESSED
     size = min(max(share, LEAST_STRETCH), LARGEST_STRETCH)
 
-    def dealt(stretch: Stretch) -> Dealt:
+    def dealt(stretch: RecordStretch) -> Dealt:
         return deal(records_of(stretch.bytes()), genome)
 
     total = 0
@@ -143,7 +143,7 @@ def _deal_out(
 def _finished(
     parts: Iterable[Range],
     scratch: ScratchFile,
-    genome: Layout,
+    genome: BucketLayout,
     libraries: int,
     index_depth: int,
     executor: Executor,

@@ -22,7 +22,7 @@ _FIRST_READ = 1 << 18  # compressed bytes in which a header is looked for; doubl
 _LEAST_RECORD = 32  # bytes behind the field of the size
 
 
-class Stretch(NamedTuple):
+class RecordStretch(NamedTuple):
     """Whole records that follow each other in the file: those of `head`, of which the last may go on in `text`.
 
     Attributes:
@@ -61,7 +61,7 @@ class BamStream:
             raise self._not_whole(error.strerror) from error
         self._read_header()
 
-    def stretches(self, executor: Executor, size: int, ahead: int) -> Iterator[Stretch]:
+    def stretches(self, executor: Executor, size: int, ahead: int) -> Iterator[RecordStretch]:
         """All records in the order of the file.
 
         Args:
@@ -89,13 +89,13 @@ class BamStream:
             if end <= 0:
                 carry = np.concatenate([carry, text])
                 continue
-            yield Stretch(carry, text[:end])
+            yield RecordStretch(carry, text[:end])
             carry = text[end:].copy()
         nothing = np.empty(0, np.uint8)
         if self._end_of_whole_records(carry, nothing) < len(carry):
             raise self._not_whole("it ends in the middle of a record")
         if len(carry):
-            yield Stretch(nothing, carry)
+            yield RecordStretch(nothing, carry)
 
     def _read_header(self) -> None:
         size = _FIRST_READ
