@@ -20,7 +20,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.finish.buckets import Dealt, BucketLayout, ScratchFile, deal, layout
+from quire.finish.buckets import BucketLayout, Dealt, ScratchFile, deal, layout
 from quire.finish.ranges import FinishedRange, Range, finish_range, ranges
 from quire.io.bam.decode import records_of
 from quire.io.bam.indexing import IndexBuilder
