@@ -57,6 +57,12 @@ class IndexedAlignments:
             return records_of(self._reader.records(self._numbers[contig], start, end))
         return self._records_of_cram(contig, start, end)
 
+    def compressed_bytes(self, contig: str, start: int, end: int) -> int | None:
+        """About how many bytes of the file hold the records of a span; None where the index does not tell."""
+        if contig not in self.contigs:
+            return 0
+        return None if self._reader is None else self._reader.compressed_bytes(self._numbers[contig], start, end)
+
     def _records_of_cram(self, contig: str, start: int, end: int) -> Records:
         """The same by samtools, through a temporary file of uncompressed BAM."""
         with tempfile.TemporaryDirectory() as folder:
