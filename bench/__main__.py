@@ -11,6 +11,7 @@ MEASUREMENTS = (
     "mapping_speed",
     "placement",
     "split_reads",
+    "finishing",
     "calls",
     "chromosome",
     "gvcf",
