@@ -264,9 +264,9 @@ MISTAKES = [
 def test_a_mistake_shows(source: str, sound: str, broken: str) -> None:
     text = read_source(source)[0]
     assert text.count(sound) == 1
+    batch = unlikely() if source == LOGARITHMS else mixed_region()
     with pytest.raises(AssertionError):
-        for batch in (mixed_region(), unlikely()):
-            check(EmulatedCard(texts={source: text.replace(sound, broken)}), batch)
+        check(EmulatedCard(texts={source: text.replace(sound, broken)}), batch)
 
 
 def test_a_mixed_region(card) -> None:
