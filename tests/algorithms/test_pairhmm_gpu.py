@@ -195,7 +195,7 @@ def test_logarithms_at_every_border(card, dtype: np.dtype) -> None:
     tables = pairhmm_gpu.upload_logarithms(card, batch)
     answers, unsure = card.empty(len(sums), np.float64), card.full(len(sums), 7, np.uint8)
     places = card.upload(np.arange(len(sums), dtype=np.int64))
-    chunk = pairhmm_gpu.Chunk(card, uploaded, 0, tasks)
+    chunk = pairhmm_gpu.ScoredChunk(card, uploaded, 0, tasks)
     chunk.take_logarithms(card.upload(sums), places, tables, unsure, answers)
     expected = log10_of_sums(sums, SCALE_EXPONENT[dtype], lengths)
     np.testing.assert_array_equal(card.download(answers).view(np.int64), expected.view(np.int64))

@@ -53,7 +53,7 @@ def log10_likelihoods(card: Card, batch: PairHmmBatch, threads: int = 1) -> np.n
     answers = np.empty(len(batch.tasks), np.float64)
     tables = upload_logarithms(card, batch)
 
-    def bring_back(chunk: "Chunk") -> Future[None]:
+    def bring_back(chunk: "ScoredChunk") -> Future[None]:
         on_card = chunk.log10_likelihoods(tables)
         download = card.download_ahead([on_card], card.staging(bytes_of([on_card])))
         target = answers[chunk.first : chunk.first + len(on_card)]
@@ -80,7 +80,7 @@ def last_row_sums(card: Card, batch: PairHmmBatch) -> tuple[np.ndarray, np.ndarr
         OutOfDeviceMemory: as `log10_likelihoods`.
     """
     with ThreadPoolExecutor(1) as pool:
-        chunks = sorted(_chunks(card, batch, pool, Chunk.sums), key=lambda found: found.first)
+        chunks = sorted(_chunks(card, batch, pool, ScoredChunk.sums), key=lambda found: found.first)
     return (
         np.concatenate([np.empty(0, FLOAT32), *(found.sums for found in chunks)]),
         np.concatenate([np.empty(0, np.int64), *(found.again for found in chunks)]),
@@ -117,7 +117,7 @@ class _Range(NamedTuple):
     end: int
 
 
-class Chunk(NamedTuple):
+class ScoredChunk(NamedTuple):
     """Some tasks, whose first is `first`, with their reads on the card."""
 
     card: Card
@@ -158,7 +158,9 @@ class Chunk(NamedTuple):
         )  # fmt: skip
 
 
-def _chunks(card: Card, batch: PairHmmBatch, pool: Executor, compute: Callable[[Chunk], _Answer]) -> Iterator[_Answer]:
+def _chunks(
+    card: Card, batch: PairHmmBatch, pool: Executor, compute: Callable[[ScoredChunk], _Answer]
+) -> Iterator[_Answer]:
     """What `compute` gives for chunks of all tasks, in no particular order; it may raise OutOfDeviceMemory."""
     size, count = _tasks_per_chunk(card, batch), len(batch.tasks)
     waiting = [_Range(first, min(first + size, count)) for first in range(0, count, size)][::-1]
@@ -203,7 +205,7 @@ def _arrays_of(batch: PairHmmBatch, piece: _Range) -> list[np.ndarray]:
     return [*arrays, offsets - offsets[0], tasks]
 
 
-def _on_card(card: Card, batch: PairHmmBatch, shared: CardBatch, staged: Staged[_Range]) -> Chunk:
+def _on_card(card: Card, batch: PairHmmBatch, shared: CardBatch, staged: Staged[_Range]) -> ScoredChunk:
     *reads, tasks = staged.arrays()
     tasks[:, 0] = tasks[:, 0] - _reads_of(batch, staged.piece)[0]
-    return Chunk(card, shared._replace(reads=CardSequences(*reads)), staged.piece.first, tasks)
+    return ScoredChunk(card, shared._replace(reads=CardSequences(*reads)), staged.piece.first, tasks)

@@ -17,6 +17,7 @@ from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_REFERENCE, FLAG_UNMAPPED
 from quire.simd.compiled import compiled, inlined
 
 FIRST_READ, MOST_READ = 1 << 18, 1 << 22  # compressed bytes read at a time: more with each read of a span
+SPAN_OF_INDEX = 1 << 14  # bases that an index tells apart
 _FIXED_BYTES = 36  # of a record, its size included
 
 
@@ -73,6 +74,14 @@ class BamReader:
             text = text[at:]
             step = min(2 * step, MOST_READ)
         return np.concatenate(found) if found else np.empty(0, np.uint8)
+
+    def bytes_over(self, contig: int, start: int, end: int) -> int:
+        """About how many bytes of the file hold the records of a span, by the index; more for spans below 16 kb."""
+        first = self._index.first_offset(contig, start)
+        if first is None:
+            return 0
+        last = self._index.first_offset(contig, end + SPAN_OF_INDEX)
+        return (self.path.stat().st_size if last is None else last >> 16) - (first >> 16)
 
     def _read(self, place: int, size: int) -> NDArray[np.uint8]:
         """Bytes of the file, fewer at its end."""

@@ -13,6 +13,8 @@ from quire.errors import InputError
 from quire.io.bam.decode import Records, header_bytes, records_of
 from quire.io.bam.reader import BamReader
 
+_BAM_BYTES_OF_CRAM = 2  # a BAM's size by that of a CRAM
+
 
 class IndexedAlignments:
     """A BAM or CRAM that is sorted by coordinate and indexed.
@@ -56,6 +58,15 @@ class IndexedAlignments:
         if self._reader is not None:
             return records_of(self._reader.records(self._numbers[contig], start, end))
         return self._records_of_cram(contig, start, end)
+
+    def bytes_over(self, contig: str, start: int, end: int) -> int:
+        """About how many bytes of a BAM file hold the records of a span; of a CRAM, of its share of the reference."""
+        if contig not in self.contigs:
+            return 0
+        if self._reader is not None:
+            return self._reader.bytes_over(self._numbers[contig], start, end)
+        share = (end - start) / sum(self.contigs.values())
+        return int(_BAM_BYTES_OF_CRAM * share * Path(self.path).stat().st_size)
 
     def _records_of_cram(self, contig: str, start: int, end: int) -> Records:
         """The same by samtools, through a temporary file of uncompressed BAM."""

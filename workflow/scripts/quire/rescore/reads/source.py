@@ -27,6 +27,10 @@ class ReadSource:
         self._alignments = IndexedAlignments(path, fasta)
         self.contigs = self._alignments.contigs
 
+    def bytes_over(self, contig: str, start: int, end: int) -> int:
+        """About how many bytes of compressed BAM hold the reads over a span."""
+        return self._alignments.bytes_over(contig, start, end)
+
     def fetch(
         self, contig: str, start: int, end: int, owned: NDArray[np.int64], parameters: CallingParameters
     ) -> tuple[AlignedReads, NDArray[np.int64]]:
