@@ -72,19 +72,19 @@ def card_engine(service: CardService, least_cells: int | None = None) -> Calling
     least = LEAST_CELLS if least_cells is None else least_cells
 
     def align(batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang) -> SemiglobalAlignments:
-        cells = _cells(batch.tasks, batch.reference_offsets, batch.alternate_offsets)
+        cells = cells_of_tasks(batch.tasks, batch.reference_offsets, batch.alternate_offsets)
         answer = service.ask("align", batch, scoring, overhang) if cells >= least else None
         return cpu.align(batch, scoring, overhang) if answer is None else answer
 
     def log10_likelihoods(batch: PairHmmBatch) -> NDArray[np.float64]:
-        cells = _cells(batch.tasks, batch.read_offsets, batch.haplotype_offsets)
+        cells = cells_of_tasks(batch.tasks, batch.read_offsets, batch.haplotype_offsets)
         answer = service.ask("log10_likelihoods", batch) if cells >= least else None
         return cpu.log10_likelihoods(batch) if answer is None else answer
 
     return CallingEngine(align, log10_likelihoods)
 
 
-def _cells(tasks: NDArray[np.int32], *offsets: NDArray[np.int64]) -> int:
+def cells_of_tasks(tasks: NDArray[np.int32], *offsets: NDArray[np.int64]) -> int:
     """Cells of the matrices of all tasks."""
     rows, columns = (np.diff(own)[column] for own, column in zip(offsets, tasks.T, strict=True))
     return int(rows @ columns)
