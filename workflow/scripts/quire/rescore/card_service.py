@@ -83,15 +83,18 @@ class CardService:
         """
         with self._turn:
             if self._lost.value:
-                return self._go_without("the card's process ended")
+                self._go_without("the card's process ended")
+                return None
             try:
                 self._connection.send((work, arguments))
                 answer = self._connection.recv()
             except (EOFError, OSError):
                 self._lost.value = 1
-                return self._go_without("the card's process ended")
+                self._go_without("the card's process ended")
+                return None
             if isinstance(answer, _NoAnswer):
-                return self._go_without(answer.reason)
+                self._go_without(answer.reason)
+                return None
             return answer
 
     def _go_without(self, reason: str) -> None:

@@ -21,7 +21,7 @@ from quire.rescore.card_service import HOST_THREADS, CardService
 
 log = logging.getLogger("quire.device.backend")
 # When a card pays, from `python -m bench.gpu_calling` (docs/benchmarks/results.md). No answer depends on these.
-CELLS_PER_BYTE = 40.0
+CELLS_PER_BYTE = 80.0
 """PairHMM's cells for a byte of compressed BAM over what is called."""
 CPU_CELLS_PER_SECOND = 3e9
 """Of PairHMM, one thread."""

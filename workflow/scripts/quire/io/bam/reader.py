@@ -75,12 +75,20 @@ class BamReader:
             step = min(2 * step, MOST_READ)
         return np.concatenate(found) if found else np.empty(0, np.uint8)
 
-    def bytes_over(self, contig: int, start: int, end: int) -> int:
-        """About how many bytes of the file hold the records of a span, by the index; more for spans below 16 kb."""
+    def bytes_over(self, contig: int, start: int, end: int, length: int) -> int:
+        """About how many bytes of the file hold the records of a span, by the index; more for spans below 16 kb.
+
+        Args:
+            contig: number of the contig in the file's header, and its `length`.
+            start, end: 0-based, half-open.
+        """
         first = self._index.first_offset(contig, start)
         if first is None:
             return 0
-        last = self._index.first_offset(contig, end + SPAN_OF_INDEX)
+        behind = end + SPAN_OF_INDEX
+        last = self._index.first_offset(contig, behind) if behind < length else None
+        while last is None and (contig := contig + 1) < len(self._index):
+            last = self._index.first_offset(contig, 0)
         return (self.path.stat().st_size if last is None else last >> 16) - (first >> 16)
 
     def _read(self, place: int, size: int) -> NDArray[np.uint8]:

@@ -64,7 +64,7 @@ class IndexedAlignments:
         if contig not in self.contigs:
             return 0
         if self._reader is not None:
-            return self._reader.bytes_over(self._numbers[contig], start, end)
+            return self._reader.bytes_over(self._numbers[contig], start, end, self.contigs[contig])
         share = (end - start) / sum(self.contigs.values())
         return int(_BAM_BYTES_OF_CRAM * share * Path(self.path).stat().st_size)
 
