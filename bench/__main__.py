@@ -11,6 +11,7 @@ MEASUREMENTS = (
     "mapping_speed",
     "placement",
     "split_reads",
+    "finishing",
     "calls",
     "chromosome",
     "gvcf",
@@ -22,6 +23,7 @@ MEASUREMENTS = (
     "gpu_semiglobal",
     "gpu_answer",
     "gpu_pairhmm",
+    "gpu_calling",
 )
 
 

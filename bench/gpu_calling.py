@@ -22,6 +22,7 @@ from isal import igzip
 from quire import reference as reference_stage
 from quire.algorithms.pairhmm import cpu as pairhmm
 from quire.algorithms.pairhmm import join_batches
+from quire.errors import QuireError
 from quire.io import vcf
 from quire.rescore import caller, engines
 from quire.rescore.caller import contigs_of, open_job, write_units
@@ -259,7 +260,10 @@ def main() -> None:
     print_setting(())
     work = given.work / "gpu_calling"
     work.mkdir(parents=True, exist_ok=True)
-    measure(work, given.threads, given.bases, given.depths, given.backend, given.most_times)
+    try:
+        measure(work, given.threads, given.bases, given.depths, given.backend, given.most_times)
+    except QuireError as error:  # no card
+        print(f"not measured: {error}")
 
 
 if __name__ == "__main__":

@@ -68,6 +68,12 @@ class IndexedAlignments:
         share = (end - start) / sum(self.contigs.values())
         return int(_BAM_BYTES_OF_CRAM * share * Path(self.path).stat().st_size)
 
+    def compressed_bytes(self, contig: str, start: int, end: int) -> int | None:
+        """About how many bytes of the file hold the records of a span; None where the index does not tell."""
+        if contig not in self.contigs:
+            return 0
+        return None if self._reader is None else self._reader.compressed_bytes(self._numbers[contig], start, end)
+
     def _records_of_cram(self, contig: str, start: int, end: int) -> Records:
         """The same by samtools, through a temporary file of uncompressed BAM."""
         with tempfile.TemporaryDirectory() as folder:

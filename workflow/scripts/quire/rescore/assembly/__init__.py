@@ -7,7 +7,8 @@ k-mers grow by 10 until one does.
 import numpy as np
 
 from quire.rescore.assembly.dangling import recover
-from quire.rescore.assembly.graph import ThreadedSequences, build, has_cycle, keep_connected, number_k_mers, prune
+from quire.rescore.assembly.graph import build, has_cycle, keep_connected, prune
+from quire.rescore.assembly.k_mers import ThreadedSequences, number_k_mers
 from quire.rescore.assembly.paths import best_paths
 from quire.rescore.parameters import (
     K_MER_INCREASE,
@@ -81,9 +82,9 @@ def read_sequences(reads, first, last, reference):
 def assemble_graph(sequences, k, last_attempt):
     """One graph: whether it serves, and the codes and offsets of its haplotypes (createGraph)."""
     nothing = np.empty(0, np.uint8), np.zeros(1, np.int64)
-    if not last_attempt and _reference_repeats(sequences, k):
+    numbers, count, repeated = number_k_mers(sequences, k, last_attempt)
+    if count == 0:
         return False, nothing[0], nothing[1]
-    numbers, count, repeated = number_k_mers(sequences, k)
     graph = build(sequences, k, numbers, count, repeated)
     prune(graph, MINIMUM_CHAIN_WEIGHT)
     if has_cycle(graph) or (not last_attempt and graph.sizes[3] * 4 > graph.sizes[2]):
@@ -94,12 +95,3 @@ def assemble_graph(sequences, k, last_attempt):
         return False, nothing[0], nothing[1]
     bases, offsets = best_paths(graph, sequences.codes, k, MAXIMUM_HAPLOTYPES)
     return True, bases, offsets
-
-
-@compiled
-def _reference_repeats(sequences, k):
-    """Whether the reference holds a k-mer twice."""
-    reference = ThreadedSequences(
-        sequences.codes[: sequences.ends[0]], sequences.starts[:1], sequences.ends[:1], sequences.sample[:1]
-    )
-    return number_k_mers(reference, k)[2].any()

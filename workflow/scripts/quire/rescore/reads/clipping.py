@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from quire.ragged import offsets_from_lengths
 from quire.rescore.parameters import MINIMUM_BASE_QUALITY
 from quire.rescore.reads.aligned import AlignedReads
-from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH
+from quire.sam import CIGAR_DELETION, CIGAR_MATCH
 from quire.sequence.cigar import length_of, operation_of
-from quire.simd.compiled import compiled
+from quire.simd.compiled import compiled, inlined
 
 HALF_PCR_ERROR_QUALITY = 20
 INSERTED = -1
@@ -32,7 +32,7 @@ class RegionReads(NamedTuple):
         usable, reverse, mapping_quality: uint8[n], as in `AlignedReads`.
         base_offsets: int64[n + 1].
         bases, qualities: uint8 codes and phreds.
-        positions: int64 per base: its reference position, INSERTED for inserted bases.
+        positions: int32 per base: its reference position, INSERTED for inserted bases.
     """
 
     region_offsets: np.ndarray
@@ -58,7 +58,7 @@ class _ClippedReads(NamedTuple):
     base_offsets: NDArray[np.int64]
     bases: NDArray[np.uint8]
     qualities: NDArray[np.uint8]
-    positions: NDArray[np.int64]
+    positions: NDArray[np.int32]
 
 
 def region_reads(samples: Sequence[AlignedReads], spans: NDArray[np.int64]) -> RegionReads:
@@ -82,9 +82,9 @@ def region_reads(samples: Sequence[AlignedReads], spans: NDArray[np.int64]) -> R
                 reverse=reads.reverse[clipped.source],
                 mapping_quality=reads.mapping_quality[clipped.source],
                 base_offsets=clipped.base_offsets,
-                bases=clipped.bases[:bases].copy(),
-                qualities=clipped.qualities[:bases].copy(),
-                positions=clipped.positions[:bases].copy(),
+                bases=clipped.bases[:bases],
+                qualities=clipped.qualities[:bases],
+                positions=clipped.positions[:bases],
             )
         )
     return parts[0] if len(parts) == 1 else _merge(parts)
@@ -131,7 +131,7 @@ def _clip_reads(reads, spans):
             if reads.aligned_end[i] <= low:
                 continue
             at = clipped.base_offsets[n]
-            size = _clip_read(reads, i, low, high, clipped.bases[at:], clipped.qualities[at:], clipped.positions[at:])
+            size = _clip_read(reads, i, low, high, clipped, at)
             if size > 0:
                 clipped.start[n] = clipped.positions[at]
                 clipped.end[n] = clipped.positions[at + size - 1] + 1
@@ -170,13 +170,13 @@ def _room_for(reads, spans, longest):
         np.zeros(n + 1, np.int64),
         np.empty(bases, np.uint8),
         np.empty(bases, np.uint8),
-        np.empty(bases, np.int64),
+        np.empty(bases, np.int32),
     )
 
 
-@compiled
-def _clip_read(reads, i, low, high, bases, qualities, positions):
-    """Write what is left of read i in [low, high) to the arrays; the number of bases (0: nothing)."""
+@inlined
+def _clip_read(reads, i, low, high, clipped, at):
+    """Write what is left of read i in [low, high) from base `at` on; the number of bases (0: nothing)."""
     low = max(low, reads.keep_from[i])
     high = min(high, reads.keep_to[i])
     query = reads.base_offsets[i] + reads.effective_first[i]
@@ -199,20 +199,27 @@ def _clip_read(reads, i, low, high, bases, qualities, positions):
         if operation == CIGAR_DELETION:
             position += length
             continue
-        for k in range(length):
-            if operation == CIGAR_MATCH and position + k >= high:
-                return kept
-            inside = good_first <= query + k < good_last
-            if inside and (size > 0 if operation == CIGAR_INSERTION else position + k >= low):
-                bases[size] = reads.bases[query + k]
-                qualities[size] = reads.qualities[query + k]
-                positions[size] = position + k if operation == CIGAR_MATCH else INSERTED
-                size += 1
-                if operation == CIGAR_MATCH:
-                    kept = size
+        first, last = max(good_first - query, 0), min(good_last - query, length)
+        if operation == CIGAR_MATCH:
+            first, last = max(first, low - position), min(last, high - position)
+        elif size == 0:
+            last = 0
+        if first < last:
+            source = np.uint64(query + first)  # unsigned, as in `quire.simd.bits.copy_bytes`
+            target = np.uint64(at + size)
+            for k in range(np.uint64(last - first)):
+                clipped.bases[target + k] = reads.bases[source + k]
+                clipped.qualities[target + k] = reads.qualities[source + k]
+            place = np.int32(position + first)
+            for k in range(np.uint64(last - first)):
+                clipped.positions[target + k] = place + np.int32(k) if operation == CIGAR_MATCH else np.int32(INSERTED)
+            size += last - first
+            kept = size if operation == CIGAR_MATCH else kept
         query += length
         if operation == CIGAR_MATCH:
             position += length
+            if position > high:
+                return kept
     return kept
 
 
