@@ -227,7 +227,8 @@ def measure(work: Path, threads: int, bases: int, depths: Sequence[float], backe
     reference_stage.build(work / "demo.fa", work / "reference", 1 << 20)
     caller.UNIT_BASES = max(2000, bases // (2 * threads) // 2000 * 2000)  # so that so short a region has work for all
     print(f"## calling {bases} bases with {threads} processes")
-    print_table(CALLING_HEADER, [])
+    for line in (CALLING_HEADER, ["---"] * len(CALLING_HEADER)):
+        print("| " + " | ".join(line) + " |")
     for depth in depths:
         bam = work / f"depth_{depth:g}.bam"
         reads = write_reads(region, depth, bam)
