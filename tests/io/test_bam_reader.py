@@ -114,7 +114,7 @@ def test_a_real_bam_cut_between_two_blocks_is_refused(tmp_path: Path) -> None:
     assert len(cuts) > 3
     for cut in cuts:
         path.write_bytes(data[:cut])
-        with pytest.raises(InputError, match=r"cut\.bam: lacks the empty block that closes a BAM; it is truncated"):
+        with pytest.raises(InputError, match=r"cut\.bam: lacks the empty block that closes it; it is truncated"):
             BamReader(path)
 
 

@@ -40,7 +40,7 @@ class BamReader:
                 f"{path}: cannot be read ({error.strerror}); check the path and its permissions."
             ) from None
         if lacks_bgzip_end(path):
-            raise InputError(f"{path}: lacks the empty block that closes a BAM; it is truncated, copy it again.")
+            raise InputError(f"{path}: lacks the empty block that closes it; it is truncated, copy it again.")
 
     def records(self, contig: int, start: int, end: int) -> NDArray[np.uint8]:
         """The records that overlap a span, as in the file, end to end.
@@ -91,7 +91,8 @@ class BamReader:
             return inflate_blocks(content)
         except DamagedBlock as error:
             raise InputError(
-                f"{self.path}: the block at byte {place + error.offset} is damaged; copy the file or align again."
+                f"{self.path}: the block at byte {place + error.offset} is damaged, or the index is another file's; "
+                "run samtools index again, or copy the file again."
             ) from None
 
 
