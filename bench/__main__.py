@@ -12,6 +12,7 @@ MEASUREMENTS = (
     "placement",
     "split_reads",
     "calls",
+    "long_indels",
     "chromosome",
     "gvcf",
     "pairhmm_speed",
