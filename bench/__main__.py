@@ -13,6 +13,7 @@ MEASUREMENTS = (
     "split_reads",
     "finishing",
     "calls",
+    "long_indels",
     "chromosome",
     "gvcf",
     "pairhmm_speed",

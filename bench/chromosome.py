@@ -55,7 +55,7 @@ def call(work: Path, threads: int, small: bool) -> None:
     contigs = list(zip(reference.contig_names, map(int, reference.contig_lengths), strict=True))
     names = reference.contig_names
     islands = [(names[i["contig"]], i["start"], i["start"] + i["length"]) for i in reference.manifest["islands"]]
-    samples = [{"sample": "HG001", "ploidy": 2, "bam": work / "marked.bam"}]
+    samples = [{"sample": "sample", "ploidy": 2, "bam": work / "marked.bam"}]
     for number, piece in enumerate([SMALL] if small else split(contigs, islands, None, 100_000_000)):
         output = work / f"calls_{number}.vcf.gz"
         ledger = work / f"calls_{number}.json"

@@ -163,7 +163,7 @@ def test_a_card_that_ends_in_the_middle_changes_no_call(world, tmp_path: Path, m
     monkeypatch.setattr(engines, "CARD_WORKS", {"align": engines.CARD_WORKS["align"], "log10_likelihoods": end})
     found, card = called(root, tmp_path / "card", "auto")
     assert found == expected
-    assert card.startswith("##quireBackend=gpu: PairHMM would take the processor about")
+    assert card.startswith("##quireBackend=gpu: there is much to compute")
     assert "the card's process ended" in caplog.text
     with pytest.raises(QuireError, match=r"device.backend is gpu, but the card's process ended"):
         called(root, tmp_path / "demanded", "gpu")
@@ -192,7 +192,7 @@ def test_auto_looks_for_no_card_where_none_pays(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(engines, "use_backend", opening_ends)
     with calling_engine(DeviceSettings("auto", "auto"), lambda: 10**6, 4) as (backend, _):
         assert backend.name == "cpu"
-        assert backend.reason.startswith("PairHMM takes the processor about 0.0 s here")
+        assert backend.reason.startswith("there is so little to compute")
     assert f"backend cpu: {backend.reason}" in caplog.text
 
 

@@ -210,6 +210,11 @@ def test_each_mistake_is_one_sentence(world: Path, tmp_path: Path) -> None:
     assert "its contig 'c' (301 bases) is not in the reference" in refused(good, other)
     foreign = write_gvcf(tmp_path / "foreign.g.vcf.gz", ["b"], {"chr1": 300}, [])
     assert "its contig 'chr1' (300 bases) is not in the reference" in refused(foreign)
+    line = "c 2 . T <NON_REF> . . END=300 GT:DP:GQ:MIN_DP:PL 0/0:30:75:25:0,75,1000"
+    letters = write_gvcf(tmp_path / "letters.g.vcf.gz", ["b"], contigs, [line])
+    assert f"{letters}: says T at c:2 where the reference has C; make the gVCF again" in refused(good, letters)
+    far = write_gvcf(tmp_path / "far.g.vcf.gz", ["b"], contigs, [line.replace("c 2 .", "c 301 .")])
+    assert "far.g.vcf.gz: the record at position 301 of c is beyond the contig" in refused(far)
     again = write_gvcf(tmp_path / "again.g.vcf.gz", ["b", "a"], contigs, [])
     assert f"its sample 'a' is in {good} too" in refused(good, again)
     assert "its sample 'a' is in the sheet of samples too" in refused(good, taken=("x", "a"))

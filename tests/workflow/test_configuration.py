@@ -130,6 +130,7 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "unit badly named": (set_unit(unit="lane.1"), "units.tsv, line 2: unit 'lane.1' may hold only letters"),
     "unit empty": (set_unit(unit=""), "units.tsv, line 2: the column unit is empty"),
     "ploidy zero": (lambda run: run.samples[0].update(ploidy="0"), "ploidy '0' must be a positive whole number"),
+    "ploidy a word": (lambda run: run.samples[0].update(ploidy="two"), "ploidy 'two' must be a positive whole number"),
     "ploidy a fraction": (lambda run: run.samples[0].update(ploidy="1.5"), "ploidy '1.5' must be"),
     "platform unknown": (set_unit(platform="NANO"), "platform 'NANO' is not one of"),
     "unit twice": (

@@ -141,7 +141,10 @@ def open_job(
 ) -> CallingJob:
     """Open the reference and the alignments; see `call_interval`."""
     reference = Reference.open(reference_directory)
-    opened = [CalledSample(s["sample"], int(s["ploidy"]), open_reads(s["bam"], reference, fasta)) for s in samples]
+    opened = []
+    for given in samples:
+        reads = open_reads(given["bam"], reference, fasta, given["sample"])
+        opened.append(CalledSample(given["sample"], int(given["ploidy"]), reads))
     ledger = {sample.name: np.zeros(len(FILTERS), np.int64) for sample in opened}
     return CallingJob(reference, opened, CallingParameters.from_settings(parameters), cpu_engine(), ledger)
 
@@ -177,11 +180,12 @@ def write_ledger(path: str | Path, intervals: Sequence[Interval], job: CallingJo
     )
 
 
-def open_reads(path: str | Path, reference: Reference, fasta: str | Path | None = None) -> ReadSource:
-    """Open an alignment and check that its contigs are the reference's.
+def open_reads(path: str | Path, reference: Reference, fasta: str | Path | None, sample: str) -> ReadSource:
+    """Open an alignment and check that its contigs are the reference's, and its reads the sample's.
 
     Raises:
-        InputError: a contig that the reference does not have, or has at another length.
+        InputError: a contig that the reference does not have, or has at another length; no read groups, or one of
+            another sample.
     """
     source = ReadSource(path, fasta if str(path).endswith(".cram") else None)
     lengths = dict(contigs_of(reference))
@@ -190,6 +194,18 @@ def open_reads(path: str | Path, reference: Reference, fasta: str | Path | None 
             raise InputError(
                 f"{path}: its contig {contig!r} ({length} bases) is not in the reference; "
                 "align the reads to this reference again."
+            )
+    if not source.samples:
+        raise InputError(
+            f"{path}: has no read groups, which say whose reads these are; add one of sample {sample} with "
+            "samtools addreplacerg."
+        )
+    for group, owner in source.samples.items():
+        if owner != sample:
+            whose = "of no sample" if owner is None else f"of sample {owner}"
+            raise InputError(
+                f"{path}: its read group {group!r} is {whose} and not of {sample}; name the sample as its read groups "
+                "do, or put samples apart with samtools split."
             )
     return source
 

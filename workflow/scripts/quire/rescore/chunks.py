@@ -2,6 +2,7 @@
 
 import logging
 import time
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -171,6 +172,7 @@ def _call_chunk(job: CallingJob, chunk: Chunk) -> Iterator[VariantRecord]:
     window, reads, tiles, intervals = chunk
     if not any(len(own.start) for own in reads):
         return
+    starts, ends = intervals.T.tolist()
     spans, _ = find_regions(reads, job.ploidies.tolist(), window, tiles)
     spans = spans[touched(intervals, spans[:, 0], spans[:, 1])]
     padded = padded_spans(spans, window)
@@ -188,7 +190,8 @@ def _call_chunk(job: CallingJob, chunk: Chunk) -> Iterator[VariantRecord]:
         )
         for region, likelihoods in zip(regions, scored, strict=True):
             for record in call_region(window.contig, region, clipped, likelihoods, job.ploidies, job.parameters):
-                if touched(intervals, np.array([record.start]), np.array([record.start + 1]))[0]:
+                holding = bisect_right(ends, record.start)
+                if holding < len(starts) and starts[holding] <= record.start:
                     yield record
 
 

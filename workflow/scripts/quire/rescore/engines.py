@@ -27,6 +27,7 @@ CPU_CELLS_PER_SECOND = 3e9
 """Of PairHMM, one thread."""
 SECONDS_WORTH_A_CARD = 4.0
 """Of PairHMM on all threads of the job: opening a card takes nearly as long."""
+LITTLE_TO_COMPUTE = "there is so little to compute that opening a card takes longer."
 LEAST_CELLS = 100_000_000
 """Of a batch that goes to the card; on the way there and back the processor has done a smaller one."""
 
@@ -129,10 +130,9 @@ def calling_engine(
     reason = ASKED_FOR
     if settings.backend == "auto":
         seconds = bam_bytes() * CELLS_PER_BYTE / (CPU_CELLS_PER_SECOND * threads)
-        reason = f"PairHMM takes the processor about {seconds:.1f} s here, less than a card takes to open."
-        if seconds >= SECONDS_WORTH_A_CARD:
-            reason = f"PairHMM would take the processor about {seconds:.0f} s here."
-            log.info("looking for a card: %s", reason)
+        log.info("PairHMM takes %d threads about %.1f s here", threads, seconds)
+        # It goes into the header of the VCF, which does not depend on the number of threads.
+        reason = "there is much to compute." if seconds >= SECONDS_WORTH_A_CARD else LITTLE_TO_COMPUTE
     if settings.backend == "cpu" or (settings.backend == "auto" and seconds < SECONDS_WORTH_A_CARD):
         log.info("backend cpu: %s", reason)
         yield Backend("cpu", reason), cpu_engine()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from quire.errors import InputError
 from quire.io.bam.index import open_index
+from quire.io.files import lacks_bgzip_end
 from quire.io.inflate import DamagedBlock, inflate_blocks
 from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_REFERENCE, FLAG_UNMAPPED
 from quire.simd.compiled import compiled, inlined
@@ -29,7 +30,8 @@ class BamReader:
         """Open the file and its index.
 
         Raises:
-            InputError: no such file, or no index beside it.
+            InputError: no such file, no index beside it, or no closing block: a file that is cut where a block and a
+                record end would otherwise be read as a whole one.
         """
         self.path = Path(path)
         self._index = open_index(self.path)
@@ -39,6 +41,8 @@ class BamReader:
             raise InputError(
                 f"{path}: cannot be read ({error.strerror}); check the path and its permissions."
             ) from None
+        if lacks_bgzip_end(path):
+            raise InputError(f"{path}: lacks the empty block that closes it; it is truncated, copy it again.")
 
     def records(self, contig: int, start: int, end: int) -> NDArray[np.uint8]:
         """The records that overlap a span, as in the file, end to end.
@@ -116,7 +120,8 @@ class BamReader:
             return inflate_blocks(content)
         except DamagedBlock as error:
             raise InputError(
-                f"{self.path}: the block at byte {place + error.offset} is damaged; copy the file or align again."
+                f"{self.path}: the block at byte {place + error.offset} is damaged, or the index is another file's; "
+                "run samtools index again, or copy the file again."
             ) from None
 
 

@@ -71,6 +71,7 @@ def check_gvcfs(reference_directory: str | Path, gvcfs: Sequence[str | Path], sa
     """
     reference = Reference.open(reference_directory)
     for gvcf in open_gvcfs(gvcfs, dict(contigs_of(reference)), dict.fromkeys(samples, "the sheet of samples")):
+        gvcf.require_letters(reference.sequence)
         gvcf.close()
 
 

@@ -133,8 +133,7 @@ def _clip_reads(reads, spans):
             at = clipped.base_offsets[n]
             size = _clip_read(reads, i, low, high, clipped, at)
             if size > 0:
-                clipped.start[n] = clipped.positions[at]
-                clipped.end[n] = clipped.positions[at + size - 1] + 1
+                clipped.start[n], clipped.end[n] = aligned_span(clipped.positions[at : at + size])
                 clipped.source[n] = i
                 clipped.base_offsets[n + 1] = at + size
                 n += 1
@@ -176,7 +175,10 @@ def _room_for(reads, spans, longest):
 
 @inlined
 def _clip_read(reads, i, low, high, clipped, at):
-    """Write what is left of read i in [low, high) from base `at` on; the number of bases (0: nothing)."""
+    """Write what is left of read i in [low, high) from base `at` on; the number of bases (0: none is aligned).
+
+    As there, an insertion at the edge of what is cut off stays.
+    """
     low = max(low, reads.keep_from[i])
     high = min(high, reads.keep_to[i])
     query = reads.base_offsets[i] + reads.effective_first[i]
@@ -191,7 +193,7 @@ def _clip_read(reads, i, low, high, clipped, at):
     while good_last > good_first and reads.qualities[good_last - 1] < MINIMUM_BASE_QUALITY:
         good_last -= 1
     size = 0
-    kept = 0  # up to the last base that is aligned to the reference
+    aligned = 0
     position = reads.start[i]
     for c in range(reads.effective_offsets[i], reads.effective_offsets[i + 1]):
         operation = operation_of(reads.effective[c])
@@ -202,7 +204,7 @@ def _clip_read(reads, i, low, high, clipped, at):
         first, last = max(good_first - query, 0), min(good_last - query, length)
         if operation == CIGAR_MATCH:
             first, last = max(first, low - position), min(last, high - position)
-        elif size == 0:
+        elif position < low or position > high:
             last = 0
         if first < last:
             source = np.uint64(query + first)  # unsigned, as in `quire.simd.bits.copy_bytes`
@@ -214,13 +216,47 @@ def _clip_read(reads, i, low, high, clipped, at):
             for k in range(np.uint64(last - first)):
                 clipped.positions[target + k] = place + np.int32(k) if operation == CIGAR_MATCH else np.int32(INSERTED)
             size += last - first
-            kept = size if operation == CIGAR_MATCH else kept
+            aligned += last - first if operation == CIGAR_MATCH else 0
         query += length
         if operation == CIGAR_MATCH:
             position += length
             if position > high:
-                return kept
-    return kept
+                break
+    return size if aligned else 0
+
+
+@inlined
+def aligned_span(positions):
+    """The first of a run of bases' positions, and the last plus one; the inserted ones do not count."""
+    first, last = 0, len(positions) - 1
+    while positions[first] < 0:
+        first += 1
+    while positions[last] < 0:
+        last -= 1
+    return positions[first], positions[last] + 1
+
+
+@inlined
+def bases_within(reads, i, low, high):
+    """The run of bases of read i from the first to the last that is aligned within [low, high).
+
+    Inserted bases beside them belong to the run; it is empty where no base is aligned within.
+
+    Returns:
+        The first base and the end, as indices into the bases of all reads.
+    """
+    start, stop = reads.base_offsets[i], reads.base_offsets[i + 1]
+    first, end = start, stop
+    while first < stop and reads.positions[first] < low:
+        first += 1
+    while end > first and (reads.positions[end - 1] >= high or reads.positions[end - 1] < 0):
+        end -= 1
+    if first < end:
+        while first > start and reads.positions[first - 1] < 0:
+            first -= 1
+        while end < stop and reads.positions[end] < 0:
+            end += 1
+    return first, end
 
 
 @compiled
@@ -252,11 +288,11 @@ def _adjust_pair(clipped, left, right):
     bases, qualities = clipped.bases, clipped.qualities
     if clipped.end[left] <= clipped.start[right]:
         return
-    a = clipped.base_offsets[left]
+    a, a_end = _aligned_bases(clipped, left)
     while clipped.positions[a] < clipped.start[right]:
         a += 1
-    b = clipped.base_offsets[right]
-    overlap = min(clipped.base_offsets[left + 1] - a, clipped.base_offsets[right + 1] - b)
+    b, b_end = _aligned_bases(clipped, right)
+    overlap = min(a_end - a, b_end - b)
     for k in range(overlap):
         if bases[a + k] == bases[b + k]:
             qualities[a + k] = min(qualities[a + k], HALF_PCR_ERROR_QUALITY)
@@ -264,3 +300,14 @@ def _adjust_pair(clipped, left, right):
         else:
             qualities[a + k] = 0
             qualities[b + k] = 0
+
+
+@inlined
+def _aligned_bases(clipped, i):
+    """The run of bases of read i without inserted ones at its ends: first and end."""
+    first, end = clipped.base_offsets[i], clipped.base_offsets[i + 1]
+    while clipped.positions[first] < 0:
+        first += 1
+    while clipped.positions[end - 1] < 0:
+        end -= 1
+    return first, end

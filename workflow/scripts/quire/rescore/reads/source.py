@@ -21,12 +21,14 @@ class ReadSource:
 
     Attributes:
         contigs: lengths by name.
+        samples: of each read group by its name; None for one that names no sample.
     """
 
     def __init__(self, path: str | Path, fasta: str | Path | None = None) -> None:
         """Open the file; see `IndexedAlignments`."""
         self._alignments = IndexedAlignments(path, fasta)
         self.contigs = self._alignments.contigs
+        self.samples = self._alignments.samples
 
     def bytes_over(self, contig: str, start: int, end: int) -> int:
         """About how many bytes of compressed BAM hold the reads over a span."""
