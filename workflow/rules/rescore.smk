@@ -124,9 +124,9 @@ if GVCF:
             BENCHMARKS / "joint_genotype/{piece}.tsv"
         conda:
             "../../envs/rescore.yaml"
-        threads: 1
+        threads: 16
         resources:
-            mem_mb=lambda wildcards, input: 1000 + len(input.gvcfs),
+            mem_mb=lambda wildcards, input, threads: 1000 + threads * (100 + len(input.gvcfs)),
             runtime=480,
         params:
             minimum_quality=SETTINGS["rescore"]["minimum_quality"],

@@ -23,6 +23,7 @@ def main(job) -> None:
         output_vcf_part=job.output.part,
         minimum_quality=job.params.minimum_quality,
         header_extras=[backend.to_vcf()],
+        threads=job.threads,
     )
 
 

@@ -19,6 +19,7 @@ from quire.rescore.joint.annotations import FIELDS, annotate
 from quire.rescore.joint.genotype import JointCall, JointGenotype, call_joint_site
 from quire.rescore.joint.inputs import Gvcf, GvcfRecord, open_gvcfs
 from quire.rescore.joint.merge import JointSite, merge_site
+from quire.rescore.joint.units import GvcfFiles, lines_of_units
 from quire.rescore.records import shared_end
 
 
@@ -29,6 +30,7 @@ def genotype_interval(
     output_vcf_part: str | Path,
     minimum_quality: float,
     header_extras: Sequence[str] = (),
+    threads: int = 1,
 ) -> int:
     """Genotype the samples of some gVCFs together in one piece of the genome.
 
@@ -39,23 +41,29 @@ def genotype_interval(
         output_vcf_part: bgzip VCF to write; every sample is a column, in the order of the files.
         minimum_quality: QUAL (phred) from which a variant is written.
         header_extras: further header lines.
+        threads: processes that share the piece.
 
     Returns:
         The number of variants.
 
     Raises:
         InputError: a file that is no whole gVCF of this reference, has no index, or repeats a sample.
+        QuireError: a process was killed.
     """
     reference = Reference.open(reference_directory)
     contigs = contigs_of(reference)
-    opened = open_gvcfs(gvcfs, dict(contigs), {})
-    head = vcf.header(contigs, [sample for gvcf in opened for sample in gvcf.samples], FIELDS, header_extras)
-    records = (record for interval in intervals for record in genotype_span(opened, *interval, minimum_quality))
+    files = GvcfFiles(gvcfs, dict(contigs))
+    head = vcf.header(contigs, files.samples, FIELDS, header_extras)
+
+    def lines(opened: Sequence[Gvcf], unit: Sequence[Interval]) -> Iterator[str]:
+        for interval in unit:
+            for record in genotype_span(opened, *interval, minimum_quality):
+                yield record.line(FIELDS)
+
     try:
-        return vcf.write_part(output_vcf_part, head, (record.line(FIELDS) for record in records))
+        return vcf.write_part(output_vcf_part, head, lines_of_units(files, intervals, lines, threads))
     finally:
-        for gvcf in opened:
-            gvcf.close()
+        files.close()
 
 
 def check_gvcfs(reference_directory: str | Path, gvcfs: Sequence[str | Path], samples: Sequence[str]) -> None:
