@@ -14,6 +14,7 @@ MEASUREMENTS = (
     "calls",
     "chromosome",
     "gvcf",
+    "ploidy_regions",
     "pairhmm_speed",
     "one_answer",
     "gpu_search",

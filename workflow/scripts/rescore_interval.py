@@ -16,12 +16,11 @@ def main(job) -> None:
     backend = cpu_only(job.params.device.backend, "calling variants")
     log.info("backend %s: %s", backend.name, backend.reason)
     pieces = json.loads(Path(job.input.pieces).read_text())
-    ploidies = job.params.ploidy.items()
     call_interval(
         reference_directory=Path(job.input.reference).parent,
         samples=[
-            {"sample": sample, "ploidy": ploidy, "bam": path}
-            for (sample, ploidy), path in zip(ploidies, job.input.alignments, strict=True)
+            {"sample": sample, **facts, "bam": path}
+            for (sample, facts), path in zip(job.params.samples.items(), job.input.alignments, strict=True)
         ],
         intervals=[tuple(interval) for interval in pieces[int(job.wildcards.piece)]],
         output_vcf_part=job.output.part,
@@ -30,6 +29,7 @@ def main(job) -> None:
         header_extras=[backend.to_vcf()],
         fasta=job.input.fasta,
         threads=job.threads,
+        ploidy_regions=job.input.ploidy_regions or None,
     )
 
 
