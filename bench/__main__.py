@@ -11,7 +11,9 @@ MEASUREMENTS = (
     "mapping_speed",
     "placement",
     "split_reads",
+    "finishing",
     "calls",
+    "long_indels",
     "chromosome",
     "gvcf",
     "ploidy_regions",
@@ -23,6 +25,7 @@ MEASUREMENTS = (
     "gpu_semiglobal",
     "gpu_answer",
     "gpu_pairhmm",
+    "gpu_calling",
 )
 
 

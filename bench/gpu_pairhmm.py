@@ -35,7 +35,7 @@ from quire.algorithms.pairhmm.items_gpu import (
 )
 from quire.device.card import Card
 
-from bench.cards import fastest, first_card, profiled, resources
+from bench.cards import fastest, first_card, profiled, resources, upload_bandwidth
 from bench.common import arguments, print_setting, print_table
 from bench.pairhmm_regions import cells_of, read_regions, regions_of_length, repeated
 
@@ -170,7 +170,12 @@ def measure_regions(card: Card, batch: PairHmmBatch, times: int, threads: int) -
         (f"whole call, {threads} threads", lambda: log10_likelihoods(card, batch, threads)),
         ("whole call, 1 thread", lambda: log10_likelihoods(card, batch)),
     ]
+    crossing = sum(array.nbytes for array in vars(batch).values() if hasattr(array, "nbytes"))
+    bandwidth = upload_bandwidth(card, min(crossing, 1 << 28))
+    floor = crossing / bandwidth
     rows, speeds = [], {}
+    rows.append((f"floor of transfers: {crossing / 1e6:.0f} MB at {bandwidth / 1e9:.0f} GB/s", f"{floor * 1e3:.1f}",
+                 f"{cells / floor / 1e12:.3f}"))  # fmt: skip
     for name, work in parts:
         seconds = fastest(card, work)
         speeds[name] = cells / seconds

@@ -1,6 +1,6 @@
 """Ploidy by region against GATK: its own regression test of `--ploidy-regions`, on its reads with its expected records.
 
-chr20:10,000,000-10,100,000 of NA12878 at ploidy 3, but 2, 4 and 1 in some regions. By ploidy: how many records each has,
+chr20:10,000,000-10,100,000 of NA12878 at ploidy 3, but 2, 4 and 1 in some regions. By ploidy: records of each,
 and how many of GATK's have the same genotype.
 """
 

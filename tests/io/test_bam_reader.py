@@ -187,3 +187,17 @@ def test_blocks_are_inflated_and_checked(bam: Path, library: bool, monkeypatch: 
         inflate_blocks(np.frombuffer(_flip(data, 2000), np.uint8))
     with pytest.raises(DamagedBlock):
         inflate_blocks(np.frombuffer(b"no block at all, whatever it is", np.uint8))
+
+
+@pytest.mark.parametrize("kind", ["bai", "csi"])
+def test_bytes_over_a_span(bam: Path, kind: str) -> None:
+    """As good an estimate as the index allows: of each contig about its share of the file, and little of a little."""
+    path = indexed(bam, kind)
+    reader, size = BamReader(path), path.stat().st_size
+    whole = [reader.bytes_over(number, 0, length, length) for number, length in enumerate(CONTIGS.values())]
+    assert whole[2] == 0
+    assert reader.bytes_over(9, 0, 10, 10) == 0
+    assert 0.65 * size < whole[0] < 0.8 * size
+    assert 0.2 * size < whole[3] < 0.3 * size
+    parts = [reader.bytes_over(0, start, start + 50_000, 300_000) for start in range(0, 300_000, 50_000)]
+    assert 0.9 * whole[0] < sum(parts) < 1.6 * whole[0], parts

@@ -106,8 +106,8 @@ def mapping_memory(wildcards, input, threads):
 
 
 def calling_memory(wildcards, threads):
-    """Megabytes for calling a piece: what the processes share, and the reads and matrices of each."""
-    return 1000 + 400 * threads
+    """Megabytes for calling a piece: what the processes share, and the reads and matrices of each; CUDA's own."""
+    return 1000 + 400 * threads + 3000 * MAYBE_CARDS
 
 
 def page_memory(wildcards, input):

@@ -75,11 +75,12 @@ if GVCF:
         benchmark:
             BENCHMARKS / "rescore_sample/{sample}.{piece}.tsv"
         conda:
-            "../../envs/rescore.yaml"
+            environment("rescore")
         threads: 16
         resources:
             mem_mb=calling_memory,
             runtime=480,
+            gpu=CARDS,
         params:
             rescore={key: SETTINGS["rescore"][key] for key in CALLER_KEYS},
             device=DEVICE,
@@ -155,11 +156,12 @@ else:
         benchmark:
             BENCHMARKS / "rescore_interval/{piece}.tsv"
         conda:
-            "../../envs/rescore.yaml"
+            environment("rescore")
         threads: 16
         resources:
             mem_mb=calling_memory,
             runtime=480,
+            gpu=CARDS,
         params:
             rescore={key: SETTINGS["rescore"][key] for key in CALLER_KEYS},
             device=DEVICE,

@@ -1,6 +1,7 @@
 """The caller: from the reads of a piece of the genome to its variants."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from quire.device.backend import Backend
 from quire.errors import InputError
 from quire.io import vcf
 from quire.io.bed import Interval
@@ -18,7 +20,7 @@ from quire.io.vcf import Fields, VariantRecord
 from quire.ledger import require_balance
 from quire.reference import Reference
 from quire.rescore.chunks import CalledSample, CallingJob, call_stretch, stretches
-from quire.rescore.engines import cpu_engine
+from quire.rescore.engines import ON_THE_CPU, DeviceSettings, calling_engine, cpu_engine
 from quire.rescore.intervals import cut_at_multiples
 from quire.rescore.parameters import CallingParameters
 from quire.rescore.ploidy import by_ploidy, ploidy_of_sample
@@ -40,6 +42,7 @@ def call_interval(
     header_extras: Sequence[str] = (),
     fasta: str | Path | None = None,
     threads: int = 1,
+    device: DeviceSettings = ON_THE_CPU,
     ploidy_regions: str | Path | None = None,
 ) -> int:
     """Call the variants of one piece of the genome, jointly over all samples, and write them.
@@ -54,19 +57,21 @@ def call_interval(
         header_extras: further header lines.
         fasta: the reference as FASTA, to decode CRAM.
         threads: processes that share the piece.
+        device: what to compute on; the header says what was chosen.
         ploidy_regions: BED of other ploidies, see `quire.io.ploidy`.
 
     Returns:
         The number of variants.
 
     Raises:
-        InputError: a BAM that cannot be read, or is of another reference or sample.
+        InputError: a BAM that cannot be read, is of another reference or sample, or no card where one is demanded.
         QuireError: a process was killed.
     """
     job = open_job(reference_directory, samples, parameters, fasta, ploidy_regions)
-    head = vcf.header(contigs_of(job.reference), [sample.name for sample in job.samples], FIELDS, header_extras)
-
-    variants = write_units(job, output_vcf_part, head, intervals, _records, FIELDS, threads)
+    with computing(job, device, intervals, threads) as (backend, job):
+        extras = [*header_extras, backend.to_vcf()]
+        head = vcf.header(contigs_of(job.reference), [sample.name for sample in job.samples], FIELDS, extras)
+        variants = write_units(job, output_vcf_part, head, intervals, _records, FIELDS, threads)
     write_ledger(ledger_path, intervals, job, variants)
     return variants
 
@@ -153,6 +158,19 @@ def open_job(
         opened.append(CalledSample(name, ploidy, reads, ploidy_of_sample(name, ploidy, given.get("sex", ""), rows)))
     ledger = {sample.name: np.zeros(len(FILTERS), np.int64) for sample in opened}
     return CallingJob(reference, opened, CallingParameters.from_settings(parameters), cpu_engine(), ledger)
+
+
+@contextmanager
+def computing(
+    job: CallingJob, device: DeviceSettings, intervals: Sequence[Interval], threads: int
+) -> Iterator[tuple[Backend, CallingJob]]:
+    """Choose what a job computes on; yields the choice, and the job with what it computes with in the block."""
+
+    def bam_bytes() -> int:
+        return sum(sample.source.bytes_over(*interval) for sample in job.samples for interval in intervals)
+
+    with calling_engine(device, bam_bytes, threads) as (backend, engine):
+        yield backend, replace(job, engine=engine)
 
 
 def contigs_of(reference: Reference) -> list[tuple[str, int]]:

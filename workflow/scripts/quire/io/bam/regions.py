@@ -15,6 +15,8 @@ from quire.io.bam.decode import Records, header_bytes, records_of
 from quire.io.bam.reader import BamReader
 from quire.io.files import lacks_bgzip_end, lacks_cram_end
 
+_BAM_BYTES_OF_CRAM = 2  # a BAM's size by that of a CRAM
+
 
 class IndexedAlignments:
     """A BAM or CRAM that is sorted by coordinate and indexed.
@@ -73,6 +75,21 @@ class IndexedAlignments:
                 "run samtools sort and samtools index."
             )
         return records
+
+    def bytes_over(self, contig: str, start: int, end: int) -> int:
+        """About how many bytes of a BAM file hold the records of a span; of a CRAM, of its share of the reference."""
+        if contig not in self.contigs:
+            return 0
+        if self._reader is not None:
+            return self._reader.bytes_over(self._numbers[contig], start, end, self.contigs[contig])
+        share = (end - start) / sum(self.contigs.values())
+        return int(_BAM_BYTES_OF_CRAM * share * Path(self.path).stat().st_size)
+
+    def compressed_bytes(self, contig: str, start: int, end: int) -> int | None:
+        """About how many bytes of the file hold the records of a span; None where the index does not tell."""
+        if contig not in self.contigs:
+            return 0
+        return None if self._reader is None else self._reader.compressed_bytes(self._numbers[contig], start, end)
 
     def _records_of_cram(self, contig: str, start: int, end: int) -> Records:
         """The same by samtools, through a temporary file of uncompressed BAM."""
