@@ -16,6 +16,7 @@ MEASUREMENTS = (
     "long_indels",
     "chromosome",
     "gvcf",
+    "ploidy_regions",
     "pairhmm_speed",
     "one_answer",
     "gpu_search",

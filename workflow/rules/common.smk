@@ -155,6 +155,12 @@ def pieces_of_sample(wildcards):
     return files_of_pieces(str(RESCORE / f"pieces/{wildcards.sample}.{{piece}}.g.vcf.gz"))(wildcards)
 
 
+def called_samples():
+    """What calling is told of each sample, in the order of the sheet; the sex only where ploidies may go by it."""
+    columns = ["ploidy", "sex"] if SETTINGS["rescore"]["ploidy_regions"] else ["ploidy"]
+    return RUN.samples.set_index("sample")[columns].to_dict("index")
+
+
 def samples_of_report():
     """The files of each sample that the report reads."""
     return [

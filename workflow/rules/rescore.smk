@@ -8,6 +8,8 @@ checkpoint split_intervals:
     input:
         reference=REFERENCE,
         intervals=SETTINGS["rescore"]["intervals"] or [],
+        # Only looked at: a mistake in it would otherwise show after hours of mapping.
+        ploidy_regions=SETTINGS["rescore"]["ploidy_regions"] or [],
     output:
         pieces=PIECES,
     log:
@@ -63,6 +65,7 @@ if GVCF:
             reference=REFERENCE,
             pieces=PIECES,
             fasta=SETTINGS["reference"]["fasta"],
+            ploidy_regions=SETTINGS["rescore"]["ploidy_regions"] or [],
             kernels=OUTPUT / ".compiled/rescore.done",
         output:
             part=temp(RESCORE / "pieces/{sample}.{piece}.g.vcf.gz"),
@@ -81,7 +84,7 @@ if GVCF:
         params:
             rescore={key: SETTINGS["rescore"][key] for key in CALLER_KEYS},
             device=DEVICE,
-            ploidy=lambda wildcards: int(RUN.samples.set_index("sample")["ploidy"][wildcards.sample]),
+            sample=lambda wildcards: called_samples()[wildcards.sample],
             digest=sources.digest("rescore_sample.py"),
         script:
             "../scripts/rescore_sample.py"
@@ -143,6 +146,7 @@ else:
             reference=REFERENCE,
             pieces=PIECES,
             fasta=SETTINGS["reference"]["fasta"],
+            ploidy_regions=SETTINGS["rescore"]["ploidy_regions"] or [],
             kernels=OUTPUT / ".compiled/rescore.done",
         output:
             part=temp(RESCORE / "pieces/{piece}.vcf.gz"),
@@ -161,7 +165,7 @@ else:
         params:
             rescore={key: SETTINGS["rescore"][key] for key in CALLER_KEYS},
             device=DEVICE,
-            ploidy=RUN.samples.set_index("sample")["ploidy"].to_dict(),
+            samples=called_samples(),
             digest=sources.digest("rescore_interval.py"),
         script:
             "../scripts/rescore_interval.py"

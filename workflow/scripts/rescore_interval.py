@@ -11,12 +11,11 @@ from quire.run.job import run_job
 def main(job) -> None:
     """Unpack the job and call."""
     pieces = json.loads(Path(job.input.pieces).read_text())
-    ploidies = job.params.ploidy.items()
     call_interval(
         reference_directory=Path(job.input.reference).parent,
         samples=[
-            {"sample": sample, "ploidy": ploidy, "bam": path}
-            for (sample, ploidy), path in zip(ploidies, job.input.alignments, strict=True)
+            {"sample": sample, **facts, "bam": path}
+            for (sample, facts), path in zip(job.params.samples.items(), job.input.alignments, strict=True)
         ],
         intervals=[tuple(interval) for interval in pieces[int(job.wildcards.piece)]],
         output_vcf_part=job.output.part,
@@ -24,6 +23,7 @@ def main(job) -> None:
         ledger_path=job.output.ledger,
         fasta=job.input.fasta,
         threads=job.threads,
+        ploidy_regions=job.input.ploidy_regions or None,
         device=DeviceSettings(job.params.device.backend, job.params.device.memory),
     )
 

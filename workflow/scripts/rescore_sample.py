@@ -13,13 +13,14 @@ def main(job) -> None:
     pieces = json.loads(Path(job.input.pieces).read_text())
     call_gvcf_interval(
         reference_directory=Path(job.input.reference).parent,
-        sample={"sample": job.wildcards.sample, "ploidy": job.params.ploidy, "bam": job.input.alignment},
+        sample={"sample": job.wildcards.sample, **job.params.sample, "bam": job.input.alignment},
         intervals=[tuple(interval) for interval in pieces[int(job.wildcards.piece)]],
         output_gvcf_part=job.output.part,
         parameters=job.params.rescore,
         ledger_path=job.output.ledger,
         fasta=job.input.fasta,
         threads=job.threads,
+        ploidy_regions=job.input.ploidy_regions or None,
         device=DeviceSettings(job.params.device.backend, job.params.device.memory),
     )
 

@@ -15,6 +15,7 @@ from quire.errors import InputError
 from quire.io import vcf
 from quire.io.bed import Interval
 from quire.io.files import write_json_atomic
+from quire.io.ploidy import read_ploidy_regions
 from quire.io.vcf import Fields, VariantRecord
 from quire.ledger import require_balance
 from quire.reference import Reference
@@ -22,6 +23,7 @@ from quire.rescore.chunks import CalledSample, CallingJob, call_stretch, stretch
 from quire.rescore.engines import ON_THE_CPU, DeviceSettings, calling_engine, cpu_engine
 from quire.rescore.intervals import cut_at_multiples
 from quire.rescore.parameters import CallingParameters
+from quire.rescore.ploidy import by_ploidy, ploidy_of_sample
 from quire.rescore.processes import in_processes
 from quire.rescore.reads.filters import FILTERS
 from quire.rescore.reads.source import ReadSource
@@ -41,12 +43,13 @@ def call_interval(
     fasta: str | Path | None = None,
     threads: int = 1,
     device: DeviceSettings = ON_THE_CPU,
+    ploidy_regions: str | Path | None = None,
 ) -> int:
     """Call the variants of one piece of the genome, jointly over all samples, and write them.
 
     Args:
         reference_directory: of the reference stage.
-        samples: `sample`, `ploidy` and `bam` (an indexed BAM or CRAM) of each.
+        samples: `sample`, `ploidy` and `bam` (an indexed BAM or CRAM) of each, and `sex` where ploidies go by it.
         intervals: the piece (contig, start, end), 0-based, half-open, in genome order.
         output_vcf_part: bgzip VCF to write; every sample is a column.
         parameters: the validated `rescore` block, see `CallingParameters`.
@@ -55,15 +58,16 @@ def call_interval(
         fasta: the reference as FASTA, to decode CRAM.
         threads: processes that share the piece.
         device: what to compute on; the header says what was chosen.
+        ploidy_regions: BED of other ploidies, see `quire.io.ploidy`.
 
     Returns:
         The number of variants.
 
     Raises:
-        InputError: a BAM that cannot be read or is of another reference, or no card where one is demanded.
+        InputError: a BAM that cannot be read, is of another reference or sample, or no card where one is demanded.
         QuireError: a process was killed.
     """
-    job = open_job(reference_directory, samples, parameters, fasta)
+    job = open_job(reference_directory, samples, parameters, fasta, ploidy_regions)
     with computing(job, device, intervals, threads) as (backend, job):
         extras = [*header_extras, backend.to_vcf()]
         head = vcf.header(contigs_of(job.reference), [sample.name for sample in job.samples], FIELDS, extras)
@@ -73,6 +77,10 @@ def call_interval(
 
 
 def _records(job: CallingJob, intervals: Sequence[Interval]) -> Iterator[VariantRecord]:
+    return by_ploidy(job, intervals, _records_of_one_ploidy)
+
+
+def _records_of_one_ploidy(job: CallingJob, intervals: Sequence[Interval]) -> Iterator[VariantRecord]:
     return (record for contig, group in stretches(intervals) for record in call_stretch(job, contig, group))
 
 
@@ -138,13 +146,16 @@ def open_job(
     samples: Sequence[Mapping[str, Any]],
     parameters: Mapping[str, Any],
     fasta: str | Path | None,
+    ploidy_regions: str | Path | None,
 ) -> CallingJob:
     """Open the reference and the alignments; see `call_interval`."""
     reference = Reference.open(reference_directory)
+    rows = read_ploidy_regions(ploidy_regions, dict(contigs_of(reference))) if ploidy_regions else []
     opened = []
     for given in samples:
         reads = open_reads(given["bam"], reference, fasta, given["sample"])
-        opened.append(CalledSample(given["sample"], int(given["ploidy"]), reads))
+        name, ploidy = given["sample"], int(given["ploidy"])
+        opened.append(CalledSample(name, ploidy, reads, ploidy_of_sample(name, ploidy, given.get("sex", ""), rows)))
     ledger = {sample.name: np.zeros(len(FILTERS), np.int64) for sample in opened}
     return CallingJob(reference, opened, CallingParameters.from_settings(parameters), cpu_engine(), ledger)
 

@@ -5,7 +5,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from quire.rescore.reads.source import ReadSource
 from quire.rescore.regions import Window, assemble_regions, call_region, find_regions
 from quire.sequence.codes import AMBIGUOUS, code_table
 
+if TYPE_CHECKING:
+    from quire.rescore.ploidy import PloidyMap
+
 logger = logging.getLogger("quire.rescore")
 
 # How much is handled at once: enough regions to fill PairHMM's lanes, in little memory. No answer depends on these.
@@ -38,11 +41,19 @@ _CODES = code_table({}, AMBIGUOUS)  # of a reference's letters
 
 @dataclass(frozen=True)
 class CalledSample:
-    """A sample with its reads."""
+    """A sample with its reads.
+
+    Attributes:
+        name: of its column.
+        ploidy: where it is called.
+        source: of its reads.
+        ploidies: by region, None where it is `ploidy` everywhere.
+    """
 
     name: str
     ploidy: int
     source: ReadSource
+    ploidies: "PloidyMap | None" = None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ say in the same alleles, `genotype` decides which alleles are real and who has t
 
 import heapq
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from quire.io import vcf
@@ -18,7 +19,7 @@ from quire.rescore.genotyping import NO_CALL
 from quire.rescore.joint.annotations import FIELDS, annotate
 from quire.rescore.joint.genotype import JointCall, JointGenotype, call_joint_site
 from quire.rescore.joint.inputs import Gvcf, GvcfRecord, open_gvcfs
-from quire.rescore.joint.merge import JointSite, merge_site
+from quire.rescore.joint.merge import JointSite, SampleAtSite, merge_site, unknown_sample
 from quire.rescore.joint.units import GvcfFiles, lines_of_units
 from quire.rescore.records import shared_end
 
@@ -121,17 +122,29 @@ def sites(gvcfs: Sequence[Gvcf], contig: str, start: int, end: int) -> Iterator[
     for at, number, record in heapq.merge(*map(numbered, range(len(gvcfs))), key=lambda item: item[:2]):
         if at != position:
             if is_site and position >= start:
-                yield _site(position, current, sizes)
+                yield _site(gvcfs, contig, position, current, sizes)
             position, is_site = at, False
         current[number] = record
         is_site = is_site or record.is_variant
     if is_site and position >= start:
-        yield _site(position, current, sizes)
+        yield _site(gvcfs, contig, position, current, sizes)
 
 
-def _site(position: int, current: Sequence[GvcfRecord | None], sizes: Sequence[int]) -> JointSite:
+def _site(
+    gvcfs: Sequence[Gvcf], contig: str, position: int, current: Sequence[GvcfRecord | None], sizes: Sequence[int]
+) -> JointSite:
     reaching = [record if record is not None and record.end > position else None for record in current]
-    return merge_site(position, reaching, sizes)
+    site = merge_site(position, reaching, sizes)
+    if None not in reaching:
+        return site
+    # Of samples without a record here nothing is known but the ploidy, if their file tells it.
+    samples: list[SampleAtSite | None] = list(site.samples)
+    at = 0
+    for gvcf, record, size in zip(gvcfs, reaching, sizes, strict=True):
+        if record is None and gvcf.ploidies is not None:
+            samples[at : at + size] = [unknown_sample(gvcf.ploidies.at(contig, position))] * size
+        at += size
+    return replace(site, samples=samples)
 
 
 def joint_record(contig: str, call: JointCall) -> VariantRecord:
@@ -151,7 +164,7 @@ def joint_record(contig: str, call: JointCall) -> VariantRecord:
 def _values(genotype: JointGenotype) -> dict[str, Value]:
     """FORMAT of a sample."""
     return {
-        "GT": "/".join("." if allele == NO_CALL else str(allele) for allele in genotype.alleles),
+        "GT": "/".join("." if allele == NO_CALL else str(allele) for allele in genotype.alleles) or ".",
         "AD": list(genotype.allele_depths) or None,
         "DP": genotype.depth,
         "GQ": genotype.quality,

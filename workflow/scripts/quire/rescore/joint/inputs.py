@@ -13,6 +13,7 @@ import pysam
 
 from quire.errors import InputError
 from quire.io.vcf import NON_REFERENCE, SPANNING_DELETION
+from quire.rescore.ploidy import PloidyMap
 
 _END_OF_FILE = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")  # BGZF's last, empty block
 _FIRST_SAMPLE = 9  # column
@@ -82,7 +83,13 @@ class GvcfRecord:
 
 
 class Gvcf:
-    """An indexed gVCF of one or more samples."""
+    """An indexed gVCF of one or more samples.
+
+    Attributes:
+        path: as given.
+        samples: names.
+        ploidies: where it says so itself, as Quire's do.
+    """
 
     def __init__(self, path: str | Path, contigs: Mapping[str, int]) -> None:
         """Open the file and check its header.
@@ -111,6 +118,7 @@ class Gvcf:
         if not header[-1].startswith("#CHROM"):
             raise InputError(f"{path}: its header has no line with the names of the samples; make the file again.")
         self.samples: Sequence[str] = header[-1].split("\t")[_FIRST_SAMPLE:]
+        self.ploidies = PloidyMap.from_header(header)
 
     def _require_whole(self) -> None:
         """Whether the file is bgzip and ends as it should."""

@@ -139,6 +139,11 @@ def _samples(record: GvcfRecord, named: list[str], alleles: list[str]) -> list[S
     return result
 
 
+def unknown_sample(ploidy: int) -> SampleAtSite:
+    """A sample of which nothing but the ploidy is known."""
+    return SampleAtSite(ploidy, None, (), None, None, None, False)
+
+
 def _index(named: list[str], allele: str, phreds: list[int], ploidy: int) -> int:
     """Index of the record's allele that stands for an allele of the site.
 
