@@ -19,6 +19,7 @@ from quire.rescore.joint.annotations import FIELDS, annotate
 from quire.rescore.joint.genotype import JointCall, JointGenotype, call_joint_site
 from quire.rescore.joint.inputs import Gvcf, GvcfRecord, open_gvcfs
 from quire.rescore.joint.merge import JointSite, merge_site
+from quire.rescore.phasing import BOTH, PHASE_KEYS, phased
 from quire.rescore.records import shared_end
 
 
@@ -128,6 +129,7 @@ def _site(position: int, current: Sequence[GvcfRecord | None], sizes: Sequence[i
 def joint_record(contig: str, call: JointCall) -> VariantRecord:
     """The record of a call."""
     shared = shared_end(call.alleles)
+    is_phased = any(genotype.phase for genotype in call.genotypes)
     return VariantRecord(
         contig=contig,
         start=call.site.start,
@@ -135,16 +137,21 @@ def joint_record(contig: str, call: JointCall) -> VariantRecord:
         quality=call.quality,
         filters=(),
         info=annotate(call),
-        samples=[_values(genotype) for genotype in call.genotypes],
+        samples=[_values(genotype, call.alleles, is_phased) for genotype in call.genotypes],
     )
 
 
-def _values(genotype: JointGenotype) -> dict[str, Value]:
-    """FORMAT of a sample."""
+def _values(genotype: JointGenotype, alleles: Sequence[str], is_phased: bool) -> dict[str, Value]:
+    """FORMAT of a sample, with its phase where any sample of the site has one."""
+    phase = genotype.phase
+    members = phased(genotype.alleles, alleles, phase.genotype) if phase else genotype.alleles
+    if phase and genotype.alleles[0] == genotype.alleles[1] > 0:
+        phase = phase._replace(genotype=BOTH)
     return {
-        "GT": "/".join("." if allele == NO_CALL else str(allele) for allele in genotype.alleles),
+        "GT": ("|" if phase else "/").join("." if allele == NO_CALL else str(allele) for allele in members),
         "AD": list(genotype.allele_depths) or None,
         "DP": genotype.depth,
         "GQ": genotype.quality,
         "PL": None if genotype.phreds is None else genotype.phreds.tolist(),
+        **(phase.values if phase else dict.fromkeys(PHASE_KEYS) if is_phased else {}),
     }

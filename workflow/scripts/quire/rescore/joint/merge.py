@@ -4,7 +4,7 @@ ReferenceConfidenceVariantContextMerger: a sample that does not know an allele h
 it. Of a sample whose record starts before the site, a deletion over it is '*', and every other allele `<NON_REF>`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
@@ -16,6 +16,7 @@ from quire.errors import InputError
 from quire.io.vcf import NON_REFERENCE, SPANNING_DELETION
 from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_counts
 from quire.rescore.joint.inputs import GvcfRecord
+from quire.rescore.phasing import Phase
 
 _UNKNOWN = ""  # an allele that has no meaning at the site
 _TWO_OTHERS = 10  # PL of two other alleles by that of one, where a record gives GQ alone (ReblockGVCF)
@@ -33,6 +34,7 @@ class SampleAtSite:
         quality: GQ of the record.
         strands: SB, where the record has it.
         is_reference: whether the record calls the reference or nothing.
+        phase: PGT, PID and PS, where the record has them.
     """
 
     ploidy: int
@@ -42,6 +44,7 @@ class SampleAtSite:
     quality: int | None
     strands: tuple[int, int, int, int] | None
     is_reference: bool
+    phase: Phase | None
 
 
 @dataclass(frozen=True)
@@ -134,9 +137,17 @@ def _samples(record: GvcfRecord, named: list[str], alleles: list[str]) -> list[S
                 quality=quality,
                 strands=(strands[0], strands[1], strands[2], strands[3]) if len(strands) == 4 else None,
                 is_reference=reference,
+                phase=_phase(values),
             )
         )
     return result
+
+
+def _phase(values: Mapping[str, str]) -> Phase | None:
+    """PGT, PID and, where the record has it, PS."""
+    if "PGT" not in values or "PID" not in values:
+        return None
+    return Phase(values["PGT"], values["PID"], int(values["PS"]) if "PS" in values else None)
 
 
 def _index(named: list[str], allele: str, phreds: list[int], ploidy: int) -> int:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from quire.ragged import offsets_from_lengths
 from quire.rescore.parameters import MINIMUM_BASE_QUALITY
 from quire.rescore.reads.aligned import AlignedReads
-from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH
+from quire.sam import CIGAR_DELETION, CIGAR_HARD_CLIP, CIGAR_INSERTION, CIGAR_MATCH
 from quire.sequence.cigar import length_of, operation_of
 from quire.simd.compiled import compiled
 
@@ -30,6 +30,7 @@ class RegionReads(NamedTuple):
         sample: int32[n].
         start, end: int64[n], reference span that is left, 0-based, half-open.
         usable, reverse, mapping_quality: uint8[n], as in `AlignedReads`.
+        before, behind: int32[n], bases of the read that were cut off on either side, clipped ones of the BAM included.
         base_offsets: int64[n + 1].
         bases, qualities: uint8 codes and phreds.
         positions: int64 per base: its reference position, INSERTED for inserted bases.
@@ -42,6 +43,8 @@ class RegionReads(NamedTuple):
     usable: np.ndarray
     reverse: np.ndarray
     mapping_quality: np.ndarray
+    before: np.ndarray
+    behind: np.ndarray
     base_offsets: np.ndarray
     bases: np.ndarray
     qualities: np.ndarray
@@ -55,6 +58,8 @@ class _ClippedReads(NamedTuple):
     source: NDArray[np.int64]
     start: NDArray[np.int64]
     end: NDArray[np.int64]
+    before: NDArray[np.int32]
+    behind: NDArray[np.int32]
     base_offsets: NDArray[np.int64]
     bases: NDArray[np.uint8]
     qualities: NDArray[np.uint8]
@@ -81,6 +86,8 @@ def region_reads(samples: Sequence[AlignedReads], spans: NDArray[np.int64]) -> R
                 usable=reads.usable[clipped.source],
                 reverse=reads.reverse[clipped.source],
                 mapping_quality=reads.mapping_quality[clipped.source],
+                before=clipped.before,
+                behind=clipped.behind,
                 base_offsets=clipped.base_offsets,
                 bases=clipped.bases[:bases].copy(),
                 qualities=clipped.qualities[:bases].copy(),
@@ -101,7 +108,7 @@ def _merge(parts: list[RegionReads]) -> RegionReads:
     gather = np.repeat(first_base - base_offsets[:-1], lengths[order]) + np.arange(base_offsets[-1])
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts])[order]
-        for name in ("sample", "start", "end", "usable", "reverse", "mapping_quality")
+        for name in ("sample", "start", "end", "usable", "reverse", "mapping_quality", "before", "behind")
     }
     for name in ("bases", "qualities", "positions"):
         columns[name] = np.concatenate([getattr(part, name) for part in parts])[gather]
@@ -131,8 +138,13 @@ def _clip_reads(reads, spans):
             if reads.aligned_end[i] <= low:
                 continue
             at = clipped.base_offsets[n]
-            size = _clip_read(reads, i, low, high, clipped.bases[at:], clipped.qualities[at:], clipped.positions[at:])
+            size, first_base = _clip_read(
+                reads, i, low, high, clipped.bases[at:], clipped.qualities[at:], clipped.positions[at:]
+            )
             if size > 0:
+                hard_before, hard_behind = _hard_clips(reads, i)
+                clipped.before[n] = hard_before + first_base - reads.base_offsets[i]
+                clipped.behind[n] = hard_behind + reads.base_offsets[i + 1] - first_base - size
                 clipped.start[n] = clipped.positions[at]
                 clipped.end[n] = clipped.positions[at + size - 1] + 1
                 clipped.source[n] = i
@@ -145,6 +157,8 @@ def _clip_reads(reads, spans):
         clipped.source[:n],
         clipped.start[:n],
         clipped.end[:n],
+        clipped.before[:n],
+        clipped.behind[:n],
         clipped.base_offsets[: n + 1],
         clipped.bases,
         clipped.qualities,
@@ -167,6 +181,8 @@ def _room_for(reads, spans, longest):
         np.empty(n, np.int64),
         np.empty(n, np.int64),
         np.empty(n, np.int64),
+        np.empty(n, np.int32),
+        np.empty(n, np.int32),
         np.zeros(n + 1, np.int64),
         np.empty(bases, np.uint8),
         np.empty(bases, np.uint8),
@@ -176,7 +192,7 @@ def _room_for(reads, spans, longest):
 
 @compiled
 def _clip_read(reads, i, low, high, bases, qualities, positions):
-    """Write what is left of read i in [low, high) to the arrays; the number of bases (0: nothing)."""
+    """Write what is left of read i in [low, high) to the arrays: number of bases (0: nothing), the first's index."""
     low = max(low, reads.keep_from[i])
     high = min(high, reads.keep_to[i])
     query = reads.base_offsets[i] + reads.effective_first[i]
@@ -192,6 +208,7 @@ def _clip_read(reads, i, low, high, bases, qualities, positions):
         good_last -= 1
     size = 0
     kept = 0  # up to the last base that is aligned to the reference
+    first = query
     position = reads.start[i]
     for c in range(reads.effective_offsets[i], reads.effective_offsets[i + 1]):
         operation = operation_of(reads.effective[c])
@@ -201,9 +218,10 @@ def _clip_read(reads, i, low, high, bases, qualities, positions):
             continue
         for k in range(length):
             if operation == CIGAR_MATCH and position + k >= high:
-                return kept
+                return kept, first
             inside = good_first <= query + k < good_last
             if inside and (size > 0 if operation == CIGAR_INSERTION else position + k >= low):
+                first = query + k if size == 0 else first
                 bases[size] = reads.bases[query + k]
                 qualities[size] = reads.qualities[query + k]
                 positions[size] = position + k if operation == CIGAR_MATCH else INSERTED
@@ -213,7 +231,19 @@ def _clip_read(reads, i, low, high, bases, qualities, positions):
         query += length
         if operation == CIGAR_MATCH:
             position += length
-    return kept
+    return kept, first
+
+
+@compiled
+def _hard_clips(reads, i):
+    """Bases of read i that the BAM does not hold, before its first base and behind its last."""
+    before, behind = np.int64(0), np.int64(0)
+    first, last = reads.cigar_offsets[i], reads.cigar_offsets[i + 1] - 1
+    if first <= last and operation_of(reads.cigar[first]) == CIGAR_HARD_CLIP:
+        before = np.int64(length_of(reads.cigar[first]))
+    if first < last and operation_of(reads.cigar[last]) == CIGAR_HARD_CLIP:
+        behind = np.int64(length_of(reads.cigar[last]))
+    return before, behind
 
 
 @compiled
