@@ -129,6 +129,8 @@ if GVCF:
             runtime=480,
         params:
             minimum_quality=SETTINGS["rescore"]["minimum_quality"],
+            filters=SETTINGS["rescore"]["filters"],
+            emit=SETTINGS["rescore"]["emit"],
             device=DEVICE,
             digest=sources.digest("joint_genotype.py"),
         script:
@@ -157,7 +159,7 @@ else:
             mem_mb=calling_memory,
             runtime=480,
         params:
-            rescore={key: SETTINGS["rescore"][key] for key in CALLER_KEYS},
+            rescore={key: SETTINGS["rescore"][key] for key in (*CALLER_KEYS, "filters")},
             device=DEVICE,
             ploidy=RUN.samples.set_index("sample")["ploidy"].to_dict(),
             digest=sources.digest("rescore_interval.py"),

@@ -18,6 +18,7 @@ from quire.ledger import require_balance
 from quire.reference import Reference
 from quire.rescore.chunks import CalledSample, CallingJob, call_stretch, stretches
 from quire.rescore.engines import cpu_engine
+from quire.rescore.filters import Filters, definitions, filtered, filters_of
 from quire.rescore.intervals import cut_at_multiples
 from quire.rescore.parameters import CallingParameters
 from quire.rescore.processes import in_processes
@@ -46,7 +47,7 @@ def call_interval(
         samples: `sample`, `ploidy` and `bam` (an indexed BAM or CRAM) of each.
         intervals: the piece (contig, start, end), 0-based, half-open, in genome order.
         output_vcf_part: bgzip VCF to write; every sample is a column.
-        parameters: the validated `rescore` block, see `CallingParameters`.
+        parameters: the validated `rescore` block, see `CallingParameters` and `filters_of`.
         ledger_path: JSON to write: reads of the piece by sample and by what became of them.
         header_extras: further header lines.
         fasta: the reference as FASTA, to decode CRAM.
@@ -60,15 +61,21 @@ def call_interval(
         QuireError: a process was killed.
     """
     job = open_job(reference_directory, samples, parameters, fasta)
-    head = vcf.header(contigs_of(job.reference), [sample.name for sample in job.samples], FIELDS, header_extras)
-
-    variants = write_units(job, output_vcf_part, head, intervals, _records, FIELDS, threads)
+    filters = filters_of(parameters.get("filters", {}))
+    names = [sample.name for sample in job.samples]
+    head = vcf.header(contigs_of(job.reference), names, FIELDS, [*header_extras, *definitions(filters)])
+    records = partial(_records, filters)
+    variants = write_units(job, output_vcf_part, head, intervals, records, FIELDS, threads)
     write_ledger(ledger_path, intervals, job, variants)
     return variants
 
 
-def _records(job: CallingJob, intervals: Sequence[Interval]) -> Iterator[VariantRecord]:
-    return (record for contig, group in stretches(intervals) for record in call_stretch(job, contig, group))
+def _records(filters: Filters, job: CallingJob, intervals: Sequence[Interval]) -> Iterator[VariantRecord]:
+    return (
+        filtered(record, filters, FIELDS)
+        for contig, group in stretches(intervals)
+        for record in call_stretch(job, contig, group)
+    )
 
 
 RecordsOf = Callable[[CallingJob, Sequence[Interval]], Iterator[VariantRecord]]

@@ -8,6 +8,8 @@ haplotypes with an alternate between them. GATK does so for diploid samples, and
 from collections.abc import Sequence, Set
 from typing import NamedTuple
 
+import numpy as np
+
 from quire.io.vcf import SPANNING_DELETION, Field
 from quire.rescore.genotyping.sites import SPANNING, Site
 from quire.rescore.haplotypes import Haplotype
@@ -50,7 +52,7 @@ def phases(sites: Sequence[Site], haplotypes: Sequence[Haplotype]) -> list[Phase
         sites: of the calls, in order, with the alleles that are written.
         haplotypes: of the region.
     """
-    called = {h for site in sites for h in site.carriers.any(axis=0).nonzero()[0].tolist()}
+    called = {h for site in sites for h in np.flatnonzero(site.carriers.any(axis=0)).tolist()}
     carriers = [_alternate_carriers(site, haplotypes, called) for site in sites]
     found: list[Phase | None] = [None] * len(sites)
     names: dict[int, tuple[str, int]] = {}

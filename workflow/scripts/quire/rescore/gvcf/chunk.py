@@ -133,12 +133,11 @@ def _scored(
         placed = slice(placement.span_offsets[r], placement.span_offsets[r + 1])
         start, end = own.start.copy(), own.end.copy()
         start[use], end[use] = starts[placed], ends[placed]
-        runs = np.zeros((3, len(use)), np.int64)
-        runs[0, use], runs[2, use] = placement.first_base[placed], placement.position_offsets[:-1][placed]
-        runs[1, use] = np.diff(placement.position_offsets)[placed]
-        moved.append(
-            ScoredReads(own._replace(start=start, end=end), PlacedReads(own.source, *runs, placement.positions))
-        )
+        first, size, at = (np.zeros(len(use), np.int64) for _ in range(3))
+        first[use], at[use] = placement.first_base[placed], placement.position_offsets[:-1][placed]
+        size[use] = np.diff(placement.position_offsets)[placed]
+        runs = PlacedReads(own.source, first, size, at, placement.positions)
+        moved.append(ScoredReads(own._replace(start=start, end=end), runs))
     return moved
 
 

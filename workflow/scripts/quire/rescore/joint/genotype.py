@@ -81,13 +81,16 @@ class JointCall:
         return any(allele > 0 for genotype in self.genotypes for allele in genotype.alleles)
 
 
-def call_joint_site(site: JointSite, minimum_quality: float, covered: bool) -> JointCall | None:
+def call_joint_site(
+    site: JointSite, minimum_quality: float, covered: bool, deletions_alone: bool = False
+) -> JointCall | None:
     """Genotype all samples of a site.
 
     Args:
         site: with its samples.
         minimum_quality: QUAL from which a site or an allele is written.
         covered: whether a written deletion starts before and spans the site, so that '*' may be written.
+        deletions_alone: whether a site is one too where '*' is the only other allele, whatever its QUAL.
 
     Returns:
         The call, or None if no variant is likely enough; a call may turn out to have the reference everywhere.
@@ -112,7 +115,8 @@ def call_joint_site(site: JointSite, minimum_quality: float, covered: bool) -> J
         if i and absent[i] + 1e-10 < -minimum_quality / 10 and (i != spanning or covered)
     ]
     quality = -10.0 * nothing + 0.0
-    if quality < minimum_quality or not kept or [site.alleles[a] for a in kept] == [SPANNING_DELETION]:
+    is_deletion = [site.alleles[a] for a in kept] == [SPANNING_DELETION]
+    if not kept or (not deletions_alone if is_deletion else quality < minimum_quality):
         return None
     genotypes = [_genotype(sample, len(site.alleles), [0, *kept]) for sample in site.samples]
     counts = whole_counts(expected[[considered.index(a) for a in kept]])

@@ -66,16 +66,19 @@ class JointSite:
     depth: int
 
 
-def merge_site(start: int, records: Sequence[GvcfRecord | None], sizes: Sequence[int]) -> JointSite:
+def merge_site(
+    start: int, records: Sequence[GvcfRecord | None], sizes: Sequence[int], letter: str | None = None
+) -> JointSite:
     """Bring samples together.
 
     Args:
-        start: 0-based position at which a record of a variant starts.
+        start: 0-based position.
         records: of each file the one that says something of the position, None without.
         sizes: samples of each file.
+        letter: the reference's at the position, needed where no record starts there.
     """
     here = [record for record in records if record is not None and record.start == start]
-    reference = max((record.reference for record in here), key=len)
+    reference = max((record.reference for record in here), key=len, default=letter or "")
     named = {record: _spelled(record, start, reference) for record in records if record is not None}
     alleles = [reference]
     for record in records:
@@ -114,11 +117,11 @@ def _samples(record: GvcfRecord, named: list[str], alleles: list[str]) -> list[S
     for genotype, values in zip(record.genotypes, record.samples, strict=True):
         members = genotype.replace("|", "/").split("/")
         ploidy = len(members)
-        phreds = _integers(values.get("PL"))
+        phreds = integers(values.get("PL"))
         quality = int(values["GQ"]) if "GQ" in values else None
         reference = set(members) <= {"0", "."}
         others = [_index(named, allele, phreds, ploidy) for allele in alleles[1:]]
-        depths = _integers(values.get("AD"))
+        depths = integers(values.get("AD"))
         spelled = None
         if phreds:
             if len(phreds) != genotype_count(ploidy, len(named)):
@@ -127,7 +130,7 @@ def _samples(record: GvcfRecord, named: list[str], alleles: list[str]) -> list[S
         elif reference and quality is not None and ploidy == 2:
             spelled = _by_quality(quality, len(alleles))
         least = values.get("MIN_DP", values.get("DP"))
-        strands = _integers(values.get("SB"))
+        strands = integers(values.get("SB"))
         result.append(
             SampleAtSite(
                 ploidy=ploidy,
@@ -169,7 +172,8 @@ def _by_quality(quality: int, alleles: int) -> NDArray[np.int64]:
     return quality * np.where(counts[:, 0] == 2, 0, np.where(counts[:, 0] == 1, 1, _TWO_OTHERS)).astype(np.int64)
 
 
-def _integers(text: str | None) -> list[int]:
+def integers(text: str | None) -> list[int]:
+    """Whole numbers apart by commas; none where the text is missing or holds a dot."""
     return [int(item) for item in text.split(",")] if text and "." not in text else []
 
 
