@@ -18,6 +18,7 @@ from quire.rescore.phasing import PHASE_KEYS
 
 from tests.support.defaults import default_settings
 from tests.support.gvcf import REAL, info_of, lines_of, sample_of, states
+from tests.support.simulation import indexed_bam
 
 LENGTH = 8000
 CONTIG = "chr22_8kb"
@@ -117,9 +118,7 @@ def test_any_ploidy(world: Path, tmp_path: Path, ploidy: int) -> None:
 
 
 def test_a_sample_without_reads_is_sure_of_nothing(world: Path, tmp_path: Path) -> None:
-    with pysam.AlignmentFile(str(world / "A.bam")) as source:
-        pysam.AlignmentFile(str(world / "none.bam"), "wb", header=source.header).close()
-    pysam.index(str(world / "none.bam"))
+    indexed_bam(world / "none.bam", {CONTIG: LENGTH}, [])
     lines = lines_of(called(world, tmp_path / "none.g.vcf.gz", "none", [(CONTIG, 0, LENGTH)]))
     assert [fields[1] for fields in lines] == [str(start + 1) for start in range(0, LENGTH, BLOCK_CUT)]
     assert {fields[9] for fields in lines} == {"0/0:0:0:0:0,0,0"}

@@ -130,6 +130,12 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "unit badly named": (set_unit(unit="lane.1"), "units.tsv, line 2: unit 'lane.1' may hold only letters"),
     "unit empty": (set_unit(unit=""), "units.tsv, line 2: the column unit is empty"),
     "ploidy zero": (lambda run: run.samples[0].update(ploidy="0"), "ploidy '0' must be a positive whole number"),
+    "ploidy a word": (lambda run: run.samples[0].update(ploidy="two"), "ploidy 'two' must be a positive whole number"),
+    "sex unheard of": (lambda run: run.samples[0].update(sex="x"), "samples.tsv, line 2: sex 'x' must be male, female"),
+    "ploidy regions not there": (
+        set_key("rescore.ploidy_regions", "no.bed"),
+        "rescore.ploidy_regions: no.bed does not exist",
+    ),
     "ploidy a fraction": (lambda run: run.samples[0].update(ploidy="1.5"), "ploidy '1.5' must be"),
     "platform unknown": (set_unit(platform="NANO"), "platform 'NANO' is not one of"),
     "unit twice": (
@@ -211,7 +217,7 @@ def test_right_run_loads_with_defaults(run: Run) -> None:
     assert loaded.settings["reference"]["index_directory"] == os.path.join("out", "index")
     assert loaded.settings["device"] == {"backend": "auto", "memory": "auto"}
     assert loaded.settings["align"]["format"] == "bam"
-    assert loaded.samples.to_dict("records") == [{"sample": "NA12878", "ploidy": 2}]
+    assert loaded.samples.to_dict("records") == [{"sample": "NA12878", "ploidy": 2, "sex": "unknown"}]
     assert loaded.units["library"].tolist() == ["lib", "NA12878"]
     assert loaded.units["platform"].tolist() == ["ILLUMINA", "ILLUMINA"]
 

@@ -22,6 +22,7 @@ from quire.rescore.parameters import GENOTYPING_MARGIN, CallingParameters
 from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.reads.clipping import RegionReads
 from quire.rescore.records import variant_record
+from quire.simd.compiled import compiled
 
 
 @dataclass(frozen=True)
@@ -148,12 +149,9 @@ def call_region(
         ploidies: int64[samples].
         parameters: the user's.
     """
-    modelled = ~np.isnan(scored.matrix[:, 0]) | (scored.usable == 0)
     deletions: list[tuple[int, int]] = []
     for site in region_sites(region):
-        touching = (
-            modelled & (scored.start < site.end + GENOTYPING_MARGIN) & (scored.end > site.start - GENOTYPING_MARGIN)
-        )
+        touching = _touching(scored, site.start - GENOTYPING_MARGIN, site.end + GENOTYPING_MARGIN)
         chosen = scored.source[touching]
         sample = reads.sample[chosen].astype(np.int64)
         covered = any(a < site.start <= b for a, b in deletions)
@@ -166,6 +164,19 @@ def call_region(
             groups = allele_groups(best_alleles(call.likelihoods), call.kept)
             info |= rank_sums(reads, as_aligned(reads, chosen), groups, site.start, site.end)
             yield variant_record(contig, call, info)
+
+
+@compiled
+def _touching(scored, start, end):
+    """int64: the reads over a span, but for those that no haplotype explains."""
+    found = np.empty(len(scored.start), np.int64)
+    count = 0
+    for i in range(len(found)):
+        modelled = scored.usable[i] == 0 or not np.isnan(scored.matrix[i, 0])
+        if modelled and scored.start[i] < end and scored.end[i] > start:
+            found[count] = i
+            count += 1
+    return found[:count]
 
 
 def region_sites(region: AssembledRegion) -> list[Site]:

@@ -19,6 +19,7 @@ import yaml
 
 from quire.errors import InputError
 from quire.io.bai import require_index_fits
+from quire.io.ploidy import SEXES
 from quire.io.sniff import require_fasta, require_fastq, require_variants
 from quire.reference import Reference
 from quire.reference.storage import MANIFEST
@@ -34,7 +35,7 @@ class Configuration:
 
     Attributes:
         settings: the configuration with all defaults filled in; `reference.index_directory` is the folder that is used.
-        samples: one row a sample: sample (str), ploidy (int).
+        samples: one row a sample: sample (str), ploidy (int), sex (str, one of the values of SEXES).
         units: one row a unit: sample, unit, fq1, fq2 ("" when single-end), platform, library (all str).
     """
 
@@ -211,6 +212,7 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
         require_file(path, "rescore.more_gvcfs")
     named = {
         "rescore.intervals": settings["rescore"]["intervals"],
+        "rescore.ploidy_regions": settings["rescore"]["ploidy_regions"],
         "report.truth.vcf": truth["vcf"],
         "report.truth.bed": truth["bed"],
     }
@@ -301,7 +303,9 @@ def _identity(path: str) -> tuple[int, int]:
 
 
 def _samples_frame(rows: Iterable[Row]) -> pandas.DataFrame:
-    return pandas.DataFrame([{**row.values, "ploidy": int(row.values["ploidy"])} for row in rows])
+    return pandas.DataFrame(
+        [{**row.values, "ploidy": int(row.values["ploidy"]), "sex": SEXES[row.values["sex"].lower()]} for row in rows]
+    )
 
 
 def _units_frame(rows: Iterable[Row]) -> pandas.DataFrame:

@@ -6,6 +6,7 @@ AlleleSubsettingUtils.
 
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,17 +116,17 @@ def _make_call(
     at = 0
     for ploidy in ploidies.tolist():
         count = genotype_count(ploidy, len(site.alleles))
-        own = phreds[at : at + count][kept_genotypes(ploidy, len(site.alleles), kept)]
+        own = phreds[at : at + count]
+        if len(kept) < len(site.alleles):
+            own = own[kept_genotypes(ploidy, len(site.alleles), kept)]
         at += count
-        own = own - own.min()
-        best = int(own.argmin())
-        second = int(np.partition(own, 1)[1])
+        own, best, second = _from_the_best(own)
         called = not (best == 0 and second < _NO_CALL_PHRED)
-        members = np.repeat(np.arange(len(kept)), genotype_counts(ploidy, len(kept))[best])
         subset.append(own)
-        genotypes.append(tuple(members.tolist()) if called else (NO_CALL,) * ploidy)
+        genotypes.append(genotype_members(ploidy, len(kept), best) if called else (NO_CALL,) * ploidy)
         qualities.append(min(second, _MAXIMUM_GQ) if called else NO_CALL)
-    depths = allele_depths(np.ascontiguousarray(by_allele[:, kept]), sample, len(ploidies))
+    of_kept = by_allele if len(kept) == len(site.alleles) else np.ascontiguousarray(by_allele[:, kept])
+    depths = allele_depths(of_kept, sample, len(ploidies))
     return Call(site.subset(kept), quality, subset, genotypes, qualities, depths, by_allele, kept, likeliest_counts)
 
 
@@ -133,6 +134,23 @@ def whole_counts(expected: NDArray[np.float64]) -> list[int]:
     """Expected copies of alleles as whole numbers (AlleleFrequencyCalculator, MLEAC)."""
     counts: list[int] = np.floor(expected + 0.5).astype(np.int64).tolist()
     return counts
+
+
+@compiled
+def _from_the_best(phreds):
+    """Phreds with the best at 0, the index of the first best, and the second best value (of two genotypes or more)."""
+    best = phreds.argmin()
+    second = np.int64(np.iinfo(np.int64).max)
+    for g in range(len(phreds)):
+        if g != best:
+            second = min(second, phreds[g] - phreds[best])
+    return phreds - phreds[best], best, second
+
+
+@cache
+def genotype_members(ploidy: int, alleles: int, number: int) -> tuple[int, ...]:
+    """The alleles of a genotype, ascending, by its number."""
+    return tuple(np.repeat(np.arange(alleles), genotype_counts(ploidy, alleles)[number]).tolist())
 
 
 def pseudocounts(alleles: Sequence[Sized]) -> np.ndarray:

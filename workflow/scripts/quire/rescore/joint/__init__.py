@@ -29,8 +29,9 @@ from quire.rescore.joint.all_sites import (
 from quire.rescore.joint.annotations import FIELDS, annotate
 from quire.rescore.joint.genotype import JointCall, JointGenotype, call_joint_site
 from quire.rescore.joint.inputs import Gvcf, GvcfRecord, open_gvcfs
-from quire.rescore.joint.merge import merge_site
+from quire.rescore.joint.merge import JointSite, SampleAtSite, merge_site, unknown_sample
 from quire.rescore.joint.sweep import Span, spans
+from quire.rescore.joint.units import GvcfFiles, lines_of_units
 from quire.rescore.phasing import BOTH, PHASE_KEYS, phased
 from quire.rescore.records import shared_end
 
@@ -45,6 +46,7 @@ def genotype_interval(
     output_vcf_part: str | Path,
     minimum_quality: float,
     header_extras: Sequence[str] = (),
+    threads: int = 1,
     filters: Mapping[str, Mapping[str, Any]] | None = None,
     all_sites: bool = False,
 ) -> int:
@@ -57,6 +59,7 @@ def genotype_interval(
         output_vcf_part: bgzip VCF to write; every sample is a column, in the order of the files.
         minimum_quality: QUAL (phred) from which a variant is written.
         header_extras: further header lines.
+        threads: processes that share the piece.
         filters: the validated block `rescore.filters`; None for none.
         all_sites: whether every position is written, see `all_sites`.
 
@@ -65,21 +68,21 @@ def genotype_interval(
 
     Raises:
         InputError: a file that is no whole gVCF of this reference, has no index, or repeats a sample.
+        QuireError: a process was killed.
     """
     reference = Reference.open(reference_directory)
     contigs = contigs_of(reference)
-    opened = open_gvcfs(gvcfs, dict(contigs), {})
+    files = GvcfFiles(gvcfs, dict(contigs))
     judged = filters_of(filters or {})
     fields = WITH_REFERENCE_FIELDS if all_sites else FIELDS
     extras = [*header_extras, *definitions(judged), *([LOW_QUALITY_LINE] if all_sites else [])]
-    head = vcf.header(contigs, [sample for gvcf in opened for sample in gvcf.samples], fields, extras)
+    head = vcf.header(contigs, files.samples, fields, extras)
 
-    def lines() -> Iterator[str]:
-        for contig, start, end in intervals:
+    def lines(opened: Sequence[Gvcf], unit: Sequence[Interval]) -> Iterator[str]:
+        for contig, start, end in unit:
             if all_sites:
                 letters = partial(_letters, reference, contig)
-                items = genotype_every_site(opened, contig, start, end, minimum_quality, letters)
-                for item in items:
+                for item in genotype_every_site(opened, contig, start, end, minimum_quality, letters):
                     if isinstance(item, ReferenceRun):
                         yield from item.lines(fields)
                     else:
@@ -89,10 +92,9 @@ def genotype_interval(
                     yield filtered(record, judged, fields).line(fields)
 
     try:
-        return vcf.write_part(output_vcf_part, head, lines())
+        return vcf.write_part(output_vcf_part, head, lines_of_units(files, intervals, lines, threads))
     finally:
-        for gvcf in opened:
-            gvcf.close()
+        files.close()
 
 
 def _letters(reference: Reference, contig: str, start: int, end: int) -> str:
@@ -112,6 +114,7 @@ def check_gvcfs(reference_directory: str | Path, gvcfs: Sequence[str | Path], sa
     """
     reference = Reference.open(reference_directory)
     for gvcf in open_gvcfs(gvcfs, dict(contigs_of(reference)), dict.fromkeys(samples, "the sheet of samples")):
+        gvcf.require_letters(reference.sequence)
         gvcf.close()
 
 
@@ -120,12 +123,11 @@ def genotype_span(
 ) -> Iterator[VariantRecord]:
     """Records of the variants of a cohort that start in [start, end) of a contig, in order."""
     deleted_to = -1  # last position that a written deletion takes away
-    sizes = [len(gvcf.samples) for gvcf in gvcfs]
     # Deletions that reach into the span are judged too: only then may '*' stand for them.
     reach = _reach(gvcfs, contig, start)
     for span in spans(gvcfs, contig, reach, end):
         if span.is_site and span.start >= reach:
-            site = merge_site(span.start, span.reaching(span.start), sizes)
+            site = _site(gvcfs, contig, span.start, span.reaching(span.start))
             call = call_joint_site(site, minimum_quality, site.start <= deleted_to)
             if call is not None:
                 deleted_to = max(deleted_to, call.deletion_end)
@@ -138,10 +140,9 @@ def genotype_every_site(
 ) -> Iterator[VariantRecord | ReferenceRun]:
     """Every position of [start, end) of a contig, in order: variants as of `genotype_span`, and all between them."""
     deleted_to = -1
-    sizes = [len(gvcf.samples) for gvcf in gvcfs]
 
     def deletion_at(position: int, reaching: Sequence[GvcfRecord | None], letter: str) -> VariantRecord | None:
-        site = merge_site(position, reaching, sizes, letter)
+        site = _site(gvcfs, contig, position, reaching, letter)
         call = call_joint_site(site, minimum_quality, position <= deleted_to, deletions_alone=True)
         if call is None or not call.is_polymorphic:
             return None
@@ -152,10 +153,10 @@ def genotype_every_site(
     written = start  # all positions before are
     for span in spans(gvcfs, contig, reach, end):
         if span.start > written:  # before the first record
-            yield from between_variants(contig, nothing, written, span.start, sizes, letters, deletion_at)
+            yield from between_variants(contig, nothing, written, span.start, gvcfs, letters, deletion_at)
         written = max(written, span.start)
         if span.is_site and span.start >= reach:
-            site = merge_site(span.start, span.reaching(span.start), sizes)
+            site = _site(gvcfs, contig, span.start, span.reaching(span.start))
             call = call_joint_site(site, minimum_quality, site.start <= deleted_to)
             if call is not None:
                 deleted_to = max(deleted_to, call.deletion_end)
@@ -163,10 +164,10 @@ def genotype_every_site(
                     yield joint_record(contig, call)
                     written += 1
         if written < min(span.end, end):
-            yield from between_variants(contig, span, written, min(span.end, end), sizes, letters, deletion_at)
+            yield from between_variants(contig, span, written, min(span.end, end), gvcfs, letters, deletion_at)
             written = min(span.end, end)
     if written < end:
-        yield from between_variants(contig, nothing, written, end, sizes, letters, deletion_at)
+        yield from between_variants(contig, nothing, written, end, gvcfs, letters, deletion_at)
 
 
 def _reach(gvcfs: Sequence[Gvcf], contig: str, start: int) -> int:
@@ -175,6 +176,28 @@ def _reach(gvcfs: Sequence[Gvcf], contig: str, start: int) -> int:
         record.start for gvcf in gvcfs for record in gvcf.records(contig, start, start + 1) if record.is_variant
     ]
     return min([start, *reaching])
+
+
+def _site(
+    gvcfs: Sequence[Gvcf],
+    contig: str,
+    position: int,
+    reaching: Sequence[GvcfRecord | None],
+    letter: str | None = None,
+) -> JointSite:
+    """What all samples say of a position, from the records that reach it."""
+    sizes = [len(gvcf.samples) for gvcf in gvcfs]
+    site = merge_site(position, reaching, sizes, letter)
+    if None not in reaching:
+        return site
+    # Of samples without a record here nothing is known but the ploidy, if their file tells it.
+    samples: list[SampleAtSite | None] = list(site.samples)
+    at = 0
+    for gvcf, record, size in zip(gvcfs, reaching, sizes, strict=True):
+        if record is None and gvcf.ploidies is not None:
+            samples[at : at + size] = [unknown_sample(gvcf.ploidies.at(contig, position))] * size
+        at += size
+    return replace(site, samples=samples)
 
 
 def joint_record(contig: str, call: JointCall) -> VariantRecord:
@@ -199,7 +222,7 @@ def _values(genotype: JointGenotype, alleles: Sequence[str], is_phased: bool) ->
     if phase and genotype.alleles[0] == genotype.alleles[1] > 0:
         phase = phase._replace(genotype=BOTH)
     return {
-        "GT": ("|" if phase else "/").join("." if allele == NO_CALL else str(allele) for allele in members),
+        "GT": ("|" if phase else "/").join("." if allele == NO_CALL else str(allele) for allele in members) or ".",
         "AD": list(genotype.allele_depths) or None,
         "DP": genotype.depth,
         "GQ": genotype.quality,

@@ -13,7 +13,7 @@ import numpy as np
 
 from quire.io.vcf import NON_REFERENCE, Field, Fields, Value, VariantRecord
 from quire.rescore.genotyping.allele_frequency import genotype_counts
-from quire.rescore.joint.inputs import GvcfRecord
+from quire.rescore.joint.inputs import Gvcf, GvcfRecord
 from quire.rescore.joint.merge import integers
 from quire.rescore.joint.sweep import Span
 
@@ -47,7 +47,7 @@ class ReferenceRun(NamedTuple):
 
 
 def between_variants(
-    contig: str, span: Span, start: int, end: int, sizes: Sequence[int], letters: Letters, deletion_at: SiteRecord
+    contig: str, span: Span, start: int, end: int, gvcfs: Sequence[Gvcf], letters: Letters, deletion_at: SiteRecord
 ) -> Iterator[VariantRecord | ReferenceRun]:
     """All positions of [start, end), a part of a span, in which no variant starts.
 
@@ -55,29 +55,35 @@ def between_variants(
         contig: name.
         span: with the files' records.
         start, end: 0-based, half-open.
-        sizes: samples of each file.
+        gvcfs: the files.
         letters: of the reference.
         deletion_at: the record of a position that a deletion takes away from a sample.
     """
-    borders = {start, end} | {
-        border
-        for record in span.current
-        if record is not None
-        for border in (record.end, record.start + 1 if _is_named(record) else start)
-        if start < border < end
-    }
-    for first, behind in pairwise(sorted(borders)):
+    for first, behind in pairwise(_borders(contig, span, start, end, gvcfs)):
         reaching = span.reaching(first)
         bases = letters(first, behind)
         if not any(record is not None and record.start < first and _deletes(record) for record in reaching):
-            yield ReferenceRun(reference_record(contig, first, reaching, sizes), bases)
+            yield ReferenceRun(reference_record(contig, first, reaching, gvcfs), bases)
             continue
         for position, base in enumerate(bases, first):
             record = deletion_at(position, reaching, base)
             if record is not None:
                 yield record
             else:
-                yield ReferenceRun(reference_record(contig, position, reaching, sizes), base)
+                yield ReferenceRun(reference_record(contig, position, reaching, gvcfs), base)
+
+
+def _borders(contig: str, span: Span, start: int, end: int, gvcfs: Sequence[Gvcf]) -> list[int]:
+    """Where within [start, end), ends included, what is known of a sample may change."""
+    borders = [start, end]
+    for record, gvcf in zip(span.current, gvcfs, strict=True):
+        if record is not None:
+            borders.append(record.end)
+            if _is_named(record):
+                borders.append(record.start + 1)
+        if gvcf.ploidies is not None:
+            borders += gvcf.ploidies.borders.get(contig, ())
+    return sorted({border for border in borders if start <= border <= end})
 
 
 def _is_named(record: GvcfRecord) -> bool:
@@ -89,7 +95,7 @@ def _deletes(record: GvcfRecord) -> bool:
 
 
 def reference_record(
-    contig: str, position: int, reaching: Sequence[GvcfRecord | None], sizes: Sequence[int]
+    contig: str, position: int, reaching: Sequence[GvcfRecord | None], gvcfs: Sequence[Gvcf]
 ) -> VariantRecord:
     """The record of a position without variant; its allele is left open.
 
@@ -97,15 +103,16 @@ def reference_record(
         contig: name.
         position: 0-based.
         reaching: of each file the record that says something of the position.
-        sizes: samples of each file.
+        gvcfs: the files.
     """
     samples: list[dict[str, Value]] = []
     depth = 0
-    for record, size in zip(reaching, sizes, strict=True):
+    for record, gvcf in zip(reaching, gvcfs, strict=True):
         if record is None:
-            samples += [_nothing(_USUAL_PLOIDY) for _ in range(size)]
+            ploidy = _USUAL_PLOIDY if gvcf.ploidies is None else gvcf.ploidies.at(contig, position)
+            samples += [_nothing(ploidy) for _ in gvcf.samples]
             continue
-        own = [_sample(record, column, position) for column in range(size)]
+        own = [_sample(record, column, position) for column in range(len(gvcf.samples))]
         samples += own
         depth += int(record.info["DP"]) if "DP" in record.info else sum(int(str(one["DP"] or 0)) for one in own)
     known = any(one["DP"] is not None for one in samples)
@@ -121,7 +128,7 @@ def reference_record(
 
 
 def _nothing(ploidy: int) -> dict[str, Value]:
-    return {"GT": "/".join("." * ploidy), "DP": None, "RGQ": None}
+    return {"GT": "/".join("." * ploidy) or ".", "DP": None, "RGQ": None}
 
 
 def _sample(record: GvcfRecord, column: int, position: int) -> dict[str, Value]:

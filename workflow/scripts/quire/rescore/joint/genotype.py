@@ -43,7 +43,7 @@ class JointGenotype:
     @property
     def is_called(self) -> bool:
         """Whether it has a genotype."""
-        return NO_CALL not in self.alleles
+        return bool(self.alleles) and NO_CALL not in self.alleles
 
     @property
     def phase(self) -> Phase | None:

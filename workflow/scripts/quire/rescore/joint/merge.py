@@ -153,6 +153,11 @@ def _phase(values: Mapping[str, str]) -> Phase | None:
     return Phase(values["PGT"], values["PID"], int(values["PS"]) if "PS" in values else None)
 
 
+def unknown_sample(ploidy: int) -> SampleAtSite:
+    """A sample of which nothing but the ploidy is known."""
+    return SampleAtSite(ploidy, None, (), None, None, None, False, None)
+
+
 def _index(named: list[str], allele: str, phreds: list[int], ploidy: int) -> int:
     """Index of the record's allele that stands for an allele of the site.
 
