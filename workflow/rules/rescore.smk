@@ -133,6 +133,8 @@ if GVCF:
             runtime=480,
         params:
             minimum_quality=SETTINGS["rescore"]["minimum_quality"],
+            filters=SETTINGS["rescore"]["filters"],
+            emit=SETTINGS["rescore"]["emit"],
             device=DEVICE,
             digest=sources.digest("joint_genotype.py"),
         script:
@@ -163,7 +165,7 @@ else:
             runtime=480,
             gpu=CARDS,
         params:
-            rescore={key: SETTINGS["rescore"][key] for key in CALLER_KEYS},
+            rescore={key: SETTINGS["rescore"][key] for key in (*CALLER_KEYS, "filters")},
             device=DEVICE,
             samples=called_samples(),
             digest=sources.digest("rescore_interval.py"),
