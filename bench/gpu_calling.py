@@ -167,7 +167,7 @@ class Called(NamedTuple):
 
 def call(work: Path, bam: Path, backend: str, threads: int) -> Called:
     """Call all of the reference."""
-    job = open_job(work / "reference", [{"sample": "demo", "ploidy": 2, "bam": bam}], SETTINGS, None)
+    job = open_job(work / "reference", [{"sample": "demo", "ploidy": 2, "bam": bam}], SETTINGS, None, None)
     contigs = contigs_of(job.reference)
     part, meter, before = work / f"{backend}.vcf.gz", Meter(), core_seconds()
     begun = time.perf_counter()

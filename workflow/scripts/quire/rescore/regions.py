@@ -167,7 +167,7 @@ def call_region(
 
 
 @compiled
-def _touching(scored, start, end):
+def _touching(scored, start, end):  # type: ignore[no-untyped-def]
     """int64: the reads over a span, but for those that no haplotype explains."""
     found = np.empty(len(scored.start), np.int64)
     count = 0
