@@ -71,12 +71,13 @@ def call_interval(
     with computing(job, device, intervals, threads) as (backend, job):
         extras = [*header_extras, backend.to_vcf()]
         head = vcf.header(contigs_of(job.reference), [sample.name for sample in job.samples], FIELDS, extras)
-        variants = write_units(job, output_vcf_part, head, intervals, _records, FIELDS, threads)
+        variants = write_units(job, output_vcf_part, head, intervals, call_records, FIELDS, threads)
     write_ledger(ledger_path, intervals, job, variants)
     return variants
 
 
-def _records(job: CallingJob, intervals: Sequence[Interval]) -> Iterator[VariantRecord]:
+def call_records(job: CallingJob, intervals: Sequence[Interval]) -> Iterator[VariantRecord]:
+    """Records of the variants that start in some intervals, in order; see `CallingJob` and `by_ploidy`."""
     return by_ploidy(job, intervals, _records_of_one_ploidy)
 
 
