@@ -167,7 +167,7 @@ class Called(NamedTuple):
 
 def call(work: Path, bam: Path, backend: str, threads: int) -> Called:
     """Call all of the reference."""
-    job = open_job(work / "reference", [{"sample": "demo", "ploidy": 2, "bam": bam}], SETTINGS, None)
+    job = open_job(work / "reference", [{"sample": "demo", "ploidy": 2, "bam": bam}], SETTINGS, None, None)
     contigs = contigs_of(job.reference)
     part, meter, before = work / f"{backend}.vcf.gz", Meter(), core_seconds()
     begun = time.perf_counter()
@@ -226,27 +226,28 @@ def measure(work: Path, threads: int, bases: int, depths: Sequence[float], backe
     (work / "demo.fa").write_text(f">{CONTIG}\n{region.letters}\n")
     reference_stage.build(work / "demo.fa", work / "reference", 1 << 20)
     caller.UNIT_BASES = max(2000, bases // (2 * threads) // 2000 * 2000)  # so that so short a region has work for all
-    rows: list[tuple] = []
+    print(f"## calling {bases} bases with {threads} processes")
+    for line in (CALLING_HEADER, ["---"] * len(CALLING_HEADER)):
+        print("| " + " | ".join(line) + " |")
     for depth in depths:
         bam = work / f"depth_{depth:g}.bam"
         reads = write_reads(region, depth, bam)
+        expected = b""
         for name in ("cpu", backend):
-            if not rows or (name != "cpu" and len(rows) == 1):  # the first compiles
+            if depth == depths[0]:  # the first compiles
                 call(work, bam, name, threads)
             called = call(work, bam, name, threads)
-            meter = called.meter
-            if name == "cpu":
-                expected = called.records
+            expected = expected or called.records
             assert called.records == expected, "the card's calls are others"
-            rows.append((
+            meter = called.meter
+            row = (
                 f"{depth:g}", reads, called.backend, f"{called.opening:.2f}", f"{called.seconds:.2f}",
                 f"{called.core_seconds:.2f}", f"{meter['cells'] / 1e9:.2f}", f"{meter['seconds']:.2f}",
                 f"{meter['aligned cells'] / 1e9:.2f}", f"{meter['aligning seconds']:.2f}",
                 f"{meter['cells'] / bam.stat().st_size:.0f}",
-            ))  # fmt: skip
-            print(f"# depth {depth:g} on {called.backend}: {called.seconds:.2f} s", flush=True)
-    print(f"## calling {bases} bases with {threads} processes; records are the same")
-    print_table(CALLING_HEADER, rows)
+            )  # fmt: skip
+            print("| " + " | ".join(map(str, row)) + " |", flush=True)
+    print("# the records of each depth are the same")
 
 
 def main() -> None:

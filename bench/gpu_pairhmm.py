@@ -222,6 +222,8 @@ def main() -> None:
     """Measure on the first card that is free; say so where there is none."""
     parser = arguments(__doc__, needs_data=False, threads=min(8, os.cpu_count() or 1))
     parser.add_argument("--cells", type=float, default=2e10, help="of each measurement")
+    parser.add_argument("--reads", type=int, nargs="+", default=READS, help="bases")
+    parser.add_argument("--haplotypes", type=int, nargs="+", default=HAPLOTYPES, help="bases")
     parser.add_argument("--regions", type=Path, help="a file of GATK's PairHMM regions (1m.in)")
     parser.add_argument("--times", type=int, default=128, help="how often the regions are repeated")
     given = parser.parse_args()
@@ -230,8 +232,8 @@ def main() -> None:
     with first_card() as card:
         if card is not None:
             start = time.perf_counter()
-            measure(card, _hertz(), seconds_by_events, given.cells, regions=regions, times=given.times,
-                    threads=given.threads)  # fmt: skip
+            measure(card, _hertz(), seconds_by_events, given.cells, given.reads, given.haplotypes, regions,
+                    given.times, given.threads)  # fmt: skip
             print(f"# {time.perf_counter() - start:.0f} s")
 
 

@@ -24,7 +24,8 @@ def test_it_measures(tmp_path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     assert [row[2] for row in rows] == ["cpu", "gpu"]
     assert rows[0][6] == rows[1][6]
     assert float(rows[0][10]) > 0
-    assert any("calling 4000 bases with 2 processes; records are the same" in line for line in lines)
+    assert "## calling 4000 bases with 2 processes" in lines
+    assert lines[-1] == "# the records of each depth are the same"
 
 
 def test_reads_stand_where_they_come_from(tmp_path) -> None:

@@ -9,6 +9,7 @@ from quire import reference as reference_stage
 from quire.rescore import call_gvcf_interval, call_interval
 from quire.rescore.__main__ import main
 from quire.rescore.caller import open_job
+from quire.rescore.filters import filters_of
 from quire.rescore.why import explain
 
 from tests.support.defaults import default_settings
@@ -35,7 +36,7 @@ def why(root: Path, position: int, samples: str = "A", gvcf: bool = False, **set
     rows = [{"sample": name, "ploidy": 2, "sex": "female", "bam": root / f"{name}.bam"} for name in samples]
     regions = settings.pop("ploidy_regions", None)
     job = open_job(root / "reference", rows, SETTINGS | settings, None, regions)  # type: ignore[arg-type]
-    return "\n".join(explain(job, CONTIG, position - 1, gvcf)) + "\n"
+    return "\n".join(explain(job, CONTIG, position - 1, gvcf, filters_of(SETTINGS["filters"]))) + "\n"
 
 
 def test_every_call_is_said_as_it_is_written(world: Path, tmp_path: Path) -> None:

@@ -169,6 +169,16 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
         lambda run: second_unit(run, fq1="NA12878_R2.fastq.gz"),
         "units.tsv, line 3: NA12878_R2.fastq.gz is given as fq1 of NA12878.lane_2 and is the same file as fq2",
     ),
+    "filter unknown": (
+        set_key("rescore.filters", {"snv": {"minimum_DP": 3}}),
+        "the key rescore.filters.snv.minimum_DP is unknown",
+    ),
+    "filter no number": (
+        set_key("rescore.filters", {"indel": {"maximum_FS": "high"}}),
+        "rescore.filters.indel.maximum_FS is 'high' and must be of type",
+    ),
+    "emit unknown": (set_key("rescore.emit", "everything"), "rescore.emit is 'everything' and must be one of"),
+    "emit without gvcf": (set_key("rescore.emit", "all_sites"), "set rescore.gvcf: true"),
     "intervals not there": (set_key("rescore.intervals", "no.bed"), "rescore.intervals: no.bed does not exist"),
     "truth not there": (set_key("report.truth.vcf", "no.vcf.gz"), "report.truth.vcf: no.vcf.gz does not exist"),
     "truth not a VCF": (set_key("report.truth.vcf", "regions.bed"), "is not a VCF"),

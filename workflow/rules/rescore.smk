@@ -127,12 +127,14 @@ if GVCF:
             BENCHMARKS / "joint_genotype/{piece}.tsv"
         conda:
             "../../envs/rescore.yaml"
-        threads: 1
+        threads: 16
         resources:
-            mem_mb=lambda wildcards, input: 1000 + len(input.gvcfs),
+            mem_mb=lambda wildcards, input, threads: 1000 + threads * (100 + len(input.gvcfs)),
             runtime=480,
         params:
             minimum_quality=SETTINGS["rescore"]["minimum_quality"],
+            filters=SETTINGS["rescore"]["filters"],
+            emit=SETTINGS["rescore"]["emit"],
             device=DEVICE,
             digest=sources.digest("joint_genotype.py"),
         script:
@@ -163,7 +165,7 @@ else:
             runtime=480,
             gpu=CARDS,
         params:
-            rescore={key: SETTINGS["rescore"][key] for key in CALLER_KEYS},
+            rescore={key: SETTINGS["rescore"][key] for key in (*CALLER_KEYS, "filters")},
             device=DEVICE,
             samples=called_samples(),
             digest=sources.digest("rescore_interval.py"),

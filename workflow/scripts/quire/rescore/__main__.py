@@ -15,6 +15,7 @@ import yaml
 from quire.errors import InputError, QuireError
 from quire.io.bam.regions import IndexedAlignments
 from quire.rescore.caller import open_job
+from quire.rescore.filters import filters_of
 from quire.rescore.why import explain
 from quire.run.config import complete_settings, read_schema
 from quire.run.sheets import read_sheet
@@ -56,7 +57,7 @@ def _lines(given: argparse.Namespace) -> Iterator[str]:
         if number:
             yield ""
         job = open_job(facts["reference"], samples, facts["parameters"], facts["fasta"], facts["ploidy_regions"])
-        yield from explain(job, contig, int(place) - 1, facts["gvcf"])
+        yield from explain(job, contig, int(place) - 1, facts["gvcf"], filters_of(facts["parameters"]["filters"]))
 
 
 def _of_files(given: argparse.Namespace) -> dict[str, Any]:

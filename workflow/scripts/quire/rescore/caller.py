@@ -21,6 +21,7 @@ from quire.ledger import require_balance
 from quire.reference import Reference
 from quire.rescore.chunks import CalledSample, CallingJob, call_stretch, stretches
 from quire.rescore.engines import ON_THE_CPU, DeviceSettings, calling_engine, cpu_engine
+from quire.rescore.filters import Filters, definitions, filtered, filters_of
 from quire.rescore.intervals import cut_at_multiples
 from quire.rescore.parameters import CallingParameters
 from quire.rescore.ploidy import by_ploidy, ploidy_of_sample
@@ -52,7 +53,7 @@ def call_interval(
         samples: `sample`, `ploidy` and `bam` (an indexed BAM or CRAM) of each, and `sex` where ploidies go by it.
         intervals: the piece (contig, start, end), 0-based, half-open, in genome order.
         output_vcf_part: bgzip VCF to write; every sample is a column.
-        parameters: the validated `rescore` block, see `CallingParameters`.
+        parameters: the validated `rescore` block, see `CallingParameters` and `filters_of`.
         ledger_path: JSON to write: reads of the piece by sample and by what became of them.
         header_extras: further header lines.
         fasta: the reference as FASTA, to decode CRAM.
@@ -67,18 +68,19 @@ def call_interval(
         InputError: a BAM that cannot be read, is of another reference or sample, or no card where one is demanded.
         QuireError: a process was killed.
     """
+    filters = filters_of(parameters.get("filters", {}))
     job = open_job(reference_directory, samples, parameters, fasta, ploidy_regions)
     with computing(job, device, intervals, threads) as (backend, job):
-        extras = [*header_extras, backend.to_vcf()]
+        extras = [*header_extras, backend.to_vcf(), *definitions(filters)]
         head = vcf.header(contigs_of(job.reference), [sample.name for sample in job.samples], FIELDS, extras)
-        variants = write_units(job, output_vcf_part, head, intervals, call_records, FIELDS, threads)
+        variants = write_units(job, output_vcf_part, head, intervals, partial(call_records, filters), FIELDS, threads)
     write_ledger(ledger_path, intervals, job, variants)
     return variants
 
 
-def call_records(job: CallingJob, intervals: Sequence[Interval]) -> Iterator[VariantRecord]:
-    """Records of the variants that start in some intervals, in order; see `CallingJob` and `by_ploidy`."""
-    return by_ploidy(job, intervals, _records_of_one_ploidy)
+def call_records(filters: Filters, job: CallingJob, intervals: Sequence[Interval]) -> Iterator[VariantRecord]:
+    """Records of the variants that start in some intervals, in order; `filters` are applied."""
+    return (filtered(record, filters, FIELDS) for record in by_ploidy(job, intervals, _records_of_one_ploidy))
 
 
 def _records_of_one_ploidy(job: CallingJob, intervals: Sequence[Interval]) -> Iterator[VariantRecord]:

@@ -12,8 +12,9 @@ from quire.rescore.activity import FILTER_WING, profile
 from quire.rescore.activity.regions import BORDER_REACH, TILE, active_regions, tile_border
 from quire.rescore.assembly import assemble
 from quire.rescore.engines import CallingEngine
-from quire.rescore.genotyping import Call, call_site
+from quire.rescore.genotyping import Call, best_alleles, call_site
 from quire.rescore.genotyping.annotations import annotate
+from quire.rescore.genotyping.rank_sums import allele_groups, as_aligned, rank_sums
 from quire.rescore.genotyping.sites import Site, make_site, site_starts
 from quire.rescore.haplotypes import Haplotype, align_haplotypes, genotyping_span, make_haplotypes, trim
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
@@ -167,11 +168,13 @@ def call_region(
         deletions += _deletions(call)
         if site.start >= region.variants[0]:
             info = annotate(call, sample, reads.reverse[chosen], reads.mapping_quality[chosen])
+            groups = allele_groups(best_alleles(call.likelihoods), call.kept)
+            info |= rank_sums(reads, as_aligned(reads, chosen), groups, site.start, site.end)
             yield variant_record(contig, call, info)
 
 
 @compiled
-def _touching(scored, start, end):
+def _touching(scored, start, end):  # type: ignore[no-untyped-def]
     """int64: the reads over a span, but for those that no haplotype explains."""
     found = np.empty(len(scored.start), np.int64)
     count = 0

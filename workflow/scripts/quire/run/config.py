@@ -131,7 +131,8 @@ def _sentence(error: jsonschema.ValidationError) -> str:
     if error.validator in ("type", "pattern") and "examples" in error.schema:
         return f"{place} is {error.instance!r} and must look like {' or '.join(error.schema['examples'])}"
     if error.validator == "type":
-        return f"{place} is {error.instance!r} and must be of type {error.validator_value}"
+        types = error.validator_value if isinstance(error.validator_value, list) else [error.validator_value]
+        return f"{place} is {error.instance!r} and must be of type {' or '.join(types)}"
     if error.validator in ("minimum", "maximum"):
         bound = "at least" if error.validator == "minimum" else "at most"
         return f"{place} is {error.instance!r} and must be {bound} {error.validator_value}"
@@ -201,6 +202,10 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
             raise InputError(f"configuration: report.truth.{key} is given without report.truth.vcf; name the VCF too.")
     if truth["sample"] and truth["sample"] not in samples:
         raise InputError(f"configuration: report.truth.sample {truth['sample']} is not in {settings['samples']}.")
+    if settings["rescore"]["emit"] != "variants" and not settings["rescore"]["gvcf"]:
+        raise InputError(
+            "configuration: rescore.emit: all_sites needs to know every site of every sample; set rescore.gvcf: true."
+        )
     for path in settings["rescore"]["more_gvcfs"]:
         if not settings["rescore"]["gvcf"]:
             raise InputError("configuration: rescore.more_gvcfs is given without rescore.gvcf; set rescore.gvcf: true.")

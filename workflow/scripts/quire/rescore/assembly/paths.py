@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from quire.rescore.assembly.graph import FIRST_OUT, K_MER, NEXT_OUT, NONE, OUT_DEGREE, TARGET, WEIGHT
+from quire.rescore.assembly.graph import FIRST_OUT, K_MER, NEXT_OUT, OUT_DEGREE, TARGET, WEIGHT
+from quire.rescore.assembly.k_mers import NONE
 from quire.simd.compiled import compiled
 from quire.simd.powers_of_ten.cpu import log10
 

@@ -1,6 +1,7 @@
 """A chunk of a sample's genome: active regions assembled and called, and how sure every other position is."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,12 +10,14 @@ from quire.io.vcf import VariantRecord
 from quire.rescore.activity.regions import quiet_regions
 from quire.rescore.chunks import BASES_PER_BATCH, CallingJob, Chunk, batches, padded_spans, touched
 from quire.rescore.genotyping import NO_CALL
+from quire.rescore.genotyping.rank_sums import PlacedReads, rank_sums
 from quire.rescore.gvcf.blocks import Stretch
 from quire.rescore.gvcf.confidence import ChunkConfidence
 from quire.rescore.gvcf.records import gvcf_record
 from quire.rescore.gvcf.variants import GvcfCall, call_gvcf_site
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods, region_likelihoods
 from quire.rescore.parameters import GENOTYPING_MARGIN
+from quire.rescore.phasing import PHASED_PLOIDY, phases
 from quire.rescore.reads.clipping import RegionReads, region_reads
 from quire.rescore.reference_confidence.columns import placement_spans
 from quire.rescore.reference_confidence.realignment import realigned_placement
@@ -60,14 +63,24 @@ def _call_regions(
     if regions:
         for region, scored in zip(regions, _scored(job, window, reads, regions, confidence), strict=True):
             calls = list(_call_region(region, reads, scored, job.samples[0].ploidy))
-            if any(allele != NO_CALL for call in calls for allele in call.genotype):
+            if any(allele != NO_CALL for call, _ in calls for allele in call.genotype):
                 called.append(region)
-                yield from (gvcf_record(window.contig, call) for call in calls)
+                yield from _records(window.contig, region, calls, job.samples[0].ploidy)
     sides = [side for region in called for side in _sides(region, spans)]
     whole = np.setdiff1d(np.arange(len(spans)), [region.number for region in called])
     numbers = np.concatenate([whole, np.array([number for number, _, _ in sides], np.int64)])
     around = np.concatenate([spans[whole], np.array([side[1:] for side in sides], np.int64).reshape(-1, 2)])
     confidence.add_aligned(reads, numbers, padded[numbers], around)
+
+
+def _records(
+    contig: str, region: AssembledRegion, calls: Sequence[tuple[GvcfCall, dict[str, float]]], ploidy: int
+) -> Iterator[VariantRecord]:
+    """Records of a region's calls, in phase with each other where the haplotypes say so."""
+    sites = [call.site for call, _ in calls]
+    found = phases(sites, region.haplotypes) if ploidy == PHASED_PLOIDY else [None] * len(calls)
+    for (call, tests), phase in zip(calls, found, strict=True):
+        yield gvcf_record(contig, call, tests, phase)
 
 
 def _sides(region: AssembledRegion, spans: NDArray[np.int64]) -> list[tuple[int, int, int]]:
@@ -77,13 +90,25 @@ def _sides(region: AssembledRegion, spans: NDArray[np.int64]) -> list[tuple[int,
     return [(region.number, *side) for side in sides if side[0] < side[1]]
 
 
+class ScoredReads(NamedTuple):
+    """The reads of a region, scored, and where their best haplotypes place them.
+
+    Attributes:
+        likelihoods: `start` and `end` as the reads are placed.
+        placed: the same reads; those that are not used have no bases.
+    """
+
+    likelihoods: RegionLikelihoods
+    placed: PlacedReads
+
+
 def _scored(
     job: CallingJob,
     window: Window,
     reads: RegionReads,
     regions: Sequence[AssembledRegion],
     confidence: ChunkConfidence,
-) -> list[RegionLikelihoods]:
+) -> list[ScoredReads]:
     """Likelihoods of each region's reads, these where their best haplotypes place them.
 
     What the reads then say of the spans of the variants goes into `confidence`.
@@ -109,14 +134,19 @@ def _scored(
         placed = slice(placement.span_offsets[r], placement.span_offsets[r + 1])
         start, end = own.start.copy(), own.end.copy()
         start[use], end[use] = starts[placed], ends[placed]
-        moved.append(own._replace(start=start, end=end))
+        first, size, at = (np.zeros(len(use), np.int64) for _ in range(3))
+        first[use], at[use] = placement.first_base[placed], placement.position_offsets[:-1][placed]
+        size[use] = np.diff(placement.position_offsets)[placed]
+        runs = PlacedReads(own.source, first, size, at, placement.positions)
+        moved.append(ScoredReads(own._replace(start=start, end=end), runs))
     return moved
 
 
 def _call_region(
-    region: AssembledRegion, reads: RegionReads, scored: RegionLikelihoods, ploidy: int
-) -> Iterator[GvcfCall]:
-    """Calls of a region."""
+    region: AssembledRegion, reads: RegionReads, scored_reads: ScoredReads, ploidy: int
+) -> Iterator[tuple[GvcfCall, dict[str, float]]]:
+    """Calls of a region, each with its rank sums."""
+    scored, placed = scored_reads
     modelled = ~np.isnan(scored.matrix[:, 0]) | (scored.usable == 0)
     tell("scored", region=region, reads=reads, scored=scored)
     covered_to = -1  # an allele of a site before may take bases away up to here
@@ -138,4 +168,5 @@ def _call_region(
             # <NON_REF> stands for deletions too, so that any site covers what its reference allele does.
             covered_to = max(covered_to, site.end)
             if site.start >= region.variants[0]:
-                yield call
+                own = placed.subset(touching)
+                yield call, rank_sums(reads, own, call.groups, site.start, site.end)

@@ -170,7 +170,7 @@ class Gvcf:
         try:
             for line in self._file.fetch(contig, start, end):
                 yield GvcfRecord(line, self)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise InputError(f"{self.path}: cannot be read at {contig}:{start + 1}-{end}; is it damaged?") from error
 
     def close(self) -> None:

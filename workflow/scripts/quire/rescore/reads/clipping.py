@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from quire.ragged import offsets_from_lengths
 from quire.rescore.parameters import MINIMUM_BASE_QUALITY
 from quire.rescore.reads.aligned import AlignedReads
-from quire.sam import CIGAR_DELETION, CIGAR_MATCH
+from quire.sam import CIGAR_DELETION, CIGAR_HARD_CLIP, CIGAR_MATCH
 from quire.sequence.cigar import length_of, operation_of
 from quire.simd.compiled import compiled, inlined
 
@@ -30,6 +30,7 @@ class RegionReads(NamedTuple):
         sample: int32[n].
         start, end: int64[n], reference span that is left, 0-based, half-open.
         usable, reverse, mapping_quality: uint8[n], as in `AlignedReads`.
+        before, behind: int32[n], bases of the read that were cut off on either side, clipped ones of the BAM included.
         base_offsets: int64[n + 1].
         bases, qualities: uint8 codes and phreds.
         positions: int32 per base: its reference position, INSERTED for inserted bases.
@@ -42,6 +43,8 @@ class RegionReads(NamedTuple):
     usable: np.ndarray
     reverse: np.ndarray
     mapping_quality: np.ndarray
+    before: np.ndarray
+    behind: np.ndarray
     base_offsets: np.ndarray
     bases: np.ndarray
     qualities: np.ndarray
@@ -55,6 +58,8 @@ class _ClippedReads(NamedTuple):
     source: NDArray[np.int64]
     start: NDArray[np.int64]
     end: NDArray[np.int64]
+    before: NDArray[np.int32]
+    behind: NDArray[np.int32]
     base_offsets: NDArray[np.int64]
     bases: NDArray[np.uint8]
     qualities: NDArray[np.uint8]
@@ -81,6 +86,8 @@ def region_reads(samples: Sequence[AlignedReads], spans: NDArray[np.int64]) -> R
                 usable=reads.usable[clipped.source],
                 reverse=reads.reverse[clipped.source],
                 mapping_quality=reads.mapping_quality[clipped.source],
+                before=clipped.before,
+                behind=clipped.behind,
                 base_offsets=clipped.base_offsets,
                 bases=clipped.bases[:bases],
                 qualities=clipped.qualities[:bases],
@@ -101,7 +108,7 @@ def _merge(parts: list[RegionReads]) -> RegionReads:
     gather = np.repeat(first_base - base_offsets[:-1], lengths[order]) + np.arange(base_offsets[-1])
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts])[order]
-        for name in ("sample", "start", "end", "usable", "reverse", "mapping_quality")
+        for name in ("sample", "start", "end", "usable", "reverse", "mapping_quality", "before", "behind")
     }
     for name in ("bases", "qualities", "positions"):
         columns[name] = np.concatenate([getattr(part, name) for part in parts])[gather]
@@ -131,8 +138,11 @@ def _clip_reads(reads, spans):
             if reads.aligned_end[i] <= low:
                 continue
             at = clipped.base_offsets[n]
-            size = _clip_read(reads, i, low, high, clipped, at)
+            size, first_base = _clip_read(reads, i, low, high, clipped, at)
             if size > 0:
+                hard_before, hard_behind = _hard_clips(reads, i)
+                clipped.before[n] = hard_before + first_base - reads.base_offsets[i]
+                clipped.behind[n] = hard_behind + reads.base_offsets[i + 1] - first_base - size
                 clipped.start[n], clipped.end[n] = aligned_span(clipped.positions[at : at + size])
                 clipped.source[n] = i
                 clipped.base_offsets[n + 1] = at + size
@@ -144,6 +154,8 @@ def _clip_reads(reads, spans):
         clipped.source[:n],
         clipped.start[:n],
         clipped.end[:n],
+        clipped.before[:n],
+        clipped.behind[:n],
         clipped.base_offsets[: n + 1],
         clipped.bases,
         clipped.qualities,
@@ -166,6 +178,8 @@ def _room_for(reads, spans, longest):
         np.empty(n, np.int64),
         np.empty(n, np.int64),
         np.empty(n, np.int64),
+        np.empty(n, np.int32),
+        np.empty(n, np.int32),
         np.zeros(n + 1, np.int64),
         np.empty(bases, np.uint8),
         np.empty(bases, np.uint8),
@@ -175,9 +189,12 @@ def _room_for(reads, spans, longest):
 
 @inlined
 def _clip_read(reads, i, low, high, clipped, at):
-    """Write what is left of read i in [low, high) from base `at` on; the number of bases (0: none is aligned).
+    """Write what is left of read i in [low, high) from base `at` on.
 
     As there, an insertion at the edge of what is cut off stays.
+
+    Returns:
+        The number of bases (0: none is aligned), and the first of them as an index into the bases of all reads.
     """
     low = max(low, reads.keep_from[i])
     high = min(high, reads.keep_to[i])
@@ -194,6 +211,7 @@ def _clip_read(reads, i, low, high, clipped, at):
         good_last -= 1
     size = 0
     aligned = 0
+    first_base = query
     position = reads.start[i]
     for c in range(reads.effective_offsets[i], reads.effective_offsets[i + 1]):
         operation = operation_of(reads.effective[c])
@@ -207,6 +225,7 @@ def _clip_read(reads, i, low, high, clipped, at):
         elif position < low or position > high:
             last = 0
         if first < last:
+            first_base = query + first if size == 0 else first_base
             source = np.uint64(query + first)  # unsigned, as in `quire.simd.bits.copy_bytes`
             target = np.uint64(at + size)
             for k in range(np.uint64(last - first)):
@@ -222,7 +241,19 @@ def _clip_read(reads, i, low, high, clipped, at):
             position += length
             if position > high:
                 break
-    return size if aligned else 0
+    return (size if aligned else 0), first_base
+
+
+@compiled
+def _hard_clips(reads, i):
+    """Bases of read i that the BAM does not hold, before its first base and behind its last."""
+    before, behind = np.int64(0), np.int64(0)
+    first, last = reads.cigar_offsets[i], reads.cigar_offsets[i + 1] - 1
+    if first <= last and operation_of(reads.cigar[first]) == CIGAR_HARD_CLIP:
+        before = np.int64(length_of(reads.cigar[first]))
+    if first < last and operation_of(reads.cigar[last]) == CIGAR_HARD_CLIP:
+        behind = np.int64(length_of(reads.cigar[last]))
+    return before, behind
 
 
 @inlined

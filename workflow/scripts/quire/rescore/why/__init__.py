@@ -5,11 +5,13 @@ The caller itself runs on the position, by either road; `listener` keeps what it
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 from quire.errors import InputError
 from quire.io.vcf import VariantRecord
 from quire.rescore.caller import call_records, contigs_of
 from quire.rescore.chunks import CallingJob
+from quire.rescore.filters import Filters
 from quire.rescore.gvcf import call_gvcf_records
 from quire.rescore.gvcf.records import FIELDS as GVCF_FIELDS
 from quire.rescore.records import FIELDS
@@ -18,7 +20,7 @@ from quire.rescore.why.listener import Story
 from quire.rescore.why.words import lines_of
 
 
-def explain(job: CallingJob, contig: str, position: int, gvcf: bool) -> Iterator[str]:
+def explain(job: CallingJob, contig: str, position: int, gvcf: bool, filters: Filters) -> Iterator[str]:
     """Lines that say what happened at a position.
 
     Args:
@@ -26,6 +28,7 @@ def explain(job: CallingJob, contig: str, position: int, gvcf: bool) -> Iterator
         contig: name.
         position: 0-based.
         gvcf: whether by the sample's gVCF, rather than by calling all samples at once.
+        filters: for the FILTER of a record, without gvcf.
 
     Raises:
         InputError: the reference has no such contig or position.
@@ -38,7 +41,7 @@ def explain(job: CallingJob, contig: str, position: int, gvcf: bool) -> Iterator
             f"--at: position {position + 1} is not on contig {contig}; give one of its {lengths[contig]} bases."
         )
     story = Story({id(sample.source): sample.name for sample in job.samples}, contig, position)
-    call = call_gvcf_records if gvcf else call_records
+    call = call_gvcf_records if gvcf else partial(call_records, filters)
     with listening(story.hear):
         records = list(call(job, [(contig, position, position + 1)]))
     fields = GVCF_FIELDS if gvcf else FIELDS
