@@ -22,6 +22,7 @@ from quire.rescore.reads.clipping import RegionReads, region_reads
 from quire.rescore.reference_confidence.columns import placement_spans
 from quire.rescore.reference_confidence.realignment import realigned_placement
 from quire.rescore.regions import AssembledRegion, Window, assemble_regions, find_regions, region_sites
+from quire.rescore.trace import tell
 
 
 def call_chunk(job: CallingJob, chunk: Chunk) -> Stretch:
@@ -147,12 +148,14 @@ def _call_region(
     """Calls of a region, each with its rank sums."""
     scored, placed = scored_reads
     modelled = ~np.isnan(scored.matrix[:, 0]) | (scored.usable == 0)
+    tell("scored", region=region, reads=reads, scored=scored)
     covered_to = -1  # an allele of a site before may take bases away up to here
     for site in region_sites(region):
         touching = (
             modelled & (scored.start < site.end + GENOTYPING_MARGIN) & (scored.end > site.start - GENOTYPING_MARGIN)
         )
         chosen = scored.source[touching]
+        tell("site", site=site, sample=np.zeros(len(chosen), np.int64), matrix=scored.matrix[touching])
         call = call_gvcf_site(
             site,
             scored.matrix[touching],

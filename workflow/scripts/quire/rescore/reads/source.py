@@ -10,6 +10,7 @@ from quire.io.bam.regions import IndexedAlignments
 from quire.rescore.parameters import CallingParameters
 from quire.rescore.reads.aligned import AlignedReads, aligned_reads
 from quire.rescore.reads.filters import THINNED, USED, count_verdicts, judge, thinned_out
+from quire.rescore.trace import tell
 
 # Reads are fetched this far left of what is asked, so that positions thinned by coverage always see all their reads.
 FETCH_MARGIN = 1280
@@ -64,4 +65,5 @@ class ReadSource:
         dropped = thinned_out(positions[used], hashes, parameters.maximum_reads_per_start)
         verdicts[used[dropped]] = THINNED
         reads = aligned_reads(records, np.delete(used, dropped), np.delete(hashes, dropped))
+        tell("reads", source=self, records=records, verdicts=verdicts, reads=reads)
         return reads, count_verdicts(verdicts, positions, owned)
