@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.io.bam.decode import name_hashes
+from quire.io.bam.decode import Records, name_hashes
 from quire.io.bam.regions import IndexedAlignments
 from quire.rescore.parameters import CallingParameters
 from quire.rescore.reads.aligned import AlignedReads, aligned_reads
@@ -39,6 +39,10 @@ class ReadSource:
         """About how many reads start in a span, rather too many; None where the index does not tell."""
         size = self._alignments.compressed_bytes(contig, start, end)
         return None if size is None else size // LEAST_COMPRESSED
+
+    def records(self, contig: str, start: int, end: int) -> Records:
+        """The file's own records that overlap [start, end); see `IndexedAlignments.records`."""
+        return self._alignments.records(contig, start, end)
 
     def fetch(
         self, contig: str, start: int, end: int, owned: NDArray[np.int64], parameters: CallingParameters
