@@ -13,8 +13,10 @@ MEASUREMENTS = (
     "split_reads",
     "finishing",
     "calls",
+    "long_indels",
     "chromosome",
     "gvcf",
+    "ploidy_regions",
     "pairhmm_speed",
     "one_answer",
     "gpu_search",
@@ -23,6 +25,7 @@ MEASUREMENTS = (
     "gpu_semiglobal",
     "gpu_answer",
     "gpu_pairhmm",
+    "gpu_calling",
 )
 
 

@@ -20,7 +20,7 @@ from bench.common import Inputs, Timing, arguments, environment, print_setting, 
 PARTS = 32
 CONTIG = "20"
 SMALL = [(CONTIG, 10_000_000, 10_300_000)]
-SETTINGS = {"minimum_quality": 30.0, "minimum_mapping_quality": 20, "maximum_reads_per_start": 50}
+SETTINGS = {"minimum_quality": 30.0, "minimum_mapping_quality": 20, "maximum_reads_per_start": 50, "long_indels": True}
 
 
 def simulate(inputs: Inputs, fasta: Path, coverage: float) -> tuple[Path, Path]:
@@ -55,7 +55,7 @@ def call(work: Path, threads: int, small: bool) -> None:
     contigs = list(zip(reference.contig_names, map(int, reference.contig_lengths), strict=True))
     names = reference.contig_names
     islands = [(names[i["contig"]], i["start"], i["start"] + i["length"]) for i in reference.manifest["islands"]]
-    samples = [{"sample": "HG001", "ploidy": 2, "bam": work / "marked.bam"}]
+    samples = [{"sample": "sample", "ploidy": 2, "bam": work / "marked.bam"}]
     for number, piece in enumerate([SMALL] if small else split(contigs, islands, None, 100_000_000)):
         output = work / f"calls_{number}.vcf.gz"
         ledger = work / f"calls_{number}.json"

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms.scoring import DANGLING_END
 from quire.algorithms.semiglobal import Overhang, oracle
-from quire.rescore.assembly import assemble, assemble_graph
+from quire.rescore.assembly import assemble, assemble_graph, threading_order
 from quire.rescore.assembly.dangling import align_branch
 from quire.rescore.assembly.graph import IS_REFERENCE, LARGEST, SOURCE, TARGET, WEIGHT, build, has_cycle
 from quire.rescore.assembly.k_mers import ThreadedSequences, number_k_mers
@@ -32,7 +32,7 @@ def sequences(texts: list[str], samples: list[int] | None = None) -> ThreadedSeq
 
 def haplotypes(texts: list[str], k: int, samples: list[int] | None = None, last: bool = False) -> set[str] | None:
     """What `assemble_graph` finds, as text; None if it refuses."""
-    succeeded, bases, offsets = assemble_graph(sequences(texts, samples), k, last)
+    succeeded, _, bases, offsets = assemble_graph(sequences(texts, samples), k, last)
     text = "".join("ACGTN"[b] for b in bases)
     return {text[offsets[i] : offsets[i + 1]] for i in range(len(offsets) - 1)} if succeeded else None
 
@@ -214,6 +214,8 @@ def test_assemble_unites_graphs_and_grows_k_mers() -> None:
         usable=np.ones(3, np.uint8),
         reverse=np.zeros(3, np.uint8),
         mapping_quality=np.full(3, 60, np.uint8),
+        before=np.zeros(3, np.int32),
+        behind=np.zeros(3, np.int32),
         base_offsets=np.arange(4) * len(text),
         bases=np.frombuffer(text * 3, np.uint8).copy(),
         qualities=np.full(3 * len(text), 30, np.uint8),
@@ -221,6 +223,29 @@ def test_assemble_unites_graphs_and_grows_k_mers() -> None:
     )
     found = assemble(reads, 0, np.frombuffer(codes(reference), np.uint8).copy())
     assert found == [codes(reference), codes(longer)]
+
+
+def test_reads_are_threaded_by_sample_start_and_strand() -> None:
+    starts, strands, samples = [5, 5, 3, 5, 7, 2], [1, 0, 1, 0, 0, 0], [0, 0, 0, 0, 1, 1]
+    n = len(starts)
+    reads = RegionReads(
+        region_offsets=np.array([0, n]),
+        sample=np.array(samples, np.int32),
+        start=np.array(starts),
+        end=np.array(starts) + 10,
+        usable=np.ones(n, np.uint8),
+        reverse=np.array(strands, np.uint8),
+        mapping_quality=np.full(n, 60, np.uint8),
+        before=np.zeros(n, np.int32),
+        behind=np.zeros(n, np.int32),
+        base_offsets=np.arange(n + 1) * 10,
+        bases=np.zeros(10 * n, np.uint8),
+        qualities=np.full(10 * n, 30, np.uint8),
+        positions=np.zeros(10 * n, np.int64),
+    )
+    assert threading_order(reads, 0, 6).tolist() == [2, 1, 3, 0, 5, 4]
+    assert threading_order(reads, 1, 4).tolist() == [2, 1, 3]
+    assert threading_order(reads, 3, 3).tolist() == []
 
 
 def test_ambiguous_reference_bases_stay_in_the_haplotypes() -> None:

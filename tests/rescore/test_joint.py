@@ -1,5 +1,6 @@
 """Joint genotyping of gVCFs: GATK's answers, alleles that meet, spanning deletions, and bad files."""
 
+import re
 import shutil
 from itertools import combinations_with_replacement
 from math import comb
@@ -10,9 +11,10 @@ import pytest
 from quire import reference as reference_stage
 from quire.errors import InputError
 from quire.rescore import genotype_interval
+from quire.rescore.genotyping.cohort import excess_heterozygosity
 from quire.rescore.joint import check_gvcfs, units
-from quire.rescore.joint.annotations import excess_heterozygosity
 from quire.rescore.joint.merge import genotype_map
+from quire.rescore.phasing import PHASE_KEYS
 
 from tests.support.builders import write_fasta
 from tests.support.gvcf import REAL, info_of, lines_of, sample_of, write_gvcf
@@ -54,13 +56,18 @@ def test_genotypes_and_annotations_are_gatks(world: Path, tmp_path: Path) -> Non
         assert float(mine[5]) == pytest.approx(float(theirs[5]), abs=0.011)
         for sample in range(3):
             a, b = sample_of(mine, sample), sample_of(theirs, sample)
-            assert sorted(a["GT"].split("/")) == sorted(b["GT"].replace("|", "/").split("/"))
+            assert sorted(re.split(r"[/|]", a["GT"])) == sorted(re.split(r"[/|]", b["GT"]))
             assert [a[k] for k in ("AD", "DP", "PL")] == [b[k] for k in ("AD", "DP", "PL")]
             assert a["GQ"] == b["GQ"] or (a["GT"], a["GQ"], b["GQ"]) == ("./.", ".", "0")
+            assert [a.get(k, ".") for k in PHASE_KEYS] == [b.get(k, ".") for k in PHASE_KEYS]
+            if a.get("PGT", ".") != ".":  # GATK leaves the order of the genotype's alleles as it was: 0|1
+                assert a["GT"] in (a["PGT"], "0|0")
         a, b = info_of(mine), info_of(theirs)
-        assert [a[k] for k in ("AC", "AN", "DP", "FS", "SOR", "MQ", "ExcessHet")] == [
-            b[k] for k in ("AC", "AN", "DP", "FS", "SOR", "MQ", "ExcessHet")
-        ]
+        same = ("AC", "AN", "DP", "FS", "SOR", "MQ", "ExcessHet", "MLEAC")
+        assert [a[k] for k in same] == [b[k] for k in same]
+        assert [float(x) for x in a["MLEAF"].split(",")] == pytest.approx(
+            [float(x) for x in b["MLEAF"].split(",")], abs=0.0006
+        )
         for key in ("BaseQRankSum", "MQRankSum", "ReadPosRankSum"):
             assert (key in a) == (key in b)
             if key in a:
@@ -241,6 +248,11 @@ def test_each_mistake_is_one_sentence(world: Path, tmp_path: Path) -> None:
     assert "its contig 'c' (301 bases) is not in the reference" in refused(good, other)
     foreign = write_gvcf(tmp_path / "foreign.g.vcf.gz", ["b"], {"chr1": 300}, [])
     assert "its contig 'chr1' (300 bases) is not in the reference" in refused(foreign)
+    line = "c 2 . T <NON_REF> . . END=300 GT:DP:GQ:MIN_DP:PL 0/0:30:75:25:0,75,1000"
+    letters = write_gvcf(tmp_path / "letters.g.vcf.gz", ["b"], contigs, [line])
+    assert f"{letters}: says T at c:2 where the reference has C; make the gVCF again" in refused(good, letters)
+    far = write_gvcf(tmp_path / "far.g.vcf.gz", ["b"], contigs, [line.replace("c 2 .", "c 301 .")])
+    assert "far.g.vcf.gz: the record at position 301 of c is beyond the contig" in refused(far)
     again = write_gvcf(tmp_path / "again.g.vcf.gz", ["b", "a"], contigs, [])
     assert f"its sample 'a' is in {good} too" in refused(good, again)
     assert "its sample 'a' is in the sheet of samples too" in refused(good, taken=("x", "a"))

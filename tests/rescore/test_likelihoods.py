@@ -118,6 +118,8 @@ def reads_of(groups: list[list[tuple[int, str]]]) -> RegionReads:
         usable=np.array([0 if i % 5 == 4 else 1 for i in range(n)], np.uint8),
         reverse=np.zeros(n, np.uint8),
         mapping_quality=np.full(n, 25, np.uint8),
+        before=np.zeros(n, np.int32),
+        behind=np.zeros(n, np.int32),
         base_offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         bases=np.frombuffer(codes("".join(bases for _, bases in flat)), np.uint8).copy(),
         qualities=np.full(sum(lengths), 30, np.uint8),

@@ -137,22 +137,24 @@ class ScratchFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._stream = open(path, "wb+")
-        self._pieces: dict[int, list[Piece]] = {}
+        # Of each stretch where it begins, its library, where its buckets' blocks begin in it, and their inflated bytes.
+        self._stretches: list[tuple[int, int, NDArray[np.uint32], NDArray[np.uint32]]] = []
 
     def append(self, dealt: Dealt, library: int) -> None:
         """Write what was dealt out of a stretch of a library's file."""
-        base = self._stream.tell()
+        begin = self._stream.tell()
         self._stream.write(dealt.blocks.data)
-        sizes = np.diff(dealt.block_offsets)
-        for bucket in np.flatnonzero(dealt.raw_bytes).tolist():
-            piece = Piece(
-                base + int(dealt.block_offsets[bucket]), int(sizes[bucket]), int(dealt.raw_bytes[bucket]), library
-            )
-            self._pieces.setdefault(bucket, []).append(piece)
+        self._stretches.append(
+            (begin, library, dealt.block_offsets.astype(np.uint32), dealt.raw_bytes.astype(np.uint32))
+        )
 
     def pieces(self, bucket: int) -> list[Piece]:
         """What a bucket consists of, in the order in which it was written."""
-        return self._pieces.get(bucket, [])
+        return [
+            Piece(begin + int(offsets[bucket]), int(offsets[bucket + 1] - offsets[bucket]), int(raw[bucket]), library)
+            for begin, library, offsets, raw in self._stretches
+            if raw[bucket]
+        ]
 
     def flush(self) -> None:
         """Write everything to the file, before any is read."""

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from quire.finish.buckets import BucketLayout, Dealt, ScratchFile, deal, layout
 from quire.finish.ranges import FinishedRange, Range, finish_range, ranges
+from quire.io.ahead import ahead
 from quire.io.bam.decode import records_of
 from quire.io.bam.indexing import IndexBuilder
 from quire.io.bam.stream import BamStream, RecordStretch
@@ -31,6 +32,7 @@ from quire.ledger import require_balance
 MEGABYTE = 1 << 20
 LARGEST_STRETCH = 8 * MEGABYTE  # compressed
 LEAST_STRETCH = 1 << 17
+WRITES_AHEAD = 2  # stretches or ranges that wait for the file
 _TIMES_COMPRESSED = 16  # memory that dealing out a stretch takes, over its compressed size
 _TIMES_INFLATED = 4  # memory that finishing a range takes, over the size of its records
 log = logging.getLogger("quire.align")
@@ -97,7 +99,8 @@ def sort_and_mark(
         text = sorted_header([stream.header_text for stream in streams])
         with BamWriter(output, text, head.contig_names, head.contig_lengths) as bam:
             counts, records_out, unplaced = np.zeros((libraries, 3), np.int64), 0, 0
-            for done in _finished(ranges(scratch, genome), scratch, genome, libraries, builder.depth, executor, effort):
+            parts = _finished(ranges(scratch, genome), scratch, genome, libraries, builder.depth, executor, effort)
+            for done in ahead(lambda: parts, WRITES_AHEAD):  # in this thread nothing but writing
                 if done.entries is None:
                     unplaced += done.records
                 else:
@@ -133,7 +136,8 @@ def _deal_out(
 
     total = 0
     stretches = stream.stretches(executor, size, effort.threads)
-    for part in in_order(executor, dealt, stretches, lambda _: 1, effort.threads + 1):
+    parts = in_order(executor, dealt, stretches, lambda _: 1, effort.threads + 1)
+    for part in ahead(lambda: parts, WRITES_AHEAD):  # reading is the other thread's, writing this one's
         scratch.append(part, library)
         total += part.records
     log.info("%s: %d records dealt out", stream.path, total)

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from quire.errors import InputError
 from quire.io.bam.index import open_index
+from quire.io.files import lacks_bgzip_end
 from quire.io.inflate import DamagedBlock, inflate_blocks
 from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_REFERENCE, FLAG_UNMAPPED
 from quire.simd.compiled import compiled, inlined
 
+SPAN_OF_INDEX = 1 << 14  # bases that an index tells apart
 FIRST_READ, MOST_READ = 1 << 18, 1 << 22  # compressed bytes read at a time
 MOST_INFLATED = 1 << 26  # about as many bytes are inflated at a time
 FIRST_BEYOND = 1 << 16  # beyond what the index tells: more with each read
@@ -29,7 +31,8 @@ class BamReader:
         """Open the file and its index.
 
         Raises:
-            InputError: no such file, or no index beside it.
+            InputError: no such file, no index beside it, or no closing block: a file that is cut where a block and a
+                record end would otherwise be read as a whole one.
         """
         self.path = Path(path)
         self._index = open_index(self.path)
@@ -40,6 +43,8 @@ class BamReader:
             raise InputError(
                 f"{path}: cannot be read ({error.strerror}); check the path and its permissions."
             ) from None
+        if lacks_bgzip_end(path):
+            raise InputError(f"{path}: lacks the empty block that closes it; it is truncated, copy it again.")
 
     def records(self, contig: int, start: int, end: int) -> NDArray[np.uint8]:
         """The records that overlap a span, as in the file, end to end.
@@ -81,6 +86,22 @@ class BamReader:
             text = text[at:]
         return found[0] if len(found) == 1 else _joined(found)
 
+    def bytes_over(self, contig: int, start: int, end: int, length: int) -> int:
+        """About how many bytes of the file hold the records of a span, by the index; more for spans below 16 kb.
+
+        Args:
+            contig: number of the contig in the file's header, and its `length`.
+            start, end: 0-based, half-open.
+        """
+        first = self._index.first_offset(contig, start)
+        if first is None:
+            return 0
+        behind = end + SPAN_OF_INDEX
+        last = self._index.first_offset(contig, behind) if behind < length else None
+        while last is None and (contig := contig + 1) < len(self._index):
+            last = self._index.first_offset(contig, 0)
+        return (self.path.stat().st_size if last is None else last >> 16) - (first >> 16)
+
     def compressed_bytes(self, contig: int, start: int, end: int) -> int | None:
         """About how many bytes of the file hold the records of a span; None where the index does not tell."""
         first, last = self._index.first_offset(contig, start), self._index.first_offset(contig, end)
@@ -101,7 +122,8 @@ class BamReader:
             return inflate_blocks(content)
         except DamagedBlock as error:
             raise InputError(
-                f"{self.path}: the block at byte {place + error.offset} is damaged; copy the file or align again."
+                f"{self.path}: the block at byte {place + error.offset} is damaged, or the index is another file's; "
+                "run samtools index again, or copy the file again."
             ) from None
 
 

@@ -87,6 +87,12 @@ def build(sequences, k, numbers, count, repeated):
     return graph
 
 
+@compiled
+def no_graph():
+    """A graph of nothing."""
+    return Graph(np.empty((0, 5), np.int32), np.empty((0, 9), np.int32), np.empty(0, np.int32), np.zeros(4, np.int64))
+
+
 @inlined
 def _thread(graph, sequences, s, k, tables):
     """AbstractReadThreadingGraph.threadSequence; a stretch of the reference is counted as a whole."""

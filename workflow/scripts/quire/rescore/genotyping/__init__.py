@@ -21,6 +21,7 @@ from quire.rescore.parameters import (
     REFERENCE_PSEUDOCOUNT,
     SNV_PSEUDOCOUNT,
 )
+from quire.rescore.trace import tell
 from quire.simd.compiled import compiled
 from quire.simd.powers_of_ten.cpu import log10, power_of_ten
 
@@ -42,6 +43,7 @@ class Call:
         allele_depths: int64[samples, alleles], AD.
         likelihoods: float64[reads, alleles] of the alleles before any was left out, NaN rows for unused reads.
         kept: indices of the written alleles among those.
+        likeliest_counts: copies of each written alternate by expectation maximisation, rounded (MLEAC).
     """
 
     site: Site
@@ -52,6 +54,7 @@ class Call:
     allele_depths: np.ndarray
     likelihoods: np.ndarray
     kept: list[int]
+    likeliest_counts: list[int]
 
 
 def call_site(
@@ -82,7 +85,9 @@ def call_site(
         keep = likeliest_alleles(phreds, ploidies, len(site.alleles))
         site, by_allele = site.subset(keep), np.ascontiguousarray(by_allele[:, keep])
         phreds = genotype_phreds(by_allele, sample, ploidies)
-    nothing, absent, _ = no_variant_log10(phreds / -10.0, ploidies, pseudocounts(site.alleles), site.spanning_index)
+    nothing, absent, expected = no_variant_log10(
+        phreds / -10.0, ploidies, pseudocounts(site.alleles), site.spanning_index
+    )
     quality = -10.0 * nothing + 0.0
     if len(site.alleles) == 2 and site.spanning_index < 0:
         absent[1] = nothing
@@ -92,9 +97,10 @@ def call_site(
         if absent[a] + 1e-10 < -minimum_quality / 10 and (site.alleles[a] != SPANNING or covered)
     ]
     written = [site.alleles[a] for a in kept[1:]]
+    tell("judged", site=site, phreds=phreds, ploidies=ploidies, quality=quality, absent=absent, kept=kept)
     if quality < minimum_quality or not written or written == [SPANNING]:
         return None
-    return _make_call(site, quality, phreds, by_allele, sample, ploidies, kept)
+    return _make_call(site, quality, phreds, by_allele, sample, ploidies, kept, whole_counts(expected[kept[1:]]))
 
 
 def _make_call(
@@ -105,6 +111,7 @@ def _make_call(
     sample: np.ndarray,
     ploidies: np.ndarray,
     kept: list[int],
+    likeliest_counts: list[int],
 ) -> Call:
     """Genotypes, qualities and depths with the alleles that are kept."""
     subset, genotypes, qualities = [], [], []
@@ -122,7 +129,13 @@ def _make_call(
         qualities.append(min(second, _MAXIMUM_GQ) if called else NO_CALL)
     of_kept = by_allele if len(kept) == len(site.alleles) else np.ascontiguousarray(by_allele[:, kept])
     depths = allele_depths(of_kept, sample, len(ploidies))
-    return Call(site.subset(kept), quality, subset, genotypes, qualities, depths, by_allele, kept)
+    return Call(site.subset(kept), quality, subset, genotypes, qualities, depths, by_allele, kept, likeliest_counts)
+
+
+def whole_counts(expected: NDArray[np.float64]) -> list[int]:
+    """Expected copies of alleles as whole numbers (AlleleFrequencyCalculator, MLEAC)."""
+    counts: list[int] = np.floor(expected + 0.5).astype(np.int64).tolist()
+    return counts
 
 
 @compiled

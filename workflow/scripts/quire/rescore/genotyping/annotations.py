@@ -9,6 +9,7 @@ import numpy as np
 
 from quire.io.vcf import Value
 from quire.rescore.genotyping import NO_CALL, Call, best_alleles
+from quire.rescore.genotyping.cohort import DiploidSample, cohort_info
 from quire.rescore.genotyping.strands import fisher_exact, odds_ratio, phred, strand_counts, sum_of_rows
 
 _TARGET_TABLE = 200.0  # FisherStrand shrinks larger tables to about this many reads
@@ -33,6 +34,15 @@ def annotate(call: Call, sample: np.ndarray, reverse: np.ndarray, mapping_qualit
         "AN": len(called),
         "DP": len(sample),
         "FS": fisher_strand(strand_sum(table, 2)),
+        **likeliest_frequencies(call.likeliest_counts, len(called)),
+        **cohort_info(
+            [
+                DiploidSample(phreds, NO_CALL not in genotype)
+                for phreds, genotype in zip(call.phreds, call.genotypes, strict=True)
+                if len(genotype) == 2
+            ],
+            len(call.kept),
+        ),
     }
     if len(mapping_quality):
         squares = mapping_quality.astype(np.int64) ** 2
@@ -42,6 +52,16 @@ def annotate(call: Call, sample: np.ndarray, reverse: np.ndarray, mapping_qualit
         info["QD"] = float(min(call.quality / depth, MAXIMUM_QD))
     info["SOR"] = strand_odds_ratio(strand_sum(table, 0))
     return info
+
+
+def likeliest_frequencies(counts: list[int], called: int) -> dict[str, Value]:
+    """MLEAC and MLEAF; without a called allele there is no frequency.
+
+    Args:
+        counts: copies of each alternate by expectation maximisation.
+        called: alleles of called genotypes.
+    """
+    return {"MLEAC": counts, "MLEAF": [min(1.0, count / called) if called else None for count in counts]}
 
 
 def strand_table(call: Call, sample: np.ndarray, reverse: np.ndarray) -> np.ndarray:

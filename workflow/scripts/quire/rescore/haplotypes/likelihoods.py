@@ -18,7 +18,7 @@ from quire.rescore.engines import CallingEngine
 from quire.rescore.haplotypes import Haplotype
 from quire.rescore.haplotypes.repeats import MOST_REPEATS, count_repeats
 from quire.rescore.parameters import MINIMUM_READ_LENGTH, MISMAPPING_LOG10
-from quire.rescore.reads.clipping import RegionReads
+from quire.rescore.reads.clipping import RegionReads, aligned_span, bases_within
 from quire.simd.compiled import compiled
 
 GAP_OPEN_QUALITY = 45
@@ -154,7 +154,7 @@ def _trim_reads(reads, regions, spans, repeat_qualities):
     n = 0
     for r in range(len(regions)):
         for i in range(reads.region_offsets[regions[r]], reads.region_offsets[regions[r] + 1]):
-            low, high = _kept_bases(reads, i, spans[r, 0], spans[r, 1])
+            low, high = bases_within(reads, i, spans[r, 0], spans[r, 1])
             if high - low < MINIMUM_READ_LENGTH:
                 continue
             at = trimmed.base_offsets[n]
@@ -162,8 +162,7 @@ def _trim_reads(reads, regions, spans, repeat_qualities):
             _copy_bases(reads, i, low, high, trimmed, at)
             _set_gap_qualities(trimmed.bases[at:end], room, repeat_qualities, trimmed.gap_qualities[at:end])
             trimmed.source[n] = i
-            trimmed.start[n] = reads.positions[low]
-            trimmed.end[n] = reads.positions[high - 1] + 1
+            trimmed.start[n], trimmed.end[n] = aligned_span(reads.positions[low:high])
             trimmed.usable[n] = reads.usable[i]
             trimmed.base_offsets[n + 1] = end
             n += 1
@@ -204,17 +203,6 @@ def _room_for(reads, regions):
         np.empty(bases, np.uint8),
     )
     return trimmed, longest
-
-
-@compiled
-def _kept_bases(reads, i, start, end):
-    """Range of a read's bases from the first to the last that is aligned within [start, end)."""
-    low, high = reads.base_offsets[i], reads.base_offsets[i + 1]
-    while low < high and reads.positions[low] < start:
-        low += 1
-    while high > low and (reads.positions[high - 1] >= end or reads.positions[high - 1] < 0):
-        high -= 1
-    return low, high
 
 
 @compiled
