@@ -3,8 +3,9 @@
 import logging
 import time
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -68,6 +69,7 @@ class CallingJob:
         parameters: the user's.
         engine: what is computed with.
         ledger: by sample int64[filters], reads by what became of them, as far as the job has come.
+        regions: active regions by what was given up in them, see `quire.rescore.region_counts`; likewise.
     """
 
     reference: Reference
@@ -75,6 +77,7 @@ class CallingJob:
     parameters: CallingParameters
     engine: CallingEngine
     ledger: Mapping[str, NDArray[np.int64]]
+    regions: Counter[str] = field(default_factory=Counter)
 
     @property
     def ploidies(self) -> NDArray[np.int64]:
