@@ -79,7 +79,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[Var
 
 def called(root: Path, output: Path, pieces: list[tuple[int, int]], threads: int = 1, **changed) -> list[str]:
     """Lines of the records of some pieces of the first contig."""
-    sheet = [{"sample": "diploid", "ploidy": 2, "bam": root / "reads.bam"}]
+    sheet = [{"sample": "reads", "ploidy": 2, "bam": root / "reads.bam"}]
     parameters = default_settings("rescore") | changed
     output.mkdir()
     lines = []
@@ -132,7 +132,7 @@ def test_calls_do_not_depend_on_how_the_genome_is_cut(world, tmp_path: Path, mon
 
 def gvcf(root: Path, output: Path, pieces: list[tuple[int, int]]) -> list[str]:
     """Lines of the gVCF of some pieces."""
-    entry = {"sample": "diploid", "ploidy": 2, "bam": root / "reads.bam"}
+    entry = {"sample": "reads", "ploidy": 2, "bam": root / "reads.bam"}
     lines = []
     for piece in pieces:
         ledger = output.with_suffix(".json")
