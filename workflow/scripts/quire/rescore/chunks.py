@@ -24,6 +24,7 @@ from quire.rescore.parameters import REGION_PADDING, CallingParameters
 from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.reads.clipping import region_reads
 from quire.rescore.reads.source import ReadSource
+from quire.rescore.reference_confidence.realignment import realigned
 from quire.rescore.regions import Window, assemble_regions, call_region, find_regions
 from quire.sequence.codes import AMBIGUOUS, code_table
 
@@ -219,8 +220,9 @@ def _region_records(job: CallingJob, chunk: Chunk, spans: NDArray[np.int64]) -> 
             [region.haplotypes for region in regions],
             job.engine,
         )
-        for region, likelihoods in zip(regions, scored, strict=True):
-            yield from call_region(window.contig, region, clipped, likelihoods, job.ploidies, job.parameters)
+        moved, _ = realigned(clipped, scored, regions, window, job.engine)
+        for region, own in zip(regions, moved, strict=True):
+            yield from call_region(window.contig, region, clipped, *own, job.ploidies, job.parameters)
 
 
 def touched(intervals: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
