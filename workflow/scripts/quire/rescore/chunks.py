@@ -18,6 +18,7 @@ from quire.rescore.activity.regions import BORDER_REACH, TILE, tile_range
 from quire.rescore.engines import CallingEngine
 from quire.rescore.haplotypes.likelihoods import region_likelihoods
 from quire.rescore.parameters import REGION_PADDING, CallingParameters
+from quire.rescore.placed import placed_where_indels
 from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.reads.clipping import region_reads
 from quire.rescore.reads.source import ReadSource
@@ -199,8 +200,9 @@ def _call_chunk(job: CallingJob, chunk: Chunk) -> Iterator[VariantRecord]:
             [region.haplotypes for region in regions],
             job.engine,
         )
-        for region, likelihoods in zip(regions, scored, strict=True):
-            for record in call_region(window.contig, region, clipped, likelihoods, job.ploidies, job.parameters):
+        placed = placed_where_indels(clipped, regions, scored, window, job.engine)
+        for region, likelihoods, own in zip(regions, scored, placed, strict=True):
+            for record in call_region(window.contig, region, clipped, likelihoods, own, job.ploidies, job.parameters):
                 holding = bisect_right(ends, record.start)
                 if holding < len(starts) and starts[holding] <= record.start:
                     yield record
