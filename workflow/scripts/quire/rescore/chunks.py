@@ -201,8 +201,8 @@ def _call_chunk(job: CallingJob, chunk: Chunk) -> Iterator[VariantRecord]:
             job.engine,
         )
         placed = placed_where_indels(clipped, regions, scored, window, job.engine)
-        for region, likelihoods, own in zip(regions, scored, placed, strict=True):
-            for record in call_region(window.contig, region, clipped, likelihoods, own, job.ploidies, job.parameters):
+        for region, own in zip(regions, placed, strict=True):
+            for record in call_region(window.contig, region, clipped, *own, job.ploidies, job.parameters):
                 holding = bisect_right(ends, record.start)
                 if holding < len(starts) and starts[holding] <= record.start:
                     yield record

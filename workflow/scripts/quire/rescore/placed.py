@@ -75,17 +75,17 @@ def placed_where_indels(
     scored: Sequence[RegionLikelihoods],
     window: Window,
     engine: CallingEngine,
-) -> list[PlacedReads]:
+) -> list[ScoredReads]:
     """Place the reads of the regions that have an indel; in all others the mapper's alignment is as good.
 
     Args:
         reads, regions, scored, window, engine: as of `placed_by_haplotypes`.
     """
-    placed = [as_aligned(reads, own.source) for own in scored]
+    found = [ScoredReads(own, as_aligned(reads, own.source)) for own in scored]
     with_indels = [r for r, region in enumerate(regions) if any(len(h.cigar) > 1 for h in region.haplotypes)]
     if with_indels:
         own_regions, own_scored = [regions[r] for r in with_indels], [scored[r] for r in with_indels]
         moved, _ = placed_by_haplotypes(reads, own_regions, own_scored, window, engine)
         for r, one in zip(with_indels, moved, strict=True):
-            placed[r] = one.placed
-    return placed
+            found[r] = one
+    return found

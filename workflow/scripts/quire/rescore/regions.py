@@ -147,7 +147,7 @@ def call_region(
         region: with its haplotypes.
         reads: of all regions, which the scored ones point into.
         scored: the region's reads and their likelihoods under its haplotypes.
-        placed: where the same reads lie, for the rank sums.
+        placed: where the same reads lie, base by base, for the rank sums.
         ploidies: int64[samples].
         parameters: the user's.
     """
