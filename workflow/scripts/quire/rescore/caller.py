@@ -73,12 +73,13 @@ def call_interval(
     with computing(job, device, intervals, threads) as (backend, job):
         extras = [*header_extras, backend.to_vcf(), *definitions(filters)]
         head = vcf.header(contigs_of(job.reference), [sample.name for sample in job.samples], FIELDS, extras)
-        variants = write_units(job, output_vcf_part, head, intervals, partial(_records, filters), FIELDS, threads)
+        variants = write_units(job, output_vcf_part, head, intervals, partial(call_records, filters), FIELDS, threads)
     write_ledger(ledger_path, intervals, job, variants)
     return variants
 
 
-def _records(filters: Filters, job: CallingJob, intervals: Sequence[Interval]) -> Iterator[VariantRecord]:
+def call_records(filters: Filters, job: CallingJob, intervals: Sequence[Interval]) -> Iterator[VariantRecord]:
+    """Records of the variants that start in some intervals, in order; `filters` are applied."""
     return (filtered(record, filters, FIELDS) for record in by_ploidy(job, intervals, _records_of_one_ploidy))
 
 

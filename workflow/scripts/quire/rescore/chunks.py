@@ -17,6 +17,8 @@ from quire.rescore.activity import FILTER_WING
 from quire.rescore.activity.regions import BORDER_REACH, TILE, tile_range
 from quire.rescore.engines import CallingEngine
 from quire.rescore.haplotypes.likelihoods import region_likelihoods
+from quire.rescore.long_indels import CHUNK_REACH as LONG_REACH
+from quire.rescore.long_indels.calls import Called, joint_record, long_indels, merged, without_carried
 from quire.rescore.parameters import REGION_PADDING, CallingParameters
 from quire.rescore.placed import placed_where_indels
 from quire.rescore.reads.aligned import AlignedReads
@@ -36,7 +38,7 @@ FIRST_TILES = 10  # where an index does not tell how many reads there are
 TILES_PER_CHUNK = 64
 READS_PER_CHUNK = 500_000
 BASES_PER_BATCH = 2_000_000
-_REACH = BORDER_REACH + FILTER_WING + REGION_PADDING  # bases beyond a chunk's tiles that matter to it
+_REACH = BORDER_REACH + max(FILTER_WING + REGION_PADDING, LONG_REACH)  # bases beyond a chunk's tiles that matter to it
 _CODES = code_table({}, AMBIGUOUS)  # of a reference's letters
 
 
@@ -185,7 +187,22 @@ def _call_chunk(job: CallingJob, chunk: Chunk) -> Iterator[VariantRecord]:
     if not any(len(own.start) for own in reads):
         return
     starts, ends = intervals.T.tolist()
-    spans, _ = find_regions(reads, job.ploidies.tolist(), window, tiles)
+    spans, borders = find_regions(reads, job.ploidies.tolist(), window, tiles)
+    called: list[Called] = []
+    owned = borders[0], borders[-1]
+    if job.parameters.long_indels:
+        record_of = joint_record(window.contig, job.ploidies, job.parameters.minimum_quality)
+        called = long_indels(reads, [sample.source for sample in job.samples], window, owned, job.engine, record_of)
+        reads = without_carried(reads, called)
+    for record in merged(_region_records(job, chunk._replace(reads=reads), spans), called, owned):
+        holding = bisect_right(ends, record.start)
+        if holding < len(starts) and starts[holding] <= record.start:
+            yield record
+
+
+def _region_records(job: CallingJob, chunk: Chunk, spans: NDArray[np.int64]) -> Iterator[VariantRecord]:
+    """Records of the active regions (int64[n, 2]) of a chunk that touch its intervals."""
+    window, reads, _, intervals = chunk
     spans = spans[touched(intervals, spans[:, 0], spans[:, 1])]
     padded = padded_spans(spans, window)
     for batch in batches(padded, reads, BASES_PER_BATCH):
@@ -202,10 +219,7 @@ def _call_chunk(job: CallingJob, chunk: Chunk) -> Iterator[VariantRecord]:
         )
         placed = placed_where_indels(clipped, regions, scored, window, job.engine)
         for region, own in zip(regions, placed, strict=True):
-            for record in call_region(window.contig, region, clipped, *own, job.ploidies, job.parameters):
-                holding = bisect_right(ends, record.start)
-                if holding < len(starts) and starts[holding] <= record.start:
-                    yield record
+            yield from call_region(window.contig, region, clipped, *own, job.ploidies, job.parameters)
 
 
 def touched(intervals: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:

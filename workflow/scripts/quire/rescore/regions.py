@@ -22,6 +22,7 @@ from quire.rescore.parameters import GENOTYPING_MARGIN, CallingParameters
 from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.reads.clipping import RegionReads
 from quire.rescore.records import variant_record
+from quire.rescore.trace import tell
 from quire.simd.compiled import compiled
 
 
@@ -91,7 +92,9 @@ def find_regions(
     numbers = range(tiles.start, tiles.stop + 1)
     borders = [tile_border(activity, start, tile, window.contig_length) for tile in numbers]
     found = [active_regions(activity[a - start : b - start]) + a for a, b in pairwise(borders) if a < b]
-    return np.concatenate(found) if found else np.zeros((0, 2), np.int64), borders
+    spans = np.concatenate(found) if found else np.zeros((0, 2), np.int64)
+    tell("activity", start=start, activity=activity, spans=spans)
+    return spans, borders
 
 
 def assemble_regions(
@@ -112,6 +115,7 @@ def assemble_regions(
     """
     references = [window.between(a, b) for a, b in padded.tolist()]
     sequences = [assemble(reads, r, references[r]) for r in range(len(spans))]
+    tell("assembled", spans=spans, padded=padded, reads=reads, sequences=sequences)
     varied = [r for r in range(len(spans)) if len(sequences[r]) > 1]
     cigars = align_haplotypes([(references[r].tobytes(), sequences[r]) for r in varied], engine)
     regions = []
@@ -120,6 +124,7 @@ def assemble_regions(
         start, end = padded[r].tolist()
         haplotypes = make_haplotypes(sequences[r], own, reference, start)
         events = {event for haplotype in haplotypes for event in haplotype.events.values()}
+        tell("aligned", span=spans[r], haplotypes=haplotypes)
         region_start, region_end = spans[r].tolist()
         spanned = genotyping_span(events, (region_start, region_end), (start, end), reference)
         if spanned is None:
@@ -151,11 +156,13 @@ def call_region(
         ploidies: int64[samples].
         parameters: the user's.
     """
+    tell("scored", region=region, reads=reads, scored=scored)
     deletions: list[tuple[int, int]] = []
     for site in region_sites(region):
         touching = _touching(scored, site.start - GENOTYPING_MARGIN, site.end + GENOTYPING_MARGIN)
         chosen = scored.source[touching]
         sample = reads.sample[chosen].astype(np.int64)
+        tell("site", site=site, sample=sample, matrix=scored.matrix[touching])
         covered = any(a < site.start <= b for a, b in deletions)
         call = call_site(site, scored.matrix[touching], sample, ploidies, parameters.minimum_quality, covered)
         if call is None:

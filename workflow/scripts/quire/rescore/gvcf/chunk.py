@@ -1,6 +1,7 @@
 """A chunk of a sample's genome: active regions assembled and called, and how sure every other position is."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,16 +11,20 @@ from quire.rescore.activity.regions import quiet_regions
 from quire.rescore.chunks import BASES_PER_BATCH, CallingJob, Chunk, batches, padded_spans, touched
 from quire.rescore.genotyping import NO_CALL
 from quire.rescore.genotyping.rank_sums import rank_sums
+from quire.rescore.genotyping.sites import Site
 from quire.rescore.gvcf.blocks import Stretch
 from quire.rescore.gvcf.confidence import ChunkConfidence
 from quire.rescore.gvcf.records import gvcf_record
 from quire.rescore.gvcf.variants import GvcfCall, call_gvcf_site
 from quire.rescore.haplotypes.likelihoods import region_likelihoods
+from quire.rescore.long_indels.calls import Called, long_indels, merged, without_carried
+from quire.rescore.long_indels.support import Support
 from quire.rescore.parameters import GENOTYPING_MARGIN
 from quire.rescore.phasing import PHASED_PLOIDY, phases
 from quire.rescore.placed import ScoredReads, placed_by_haplotypes
 from quire.rescore.reads.clipping import RegionReads, region_reads
 from quire.rescore.regions import AssembledRegion, Window, assemble_regions, find_regions, region_sites
+from quire.rescore.trace import tell
 
 
 def call_chunk(job: CallingJob, chunk: Chunk) -> Stretch:
@@ -27,6 +32,12 @@ def call_chunk(job: CallingJob, chunk: Chunk) -> Stretch:
     window, reads, tiles, intervals = chunk
     ploidy = job.samples[0].ploidy
     active, borders = find_regions(reads, [ploidy], window, tiles)
+    owned = borders[0], borders[-1]
+    called: list[Called] = []
+    if job.parameters.long_indels:
+        sources = [job.samples[0].source]
+        called = long_indels(reads, sources, window, owned, job.engine, partial(_long_record, window.contig, ploidy))
+        reads = without_carried(reads, called)
     confidence = ChunkConfidence(borders[0], borders[-1], ploidy, window)
     quiet = quiet_regions(active, borders)
     quiet = quiet[touched(intervals, quiet[:, 0], quiet[:, 1])]
@@ -40,10 +51,20 @@ def call_chunk(job: CallingJob, chunk: Chunk) -> Stretch:
     for batch in batches(padded, reads, BASES_PER_BATCH):
         clipped = region_reads(reads, padded[batch])
         variants += _call_regions(job, window, clipped, active[batch], padded[batch], confidence)
+    variants = list(merged(variants, called, owned))
     starts = np.array([record.start for record in variants], np.int64)
     inside = touched(intervals, starts, starts + 1)
     kept = [record for record, wanted in zip(variants, inside.tolist(), strict=True) if wanted]
-    return Stretch(confidence.start, confidence.depth, confidence.phreds, kept)
+    deleted = [(one.record.start, one.record.start + len(one.record.alleles[0])) for one in called]
+    return Stretch(confidence.start, confidence.depth, confidence.phreds, kept, deleted)
+
+
+def _long_record(contig: str, ploidy: int, site: Site, scored: Support) -> VariantRecord | None:
+    """The record of a long indel that the sample carries, None where it does not."""
+    call = call_gvcf_site(site, scored.matrix, scored.reverse, scored.mapping_quality, ploidy, False)
+    if call is None or not any(allele > 0 for allele in call.genotype):
+        return None
+    return gvcf_record(contig, call, {}, None)
 
 
 def _call_regions(
@@ -113,12 +134,14 @@ def _call_region(
     """Calls of a region, each with its rank sums."""
     scored, placed = scored_reads
     modelled = ~np.isnan(scored.matrix[:, 0]) | (scored.usable == 0)
+    tell("scored", region=region, reads=reads, scored=scored)
     covered_to = -1  # an allele of a site before may take bases away up to here
     for site in region_sites(region):
         touching = (
             modelled & (scored.start < site.end + GENOTYPING_MARGIN) & (scored.end > site.start - GENOTYPING_MARGIN)
         )
         chosen = scored.source[touching]
+        tell("site", site=site, sample=np.zeros(len(chosen), np.int64), matrix=scored.matrix[touching])
         call = call_gvcf_site(
             site,
             scored.matrix[touching],
