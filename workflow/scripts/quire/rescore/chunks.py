@@ -208,7 +208,7 @@ def _region_records(job: CallingJob, chunk: Chunk, spans: NDArray[np.int64]) -> 
     window, reads, _, intervals = chunk
     spans = spans[touched(intervals, spans[:, 0], spans[:, 1])]
     padded = padded_spans(spans, window)
-    for batch in batches(padded, reads, BASES_PER_BATCH):
+    for batch in batches(padded, reads, BASES_PER_BATCH * job.engine.batch_scale):
         clipped = region_reads(reads, padded[batch])
         regions = assemble_regions(clipped, spans[batch], padded[batch], window, job.engine)
         if not regions:

@@ -42,13 +42,13 @@ def call_chunk(job: CallingJob, chunk: Chunk) -> Stretch:
     quiet = quiet_regions(active, borders)
     quiet = quiet[touched(intervals, quiet[:, 0], quiet[:, 1])]
     padded = padded_spans(quiet, window)
-    for batch in batches(padded, reads, BASES_PER_BATCH):
+    for batch in batches(padded, reads, BASES_PER_BATCH * job.engine.batch_scale):
         clipped = region_reads(reads, padded[batch])
         confidence.add_aligned(clipped, np.arange(len(quiet[batch])), padded[batch], quiet[batch])
     active = active[touched(intervals, active[:, 0], active[:, 1])]
     padded = padded_spans(active, window)
     variants: list[VariantRecord] = []
-    for batch in batches(padded, reads, BASES_PER_BATCH):
+    for batch in batches(padded, reads, BASES_PER_BATCH * job.engine.batch_scale):
         clipped = region_reads(reads, padded[batch])
         variants += _call_regions(job, window, clipped, active[batch], padded[batch], confidence)
     variants = list(merged(variants, called, owned))
