@@ -1,10 +1,11 @@
 """Compile the kernels of a stage, so that parallel jobs find them in Numba's cache."""
 
 from quire.align.compile_kernels import compile_kernels as compile_align
+from quire.finish.compile_kernels import compile_kernels as compile_finish
 from quire.rescore.compile_kernels import compile_kernels as compile_rescore
 from quire.run.job import run_job
 
-STAGES = {"align": compile_align, "rescore": compile_rescore}
+STAGES = {"align": compile_align, "finish": compile_finish, "rescore": compile_rescore}
 
 
 def main(job) -> None:

@@ -4,7 +4,6 @@
 temporary files there.
 """
 
-import json
 import re
 import shutil
 from collections.abc import Callable, Sequence
@@ -53,6 +52,12 @@ def to_cram(bam: Path, output: Path, reference: Path, threads: int) -> None:
     _call(pysam.view, output, "--no-PG", *kind, "-T", reference, "-@", _additional(threads), "-o", output, bam)
 
 
+def to_bam(cram: Path, output: Path, reference: Path, threads: int) -> None:
+    """Decode a CRAM file against a FASTA file that has its index beside it to a lightly compressed BAM."""
+    level = ["-b", "--output-fmt-option", "level=1"]
+    _call(pysam.view, output, "--no-PG", *level, "-T", reference, "-@", _additional(threads), "-o", output, cram)
+
+
 def rename_reference(cram: Path, output: Path, reference: Path, header: Path) -> None:
     """Copy a CRAM file with `reference` as the place (UR) of its contigs; `header` is a temporary file."""
     text = _call(pysam.view, cram, "--no-PG", "-H", cram, catch_stdout=True)
@@ -64,19 +69,6 @@ def index(alignments: Path, output: Path, kind: str, threads: int) -> None:
     """Index a sorted BAM (kind "bai" or "csi") or CRAM ("crai")."""
     kinds = {"bai": ["-b"], "csi": ["-c"], "crai": []}[kind]
     _call(pysam.index, output, *kinds, "-@", _additional(threads), "-o", output, alignments)
-
-
-def flagstat(alignments: Path, threads: int) -> dict[str, int]:
-    """Counts of `samtools flagstat`, passed and failed reads together, by its own names ("total", "primary", ...)."""
-    text = _call(pysam.flagstat, alignments, "-O", "json", "-@", _additional(threads), alignments, catch_stdout=True)
-    both = json.loads(text).values()
-    names = ("total", "primary", "primary mapped", "primary duplicates")
-    return {name: sum(int(counts[name]) for counts in both) for name in names}
-
-
-def count(alignments: Path, threads: int) -> int:
-    """Number of records."""
-    return int(_call(pysam.view, alignments, "-c", "-@", _additional(threads), alignments, catch_stdout=True))
 
 
 def _additional(threads: int) -> int:
