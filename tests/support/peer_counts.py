@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pysam
+import pysam.bcftools
 
 Figures = dict[str, Any]
 GC_STEPS = 200  # of samtools stats
