@@ -3,8 +3,10 @@
 import argparse
 from pathlib import Path
 
-from quire.finish.counts.outputs import CountsOutputs, write_counts
+from quire.finish.counts.outputs import CountsOutputs
 from quire.reference import Reference
+
+from tests.support.count_files import count_file
 
 
 def main() -> None:
@@ -15,7 +17,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     names = (options.folder / name for name in ("counts.json", "windows.bed.gz", "low.bed.gz"))
-    write_counts("S", options.bam, Reference.open(options.reference), options.threads, CountsOutputs(*names))
+    count_file("S", options.bam, Reference.open(options.reference), options.threads, CountsOutputs(*names))
 
 
 if __name__ == "__main__":

@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pysam
-from quire.finish.counts.outputs import CountsOutputs, write_counts
+from quire.finish.counts.outputs import CountsOutputs
 from quire.io.files import write_json_atomic
 from quire.io.vcf import read_head
 from quire.reference import Reference
 from quire.rescore.variant_counts import VariantCounter
+
+from tests.support.count_files import count_file
 
 READ_LENGTH = 50
 CONTIGS = {"one": 3000, "two*:x": 1000}
@@ -87,7 +89,7 @@ def count_bam(folder: Path, bam: Path, reference: Path) -> Path:
     """What finishing a sample counts of its alignments; returns the JSON."""
     folder.mkdir(exist_ok=True)
     outputs = CountsOutputs(folder / "counts.json", folder / "windows.bed.gz", folder / "low.bed.gz")
-    write_counts("sample", bam, Reference.open(reference), 1, outputs)
+    count_file("sample", bam, Reference.open(reference), 1, outputs)
     return outputs.counts
 
 

@@ -2,8 +2,11 @@
 
 import gzip
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -132,9 +135,9 @@ def test_the_backend_is_recorded_everywhere(finished: Run) -> None:
     commands = [line["CL"] for line in programs]
     assert [line["DS"] for line in programs] == [f"backend {chosen['name']}: {chosen['reason']}"]
     assert [command.split()[:3] for command in commands] == [["align", "--backend", chosen["name"]]]
-    calling = "cpu: calling variants does not use cards in this version."
     with pysam.VariantFile(str(finished.output / "rescore/all.vcf.gz")) as variants:
-        assert f"##quireBackend={calling}\n" in str(variants.header)
+        (calling,) = (record.value for record in variants.header.records if record.key == "quireBackend")
+    assert re.fullmatch(r"cpu: there is so little to compute that opening a card takes longer\.", calling)
     assert f"backend {calling}" in (finished.output / "logs/rescore_interval/0.log").read_text()
     summary = json.loads((finished.output / "report/summary.json").read_text())
     told = {(line["unit"], line["stage"]): line["backend"] for line in summary["ledger"] if "backend" in line}
@@ -176,6 +179,30 @@ def test_calling_sees_every_placed_record(finished: Run) -> None:
         with pysam.AlignmentFile(str(finished.output / f"align/{sample}.bam")) as alignments:
             placed = sum(contig.total for contig in alignments.get_index_statistics())
         assert counts["reads"] == placed > 0
+
+
+def test_why_is_said_in_the_folder_of_a_run(finished: Run) -> None:
+    """By the configuration alone; the record is that of the VCF."""
+    wanted = str(calls(finished.output / "rescore/all.vcf.gz")[3])
+    contig, position = wanted.split("\t")[:2]
+    command = [sys.executable, "-m", "quire.rescore", "why", "--at", f"{contig}:{position}"]
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "workflow/scripts")}
+    result = subprocess.run(
+        [*command, "--configfile", "config.yaml"],
+        cwd=finished.folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    shown = result.stdout.splitlines()[-1].split("\t")
+    assert result.stdout.splitlines()[-2] == "Called:"
+    assert shown[1:6] == wanted.split("\t")[1:6]
+    assert shown[9] == wanted.rstrip("\n").split("\t")[9]
+    result = subprocess.run(command, cwd=finished.folder, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.startswith("quire: error: config/config.yaml: cannot be read")
 
 
 def test_second_call_does_nothing(continued: Callable[[], Run]) -> None:

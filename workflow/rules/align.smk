@@ -35,10 +35,9 @@ rule map_unit:
 rule finish_sample:
     input:
         units=lambda wildcards: files_of_units(ALIGN / "units/{sample}.{unit}.bam", wildcards.sample),
-        ledgers=lambda wildcards: files_of_units(LEDGER / "{sample}.{unit}.json", wildcards.sample),
         fasta=SETTINGS["reference"]["fasta"],
         reference=REFERENCE,
-        kernels=OUTPUT / ".compiled/finish.done",
+        kernels=OUTPUT / ".compiled/align.done",
     output:
         alignments=ALIGN / f"{{sample}}.{FORMAT}",
         index=ALIGN / f"{{sample}}.{FORMAT_INDEX}",
@@ -80,7 +79,7 @@ if SETTINGS["rescore"]["intervals"]:
             reference=REFERENCE,
             fasta=SETTINGS["reference"]["fasta"],
             intervals=SETTINGS["rescore"]["intervals"],
-            kernels=OUTPUT / ".compiled/finish.done",
+            kernels=OUTPUT / ".compiled/align.done",
         output:
             target=ALIGN / "{sample}.target.json",
             low_coverage=ALIGN / "{sample}.target.low_coverage.bed.gz",

@@ -5,12 +5,13 @@ from quire.finish.compile_kernels import compile_kernels as compile_finish
 from quire.rescore.compile_kernels import compile_kernels as compile_rescore
 from quire.run.job import run_job
 
-STAGES = {"align": compile_align, "finish": compile_finish, "rescore": compile_rescore}
+STAGES = {"align": [compile_align, compile_finish], "rescore": [compile_rescore]}
 
 
 def main(job) -> None:
     """Unpack the job and compile."""
-    STAGES[job.wildcards.stage]()
+    for compile_kernels in STAGES[job.wildcards.stage]:
+        compile_kernels()
 
 
 run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

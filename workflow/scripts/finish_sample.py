@@ -13,8 +13,8 @@ def main(job) -> None:
     finish_sample(
         sample=job.wildcards.sample,
         units=[
-            UnsortedUnit(unit, library, Path(path), Path(ledger))
-            for (unit, library), path, ledger in zip(libraries, job.input.units, job.input.ledgers, strict=True)
+            UnsortedUnit(unit, library, Path(path))
+            for (unit, library), path in zip(libraries, job.input.units, strict=True)
         ],
         output=job.output.alignments,
         format=job.params.format,

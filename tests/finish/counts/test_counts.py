@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pysam
 import pytest
-from quire.errors import InputError, QuireError
+from quire.errors import QuireError
 from quire.finish.counts import GC_WINDOW, add_counters
 from quire.finish.counts.gc import count_windows, pieces_of, window_bin, windows_of
 from quire.finish.counts.library_complexity import estimate_library_size
-from quire.finish.counts.outputs import CountsOutputs, write_counts
+from quire.finish.counts.outputs import CountsOutputs
 from quire.finish.counts.sample import count_sample, genome_of
 from quire.finish.target import count_target
 from quire.reference import Reference, build
@@ -21,6 +21,7 @@ from quire.reference.regions import islands_of, read_regions
 
 from tests.support import peer_counts
 from tests.support.builders import random_bases, write_bam, write_fasta
+from tests.support.count_files import count_file
 from tests.support.peer_counts import (
     depths,
     duplication_differences,
@@ -139,7 +140,7 @@ def count(folder: Path, bam: Path, fasta: Path, intervals: Path | None = None, t
     """Count a BAM, over a target if there is one; the files lie in `folder`."""
     outputs = CountsOutputs(folder / "counts.json", folder / "windows.bed.gz", folder / "low.bed.gz")
     reference = Reference.open(fasta.parent / "reference")
-    figures = write_counts("S", bam, reference, threads, outputs)
+    figures = count_file("S", bam, reference, threads, outputs)
     if intervals:
         target = fasta.parent / "reference", fasta, intervals, folder / "target.json", outputs.low_coverage
         count_target("S", bam, *target, threads)
@@ -166,17 +167,17 @@ def test_a_changed_record_is_seen(awkward: Path, genome: tuple[Path, dict[str, s
     assert len(samtools_differences(figures, awkward, genome[0])) == 2
 
 
-@pytest.mark.parametrize("piece_bytes", [70_000, 1 << 21])
+@pytest.mark.parametrize("records", [100, 1 << 20])
 def test_threads_and_batches_change_nothing(
     awkward: Path,
     genome: tuple[Path, dict[str, str]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    piece_bytes: int,
+    records: int,
 ) -> None:
     expected = count(tmp_path, awkward, genome[0])
     files = [gzip.decompress((tmp_path / name).read_bytes()) for name in ("windows.bed.gz", "low.bed.gz")]
-    monkeypatch.setattr("quire.io.bam.stream.PIECE_BYTES", piece_bytes)
+    monkeypatch.setattr("quire.finish.counts.sample.BATCH_RECORDS", records)
     (tmp_path / "again").mkdir()
     assert count(tmp_path / "again", awkward, genome[0], threads=3) == expected
     assert files == [
@@ -189,7 +190,7 @@ def test_depth_like_samtools(
     with_skips: Path, genome: tuple[Path, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bed: str
 ) -> None:
     """Histogram, profile, windows and positions of low depth, from the depth of every position."""
-    monkeypatch.setattr("quire.io.bam.stream.PIECE_BYTES", 70_000)
+    monkeypatch.setattr("quire.finish.counts.sample.BATCH_RECORDS", 100)
     reference = Reference.open(genome[0].parent / "reference")
     intervals = None
     regions = islands_of(reference)
@@ -333,24 +334,26 @@ def test_sums_of_reads_of_different_length(awkward: Path, genome: tuple[Path, di
 
 
 def test_files_that_cannot_be_counted(awkward: Path, genome: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
-    fasta, _ = genome
+    reference = Reference.open(genome[0].parent / "reference")
+
+    def count_it(bam: Path) -> None:
+        count_sample(bam, reference, islands_of(reference), 2, lambda rows: None)
+
     content = awkward.read_bytes()
     damaged = tmp_path / "damaged.bam"
     damaged.write_bytes(content[:200_000] + bytes(100) + content[200_100:])
-    with pytest.raises(InputError, match=r"damaged\.bam: the block at byte \d+ is damaged"):
-        count(tmp_path, damaged, fasta)
+    with pytest.raises(QuireError, match=r"damaged\.bam: is no whole BAM file \(the block at byte \d+ is damaged"):
+        count_it(damaged)
     damaged.write_bytes(content[: len(content) - 5000])
-    with pytest.raises(InputError, match=r"damaged\.bam: cannot be read as BAM .no BGZF EOF marker"):
-        count(tmp_path, damaged, fasta)
+    with pytest.raises(QuireError, match=r"damaged\.bam: is no whole BAM file \(its closing block is missing"):
+        count_it(damaged)
     unsorted = tmp_path / "unsorted.bam"
     pysam.sort("-n", "-o", str(unsorted), str(awkward))
-    with pytest.raises(QuireError, match=r"unsorted\.bam: is not sorted"):
-        count(tmp_path, unsorted, fasta)
+    with pytest.raises(QuireError, match=r"unsorted\.bam: is not sorted by coordinate"):
+        count_it(unsorted)
     other = write_bam(tmp_path / "other.bam", {"elsewhere": 100}, [])
     with pytest.raises(QuireError, match=r"other\.bam: its contigs are not those of"):
-        count(tmp_path, other, fasta)
-    with pytest.raises(InputError, match=r"genome\.fa: cannot be read as BAM"):
-        count(tmp_path, fasta, fasta)
+        count_it(other)
 
 
 def test_a_file_without_records(genome: tuple[Path, dict[str, str]], tmp_path: Path) -> None:

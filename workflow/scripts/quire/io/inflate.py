@@ -71,13 +71,12 @@ def inflate_blocks(data: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], int]:
 
 
 def whole_blocks(data: NDArray[np.uint8]) -> int:
-    """Bytes of the whole blocks at the beginning of some bytes, from their headers alone.
+    """Bytes of the whole blocks at the beginning of some bytes; nothing is inflated.
 
     Raises:
         DamagedBlock: no block where one should begin.
     """
-    table = np.empty((len(data) // (_HEADER_BYTES + _TRAILER_BYTES) + 1, 3), np.int64)
-    count, used = _find_blocks(data, table)
+    count, used = _find_blocks(data, np.empty((len(data) // (_HEADER_BYTES + _TRAILER_BYTES) + 1, 3), np.int64))
     if count < 0:
         raise DamagedBlock(used)
     return int(used)

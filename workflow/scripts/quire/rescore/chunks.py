@@ -2,9 +2,10 @@
 
 import logging
 import time
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from quire.rescore.activity import FILTER_WING
 from quire.rescore.activity.regions import BORDER_REACH, TILE, tile_range
 from quire.rescore.engines import CallingEngine
 from quire.rescore.haplotypes.likelihoods import region_likelihoods
+from quire.rescore.long_indels import CHUNK_REACH as LONG_REACH
+from quire.rescore.long_indels.calls import Called, joint_record, long_indels, merged, without_carried
 from quire.rescore.parameters import REGION_PADDING, CallingParameters
 from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.reads.clipping import region_reads
@@ -23,25 +26,36 @@ from quire.rescore.reads.source import ReadSource
 from quire.rescore.regions import Window, assemble_regions, call_region, find_regions
 from quire.sequence.codes import AMBIGUOUS, code_table
 
+if TYPE_CHECKING:
+    from quire.rescore.ploidy import PloidyMap
+
 logger = logging.getLogger("quire.rescore")
 
 # How much is handled at once: enough regions to fill PairHMM's lanes, in little memory. No answer depends on these.
 NEAR = 20_000
-FIRST_TILES = 10
-TILES_PER_CHUNK = 100
+FIRST_TILES = 10  # where an index does not tell how many reads there are
+TILES_PER_CHUNK = 64
 READS_PER_CHUNK = 500_000
-BASES_PER_BATCH = 30_000_000
-_REACH = BORDER_REACH + FILTER_WING + REGION_PADDING  # bases beyond a chunk's tiles that matter to it
+BASES_PER_BATCH = 2_000_000
+_REACH = BORDER_REACH + max(FILTER_WING + REGION_PADDING, LONG_REACH)  # bases beyond a chunk's tiles that matter to it
 _CODES = code_table({}, AMBIGUOUS)  # of a reference's letters
 
 
 @dataclass(frozen=True)
 class CalledSample:
-    """A sample with its reads."""
+    """A sample with its reads.
+
+    Attributes:
+        name: of its column.
+        ploidy: where it is called.
+        source: of its reads.
+        ploidies: by region, None where it is `ploidy` everywhere.
+    """
 
     name: str
     ploidy: int
     source: ReadSource
+    ploidies: "PloidyMap | None" = None
 
 
 @dataclass(frozen=True)
@@ -128,7 +142,7 @@ def read_chunks(job: CallingJob, contig: str, intervals: NDArray[np.int64]) -> I
     """
     start, end = int(intervals[0, 0]), int(intervals[-1, 1])
     tiles = tile_range(start, end)
-    first, size, seen, begun = tiles.start, FIRST_TILES, 0, time.monotonic()
+    first, size, seen, begun = tiles.start, _first_size(job, contig, tiles), 0, time.monotonic()
     while first < tiles.stop:
         chunk = range(first, min(first + size, tiles.stop))
         # The first and last chunk own what lies before and after their tiles: nothing in the intervals is uncounted.
@@ -145,8 +159,20 @@ def read_chunks(job: CallingJob, contig: str, intervals: NDArray[np.int64]) -> I
         here = min(chunk.stop * TILE, end)
         logger.info("%s:%d of %d-%d: %d reads, %.0f/s", contig, here, start, end, seen, speed)
         loaded = sum(len(own.start) for own in reads)
-        size = min(max(READS_PER_CHUNK * len(chunk) // max(loaded, 1), 1), TILES_PER_CHUNK)
+        size = _chunk_size(len(chunk), loaded)
         first = chunk.stop
+
+
+def _first_size(job: CallingJob, contig: str, tiles: range) -> int:
+    """Tiles of the first chunk."""
+    estimates = [sample.source.estimated_reads(contig, tiles.start * TILE, tiles.stop * TILE) for sample in job.samples]
+    known = [estimate for estimate in estimates if estimate is not None]
+    return FIRST_TILES if len(known) < len(estimates) else _chunk_size(len(tiles), sum(known))
+
+
+def _chunk_size(tiles: int, reads: int) -> int:
+    """Tiles of a chunk, given how many reads so many tiles have."""
+    return min(max(READS_PER_CHUNK * tiles // max(reads, 1), 1), TILES_PER_CHUNK)
 
 
 def _counted(job: CallingJob) -> int:
@@ -159,7 +185,23 @@ def _call_chunk(job: CallingJob, chunk: Chunk) -> Iterator[VariantRecord]:
     window, reads, tiles, intervals = chunk
     if not any(len(own.start) for own in reads):
         return
-    spans, _ = find_regions(reads, job.ploidies.tolist(), window, tiles)
+    starts, ends = intervals.T.tolist()
+    spans, borders = find_regions(reads, job.ploidies.tolist(), window, tiles)
+    called: list[Called] = []
+    owned = borders[0], borders[-1]
+    if job.parameters.long_indels:
+        record_of = joint_record(window.contig, job.ploidies, job.parameters.minimum_quality)
+        called = long_indels(reads, [sample.source for sample in job.samples], window, owned, job.engine, record_of)
+        reads = without_carried(reads, called)
+    for record in merged(_region_records(job, chunk._replace(reads=reads), spans), called, owned):
+        holding = bisect_right(ends, record.start)
+        if holding < len(starts) and starts[holding] <= record.start:
+            yield record
+
+
+def _region_records(job: CallingJob, chunk: Chunk, spans: NDArray[np.int64]) -> Iterator[VariantRecord]:
+    """Records of the active regions (int64[n, 2]) of a chunk that touch its intervals."""
+    window, reads, _, intervals = chunk
     spans = spans[touched(intervals, spans[:, 0], spans[:, 1])]
     padded = padded_spans(spans, window)
     for batch in batches(padded, reads, BASES_PER_BATCH):
@@ -175,9 +217,7 @@ def _call_chunk(job: CallingJob, chunk: Chunk) -> Iterator[VariantRecord]:
             job.engine,
         )
         for region, likelihoods in zip(regions, scored, strict=True):
-            for record in call_region(window.contig, region, clipped, likelihoods, job.ploidies, job.parameters):
-                if touched(intervals, np.array([record.start]), np.array([record.start + 1]))[0]:
-                    yield record
+            yield from call_region(window.contig, region, clipped, likelihoods, job.ploidies, job.parameters)
 
 
 def touched(intervals: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -41,11 +41,13 @@ class CallingParameters:
         minimum_quality: QUAL (phred) from which a variant is written.
         minimum_mapping_quality: reads below are not used.
         maximum_reads_per_start: reads of a sample that start at one position; more are thinned by a hash of the name.
+        long_indels: whether indels of 50 to 1,000 bases are looked for by clipped reads.
     """
 
     minimum_quality: float
     minimum_mapping_quality: int
     maximum_reads_per_start: int
+    long_indels: bool
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> "CallingParameters":
@@ -54,4 +56,5 @@ class CallingParameters:
             float(settings["minimum_quality"]),
             int(settings["minimum_mapping_quality"]),
             int(settings["maximum_reads_per_start"]),
+            bool(settings["long_indels"]),
         )

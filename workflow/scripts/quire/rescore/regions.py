@@ -12,8 +12,9 @@ from quire.rescore.activity import FILTER_WING, profile
 from quire.rescore.activity.regions import BORDER_REACH, TILE, active_regions, tile_border
 from quire.rescore.assembly import assemble
 from quire.rescore.engines import CallingEngine
-from quire.rescore.genotyping import Call, call_site
+from quire.rescore.genotyping import Call, best_alleles, call_site
 from quire.rescore.genotyping.annotations import annotate
+from quire.rescore.genotyping.rank_sums import allele_groups, as_aligned, rank_sums
 from quire.rescore.genotyping.sites import Site, make_site, site_starts
 from quire.rescore.haplotypes import Haplotype, align_haplotypes, genotyping_span, make_haplotypes, trim
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
@@ -21,6 +22,8 @@ from quire.rescore.parameters import GENOTYPING_MARGIN, CallingParameters
 from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.reads.clipping import RegionReads
 from quire.rescore.records import variant_record
+from quire.rescore.trace import tell
+from quire.simd.compiled import compiled
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,9 @@ def find_regions(
     numbers = range(tiles.start, tiles.stop + 1)
     borders = [tile_border(activity, start, tile, window.contig_length) for tile in numbers]
     found = [active_regions(activity[a - start : b - start]) + a for a, b in pairwise(borders) if a < b]
-    return np.concatenate(found) if found else np.zeros((0, 2), np.int64), borders
+    spans = np.concatenate(found) if found else np.zeros((0, 2), np.int64)
+    tell("activity", start=start, activity=activity, spans=spans)
+    return spans, borders
 
 
 def assemble_regions(
@@ -110,6 +115,7 @@ def assemble_regions(
     """
     references = [window.between(a, b) for a, b in padded.tolist()]
     sequences = [assemble(reads, r, references[r]) for r in range(len(spans))]
+    tell("assembled", spans=spans, padded=padded, reads=reads, sequences=sequences)
     varied = [r for r in range(len(spans)) if len(sequences[r]) > 1]
     cigars = align_haplotypes([(references[r].tobytes(), sequences[r]) for r in varied], engine)
     regions = []
@@ -118,6 +124,7 @@ def assemble_regions(
         start, end = padded[r].tolist()
         haplotypes = make_haplotypes(sequences[r], own, reference, start)
         events = {event for haplotype in haplotypes for event in haplotype.events.values()}
+        tell("aligned", span=spans[r], haplotypes=haplotypes)
         region_start, region_end = spans[r].tolist()
         spanned = genotyping_span(events, (region_start, region_end), (start, end), reference)
         if spanned is None:
@@ -147,14 +154,13 @@ def call_region(
         ploidies: int64[samples].
         parameters: the user's.
     """
-    modelled = ~np.isnan(scored.matrix[:, 0]) | (scored.usable == 0)
+    tell("scored", region=region, reads=reads, scored=scored)
     deletions: list[tuple[int, int]] = []
     for site in region_sites(region):
-        touching = (
-            modelled & (scored.start < site.end + GENOTYPING_MARGIN) & (scored.end > site.start - GENOTYPING_MARGIN)
-        )
+        touching = _touching(scored, site.start - GENOTYPING_MARGIN, site.end + GENOTYPING_MARGIN)
         chosen = scored.source[touching]
         sample = reads.sample[chosen].astype(np.int64)
+        tell("site", site=site, sample=sample, matrix=scored.matrix[touching])
         covered = any(a < site.start <= b for a, b in deletions)
         call = call_site(site, scored.matrix[touching], sample, ploidies, parameters.minimum_quality, covered)
         if call is None:
@@ -162,7 +168,22 @@ def call_region(
         deletions += _deletions(call)
         if site.start >= region.variants[0]:
             info = annotate(call, sample, reads.reverse[chosen], reads.mapping_quality[chosen])
+            groups = allele_groups(best_alleles(call.likelihoods), call.kept)
+            info |= rank_sums(reads, as_aligned(reads, chosen), groups, site.start, site.end)
             yield variant_record(contig, call, info)
+
+
+@compiled
+def _touching(scored, start, end):  # type: ignore[no-untyped-def]
+    """int64: the reads over a span, but for those that no haplotype explains."""
+    found = np.empty(len(scored.start), np.int64)
+    count = 0
+    for i in range(len(found)):
+        modelled = scored.usable[i] == 0 or not np.isnan(scored.matrix[i, 0])
+        if modelled and scored.start[i] < end and scored.end[i] > start:
+            found[count] = i
+            count += 1
+    return found[:count]
 
 
 def region_sites(region: AssembledRegion) -> list[Site]:

@@ -21,6 +21,8 @@ COUNT_NAMES = (
     *("heterozygous", "homozygous", "missing", "filtered"),
 )
 _PASSING = (b"PASS", b".")
+# ALT of positions that stand in the file without a variant of their own (rescore.emit: all_sites).
+_NO_VARIANT = (b".", b"*")
 _TRANSITIONS = frozenset(("AG", "GA", "CT", "TC"))
 _FIRST_SAMPLE = 9  # column
 _CACHED = 1 << 16
@@ -51,6 +53,8 @@ class VariantCounter:
     def add(self, line: bytes) -> None:
         """Count a record, given as its line without the line end."""
         columns = line.split(b"\t")
+        if columns[4] in _NO_VARIANT:
+            return
         if columns[6] not in _PASSING:
             self._filtered += 1
             return

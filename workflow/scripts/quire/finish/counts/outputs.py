@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.finish.counts.figures import figures_of, target_figures, window_rows
-from quire.finish.counts.sample import SampleCounts, count_sample
+from quire.finish.counts.sample import Counting, count_sample
 from quire.io.bgzf import compress_blocks
 from quire.io.files import BGZF_END, atomic_path
 from quire.reference import Reference
-from quire.reference.regions import Regions, islands_of, read_regions
+from quire.reference.regions import islands_of, read_regions
 
 BYTES_AT_A_TIME = 1 << 20
 
@@ -35,32 +35,36 @@ class CountsOutputs:
     low_coverage: Path
 
 
-def write_counts(
-    sample: str, bam: str | Path, reference: Reference, threads: int, outputs: CountsOutputs
-) -> dict[str, Any]:
-    """Count a sorted and marked BAM file in one pass, its depth over the islands; returns what counts.json holds.
+class CountsWriter:
+    """Counts a sample while its records pass, the depth over the islands, and writes what was counted."""
 
-    Args:
-        sample: name.
-        bam: the file; it needs no index.
-        reference: whose contigs it has.
-        threads: that count.
-        outputs: what is written.
+    def __init__(self, sample: str, header: str, reference: Reference, threads: int, outputs: CountsOutputs) -> None:
+        """Begin; `header` is the text of the file's header, and `take` is given all records in their order."""
+        self._sample, self._reference, self._outputs = sample, reference, outputs
+        self._islands = islands_of(reference)
+        self._low = _LowCoverage(outputs.low_coverage, reference.contig_names)
+        self._counting = Counting(header, reference, self._islands, threads, self._low.add)
+        self.take = self._counting.take
 
-    Raises:
-        InputError: the BAM is damaged.
-        QuireError: the BAM is of another reference, or not sorted.
-    """
-    lengths = dict(zip(reference.contig_names, reference.contig_lengths.tolist(), strict=True))
-    islands = islands_of(reference)
-    known = {name: int((rows[:, 1] - rows[:, 0]).sum()) for name, rows in islands.items()}
-    counts = _count(bam, reference, islands, threads, outputs.low_coverage)
-    windows = _BgzipText(outputs.windows)
-    windows.write("".join(window_rows(counts, lengths)))
-    windows.close()
-    figures = figures_of(sample, counts, lengths, known)
-    outputs.counts.write_text(one_line_a_key(figures))
-    return figures
+    def __enter__(self) -> "CountsWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._counting.__exit__()
+
+    def finish(self) -> dict[str, Any]:
+        """Write the files; returns what counts.json holds."""
+        reference = self._reference
+        counts = self._counting.finish()
+        self._low.close()
+        lengths = dict(zip(reference.contig_names, reference.contig_lengths.tolist(), strict=True))
+        known = {name: int((rows[:, 1] - rows[:, 0]).sum()) for name, rows in self._islands.items()}
+        windows = _BgzipText(self._outputs.windows)
+        windows.write("".join(window_rows(counts, lengths)))
+        windows.close()
+        figures = figures_of(self._sample, counts, lengths, known)
+        self._outputs.counts.write_text(one_line_a_key(figures))
+        return figures
 
 
 def write_target(
@@ -89,22 +93,10 @@ def write_target(
     lengths = dict(zip(reference.contig_names, reference.contig_lengths.tolist(), strict=True))
     regions = read_regions(intervals_bed, lengths)
     with atomic_path(output) as whole, atomic_path(low_coverage) as whole_low:
-        counts = _count(bam, reference, regions, threads, whole_low)
+        low = _LowCoverage(whole_low, reference.contig_names)
+        counts = count_sample(bam, reference, regions, threads, low.add)
+        low.close()
         whole.write_text(one_line_a_key(target_figures(sample, counts, str(intervals_bed))))
-
-
-def _count(bam: str | Path, reference: Reference, regions: Regions, threads: int, low_coverage: Path) -> SampleCounts:
-    """Count a file, and write its positions of low depth."""
-    low = _BgzipText(low_coverage)
-
-    def write_low(rows: NDArray[np.int64]) -> None:
-        low.write("".join(f"{reference.contig_names[contig]}\t{a}\t{b}\n" for contig, a, b in rows.tolist()))
-
-    joined = _Joined(write_low)
-    counts = count_sample(bam, reference, regions, threads, joined.add)
-    joined.close()
-    low.close()
-    return counts
 
 
 @contextmanager
@@ -121,15 +113,15 @@ def one_line_a_key(content: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-class _Joined:
-    """Joins rows of contig, start, end that touch each other across batches."""
+class _LowCoverage:
+    """A BED of positions of low depth; rows that touch each other across batches are joined."""
 
-    def __init__(self, write: Any) -> None:
-        self._write = write
+    def __init__(self, path: Path, contigs: list[str]) -> None:
+        self._file, self._contigs = _BgzipText(path), contigs
         self._last = np.empty((0, 3), np.int64)
 
     def add(self, rows: NDArray[np.int64]) -> None:
-        """Take the next rows; all but the last go on."""
+        """Take the next rows of contig, start, end; all but the last are written."""
         if not len(rows):
             return
         if len(self._last) and self._last[0, 0] == rows[0, 0] and self._last[0, 2] == rows[0, 1]:
@@ -141,8 +133,12 @@ class _Joined:
         self._last = rows[-1:]
 
     def close(self) -> None:
-        """Write the last row."""
+        """Write the last row and the closing block."""
         self._write(self._last)
+        self._file.close()
+
+    def _write(self, rows: NDArray[np.int64]) -> None:
+        self._file.write("".join(f"{self._contigs[contig]}\t{a}\t{b}\n" for contig, a, b in rows.tolist()))
 
 
 class _BgzipText:

@@ -1,134 +1,185 @@
-"""A whole BAM file in the order of its records, a few megabytes at a time; blocks are inflated ahead by a pool."""
+"""A whole BAM file in, from its beginning to its end, in stretches that several threads inflate ahead of the reader."""
 
 import os
+import struct
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import Executor, Future
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-import pysam
 from numpy.typing import NDArray
 
-from quire.errors import InputError
-from quire.io.bam.layout import FIXED_FIELDS, SIZE_BYTES
+from quire.errors import QuireError
+from quire.io.bam.decode import header_bytes
+from quire.io.files import lacks_bgzip_end
 from quire.io.inflate import DamagedBlock, inflate_blocks, whole_blocks
+from quire.io.sniff import BAM_MAGIC
 from quire.simd.compiled import compiled
 
-PIECE_BYTES = 1 << 21  # compressed bytes read at a time
-_SMALLEST_RECORD = FIXED_FIELDS.itemsize - SIZE_BYTES
-_LARGEST_RECORD = 1 << 28
+_FIRST_READ = 1 << 18  # compressed bytes in which a header is looked for; doubled until it is whole
+_LEAST_RECORD = 32  # bytes behind the field of the size
 
 
-@dataclass(frozen=True)
-class HeaderGroup:
-    """A read group of the header: its ID and its library (LB; "unknown" where it has none)."""
-
-    identifier: str
-    library: str
-
-
-@dataclass(frozen=True)
-class BamHeader:
-    """What the header of a BAM file says.
+class RecordStretch(NamedTuple):
+    """Whole records that follow each other in the file: those of `head`, of which the last may go on in `text`.
 
     Attributes:
-        contigs: lengths by name, in the order of their numbers.
-        groups: read groups in the header's order.
-        first_record: virtual offset (SAM specification, 4.1.1) of the first record.
+        head, text: uint8[].
     """
 
-    contigs: dict[str, int]
-    groups: list[HeaderGroup]
-    first_record: int
+    head: NDArray[np.uint8]
+    text: NDArray[np.uint8]
+
+    def bytes(self) -> NDArray[np.uint8]:
+        """The records end to end."""
+        return np.concatenate([self.head, self.text]) if len(self.head) else self.text
 
 
-def read_header(path: str | Path) -> BamHeader:
-    """The header of a BAM file.
+class BamStream:
+    """A BAM file that is read once.
 
-    Raises:
-        InputError: no BAM file.
-    """
-    try:
-        with pysam.AlignmentFile(str(path), check_sq=False) as stream:
-            if not stream.is_bam:
-                raise ValueError("another format")
-            groups = [
-                HeaderGroup(group["ID"], group.get("LB", "unknown")) for group in stream.header.to_dict().get("RG", [])
-            ]
-            contigs = dict(zip(stream.references, stream.lengths, strict=True))
-            return BamHeader(contigs, groups, stream.tell())
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read as BAM ({error}); make the alignment again.") from error
-
-
-def stream_records(path: str | Path, first_record: int, pool: ThreadPoolExecutor, ahead: int) -> Iterator[NDArray]:
-    """All records of a BAM file, as uint8 arrays of whole records end to end, in the order of the file.
-
-    Args:
+    Attributes:
         path: of the file.
-        first_record: virtual offset of the first record.
-        pool: inflates; ahead: pieces that are inflated before they are asked for.
-
-    Raises:
-        InputError: a damaged or truncated file.
+        header_text: of its header.
+        contig_names, contig_lengths: its contigs.
     """
-    left, skip = np.empty(0, np.uint8), first_record & 0xFFFF
-    for piece in _inflated(Path(path), first_record >> 16, pool, ahead):
-        text = np.concatenate([left, piece[skip:]])
-        skip = 0
-        end = _whole_records(text)
-        if end < 0 or len(text) - end > _LARGEST_RECORD:
-            raise InputError(f"{path}: holds something that is no record; it is damaged, copy or make it again.")
-        if end:
-            yield text[:end]
-        left = text[end:].copy()
-    if len(left):
-        raise InputError(f"{path}: ends in the middle of a record; it is truncated, copy or make it again.")
 
+    def __init__(self, path: str | Path) -> None:
+        """Open the file and read its header.
 
-def _inflated(path: Path, place: int, pool: ThreadPoolExecutor, ahead: int) -> Iterator[NDArray[np.uint8]]:
-    """The inflated pieces of a file from a block on, in order."""
-    pieces: deque[tuple[int, Future[tuple[NDArray[np.uint8], int]]]] = deque()
-    at = place
-    try:
-        with open(path, "rb") as stream:
-            while True:
-                while len(pieces) <= ahead:
-                    at = place
-                    content = np.empty(PIECE_BYTES, np.uint8)
-                    content = content[: os.preadv(stream.fileno(), [content.data], place)]
-                    whole = whole_blocks(content)
-                    if whole == 0 and len(content):
-                        raise InputError(f"{path}: ends in the middle of a block; it is truncated, copy it again.")
-                    if whole == 0:
-                        break
-                    pieces.append((place, pool.submit(inflate_blocks, content[:whole])))
-                    place += whole
-                if not pieces:
-                    return
-                at, piece = pieces.popleft()
-                yield piece.result()[0]
-    except DamagedBlock as error:
-        raise InputError(
-            f"{path}: the block at byte {at + error.offset} is damaged; copy the file or align again."
-        ) from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path and the disk.") from None
+        Raises:
+            QuireError: no whole BAM file.
+        """
+        self.path = Path(path)
+        try:
+            if lacks_bgzip_end(self.path):
+                raise self._not_whole("its closing block is missing")
+            self._file = open(self.path, "rb")
+        except OSError as error:
+            raise self._not_whole(error.strerror) from error
+        self._read_header()
+
+    def stretches(self, executor: Executor, size: int, ahead: int) -> Iterator[RecordStretch]:
+        """All records in the order of the file.
+
+        Args:
+            executor: whose threads inflate.
+            size: compressed bytes of a stretch, at least one block's.
+            ahead: stretches that are inflated before they are asked for.
+
+        Raises:
+            QuireError: the file is damaged or cut.
+        """
+        waiting: deque[Future[NDArray[np.uint8]]] = deque()
+        place, carry = self._place, self._rest
+        while True:
+            while len(waiting) < ahead:
+                content = self._read(place, size)
+                used = self._whole_blocks(content, place)
+                if used == 0:
+                    break
+                waiting.append(executor.submit(self._inflate, content[:used], place))
+                place += used
+            if not waiting:
+                break
+            text = waiting.popleft().result()
+            end = self._end_of_whole_records(carry, text) - len(carry)
+            if end <= 0:
+                carry = np.concatenate([carry, text])
+                continue
+            yield RecordStretch(carry, text[:end])
+            carry = text[end:].copy()
+        nothing = np.empty(0, np.uint8)
+        if self._end_of_whole_records(carry, nothing) < len(carry):
+            raise self._not_whole("it ends in the middle of a record")
+        if len(carry):
+            yield RecordStretch(nothing, carry)
+
+    def _read_header(self) -> None:
+        size = _FIRST_READ
+        while True:
+            content = self._read(0, size)
+            used = self._whole_blocks(content, 0)
+            text = self._inflate(content[:used], 0)
+            if text[: len(BAM_MAGIC)].tobytes() != BAM_MAGIC:
+                raise self._not_whole("it does not begin as one")
+            end = header_bytes(text.data)
+            if end <= len(text):
+                break
+            if len(content) < size:
+                raise self._not_whole("it ends in its header")
+            size *= 2
+        self._place, self._rest = used, text[end:].copy()
+        header = text[:end].tobytes()
+        (length,) = struct.unpack_from("<i", header, 4)
+        self.header_text = header[8 : 8 + length].rstrip(b"\0").decode()
+        (contigs,) = struct.unpack_from("<i", header, 8 + length)
+        at = 12 + length
+        self.contig_names: list[str] = []
+        self.contig_lengths: list[int] = []
+        for _ in range(contigs):
+            (size,) = struct.unpack_from("<i", header, at)
+            self.contig_names.append(header[at + 4 : at + 3 + size].decode())
+            self.contig_lengths.append(struct.unpack_from("<i", header, at + 4 + size)[0])
+            at += 8 + size
+
+    def _read(self, place: int, size: int) -> NDArray[np.uint8]:
+        """Bytes of the file, fewer at its end."""
+        content = np.empty(size, np.uint8)
+        got = 0
+        while got < size:
+            try:
+                more = os.preadv(self._file.fileno(), [content[got:].data], place + got)
+            except OSError as error:
+                raise self._not_whole(error.strerror) from error
+            if more == 0:
+                break
+            got += more
+        return content[:got]
+
+    def _whole_blocks(self, content: NDArray[np.uint8], place: int) -> int:
+        try:
+            used = whole_blocks(content)
+        except DamagedBlock as error:
+            raise self._damaged(place + error.offset) from None
+        if used == 0 and len(content):
+            raise self._not_whole("it ends in the middle of a block")
+        return used
+
+    def _inflate(self, content: NDArray[np.uint8], place: int) -> NDArray[np.uint8]:
+        try:
+            return inflate_blocks(content)[0]
+        except DamagedBlock as error:
+            raise self._damaged(place + error.offset) from None
+
+    def _end_of_whole_records(self, head: NDArray[np.uint8], text: NDArray[np.uint8]) -> int:
+        end = int(_end_of_whole_records(head, text))
+        if end < 0:
+            raise self._not_whole("a record has an impossible size")
+        return end
+
+    def _damaged(self, place: int) -> QuireError:
+        return self._not_whole(f"the block at byte {place} is damaged")
+
+    def _not_whole(self, why: str | None) -> QuireError:
+        return QuireError(f"{self.path}: is no whole BAM file ({why}); align the unit again.")
 
 
 @compiled
-def _whole_records(text):
-    """Bytes of the whole records at the beginning; -1 where a size cannot be one."""
-    at = np.int64(0)
-    while at + SIZE_BYTES <= len(text):
-        size = np.int64(0)
-        for i in range(SIZE_BYTES):
-            size |= np.int64(text[at + i]) << (8 * i)
-        if size < _SMALLEST_RECORD or size >= 1 << 31:
-            return np.int64(-1)
-        if at + SIZE_BYTES + size > len(text):
+def _end_of_whole_records(head, text):
+    """Bytes of the whole records at the beginning of `head` and `text` end to end; -1 where a size is impossible."""
+    total, at = len(head) + len(text), 0
+    while at + 4 <= total:
+        record = np.int64(0)
+        for i in range(4):
+            place = at + i
+            byte = head[place] if place < len(head) else text[place - len(head)]
+            record |= np.int64(byte) << (8 * i)
+        if record < _LEAST_RECORD or record >= 1 << 31:
+            return -1
+        if at + 4 + record > total:
             break
-        at += SIZE_BYTES + size
+        at += 4 + record
     return at

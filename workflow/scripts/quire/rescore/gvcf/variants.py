@@ -19,10 +19,13 @@ from quire.rescore.genotyping import (
     limit_alleles,
     marginalise,
     pseudocounts,
+    whole_counts,
 )
 from quire.rescore.genotyping.allele_frequency import genotype_counts, no_variant_log10
+from quire.rescore.genotyping.rank_sums import allele_groups
 from quire.rescore.genotyping.sites import SPANNING, Site
 from quire.rescore.parameters import INDEL_PSEUDOCOUNT, MAXIMUM_ALTERNATE_ALLELES
+from quire.rescore.trace import tell
 from quire.simd.compiled import compiled
 
 _LARGEST_GQ = 99
@@ -41,6 +44,8 @@ class GvcfCall:
         genotype_quality: GQ.
         allele_depths: int64[alleles], AD.
         strands: int64[4], clear reads for the reference and for any other allele, forward and reverse.
+        groups: int8 per read over the site, see `rank_sums`.
+        likeliest_counts: copies of each other allele by expectation maximisation, `<NON_REF>` the last (MLEAC).
         depth: reads over the site.
         squared_mapping_quality: sum over these.
     """
@@ -52,6 +57,8 @@ class GvcfCall:
     genotype_quality: int
     allele_depths: NDArray[np.int64]
     strands: NDArray[np.int64]
+    groups: NDArray[np.int8]
+    likeliest_counts: list[int]
     depth: int
     squared_mapping_quality: int
 
@@ -79,17 +86,20 @@ def call_gvcf_site(
     ploidies, sample = np.array([ploidy], np.int64), np.zeros(len(likelihoods), np.int64)
     site = limit_alleles(site, likelihoods, ploidy)
     by_allele = marginalise(likelihoods, site.carriers)
-    phreds = genotype_phreds(with_other(by_allele), sample, ploidies)
+    scored = with_other(by_allele)
+    clear = best_alleles(scored)
+    numbers = list(range(len(site.alleles)))  # of the alleles that are left, among those that reads were scored for
+    phreds = genotype_phreds(scored, sample, ploidies)
     if len(site.alleles) - 1 > MAXIMUM_ALTERNATE_ALLELES:
-        named = list(range(len(site.alleles)))
-        own = phreds[kept_genotypes(ploidy, len(named) + 1, named)]
-        keep = likeliest_alleles(own, ploidies, len(named))
-        phreds = _subset(phreds, ploidy, len(named) + 1, [*keep, len(named)])
-        site, by_allele = site.subset(keep), np.ascontiguousarray(by_allele[:, keep])
+        own = phreds[kept_genotypes(ploidy, len(numbers) + 1, numbers)]
+        keep = likeliest_alleles(own, ploidies, len(numbers))
+        phreds = _subset(phreds, ploidy, len(numbers) + 1, [*keep, len(numbers)])
+        site, by_allele, numbers = site.subset(keep), np.ascontiguousarray(by_allele[:, keep]), keep
     prior = np.append(pseudocounts(site.alleles), INDEL_PSEUDOCOUNT)
-    nothing, absent, _ = no_variant_log10(phreds / -10.0, ploidies, prior, site.spanning_index)
+    nothing, absent, expected = no_variant_log10(phreds / -10.0, ploidies, prior, site.spanning_index)
     other = len(site.alleles)
     kept = [0] + [a for a in range(1, other) if site.alleles[a] != SPANNING or covered]
+    tell("judged", site=site, phreds=phreds, ploidies=ploidies, quality=-10.0 * nothing + 0.0, absent=absent, kept=kept)
     if len(kept) == 1 or not any(absent[a] < _PRESENT for a in [*kept[1:], other]):
         return None
     phreds = _subset(phreds, ploidy, other + 1, [*kept, other])
@@ -97,18 +107,19 @@ def call_gvcf_site(
     genotype, quality = _genotype(phreds, ploidy, len(kept) + 1)
     if len(kept) in genotype:  # an allele that nobody has seen: nothing is said, but that it is not the reference
         genotype, phreds = (0,) * ploidy, np.zeros_like(phreds)
-    scored = with_other(by_allele)
-    best = best_alleles(scored)
+    groups = allele_groups(clear, [numbers[a] for a in kept])
     strands = np.zeros(4, np.int64)
-    np.add.at(strands, 2 * (best[best >= 0] > 0) + reverse[best >= 0], 1)
+    np.add.at(strands, 2 * groups[groups >= 0] + reverse[groups >= 0], 1)
     return GvcfCall(
         site=site.subset(kept),
         quality=-10.0 * nothing + 0.0,
         phreds=phreds,
         genotype=genotype,
         genotype_quality=quality,
-        allele_depths=allele_depths(scored, sample, 1)[0, : len(kept)],
+        allele_depths=allele_depths(with_other(by_allele), sample, 1)[0, : len(kept)],
         strands=strands,
+        groups=groups,
+        likeliest_counts=whole_counts(expected[[*kept[1:], other]]),
         depth=len(likelihoods),
         squared_mapping_quality=int((mapping_quality.astype(np.int64) ** 2).sum()),
     )
