@@ -14,7 +14,7 @@ from quire.rescore.assembly import assemble
 from quire.rescore.engines import CallingEngine
 from quire.rescore.genotyping import Call, best_alleles, call_site
 from quire.rescore.genotyping.annotations import annotate
-from quire.rescore.genotyping.rank_sums import allele_groups, as_aligned, rank_sums
+from quire.rescore.genotyping.rank_sums import PlacedReads, allele_groups, rank_sums
 from quire.rescore.genotyping.sites import Site, make_site, site_starts
 from quire.rescore.haplotypes import Haplotype, align_haplotypes, genotyping_span, make_haplotypes, trim
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
@@ -115,7 +115,7 @@ def assemble_regions(
     """
     references = [window.between(a, b) for a, b in padded.tolist()]
     sequences = [assemble(reads, r, references[r]) for r in range(len(spans))]
-    tell("assembled", spans=spans, padded=padded, reads=reads, sequences=sequences)
+    tell("assembled", contig=window.contig, spans=spans, padded=padded, reads=reads, sequences=sequences)
     varied = [r for r in range(len(spans)) if len(sequences[r]) > 1]
     cigars = align_haplotypes([(references[r].tobytes(), sequences[r]) for r in varied], engine)
     regions = []
@@ -141,6 +141,7 @@ def call_region(
     region: AssembledRegion,
     reads: RegionReads,
     scored: RegionLikelihoods,
+    placed: PlacedReads,
     ploidies: NDArray[np.int64],
     parameters: CallingParameters,
 ) -> Iterator[VariantRecord]:
@@ -151,6 +152,7 @@ def call_region(
         region: with its haplotypes.
         reads: of all regions, which the scored ones point into.
         scored: the region's reads and their likelihoods under its haplotypes.
+        placed: where the same reads lie, base by base, for the rank sums.
         ploidies: int64[samples].
         parameters: the user's.
     """
@@ -169,7 +171,7 @@ def call_region(
         if site.start >= region.variants[0]:
             info = annotate(call, sample, reads.reverse[chosen], reads.mapping_quality[chosen])
             groups = allele_groups(best_alleles(call.likelihoods), call.kept)
-            info |= rank_sums(reads, as_aligned(reads, chosen), groups, site.start, site.end)
+            info |= rank_sums(reads, placed.subset(touching), groups, site.start, site.end)
             yield variant_record(contig, call, info)
 
 

@@ -44,8 +44,8 @@ class PlacedReads(NamedTuple):
     at: NDArray[np.int64]
     positions: NDArray[np.int64]
 
-    def subset(self, chosen: NDArray[np.bool_]) -> "PlacedReads":
-        """Some of the reads."""
+    def subset(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "PlacedReads":
+        """Some of the reads, by a mask or by their places."""
         return PlacedReads(
             self.source[chosen], self.first_base[chosen], self.size[chosen], self.at[chosen], self.positions
         )

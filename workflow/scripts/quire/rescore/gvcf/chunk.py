@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,20 +10,19 @@ from quire.io.vcf import VariantRecord
 from quire.rescore.activity.regions import quiet_regions
 from quire.rescore.chunks import BASES_PER_BATCH, CallingJob, Chunk, batches, padded_spans, touched
 from quire.rescore.genotyping import NO_CALL
-from quire.rescore.genotyping.rank_sums import PlacedReads, rank_sums
+from quire.rescore.genotyping.rank_sums import rank_sums
 from quire.rescore.genotyping.sites import Site
 from quire.rescore.gvcf.blocks import Stretch
 from quire.rescore.gvcf.confidence import ChunkConfidence
 from quire.rescore.gvcf.records import gvcf_record
 from quire.rescore.gvcf.variants import GvcfCall, call_gvcf_site
-from quire.rescore.haplotypes.likelihoods import RegionLikelihoods, region_likelihoods
+from quire.rescore.haplotypes.likelihoods import region_likelihoods
 from quire.rescore.long_indels.calls import Called, long_indels, merged, without_carried
 from quire.rescore.long_indels.support import Support
 from quire.rescore.parameters import GENOTYPING_MARGIN
 from quire.rescore.phasing import PHASED_PLOIDY, phases
+from quire.rescore.placed import ScoredReads, placed_by_haplotypes
 from quire.rescore.reads.clipping import RegionReads, region_reads
-from quire.rescore.reference_confidence.columns import placement_spans
-from quire.rescore.reference_confidence.realignment import realigned_placement
 from quire.rescore.regions import AssembledRegion, Window, assemble_regions, find_regions, region_sites
 from quire.rescore.trace import tell
 
@@ -110,18 +108,6 @@ def _sides(region: AssembledRegion, spans: NDArray[np.int64]) -> list[tuple[int,
     return [(region.number, *side) for side in sides if side[0] < side[1]]
 
 
-class ScoredReads(NamedTuple):
-    """The reads of a region, scored, and where their best haplotypes place them.
-
-    Attributes:
-        likelihoods: `start` and `end` as the reads are placed.
-        placed: the same reads; those that are not used have no bases.
-    """
-
-    likelihoods: RegionLikelihoods
-    placed: PlacedReads
-
-
 def _scored(
     job: CallingJob,
     window: Window,
@@ -137,29 +123,9 @@ def _scored(
     haplotypes = [region.haplotypes for region in regions]
     numbers = np.array([region.number for region in regions])
     scored = region_likelihoods(reads, numbers, spans, haplotypes, job.engine)
-    modelled = [~np.isnan(own.matrix[:, 0]) for own in scored]
-    placement = realigned_placement(
-        reads,
-        [own.source[use] for own, use in zip(scored, modelled, strict=True)],
-        haplotypes,
-        [own.matrix[use] for own, use in zip(scored, modelled, strict=True)],
-        spans,
-        window,
-        job.engine,
-    )
+    placed, placement = placed_by_haplotypes(reads, regions, scored, window, job.engine)
     confidence.add_placed(reads, placement, spans, np.array([region.variants for region in regions], np.int64))
-    starts, ends = placement_spans(placement)
-    moved = []
-    for r, (own, use) in enumerate(zip(scored, modelled, strict=True)):
-        placed = slice(placement.span_offsets[r], placement.span_offsets[r + 1])
-        start, end = own.start.copy(), own.end.copy()
-        start[use], end[use] = starts[placed], ends[placed]
-        first, size, at = (np.zeros(len(use), np.int64) for _ in range(3))
-        first[use], at[use] = placement.first_base[placed], placement.position_offsets[:-1][placed]
-        size[use] = np.diff(placement.position_offsets)[placed]
-        runs = PlacedReads(own.source, first, size, at, placement.positions)
-        moved.append(ScoredReads(own._replace(start=start, end=end), runs))
-    return moved
+    return placed
 
 
 def _call_region(
