@@ -79,7 +79,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[Var
 
 def called(root: Path, output: Path, pieces: list[tuple[int, int]], threads: int = 1, **changed) -> list[str]:
     """Lines of the records of some pieces of the first contig."""
-    sheet = [{"sample": "diploid", "ploidy": 2, "bam": root / "reads.bam"}]
+    sheet = [{"sample": "reads", "ploidy": 2, "bam": root / "reads.bam"}]
     parameters = default_settings("rescore") | changed
     output.mkdir()
     lines = []
@@ -132,7 +132,7 @@ def test_calls_do_not_depend_on_how_the_genome_is_cut(world, tmp_path: Path, mon
 
 def gvcf(root: Path, output: Path, pieces: list[tuple[int, int]]) -> list[str]:
     """Lines of the gVCF of some pieces."""
-    entry = {"sample": "diploid", "ploidy": 2, "bam": root / "reads.bam"}
+    entry = {"sample": "reads", "ploidy": 2, "bam": root / "reads.bam"}
     lines = []
     for piece in pieces:
         ledger = output.with_suffix(".json")
@@ -271,7 +271,7 @@ def test_clips_that_agree_make_a_breakpoint_and_adaptor_none(tmp_path: Path) -> 
     [(10, 10, 0, True), (10, 2, 0, True), (10, 1, 0, False), (30, 3, 0, False), (0, 5, 15, True), (0, 5, 16, False)],
 )
 def test_support_takes_enough_clear_fragments(reference: int, alternate: int, unclear: int, expected: bool) -> None:
-    matrix = np.array([[-1.0, -5.5]] * reference + [[-5.5, -1.0]] * alternate + [[-1.0, -1.0]] * unclear)
+    matrix = np.array([[-1.0, -5.5]] * reference + [[-5.5, -1.0]] * alternate + [[-1.0, -1.35]] * unclear)
     count = len(matrix)
     blank = np.zeros(count, np.uint8)
     assert is_supported(Support(np.zeros(count, np.int32), blank, blank, matrix, []), 1) == expected

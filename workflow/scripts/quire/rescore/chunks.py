@@ -3,8 +3,9 @@
 import logging
 import time
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,10 +21,10 @@ from quire.rescore.haplotypes.likelihoods import region_likelihoods
 from quire.rescore.long_indels import CHUNK_REACH as LONG_REACH
 from quire.rescore.long_indels.calls import Called, joint_record, long_indels, merged, without_carried
 from quire.rescore.parameters import REGION_PADDING, CallingParameters
-from quire.rescore.placed import placed_where_indels
 from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.reads.clipping import region_reads
 from quire.rescore.reads.source import ReadSource
+from quire.rescore.reference_confidence.realignment import realigned
 from quire.rescore.regions import Window, assemble_regions, call_region, find_regions
 from quire.sequence.codes import AMBIGUOUS, code_table
 
@@ -36,7 +37,7 @@ logger = logging.getLogger("quire.rescore")
 NEAR = 20_000
 FIRST_TILES = 10  # where an index does not tell how many reads there are
 TILES_PER_CHUNK = 64
-READS_PER_CHUNK = 500_000
+READS_PER_CHUNK = 250_000
 BASES_PER_BATCH = 2_000_000
 _REACH = BORDER_REACH + max(FILTER_WING + REGION_PADDING, LONG_REACH)  # bases beyond a chunk's tiles that matter to it
 _CODES = code_table({}, AMBIGUOUS)  # of a reference's letters
@@ -69,6 +70,7 @@ class CallingJob:
         parameters: the user's.
         engine: what is computed with.
         ledger: by sample int64[filters], reads by what became of them, as far as the job has come.
+        regions: active regions by what was given up in them, see `quire.rescore.region_counts`; likewise.
     """
 
     reference: Reference
@@ -76,6 +78,7 @@ class CallingJob:
     parameters: CallingParameters
     engine: CallingEngine
     ledger: Mapping[str, NDArray[np.int64]]
+    regions: Counter[str] = field(default_factory=Counter)
 
     @property
     def ploidies(self) -> NDArray[np.int64]:
@@ -217,8 +220,8 @@ def _region_records(job: CallingJob, chunk: Chunk, spans: NDArray[np.int64]) -> 
             [region.haplotypes for region in regions],
             job.engine,
         )
-        placed = placed_where_indels(clipped, regions, scored, window, job.engine)
-        for region, own in zip(regions, placed, strict=True):
+        moved, _ = realigned(clipped, scored, regions, window, job.engine)
+        for region, own in zip(regions, moved, strict=True):
             yield from call_region(window.contig, region, clipped, *own, job.ploidies, job.parameters)
 
 

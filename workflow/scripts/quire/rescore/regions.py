@@ -115,7 +115,7 @@ def assemble_regions(
     """
     references = [window.between(a, b) for a, b in padded.tolist()]
     sequences = [assemble(reads, r, references[r]) for r in range(len(spans))]
-    tell("assembled", spans=spans, padded=padded, reads=reads, sequences=sequences)
+    tell("assembled", contig=window.contig, spans=spans, padded=padded, reads=reads, sequences=sequences)
     varied = [r for r in range(len(spans)) if len(sequences[r]) > 1]
     cigars = align_haplotypes([(references[r].tobytes(), sequences[r]) for r in varied], engine)
     regions = []
@@ -151,8 +151,8 @@ def call_region(
         contig: name.
         region: with its haplotypes.
         reads: of all regions, which the scored ones point into.
-        scored: the region's reads and their likelihoods under its haplotypes.
-        placed: where the same reads lie, base by base, for the rank sums.
+        scored: the region's reads where its haplotypes place them, and their likelihoods under its haplotypes.
+        placed: the same reads, base by base.
         ploidies: int64[samples].
         parameters: the user's.
     """

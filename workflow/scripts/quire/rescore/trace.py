@@ -1,6 +1,6 @@
-"""What the caller says of its steps to somebody who asks why: `quire.rescore.why` listens, and nobody else.
+"""What the caller says of its steps: `quire.rescore.region_counts` counts it, `quire.rescore.why` retells all of it.
 
-The steps call `tell` where they know something that does not come back from them. Nothing depends on who listens.
+The steps call `tell` where they know something that does not come back from them. No answer depends on who listens.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,10 +20,10 @@ def tell(step: str, **facts: Any) -> None:
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Listen to the steps that this process takes within the block."""
+    """Listen to the steps that this process takes within the block; who listened before waits."""
     global _listener
-    _listener = listener
+    before, _listener = _listener, listener
     try:
         yield
     finally:
-        _listener = None
+        _listener = before

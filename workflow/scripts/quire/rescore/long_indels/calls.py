@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from quire.io.vcf import VariantRecord
 from quire.rescore.engines import CallingEngine
-from quire.rescore.genotyping import best_alleles, call_site
+from quire.rescore.genotyping import call_site
 from quire.rescore.genotyping.annotations import annotate
 from quire.rescore.genotyping.sites import Site
 from quire.rescore.long_indels import BEFORE, BEHIND, CONFLICT, FLANK, LONGEST, LongIndel, left_aligned
@@ -17,7 +17,7 @@ from quire.rescore.long_indels.breakpoints import Breakpoint, Clips, breakpoints
 from quire.rescore.long_indels.contigs import inserted_bases
 from quire.rescore.long_indels.mates import reads_within
 from quire.rescore.long_indels.proposals import propose, unique
-from quire.rescore.long_indels.support import ALTERNATE, Carriers, Support, room_to_the_right, support
+from quire.rescore.long_indels.support import ALTERNATE, REFERENCE, Carriers, Support, room_to_the_right, support
 from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.reads.source import ReadSource
 from quire.rescore.records import variant_record
@@ -26,6 +26,7 @@ from quire.rescore.regions import Window
 LEAST_FRAGMENTS = 2  # of a sample, that clearly support an indel
 LEAST_SHARE = 0.1  # of the sample's clear fragments
 LEAST_CLEAR = 0.25  # of the fragments at the ends of an indel must be clear: in repeats, both haplotypes explain most
+CLEAR_LOG10 = 0.4  # by which one haplotype explains a clear fragment better: by more than it is diluted (`support`)
 FARTHEST = LONGEST + FLANK  # bases from an indel's start to the last place where it may end
 
 
@@ -164,10 +165,10 @@ def _insertion(
 
 def is_supported(scored: Support, samples: int) -> bool:
     """Whether enough clear fragments of a sample support the indel."""
-    best = best_alleles(scored.matrix)
+    better = scored.matrix[:, ALTERNATE] - scored.matrix[:, REFERENCE]
     for sample in range(samples):
-        own = best[scored.sample == sample]
-        clear, count = int((own >= 0).sum()), int((own == ALTERNATE).sum())
+        own = better[scored.sample == sample]
+        clear, count = int((np.abs(own) > CLEAR_LOG10).sum()), int((own > CLEAR_LOG10).sum())
         if count >= max(LEAST_FRAGMENTS, LEAST_SHARE * clear) and clear >= LEAST_CLEAR * len(own):
             return True
     return False
@@ -181,7 +182,7 @@ def _is_beaten(one: Supported, all_found: Sequence[Supported]) -> bool:
 
 def _rank(one: Supported) -> tuple[float, LongIndel]:
     matrix = one.support.matrix
-    return -float(np.maximum(matrix[:, ALTERNATE] - matrix[:, 0], 0).sum()), one.indel
+    return -float(np.maximum(matrix[:, ALTERNATE] - matrix[:, REFERENCE], 0).sum()), one.indel
 
 
 def merged(

@@ -14,7 +14,7 @@ from quire.rescore.trace import tell
 
 # Reads are fetched this far left of what is asked, so that positions thinned by coverage always see all their reads.
 FETCH_MARGIN = 1280
-LEAST_COMPRESSED = 40  # bytes of a record in a BAM; one of 150 bases with usual qualities takes about 100
+LEAST_COMPRESSED = 10  # bytes of a record in a BAM where reads are much alike; usual ones take about 100
 
 
 class ReadSource:

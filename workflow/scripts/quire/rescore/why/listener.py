@@ -132,10 +132,15 @@ class Story:
         self._graphs.setdefault(region, []).append((k, bool(succeeded), bool(complete), haplotypes))
 
     def _assembled(
-        self, spans: NDArray[np.int64], padded: NDArray[np.int64], reads: RegionReads, sequences: list[list[bytes]]
+        self,
+        contig: str,
+        spans: NDArray[np.int64],
+        padded: NDArray[np.int64],
+        reads: RegionReads,
+        sequences: list[list[bytes]],
     ) -> None:
         for r, (span, around) in enumerate(zip(spans.tolist(), padded.tolist(), strict=True)):
-            if span[0] <= self.position < span[1]:
+            if contig == self.contig and span[0] <= self.position < span[1]:
                 count = int(reads.region_offsets[r + 1] - reads.region_offsets[r])
                 graphs = self._graphs.get(r, [])
                 self.region = RegionStory((span[0], span[1]), (around[0], around[1]), count, graphs, len(sequences[r]))
