@@ -37,7 +37,12 @@ def log10_likelihoods(card: Card, batch: PairHmmBatch, threads: int = 1) -> np.n
 
     Raises:
         OutOfDeviceMemory: no room for the batch's haplotypes, or for a single task.
+        ValueError: gap continuation qualities of each base, which the kernels for cards do not know.
     """
+    if batch.gap_continuation_qualities is not None:
+        raise ValueError(
+            "PairHMM on a card takes one gap continuation quality for a batch; let the CPU answer this one"
+        )
     lengths, haplotypes = np.diff(batch.haplotype_offsets), batch.tasks[:, 1]
     answers = np.empty(len(batch.tasks), np.float64)
 
