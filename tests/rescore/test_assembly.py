@@ -131,6 +131,8 @@ def test_assemble_unites_graphs_and_grows_k_mers() -> None:
         usable=np.ones(3, np.uint8),
         reverse=np.zeros(3, np.uint8),
         mapping_quality=np.full(3, 60, np.uint8),
+        lead=np.zeros(3, np.int32),
+        tail=np.zeros(3, np.int32),
         base_offsets=np.arange(4) * len(text),
         bases=np.frombuffer(text * 3, np.uint8).copy(),
         qualities=np.full(3 * len(text), 30, np.uint8),

@@ -131,6 +131,8 @@ def region_reads_of(placed: list[tuple[list[int], list[int]]], usable: list[int]
         usable=np.array(usable, np.uint8),
         reverse=np.zeros(n, np.uint8),
         mapping_quality=np.full(n, 60, np.uint8),
+        lead=np.zeros(n, np.int32),
+        tail=np.zeros(n, np.int32),
         base_offsets=offsets_from_lengths(sizes),
         bases=np.array([b for bases, _ in placed for b in bases], np.uint8),
         qualities=np.full(sum(sizes), 30, np.uint8),

@@ -17,6 +17,7 @@ from quire.io.vcf import Fields, VariantRecord
 from quire.ledger import require_balance
 from quire.reference import Reference
 from quire.rescore.chunks import CalledSample, CallingJob, call_stretch, stretches
+from quire.rescore.dragen.tables import read_tables
 from quire.rescore.engines import cpu_engine
 from quire.rescore.intervals import cut_at_multiples
 from quire.rescore.parameters import CallingParameters
@@ -43,7 +44,8 @@ def call_interval(
 
     Args:
         reference_directory: of the reference stage.
-        samples: `sample`, `ploidy` and `bam` (an indexed BAM or CRAM) of each.
+        samples: `sample`, `ploidy` and `bam` (an indexed BAM or CRAM) of each; with DRAGEN's error models also
+            `repeats`, the file of the sample's tables (`dragen.tables`).
         intervals: the piece (contig, start, end), 0-based, half-open, in genome order.
         output_vcf_part: bgzip VCF to write; every sample is a column.
         parameters: the validated `rescore` block, see `CallingParameters`.
@@ -136,9 +138,18 @@ def open_job(
 ) -> CallingJob:
     """Open the reference and the alignments; see `call_interval`."""
     reference = Reference.open(reference_directory)
-    opened = [CalledSample(s["sample"], int(s["ploidy"]), open_reads(s["bam"], reference, fasta)) for s in samples]
+    settings = CallingParameters.from_settings(parameters)
+    opened = [
+        CalledSample(
+            s["sample"],
+            int(s["ploidy"]),
+            open_reads(s["bam"], reference, fasta),
+            read_tables(s["repeats"]) if settings.dragen else None,
+        )
+        for s in samples
+    ]
     ledger = {sample.name: np.zeros(len(FILTERS), np.int64) for sample in opened}
-    return CallingJob(reference, opened, CallingParameters.from_settings(parameters), cpu_engine(), ledger)
+    return CallingJob(reference, opened, settings, cpu_engine(), ledger)
 
 
 def contigs_of(reference: Reference) -> list[tuple[str, int]]:

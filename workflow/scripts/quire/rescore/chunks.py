@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -14,13 +15,16 @@ from quire.io.vcf import VariantRecord
 from quire.reference import Reference
 from quire.rescore.activity import FILTER_WING
 from quire.rescore.activity.regions import BORDER_REACH, TILE, tile_range
+from quire.rescore.dragen.gaps import gap_tables
+from quire.rescore.dragen.genotypes import RegionModel, has_indels
+from quire.rescore.dragen.tables import RepeatTables
 from quire.rescore.engines import CallingEngine
 from quire.rescore.haplotypes.likelihoods import region_likelihoods
 from quire.rescore.parameters import REGION_PADDING, CallingParameters
 from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.reads.clipping import region_reads
 from quire.rescore.reads.source import ReadSource
-from quire.rescore.regions import Window, assemble_regions, call_region, find_regions
+from quire.rescore.regions import AssembledRegion, Window, assemble_regions, call_region, find_regions
 from quire.sequence.codes import AMBIGUOUS, code_table
 
 logger = logging.getLogger("quire.rescore")
@@ -37,11 +41,12 @@ _CODES = code_table({}, AMBIGUOUS)  # of a reference's letters
 
 @dataclass(frozen=True)
 class CalledSample:
-    """A sample with its reads."""
+    """A sample with its reads and, for DRAGEN's error models, what repeats do to them."""
 
     name: str
     ploidy: int
     source: ReadSource
+    repeats: RepeatTables | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,19 @@ class CallingJob:
     def ploidies(self) -> NDArray[np.int64]:
         """int64[samples]."""
         return np.array([sample.ploidy for sample in self.samples], np.int64)
+
+    @cached_property
+    def repeat_gaps(self) -> NDArray[np.uint8] | None:
+        """uint8[samples, 2, 8, 20] of `gap_tables`; None without DRAGEN's error models."""
+        tables = [gap_tables(sample.repeats) for sample in self.samples if sample.repeats is not None]
+        return np.stack(tables) if self.parameters.dragen else None
+
+    def region_model(self, window: Window, region: AssembledRegion) -> RegionModel | None:
+        """How the sites of a region are genotyped; None without DRAGEN's error models."""
+        if not self.parameters.dragen:
+            return None
+        tables = [sample.repeats for sample in self.samples if sample.repeats is not None]
+        return RegionModel(window.codes, window.start, tables, has_indels(region.haplotypes))
 
     def window(self, contig: str, start: int, end: int) -> Window:
         """The reference from `start` to `end` or to the contig's ends."""
@@ -164,7 +182,8 @@ def _call_chunk(job: CallingJob, chunk: Chunk) -> Iterator[VariantRecord]:
     padded = padded_spans(spans, window)
     for batch in batches(padded, reads, BASES_PER_BATCH):
         clipped = region_reads(reads, padded[batch])
-        regions = assemble_regions(clipped, spans[batch], padded[batch], window, job.engine)
+        padding = job.parameters.indel_padding
+        regions = assemble_regions(clipped, spans[batch], padded[batch], window, job.engine, padding)
         if not regions:
             continue
         scored = region_likelihoods(
@@ -173,9 +192,11 @@ def _call_chunk(job: CallingJob, chunk: Chunk) -> Iterator[VariantRecord]:
             np.array([region.span for region in regions]),
             [region.haplotypes for region in regions],
             job.engine,
+            job.repeat_gaps,
         )
         for region, likelihoods in zip(regions, scored, strict=True):
-            for record in call_region(window.contig, region, clipped, likelihoods, job.ploidies, job.parameters):
+            model = job.region_model(window, region)
+            for record in call_region(window.contig, region, clipped, likelihoods, job.ploidies, job.parameters, model):
                 if touched(intervals, np.array([record.start]), np.array([record.start + 1]))[0]:
                     yield record
 

@@ -12,7 +12,12 @@ from quire.rescore.gvcf import call_gvcf_interval
 from quire.rescore.joint import genotype_interval
 
 _BASES, _READS, _LENGTH = 2000, 60, 100
-_SETTINGS = {"minimum_quality": 10, "minimum_mapping_quality": 10, "maximum_reads_per_start": 100}
+_SETTINGS = {
+    "minimum_quality": 10,
+    "minimum_mapping_quality": 10,
+    "maximum_reads_per_start": 100,
+    "error_model": "gatk",
+}
 _SNV, _DELETION = 900, 1100  # positions; every other read carries both
 
 

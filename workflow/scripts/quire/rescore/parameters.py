@@ -30,6 +30,10 @@ INDEL_HETEROZYGOSITY = 1.25e-4
 REFERENCE_PSEUDOCOUNT = SNV_HETEROZYGOSITY / 0.01**2  # heterozygosity / its standard deviation squared
 SNV_PSEUDOCOUNT = SNV_HETEROZYGOSITY * REFERENCE_PSEUDOCOUNT
 INDEL_PSEUDOCOUNT = INDEL_HETEROZYGOSITY * REFERENCE_PSEUDOCOUNT
+# What GATK's --dragen-mode sets otherwise (HaplotypeCallerArgumentCollection.getDragenVersion3412NameValuePairs).
+DRAGEN_INDEL_PADDING = 150
+DRAGEN_GENOTYPING_MARGIN = 1
+DRAGEN_SITE_QUALITY = 3.0  # of the allele frequency model; the QUAL that is written is of posteriors
 MINIMUM_ACTIVE_QUALITY = 4.0  # a site of several samples counts as active from this QUAL on
 
 
@@ -41,11 +45,23 @@ class CallingParameters:
         minimum_quality: QUAL (phred) from which a variant is written.
         minimum_mapping_quality: reads below are not used.
         maximum_reads_per_start: reads of a sample that start at one position; more are thinned by a hash of the name.
+        dragen: whether the error models are those of GATK's DRAGEN mode.
     """
 
     minimum_quality: float
     minimum_mapping_quality: int
     maximum_reads_per_start: int
+    dragen: bool = False
+
+    @property
+    def indel_padding(self) -> int:
+        """Bases around an indel that haplotypes and reads are cut to."""
+        return DRAGEN_INDEL_PADDING if self.dragen else INDEL_PADDING
+
+    @property
+    def genotyping_margin(self) -> int:
+        """Bases around a variant that a read must touch."""
+        return DRAGEN_GENOTYPING_MARGIN if self.dragen else GENOTYPING_MARGIN
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> "CallingParameters":
@@ -54,4 +70,5 @@ class CallingParameters:
             float(settings["minimum_quality"]),
             int(settings["minimum_mapping_quality"]),
             int(settings["maximum_reads_per_start"]),
+            settings["error_model"] == "dragen",
         )

@@ -11,13 +11,14 @@ from quire.io.vcf import VariantRecord
 from quire.rescore.activity import FILTER_WING, profile
 from quire.rescore.activity.regions import BORDER_REACH, TILE, active_regions, tile_border
 from quire.rescore.assembly import assemble
+from quire.rescore.dragen.genotypes import RegionModel
 from quire.rescore.engines import CallingEngine
 from quire.rescore.genotyping import Call, call_site
 from quire.rescore.genotyping.annotations import annotate
 from quire.rescore.genotyping.sites import Site, make_site, site_starts
 from quire.rescore.haplotypes import Haplotype, align_haplotypes, genotyping_span, make_haplotypes, trim
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
-from quire.rescore.parameters import GENOTYPING_MARGIN, CallingParameters
+from quire.rescore.parameters import INDEL_PADDING, CallingParameters
 from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.reads.clipping import RegionReads
 from quire.rescore.records import variant_record
@@ -98,6 +99,7 @@ def assemble_regions(
     padded: NDArray[np.int64],
     window: Window,
     engine: CallingEngine,
+    indel_padding: int = INDEL_PADDING,
 ) -> list[AssembledRegion]:
     """Assemble all regions and keep those with variants, their haplotypes trimmed to what is genotyped.
 
@@ -107,6 +109,7 @@ def assemble_regions(
         padded: likewise, with REGION_PADDING.
         window: holds all regions.
         engine: aligns the haplotypes.
+        indel_padding: see `genotyping_span`.
     """
     references = [window.between(a, b) for a, b in padded.tolist()]
     sequences = [assemble(reads, r, references[r]) for r in range(len(spans))]
@@ -119,7 +122,7 @@ def assemble_regions(
         haplotypes = make_haplotypes(sequences[r], own, reference, start)
         events = {event for haplotype in haplotypes for event in haplotype.events.values()}
         region_start, region_end = spans[r].tolist()
-        spanned = genotyping_span(events, (region_start, region_end), (start, end), reference)
+        spanned = genotyping_span(events, (region_start, region_end), (start, end), reference, indel_padding)
         if spanned is None:
             continue
         variants, span = spanned
@@ -136,6 +139,7 @@ def call_region(
     scored: RegionLikelihoods,
     ploidies: NDArray[np.int64],
     parameters: CallingParameters,
+    model: RegionModel | None = None,
 ) -> Iterator[VariantRecord]:
     """Records of the variants of a region.
 
@@ -146,23 +150,32 @@ def call_region(
         scored: the region's reads and their likelihoods under its haplotypes.
         ploidies: int64[samples].
         parameters: the user's.
+        model: of GATK's DRAGEN mode, if that is asked for.
     """
     modelled = ~np.isnan(scored.matrix[:, 0]) | (scored.usable == 0)
     deletions: list[tuple[int, int]] = []
     for site in region_sites(region):
-        touching = (
-            modelled & (scored.start < site.end + GENOTYPING_MARGIN) & (scored.end > site.start - GENOTYPING_MARGIN)
-        )
+        over = reads_over(site, scored, parameters.genotyping_margin)
+        touching = modelled & over
         chosen = scored.source[touching]
+        site_model = None if model is None else model.at(site, reads, chosen, scored.source[over & ~modelled])
         sample = reads.sample[chosen].astype(np.int64)
         covered = any(a < site.start <= b for a, b in deletions)
-        call = call_site(site, scored.matrix[touching], sample, ploidies, parameters.minimum_quality, covered)
+        call = call_site(
+            site, scored.matrix[touching], sample, ploidies, parameters.minimum_quality, covered, site_model
+        )
         if call is None:
             continue
         deletions += _deletions(call)
         if site.start >= region.variants[0]:
             info = annotate(call, sample, reads.reverse[chosen], reads.mapping_quality[chosen])
             yield variant_record(contig, call, info)
+
+
+def reads_over(site: Site, scored: RegionLikelihoods, margin: int) -> NDArray[np.bool_]:
+    """bool[reads]: which reads touch a site, or the bases around it as far as the margin goes."""
+    over: NDArray[np.bool_] = (scored.start < site.end + margin) & (scored.end > site.start - margin)
+    return over
 
 
 def region_sites(region: AssembledRegion) -> list[Site]:

@@ -14,11 +14,10 @@ from quire.rescore.gvcf.confidence import ChunkConfidence
 from quire.rescore.gvcf.records import gvcf_record
 from quire.rescore.gvcf.variants import GvcfCall, call_gvcf_site
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods, region_likelihoods
-from quire.rescore.parameters import GENOTYPING_MARGIN
 from quire.rescore.reads.clipping import RegionReads, region_reads
 from quire.rescore.reference_confidence.columns import placement_spans
 from quire.rescore.reference_confidence.realignment import realigned_placement
-from quire.rescore.regions import AssembledRegion, Window, assemble_regions, find_regions, region_sites
+from quire.rescore.regions import AssembledRegion, Window, assemble_regions, find_regions, reads_over, region_sites
 
 
 def call_chunk(job: CallingJob, chunk: Chunk) -> Stretch:
@@ -54,11 +53,11 @@ def _call_regions(
     confidence: ChunkConfidence,
 ) -> Iterator[VariantRecord]:
     """Records of the variants of active regions; their positions go into `confidence`."""
-    regions = assemble_regions(reads, spans, padded, window, job.engine)
+    regions = assemble_regions(reads, spans, padded, window, job.engine, job.parameters.indel_padding)
     called: list[AssembledRegion] = []
     if regions:
         for region, scored in zip(regions, _scored(job, window, reads, regions, confidence), strict=True):
-            calls = list(_call_region(region, reads, scored, job.samples[0].ploidy))
+            calls = list(_call_region(job, window, region, reads, scored))
             if any(allele != NO_CALL for call in calls for allele in call.genotype):
                 called.append(region)
                 yield from (gvcf_record(window.contig, call) for call in calls)
@@ -90,7 +89,7 @@ def _scored(
     spans = np.array([region.span for region in regions], np.int64)
     haplotypes = [region.haplotypes for region in regions]
     numbers = np.array([region.number for region in regions])
-    scored = region_likelihoods(reads, numbers, spans, haplotypes, job.engine)
+    scored = region_likelihoods(reads, numbers, spans, haplotypes, job.engine, job.repeat_gaps)
     modelled = [~np.isnan(own.matrix[:, 0]) for own in scored]
     placement = realigned_placement(
         reads,
@@ -113,23 +112,24 @@ def _scored(
 
 
 def _call_region(
-    region: AssembledRegion, reads: RegionReads, scored: RegionLikelihoods, ploidy: int
+    job: CallingJob, window: Window, region: AssembledRegion, reads: RegionReads, scored: RegionLikelihoods
 ) -> Iterator[GvcfCall]:
     """Calls of a region."""
+    model = job.region_model(window, region)
     modelled = ~np.isnan(scored.matrix[:, 0]) | (scored.usable == 0)
     covered_to = -1  # an allele of a site before may take bases away up to here
     for site in region_sites(region):
-        touching = (
-            modelled & (scored.start < site.end + GENOTYPING_MARGIN) & (scored.end > site.start - GENOTYPING_MARGIN)
-        )
+        over = reads_over(site, scored, job.parameters.genotyping_margin)
+        touching = modelled & over
         chosen = scored.source[touching]
         call = call_gvcf_site(
             site,
             scored.matrix[touching],
             reads.reverse[chosen],
             reads.mapping_quality[chosen],
-            ploidy,
+            job.samples[0].ploidy,
             site.start <= covered_to,
+            None if model is None else model.at(site, reads, chosen, scored.source[over & ~modelled]),
         )
         if call is not None:
             # <NON_REF> stands for deletions too, so that any site covers what its reference allele does.

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from quire.rescore.dragen.genotypes import SiteModel
+from quire.rescore.dragen.priors import NON_REFERENCE
 from quire.rescore.genotyping import (
     NO_CALL,
     allele_depths,
@@ -63,6 +65,7 @@ def call_gvcf_site(
     mapping_quality: NDArray[np.uint8],
     ploidy: int,
     covered: bool,
+    model: SiteModel | None = None,
 ) -> GvcfCall | None:
     """Genotype one sample at a site.
 
@@ -72,6 +75,7 @@ def call_gvcf_site(
         reverse, mapping_quality: of those reads.
         ploidy: of the sample.
         covered: whether a deletion that starts before spans the site, so that SPANNING may be written.
+        model: of GATK's DRAGEN mode: genotype and QUAL are then of posteriors.
 
     Returns:
         The call, or None if no other allele is possible at all.
@@ -79,7 +83,10 @@ def call_gvcf_site(
     ploidies, sample = np.array([ploidy], np.int64), np.zeros(len(likelihoods), np.int64)
     site = limit_alleles(site, likelihoods, ploidy)
     by_allele = marginalise(likelihoods, site.carriers)
-    phreds = genotype_phreds(with_other(by_allele), sample, ploidies)
+    if model is None:
+        phreds = genotype_phreds(with_other(by_allele), sample, ploidies)
+    else:
+        phreds = model.phreds([*site.alleles, NON_REFERENCE], with_other(by_allele), ploidies)
     if len(site.alleles) - 1 > MAXIMUM_ALTERNATE_ALLELES:
         named = list(range(len(site.alleles)))
         own = phreds[kept_genotypes(ploidy, len(named) + 1, named)]
@@ -95,6 +102,12 @@ def call_gvcf_site(
     phreds = _subset(phreds, ploidy, other + 1, [*kept, other])
     by_allele = np.ascontiguousarray(by_allele[:, kept])
     genotype, quality = _genotype(phreds, ploidy, len(kept) + 1)
+    site_quality = -10.0 * nothing + 0.0
+    if model is not None:
+        posterior = model.genotype(0, [*(site.alleles[a] for a in kept), NON_REFERENCE], phreds, ploidy)
+        counts = genotype_counts(ploidy, len(kept) + 1)[posterior.index]
+        genotype = tuple(np.repeat(np.arange(len(counts)), counts).tolist())
+        quality, site_quality = posterior.quality, posterior.no_variant
     if len(kept) in genotype:  # an allele that nobody has seen: nothing is said, but that it is not the reference
         genotype, phreds = (0,) * ploidy, np.zeros_like(phreds)
     scored = with_other(by_allele)
@@ -103,7 +116,7 @@ def call_gvcf_site(
     np.add.at(strands, 2 * (best[best >= 0] > 0) + reverse[best >= 0], 1)
     return GvcfCall(
         site=site.subset(kept),
-        quality=-10.0 * nothing + 0.0,
+        quality=site_quality,
         phreds=phreds,
         genotype=genotype,
         genotype_quality=quality,

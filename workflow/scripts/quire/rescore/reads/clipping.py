@@ -30,6 +30,7 @@ class RegionReads(NamedTuple):
         sample: int32[n].
         start, end: int64[n], reference span that is left, 0-based, half-open.
         usable, reverse, mapping_quality: uint8[n], as in `AlignedReads`.
+        lead, tail: int32[n], bases of the read as it was sequenced that were cut off before and behind what is left.
         base_offsets: int64[n + 1].
         bases, qualities: uint8 codes and phreds.
         positions: int64 per base: its reference position, INSERTED for inserted bases.
@@ -42,6 +43,8 @@ class RegionReads(NamedTuple):
     usable: np.ndarray
     reverse: np.ndarray
     mapping_quality: np.ndarray
+    lead: np.ndarray
+    tail: np.ndarray
     base_offsets: np.ndarray
     bases: np.ndarray
     qualities: np.ndarray
@@ -55,6 +58,7 @@ class _ClippedReads(NamedTuple):
     source: NDArray[np.int64]
     start: NDArray[np.int64]
     end: NDArray[np.int64]
+    lead: NDArray[np.int32]
     base_offsets: NDArray[np.int64]
     bases: NDArray[np.uint8]
     qualities: NDArray[np.uint8]
@@ -72,6 +76,7 @@ def region_reads(samples: Sequence[AlignedReads], spans: NDArray[np.int64]) -> R
     for number, reads in enumerate(samples):
         clipped: _ClippedReads = _clip_reads(reads, spans)
         size, bases = len(clipped.source), clipped.base_offsets[-1]
+        sequenced = np.diff(reads.base_offsets)[clipped.source]
         parts.append(
             RegionReads(
                 region_offsets=clipped.region_offsets,
@@ -81,6 +86,8 @@ def region_reads(samples: Sequence[AlignedReads], spans: NDArray[np.int64]) -> R
                 usable=reads.usable[clipped.source],
                 reverse=reads.reverse[clipped.source],
                 mapping_quality=reads.mapping_quality[clipped.source],
+                lead=clipped.lead,
+                tail=(sequenced - clipped.lead - np.diff(clipped.base_offsets)).astype(np.int32),
                 base_offsets=clipped.base_offsets,
                 bases=clipped.bases[:bases].copy(),
                 qualities=clipped.qualities[:bases].copy(),
@@ -101,7 +108,7 @@ def _merge(parts: list[RegionReads]) -> RegionReads:
     gather = np.repeat(first_base - base_offsets[:-1], lengths[order]) + np.arange(base_offsets[-1])
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts])[order]
-        for name in ("sample", "start", "end", "usable", "reverse", "mapping_quality")
+        for name in ("sample", "start", "end", "usable", "reverse", "mapping_quality", "lead", "tail")
     }
     for name in ("bases", "qualities", "positions"):
         columns[name] = np.concatenate([getattr(part, name) for part in parts])[gather]
@@ -131,11 +138,14 @@ def _clip_reads(reads, spans):
             if reads.aligned_end[i] <= low:
                 continue
             at = clipped.base_offsets[n]
-            size = _clip_read(reads, i, low, high, clipped.bases[at:], clipped.qualities[at:], clipped.positions[at:])
+            size, lead = _clip_read(
+                reads, i, low, high, clipped.bases[at:], clipped.qualities[at:], clipped.positions[at:]
+            )
             if size > 0:
                 clipped.start[n] = clipped.positions[at]
                 clipped.end[n] = clipped.positions[at + size - 1] + 1
                 clipped.source[n] = i
+                clipped.lead[n] = lead
                 clipped.base_offsets[n + 1] = at + size
                 n += 1
         clipped.region_offsets[r + 1] = n
@@ -145,6 +155,7 @@ def _clip_reads(reads, spans):
         clipped.source[:n],
         clipped.start[:n],
         clipped.end[:n],
+        clipped.lead[:n],
         clipped.base_offsets[: n + 1],
         clipped.bases,
         clipped.qualities,
@@ -167,6 +178,7 @@ def _room_for(reads, spans, longest):
         np.empty(n, np.int64),
         np.empty(n, np.int64),
         np.empty(n, np.int64),
+        np.empty(n, np.int32),
         np.zeros(n + 1, np.int64),
         np.empty(bases, np.uint8),
         np.empty(bases, np.uint8),
@@ -176,7 +188,7 @@ def _room_for(reads, spans, longest):
 
 @compiled
 def _clip_read(reads, i, low, high, bases, qualities, positions):
-    """Write what is left of read i in [low, high) to the arrays; the number of bases (0: nothing)."""
+    """Write what is left of read i in [low, high) to the arrays; its size (0: nothing), and the bases before."""
     low = max(low, reads.keep_from[i])
     high = min(high, reads.keep_to[i])
     query = reads.base_offsets[i] + reads.effective_first[i]
@@ -190,7 +202,7 @@ def _clip_read(reads, i, low, high, bases, qualities, positions):
         good_first += 1
     while good_last > good_first and reads.qualities[good_last - 1] < MINIMUM_BASE_QUALITY:
         good_last -= 1
-    size = 0
+    size, lead = 0, 0
     kept = 0  # up to the last base that is aligned to the reference
     position = reads.start[i]
     for c in range(reads.effective_offsets[i], reads.effective_offsets[i + 1]):
@@ -201,9 +213,11 @@ def _clip_read(reads, i, low, high, bases, qualities, positions):
             continue
         for k in range(length):
             if operation == CIGAR_MATCH and position + k >= high:
-                return kept
+                return kept, lead
             inside = good_first <= query + k < good_last
             if inside and (size > 0 if operation == CIGAR_INSERTION else position + k >= low):
+                if size == 0:
+                    lead = query + k - reads.base_offsets[i]
                 bases[size] = reads.bases[query + k]
                 qualities[size] = reads.qualities[query + k]
                 positions[size] = position + k if operation == CIGAR_MATCH else INSERTED
@@ -213,7 +227,7 @@ def _clip_read(reads, i, low, high, bases, qualities, positions):
         query += length
         if operation == CIGAR_MATCH:
             position += length
-    return kept
+    return kept, lead
 
 
 @compiled
