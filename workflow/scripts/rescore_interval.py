@@ -2,6 +2,7 @@
 
 import json
 import logging
+from itertools import repeat
 from pathlib import Path
 
 from quire.device.backend import cpu_only
@@ -20,8 +21,10 @@ def main(job) -> None:
     call_interval(
         reference_directory=Path(job.input.reference).parent,
         samples=[
-            {"sample": sample, "ploidy": ploidy, "bam": path}
-            for (sample, ploidy), path in zip(ploidies, job.input.alignments, strict=True)
+            {"sample": sample, "ploidy": ploidy, "bam": path, "repeats": repeats}
+            for (sample, ploidy), path, repeats in zip(
+                ploidies, job.input.alignments, job.input.repeats or repeat(None), strict=False
+            )
         ],
         intervals=[tuple(interval) for interval in pieces[int(job.wildcards.piece)]],
         output_vcf_part=job.output.part,

@@ -4,10 +4,14 @@ import random
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pysam
 
 from quire import reference
 from quire.rescore.caller import call_interval
+from quire.rescore.dragen.calibration import calibrate_sample
+from quire.rescore.dragen.cases import CASE
+from quire.rescore.dragen.estimation import estimate
 from quire.rescore.gvcf import call_gvcf_interval
 from quire.rescore.joint import genotype_interval
 
@@ -35,6 +39,12 @@ def compile_kernels() -> None:
         samples = [{"sample": "warm", "ploidy": 2, "bam": str(bam)}]
         piece = [("compiling", 0, _BASES)]
         call_interval(root / "reference", samples, piece, root / "part.vcf.gz", _SETTINGS, root / "ledger.json")
+        repeats = root / "repeats.txt"
+        calibrate_sample(root / "reference", "warm", bam, piece, repeats, root / "ledger.json")
+        estimate(np.array([(1, 0, 20, 1)], CASE))
+        dragen = _SETTINGS | {"error_model": "dragen"}
+        with_repeats = [samples[0] | {"repeats": repeats}]
+        call_interval(root / "reference", with_repeats, piece, root / "part.vcf.gz", dragen, root / "ledger.json")
         gvcf = root / "warm.g.vcf.gz"
         call_gvcf_interval(root / "reference", samples[0], piece, gvcf, _SETTINGS, root / "ledger.json")
         pysam.tabix_index(str(gvcf), preset="vcf")

@@ -98,8 +98,17 @@ def _with_defaults(value: Any, schema: Mapping[str, Any]) -> Any:
         if key in filled:
             filled[key] = _with_defaults(filled[key], part)
         elif "default" in part:
-            filled[key] = _with_defaults(part["default"], part)
+            filled[key] = _with_defaults(_default(part, filled, schema["properties"]), part)
     return filled
+
+
+def _default(part: Mapping[str, Any], given: Mapping[str, Any], siblings: Mapping[str, Any]) -> Any:
+    """The default of a key: that of `default_with`, where another key of the block has the value named there."""
+    for other, by_value in part.get("default_with", {}).items():
+        value = given.get(other, siblings[other].get("default"))
+        if isinstance(value, str) and value in by_value:
+            return by_value[value]
+    return part["default"]
 
 
 def _as_number(value: Any, types: str | list[str]) -> Any:
