@@ -11,9 +11,12 @@ MEASUREMENTS = (
     "mapping_speed",
     "placement",
     "split_reads",
+    "finishing",
     "calls",
+    "long_indels",
     "chromosome",
     "gvcf",
+    "ploidy_regions",
     "pairhmm_speed",
     "one_answer",
     "gpu_search",
@@ -22,6 +25,7 @@ MEASUREMENTS = (
     "gpu_semiglobal",
     "gpu_answer",
     "gpu_pairhmm",
+    "gpu_calling",
 )
 
 

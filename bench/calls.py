@@ -82,7 +82,14 @@ def comparer(inputs: Inputs, fasta: Path, bed: Path) -> Callable[[Path, float], 
 
     def compare(vcf: Path, quality: float) -> Comparison:
         return compare_files(
-            inputs.truth, vcf, SAMPLE, regions, lengths, lambda contig, start, end: letters[contig][start:end], quality
+            inputs.truth,
+            vcf,
+            SAMPLE,
+            regions,
+            lengths,
+            lambda contig, start, end: letters[contig][start:end],
+            quality,
+            only_passing=False,
         )
 
     return compare

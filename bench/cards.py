@@ -107,6 +107,13 @@ def kernel_times(card: Card, work: Callable[[], object]) -> list[tuple[object, .
     ]
 
 
+def upload_bandwidth(card: Card, size: int = 1 << 28, repeats: int = REPEATS) -> float:
+    """Bytes a second from the host's staging memory to the card."""
+    source = card.staging(size)
+    source[:] = 1
+    return size / fastest(card, lambda: card.upload_ahead(source, card.mark()).array(), repeats)
+
+
 def copy_bandwidth(card: Card, words: int, repeats: int = REPEATS) -> float:
     """Bytes a second, read and written, of a copy within the card's memory."""
     source, target = card.zeros(words, np.uint64), card.empty(words, np.uint64)

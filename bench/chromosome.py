@@ -1,8 +1,8 @@
 """A whole chromosome at 30x, from FASTQ.gz to the VCF, step by step: what each step takes of time and processor.
 
 Reads of chr20 with the real variants of HG001 and real quality strings are simulated in parts side by side, indexed,
-mapped (on a card where there is one), sorted and marked by samtools through pysam, and called by one job of `--threads`
-processes. The first calls, of 300 kb by one process, compile the kernels and are not counted.
+mapped (on a card where there is one), sorted and marked, and called by one job of `--threads` processes. The first
+calls, of 300 kb by one process, compile the kernels and are not counted.
 """
 
 import subprocess
@@ -55,7 +55,7 @@ def call(work: Path, threads: int, small: bool) -> None:
     contigs = list(zip(reference.contig_names, map(int, reference.contig_lengths), strict=True))
     names = reference.contig_names
     islands = [(names[i["contig"]], i["start"], i["start"] + i["length"]) for i in reference.manifest["islands"]]
-    samples = [{"sample": "HG001", "ploidy": 2, "bam": work / "marked.bam"}]
+    samples = [{"sample": "sample", "ploidy": 2, "bam": work / "marked.bam"}]
     for number, piece in enumerate([SMALL] if small else split(contigs, islands, None, 100_000_000)):
         output = work / f"calls_{number}.vcf.gz"
         ledger = work / f"calls_{number}.json"
@@ -87,13 +87,9 @@ def main() -> None:
         "map": quire_command(index, mates, unsorted, threads, backend=backend.name),
     }
     rows = [_row(name, run(command)) for name, command in steps.items()]
-    sorted_bam, marked = work / "sorted.bam", work / "marked.bam"
-    for name, code in {
-        "sort": f"pysam.sort('-@', '{threads - 1}', '-m', '1G', '-l', '1', '-o', '{sorted_bam}', '{unsorted}')",
-        "mark and index": f"pysam.markdup('-@', '{threads - 1}', '{sorted_bam}', '{marked}'); "
-        f"pysam.index('-@', '{threads - 1}', '{marked}')",
-    }.items():
-        rows.append(_row(name, run(f'{sys.executable} -c "import pysam; {code}"')))
+    marked = work / "marked.bam"
+    finishing = f"bench.finishing --data {given.data} --work {work} --threads {threads} --finish"
+    rows.append(_row("sort, mark and index", run(python(f"{finishing} {unsorted} {marked}"))))
     run(python(f"{calling} 1 --call small"))
     rows.append(_row("call", run(python(f"{calling} {threads} --call all"))))
     print_table(("step", "s", "core-seconds", "MB, largest process"), rows)

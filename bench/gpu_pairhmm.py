@@ -35,7 +35,7 @@ from quire.algorithms.pairhmm.items_gpu import (
 )
 from quire.device.card import Card
 
-from bench.cards import fastest, first_card, profiled, resources
+from bench.cards import fastest, first_card, profiled, resources, upload_bandwidth
 from bench.common import arguments, print_setting, print_table
 from bench.pairhmm_regions import cells_of, read_regions, regions_of_length, repeated
 
@@ -170,7 +170,12 @@ def measure_regions(card: Card, batch: PairHmmBatch, times: int, threads: int) -
         (f"whole call, {threads} threads", lambda: log10_likelihoods(card, batch, threads)),
         ("whole call, 1 thread", lambda: log10_likelihoods(card, batch)),
     ]
+    crossing = sum(array.nbytes for array in vars(batch).values() if hasattr(array, "nbytes"))
+    bandwidth = upload_bandwidth(card, min(crossing, 1 << 28))
+    floor = crossing / bandwidth
     rows, speeds = [], {}
+    rows.append((f"floor of transfers: {crossing / 1e6:.0f} MB at {bandwidth / 1e9:.0f} GB/s", f"{floor * 1e3:.1f}",
+                 f"{cells / floor / 1e12:.3f}"))  # fmt: skip
     for name, work in parts:
         seconds = fastest(card, work)
         speeds[name] = cells / seconds
@@ -217,6 +222,8 @@ def main() -> None:
     """Measure on the first card that is free; say so where there is none."""
     parser = arguments(__doc__, needs_data=False, threads=min(8, os.cpu_count() or 1))
     parser.add_argument("--cells", type=float, default=2e10, help="of each measurement")
+    parser.add_argument("--reads", type=int, nargs="+", default=READS, help="bases")
+    parser.add_argument("--haplotypes", type=int, nargs="+", default=HAPLOTYPES, help="bases")
     parser.add_argument("--regions", type=Path, help="a file of GATK's PairHMM regions (1m.in)")
     parser.add_argument("--times", type=int, default=128, help="how often the regions are repeated")
     given = parser.parse_args()
@@ -225,8 +232,8 @@ def main() -> None:
     with first_card() as card:
         if card is not None:
             start = time.perf_counter()
-            measure(card, _hertz(), seconds_by_events, given.cells, regions=regions, times=given.times,
-                    threads=given.threads)  # fmt: skip
+            measure(card, _hertz(), seconds_by_events, given.cells, given.reads, given.haplotypes, regions,
+                    given.times, given.threads)  # fmt: skip
             print(f"# {time.perf_counter() - start:.0f} s")
 
 

@@ -8,6 +8,7 @@ occurs exactly; answers are compared with those of the card's 32-bit kernels bef
 CuPy, nothing else.
 """
 
+import os
 import time
 from collections.abc import Callable
 from statistics import median
@@ -21,7 +22,16 @@ from quire.algorithms.semiglobal.gpu import SOURCE, align_batch
 from quire.algorithms.semiglobal.shapes import SHAPES_OF_ONE
 from quire.device.card import Card, CardArray
 
-from bench.cards import KERNEL_HEADER, copy_bandwidth, fastest, first_card, kernel_times, profiled, resources
+from bench.cards import (
+    KERNEL_HEADER,
+    copy_bandwidth,
+    fastest,
+    first_card,
+    kernel_times,
+    profiled,
+    resources,
+    upload_bandwidth,
+)
 from bench.common import arguments, print_setting, print_table
 
 SIZES = ((400, 150), (400, 400), (250, 250), (600, 500), (1000, 900))  # of references and alternates
@@ -30,7 +40,7 @@ BYTES_PER_CELL, ARITHMETIC_LANES = 0.5, 64  # per cycle and multiprocessor
 OPERATIONS = {True: 10 / 2, False: 13.0}  # of the arithmetic units per cell, counted in sm_90's code (paired or not)
 CHECKED = 256  # tasks that both designs align
 HEADER = ("reference", "alternate", "lanes x columns", "tasks a word", "registers", "warps/SM", "floor T cells/s",
-          "fill alone", "with traceback", "whole call", "with traceback/floor")  # fmt: skip
+          "fill alone", "with traceback", "with traceback/floor", "whole call", "floor of its transfers")  # fmt: skip
 
 
 class Prepared(NamedTuple):
@@ -104,7 +114,7 @@ def check(card: Card, batch: SemiglobalBatch) -> None:
 
 def measure_size(
     card: Card, clock: Clock, size: tuple[int, int], cells: float, paired: bool, arithmetic: float,
-    bandwidth: float,
+    bandwidth: float, threads: int = 1,
 ) -> tuple[object, ...]:  # fmt: skip
     """A row of HEADER."""
     rows, columns = size
@@ -122,25 +132,29 @@ def measure_size(
     shape = launch.shape
     registers, held = resources(card.kernel(SOURCE, "fill", **shape.fill_defines()), 32, 0)
     warps = held // 32 if isinstance(held, int) else "-"
-    whole = "-"
+    whole = transfers = "-"
     if shape.paired:
         check(card, batch)
-        seconds = fastest(card, lambda: align_batch(card, batch, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP), 3)
+        seconds = fastest(card, lambda: align_batch(card, batch, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP, threads), 3)
         whole = f"{count / seconds / 1e12:.3f}"
+        crossing = sum(array.nbytes for array in vars(batch).values())
+        transfers = f"{count * upload_bandwidth(card, min(crossing, 1 << 28)) / crossing / 1e12:.3f}"
     floor = min(arithmetic / OPERATIONS[shape.paired], bandwidth / BYTES_PER_CELL)
     return (rows, columns, f"{shape.lanes} x {shape.columns}", 2 if shape.paired else 1, registers, warps,
-            f"{floor / 1e12:.2f}", f"{filled / 1e12:.3f}", f"{traced / 1e12:.3f}", whole,
-            f"{traced / floor:.2f}")  # fmt: skip
+            f"{floor / 1e12:.2f}", f"{filled / 1e12:.3f}", f"{traced / 1e12:.3f}",
+            f"{traced / floor:.2f}", whole, transfers)  # fmt: skip
 
 
-def measure(card: Card, hertz: float, clock: Clock, cells: float, sizes: tuple[tuple[int, int], ...] = SIZES) -> None:
+def measure(
+    card: Card, hertz: float, clock: Clock, cells: float, sizes: tuple[tuple[int, int], ...] = SIZES, threads: int = 1
+) -> None:
     """Print the tables, and the bars."""
     arithmetic = card.multiprocessors * ARITHMETIC_LANES * hertz
     bandwidth = copy_bandwidth(card, max(1, int(cells) // 64))
     print(
         f"## about {cells / 1e9:.3g} G cells each; {hertz / 1e9:.2f} GHz; memory {bandwidth / 1e12:.2f} TB/s; T cells/s"
     )
-    rows = [measure_size(card, clock, size, cells, True, arithmetic, bandwidth) for size in sizes]
+    rows = [measure_size(card, clock, size, cells, True, arithmetic, bandwidth, threads) for size in sizes]
     rows += [measure_size(card, clock, BAR_SIZE, cells / 4, False, arithmetic, bandwidth)]
     print_table(HEADER, rows)
     batch = edited_batch(*BAR_SIZE, max(1, int(cells / (BAR_SIZE[0] * BAR_SIZE[1]))))
@@ -162,14 +176,14 @@ def _hertz() -> float:
 
 def main() -> None:
     """Measure on the first card that is free; say so where there is none."""
-    parser = arguments(__doc__, needs_data=False)
+    parser = arguments(__doc__, needs_data=False, threads=min(8, os.cpu_count() or 1))
     parser.add_argument("--cells", type=float, default=1.6e10, help="of each measurement")
     given = parser.parse_args()
     print_setting(())
     with first_card() as card:
         if card is not None:
             start = time.perf_counter()
-            measure(card, _hertz(), seconds_by_events, given.cells)
+            measure(card, _hertz(), seconds_by_events, given.cells, threads=given.threads)
             print(f"# {time.perf_counter() - start:.0f} s")
 
 

@@ -2,7 +2,8 @@
 
 The sample's gVCF of chr20:10,000,000-10,100,000 is held against GATK's: bars are 99 % of bases in the same state and
 95 % in the same band of GQ. Joint genotyping reads GATK's gVCF and Quire's; GATK's GenotypeGVCFs reads both too, where
-GATK is found (--gatk). Then the same gVCF joins under many names: time and memory by number of samples.
+GATK is found (--gatk). Every field is held against GATK's, and every position where both write all sites. Then the same
+gVCF joins under many names: time and memory by number of samples.
 """
 
 import json
@@ -17,6 +18,7 @@ from quire import reference
 from quire.rescore.gvcf.blocks import BANDS
 
 from bench.common import Timing, arguments, print_setting, print_table, run
+from bench.fields import print_fields
 
 CONTIG, START, END = "20", 9_999_999, 10_100_000
 SAMPLE = "NA12878"
@@ -94,12 +96,13 @@ def call(function: str, output: Path, packed: Path, fasta: Path, alignment: Path
     run(f'{sys.executable} -c "{code}"')
 
 
-def joint(output: Path, packed: Path, gvcfs: list[Path]) -> Timing:
+def joint(output: Path, packed: Path, gvcfs: list[Path], all_sites: bool = False) -> Timing:
     """Genotype gVCFs together, timed in a process of its own."""
     paths = output.with_suffix(".json")
     paths.write_text(json.dumps([str(path) for path in gvcfs]))
     code = f"import json; from quire.rescore import genotype_interval as call; call({str(packed)!r}, "
-    code += f"json.load(open({str(paths)!r})), [{(CONTIG, START, END)!r}], {str(output)!r}, 30.0)"
+    code += f"json.load(open({str(paths)!r})), [{(CONTIG, START, END)!r}], {str(output)!r}, 30.0, "
+    code += f"all_sites={all_sites!r})"
     return run(f'{sys.executable} -c "{code}"')
 
 
@@ -149,12 +152,43 @@ def main() -> None:
             agreement("each its own: Quire, GATK", joined["ours"], peers["gatk"]),
         ]
     print_table(["", "records", "peer's", "same alleles", "same GT", "same AD", "same GQ", "same PL"], rows)
+    expected = folder / "gatk.vcf.gz"
+    pysam.tabix_compress(str(data / "expected.testVCFMode.gatk4.vcf"), str(expected), force=True)
+    print("## plain calling: Quire, GATK's expected VCF")
+    print_fields(folder / "at_once.vcf.gz", expected)
+    print("## gVCF: Quire, GATK's expected")
+    print_fields(ours, theirs)
+    if given.gatk:
+        print("## GATK's gVCF genotyped: Quire, GATK's GenotypeGVCFs")
+        print_fields(folder / "joint_gatk.vcf.gz", folder / "gatk_gatk.vcf")
+        print_every_site(given.gatk, folder, packed, theirs)
     cohort = []
     for size in COHORTS:
         gvcfs = [renamed(ours, folder / f"sample_{n}.g.vcf.gz", f"sample_{n}") for n in range(size)]
         timing = joint(folder / "cohort.vcf.gz", packed, gvcfs)
         cohort.append([size, f"{timing.seconds:.1f}", f"{timing.peak_megabytes:.0f}"])
     print_table(["samples", "seconds for 100 kb, start included", "peak MB"], cohort)
+
+
+def print_every_site(gatk: str, folder: Path, packed: Path, gvcf: Path) -> None:
+    """Print at how many positions both write the same, where both write every position of GATK's gVCF."""
+    ours, theirs = folder / "every_ours.vcf.gz", folder / "every_gatk.vcf"
+    joint(ours, packed, [gvcf], all_sites=True)
+    region = f"{CONTIG}:{START + 1}-{END}"
+    options = f"-R {folder}/genome.fa -V {gvcf} -O {theirs} -L {region} --include-non-variant-sites"
+    run(f"{gatk} GenotypeGVCFs {options} > {theirs}.log 2>&1")
+    found = []
+    for path in (ours, theirs):
+        sites = {}
+        for fields in records(path):
+            values = dict(zip(fields[8].split(":"), fields[9].split(":"), strict=False))
+            genotype = tuple(sorted(values["GT"].replace("|", "/").split("/")))
+            keys = ("AD", "DP", "PL") if fields[4] != "." else ("DP", "RGQ")
+            sites[fields[1]] = (*fields[3:5], genotype, *(values.get(key, ".") for key in keys))
+        found.append(sites)
+    same = sum(found[1].get(position) == site for position, site in found[0].items())
+    header = ["every position: Quire's, GATK's", "the same alleles, GT, DP and RGQ or AD and PL"]
+    print_table(header, [[f"{len(found[0])}, {len(found[1])}", same]])
 
 
 def print_states(ours: dict[int, int], theirs: dict[int, int]) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from quire.algorithms.pairhmm import PairHmmBatch, items_gpu, join_batches, oracle
 from quire.algorithms.pairhmm import gpu as pairhmm_gpu
+from quire.algorithms.pairhmm.gpu import SOURCE as LOGARITHMS
 from quire.algorithms.pairhmm.gpu import last_row_sums, log10_likelihoods
 from quire.algorithms.pairhmm.items_gpu import (
     FLOAT32,
@@ -20,7 +21,7 @@ from quire.algorithms.pairhmm.items_gpu import (
     sums_of,
     upload,
 )
-from quire.algorithms.pairhmm.model import FLOAT32_FLOOR, SCALE_EXPONENT
+from quire.algorithms.pairhmm.model import FLOAT32_FLOOR, SCALE_EXPONENT, log10_of_sums, needs_float64
 from quire.device.card import OutOfDeviceMemory
 from quire.device.compiler import read_source
 
@@ -178,11 +179,35 @@ def test_published_values(card) -> None:
     assert np.abs(answers - expected[chosen]).max() < 6e-6
 
 
+@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64])
+def test_logarithms_at_every_border(card, dtype: np.dtype) -> None:
+    """Zero, subnormal and normal numbers, powers of two, mantissas around sqrt(1/2), overflow: the host's bits."""
+    rng = np.random.default_rng(1)
+    limits = np.finfo(dtype)
+    powers = np.exp2(rng.integers(limits.minexp, limits.maxexp, 200).astype(np.float64))
+    borders = np.array([0.5**0.5, 2**0.5, 1.0, float(FLOAT32_FLOOR), float(limits.smallest_normal)])
+    values = np.concatenate([powers, powers * rng.random(200), borders]).astype(dtype)
+    special = np.array([0, np.inf, np.nan, limits.smallest_subnormal, limits.smallest_normal, limits.max], dtype)
+    sums = np.concatenate([special, np.nextafter(values, dtype.type(0)), values, np.nextafter(values, dtype.type(9))])
+    lengths = rng.integers(1, 40, len(sums))
+    batch = region_of(rng, [1], lengths)
+    uploaded, tasks = upload(card, batch), card.upload(batch.tasks)
+    tables = pairhmm_gpu.upload_logarithms(card, batch)
+    answers, unsure = card.empty(len(sums), np.float64), card.full(len(sums), 7, np.uint8)
+    places = card.upload(np.arange(len(sums), dtype=np.int64))
+    chunk = pairhmm_gpu.ScoredChunk(card, uploaded, 0, tasks)
+    chunk.take_logarithms(card.upload(sums), places, tables, unsure, answers)
+    expected = log10_of_sums(sums, SCALE_EXPONENT[dtype], lengths)
+    np.testing.assert_array_equal(card.download(answers).view(np.int64), expected.view(np.int64))
+    if dtype == FLOAT32:
+        np.testing.assert_array_equal(card.download(unsure), needs_float64(sums))
+
+
 @needs_compiler
 def test_a_full_card_takes_smaller_chunks() -> None:
     batch = unlikely()
     expected = log10_likelihoods(EmulatedCard(), batch)
-    for number in range(11, 60, 7):
+    for number in range(13, 60, 7):
         card = EmulatedCard()
         card.fail_allocation(number)
         np.testing.assert_array_equal(log10_likelihoods(card, batch), expected)
@@ -225,6 +250,9 @@ MISTAKES = [
     (SOURCE, "reads.deletion_qualities[base - 1]", "reads.deletion_qualities[base]"),
     (SOURCE, "inserted = __shfl_up_sync(EVERY_LANE, inserted, 1, LANES)",
      "inserted = __shfl_up_sync(EVERY_LANE, inserted, 2, LANES)"),
+    (LOGARITHMS, "unsure[task] = !(sum >= least && sum < infinity)", "unsure[task] = !(sum >= 0)"),
+    (LOGARITHMS, "logarithms.of_lengths[length - 1]", "logarithms.of_lengths[0]"),
+    (LOGARITHMS, "i64 task = places[i];", "i64 task = i;"),
     (STREAMS, "columns + BLANKS +", "columns + 1 +"),
     (STREAMS, "task == 0 || tasks.read(task) != tasks.read(task - 1)", "task == 0"),
     (STREAMS, "min((u32)bases[column], LETTER_N)", "bases[column] % LETTER_N"),
@@ -236,8 +264,9 @@ MISTAKES = [
 def test_a_mistake_shows(source: str, sound: str, broken: str) -> None:
     text = read_source(source)[0]
     assert text.count(sound) == 1
+    batch = unlikely() if source == LOGARITHMS else mixed_region()
     with pytest.raises(AssertionError):
-        check(EmulatedCard(texts={source: text.replace(sound, broken)}), mixed_region())
+        check(EmulatedCard(texts={source: text.replace(sound, broken)}), batch)
 
 
 def test_a_mixed_region(card) -> None:

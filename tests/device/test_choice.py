@@ -232,3 +232,15 @@ def test_imports_are_light() -> None:
         [sys.executable, "-c", code], env={"PYTHONPATH": str(library)}, capture_output=True, text=True
     )
     assert result.returncode == 0, result.stderr
+
+
+def test_no_waiting_for_cards_that_others_hold(tmp_path: Path) -> None:
+    """Without waiting `auto` takes the CPU and `gpu` fails, each with the sentence."""
+    load = load_of(Machine())
+    with use_backend("auto", load_probe=load, leases=tmp_path) as (held, _):
+        assert held.name == "gpu"
+        with use_backend("auto", load_probe=load, leases=tmp_path, wait=False) as (backend, open_card):
+            assert backend == Backend("cpu", "other jobs hold all cards.")
+            assert open_card is None
+        with pytest.raises(InputError, match=r"device.backend is gpu, but other jobs hold all cards\. Remedy: wait"):
+            use_backend("gpu", load_probe=load, leases=tmp_path, wait=False).__enter__()

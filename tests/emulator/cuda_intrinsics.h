@@ -28,6 +28,8 @@ inline unsigned __float_as_uint(float x) { return harness::from_bits<unsigned>(h
 inline float __uint_as_float(unsigned x) { return harness::from_bits<float>(harness::to_bits(x)); }
 inline int __float_as_int(float x) { return harness::from_bits<int>(harness::to_bits(x)); }
 inline float __int_as_float(int x) { return harness::from_bits<float>(harness::to_bits(x)); }
+inline long long __double_as_longlong(double x) { return harness::from_bits<long long>(harness::to_bits(x)); }
+inline double __longlong_as_double(long long x) { return harness::from_bits<double>(harness::to_bits(x)); }
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 template <class A, class B> std::common_type_t<A, B> min(A a, B b) { typedef std::common_type_t<A, B> C; return C(b) < C(a) ? C(b) : C(a); }
 template <class A, class B> std::common_type_t<A, B> max(A a, B b) { typedef std::common_type_t<A, B> C; return C(a) < C(b) ? C(b) : C(a); }

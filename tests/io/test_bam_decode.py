@@ -74,7 +74,7 @@ def test_regions(tmp_path: Path) -> None:
     generator = random.Random(3)
     bases = random_bases(generator, 50)
     lines = [f"r{i}\t0\tHLA:01,*x\t{1 + 10 * i}\t60\t50M\t*\t0\t0\t{bases}\t{'I' * 50}" for i in range(100)]
-    path = write_bam(tmp_path / "x.bam", CONTIGS, lines)
+    path = write_bam(tmp_path / "x.bam", CONTIGS, lines, order="coordinate")
     with pytest.raises(InputError, match="has no index"):
         IndexedAlignments(path)
     pysam.index(str(path))

@@ -1,6 +1,8 @@
 """BAM read by spans: the same records as samtools' in the same order, and damage that is noticed."""
 
 import random
+import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,8 +14,11 @@ from hypothesis import strategies as st
 from quire.errors import InputError
 from quire.io import inflate
 from quire.io.bam.reader import BamReader
+from quire.io.files import BGZF_END
 from quire.io.inflate import DamagedBlock, inflate_blocks
+from quire.io.sniff import BGZF_HEADER
 
+REAL = Path(__file__).resolve().parents[1] / "data" / "gvcf_chr22_8kb" / "A.bam"
 CONTIGS = {"one": 300_000, "HLA:2*01": 500, "empty": 1000, "last": 100_000}
 
 
@@ -90,6 +95,39 @@ def test_a_contig_that_the_index_does_not_have(bam: Path) -> None:
     assert len(BamReader(indexed(bam, "bai")).records(9, 0, 100)) == 0
 
 
+def _borders(data: bytes | bytearray) -> list[int]:
+    """Where the blocks of a BGZF file begin: each says its size less one in its bytes 16 and 17."""
+    borders = [0]
+    while borders[-1] < len(data):
+        borders.append(borders[-1] + int.from_bytes(data[borders[-1] + 16 : borders[-1] + 18], "little") + 1)
+    return borders
+
+
+def test_a_real_bam_cut_between_two_blocks_is_refused(tmp_path: Path) -> None:
+    """Wherever it is cut, also where the last block left ends with a whole record."""
+    data = REAL.read_bytes()
+    path = tmp_path / "cut.bam"
+    path.write_bytes(data)
+    pysam.index(str(path))
+    assert len(BamReader(path).records(0, 0, 8000))
+    cuts = _borders(data)[1:-1]
+    assert len(cuts) > 3
+    for cut in cuts:
+        path.write_bytes(data[:cut])
+        with pytest.raises(InputError, match=r"cut\.bam: lacks the empty block that closes it; it is truncated"):
+            BamReader(path)
+
+
+def _within_a_record(data: bytearray) -> bytes:
+    """The first blocks and the next one without its last bytes, closed as if it were a whole file."""
+    begin, end = _borders(data)[4:6]
+    raw = zlib.decompress(data[begin + 18 : end - 8], wbits=-15)[:-10]
+    packer = zlib.compressobj(wbits=-15)
+    packed = packer.compress(raw) + packer.flush()
+    block = BGZF_HEADER + struct.pack("<H", len(packed) + 25) + packed + struct.pack("<II", zlib.crc32(raw), len(raw))
+    return bytes(data[:begin]) + block + BGZF_END
+
+
 def _flip(data: bytearray, place: int) -> bytearray:
     data[place] ^= 1
     return data
@@ -98,7 +136,8 @@ def _flip(data: bytearray, place: int) -> bytearray:
 @pytest.mark.parametrize(
     ("damage", "sentence"),
     [
-        (lambda data: data[: len(data) // 2], "ends in the middle of a record"),
+        (lambda data: _within_a_record(data), "ends in the middle of a record"),
+        (lambda data: data[: len(data) // 2] + BGZF_END, "ends in the middle of a record"),
         (lambda data: _flip(data, len(data) // 2), r"the block at byte \d+ is damaged"),
     ],
 )
@@ -148,3 +187,17 @@ def test_blocks_are_inflated_and_checked(bam: Path, library: bool, monkeypatch: 
         inflate_blocks(np.frombuffer(_flip(data, 2000), np.uint8))
     with pytest.raises(DamagedBlock):
         inflate_blocks(np.frombuffer(b"no block at all, whatever it is", np.uint8))
+
+
+@pytest.mark.parametrize("kind", ["bai", "csi"])
+def test_bytes_over_a_span(bam: Path, kind: str) -> None:
+    """As good an estimate as the index allows: of each contig about its share of the file, and little of a little."""
+    path = indexed(bam, kind)
+    reader, size = BamReader(path), path.stat().st_size
+    whole = [reader.bytes_over(number, 0, length, length) for number, length in enumerate(CONTIGS.values())]
+    assert whole[2] == 0
+    assert reader.bytes_over(9, 0, 10, 10) == 0
+    assert 0.65 * size < whole[0] < 0.8 * size
+    assert 0.2 * size < whole[3] < 0.3 * size
+    parts = [reader.bytes_over(0, start, start + 50_000, 300_000) for start in range(0, 300_000, 50_000)]
+    assert 0.9 * whole[0] < sum(parts) < 1.6 * whole[0], parts

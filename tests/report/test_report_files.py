@@ -137,6 +137,18 @@ def test_variants_of_a_sample_are_counted(run):
     assert variants.transition_ratio == 0.0
 
 
+def test_sites_without_a_variant_of_their_own_are_not_counted(tmp_path, run):
+    """What rescore.emit: all_sites adds: positions with the reference alone, and those that a deletion takes away."""
+    path = tmp_path / "all_sites.vcf"
+    with pysam.VariantFile(str(run.vcf)) as variants:
+        lines = [str(line) for line in (variants.header, *variants)]
+    bases = run.sequences["one"]
+    lines[1:1] = [f"one\t{p}\t.\t{bases[p - 1]}\t{alt}\t.\tPASS\t.\tGT\t./.\n" for p, alt in ((50, "."), (60, "*"))]
+    path.write_text("".join(lines))
+    assert count_variants(path, "sample").counts == count_variants(run.vcf, "sample").counts
+    assert count_variants(path, "sample").counts["missing"] == 0
+
+
 def test_vcf_without_records_counts_nothing(tmp_path):
     empty = write_vcf(tmp_path / "empty.vcf.gz", [], ["sample"])
     variants = count_variants(empty, "sample")

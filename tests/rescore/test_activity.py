@@ -12,6 +12,7 @@ from quire.rescore.activity import (
     add_reads,
     band_pass_weights,
     likelihood_table,
+    mark_doubted,
     phred_rounded,
     posterior_terms,
     profile,
@@ -87,11 +88,23 @@ def test_likelihoods_of_a_pileup(tmp_path, ploidy: int) -> None:
     reads, _ = ReadSource(bam).fetch("c", 0, 900, np.array([[0, 900]]), calling_parameters())
     log10 = np.zeros((900, ploidy + 1))
     clips, clipped = np.zeros(900), np.zeros(900, np.int64)
-    add_reads(
-        reads, np.frombuffer(codes(reference), np.uint8).copy(), 0, likelihood_table(ploidy), log10, clips, clipped
-    )
+    letters = np.frombuffer(codes(reference), np.uint8).copy()
+    add_reads(reads, letters, 0, np.arange(900), likelihood_table(ploidy), log10, clips, clipped)
     # Sums of some tens of log10 in the same order; the tables are computed in another way.
     np.testing.assert_allclose(log10, slow_pileup(lines, reference, ploidy), atol=1e-9)
+
+    some = np.arange(0, 900, 7)
+    picked, clips_there, clipped_there = np.zeros((len(some), ploidy + 1)), np.zeros(len(some)), clipped[some] * 0
+    add_reads(reads, letters, 0, some, likelihood_table(ploidy), picked, clips_there, clipped_there)
+    assert (picked == log10[some]).all()
+    assert (clips_there == clips[some]).all()
+    assert (clipped_there == clipped[some]).all()
+
+    doubted = np.zeros(900, np.uint8)
+    mark_doubted(reads, letters, 0, doubted)
+    assert 0 < doubted.sum() < 900
+    # Where nothing is marked, the reference alone is likeliest; where it is not, something is.
+    assert doubted[log10.argmax(axis=1) > 0].all()
 
 
 @given(st.lists(st.lists(st.integers(0, 80), min_size=3, max_size=3), min_size=1, max_size=5))

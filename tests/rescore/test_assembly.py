@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms.scoring import DANGLING_END
 from quire.algorithms.semiglobal import Overhang, oracle
-from quire.rescore.assembly import assemble, assemble_graph
+from quire.rescore.assembly import assemble, assemble_graph, threading_order
 from quire.rescore.assembly.dangling import align_branch
-from quire.rescore.assembly.graph import ThreadedSequences, build, has_cycle, number_k_mers
+from quire.rescore.assembly.graph import IS_REFERENCE, LARGEST, SOURCE, TARGET, WEIGHT, build, has_cycle
+from quire.rescore.assembly.k_mers import ThreadedSequences, number_k_mers
 from quire.rescore.reads.clipping import RegionReads
 from quire.sam import CIGAR_DELETION, CIGAR_MASK, CIGAR_SHIFT
 
@@ -31,7 +32,7 @@ def sequences(texts: list[str], samples: list[int] | None = None) -> ThreadedSeq
 
 def haplotypes(texts: list[str], k: int, samples: list[int] | None = None, last: bool = False) -> set[str] | None:
     """What `assemble_graph` finds, as text; None if it refuses."""
-    succeeded, bases, offsets = assemble_graph(sequences(texts, samples), k, last)
+    succeeded, _, bases, offsets = assemble_graph(sequences(texts, samples), k, last)
     text = "".join("ACGTN"[b] for b in bases)
     return {text[offsets[i] : offsets[i + 1]] for i in range(len(offsets) - 1)} if succeeded else None
 
@@ -50,6 +51,88 @@ def brute_force_paths(reference: str, reads: list[str], k: int) -> set[str]:
             continue
         stack += [path + base for base in "ACGT" if path[-k:] + base in solid]
     return found
+
+
+def slow_numbers(texts: list[str], k: int) -> tuple[list[list[int]], list[bool]]:
+    """Numbers of the k-mers of each text in the order of their first places, and which some text holds twice."""
+    numbers: dict[str, int] = {}
+    rows = [[numbers.setdefault(text[i : i + k], len(numbers)) for i in range(len(text) - k + 1)] for text in texts]
+    twice = {number for row in rows for number, times in Counter(row).items() if times > 1}
+    return rows, [number in twice for number in range(len(numbers))]
+
+
+def slow_edges(texts: list[str], samples: list[int], k: int) -> list[list[int]]:
+    """Threading, vertex by vertex: (source, target, weight, largest weight of a sample, reference) of each edge."""
+    rows, twice = slow_numbers(texts, k)
+    vertices: list[str] = []
+    vertex_of: dict[int, int] = {}
+    edges: list[list[int]] = []
+    weights: list[Counter] = []  # of an edge by sample
+
+    def add_vertex(number: int, k_mer: str) -> int:
+        vertices.append(k_mer)
+        if not twice[number]:
+            vertex_of.setdefault(number, len(vertices) - 1)
+        return len(vertices) - 1
+
+    for s, (text, sample) in enumerate(zip(texts, samples, strict=True)):
+        start = 0
+        while s > 0 and start < len(text) - k and twice[rows[s][start]]:
+            start += 1
+        if s > 0 and start >= len(text) - k:
+            continue
+        vertex = vertex_of.get(rows[s][start])
+        if vertex is None:
+            vertex = add_vertex(rows[s][start], text[start : start + k])
+        back, offset = vertex, k - 2
+        while offset >= 0 and len(into := [e for e, edge in enumerate(edges) if edge[1] == back]) == 1:
+            back = edges[into[0]][0]
+            if vertices[back][-1] != text[start + offset]:
+                break
+            weights[into[0]][sample] += 1
+            offset -= 1
+        for at in range(start + 1, len(text) - k + 1):
+            k_mer, number = text[at : at + k], rows[s][at]
+            ways = [e for e, edge in enumerate(edges) if edge[0] == vertex and vertices[edge[1]][-1] == k_mer[-1]]
+            if not ways:
+                following = vertex_of.get(number) if number != rows[0][0] else None
+                edges.append([vertex, add_vertex(number, k_mer) if following is None else following, int(s == 0)])
+                weights.append(Counter())
+                ways = [len(edges) - 1]
+            weights[ways[0]][sample] += 1
+            vertex = edges[ways[0]][1]
+    return [
+        [source, target, sum(weight.values()), max(weight.values()), reference]
+        for (source, target, reference), weight in zip(edges, weights, strict=True)
+    ]
+
+
+@st.composite
+def overlapping_texts(draw: st.DrawFn) -> list[str]:
+    """A reference, and reads of pieces of it, forth and back, with other bases between."""
+    reference = draw(st.text(draw(st.sampled_from(["AC", "ACGTN"])), min_size=12, max_size=40))
+    piece = st.tuples(st.integers(0, len(reference)), st.integers(0, 20)).map(lambda p: reference[p[0] : sum(p)])
+    pieces = st.lists(st.one_of(piece, st.text("ACGT", max_size=3)), min_size=1, max_size=5)
+    reads = draw(st.lists(pieces.map("".join).filter(lambda read: len(read) > 4), min_size=1, max_size=6))
+    return [reference, *reads]
+
+
+@given(overlapping_texts(), st.integers(2, 8), st.data())
+@settings(max_examples=300, deadline=None)
+def test_graphs_are_those_of_plain_threading(texts: list[str], k: int, data: st.DataObject) -> None:
+    texts = [text for text in texts if len(text) >= k]
+    samples = [-1, *sorted(data.draw(st.lists(st.integers(0, 2), min_size=len(texts) - 1, max_size=len(texts) - 1)))]
+    threaded = sequences(texts, samples[1:])
+    numbers, count, repeated = number_k_mers(threaded, k, True)
+    rows, twice = slow_numbers(texts, k)
+    assert numbers[numbers >= 0].tolist() == [number for row in rows for number in row]
+    assert repeated.astype(bool).tolist() == twice
+    assert count == len(twice)
+    refused = number_k_mers(threaded, k, False)[1] == 0
+    assert refused == (len(set(rows[0])) < len(rows[0]))
+    graph = build(threaded, k, numbers, count, repeated)
+    table = graph.edges[: graph.sizes[1], [SOURCE, TARGET, WEIGHT, LARGEST, IS_REFERENCE]]
+    assert table.tolist() == slow_edges(texts, samples, k)
 
 
 def mutate(generator: random.Random, text: str) -> str:
@@ -110,7 +193,7 @@ def test_cycles_and_repeats_are_refused_until_the_k_mers_are_long_enough() -> No
     assert haplotypes([reference, longer, longer], 25) is None
     assert haplotypes([reference, longer, longer], 55) == {reference, longer}
     graph_of = sequences([reference, reference])
-    numbers, count, repeated = number_k_mers(graph_of, 25)
+    numbers, count, repeated = number_k_mers(graph_of, 25, True)
     assert repeated.any()
     assert count == len({reference[i : i + 25] for i in range(len(reference) - 24)})
     unrepeated = np.zeros_like(repeated)  # as if nothing were known of the repeat: the graph folds into a cycle
@@ -131,15 +214,36 @@ def test_assemble_unites_graphs_and_grows_k_mers() -> None:
         usable=np.ones(3, np.uint8),
         reverse=np.zeros(3, np.uint8),
         mapping_quality=np.full(3, 60, np.uint8),
-        lead=np.zeros(3, np.int32),
-        tail=np.zeros(3, np.int32),
+        before=np.zeros(3, np.int32),
+        behind=np.zeros(3, np.int32),
         base_offsets=np.arange(4) * len(text),
         bases=np.frombuffer(text * 3, np.uint8).copy(),
         qualities=np.full(3 * len(text), 30, np.uint8),
-        positions=np.zeros(3 * len(text), np.int64),
+        positions=np.zeros(3 * len(text), np.int32),
     )
     found = assemble(reads, 0, np.frombuffer(codes(reference), np.uint8).copy())
     assert found == [codes(reference), codes(longer)]
+
+
+def test_reads_are_threaded_by_sample_start_and_strand() -> None:
+    starts, strands, samples = [5, 5, 3, 5, 7, 2], [1, 0, 1, 0, 0, 0], [0, 0, 0, 0, 1, 1]
+    n = len(starts)
+    reads = RegionReads(
+        region_offsets=np.array([0, n]),
+        sample=np.array(samples, np.int32),
+        start=np.array(starts),
+        end=np.array(starts) + 10,
+        usable=np.ones(n, np.uint8),
+        reverse=np.array(strands, np.uint8),
+        mapping_quality=np.full(n, 60, np.uint8),
+        base_offsets=np.arange(n + 1) * 10,
+        bases=np.zeros(10 * n, np.uint8),
+        qualities=np.full(10 * n, 30, np.uint8),
+        positions=np.zeros(10 * n, np.int64),
+    )
+    assert threading_order(reads, 0, 6).tolist() == [2, 1, 3, 0, 5, 4]
+    assert threading_order(reads, 1, 4).tolist() == [2, 1, 3]
+    assert threading_order(reads, 3, 3).tolist() == []
 
 
 def test_ambiguous_reference_bases_stay_in_the_haplotypes() -> None:

@@ -150,7 +150,7 @@ def test_cram_gives_what_bam_gives(world, tmp_path: Path) -> None:
     pysam.index(str(cram))
     texts = []
     for path in (root / "diploid.bam", cram):
-        sheet = [{"sample": "s", "ploidy": 2, "bam": path}]
+        sheet = [{"sample": "diploid", "ploidy": 2, "bam": path}]
         part = tmp_path / f"{path.suffix}.vcf.gz"
         call_interval(root / "reference", sheet, WHOLE[0], part, SETTINGS, tmp_path / "l.json", fasta=fasta)
         texts.append(part.read_bytes())

@@ -13,9 +13,9 @@ from quire.rescore.haplotypes.likelihoods import (
     least_likelihoods,
     pcr_gap_qualities,
     region_likelihoods,
-    repeats_at,
     trim_reads,
 )
+from quire.rescore.haplotypes.repeats import count_repeats
 from quire.rescore.reads.clipping import RegionReads
 
 from tests.support.builders import random_bases
@@ -60,11 +60,32 @@ def slow_repeats(text: str, offset: int) -> int:
     return min(backward + forward, 20)
 
 
-@given(st.one_of(st.text("AC", min_size=1, max_size=40), st.text("ACGT", min_size=1, max_size=25)), st.data())
+def repeats_of(text: str) -> list[int]:
+    bases = np.frombuffer(codes(text), np.uint8).copy()
+    answers = np.empty(len(text), np.uint8)
+    count_repeats(bases, np.empty(len(text), np.uint64), np.empty(len(text), np.uint64), answers)
+    return answers.tolist()
+
+
+TEXTS = st.one_of(
+    st.text("AC", min_size=1, max_size=40),
+    st.text("ACGTN", min_size=1, max_size=25),
+    st.builds(
+        lambda unit, copies, end: unit * copies + end, st.text("ACGT", max_size=9), st.integers(1, 40), st.text("AC")
+    ),
+)
+
+
+@given(TEXTS)
 @settings(max_examples=200, deadline=None)
-def test_repeats(text: str, data: st.DataObject) -> None:
-    offset = data.draw(st.integers(0, len(text) - 1))
-    assert repeats_at(np.frombuffer(codes(text), np.uint8).copy(), offset) == slow_repeats(text, offset)
+def test_repeats(text: str) -> None:
+    assert repeats_of(text) == [slow_repeats(text, offset) for offset in range(len(text))]
+
+
+@pytest.mark.parametrize("unit", ["A", "AC", "AACGTACG", "AACGTACGC"])
+def test_repeats_longer_than_a_counter(unit: str) -> None:
+    text = unit * (1000 // len(unit))
+    assert repeats_of(text) == [slow_repeats(text, offset) for offset in range(len(text))]
 
 
 def test_gap_qualities_are_those_of_the_conservative_model() -> None:
@@ -98,12 +119,12 @@ def reads_of(groups: list[list[tuple[int, str]]]) -> RegionReads:
         usable=np.array([0 if i % 5 == 4 else 1 for i in range(n)], np.uint8),
         reverse=np.zeros(n, np.uint8),
         mapping_quality=np.full(n, 25, np.uint8),
-        lead=np.zeros(n, np.int32),
-        tail=np.zeros(n, np.int32),
+        before=np.zeros(n, np.int32),
+        behind=np.zeros(n, np.int32),
         base_offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         bases=np.frombuffer(codes("".join(bases for _, bases in flat)), np.uint8).copy(),
         qualities=np.full(sum(lengths), 30, np.uint8),
-        positions=np.concatenate([np.arange(start, start + len(bases)) for start, bases in flat]),
+        positions=np.concatenate([np.arange(start, start + len(bases), dtype=np.int32) for start, bases in flat]),
     )
 
 

@@ -6,18 +6,20 @@ from math import comb
 import numpy as np
 import pysam
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from quire.errors import QuireError
 from quire.io.vcf import VariantRecord, gather, header, write_part
 from quire.rescore.genotyping import NO_CALL, call_site
 from quire.rescore.genotyping.annotations import (
     annotate,
-    fisher_exact,
     fisher_strand,
     strand_odds_ratio,
     strand_sum,
     variant_depth,
 )
 from quire.rescore.genotyping.sites import SPANNING, Site
+from quire.rescore.genotyping.strands import fisher_exact
 from quire.rescore.records import FIELDS, trim_right, variant_record
 
 
@@ -33,6 +35,12 @@ def slow_fisher(a: int, b: int, c: int, d: int) -> float:
 )
 def test_fisher(table: tuple[int, int, int, int]) -> None:
     assert fisher_exact(*table) == pytest.approx(slow_fisher(*table))
+
+
+@given(st.tuples(*[st.integers(0, 40)] * 4))
+@settings(max_examples=100, deadline=None)
+def test_fisher_of_any_table(table: tuple[int, int, int, int]) -> None:
+    assert fisher_exact(*table) == pytest.approx(slow_fisher(*table), rel=1e-9)
 
 
 def test_values_of_gatks_unit_tests() -> None:

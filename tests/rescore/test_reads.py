@@ -7,7 +7,7 @@ import numpy as np
 import pysam
 import pytest
 from quire.errors import InputError
-from quire.rescore.reads.clipping import INSERTED, region_reads
+from quire.rescore.reads.clipping import INSERTED, bases_within, region_reads
 from quire.rescore.reads.filters import FILTERS, thinned_out
 from quire.rescore.reads.source import ReadSource
 
@@ -151,6 +151,40 @@ def test_ends_of_poor_quality_and_what_lies_outside_are_cut(tmp_path) -> None:
     reads, _ = load(tmp_path, [text])
     positions = region_reads([reads], np.array([[1010, 1032]])).positions
     assert positions.tolist() == [*range(1010, 1020), *[INSERTED] * 5, *range(1020, 1030)]
+
+
+def test_insertions_at_the_edge_of_what_is_cut_stay(tmp_path) -> None:
+    bases = random_bases(random.Random(6), 60)
+    text = line("a", 0, 1001, "4I20M5I10M5D18M3I", bases)
+    whole = clipped(tmp_path, [text])
+    assert whole == {"1000+": (bases, [40] * 60, 1000, 1053)}
+    # [1020, 1030) is between the second insertion and the deletion: both sides of the insertion keep it.
+    assert clipped(tmp_path, [text], 1020, 1030)["1020+"] == (bases[24:39], [40] * 15, 1020, 1030)
+    assert clipped(tmp_path, [text], 1010, 1020)["1010+"] == (bases[14:29], [40] * 15, 1010, 1020)
+    assert clipped(tmp_path, [text], 1021, 1030)["1021+"] == (bases[30:39], [40] * 9, 1021, 1030)
+    assert clipped(tmp_path, [text], 1010, 1019)["1010+"] == (bases[14:23], [40] * 9, 1010, 1019)
+    # Poor ends are cut within an insertion; an insertion alone is no read.
+    poor = text[:-60] + "#" * 2 + "I" * 58
+    assert clipped(tmp_path, [poor])["1000+"] == (bases[2:], [40] * 58, 1000, 1053)
+    assert clipped(tmp_path, [text[:-60] + "I" * 4 + "#" * 56]) == {}
+    reads, _ = load(tmp_path, [text])
+    found = region_reads([reads], np.array([[1000, 1053]]))
+    assert bases_within(found, 0, 1020, 1030) == (24, 39)
+    assert bases_within(found, 0, 1010, 1020) == (14, 29)
+    assert bases_within(found, 0, 1035, 1053) == (39, 60)
+    first, end = bases_within(found, 0, 1030, 1035)
+    assert first >= end
+
+
+def test_inserted_ends_are_not_taken_for_the_mates_bases(tmp_path) -> None:
+    bases = random_bases(random.Random(7), 110)
+    pair = [
+        line("p", 99, 1001, "60M4I", bases[:60] + "ACGT", mate=1041, size=90),
+        line("p", 147, 1041, "5I50M", "TTTTT" + bases[40:90], mate=1001, size=-90),
+    ]
+    found = clipped(tmp_path, pair)
+    assert found["1000+"][1] == [40] * 40 + [20] * 20 + [40] * 4
+    assert found["1040-"][1] == [40] * 5 + [20] * 20 + [40] * 30
 
 
 def test_overlapping_mates_are_one_observation(tmp_path) -> None:

@@ -155,9 +155,15 @@ def record_batch(records: Sequence[Record]) -> RecordBatch:
     )
 
 
-def write_bam(path: Path, contigs: dict[str, int], lines: Iterable[str], read_groups: Sequence[str] = ()) -> Path:
-    """Write a BAM from SAM text lines (without header lines); contigs map a name to its length."""
-    header = "@HD\tVN:1.6\tSO:unsorted\n" + "".join(f"@SQ\tSN:{n}\tLN:{length}\n" for n, length in contigs.items())
+def write_bam(
+    path: Path,
+    contigs: dict[str, int],
+    lines: Iterable[str],
+    read_groups: Sequence[str] = (),
+    order: str = "unsorted",
+) -> Path:
+    """Write a BAM from SAM text lines (without header lines); contigs map a name to its length, order is said in SO."""
+    header = f"@HD\tVN:1.6\tSO:{order}\n" + "".join(f"@SQ\tSN:{n}\tLN:{length}\n" for n, length in contigs.items())
     header += "".join(group + "\n" for group in read_groups)
     parsed = pysam.AlignmentHeader.from_text(header)
     with pysam.AlignmentFile(str(path), "wb", header=parsed) as stream:

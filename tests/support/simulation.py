@@ -84,9 +84,9 @@ def _cigar(end: list[tuple[str, int]]) -> str:
     return "".join(f"{count}{operation}" for count, operation in runs)
 
 
-def indexed_bam(path: Path, contigs: dict[str, int], lines: Sequence[str]) -> Path:
-    """Write a sorted BAM and its index."""
-    write_bam(path, contigs, lines)
+def indexed_bam(path: Path, contigs: dict[str, int], lines: Sequence[str], sample: str | None = None) -> Path:
+    """Write a sorted BAM and its index; its one read group is of `sample`, by default of the name of the file."""
+    write_bam(path, contigs, lines, [f"@RG\tID:unit\tSM:{sample or path.stem}"], "coordinate")
     pysam.index(str(path))
     return path
 

@@ -92,6 +92,8 @@ def test_reference(name: str, tmp_path: Path) -> None:
         ("intervals", b"chr22\t100\t200000\n", "beyond contig"),
         ("intervals", b"chr22\t300\t200\n", "line 1"),
         ("intervals", b"# nothing\n", "holds no intervals"),
+        ("ploidy_regions", b"22\t100\t200\t1\n", "unknown contig '22'; the reference calls it 'chr22'"),
+        ("ploidy_regions", b"chr22\t100\t200\tone\n", "line 1: the ploidy, in the fourth column, is 'one'"),
         ("bed", b"22\t100\t200\n", "regions.bed"),
     ],
 )
@@ -100,10 +102,10 @@ def test_regions(key: str, content: bytes, expected: str, continued: Callable[[]
     run = continued()
     (run.folder / "regions.bed").write_bytes(content)
     truth = {"vcf": str(SMALL / "truth.vcf.gz"), "bed": "regions.bed"}
-    run.config |= {"rescore": {"intervals": "regions.bed"}} if key == "intervals" else {"report": {"truth": truth}}
+    run.config |= {"report": {"truth": truth}} if key == "bed" else {"rescore": {key: "regions.bed"}}
     run.write()
     require_one_sentence(run, expected)
-    made = "rescore/pieces.json" if key == "intervals" else ".checks/truth.done"
+    made = ".checks/truth.done" if key == "bed" else "rescore/pieces.json"
     assert not (run.output / made).exists()
 
 

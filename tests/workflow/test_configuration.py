@@ -130,6 +130,12 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "unit badly named": (set_unit(unit="lane.1"), "units.tsv, line 2: unit 'lane.1' may hold only letters"),
     "unit empty": (set_unit(unit=""), "units.tsv, line 2: the column unit is empty"),
     "ploidy zero": (lambda run: run.samples[0].update(ploidy="0"), "ploidy '0' must be a positive whole number"),
+    "ploidy a word": (lambda run: run.samples[0].update(ploidy="two"), "ploidy 'two' must be a positive whole number"),
+    "sex unheard of": (lambda run: run.samples[0].update(sex="x"), "samples.tsv, line 2: sex 'x' must be male, female"),
+    "ploidy regions not there": (
+        set_key("rescore.ploidy_regions", "no.bed"),
+        "rescore.ploidy_regions: no.bed does not exist",
+    ),
     "ploidy a fraction": (lambda run: run.samples[0].update(ploidy="1.5"), "ploidy '1.5' must be"),
     "platform unknown": (set_unit(platform="NANO"), "platform 'NANO' is not one of"),
     "unit twice": (
@@ -163,6 +169,16 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
         lambda run: second_unit(run, fq1="NA12878_R2.fastq.gz"),
         "units.tsv, line 3: NA12878_R2.fastq.gz is given as fq1 of NA12878.lane_2 and is the same file as fq2",
     ),
+    "filter unknown": (
+        set_key("rescore.filters", {"snv": {"minimum_DP": 3}}),
+        "the key rescore.filters.snv.minimum_DP is unknown",
+    ),
+    "filter no number": (
+        set_key("rescore.filters", {"indel": {"maximum_FS": "high"}}),
+        "rescore.filters.indel.maximum_FS is 'high' and must be of type",
+    ),
+    "emit unknown": (set_key("rescore.emit", "everything"), "rescore.emit is 'everything' and must be one of"),
+    "emit without gvcf": (set_key("rescore.emit", "all_sites"), "set rescore.gvcf: true"),
     "intervals not there": (set_key("rescore.intervals", "no.bed"), "rescore.intervals: no.bed does not exist"),
     "truth not there": (set_key("report.truth.vcf", "no.vcf.gz"), "report.truth.vcf: no.vcf.gz does not exist"),
     "truth not a VCF": (set_key("report.truth.vcf", "regions.bed"), "is not a VCF"),
@@ -201,7 +217,7 @@ def test_right_run_loads_with_defaults(run: Run) -> None:
     assert loaded.settings["reference"]["index_directory"] == os.path.join("out", "index")
     assert loaded.settings["device"] == {"backend": "auto", "memory": "auto"}
     assert loaded.settings["align"]["format"] == "bam"
-    assert loaded.samples.to_dict("records") == [{"sample": "NA12878", "ploidy": 2}]
+    assert loaded.samples.to_dict("records") == [{"sample": "NA12878", "ploidy": 2, "sex": "unknown"}]
     assert loaded.units["library"].tolist() == ["lib", "NA12878"]
     assert loaded.units["platform"].tolist() == ["ILLUMINA", "ILLUMINA"]
 

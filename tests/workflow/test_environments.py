@@ -30,6 +30,8 @@ from tests.workflow.stand_in_conda import PYPI_NAMES, pins
 GPU_ENVIRONMENT = "gpu"
 GPU_PACKAGES = {"cupy-cuda13x", "nvidia-cuda-nvrtc"}
 CUPY_MODULES = {"cupy", "cupyx", "cupy_backends"}
+# These import the package of the stage whose calling may look for a card, and never look for one.
+LOOK_FOR_NO_CARD = {"check_gvcfs.py", "gather_variants.py", "joint_genotype.py", "split_intervals.py"}
 # What a machine's driver must support; the other environments know of no CUDA.
 CUDA_PINS = {"cuda-version", "cuda-nvrtc"}
 CONDA_NAMES = {name: conda_name for conda_name, name in PYPI_NAMES.items()}
@@ -137,8 +139,10 @@ def test_packages_for_cards_stand_apart() -> None:
 def test_scripts_that_look_for_a_card_can_have_cupy() -> None:
     """A rule whose script may import CuPy takes the environment that holds it, and no other rule does."""
     with_cupy = {script for script, _ in rules() if CUPY_MODULES & imported_modules(script)}
-    with_cupy.remove("compile_kernels.py")  # compiles what the CPU runs
-    assert {script for script, name in rules() if name == GPU_ENVIRONMENT} == with_cupy
+    # The kernels that are compiled are those that the CPU runs.
+    without = {"compile_kernels.py", *LOOK_FOR_NO_CARD}
+    assert without < with_cupy
+    assert {script for script, name in rules() if name == GPU_ENVIRONMENT} == with_cupy - without
 
 
 def test_both_ways_sort_suffixes_by_the_same_library() -> None:

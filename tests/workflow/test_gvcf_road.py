@@ -68,3 +68,21 @@ def test_gvcfs_of_this_run_and_of_others(finished: Run, continued: Callable[[], 
     result = run.snakemake()
     assert result.returncode != 0
     assert any("sample 'NA12878' is in the sheet of samples too" in error for error in errors_of(result.stdout))
+
+
+def test_ploidy_goes_by_region_and_sex(continued: Callable[[], Run]) -> None:
+    """Called again at one copy where the regions say so for the sample's sex, on both roads; mapping stays."""
+    run = continued()
+    (run.folder / "ploidy.bed").write_text("chr22\t0\t20000\t1\tmale\nchr22\t0\t40001\t3\tfemale\n")
+    run.samples = [{"sample": "NA12878", "ploidy": "2", "sex": "1"}]
+    for gvcf in (False, True):
+        run.config["rescore"] = {"ploidy_regions": "ploidy.bed", "gvcf": gvcf}
+        run.write()
+        result = run.snakemake()
+        assert result.returncode == 0, result.stdout
+        assert "map_unit" not in finished_rules(result.stdout)
+        ploidies = {
+            (int(fields[1]) > 20000, len(re.split("[/|]", sample_of(fields)["GT"])))
+            for fields in lines_of(run.output / "rescore/all.vcf.gz")
+        }
+        assert ploidies == {(False, 1), (True, 2)}

@@ -36,6 +36,7 @@ rule finish_sample:
     input:
         units=lambda wildcards: files_of_units(ALIGN / "units/{sample}.{unit}.bam", wildcards.sample),
         fasta=SETTINGS["reference"]["fasta"],
+        kernels=OUTPUT / ".compiled/align.done",
     output:
         alignments=ALIGN / f"{{sample}}.{FORMAT}",
         index=ALIGN / f"{{sample}}.{FORMAT_INDEX}",

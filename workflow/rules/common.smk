@@ -109,8 +109,8 @@ def mapping_memory(wildcards, input, threads):
 
 
 def calling_memory(wildcards, threads):
-    """Megabytes for calling a piece: what the processes share, and the reads and matrices of each."""
-    return 1000 + 400 * threads
+    """Megabytes for calling a piece: what the processes share, and the reads and matrices of each; CUDA's own."""
+    return 1000 + 400 * threads + 3000 * MAYBE_CARDS
 
 
 def page_memory(wildcards, input):
@@ -156,6 +156,12 @@ def calling_ledgers(wildcards):
 def pieces_of_sample(wildcards):
     """The parts of the gVCF of a sample."""
     return files_of_pieces(str(RESCORE / f"pieces/{wildcards.sample}.{{piece}}.g.vcf.gz"))(wildcards)
+
+
+def called_samples():
+    """What calling is told of each sample, in the order of the sheet; the sex only where ploidies may go by it."""
+    columns = ["ploidy", "sex"] if SETTINGS["rescore"]["ploidy_regions"] else ["ploidy"]
+    return RUN.samples.set_index("sample")[columns].to_dict("index")
 
 
 def samples_of_report():

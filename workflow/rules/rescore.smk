@@ -8,6 +8,8 @@ checkpoint split_intervals:
     input:
         reference=REFERENCE,
         intervals=SETTINGS["rescore"]["intervals"] or [],
+        # Only looked at: a mistake in it would otherwise show after hours of mapping.
+        ploidy_regions=SETTINGS["rescore"]["ploidy_regions"] or [],
     output:
         pieces=PIECES,
     log:
@@ -93,6 +95,7 @@ if GVCF:
             pieces=PIECES,
             fasta=SETTINGS["reference"]["fasta"],
             repeats=REPEATS if DRAGEN else [],
+            ploidy_regions=SETTINGS["rescore"]["ploidy_regions"] or [],
             kernels=OUTPUT / ".compiled/rescore.done",
         output:
             part=temp(RESCORE / "pieces/{sample}.{piece}.g.vcf.gz"),
@@ -102,15 +105,16 @@ if GVCF:
         benchmark:
             BENCHMARKS / "rescore_sample/{sample}.{piece}.tsv"
         conda:
-            "../../envs/rescore.yaml"
+            environment("rescore")
         threads: 16
         resources:
             mem_mb=calling_memory,
             runtime=480,
+            gpu=CARDS,
         params:
             rescore={key: SETTINGS["rescore"][key] for key in CALLER_KEYS},
             device=DEVICE,
-            ploidy=lambda wildcards: int(RUN.samples.set_index("sample")["ploidy"][wildcards.sample]),
+            sample=lambda wildcards: called_samples()[wildcards.sample],
             digest=sources.digest("rescore_sample.py"),
         script:
             "../scripts/rescore_sample.py"
@@ -153,12 +157,14 @@ if GVCF:
             BENCHMARKS / "joint_genotype/{piece}.tsv"
         conda:
             "../../envs/rescore.yaml"
-        threads: 1
+        threads: 16
         resources:
-            mem_mb=lambda wildcards, input: 1000 + len(input.gvcfs),
+            mem_mb=lambda wildcards, input, threads: 1000 + threads * (100 + len(input.gvcfs)),
             runtime=480,
         params:
             minimum_quality=SETTINGS["rescore"]["minimum_quality"],
+            filters=SETTINGS["rescore"]["filters"],
+            emit=SETTINGS["rescore"]["emit"],
             device=DEVICE,
             digest=sources.digest("joint_genotype.py"),
         script:
@@ -173,6 +179,7 @@ else:
             pieces=PIECES,
             fasta=SETTINGS["reference"]["fasta"],
             repeats=expand(REPEATS, sample=SAMPLES) if DRAGEN else [],
+            ploidy_regions=SETTINGS["rescore"]["ploidy_regions"] or [],
             kernels=OUTPUT / ".compiled/rescore.done",
         output:
             part=temp(RESCORE / "pieces/{piece}.vcf.gz"),
@@ -182,15 +189,16 @@ else:
         benchmark:
             BENCHMARKS / "rescore_interval/{piece}.tsv"
         conda:
-            "../../envs/rescore.yaml"
+            environment("rescore")
         threads: 16
         resources:
             mem_mb=calling_memory,
             runtime=480,
+            gpu=CARDS,
         params:
-            rescore={key: SETTINGS["rescore"][key] for key in CALLER_KEYS},
+            rescore={key: SETTINGS["rescore"][key] for key in (*CALLER_KEYS, "filters")},
             device=DEVICE,
-            ploidy=RUN.samples.set_index("sample")["ploidy"].to_dict(),
+            samples=called_samples(),
             digest=sources.digest("rescore_interval.py"),
         script:
             "../scripts/rescore_interval.py"

@@ -22,7 +22,10 @@ def main(job) -> None:
         intervals=[tuple(interval) for interval in pieces[int(job.wildcards.piece)]],
         output_vcf_part=job.output.part,
         minimum_quality=job.params.minimum_quality,
+        filters=job.params.filters,
+        all_sites=job.params.emit == "all_sites",
         header_extras=[backend.to_vcf()],
+        threads=job.threads,
     )
 
 

@@ -175,7 +175,7 @@ WHOLE = [("chr22_8kb", 0, 8000)]
 
 
 def records(path: Path) -> dict[tuple[str, str, str], list[str]]:
-    """QUAL, GT, GQ and PL by position and alleles."""
+    """QUAL, GT (phases left out, as in the data), GQ and PL by position and alleles."""
     found = {}
     with pysam.BGZFile(str(path)) as stream:
         for line in stream:
@@ -183,7 +183,7 @@ def records(path: Path) -> dict[tuple[str, str, str], list[str]]:
             if line.startswith(b"#") or "END=" in fields[7]:
                 continue
             own = dict(zip(fields[8].split(":"), fields[9].split(":"), strict=True))
-            found[fields[1], fields[3], fields[4]] = [fields[5], own["GT"], own["GQ"], own["PL"]]
+            found[fields[1], fields[3], fields[4]] = [fields[5], own["GT"].replace("|", "/"), own["GQ"], own["PL"]]
     return found
 
 

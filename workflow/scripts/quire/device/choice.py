@@ -15,7 +15,7 @@ from pathlib import Path
 
 from quire.device.backend import ASKED_FOR, Backend
 from quire.device.card import Card
-from quire.device.lease import lease
+from quire.device.lease import AllHeld, lease
 from quire.device.visible_card import Probe, VisibleCard
 from quire.errors import InputError
 
@@ -28,6 +28,7 @@ OLDEST_DRIVER = {12: 525, 13: 580}
 INSTALL = "install requirements-gpu.txt"
 INSTALL_CUDA12 = "install requirements-gpu-cuda12.txt instead of requirements-gpu.txt"
 NO_DEVICE = "cudaErrorNoDevice"
+ALL_HELD = "other jobs hold all cards."
 _MEMORY = re.compile(r"([1-9][0-9]*(?:\.[0-9]+)?)(MB|GB)")
 _BYTES = {"MB": 10**6, "GB": 10**9}
 
@@ -157,17 +158,22 @@ def _without_card(requested: str, problem: Unusable) -> Backend:
 
 @contextmanager
 def use_backend(
-    requested: str, memory: str = "auto", load_probe: Callable[[], Probe] = _load_probe, leases: Path | None = None
+    requested: str,
+    memory: str = "auto",
+    load_probe: Callable[[], Probe] = _load_probe,
+    leases: Path | None = None,
+    wait: bool = True,
 ) -> Iterator[tuple[Backend, Callable[[], Card] | None]]:
     """Choose the backend of a job and hold its card while the block runs.
 
     Yields the choice, which is also written to the log, and a function that opens the card on the thread that calls it
     (CuPy's state belongs to a thread); None instead of the function on the CPU. Where other jobs of this user hold all
-    cards, it waits for one.
+    cards, it waits for one, or takes the CPU.
 
     Args:
         requested, memory, load_probe: as `resolve` takes them.
         leases: folder of the lock files; None for the one that all jobs of a user share.
+        wait: for a card that other jobs hold; if not, "auto" takes the CPU.
 
     Raises:
         InputError: as `resolve`; and "gpu" where the card cannot be opened.
@@ -177,7 +183,12 @@ def use_backend(
         log.info("CUDA_VISIBLE_DEVICES is %s", visible)
     with ExitStack() as stack:
         while cards:
-            card = cards.pop(stack.enter_context(lease([card.identifier for card in cards], leases)))
+            try:
+                taken = stack.enter_context(lease([card.identifier for card in cards], leases, wait))
+            except AllHeld:
+                backend, cards = _without_card(requested, Unusable(ALL_HELD, "wait for them")), []
+                break
+            card = cards.pop(taken)
             problem = _problem_of(card, backend, load_probe())
             if problem is None:
                 yield replace(backend, card=card.name), partial(_open, card.ordinal, backend.memory)

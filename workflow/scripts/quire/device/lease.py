@@ -26,25 +26,33 @@ def lease_folder() -> Path:
     return Path(f"/tmp/quire-{os.getuid()}")
 
 
+class AllHeld(Exception):
+    """Other jobs hold all cards."""
+
+
 @contextmanager
-def lease(identifiers: Sequence[str], folder: Path | None = None) -> Iterator[int]:
+def lease(identifiers: Sequence[str], folder: Path | None = None, wait: bool = True) -> Iterator[int]:
     """Hold one of some cards; waits, with a line in the log, while other jobs hold all.
 
     Args:
         identifiers: of the cards, unique on this host; the first that is free is taken.
         folder: of the lock files; None for `lease_folder()`.
+        wait: or raise AllHeld.
 
     Yields:
         The index of the card that is held.
 
     Raises:
         QuireError: the folder cannot be used.
+        AllHeld: all cards are held, and `wait` is False.
     """
     folder = _own_folder(folder or lease_folder())
     with ExitStack() as stack:
         files = [stack.enter_context(_open(folder / f"{identifier}.lock")) for identifier in identifiers]
         waited = False
         while (taken := _take_one(files)) is None:
+            if not wait:
+                raise AllHeld
             if not waited:
                 holders = ", ".join(file.read().strip() or "?" for file in files)
                 log.info("other jobs hold all cards (%d; processes %s): waiting for one", len(files), holders)

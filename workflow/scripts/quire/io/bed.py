@@ -1,7 +1,7 @@
 """BED in: intervals on the contigs of a reference, every line checked."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from quire.errors import InputError
@@ -27,22 +27,36 @@ def read_bed(path: str | Path, lengths: Mapping[str, int]) -> list[Interval]:
     Raises:
         InputError: naming the file and the line; or no interval is left.
     """
-    intervals = []
-    with read_errors(path), open_input(path) as stream:
-        for number, raw in enumerate(stream, 1):
-            line = raw.decode(errors="replace").removeprefix(_BYTE_ORDER_MARK).strip()
-            if line and not _NO_INTERVAL.match(line):
-                interval = _parse_line(f"{path}: line {number}", line, lengths)
-                if interval[2] > interval[1]:
-                    intervals.append(interval)
+    intervals = [interval for _, interval, _ in read_rows(path, lengths) if interval[2] > interval[1]]
     if not intervals:
         raise InputError(f"{path}: holds no intervals; add some, or leave its key in the configuration empty.")
     return intervals
 
 
-def _parse_line(where: str, line: str, lengths: Mapping[str, int]) -> Interval:
-    """Check one line."""
-    columns = [column.strip() for column in line.split("\t")] if "\t" in line else line.split()
+def read_rows(path: str | Path, lengths: Mapping[str, int]) -> Iterator[tuple[str, Interval, list[str]]]:
+    """The rows of a BED file with the columns behind the third.
+
+    Args:
+        path: the file, plain or gzip; columns are separated by tabs or blanks.
+        lengths: length of each contig that may occur.
+
+    Yields:
+        Where the row stands, for messages; the interval, which may be empty; further columns.
+
+    Raises:
+        InputError: naming the file and the line.
+    """
+    with read_errors(path), open_input(path) as stream:
+        for number, raw in enumerate(stream, 1):
+            line = raw.decode(errors="replace").removeprefix(_BYTE_ORDER_MARK).strip()
+            if line and not _NO_INTERVAL.match(line):
+                where = f"{path}: line {number}"
+                columns = [column.strip() for column in line.split("\t")] if "\t" in line else line.split()
+                yield where, _parse_columns(where, line, columns, lengths), columns[3:]
+
+
+def _parse_columns(where: str, line: str, columns: list[str], lengths: Mapping[str, int]) -> Interval:
+    """Check the first three columns of a line."""
     if len(columns) < 3 or not columns[1].isdecimal() or not columns[2].isdecimal():
         raise InputError(f"{where}: expected contig, start and end (whole numbers) but found {line[:60]!r}.")
     contig, start, end = columns[0], int(columns[1]), int(columns[2])

@@ -10,6 +10,7 @@ import ctypes
 import struct
 import zlib
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from quire.io.sniff import BGZF_HEADER
-from quire.simd.compiled import compiled
+from quire.ragged import pack_bytes
+from quire.simd.compiled import compiled, inlined
 
 BLOCK_PAYLOAD = 65280  # bytes of data a block, as htslib has it; leaves room when data do not compress
 LARGEST_BLOCK = 65536
@@ -50,10 +52,30 @@ def compress_blocks(data: bytes | memoryview | NDArray[np.uint8], level: int = 1
     """
     # Writable also where the data are not: the kernel is compiled for one kind of array.
     array = data if isinstance(data, np.ndarray) else np.frombuffer(bytearray(data), np.uint8)
-    out = np.empty(-(-len(array) // BLOCK_PAYLOAD) * LARGEST_BLOCK, np.uint8)
+    return compress_pieces(array, np.array([0, len(array)]), level)[0]
+
+
+def compress_pieces(
+    data: NDArray[np.uint8], offsets: NDArray[np.int64], level: int = 1
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """BGZF blocks of pieces that lie end to end; each begins a block. Any thread may call it.
+
+    Args:
+        data: contiguous.
+        offsets: int64[n + 1] of the pieces, from 0 to the end of the data.
+        level: of ISA-L, 0 to 3.
+
+    Returns:
+        The blocks, and int64[n + 1]: where those of each piece begin.
+    """
+    most_blocks = int((-(-np.diff(offsets) // BLOCK_PAYLOAD)).sum())
+    out = np.empty(most_blocks * LARGEST_BLOCK, np.uint8)
+    begins = np.zeros(len(offsets), np.int64)
     functions = library_functions()
-    used = -1 if functions is None else _compress_with(functions, array, level, out)
-    return out[:used] if used >= 0 else np.frombuffer(b"".join(_blocks(array, level)), np.uint8)
+    if functions is None or not _compress_with(functions, data, offsets, level, out, begins):
+        pieces = [b"".join(_blocks(data[first:last], level)) for first, last in pairwise(offsets.tolist())]
+        return pack_bytes(pieces)
+    return out[: begins[-1]], begins
 
 
 @lru_cache
@@ -66,9 +88,10 @@ def library_functions() -> tuple[int, int] | None:
         return None
     sample = np.frombuffer(bytearray(b"A block to try the library with. " * 100), np.uint8)
     out = np.empty(LARGEST_BLOCK, np.uint8)
-    used = _compress_with(functions, sample, 1, out)
+    begins = np.zeros(2, np.int64)
+    done = _compress_with(functions, sample, np.array([0, len(sample)]), 1, out, begins)
     try:
-        right = used > 0 and zlib.decompress(out[:used].tobytes(), GZIP_WINDOW) == sample.tobytes()
+        right = done and zlib.decompress(out[: begins[1]].tobytes(), GZIP_WINDOW) == sample.tobytes()
     except zlib.error:
         right = False
     return functions if right else None
@@ -78,10 +101,18 @@ def _address(function: Any) -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
-def _compress_with(functions: tuple[int, int], data: NDArray[np.uint8], level: int, out: NDArray[np.uint8]) -> int:
+def _compress_with(
+    functions: tuple[int, int],
+    data: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    level: int,
+    out: NDArray[np.uint8],
+    begins: NDArray[np.int64],
+) -> bool:
+    """Fill `out` with the blocks of the pieces and `begins` with where they begin; False if the library refused."""
     stream, level_buffer = np.zeros(STREAM_BYTES // 8, np.uint64), np.empty(LEVEL_BYTES, np.uint8)
     initialise, deflate = map(np.uint64, functions)
-    return int(_compress(initialise, deflate, data, level, stream, level_buffer, out))
+    return bool(_compress(initialise, deflate, data, offsets, level, stream, level_buffer, out, begins))
 
 
 def _blocks(data: NDArray[np.uint8], level: int) -> list[bytes | memoryview]:
@@ -113,25 +144,38 @@ def _call(_typing_context, address, pointer):
 
 
 @compiled
-def _compress(initialise, deflate, data, level, stream, level_buffer, out):
-    """Write all blocks of `data` to `out`; returns their bytes, or -1 if the library refused."""
-    pointer, used = np.uint64(stream.ctypes.data), np.int64(0)
-    for start in range(0, len(data), BLOCK_PAYLOAD):
-        size = min(BLOCK_PAYLOAD, len(data) - start)
-        _call(initialise, pointer)
-        room = np.uint64(LARGEST_BLOCK - HEADER_BYTES)
-        stream[0] = np.uint64(data.ctypes.data) + np.uint64(start)
-        stream[1] = np.uint64(size)
-        stream[2] = np.uint64(out.ctypes.data) + np.uint64(used + HEADER_BYTES)
-        stream[3] = room
-        stream[5] = np.uint64(level) | np.uint64(len(level_buffer)) << np.uint64(32)
-        stream[6] = np.uint64(level_buffer.ctypes.data)
-        stream[7] = np.uint64(1) | np.uint64(GZIP_WITHOUT_HEADER) << np.uint64(32)  # the last and only piece of input
-        if _call(deflate, pointer) != 0 or stream[1] & np.uint64(0xFFFFFFFF) != 0:
-            return np.int64(-1)
-        block = np.int64(room - (stream[3] & np.uint64(0xFFFFFFFF))) + HEADER_BYTES
-        for i in range(len(HEADER)):
-            out[used + i] = HEADER[i]
-        out[used + 16], out[used + 17] = (block - 1) & 255, (block - 1) >> 8
-        used += block
-    return used
+def _compress(initialise, deflate, data, offsets, level, stream, level_buffer, out, begins):
+    """Write all blocks of all pieces of `data` to `out`; False if the library refused."""
+    used = np.int64(0)
+    for piece in range(len(offsets) - 1):
+        begins[piece] = used
+        for start in range(offsets[piece], offsets[piece + 1], BLOCK_PAYLOAD):
+            size = min(BLOCK_PAYLOAD, offsets[piece + 1] - start)
+            block = _compress_block(initialise, deflate, data, start, size, level, stream, level_buffer, out, used)
+            if block < 0:
+                return False
+            used += block
+    begins[len(offsets) - 1] = used
+    return True
+
+
+@inlined
+def _compress_block(initialise, deflate, data, start, size, level, stream, level_buffer, out, at):
+    """Write one block to `out` from `at` on; returns its bytes, or -1 if the library refused."""
+    pointer = np.uint64(stream.ctypes.data)
+    _call(initialise, pointer)
+    room = np.uint64(LARGEST_BLOCK - HEADER_BYTES)
+    stream[0] = np.uint64(data.ctypes.data) + np.uint64(start)
+    stream[1] = np.uint64(size)
+    stream[2] = np.uint64(out.ctypes.data) + np.uint64(at + HEADER_BYTES)
+    stream[3] = room
+    stream[5] = np.uint64(level) | np.uint64(len(level_buffer)) << np.uint64(32)
+    stream[6] = np.uint64(level_buffer.ctypes.data)
+    stream[7] = np.uint64(1) | np.uint64(GZIP_WITHOUT_HEADER) << np.uint64(32)  # the last and only piece of input
+    if _call(deflate, pointer) != 0 or stream[1] & np.uint64(0xFFFFFFFF) != 0:
+        return np.int64(-1)
+    block = np.int64(room - (stream[3] & np.uint64(0xFFFFFFFF))) + HEADER_BYTES
+    for i in range(len(HEADER)):
+        out[at + i] = HEADER[i]
+    out[at + 16], out[at + 17] = (block - 1) & 255, (block - 1) >> 8
+    return block

@@ -29,6 +29,13 @@ except ImportError:  # an index is built on a card with NumPy and CuPy alone
 BGZF_END = BGZF_HEADER + bytes.fromhex("1b0003000000000000000000")
 """The empty block that closes a bgzip file (SAM specification 4.1.2)."""
 
+_CRAM = b"CRAM"
+# The containers that close a CRAM file, by the file's first bytes, the last of which is the major version.
+_CRAM_ENDS = {
+    _CRAM + b"\2": bytes.fromhex("0b000000ffffffff0fe0454f460000000001000001000606010001000100"),
+    _CRAM + b"\3": bytes.fromhex("0f000000ffffffff0fe0454f4600000000010005bdd94f0001000606010001000100ee63014b"),
+}
+
 
 @contextmanager
 def atomic_path(final: str | Path) -> Iterator[Path]:
@@ -126,6 +133,16 @@ def lacks_bgzip_end(path: str | Path) -> bool:
     with open(path, "rb") as stream:
         stream.seek(-min(os.path.getsize(path), len(BGZF_END)), os.SEEK_END)
         return stream.read() != BGZF_END
+
+
+def lacks_cram_end(path: str | Path) -> bool:
+    """Whether a CRAM file does not close with its end-of-file container (CRAM specification 9)."""
+    with open(path, "rb") as stream:
+        end = _CRAM_ENDS.get(stream.read(len(_CRAM) + 1))
+        if end is None:
+            return False
+        stream.seek(-min(os.path.getsize(path), len(end)), os.SEEK_END)
+        return stream.read() != end
 
 
 def open_input(path: str | Path) -> BufferedIOBase:

@@ -70,6 +70,18 @@ def inflate_blocks(data: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], int]:
     return out, used
 
 
+def whole_blocks(data: NDArray[np.uint8]) -> int:
+    """Bytes of the whole blocks at the beginning of some bytes; nothing is inflated.
+
+    Raises:
+        DamagedBlock: no block where one should begin.
+    """
+    count, used = _find_blocks(data, np.empty((len(data) // (_HEADER_BYTES + _TRAILER_BYTES) + 1, 3), np.int64))
+    if count < 0:
+        raise DamagedBlock(used)
+    return int(used)
+
+
 def _state() -> NDArray[np.uint64]:
     """This thread's memory for ISA-L."""
     if not hasattr(_states, "words"):

@@ -4,10 +4,9 @@
 temporary files there.
 """
 
-import json
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,32 +15,7 @@ from pysam.utils import SamtoolsError
 
 from quire.errors import QuireError
 
-LONGEST_READ = 1024
 FULL_BYTES = 1 << 20  # a disk with less free than this counts as full when a step fails
-
-
-def sort(unsorted: Path, output: Path, threads: int, memory_mb: int, temporary_prefix: Path) -> None:
-    """Sort by coordinate and strand; records that agree in both keep their order, whatever the threads and memory."""
-    memory = f"{max(memory_mb // max(threads, 1), 8)}M"
-    _call(
-        pysam.sort, output, "--no-PG", "-l", "1", "-m", memory, "-@", threads if threads > 1 else 0,
-        "-T", temporary_prefix, "-o", output, unsorted,
-    )  # fmt: skip
-
-
-def merge(inputs: Sequence[Path], output: Path, threads: int, level: int | None = None) -> None:
-    """Merge sorted files of different read groups; ties go by the order of `inputs`. All @RG and @PG lines are kept."""
-    levels = [] if level is None else ["-l", level]
-    _call(pysam.merge, output, "--no-PG", "-p", *levels, "-@", _additional(threads), "-f", "-o", output, *inputs)
-
-
-def markdup(marked: Path, output: Path, threads: int, temporary_prefix: Path, level: int | None = None) -> None:
-    """Mark duplicates of a sorted file whose pairs carry the tags MC and ms; without the optical rule."""
-    levels = [] if level is None else ["--output-fmt-option", f"level={level}"]
-    _call(
-        pysam.markdup, output, "--no-PG", "-l", LONGEST_READ, *levels, "-@", _additional(threads),
-        "-O", "BAM", "-T", temporary_prefix, marked, output,
-    )  # fmt: skip
 
 
 def to_cram(bam: Path, output: Path, reference: Path, threads: int) -> None:
@@ -64,19 +38,6 @@ def index(alignments: Path, output: Path, kind: str, threads: int) -> None:
     """Index a sorted BAM (kind "bai" or "csi") or CRAM ("crai")."""
     kinds = {"bai": ["-b"], "csi": ["-c"], "crai": []}[kind]
     _call(pysam.index, output, *kinds, "-@", _additional(threads), "-o", output, alignments)
-
-
-def flagstat(alignments: Path, threads: int) -> dict[str, int]:
-    """Counts of `samtools flagstat`, passed and failed reads together, by its own names ("total", "primary", ...)."""
-    text = _call(pysam.flagstat, alignments, "-O", "json", "-@", _additional(threads), alignments, catch_stdout=True)
-    both = json.loads(text).values()
-    names = ("total", "primary", "primary mapped", "primary duplicates")
-    return {name: sum(int(counts[name]) for counts in both) for name in names}
-
-
-def count(alignments: Path, threads: int) -> int:
-    """Number of records."""
-    return int(_call(pysam.view, alignments, "-c", "-@", _additional(threads), alignments, catch_stdout=True))
 
 
 def _additional(threads: int) -> int:

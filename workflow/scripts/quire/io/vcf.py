@@ -43,9 +43,12 @@ class Field:
         """A value as it stands in a record."""
         if value is None:
             return "."
-        if isinstance(value, Sequence) and not isinstance(value, str):
-            return ",".join(self.text(item) for item in value)
-        return format(value, self.digits) if isinstance(value, float) else str(value)
+        if isinstance(value, float):
+            return format(value, self.digits)
+        # What most values are comes first: to ask for any Sequence takes long.
+        if isinstance(value, (int, str)) or not isinstance(value, Sequence):
+            return str(value)
+        return ",".join([self.text(item) for item in value])
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,9 @@ def compare_files(
     contig_lengths: Mapping[str, int],
     sequence: ReferenceBases,
     minimum_quality: float = 0.0,
+    only_passing: bool = True,
 ) -> Comparison:
-    """Compare one sample's passing calls with the first sample of a truth VCF.
+    """Compare one sample's calls with the first sample of a truth VCF.
 
     Args:
         truth_vcf: bgzip-compressed, indexed VCF of the known variants.
@@ -34,12 +35,13 @@ def compare_files(
         contig_lengths: the contigs of the reference.
         sequence: gives upper-case reference bases of (contig, start, end).
         minimum_quality: calls below this QUAL are left out.
+        only_passing: leave out calls whose FILTER is neither PASS nor missing.
 
     Raises:
         InputError: a file cannot be read or is not indexed, has variants on unknown contigs, or lacks the sample.
     """
     truth = read_genotypes(truth_vcf, None, regions, contig_lengths, sequence)
-    calls = read_genotypes(calls_vcf, sample, regions, contig_lengths, sequence, minimum_quality, only_passing=True)
+    calls = read_genotypes(calls_vcf, sample, regions, contig_lengths, sequence, minimum_quality, only_passing)
     return compare(truth, calls, regions, sequence)
 
 

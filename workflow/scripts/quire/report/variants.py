@@ -31,6 +31,9 @@ COUNT_NAMES = (
     *("heterozygous", "homozygous", "missing", "filtered"),
 )
 
+# Positions that stand in the file without a variant of their own (rescore.emit: all_sites).
+NO_VARIANT = 'N_ALT=0 || (N_ALT=1 && ALT="*")'
+
 _TRANSITIONS = frozenset(("AG", "GA", "CT", "TC"))
 _COLUMNS = ["quality", "filter", "reference", "alternates", "genotype"]
 
@@ -91,8 +94,9 @@ def count_variants(vcf: str | Path, sample: str) -> VariantCounts:
     with tempfile.TemporaryDirectory(prefix="quire-") as folder:
         table = os.path.join(folder, "genotypes.tsv")
         line_format = "%QUAL\t%FILTER\t%REF\t%ALT[\t%GT]\n"
+        options = ("-s", sample, "-e", NO_VARIANT, "-f", line_format, "-o", table, str(vcf))
         try:
-            pysam.bcftools.query("-s", sample, "-f", line_format, "-o", table, str(vcf), catch_stdout=False)
+            pysam.bcftools.query(*options, catch_stdout=False)
         except SamtoolsError as error:
             raise QuireError(f"{vcf}: bcftools cannot read it ({error}); make it again.") from None
         if os.path.getsize(table):

@@ -1,6 +1,7 @@
 """The caller: from the reads of a piece of the genome to its variants."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,18 +10,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from quire.device.backend import Backend
 from quire.errors import InputError
 from quire.io import vcf
 from quire.io.bed import Interval
 from quire.io.files import write_json_atomic
+from quire.io.ploidy import read_ploidy_regions
 from quire.io.vcf import Fields, VariantRecord
 from quire.ledger import require_balance
 from quire.reference import Reference
 from quire.rescore.chunks import CalledSample, CallingJob, call_stretch, stretches
 from quire.rescore.dragen.tables import read_tables
-from quire.rescore.engines import cpu_engine
+from quire.rescore.engines import ON_THE_CPU, DeviceSettings, calling_engine, cpu_engine
+from quire.rescore.filters import Filters, definitions, filtered, filters_of
 from quire.rescore.intervals import cut_at_multiples
 from quire.rescore.parameters import CallingParameters
+from quire.rescore.ploidy import by_ploidy, ploidy_of_sample
 from quire.rescore.processes import in_processes
 from quire.rescore.reads.filters import FILTERS
 from quire.rescore.reads.source import ReadSource
@@ -39,37 +44,47 @@ def call_interval(
     header_extras: Sequence[str] = (),
     fasta: str | Path | None = None,
     threads: int = 1,
+    device: DeviceSettings = ON_THE_CPU,
+    ploidy_regions: str | Path | None = None,
 ) -> int:
     """Call the variants of one piece of the genome, jointly over all samples, and write them.
 
     Args:
         reference_directory: of the reference stage.
-        samples: `sample`, `ploidy` and `bam` (an indexed BAM or CRAM) of each; with DRAGEN's error models also
-            `repeats`, the file of the sample's tables (`dragen.tables`).
+        samples: `sample`, `ploidy` and `bam` (an indexed BAM or CRAM) of each, `sex` where ploidies go by it, and with
+            DRAGEN's error models `repeats`, the file of the sample's tables (`dragen.tables`).
         intervals: the piece (contig, start, end), 0-based, half-open, in genome order.
         output_vcf_part: bgzip VCF to write; every sample is a column.
-        parameters: the validated `rescore` block, see `CallingParameters`.
+        parameters: the validated `rescore` block, see `CallingParameters` and `filters_of`.
         ledger_path: JSON to write: reads of the piece by sample and by what became of them.
         header_extras: further header lines.
         fasta: the reference as FASTA, to decode CRAM.
         threads: processes that share the piece.
+        device: what to compute on; the header says what was chosen.
+        ploidy_regions: BED of other ploidies, see `quire.io.ploidy`.
 
     Returns:
         The number of variants.
 
     Raises:
-        InputError: a BAM that cannot be read or is of another reference.
+        InputError: a BAM that cannot be read, is of another reference or sample, or no card where one is demanded.
         QuireError: a process was killed.
     """
-    job = open_job(reference_directory, samples, parameters, fasta)
-    head = vcf.header(contigs_of(job.reference), [sample.name for sample in job.samples], FIELDS, header_extras)
-
-    variants = write_units(job, output_vcf_part, head, intervals, _records, FIELDS, threads)
+    filters = filters_of(parameters.get("filters", {}))
+    job = open_job(reference_directory, samples, parameters, fasta, ploidy_regions)
+    with computing(job, device, intervals, threads) as (backend, job):
+        extras = [*header_extras, backend.to_vcf(), *definitions(filters)]
+        head = vcf.header(contigs_of(job.reference), [sample.name for sample in job.samples], FIELDS, extras)
+        variants = write_units(job, output_vcf_part, head, intervals, partial(_records, filters), FIELDS, threads)
     write_ledger(ledger_path, intervals, job, variants)
     return variants
 
 
-def _records(job: CallingJob, intervals: Sequence[Interval]) -> Iterator[VariantRecord]:
+def _records(filters: Filters, job: CallingJob, intervals: Sequence[Interval]) -> Iterator[VariantRecord]:
+    return (filtered(record, filters, FIELDS) for record in by_ploidy(job, intervals, _records_of_one_ploidy))
+
+
+def _records_of_one_ploidy(job: CallingJob, intervals: Sequence[Interval]) -> Iterator[VariantRecord]:
     return (record for contig, group in stretches(intervals) for record in call_stretch(job, contig, group))
 
 
@@ -135,21 +150,34 @@ def open_job(
     samples: Sequence[Mapping[str, Any]],
     parameters: Mapping[str, Any],
     fasta: str | Path | None,
+    ploidy_regions: str | Path | None,
 ) -> CallingJob:
     """Open the reference and the alignments; see `call_interval`."""
     reference = Reference.open(reference_directory)
+    rows = read_ploidy_regions(ploidy_regions, dict(contigs_of(reference))) if ploidy_regions else []
     settings = CallingParameters.from_settings(parameters)
-    opened = [
-        CalledSample(
-            s["sample"],
-            int(s["ploidy"]),
-            open_reads(s["bam"], reference, fasta),
-            read_tables(s["repeats"]) if settings.dragen else None,
-        )
-        for s in samples
-    ]
+    opened = []
+    for given in samples:
+        reads = open_reads(given["bam"], reference, fasta, given["sample"])
+        name, ploidy = given["sample"], int(given["ploidy"])
+        ploidies = ploidy_of_sample(name, ploidy, given.get("sex", ""), rows)
+        repeats = read_tables(given["repeats"]) if settings.dragen else None
+        opened.append(CalledSample(name, ploidy, reads, ploidies, repeats))
     ledger = {sample.name: np.zeros(len(FILTERS), np.int64) for sample in opened}
     return CallingJob(reference, opened, settings, cpu_engine(), ledger)
+
+
+@contextmanager
+def computing(
+    job: CallingJob, device: DeviceSettings, intervals: Sequence[Interval], threads: int
+) -> Iterator[tuple[Backend, CallingJob]]:
+    """Choose what a job computes on; yields the choice, and the job with what it computes with in the block."""
+
+    def bam_bytes() -> int:
+        return sum(sample.source.bytes_over(*interval) for sample in job.samples for interval in intervals)
+
+    with calling_engine(device, bam_bytes, threads) as (backend, engine):
+        yield backend, replace(job, engine=engine)
 
 
 def contigs_of(reference: Reference) -> list[tuple[str, int]]:
@@ -170,11 +198,12 @@ def write_ledger(path: str | Path, intervals: Sequence[Interval], job: CallingJo
     )
 
 
-def open_reads(path: str | Path, reference: Reference, fasta: str | Path | None = None) -> ReadSource:
-    """Open an alignment and check that its contigs are the reference's.
+def open_reads(path: str | Path, reference: Reference, fasta: str | Path | None, sample: str) -> ReadSource:
+    """Open an alignment and check that its contigs are the reference's, and its reads the sample's.
 
     Raises:
-        InputError: a contig that the reference does not have, or has at another length.
+        InputError: a contig that the reference does not have, or has at another length; no read groups, or one of
+            another sample.
     """
     source = ReadSource(path, fasta if str(path).endswith(".cram") else None)
     lengths = dict(contigs_of(reference))
@@ -183,6 +212,18 @@ def open_reads(path: str | Path, reference: Reference, fasta: str | Path | None 
             raise InputError(
                 f"{path}: its contig {contig!r} ({length} bases) is not in the reference; "
                 "align the reads to this reference again."
+            )
+    if not source.samples:
+        raise InputError(
+            f"{path}: has no read groups, which say whose reads these are; add one of sample {sample} with "
+            "samtools addreplacerg."
+        )
+    for group, owner in source.samples.items():
+        if owner != sample:
+            whose = "of no sample" if owner is None else f"of sample {owner}"
+            raise InputError(
+                f"{path}: its read group {group!r} is {whose} and not of {sample}; name the sample as its read groups "
+                "do, or put samples apart with samtools split."
             )
     return source
 

@@ -2,10 +2,11 @@
 
 import logging
 import time
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,25 +28,37 @@ from quire.rescore.reads.source import ReadSource
 from quire.rescore.regions import AssembledRegion, Window, assemble_regions, call_region, find_regions
 from quire.sequence.codes import AMBIGUOUS, code_table
 
+if TYPE_CHECKING:
+    from quire.rescore.ploidy import PloidyMap
+
 logger = logging.getLogger("quire.rescore")
 
 # How much is handled at once: enough regions to fill PairHMM's lanes, in little memory. No answer depends on these.
 NEAR = 20_000
-FIRST_TILES = 10
-TILES_PER_CHUNK = 100
+FIRST_TILES = 10  # where an index does not tell how many reads there are
+TILES_PER_CHUNK = 64
 READS_PER_CHUNK = 500_000
-BASES_PER_BATCH = 30_000_000
+BASES_PER_BATCH = 2_000_000
 _REACH = BORDER_REACH + FILTER_WING + REGION_PADDING  # bases beyond a chunk's tiles that matter to it
 _CODES = code_table({}, AMBIGUOUS)  # of a reference's letters
 
 
 @dataclass(frozen=True)
 class CalledSample:
-    """A sample with its reads and, for DRAGEN's error models, what repeats do to them."""
+    """A sample with its reads.
+
+    Attributes:
+        name: of its column.
+        ploidy: where it is called.
+        source: of its reads.
+        ploidies: by region, None where it is `ploidy` everywhere.
+        repeats: what repeats do to its reads, for DRAGEN's error models alone.
+    """
 
     name: str
     ploidy: int
     source: ReadSource
+    ploidies: "PloidyMap | None" = None
     repeats: RepeatTables | None = None
 
 
@@ -146,7 +159,7 @@ def read_chunks(job: CallingJob, contig: str, intervals: NDArray[np.int64]) -> I
     """
     start, end = int(intervals[0, 0]), int(intervals[-1, 1])
     tiles = tile_range(start, end)
-    first, size, seen, begun = tiles.start, FIRST_TILES, 0, time.monotonic()
+    first, size, seen, begun = tiles.start, _first_size(job, contig, tiles), 0, time.monotonic()
     while first < tiles.stop:
         chunk = range(first, min(first + size, tiles.stop))
         # The first and last chunk own what lies before and after their tiles: nothing in the intervals is uncounted.
@@ -163,8 +176,20 @@ def read_chunks(job: CallingJob, contig: str, intervals: NDArray[np.int64]) -> I
         here = min(chunk.stop * TILE, end)
         logger.info("%s:%d of %d-%d: %d reads, %.0f/s", contig, here, start, end, seen, speed)
         loaded = sum(len(own.start) for own in reads)
-        size = min(max(READS_PER_CHUNK * len(chunk) // max(loaded, 1), 1), TILES_PER_CHUNK)
+        size = _chunk_size(len(chunk), loaded)
         first = chunk.stop
+
+
+def _first_size(job: CallingJob, contig: str, tiles: range) -> int:
+    """Tiles of the first chunk."""
+    estimates = [sample.source.estimated_reads(contig, tiles.start * TILE, tiles.stop * TILE) for sample in job.samples]
+    known = [estimate for estimate in estimates if estimate is not None]
+    return FIRST_TILES if len(known) < len(estimates) else _chunk_size(len(tiles), sum(known))
+
+
+def _chunk_size(tiles: int, reads: int) -> int:
+    """Tiles of a chunk, given how many reads so many tiles have."""
+    return min(max(READS_PER_CHUNK * tiles // max(reads, 1), 1), TILES_PER_CHUNK)
 
 
 def _counted(job: CallingJob) -> int:
@@ -177,6 +202,7 @@ def _call_chunk(job: CallingJob, chunk: Chunk) -> Iterator[VariantRecord]:
     window, reads, tiles, intervals = chunk
     if not any(len(own.start) for own in reads):
         return
+    starts, ends = intervals.T.tolist()
     spans, _ = find_regions(reads, job.ploidies.tolist(), window, tiles)
     spans = spans[touched(intervals, spans[:, 0], spans[:, 1])]
     padded = padded_spans(spans, window)
@@ -197,7 +223,8 @@ def _call_chunk(job: CallingJob, chunk: Chunk) -> Iterator[VariantRecord]:
         for region, likelihoods in zip(regions, scored, strict=True):
             model = job.region_model(window, region)
             for record in call_region(window.contig, region, clipped, likelihoods, job.ploidies, job.parameters, model):
-                if touched(intervals, np.array([record.start]), np.array([record.start + 1]))[0]:
+                holding = bisect_right(ends, record.start)
+                if holding < len(starts) and starts[holding] <= record.start:
                     yield record
 
 

@@ -1,7 +1,11 @@
 """What the caller computes with: the algorithms of which each backend has its own version, chosen once for a job."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +13,23 @@ from numpy.typing import NDArray
 from quire.algorithms.pairhmm import PairHmmBatch
 from quire.algorithms.scoring import Scoring
 from quire.algorithms.semiglobal import Overhang, SemiglobalAlignments, SemiglobalBatch
+from quire.device.backend import ASKED_FOR, Backend
+from quire.device.card import Card
+from quire.device.choice import use_backend
+from quire.errors import InputError
+from quire.rescore.card_service import HOST_THREADS, CardService
+
+log = logging.getLogger("quire.device.backend")
+# When a card pays, from `python -m bench.gpu_calling` (docs/benchmarks/results.md). No answer depends on these.
+CELLS_PER_BYTE = 80.0
+"""PairHMM's cells for a byte of compressed BAM over what is called."""
+CPU_CELLS_PER_SECOND = 3e9
+"""Of PairHMM, one thread."""
+SECONDS_WORTH_A_CARD = 4.0
+"""Of PairHMM on all threads of the job: opening a card takes nearly as long."""
+LITTLE_TO_COMPUTE = "there is so little to compute that opening a card takes longer."
+LEAST_CELLS = 100_000_000
+"""Of a batch that goes to the card; on the way there and back the processor has done a smaller one."""
 
 
 class CallingEngine(NamedTuple):
@@ -23,9 +44,108 @@ class CallingEngine(NamedTuple):
     log10_likelihoods: Callable[[PairHmmBatch], NDArray[np.float64]]
 
 
+class DeviceSettings(NamedTuple):
+    """The configuration's block `device`: "auto", "gpu" or "cpu", and how much of a card's memory."""
+
+    backend: str
+    memory: str
+
+
+ON_THE_CPU = DeviceSettings("cpu", "auto")
+
+
 def cpu_engine() -> CallingEngine:
     """The CPU's functions."""
     from quire.algorithms.pairhmm import cpu as pairhmm
     from quire.algorithms.semiglobal import cpu as semiglobal
 
     return CallingEngine(semiglobal.align, pairhmm.log10_likelihoods)
+
+
+def card_engine(service: CardService, least_cells: int | None = None) -> CallingEngine:
+    """The functions of a card that another process holds; small batches, and what it does not answer, are the CPU's.
+
+    Args:
+        service: that process.
+        least_cells: of a batch that goes to the card; None for LEAST_CELLS.
+    """
+    cpu = cpu_engine()
+    least = LEAST_CELLS if least_cells is None else least_cells
+
+    def align(batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang) -> SemiglobalAlignments:
+        cells = cells_of_tasks(batch.tasks, batch.reference_offsets, batch.alternate_offsets)
+        answer = service.ask("align", batch, scoring, overhang) if cells >= least else None
+        return cpu.align(batch, scoring, overhang) if answer is None else answer
+
+    def log10_likelihoods(batch: PairHmmBatch) -> NDArray[np.float64]:
+        cells = cells_of_tasks(batch.tasks, batch.read_offsets, batch.haplotype_offsets)
+        # The kernels for cards know one gap continuation quality for a batch, not one for each base.
+        on_card = cells >= least and batch.gap_continuation_qualities is None
+        answer = service.ask("log10_likelihoods", batch) if on_card else None
+        return cpu.log10_likelihoods(batch) if answer is None else answer
+
+    return CallingEngine(align, log10_likelihoods)
+
+
+def cells_of_tasks(tasks: NDArray[np.int32], *offsets: NDArray[np.int64]) -> int:
+    """Cells of the matrices of all tasks."""
+    rows, columns = (np.diff(own)[column] for own, column in zip(offsets, tasks.T, strict=True))
+    return int(rows @ columns)
+
+
+def _align_on_card(card: Card, batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang) -> SemiglobalAlignments:
+    from quire.algorithms.semiglobal import gpu
+
+    return gpu.align_batch(card, batch, scoring, overhang, HOST_THREADS)
+
+
+def _likelihoods_on_card(card: Card, batch: PairHmmBatch) -> NDArray[np.float64]:
+    from quire.algorithms.pairhmm import gpu
+
+    return gpu.log10_likelihoods(card, batch, HOST_THREADS)
+
+
+CARD_WORKS: dict[str, Callable[..., Any]] = {"align": _align_on_card, "log10_likelihoods": _likelihoods_on_card}
+"""What a card's process can be asked for."""
+
+
+@contextmanager
+def calling_engine(
+    settings: DeviceSettings, bam_bytes: Callable[[], int], threads: int
+) -> Iterator[tuple[Backend, CallingEngine]]:
+    """Choose what a calling job computes with, and hold its card while the block runs.
+
+    Yields the choice, which is also written to the log, and the functions, which processes that are forked in the block
+    may use. "auto" takes a card where it pays and none is waited for; "gpu" takes one in any case.
+
+    Args:
+        settings: the user's.
+        bam_bytes: tells how many bytes of compressed BAM are called.
+        threads: of the job.
+
+    Raises:
+        InputError: "gpu" where no card can be used, or a wrong value.
+        QuireError: "gpu", and the card's process ended.
+    """
+    if settings.backend not in ("auto", "gpu", "cpu"):
+        raise InputError(f"device.backend is {settings.backend!r}; give auto, gpu or cpu.")
+    reason = ASKED_FOR
+    if settings.backend == "auto":
+        seconds = bam_bytes() * CELLS_PER_BYTE / (CPU_CELLS_PER_SECOND * threads)
+        log.info("PairHMM takes %d threads about %.1f s here", threads, seconds)
+        # It goes into the header of the VCF, which does not depend on the number of threads.
+        reason = "there is much to compute." if seconds >= SECONDS_WORTH_A_CARD else LITTLE_TO_COMPUTE
+    if settings.backend == "cpu" or (settings.backend == "auto" and seconds < SECONDS_WORTH_A_CARD):
+        log.info("backend cpu: %s", reason)
+        yield Backend("cpu", reason), cpu_engine()
+        return
+    demanded = settings.backend == "gpu"
+    service = CardService(partial(use_backend, *settings, wait=demanded), CARD_WORKS, demanded)
+    found = service.backend
+    try:
+        if found.card is None:
+            yield found, cpu_engine()
+        else:
+            yield replace(found, reason=reason), card_engine(service)
+    finally:
+        service.close()

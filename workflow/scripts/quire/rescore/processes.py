@@ -44,7 +44,7 @@ def in_processes(function: Callable[[Unit], Result], units: Sequence[Unit], proc
     _work = function, units
     try:
         context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(processes, context, _die_with, (os.getpid(),)) as pool:
+        with ProcessPoolExecutor(processes, context, die_with, (os.getpid(),)) as pool:
             futures = [pool.submit(_run, number) for number in range(len(units))]
             try:
                 for future in futures:
@@ -66,7 +66,7 @@ def _run(number: int) -> Any:
     return function(units[number])
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
     """End with the parent, also where that is killed; leave an interrupt of the terminal to it."""
     ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:

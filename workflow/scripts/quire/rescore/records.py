@@ -4,21 +4,30 @@ from collections.abc import Mapping, Sequence
 
 from quire.io.vcf import SPANNING_DELETION, Field, Fields, Value, VariantRecord
 from quire.rescore.genotyping import NO_CALL, Call
+from quire.rescore.genotyping.cohort import FIELDS as COHORT_FIELDS
+from quire.rescore.genotyping.rank_sums import FIELDS as RANK_SUM_FIELDS
 from quire.rescore.genotyping.sites import SPANNING
 from quire.sequence.codes import LETTERS
 
 _LETTERS = bytes.maketrans(bytes(range(len(LETTERS))), LETTERS.tobytes())
 
 FIELDS = Fields.of(
-    info=(
-        Field("AC", "A", "Integer", "Copies of each alternate allele in called genotypes"),
-        Field("AF", "A", "Float", "Frequency of each alternate allele in called genotypes", ".3g"),
-        Field("AN", "1", "Integer", "Number of alleles in called genotypes"),
-        Field("DP", "1", "Integer", "Reads over the site, all samples"),
-        Field("FS", "1", "Float", "Phred p-value of Fisher's exact test for strand bias", ".3f"),
-        Field("MQ", "1", "Float", "Root mean square of the reads' mapping qualities", ".2f"),
-        Field("QD", "1", "Float", "QUAL by depth of the samples with the variant, at most 35", ".2f"),
-        Field("SOR", "1", "Float", "Symmetric odds ratio of strand bias", ".3f"),
+    info=sorted(
+        [
+            *COHORT_FIELDS,
+            *RANK_SUM_FIELDS,
+            Field("AC", "A", "Integer", "Copies of each alternate allele in called genotypes"),
+            Field("AF", "A", "Float", "Frequency of each alternate allele in called genotypes", ".3g"),
+            Field("AN", "1", "Integer", "Number of alleles in called genotypes"),
+            Field("DP", "1", "Integer", "Reads over the site, all samples"),
+            Field("FS", "1", "Float", "Phred p-value of Fisher's exact test for strand bias", ".3f"),
+            Field("MQ", "1", "Float", "Root mean square of the reads' mapping qualities", ".2f"),
+            Field("QD", "1", "Float", "QUAL by depth of the samples with the variant, at most 35", ".2f"),
+            Field("SOR", "1", "Float", "Symmetric odds ratio of strand bias", ".3f"),
+            Field("MLEAC", "A", "Integer", "Likeliest copies of each alternate allele, by expectation maximisation"),
+            Field("MLEAF", "A", "Float", "Frequency of each alternate allele by MLEAC", ".3g"),
+        ],
+        key=lambda field: field.key.lower(),
     ),
     format=(
         Field("GT", "1", "String", "Genotype"),
@@ -37,7 +46,7 @@ def variant_record(contig: str, call: Call, info: Mapping[str, Value]) -> Varian
     Args:
         contig: name.
         call: of a site.
-        info: of `annotate`.
+        info: of `annotate` and `rank_sums`, in any order.
     """
     return VariantRecord(
         contig=contig,
@@ -45,7 +54,7 @@ def variant_record(contig: str, call: Call, info: Mapping[str, Value]) -> Varian
         alleles=tuple(allele_text(allele) for allele in trim_right(call.site.alleles)),
         quality=call.quality,
         filters=(),
-        info=info,
+        info={key: info[key] for key in FIELDS.info if key in info},
         samples=[_genotype(call, sample) for sample in range(len(call.genotypes))],
     )
 

@@ -13,8 +13,9 @@ from quire.rescore.activity.regions import BORDER_REACH, TILE, active_regions, t
 from quire.rescore.assembly import assemble
 from quire.rescore.dragen.genotypes import RegionModel
 from quire.rescore.engines import CallingEngine
-from quire.rescore.genotyping import Call, call_site
+from quire.rescore.genotyping import Call, best_alleles, call_site
 from quire.rescore.genotyping.annotations import annotate
+from quire.rescore.genotyping.rank_sums import allele_groups, as_aligned, rank_sums
 from quire.rescore.genotyping.sites import Site, make_site, site_starts
 from quire.rescore.haplotypes import Haplotype, align_haplotypes, genotyping_span, make_haplotypes, trim
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
@@ -22,6 +23,7 @@ from quire.rescore.parameters import INDEL_PADDING, CallingParameters
 from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.reads.clipping import RegionReads
 from quire.rescore.records import variant_record
+from quire.simd.compiled import compiled
 
 
 @dataclass(frozen=True)
@@ -152,13 +154,14 @@ def call_region(
         parameters: the user's.
         model: of GATK's DRAGEN mode, if that is asked for.
     """
-    modelled = ~np.isnan(scored.matrix[:, 0]) | (scored.usable == 0)
+    margin = parameters.genotyping_margin
     deletions: list[tuple[int, int]] = []
     for site in region_sites(region):
-        over = reads_over(site, scored, parameters.genotyping_margin)
-        touching = modelled & over
+        touching = _touching(scored, site.start - margin, site.end + margin)
         chosen = scored.source[touching]
-        site_model = None if model is None else model.at(site, reads, chosen, scored.source[over & ~modelled])
+        site_model = None
+        if model is not None:
+            site_model = model.at(site, reads, chosen, unexplained_reads(site, scored, margin))
         sample = reads.sample[chosen].astype(np.int64)
         covered = any(a < site.start <= b for a, b in deletions)
         call = call_site(
@@ -169,13 +172,29 @@ def call_region(
         deletions += _deletions(call)
         if site.start >= region.variants[0]:
             info = annotate(call, sample, reads.reverse[chosen], reads.mapping_quality[chosen])
+            groups = allele_groups(best_alleles(call.likelihoods), call.kept)
+            info |= rank_sums(reads, as_aligned(reads, chosen), groups, site.start, site.end)
             yield variant_record(contig, call, info)
 
 
-def reads_over(site: Site, scored: RegionLikelihoods, margin: int) -> NDArray[np.bool_]:
-    """bool[reads]: which reads touch a site, or the bases around it as far as the margin goes."""
-    over: NDArray[np.bool_] = (scored.start < site.end + margin) & (scored.end > site.start - margin)
-    return over
+def unexplained_reads(site: Site, scored: RegionLikelihoods, margin: int) -> NDArray[np.int64]:
+    """Reads (as in `RegionReads`) over a site or near it that no haplotype explains."""
+    over = (scored.start < site.end + margin) & (scored.end > site.start - margin)
+    unexplained: NDArray[np.int64] = scored.source[over & (scored.usable == 1) & np.isnan(scored.matrix[:, 0])]
+    return unexplained
+
+
+@compiled
+def _touching(scored, start, end):  # type: ignore[no-untyped-def]
+    """int64: the reads over a span, but for those that no haplotype explains."""
+    found = np.empty(len(scored.start), np.int64)
+    count = 0
+    for i in range(len(found)):
+        modelled = scored.usable[i] == 0 or not np.isnan(scored.matrix[i, 0])
+        if modelled and scored.start[i] < end and scored.end[i] > start:
+            found[count] = i
+            count += 1
+    return found[:count]
 
 
 def region_sites(region: AssembledRegion) -> list[Site]:

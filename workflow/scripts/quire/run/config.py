@@ -19,6 +19,7 @@ import yaml
 
 from quire.errors import InputError
 from quire.io.bai import require_index_fits
+from quire.io.ploidy import SEXES
 from quire.io.sniff import require_fasta, require_fastq, require_variants
 from quire.reference import Reference
 from quire.reference.storage import MANIFEST
@@ -34,7 +35,7 @@ class Configuration:
 
     Attributes:
         settings: the configuration with all defaults filled in; `reference.index_directory` is the folder that is used.
-        samples: one row a sample: sample (str), ploidy (int).
+        samples: one row a sample: sample (str), ploidy (int), sex (str, one of the values of SEXES).
         units: one row a unit: sample, unit, fq1, fq2 ("" when single-end), platform, library (all str).
     """
 
@@ -85,27 +86,35 @@ def complete_settings(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> dict
     return settings
 
 
-def _with_defaults(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Copy `value`, adding the defaults of missing keys; an empty block counts as a block with no keys."""
+def _with_defaults(value: Any, schema: Mapping[str, Any], around: Mapping[str, Any] | None = None) -> Any:
+    """Copy `value`, adding the defaults of missing keys; an empty block counts as a block with no keys.
+
+    Args:
+        value: of a key, or a block of keys.
+        schema: of it.
+        around: values of the keys beside it, and of the blocks that it lies in.
+    """
     if schema.get("type") != "object":
         return _as_number(value, schema.get("type", ""))
     if value is None:
         value = {}
     if not isinstance(value, Mapping):
         return value
-    filled = dict(value)
-    for key, part in schema["properties"].items():
+    filled, parts = dict(value), schema["properties"]
+    plain = {key: part["default"] for key, part in parts.items() if "default" in part and "default_with" not in part}
+    around = {**(around or {}), **plain, **filled}
+    for key, part in parts.items():
         if key in filled:
-            filled[key] = _with_defaults(filled[key], part)
+            filled[key] = _with_defaults(filled[key], part, around)
         elif "default" in part:
-            filled[key] = _with_defaults(_default(part, filled, schema["properties"]), part)
+            filled[key] = _with_defaults(_default(part, around), part, around)
     return filled
 
 
-def _default(part: Mapping[str, Any], given: Mapping[str, Any], siblings: Mapping[str, Any]) -> Any:
-    """The default of a key: that of `default_with`, where another key of the block has the value named there."""
+def _default(part: Mapping[str, Any], around: Mapping[str, Any]) -> Any:
+    """The default of a key: that of `default_with`, where another key has the value named there."""
     for other, by_value in part.get("default_with", {}).items():
-        value = given.get(other, siblings[other].get("default"))
+        value = around.get(other)
         if isinstance(value, str) and value in by_value:
             return by_value[value]
     return part["default"]
@@ -139,7 +148,8 @@ def _sentence(error: jsonschema.ValidationError) -> str:
     if error.validator in ("type", "pattern") and "examples" in error.schema:
         return f"{place} is {error.instance!r} and must look like {' or '.join(error.schema['examples'])}"
     if error.validator == "type":
-        return f"{place} is {error.instance!r} and must be of type {error.validator_value}"
+        types = error.validator_value if isinstance(error.validator_value, list) else [error.validator_value]
+        return f"{place} is {error.instance!r} and must be of type {' or '.join(types)}"
     if error.validator in ("minimum", "maximum"):
         bound = "at least" if error.validator == "minimum" else "at most"
         return f"{place} is {error.instance!r} and must be {bound} {error.validator_value}"
@@ -209,12 +219,17 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
             raise InputError(f"configuration: report.truth.{key} is given without report.truth.vcf; name the VCF too.")
     if truth["sample"] and truth["sample"] not in samples:
         raise InputError(f"configuration: report.truth.sample {truth['sample']} is not in {settings['samples']}.")
+    if settings["rescore"]["emit"] != "variants" and not settings["rescore"]["gvcf"]:
+        raise InputError(
+            "configuration: rescore.emit: all_sites needs to know every site of every sample; set rescore.gvcf: true."
+        )
     for path in settings["rescore"]["more_gvcfs"]:
         if not settings["rescore"]["gvcf"]:
             raise InputError("configuration: rescore.more_gvcfs is given without rescore.gvcf; set rescore.gvcf: true.")
         require_file(path, "rescore.more_gvcfs")
     named = {
         "rescore.intervals": settings["rescore"]["intervals"],
+        "rescore.ploidy_regions": settings["rescore"]["ploidy_regions"],
         "report.truth.vcf": truth["vcf"],
         "report.truth.bed": truth["bed"],
     }
@@ -305,7 +320,9 @@ def _identity(path: str) -> tuple[int, int]:
 
 
 def _samples_frame(rows: Iterable[Row]) -> pandas.DataFrame:
-    return pandas.DataFrame([{**row.values, "ploidy": int(row.values["ploidy"])} for row in rows])
+    return pandas.DataFrame(
+        [{**row.values, "ploidy": int(row.values["ploidy"]), "sex": SEXES[row.values["sex"].lower()]} for row in rows]
+    )
 
 
 def _units_frame(rows: Iterable[Row]) -> pandas.DataFrame:

@@ -1,27 +1,39 @@
-"""PairHMM on a card: chunks of tasks with their reads go up, and sums come back, while the host takes logarithms.
+"""PairHMM on a card: chunks of tasks with their reads go up, and logarithms of likelihoods come back.
 
 Float32 first; what that cannot hold is computed again in float64, as on the CPU (model.py). The scoring itself is
 items_gpu.py's.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from quire.algorithms.pairhmm.batch import PairHmmBatch
-from quire.algorithms.pairhmm.items_gpu import FLOAT32, FLOAT64, CardBatch, CardSequences, sums_of, upload_shared
-from quire.algorithms.pairhmm.model import FLOAT32_FLOOR, SCALE_EXPONENT, log10_of_sums
-from quire.device.card import Card, OutOfDeviceMemory, bytes_of, places_in
+from quire.algorithms.pairhmm.items_gpu import (
+    FLOAT32,
+    FLOAT64,
+    SHAPES,
+    CardBatch,
+    CardSequences,
+    sums_of,
+    upload_shared,
+)
+from quire.algorithms.pairhmm.model import FLOAT32_FLOOR, LOG10_OF_SCALE, log10_of_lengths
+from quire.device.card import Card, CardArray, OutOfDeviceMemory, bytes_of
+from quire.device.staged import Staged, staged_pieces
+from quire.simd.powers_of_ten import LOGARITHM_DEFINES, LOGARITHM_NUMBERS
 
+SOURCE = "quire/algorithms/pairhmm/logarithms.cu"
+KERNELS = [(SOURCE, {**LOGARITHM_DEFINES, "DOUBLE": int(dtype == FLOAT64)}) for dtype in SHAPES]
 MOST_BYTES = 2 << 30
 """Most that the streams and tables of one chunk of tasks take of the card; more would not fill it better."""
-_BYTES_PER_TASK = 128  # keys, orders, offsets and sums, with what sorting takes, besides the letters of the stream
-TASKS_PER_CHUNK = 1 << 21
-"""Tasks that are computed together where there are more: the host copies and takes logarithms beside the card."""
+_BYTES_PER_TASK = 128  # keys, orders, offsets, sums and answers, with what sorting takes, besides the stream's letters
+TASKS_PER_CHUNK = 1 << 20
+"""Tasks that are computed together where there are more: what comes next is copied and goes up meanwhile."""
 _SAMPLED = 64  # one task of so many tells whether reads stand together
-_TASKS_PER_PIECE, _ITEMS_PER_COPY = 1 << 16, 1 << 22  # that a thread of the host has to do at a time
+_Answer = TypeVar("_Answer")
 
 
 def log10_likelihoods(card: Card, batch: PairHmmBatch, threads: int = 1) -> np.ndarray:
@@ -30,7 +42,7 @@ def log10_likelihoods(card: Card, batch: PairHmmBatch, threads: int = 1) -> np.n
     Args:
         card: where it is computed.
         batch: of the host. It goes through fastest where the tasks of a read stand together, and those of a region.
-        threads: of the host, which copy to the card's staging memory and take logarithms while the card computes.
+        threads: of the host, which copy to and from the card's staging memory while the card computes.
 
     Returns:
         float64[t] in the order of batch.tasks.
@@ -40,28 +52,24 @@ def log10_likelihoods(card: Card, batch: PairHmmBatch, threads: int = 1) -> np.n
         ValueError: gap continuation qualities of each base, which the kernels for cards do not know.
     """
     if batch.gap_continuation_qualities is not None:
-        raise ValueError(
-            "PairHMM on a card takes one gap continuation quality for a batch; let the CPU answer this one"
-        )
-    lengths, haplotypes = np.diff(batch.haplotype_offsets), batch.tasks[:, 1]
+        raise ValueError("PairHMM on a card takes one gap continuation quality for a batch; the CPU takes many")
     answers = np.empty(len(batch.tasks), np.float64)
+    tables = upload_logarithms(card, batch)
 
-    def take_logarithms(first: int, sums: np.ndarray) -> None:
-        piece = slice(first, first + len(sums))
-        answers[piece] = log10_of_sums(sums, SCALE_EXPONENT[FLOAT32], lengths[haplotypes[piece]])
+    def bring_back(chunk: "ScoredChunk") -> Future[None]:
+        on_card = chunk.log10_likelihoods(tables)
+        download = card.download_ahead([on_card], card.staging(bytes_of([on_card])))
+        target = answers[chunk.first : chunk.first + len(on_card)]
+
+        def copy(_keep: CardArray = on_card) -> None:
+            download.wait()
+            target[...] = download.arrays[0]
+
+        return pool.submit(copy)
 
     with ThreadPoolExecutor(threads) as pool:
-        started, in_float64 = [], []
-        for found in _sums_by_chunk(card, batch, pool):
-            for begin in range(0, len(found.sums), _TASKS_PER_PIECE):
-                piece = found.sums[begin : begin + _TASKS_PER_PIECE]
-                started.append(pool.submit(take_logarithms, found.first + begin, piece))
-            in_float64.append(found)
-        for future in started:
-            future.result()
-    for found in in_float64:
-        again = found.again
-        answers[again] = log10_of_sums(found.exact, SCALE_EXPONENT[FLOAT64], lengths[haplotypes[again]])
+        for copied in list(_chunks(card, batch, pool, bring_back)):
+            copied.result()
     return answers
 
 
@@ -75,7 +83,7 @@ def last_row_sums(card: Card, batch: PairHmmBatch) -> tuple[np.ndarray, np.ndarr
         OutOfDeviceMemory: as `log10_likelihoods`.
     """
     with ThreadPoolExecutor(1) as pool:
-        chunks = sorted(_sums_by_chunk(card, batch, pool), key=lambda found: found.first)
+        chunks = sorted(_chunks(card, batch, pool, ScoredChunk.sums), key=lambda found: found.first)
     return (
         np.concatenate([np.empty(0, FLOAT32), *(found.sums for found in chunks)]),
         np.concatenate([np.empty(0, np.int64), *(found.again for found in chunks)]),
@@ -92,34 +100,83 @@ class _Sums(NamedTuple):
     exact: np.ndarray
 
 
-class _Staged(NamedTuple):
-    """A chunk of tasks with their reads, from `lowest_read` on, on its way into the card's staging memory."""
+class Logarithms(NamedTuple):
+    """What logarithms are taken with, on the card (logarithms.cu)."""
+
+    numbers: CardArray
+    of_lengths: CardArray
+
+
+def upload_logarithms(card: Card, batch: PairHmmBatch) -> Logarithms:
+    """The numbers of log10.cuh, and logarithms of all lengths up to the longest haplotype's."""
+    longest = int(np.diff(batch.haplotype_offsets).max(initial=0))
+    return Logarithms(card.upload(LOGARITHM_NUMBERS), card.upload(log10_of_lengths(longest)))
+
+
+class _Range(NamedTuple):
+    """Tasks of a chunk."""
 
     first: int
-    size: int
-    lowest_read: int
-    arrays: list[np.ndarray]
-    copies: list[Future[None]]
+    end: int
 
 
-def _sums_by_chunk(card: Card, batch: PairHmmBatch, pool: Executor) -> Iterator[_Sums]:
-    """Sums of all tasks, in no particular order; the next chunk is staged while one is computed."""
+class ScoredChunk(NamedTuple):
+    """Some tasks, whose first is `first`, with their reads on the card."""
+
+    card: Card
+    batch: CardBatch
+    first: int
+    tasks: CardArray
+
+    def sums(self) -> _Sums:
+        """Sums in float32, and in float64 where these do not do."""
+        sums = sums_of(self.card, self.batch, self.tasks, FLOAT32)
+        xp: Any = self.card.xp
+        again = xp.flatnonzero(~((sums >= FLOAT32_FLOOR) & (sums < np.inf)))
+        exact = sums_of(self.card, self.batch, self.tasks[again], FLOAT64)
+        download = self.card.download
+        return _Sums(self.first, download(sums), download(again) + self.first, download(exact))
+
+    def log10_likelihoods(self, logarithms: Logarithms) -> CardArray:
+        """float64 on the card."""
+        card, count = self.card, len(self.tasks)
+        answers, unsure = card.empty(count, np.float64), card.empty(count, np.uint8)
+        sums = sums_of(card, self.batch, self.tasks, FLOAT32)
+        self.take_logarithms(sums, card.empty(0, np.int64), logarithms, unsure, answers)
+        again = card.xp.flatnonzero(unsure)
+        if len(again):
+            sums = sums_of(card, self.batch, self.tasks[again], FLOAT64)
+            self.take_logarithms(sums, again, logarithms, unsure, answers)
+        return answers
+
+    def take_logarithms(
+        self, sums: CardArray, places: CardArray, logarithms: Logarithms, unsure: CardArray, answers: CardArray
+    ) -> None:
+        """Write answers from sums, in float64 for the tasks at `places`; in float32 of all, and which are unsure."""
+        dtype = np.dtype(sums.dtype)
+        kernel = self.card.kernel(SOURCE, "take_logarithms", **LOGARITHM_DEFINES, DOUBLE=int(dtype == FLOAT64))
+        kernel.for_each(
+            len(sums), sums, places, len(sums), self.tasks, self.batch.haplotypes, logarithms, LOG10_OF_SCALE[dtype],
+            dtype.type(FLOAT32_FLOOR), unsure, answers,
+        )  # fmt: skip
+
+
+def _chunks(
+    card: Card, batch: PairHmmBatch, pool: Executor, compute: Callable[[ScoredChunk], _Answer]
+) -> Iterator[_Answer]:
+    """What `compute` gives for chunks of all tasks, in no particular order; it may raise OutOfDeviceMemory."""
     size, count = _tasks_per_chunk(card, batch), len(batch.tasks)
-    waiting = [(first, min(first + size, count)) for first in range(0, count, size)][::-1]
-    staged = _stage(card, batch, *waiting.pop(), pool) if waiting else None
+    waiting = [_Range(first, min(first + size, count)) for first in range(0, count, size)][::-1]
     shared = upload_shared(card, batch)
-    while staged is not None:
-        now, staged = staged, _stage(card, batch, *waiting.pop(), pool) if waiting else None
-        for copy in now.copies:
-            copy.result()
+    for staged in staged_pieces(card, pool, waiting, lambda piece: _arrays_of(batch, piece)):
         try:
-            yield _sums_of_chunk(card, shared, now)
+            yield compute(_on_card(card, batch, shared, staged))
         except OutOfDeviceMemory:
-            if now.size == 1:
+            first, end = staged.piece
+            if end - first == 1:
                 raise
-            middle, end = now.first + now.size // 2, now.first + now.size
-            waiting += [(middle, end), (now.first, middle)]
-            staged = staged or _stage(card, batch, *waiting.pop(), pool)
+            middle = (first + end) // 2
+            waiting += [_Range(middle, end), _Range(first, middle)]
 
 
 def _tasks_per_chunk(card: Card, batch: PairHmmBatch) -> int:
@@ -135,29 +192,23 @@ def _tasks_per_chunk(card: Card, batch: PairHmmBatch) -> int:
     return max(1, min(most, TASKS_PER_CHUNK))
 
 
-def _stage(card: Card, batch: PairHmmBatch, first: int, end: int, pool: Executor) -> _Staged:
-    """Begin to copy some tasks and the reads from their first to their last one into staging memory."""
-    tasks = batch.tasks[first:end]
-    lowest, highest = int(tasks[:, 0].min()), int(tasks[:, 0].max())
+def _reads_of(batch: PairHmmBatch, piece: _Range) -> tuple[int, int]:
+    """The first and the last read of some tasks."""
+    reads = batch.tasks[piece.first : piece.end, 0]
+    return int(reads.min()), int(reads.max())
+
+
+def _arrays_of(batch: PairHmmBatch, piece: _Range) -> list[np.ndarray]:
+    """Some tasks, and the reads from their first to their last one."""
+    lowest, highest = _reads_of(batch, piece)
     offsets = batch.read_offsets[lowest : highest + 2].astype(np.int64)
     reads = (batch.read_bases, batch.base_qualities, batch.insertion_qualities, batch.deletion_qualities)
-    sources = [np.ascontiguousarray(array[offsets[0] : offsets[-1]], np.uint8) for array in reads]
-    sources += [offsets - offsets[0], np.ascontiguousarray(tasks, np.int32)]
-    targets = places_in(card.staging(bytes_of(sources)), sources)
-    copies = [
-        pool.submit(np.copyto, target[begin : begin + _ITEMS_PER_COPY], source[begin : begin + _ITEMS_PER_COPY])
-        for source, target in zip(sources, targets, strict=True)
-        for begin in range(0, len(source), _ITEMS_PER_COPY)
-    ]
-    return _Staged(first, end - first, lowest, targets, copies)
+    arrays = [np.ascontiguousarray(array[offsets[0] : offsets[-1]], np.uint8) for array in reads]
+    tasks = np.ascontiguousarray(batch.tasks[piece.first : piece.end], np.int32)
+    return [*arrays, offsets - offsets[0], tasks]
 
 
-def _sums_of_chunk(card: Card, shared: CardBatch, staged: _Staged) -> _Sums:
-    *reads, tasks = (card.upload_ahead(array, card.mark()).array() for array in staged.arrays)
-    tasks[:, 0] = tasks[:, 0] - staged.lowest_read
-    batch = shared._replace(reads=CardSequences(*reads))
-    sums = sums_of(card, batch, tasks, FLOAT32)
-    xp: Any = card.xp
-    again = xp.flatnonzero(~((sums >= FLOAT32_FLOOR) & (sums < np.inf)))
-    exact = sums_of(card, batch, tasks[again], FLOAT64)
-    return _Sums(staged.first, card.download(sums), card.download(again) + staged.first, card.download(exact))
+def _on_card(card: Card, batch: PairHmmBatch, shared: CardBatch, staged: Staged[_Range]) -> ScoredChunk:
+    *reads, tasks = staged.arrays()
+    tasks[:, 0] = tasks[:, 0] - _reads_of(batch, staged.piece)[0]
+    return ScoredChunk(card, shared._replace(reads=CardSequences(*reads)), staged.piece.first, tasks)

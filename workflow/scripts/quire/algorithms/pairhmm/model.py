@@ -43,6 +43,7 @@ FLOAT32_FLOOR = np.float32(1e-28)
 
 
 _LOG10_OF_2 = float(log10(np.array([2.0]))[0])
+LOG10_OF_SCALE = {dtype: np.float64(exponent * _LOG10_OF_2) for dtype, exponent in SCALE_EXPONENT.items()}
 
 
 class Tables(NamedTuple):
@@ -103,6 +104,11 @@ def stacked_tables(gap_continuation_qualities: tuple[int, ...], dtype: np.dtype[
     )
 
 
+def log10_of_lengths(longest: int) -> NDArray[np.float64]:
+    """float64[longest]: log10 of 1, 2, ... haplotype bases."""
+    return log10(np.arange(1.0, longest + 1))
+
+
 def needs_float64(sums: NDArray[np.floating]) -> NDArray[np.bool_]:
     """bool[t]: whether a float32 sum is too small, overflown or not a number."""
     return ~((sums >= FLOAT32_FLOOR) & (sums < np.inf))
@@ -113,5 +119,5 @@ def log10_of_sums(
 ) -> NDArray[np.float64]:
     """float64[t]: log10 of likelihoods from the scaled sums of the last row."""
     likelihoods = log10(sums.astype(np.float64)) - exponent * _LOG10_OF_2
-    of_lengths = log10(np.arange(1.0, haplotype_lengths.max(initial=0) + 1))  # many tasks, few lengths
+    of_lengths = log10_of_lengths(int(haplotype_lengths.max(initial=0)))  # many tasks, few lengths
     return likelihoods - of_lengths[haplotype_lengths - 1]

@@ -5,6 +5,7 @@ Tasks are ordered by the length of their alternates, since each class of lengths
 that of their references, since the lanes of a warp go down the rows together. The rules of alignment are in model.py.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,14 +15,17 @@ from quire.algorithms.scoring import Scoring
 from quire.algorithms.semiglobal import Overhang, SemiglobalAlignments, SemiglobalBatch
 from quire.algorithms.semiglobal.shapes import EXACT_DEFINES, KEPT, SHAPES_OF_ONE, SHAPES_OF_PAIRS, WARP, FillShape
 from quire.device.card import Card, CardArray, OutOfDeviceMemory
+from quire.device.staged import Staged, staged_pieces
 from quire.ragged import offsets_from_lengths
 
 SOURCE = "quire/algorithms/semiglobal/semiglobal.cu"
 TRACE = "quire/algorithms/semiglobal/trace.cu"
 EXACT = "quire/algorithms/semiglobal/exact.cu"
 LETTERS = "quire/algorithms/semiglobal/letters.cu"
-MOST_BYTES = 8 << 30
-"""Most that the tracebacks of one chunk of tasks take of the card; more would not fill it better."""
+MOST_BYTES, MOST_BYTES_APART = 2 << 30, 8 << 30
+"""Most that the tracebacks of one chunk of tasks take of the card, by whether tasks of the same sequences stand
+together: what comes next goes up meanwhile, and a chunk takes along all sequences between those that it needs."""
+_SAMPLED = 4096  # tasks of so many are looked at together to tell whether they do
 MOST_SCORE = 1 << 24
 """Scores have a smaller magnitude; 32 bits hold 16 times the difference of two cells."""
 _BYTES_PER_TASK = 256  # keys, orders, offsets, walks, with what sorting takes
@@ -103,42 +107,45 @@ class _Answers(NamedTuple):
     cigars: NDArray[np.uint32]
 
 
-def align_batch(card: Card, batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang) -> SemiglobalAlignments:
+def align_batch(
+    card: Card, batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang, threads: int = 1
+) -> SemiglobalAlignments:
     """Align the alternates of a batch's tasks to their references, exactly as `quire.algorithms.semiglobal.cpu.align`.
 
     Args:
         card: where it is computed.
-        batch: of the host; hand over many regions together.
+        batch: of the host; hand over many regions together, the tasks of a region beside each other.
         scoring: scores; their sum over the longest sequence must stay within 2**30.
         overhang: what becomes of bases that stick out (model.py).
+        threads: of the host, which copy to the card's staging memory while the card computes.
 
     Returns:
         Alignments in the order of the tasks; none depends on what else is in the batch.
 
     Raises:
-        OutOfDeviceMemory: no room for the batch's sequences, or for a single task.
+        OutOfDeviceMemory: no room for a single task, or where tasks of the same sequences stand apart for all of these.
         ValueError: a score of 2**24 or more, or one of the wrong sign.
     """
     scoring = Scoring(*map(int, scoring))
     if scoring.match <= 0 or max(scoring.gap_open, scoring.gap_extend) >= 0 or max(map(abs, scoring)) >= MOST_SCORE:
         raise ValueError(f"semi-global alignment on a card: scores that it does not take: {scoring}")
-    pairs = upload(card, batch)
-    shapes = choose_shapes(card, pairs, scoring)
-    waiting = _chunks(card, batch, shapes)[::-1]
-    found = []
-    while waiting:
-        first, end = waiting.pop()
-        try:
-            found.append(_align_chunk(card, pairs, batch.tasks[first:end], shapes, scoring, overhang))
-        except OutOfDeviceMemory:
-            if end - first == 1:
-                raise
-            middle = (first + end) // 2
-            waiting += [(middle, end), (first, middle)]
+    found: dict[int, _Answers] = {}
+    with ThreadPoolExecutor(threads) as pool:
+        waiting = _chunks(card, batch, SHAPES_OF_PAIRS if fits_in_pairs(scoring) else SHAPES_OF_ONE)[::-1]
+        for staged in staged_pieces(card, pool, waiting, lambda piece: _arrays_of(batch, piece)):
+            first, end = staged.piece
+            try:
+                found[first] = _align_chunk(card, _on_card(batch, staged), scoring, overhang)
+            except OutOfDeviceMemory:
+                if end - first == 1:
+                    raise
+                middle = (first + end) // 2
+                waiting += [(middle, end), (first, middle)]
+    parts = [found[first] for first in sorted(found)]
     return SemiglobalAlignments(
-        np.concatenate([np.empty(0, np.int32), *(part.offsets for part in found)]),
-        np.concatenate([np.empty(0, np.uint32), *(part.cigars for part in found)]),
-        offsets_from_lengths(np.concatenate([np.empty(0, np.int64), *(part.counts for part in found)])),
+        np.concatenate([np.empty(0, np.int32), *(part.offsets for part in parts)]),
+        np.concatenate([np.empty(0, np.uint32), *(part.cigars for part in parts)]),
+        offsets_from_lengths(np.concatenate([np.empty(0, np.int64), *(part.counts for part in parts)])),
     )
 
 
@@ -195,7 +202,11 @@ def _chunks(card: Card, batch: SemiglobalBatch, shapes: tuple[FillShape, ...]) -
     lanes = np.array([shape.lanes for shape in shapes])[which]
     sizes = strips * ((rows + lanes) * line_bytes + 4 * capacities[which]) + 8 * rows + _BYTES_PER_TASK
     before = np.concatenate([[0], np.cumsum(sizes)])
-    most = min(card.free_bytes() // 2, MOST_BYTES)
+    spans = sum(
+        int(np.ptp(batch.tasks[first : first + _SAMPLED], axis=0).sum()) for first in range(0, len(sizes), _SAMPLED)
+    )
+    apart = spans > 2 * (len(batch.reference_offsets) + len(batch.alternate_offsets))
+    most = min(card.free_bytes() // 2, MOST_BYTES_APART if apart else MOST_BYTES)
     chunks, first = [], 0
     while first < len(sizes):
         end = max(first + 1, int(np.searchsorted(before, before[first] + most, side="right")) - 1)
@@ -204,16 +215,33 @@ def _chunks(card: Card, batch: SemiglobalBatch, shapes: tuple[FillShape, ...]) -
     return chunks
 
 
-def _align_chunk(
-    card: Card,
-    pairs: CardPairs,
-    tasks: NDArray[np.int32],
-    shapes: tuple[FillShape, ...],
-    scoring: Scoring,
-    overhang: Overhang,
-) -> _Answers:
-    """The answers for some tasks."""
-    pairs = pairs._replace(tasks=card.upload(np.ascontiguousarray(tasks, np.int32)))
+def _spans_of(batch: SemiglobalBatch, piece: tuple[int, int]) -> list[tuple[int, int]]:
+    """The first and the last reference of some tasks, and alternate."""
+    tasks = batch.tasks[piece[0] : piece[1]]
+    return [(int(column.min()), int(column.max())) for column in tasks.T]
+
+
+def _arrays_of(batch: SemiglobalBatch, piece: tuple[int, int]) -> list[NDArray[Any]]:
+    """Some tasks, and the sequences from their first to their last one; members of `CardPairs`."""
+    arrays: list[NDArray[Any]] = []
+    sequences = (batch.references, batch.reference_offsets), (batch.alternates, batch.alternate_offsets)
+    for (letters, offsets), (lowest, highest) in zip(sequences, _spans_of(batch, piece), strict=True):
+        own = offsets[lowest : highest + 2].astype(np.int64)
+        arrays += [np.ascontiguousarray(letters[own[0] : own[-1]], np.uint8), own - own[0]]
+    return [*arrays, np.ascontiguousarray(batch.tasks[piece[0] : piece[1]], np.int32)]
+
+
+def _on_card(batch: SemiglobalBatch, staged: Staged[tuple[int, int]]) -> CardPairs:
+    """Tasks whose numbers are those of the sequences on the card."""
+    pairs = CardPairs(*staged.arrays())
+    for side, (lowest, _) in enumerate(_spans_of(batch, staged.piece)):
+        pairs.tasks[:, side] = pairs.tasks[:, side] - lowest
+    return pairs
+
+
+def _align_chunk(card: Card, pairs: CardPairs, scoring: Scoring, overhang: Overhang) -> _Answers:
+    """The answers for some tasks; their letters are written over."""
+    shapes = choose_shapes(card, pairs, scoring)
     exact = find_exact(card, pairs, overhang)
     launches = plan(card, pairs, (exact >= 0).astype(np.uint8), shapes)
     for launch in launches:

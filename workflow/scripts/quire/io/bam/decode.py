@@ -37,8 +37,8 @@ def records_of(data: NDArray[np.uint8]) -> Records:
     return Records(data, starts, fixed.view(FIXED_FIELDS))
 
 
-def header_bytes(content: bytes) -> int:
-    """Length of a BAM's header: magic number, text and contigs."""
+def header_bytes(content: bytes | memoryview) -> int:
+    """Length of a BAM's header: magic number, text and contigs; more than there are bytes where it is not whole."""
 
     def number(at: int) -> int:
         return int.from_bytes(content[at : at + 4], "little")

@@ -20,6 +20,9 @@ _WINDOW_SHIFT = 14  # BAI's linear index has a window for each 16,384 bases
 class BamIndex(Protocol):
     """What is asked of an index."""
 
+    def __len__(self) -> int:
+        """Contigs that the index knows."""
+
     def first_offset(self, contig: int, start: int) -> int | None:
         """Virtual offset of a place before all records that end behind `start`; None where the contig has none."""
 
@@ -33,6 +36,10 @@ class LinearIndex:
 
     def __init__(self, offsets: list[NDArray[np.uint64]]) -> None:
         self.offsets = offsets
+
+    def __len__(self) -> int:
+        """See `BamIndex`."""
+        return len(self.offsets)
 
     def first_offset(self, contig: int, start: int) -> int | None:
         """See `BamIndex`."""
@@ -53,6 +60,10 @@ class BinIndex:
 
     def __init__(self, shift: int, depth: int, bins: list[dict[int, int]]) -> None:
         self.shift, self.depth, self.bins = shift, depth, bins
+
+    def __len__(self) -> int:
+        """See `BamIndex`."""
+        return len(self.bins)
 
     def first_offset(self, contig: int, start: int) -> int | None:
         """See `BamIndex`."""

@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from quire.errors import InputError
 from quire.io.bam.index import open_index
+from quire.io.files import lacks_bgzip_end
 from quire.io.inflate import DamagedBlock, inflate_blocks
 from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_REFERENCE, FLAG_UNMAPPED
 from quire.simd.compiled import compiled, inlined
 
-FIRST_READ, MOST_READ = 1 << 18, 1 << 22  # compressed bytes read at a time: more with each read of a span
+SPAN_OF_INDEX = 1 << 14  # bases that an index tells apart
+MOST_READ = 1 << 24  # compressed bytes read at a time
+FIRST_BEYOND = 1 << 16  # beyond what the index tells: more with each read
 _FIXED_BYTES = 36  # of a record, its size included
 
 
@@ -27,7 +30,8 @@ class BamReader:
         """Open the file and its index.
 
         Raises:
-            InputError: no such file, or no index beside it.
+            InputError: no such file, no index beside it, or no closing block: a file that is cut where a block and a
+                record end would otherwise be read as a whole one.
         """
         self.path = Path(path)
         self._index = open_index(self.path)
@@ -37,6 +41,8 @@ class BamReader:
             raise InputError(
                 f"{path}: cannot be read ({error.strerror}); check the path and its permissions."
             ) from None
+        if lacks_bgzip_end(path):
+            raise InputError(f"{path}: lacks the empty block that closes it; it is truncated, copy it again.")
 
     def records(self, contig: int, start: int, end: int) -> NDArray[np.uint8]:
         """The records that overlap a span, as in the file, end to end.
@@ -54,9 +60,12 @@ class BamReader:
         place, skip = first >> 16, first & 0xFFFF
         found: list[NDArray[np.uint8]] = []
         text = np.empty(0, np.uint8)  # inflated, begins with a record
-        step = FIRST_READ
+        behind, beyond = self._index.first_offset(contig, end), FIRST_BEYOND
+        expected = place if behind is None else behind >> 16  # records of the span may stand a little further
         while True:
-            content = self._read(place, step)
+            if place > expected:
+                beyond *= 2
+            content = self._read(place, min(max(expected - place, 0) + beyond, MOST_READ))
             inflated, taken = self._inflate(content, place)
             if taken == 0:
                 if len(content) or len(text):
@@ -71,8 +80,32 @@ class BamReader:
             if done:
                 break
             text = text[at:]
-            step = min(2 * step, MOST_READ)
+        if len(found) == 1:
+            return found[0]
         return np.concatenate(found) if found else np.empty(0, np.uint8)
+
+    def bytes_over(self, contig: int, start: int, end: int, length: int) -> int:
+        """About how many bytes of the file hold the records of a span, by the index; more for spans below 16 kb.
+
+        Args:
+            contig: number of the contig in the file's header, and its `length`.
+            start, end: 0-based, half-open.
+        """
+        first = self._index.first_offset(contig, start)
+        if first is None:
+            return 0
+        behind = end + SPAN_OF_INDEX
+        last = self._index.first_offset(contig, behind) if behind < length else None
+        while last is None and (contig := contig + 1) < len(self._index):
+            last = self._index.first_offset(contig, 0)
+        return (self.path.stat().st_size if last is None else last >> 16) - (first >> 16)
+
+    def compressed_bytes(self, contig: int, start: int, end: int) -> int | None:
+        """About how many bytes of the file hold the records of a span; None where the index does not tell."""
+        first, last = self._index.first_offset(contig, start), self._index.first_offset(contig, end)
+        if first is None:
+            return 0
+        return None if last is None else (last >> 16) - (first >> 16)
 
     def _read(self, place: int, size: int) -> NDArray[np.uint8]:
         """Bytes of the file, fewer at its end."""
@@ -87,7 +120,8 @@ class BamReader:
             return inflate_blocks(content)
         except DamagedBlock as error:
             raise InputError(
-                f"{self.path}: the block at byte {place + error.offset} is damaged; copy the file or align again."
+                f"{self.path}: the block at byte {place + error.offset} is damaged, or the index is another file's; "
+                "run samtools index again, or copy the file again."
             ) from None
 
 

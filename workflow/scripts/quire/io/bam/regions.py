@@ -1,5 +1,6 @@
 """Records of indexed BAM and CRAM files by region: BAM by our own reader, CRAM decoded by samtools."""
 
+import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,9 @@ from pysam.utils import SamtoolsError
 from quire.errors import InputError
 from quire.io.bam.decode import Records, header_bytes, records_of
 from quire.io.bam.reader import BamReader
+from quire.io.files import lacks_bgzip_end, lacks_cram_end
+
+_BAM_BYTES_OF_CRAM = 2  # a BAM's size by that of a CRAM
 
 
 class IndexedAlignments:
@@ -20,6 +24,7 @@ class IndexedAlignments:
     Attributes:
         path: of the file.
         contigs: lengths by name.
+        samples: of each read group by its name; None for one that names no sample.
     """
 
     def __init__(self, path: str | Path, fasta: str | Path | None = None) -> None:
@@ -30,18 +35,26 @@ class IndexedAlignments:
             fasta: the reference, needed for CRAM only.
 
         Raises:
-            InputError: no such file, no index, or not a BAM or CRAM.
+            InputError: no such file, no index, not a BAM or CRAM, not sorted, truncated, or a CRAM without a reference.
         """
         self.path = str(path)
         self.fasta = fasta
+        _require_whole(path)
         try:
             with pysam.AlignmentFile(self.path, reference_filename=None if fasta is None else str(fasta)) as file:
                 self.contigs: Mapping[str, int] = dict(zip(file.references, file.lengths, strict=True))
-                indexed, is_bam = file.has_index(), file.is_bam
+                indexed, is_bam, is_cram = file.has_index(), file.is_bam, file.is_cram
+                header = file.header.to_dict()
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: cannot be read as BAM or CRAM ({error}); make the alignment again.") from error
+        order = header.get("HD", {}).get("SO", "unknown")
+        if order == "queryname" or (not indexed and order == "unsorted"):
+            raise InputError(f"{path}: is not sorted by coordinate (SO:{order}); run samtools sort and samtools index.")
         if not indexed:
             raise InputError(f"{path}: has no index beside it; run samtools index on it.")
+        if is_cram and fasta is None:
+            raise InputError(f"{path}: is a CRAM, which is read with its reference; give the reference's FASTA too.")
+        self.samples: Mapping[str, str | None] = {group["ID"]: group.get("SM") for group in header.get("RG", ())}
         self._numbers = {name: number for number, name in enumerate(self.contigs)}
         self._reader = BamReader(path) if is_bam else None
 
@@ -49,13 +62,34 @@ class IndexedAlignments:
         """The records that overlap [start, end) (0-based) of a contig; none of a contig that the file does not have.
 
         Raises:
-            InputError: the file is damaged.
+            InputError: the file is damaged, or not in order.
         """
         if contig not in self.contigs:
             return records_of(np.frombuffer(b"", np.uint8))
+        if self._reader is None:
+            return self._records_of_cram(contig, start, end)
+        records = records_of(self._reader.records(self._numbers[contig], start, end))
+        if np.any(np.diff(records.fixed["position"]) < 0):
+            raise InputError(
+                f"{self.path}: its records at {contig}:{start + 1}-{end} are out of order, whatever its index says; "
+                "run samtools sort and samtools index."
+            )
+        return records
+
+    def bytes_over(self, contig: str, start: int, end: int) -> int:
+        """About how many bytes of a BAM file hold the records of a span; of a CRAM, of its share of the reference."""
+        if contig not in self.contigs:
+            return 0
         if self._reader is not None:
-            return records_of(self._reader.records(self._numbers[contig], start, end))
-        return self._records_of_cram(contig, start, end)
+            return self._reader.bytes_over(self._numbers[contig], start, end, self.contigs[contig])
+        share = (end - start) / sum(self.contigs.values())
+        return int(_BAM_BYTES_OF_CRAM * share * Path(self.path).stat().st_size)
+
+    def compressed_bytes(self, contig: str, start: int, end: int) -> int | None:
+        """About how many bytes of the file hold the records of a span; None where the index does not tell."""
+        if contig not in self.contigs:
+            return 0
+        return None if self._reader is None else self._reader.compressed_bytes(self._numbers[contig], start, end)
 
     def _records_of_cram(self, contig: str, start: int, end: int) -> Records:
         """The same by samtools, through a temporary file of uncompressed BAM."""
@@ -71,3 +105,9 @@ class IndexedAlignments:
                 reason = str(error).splitlines()[-1]
                 raise InputError(f"{self.path}: cannot be read at {region} ({reason}); is it damaged?") from error
         return records_of(np.frombuffer(content, np.uint8)[header_bytes(content) :])
+
+
+def _require_whole(path: str | Path) -> None:
+    """Whether a file that exists closes as BAM and CRAM do."""
+    if os.path.isfile(path) and os.access(path, os.R_OK) and (lacks_bgzip_end(path) or lacks_cram_end(path)):
+        raise InputError(f"{path}: lacks the empty block that closes it; it is truncated, copy it again.")

@@ -95,6 +95,11 @@ class BamWriter:
             self._stack = stack.pop_all()
         return self
 
+    @property
+    def offset(self) -> int:
+        """Byte of the file at which the next block begins."""
+        return self._stream.tell()
+
     def write(self, records: bytes | NDArray[np.uint8]) -> None:
         """Compress and append record bytes from `assemble`."""
         self.write_blocks([compress_blocks(records, self.level)])

@@ -23,14 +23,13 @@ from quire.rescore.reads.aligned import AlignedReads
 from quire.sam import CIGAR_DELETION, CIGAR_HARD_CLIP, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SOFT_CLIP
 from quire.sequence.cigar import length_of, operation_of
 from quire.simd import powers_of_ten
-from quire.simd.compiled import compiled
+from quire.simd.compiled import compiled, inlined
 from quire.simd.powers_of_ten.cpu import power_of_ten
 
 SIGMA = 17.0  # BandPassActivityProfile.DEFAULT_SIGMA
 FILTER_WING = 50  # BandPassActivityProfile.MAX_FILTER_SIZE (no weight in it falls below its cut of 1e-5)
 MAXIMUM_PROPAGATION = 50 + FILTER_WING
 CLIP_THRESHOLD = 6.0  # mean bases of good quality in soft clips from which a site's weight is multiplied
-_BLOCK = 16384
 
 
 def profile(
@@ -48,24 +47,27 @@ def profile(
         float64[end - start].
     """
     first = max(0, start - FILTER_WING)
-    raw = np.zeros(len(reference))
-    for block in range(0, len(reference), _BLOCK):
-        codes = reference[block : block + _BLOCK]
-        raw[block : block + len(codes)] = _raw_block(samples, ploidies, codes, first + block)
-    return smooth(raw)[start - first : end - first]
+    return smooth(_weights(samples, ploidies, reference, first))[start - first : end - first]
 
 
-def _raw_block(
+def _weights(
     samples: Sequence[AlignedReads], ploidies: Sequence[int], reference: NDArray[np.uint8], start: int
 ) -> NDArray[np.float64]:
-    """Weights before smoothing of the positions from `start` on that `reference` covers."""
-    size = len(reference)
+    """Weights before smoothing of the positions from `start` on that `reference` covers.
+
+    Where no read speaks against the reference, it alone is likeliest whatever the qualities, and the weight is 0.
+    """
+    doubted = np.zeros(len(reference), np.uint8)
+    for reads in samples:
+        mark_doubted(reads, reference, start, doubted)
+    places = np.flatnonzero(doubted)
+    size = len(places)
     clips, clipped_reads = np.zeros(size), np.zeros(size, np.int64)
     likelihoods = []
     for reads, ploidy in zip(samples, ploidies, strict=True):
         ploidy = max(2, ploidy)  # MINIMUM_PUTATIVE_PLOIDY_FOR_ACTIVE_REGION_DISCOVERY
         log10 = np.zeros((size, ploidy + 1))
-        add_reads(reads, reference, start, likelihood_table(ploidy), log10, clips, clipped_reads)
+        add_reads(reads, reference, start, places, likelihood_table(ploidy), log10, clips, clipped_reads)
         likelihoods.append(phred_rounded(log10))
     if len(samples) == 1:
         probability = single_sample_probability(likelihoods[0], posterior_terms(max(2, ploidies[0])))
@@ -74,7 +76,9 @@ def _raw_block(
     mean = np.divide(clips, clipped_reads, out=np.zeros(size), where=clipped_reads > 0)
     # BandPassActivityProfile puts the copies of a clipped site all at the site itself, which multiplies its weight.
     copies = np.where(mean > CLIP_THRESHOLD, 2 * np.minimum(mean.astype(np.int64), MAXIMUM_PROPAGATION) + 1, 1)
-    return probability * copies
+    weights = np.zeros(len(reference))
+    weights[places] = probability * copies
+    return weights
 
 
 @cache
@@ -91,19 +95,74 @@ def likelihood_table(ploidy: int) -> NDArray[np.float64]:
 
 
 @compiled
-def add_reads(reads, reference, start, table, log10, clips, clipped_reads):
-    """Add every usable base of the reads over the block to the genotypes' log10 likelihoods.
+def mark_doubted(reads, reference, start, doubted):
+    """Set `doubted` (uint8[block]) to 1 at least wherever a usable base or a deletion speaks against the reference.
 
     Args:
         reads: `AlignedReads`.
         reference: uint8 codes of the block.
         start: position of the block's first base.
+        doubted: in and out.
+    """
+    end = start + len(reference)
+    for i in range(len(reads.aligned_start)):
+        if reads.aligned_start[i] >= end or reads.aligned_end[i] <= start:
+            continue
+        position, query = reads.aligned_start[i], reads.base_offsets[i]
+        first, last = reads.cigar_offsets[i], reads.cigar_offsets[i + 1]
+        low, high = max(start, reads.keep_from[i]), min(end, reads.keep_to[i])
+        for c in range(first, last):
+            operation, size = operation_of(reads.cigar[c]), length_of(reads.cigar[c])
+            if operation in (CIGAR_MATCH, CIGAR_DELETION):
+                begin, stop = max(position, low), min(position + size, high)
+                if begin < stop:
+                    if operation == CIGAR_DELETION:
+                        doubted[begin - start : stop - start] = 1
+                    else:
+                        _mark_differing(
+                            reads, query + begin - position, reference, doubted, begin - start, stop - begin
+                        )
+                        # Beside a clip or an indel a base speaks against the reference whatever it is.
+                        if begin == position and c > first:
+                            doubted[begin - start] = 1
+                        if stop == position + size and c + 1 < last:
+                            doubted[stop - 1 - start] = 1
+                position += size
+            if operation != CIGAR_DELETION and operation != CIGAR_HARD_CLIP:
+                query += size
+
+
+@inlined
+def _mark_differing(reads, query, reference, doubted, at, size):
+    """Mark the usable ones of `size` bases from `query` on that are not the reference's from `at` on."""
+    base, place = np.uint64(query), np.uint64(at)  # unsigned, as in `quire.simd.bits.copy_bytes`
+    bases, qualities = reads.bases, reads.qualities
+    for k in range(np.uint64(size)):
+        differs = np.uint8(bases[base + k] != reference[place + k])
+        usable = np.uint8(qualities[base + k] > MINIMUM_BASE_QUALITY)
+        doubted[place + k] |= differs & usable
+
+
+@compiled
+def add_reads(reads, reference, start, places, table, log10, clips, clipped_reads):
+    """Add every usable base of the reads over some places to the genotypes' log10 likelihoods.
+
+    Args:
+        reads: `AlignedReads`.
+        reference: uint8 codes of the block.
+        start: position of the block's first base.
+        places: int64[places], ascending indices in the block.
         table: from `likelihood_table`.
-        log10: float64[block, genotypes], in and out.
+        log10: float64[places, genotypes], in and out.
         clips, clipped_reads: sums of good soft-clipped bases, and their reads, at bases beside soft clips; in and out.
     """
     end = start + len(reference)
     genotypes = log10.shape[1]
+    before = np.empty(len(reference) + 1, np.int64)  # how many places lie before each index
+    n = 0
+    for at in range(len(reference) + 1):
+        before[at] = n
+        n += n < len(places) and places[n] == at
     for i in range(len(reads.aligned_start)):
         if reads.aligned_start[i] >= end or reads.aligned_end[i] <= start:
             continue
@@ -113,30 +172,34 @@ def add_reads(reads, reference, start, table, log10, clips, clipped_reads):
         low, high = max(start, reads.keep_from[i]), min(end, reads.keep_to[i])
         for c in range(first, last):
             operation, size = operation_of(reads.cigar[c]), length_of(reads.cigar[c])
+            begin, stop = max(position, low), min(position + size, high)
             if operation == CIGAR_MATCH:
-                before = operation_of(reads.cigar[c - 1]) if c > first else CIGAR_HARD_CLIP
-                after = operation_of(reads.cigar[c + 1]) if c + 1 < last else CIGAR_HARD_CLIP
-                for k in range(max(0, low - position), min(size, high - position)):
-                    quality = reads.qualities[query + k]
-                    if quality <= MINIMUM_BASE_QUALITY:
-                        continue
-                    at = position + k - start
-                    at_clip = (k == 0 and before == CIGAR_SOFT_CLIP) or (k == size - 1 and after == CIGAR_SOFT_CLIP)
-                    at_indel = (k == 0 and before in (CIGAR_INSERTION, CIGAR_DELETION)) or (
-                        k == size - 1 and after in (CIGAR_INSERTION, CIGAR_DELETION)
-                    )
-                    differs = 1 if at_clip or at_indel or reads.bases[query + k] != reference[at] else 0
-                    for g in range(genotypes):
-                        log10[at, g] += table[quality, differs, g]
-                    if at_clip:
-                        clips[at] += reads.soft_clips[i]
-                        clipped_reads[at] += 1
+                left = operation_of(reads.cigar[c - 1]) if c > first else CIGAR_HARD_CLIP
+                right = operation_of(reads.cigar[c + 1]) if c + 1 < last else CIGAR_HARD_CLIP
+                if begin < stop:
+                    for place in range(before[begin - start], before[stop - start]):
+                        at = places[place]
+                        k = at + start - position
+                        quality = reads.qualities[query + k]
+                        if quality <= MINIMUM_BASE_QUALITY:
+                            continue
+                        at_clip = (k == 0 and left == CIGAR_SOFT_CLIP) or (k == size - 1 and right == CIGAR_SOFT_CLIP)
+                        at_indel = (k == 0 and left in (CIGAR_INSERTION, CIGAR_DELETION)) or (
+                            k == size - 1 and right in (CIGAR_INSERTION, CIGAR_DELETION)
+                        )
+                        differs = 1 if at_clip or at_indel or reads.bases[query + k] != reference[at] else 0
+                        for g in range(genotypes):
+                            log10[place, g] += table[quality, differs, g]
+                        if at_clip:
+                            clips[place] += reads.soft_clips[i]
+                            clipped_reads[place] += 1
                 position += size
                 query += size
             elif operation == CIGAR_DELETION:
-                for k in range(max(0, low - position), min(size, high - position)):
-                    for g in range(genotypes):
-                        log10[position + k - start, g] += table[DELETION_QUALITY, 1, g]
+                if begin < stop:
+                    for place in range(before[begin - start], before[stop - start]):
+                        for g in range(genotypes):
+                            log10[place, g] += table[DELETION_QUALITY, 1, g]
                 position += size
             elif operation in (CIGAR_INSERTION, CIGAR_SOFT_CLIP):
                 query += size

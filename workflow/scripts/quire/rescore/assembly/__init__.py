@@ -7,8 +7,10 @@ k-mers grow by 10 until one does.
 import numpy as np
 
 from quire.rescore.assembly.dangling import recover
-from quire.rescore.assembly.graph import ThreadedSequences, build, has_cycle, keep_connected, number_k_mers, prune
+from quire.rescore.assembly.graph import build, has_cycle, keep_connected, no_graph, prune
+from quire.rescore.assembly.k_mers import ThreadedSequences, number_k_mers
 from quire.rescore.assembly.paths import best_paths
+from quire.rescore.assembly.sequence_graph import likeliest_sequences, simplified
 from quire.rescore.parameters import (
     K_MER_INCREASE,
     K_MER_ITERATIONS,
@@ -41,12 +43,21 @@ def assemble(reads: RegionReads, region: int, reference: np.ndarray) -> list[byt
             break
         if k > len(reference):
             break
-        succeeded, bases, offsets = assemble_graph(sequences, k, k == largest)
+        succeeded, complete, bases, offsets = assemble_graph(sequences, k, k == largest)
         assembled |= succeeded
+        if not complete:
+            found |= dict.fromkeys(chosen_haplotypes(sequences, k, k == largest))
+            continue
         text = bases.tobytes()
         for i in range(len(offsets) - 1):
             found[text[offsets[i] : offsets[i + 1]]] = None
     return list(found)
+
+
+def chosen_haplotypes(sequences: ThreadedSequences, k: int, last_attempt: bool) -> list[bytes]:
+    """The haplotypes, as byte strings of codes, that GATK keeps of a graph with more than MAXIMUM_HAPLOTYPES paths."""
+    graph = simplified(clean_graph(sequences, k, last_attempt)[1], sequences.codes, k)
+    return [bases for _, bases in likeliest_sequences(graph, MAXIMUM_HAPLOTYPES)]
 
 
 @compiled
@@ -61,7 +72,7 @@ def read_sequences(reads, first, last, reference):
     starts[0], ends[0], sample[0] = 0, len(reference), -1
     n = 1
     at = len(reference)
-    for i in range(first, last):
+    for i in threading_order(reads, first, last):
         begun = at
         for b in range(reads.base_offsets[i], reads.base_offsets[i + 1] + 1):
             if b == reads.base_offsets[i + 1] or reads.bases[b] > 3 or reads.qualities[b] < MINIMUM_BASE_QUALITY:
@@ -78,28 +89,44 @@ def read_sequences(reads, first, last, reference):
 
 
 @compiled
-def assemble_graph(sequences, k, last_attempt):
-    """One graph: whether it serves, and the codes and offsets of its haplotypes (createGraph)."""
-    nothing = np.empty(0, np.uint8), np.zeros(1, np.int64)
-    if not last_attempt and _reference_repeats(sequences, k):
-        return False, nothing[0], nothing[1]
-    numbers, count, repeated = number_k_mers(sequences, k)
-    graph = build(sequences, k, numbers, count, repeated)
-    prune(graph, MINIMUM_CHAIN_WEIGHT)
-    if has_cycle(graph) or (not last_attempt and graph.sizes[3] * 4 > graph.sizes[2]):
-        return False, nothing[0], nothing[1]
-    recover(graph, sequences.codes, k, MINIMUM_CHAIN_WEIGHT, MINIMUM_DANGLING_BRANCH)
-    keep_connected(graph)
-    if has_cycle(graph):
-        return False, nothing[0], nothing[1]
-    bases, offsets = best_paths(graph, sequences.codes, k, MAXIMUM_HAPLOTYPES)
-    return True, bases, offsets
+def threading_order(reads, first, last):
+    """int64: reads [first, last) by sample, where their clipped bases start, and strand (ReadCoordinateComparator).
+
+    The order counts: a read adds to what lies before its first k-mer only as far as other reads have not branched off.
+    GATK orders by name what is then still equal, we leave it as it is.
+    """
+    order = np.empty(last - first, np.int64)
+    begun = first
+    while begun < last:
+        end = begun
+        while end < last and reads.sample[end] == reads.sample[begun]:
+            end += 1
+        keys = 2 * reads.start[begun:end] + reads.reverse[begun:end]
+        order[begun - first : end - first] = begun + np.argsort(keys, kind="mergesort")
+        begun = end
+    return order
 
 
 @compiled
-def _reference_repeats(sequences, k):
-    """Whether the reference holds a k-mer twice."""
-    reference = ThreadedSequences(
-        sequences.codes[: sequences.ends[0]], sequences.starts[:1], sequences.ends[:1], sequences.sample[:1]
-    )
-    return number_k_mers(reference, k)[2].any()
+def assemble_graph(sequences, k, last_attempt):
+    """One graph: whether it serves, whether these are all of its haplotypes, and their codes and offsets."""
+    succeeded, graph = clean_graph(sequences, k, last_attempt)
+    if not succeeded:
+        return False, True, np.empty(0, np.uint8), np.zeros(1, np.int64)
+    complete, bases, offsets = best_paths(graph, sequences.codes, k, MAXIMUM_HAPLOTYPES)
+    return True, complete, bases, offsets
+
+
+@compiled
+def clean_graph(sequences, k, last_attempt):
+    """Whether a graph serves, and the graph with only what lies between the reference's ends (createGraph)."""
+    numbers, count, repeated = number_k_mers(sequences, k, last_attempt)
+    if count == 0:
+        return False, no_graph()
+    graph = build(sequences, k, numbers, count, repeated)
+    prune(graph, MINIMUM_CHAIN_WEIGHT)
+    if has_cycle(graph) or (not last_attempt and graph.sizes[3] * 4 > graph.sizes[2]):
+        return False, graph
+    recover(graph, sequences.codes, k, MINIMUM_CHAIN_WEIGHT, MINIMUM_DANGLING_BRANCH)
+    keep_connected(graph)
+    return not has_cycle(graph), graph

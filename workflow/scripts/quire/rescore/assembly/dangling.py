@@ -16,7 +16,6 @@ from quire.rescore.assembly.graph import (
     K_MER,
     LARGEST,
     NEXT_OUT,
-    NONE,
     OUT_DEGREE,
     SOURCE,
     TARGET,
@@ -25,6 +24,7 @@ from quire.rescore.assembly.graph import (
     new_vertex,
     remove_edge,
 )
+from quire.rescore.assembly.k_mers import NONE
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH
 from quire.sequence.cigar import length_of, operation_of
 from quire.simd.compiled import compiled

@@ -8,24 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.simd.compiled import compiled
-
-NONE = -1
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_LETTERS = 5  # A, C, G, T and N
-
-
-class ThreadedSequences(NamedTuple):
-    """What is threaded: codes (uint8, A0 C1 G2 T3 N4) end to end, sequence i is codes[starts[i]:ends[i]].
-
-    `sample` (int32) groups the sequences; those of a sample stand together, the reference comes first.
-    """
-
-    codes: np.ndarray
-    starts: np.ndarray
-    ends: np.ndarray
-    sample: np.ndarray
-
+from quire.rescore.assembly.k_mers import LETTERS, NONE
+from quire.simd.compiled import compiled, inlined
 
 # Columns of Graph.vertices: where in the codes a copy of the k-mer starts, heads of the lists of edges, living edges.
 K_MER, FIRST_OUT, FIRST_IN, OUT_DEGREE, IN_DEGREE = range(5)
@@ -49,69 +33,24 @@ class Graph(NamedTuple):
     sizes: np.ndarray
 
 
-@compiled
-def number_k_mers(sequences, k):
-    """Give every distinct k-mer a number.
+class _ThreadTables(NamedTuple):
+    """What threading looks things up in.
 
-    A k-mer and the base behind it decide the next k-mer. So that one is looked up where it was found before, and hashed
-    only where no sequence went that way yet: reads mostly repeat each other.
-
-    Returns:
-        int32 per code: number of the k-mer that starts there, NONE at the last k - 1 of a sequence;
-        how many there are; uint8 per k-mer: 1 if some sequence holds it twice.
+    Attributes:
+        numbers, repeated: of `number_k_mers`.
+        vertex_of: int32[k-mers], the vertex that is a k-mer, or NONE.
+        edge_by_base: int32[vertices, letters], the edge that leads from a vertex to one that ends with a base, or NONE.
+        through: int64[reference + 1], how often the reference's edges from i on were threaded, less the same up to i.
+        straight: int64[1], vertices of the reference if vertex i is its i-th and edge i leads from there to the next;
+            0 where it meets itself, or is not threaded yet.
     """
-    codes = sequences.codes
-    slots = 1
-    while slots < 2 * len(codes) + 1:
-        slots *= 2
-    table = np.full(slots, NONE, np.int32)
-    following = np.full((len(codes), _LETTERS), NONE, np.int32)
-    numbers = np.full(len(codes), NONE, np.int32)
-    example = np.empty(len(codes), np.int64)
-    last_sequence = np.empty(len(codes), np.int32)
-    repeated = np.zeros(len(codes), np.uint8)
-    count = 0
-    for s in range(len(sequences.starts)):
-        number = np.int64(NONE)
-        for first in range(sequences.starts[s], sequences.ends[s] - k + 1):
-            before, base = number, np.int64(codes[first + k - 1])
-            number = np.int64(following[before, base]) if before != NONE else np.int64(NONE)
-            if number == NONE:
-                slot = _slot(codes, first, k, table, example)
-                if table[slot] == NONE:
-                    table[slot] = count
-                    example[count] = first
-                    last_sequence[count] = NONE
-                    count += 1
-                number = np.int64(table[slot])
-                if before != NONE:
-                    following[before, base] = number
-            if last_sequence[number] == s:
-                repeated[number] = 1
-            last_sequence[number] = s
-            numbers[first] = number
-    return numbers, count, repeated[:count]
 
-
-@compiled
-def _slot(codes, first, k, table, example):
-    """The slot of the table that holds the k-mer at `first`, or the free one that it belongs into."""
-    value = np.uint64(0)
-    for i in range(k):
-        value = value * _MULTIPLIER + np.uint64(codes[first + i] + 1)
-    last = len(table) - 1
-    slot = np.int64((value ^ (value >> np.uint64(29))) & np.uint64(last))
-    while table[slot] != NONE and not _same(codes, example[table[slot]], first, k):
-        slot = (slot + 1) & last
-    return slot
-
-
-@compiled
-def _same(codes, a, b, k):
-    for i in range(k):  # noqa: SIM110 (Numba has no all() of a generator)
-        if codes[a + i] != codes[b + i]:
-            return False
-    return True
+    numbers: np.ndarray
+    repeated: np.ndarray
+    vertex_of: np.ndarray
+    edge_by_base: np.ndarray
+    through: np.ndarray
+    straight: np.ndarray
 
 
 @compiled
@@ -127,68 +66,97 @@ def build(sequences, k, numbers, count, repeated):
         np.empty(length, np.int32),
         np.zeros(4, np.int64),
     )
-    vertex_of = np.full(count, NONE, np.int32)
-    edge_by_base = np.full((room, _LETTERS), NONE, np.int32)
+    tables = _ThreadTables(
+        numbers,
+        repeated,
+        np.full(count, NONE, np.int32),
+        np.empty((room, LETTERS), np.int32),
+        np.zeros(length + 1, np.int64),
+        np.zeros(1, np.int64),
+    )
     for s in range(len(sequences.starts)):
         if s > 0 and sequences.sample[s] != sequences.sample[s - 1]:
-            _close_sample(graph)
-        _thread(graph, sequences, s, k, numbers, repeated, vertex_of, edge_by_base)
-    _close_sample(graph)
+            _close_sample(graph, tables)
+        _thread(graph, sequences, s, k, tables)
+        if s == 0 and graph.sizes[0] == length:
+            tables.straight[0] = length
+    _close_sample(graph, tables)
     for number in range(count):
-        graph.sizes[2] += vertex_of[number] != NONE
+        graph.sizes[2] += tables.vertex_of[number] != NONE
         graph.sizes[3] += repeated[number]
     return graph
 
 
 @compiled
-def _thread(graph, sequences, s, k, numbers, repeated, vertex_of, edge_by_base):
-    """AbstractReadThreadingGraph.threadSequence.
+def no_graph():
+    """A graph of nothing."""
+    return Graph(np.empty((0, 5), np.int32), np.empty((0, 9), np.int32), np.empty(0, np.int32), np.zeros(4, np.int64))
 
-    edge_by_base: int32[vertices, letters], the edge that leads from a vertex to one that ends with a base, or NONE.
-    """
+
+@inlined
+def _thread(graph, sequences, s, k, tables):
+    """AbstractReadThreadingGraph.threadSequence; a stretch of the reference is counted as a whole."""
     is_reference = s == 0
+    codes, numbers, edge_by_base = sequences.codes, tables.numbers, tables.edge_by_base
     start, stop = sequences.starts[s], sequences.ends[s] - k
     if not is_reference:
-        while start < stop and repeated[numbers[start]]:
+        while start < stop and tables.repeated[numbers[start]]:
             start += 1
         if start >= stop:
             return
-    vertex = np.int64(vertex_of[numbers[start]])
+    vertex = np.int64(tables.vertex_of[numbers[start]])
     if vertex == NONE:
-        vertex = _add_vertex(graph, start, numbers[start], repeated, vertex_of)
-    _count_backwards(graph, sequences.codes, start, k, vertex)
+        vertex = _add_vertex(graph, start, tables)
+    _count_backwards(graph, sequences, start, k, vertex, tables)
     if is_reference:
         graph.reference_path[0] = vertex
-    reference_start = numbers[sequences.starts[0]]
-    for at in range(start + 1, stop + 1):
-        base = sequences.codes[at + k - 1]
+    reference_first, straight = sequences.starts[0], tables.straight[0]
+    reference_start = numbers[reference_first]
+    at = start + 1
+    while at <= stop:
+        if vertex < straight - 1:
+            ours, theirs, run = at + k - 1, reference_first + vertex + k, np.int64(0)
+            most = min(stop - at + 1, straight - 1 - vertex)
+            while run < most and codes[ours + run] == codes[theirs + run]:
+                run += 1
+            if run > 0:
+                tables.through[vertex] += 1
+                tables.through[vertex + run] -= 1
+                vertex += run
+                at += run
+                continue
+        base = codes[at + k - 1]
         edge = edge_by_base[vertex, base]
         if edge != NONE:
             graph.edges[edge, SAMPLE_WEIGHT] += 1
             vertex = np.int64(graph.edges[edge, TARGET])
         else:
             number = numbers[at]
-            following = vertex_of[number] if number != reference_start else NONE
+            following = np.int64(tables.vertex_of[number] if number != reference_start else NONE)
             if following == NONE:
-                following = _add_vertex(graph, at, number, repeated, vertex_of)
+                following = _add_vertex(graph, at, tables)
             edge_by_base[vertex, base] = graph.sizes[1]
             add_edge(graph, vertex, following, is_reference)
             graph.edges[graph.sizes[1] - 1, WEIGHT] = 0  # the sample's is added when its last read is threaded
-            vertex = np.int64(following)
+            vertex = following
         if is_reference:
             graph.reference_path[at - start] = vertex
+        at += 1
 
 
-@compiled
-def _add_vertex(graph, position, number, repeated, vertex_of):
+@inlined
+def _add_vertex(graph, position, tables):
     """Add a vertex and, unless its k-mer is repeated, remember it as that k-mer's."""
     vertex = new_vertex(graph, position)
-    if not repeated[number] and vertex_of[number] == NONE:
-        vertex_of[number] = vertex
+    number = tables.numbers[position]
+    if not tables.repeated[number] and tables.vertex_of[number] == NONE:
+        tables.vertex_of[number] = vertex
+    for base in range(LETTERS):
+        tables.edge_by_base[vertex, base] = NONE
     return vertex
 
 
-@compiled
+@inlined
 def new_vertex(graph, position):
     """Add a vertex whose k-mer starts at a position of the codes."""
     vertex = graph.sizes[0]
@@ -201,7 +169,7 @@ def new_vertex(graph, position):
     return vertex
 
 
-@compiled
+@inlined
 def add_edge(graph, source, target, is_reference):
     """Add an edge of weight 1."""
     edge = graph.sizes[1]
@@ -221,30 +189,48 @@ def add_edge(graph, source, target, is_reference):
     graph.edges[edge, ALIVE] = 1
 
 
-@compiled
-def _count_backwards(graph, codes, start, k, vertex):
+@inlined
+def _count_backwards(graph, sequences, start, k, vertex, tables):
     """Count the edges that spell the start of a read's first k-mer too (increaseCountsInMatchedKmers)."""
-    for offset in range(k - 2, -1, -1):
+    codes, offset = sequences.codes, k - 2
+    if vertex < tables.straight[0]:
+        end, reference_first, same = vertex, sequences.starts[0], True
+        while same and offset >= 0 and vertex > 0 and graph.vertices[vertex, IN_DEGREE] == 1:
+            same = codes[reference_first + vertex - 1 + k - 1] == codes[start + offset]
+            if same:
+                vertex -= 1
+                offset -= 1
+        tables.through[vertex] += 1
+        tables.through[end] -= 1
+        if not same or vertex > 0:
+            return
+    while offset >= 0:
         if graph.vertices[vertex, IN_DEGREE] != 1:
             return
         edge = graph.vertices[vertex, FIRST_IN]
-        previous = graph.edges[edge, SOURCE]
+        previous = np.int64(graph.edges[edge, SOURCE])
         if codes[graph.vertices[previous, K_MER] + k - 1] != codes[start + offset]:
             return
         graph.edges[edge, SAMPLE_WEIGHT] += 1
         vertex = previous
+        offset -= 1
 
 
 @compiled
-def _close_sample(graph):
+def _close_sample(graph, tables):
     """MultiSampleEdge.flushSingleSampleMultiplicity: add a sample's weights up, remember the largest of one sample."""
+    times = 0
+    for edge in range(tables.straight[0] - 1):
+        times += tables.through[edge]
+        graph.edges[edge, SAMPLE_WEIGHT] += times
+    tables.through[:] = 0
     for edge in range(graph.sizes[1]):
         graph.edges[edge, WEIGHT] += graph.edges[edge, SAMPLE_WEIGHT]
         graph.edges[edge, LARGEST] = max(graph.edges[edge, LARGEST], graph.edges[edge, SAMPLE_WEIGHT])
         graph.edges[edge, SAMPLE_WEIGHT] = 0
 
 
-@compiled
+@inlined
 def remove_edge(graph, edge):
     """Take an edge out of both its lists."""
     source, target = np.int64(graph.edges[edge, SOURCE]), np.int64(graph.edges[edge, TARGET])
@@ -255,7 +241,7 @@ def remove_edge(graph, edge):
     graph.edges[edge, ALIVE] = 0
 
 
-@compiled
+@inlined
 def _unlink(graph, vertex, edge, first, following):
     """Take an edge out of one of a vertex's lists (columns first and following)."""
     if graph.vertices[vertex, first] == edge:

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from quire.rescore.assembly.graph import FIRST_OUT, K_MER, NEXT_OUT, NONE, OUT_DEGREE, TARGET, WEIGHT
+from quire.rescore.assembly.graph import FIRST_OUT, K_MER, NEXT_OUT, OUT_DEGREE, TARGET, WEIGHT
+from quire.rescore.assembly.k_mers import NONE
 from quire.simd.compiled import compiled
 from quire.simd.powers_of_ten.cpu import log10
 
@@ -14,7 +15,7 @@ def best_paths(graph, codes, k, most):
     The graph has no cycle and every vertex with edges lies on such a path. Ties go to the path found first.
 
     Returns:
-        uint8 codes end to end, int64[n + 1] offsets.
+        Whether there are no further paths; uint8 codes end to end, int64[n + 1] offsets.
     """
     sink = graph.reference_path[-1]
     branches = 1
@@ -64,7 +65,8 @@ def best_paths(graph, codes, k, most):
             queued += 1
             nodes += 1
             edge = graph.edges[edge, NEXT_OUT]
-    return _spell(graph, codes, k, sink, parent, edge_of, length, results[:found])
+    bases, offsets = _spell(graph, codes, k, sink, parent, edge_of, length, results[:found])
+    return queued == 0, bases, offsets
 
 
 @compiled

@@ -54,12 +54,12 @@ def _at_site(reads, chosen, position):
         read = chosen[n]
         first, last = reads.base_offsets[read], reads.base_offsets[read + 1]
         offset = np.int64(-1)
-        if reads.positions[first] <= position <= reads.positions[last - 1]:
+        if reads.start[read] <= position < reads.end[read]:
             base = first
             while reads.positions[base] == INSERTED or reads.positions[base] < position:
                 base += 1
             offset = base - first
             qualities[n] = reads.qualities[base]
-        before = reads.lead[read] + offset
-        cycles[n] = reads.tail[read] + last - first - offset if reads.reverse[read] else before
+        ahead = reads.before[read] + offset
+        cycles[n] = reads.behind[read] + last - first - offset if reads.reverse[read] else ahead
     return cycles, qualities

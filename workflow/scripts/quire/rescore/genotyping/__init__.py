@@ -6,6 +6,7 @@ AlleleSubsettingUtils.
 
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,6 +47,7 @@ class Call:
         allele_depths: int64[samples, alleles], AD.
         likelihoods: float64[reads, alleles] of the alleles before any was left out, NaN rows for unused reads.
         kept: indices of the written alleles among those.
+        likeliest_counts: copies of each written alternate by expectation maximisation, rounded (MLEAC).
     """
 
     site: Site
@@ -56,6 +58,7 @@ class Call:
     allele_depths: np.ndarray
     likelihoods: np.ndarray
     kept: list[int]
+    likeliest_counts: list[int]
 
 
 def call_site(
@@ -90,7 +93,9 @@ def call_site(
         keep = likeliest_alleles(phreds, ploidies, len(site.alleles))
         site, by_allele = site.subset(keep), np.ascontiguousarray(by_allele[:, keep])
         phreds = _phreds(site, by_allele, sample, ploidies, model)
-    nothing, absent, _ = no_variant_log10(phreds / -10.0, ploidies, pseudocounts(site.alleles), site.spanning_index)
+    nothing, absent, expected = no_variant_log10(
+        phreds / -10.0, ploidies, pseudocounts(site.alleles), site.spanning_index
+    )
     quality = -10.0 * nothing + 0.0
     if len(site.alleles) == 2 and site.spanning_index < 0:
         absent[1] = nothing
@@ -102,7 +107,7 @@ def call_site(
     written = [site.alleles[a] for a in kept[1:]]
     if quality < lowest or not written or written == [SPANNING]:
         return None
-    call = _make_call(site, quality, phreds, by_allele, sample, ploidies, kept)
+    call = _make_call(site, quality, phreds, by_allele, sample, ploidies, kept, whole_counts(expected[kept[1:]]))
     if model is not None:
         call = _by_posteriors(call, ploidies, model)
         return call if call.quality >= minimum_quality else None
@@ -124,8 +129,7 @@ def _by_posteriors(call: Call, ploidies: np.ndarray, model: "SiteModel") -> Call
     genotypes, qualities, quality = [], [], 0.0
     for number, (ploidy, phreds) in enumerate(zip(ploidies.tolist(), call.phreds, strict=True)):
         best = model.genotype(number, call.site.alleles, phreds, ploidy)
-        counts = genotype_counts(ploidy, len(call.site.alleles))[best.index]
-        genotypes.append(tuple(np.repeat(np.arange(len(counts)), counts).tolist()))
+        genotypes.append(genotype_members(ploidy, len(call.site.alleles), best.index))
         qualities.append(best.quality)
         quality += best.no_variant
     return replace(call, quality=quality, genotypes=genotypes, genotype_qualities=qualities)
@@ -139,24 +143,48 @@ def _make_call(
     sample: np.ndarray,
     ploidies: np.ndarray,
     kept: list[int],
+    likeliest_counts: list[int],
 ) -> Call:
     """Genotypes, qualities and depths with the alleles that are kept."""
     subset, genotypes, qualities = [], [], []
     at = 0
     for ploidy in ploidies.tolist():
         count = genotype_count(ploidy, len(site.alleles))
-        own = phreds[at : at + count][kept_genotypes(ploidy, len(site.alleles), kept)]
+        own = phreds[at : at + count]
+        if len(kept) < len(site.alleles):
+            own = own[kept_genotypes(ploidy, len(site.alleles), kept)]
         at += count
-        own = own - own.min()
-        best = int(own.argmin())
-        second = int(np.partition(own, 1)[1])
+        own, best, second = _from_the_best(own)
         called = not (best == 0 and second < _NO_CALL_PHRED)
-        members = np.repeat(np.arange(len(kept)), genotype_counts(ploidy, len(kept))[best])
         subset.append(own)
-        genotypes.append(tuple(members.tolist()) if called else (NO_CALL,) * ploidy)
+        genotypes.append(genotype_members(ploidy, len(kept), best) if called else (NO_CALL,) * ploidy)
         qualities.append(min(second, _MAXIMUM_GQ) if called else NO_CALL)
-    depths = allele_depths(np.ascontiguousarray(by_allele[:, kept]), sample, len(ploidies))
-    return Call(site.subset(kept), quality, subset, genotypes, qualities, depths, by_allele, kept)
+    of_kept = by_allele if len(kept) == len(site.alleles) else np.ascontiguousarray(by_allele[:, kept])
+    depths = allele_depths(of_kept, sample, len(ploidies))
+    return Call(site.subset(kept), quality, subset, genotypes, qualities, depths, by_allele, kept, likeliest_counts)
+
+
+def whole_counts(expected: NDArray[np.float64]) -> list[int]:
+    """Expected copies of alleles as whole numbers (AlleleFrequencyCalculator, MLEAC)."""
+    counts: list[int] = np.floor(expected + 0.5).astype(np.int64).tolist()
+    return counts
+
+
+@compiled
+def _from_the_best(phreds):
+    """Phreds with the best at 0, the index of the first best, and the second best value (of two genotypes or more)."""
+    best = phreds.argmin()
+    second = np.int64(np.iinfo(np.int64).max)
+    for g in range(len(phreds)):
+        if g != best:
+            second = min(second, phreds[g] - phreds[best])
+    return phreds - phreds[best], best, second
+
+
+@cache
+def genotype_members(ploidy: int, alleles: int, number: int) -> tuple[int, ...]:
+    """The alleles of a genotype, ascending, by its number."""
+    return tuple(np.repeat(np.arange(alleles), genotype_counts(ploidy, alleles)[number]).tolist())
 
 
 def pseudocounts(alleles: Sequence[Sized]) -> np.ndarray:

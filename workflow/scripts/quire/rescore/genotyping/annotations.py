@@ -3,12 +3,14 @@
 FisherStrand (FS), StrandOddsRatio (SOR), QualByDepth (QD), RMSMappingQuality (MQ), Coverage (DP), and allele counts.
 """
 
-from math import exp, lgamma, log, log10, sqrt
+from math import sqrt
 
 import numpy as np
 
 from quire.io.vcf import Value
 from quire.rescore.genotyping import NO_CALL, Call, best_alleles
+from quire.rescore.genotyping.cohort import DiploidSample, cohort_info
+from quire.rescore.genotyping.strands import fisher_exact, odds_ratio, phred, strand_counts, sum_of_rows
 
 _TARGET_TABLE = 200.0  # FisherStrand shrinks larger tables to about this many reads
 _SMALLEST_P = 1e-320
@@ -32,6 +34,15 @@ def annotate(call: Call, sample: np.ndarray, reverse: np.ndarray, mapping_qualit
         "AN": len(called),
         "DP": len(sample),
         "FS": fisher_strand(strand_sum(table, 2)),
+        **likeliest_frequencies(call.likeliest_counts, len(called)),
+        **cohort_info(
+            [
+                DiploidSample(phreds, NO_CALL not in genotype)
+                for phreds, genotype in zip(call.phreds, call.genotypes, strict=True)
+                if len(genotype) == 2
+            ],
+            len(call.kept),
+        ),
     }
     if len(mapping_quality):
         squares = mapping_quality.astype(np.int64) ** 2
@@ -43,18 +54,27 @@ def annotate(call: Call, sample: np.ndarray, reverse: np.ndarray, mapping_qualit
     return info
 
 
+def likeliest_frequencies(counts: list[int], called: int) -> dict[str, Value]:
+    """MLEAC and MLEAF; without a called allele there is no frequency.
+
+    Args:
+        counts: copies of each alternate by expectation maximisation.
+        called: alleles of called genotypes.
+    """
+    return {"MLEAC": counts, "MLEAF": [min(1.0, count / called) if called else None for count in counts]}
+
+
 def strand_table(call: Call, sample: np.ndarray, reverse: np.ndarray) -> np.ndarray:
     """int64[samples, 4]: clear reads for the reference and for any written alternate, forward and reverse."""
-    table = np.zeros((len(call.genotypes), 4), np.int64)
-    best = best_alleles(call.likelihoods)
-    use = np.isin(best, call.kept)
-    np.add.at(table, (sample[use], 2 * (best[use] > 0) + reverse[use]), 1)
+    kept = np.zeros(call.likelihoods.shape[1], np.bool_)
+    kept[call.kept] = True
+    table: np.ndarray = strand_counts(best_alleles(call.likelihoods), kept, sample, reverse, len(call.genotypes))
     return table
 
 
 def strand_sum(table: np.ndarray, minimum: int) -> tuple[int, int, int, int]:
     """Sum over the samples that have more than `minimum` clear reads."""
-    a, b, c, d = table[table.sum(axis=1) > minimum].sum(axis=0).tolist()
+    a, b, c, d = sum_of_rows(table, minimum)
     return a, b, c, d
 
 
@@ -64,30 +84,15 @@ def fisher_strand(table: tuple[int, int, int, int]) -> float:
     if total > 2 * _TARGET_TABLE:
         factor = total / _TARGET_TABLE
         table = tuple(int(count / factor) for count in table)  # type: ignore[assignment]
-    return max(0.0, -10 * log10(max(fisher_exact(*table), _SMALLEST_P)))
-
-
-def fisher_exact(a: int, b: int, c: int, d: int) -> float:
-    """Two-sided p of a 2 x 2 table: all tables with its margins that are at most as likely."""
-    first, second, column = a + b, c + d, a + c
-
-    def log_probability(x: int) -> float:
-        return _log_choose(first, x) + _log_choose(second, column - x) - _log_choose(first + second, column)
-
-    observed = log_probability(a)
-    possible = range(max(0, column - second), min(first, column) + 1)
-    return min(1.0, sum(exp(p) for p in map(log_probability, possible) if p <= observed + 1e-7))
-
-
-def _log_choose(n: int, k: int) -> float:
-    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+    quality: float = phred(max(fisher_exact(*table), _SMALLEST_P))
+    return quality
 
 
 def strand_odds_ratio(table: tuple[int, int, int, int]) -> float:
     """StrandOddsRatio.calculateSOR: the symmetric odds ratio, scaled by how uneven each allele's strands are."""
-    a, b, c, d = (count + 1.0 for count in table)
-    ratio = (a / b) * (d / c) + (b / a) * (c / d)
-    return log(ratio) + log(min(a, b) / max(a, b)) - log(min(c, d) / max(c, d))
+    a, b, c, d = table
+    ratio: float = odds_ratio((a + 1.0, b + 1.0, c + 1.0, d + 1.0))
+    return ratio
 
 
 def variant_depth(call: Call, sample: np.ndarray) -> int:

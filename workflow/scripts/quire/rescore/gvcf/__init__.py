@@ -17,11 +17,13 @@ from quire.io import vcf
 from quire.io.bed import Interval
 from quire.io.vcf import VariantRecord
 from quire.reference import Reference
-from quire.rescore.caller import contigs_of, open_job, write_ledger, write_units
+from quire.rescore.caller import computing, contigs_of, open_job, write_ledger, write_units
 from quire.rescore.chunks import CallingJob, read_chunks, stretches
+from quire.rescore.engines import ON_THE_CPU, DeviceSettings
 from quire.rescore.gvcf.blocks import with_blocks
 from quire.rescore.gvcf.chunk import call_chunk
 from quire.rescore.gvcf.records import FIELDS, header_lines
+from quire.rescore.ploidy import by_ploidy
 
 
 def call_gvcf_interval(
@@ -34,12 +36,14 @@ def call_gvcf_interval(
     header_extras: Sequence[str] = (),
     fasta: str | Path | None = None,
     threads: int = 1,
+    device: DeviceSettings = ON_THE_CPU,
+    ploidy_regions: str | Path | None = None,
 ) -> int:
     """Write one sample's variants and reference blocks of one piece of the genome.
 
     Args:
         reference_directory: of the reference stage.
-        sample: its `sample`, `ploidy` and `bam` (an indexed BAM or CRAM).
+        sample: its `sample`, `ploidy` and `bam` (an indexed BAM or CRAM), and `sex` where ploidies go by it.
         intervals: the piece (contig, start, end), 0-based, half-open, in genome order.
         output_gvcf_part: bgzip VCF to write.
         parameters: the validated `rescore` block, see `CallingParameters`.
@@ -47,23 +51,32 @@ def call_gvcf_interval(
         header_extras: further header lines.
         fasta: the reference as FASTA, to decode CRAM.
         threads: processes that share the piece.
+        device: what to compute on; the header says what was chosen.
+        ploidy_regions: BED of other ploidies, see `quire.io.ploidy`.
 
     Returns:
         The number of variants, blocks not counted.
 
     Raises:
-        InputError: a BAM that cannot be read or is of another reference.
+        InputError: a BAM that cannot be read, is of another reference or sample, or no card where one is demanded.
         QuireError: a process was killed.
     """
-    job = open_job(reference_directory, [sample], parameters, fasta)
-    name = job.samples[0].name
-    head = vcf.header(contigs_of(job.reference), [name], FIELDS, [*header_lines(), *header_extras])
-    variants = write_units(job, output_gvcf_part, head, intervals, _records, FIELDS, threads)
+    job = open_job(reference_directory, [sample], parameters, fasta, ploidy_regions)
+    name, ploidies = job.samples[0].name, job.samples[0].ploidies
+    of_ploidy = ploidies.header_lines() if ploidies else []
+    with computing(job, device, intervals, threads) as (backend, job):
+        extras = [*header_lines(), *of_ploidy, *header_extras, backend.to_vcf()]
+        head = vcf.header(contigs_of(job.reference), [name], FIELDS, extras)
+        variants = write_units(job, output_gvcf_part, head, intervals, _records, FIELDS, threads)
     write_ledger(ledger_path, intervals, job, variants)
     return variants
 
 
 def _records(job: CallingJob, intervals: Sequence[Interval]) -> Iterator[VariantRecord]:
+    return by_ploidy(job, intervals, _records_of_one_ploidy)
+
+
+def _records_of_one_ploidy(job: CallingJob, intervals: Sequence[Interval]) -> Iterator[VariantRecord]:
     return (record for contig, group in stretches(intervals) for record in stretch_records(job, contig, group))
 
 

@@ -1,6 +1,7 @@
 """A chunk of a sample's genome: active regions assembled and called, and how sure every other position is."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,15 +10,24 @@ from quire.io.vcf import VariantRecord
 from quire.rescore.activity.regions import quiet_regions
 from quire.rescore.chunks import BASES_PER_BATCH, CallingJob, Chunk, batches, padded_spans, touched
 from quire.rescore.genotyping import NO_CALL
+from quire.rescore.genotyping.rank_sums import PlacedReads, rank_sums
 from quire.rescore.gvcf.blocks import Stretch
 from quire.rescore.gvcf.confidence import ChunkConfidence
 from quire.rescore.gvcf.records import gvcf_record
 from quire.rescore.gvcf.variants import GvcfCall, call_gvcf_site
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods, region_likelihoods
+from quire.rescore.phasing import PHASED_PLOIDY, phases
 from quire.rescore.reads.clipping import RegionReads, region_reads
 from quire.rescore.reference_confidence.columns import placement_spans
 from quire.rescore.reference_confidence.realignment import realigned_placement
-from quire.rescore.regions import AssembledRegion, Window, assemble_regions, find_regions, reads_over, region_sites
+from quire.rescore.regions import (
+    AssembledRegion,
+    Window,
+    assemble_regions,
+    find_regions,
+    region_sites,
+    unexplained_reads,
+)
 
 
 def call_chunk(job: CallingJob, chunk: Chunk) -> Stretch:
@@ -58,14 +68,24 @@ def _call_regions(
     if regions:
         for region, scored in zip(regions, _scored(job, window, reads, regions, confidence), strict=True):
             calls = list(_call_region(job, window, region, reads, scored))
-            if any(allele != NO_CALL for call in calls for allele in call.genotype):
+            if any(allele != NO_CALL for call, _ in calls for allele in call.genotype):
                 called.append(region)
-                yield from (gvcf_record(window.contig, call) for call in calls)
+                yield from _records(window.contig, region, calls, job.samples[0].ploidy)
     sides = [side for region in called for side in _sides(region, spans)]
     whole = np.setdiff1d(np.arange(len(spans)), [region.number for region in called])
     numbers = np.concatenate([whole, np.array([number for number, _, _ in sides], np.int64)])
     around = np.concatenate([spans[whole], np.array([side[1:] for side in sides], np.int64).reshape(-1, 2)])
     confidence.add_aligned(reads, numbers, padded[numbers], around)
+
+
+def _records(
+    contig: str, region: AssembledRegion, calls: Sequence[tuple[GvcfCall, dict[str, float]]], ploidy: int
+) -> Iterator[VariantRecord]:
+    """Records of a region's calls, in phase with each other where the haplotypes say so."""
+    sites = [call.site for call, _ in calls]
+    found = phases(sites, region.haplotypes) if ploidy == PHASED_PLOIDY else [None] * len(calls)
+    for (call, tests), phase in zip(calls, found, strict=True):
+        yield gvcf_record(contig, call, tests, phase)
 
 
 def _sides(region: AssembledRegion, spans: NDArray[np.int64]) -> list[tuple[int, int, int]]:
@@ -75,13 +95,25 @@ def _sides(region: AssembledRegion, spans: NDArray[np.int64]) -> list[tuple[int,
     return [(region.number, *side) for side in sides if side[0] < side[1]]
 
 
+class ScoredReads(NamedTuple):
+    """The reads of a region, scored, and where their best haplotypes place them.
+
+    Attributes:
+        likelihoods: `start` and `end` as the reads are placed.
+        placed: the same reads; those that are not used have no bases.
+    """
+
+    likelihoods: RegionLikelihoods
+    placed: PlacedReads
+
+
 def _scored(
     job: CallingJob,
     window: Window,
     reads: RegionReads,
     regions: Sequence[AssembledRegion],
     confidence: ChunkConfidence,
-) -> list[RegionLikelihoods]:
+) -> list[ScoredReads]:
     """Likelihoods of each region's reads, these where their best haplotypes place them.
 
     What the reads then say of the spans of the variants goes into `confidence`.
@@ -107,20 +139,24 @@ def _scored(
         placed = slice(placement.span_offsets[r], placement.span_offsets[r + 1])
         start, end = own.start.copy(), own.end.copy()
         start[use], end[use] = starts[placed], ends[placed]
-        moved.append(own._replace(start=start, end=end))
+        first, size, at = (np.zeros(len(use), np.int64) for _ in range(3))
+        first[use], at[use] = placement.first_base[placed], placement.position_offsets[:-1][placed]
+        size[use] = np.diff(placement.position_offsets)[placed]
+        runs = PlacedReads(own.source, first, size, at, placement.positions)
+        moved.append(ScoredReads(own._replace(start=start, end=end), runs))
     return moved
 
 
 def _call_region(
-    job: CallingJob, window: Window, region: AssembledRegion, reads: RegionReads, scored: RegionLikelihoods
-) -> Iterator[GvcfCall]:
-    """Calls of a region."""
-    model = job.region_model(window, region)
+    job: CallingJob, window: Window, region: AssembledRegion, reads: RegionReads, scored_reads: ScoredReads
+) -> Iterator[tuple[GvcfCall, dict[str, float]]]:
+    """Calls of a region, each with its rank sums."""
+    scored, placed = scored_reads
+    model, margin = job.region_model(window, region), job.parameters.genotyping_margin
     modelled = ~np.isnan(scored.matrix[:, 0]) | (scored.usable == 0)
     covered_to = -1  # an allele of a site before may take bases away up to here
     for site in region_sites(region):
-        over = reads_over(site, scored, job.parameters.genotyping_margin)
-        touching = modelled & over
+        touching = modelled & (scored.start < site.end + margin) & (scored.end > site.start - margin)
         chosen = scored.source[touching]
         call = call_gvcf_site(
             site,
@@ -129,10 +165,11 @@ def _call_region(
             reads.mapping_quality[chosen],
             job.samples[0].ploidy,
             site.start <= covered_to,
-            None if model is None else model.at(site, reads, chosen, scored.source[over & ~modelled]),
+            None if model is None else model.at(site, reads, chosen, unexplained_reads(site, scored, margin)),
         )
         if call is not None:
             # <NON_REF> stands for deletions too, so that any site covers what its reference allele does.
             covered_to = max(covered_to, site.end)
             if site.start >= region.variants[0]:
-                yield call
+                own = placed.subset(touching)
+                yield call, rank_sums(reads, own, call.groups, site.start, site.end)

@@ -1,21 +1,29 @@
 """What a gVCF says of a sample: its fields, its header, and the record of a variant with `<NON_REF>`."""
 
+from collections.abc import Mapping
+
 from quire.io.vcf import NON_REFERENCE, Field, Fields, Value, VariantRecord
 from quire.rescore.genotyping import NO_CALL
+from quire.rescore.genotyping.annotations import likeliest_frequencies
+from quire.rescore.genotyping.cohort import DiploidSample, cohort_info
+from quire.rescore.genotyping.rank_sums import RANK_SUMS
 from quire.rescore.gvcf.blocks import band_lines
 from quire.rescore.gvcf.variants import GvcfCall
+from quire.rescore.phasing import FIELDS as PHASE_FIELDS
+from quire.rescore.phasing import Phase, phased
 from quire.rescore.records import FIELDS as VARIANT_FIELDS
 from quire.rescore.records import allele_text, trim_right
 
 RAW_MAPPING_QUALITY = "RAW_MQandDP"
 FIELDS = Fields.of(
     info=(
-        VARIANT_FIELDS.info["DP"],
+        *(VARIANT_FIELDS.info[key] for key in ("DP", "ExcessHet", "MLEAC", "MLEAF", *RANK_SUMS)),
         Field("END", "1", "Integer", "Last position of the block, 1-based"),
         Field(RAW_MAPPING_QUALITY, "2", "Integer", "Sum of the reads' squared mapping qualities, and their number"),
     ),
     format=(
         *VARIANT_FIELDS.format.values(),
+        *PHASE_FIELDS,
         Field("MIN_DP", "1", "Integer", "Least depth of a position of the block"),
         Field(
             "SB", "4", "Integer", "Clear reads for the reference forward, reverse, for other alleles forward, reverse"
@@ -30,16 +38,34 @@ def header_lines() -> list[str]:
     return [f'##ALT=<ID={NON_REFERENCE[1:-1]},Description="{means}">', *band_lines()]
 
 
-def gvcf_record(contig: str, call: GvcfCall) -> VariantRecord:
-    """The record of a call."""
+def gvcf_record(contig: str, call: GvcfCall, rank_sums: Mapping[str, float], phase: Phase | None) -> VariantRecord:
+    """The record of a call.
+
+    Args:
+        contig: name.
+        call: of a site.
+        rank_sums: of `rank_sums`.
+        phase: None for a call that is in phase with no other.
+    """
     alleles = [allele_text(allele) for allele in trim_right(call.site.alleles)]
     depths = call.allele_depths.tolist()
+    genotype = phased(call.genotype, [*alleles, NON_REFERENCE], phase.genotype) if phase else call.genotype
+    called = [allele for allele in call.genotype if allele != NO_CALL]
+    info = {
+        "DP": call.depth,
+        RAW_MAPPING_QUALITY: [call.squared_mapping_quality, call.depth],
+        **rank_sums,
+        **likeliest_frequencies(call.likeliest_counts, len(called)),
+    }
+    if len(genotype) == 2:
+        info |= cohort_info([DiploidSample(call.phreds, bool(called))], len(alleles) + 1)
     values: dict[str, Value] = {
-        "GT": "/".join("." if allele == NO_CALL else str(allele) for allele in call.genotype),
+        "GT": ("|" if phase else "/").join("." if allele == NO_CALL else str(allele) for allele in genotype),
         "AD": [*depths, 0],
         "DP": sum(depths),
         "GQ": call.genotype_quality,
         "PL": call.phreds.tolist(),
+        **(phase.values if phase else {}),
         "SB": call.strands.tolist(),
     }
     return VariantRecord(
@@ -48,6 +74,6 @@ def gvcf_record(contig: str, call: GvcfCall) -> VariantRecord:
         alleles=(*alleles, NON_REFERENCE),
         quality=call.quality,
         filters=None,
-        info={"DP": call.depth, RAW_MAPPING_QUALITY: [call.squared_mapping_quality, call.depth]},
+        info={key: info[key] for key in FIELDS.info if key in info},
         samples=[values],
     )

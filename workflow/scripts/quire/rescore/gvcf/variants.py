@@ -15,14 +15,17 @@ from quire.rescore.genotyping import (
     NO_CALL,
     allele_depths,
     best_alleles,
+    genotype_members,
     genotype_phreds,
     kept_genotypes,
     likeliest_alleles,
     limit_alleles,
     marginalise,
     pseudocounts,
+    whole_counts,
 )
 from quire.rescore.genotyping.allele_frequency import genotype_counts, no_variant_log10
+from quire.rescore.genotyping.rank_sums import allele_groups
 from quire.rescore.genotyping.sites import SPANNING, Site
 from quire.rescore.parameters import INDEL_PSEUDOCOUNT, MAXIMUM_ALTERNATE_ALLELES
 from quire.simd.compiled import compiled
@@ -43,6 +46,8 @@ class GvcfCall:
         genotype_quality: GQ.
         allele_depths: int64[alleles], AD.
         strands: int64[4], clear reads for the reference and for any other allele, forward and reverse.
+        groups: int8 per read over the site, see `rank_sums`.
+        likeliest_counts: copies of each other allele by expectation maximisation, `<NON_REF>` the last (MLEAC).
         depth: reads over the site.
         squared_mapping_quality: sum over these.
     """
@@ -54,6 +59,8 @@ class GvcfCall:
     genotype_quality: int
     allele_depths: NDArray[np.int64]
     strands: NDArray[np.int64]
+    groups: NDArray[np.int8]
+    likeliest_counts: list[int]
     depth: int
     squared_mapping_quality: int
 
@@ -83,18 +90,20 @@ def call_gvcf_site(
     ploidies, sample = np.array([ploidy], np.int64), np.zeros(len(likelihoods), np.int64)
     site = limit_alleles(site, likelihoods, ploidy)
     by_allele = marginalise(likelihoods, site.carriers)
+    scored = with_other(by_allele)
+    clear = best_alleles(scored)
+    numbers = list(range(len(site.alleles)))  # of the alleles that are left, among those that reads were scored for
     if model is None:
-        phreds = genotype_phreds(with_other(by_allele), sample, ploidies)
+        phreds = genotype_phreds(scored, sample, ploidies)
     else:
-        phreds = model.phreds([*site.alleles, NON_REFERENCE], with_other(by_allele), ploidies)
+        phreds = model.phreds([*site.alleles, NON_REFERENCE], scored, ploidies)
     if len(site.alleles) - 1 > MAXIMUM_ALTERNATE_ALLELES:
-        named = list(range(len(site.alleles)))
-        own = phreds[kept_genotypes(ploidy, len(named) + 1, named)]
-        keep = likeliest_alleles(own, ploidies, len(named))
-        phreds = _subset(phreds, ploidy, len(named) + 1, [*keep, len(named)])
-        site, by_allele = site.subset(keep), np.ascontiguousarray(by_allele[:, keep])
+        own = phreds[kept_genotypes(ploidy, len(numbers) + 1, numbers)]
+        keep = likeliest_alleles(own, ploidies, len(numbers))
+        phreds = _subset(phreds, ploidy, len(numbers) + 1, [*keep, len(numbers)])
+        site, by_allele, numbers = site.subset(keep), np.ascontiguousarray(by_allele[:, keep]), keep
     prior = np.append(pseudocounts(site.alleles), INDEL_PSEUDOCOUNT)
-    nothing, absent, _ = no_variant_log10(phreds / -10.0, ploidies, prior, site.spanning_index)
+    nothing, absent, expected = no_variant_log10(phreds / -10.0, ploidies, prior, site.spanning_index)
     other = len(site.alleles)
     kept = [0] + [a for a in range(1, other) if site.alleles[a] != SPANNING or covered]
     if len(kept) == 1 or not any(absent[a] < _PRESENT for a in [*kept[1:], other]):
@@ -105,23 +114,23 @@ def call_gvcf_site(
     site_quality = -10.0 * nothing + 0.0
     if model is not None:
         posterior = model.genotype(0, [*(site.alleles[a] for a in kept), NON_REFERENCE], phreds, ploidy)
-        counts = genotype_counts(ploidy, len(kept) + 1)[posterior.index]
-        genotype = tuple(np.repeat(np.arange(len(counts)), counts).tolist())
+        genotype = genotype_members(ploidy, len(kept) + 1, posterior.index)
         quality, site_quality = posterior.quality, posterior.no_variant
     if len(kept) in genotype:  # an allele that nobody has seen: nothing is said, but that it is not the reference
         genotype, phreds = (0,) * ploidy, np.zeros_like(phreds)
-    scored = with_other(by_allele)
-    best = best_alleles(scored)
+    groups = allele_groups(clear, [numbers[a] for a in kept])
     strands = np.zeros(4, np.int64)
-    np.add.at(strands, 2 * (best[best >= 0] > 0) + reverse[best >= 0], 1)
+    np.add.at(strands, 2 * groups[groups >= 0] + reverse[groups >= 0], 1)
     return GvcfCall(
         site=site.subset(kept),
         quality=site_quality,
         phreds=phreds,
         genotype=genotype,
         genotype_quality=quality,
-        allele_depths=allele_depths(scored, sample, 1)[0, : len(kept)],
+        allele_depths=allele_depths(with_other(by_allele), sample, 1)[0, : len(kept)],
         strands=strands,
+        groups=groups,
+        likeliest_counts=whole_counts(expected[[*kept[1:], other]]),
         depth=len(likelihoods),
         squared_mapping_quality=int((mapping_quality.astype(np.int64) ** 2).sum()),
     )

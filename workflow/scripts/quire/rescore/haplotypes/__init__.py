@@ -121,7 +121,7 @@ def _few_mismatches(reference: bytes, bases: bytes) -> bool:
 
 def _usable_cigar(padded: np.ndarray, reference: bytes, bases: bytes) -> Cigar | None:
     """The CIGAR without the pads, indels moved left; None if the pads are not aligned to each other."""
-    elements = [(int(element & CIGAR_MASK), int(element >> CIGAR_SHIFT)) for element in padded]
+    elements = [(element & CIGAR_MASK, element >> CIGAR_SHIFT) for element in padded.tolist()]
     first, last = elements[0], elements[-1]
     if first[0] != CIGAR_MATCH or last[0] != CIGAR_MATCH or min(first[1], last[1]) < len(_PAD):
         return None
@@ -134,11 +134,9 @@ def _usable_cigar(padded: np.ndarray, reference: bytes, bases: bytes) -> Cigar |
     operations, lengths = left_aligned(
         operations, lengths, np.frombuffer(reference, np.uint8), np.frombuffer(bases, np.uint8)
     )
-    if sum(length for operation, length in zip(operations, lengths, strict=True) if operation != CIGAR_INSERTION) < min(
-        _MINIMUM_REFERENCE_LENGTH, len(reference)
-    ):
-        return None
-    return tuple((int(operation), int(length)) for operation, length in zip(operations, lengths, strict=True))
+    cigar = tuple(zip(operations.tolist(), lengths.tolist(), strict=True))
+    spanned = sum(length for operation, length in cigar if operation != CIGAR_INSERTION)
+    return None if spanned < min(_MINIMUM_REFERENCE_LENGTH, len(reference)) else cigar
 
 
 def events_of(bases: bytes, cigar: Cigar, start: int, reference: bytes, reference_start: int) -> dict[int, Event]:
@@ -150,6 +148,8 @@ def events_of(bases: bytes, cigar: Cigar, start: int, reference: bytes, referenc
         reference: codes from position `reference_start` on.
     """
     events: dict[int, Event] = {}
+    if len(cigar) == 1 and start == reference_start and bases == reference:
+        return events
     query, at = 0, start - reference_start
     for i, (operation, length) in enumerate(cigar):
         if operation == CIGAR_MATCH:

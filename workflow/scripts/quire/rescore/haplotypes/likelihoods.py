@@ -19,15 +19,14 @@ from quire.rescore.dragen.disqualification import least_likelihoods as dragen_le
 from quire.rescore.dragen.gaps import gap_qualities
 from quire.rescore.engines import CallingEngine
 from quire.rescore.haplotypes import Haplotype
+from quire.rescore.haplotypes.repeats import MOST_REPEATS, count_repeats
 from quire.rescore.parameters import MINIMUM_READ_LENGTH, MISMAPPING_LOG10
-from quire.rescore.reads.clipping import RegionReads
+from quire.rescore.reads.clipping import RegionReads, aligned_span, bases_within
 from quire.simd.compiled import compiled
 
 GAP_OPEN_QUALITY = 45
 _BASE_QUALITY_THRESHOLD = 18  # PairHMM.BASE_QUALITY_SCORE_THRESHOLD: a base below counts as quality 6
 _MINIMUM_USABLE_QUALITY = 6
-_LONGEST_UNIT = 8  # ReadLikelihoodCalculationEngine.MAX_STR_UNIT_LENGTH
-_MOST_REPEATS = 20
 _ERRORS_PER_BASE = 0.02  # expected at most; a read that no haplotype explains so well is dropped
 _LOG10_PER_ERROR = -4.0
 
@@ -54,6 +53,13 @@ class TrimmedReads(NamedTuple):
     gap_qualities: NDArray[np.uint8]
 
 
+class _RepeatRoom(NamedTuple):
+    """Room for `count_repeats`, uint64 of the longest read."""
+
+    backward: NDArray[np.uint64]
+    forward: NDArray[np.uint64]
+
+
 class RegionLikelihoods(NamedTuple):
     """The reads of one region, cut to what is genotyped, and how well each haplotype explains them.
 
@@ -72,9 +78,7 @@ class RegionLikelihoods(NamedTuple):
 
 def pcr_gap_qualities() -> NDArray[np.uint8]:
     """uint8[21]: gap-open quality by number of repeats (getErrorModelAdjustedQual, CONSERVATIVE)."""
-    return np.array(
-        [max(10, floor(40.0 - exp(n / (3.0 * pi)) + 1.0 + 0.5)) for n in range(_MOST_REPEATS + 1)], np.uint8
-    )
+    return np.array([max(10, floor(40.0 - exp(n / (3.0 * pi)) + 1.0 + 0.5)) for n in range(MOST_REPEATS + 1)], np.uint8)
 
 
 def region_likelihoods(
@@ -167,20 +171,20 @@ def trim_reads(
 
 @compiled
 def _trim_reads(reads, regions, spans, repeat_qualities):
-    trimmed = _room_for(reads, regions)
+    trimmed, longest = _room_for(reads, regions)
+    room = _RepeatRoom(np.empty(longest, np.uint64), np.empty(longest, np.uint64))
     n = 0
     for r in range(len(regions)):
         for i in range(reads.region_offsets[regions[r]], reads.region_offsets[regions[r] + 1]):
-            low, high = _kept_bases(reads, i, spans[r, 0], spans[r, 1])
+            low, high = bases_within(reads, i, spans[r, 0], spans[r, 1])
             if high - low < MINIMUM_READ_LENGTH:
                 continue
             at = trimmed.base_offsets[n]
             end = at + high - low
             _copy_bases(reads, i, low, high, trimmed, at, len(repeat_qualities) > 0)
-            _set_gap_qualities(trimmed.bases[at:end], repeat_qualities, trimmed.gap_qualities[at:end])
+            _set_gap_qualities(trimmed.bases[at:end], room, repeat_qualities, trimmed.gap_qualities[at:end])
             trimmed.source[n] = i
-            trimmed.start[n] = reads.positions[low]
-            trimmed.end[n] = reads.positions[high - 1] + 1
+            trimmed.start[n], trimmed.end[n] = aligned_span(reads.positions[low:high])
             trimmed.usable[n] = reads.usable[i]
             trimmed.base_offsets[n + 1] = end
             n += 1
@@ -201,13 +205,15 @@ def _trim_reads(reads, regions, spans, repeat_qualities):
 
 @compiled
 def _room_for(reads, regions):
-    """Arrays for all reads of some regions."""
-    n, bases = 0, 0
+    """Arrays for all reads of some regions, and the length of the longest one."""
+    n, bases, longest = 0, 0, 0
     for region in regions:
         first, last = reads.region_offsets[region], reads.region_offsets[region + 1]
         n += last - first
         bases += reads.base_offsets[last] - reads.base_offsets[first]
-    return TrimmedReads(
+        for i in range(first, last):
+            longest = max(longest, reads.base_offsets[i + 1] - reads.base_offsets[i])
+    trimmed = TrimmedReads(
         np.zeros(len(regions) + 1, np.int64),
         np.empty(n, np.int64),
         np.empty(n, np.int64),
@@ -218,17 +224,7 @@ def _room_for(reads, regions):
         np.empty(bases, np.uint8),
         np.empty(bases, np.uint8),
     )
-
-
-@compiled
-def _kept_bases(reads, i, start, end):
-    """Range of a read's bases from the first to the last that is aligned within [start, end)."""
-    low, high = reads.base_offsets[i], reads.base_offsets[i + 1]
-    while low < high and reads.positions[low] < start:
-        low += 1
-    while high > low and (reads.positions[high - 1] >= end or reads.positions[high - 1] < 0):
-        high -= 1
-    return low, high
+    return trimmed, longest
 
 
 @compiled
@@ -243,54 +239,14 @@ def _copy_bases(reads, i, low, high, trimmed, at, capped):
 
 
 @compiled
-def _set_gap_qualities(bases, repeat_qualities, gap_qualities):
+def _set_gap_qualities(bases, room, repeat_qualities, gap_qualities):
     """Qualities of opening a gap at each base of a read: lower inside short repeats, but for the last base."""
     if len(repeat_qualities) == 0:
         return
+    count_repeats(bases, room.backward, room.forward, gap_qualities)
     for b in range(len(bases) - 1):
-        gap_qualities[b] = min(GAP_OPEN_QUALITY, repeat_qualities[repeats_at(bases, b)])
+        gap_qualities[b] = min(GAP_OPEN_QUALITY, repeat_qualities[gap_qualities[b]])
     gap_qualities[len(bases) - 1] = GAP_OPEN_QUALITY
-
-
-@compiled
-def repeats_at(bases, offset):
-    """Copies of the short tandem repeat that base `offset` ends or that starts behind it (findTandemRepeatUnits)."""
-    backward = 0
-    unit_start, unit = offset, 1
-    for length in range(1, min(_LONGEST_UNIT, offset + 1) + 1):
-        backward = _copies(bases, offset - length + 1, length, offset - length + 1, -length)
-        if backward > 1:
-            unit_start, unit = offset - length + 1, length
-            break
-    most = backward
-    if offset + 1 < len(bases):
-        forward = 0
-        next_start, next_unit = offset + 1, 1
-        for length in range(1, min(_LONGEST_UNIT, len(bases) - offset - 1) + 1):
-            forward = _copies(bases, offset + 1, length, offset + 1, length)
-            if forward > 1:
-                next_unit = length
-                break
-        same = unit == next_unit
-        for i in range(unit if same else 0):
-            same = same and bases[unit_start + i] == bases[next_start + i]
-        if not same:
-            backward = _copies(bases, next_start, next_unit, offset - next_unit + 1, -next_unit)
-        most = backward + forward
-    return min(most, _MOST_REPEATS)
-
-
-@compiled
-def _copies(bases, unit_start, unit, at, step):
-    """Copies of bases[unit_start:][:unit] at `at`, `at + step`, ... as long as they lie within the bases."""
-    copies = 0
-    while at >= 0 and at + unit <= len(bases):
-        for i in range(unit):
-            if bases[at + i] != bases[unit_start + i]:
-                return copies
-        copies += 1
-        at += step
-    return copies
 
 
 @compiled

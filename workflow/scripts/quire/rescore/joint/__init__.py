@@ -5,21 +5,38 @@ with samples by one record each. At every position where some sample may have a 
 say in the same alleles, `genotype` decides which alleles are real and who has them, `annotations` fills INFO.
 """
 
-import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from quire.io import vcf
 from quire.io.bed import Interval
-from quire.io.vcf import Value, VariantRecord
+from quire.io.vcf import Fields, Value, VariantRecord
 from quire.reference import Reference
 from quire.rescore.caller import contigs_of
+from quire.rescore.filters import definitions, filtered, filters_of
 from quire.rescore.genotyping import NO_CALL
+from quire.rescore.joint.all_sites import (
+    LOW_QUALITY,
+    LOW_QUALITY_LINE,
+    REFERENCE_QUALITY,
+    Letters,
+    ReferenceRun,
+    between_variants,
+)
 from quire.rescore.joint.annotations import FIELDS, annotate
 from quire.rescore.joint.genotype import JointCall, JointGenotype, call_joint_site
 from quire.rescore.joint.inputs import Gvcf, GvcfRecord, open_gvcfs
-from quire.rescore.joint.merge import JointSite, merge_site
+from quire.rescore.joint.merge import JointSite, SampleAtSite, merge_site, unknown_sample
+from quire.rescore.joint.sweep import Span, spans
+from quire.rescore.joint.units import GvcfFiles, lines_of_units
+from quire.rescore.phasing import BOTH, PHASE_KEYS, phased
 from quire.rescore.records import shared_end
+
+WITH_REFERENCE_FIELDS = Fields.of(info=FIELDS.info.values(), format=(*FIELDS.format.values(), REFERENCE_QUALITY))
+"""What is written where every position is."""
 
 
 def genotype_interval(
@@ -29,6 +46,9 @@ def genotype_interval(
     output_vcf_part: str | Path,
     minimum_quality: float,
     header_extras: Sequence[str] = (),
+    threads: int = 1,
+    filters: Mapping[str, Mapping[str, Any]] | None = None,
+    all_sites: bool = False,
 ) -> int:
     """Genotype the samples of some gVCFs together in one piece of the genome.
 
@@ -39,23 +59,46 @@ def genotype_interval(
         output_vcf_part: bgzip VCF to write; every sample is a column, in the order of the files.
         minimum_quality: QUAL (phred) from which a variant is written.
         header_extras: further header lines.
+        threads: processes that share the piece.
+        filters: the validated block `rescore.filters`; None for none.
+        all_sites: whether every position is written, see `all_sites`.
 
     Returns:
-        The number of variants.
+        The number of records.
 
     Raises:
         InputError: a file that is no whole gVCF of this reference, has no index, or repeats a sample.
+        QuireError: a process was killed.
     """
     reference = Reference.open(reference_directory)
     contigs = contigs_of(reference)
-    opened = open_gvcfs(gvcfs, dict(contigs), {})
-    head = vcf.header(contigs, [sample for gvcf in opened for sample in gvcf.samples], FIELDS, header_extras)
-    records = (record for interval in intervals for record in genotype_span(opened, *interval, minimum_quality))
+    files = GvcfFiles(gvcfs, dict(contigs))
+    judged = filters_of(filters or {})
+    fields = WITH_REFERENCE_FIELDS if all_sites else FIELDS
+    extras = [*header_extras, *definitions(judged), *([LOW_QUALITY_LINE] if all_sites else [])]
+    head = vcf.header(contigs, files.samples, fields, extras)
+
+    def lines(opened: Sequence[Gvcf], unit: Sequence[Interval]) -> Iterator[str]:
+        for contig, start, end in unit:
+            if all_sites:
+                letters = partial(_letters, reference, contig)
+                for item in genotype_every_site(opened, contig, start, end, minimum_quality, letters):
+                    if isinstance(item, ReferenceRun):
+                        yield from item.lines(fields)
+                    else:
+                        yield filtered(item, judged, fields).line(fields)
+            else:
+                for record in genotype_span(opened, contig, start, end, minimum_quality):
+                    yield filtered(record, judged, fields).line(fields)
+
     try:
-        return vcf.write_part(output_vcf_part, head, (record.line(FIELDS) for record in records))
+        return vcf.write_part(output_vcf_part, head, lines_of_units(files, intervals, lines, threads))
     finally:
-        for gvcf in opened:
-            gvcf.close()
+        files.close()
+
+
+def _letters(reference: Reference, contig: str, start: int, end: int) -> str:
+    return reference.sequence(contig, start, end).decode()
 
 
 def check_gvcfs(reference_directory: str | Path, gvcfs: Sequence[str | Path], samples: Sequence[str]) -> None:
@@ -71,6 +114,7 @@ def check_gvcfs(reference_directory: str | Path, gvcfs: Sequence[str | Path], sa
     """
     reference = Reference.open(reference_directory)
     for gvcf in open_gvcfs(gvcfs, dict(contigs_of(reference)), dict.fromkeys(samples, "the sheet of samples")):
+        gvcf.require_letters(reference.sequence)
         gvcf.close()
 
 
@@ -80,12 +124,50 @@ def genotype_span(
     """Records of the variants of a cohort that start in [start, end) of a contig, in order."""
     deleted_to = -1  # last position that a written deletion takes away
     # Deletions that reach into the span are judged too: only then may '*' stand for them.
-    for site in sites(gvcfs, contig, _reach(gvcfs, contig, start), end):
-        call = call_joint_site(site, minimum_quality, site.start <= deleted_to)
-        if call is not None:
-            deleted_to = max(deleted_to, call.deletion_end)
-            if site.start >= start and call.is_polymorphic:
-                yield joint_record(contig, call)
+    reach = _reach(gvcfs, contig, start)
+    for span in spans(gvcfs, contig, reach, end):
+        if span.is_site and span.start >= reach:
+            site = _site(gvcfs, contig, span.start, span.reaching(span.start))
+            call = call_joint_site(site, minimum_quality, site.start <= deleted_to)
+            if call is not None:
+                deleted_to = max(deleted_to, call.deletion_end)
+                if site.start >= start and call.is_polymorphic:
+                    yield joint_record(contig, call)
+
+
+def genotype_every_site(
+    gvcfs: Sequence[Gvcf], contig: str, start: int, end: int, minimum_quality: float, letters: Letters
+) -> Iterator[VariantRecord | ReferenceRun]:
+    """Every position of [start, end) of a contig, in order: variants as of `genotype_span`, and all between them."""
+    deleted_to = -1
+
+    def deletion_at(position: int, reaching: Sequence[GvcfRecord | None], letter: str) -> VariantRecord | None:
+        site = _site(gvcfs, contig, position, reaching, letter)
+        call = call_joint_site(site, minimum_quality, position <= deleted_to, deletions_alone=True)
+        if call is None or not call.is_polymorphic:
+            return None
+        return replace(joint_record(contig, call), filters=(LOW_QUALITY,))
+
+    nothing = Span(start, end, False, [None] * len(gvcfs))
+    reach = _reach(gvcfs, contig, start)
+    written = start  # all positions before are
+    for span in spans(gvcfs, contig, reach, end):
+        if span.start > written:  # before the first record
+            yield from between_variants(contig, nothing, written, span.start, gvcfs, letters, deletion_at)
+        written = max(written, span.start)
+        if span.is_site and span.start >= reach:
+            site = _site(gvcfs, contig, span.start, span.reaching(span.start))
+            call = call_joint_site(site, minimum_quality, site.start <= deleted_to)
+            if call is not None:
+                deleted_to = max(deleted_to, call.deletion_end)
+                if site.start >= start and call.is_polymorphic:
+                    yield joint_record(contig, call)
+                    written += 1
+        if written < min(span.end, end):
+            yield from between_variants(contig, span, written, min(span.end, end), gvcfs, letters, deletion_at)
+            written = min(span.end, end)
+    if written < end:
+        yield from between_variants(contig, nothing, written, end, gvcfs, letters, deletion_at)
 
 
 def _reach(gvcfs: Sequence[Gvcf], contig: str, start: int) -> int:
@@ -96,38 +178,32 @@ def _reach(gvcfs: Sequence[Gvcf], contig: str, start: int) -> int:
     return min([start, *reaching])
 
 
-def sites(gvcfs: Sequence[Gvcf], contig: str, start: int, end: int) -> Iterator[JointSite]:
-    """Every position of [start, end) at which a gVCF names an allele, with what all samples say of it.
-
-    Of a sample counts the record that started last, if it reaches the position.
-    """
+def _site(
+    gvcfs: Sequence[Gvcf],
+    contig: str,
+    position: int,
+    reaching: Sequence[GvcfRecord | None],
+    letter: str | None = None,
+) -> JointSite:
+    """What all samples say of a position, from the records that reach it."""
     sizes = [len(gvcf.samples) for gvcf in gvcfs]
-    current: list[GvcfRecord | None] = [None] * len(gvcfs)
-
-    def numbered(number: int) -> Iterator[tuple[int, int, GvcfRecord]]:
-        for record in gvcfs[number].records(contig, start, end):
-            yield record.start, number, record
-
-    position, is_site = -1, False
-    for at, number, record in heapq.merge(*map(numbered, range(len(gvcfs))), key=lambda item: item[:2]):
-        if at != position:
-            if is_site and position >= start:
-                yield _site(position, current, sizes)
-            position, is_site = at, False
-        current[number] = record
-        is_site = is_site or record.is_variant
-    if is_site and position >= start:
-        yield _site(position, current, sizes)
-
-
-def _site(position: int, current: Sequence[GvcfRecord | None], sizes: Sequence[int]) -> JointSite:
-    reaching = [record if record is not None and record.end > position else None for record in current]
-    return merge_site(position, reaching, sizes)
+    site = merge_site(position, reaching, sizes, letter)
+    if None not in reaching:
+        return site
+    # Of samples without a record here nothing is known but the ploidy, if their file tells it.
+    samples: list[SampleAtSite | None] = list(site.samples)
+    at = 0
+    for gvcf, record, size in zip(gvcfs, reaching, sizes, strict=True):
+        if record is None and gvcf.ploidies is not None:
+            samples[at : at + size] = [unknown_sample(gvcf.ploidies.at(contig, position))] * size
+        at += size
+    return replace(site, samples=samples)
 
 
 def joint_record(contig: str, call: JointCall) -> VariantRecord:
     """The record of a call."""
     shared = shared_end(call.alleles)
+    is_phased = any(genotype.phase for genotype in call.genotypes)
     return VariantRecord(
         contig=contig,
         start=call.site.start,
@@ -135,16 +211,21 @@ def joint_record(contig: str, call: JointCall) -> VariantRecord:
         quality=call.quality,
         filters=(),
         info=annotate(call),
-        samples=[_values(genotype) for genotype in call.genotypes],
+        samples=[_values(genotype, call.alleles, is_phased) for genotype in call.genotypes],
     )
 
 
-def _values(genotype: JointGenotype) -> dict[str, Value]:
-    """FORMAT of a sample."""
+def _values(genotype: JointGenotype, alleles: Sequence[str], is_phased: bool) -> dict[str, Value]:
+    """FORMAT of a sample, with its phase where any sample of the site has one."""
+    phase = genotype.phase
+    members = phased(genotype.alleles, alleles, phase.genotype) if phase else genotype.alleles
+    if phase and genotype.alleles[0] == genotype.alleles[1] > 0:
+        phase = phase._replace(genotype=BOTH)
     return {
-        "GT": "/".join("." if allele == NO_CALL else str(allele) for allele in genotype.alleles),
+        "GT": ("|" if phase else "/").join("." if allele == NO_CALL else str(allele) for allele in members) or ".",
         "AD": list(genotype.allele_depths) or None,
         "DP": genotype.depth,
         "GQ": genotype.quality,
         "PL": None if genotype.phreds is None else genotype.phreds.tolist(),
+        **(phase.values if phase else dict.fromkeys(PHASE_KEYS) if is_phased else {}),
     }

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.io.vcf import SPANNING_DELETION
-from quire.rescore.genotyping import NO_CALL, kept_genotypes, likeliest_alleles, pseudocounts
+from quire.rescore.genotyping import NO_CALL, kept_genotypes, likeliest_alleles, pseudocounts, whole_counts
 from quire.rescore.genotyping.allele_frequency import genotype_counts, no_variant_log10
 from quire.rescore.joint.merge import JointSite, SampleAtSite
 from quire.rescore.parameters import MAXIMUM_ALTERNATE_ALLELES
+from quire.rescore.phasing import Phase
 
 _LARGEST_GQ = 99
 _USUAL_PLOIDY = 2
@@ -42,7 +43,12 @@ class JointGenotype:
     @property
     def is_called(self) -> bool:
         """Whether it has a genotype."""
-        return NO_CALL not in self.alleles
+        return bool(self.alleles) and NO_CALL not in self.alleles
+
+    @property
+    def phase(self) -> Phase | None:
+        """As its own record has it; None without reads."""
+        return None if self.source is None or self.phreds is None else self.source.phase
 
 
 @dataclass(frozen=True)
@@ -54,12 +60,14 @@ class JointCall:
         alleles: those that are written, the reference first.
         quality: QUAL.
         genotypes: in the order of the columns.
+        likeliest_counts: copies of each written alternate by expectation maximisation, rounded (MLEAC).
     """
 
     site: JointSite
     alleles: tuple[str, ...]
     quality: float
     genotypes: Sequence[JointGenotype]
+    likeliest_counts: list[int]
 
     @property
     def deletion_end(self) -> int:
@@ -73,13 +81,16 @@ class JointCall:
         return any(allele > 0 for genotype in self.genotypes for allele in genotype.alleles)
 
 
-def call_joint_site(site: JointSite, minimum_quality: float, covered: bool) -> JointCall | None:
+def call_joint_site(
+    site: JointSite, minimum_quality: float, covered: bool, deletions_alone: bool = False
+) -> JointCall | None:
     """Genotype all samples of a site.
 
     Args:
         site: with its samples.
         minimum_quality: QUAL from which a site or an allele is written.
         covered: whether a written deletion starts before and spans the site, so that '*' may be written.
+        deletions_alone: whether a site is one too where '*' is the only other allele, whatever its QUAL.
 
     Returns:
         The call, or None if no variant is likely enough; a call may turn out to have the reference everywhere.
@@ -95,7 +106,7 @@ def call_joint_site(site: JointSite, minimum_quality: float, covered: bool) -> J
         phreds = np.concatenate([_subset(sample, len(site.alleles), considered) for sample in known])
     alleles = [site.alleles[a] for a in considered]
     spanning = alleles.index(SPANNING_DELETION) if SPANNING_DELETION in alleles else -1
-    nothing, absent, _ = no_variant_log10(phreds / -10.0, ploidies, pseudocounts(alleles), spanning)
+    nothing, absent, expected = no_variant_log10(phreds / -10.0, ploidies, pseudocounts(alleles), spanning)
     if len(alleles) == 2 and spanning < 0:
         absent[1] = nothing
     kept = [
@@ -104,10 +115,12 @@ def call_joint_site(site: JointSite, minimum_quality: float, covered: bool) -> J
         if i and absent[i] + 1e-10 < -minimum_quality / 10 and (i != spanning or covered)
     ]
     quality = -10.0 * nothing + 0.0
-    if quality < minimum_quality or not kept or [site.alleles[a] for a in kept] == [SPANNING_DELETION]:
+    is_deletion = [site.alleles[a] for a in kept] == [SPANNING_DELETION]
+    if not kept or (not deletions_alone if is_deletion else quality < minimum_quality):
         return None
     genotypes = [_genotype(sample, len(site.alleles), [0, *kept]) for sample in site.samples]
-    return JointCall(site, tuple(site.alleles[a] for a in (0, *kept)), quality, genotypes)
+    counts = whole_counts(expected[[considered.index(a) for a in kept]])
+    return JointCall(site, tuple(site.alleles[a] for a in (0, *kept)), quality, genotypes, counts)
 
 
 def _subset(sample: SampleAtSite, alleles: int, kept: Sequence[int]) -> NDArray[np.int64]:

@@ -4,17 +4,22 @@ Of most records, those of reference blocks, only position and kind are ever look
 when a site that overlaps it is genotyped.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 import pysam
 
 from quire.errors import InputError
 from quire.io.vcf import NON_REFERENCE, SPANNING_DELETION
+from quire.rescore.ploidy import PloidyMap
 
 _END_OF_FILE = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")  # BGZF's last, empty block
 _FIRST_SAMPLE = 9  # column
+_RECORDS_COMPARED = 1000  # of a contig with the reference
+_FURTHEST = 1 << 31  # position that no contig reaches
+_BASES = frozenset("ACGT")
 
 
 class GvcfRecord:
@@ -78,7 +83,13 @@ class GvcfRecord:
 
 
 class Gvcf:
-    """An indexed gVCF of one or more samples."""
+    """An indexed gVCF of one or more samples.
+
+    Attributes:
+        path: as given.
+        samples: names.
+        ploidies: where it says so itself, as Quire's do.
+    """
 
     def __init__(self, path: str | Path, contigs: Mapping[str, int]) -> None:
         """Open the file and check its header.
@@ -91,6 +102,7 @@ class Gvcf:
             InputError: no such file, no gVCF, truncated, without an index or of another reference.
         """
         self.path = str(path)
+        self._lengths = contigs
         self._require_whole()
         try:
             self._file = pysam.TabixFile(self.path, encoding="utf-8")
@@ -106,6 +118,7 @@ class Gvcf:
         if not header[-1].startswith("#CHROM"):
             raise InputError(f"{path}: its header has no line with the names of the samples; make the file again.")
         self.samples: Sequence[str] = header[-1].split("\t")[_FIRST_SAMPLE:]
+        self.ploidies = PloidyMap.from_header(header)
 
     def _require_whole(self) -> None:
         """Whether the file is bgzip and ends as it should."""
@@ -130,6 +143,26 @@ class Gvcf:
                         "make the gVCF again with this reference."
                     )
 
+    def require_letters(self, sequence: Callable[[str, int, int], bytes]) -> None:
+        """Hold the first records of each contig against the reference; `sequence` gives its letters in a span.
+
+        Raises:
+            InputError: a letter differs, or a record is beyond its contig: the file is of another reference.
+        """
+        for contig in self._file.contigs:
+            length = self._lengths.get(contig, 0)
+            for record in islice(self.records(contig, 0, _FURTHEST), _RECORDS_COMPARED):
+                end = record.start + len(record.reference)
+                if end > length:
+                    raise InputError(f"{record.at()} of {contig} is beyond the contig; make the gVCF again.")
+                own = sequence(contig, record.start, end).decode()
+                for place, (letter, other) in enumerate(zip(record.reference.upper(), own, strict=True)):
+                    if letter != other and {letter, other} <= _BASES:
+                        raise InputError(
+                            f"{self.path}: says {letter} at {contig}:{record.start + place + 1} where the reference "
+                            f"has {other}; make the gVCF again with this reference."
+                        )
+
     def records(self, contig: str, start: int, end: int) -> Iterator[GvcfRecord]:
         """Records that overlap [start, end) of a contig, by start."""
         if contig not in self._file.contigs:
@@ -137,7 +170,7 @@ class Gvcf:
         try:
             for line in self._file.fetch(contig, start, end):
                 yield GvcfRecord(line, self)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise InputError(f"{self.path}: cannot be read at {contig}:{start + 1}-{end}; is it damaged?") from error
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ ReferenceConfidenceVariantContextMerger: a sample that does not know an allele h
 it. Of a sample whose record starts before the site, a deletion over it is '*', and every other allele `<NON_REF>`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
@@ -16,6 +16,7 @@ from quire.errors import InputError
 from quire.io.vcf import NON_REFERENCE, SPANNING_DELETION
 from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_counts
 from quire.rescore.joint.inputs import GvcfRecord
+from quire.rescore.phasing import Phase
 
 _UNKNOWN = ""  # an allele that has no meaning at the site
 _TWO_OTHERS = 10  # PL of two other alleles by that of one, where a record gives GQ alone (ReblockGVCF)
@@ -33,6 +34,7 @@ class SampleAtSite:
         quality: GQ of the record.
         strands: SB, where the record has it.
         is_reference: whether the record calls the reference or nothing.
+        phase: PGT, PID and PS, where the record has them.
     """
 
     ploidy: int
@@ -42,6 +44,7 @@ class SampleAtSite:
     quality: int | None
     strands: tuple[int, int, int, int] | None
     is_reference: bool
+    phase: Phase | None
 
 
 @dataclass(frozen=True)
@@ -63,16 +66,19 @@ class JointSite:
     depth: int
 
 
-def merge_site(start: int, records: Sequence[GvcfRecord | None], sizes: Sequence[int]) -> JointSite:
+def merge_site(
+    start: int, records: Sequence[GvcfRecord | None], sizes: Sequence[int], letter: str | None = None
+) -> JointSite:
     """Bring samples together.
 
     Args:
-        start: 0-based position at which a record of a variant starts.
+        start: 0-based position.
         records: of each file the one that says something of the position, None without.
         sizes: samples of each file.
+        letter: the reference's at the position, needed where no record starts there.
     """
     here = [record for record in records if record is not None and record.start == start]
-    reference = max((record.reference for record in here), key=len)
+    reference = max((record.reference for record in here), key=len, default=letter or "")
     named = {record: _spelled(record, start, reference) for record in records if record is not None}
     alleles = [reference]
     for record in records:
@@ -111,11 +117,11 @@ def _samples(record: GvcfRecord, named: list[str], alleles: list[str]) -> list[S
     for genotype, values in zip(record.genotypes, record.samples, strict=True):
         members = genotype.replace("|", "/").split("/")
         ploidy = len(members)
-        phreds = _integers(values.get("PL"))
+        phreds = integers(values.get("PL"))
         quality = int(values["GQ"]) if "GQ" in values else None
         reference = set(members) <= {"0", "."}
         others = [_index(named, allele, phreds, ploidy) for allele in alleles[1:]]
-        depths = _integers(values.get("AD"))
+        depths = integers(values.get("AD"))
         spelled = None
         if phreds:
             if len(phreds) != genotype_count(ploidy, len(named)):
@@ -124,7 +130,7 @@ def _samples(record: GvcfRecord, named: list[str], alleles: list[str]) -> list[S
         elif reference and quality is not None and ploidy == 2:
             spelled = _by_quality(quality, len(alleles))
         least = values.get("MIN_DP", values.get("DP"))
-        strands = _integers(values.get("SB"))
+        strands = integers(values.get("SB"))
         result.append(
             SampleAtSite(
                 ploidy=ploidy,
@@ -134,9 +140,22 @@ def _samples(record: GvcfRecord, named: list[str], alleles: list[str]) -> list[S
                 quality=quality,
                 strands=(strands[0], strands[1], strands[2], strands[3]) if len(strands) == 4 else None,
                 is_reference=reference,
+                phase=_phase(values),
             )
         )
     return result
+
+
+def _phase(values: Mapping[str, str]) -> Phase | None:
+    """PGT, PID and, where the record has it, PS."""
+    if "PGT" not in values or "PID" not in values:
+        return None
+    return Phase(values["PGT"], values["PID"], int(values["PS"]) if "PS" in values else None)
+
+
+def unknown_sample(ploidy: int) -> SampleAtSite:
+    """A sample of which nothing but the ploidy is known."""
+    return SampleAtSite(ploidy, None, (), None, None, None, False, None)
 
 
 def _index(named: list[str], allele: str, phreds: list[int], ploidy: int) -> int:
@@ -158,7 +177,8 @@ def _by_quality(quality: int, alleles: int) -> NDArray[np.int64]:
     return quality * np.where(counts[:, 0] == 2, 0, np.where(counts[:, 0] == 1, 1, _TWO_OTHERS)).astype(np.int64)
 
 
-def _integers(text: str | None) -> list[int]:
+def integers(text: str | None) -> list[int]:
+    """Whole numbers apart by commas; none where the text is missing or holds a dot."""
     return [int(item) for item in text.split(",")] if text and "." not in text else []
 
 

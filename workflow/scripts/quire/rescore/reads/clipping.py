@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from quire.ragged import offsets_from_lengths
 from quire.rescore.parameters import MINIMUM_BASE_QUALITY
 from quire.rescore.reads.aligned import AlignedReads
-from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH
+from quire.sam import CIGAR_DELETION, CIGAR_HARD_CLIP, CIGAR_MATCH
 from quire.sequence.cigar import length_of, operation_of
-from quire.simd.compiled import compiled
+from quire.simd.compiled import compiled, inlined
 
 HALF_PCR_ERROR_QUALITY = 20
 INSERTED = -1
@@ -30,10 +30,10 @@ class RegionReads(NamedTuple):
         sample: int32[n].
         start, end: int64[n], reference span that is left, 0-based, half-open.
         usable, reverse, mapping_quality: uint8[n], as in `AlignedReads`.
-        lead, tail: int32[n], bases of the read as it was sequenced that were cut off before and behind what is left.
+        before, behind: int32[n], bases of the read that were cut off on either side, clipped ones of the BAM included.
         base_offsets: int64[n + 1].
         bases, qualities: uint8 codes and phreds.
-        positions: int64 per base: its reference position, INSERTED for inserted bases.
+        positions: int32 per base: its reference position, INSERTED for inserted bases.
     """
 
     region_offsets: np.ndarray
@@ -43,8 +43,8 @@ class RegionReads(NamedTuple):
     usable: np.ndarray
     reverse: np.ndarray
     mapping_quality: np.ndarray
-    lead: np.ndarray
-    tail: np.ndarray
+    before: np.ndarray
+    behind: np.ndarray
     base_offsets: np.ndarray
     bases: np.ndarray
     qualities: np.ndarray
@@ -58,11 +58,12 @@ class _ClippedReads(NamedTuple):
     source: NDArray[np.int64]
     start: NDArray[np.int64]
     end: NDArray[np.int64]
-    lead: NDArray[np.int32]
+    before: NDArray[np.int32]
+    behind: NDArray[np.int32]
     base_offsets: NDArray[np.int64]
     bases: NDArray[np.uint8]
     qualities: NDArray[np.uint8]
-    positions: NDArray[np.int64]
+    positions: NDArray[np.int32]
 
 
 def region_reads(samples: Sequence[AlignedReads], spans: NDArray[np.int64]) -> RegionReads:
@@ -76,7 +77,6 @@ def region_reads(samples: Sequence[AlignedReads], spans: NDArray[np.int64]) -> R
     for number, reads in enumerate(samples):
         clipped: _ClippedReads = _clip_reads(reads, spans)
         size, bases = len(clipped.source), clipped.base_offsets[-1]
-        sequenced = np.diff(reads.base_offsets)[clipped.source]
         parts.append(
             RegionReads(
                 region_offsets=clipped.region_offsets,
@@ -86,12 +86,12 @@ def region_reads(samples: Sequence[AlignedReads], spans: NDArray[np.int64]) -> R
                 usable=reads.usable[clipped.source],
                 reverse=reads.reverse[clipped.source],
                 mapping_quality=reads.mapping_quality[clipped.source],
-                lead=clipped.lead,
-                tail=(sequenced - clipped.lead - np.diff(clipped.base_offsets)).astype(np.int32),
+                before=clipped.before,
+                behind=clipped.behind,
                 base_offsets=clipped.base_offsets,
-                bases=clipped.bases[:bases].copy(),
-                qualities=clipped.qualities[:bases].copy(),
-                positions=clipped.positions[:bases].copy(),
+                bases=clipped.bases[:bases],
+                qualities=clipped.qualities[:bases],
+                positions=clipped.positions[:bases],
             )
         )
     return parts[0] if len(parts) == 1 else _merge(parts)
@@ -108,7 +108,7 @@ def _merge(parts: list[RegionReads]) -> RegionReads:
     gather = np.repeat(first_base - base_offsets[:-1], lengths[order]) + np.arange(base_offsets[-1])
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts])[order]
-        for name in ("sample", "start", "end", "usable", "reverse", "mapping_quality", "lead", "tail")
+        for name in ("sample", "start", "end", "usable", "reverse", "mapping_quality", "before", "behind")
     }
     for name in ("bases", "qualities", "positions"):
         columns[name] = np.concatenate([getattr(part, name) for part in parts])[gather]
@@ -138,14 +138,13 @@ def _clip_reads(reads, spans):
             if reads.aligned_end[i] <= low:
                 continue
             at = clipped.base_offsets[n]
-            size, lead = _clip_read(
-                reads, i, low, high, clipped.bases[at:], clipped.qualities[at:], clipped.positions[at:]
-            )
+            size, first_base = _clip_read(reads, i, low, high, clipped, at)
             if size > 0:
-                clipped.start[n] = clipped.positions[at]
-                clipped.end[n] = clipped.positions[at + size - 1] + 1
+                hard_before, hard_behind = _hard_clips(reads, i)
+                clipped.before[n] = hard_before + first_base - reads.base_offsets[i]
+                clipped.behind[n] = hard_behind + reads.base_offsets[i + 1] - first_base - size
+                clipped.start[n], clipped.end[n] = aligned_span(clipped.positions[at : at + size])
                 clipped.source[n] = i
-                clipped.lead[n] = lead
                 clipped.base_offsets[n + 1] = at + size
                 n += 1
         clipped.region_offsets[r + 1] = n
@@ -155,7 +154,8 @@ def _clip_reads(reads, spans):
         clipped.source[:n],
         clipped.start[:n],
         clipped.end[:n],
-        clipped.lead[:n],
+        clipped.before[:n],
+        clipped.behind[:n],
         clipped.base_offsets[: n + 1],
         clipped.bases,
         clipped.qualities,
@@ -179,16 +179,23 @@ def _room_for(reads, spans, longest):
         np.empty(n, np.int64),
         np.empty(n, np.int64),
         np.empty(n, np.int32),
+        np.empty(n, np.int32),
         np.zeros(n + 1, np.int64),
         np.empty(bases, np.uint8),
         np.empty(bases, np.uint8),
-        np.empty(bases, np.int64),
+        np.empty(bases, np.int32),
     )
 
 
-@compiled
-def _clip_read(reads, i, low, high, bases, qualities, positions):
-    """Write what is left of read i in [low, high) to the arrays; its size (0: nothing), and the bases before."""
+@inlined
+def _clip_read(reads, i, low, high, clipped, at):
+    """Write what is left of read i in [low, high) from base `at` on.
+
+    As there, an insertion at the edge of what is cut off stays.
+
+    Returns:
+        The number of bases (0: none is aligned), and the first of them as an index into the bases of all reads.
+    """
     low = max(low, reads.keep_from[i])
     high = min(high, reads.keep_to[i])
     query = reads.base_offsets[i] + reads.effective_first[i]
@@ -202,8 +209,9 @@ def _clip_read(reads, i, low, high, bases, qualities, positions):
         good_first += 1
     while good_last > good_first and reads.qualities[good_last - 1] < MINIMUM_BASE_QUALITY:
         good_last -= 1
-    size, lead = 0, 0
-    kept = 0  # up to the last base that is aligned to the reference
+    size = 0
+    aligned = 0
+    first_base = query
     position = reads.start[i]
     for c in range(reads.effective_offsets[i], reads.effective_offsets[i + 1]):
         operation = operation_of(reads.effective[c])
@@ -211,23 +219,75 @@ def _clip_read(reads, i, low, high, bases, qualities, positions):
         if operation == CIGAR_DELETION:
             position += length
             continue
-        for k in range(length):
-            if operation == CIGAR_MATCH and position + k >= high:
-                return kept, lead
-            inside = good_first <= query + k < good_last
-            if inside and (size > 0 if operation == CIGAR_INSERTION else position + k >= low):
-                if size == 0:
-                    lead = query + k - reads.base_offsets[i]
-                bases[size] = reads.bases[query + k]
-                qualities[size] = reads.qualities[query + k]
-                positions[size] = position + k if operation == CIGAR_MATCH else INSERTED
-                size += 1
-                if operation == CIGAR_MATCH:
-                    kept = size
+        first, last = max(good_first - query, 0), min(good_last - query, length)
+        if operation == CIGAR_MATCH:
+            first, last = max(first, low - position), min(last, high - position)
+        elif position < low or position > high:
+            last = 0
+        if first < last:
+            first_base = query + first if size == 0 else first_base
+            source = np.uint64(query + first)  # unsigned, as in `quire.simd.bits.copy_bytes`
+            target = np.uint64(at + size)
+            for k in range(np.uint64(last - first)):
+                clipped.bases[target + k] = reads.bases[source + k]
+                clipped.qualities[target + k] = reads.qualities[source + k]
+            place = np.int32(position + first)
+            for k in range(np.uint64(last - first)):
+                clipped.positions[target + k] = place + np.int32(k) if operation == CIGAR_MATCH else np.int32(INSERTED)
+            size += last - first
+            aligned += last - first if operation == CIGAR_MATCH else 0
         query += length
         if operation == CIGAR_MATCH:
             position += length
-    return kept, lead
+            if position > high:
+                break
+    return (size if aligned else 0), first_base
+
+
+@compiled
+def _hard_clips(reads, i):
+    """Bases of read i that the BAM does not hold, before its first base and behind its last."""
+    before, behind = np.int64(0), np.int64(0)
+    first, last = reads.cigar_offsets[i], reads.cigar_offsets[i + 1] - 1
+    if first <= last and operation_of(reads.cigar[first]) == CIGAR_HARD_CLIP:
+        before = np.int64(length_of(reads.cigar[first]))
+    if first < last and operation_of(reads.cigar[last]) == CIGAR_HARD_CLIP:
+        behind = np.int64(length_of(reads.cigar[last]))
+    return before, behind
+
+
+@inlined
+def aligned_span(positions):
+    """The first of a run of bases' positions, and the last plus one; the inserted ones do not count."""
+    first, last = 0, len(positions) - 1
+    while positions[first] < 0:
+        first += 1
+    while positions[last] < 0:
+        last -= 1
+    return positions[first], positions[last] + 1
+
+
+@inlined
+def bases_within(reads, i, low, high):
+    """The run of bases of read i from the first to the last that is aligned within [low, high).
+
+    Inserted bases beside them belong to the run; it is empty where no base is aligned within.
+
+    Returns:
+        The first base and the end, as indices into the bases of all reads.
+    """
+    start, stop = reads.base_offsets[i], reads.base_offsets[i + 1]
+    first, end = start, stop
+    while first < stop and reads.positions[first] < low:
+        first += 1
+    while end > first and (reads.positions[end - 1] >= high or reads.positions[end - 1] < 0):
+        end -= 1
+    if first < end:
+        while first > start and reads.positions[first - 1] < 0:
+            first -= 1
+        while end < stop and reads.positions[end] < 0:
+            end += 1
+    return first, end
 
 
 @compiled
@@ -259,11 +319,11 @@ def _adjust_pair(clipped, left, right):
     bases, qualities = clipped.bases, clipped.qualities
     if clipped.end[left] <= clipped.start[right]:
         return
-    a = clipped.base_offsets[left]
+    a, a_end = _aligned_bases(clipped, left)
     while clipped.positions[a] < clipped.start[right]:
         a += 1
-    b = clipped.base_offsets[right]
-    overlap = min(clipped.base_offsets[left + 1] - a, clipped.base_offsets[right + 1] - b)
+    b, b_end = _aligned_bases(clipped, right)
+    overlap = min(a_end - a, b_end - b)
     for k in range(overlap):
         if bases[a + k] == bases[b + k]:
             qualities[a + k] = min(qualities[a + k], HALF_PCR_ERROR_QUALITY)
@@ -271,3 +331,14 @@ def _adjust_pair(clipped, left, right):
         else:
             qualities[a + k] = 0
             qualities[b + k] = 0
+
+
+@inlined
+def _aligned_bases(clipped, i):
+    """The run of bases of read i without inserted ones at its ends: first and end."""
+    first, end = clipped.base_offsets[i], clipped.base_offsets[i + 1]
+    while clipped.positions[first] < 0:
+        first += 1
+    while clipped.positions[end - 1] < 0:
+        end -= 1
+    return first, end

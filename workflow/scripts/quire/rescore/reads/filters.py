@@ -26,15 +26,16 @@ FILTERS = (
     "failed_quality_check",
     "low_mapping_quality",
     "malformed",
+    "no_copies",
     "thinned",
     "used",
 )
 """Why a read is not used, in the order in which the reasons are tried; the last is "used"."""
-UNMAPPED, SECONDARY, DUPLICATE, FAILED, LOW_MAPPING_QUALITY, MALFORMED, THINNED, USED = range(len(FILTERS))
+UNMAPPED, SECONDARY, DUPLICATE, FAILED, LOW_MAPPING_QUALITY, MALFORMED, NO_COPIES, THINNED, USED = range(len(FILTERS))
 
 
 def judge(records: Records, minimum_mapping_quality: int) -> NDArray[np.uint8]:
-    """What becomes of each record (uint8[n], index into FILTERS), thinning apart."""
+    """What becomes of each record (uint8[n], index into FILTERS), absent chromosomes and thinning apart."""
     verdicts: NDArray[np.uint8] = _judge(records.data, records.starts, records.fixed, minimum_mapping_quality)
     return verdicts
 

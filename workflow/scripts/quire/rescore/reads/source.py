@@ -13,6 +13,7 @@ from quire.rescore.reads.filters import THINNED, USED, count_verdicts, judge, th
 
 # Reads are fetched this far left of what is asked, so that positions thinned by coverage always see all their reads.
 FETCH_MARGIN = 1280
+LEAST_COMPRESSED = 40  # bytes of a record in a BAM; one of 150 bases with usual qualities takes about 100
 
 
 class ReadSource:
@@ -20,12 +21,23 @@ class ReadSource:
 
     Attributes:
         contigs: lengths by name.
+        samples: of each read group by its name; None for one that names no sample.
     """
 
     def __init__(self, path: str | Path, fasta: str | Path | None = None) -> None:
         """Open the file; see `IndexedAlignments`."""
         self._alignments = IndexedAlignments(path, fasta)
         self.contigs = self._alignments.contigs
+        self.samples = self._alignments.samples
+
+    def bytes_over(self, contig: str, start: int, end: int) -> int:
+        """About how many bytes of compressed BAM hold the reads over a span."""
+        return self._alignments.bytes_over(contig, start, end)
+
+    def estimated_reads(self, contig: str, start: int, end: int) -> int | None:
+        """About how many reads start in a span, rather too many; None where the index does not tell."""
+        size = self._alignments.compressed_bytes(contig, start, end)
+        return None if size is None else size // LEAST_COMPRESSED
 
     def fetch(
         self, contig: str, start: int, end: int, owned: NDArray[np.int64], parameters: CallingParameters

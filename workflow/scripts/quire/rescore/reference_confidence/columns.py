@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.rescore.parameters import MINIMUM_READ_LENGTH
-from quire.rescore.reads.clipping import INSERTED, RegionReads
+from quire.rescore.reads.clipping import INSERTED, RegionReads, bases_within
 from quire.rescore.reference_confidence import DELETED, ReadColumns
 from quire.simd.compiled import compiled
 
@@ -45,17 +45,6 @@ def placed_columns(reads: RegionReads, placement: Placement) -> ReadColumns:
 
 
 @compiled
-def cut(reads, i, low, high):
-    """The run of bases of read i that lies in [low, high), without inserted bases at its ends."""
-    first, end = reads.base_offsets[i], reads.base_offsets[i + 1]
-    while first < end and reads.positions[first] < low:
-        first += 1
-    while end > first and (reads.positions[end - 1] >= high or reads.positions[end - 1] < 0):
-        end -= 1
-    return first, end
-
-
-@compiled
 def clipped_placement(reads, regions, padded):
     """Columns of `Placement` of the usable reads, cut to the spans."""
     n = 0
@@ -74,7 +63,7 @@ def clipped_placement(reads, regions, padded):
         for i in range(reads.region_offsets[regions[s]], reads.region_offsets[regions[s] + 1]):
             if not reads.usable[i]:
                 continue
-            first, end = cut(reads, i, padded[s, 0], padded[s, 1])
+            first, end = bases_within(reads, i, padded[s, 0], padded[s, 1])
             if end - first < MINIMUM_READ_LENGTH:
                 continue
             at = position_offsets[n]

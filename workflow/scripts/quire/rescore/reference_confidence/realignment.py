@@ -17,8 +17,8 @@ from quire.rescore.engines import CallingEngine
 from quire.rescore.haplotypes import Haplotype
 from quire.rescore.haplotypes.left_align import left_aligned
 from quire.rescore.parameters import INFORMATIVE_LOG10
-from quire.rescore.reads.clipping import INSERTED, RegionReads
-from quire.rescore.reference_confidence.columns import Placement, cut
+from quire.rescore.reads.clipping import INSERTED, RegionReads, bases_within
+from quire.rescore.reference_confidence.columns import Placement
 from quire.rescore.regions import Window
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT
 from quire.simd.compiled import compiled
@@ -100,7 +100,7 @@ def _cut_all(reads, source, spans):
     end_base = np.empty(n, np.int64)
     offsets = np.zeros(n + 1, np.int64)
     for i in range(n):
-        first_base[i], end_base[i] = cut(reads, source[i], spans[i, 0], spans[i, 1])
+        first_base[i], end_base[i] = bases_within(reads, source[i], spans[i, 0], spans[i, 1])
         offsets[i + 1] = offsets[i] + end_base[i] - first_base[i]
     bases = np.empty(offsets[n], np.uint8)
     for i in range(n):

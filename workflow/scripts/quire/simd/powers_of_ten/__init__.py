@@ -5,7 +5,8 @@ The functions of mathematical libraries differ in the last bit from version to v
 haplotypes, or stands at the border of a rounded quality, answers would depend on the machine. Here every step is an
 operation that IEEE 754 defines to the last bit. Errors stay within three units in the last place.
 
-These functions are of NumPy arrays; `cpu` does the same steps for single numbers inside kernels.
+These functions are of NumPy arrays; `cpu` does the same steps for single numbers inside kernels, and so does log10.cuh
+in kernels for cards, with the numbers that this module gives it.
 """
 
 import numpy as np
@@ -24,6 +25,12 @@ _SQRT_HALF_BITS, _FRACTION_BITS = np.int64(0x3FE6A09E667F3BCD), 52
 _SMALLEST_NORMAL, _SCALE = 2.0**-1022, 54  # 2^_SCALE makes a subnormal number normal
 _BLOCK = 1 << 15  # numbers: many enough that NumPy's calls cost little, and few enough to stay in a processor's cache
 LEAST, MOST = -324.0, 309.0  # powers beyond are zero and infinity
+LOGARITHM_NUMBERS: NDArray[np.float64] = np.array(
+    [LOG10_OF_2_UPPER, LOG10_OF_2_LOWER, LOG10_OF_E, *(1.0 / (2 * k + 1) for k in range(1, ATANH_TERMS + 1))]
+)
+"""What log10.cuh is given."""
+LOGARITHM_DEFINES = {"TERMS": ATANH_TERMS}
+"""The macros of log10.cuh."""
 
 
 def log10(values: NDArray[np.float64]) -> NDArray[np.float64]:

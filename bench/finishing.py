@@ -1,0 +1,86 @@
+"""Unsorted records to the sorted, marked and indexed file: Quire against samtools sort, markdup and index.
+
+The records are those of simulated reads of 2 Mb of chr20 at 30x and of a second copy of a third of them, so that there
+are duplicates. The answers must be the same, record by record.
+"""
+
+import hashlib
+import os
+from pathlib import Path
+
+import pysam
+from quire.finish.sorting import Effort, sort_and_mark
+
+from bench.common import Inputs, Timing, arguments, print_setting, print_table, python, quire_command, run
+
+REGION = "20:10000001-12000000"
+COPIED = 3  # of so many pairs one has a copy
+MEMORY_MB = 4000
+
+
+def with_duplicates(mates: tuple[Path, Path], folder: Path) -> tuple[Path, Path]:
+    """Both files with some of their pairs a second time, under another name."""
+    copies = folder / "copied_1.fq.gz", folder / "copied_2.fq.gz"
+    for source, target in zip(mates, copies, strict=True):
+        if not target.exists():
+            again = f"awk 'int((NR - 1) / 4) % {COPIED} == 0 {{ if (NR % 4 == 1) sub(/^@/, \"@copy_\"); print }}'"
+            run(f"( zcat {source}; zcat {source} | {again} ) | gzip -1 > {target}.tmp && mv {target}.tmp {target}")
+    return copies
+
+
+def finish(unsorted: Path, output: Path, threads: int) -> None:
+    """Sort, mark and index; run in a process of its own, to be timed."""
+    scratch = output.with_suffix(".scratch")
+    scratch.mkdir(exist_ok=True)
+    effort = Effort(threads, MEMORY_MB, scratch)
+    sort_and_mark("bench", [(unsorted, 0)], output, Path(f"{output}.bai"), "bai", effort)
+
+
+def digest(bam: Path) -> str:
+    """Of all records as text."""
+    total = hashlib.sha256()
+    with pysam.AlignmentFile(str(bam)) as stream:
+        for record in stream:
+            total.update(record.to_string().encode())
+    return total.hexdigest()[:16]
+
+
+def main() -> None:
+    """Map, finish with both, compare."""
+    parser = arguments(__doc__)
+    parser.add_argument("--finish", type=Path, nargs=2, metavar=("UNSORTED", "OUTPUT"), help="used by this program")
+    given = parser.parse_args()
+    if given.finish:
+        finish(*given.finish, given.threads)
+        return
+    print_setting(("samtools",))
+    inputs, work, threads = Inputs(given.data, given.work), given.work, given.threads
+    fasta = inputs.chromosome_20()
+    index, unsorted = work / "quire_index", work / "finishing.unsorted.bam"
+    mates = with_duplicates(inputs.simulated(fasta, REGION, 1, "--coverage 30"), work)
+    if not (index / "reference").exists():
+        run(python(f"bench.build_index {fasta} {index}"))
+    run(quire_command(index, mates, unsorted, threads))
+    own, other = work / "finishing.quire.bam", work / "finishing.samtools.bam"
+    call = python(f"bench.finishing --data {given.data} --work {work} --threads {threads} --finish {unsorted} {own}")
+    run(call)  # compiles
+    more = threads - 1
+    commands = {
+        "quire": (call, own),
+        "samtools": (
+            f"samtools sort -@ {more} -l 1 -m 1G {unsorted} -o {other}.sorted && "
+            f"samtools markdup -@ {more} -l 1024 {other}.sorted {other} && samtools index -@ {more} {other}",
+            other,
+        ),
+    }
+    rows = [_row(name, output, run(command)) for name, (command, output) in commands.items()]
+    print_table(("what", "s", "core-seconds", "MB, largest process", "MB of output", "records"), rows)
+
+
+def _row(name: str, output: Path, timing: Timing) -> tuple[object, ...]:
+    figures = f"{timing.seconds:.1f}", f"{timing.cpu_seconds:.1f}", f"{timing.peak_megabytes:.0f}"
+    return name, *figures, f"{os.path.getsize(output) / 1e6:.1f}", digest(output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,285 @@
+"""Long indels: of insertions and deletions of 100 to 500 bases that are planted beside HG001's real variants, how many
+are called with the right genotype, and what is called that nobody planted.
+
+Of each class 70 are planted into chr20, half of them on both haplotypes, at random positions at least 2 kb apart,
+repeats included. One half of the insertions is random sequence, the other a copy from elsewhere on chr20, on either
+strand. Reads (30x, 2x150) are mapped by Quire; Quire, freebayes, bcftools and, where it is found (--gatk), GATK call
+from the same BAM. Calls and truth are compared as genotypes of left-aligned alleles or as pairs of haplotypes
+(`quire.report.truth`). Bars: deletions 63 of 70 (100-200 bases) and 56 (200-500), insertions 50 and 35.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pysam
+from quire import reference
+from quire.report.known_variants import compare_files
+from quire.report.regions import read_regions
+from quire.report.truth import Comparison, Variant, normalise
+
+from bench.common import Inputs, Timing, arguments, print_setting, print_table, python, quire_command, run
+
+GATK = f"java -Xmx3g -cp '{os.environ.get('GATK_JARS', 'gatk/lib')}/*' org.broadinstitute.hellbender.Main"
+SAMPLE = "HG001"
+CLASSES = ((100, 200), (200, 500))  # lengths, the second not included
+BARS = {("deletion", 100): 63, ("deletion", 200): 56, ("insertion", 100): 50, ("insertion", 200): 35}
+APART = 2000
+MARGIN = 1000  # of the region, where reads thin out
+NEAR = 50  # bases around a planted indel: what is called there is no false call elsewhere
+CLOSEST = 10  # real variants closer than this to a planted one give way to it
+LONG = 50  # bases from which a false indel is listed as a long one
+PEERS_LOWEST_QUALITY = 20.0
+SETTINGS = {"minimum_quality": 30, "minimum_mapping_quality": 20, "maximum_reads_per_start": 50}
+COMPLEMENT = str.maketrans("ACGT", "TGCA")
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A planted indel.
+
+    Attributes:
+        kind: "deletion" or "insertion".
+        length: of what is deleted or inserted.
+        source: of what is inserted: "random" or "copy"; empty for deletions.
+        copies: 1 heterozygous, 2 homozygous.
+        variant: left-aligned.
+    """
+
+    kind: str
+    length: int
+    source: str
+    copies: int
+    variant: Variant
+
+    @property
+    def group(self) -> tuple[str, int]:
+        """Its class: kind and shortest length."""
+        return self.kind, max(low for low, _ in CLASSES if low <= self.length)
+
+
+def plant(letters: str, contig: str, span: tuple[int, int], each: int, seed: int) -> list[Planted]:
+    """Draw `each` indels of every class into a span of a contig, in order."""
+    generator = np.random.default_rng(seed)
+    wanted = [(kind, low, high) for kind in ("deletion", "insertion") for low, high in CLASSES for _ in range(each)]
+    starts: list[int] = []
+    while len(starts) < len(wanted):
+        start = int(generator.integers(span[0] + MARGIN, span[1] - MARGIN - APART))
+        free = all(abs(start - other) >= APART + CLASSES[-1][1] for other in starts)
+        if free and "N" not in letters[start - APART : start + APART]:
+            starts.append(start)
+    planted = []
+    for number, ((kind, low, high), start) in enumerate(zip(wanted, starts, strict=True)):
+        length = int(generator.integers(low, high))
+        source, inserted = "", ""
+        if kind == "insertion":
+            source = ("random", "copy")[number // 2 % 2]
+            inserted = random_bases(generator, length) if source == "random" else copied(generator, letters, length)
+            variant = Variant(start, letters[start], letters[start] + inserted)
+        else:
+            variant = Variant(start, letters[start : start + length + 1], letters[start])
+        placed = normalise(contig, variant, lambda _, begin, end: letters[begin:end])
+        planted.append(Planted(kind, length, source, 1 + number % 2, placed))
+    return sorted(planted, key=lambda one: one.variant)
+
+
+def random_bases(generator: np.random.Generator, length: int) -> str:
+    """Bases, each as likely as the others."""
+    return "".join("ACGT"[code] for code in generator.integers(0, 4, length))
+
+
+def copied(generator: np.random.Generator, letters: str, length: int) -> str:
+    """Bases of another place, either strand."""
+    while True:
+        at = int(generator.integers(0, len(letters) - length))
+        bases = letters[at : at + length]
+        if "N" not in bases:
+            return bases if generator.random() < 0.5 else bases.translate(COMPLEMENT)[::-1]
+
+
+def write_truth(path: Path, real: Path, contig: str, planted: Sequence[Planted], seed: int) -> None:
+    """The real variants of a contig and the planted ones, phased, as indexed VCF."""
+    generator = np.random.default_rng(seed + 1)
+    with pysam.VariantFile(str(real)) as stream:
+        header = pysam.VariantHeader()
+        header.add_line(f"##contig=<ID={contig},length={stream.header.contigs[contig].length}>")
+        header.add_line('##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">')
+        header.add_sample(SAMPLE)
+        lines = [(r.start, r.stop, r.alleles, tuple(r.samples[0].allele_indices or ())) for r in stream.fetch(contig)]
+    starts = np.array([one.variant.position for one in planted])
+    ends = np.array([one.variant.end for one in planted])
+    kept = [line for line in lines if not ((line[0] < ends + CLOSEST) & (line[1] > starts - CLOSEST)).any()]
+    for one in planted:
+        genotype = (1, 1) if one.copies == 2 else ((0, 1), (1, 0))[int(generator.integers(2))]
+        kept.append((one.variant.position, one.variant.end, tuple(one.variant[1:]), genotype))
+    with pysam.VariantFile(str(path), "wz", header=header) as out:
+        for start, end, alleles, genotype in sorted(kept, key=lambda line: line[:2]):
+            record = out.new_record(contig=contig, start=start, stop=end, alleles=alleles)
+            record.samples[0]["GT"] = genotype
+            record.samples[0].phased = True
+            out.write(record)
+    pysam.tabix_index(str(path), preset="vcf", force=True)
+
+
+def aligned(inputs: Inputs, folder: Path, fasta: Path, index: Path, region: str, given: Any) -> Path:
+    """The BAM of simulated reads, mapped by Quire, duplicates marked."""
+    bam = folder / "quire.bam"
+    if bam.exists():
+        return bam
+    what = f"{fasta} {folder}/truth.vcf.gz {region} {folder}/reads --seed {given.seed} --quals {inputs.qualities}"
+    run(python(f"bench.simulate {what} --coverage {given.coverage}"))
+    mates = Path(f"{folder}/reads_1.fq.gz"), Path(f"{folder}/reads_2.fq.gz")
+    unsorted, temporary = folder / "unsorted.bam", folder / "marked.bam"
+    run(quire_command(index, mates, unsorted, given.threads))
+    run(
+        f"samtools fixmate -m {unsorted} - | samtools sort - 2> {folder}/sort.log | samtools markdup - - "
+        f"| samtools addreplacerg -r ID:1 -r SM:{SAMPLE} -o {temporary} - && samtools index {temporary}"
+    )
+    unsorted.unlink()
+    Path(f"{temporary}.bai").rename(f"{bam}.bai")
+    temporary.rename(bam)
+    return bam
+
+
+def call_by_quire(
+    output: Path, packed: Path, bam: Path, interval: tuple[str, int, int], threads: int, **settings: Any
+) -> Timing:
+    """Call in a process of its own."""
+    sample = {"sample": SAMPLE, "ploidy": 2, "bam": str(bam)}
+    code = f"from quire.rescore import call_interval as call; call({str(packed)!r}, [{sample!r}], [{interval!r}], "
+    code += f"{str(output)!r}, {SETTINGS | settings!r}, {str(output) + '.json'!r}, threads={threads})"
+    timing = run(f'{sys.executable} -c "{code}"')
+    pysam.tabix_index(str(output), preset="vcf", force=True)
+    return timing
+
+
+def call_by_peers(folder: Path, fasta: Path, bam: Path, region: str, gatk: str) -> dict[str, tuple[Path, Timing]]:
+    """Call by the peers; for each its VCF and what it took."""
+    commands = {
+        "freebayes": f"freebayes -f {fasta} -r {region} {bam} | bcftools view -Oz -o {{}}",
+        "bcftools": f"bcftools mpileup -r {region} -f {fasta} {bam} 2> {folder}/mpileup.log"
+        " | bcftools call -mv --ploidy 2 -Oz -o {}",
+    }
+    if gatk:
+        dictionary = fasta.with_suffix(".dict")
+        if not dictionary.exists():
+            run(f"samtools dict {fasta} -o {dictionary}")
+        commands["GATK"] = f"{gatk} HaplotypeCaller -R {fasta} -I {bam} -L {region} -O {{}} > {folder}/gatk.log 2>&1"
+    results = {}
+    for name, command in commands.items():
+        vcf = folder / f"{name}.vcf.gz"
+        timing = run(command.format(vcf))
+        run(f"bcftools index -f -t {vcf}")
+        results[name] = vcf, timing
+    return results
+
+
+def found_row(name: str, planted: Sequence[Planted], comparison: Comparison, timing: Timing) -> list[Any]:
+    """A row: of each class how many are found with the right genotype, then by zygosity and source, then the rest."""
+    missed = {variant for _, variant in comparison.missed}
+    right = [one for one in planted if one.variant not in missed]
+
+    def share(**wanted: Any) -> str:
+        def fits(one: Planted) -> bool:
+            return all(getattr(one, key) == value for key, value in wanted.items())
+
+        return f"{sum(map(fits, right))}/{sum(map(fits, planted))}"
+
+    classes = [share(group=group) for group in BARS]
+    by_zygosity = [share(copies=1), share(copies=2)]
+    by_source = [share(group=("insertion", low), source=s) for low, _ in CLASSES for s in ("random", "copy")]
+    false = false_elsewhere(planted, comparison)
+    long = sum(abs(len(v.reference) - len(v.alternate)) >= LONG for v in false)
+    counts = comparison.counts
+    small = [f"{counts[kind].f1:.4f}" for kind in ("snv", "indel")]
+    beside = len(comparison.false_calls) - len(false)
+    return [name, *classes, *by_zygosity, *by_source, len(false), long, beside, *small, f"{timing.cpu_seconds:.1f}"]
+
+
+def false_elsewhere(planted: Sequence[Planted], comparison: Comparison) -> list[Variant]:
+    """False calls that lie away from what is planted."""
+    return [
+        variant
+        for _, variant in comparison.false_calls
+        if not any(
+            variant.position < one.variant.end + NEAR and variant.end > one.variant.position - NEAR for one in planted
+        )
+    ]
+
+
+def main() -> None:
+    """Plant, simulate, map, call by all, and compare."""
+    parser = arguments(__doc__)
+    parser.add_argument("--region", default="20:10000001-14000000")
+    parser.add_argument("--coverage", type=float, default=30)
+    parser.add_argument("--each", type=int, default=70, help="indels planted of each class")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--index", type=Path, help="folder of Quire's index of chr20, if there is one")
+    parser.add_argument("--no-peers", action="store_true", help="call by Quire alone")
+    parser.add_argument("--gatk", default=GATK if "GATK_JARS" in os.environ else "", help="command of GATK")
+    parser.add_argument("--list", action="store_true", help="print what Quire misses and calls without cause")
+    given = parser.parse_args()
+    print_setting()
+    inputs = Inputs(given.data, given.work)
+    fasta = inputs.chromosome_20()
+    contig, span = given.region.split(":")
+    start, end = int(span.split("-")[0]) - 1, int(span.split("-")[1])
+    with pysam.FastaFile(str(fasta)) as stream:
+        letters = stream.fetch(contig).upper()
+    folder = given.work / f"long_indels_{given.seed}_{given.coverage:g}"
+    folder.mkdir(exist_ok=True)
+    planted = plant(letters, contig, (start, end), given.each, given.seed)
+    write_truth(folder / "truth.vcf.gz", inputs.truth, contig, planted, given.seed)
+    bam = aligned(inputs, folder, fasta, given.index or inputs.quire_index(fasta), given.region, given)
+    packed = given.work / "long_indels_reference"
+    if not packed.exists():
+        reference.build(fasta, packed, 1 << 30)
+    ours = folder / "quire.vcf.gz"
+    interval = (contig, start, end)
+    results = {"Quire": (ours, call_by_quire(ours, packed, bam, interval, given.threads))}
+    if not given.no_peers:
+        results |= call_by_peers(folder, fasta, bam, given.region, given.gatk)
+    bed = folder / "inner.bed"
+    bed.write_text(f"{contig}\t{start + MARGIN}\t{end - MARGIN}\n")
+    lengths = {contig: len(letters)}
+    rows = []
+    for name, (vcf, timing) in results.items():
+        lowest = PEERS_LOWEST_QUALITY if name in ("freebayes", "bcftools") else 0.0
+        comparison = compare_files(
+            folder / "truth.vcf.gz", vcf, SAMPLE, read_regions(bed, lengths), lengths,
+            lambda _, begin, stop: letters[begin:stop], lowest,
+        )  # fmt: skip
+        rows.append(found_row(name, planted, comparison, timing))
+        if given.list and name == "Quire":
+            print_list(planted, comparison)
+    header = ["caller", *(f"{kind}s from {low}" for kind, low in BARS), "heterozygous", "homozygous"]
+    header += [f"insertions from {low}, {source}" for low, _ in CLASSES for source in ("random", "copy")]
+    header += [
+        "false calls elsewhere",
+        "of them long",
+        "false within 50 bases of planted",
+        "SNV F1",
+        "indel F1",
+        "CPU s",
+    ]
+    print_table(header, [*rows, ["bar", *(f"{bar}/70" for bar in BARS.values())]])
+
+
+def print_list(planted: Sequence[Planted], comparison: Comparison) -> None:
+    """What is missed of the planted, and what is called elsewhere without cause."""
+    missed = {variant for _, variant in comparison.missed}
+    for one in planted:
+        if one.variant in missed:
+            what = {"position": one.variant.position + 1, "copies": one.copies, "length": one.length}
+            print("missed", one.kind, one.source, json.dumps(what))
+    for variant in false_elsewhere(planted, comparison):
+        print("false", variant.position + 1, variant.reference[:30], variant.alternate[:30])
+
+
+if __name__ == "__main__":
+    main()

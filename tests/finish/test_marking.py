@@ -1,0 +1,114 @@
+"""Marking duplicates: Numba against the definition, and both against samtools markdup."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pysam
+import pytest
+from quire.errors import QuireError
+from quire.finish.marking import oracle
+from quire.finish.marking.cpu import mark
+from quire.io.bam.decode import header_bytes, records_of
+
+CONTIGS = {"chr1": 3000, "chr2": 3000}
+CIGARS = ("20M", "5S15M", "15M5S", "4S12M4S", "10M3D10M", "8M2I10M", "3H2S18M", "18M2H", "10=1X9=")
+
+
+def crowded_lines(generator: random.Random, pairs: int) -> list[str]:
+    """Pairs of all orientations, and single reads, on few places and with few qualities, so that all kinds meet."""
+    lines = []
+    for i in range(pairs):
+        name = f"r{generator.randrange(10**6)}.{i}"
+        kind = generator.random()
+        ends = []
+        for _ in range(2):
+            cigar = generator.choice(CIGARS)
+            bases = sum(int(n) for n in _numbers(cigar, "MIS=X"))
+            quality = generator.choice(("I", "5", "/", "0")) * bases  # 40, 20, 14, 15
+            contig = "chr1" if generator.random() < 0.8 else "chr2"
+            ends.append((contig, 100 + generator.randrange(14), cigar, bases, quality, generator.random() < 0.5))
+        if kind < 0.2:
+            ends = ends[:1]
+        for k, (contig, start, cigar, bases, quality, reverse) in enumerate(ends):
+            flag = 16 * reverse
+            other = ends[1 - k] if len(ends) == 2 else None
+            mate = ("*", 0)
+            if kind < 0.1:
+                flag |= 1 | 8 | 64  # its mate is unmapped
+            if other:
+                flag |= 1 | (64 if k == 0 else 128) | 32 * other[5]
+                mate = (other[0], other[1])
+            flag |= generator.choice((0,) * 12 + (256, 2048, 512))
+            lines.append(
+                f"{name}\t{flag}\t{contig}\t{start}\t60\t{cigar}\t{mate[0]}\t{mate[1]}\t0\t{'A' * bases}\t{quality}"
+                + (f"\tMC:Z:{other[2]}\tms:i:{sum(ord(q) - 33 for q in other[4] if ord(q) >= 48)}" if other else "")
+            )
+    return lines
+
+
+def _numbers(cigar: str, letters: str) -> list[str]:
+    ends = [i for i, letter in enumerate(cigar) if letter.isalpha() or letter == "="]
+    begins = [0, *(i + 1 for i in ends[:-1])]
+    return [cigar[a:b] for a, b in zip(begins, ends, strict=True) if cigar[b] in letters]
+
+
+def sorted_file(folder: Path, lines: list[str]) -> Path:
+    sam, bam = folder / "lines.sam", folder / "sorted.bam"
+    head = "".join(f"@SQ\tSN:{name}\tLN:{length}\n" for name, length in CONTIGS.items())
+    sam.write_text(f"@HD\tVN:1.6\n{head}" + "".join(line + "\n" for line in lines))
+    pysam.sort("-o", str(bam), str(sam), catch_stdout=False)
+    return bam
+
+
+def marked_by_us(bam: Path, library: list[int], order: list[int] | None = None) -> list[bool]:
+    with pysam.BGZFile(str(bam)) as stream:
+        content = stream.read()
+    records = records_of(np.frombuffer(content, np.uint8)[header_bytes(content) :].copy())
+    ordered = np.arange(len(library)) if order is None else np.array(order)
+    return mark(records, ordered, np.array(library, np.int32), "x.bam").tolist()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_like_the_definition_and_samtools(tmp_path: Path, seed: int) -> None:
+    generator = random.Random(seed)
+    bam = sorted_file(tmp_path, crowded_lines(generator, 250))
+    with pysam.AlignmentFile(str(bam)) as stream:
+        records = list(stream)
+    one = [0] * len(records)
+    expected = oracle.duplicates(records, one)
+    assert marked_by_us(bam, one) == expected
+    assert 40 < sum(expected) < len(records) - 50
+    pysam.markdup("-l", "1000", str(bam), str(tmp_path / "marked.bam"), catch_stdout=False)
+    with pysam.AlignmentFile(str(tmp_path / "marked.bam")) as stream:
+        assert [record.is_duplicate for record in stream] == expected
+
+
+def test_libraries_are_apart(tmp_path: Path) -> None:
+    generator = random.Random(5)
+    bam = sorted_file(tmp_path, crowded_lines(generator, 300))
+    with pysam.AlignmentFile(str(bam)) as stream:
+        records = list(stream)
+        names = sorted({record.query_name for record in records})
+    library = [names.index(record.query_name) % 3 for record in records]
+    expected = oracle.duplicates(records, library)
+    assert marked_by_us(bam, library) == expected
+    assert sum(expected) < sum(oracle.duplicates(records, [0] * len(records)))
+
+
+@pytest.mark.parametrize(("tag", "sentence"), [("MC:Z:20M", "has no MC tag"), ("ms:i:800", "has no ms tag")])
+def test_records_that_cannot_be_compared(tmp_path: Path, tag: str, sentence: str) -> None:
+    fields = ["read7", "99", "chr1", "100", "60", "20M", "=", "200", "120", "A" * 20, "I" * 20, "MC:Z:20M", "ms:i:800"]
+    fields.remove(tag)
+    bam = sorted_file(tmp_path, ["\t".join(fields)])
+    with pytest.raises(QuireError, match=rf"x\.bam: record read7 {sentence}; align the unit again"):
+        marked_by_us(bam, [0])
+
+
+def test_tags_of_all_types_are_passed_over(tmp_path: Path) -> None:
+    tags = "XA:A:c\tXB:B:s,1,2,3\tXC:B:f,0.5\tXF:f:0.25\tXH:H:1AE3\tXI:i:-70000\tXJ:i:300\tXK:i:-3\tMC:Z:20M\tms:i:{}"
+    lines = [
+        f"{name}\t99\tchr1\t100\t60\t20M\t=\t200\t120\t{'A' * 20}\t{'I' * 20}\t{tags.format(score)}"
+        for name, score in (("a", 300), ("b", 70_000), ("c", 90))
+    ]
+    assert marked_by_us(sorted_file(tmp_path, lines), [0, 0, 0]) == [True, False, True]

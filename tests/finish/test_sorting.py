@@ -1,0 +1,187 @@
+"""Buckets, ranges and the index of a sorted file, at sizes at which many of each are needed."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pysam
+import pytest
+from quire.errors import QuireError
+from quire.finish import buckets, ranges, sorting
+from quire.finish.sorting import Effort, sort_and_mark, sorted_header
+
+from tests.support.builders import paired_lines, write_bam
+
+CONTIGS = {"chr1": 300_000, "chr2": 40_000, "empty": 1000, "chr3": 70_000}
+
+
+def crowded_pairs(seed: int, count: int, contigs: dict[str, int]) -> list[str]:
+    """Pairs on a few hundred places all over the genome, some of them unmapped."""
+    generator = random.Random(seed)
+    names = [name for name, length in contigs.items() if length > 2000]
+    places = [(name := generator.choice(names), generator.randrange(1, contigs[name] - 700)) for _ in range(200)]
+    lines = []
+    for i in range(count):
+        contig, first = generator.choice(places)
+        starts = first, first + 30 * generator.randrange(10)
+        if generator.random() < 0.04:
+            lines += [f"u{i}\t{flag}\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\tRG:Z:S.a" for flag in (77, 141)]
+        else:
+            lines += paired_lines(f"r{i}", contig, starts, 50, "S.a", generator.choice("5FI"))
+    return lines
+
+
+def unsorted_file(folder: Path, name: str, lines: list[str], contigs: dict[str, int] = CONTIGS) -> Path:
+    plain = write_bam(folder / "plain.bam", contigs, lines, ["@RG\tID:S.a\tSM:S"])
+    pysam.fixmate("--no-PG", "-m", str(plain), str(folder / name), catch_stdout=False)
+    return folder / name
+
+
+def run(
+    folder: Path, unit: Path, threads: int = 2, memory_mb: int = 100, kind: str = "bai"
+) -> tuple[Path, sorting.Sorted]:
+    (folder / "scratch").mkdir(exist_ok=True)
+    output = folder / "out.bam"
+    done = sort_and_mark("S", [(unit, 0)], output, folder / f"out.bam.{kind}", kind,
+                         Effort(threads, memory_mb, folder / "scratch"))  # fmt: skip
+    return output, done
+
+
+def samtools_answer(folder: Path, unit: Path) -> Path:
+    ordered, marked = str(folder / "ordered.bam"), str(folder / "marked.bam")
+    pysam.sort("-o", ordered, str(unit), catch_stdout=False)
+    pysam.markdup("-l", "1000", ordered, marked, catch_stdout=False)
+    pysam.index(marked, catch_stdout=False)
+    return Path(marked)
+
+
+def lines_of(path: Path) -> list[str]:
+    with pysam.AlignmentFile(str(path)) as stream:
+        return [record.to_string() for record in stream]
+
+
+@pytest.fixture
+def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Buckets, copies and ranges small enough for a small genome to have many."""
+    monkeypatch.setattr(buckets, "LEAST_WIDTH", 5000)
+    monkeypatch.setattr(ranges.ranges, "__defaults__", (40_000,))
+    monkeypatch.setattr(sorting, "LEAST_STRETCH", 1 << 16)
+    monkeypatch.setattr(sorting, "LARGEST_STRETCH", 1 << 16)
+
+
+@pytest.mark.usefixtures("small_buckets")
+def test_like_samtools(tmp_path: Path) -> None:
+    unit = unsorted_file(tmp_path, "a.bam", crowded_pairs(1, 6000, CONTIGS))
+    output, done = run(tmp_path, unit)
+    marked = samtools_answer(tmp_path, unit)
+    expected = lines_of(marked)
+    assert lines_of(output) == expected
+    duplicates = sum(int(line.split("\t")[1]) & 1024 != 0 for line in expected)
+    assert done.counts.tolist() == [[12_000, 12_000 - sum("\t*\t0\t0\t*\t" in line for line in expected), duplicates]]
+    assert duplicates > 2000
+    pysam.quickcheck(str(output))
+    assert pysam.idxstats(str(output)) == pysam.idxstats(str(marked))
+
+
+@pytest.mark.usefixtures("small_buckets")
+def test_one_answer(tmp_path: Path) -> None:
+    """The file's bytes depend on neither threads nor memory."""
+    unit = unsorted_file(tmp_path, "a.bam", crowded_pairs(2, 4000, CONTIGS))
+    expected = run(tmp_path, unit, 1, 1)[0].read_bytes()
+    assert run(tmp_path, unit, 3, 500)[0].read_bytes() == expected
+
+
+def test_ranges_are_as_large_as_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A deep bucket is cut between positions; what a range holds is no more than asked, but for one position's."""
+    monkeypatch.setattr(buckets, "LEAST_WIDTH", 1 << 20)
+    unit = unsorted_file(tmp_path, "a.bam", crowded_pairs(3, 5000, CONTIGS))
+    monkeypatch.setattr(ranges.ranges, "__defaults__", (30_000,))
+    sizes = []
+    finish_range = sorting.finish_range
+
+    def noted(*arguments):
+        done = finish_range(*arguments)
+        sizes.append(done.records)
+        return done
+
+    monkeypatch.setattr(sorting, "finish_range", noted)
+    output, _ = run(tmp_path, unit)
+    assert len(sizes) > 40
+    assert lines_of(output) == lines_of(samtools_answer(tmp_path, unit))
+
+
+def test_an_alignment_longer_than_buckets_allow(tmp_path: Path) -> None:
+    lines = [f"far\t0\tchr1\t1000\t60\t10M30000D10M\t*\t0\t0\t{'A' * 20}\t{'I' * 20}\tRG:Z:S.a"]
+    with pytest.raises(QuireError, match="record far takes more than 16384 bases of the reference"):
+        run(tmp_path, unsorted_file(tmp_path, "a.bam", lines))
+    assert not (tmp_path / "out.bam").exists()
+
+
+@pytest.mark.parametrize(
+    ("contigs", "pairs"), [(CONTIGS, 0), ({f"contig{i}": 300 + i % 7 for i in range(10_000)}, 3000)]
+)
+def test_no_reads_and_many_contigs(tmp_path: Path, contigs: dict[str, int], pairs: int) -> None:
+    generator = random.Random(6)
+    lines: list[str] = []
+    for i in range(pairs):
+        lines += paired_lines(
+            f"r{i}", generator.choice(list(contigs)), (generator.randrange(1, 100), 150), 50, "S.a", "I"
+        )
+    unit = unsorted_file(tmp_path, "a.bam", lines, contigs)
+    output, done = run(tmp_path, unit)
+    assert done.records_in == done.records_out == 2 * pairs
+    marked = samtools_answer(tmp_path, unit)
+    assert lines_of(output) == lines_of(marked)
+    assert pysam.idxstats(str(output)) == pysam.idxstats(str(marked))
+
+
+def test_all_reads_unmapped(tmp_path: Path) -> None:
+    lines = [f"u{i}\t{flag}\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\tRG:Z:S.a" for i in range(700) for flag in (77, 141)]
+    output, done = run(tmp_path, unsorted_file(tmp_path, "a.bam", lines))
+    assert done.counts.tolist() == [[1400, 0, 0]]
+    assert [line.split("\t")[0] for line in lines_of(output)] == [f"u{i // 2}" for i in range(1400)]
+    assert pysam.idxstats(str(output)).split("\n")[-2] == "*\t0\t0\t1400"
+
+
+@pytest.mark.parametrize("damage", ["flipped", "cut"])
+def test_a_damaged_scratch_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+    unit = unsorted_file(tmp_path, "a.bam", crowded_pairs(7, 500, CONTIGS))
+    flush = buckets.ScratchFile.flush
+
+    def damaged(self: buckets.ScratchFile) -> None:
+        flush(self)
+        content = bytearray(self.path.read_bytes())
+        content[len(content) // 2] ^= 255
+        self.path.write_bytes(content if damage == "flipped" else content[: len(content) // 2])
+
+    monkeypatch.setattr(buckets.ScratchFile, "flush", damaged)
+    with pytest.raises(QuireError, match=r"scratch/buckets: temporary file is damaged at byte \d+; check the disk"):
+        run(tmp_path, unit)
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_a_doubled_record_stops_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unit = unsorted_file(tmp_path, "a.bam", crowded_pairs(8, 500, CONTIGS))
+    pieces = buckets.ScratchFile.pieces
+    monkeypatch.setattr(buckets.ScratchFile, "pieces", lambda self, bucket: pieces(self, bucket) * (1 + (bucket == 1)))
+    with pytest.raises(QuireError, match="S: the ledger does not balance: records in 1000"):
+        run(tmp_path, unit)
+    assert not (tmp_path / "out.bam").exists()
+
+
+def test_headers_are_joined() -> None:
+    units = ["@HD\tVN:1.6\tSO:unsorted\n@SQ\tSN:a\tLN:5\n@RG\tID:S.1\n@PG\tID:quire.S.1\n"]
+    units.append(units[0].replace("S.1", "S.2"))
+    assert sorted_header(units).splitlines() == [
+        "@HD\tVN:1.6\tSO:coordinate", "@SQ\tSN:a\tLN:5", "@RG\tID:S.1", "@RG\tID:S.2", "@PG\tID:quire.S.1",
+        "@PG\tID:quire.S.2",
+    ]  # fmt: skip
+
+
+def test_layout() -> None:
+    """Buckets hold the whole genome; there are no more than wanted."""
+    assert buckets.layout([100])[1:] == (buckets.LEAST_WIDTH, 1)
+    genome = buckets.layout([250_000_000] * 13)
+    assert genome.buckets <= buckets.MOST_BUCKETS
+    assert genome.width * genome.buckets >= 13 * 250_000_000
+    assert np.array_equal(genome.contig_offsets, np.arange(14) * 250_000_000)

@@ -1,0 +1,251 @@
+"""Calling with a card: the same VCF as without, for any number of processes, and where the card fails in the middle."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+from quire.device.backend import Backend
+from quire.device.card import OutOfDeviceMemory
+from quire.errors import InputError, QuireError
+from quire.rescore import call_gvcf_interval, call_interval, caller, engines
+from quire.rescore.card_service import CardService
+from quire.rescore.engines import DeviceSettings, calling_engine, cpu_engine
+from quire.rescore.processes import in_processes
+
+from tests.emulator.emulated_card import COMPILER, EmulatedCard
+from tests.rescore.test_caller import LENGTH, SAMPLES, SETTINGS, world  # noqa: F401 (a fixture)
+from tests.support.fake_probe import Machine
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler (g++ or clang++) to run kernels on the CPU")
+LIBRARY = Path(__file__).resolve().parents[2] / "workflow/scripts"
+PIECE = [("HLA:1*01", 300, 1500)]
+CARD = Backend("gpu", "a card was found.", "emulated card")
+
+
+@contextmanager
+def emulated(*_settings, wait: bool = True) -> Iterator[tuple[Backend, Callable[[], EmulatedCard]]]:
+    """In place of `use_backend`."""
+    yield CARD, EmulatedCard
+
+
+@pytest.fixture
+def with_emulated_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every batch goes to the emulated card."""
+    monkeypatch.setattr(engines, "use_backend", emulated)
+    monkeypatch.setattr(engines, "LEAST_CELLS", 1)
+    monkeypatch.setattr(engines, "SECONDS_WORTH_A_CARD", 0)
+
+
+def called(root: Path, output: Path, backend: str = "cpu", threads: int = 1) -> tuple[list[str], str]:
+    """The VCF's lines without the backend's, and that one."""
+    from isal import igzip
+
+    sheet = [{"sample": name, "ploidy": ploidy, "bam": root / f"{name}.bam"} for name, ploidy in SAMPLES]
+    output.mkdir()
+    part = output / "part.vcf.gz"
+    device = DeviceSettings(backend, "auto")
+    call_interval(root / "reference", sheet, PIECE, part, SETTINGS, output / "l.json", threads=threads, device=device)
+    lines = igzip.decompress(part.read_bytes()).decode().splitlines()
+    (chosen,) = (line for line in lines if line.startswith("##quireBackend="))
+    return [line for line in lines if line != chosen], chosen
+
+
+@pytest.mark.usefixtures("with_emulated_card")
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_card_gives_the_vcf_of_the_cpu(world, threads: int, tmp_path: Path, monkeypatch, caplog) -> None:  # noqa: F811
+    root, _, _ = world
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(caller, "UNIT_BASES", 500)
+    expected, cpu = called(root, tmp_path / "cpu")
+    assert cpu == "##quireBackend=cpu: it was asked for."
+    refusing = engines.CallingEngine(*(partial(_refuse, field) for field in engines.CallingEngine._fields))
+    monkeypatch.setattr(engines, "cpu_engine", lambda: refusing)
+    found, card = called(root, tmp_path / "card", "gpu", threads)
+    assert found == expected
+    assert len([line for line in found if line[0] != "#"]) > 3
+    assert card == "##quireBackend=gpu: it was asked for."
+
+
+def _refuse(name: str, *_arguments) -> None:
+    raise AssertionError(f"{name} on the CPU")
+
+
+@pytest.mark.usefixtures("with_emulated_card")
+def test_a_gvcf_is_the_same_too(world, tmp_path: Path) -> None:  # noqa: F811
+    root, _, _ = world
+    sheet = {"sample": "diploid", "ploidy": 2, "bam": root / "diploid.bam"}
+    texts = []
+    for backend in ("cpu", "gpu"):
+        part, ledger = tmp_path / f"{backend}.g.vcf.gz", tmp_path / f"{backend}.json"
+        device = DeviceSettings(backend, "auto")
+        call_gvcf_interval(root / "reference", sheet, PIECE, part, SETTINGS, ledger, threads=2, device=device)
+        texts.append([line for line in _lines(part) if not line.startswith("##quireBackend=")])
+    assert texts[0] == texts[1]
+
+
+def _lines(path: Path) -> list[str]:
+    from isal import igzip
+
+    return igzip.decompress(path.read_bytes()).decode().splitlines()
+
+
+def no_room(_card, number: int) -> int:
+    """Find no room for odd numbers."""
+    if number % 2:
+        raise OutOfDeviceMemory("no room for 8 bytes")
+    return 10 * number
+
+
+def end(_card, _number: int) -> None:
+    """End as a driver's fault ends a process."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+WORKS = {"no_room": no_room, "end": end, "tenfold": lambda _card, number: 10 * number}
+
+
+@pytest.fixture
+def service(request: pytest.FixtureRequest) -> Iterator[CardService]:
+    """The process of a card that nothing is asked of; `demanded` by the test's parameter."""
+    opened = CardService(emulated, WORKS, request.param)
+    yield opened
+    opened.close()
+    assert not opened._process.is_alive()
+
+
+@pytest.mark.parametrize("service", [False], indirect=True)
+def test_many_processes_share_a_card(service: CardService) -> None:
+    assert service.backend == CARD
+    assert list(in_processes(partial(service.ask, "tenfold"), range(40), 4)) == [10 * n for n in range(40)]
+
+
+@pytest.mark.parametrize("service", [False], indirect=True)
+def test_a_batch_without_room_is_the_processors(service: CardService, caplog) -> None:
+    answers = [service.ask("no_room", number) for number in range(6)]
+    assert answers == [0, None, 20, None, 40, None]
+    (line,) = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+    assert line.startswith("the card has no room for a batch (no room for 8 bytes): going on with the processor")
+
+
+@pytest.mark.parametrize("service", [False], indirect=True)
+def test_going_on_without_the_cards_process(service: CardService, caplog) -> None:
+    assert service.ask("end", 1) is None
+    assert service.ask("tenfold", 1) is None
+    assert list(in_processes(partial(service.ask, "tenfold"), range(4), 2)) == [None] * 4
+    (line,) = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+    assert line.startswith("the card's process ended: going on with the processor")
+
+
+@pytest.mark.parametrize("service", [True], indirect=True)
+@pytest.mark.parametrize(("work", "reason"), [("no_room", "has no room"), ("end", "card's process ended")])
+def test_a_card_that_is_demanded_and_fails_is_one_sentence(service: CardService, work: str, reason: str) -> None:
+    with pytest.raises(QuireError, match=f"^device.backend is gpu, but .*{reason}.*device.backend to auto.$"):
+        service.ask(work, 1)
+    with pytest.raises(QuireError, match=reason):
+        list(in_processes(partial(service.ask, work), [1, 3], 2))
+
+
+def test_a_card_that_ends_in_the_middle_changes_no_call(world, tmp_path: Path, monkeypatch, caplog) -> None:  # noqa: F811
+    root, _, _ = world
+    expected, _ = called(root, tmp_path / "cpu")
+    monkeypatch.setattr(engines, "use_backend", emulated)
+    monkeypatch.setattr(engines, "LEAST_CELLS", 1)
+    monkeypatch.setattr(engines, "SECONDS_WORTH_A_CARD", 0)
+    monkeypatch.setattr(engines, "CARD_WORKS", {"align": engines.CARD_WORKS["align"], "log10_likelihoods": end})
+    found, card = called(root, tmp_path / "card", "auto")
+    assert found == expected
+    assert card.startswith("##quireBackend=gpu: there is much to compute")
+    assert "the card's process ended" in caplog.text
+    with pytest.raises(QuireError, match=r"device.backend is gpu, but the card's process ended"):
+        called(root, tmp_path / "demanded", "gpu")
+    assert not (tmp_path / "demanded/part.vcf.gz").exists()
+
+
+def opening_ends(*_settings, wait: bool = True):
+    """In place of `use_backend`: the driver ends the process."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_card_that_does_not_open(monkeypatch: pytest.MonkeyPatch, caplog) -> None:
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(engines, "use_backend", opening_ends)
+    with calling_engine(DeviceSettings("auto", "auto"), lambda: 10**12, 1) as (backend, engine):
+        assert backend.name == "cpu"
+        assert engine == cpu_engine()
+    assert "backend cpu: the process that was to open the card ended" in caplog.text
+    demanding = calling_engine(DeviceSettings("gpu", "auto"), lambda: 0, 1)
+    with pytest.raises(QuireError, match=r"device.backend is gpu, but the process that was to open the card ended"):
+        demanding.__enter__()
+
+
+def test_auto_looks_for_no_card_where_none_pays(monkeypatch: pytest.MonkeyPatch, caplog) -> None:
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(engines, "use_backend", opening_ends)
+    with calling_engine(DeviceSettings("auto", "auto"), lambda: 10**6, 4) as (backend, _):
+        assert backend.name == "cpu"
+        assert backend.reason.startswith("there is so little to compute")
+    assert f"backend cpu: {backend.reason}" in caplog.text
+
+
+@pytest.mark.parametrize("backend", ["gpu", "auto"])
+def test_no_card_at_all(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The card's process finds none: its sentence is the job's."""
+    from quire.device.choice import use_backend
+
+    monkeypatch.setattr(engines, "use_backend", partial(use_backend, load_probe=lambda: Machine(driver=0)))
+    choice = calling_engine(DeviceSettings(backend, "auto"), lambda: 10**12, 1)
+    if backend == "gpu":
+        with pytest.raises(InputError, match=r"device.backend is gpu, but there is no NVIDIA driver. Remedy: "):
+            choice.__enter__()
+        return
+    with choice as (chosen, engine):
+        assert chosen == Backend("cpu", "there is no NVIDIA driver.")
+        assert engine == cpu_engine()
+
+
+def test_a_wrong_backend() -> None:
+    with pytest.raises(InputError, match=r"device.backend is 'tpu'; give auto, gpu or cpu"):
+        calling_engine(DeviceSettings("tpu", "auto"), lambda: 0, 1).__enter__()
+
+
+ORPHANS = """
+import os, sys, time
+from contextlib import contextmanager
+from quire.device.backend import Backend
+from quire.rescore.card_service import CardService
+from quire.rescore.processes import in_processes
+
+@contextmanager
+def open_backend():
+    yield Backend("gpu", "", ""), lambda: "a card"
+
+def wait(unit):
+    os.write(1, b"%d\\n" % os.getpid())
+    service.ask("sleep")
+
+service = CardService(open_backend, {"sleep": lambda card: time.sleep(60)}, False)
+os.write(1, b"%d\\n" % service._process.pid)
+list(in_processes(wait, range(4), 2))
+"""
+
+
+def test_no_process_outlives_a_killed_parent() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(LIBRARY)}
+    parent = subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE, text=True, env=environment)
+    assert parent.stdout is not None
+    children = [int(parent.stdout.readline()) for _ in range(3)]
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and any(psutil.pid_exists(child) for child in children):
+        time.sleep(0.05)
+    assert not any(psutil.pid_exists(child) for child in children)

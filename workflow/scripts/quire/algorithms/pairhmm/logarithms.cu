@@ -1,0 +1,33 @@
+// From the scaled sums of PairHMM's last row to likelihoods, and which tasks float32 cannot tell.
+// By -D: DOUBLE (sums are float64, of some tasks), TERMS (log10.cuh).
+#include "quire/algorithms/pairhmm/arithmetic.cuh"
+#include "quire/algorithms/pairhmm/batch.cuh"
+#include "quire/simd/powers_of_ten/log10.cuh"
+
+// What the card takes logarithms with, and logarithms that the host has taken.
+struct Logarithms {
+    const double* numbers;     // log10.cuh
+    const double* of_lengths;  // of 1, 2, ... bases
+};
+
+// One thread per sum. places: the task of each sum, in float64; in float32 they are in order, and unsure[task] says
+// whether the sum is below `least`, overflown or not a number.
+extern "C" __global__ void take_logarithms(const Real* sums, const i64* places, i64 count, const i32* pairs,
+                                           Haplotypes haplotypes, Logarithms logarithms, double of_scale, Real least,
+                                           u8* unsure, double* answers) {
+    i64 i = thread_index();
+    if (i >= count) return;
+    Real sum = sums[i], infinity = (Real)__longlong_as_double(INFINITY_BITS);
+#if DOUBLE
+    i64 task = places[i];
+#else
+    i64 task = i;
+    unsure[task] = !(sum >= least && sum < infinity);
+#endif
+    i64 haplotype = pairs[2 * task + 1];
+    i64 length = haplotypes.offsets[haplotype + 1] - haplotypes.offsets[haplotype];
+    double answer = log10_of((double)sum, logarithms.numbers);
+    // What is no finite number stays as it is, to the bit.
+    if (sum > 0 && sum < infinity) answer = answer - of_scale - logarithms.of_lengths[length - 1];
+    answers[task] = answer;
+}

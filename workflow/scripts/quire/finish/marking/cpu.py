@@ -1,0 +1,326 @@
+"""Duplicates among records of BAM, in Numba: one pass over the sorted records, two hash tables."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.errors import QuireError
+from quire.finish.marking import LEAST_QUALITY, SPAN
+from quire.io.bam.decode import Records, cigar_begin, cigar_element, qualities_begin
+from quire.io.bam.layout import FIXED_FIELDS, SIZE_BYTES
+from quire.sam import (
+    CIGAR_HARD_CLIP,
+    CIGAR_MASK,
+    CIGAR_SHIFT,
+    CIGAR_SOFT_CLIP,
+    CONSUMES_REFERENCE,
+    FLAG_FAILED_QUALITY_CHECK,
+    FLAG_FIRST_OF_PAIR,
+    FLAG_MATE_REVERSE,
+    FLAG_MATE_UNMAPPED,
+    FLAG_PAIRED,
+    FLAG_REVERSE,
+    FLAG_SECONDARY,
+    FLAG_SUPPLEMENTARY,
+    FLAG_UNMAPPED,
+)
+from quire.simd.compiled import compiled, inlined
+
+LEFT_ALONE = FLAG_SECONDARY | FLAG_SUPPLEMENTARY | FLAG_UNMAPPED | FLAG_FAILED_QUALITY_CHECK
+CLIPS = 1 << CIGAR_SOFT_CLIP | 1 << CIGAR_HARD_CLIP
+_FIXED_BYTES = FIXED_FIELDS.itemsize
+_BOTH_FORWARD, _BOTH_REVERSE, _FORWARD_REVERSE, _REVERSE_FORWARD = range(4)  # orientations of a pair
+_NO_MC, _NO_MS, _TOO_LONG = -1, -2, -3
+_FAULTS = {
+    _NO_MC: "has no MC tag",
+    _NO_MS: "has no ms tag",
+    _TOO_LONG: f"takes more than {SPAN} bases of the reference",
+}
+
+
+class _Table(NamedTuple):
+    """Records by what they are compared by.
+
+    Attributes:
+        own, mate, kind: int64[n], by record; those that agree in all three are compared.
+        score: int64[n], by record.
+        slots: int64[], the record that stays until now of those alike, -1 for none; a power of two.
+    """
+
+    own: np.ndarray
+    mate: np.ndarray
+    kind: np.ndarray
+    score: np.ndarray
+    slots: np.ndarray
+
+
+def _table(records: int) -> _Table:
+    slots = np.full(1 << max(4, (2 * records).bit_length()), -1, np.int64)
+    own, mate, kind, score = np.zeros((4, records), np.int64)
+    return _Table(own, mate, kind, score, slots)
+
+
+def mark(records: Records, order: NDArray[np.int64], library: NDArray[np.int32], source: str) -> NDArray[np.bool_]:
+    """Which records are duplicates.
+
+    Args:
+        records: all that may share a fragment with each other.
+        order: int64[n], the records in the order of the sorted file.
+        library: int32[n], number of each record's library.
+        source: file that the records come from, for complaints.
+
+    Returns:
+        bool[n], in the order of `records`.
+
+    Raises:
+        QuireError: a record with a mapped mate lacks MC or ms, or is longer than SPAN.
+    """
+    n = len(records.starts)
+    duplicate = np.zeros(n, np.bool_)
+    fault, at = _mark(records.data, records.starts, records.fixed, order, library, _table(n), _table(n), duplicate)
+    if fault:
+        name = records.data[records.starts[at] + _FIXED_BYTES :][: int(records.fixed["name_bytes"][at]) - 1]
+        raise QuireError(f"{source}: record {name.tobytes().decode()} {_FAULTS[fault]}; align the unit again.")
+    return duplicate
+
+
+@inlined
+def unclipped(data, start, fields):
+    """First and last position of the reference (0-based, the last included) had nothing been clipped."""
+    begin, count = cigar_begin(start, fields), np.int64(fields.operations)
+    low, high = np.int64(fields.position), np.int64(fields.position)
+    leading = True
+    for k in range(count):
+        element = cigar_element(data, begin, k)
+        operation, length = element & CIGAR_MASK, np.int64(element >> CIGAR_SHIFT)
+        if CLIPS >> operation & 1:
+            if leading:
+                low -= length
+            else:
+                high += length
+        else:
+            leading = False
+            if CONSUMES_REFERENCE >> operation & 1:
+                high += length
+    return low, high - 1
+
+
+@inlined
+def _unclipped_mate(data, at, position):
+    """The same of the mate, from its position and its CIGAR as text from `at` on, closed by NUL."""
+    low, high = position, position
+    leading, number = True, np.int64(0)
+    while data[at] != 0:
+        letter = data[at]
+        if 48 <= letter <= 57:
+            number = number * 10 + (letter - 48)
+        else:
+            if letter == 83 or letter == 72:  # S, H
+                if leading:
+                    low -= number
+                else:
+                    high += number
+            else:
+                leading = False
+                # M, D, N, =, X
+                if letter == 77 or letter == 68 or letter == 78 or letter == 61 or letter == 88:
+                    high += number
+            number = np.int64(0)
+        at += 1
+    return low, high - 1
+
+
+@compiled
+def _find_tags(data, start, fields):
+    """Where the values of the tags MC (text) and ms (a number's type) begin; -1 where there is none."""
+    at = qualities_begin(start, fields) + np.int64(fields.bases)
+    end = start + SIZE_BYTES + np.int64(fields.bytes_behind)
+    mate_cigar = mate_score = np.int64(-1)
+    while at + 3 < end:
+        first, second, kind = data[at], data[at + 1], data[at + 2]
+        if first == 77 and second == 67 and kind == 90:
+            mate_cigar = at + 3
+        if first == 109 and second == 115:
+            mate_score = at + 2
+        at += 3
+        if kind == 90 or kind == 72:  # Z, H
+            while data[at] != 0:
+                at += 1
+            at += 1
+        elif kind == 66:  # B
+            count = np.int64(0)
+            for i in range(4):
+                count |= np.int64(data[at + 1 + i]) << (8 * i)
+            at += 5 + count * _size_of_type(data[at])
+        else:
+            at += _size_of_type(kind)
+    return mate_cigar, mate_score
+
+
+@inlined
+def _size_of_type(kind):
+    """Bytes of a tag's number: A, c and C take one, s and S two, i, I and f four."""
+    if kind == 115 or kind == 83:
+        return 2
+    return 4 if kind == 105 or kind == 73 or kind == 102 else 1
+
+
+@inlined
+def _number(data, at):
+    """A tag's integer whose type stands at `at`."""
+    kind, value = data[at], np.int64(0)
+    size = _size_of_type(kind)
+    for i in range(size):
+        value |= np.int64(data[at + 1 + i]) << (8 * i)
+    signed = kind == 99 or kind == 115 or kind == 105
+    return value - (np.int64(1) << (8 * size)) if signed and value >> (8 * size - 1) else value
+
+
+@inlined
+def sum_of_qualities(data, start, fields):
+    """Of the bases that count."""
+    begin, total = np.uint64(qualities_begin(start, fields)), np.uint32(0)
+    for b in range(np.uint64(fields.bases)):  # unsigned, so that the loop becomes vectors
+        quality = data[begin + b]
+        total += np.uint32(quality) if quality >= LEAST_QUALITY else np.uint32(0)
+    return np.int64(total)
+
+
+@inlined
+def has_mapped_mate(fields):
+    """Whether the record belongs to a pair whose other read is mapped."""
+    return (
+        fields.flag & FLAG_PAIRED != 0
+        and fields.flag & FLAG_MATE_UNMAPPED == 0
+        and not (fields.mate_contig == -1 and fields.mate_position == -1)
+    )
+
+
+@compiled
+def _pair_key(data, start, fields, low, high, mate_cigar, library):
+    """(own, mate, kind) of a record with a mapped mate (make_pair_key, MD_MODE_TEMPLATE)."""
+    mate_low, mate_high = _unclipped_mate(data, mate_cigar, np.int64(fields.mate_position))
+    reverse, mate_reverse = fields.flag & FLAG_REVERSE != 0, fields.flag & FLAG_MATE_REVERSE != 0
+    first = fields.flag & FLAG_FIRST_OF_PAIR != 0
+    if fields.contig != fields.mate_contig:
+        leftmost = fields.contig < fields.mate_contig
+    elif reverse == mate_reverse:
+        leftmost = high <= mate_high if reverse else low <= mate_low
+    else:
+        leftmost = high <= mate_low if reverse else low <= mate_high
+    own, mate = low, mate_low
+    if reverse == mate_reverse:
+        orientation = _BOTH_FORWARD if (reverse != first) == leftmost else _BOTH_REVERSE
+        if leftmost:
+            mate = mate_high
+        else:
+            own = high
+    elif reverse == leftmost:
+        orientation = _REVERSE_FORWARD
+        if reverse:
+            own = high
+        else:
+            mate = mate_high
+    else:
+        orientation = _FORWARD_REVERSE
+        if reverse:
+            own = high
+        else:
+            mate = mate_high
+    kind = np.int64(library) << 8 | orientation << 1 | leftmost
+    return _place(fields.contig, own), _place(fields.mate_contig, mate), kind
+
+
+@inlined
+def _place(contig, position):
+    """One number for a contig and a position that may lie before its beginning or behind its end."""
+    return np.int64(contig) * (np.int64(1) << 33) + position
+
+
+@inlined
+def _slot(table, i):
+    """Where in a table the record stands that is like record i, or where i belongs."""
+    mask = np.uint64(len(table.slots) - 1)
+    value = np.uint64(table.own[i]) * np.uint64(0x9E3779B97F4A7C15)
+    value ^= np.uint64(table.mate[i]) * np.uint64(0xC2B2AE3D27D4EB4F) + np.uint64(table.kind[i])
+    value = (value ^ (value >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    at = (value ^ (value >> np.uint64(32))) & mask
+    while table.slots[at] >= 0:
+        k = table.slots[at]
+        if table.own[k] == table.own[i] and table.mate[k] == table.mate[i] and table.kind[k] == table.kind[i]:
+            break
+        at = (at + np.uint64(1)) & mask
+    return at
+
+
+@compiled
+def _name_before(data, one, other):
+    """Whether the record that starts at `one` has the smaller name."""
+    a, b = one + _FIXED_BYTES, other + _FIXED_BYTES
+    while data[a] == data[b] and data[a] != 0:
+        a += 1
+        b += 1
+    return data[a] < data[b]
+
+
+@compiled
+def _mark(data, starts, fixed, order, library, pairs, ends, duplicate):
+    """Fill `duplicate`; (fault, record) of a record that cannot be compared, or (0, 0)."""
+    for i in order:
+        fields = fixed[i]
+        if fields.flag & LEFT_ALONE:
+            continue
+        low, high = unclipped(data, starts[i], fields)
+        if high - low >= SPAN:
+            return _TOO_LONG, i
+        reverse = fields.flag & FLAG_REVERSE != 0
+        ends.score[i] = sum_of_qualities(data, starts[i], fields)
+        ends.own[i] = _place(fields.contig, high if reverse else low)
+        ends.kind[i] = np.int64(library[i]) << 1 | reverse
+        if has_mapped_mate(fields):
+            mate_cigar, mate_score = _find_tags(data, starts[i], fields)
+            if mate_cigar < 0:
+                return _NO_MC, i
+            if mate_score < 0:
+                return _NO_MS, i
+            pairs.score[i] = ends.score[i] + _number(data, mate_score)
+            pairs.own[i], pairs.mate[i], pairs.kind[i] = _pair_key(
+                data, starts[i], fields, low, high, mate_cigar, library[i]
+            )
+            _compete_as_pair(data, starts, pairs, i, duplicate)
+        _compete_by_end(fixed, ends, i, duplicate)
+    return 0, 0
+
+
+@inlined
+def _compete_as_pair(data, starts, pairs, i, duplicate):
+    """Record i against the record of its fragment that stays until now."""
+    slot = _slot(pairs, i)
+    k = pairs.slots[slot]
+    if k < 0:
+        pairs.slots[slot] = i
+        return
+    better = pairs.score[i] > pairs.score[k]
+    if pairs.score[i] == pairs.score[k]:
+        better = _name_before(data, starts[i], starts[k])
+    duplicate[k if better else i] = True
+    if better:
+        pairs.slots[slot] = i
+
+
+@inlined
+def _compete_by_end(fixed, ends, i, duplicate):
+    """Record i against the record with its 5' end that stays until now; one with a mate is not marked here."""
+    slot = _slot(ends, i)
+    k = ends.slots[slot]
+    if k < 0:
+        ends.slots[slot] = i
+        return
+    with_mate, other_with_mate = has_mapped_mate(fixed[i]), has_mapped_mate(fixed[k])
+    if with_mate and other_with_mate:
+        return
+    better = with_mate or (not other_with_mate and ends.score[i] > ends.score[k])
+    duplicate[k if better else i] = True
+    if better:
+        ends.slots[slot] = i

@@ -1,0 +1,249 @@
+"""The index of a BAM file, BAI or CSI, from what its writer knows of the records (SAM specification, section 5).
+
+Whoever writes a stretch of the file takes `entries_of` it, in any thread; an `IndexBuilder` brings the stretches
+together in the order of the file.
+"""
+
+import struct
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.io.bam.decode import Records, cigar_begin, cigar_element
+from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_REFERENCE, FLAG_UNMAPPED
+from quire.simd.compiled import compiled, inlined
+
+WINDOW_SHIFT = 14  # BAI's windows and smallest bins, and those that htslib gives CSI, have 16,384 bases
+BAI_DEPTH = 5  # levels of bins below the one that holds everything
+_OFFSET_BITS = 16  # of a virtual offset, for the place in the inflated block
+_CSI_MARGIN = 256  # bases that htslib allows an alignment to reach behind its contig
+
+
+class IndexEntries(NamedTuple):
+    """What an index is to know of a stretch of sorted records; virtual offsets count from the stretch's first block.
+
+    Attributes:
+        chunks: int64[n, 4], contig, bin, virtual offset of the first record and behind the last of records in one bin
+            that follow each other.
+        windows: int64[n, 3], contig, window, virtual offset of the first record that overlaps it.
+        contigs: int64[n, 5], contig, virtual offset of its first record and behind its last, mapped, unmapped records.
+    """
+
+    chunks: NDArray[np.int64]
+    windows: NDArray[np.int64]
+    contigs: NDArray[np.int64]
+
+
+def depth_of(kind: str, contig_lengths: list[int]) -> int:
+    """Levels of bins of an index, "bai" or "csi", as htslib chooses them."""
+    if kind == "bai":
+        return BAI_DEPTH
+    depth, span = 0, 1 << WINDOW_SHIFT
+    while max(contig_lengths, default=0) + _CSI_MARGIN > span:
+        depth, span = depth + 1, span << 3
+    return depth
+
+
+def entries_of(records: Records, blocks: NDArray[np.uint8], block_payload: int, depth: int) -> IndexEntries:
+    """Of sorted records with positions.
+
+    Args:
+        records: in the order of the file.
+        blocks: uint8[], the BGZF blocks that hold them.
+        block_payload: inflated bytes of each block but the last.
+        depth: of `depth_of`.
+    """
+    block_offsets = _block_offsets(blocks, -(-len(records.data) // block_payload))
+    n = len(records.starts)
+    chunks, contigs = np.empty((n, 4), np.int64), np.empty((n, 5), np.int64)
+    # A record overlaps a window more than there are windows between its ends; records seldom reach two.
+    windows = np.empty((_most_windows(records), 3), np.int64)
+    counts = _entries(records.data, records.starts, records.fixed, block_offsets, block_payload, depth,
+                      chunks, windows, contigs)  # fmt: skip
+    return IndexEntries(*(rows[:count].copy() for rows, count in zip((chunks, windows, contigs), counts, strict=True)))
+
+
+def _most_windows(records: Records) -> int:
+    """Windows that the records can begin to fill, at most."""
+    return int(_count_windows(records.data, records.starts, records.fixed))
+
+
+@compiled
+def _block_offsets(blocks, count):
+    """int64[count + 1]: where each block begins, and their end."""
+    offsets = np.empty(count + 1, np.int64)
+    at = np.int64(0)
+    for block in range(count):
+        offsets[block] = at
+        at += (np.int64(blocks[at + 16]) | np.int64(blocks[at + 17]) << 8) + 1
+    offsets[count] = at
+    return offsets
+
+
+@inlined
+def reference_end(data, start, fields):
+    """Position behind the last base of the reference; a record without such a base counts as one base long."""
+    begin, end = cigar_begin(start, fields), np.int64(fields.position)
+    if fields.flag & FLAG_UNMAPPED == 0:
+        for k in range(np.int64(fields.operations)):
+            element = cigar_element(data, begin, k)
+            if CONSUMES_REFERENCE >> (element & CIGAR_MASK) & 1:
+                end += np.int64(element >> CIGAR_SHIFT)
+    return max(end, np.int64(fields.position) + 1)
+
+
+@inlined
+def _bin_of(begin, end, depth):
+    """The smallest bin that holds [begin, end) (reg2bin of the specification)."""
+    last = end - 1
+    shift, level = WINDOW_SHIFT, depth
+    while level > 0:
+        if begin >> shift == last >> shift:
+            return ((np.int64(1) << 3 * level) - 1) // 7 + (begin >> shift)
+        shift += 3
+        level -= 1
+    return np.int64(0)
+
+
+@compiled
+def _count_windows(data, starts, fixed):
+    total = np.int64(0)
+    contig, last = np.int64(-1), np.int64(-1)
+    for i in range(len(starts)):
+        if fixed[i].contig != contig:
+            contig, last = np.int64(fixed[i].contig), np.int64(-1)
+        end = reference_end(data, starts[i], fixed[i]) - 1 >> WINDOW_SHIFT
+        if end > last:
+            total += end - max(last, (np.int64(fixed[i].position) >> WINDOW_SHIFT) - 1)
+            last = end
+    return total
+
+
+@compiled
+def _entries(data, starts, fixed, block_offsets, block_payload, depth, chunks, windows, contigs):
+    """Fill the rows; how many of each."""
+    chunk = window = contig = -1
+    last_window = np.int64(-1)
+    for i in range(len(starts)):
+        fields = fixed[i]
+        behind = starts[i + 1] if i + 1 < len(starts) else len(data)
+        begin = block_offsets[starts[i] // block_payload] << _OFFSET_BITS | starts[i] % block_payload
+        close = block_offsets[behind // block_payload] << _OFFSET_BITS | behind % block_payload
+        if behind % block_payload == 0 and behind == len(data):
+            close = block_offsets[-1] << _OFFSET_BITS
+        end = reference_end(data, starts[i], fields)
+        number = _bin_of(np.int64(fields.position), end, depth)
+        if contig < 0 or contigs[contig, 0] != fields.contig:
+            contig += 1
+            contigs[contig, 0], contigs[contig, 1] = fields.contig, begin
+            contigs[contig, 3] = contigs[contig, 4] = 0
+            last_window = np.int64(-1)
+        contigs[contig, 2] = close
+        contigs[contig, 4 if fields.flag & FLAG_UNMAPPED else 3] += 1
+        if chunk < 0 or chunks[chunk, 0] != fields.contig or chunks[chunk, 1] != number:
+            chunk += 1
+            chunks[chunk, 0], chunks[chunk, 1], chunks[chunk, 2] = fields.contig, number, begin
+        chunks[chunk, 3] = close
+        for k in range(max(last_window + 1, np.int64(fields.position) >> WINDOW_SHIFT), (end - 1 >> WINDOW_SHIFT) + 1):
+            window += 1
+            windows[window, 0], windows[window, 1], windows[window, 2] = fields.contig, k, begin
+            last_window = k
+    return chunk + 1, window + 1, contig + 1
+
+
+class IndexBuilder:
+    """Entries of all stretches of a file, and the index made of them.
+
+    Args:
+        kind: "bai" or "csi".
+        contig_lengths: of all contigs, in bases.
+    """
+
+    def __init__(self, kind: str, contig_lengths: list[int]) -> None:
+        self.kind, self.contigs = kind, len(contig_lengths)
+        self.depth = depth_of(kind, contig_lengths)
+        self._chunks: list[NDArray[np.int64]] = [np.empty((0, 4), np.int64)]
+        self._windows: list[NDArray[np.int64]] = [np.empty((0, 3), np.int64)]
+        self._contigs: list[NDArray[np.int64]] = [np.empty((0, 5), np.int64)]
+
+    def add(self, entries: IndexEntries, offset: int) -> None:
+        """Take the entries of the stretch that follows; its first block begins at byte `offset` of the file."""
+        shift = offset << _OFFSET_BITS
+        self._chunks.append(entries.chunks + np.array([0, 0, shift, shift]))
+        self._windows.append(entries.windows + np.array([0, 0, shift]))
+        self._contigs.append(entries.contigs + np.array([0, shift, shift, 0, 0]))
+
+    def write(self, path: Path, unplaced: int) -> None:
+        """Write the index; `unplaced` records without a position stand at the end of the file."""
+        chunks, windows = np.concatenate(self._chunks), np.concatenate(self._windows)
+        totals = np.concatenate(self._contigs)
+        chunks = _joined(chunks[np.lexsort((chunks[:, 2], chunks[:, 1], chunks[:, 0]))])
+        parts = [b"BAI\1" if self.kind == "bai" else b"CSI\1" + struct.pack("<iii", WINDOW_SHIFT, self.depth, 0)]
+        parts.append(struct.pack("<i", self.contigs))
+        # Rows of a contig follow each other, here and in the other arrays.
+        borders = [np.searchsorted(rows[:, 0], np.arange(self.contigs + 1)) for rows in (chunks, windows, totals)]
+        for contig in range(self.contigs):
+            own, filled, counted = (
+                rows[at[contig] : at[contig + 1]]
+                for rows, at in zip((chunks, windows, totals), borders, strict=True)
+            )  # fmt: skip
+            parts += self._contig(own, _linear(filled), counted)
+        parts.append(struct.pack("<Q", unplaced))
+        content = b"".join(parts)
+        if self.kind == "csi":
+            # CSI files are bgzip files.
+            from quire.io.bgzf import compress_blocks
+            from quire.io.files import BGZF_END
+
+            content = compress_blocks(content).tobytes() + BGZF_END
+        path.write_bytes(content)
+
+    def _contig(self, chunks: NDArray[np.int64], linear: NDArray[np.int64], totals: NDArray[np.int64]) -> list[bytes]:
+        """One contig's part of the file."""
+        numbers, firsts = np.unique(chunks[:, 1], return_index=True)
+        parts = [struct.pack("<i", len(numbers) + (len(totals) > 0))]
+        for number, rows in zip(numbers.tolist(), np.split(chunks[:, 2:4], firsts[1:]), strict=False):
+            parts.append(self._bin(number, linear, len(rows)) + np.ascontiguousarray(rows, "<i8").tobytes())
+        if len(totals):
+            # As htslib does, a bin that cannot be holds the contig's extent and its numbers of records.
+            extent = [int(totals[0, 1]), int(totals[-1, 2]), *totals[:, 3:].sum(axis=0).tolist()]
+            metadata = ((1 << 3 * (self.depth + 1)) - 1) // 7 + 1
+            parts.append(self._bin(metadata, None, 2) + struct.pack("<4Q", *extent))
+        if self.kind == "bai":
+            parts.append(struct.pack("<i", len(linear)) + np.ascontiguousarray(linear, "<i8").tobytes())
+        return parts
+
+    def _bin(self, number: int, linear: NDArray[np.int64] | None, chunks: int) -> bytes:
+        """What precedes the chunks of a bin."""
+        if self.kind == "bai":
+            return struct.pack("<Ii", number, chunks)
+        offset = 0
+        if linear is not None:
+            level = next(n for n in range(self.depth, -1, -1) if number >= ((1 << 3 * n) - 1) // 7)
+            window = number - ((1 << 3 * level) - 1) // 7 << 3 * (self.depth - level)
+            offset = int(linear[window])
+        return struct.pack("<IQi", number, offset, chunks)
+
+
+def _joined(chunks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sorted chunks; those of a bin between which no block begins are one."""
+    if not len(chunks):
+        return chunks
+    apart = (np.diff(chunks[:, 0]) != 0) | (np.diff(chunks[:, 1]) != 0)
+    apart |= chunks[1:, 2] >> _OFFSET_BITS > chunks[:-1, 3] >> _OFFSET_BITS
+    first = np.flatnonzero(np.concatenate([[True], apart]))
+    last = np.concatenate([first[1:], [len(chunks)]]) - 1
+    joined = chunks[first].copy()
+    joined[:, 3] = chunks[last, 3]
+    return joined
+
+
+def _linear(windows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Virtual offsets of all windows up to the last that a record overlaps; an empty one has that of the next."""
+    if not len(windows):
+        return np.empty(0, np.int64)
+    numbers, first = np.unique(windows[:, 1], return_index=True)
+    linear: NDArray[np.int64] = windows[first, 2][np.searchsorted(numbers, np.arange(numbers[-1] + 1))]
+    return linear

@@ -1,0 +1,185 @@
+"""A whole BAM file in, from its beginning to its end, in stretches that several threads inflate ahead of the reader."""
+
+import os
+import struct
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.errors import QuireError
+from quire.io.bam.decode import header_bytes
+from quire.io.files import lacks_bgzip_end
+from quire.io.inflate import DamagedBlock, inflate_blocks, whole_blocks
+from quire.io.sniff import BAM_MAGIC
+from quire.simd.compiled import compiled
+
+_FIRST_READ = 1 << 18  # compressed bytes in which a header is looked for; doubled until it is whole
+_LEAST_RECORD = 32  # bytes behind the field of the size
+
+
+class RecordStretch(NamedTuple):
+    """Whole records that follow each other in the file: those of `head`, of which the last may go on in `text`.
+
+    Attributes:
+        head, text: uint8[].
+    """
+
+    head: NDArray[np.uint8]
+    text: NDArray[np.uint8]
+
+    def bytes(self) -> NDArray[np.uint8]:
+        """The records end to end."""
+        return np.concatenate([self.head, self.text]) if len(self.head) else self.text
+
+
+class BamStream:
+    """A BAM file that is read once.
+
+    Attributes:
+        path: of the file.
+        header_text: of its header.
+        contig_names, contig_lengths: its contigs.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        """Open the file and read its header.
+
+        Raises:
+            QuireError: no whole BAM file.
+        """
+        self.path = Path(path)
+        try:
+            if lacks_bgzip_end(self.path):
+                raise self._not_whole("its closing block is missing")
+            self._file = open(self.path, "rb")
+        except OSError as error:
+            raise self._not_whole(error.strerror) from error
+        self._read_header()
+
+    def stretches(self, executor: Executor, size: int, ahead: int) -> Iterator[RecordStretch]:
+        """All records in the order of the file.
+
+        Args:
+            executor: whose threads inflate.
+            size: compressed bytes of a stretch, at least one block's.
+            ahead: stretches that are inflated before they are asked for.
+
+        Raises:
+            QuireError: the file is damaged or cut.
+        """
+        waiting: deque[Future[NDArray[np.uint8]]] = deque()
+        place, carry = self._place, self._rest
+        while True:
+            while len(waiting) < ahead:
+                content = self._read(place, size)
+                used = self._whole_blocks(content, place)
+                if used == 0:
+                    break
+                waiting.append(executor.submit(self._inflate, content[:used], place))
+                place += used
+            if not waiting:
+                break
+            text = waiting.popleft().result()
+            end = self._end_of_whole_records(carry, text) - len(carry)
+            if end <= 0:
+                carry = np.concatenate([carry, text])
+                continue
+            yield RecordStretch(carry, text[:end])
+            carry = text[end:].copy()
+        nothing = np.empty(0, np.uint8)
+        if self._end_of_whole_records(carry, nothing) < len(carry):
+            raise self._not_whole("it ends in the middle of a record")
+        if len(carry):
+            yield RecordStretch(nothing, carry)
+
+    def _read_header(self) -> None:
+        size = _FIRST_READ
+        while True:
+            content = self._read(0, size)
+            used = self._whole_blocks(content, 0)
+            text = self._inflate(content[:used], 0)
+            if text[: len(BAM_MAGIC)].tobytes() != BAM_MAGIC:
+                raise self._not_whole("it does not begin as one")
+            end = header_bytes(text.data)
+            if end <= len(text):
+                break
+            if len(content) < size:
+                raise self._not_whole("it ends in its header")
+            size *= 2
+        self._place, self._rest = used, text[end:].copy()
+        header = text[:end].tobytes()
+        (length,) = struct.unpack_from("<i", header, 4)
+        self.header_text = header[8 : 8 + length].rstrip(b"\0").decode()
+        (contigs,) = struct.unpack_from("<i", header, 8 + length)
+        at = 12 + length
+        self.contig_names: list[str] = []
+        self.contig_lengths: list[int] = []
+        for _ in range(contigs):
+            (size,) = struct.unpack_from("<i", header, at)
+            self.contig_names.append(header[at + 4 : at + 3 + size].decode())
+            self.contig_lengths.append(struct.unpack_from("<i", header, at + 4 + size)[0])
+            at += 8 + size
+
+    def _read(self, place: int, size: int) -> NDArray[np.uint8]:
+        """Bytes of the file, fewer at its end."""
+        content = np.empty(size, np.uint8)
+        got = 0
+        while got < size:
+            try:
+                more = os.preadv(self._file.fileno(), [content[got:].data], place + got)
+            except OSError as error:
+                raise self._not_whole(error.strerror) from error
+            if more == 0:
+                break
+            got += more
+        return content[:got]
+
+    def _whole_blocks(self, content: NDArray[np.uint8], place: int) -> int:
+        try:
+            used = whole_blocks(content)
+        except DamagedBlock as error:
+            raise self._damaged(place + error.offset) from None
+        if used == 0 and len(content):
+            raise self._not_whole("it ends in the middle of a block")
+        return used
+
+    def _inflate(self, content: NDArray[np.uint8], place: int) -> NDArray[np.uint8]:
+        try:
+            return inflate_blocks(content)[0]
+        except DamagedBlock as error:
+            raise self._damaged(place + error.offset) from None
+
+    def _end_of_whole_records(self, head: NDArray[np.uint8], text: NDArray[np.uint8]) -> int:
+        end = int(_end_of_whole_records(head, text))
+        if end < 0:
+            raise self._not_whole("a record has an impossible size")
+        return end
+
+    def _damaged(self, place: int) -> QuireError:
+        return self._not_whole(f"the block at byte {place} is damaged")
+
+    def _not_whole(self, why: str | None) -> QuireError:
+        return QuireError(f"{self.path}: is no whole BAM file ({why}); align the unit again.")
+
+
+@compiled
+def _end_of_whole_records(head, text):
+    """Bytes of the whole records at the beginning of `head` and `text` end to end; -1 where a size is impossible."""
+    total, at = len(head) + len(text), 0
+    while at + 4 <= total:
+        record = np.int64(0)
+        for i in range(4):
+            place = at + i
+            byte = head[place] if place < len(head) else text[place - len(head)]
+            record |= np.int64(byte) << (8 * i)
+        if record < _LEAST_RECORD or record >= 1 << 31:
+            return -1
+        if at + 4 + record > total:
+            break
+        at += 4 + record
+    return at

@@ -1,0 +1,62 @@
+"""Ploidy by region in: BED with a ploidy in its fourth column, as GATK's `--ploidy-regions` takes it, and a sex."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from quire.errors import InputError
+from quire.io.bed import read_rows
+
+MALE, FEMALE, UNKNOWN = "male", "female", "unknown"
+SEXES = {"1": MALE, MALE: MALE, "2": FEMALE, FEMALE: FEMALE, "0": UNKNOWN, UNKNOWN: UNKNOWN, "": UNKNOWN}
+"""What may be written for a sex, in lower case, and what it means; the numbers are those of PED files."""
+LARGEST_PLOIDY = 99
+
+
+class PloidyRegion(NamedTuple):
+    """A stretch of a contig with its ploidy.
+
+    Attributes:
+        contig: name.
+        start, end: 0-based, half-open.
+        ploidy: copies; 0 where the chromosome is absent.
+        sex: MALE or FEMALE, of the samples that the row is about; UNKNOWN for all samples.
+    """
+
+    contig: str
+    start: int
+    end: int
+    ploidy: int
+    sex: str
+
+
+def read_ploidy_regions(path: str | Path, lengths: Mapping[str, int]) -> list[PloidyRegion]:
+    """Read ploidies by region.
+
+    Args:
+        path: BED, plain or gzip: contig, start, end, ploidy, and, where the row is about one sex only, male or female
+            (or 1 or 2, as in PED).
+        lengths: length of each contig that may occur.
+
+    Returns:
+        The rows in the order of the file; they may overlap.
+
+    Raises:
+        InputError: naming the file and the line; or there is no row.
+    """
+    regions = []
+    for where, (contig, start, end), further in read_rows(path, lengths):
+        text = further[0] if further else ""
+        if not (text.isascii() and text.isdecimal() and int(text) <= LARGEST_PLOIDY):
+            raise InputError(
+                f"{where}: the ploidy, in the fourth column, is {text!r}; give a whole number up to {LARGEST_PLOIDY}."
+            )
+        sex = SEXES.get(further[1].lower()) if len(further) > 1 else UNKNOWN
+        if sex is None:
+            raise InputError(
+                f"{where}: the sex, in the fifth column, is {further[1]!r}; give male or female, or leave it empty."
+            )
+        regions.append(PloidyRegion(contig, start, end, int(text), sex))
+    if not regions:
+        raise InputError(f"{path}: holds no regions; add some, or leave its key in the configuration empty.")
+    return regions

@@ -1,0 +1,202 @@
+"""The k-mers of a region's sequences, numbered."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.simd.compiled import compiled, inlined
+
+NONE = -1
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+LETTERS = 5  # A, C, G, T and N
+
+
+class ThreadedSequences(NamedTuple):
+    """What is threaded: codes (uint8, A0 C1 G2 T3 N4) end to end, sequence i is codes[starts[i]:ends[i]].
+
+    `sample` (int32) groups the sequences; those of a sample stand together, the reference comes first.
+    """
+
+    codes: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    sample: np.ndarray
+
+
+class _Numbers(NamedTuple):
+    """What `number_k_mers` works with.
+
+    Attributes:
+        codes: of all sequences.
+        numbers: as they are returned.
+        table: int32[slots], hash table of the k-mers' numbers.
+        following: int32[k-mers, letters], number of the k-mer that comes next, by its last base.
+        example: int64[k-mers], where one stands.
+        last_sequence: int32[k-mers], the last sequence that was seen to hold it.
+        repeated: uint8[k-mers].
+        sizes: int64[2], k-mers so far; those of a reference that can be counted along, 0 where it repeats itself.
+    """
+
+    codes: np.ndarray
+    numbers: np.ndarray
+    table: np.ndarray
+    following: np.ndarray
+    example: np.ndarray
+    last_sequence: np.ndarray
+    repeated: np.ndarray
+    sizes: np.ndarray
+
+
+@compiled
+def number_k_mers(sequences, k, repeats_allowed):
+    """Give every distinct k-mer a number; those of the reference come first, in its order.
+
+    Reads mostly repeat the reference: along it the numbers are counted on, base by base, without looking anything up.
+    Elsewhere a k-mer and the base behind it decide the next k-mer, so that one is looked up where it was found before,
+    and hashed only where no sequence went that way yet.
+
+    Args:
+        sequences: `ThreadedSequences`.
+        k: length.
+        repeats_allowed: whether to go on where the reference holds a k-mer twice.
+
+    Returns:
+        int32 per code: number of the k-mer that starts there, NONE at the last k - 1 of a sequence;
+        how many there are, 0 where the reference was refused; uint8 per k-mer: 1 if some sequence holds it twice.
+    """
+    space = _number_space(sequences, k)
+    length = sequences.ends[0] - sequences.starts[0] - k + 1
+    for s in range(len(sequences.starts)):
+        _number_sequence(space, sequences.starts, sequences.ends, s, k)
+        if s == 0 and space.sizes[0] == length:
+            space.sizes[1] = length
+        elif s == 0 and not repeats_allowed:
+            return space.numbers, 0, space.repeated[:0]
+    return space.numbers, space.sizes[0], space.repeated[: space.sizes[0]]
+
+
+@compiled
+def _number_space(sequences, k):
+    """Room for the k-mers of all sequences; rows of `following` are filled when their k-mer is found."""
+    most = len(sequences.codes)
+    slots = 1
+    while slots < 2 * most + 1:
+        slots *= 2
+    return _Numbers(
+        sequences.codes,
+        np.full(most, NONE, np.int32),
+        np.full(slots, NONE, np.int32),
+        np.empty((most, LETTERS), np.int32),
+        np.empty(most, np.int64),
+        np.empty(most, np.int32),
+        np.zeros(most, np.uint8),
+        np.zeros(2, np.int64),
+    )
+
+
+@inlined
+def _number_sequence(space, starts, ends, s, k):
+    """Number the k-mers of a sequence.
+
+    Whether it holds a k-mer twice is known from `last_sequence`. K-mers of the reference are only entered there once
+    the sequence goes back on it: as long as it moves forward, it can have met none of them before.
+    """
+    codes, numbers, last_sequence = space.codes, space.numbers, space.last_sequence
+    begin, stop = starts[s], ends[s] - k + 1
+    reference_first, reference_size = starts[0], space.sizes[1]
+    front = np.int64(0)  # beyond all k-mers of the reference that the sequence met
+    went_back = False
+    value, hashed, power = np.uint64(0), np.int64(NONE), np.uint64(1)
+    for _ in range(k - 1):
+        power *= _MULTIPLIER
+    number = np.int64(NONE)
+    first = begin
+    while first < stop:
+        if 0 <= number < reference_size - 1:
+            ours, theirs, run = first + k - 1, reference_first + number + k, np.int64(0)
+            most = min(stop - first, reference_size - 1 - number)
+            while run < most and codes[ours + run] == codes[theirs + run]:
+                run += 1
+            if run > 0:
+                for i in range(run):
+                    numbers[first + i] = number + 1 + i
+                if not went_back and number + 1 < front:
+                    went_back = True
+                    _enter_reference(space, begin, first, s)
+                if went_back:
+                    for i in range(number + 1, number + 1 + run):
+                        if last_sequence[i] == s:
+                            space.repeated[i] = 1
+                        last_sequence[i] = s
+                number += run
+                front = max(front, number + 1)
+                first += run
+                continue
+        before, base = number, np.int64(codes[first + k - 1])
+        number = np.int64(space.following[before, base]) if before != NONE else np.int64(NONE)
+        if number == NONE:
+            if hashed == first - 1 and hashed != NONE:
+                value = (value - np.uint64(codes[hashed] + 1) * power) * _MULTIPLIER + np.uint64(
+                    codes[first + k - 1] + 1
+                )
+            else:
+                value = _hash(codes, first, k)
+            hashed = first
+            number = _number_at(space, first, k, value)
+            if before != NONE:
+                space.following[before, base] = number
+        if number >= reference_size or went_back:
+            if last_sequence[number] == s:
+                space.repeated[number] = 1
+            last_sequence[number] = s
+        elif number < front:
+            went_back = True
+            _enter_reference(space, begin, first, s)
+            if last_sequence[number] == s:
+                space.repeated[number] = 1
+            last_sequence[number] = s
+        front = max(front, number + 1) if number < reference_size else front
+        numbers[first] = number
+        first += 1
+
+
+@compiled
+def _enter_reference(space, begin, end, s):
+    """Enter the k-mers of the reference that a sequence met in [begin, end) as its own."""
+    for first in range(begin, end):
+        if space.numbers[first] < space.sizes[1]:
+            space.last_sequence[space.numbers[first]] = s
+
+
+@inlined
+def _hash(codes, first, k):
+    value = np.uint64(0)
+    for i in range(k):
+        value = value * _MULTIPLIER + np.uint64(codes[first + i] + 1)
+    return value
+
+
+@inlined
+def _number_at(space, first, k, value):
+    """The number of the k-mer at `first`, whose hash is `value`; a new one if it is new."""
+    table, last = space.table, len(space.table) - 1
+    slot = np.int64((value ^ (value >> np.uint64(29))) & np.uint64(last))
+    while table[slot] != NONE and not _same(space.codes, space.example[table[slot]], first, k):
+        slot = (slot + 1) & last
+    if table[slot] == NONE:
+        number = space.sizes[0]
+        space.sizes[0] += 1
+        table[slot] = number
+        space.example[number] = first
+        space.last_sequence[number] = NONE
+        for base in range(LETTERS):
+            space.following[number, base] = NONE
+    return np.int64(table[slot])
+
+
+@inlined
+def _same(codes, a, b, k):
+    for i in range(k):  # noqa: SIM110 (Numba has no all() of a generator)
+        if codes[a + i] != codes[b + i]:
+            return False
+    return True

@@ -1,0 +1,225 @@
+"""Do reads with the alternate allele differ from those with the reference: BaseQRankSum, MQRankSum, ReadPosRankSum.
+
+RankSumTest and its three annotators, and MannWhitneyU (first dominates): the z of Wilcoxon's rank sum test of the clear
+reads of all samples, the alternates together. Where both groups have fewer than ten reads, p is counted over all ways
+to share out the ranks, half of the observed sum's own, and z is the normal quantile of p.
+"""
+
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.io.vcf import Field
+from quire.rescore.reads.clipping import INSERTED, RegionReads
+from quire.simd.compiled import compiled
+
+FIELDS = (
+    Field("BaseQRankSum", "1", "Float", "Z of Wilcoxon's rank sum test of base qualities by allele", ".3f"),
+    Field("MQRankSum", "1", "Float", "Z of Wilcoxon's rank sum test of mapping qualities by allele", ".3f"),
+    Field("ReadPosRankSum", "1", "Float", "Z of Wilcoxon's rank sum test of positions in reads", ".3f"),
+)
+RANK_SUMS = tuple(field.key for field in FIELDS)
+_FEWEST_FOR_NORMAL = 10  # reads of either allele (MannWhitneyU.MINIMUM_NORMAL_N)
+_UNKNOWN = -1
+_UNAVAILABLE = 255  # a mapping quality that says nothing
+_NORMAL = NormalDist()
+
+
+class PlacedReads(NamedTuple):
+    """Some reads, each a run of bases with their positions on the reference.
+
+    Attributes:
+        source: int64[n], index in `RegionReads`.
+        first_base: int64[n], first base of the run, as an index into the bases of `RegionReads`.
+        size: int64[n], bases of the run.
+        at: int64[n], where the run's positions start in `positions`.
+        positions: int64, 0-based reference positions, INSERTED for inserted bases.
+    """
+
+    source: NDArray[np.int64]
+    first_base: NDArray[np.int64]
+    size: NDArray[np.int64]
+    at: NDArray[np.int64]
+    positions: NDArray[np.int64]
+
+    def subset(self, chosen: NDArray[np.bool_]) -> "PlacedReads":
+        """Some of the reads."""
+        return PlacedReads(
+            self.source[chosen], self.first_base[chosen], self.size[chosen], self.at[chosen], self.positions
+        )
+
+
+def as_aligned(reads: RegionReads, chosen: NDArray[np.int64]) -> PlacedReads:
+    """Some reads where the mapper aligned them; `chosen` are their indices."""
+    first = reads.base_offsets[chosen]
+    return PlacedReads(chosen, first, reads.base_offsets[chosen + 1] - first, first, reads.positions)
+
+
+def rank_sums(
+    reads: RegionReads, placed: PlacedReads, groups: NDArray[np.int8], start: int, end: int
+) -> dict[str, float]:
+    """The z of each test by its key in INFO; one that has no reads of either allele is left out.
+
+    Args:
+        reads: of all regions.
+        placed: those that touch the site.
+        groups: int8 per placed read: 0 for the reference, 1 for a written alternate, -1 for a read that is not clear.
+        start, end: of the site's reference allele, 0-based, half-open.
+    """
+    values, exact = _tests(reads, placed, groups, np.int64(start), np.int64(end))
+    return {
+        key: _NORMAL.inv_cdf(value) if is_exact else value
+        for key, value, is_exact in zip(RANK_SUMS, values.tolist(), exact.tolist(), strict=True)
+        if not np.isnan(value)
+    }
+
+
+def allele_groups(best: NDArray[np.int64], kept: list[int]) -> NDArray[np.int8]:
+    """Groups of `rank_sums`.
+
+    Args:
+        best: the clear allele of each read, -1 without.
+        kept: the written ones, the reference first.
+    """
+    groups: NDArray[np.int8] = _groups(best, np.array(kept, np.int64))
+    return groups
+
+
+@compiled
+def _groups(best, kept):
+    groups = np.full(len(best), -1, np.int8)
+    for i in range(len(best)):
+        if best[i] == 0:
+            groups[i] = 0
+        else:
+            for a in range(1, len(kept)):
+                if best[i] == kept[a]:
+                    groups[i] = 1
+    return groups
+
+
+@compiled
+def site_values(reads, placed, start, end):
+    """int64[3, reads]: base quality at the site, mapping quality, distance to the nearer end; -1 for none."""
+    n = len(placed.source)
+    values = np.full((3, n), _UNKNOWN, np.int64)
+    for i in range(n):
+        source, first, size, at = placed.source[i], placed.first_base[i], placed.size[i], placed.at[i]
+        if reads.mapping_quality[source] == 0 or reads.mapping_quality[source] == _UNAVAILABLE:
+            continue
+        values[1, i] = reads.mapping_quality[source]
+        index, is_base = index_at(placed.positions[at : at + size], start)
+        if index >= 0:
+            if is_base:
+                values[0, i] = reads.qualities[first + index]
+            # Bases that were cut off are the read's own: the distance is that to the end of the whole read.
+            to_start = reads.before[source] + first + index - reads.base_offsets[source]
+            to_end = reads.behind[source] + reads.base_offsets[source + 1] - 1 - first - index
+            values[2, i] = min(to_start, to_end)
+        elif size > 0 and placed.positions[at] == INSERTED and first_aligned(placed.positions[at : at + size]) == end:
+            values[2, i] = 0
+    return values
+
+
+@compiled
+def index_at(positions, start):
+    """The base of a read at a position, and whether it is one: within a deletion the base behind it; -1 outside."""
+    previous = -1
+    for b in range(len(positions)):
+        if positions[b] == INSERTED:
+            continue
+        if positions[b] >= start:
+            if positions[b] == start:
+                return b, True
+            return (previous + 1, False) if previous >= 0 else (-1, False)
+        previous = b
+    return -1, False
+
+
+@compiled
+def first_aligned(positions):
+    """Position of a read's first base that is not inserted, -1 without one."""
+    for position in positions:
+        if position != INSERTED:
+            return position
+    return np.int64(-1)
+
+
+@compiled
+def _tests(reads, placed, groups, start, end):
+    """Of each test: z (float64), or p where all ways were counted (bool); NaN where a group is empty."""
+    result = np.full(len(RANK_SUMS), np.nan)
+    exact = np.zeros(len(RANK_SUMS), np.bool_)
+    sizes = np.zeros(2, np.int64)
+    for group in groups:
+        if group >= 0:
+            sizes[group] += 1
+    if sizes.min() > 0:
+        values = site_values(reads, placed, start, end)
+        for test in range(len(values)):
+            use = (values[test] != _UNKNOWN) & (groups >= 0)
+            result[test], exact[test] = mann_whitney(values[test][use], groups[use] == 1)
+    return result, exact
+
+
+@compiled
+def mann_whitney(values, is_alternate):
+    """Are the alternate's values larger than the reference's: (z, False), or (p, True) for small groups.
+
+    Args:
+        values: int64[n].
+        is_alternate: bool[n].
+    """
+    n = len(values)
+    alternates = np.int64(0)
+    for alternate in is_alternate:
+        alternates += alternate
+    references = n - alternates
+    if alternates == 0 or references == 0:
+        return np.nan, False
+    order = np.argsort(values)
+    ranks = np.empty(n, np.int64)  # twice the rank, so that ties have whole numbers too
+    ties = np.float64(0.0)
+    total = np.int64(0)  # twice the alternates' sum of ranks
+    first = 0
+    while first < n:
+        last = first + 1
+        while last < n and values[order[last]] == values[order[first]]:
+            last += 1
+        count = last - first
+        for r in range(first, last):
+            ranks[r] = first + last + 1
+            if is_alternate[order[r]]:
+                total += ranks[r]
+        if count != n:
+            ties += float(count) ** 3 - count
+        first = last
+    if alternates < _FEWEST_FOR_NORMAL and references < _FEWEST_FOR_NORMAL:
+        return _share_below(ranks, alternates, total), True
+    u = (total - alternates * (alternates + 1)) / 2.0
+    mean = alternates * references / 2.0
+    # As there, the correction for continuity is left out where no values are tied.
+    correction = -0.5 if ties != 0.0 else 0.0
+    variance = alternates * references / 12.0 * (n + 1 - ties / (float(n) * (n - 1)))
+    return (u - mean - correction) / np.sqrt(variance), False
+
+
+@compiled
+def _share_below(ranks, chosen, total):
+    """Of all ways to choose some of the ranks, the share with a smaller sum, and half of those with this sum."""
+    most = ranks.sum()
+    ways = np.zeros((chosen + 1, most + 1), np.int64)
+    ways[0, 0] = 1
+    for rank in ranks:
+        for k in range(chosen, 0, -1):
+            for s in range(most, rank - 1, -1):
+                ways[k, s] += ways[k - 1, s - rank]
+    below = ways[chosen, total] / 2.0
+    everything = np.int64(0)
+    for s in range(most + 1):
+        everything += ways[chosen, s]
+        if s < total:
+            below += ways[chosen, s]
+    return below / everything

@@ -1,0 +1,97 @@
+"""Strand bias: tables of strand against allele, and GATK's two measures of them, with the same bits on every machine.
+
+Logarithms are those of `quire.simd.powers_of_ten`, not the mathematical library's, whose last bits differ.
+"""
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.simd import powers_of_ten
+from quire.simd.compiled import compiled
+from quire.simd.powers_of_ten import LN_OF_10
+from quire.simd.powers_of_ten.cpu import log10, power_of_ten
+
+_LIKELY_ENOUGH = 1e-7 / LN_OF_10  # log10 by which a table may seem more likely than the observed one and count
+
+
+@compiled
+def strand_counts(best, kept, sample, reverse, samples):
+    """int64[samples, 4]: reads by allele (reference, any kept alternate) and strand (forward, reverse).
+
+    Args:
+        best: int64[reads], of `best_alleles`.
+        kept: bool[alleles], which alleles count.
+        sample, reverse: of the reads.
+        samples: how many.
+    """
+    table = np.zeros((samples, 4), np.int64)
+    for i in range(len(best)):
+        if best[i] >= 0 and kept[best[i]]:
+            table[sample[i], 2 * (best[i] > 0) + reverse[i]] += 1
+    return table
+
+
+@compiled
+def sum_of_rows(table, minimum):
+    """The four sums over the rows (int64[n, 4]) that hold more than `minimum` reads."""
+    sums = np.zeros(4, np.int64)
+    for row in range(len(table)):
+        if table[row].sum() > minimum:
+            sums += table[row]
+    return sums[0], sums[1], sums[2], sums[3]
+
+
+def fisher_exact(a: int, b: int, c: int, d: int) -> float:
+    """Two-sided p of a 2 x 2 table: all tables with its margins that are at most as likely."""
+    size = 512
+    while size < a + b + c + d:
+        size *= 2
+    p: float = _fisher_exact(a, b, c, d, _log10_factorials(size))
+    return p
+
+
+@cache
+def _log10_factorials(size: int) -> NDArray[np.float64]:
+    """float64[size + 1]: log10 of n!, summed up from the smallest factor on."""
+    return np.concatenate([[0.0], np.cumsum(powers_of_ten.log10(np.arange(1.0, size + 1)))])
+
+
+@compiled
+def _fisher_exact(a, b, c, d, factorials):
+    first, second, column = a + b, c + d, a + c
+    observed = _log10_probability(a, first, second, column, factorials)
+    total = 0.0
+    for x in range(max(0, column - second), min(first, column) + 1):
+        value = _log10_probability(x, first, second, column, factorials)
+        if value <= observed + _LIKELY_ENOUGH:
+            total += power_of_ten(value)
+    return min(1.0, total)
+
+
+@compiled
+def _log10_probability(x, first, second, column, factorials):
+    """Of the table with x in its first cell, given the sums of both rows and of the first column."""
+    rows = _log10_choose(first, x, factorials) + _log10_choose(second, column - x, factorials)
+    return rows - _log10_choose(first + second, column, factorials)
+
+
+@compiled
+def _log10_choose(n, k, factorials):
+    return factorials[n] - factorials[k] - factorials[n - k]
+
+
+@compiled
+def odds_ratio(table):
+    """StrandOddsRatio.calculateSOR of a table of four floats: the symmetric odds ratio, scaled by unevenness."""
+    a, b, c, d = table
+    ratio = (a / b) * (d / c) + (b / a) * (c / d)
+    unevenness = log10(min(a, b) / max(a, b)) - log10(min(c, d) / max(c, d))
+    return (log10(ratio) + unevenness) * LN_OF_10
+
+
+@compiled
+def phred(p):
+    """-10 log10 of a probability, at least 0."""
+    return max(0.0, -10.0 * log10(p))

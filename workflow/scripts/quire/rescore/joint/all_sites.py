@@ -1,0 +1,160 @@
+"""Every position of an interval: variants, and what is known of each sample where there is none.
+
+GenotypeGVCFs with --include-non-variant-sites, but for one thing: RGQ is how much likelier the reference is than
+anything else, by the likelihoods of all alleles. GATK writes the quality of the genotype that was dropped, whatever
+that genotype was.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.io.vcf import NON_REFERENCE, Field, Fields, Value, VariantRecord
+from quire.rescore.genotyping.allele_frequency import genotype_counts
+from quire.rescore.joint.inputs import Gvcf, GvcfRecord
+from quire.rescore.joint.merge import integers
+from quire.rescore.joint.sweep import Span
+
+LOW_QUALITY = "LowQual"
+LOW_QUALITY_LINE = f'##FILTER=<ID={LOW_QUALITY},Description="QUAL below rescore.minimum_quality">'
+REFERENCE_QUALITY = Field("RGQ", "1", "Integer", "Phred probability that a genotype without variant is wrong")
+_LARGEST_QUALITY = 99
+_USUAL_PLOIDY = 2
+Letters = Callable[[int, int], str]
+"""Reference letters of a span of the contig at hand."""
+SiteRecord = Callable[[int, Sequence[GvcfRecord | None], str], VariantRecord | None]
+"""The record of a variant at a position, from the records that reach it and the reference's letter, or None."""
+
+
+class ReferenceRun(NamedTuple):
+    """Consecutive positions without variant, of which the same is known.
+
+    Attributes:
+        record: that of the first.
+        letters: of all, the reference's.
+    """
+
+    record: VariantRecord
+    letters: str
+
+    def lines(self, fields: Fields) -> Iterator[str]:
+        """A line of the VCF for each position."""
+        contig, start, identifier, _, rest = self.record.line(fields).split("\t", 4)
+        for position, letter in enumerate(self.letters, int(start)):
+            yield f"{contig}\t{position}\t{identifier}\t{letter}\t{rest}"
+
+
+def between_variants(
+    contig: str, span: Span, start: int, end: int, gvcfs: Sequence[Gvcf], letters: Letters, deletion_at: SiteRecord
+) -> Iterator[VariantRecord | ReferenceRun]:
+    """All positions of [start, end), a part of a span, in which no variant starts.
+
+    Args:
+        contig: name.
+        span: with the files' records.
+        start, end: 0-based, half-open.
+        gvcfs: the files.
+        letters: of the reference.
+        deletion_at: the record of a position that a deletion takes away from a sample.
+    """
+    for first, behind in pairwise(_borders(contig, span, start, end, gvcfs)):
+        reaching = span.reaching(first)
+        bases = letters(first, behind)
+        if not any(record is not None and record.start < first and _deletes(record) for record in reaching):
+            yield ReferenceRun(reference_record(contig, first, reaching, gvcfs), bases)
+            continue
+        for position, base in enumerate(bases, first):
+            record = deletion_at(position, reaching, base)
+            if record is not None:
+                yield record
+            else:
+                yield ReferenceRun(reference_record(contig, position, reaching, gvcfs), base)
+
+
+def _borders(contig: str, span: Span, start: int, end: int, gvcfs: Sequence[Gvcf]) -> list[int]:
+    """Where within [start, end), ends included, what is known of a sample may change."""
+    borders = [start, end]
+    for record, gvcf in zip(span.current, gvcfs, strict=True):
+        if record is not None:
+            borders.append(record.end)
+            if _is_named(record):
+                borders.append(record.start + 1)
+        if gvcf.ploidies is not None:
+            borders += gvcf.ploidies.borders.get(contig, ())
+    return sorted({border for border in borders if start <= border <= end})
+
+
+def _is_named(record: GvcfRecord) -> bool:
+    return record.alternates != (NON_REFERENCE,)
+
+
+def _deletes(record: GvcfRecord) -> bool:
+    return any(a != NON_REFERENCE and len(a) < len(record.reference) for a in record.alternates)
+
+
+def reference_record(
+    contig: str, position: int, reaching: Sequence[GvcfRecord | None], gvcfs: Sequence[Gvcf]
+) -> VariantRecord:
+    """The record of a position without variant; its allele is left open.
+
+    Args:
+        contig: name.
+        position: 0-based.
+        reaching: of each file the record that says something of the position.
+        gvcfs: the files.
+    """
+    samples: list[dict[str, Value]] = []
+    depth = 0
+    for record, gvcf in zip(reaching, gvcfs, strict=True):
+        if record is None:
+            ploidy = _USUAL_PLOIDY if gvcf.ploidies is None else gvcf.ploidies.at(contig, position)
+            samples += [_nothing(ploidy) for _ in gvcf.samples]
+            continue
+        own = [_sample(record, column, position) for column in range(len(gvcf.samples))]
+        samples += own
+        depth += int(record.info["DP"]) if "DP" in record.info else sum(int(str(one["DP"] or 0)) for one in own)
+    known = any(one["DP"] is not None for one in samples)
+    return VariantRecord(
+        contig=contig,
+        start=position,
+        alleles=("N",),
+        quality=None,
+        filters=(),
+        info={"DP": depth} if depth else {},
+        samples=samples if known else [{"GT": one["GT"]} for one in samples],
+    )
+
+
+def _nothing(ploidy: int) -> dict[str, Value]:
+    return {"GT": "/".join("." * ploidy) or ".", "DP": None, "RGQ": None}
+
+
+def _sample(record: GvcfRecord, column: int, position: int) -> dict[str, Value]:
+    """FORMAT of a sample: the reference where it is likelier than anything else, no call where it is not."""
+    values = record.samples[column]
+    ploidy = record.genotypes[column].replace("|", "/").count("/") + 1
+    depth = int(values.get("MIN_DP", values.get("DP", 0)))
+    quality = _reference_quality(record, column, position, ploidy)
+    if not depth or quality is None:
+        return _nothing(ploidy)
+    return {"GT": "/".join(("0" if quality else ".") * ploidy), "DP": depth, "RGQ": quality}
+
+
+def _reference_quality(record: GvcfRecord, column: int, position: int, ploidy: int) -> int | None:
+    """How much likelier genotypes are that leave a position as it is; 0 where they are not, None without data."""
+    values = record.samples[column]
+    phreds = integers(values.get("PL"))
+    if not phreds:
+        is_reference = set(record.genotypes[column]) <= set("0/|")
+        return None if "GQ" not in values else int(values["GQ"]) if is_reference else 0
+    # Of a record that started before, only deletions change the position.
+    keeps = [
+        a == 0 or (position > record.start and allele != NON_REFERENCE and len(allele) >= len(record.reference))
+        for a, allele in enumerate((record.reference, *record.alternates))
+    ]
+    counts = genotype_counts(ploidy, len(keeps))
+    unchanged = counts[:, keeps].sum(axis=1) == ploidy
+    likelihoods = np.array(phreds)
+    return int(min(max(likelihoods[~unchanged].min() - likelihoods[unchanged].min(), 0), _LARGEST_QUALITY))
