@@ -140,10 +140,10 @@ def test_genotype_by_posterior() -> None:
     """A record of GATK: PL 73,0,40, GQ 37, QUAL 38.23."""
     plain = np.array([True, False, False])
     found = likeliest_genotype(np.array([73, 0, 40]), genotype_priors(2, [b"\0", b"\1"], FLAT_PRIOR), plain)
-    assert found.index == 1
+    assert found.number == 1
     assert (found.quality, found.no_variant) == (37, pytest.approx(38.23))
     weak = likeliest_genotype(np.array([30, 0, 40]), genotype_priors(2, [b"\0", b"\1"], FLAT_PRIOR), plain)
-    assert (weak.index, weak.no_variant) == (0, 0.0)
+    assert (weak.number, weak.no_variant) == (0, 0.0)
 
 
 def test_a_read_may_be_as_unlikely_as_its_qualities_say() -> None:

@@ -3,6 +3,7 @@
 import random
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pysam
@@ -16,7 +17,7 @@ from quire.rescore.gvcf import call_gvcf_interval
 from quire.rescore.joint import genotype_interval
 
 _BASES, _READS, _LENGTH = 2000, 60, 100
-_SETTINGS = {
+_SETTINGS: dict[str, Any] = {
     "minimum_quality": 10,
     "minimum_mapping_quality": 10,
     "maximum_reads_per_start": 100,

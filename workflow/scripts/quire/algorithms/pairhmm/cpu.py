@@ -98,13 +98,11 @@ def _last_row_sums(batch: PairHmmBatch, tasks: np.ndarray, dtype: np.dtype) -> n
     read_lengths = np.diff(batch.read_offsets)[tasks[:, 0]]
     haplotype_lengths = np.diff(batch.haplotype_offsets)[tasks[:, 1]]
     qualities, continuations = _continuations(batch)
-    inputs = _BatchArrays(
-        *(
-            np.require(getattr(batch, name), np.int64 if name.endswith("offsets") else np.uint8, ["C", "W"])
-            for name in _BatchArrays._fields[:-1]
-        ),
-        continuations,
-    )
+    arrays = [
+        np.require(getattr(batch, name), np.int64 if name.endswith("offsets") else np.uint8, ["C", "W"])
+        for name in _BatchArrays._fields[:-1]
+    ]
+    inputs = _BatchArrays(*arrays, continuations)
     order = np.lexsort((haplotype_lengths, read_lengths))
     sums = np.zeros(len(tasks), dtype)
     if len(tasks):

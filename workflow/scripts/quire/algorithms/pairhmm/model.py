@@ -28,7 +28,7 @@ kernels agree to the last bit.
 """
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +61,7 @@ class Tables(NamedTuple):
     differ: NDArray[np.floating]
     opening: NDArray[np.floating]
     stay: NDArray[np.floating]
-    continuation: np.floating | NDArray[np.floating]
+    continuation: Any
     start: np.floating
 
 

@@ -15,7 +15,8 @@ def gap_tables(tables: RepeatTables) -> NDArray[np.uint8]:
     """uint8[2, 8, 20]: gap open and gap continuation qualities as PairHMM takes them, halves rounded up."""
     opening = np.floor(np.minimum(tables.gap_open, _LARGEST_GAP_OPEN) + 0.5)
     continuation = np.floor(tables.gap_continuation + 0.5)
-    return np.maximum(np.stack([opening, continuation]), 1.0).astype(np.uint8)
+    tables_of_both: NDArray[np.uint8] = np.maximum(np.stack([opening, continuation]), 1.0).astype(np.uint8)
+    return tables_of_both
 
 
 def gap_qualities(

@@ -84,12 +84,12 @@ class PosteriorGenotype(NamedTuple):
     """The likeliest genotype of a sample.
 
     Attributes:
-        index: of the genotype.
+        number: of the genotype.
         quality: GQ.
         no_variant: phred of no variant, the sample's share of QUAL.
     """
 
-    index: int
+    number: int
     quality: int
     no_variant: float
 

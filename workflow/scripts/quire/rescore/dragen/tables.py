@@ -122,4 +122,5 @@ def read_tables(path: str | Path) -> RepeatTables:
             f"{path}: needs tables GOP, GCP and API of {LONGEST_PERIOD} periods and {MOST_REPEATS} repeats; "
             "calibrate the sample again."
         )
-    return RepeatTables(*(np.array(rows) for rows in found.values()), estimated=estimated)
+    gap_open, gap_continuation, indel_prior = (np.array(rows) for rows in found.values())
+    return RepeatTables(gap_open, gap_continuation, indel_prior, estimated)

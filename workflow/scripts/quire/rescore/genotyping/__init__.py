@@ -129,7 +129,7 @@ def _by_posteriors(call: Call, ploidies: np.ndarray, model: "SiteModel") -> Call
     genotypes, qualities, quality = [], [], 0.0
     for number, (ploidy, phreds) in enumerate(zip(ploidies.tolist(), call.phreds, strict=True)):
         best = model.genotype(number, call.site.alleles, phreds, ploidy)
-        genotypes.append(genotype_members(ploidy, len(call.site.alleles), best.index))
+        genotypes.append(genotype_members(ploidy, len(call.site.alleles), best.number))
         qualities.append(best.quality)
         quality += best.no_variant
     return replace(call, quality=quality, genotypes=genotypes, genotype_qualities=qualities)

@@ -114,7 +114,7 @@ def call_gvcf_site(
     site_quality = -10.0 * nothing + 0.0
     if model is not None:
         posterior = model.genotype(0, [*(site.alleles[a] for a in kept), NON_REFERENCE], phreds, ploidy)
-        genotype = genotype_members(ploidy, len(kept) + 1, posterior.index)
+        genotype = genotype_members(ploidy, len(kept) + 1, posterior.number)
         quality, site_quality = posterior.quality, posterior.no_variant
     if len(kept) in genotype:  # an allele that nobody has seen: nothing is said, but that it is not the reference
         genotype, phreds = (0,) * ploidy, np.zeros_like(phreds)
