@@ -36,7 +36,7 @@ from bench.simulate import Haplotype, haplotype, with_errors
 DEMO = REPOSITORY / "tests/data/demo"
 CONTIG, LENGTH, INSERT, INSERT_DEVIATION = "chr20", 150, 400.0, 80.0
 QUALITY_STRINGS = 5000
-SETTINGS = {"minimum_quality": 10, "minimum_mapping_quality": 10, "maximum_reads_per_start": 1000}
+SETTINGS = {"minimum_quality": 10, "minimum_mapping_quality": 10, "maximum_reads_per_start": 1000, "long_indels": True}
 DEPTHS = (30, 300, 1000, 5000)
 TIMES = (1, 2, 4, 16, 64)  # the real regions of tests/data, 62 M cells, in the order of the table
 PARTS = (64, 16, 4, 2)  # and shares of them

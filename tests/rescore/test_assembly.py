@@ -236,6 +236,8 @@ def test_reads_are_threaded_by_sample_start_and_strand() -> None:
         usable=np.ones(n, np.uint8),
         reverse=np.array(strands, np.uint8),
         mapping_quality=np.full(n, 60, np.uint8),
+        before=np.zeros(n, np.int32),
+        behind=np.zeros(n, np.int32),
         base_offsets=np.arange(n + 1) * 10,
         bases=np.zeros(10 * n, np.uint8),
         qualities=np.full(10 * n, 30, np.uint8),

@@ -165,6 +165,12 @@ def test_the_ledger_counts_every_read_once(world, tmp_path: Path) -> None:
         assert sum(ledger["reads"][sample]["reads"] for ledger in ledgers) == reads
         assert sum(ledger["reads"][sample]["used"] for ledger in ledgers) == reads
     assert ledgers[0]["intervals"] == [["HLA:1*01", 0, 2222]]
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    run(root, whole, WHOLE)
+    regions = json.loads((whole / "0.json").read_text())["regions"]
+    assert regions["active"] > 10
+    assert regions == {key: sum(ledger["regions"][key] for ledger in ledgers) for key in regions}
 
 
 def test_only_samples_without_reads(world, tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from quire.rescore import gather_ledgers
 
 def piece(path, reads: int, used: int, variants: int):
     counts = {"reads": reads, "unmapped": reads - 5, "used": used}
-    path.write_text(json.dumps({"stage": "rescore", "intervals": [], "variants": variants, "reads": {"a": counts}}))
+    ledger = {"stage": "rescore", "intervals": [], "variants": variants, "reads": {"a": counts}}
+    path.write_text(json.dumps(ledger | {"regions": {"active": variants, "not_assembled": 1}}))
     return path
 
 
@@ -19,6 +20,7 @@ def test_pieces_are_added_up(tmp_path):
     assert json.loads((tmp_path / "all.json").read_text()) == {
         "stage": "rescore",
         "samples": {"a": {"reads": 30, "unmapped": 20, "used": 10}},
+        "regions": {"active": 5, "not_assembled": 2},
         "variants": 4,
     }
 

@@ -146,6 +146,8 @@ def test_blocks_are_runs_of_one_band(data: st.DataObject) -> None:
         VariantRecord("c", p, ("A" * data.draw(st.integers(1, 8)), "<NON_REF>", "C"), None, None, {}, [])
         for p in sorted(positions)
     ]
+    begin = data.draw(st.integers(start - 5, start + size))
+    deleted = [(begin, begin + data.draw(st.integers(0, 9)))]
     cut = data.draw(st.integers(0, size))
     pieces = [(0, cut), (cut, size)]
     stretches = [
@@ -154,6 +156,7 @@ def test_blocks_are_runs_of_one_band(data: st.DataObject) -> None:
             depth[low:high],
             phreds[low:high],
             [v for v in variants if start + low <= v.start < start + high],
+            deleted,
         )
         for low, high in pieces
     ]
@@ -162,11 +165,11 @@ def test_blocks_are_runs_of_one_band(data: st.DataObject) -> None:
     records = list(with_blocks("c", stretches, intervals, lambda a, b: "G" * (b - a), 2))
     assert [r for r in records if r in variants] == variants
     assert [r.start for r in records] == sorted(r.start for r in records)
-    # The definition: a position is in a block unless it is outside or covered by the variant that started last.
+    # A position is in a block unless it is outside, deleted, or covered by the variant that started last.
     expected: dict[int, int] = {}
     for p in range(start, start + size):
         before = [v for v in variants if v.start <= p]
-        inside = any(a <= p < b for a, b in intervals.tolist())
+        inside = any(a <= p < b for a, b in intervals.tolist()) and not deleted[0][0] <= p < deleted[0][1]
         if inside and not (before and p < before[-1].start + len(before[-1].alleles[0])):
             expected[p] = max(i for i, low in enumerate(BANDS) if low <= min(second[p - start], 99))
     got: dict[int, int] = {}

@@ -246,6 +246,25 @@ def test_reads_of_an_absent_chromosome_are_counted(world: Path, tmp_path: Path) 
     assert json.loads((tmp_path / "all.vcf.json").read_text())["reads"]["nobody"]["no_copies"] == 0
 
 
+def test_every_site_of_an_absent_chromosome(world: Path, tmp_path: Path) -> None:
+    """Where every position is written, each sample has its ploidy in each, known or not."""
+    by_gvcf(world, tmp_path, list(SEXES))
+    paths = [tmp_path / f"{name}.g.vcf.gz" for name in SEXES]
+    output = tmp_path / "every.vcf.gz"
+    genotype_interval(world / "reference", paths, WHOLE, output, SETTINGS["minimum_quality"], all_sites=True)
+    seen = {contig: set() for contig in CONTIGS}
+    for fields in lines_of(output):
+        genotypes = [sample_of(fields, column)["GT"].replace("|", "/") for column in range(3)]
+        father = 2 if fields[0] == "chrX" and int(fields[1]) <= PAR else 1
+        ploidies = [
+            0 if genotype == "." and c == 1 else genotype.count("/") + 1 for c, genotype in enumerate(genotypes)
+        ]
+        expected = {"chrX": [father, 2, 2], "chrY": [1, 0, 2], "chrM": [1, ploidies[1], 1]}[fields[0]]
+        assert ploidies == expected, fields
+        seen[fields[0]].add(int(fields[1]))
+    assert {contig: len(places) for contig, places in seen.items()} == CONTIGS
+
+
 # -- GATK's answer ----------------------------------------------------------------------------------------------------
 
 

@@ -59,7 +59,7 @@ def test_a_killed_process_is_one_sentence() -> None:
         list(in_processes(die_at_three, range(9), 2))
 
 
-ORPHANS = """
+ORPHANS = r"""
 import os, sys, time
 from quire.rescore.processes import in_processes
 

@@ -61,7 +61,12 @@ def test_every_filter_has_its_count(tmp_path) -> None:
     lines += [line("low", 0, 100, "50M", bases, 19), line("none", 0, 100, "50M", bases, 255)]
     lines += [line("spliced", 0, 100, "25M10N25M", bases), line("clip", 0, 100, "50S", bases)]
     _, counts = load(tmp_path, lines)
-    assert counts == dict.fromkeys(FILTERS, 1) | {"low_mapping_quality": 2, "malformed": 2, "thinned": 0}
+    assert counts == dict.fromkeys(FILTERS, 1) | {
+        "low_mapping_quality": 2,
+        "malformed": 2,
+        "no_copies": 0,
+        "thinned": 0,
+    }
 
 
 def test_reads_are_counted_where_they_start_and_by_one_job_only(tmp_path) -> None:

@@ -1,8 +1,11 @@
 """The whole road on real reads, through Snakemake: outputs, ledgers, what runs again and what does not."""
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -138,6 +141,30 @@ def test_calling_sees_every_placed_record(finished: Run) -> None:
         with pysam.AlignmentFile(str(finished.output / f"align/{sample}.bam")) as alignments:
             placed = sum(contig.total for contig in alignments.get_index_statistics())
         assert counts["reads"] == placed > 0
+
+
+def test_why_is_said_in_the_folder_of_a_run(finished: Run) -> None:
+    """By the configuration alone; the record is that of the VCF."""
+    wanted = str(calls(finished.output / "rescore/all.vcf.gz")[3])
+    contig, position = wanted.split("\t")[:2]
+    command = [sys.executable, "-m", "quire.rescore", "why", "--at", f"{contig}:{position}"]
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "workflow/scripts")}
+    result = subprocess.run(
+        [*command, "--configfile", "config.yaml"],
+        cwd=finished.folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    shown = result.stdout.splitlines()[-1].split("\t")
+    assert result.stdout.splitlines()[-2] == "Called:"
+    assert shown[1:6] == wanted.split("\t")[1:6]
+    assert shown[9] == wanted.rstrip("\n").split("\t")[9]
+    result = subprocess.run(command, cwd=finished.folder, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.startswith("quire: error: config/config.yaml: cannot be read")
 
 
 def test_second_call_does_nothing(continued: Callable[[], Run]) -> None:

@@ -1,5 +1,7 @@
 """The caller: from the reads of a piece of the genome to its variants."""
 
+import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,7 +32,10 @@ from quire.rescore.processes import in_processes
 from quire.rescore.reads.filters import FILTERS
 from quire.rescore.reads.source import ReadSource
 from quire.rescore.records import FIELDS
+from quire.rescore.region_counts import RegionCounter, sentence
+from quire.rescore.trace import listening
 
+logger = logging.getLogger("quire.rescore")
 UNIT_BASES = 250_000  # that one process calls at a time
 
 
@@ -75,12 +80,13 @@ def call_interval(
     with computing(job, device, intervals, threads) as (backend, job):
         extras = [*header_extras, backend.to_vcf(), *definitions(filters)]
         head = vcf.header(contigs_of(job.reference), [sample.name for sample in job.samples], FIELDS, extras)
-        variants = write_units(job, output_vcf_part, head, intervals, partial(_records, filters), FIELDS, threads)
+        variants = write_units(job, output_vcf_part, head, intervals, partial(call_records, filters), FIELDS, threads)
     write_ledger(ledger_path, intervals, job, variants)
     return variants
 
 
-def _records(filters: Filters, job: CallingJob, intervals: Sequence[Interval]) -> Iterator[VariantRecord]:
+def call_records(filters: Filters, job: CallingJob, intervals: Sequence[Interval]) -> Iterator[VariantRecord]:
+    """Records of the variants that start in some intervals, in order; `filters` are applied."""
     return (filtered(record, filters, FIELDS) for record in by_ploidy(job, intervals, _records_of_one_ploidy))
 
 
@@ -99,11 +105,13 @@ class CalledUnit(NamedTuple):
         lines: of the VCF.
         variants: how many of them are no reference blocks.
         ledger: by sample int64[filters].
+        regions: active regions by what was given up in them.
     """
 
     lines: list[str]
     variants: int
     ledger: dict[str, NDArray[np.int64]]
+    regions: Counter[str]
 
 
 def write_units(
@@ -129,6 +137,7 @@ def write_units(
             variants += called.variants
             for name, counts in called.ledger.items():
                 job.ledger[name][:] += counts
+            job.regions.update(called.regions)
             yield from called.lines
 
     vcf.write_part(output, head, lines())
@@ -139,10 +148,12 @@ def _call_unit(job: CallingJob, records_of: RecordsOf, fields: Fields, intervals
     """Call a unit, with a ledger of its own."""
     ledger = {name: np.zeros_like(counts) for name, counts in job.ledger.items()}
     lines, variants = [], 0
-    for record in records_of(replace(job, ledger=ledger), intervals):
-        lines.append(record.line(fields))
-        variants += record.alleles[1] != vcf.NON_REFERENCE
-    return CalledUnit(lines, variants, ledger)
+    counter = RegionCounter(intervals)
+    with listening(counter.hear):
+        for record in records_of(replace(job, ledger=ledger), intervals):
+            lines.append(record.line(fields))
+            variants += record.alleles[1] != vcf.NON_REFERENCE
+    return CalledUnit(lines, variants, ledger, counter.counts)
 
 
 def open_job(
@@ -186,13 +197,15 @@ def contigs_of(reference: Reference) -> list[tuple[str, int]]:
 
 
 def write_ledger(path: str | Path, intervals: Sequence[Interval], job: CallingJob, variants: int) -> None:
-    """Write what became of a piece's reads, as JSON; `variants` were written."""
+    """Write what became of a piece's reads and regions, as JSON, and the latter to the log; `variants` were written."""
+    logger.info("%s", sentence(job.regions))
     write_json_atomic(
         path,
         {
             "stage": "rescore",
             "intervals": [list(interval) for interval in intervals],
             "reads": {name: _ledger_entry(name, counts) for name, counts in job.ledger.items()},
+            "regions": dict(job.regions),
             "variants": variants,
         },
     )

@@ -3,8 +3,9 @@
 import logging
 import time
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,10 +22,13 @@ from quire.rescore.dragen.genotypes import RegionModel, has_indels
 from quire.rescore.dragen.tables import RepeatTables
 from quire.rescore.engines import CallingEngine
 from quire.rescore.haplotypes.likelihoods import region_likelihoods
+from quire.rescore.long_indels import CHUNK_REACH as LONG_REACH
+from quire.rescore.long_indels.calls import Called, joint_record, long_indels, merged, without_carried
 from quire.rescore.parameters import REGION_PADDING, CallingParameters
 from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.reads.clipping import region_reads
 from quire.rescore.reads.source import ReadSource
+from quire.rescore.reference_confidence.realignment import realigned
 from quire.rescore.regions import AssembledRegion, Window, assemble_regions, call_region, find_regions
 from quire.sequence.codes import AMBIGUOUS, code_table
 
@@ -37,9 +41,9 @@ logger = logging.getLogger("quire.rescore")
 NEAR = 20_000
 FIRST_TILES = 10  # where an index does not tell how many reads there are
 TILES_PER_CHUNK = 64
-READS_PER_CHUNK = 500_000
+READS_PER_CHUNK = 250_000
 BASES_PER_BATCH = 2_000_000
-_REACH = BORDER_REACH + FILTER_WING + REGION_PADDING  # bases beyond a chunk's tiles that matter to it
+_REACH = BORDER_REACH + max(FILTER_WING + REGION_PADDING, LONG_REACH)  # bases beyond a chunk's tiles that matter to it
 _CODES = code_table({}, AMBIGUOUS)  # of a reference's letters
 
 
@@ -72,6 +76,7 @@ class CallingJob:
         parameters: the user's.
         engine: what is computed with.
         ledger: by sample int64[filters], reads by what became of them, as far as the job has come.
+        regions: active regions by what was given up in them, see `quire.rescore.region_counts`; likewise.
     """
 
     reference: Reference
@@ -79,6 +84,7 @@ class CallingJob:
     parameters: CallingParameters
     engine: CallingEngine
     ledger: Mapping[str, NDArray[np.int64]]
+    regions: Counter[str] = field(default_factory=Counter)
 
     @property
     def ploidies(self) -> NDArray[np.int64]:
@@ -203,7 +209,22 @@ def _call_chunk(job: CallingJob, chunk: Chunk) -> Iterator[VariantRecord]:
     if not any(len(own.start) for own in reads):
         return
     starts, ends = intervals.T.tolist()
-    spans, _ = find_regions(reads, job.ploidies.tolist(), window, tiles)
+    spans, borders = find_regions(reads, job.ploidies.tolist(), window, tiles)
+    called: list[Called] = []
+    owned = borders[0], borders[-1]
+    if job.parameters.long_indels:
+        record_of = joint_record(window.contig, job.ploidies, job.parameters.long_indel_quality)
+        called = long_indels(reads, [sample.source for sample in job.samples], window, owned, job.engine, record_of)
+        reads = without_carried(reads, called)
+    for record in merged(_region_records(job, chunk._replace(reads=reads), spans), called, owned):
+        holding = bisect_right(ends, record.start)
+        if holding < len(starts) and starts[holding] <= record.start:
+            yield record
+
+
+def _region_records(job: CallingJob, chunk: Chunk, spans: NDArray[np.int64]) -> Iterator[VariantRecord]:
+    """Records of the active regions (int64[n, 2]) of a chunk that touch its intervals."""
+    window, reads, _, intervals = chunk
     spans = spans[touched(intervals, spans[:, 0], spans[:, 1])]
     padded = padded_spans(spans, window)
     for batch in batches(padded, reads, BASES_PER_BATCH):
@@ -220,12 +241,10 @@ def _call_chunk(job: CallingJob, chunk: Chunk) -> Iterator[VariantRecord]:
             job.engine,
             job.repeat_gaps,
         )
-        for region, likelihoods in zip(regions, scored, strict=True):
+        moved, _ = realigned(clipped, scored, regions, window, job.engine)
+        for region, own in zip(regions, moved, strict=True):
             model = job.region_model(window, region)
-            for record in call_region(window.contig, region, clipped, likelihoods, job.ploidies, job.parameters, model):
-                holding = bisect_right(ends, record.start)
-                if holding < len(starts) and starts[holding] <= record.start:
-                    yield record
+            yield from call_region(window.contig, region, clipped, *own, job.ploidies, job.parameters, model)
 
 
 def touched(intervals: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -22,12 +22,14 @@ _SETTINGS: dict[str, Any] = {
     "minimum_mapping_quality": 10,
     "maximum_reads_per_start": 100,
     "error_model": "gatk",
+    "long_indels": True,
 }
 _SNV, _DELETION = 900, 1100  # positions; every other read carries both
+_LONG_DELETION, _LONG_INSERTION, _LONG = (300, 500), 1600, 100  # reads are clipped at the ends
 
 
 def compile_kernels() -> None:
-    """Call one SNV and one deletion of one sample."""
+    """Call one SNV, one deletion, and two long indels of one sample."""
     generator = random.Random(1)
     genome = "".join(generator.choices("ACGT", k=_BASES))
     with tempfile.TemporaryDirectory() as folder:
@@ -55,24 +57,47 @@ def compile_kernels() -> None:
 def _write_reads(path: Path, genome: str, generator: random.Random) -> None:
     """Sorted reads over both variants."""
     other = genome[:_SNV] + ("A" if genome[_SNV] != "A" else "C") + genome[_SNV + 1 :]
-    starts = sorted(generator.randrange(_SNV - _LENGTH + 5, _DELETION - 5) for _ in range(_READS))
+    drawn = (generator.randrange(_SNV - _LENGTH + 5, _DELETION - 5) for _ in range(_READS))
+    reads = [(start, *_small(genome, other, start, number)) for number, start in enumerate(sorted(drawn))]
+    start, end = _LONG_DELETION
+    reads += _clipped(genome[:start] + genome[end:], start, start, None) * 2
+    reads += _clipped(genome[:start] + genome[end:], start, None, end) * 2
+    inserted = "".join(generator.choices("ACGT", k=_LONG))
+    spelled = genome[:_LONG_INSERTION] + inserted + genome[_LONG_INSERTION:]
+    reads += _clipped(spelled, _LONG_INSERTION, _LONG_INSERTION, None) * 2
+    reads += _clipped(spelled, _LONG_INSERTION + _LONG, None, _LONG_INSERTION) * 2
     header = {
         "HD": {"VN": "1.6", "SO": "coordinate"},
         "SQ": [{"SN": "compiling", "LN": _BASES}],
         "RG": [{"ID": "warm", "SM": "warm"}],
     }
     with pysam.AlignmentFile(str(path), "wb", header=header) as bam:
-        for number, start in enumerate(starts):
+        for number, (start, bases, cigar) in enumerate(sorted(reads)):
             record = pysam.AlignedSegment(bam.header)
-            before = _DELETION - start
-            if number % 2 and 5 < before < _LENGTH - 5:
-                record.query_sequence = other[start:_DELETION] + other[_DELETION + 3 : start + _LENGTH + 3]
-                record.cigarstring = f"{before}M3D{_LENGTH - before}M"
-            else:
-                record.query_sequence = (other if number % 2 else genome)[start : start + _LENGTH]
-                record.cigarstring = f"{_LENGTH}M"
+            record.query_sequence, record.cigarstring = bases, cigar
             record.query_name, record.reference_id, record.reference_start = f"read{number}", 0, start
             record.mapping_quality, record.flag = 60, 16 * (number // 2 % 2)
-            record.query_qualities = pysam.qualitystring_to_array("I" * _LENGTH)
+            record.query_qualities = pysam.qualitystring_to_array("I" * len(bases))
             record.set_tag("RG", "warm")
             bam.write(record)
+
+
+def _small(genome: str, other: str, start: int, number: int) -> tuple[str, str]:
+    """Bases and CIGAR of a read over the small variants."""
+    before = _DELETION - start
+    if number % 2 and 5 < before < _LENGTH - 5:
+        bases = other[start:_DELETION] + other[_DELETION + 3 : start + _LENGTH + 3]
+        return bases, f"{before}M3D{_LENGTH - before}M"
+    return (other if number % 2 else genome)[start : start + _LENGTH], f"{_LENGTH}M"
+
+
+def _clipped(spelled: str, at: int, end: int | None, start: int | None) -> list[tuple[int, str, str]]:
+    """Reads over a joint of a haplotype, aligned on the side that the reference has: up to `end` or from `start` on."""
+    reads = []
+    for before in range(10, _LENGTH - 5, 5):
+        bases = spelled[at - before : at - before + _LENGTH]
+        if end is not None:
+            reads.append((end - before, bases, f"{before}M{_LENGTH - before}S"))
+        elif start is not None:
+            reads.append((start, bases, f"{before}S{_LENGTH - before}M"))
+    return reads

@@ -1,6 +1,7 @@
 """The ledger of calling: what became of every read, summed over the pieces of the genome."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,19 +10,21 @@ from quire.ledger import require_balance
 
 
 def gather_ledgers(ledgers: Sequence[str | Path], output: str | Path, variants: int) -> None:
-    """Add the ledgers of the parts up to one of the stage: for each sample what became of its reads.
+    """Add the ledgers of the parts up to one of the stage: for each sample what became of its reads, and the regions.
 
     Args:
         ledgers: JSON files of the parts.
-        output: JSON with `stage`, `samples` (counts by sample) and `variants`.
+        output: JSON with `stage`, `samples` (counts by sample), `regions` and `variants`.
         variants: records of the gathered VCF.
 
     Raises:
         QuireError: a sample's counts do not balance.
     """
     samples: dict[str, dict[str, int]] = {}
+    regions: Counter[str] = Counter()
     for path in ledgers:
         ledger = json.loads(Path(path).read_text())
+        regions.update(ledger["regions"])
         for sample, counts in ledger["reads"].items():
             total = samples.setdefault(sample, dict.fromkeys(counts, 0))
             for name, count in counts.items():
@@ -30,4 +33,4 @@ def gather_ledgers(ledgers: Sequence[str | Path], output: str | Path, variants: 
         require_balance(
             "rescore", sample, {"reads": counts["reads"]}, {name: n for name, n in counts.items() if name != "reads"}
         )
-    write_json_atomic(output, {"stage": "rescore", "samples": samples, "variants": variants})
+    write_json_atomic(output, {"stage": "rescore", "samples": samples, "regions": dict(regions), "variants": variants})

@@ -15,7 +15,7 @@ from quire.rescore.dragen.genotypes import RegionModel
 from quire.rescore.engines import CallingEngine
 from quire.rescore.genotyping import Call, best_alleles, call_site
 from quire.rescore.genotyping.annotations import annotate
-from quire.rescore.genotyping.rank_sums import allele_groups, as_aligned, rank_sums
+from quire.rescore.genotyping.rank_sums import PlacedReads, allele_groups, rank_sums
 from quire.rescore.genotyping.sites import Site, make_site, site_starts
 from quire.rescore.haplotypes import Haplotype, align_haplotypes, genotyping_span, make_haplotypes, trim
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
@@ -23,6 +23,7 @@ from quire.rescore.parameters import INDEL_PADDING, CallingParameters
 from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.reads.clipping import RegionReads
 from quire.rescore.records import variant_record
+from quire.rescore.trace import tell
 from quire.simd.compiled import compiled
 
 
@@ -92,7 +93,9 @@ def find_regions(
     numbers = range(tiles.start, tiles.stop + 1)
     borders = [tile_border(activity, start, tile, window.contig_length) for tile in numbers]
     found = [active_regions(activity[a - start : b - start]) + a for a, b in pairwise(borders) if a < b]
-    return np.concatenate(found) if found else np.zeros((0, 2), np.int64), borders
+    spans = np.concatenate(found) if found else np.zeros((0, 2), np.int64)
+    tell("activity", start=start, activity=activity, spans=spans)
+    return spans, borders
 
 
 def assemble_regions(
@@ -115,6 +118,7 @@ def assemble_regions(
     """
     references = [window.between(a, b) for a, b in padded.tolist()]
     sequences = [assemble(reads, r, references[r]) for r in range(len(spans))]
+    tell("assembled", contig=window.contig, spans=spans, padded=padded, reads=reads, sequences=sequences)
     varied = [r for r in range(len(spans)) if len(sequences[r]) > 1]
     cigars = align_haplotypes([(references[r].tobytes(), sequences[r]) for r in varied], engine)
     regions = []
@@ -123,6 +127,7 @@ def assemble_regions(
         start, end = padded[r].tolist()
         haplotypes = make_haplotypes(sequences[r], own, reference, start)
         events = {event for haplotype in haplotypes for event in haplotype.events.values()}
+        tell("aligned", span=spans[r], haplotypes=haplotypes)
         region_start, region_end = spans[r].tolist()
         spanned = genotyping_span(events, (region_start, region_end), (start, end), reference, indel_padding)
         if spanned is None:
@@ -139,6 +144,7 @@ def call_region(
     region: AssembledRegion,
     reads: RegionReads,
     scored: RegionLikelihoods,
+    placed: PlacedReads,
     ploidies: NDArray[np.int64],
     parameters: CallingParameters,
     model: RegionModel | None = None,
@@ -149,12 +155,14 @@ def call_region(
         contig: name.
         region: with its haplotypes.
         reads: of all regions, which the scored ones point into.
-        scored: the region's reads and their likelihoods under its haplotypes.
+        scored: the region's reads where its haplotypes place them, and their likelihoods under its haplotypes.
+        placed: the same reads, base by base.
         ploidies: int64[samples].
         parameters: the user's.
         model: of GATK's DRAGEN mode, if that is asked for.
     """
     margin = parameters.genotyping_margin
+    tell("scored", region=region, reads=reads, scored=scored)
     deletions: list[tuple[int, int]] = []
     for site in region_sites(region):
         touching = _touching(scored, site.start - margin, site.end + margin)
@@ -163,6 +171,7 @@ def call_region(
         if model is not None:
             site_model = model.at(site, reads, chosen, unexplained_reads(site, scored, margin))
         sample = reads.sample[chosen].astype(np.int64)
+        tell("site", site=site, sample=sample, matrix=scored.matrix[touching])
         covered = any(a < site.start <= b for a, b in deletions)
         call = call_site(
             site, scored.matrix[touching], sample, ploidies, parameters.minimum_quality, covered, site_model
@@ -173,7 +182,7 @@ def call_region(
         if site.start >= region.variants[0]:
             info = annotate(call, sample, reads.reverse[chosen], reads.mapping_quality[chosen])
             groups = allele_groups(best_alleles(call.likelihoods), call.kept)
-            info |= rank_sums(reads, as_aligned(reads, chosen), groups, site.start, site.end)
+            info |= rank_sums(reads, placed.subset(touching), groups, site.start, site.end)
             yield variant_record(contig, call, info)
 
 

@@ -29,6 +29,7 @@ from quire.simd.vectors import (
 
 # Of float32, one AVX-512 or AVX2 register: AVX2's sixteen registers cannot hold two rows of 16 lanes.
 LANES = 16 if has_avx512() else 8
+TASKS_AT_ONCE = 1 << 20  # sorted and scored together; where reads lie deep, a region has many more
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 ANY_BASE = 15  # N: shares a bit with every base (A1 C2 G4 T8)
 
@@ -83,12 +84,21 @@ def log10_likelihoods(batch: PairHmmBatch) -> NDArray[np.float64]:
         task does not depend on what else is in the batch. Float32, tried again in float64 where that underflows: at
         most 7 (R + H) 2^-24 / ln 10 from the exact value for R read and H haplotype bases, measured below 3e-6.
     """
-    haplotype_lengths = np.diff(batch.haplotype_offsets)[batch.tasks[:, 1]]
-    sums = _last_row_sums(batch, batch.tasks, FLOAT32)
+    answers = np.empty(len(batch.tasks))
+    for begin in range(0, len(answers), TASKS_AT_ONCE):
+        some = slice(begin, begin + TASKS_AT_ONCE)
+        answers[some] = _log10_likelihoods(batch, batch.tasks[some])
+    return answers
+
+
+def _log10_likelihoods(batch: PairHmmBatch, tasks: np.ndarray) -> NDArray[np.float64]:
+    """Answers (float64[t]) of some tasks."""
+    haplotype_lengths = np.diff(batch.haplotype_offsets)[tasks[:, 1]]
+    sums = _last_row_sums(batch, tasks, FLOAT32)
     answers = log10_of_sums(sums, SCALE_EXPONENT[FLOAT32], haplotype_lengths)
     again = np.flatnonzero(needs_float64(sums))
     if len(again):
-        sums = _last_row_sums(batch, batch.tasks[again], FLOAT64)
+        sums = _last_row_sums(batch, tasks[again], FLOAT64)
         answers[again] = log10_of_sums(sums, SCALE_EXPONENT[FLOAT64], haplotype_lengths[again])
     return answers
 

@@ -18,7 +18,8 @@ from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_REFERENCE, FLAG_UNMAPPED
 from quire.simd.compiled import compiled, inlined
 
 SPAN_OF_INDEX = 1 << 14  # bases that an index tells apart
-MOST_READ = 1 << 24  # compressed bytes read at a time
+FIRST_READ, MOST_READ = 1 << 18, 1 << 22  # compressed bytes read at a time
+MOST_INFLATED = 1 << 26  # about as many bytes are inflated at a time
 FIRST_BEYOND = 1 << 16  # beyond what the index tells: more with each read
 _FIXED_BYTES = 36  # of a record, its size included
 
@@ -35,6 +36,7 @@ class BamReader:
         """
         self.path = Path(path)
         self._index = open_index(self.path)
+        self._most = FIRST_READ
         try:
             self._file = open(self.path, "rb")
         except OSError as error:
@@ -65,13 +67,15 @@ class BamReader:
         while True:
             if place > expected:
                 beyond *= 2
-            content = self._read(place, min(max(expected - place, 0) + beyond, MOST_READ))
+            content = self._read(place, min(max(expected - place, 0) + beyond, self._most))
             inflated, taken = self._inflate(content, place)
             if taken == 0:
                 if len(content) or len(text):
                     raise InputError(f"{self.path}: ends in the middle of a record; it is truncated, copy it again.")
                 break
             place += taken
+            # Records that are much alike take few bytes: how many are read next depends on what these gave.
+            self._most = min(MOST_READ, max(FIRST_BEYOND, MOST_INFLATED * taken // max(len(inflated), 1)))
             text = np.concatenate([text, inflated[skip:]]) if len(text) else inflated[skip:]
             skip = 0
             runs = np.empty((len(text) // _FIXED_BYTES + 1, 2), np.int64)
@@ -80,9 +84,7 @@ class BamReader:
             if done:
                 break
             text = text[at:]
-        if len(found) == 1:
-            return found[0]
-        return np.concatenate(found) if found else np.empty(0, np.uint8)
+        return found[0] if len(found) == 1 else _joined(found)
 
     def bytes_over(self, contig: int, start: int, end: int, length: int) -> int:
         """About how many bytes of the file hold the records of a span, by the index; more for spans below 16 kb.
@@ -123,6 +125,18 @@ class BamReader:
                 f"{self.path}: the block at byte {place + error.offset} is damaged, or the index is another file's; "
                 "run samtools index again, or copy the file again."
             ) from None
+
+
+def _joined(parts: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Parts end to end; each is given up as soon as it is copied."""
+    whole = np.empty(sum(map(len, parts)), np.uint8)
+    parts.reverse()
+    at = 0
+    while parts:
+        part = parts.pop()
+        whole[at : at + len(part)] = part
+        at += len(part)
+    return whole
 
 
 @inlined

@@ -21,6 +21,7 @@ from quire.rescore.parameters import (
     MINIMUM_DANGLING_BRANCH,
 )
 from quire.rescore.reads.clipping import RegionReads
+from quire.rescore.trace import tell
 from quire.simd.compiled import compiled
 
 
@@ -45,6 +46,7 @@ def assemble(reads: RegionReads, region: int, reference: np.ndarray) -> list[byt
             break
         succeeded, complete, bases, offsets = assemble_graph(sequences, k, k == largest)
         assembled |= succeeded
+        tell("graph", region=region, k=k, succeeded=succeeded, complete=complete, haplotypes=len(offsets) - 1)
         if not complete:
             found |= dict.fromkeys(chosen_haplotypes(sequences, k, k == largest))
             continue

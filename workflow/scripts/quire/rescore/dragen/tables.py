@@ -100,10 +100,12 @@ def read_tables(path: str | Path) -> RepeatTables:
     """Read what `write_tables` or GATK wrote.
 
     Raises:
-        InputError: it is no such file, or has other periods or repeats.
+        InputError: there is no such file, or it has other periods or repeats.
     """
     found: dict[str, list[list[float]]] = {name: [] for name in _NAMES}
     rows, estimated = None, False
+    if not Path(path).is_file():
+        raise InputError(f"{path}: does not exist; calibrate the sample first (target rule calibrate_repeats).")
     for number, line in enumerate(Path(path).read_text().splitlines(), 1):
         if line.startswith("#"):
             estimated = estimated or ("estimatedOrDefaults" in line and "estimated" in line.split("=")[-1])

@@ -23,6 +23,7 @@ from quire.rescore.parameters import (
     REFERENCE_PSEUDOCOUNT,
     SNV_PSEUDOCOUNT,
 )
+from quire.rescore.trace import tell
 from quire.simd.compiled import compiled
 from quire.simd.powers_of_ten.cpu import log10, power_of_ten
 
@@ -105,6 +106,7 @@ def call_site(
         if absent[a] + 1e-10 < -lowest / 10 and (site.alleles[a] != SPANNING or covered)
     ]
     written = [site.alleles[a] for a in kept[1:]]
+    tell("judged", site=site, phreds=phreds, ploidies=ploidies, quality=quality, absent=absent, kept=kept)
     if quality < lowest or not written or written == [SPANNING]:
         return None
     call = _make_call(site, quality, phreds, by_allele, sample, ploidies, kept, whole_counts(expected[kept[1:]]))

@@ -67,12 +67,13 @@ def call_gvcf_interval(
     with computing(job, device, intervals, threads) as (backend, job):
         extras = [*header_lines(), *of_ploidy, *header_extras, backend.to_vcf()]
         head = vcf.header(contigs_of(job.reference), [name], FIELDS, extras)
-        variants = write_units(job, output_gvcf_part, head, intervals, _records, FIELDS, threads)
+        variants = write_units(job, output_gvcf_part, head, intervals, call_gvcf_records, FIELDS, threads)
     write_ledger(ledger_path, intervals, job, variants)
     return variants
 
 
-def _records(job: CallingJob, intervals: Sequence[Interval]) -> Iterator[VariantRecord]:
+def call_gvcf_records(job: CallingJob, intervals: Sequence[Interval]) -> Iterator[VariantRecord]:
+    """Records of the variants and blocks of some intervals, in order; the job has one sample."""
     return by_ploidy(job, intervals, _records_of_one_ploidy)
 
 

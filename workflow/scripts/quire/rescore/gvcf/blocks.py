@@ -31,12 +31,14 @@ class Stretch(NamedTuple):
         depth: int32[positions].
         phreds: int32[positions, genotypes], PL of the reference against any other allele.
         variants: records that start in the stretch, in order.
+        deleted: spans of long deletions, of which no block is made, wherever they start.
     """
 
     start: int
     depth: NDArray[np.int32]
     phreds: NDArray[np.int32]
     variants: Sequence[VariantRecord]
+    deleted: Sequence[tuple[int, int]] = ()
 
     @property
     def end(self) -> int:
@@ -102,6 +104,7 @@ def _joined(first: Stretch, second: Stretch) -> Stretch:
         np.concatenate([first.depth, second.depth]),
         np.concatenate([first.phreds, second.phreds]),
         [*first.variants, *second.variants],
+        [*first.deleted, *second.deleted],
     )
 
 
@@ -110,8 +113,8 @@ def _split(stretch: Stretch, cut: int) -> tuple[Stretch, Stretch]:
     at = cut - stretch.start
     before = [record for record in stretch.variants if record.start < cut]
     return (
-        Stretch(stretch.start, stretch.depth[:at], stretch.phreds[:at], before),
-        Stretch(cut, stretch.depth[at:], stretch.phreds[at:], stretch.variants[len(before) :]),
+        stretch._replace(depth=stretch.depth[:at], phreds=stretch.phreds[:at], variants=before),
+        Stretch(cut, stretch.depth[at:], stretch.phreds[at:], stretch.variants[len(before) :], stretch.deleted),
     )
 
 
@@ -129,6 +132,8 @@ def _records(
     for record, following in zip(stretch.variants, [*starts, stretch.end][1:], strict=True):
         covered = record.start + len(record.alleles[0])
         wanted[record.start - stretch.start : min(covered, max(following, record.start + 1)) - stretch.start] = False
+    for start, end in stretch.deleted:
+        wanted[max(0, start - stretch.start) : max(0, end - stretch.start)] = False
     blocks = Blocks(*reference_blocks(stretch.depth, stretch.phreds, wanted, stretch.start, _BAND_OF))
     letters = reference(stretch.start, stretch.end)
     variants = iter(stretch.variants)

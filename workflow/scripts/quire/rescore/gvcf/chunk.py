@@ -1,7 +1,7 @@
 """A chunk of a sample's genome: active regions assembled and called, and how sure every other position is."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,16 +10,18 @@ from quire.io.vcf import VariantRecord
 from quire.rescore.activity.regions import quiet_regions
 from quire.rescore.chunks import BASES_PER_BATCH, CallingJob, Chunk, batches, padded_spans, touched
 from quire.rescore.genotyping import NO_CALL
-from quire.rescore.genotyping.rank_sums import PlacedReads, rank_sums
+from quire.rescore.genotyping.rank_sums import rank_sums
+from quire.rescore.genotyping.sites import Site
 from quire.rescore.gvcf.blocks import Stretch
 from quire.rescore.gvcf.confidence import ChunkConfidence
 from quire.rescore.gvcf.records import gvcf_record
 from quire.rescore.gvcf.variants import GvcfCall, call_gvcf_site
-from quire.rescore.haplotypes.likelihoods import RegionLikelihoods, region_likelihoods
+from quire.rescore.haplotypes.likelihoods import region_likelihoods
+from quire.rescore.long_indels.calls import Called, long_indels, merged, without_carried
+from quire.rescore.long_indels.support import Support
 from quire.rescore.phasing import PHASED_PLOIDY, phases
 from quire.rescore.reads.clipping import RegionReads, region_reads
-from quire.rescore.reference_confidence.columns import placement_spans
-from quire.rescore.reference_confidence.realignment import realigned_placement
+from quire.rescore.reference_confidence.realignment import ScoredReads, realigned
 from quire.rescore.regions import (
     AssembledRegion,
     Window,
@@ -28,6 +30,7 @@ from quire.rescore.regions import (
     region_sites,
     unexplained_reads,
 )
+from quire.rescore.trace import tell
 
 
 def call_chunk(job: CallingJob, chunk: Chunk) -> Stretch:
@@ -35,6 +38,12 @@ def call_chunk(job: CallingJob, chunk: Chunk) -> Stretch:
     window, reads, tiles, intervals = chunk
     ploidy = job.samples[0].ploidy
     active, borders = find_regions(reads, [ploidy], window, tiles)
+    owned = borders[0], borders[-1]
+    called: list[Called] = []
+    if job.parameters.long_indels:
+        sources = [job.samples[0].source]
+        called = long_indels(reads, sources, window, owned, job.engine, partial(_long_record, window.contig, ploidy))
+        reads = without_carried(reads, called)
     confidence = ChunkConfidence(borders[0], borders[-1], ploidy, window)
     quiet = quiet_regions(active, borders)
     quiet = quiet[touched(intervals, quiet[:, 0], quiet[:, 1])]
@@ -48,10 +57,20 @@ def call_chunk(job: CallingJob, chunk: Chunk) -> Stretch:
     for batch in batches(padded, reads, BASES_PER_BATCH):
         clipped = region_reads(reads, padded[batch])
         variants += _call_regions(job, window, clipped, active[batch], padded[batch], confidence)
+    variants = list(merged(variants, called, owned))
     starts = np.array([record.start for record in variants], np.int64)
     inside = touched(intervals, starts, starts + 1)
     kept = [record for record, wanted in zip(variants, inside.tolist(), strict=True) if wanted]
-    return Stretch(confidence.start, confidence.depth, confidence.phreds, kept)
+    deleted = [(one.record.start, one.record.start + len(one.record.alleles[0])) for one in called]
+    return Stretch(confidence.start, confidence.depth, confidence.phreds, kept, deleted)
+
+
+def _long_record(contig: str, ploidy: int, site: Site, scored: Support) -> VariantRecord | None:
+    """The record of a long indel that the sample carries, None where it does not."""
+    call = call_gvcf_site(site, scored.matrix, scored.reverse, scored.mapping_quality, ploidy, False)
+    if call is None or not any(allele > 0 for allele in call.genotype):
+        return None
+    return gvcf_record(contig, call, {}, None)
 
 
 def _call_regions(
@@ -95,18 +114,6 @@ def _sides(region: AssembledRegion, spans: NDArray[np.int64]) -> list[tuple[int,
     return [(region.number, *side) for side in sides if side[0] < side[1]]
 
 
-class ScoredReads(NamedTuple):
-    """The reads of a region, scored, and where their best haplotypes place them.
-
-    Attributes:
-        likelihoods: `start` and `end` as the reads are placed.
-        placed: the same reads; those that are not used have no bases.
-    """
-
-    likelihoods: RegionLikelihoods
-    placed: PlacedReads
-
-
 def _scored(
     job: CallingJob,
     window: Window,
@@ -122,28 +129,8 @@ def _scored(
     haplotypes = [region.haplotypes for region in regions]
     numbers = np.array([region.number for region in regions])
     scored = region_likelihoods(reads, numbers, spans, haplotypes, job.engine, job.repeat_gaps)
-    modelled = [~np.isnan(own.matrix[:, 0]) for own in scored]
-    placement = realigned_placement(
-        reads,
-        [own.source[use] for own, use in zip(scored, modelled, strict=True)],
-        haplotypes,
-        [own.matrix[use] for own, use in zip(scored, modelled, strict=True)],
-        spans,
-        window,
-        job.engine,
-    )
+    moved, placement = realigned(reads, scored, regions, window, job.engine)
     confidence.add_placed(reads, placement, spans, np.array([region.variants for region in regions], np.int64))
-    starts, ends = placement_spans(placement)
-    moved = []
-    for r, (own, use) in enumerate(zip(scored, modelled, strict=True)):
-        placed = slice(placement.span_offsets[r], placement.span_offsets[r + 1])
-        start, end = own.start.copy(), own.end.copy()
-        start[use], end[use] = starts[placed], ends[placed]
-        first, size, at = (np.zeros(len(use), np.int64) for _ in range(3))
-        first[use], at[use] = placement.first_base[placed], placement.position_offsets[:-1][placed]
-        size[use] = np.diff(placement.position_offsets)[placed]
-        runs = PlacedReads(own.source, first, size, at, placement.positions)
-        moved.append(ScoredReads(own._replace(start=start, end=end), runs))
     return moved
 
 
@@ -154,10 +141,12 @@ def _call_region(
     scored, placed = scored_reads
     model, margin = job.region_model(window, region), job.parameters.genotyping_margin
     modelled = ~np.isnan(scored.matrix[:, 0]) | (scored.usable == 0)
+    tell("scored", region=region, reads=reads, scored=scored)
     covered_to = -1  # an allele of a site before may take bases away up to here
     for site in region_sites(region):
         touching = modelled & (scored.start < site.end + margin) & (scored.end > site.start - margin)
         chosen = scored.source[touching]
+        tell("site", site=site, sample=np.zeros(len(chosen), np.int64), matrix=scored.matrix[touching])
         call = call_gvcf_site(
             site,
             scored.matrix[touching],

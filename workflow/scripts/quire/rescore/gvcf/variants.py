@@ -28,6 +28,7 @@ from quire.rescore.genotyping.allele_frequency import genotype_counts, no_varian
 from quire.rescore.genotyping.rank_sums import allele_groups
 from quire.rescore.genotyping.sites import SPANNING, Site
 from quire.rescore.parameters import INDEL_PSEUDOCOUNT, MAXIMUM_ALTERNATE_ALLELES
+from quire.rescore.trace import tell
 from quire.simd.compiled import compiled
 
 _LARGEST_GQ = 99
@@ -106,6 +107,7 @@ def call_gvcf_site(
     nothing, absent, expected = no_variant_log10(phreds / -10.0, ploidies, prior, site.spanning_index)
     other = len(site.alleles)
     kept = [0] + [a for a in range(1, other) if site.alleles[a] != SPANNING or covered]
+    tell("judged", site=site, phreds=phreds, ploidies=ploidies, quality=-10.0 * nothing + 0.0, absent=absent, kept=kept)
     if len(kept) == 1 or not any(absent[a] < _PRESENT for a in [*kept[1:], other]):
         return None
     phreds = _subset(phreds, ploidy, other + 1, [*kept, other])

@@ -5,15 +5,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.io.bam.decode import name_hashes
+from quire.io.bam.decode import Records, name_hashes
 from quire.io.bam.regions import IndexedAlignments
 from quire.rescore.parameters import CallingParameters
 from quire.rescore.reads.aligned import AlignedReads, aligned_reads
 from quire.rescore.reads.filters import THINNED, USED, count_verdicts, judge, thinned_out
+from quire.rescore.trace import tell
 
 # Reads are fetched this far left of what is asked, so that positions thinned by coverage always see all their reads.
 FETCH_MARGIN = 1280
-LEAST_COMPRESSED = 40  # bytes of a record in a BAM; one of 150 bases with usual qualities takes about 100
+LEAST_COMPRESSED = 10  # bytes of a record in a BAM where reads are much alike; usual ones take about 100
 
 
 class ReadSource:
@@ -38,6 +39,10 @@ class ReadSource:
         """About how many reads start in a span, rather too many; None where the index does not tell."""
         size = self._alignments.compressed_bytes(contig, start, end)
         return None if size is None else size // LEAST_COMPRESSED
+
+    def records(self, contig: str, start: int, end: int) -> Records:
+        """The file's own records that overlap [start, end); see `IndexedAlignments.records`."""
+        return self._alignments.records(contig, start, end)
 
     def fetch(
         self, contig: str, start: int, end: int, owned: NDArray[np.int64], parameters: CallingParameters
@@ -64,4 +69,5 @@ class ReadSource:
         dropped = thinned_out(positions[used], hashes, parameters.maximum_reads_per_start)
         verdicts[used[dropped]] = THINNED
         reads = aligned_reads(records, np.delete(used, dropped), np.delete(hashes, dropped))
+        tell("reads", source=self, records=records, verdicts=verdicts, reads=reads)
         return reads, count_verdicts(verdicts, positions, owned)

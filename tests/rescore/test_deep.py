@@ -1,0 +1,108 @@
+"""Deep samples and low complexity: right calls in little time, and what was given up is counted."""
+
+import json
+import logging
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from quire import reference as reference_stage
+from quire.rescore import call_gvcf_interval, call_interval
+from quire.rescore.region_counts import RegionCounter, sentence
+
+from tests.support.builders import random_bases, write_fasta
+from tests.support.defaults import default_settings
+from tests.support.gvcf import lines_of, sample_of
+from tests.support.simulation import Genome, Variant, indexed_bam
+
+LENGTH, READ, DEPTH = 2000, 150, 5000
+SETTINGS = default_settings("rescore")
+MOST_SECONDS = 60  # of a processor; 13 were measured
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Variant], int]:
+    """A virus, its variants, and reads, one in ten of a second strain with variants of its own; the number of reads."""
+    root = tmp_path_factory.mktemp("world")
+    generator = random.Random(7)
+    letters = random_bases(generator, LENGTH)
+    write_fasta(root / "genome.fa", {"virus": letters})
+    reference_stage.build(root / "genome.fa", root / "reference", 1 << 20)
+
+    def substitution(p: int) -> Variant:
+        return p, letters[p], "ACGT"["ACGT".index(letters[p]) - 1]
+
+    # Indels are spelled leftmost: the base before them differs from their last one.
+    at = next(p for p in range(620, 700) if letters[p] != letters[p + 2])
+    inserted = "ACGTTGC" + next(base for base in "AC" if base != letters[1200])
+    real = [substitution(300), (at, letters[at : at + 3], letters[at]), substitution(900), substitution(905)]
+    real += [(1200, letters[1200], letters[1200] + inserted), substitution(1600)]
+    minor = sorted([*real, substitution(450), substitution(1400)])
+    pairs = LENGTH * DEPTH // (2 * READ)
+    genome = Genome("virus", letters, [real] * 9 + [minor])
+    indexed_bam(root / "virus.bam", {"virus": LENGTH}, genome.sam_lines(generator, pairs, READ, 300))
+    return root, real, 2 * pairs
+
+
+@pytest.mark.parametrize("road", [call_interval, call_gvcf_interval])
+def test_a_virus_at_five_thousand_times(world: tuple[Path, list[Variant], int], tmp_path: Path, road) -> None:
+    root, real, reads = world
+    row = {"sample": "virus", "ploidy": 1, "bam": root / "virus.bam"}
+    output, ledger = tmp_path / "all.vcf.gz", tmp_path / "ledger.json"
+    begun = time.process_time()
+    given = row if road is call_gvcf_interval else [row]
+    road(root / "reference", given, [("virus", 0, LENGTH)], output, SETTINGS, ledger)
+    taken = time.process_time() - begun
+    assert taken < MOST_SECONDS
+    found = [fields for fields in lines_of(output) if sample_of(fields)["GT"] not in ("0", ".")]
+    assert [(int(f[1]) - 1, f[3], f[4].split(",")[0]) for f in found] == real
+    for fields in found:
+        values = sample_of(fields)
+        assert (values["GT"], values["GQ"]) == ("1", "99")
+        # Mates overlap, and a few starts have more than 50 reads.
+        assert int(values["DP"]) > 0.8 * DEPTH
+    counts = json.loads(ledger.read_text())["reads"]["virus"]
+    assert counts["reads"] == counts["used"] + counts["thinned"] == reads
+    assert 0 < counts["thinned"] < 0.1 * reads
+
+
+def test_what_is_given_up_at_ten_thousand_times_is_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A repeat longer than any k-mer, with more haplotypes than are kept, and reads that start 125 at a time."""
+    generator = random.Random(5)
+    letters = random_bases(generator, 500) + "AC" * 200 + random_bases(generator, 500)
+    write_fasta(tmp_path / "genome.fa", {"c": letters})
+    reference_stage.build(tmp_path / "genome.fa", tmp_path / "reference", 1 << 20)
+    seen = 300, letters[300], "ACGT"["ACGT".index(letters[300]) - 1]
+    lines = Genome("c", letters, [[seen]]).sam_lines(generator, 375, READ, 300)
+    repeated = [line.replace("pair", f"copy{copy}_", 1) for line in lines for copy in range(125)]
+    indexed_bam(tmp_path / "deep.bam", {"c": len(letters)}, repeated)
+    row = {"sample": "deep", "ploidy": 1, "bam": tmp_path / "deep.bam"}
+    output, ledger = tmp_path / "all.vcf.gz", tmp_path / "ledger.json"
+    begun = time.process_time()
+    with caplog.at_level(logging.INFO, "quire.rescore"):
+        call_interval(tmp_path / "reference", [row], [("c", 0, len(letters))], output, SETTINGS, ledger)
+    assert time.process_time() - begun < MOST_SECONDS
+    assert [int(fields[1]) - 1 for fields in lines_of(output)] == [seen[0]]
+    content = json.loads(ledger.read_text())
+    counts, regions = content["reads"]["deep"], content["regions"]
+    starts = Counter(line.split("\t")[3] for line in repeated)
+    assert counts["thinned"] == sum(max(0, count - SETTINGS["maximum_reads_per_start"]) for count in starts.values())
+    assert regions["active"] > regions["too_many_haplotypes"] >= 1
+    assert sentence(regions) in caplog.text
+
+
+def test_regions_are_counted_once() -> None:
+    """By the piece that holds their start, whatever their other graphs came to."""
+    counter = RegionCounter([("c", 100, 200), ("c", 300, 400)])
+    for spans in ([[50, 120], [150, 220], [310, 350], [360, 390]], [[150, 220], [400, 450]]):
+        for region, (served, complete) in enumerate([(True, False), (False, True), (True, False), (True, True)]):
+            if region < len(spans):
+                counter.hear("graph", {"region": region, "k": 10, "succeeded": False, "complete": True})
+                counter.hear("graph", {"region": region, "k": 25, "succeeded": served, "complete": complete})
+        counter.hear("assembled", {"contig": "c", "spans": np.array(spans), "sequences": []})
+    counter.hear("assembled", {"contig": "d", "spans": np.array([[150, 220]]), "sequences": []})
+    assert counter.counts == {"active": 3, "not_assembled": 1, "too_many_haplotypes": 1}
+    assert sentence(counter.counts).startswith("3 active regions; 1 could not be assembled, and of 1 only")

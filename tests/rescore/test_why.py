@@ -1,0 +1,137 @@
+"""Why there is a call, or none: what is said is what the caller did, on real reads, for every kind of answer."""
+
+import shutil
+from pathlib import Path
+
+import pysam
+import pytest
+from quire import reference as reference_stage
+from quire.rescore import call_gvcf_interval, call_interval
+from quire.rescore.__main__ import main
+from quire.rescore.caller import open_job
+from quire.rescore.filters import filters_of
+from quire.rescore.why import explain
+
+from tests.support.defaults import default_settings
+from tests.support.gvcf import REAL, lines_of, sample_of
+from tests.support.simulation import indexed_bam
+
+SETTINGS = default_settings("rescore")
+CONTIG, LENGTH = "chr22_8kb", 8000
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The packed reference, and real reads of two samples."""
+    root = tmp_path_factory.mktemp("world")
+    reference_stage.build(REAL / "genome.fa.gz", root / "reference", 1 << 20)
+    for sample in "AB":
+        shutil.copy(REAL / f"{sample}.bam", root)
+        pysam.index(str(root / f"{sample}.bam"))
+    return root
+
+
+def why(root: Path, position: int, samples: str = "A", gvcf: bool = False, **settings: object) -> str:
+    """What is said of a position (1-based)."""
+    rows = [{"sample": name, "ploidy": 2, "sex": "female", "bam": root / f"{name}.bam"} for name in samples]
+    regions = settings.pop("ploidy_regions", None)
+    job = open_job(root / "reference", rows, SETTINGS | settings, None, regions)  # type: ignore[arg-type]
+    return "\n".join(explain(job, CONTIG, position - 1, gvcf, filters_of(SETTINGS["filters"]))) + "\n"
+
+
+def test_every_call_is_said_as_it_is_written(world: Path, tmp_path: Path) -> None:
+    """By both roads: the caller itself runs, so that its record, its QUAL and its likelihoods come back."""
+    row = {"sample": "A", "ploidy": 2, "bam": world / "A.bam"}
+    whole = [(CONTIG, 0, LENGTH)]
+    call_interval(world / "reference", [row], whole, tmp_path / "a.vcf.gz", SETTINGS, tmp_path / "l.json")
+    call_gvcf_interval(world / "reference", row, whole, tmp_path / "a.g.vcf.gz", SETTINGS, tmp_path / "l.json")
+    lines = lines_of(tmp_path / "a.vcf.gz")
+    assert len(lines) > 15
+    for fields in lines:
+        text = why(world, int(fields[1]))
+        assert "Called:\n  " + "\t".join(fields) + "\n" in text
+        values = sample_of(fields)
+        first, second = fields[3], fields[4].split(",")[0]
+        if "," not in fields[4] and values["GT"] == "0/1":
+            assert f"{first}/{second} 0" in text
+            depths = dict(zip((first, second), values["AD"].split(","), strict=True))
+            assert f"support {first} {depths[first]}, {second} {depths[second]};" in text
+        assert f"QUAL {fields[5]}; needed are 30" in text
+    variants = [fields for fields in lines_of(tmp_path / "a.g.vcf.gz") if fields[4] != "<NON_REF>"]
+    for fields in variants[::4]:
+        assert "Called:\n  " + "\t".join(fields) + "\n" in why(world, int(fields[1]), gvcf=True)
+
+
+def test_a_called_substitution_step_by_step(world: Path) -> None:
+    text = why(world, 5012, "AB")
+    assert text.startswith("chr22_8kb:5012, reference C; ploidy: A 2, B 2\n")
+    with pysam.AlignmentFile(str(world / "A.bam")) as stream:
+        over = [read for read in stream.fetch(CONTIG, 5011, 5012) if not read.is_unmapped]
+        bases = [read.query_sequence[{r: q for q, r in read.get_aligned_pairs()}[5011]] for read in over]
+    assert f"  A: {len(over)} (used {len(over)})" in text
+    assert f"C {bases.count('C')}" in text
+    for step in ("active region ", "Assembly of ", "10-mers: ", "25-mers: ", "Haplotypes (", "Likelihoods: "):
+        assert step in text
+    assert "5012 C>T" in text
+    assert "A: reads that clearly support C " in text
+    assert "B: reads that clearly support C " in text
+
+
+def test_positions_without_a_call(world: Path, tmp_path: Path) -> None:
+    quiet = why(world, 3000)
+    assert "Not called: too few reads differ from the reference to make the position active" in quiet
+    assert "in no active region; the nearest is " in quiet
+    assert "Not called: no haplotype has a variant that starts here." in why(world, 5013)
+    assert "; see the one that covers it from 4000 on." in why(world, 4003)
+    assert "is below rescore.minimum_quality 1000." in why(world, 5012, minimum_quality=1000)
+    bed = tmp_path / "p.bed"
+    bed.write_text(f"{CONTIG}\t5000\t6000\t0\tfemale\n")
+    absent = why(world, 5012, ploidy_regions=bed)
+    assert "ploidy: A 0" in absent
+    assert "  A: 13, left out since the ploidy is 0\n" in absent
+    assert "Not called: no sample has this chromosome, by rescore.ploidy_regions." in absent
+    indexed_bam(tmp_path / "none.bam", {CONTIG: LENGTH}, [])
+    (tmp_path / "reference").symlink_to(world / "reference")
+    nothing = why(tmp_path, 5012, ["none"])  # type: ignore[arg-type]
+    assert "  none: none\n" in nothing
+    assert "Not called: no read over the position is used." in nothing
+    block = why(world, 3000, gvcf=True)
+    assert "what is written instead: chr22_8kb\t3000\t.\t" in block
+
+
+def test_the_command(world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(world)
+    main(["why", "--at", f"{CONTIG}:5,012", "--reference", "reference", "--bam", "A.bam"])
+    assert capsys.readouterr().out == why(world, 5012)
+    main(["why", "--at", f"{CONTIG}:5012", "--reference", "reference", "--bam", "A.bam", "B.bam", "--gvcf"])
+    assert capsys.readouterr().out == why(world, 5012, gvcf=True) + "\n" + why(world, 5012, "B", gvcf=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--at", f"{CONTIG}:8001"], "position 8001 is not on contig chr22_8kb; give one of its 8000 bases"),
+        (["--at", f"{CONTIG}:0"], "position 0 is not on contig chr22_8kb"),
+        (["--at", "22:100"], "the reference has no contig '22'; its first are chr22_8kb"),
+        (["--at", "5012"], "'5012' is no position; give contig:position"),
+        (["--at", f"{CONTIG}:5012", "--ploidy", "0"], "0 is none; give a whole number from 1 to 99"),
+        (["--at", f"{CONTIG}:5012", "--bam", "no.bam"], "no.bam: cannot be read as BAM or CRAM"),
+    ],
+)
+def test_mistakes(world: Path, arguments: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(world)
+    with pytest.raises(SystemExit) as caught:
+        main(["why", "--reference", "reference", "--bam", "A.bam", *arguments])
+    assert str(caught.value).startswith("quire: error: ")
+    assert sentence in str(caught.value)
+
+
+def test_mistakes_without_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for arguments, sentence in (
+        ([], "config/config.yaml: cannot be read (No such file or directory); go to the folder of the run"),
+        (["--bam", "A.bam"], "--reference and --bam are needed together"),
+    ):
+        with pytest.raises(SystemExit) as caught:
+            main(["why", "--at", "c:1", *arguments])
+        assert sentence in str(caught.value)

@@ -1,0 +1,123 @@
+"""Why a variant was called, or not: python -m quire.rescore why --at chr20:10001298, in the folder of a run.
+
+The configuration of the run tells where its reference and alignments are; without one, --reference and --bam do.
+"""
+
+import argparse
+import logging
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from quire.errors import InputError, QuireError
+from quire.io.bam.regions import IndexedAlignments
+from quire.rescore.caller import open_job
+from quire.rescore.filters import filters_of
+from quire.rescore.why import explain
+from quire.run.config import complete_settings, read_schema
+from quire.run.sheets import read_sheet
+
+SCHEMAS = Path(__file__).resolve().parents[3] / "schemas"
+CONFIGURATION = Path("config/config.yaml")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Parse the command line and say why."""
+    parser = argparse.ArgumentParser(prog="python -m quire.rescore", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    why = commands.add_parser("why", help="what happened at a position")
+    why.add_argument("--at", required=True, help="contig:position, 1-based, as in the VCF")
+    why.add_argument("--configfile", type=Path, help=f"of the run; {CONFIGURATION} by default")
+    why.add_argument("--sample", help="only this one, of a run that calls its samples by themselves")
+    why.add_argument("--reference", type=Path, help="folder reference/ of an index, where there is no run")
+    why.add_argument("--bam", type=Path, nargs="+", help="alignments of the samples, indexed, with --reference")
+    why.add_argument("--ploidy", type=int, default=2, help="of these samples")
+    why.add_argument("--fasta", type=Path, help="of the reference, for CRAM")
+    why.add_argument("--gvcf", action="store_true", help="as each sample's gVCF has it, with --reference")
+    given = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    try:
+        for line in _lines(given):
+            print(line)
+    except QuireError as error:
+        sys.exit(f"quire: error: {error}")
+
+
+def _lines(given: argparse.Namespace) -> Iterator[str]:
+    contig, _, place = given.at.rpartition(":")
+    place = place.replace(",", "")
+    if not contig or not place.isdecimal():
+        raise InputError(f"--at: {given.at!r} is no position; give contig:position, as in chr20:10001298.")
+    facts = _of_files(given) if given.reference or given.bam else _of_run(given)
+    groups = [[sample] for sample in facts["samples"]] if facts["gvcf"] else [facts["samples"]]
+    for number, samples in enumerate(groups):
+        if number:
+            yield ""
+        job = open_job(facts["reference"], samples, facts["parameters"], facts["fasta"], facts["ploidy_regions"])
+        yield from explain(job, contig, int(place) - 1, facts["gvcf"], filters_of(facts["parameters"]["filters"]))
+
+
+def _of_files(given: argparse.Namespace) -> dict[str, Any]:
+    """What is needed, of a reference and alignments."""
+    if not (given.reference and given.bam):
+        raise InputError("--reference and --bam are needed together; give both, or neither in the folder of a run.")
+    defaults = complete_settings({"reference": {"fasta": "-"}}, read_schema(SCHEMAS / "config.schema.yaml"))
+    if not 1 <= given.ploidy <= 99:
+        raise InputError(f"--ploidy: {given.ploidy} is none; give a whole number from 1 to 99.")
+    samples = []
+    for path in given.bam:
+        names = sorted({str(name) for name in IndexedAlignments(path, given.fasta).samples.values()})
+        samples.append({"sample": names[0] if names else path.stem, "ploidy": given.ploidy, "bam": path})
+    return {
+        "reference": given.reference,
+        "samples": samples,
+        "parameters": defaults["rescore"],
+        "fasta": given.fasta,
+        "ploidy_regions": None,
+        "gvcf": given.gvcf,
+    }
+
+
+def _of_run(given: argparse.Namespace) -> dict[str, Any]:
+    """What is needed, of a run whose alignments are finished."""
+    path = given.configfile or CONFIGURATION
+    try:
+        raw = yaml.safe_load(path.read_text())
+    except (OSError, yaml.YAMLError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not YAML"
+        raise InputError(
+            f"{path}: cannot be read ({reason}); go to the folder of the run, or name its file with --configfile."
+        ) from None
+    settings = complete_settings(raw or {}, read_schema(SCHEMAS / "config.schema.yaml"))
+    rescore, align = settings["rescore"], Path(settings["output"]) / "align"
+    rows = [row.values for row in read_sheet(settings["samples"], read_schema(SCHEMAS / "samples.schema.yaml"))]
+    if given.sample is not None:
+        if not rescore["gvcf"]:
+            raise InputError("--sample: this run calls its samples together; leave it out, or set rescore.gvcf: true.")
+        rows = [row for row in rows if row["sample"] == given.sample]
+        if not rows:
+            raise InputError(f"--sample: {given.sample} is not in {settings['samples']}; name one of its samples.")
+    return {
+        "reference": Path(settings["reference"]["index_directory"]) / "reference",
+        "samples": [
+            {
+                "sample": row["sample"],
+                "ploidy": int(row["ploidy"]),
+                "sex": row["sex"],
+                "bam": align / f"{row['sample']}.{settings['align']['format']}",
+                "repeats": Path(settings["output"]) / f"rescore/{row['sample']}.repeats.txt",
+            }
+            for row in rows
+        ],
+        "parameters": rescore,
+        "fasta": settings["reference"]["fasta"],
+        "ploidy_regions": rescore["ploidy_regions"] or None,
+        "gvcf": rescore["gvcf"],
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+"""Long indels of a chunk: proposed by its reads, genotyped by the caller's model, put among the other records."""
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.io.vcf import VariantRecord
+from quire.rescore.engines import CallingEngine
+from quire.rescore.genotyping import call_site
+from quire.rescore.genotyping.annotations import annotate
+from quire.rescore.genotyping.sites import Site
+from quire.rescore.long_indels import BEFORE, BEHIND, CONFLICT, FLANK, LONGEST, LongIndel, left_aligned
+from quire.rescore.long_indels.breakpoints import Breakpoint, Clips, breakpoints, clips_of
+from quire.rescore.long_indels.contigs import inserted_bases
+from quire.rescore.long_indels.mates import reads_within
+from quire.rescore.long_indels.proposals import propose, unique
+from quire.rescore.long_indels.support import ALTERNATE, REFERENCE, Carriers, Support, room_to_the_right, support
+from quire.rescore.reads.aligned import AlignedReads
+from quire.rescore.reads.source import ReadSource
+from quire.rescore.records import variant_record
+from quire.rescore.regions import Window
+
+LEAST_FRAGMENTS = 2  # of a sample, that clearly support an indel
+LEAST_SHARE = 0.1  # of the sample's clear fragments
+LEAST_CLEAR = 0.25  # of the fragments at the ends of an indel must be clear: in repeats, both haplotypes explain most
+CLEAR_LOG10 = 0.4  # by which one haplotype explains a clear fragment better: by more than it is diluted (`support`)
+FARTHEST = LONGEST + FLANK  # bases from an indel's start to the last place where it may end
+
+
+class Supported(NamedTuple):
+    """An indel with what the fragments say of it."""
+
+    indel: LongIndel
+    support: Support
+
+
+class Called(NamedTuple):
+    """A long indel that is called.
+
+    Attributes:
+        indel: where it starts and its alleles.
+        record: of it.
+        carriers: of each sample, the reads that clearly fit it better than the reference.
+    """
+
+    indel: LongIndel
+    record: VariantRecord
+    carriers: list[Carriers]
+
+
+MakeRecord = Callable[[Site, Support], VariantRecord | None]
+"""What genotypes a site; None where no sample carries the indel."""
+
+
+def long_indels(
+    reads: Sequence[AlignedReads],
+    sources: Sequence[ReadSource],
+    window: Window,
+    owned: tuple[int, int],
+    engine: CallingEngine,
+    record_of: MakeRecord,
+) -> list[Called]:
+    """Long indels, in order, that start in the owned span or so near that they matter to it.
+
+    Args:
+        reads: of each sample, over the window.
+        sources: of the samples.
+        window: the reference, with CHUNK_REACH bases around the span.
+        owned: 0-based, half-open.
+        engine: with its PairHMM.
+        record_of: genotypes an indel, given as a site whose haplotypes are its two alleles.
+    """
+    called = []
+    for indel, scored in supported_indels(reads, sources, window, (owned[0] - BEFORE, owned[1] + BEHIND), engine):
+        # Where bases are replaced by others, VCF needs no base before them.
+        first = int(min(len(indel.reference), len(indel.alternate)) > 1)
+        alleles = indel.reference[first:], indel.alternate[first:]
+        record = record_of(Site(indel.start + first, alleles, np.eye(2, dtype=np.bool_)), scored)
+        if record is not None:
+            called.append(Called(indel, record, scored.carriers))
+    return called
+
+
+def joint_record(contig: str, ploidies: NDArray[np.int64], minimum_quality: float) -> MakeRecord:
+    """Records of all samples together, from a QUAL on; `ploidies` are int64[samples]."""
+
+    def made(site: Site, scored: Support) -> VariantRecord | None:
+        call = call_site(site, scored.matrix, scored.sample.astype(np.int64), ploidies, minimum_quality, False)
+        if call is None:
+            return None
+        return variant_record(contig, call, annotate(call, scored.sample, scored.reverse, scored.mapping_quality))
+
+    return made
+
+
+def without_carried(reads: Sequence[AlignedReads], called: Sequence[Called]) -> list[AlignedReads]:
+    """Each sample's reads, those that carry a called indel cut at it: only the side on which they lie is left."""
+    cut = []
+    for number, own in enumerate(reads):
+        keep_from, keep_to = own.keep_from.copy(), own.keep_to.copy()
+        for one in called:
+            end, before, start, behind = one.carriers[number]
+            keep_to[before] = np.minimum(keep_to[before], end)
+            keep_from[behind] = np.maximum(keep_from[behind], start)
+        cut.append(own._replace(keep_from=keep_from, keep_to=keep_to))
+    return cut
+
+
+def supported_indels(
+    reads: Sequence[AlignedReads],
+    sources: Sequence[ReadSource],
+    window: Window,
+    span: tuple[int, int],
+    engine: CallingEngine,
+) -> list[Supported]:
+    """Long indels that start in a span and that reads support, in order, at least CONFLICT bases apart.
+
+    Args:
+        reads: of each sample, over the window.
+        sources: of the samples; reads from inside insertions are fetched from them.
+        window: the reference, with REACH bases around the span.
+        span: 0-based, half-open.
+        engine: with its PairHMM.
+    """
+    samples = [(own, clips_of(own)) for own in reads]
+    near = span[0] - CONFLICT, span[1] + CONFLICT
+    proposed: list[LongIndel] = []
+    for (own, clips), source in zip(samples, sources, strict=True):
+        proposals = propose(breakpoints(own, clips), window)
+        proposed += proposals.indels
+        for pair in proposals.insertions:
+            if near[0] <= min(pair[0].position, pair[1].position) and pair[0].position < near[1]:
+                proposed += _insertion(own, clips, pair, source, window)
+    indels = [
+        indel
+        for indel in unique(proposed)
+        if near[0] <= indel.start < near[1] and len(indel.reference) + room_to_the_right(indel, window) <= FARTHEST
+    ]
+    if not indels:
+        return []
+    scored = support(samples, indels, window, engine)
+    found = [Supported(*one) for one in zip(indels, scored, strict=True) if is_supported(one[1], len(samples))]
+    return [one for one in found if span[0] <= one.indel.start < span[1] and not _is_beaten(one, found)]
+
+
+def _insertion(
+    reads: AlignedReads, clips: Clips, pair: tuple[Breakpoint, Breakpoint], source: ReadSource, window: Window
+) -> list[LongIndel]:
+    """What is inserted between two breakpoints of a sample, if its reads tell: by clipped reads, else by all."""
+    before, behind = pair[0].position, pair[1].position
+    inserted = inserted_bases(reads, clips, pair, [])
+    if inserted is None:
+        others = reads_within(source, window.contig, min(before, behind), max(before, behind))
+        inserted = inserted_bases(reads, clips, pair, others)
+    if inserted is None:
+        return []
+    # Where both sides align some bases, these stand there twice.
+    twice = window.between(behind, before).tobytes() if behind < before else b""
+    indel = left_aligned(before, max(before, behind), inserted + twice, window.codes, window.start)
+    return [] if indel is None else [indel]
+
+
+def is_supported(scored: Support, samples: int) -> bool:
+    """Whether enough clear fragments of a sample support the indel."""
+    better = scored.matrix[:, ALTERNATE] - scored.matrix[:, REFERENCE]
+    for sample in range(samples):
+        own = better[scored.sample == sample]
+        clear, count = int((np.abs(own) > CLEAR_LOG10).sum()), int((own > CLEAR_LOG10).sum())
+        if count >= max(LEAST_FRAGMENTS, LEAST_SHARE * clear) and clear >= LEAST_CLEAR * len(own):
+            return True
+    return False
+
+
+def _is_beaten(one: Supported, all_found: Sequence[Supported]) -> bool:
+    """Whether another indel so close explains the fragments better."""
+    own = _rank(one)
+    return any(abs(other.indel.start - one.indel.start) <= CONFLICT and _rank(other) < own for other in all_found)
+
+
+def _rank(one: Supported) -> tuple[float, LongIndel]:
+    matrix = one.support.matrix
+    return -float(np.maximum(matrix[:, ALTERNATE] - matrix[:, REFERENCE], 0).sum()), one.indel
+
+
+def merged(
+    records: Iterable[VariantRecord], called: Sequence[Called], owned: tuple[int, int]
+) -> Iterator[VariantRecord]:
+    """Records of active regions, in order, with those of the long indels that start in the owned span among them.
+
+    Where both called the same, the long indel's counts: its reads were taken from the active regions.
+    """
+    long = [one.record for one in called if owned[0] <= one.record.start < owned[1]]
+    same = {(record.start, *record.alleles) for record in long}
+    others = (record for record in records if (record.start, *record.alleles) not in same)
+    return heapq.merge(others, long, key=lambda record: record.start)

@@ -1,0 +1,151 @@
+"""What is inserted between two breakpoints: a contig of clipped reads, and of reads whose mates lie beside the place.
+
+k-mers of the reads are walked from the last one before the insertion, each time to the most frequent next one, until
+the first one behind it is met.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.ragged import offsets_from_lengths
+from quire.rescore.long_indels import LONGEST
+from quire.rescore.long_indels.breakpoints import Breakpoint, Clips
+from quire.rescore.parameters import MINIMUM_BASE_QUALITY
+from quire.rescore.reads.aligned import AlignedReads
+from quire.sequence.codes import COMPLEMENT
+from quire.simd.compiled import compiled
+
+K_MERS = (31, 21)  # tried in this order; two bits a base in 64
+MINIMUM_WEIGHTS = (2, 1)  # reads that a k-mer must be in; then with what a single read says
+_N = 4
+
+
+def clipped_sequences(reads: AlignedReads, clips: Clips, members: NDArray[np.int64]) -> list[NDArray[np.uint8]]:
+    """Codes of some reads, clips included, N for poor bases."""
+    return [
+        with_poor_hidden(reads.bases[clips.first[i] : clips.last[i]], reads.qualities[clips.first[i] : clips.last[i]])
+        for i in members.tolist()
+    ]
+
+
+def with_poor_hidden(bases: NDArray[np.uint8], qualities: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Codes with N in place of bases of poor quality."""
+    return np.where(qualities < MINIMUM_BASE_QUALITY, _N, bases).astype(np.uint8)
+
+
+def on_both_strands(sequences: Sequence[NDArray[np.uint8]]) -> list[NDArray[np.uint8]]:
+    """Sequences and their reverse complements."""
+    return [*sequences, *(np.ascontiguousarray(COMPLEMENT[sequence[::-1]]) for sequence in sequences)]
+
+
+def anchors(
+    reads: AlignedReads, clips: Clips, right: Breakpoint, left: Breakpoint, k: int
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]] | None:
+    """The k-mers that most clipped reads have before and behind the insertion; None where none has one."""
+    before: Counter[bytes] = Counter()
+    behind: Counter[bytes] = Counter()
+    for i in right.reads.tolist():
+        at = int(clips.last[i] - clips.right[i])
+        if at - k >= clips.first[i]:
+            before[reads.bases[at - k : at].tobytes()] += 1
+    for i in left.reads.tolist():
+        at = int(clips.first[i] + clips.left[i])
+        if at + k <= clips.last[i]:
+            behind[reads.bases[at : at + k].tobytes()] += 1
+    if not before or not behind:
+        return None
+    # Of equally many the smallest: the order of the reads does not matter.
+    first, last = (min(own, key=lambda bases: (-own[bases], bases)) for own in (before, behind))
+    return np.frombuffer(first, np.uint8), np.frombuffer(last, np.uint8)
+
+
+def inserted_bases(
+    reads: AlignedReads,
+    clips: Clips,
+    pair: tuple[Breakpoint, Breakpoint],
+    others: Sequence[NDArray[np.uint8]],
+) -> bytes | None:
+    """The codes between two breakpoints of a sample.
+
+    Args:
+        reads, clips: of the sample.
+        pair: clipped on the right, on the left.
+        others: codes of further reads, on both strands.
+
+    Returns:
+        None where the reads do not close the gap.
+    """
+    own = clipped_sequences(reads, clips, np.concatenate([pair[0].reads, pair[1].reads]))
+    sequences = [*own, *others]
+    codes, offsets = np.concatenate(sequences), offsets_from_lengths([len(one) for one in sequences])
+    for k in K_MERS:
+        ends = anchors(reads, clips, *pair, k)
+        if ends is None:
+            continue
+        k_mers, counts = np.unique(_k_mers(codes, offsets, k), return_counts=True)
+        for weight in MINIMUM_WEIGHTS:
+            path = _walk(k_mers, counts, *ends, weight, LONGEST + k)
+            if len(path) >= k:
+                return bytes(path[: len(path) - k].tobytes())
+    return None
+
+
+@compiled
+def _k_mers(codes, offsets, k):
+    """uint64[]: every k-mer without N of every sequence, two bits a base."""
+    found = np.empty(len(codes), np.uint64)
+    mask = (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
+    n = 0
+    for s in range(len(offsets) - 1):
+        value, size = np.uint64(0), 0
+        for b in range(offsets[s], offsets[s + 1]):
+            if codes[b] > 3:
+                size = 0
+                continue
+            value = (value << np.uint64(2) | np.uint64(codes[b])) & mask
+            size += 1
+            if size >= k:
+                found[n] = value
+                n += 1
+    return found[:n]
+
+
+@compiled
+def _walk(k_mers, counts, first, last, weight, longest):
+    """Bases behind the k-mer `first` up to the end of the k-mer `last`; none where that is not reached.
+
+    Args:
+        k_mers: uint64[], ascending; counts: int64[].
+        first, last: uint8[k] codes.
+        weight: count of a k-mer that may be walked on.
+        longest: bases to walk at most.
+    """
+    nothing = np.empty(0, np.uint8)
+    k = len(first)
+    mask = (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
+    at, target = np.uint64(0), np.uint64(0)
+    for i in range(k):
+        if first[i] > 3 or last[i] > 3:
+            return nothing
+        at = at << np.uint64(2) | np.uint64(first[i])
+        target = target << np.uint64(2) | np.uint64(last[i])
+    path = np.empty(longest, np.uint8)
+    used = np.zeros(len(k_mers), np.bool_)
+    for step in range(longest):
+        best, next_one, base = np.int64(weight - 1), -1, 0
+        for code in range(4):
+            following = (at << np.uint64(2) | np.uint64(code)) & mask
+            place = np.searchsorted(k_mers, following)
+            if place < len(k_mers) and k_mers[place] == following and counts[place] > best:
+                best, next_one, base = counts[place], place, code
+        if next_one < 0 or used[next_one]:
+            return nothing
+        used[next_one] = True
+        path[step] = base
+        at = k_mers[next_one]
+        if at == target:
+            return path[: step + 1]
+    return nothing

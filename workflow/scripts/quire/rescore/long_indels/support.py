@@ -1,0 +1,248 @@
+"""How well the reads at the ends of a long indel fit the reference and the indel: PairHMM, whole reads, clips included.
+
+Only reads that cross an end of the indel are asked: those inside what is deleted, or inside what is inserted, say
+nothing about the other haplotype, and would count as many times as the indel is long. Both mates of a pair are one
+observation.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.algorithms.pairhmm import PairHmmBatch
+from quire.algorithms.pairhmm.batch import DEFAULT_GAP_OPEN_QUALITY
+from quire.ragged import offsets_from_lengths, pack_bytes
+from quire.rescore.engines import CallingEngine
+from quire.rescore.long_indels import FLANK, LONGEST, LongIndel
+from quire.rescore.long_indels.breakpoints import Clips
+from quire.rescore.parameters import INFORMATIVE_LOG10, MINIMUM_READ_LENGTH, MISMAPPING_LOG10
+from quire.rescore.reads.aligned import AlignedReads
+from quire.rescore.regions import Window
+
+MOST_FRAGMENTS = 500  # of a sample at an indel, those of smallest name hash
+POOR_QUALITY, POOR_AS = 18, 6  # PairHMM.BASE_QUALITY_SCORE_THRESHOLD: a base below counts as quality 6
+POOREST_LOG10_PER_BASE = -0.1  # a read that no haplotype explains so well lies somewhere else
+# A genotype's likelihood is linear in its copies, the share of these reads is not (2/3 of a heterozygote's, 1/2 of a
+# homozygote's): with this power the likelihoods of the two are equal where the binomial ones are.
+DILUTION_POWER = 1.18
+REFERENCE, ALTERNATE = 0, 1
+
+
+class Carriers(NamedTuple):
+    """Reads of a sample that carry an indel.
+
+    Attributes:
+        end, before: the last place where what stands before the indel ends, and the reads (int64[]) that lie there.
+        start, behind: the first place where what stands behind it starts, and the reads that lie there.
+    """
+
+    end: int
+    before: NDArray[np.int64]
+    start: int
+    behind: NDArray[np.int64]
+
+
+class Support(NamedTuple):
+    """What the fragments at an indel say, those of sample 0 first.
+
+    Attributes:
+        sample: int32[fragments].
+        reverse, mapping_quality: uint8[fragments], of the first read of each that crosses an end.
+        matrix: float64[fragments, 2] log10 likelihoods of reference and indel, capped below the better one.
+        carriers: of each sample the reads that clearly fit the indel better.
+    """
+
+    sample: NDArray[np.int32]
+    reverse: NDArray[np.uint8]
+    mapping_quality: NDArray[np.uint8]
+    matrix: NDArray[np.float64]
+    carriers: list[Carriers]
+
+
+class _Fragments(NamedTuple):
+    """The first four columns of `Support`, of one sample."""
+
+    sample: NDArray[np.int32]
+    reverse: NDArray[np.uint8]
+    mapping_quality: NDArray[np.uint8]
+    matrix: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Crossing:
+    """Reads of one sample that cross an end of an indel, the range of their bases that is scored, and which end it is.
+
+    Attributes:
+        at_left: bool[], whether they cross an end where the indel stands left-aligned.
+    """
+
+    index: NDArray[np.int64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    at_left: NDArray[np.bool_]
+
+
+def room_to_the_right(indel: LongIndel, window: Window) -> int:
+    """By how many bases the indel could stand further right and make the same sequence; LONGEST at most.
+
+    For a tandem duplication it is the length of the repeated unit, or more.
+    """
+    changed = max(indel.reference[1:], indel.alternate[1:], key=len)
+    if min(len(indel.reference), len(indel.alternate)) > 1:
+        return 0
+    behind = window.between(indel.end, indel.end + LONGEST).tobytes()
+    text = changed + behind
+    return next((n for n in range(len(behind)) if behind[n] != text[n]), len(behind))
+
+
+def haplotypes_of(indel: LongIndel, room: int, window: Window) -> tuple[list[bytes], list[int]]:
+    """Sequences around the ends of an indel, and of each whether it is REFERENCE's or ALTERNATE's."""
+    start, end = indel.start + 1, indel.end
+    low, high = max(window.start, start - FLANK), min(window.end, end + room + FLANK)
+    before, behind = window.between(low, start).tobytes(), window.between(end, high).tobytes()
+    sequences, sides = [], []
+    for side, middle in ((REFERENCE, indel.reference[1:]), (ALTERNATE, indel.alternate[1:])):
+        if len(middle) <= FLANK:
+            pieces = [before + middle + behind]
+        else:
+            pieces = [before + middle[:FLANK], middle[-FLANK:] + behind]
+        sequences += pieces
+        sides += [side] * len(pieces)
+    return sequences, sides
+
+
+def crossing_reads(reads: AlignedReads, clips: Clips, indel: LongIndel, room: int) -> _Crossing:
+    """Reads of a sample that reach over an end of the indel, wherever it is put, with their clips.
+
+    What lies more than FLANK bases from that end is left out.
+    """
+    longest = int((reads.aligned_end - reads.aligned_start).max(initial=0))
+    ends = indel.start + 1, indel.end, indel.start + 1 + room
+    low, high = np.searchsorted(reads.aligned_start, [indel.start - FLANK - longest, max(ends) + FLANK])
+    start = reads.aligned_start[low:high] - clips.left[low:high]
+    end = reads.aligned_end[low:high] + clips.right[low:high]
+    first, last = clips.first[low:high].copy(), clips.last[low:high].copy()
+    over = [(start < at) & (at < end) for at in ends]
+    chosen = np.flatnonzero((over[0] | over[1] | over[2]) & (clips.whole[low:high] == 1))
+    breakpoint = np.select(over, ends)
+    first += np.maximum(0, breakpoint - FLANK - start)
+    last -= np.maximum(0, end - breakpoint - FLANK)
+    chosen = chosen[(last - first)[chosen] >= MINIMUM_READ_LENGTH]
+    names = np.unique(reads.name_hash[low:high][chosen])[:MOST_FRAGMENTS]
+    chosen = chosen[np.isin(reads.name_hash[low:high][chosen], names)]
+    return _Crossing(low + chosen, first[chosen], last[chosen], (over[0] | over[1])[chosen])
+
+
+def support(
+    samples: Sequence[tuple[AlignedReads, Clips]], indels: Sequence[LongIndel], window: Window, engine: CallingEngine
+) -> list[Support]:
+    """What the fragments of all samples say of each indel; one batch for PairHMM.
+
+    Args:
+        samples: reads and their clips.
+        indels: in the window, with FLANK bases around them.
+        window: the reference.
+        engine: with its PairHMM.
+    """
+    rooms = [room_to_the_right(indel, window) for indel in indels]
+    placed = list(zip(indels, rooms, strict=True))
+    crossing = [[crossing_reads(reads, clips, *one) for reads, clips in samples] for one in placed]
+    haplotypes = [haplotypes_of(*one, window) for one in placed]
+    values = iter(_likelihoods(samples, crossing, [sequences for sequences, _ in haplotypes], engine))
+    answers = []
+    for (indel, room), own, (_, sides) in zip(placed, crossing, haplotypes, strict=True):
+        parts, carriers = [], []
+        for number, ((reads, clips), chosen) in enumerate(zip(samples, own, strict=True)):
+            scored = next(values)
+            by_side = np.stack([scored[:, np.array(sides) == s].max(axis=1) for s in (REFERENCE, ALTERNATE)], axis=1)
+            length = chosen.last - chosen.first
+            fits = by_side.max(axis=1) >= POOREST_LOG10_PER_BASE * length
+            difference = by_side[:, ALTERNATE] - by_side[:, REFERENCE]
+            carrying = difference > INFORMATIVE_LOG10
+            carriers.append(_carriers(reads, clips, chosen.index[carrying], indel, room))
+            if indel.change > 0:
+                by_side[:, ALTERNATE] -= np.where(carrying, 0.0, _dilution(room, length))
+            use = fits & (chosen.at_left | carrying)
+            # Of a tandem duplication one mate may lie over the joint and the other tell how many reads do not.
+            alone = (np.abs(difference) <= INFORMATIVE_LOG10) & (indel.change > 0)
+            parts.append(_fragments(reads, chosen.index[use], alone[use], by_side[use], number))
+        joined = _Fragments(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        answers.append(Support(*joined, carriers))
+    return answers
+
+
+def _dilution(room: int, length: NDArray[np.int64]) -> NDArray[np.float64]:
+    """log10 by how much rarer reads over the insertion's place that fit both haplotypes are among the indel's own.
+
+    Of what is inserted and stands there already, as in a tandem duplication, the haplotype with the insertion has these
+    reads and those over the joint besides; only that they are fewer tells one copy from two.
+    """
+    rarer: NDArray[np.float64] = DILUTION_POWER * np.log10((length + np.minimum(room, length)) / length)
+    return rarer
+
+
+def _carriers(reads: AlignedReads, clips: Clips, carrying: NDArray[np.int64], indel: LongIndel, room: int) -> Carriers:
+    """Reads that carry the indel, by the side on which they lie."""
+    left, right = clips.left[carrying], clips.right[carrying]
+    longer = np.minimum(reads.aligned_end[carrying], indel.start + 1 + room) - reads.aligned_start[carrying] >= (
+        reads.aligned_end[carrying] - np.maximum(reads.aligned_start[carrying], indel.end)
+    )
+    before = (right > left) | ((right == left) & longer)
+    return Carriers(indel.start + 1 + room, carrying[before], indel.end, carrying[~before])
+
+
+def _likelihoods(
+    samples: Sequence[tuple[AlignedReads, Clips]],
+    crossing: Sequence[Sequence[_Crossing]],
+    haplotypes: Sequence[Sequence[bytes]],
+    engine: CallingEngine,
+) -> list[NDArray[np.float64]]:
+    """Of each indel and sample float64[reads, haplotypes]."""
+    bases, qualities, tasks, shapes = [], [], [], []
+    first_read = first_haplotype = 0
+    for own, sequences in zip(crossing, haplotypes, strict=True):
+        for (reads, _), chosen in zip(samples, own, strict=True):
+            for index, first, last in zip(
+                chosen.index.tolist(), chosen.first.tolist(), chosen.last.tolist(), strict=True
+            ):
+                bases.append(reads.bases[first:last].tobytes())
+                capped = np.minimum(reads.qualities[first:last], reads.mapping_quality[index])
+                qualities.append(np.where(capped < POOR_QUALITY, POOR_AS, capped).astype(np.uint8))
+            count = len(chosen.index)
+            pairs = np.indices((count, len(sequences))).reshape(2, -1).T + np.array([first_read, first_haplotype])
+            tasks.append(pairs.astype(np.int32))
+            shapes.append((count, len(sequences)))
+            first_read += count
+        first_haplotype += len(sequences)
+    if not first_read:
+        return [np.zeros(shape) for shape in shapes]
+    flat, offsets = pack_bytes(bases)
+    gaps = np.full(len(flat), DEFAULT_GAP_OPEN_QUALITY, np.uint8)
+    text, text_offsets = pack_bytes([one for sequences in haplotypes for one in sequences])
+    every = np.concatenate(tasks)
+    batch = PairHmmBatch(flat, np.concatenate(qualities), gaps, gaps, offsets, text, text_offsets, every)
+    values = engine.log10_likelihoods(batch)
+    ends = offsets_from_lengths([len(own) for own in tasks])
+    return [values[ends[i] : ends[i + 1]].reshape(shape) for i, shape in enumerate(shapes)]
+
+
+def _fragments(
+    reads: AlignedReads,
+    index: NDArray[np.int64],
+    alone: NDArray[np.bool_],
+    by_side: NDArray[np.float64],
+    sample: int,
+) -> _Fragments:
+    """The reads of a sample as fragments: mates of one name together, but for reads that count alone."""
+    keys = np.stack([reads.name_hash[index], np.where(alone, index + 1, 0).astype(np.uint64)], axis=1)
+    _, first, fragment = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    matrix = np.zeros((len(first), 2))
+    np.add.at(matrix, fragment.reshape(-1), by_side)
+    matrix = np.maximum(matrix, matrix.max(axis=1, initial=-np.inf, keepdims=True) + MISMAPPING_LOG10)
+    chosen = index[first]
+    return _Fragments(
+        np.full(len(first), sample, np.int32), reads.reverse[chosen], reads.mapping_quality[chosen], matrix
+    )

@@ -1,0 +1,200 @@
+"""What the caller's steps said about one position, kept until it is put into words."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.io.bam.decode import Records, cigars_of
+from quire.rescore.genotyping.sites import Site
+from quire.rescore.haplotypes import Haplotype
+from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
+from quire.rescore.reads.aligned import AlignedReads
+from quire.rescore.reads.clipping import RegionReads
+from quire.rescore.reads.filters import FILTERS
+from quire.rescore.regions import AssembledRegion
+from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CONSUMES_READ, CONSUMES_REFERENCE
+from quire.sequence.cigar import length_of, operation_of
+from quire.sequence.codes import LETTERS
+
+
+@dataclass(frozen=True)
+class Pile:
+    """A sample's reads over the position.
+
+    Attributes:
+        verdicts: reads by what became of them, names of FILTERS.
+        alleles: of the reads that are used, what they have there: a base, "deleted", or a base and "+insertion".
+    """
+
+    verdicts: Counter[str]
+    alleles: Counter[str]
+
+
+@dataclass
+class RegionStory:
+    """An active region over the position.
+
+    Attributes:
+        span, padded: 0-based, half-open.
+        reads: that were assembled.
+        graphs: of each k-mer size tried: k, whether it served, whether all paths were kept, haplotypes.
+        sequences: distinct haplotypes, the reference among them.
+        aligned: those that could be aligned to the reference.
+        region: what is left to genotype; None without variants.
+        likelihoods: of the region's reads.
+        clipped: the reads that the likelihoods point into.
+    """
+
+    span: tuple[int, int]
+    padded: tuple[int, int]
+    reads: int
+    graphs: list[tuple[int, bool, bool, int]]
+    sequences: int
+    aligned: Sequence[Haplotype] = ()
+    region: AssembledRegion | None = None
+    likelihoods: RegionLikelihoods | None = None
+    clipped: RegionReads | None = None
+
+
+@dataclass
+class SiteStory:
+    """A site that was judged.
+
+    Attributes:
+        site: as it was looked at first.
+        sample: int64[reads] of the reads that touch it.
+        matrix: float64[reads, haplotypes] of these.
+        judged: the site with the alleles that were considered; None where it was not judged.
+        phreds: PL of all samples end to end; ploidies: int64[samples].
+        quality: QUAL; absent: log10 of the probability that an allele is absent.
+        kept: alleles that are likely enough.
+    """
+
+    site: Site
+    sample: NDArray[np.int64]
+    matrix: NDArray[np.float64]
+    judged: Site | None = None
+    phreds: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    ploidies: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    quality: float = 0.0
+    absent: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    kept: Sequence[int] = ()
+
+
+class Story:
+    """Everything that was said.
+
+    Attributes:
+        contig, position: 0-based.
+        piles: by sample.
+        activity: from `activity_start` on; spans: active regions near the position.
+        region: the one that holds the position, None without.
+        sites: of that region, in order.
+    """
+
+    def __init__(self, names: Mapping[int, str], contig: str, position: int) -> None:
+        """Listen for a position.
+
+        Args:
+            names: of the samples, by the id of their sources of reads.
+            contig: name.
+            position: 0-based.
+        """
+        self.contig, self.position = contig, position
+        self.piles: dict[str, Pile] = {}
+        self.activity: NDArray[np.float64] = np.zeros(0)
+        self.activity_start = 0
+        self.spans: NDArray[np.int64] = np.zeros((0, 2), np.int64)
+        self.region: RegionStory | None = None
+        self.sites: list[SiteStory] = []
+        self._names = names
+        self._graphs: dict[int, list[tuple[int, bool, bool, int]]] = {}
+        self._ours = False  # whether the region at hand is the one
+
+    def hear(self, step: str, facts: Mapping[str, Any]) -> None:
+        """Keep what matters; see `quire.rescore.trace`."""
+        getattr(self, f"_{step}")(**facts)
+
+    def _reads(self, source: Any, records: Records, verdicts: NDArray[np.uint8], reads: AlignedReads) -> None:
+        if id(source) in self._names:
+            verdict = Counter(FILTERS[verdicts[i]] for i in _over(records, self.position))
+            self.piles[self._names[id(source)]] = Pile(verdict, _alleles(reads, self.position))
+
+    def _activity(self, start: int, activity: NDArray[np.float64], spans: NDArray[np.int64]) -> None:
+        if start <= self.position < start + len(activity):
+            self.activity, self.activity_start, self.spans = activity, start, spans
+
+    def _graph(self, region: int, k: int, succeeded: bool, complete: bool, haplotypes: int) -> None:
+        self._graphs.setdefault(region, []).append((k, bool(succeeded), bool(complete), haplotypes))
+
+    def _assembled(
+        self,
+        contig: str,
+        spans: NDArray[np.int64],
+        padded: NDArray[np.int64],
+        reads: RegionReads,
+        sequences: list[list[bytes]],
+    ) -> None:
+        for r, (span, around) in enumerate(zip(spans.tolist(), padded.tolist(), strict=True)):
+            if contig == self.contig and span[0] <= self.position < span[1]:
+                count = int(reads.region_offsets[r + 1] - reads.region_offsets[r])
+                graphs = self._graphs.get(r, [])
+                self.region = RegionStory((span[0], span[1]), (around[0], around[1]), count, graphs, len(sequences[r]))
+        self._graphs.clear()
+
+    def _aligned(self, span: NDArray[np.int64], haplotypes: Sequence[Haplotype]) -> None:
+        if self.region is not None and self.region.span == tuple(span.tolist()):
+            self.region.aligned = haplotypes
+
+    def _scored(self, region: AssembledRegion, reads: RegionReads, scored: RegionLikelihoods) -> None:
+        self._ours = self.region is not None and region.reference_start == self.region.padded[0]
+        if self._ours and self.region is not None:
+            self.region.region, self.region.likelihoods, self.region.clipped = region, scored, reads
+
+    def _site(self, site: Site, sample: NDArray[np.int64], matrix: NDArray[np.float64]) -> None:
+        if self._ours:
+            self.sites.append(SiteStory(site, sample, matrix))
+
+    def _judged(self, site: Site, kept: Sequence[int], quality: float, **facts: Any) -> None:
+        if self._ours:
+            own = self.sites[-1]
+            own.judged, own.kept, own.quality = site, kept, quality
+            own.phreds, own.ploidies, own.absent = facts["phreds"].copy(), facts["ploidies"], facts["absent"]
+
+
+def _over(records: Records, position: int) -> list[int]:
+    """Numbers of the records whose alignment covers a position."""
+    offsets, cigars = cigars_of(records, np.arange(len(records.starts)))
+    starts = records.fixed["position"].tolist()
+    found = []
+    for i, start in enumerate(starts):
+        length = sum(
+            int(length_of(element))
+            for element in cigars[offsets[i] : offsets[i + 1]]
+            if CONSUMES_REFERENCE >> int(operation_of(element)) & 1
+        )
+        if start <= position < start + max(length, 1):
+            found.append(i)
+    return found
+
+
+def _alleles(reads: AlignedReads, position: int) -> Counter[str]:
+    """What each read that covers a position has there."""
+    found: Counter[str] = Counter()
+    for i in np.flatnonzero((reads.aligned_start <= position) & (reads.aligned_end > position)).tolist():
+        at, query = int(reads.aligned_start[i]), int(reads.base_offsets[i])
+        letter = ""
+        for element in reads.cigar[reads.cigar_offsets[i] : reads.cigar_offsets[i + 1]]:
+            operation, length = int(operation_of(element)), int(length_of(element))
+            if operation in (CIGAR_MATCH, CIGAR_DELETION) and at <= position < at + length:
+                letter = "deleted" if operation == CIGAR_DELETION else chr(LETTERS[reads.bases[query + position - at]])
+            if operation == CIGAR_INSERTION and at == position + 1 and letter:
+                letter += "+" + "".join(chr(LETTERS[code]) for code in reads.bases[query : query + length])
+            at += length * (CONSUMES_REFERENCE >> operation & 1)
+            query += length * (CONSUMES_READ >> operation & 1)
+        found[letter or "?"] += 1
+    return found
