@@ -112,7 +112,7 @@ def _last_row_sums(batch: PairHmmBatch, tasks: np.ndarray, dtype: np.dtype) -> n
         np.require(getattr(batch, name), np.int64 if name.endswith("offsets") else np.uint8, ["C", "W"])
         for name in _BatchArrays._fields[:-1]
     ]
-    inputs = _BatchArrays(*arrays, continuations)
+    inputs = _BatchArrays._make([*arrays, continuations])
     order = np.lexsort((haplotype_lengths, read_lengths))
     sums = np.zeros(len(tasks), dtype)
     if len(tasks):
