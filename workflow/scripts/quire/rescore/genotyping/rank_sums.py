@@ -44,11 +44,17 @@ class PlacedReads(NamedTuple):
     at: NDArray[np.int64]
     positions: NDArray[np.int64]
 
-    def subset(self, chosen: NDArray[np.bool_]) -> "PlacedReads":
-        """Some of the reads."""
+    def subset(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "PlacedReads":
+        """Some of the reads, by a mask or by their places."""
         return PlacedReads(
             self.source[chosen], self.first_base[chosen], self.size[chosen], self.at[chosen], self.positions
         )
+
+
+def as_aligned(reads: RegionReads, chosen: NDArray[np.int64]) -> PlacedReads:
+    """Some reads where the mapper aligned them; `chosen` are their indices."""
+    first = reads.base_offsets[chosen]
+    return PlacedReads(chosen, first, reads.base_offsets[chosen + 1] - first, first, reads.positions)
 
 
 def rank_sums(

@@ -20,8 +20,8 @@ from quire.rescore.haplotypes.likelihoods import region_likelihoods
 from quire.rescore.long_indels.calls import Called, long_indels, merged, without_carried
 from quire.rescore.long_indels.support import Support
 from quire.rescore.phasing import PHASED_PLOIDY, phases
+from quire.rescore.placed import ScoredReads, placed_by_haplotypes
 from quire.rescore.reads.clipping import RegionReads, region_reads
-from quire.rescore.reference_confidence.realignment import ScoredReads, realigned
 from quire.rescore.regions import (
     AssembledRegion,
     Window,
@@ -129,9 +129,9 @@ def _scored(
     haplotypes = [region.haplotypes for region in regions]
     numbers = np.array([region.number for region in regions])
     scored = region_likelihoods(reads, numbers, spans, haplotypes, job.engine, job.repeat_gaps)
-    moved, placement = realigned(reads, scored, regions, window, job.engine)
+    placed, placement = placed_by_haplotypes(reads, regions, scored, window, job.engine)
     confidence.add_placed(reads, placement, spans, np.array([region.variants for region in regions], np.int64))
-    return moved
+    return placed
 
 
 def _call_region(
