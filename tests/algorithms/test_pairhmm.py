@@ -117,6 +117,29 @@ def regions(draw, quality_limits: tuple[int, ...] = (3, 42, 94, 256)) -> PairHmm
     )
 
 
+@st.composite
+def regions_of_any_gaps(draw, quality_limits: tuple[int, ...] = (3, 42, 94, 256)) -> PairHmmBatch:
+    """`regions`, with a gap continuation quality at each base."""
+    batch = draw(regions(quality_limits))
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    choices = np.array(draw(st.sampled_from([[10], [1, 3, 5, 10], list(range(1, 256))])), np.uint8)
+    return replace(batch, gap_continuation_qualities=random.choice(choices, len(batch.read_bases)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(regions_of_any_gaps())
+def test_gap_continuation_of_each_base_matches_oracle(batch: PairHmmBatch) -> None:
+    assert_close(log10_likelihoods(batch), batch)
+
+
+@settings(max_examples=20, deadline=None)
+@given(regions())
+def test_one_gap_continuation_at_all_bases_is_that_of_the_batch(batch: PairHmmBatch) -> None:
+    everywhere = np.full(len(batch.read_bases), batch.gap_continuation_quality, np.uint8)
+    given_by_base = replace(batch, gap_continuation_quality=7, gap_continuation_qualities=everywhere)
+    np.testing.assert_array_equal(log10_likelihoods(given_by_base), log10_likelihoods(batch))
+
+
 @settings(max_examples=80, deadline=None)
 @given(regions())
 def test_matches_oracle(batch: PairHmmBatch) -> None:
@@ -142,7 +165,10 @@ def test_unlikely_reads_are_computed_in_float64() -> None:
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.lists(regions(), min_size=1, max_size=6), st.randoms(use_true_random=False))
+@given(
+    st.one_of(st.lists(regions(), min_size=1, max_size=6), st.lists(regions_of_any_gaps(), min_size=1, max_size=6)),
+    st.randoms(use_true_random=False),
+)
 def test_answers_do_not_depend_on_the_batch(parts: list[PairHmmBatch], random) -> None:
     parts = [replace(part, gap_continuation_quality=10) for part in parts]
     together = join_batches(parts)
@@ -181,17 +207,20 @@ def fma(a: np.float32, b: np.float32, c: np.float32) -> np.longdouble:
 
 def model_sum(batch: PairHmmBatch, read: int, haplotype: int, rounded=flushed) -> np.float32:
     """The recurrence of model.py in scalar float32, operation by operation."""
-    table = tables(batch.gap_continuation_quality, np.dtype(np.float32))
     bases = slice(batch.read_offsets[read], batch.read_offsets[read + 1])
     letters = batch.haplotype_bases[batch.haplotype_offsets[haplotype] : batch.haplotype_offsets[haplotype + 1]]
     insertion_quality = batch.insertion_qualities[bases].astype(int)
     deletion_quality = batch.deletion_qualities[bases].astype(int)
     columns = len(letters) + 1
+    continuations = [batch.gap_continuation_quality] * len(insertion_quality)
+    if batch.gap_continuation_qualities is not None:
+        continuations = batch.gap_continuation_qualities[bases].tolist()
     zero = np.float32(0)
     match, inserted = np.zeros(columns, np.float32), np.zeros(columns, np.float32)
-    deleted = np.full(columns, table.start)
+    deleted = np.full(columns, tables(10, np.dtype(np.float32)).start)
     deletion = np.float32(1)
     for i, (base, quality) in enumerate(zip(batch.read_bases[bases], batch.base_qualities[bases], strict=True)):
+        table = tables(continuations[i], np.dtype(np.float32))
         above = match, inserted, deleted
         match, inserted, deleted = (np.zeros(columns, np.float32) for _ in range(3))
         stay = table.stay[insertion_quality[i] * 256 + deletion_quality[i]]
@@ -216,7 +245,7 @@ def kernel_sums(batch: PairHmmBatch, dtype: type = np.float32) -> np.ndarray:
 
 
 @settings(max_examples=8, deadline=None)
-@given(regions(quality_limits=(42,)))
+@given(st.one_of(regions(quality_limits=(42,)), regions_of_any_gaps(quality_limits=(42,))))
 def test_same_bits_as_the_recurrence(batch: PairHmmBatch) -> None:
     sums = kernel_sums(batch)
     assert sums.tolist() == [model_sum(batch, read, haplotype) for read, haplotype in batch.tasks]
@@ -266,3 +295,10 @@ def test_no_tasks() -> None:
     read = np.zeros(3, np.uint8)
     batch = region_batch(read, read, ends([read]), read, ends([read]))
     assert len(log10_likelihoods(replace(batch, tasks=batch.tasks[:0]))) == 0
+    batch = region_batch(read, read, ends([read]), read, ends([read]))
+    with pytest.raises(ValueError, match="not as many as the bases"):
+        replace(batch, gap_continuation_qualities=np.full(2, 10, np.uint8))
+    with pytest.raises(ValueError, match="every gap continuation quality must be at least 1"):
+        replace(batch, gap_continuation_qualities=read)
+    with pytest.raises(ValueError, match="share one gap continuation quality"):
+        join_batches([batch, replace(batch, gap_continuation_qualities=np.full(3, 10, np.uint8))])

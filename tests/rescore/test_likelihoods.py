@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from quire.rescore.engines import cpu_engine
 from quire.rescore.haplotypes import Haplotype
 from quire.rescore.haplotypes.likelihoods import (
-    normalise,
+    cap_and_drop,
+    least_likelihoods,
     pcr_gap_qualities,
     region_likelihoods,
     trim_reads,
@@ -96,12 +97,12 @@ def test_gap_qualities_are_those_of_the_conservative_model() -> None:
 
 def test_likelihoods_are_capped_and_poor_reads_dropped() -> None:
     matrix = np.array([[-1.0, -9.0], [-8.5, -9.0], [-3.0, -2.0]])
-    normalise(matrix, np.array([100, 100, 100]))
+    cap_and_drop(matrix, least_likelihoods(np.array([100, 100, 100])))
     assert matrix[0].tolist() == [-1.0, -5.5]
     assert np.isnan(matrix[1]).all()
     assert matrix[2].tolist() == [-3.0, -2.0]
     short = np.array([[-4.5, -4.6]])
-    normalise(short, np.array([50]))  # one error at most is expected of so short a read
+    cap_and_drop(short, least_likelihoods(np.array([50])))  # one error at most is expected of so short a read
     assert np.isnan(short).all()
 
 

@@ -97,6 +97,10 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
         "damaged gzip",
     ),
     "cram with plain gzip": (set_key("align.format", "cram"), "plain gzip, which CRAM cannot use"),
+    "no such error model": (
+        set_key("rescore.error_model", "illumina"),
+        "rescore.error_model is 'illumina' and must be one of gatk, dragen",
+    ),
     "wrong type": (set_key("reference.page_size", "many"), "must be of type integer"),
     "number out of range": (set_key("reference.page_size", 10), "must be at least 1024"),
     "neither true nor false": (set_key("rescore.long_indels", "maybe"), "must be of type boolean"),
@@ -208,6 +212,19 @@ def test_mistake_is_one_sentence(name: str, run: Run) -> None:
     assert expected in str(caught.value)
     assert "\n" not in str(caught.value)
     assert str(caught.value).endswith(".")
+
+
+def test_defaults_go_by_the_error_model(run: Run) -> None:
+    """With `dragen` limits are those of GATK's DRAGEN mode; what the user gives stays, in blocks as well."""
+    run.config["rescore"] = {"error_model": "dragen", "filters": {"snv": {"minimum_QD": 1}}}
+    run.write()
+    rescore = load(run).settings["rescore"]
+    assert (rescore["minimum_quality"], rescore["minimum_mapping_quality"]) == (3, 1)
+    assert (rescore["filters"]["snv"]["minimum_QD"], rescore["filters"]["snv"]["maximum_FS"]) == (1, None)
+    assert rescore["filters"]["indel"]["minimum_QUAL"] == 10.4139
+    run.config["rescore"] = {"error_model": "dragen", "minimum_quality": 20}
+    run.write()
+    assert load(run).settings["rescore"]["minimum_quality"] == 20
 
 
 def test_right_run_loads_with_defaults(run: Run) -> None:

@@ -109,6 +109,7 @@ def test_every_script_depends_on_its_stage() -> None:
         "map_unit.py": "io/fastq/__init__.py",
         "finish_sample.py": "finish/sample.py",
         "rescore_interval.py": "algorithms/pairhmm/cpu.py",
+        "calibrate_repeats.py": "rescore/dragen/estimation.py",
         "gather_variants.py": "io/vcf.py",
         "count_target.py": "finish/counts/records.py",
         "compare_truth.py": "report/known_variants.py",

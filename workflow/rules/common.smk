@@ -49,9 +49,18 @@ MAYBE_CARDS = 0 if DEVICE.backend == "cpu" else 1  # a job may still find one
 FORMAT = SETTINGS["align"]["format"]
 FORMAT_INDEX = "cram.crai" if FORMAT == "cram" else f"bam.{SETTINGS['align']['index_format']}"
 # Keys of the block `rescore` that decide a call; the others decide which pieces there are.
-CALLER_KEYS = ("minimum_quality", "minimum_mapping_quality", "maximum_reads_per_start", "long_indels")
+CALLER_KEYS = (
+    "minimum_quality",
+    "minimum_mapping_quality",
+    "maximum_reads_per_start",
+    "error_model",
+    "long_indels",
+)
 # Each sample called to a gVCF of its own, and these genotyped together; or all samples called at once.
 GVCF = SETTINGS["rescore"]["gvcf"]
+# What repeats do to each sample, which DRAGEN's error models need and nothing else does.
+DRAGEN = SETTINGS["rescore"]["error_model"] == "dragen"
+REPEATS = str(RESCORE / "{sample}.repeats.txt")
 
 
 wildcard_constraints:

@@ -31,6 +31,35 @@ checkpoint split_intervals:
         "../scripts/split_intervals.py"
 
 
+if DRAGEN:
+
+    rule calibrate_repeats:
+        input:
+            alignment=ALIGN / f"{{sample}}.{FORMAT}",
+            index=ALIGN / f"{{sample}}.{FORMAT_INDEX}",
+            reference=REFERENCE,
+            pieces=PIECES,
+            fasta=SETTINGS["reference"]["fasta"],
+            kernels=OUTPUT / ".compiled/rescore.done",
+        output:
+            tables=REPEATS,
+            ledger=RESCORE / "{sample}.repeats.json",
+        log:
+            LOGS / "calibrate_repeats/{sample}.log",
+        benchmark:
+            BENCHMARKS / "calibrate_repeats/{sample}.tsv"
+        conda:
+            "../../envs/rescore.yaml"
+        threads: 4
+        resources:
+            mem_mb=calling_memory,
+            runtime=60,
+        params:
+            digest=sources.digest("calibrate_repeats.py"),
+        script:
+            "../scripts/calibrate_repeats.py"
+
+
 if GVCF:
 
     # Early, since a gVCF of another reference would otherwise show after hours of calling.
@@ -65,6 +94,7 @@ if GVCF:
             reference=REFERENCE,
             pieces=PIECES,
             fasta=SETTINGS["reference"]["fasta"],
+            repeats=REPEATS if DRAGEN else [],
             ploidy_regions=SETTINGS["rescore"]["ploidy_regions"] or [],
             kernels=OUTPUT / ".compiled/rescore.done",
         output:
@@ -148,6 +178,7 @@ else:
             reference=REFERENCE,
             pieces=PIECES,
             fasta=SETTINGS["reference"]["fasta"],
+            repeats=expand(REPEATS, sample=SAMPLES) if DRAGEN else [],
             ploidy_regions=SETTINGS["rescore"]["ploidy_regions"] or [],
             kernels=OUTPUT / ".compiled/rescore.done",
         output:

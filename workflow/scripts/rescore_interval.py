@@ -1,6 +1,7 @@
 """Call the variants of one piece of the reference, jointly over all samples."""
 
 import json
+from itertools import repeat
 from pathlib import Path
 
 from quire.rescore import call_interval
@@ -14,8 +15,10 @@ def main(job) -> None:
     call_interval(
         reference_directory=Path(job.input.reference).parent,
         samples=[
-            {"sample": sample, **facts, "bam": path}
-            for (sample, facts), path in zip(job.params.samples.items(), job.input.alignments, strict=True)
+            {"sample": sample, **facts, "bam": path, "repeats": tables}
+            for (sample, facts), path, tables in zip(
+                job.params.samples.items(), job.input.alignments, job.input.repeats or repeat(None), strict=False
+            )
         ],
         intervals=[tuple(interval) for interval in pieces[int(job.wildcards.piece)]],
         output_vcf_part=job.output.part,

@@ -13,7 +13,12 @@ def main(job) -> None:
     pieces = json.loads(Path(job.input.pieces).read_text())
     call_gvcf_interval(
         reference_directory=Path(job.input.reference).parent,
-        sample={"sample": job.wildcards.sample, **job.params.sample, "bam": job.input.alignment},
+        sample={
+            "sample": job.wildcards.sample,
+            **job.params.sample,
+            "bam": job.input.alignment,
+            "repeats": job.input.repeats,
+        },
         intervals=[tuple(interval) for interval in pieces[int(job.wildcards.piece)]],
         output_gvcf_part=job.output.part,
         parameters=job.params.rescore,

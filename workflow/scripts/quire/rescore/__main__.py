@@ -108,6 +108,7 @@ def _of_run(given: argparse.Namespace) -> dict[str, Any]:
                 "ploidy": int(row["ploidy"]),
                 "sex": row["sex"],
                 "bam": align / f"{row['sample']}.{settings['align']['format']}",
+                "repeats": Path(settings["output"]) / f"rescore/{row['sample']}.repeats.txt",
             }
             for row in rows
         ],

@@ -22,6 +22,7 @@ from quire.io.vcf import Fields, VariantRecord
 from quire.ledger import require_balance
 from quire.reference import Reference
 from quire.rescore.chunks import CalledSample, CallingJob, call_stretch, stretches
+from quire.rescore.dragen.tables import read_tables
 from quire.rescore.engines import ON_THE_CPU, DeviceSettings, calling_engine, cpu_engine
 from quire.rescore.filters import Filters, definitions, filtered, filters_of
 from quire.rescore.intervals import cut_at_multiples
@@ -55,7 +56,8 @@ def call_interval(
 
     Args:
         reference_directory: of the reference stage.
-        samples: `sample`, `ploidy` and `bam` (an indexed BAM or CRAM) of each, and `sex` where ploidies go by it.
+        samples: `sample`, `ploidy` and `bam` (an indexed BAM or CRAM) of each, `sex` where ploidies go by it, and with
+            DRAGEN's error models `repeats`, the file of the sample's tables (`dragen.tables`).
         intervals: the piece (contig, start, end), 0-based, half-open, in genome order.
         output_vcf_part: bgzip VCF to write; every sample is a column.
         parameters: the validated `rescore` block, see `CallingParameters` and `filters_of`.
@@ -164,13 +166,16 @@ def open_job(
     """Open the reference and the alignments; see `call_interval`."""
     reference = Reference.open(reference_directory)
     rows = read_ploidy_regions(ploidy_regions, dict(contigs_of(reference))) if ploidy_regions else []
+    settings = CallingParameters.from_settings(parameters)
     opened = []
     for given in samples:
         reads = open_reads(given["bam"], reference, fasta, given["sample"])
         name, ploidy = given["sample"], int(given["ploidy"])
-        opened.append(CalledSample(name, ploidy, reads, ploidy_of_sample(name, ploidy, given.get("sex", ""), rows)))
+        ploidies = ploidy_of_sample(name, ploidy, given.get("sex", ""), rows)
+        repeats = read_tables(given["repeats"]) if settings.dragen else None
+        opened.append(CalledSample(name, ploidy, reads, ploidies, repeats))
     ledger = {sample.name: np.zeros(len(FILTERS), np.int64) for sample in opened}
-    return CallingJob(reference, opened, CallingParameters.from_settings(parameters), cpu_engine(), ledger)
+    return CallingJob(reference, opened, settings, cpu_engine(), ledger)
 
 
 @contextmanager

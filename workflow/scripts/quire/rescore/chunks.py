@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,6 +17,9 @@ from quire.io.vcf import VariantRecord
 from quire.reference import Reference
 from quire.rescore.activity import FILTER_WING
 from quire.rescore.activity.regions import BORDER_REACH, TILE, tile_range
+from quire.rescore.dragen.gaps import gap_tables
+from quire.rescore.dragen.genotypes import RegionModel, has_indels
+from quire.rescore.dragen.tables import RepeatTables
 from quire.rescore.engines import CallingEngine
 from quire.rescore.haplotypes.likelihoods import region_likelihoods
 from quire.rescore.long_indels import CHUNK_REACH as LONG_REACH
@@ -25,7 +29,7 @@ from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.reads.clipping import region_reads
 from quire.rescore.reads.source import ReadSource
 from quire.rescore.reference_confidence.realignment import realigned
-from quire.rescore.regions import Window, assemble_regions, call_region, find_regions
+from quire.rescore.regions import AssembledRegion, Window, assemble_regions, call_region, find_regions
 from quire.sequence.codes import AMBIGUOUS, code_table
 
 if TYPE_CHECKING:
@@ -52,12 +56,14 @@ class CalledSample:
         ploidy: where it is called.
         source: of its reads.
         ploidies: by region, None where it is `ploidy` everywhere.
+        repeats: what repeats do to its reads, for DRAGEN's error models alone.
     """
 
     name: str
     ploidy: int
     source: ReadSource
     ploidies: "PloidyMap | None" = None
+    repeats: RepeatTables | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,19 @@ class CallingJob:
     def ploidies(self) -> NDArray[np.int64]:
         """int64[samples]."""
         return np.array([sample.ploidy for sample in self.samples], np.int64)
+
+    @cached_property
+    def repeat_gaps(self) -> NDArray[np.uint8] | None:
+        """uint8[samples, 2, 8, 20] of `gap_tables`; None without DRAGEN's error models."""
+        tables = [gap_tables(sample.repeats) for sample in self.samples if sample.repeats is not None]
+        return np.stack(tables) if self.parameters.dragen else None
+
+    def region_model(self, window: Window, region: AssembledRegion) -> RegionModel | None:
+        """How the sites of a region are genotyped; None without DRAGEN's error models."""
+        if not self.parameters.dragen:
+            return None
+        tables = [sample.repeats for sample in self.samples if sample.repeats is not None]
+        return RegionModel(window.codes, window.start, tables, has_indels(region.haplotypes))
 
     def window(self, contig: str, start: int, end: int) -> Window:
         """The reference from `start` to `end` or to the contig's ends."""
@@ -194,7 +213,7 @@ def _call_chunk(job: CallingJob, chunk: Chunk) -> Iterator[VariantRecord]:
     called: list[Called] = []
     owned = borders[0], borders[-1]
     if job.parameters.long_indels:
-        record_of = joint_record(window.contig, job.ploidies, job.parameters.minimum_quality)
+        record_of = joint_record(window.contig, job.ploidies, job.parameters.long_indel_quality)
         called = long_indels(reads, [sample.source for sample in job.samples], window, owned, job.engine, record_of)
         reads = without_carried(reads, called)
     for record in merged(_region_records(job, chunk._replace(reads=reads), spans), called, owned):
@@ -210,7 +229,8 @@ def _region_records(job: CallingJob, chunk: Chunk, spans: NDArray[np.int64]) -> 
     padded = padded_spans(spans, window)
     for batch in batches(padded, reads, BASES_PER_BATCH * job.engine.batch_scale):
         clipped = region_reads(reads, padded[batch])
-        regions = assemble_regions(clipped, spans[batch], padded[batch], window, job.engine)
+        padding = job.parameters.indel_padding
+        regions = assemble_regions(clipped, spans[batch], padded[batch], window, job.engine, padding)
         if not regions:
             continue
         scored = region_likelihoods(
@@ -219,10 +239,12 @@ def _region_records(job: CallingJob, chunk: Chunk, spans: NDArray[np.int64]) -> 
             np.array([region.span for region in regions]),
             [region.haplotypes for region in regions],
             job.engine,
+            job.repeat_gaps,
         )
         moved, _ = realigned(clipped, scored, regions, window, job.engine)
         for region, own in zip(regions, moved, strict=True):
-            yield from call_region(window.contig, region, clipped, *own, job.ploidies, job.parameters)
+            model = job.region_model(window, region)
+            yield from call_region(window.contig, region, clipped, *own, job.ploidies, job.parameters, model)
 
 
 def touched(intervals: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -3,16 +3,27 @@
 import random
 import tempfile
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pysam
 
 from quire import reference
 from quire.rescore.caller import call_interval
+from quire.rescore.dragen.calibration import calibrate_sample
+from quire.rescore.dragen.cases import CASE
+from quire.rescore.dragen.estimation import estimate
 from quire.rescore.gvcf import call_gvcf_interval
 from quire.rescore.joint import genotype_interval
 
 _BASES, _READS, _LENGTH = 2000, 60, 100
-_SETTINGS = {"minimum_quality": 10, "minimum_mapping_quality": 10, "maximum_reads_per_start": 100, "long_indels": True}
+_SETTINGS: dict[str, Any] = {
+    "minimum_quality": 10,
+    "minimum_mapping_quality": 10,
+    "maximum_reads_per_start": 100,
+    "error_model": "gatk",
+    "long_indels": True,
+}
 _SNV, _DELETION = 900, 1100  # positions; every other read carries both
 _LONG_DELETION, _LONG_INSERTION, _LONG = (300, 500), 1600, 100  # reads are clipped at the ends
 
@@ -31,6 +42,12 @@ def compile_kernels() -> None:
         samples = [{"sample": "warm", "ploidy": 2, "bam": str(bam)}]
         piece = [("compiling", 0, _BASES)]
         call_interval(root / "reference", samples, piece, root / "part.vcf.gz", _SETTINGS, root / "ledger.json")
+        repeats = root / "repeats.txt"
+        calibrate_sample(root / "reference", "warm", bam, piece, repeats, root / "ledger.json")
+        estimate(np.array([(1, 0, 20, 1)], CASE))
+        dragen = _SETTINGS | {"error_model": "dragen"}
+        with_repeats = [samples[0] | {"repeats": repeats}]
+        call_interval(root / "reference", with_repeats, piece, root / "part.vcf.gz", dragen, root / "ledger.json")
         gvcf = root / "warm.g.vcf.gz"
         call_gvcf_interval(root / "reference", samples[0], piece, gvcf, _SETTINGS, root / "ledger.json")
         pysam.tabix_index(str(gvcf), preset="vcf")

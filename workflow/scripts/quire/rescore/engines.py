@@ -84,7 +84,9 @@ def card_engine(service: CardService, least_cells: int | None = None) -> Calling
 
     def log10_likelihoods(batch: PairHmmBatch) -> NDArray[np.float64]:
         cells = cells_of_tasks(batch.tasks, batch.read_offsets, batch.haplotype_offsets)
-        answer = service.ask("log10_likelihoods", batch) if cells >= least else None
+        # The kernels for cards know one gap continuation quality for a batch, not one for each base.
+        on_card = cells >= least and batch.gap_continuation_qualities is None
+        answer = service.ask("log10_likelihoods", batch) if on_card else None
         return cpu.log10_likelihoods(batch) if answer is None else answer
 
     return CallingEngine(align, log10_likelihoods, CARD_BATCH_SCALE)

@@ -30,6 +30,11 @@ INDEL_HETEROZYGOSITY = 1.25e-4
 REFERENCE_PSEUDOCOUNT = SNV_HETEROZYGOSITY / 0.01**2  # heterozygosity / its standard deviation squared
 SNV_PSEUDOCOUNT = SNV_HETEROZYGOSITY * REFERENCE_PSEUDOCOUNT
 INDEL_PSEUDOCOUNT = INDEL_HETEROZYGOSITY * REFERENCE_PSEUDOCOUNT
+# What GATK's --dragen-mode sets otherwise (HaplotypeCallerArgumentCollection.getDragenVersion3412NameValuePairs).
+DRAGEN_INDEL_PADDING = 150
+DRAGEN_GENOTYPING_MARGIN = 1
+DRAGEN_LONG_INDEL_QUALITY = 30.0  # HaplotypeCaller's default, which those calls are made for
+DRAGEN_SITE_QUALITY = 3.0  # of the allele frequency model; the QUAL that is written is of posteriors
 MINIMUM_ACTIVE_QUALITY = 4.0  # a site of several samples counts as active from this QUAL on
 
 
@@ -42,12 +47,29 @@ class CallingParameters:
         minimum_mapping_quality: reads below are not used.
         maximum_reads_per_start: reads of a sample that start at one position; more are thinned by a hash of the name.
         long_indels: whether indels of 50 to 1,000 bases are looked for by clipped reads.
+        dragen: whether the error models are those of GATK's DRAGEN mode.
     """
 
     minimum_quality: float
     minimum_mapping_quality: int
     maximum_reads_per_start: int
     long_indels: bool
+    dragen: bool = False
+
+    @property
+    def indel_padding(self) -> int:
+        """Bases around an indel that haplotypes and reads are cut to."""
+        return DRAGEN_INDEL_PADDING if self.dragen else INDEL_PADDING
+
+    @property
+    def long_indel_quality(self) -> float:
+        """QUAL from which a long indel is written, which is of the allele frequency model whatever the error model."""
+        return max(self.minimum_quality, DRAGEN_LONG_INDEL_QUALITY) if self.dragen else self.minimum_quality
+
+    @property
+    def genotyping_margin(self) -> int:
+        """Bases around a variant that a read must touch."""
+        return DRAGEN_GENOTYPING_MARGIN if self.dragen else GENOTYPING_MARGIN
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> "CallingParameters":
@@ -57,4 +79,5 @@ class CallingParameters:
             int(settings["minimum_mapping_quality"]),
             int(settings["maximum_reads_per_start"]),
             bool(settings["long_indels"]),
+            settings["error_model"] == "dragen",
         )

@@ -11,6 +11,7 @@ from quire.io.vcf import VariantRecord
 from quire.rescore.activity import FILTER_WING, profile
 from quire.rescore.activity.regions import BORDER_REACH, TILE, active_regions, tile_border
 from quire.rescore.assembly import assemble
+from quire.rescore.dragen.genotypes import RegionModel
 from quire.rescore.engines import CallingEngine
 from quire.rescore.genotyping import Call, best_alleles, call_site
 from quire.rescore.genotyping.annotations import annotate
@@ -18,7 +19,7 @@ from quire.rescore.genotyping.rank_sums import PlacedReads, allele_groups, rank_
 from quire.rescore.genotyping.sites import Site, make_site, site_starts
 from quire.rescore.haplotypes import Haplotype, align_haplotypes, genotyping_span, make_haplotypes, trim
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
-from quire.rescore.parameters import GENOTYPING_MARGIN, CallingParameters
+from quire.rescore.parameters import INDEL_PADDING, CallingParameters
 from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.reads.clipping import RegionReads
 from quire.rescore.records import variant_record
@@ -103,6 +104,7 @@ def assemble_regions(
     padded: NDArray[np.int64],
     window: Window,
     engine: CallingEngine,
+    indel_padding: int = INDEL_PADDING,
 ) -> list[AssembledRegion]:
     """Assemble all regions and keep those with variants, their haplotypes trimmed to what is genotyped.
 
@@ -112,6 +114,7 @@ def assemble_regions(
         padded: likewise, with REGION_PADDING.
         window: holds all regions.
         engine: aligns the haplotypes.
+        indel_padding: see `genotyping_span`.
     """
     references = [window.between(a, b) for a, b in padded.tolist()]
     sequences = [assemble(reads, r, references[r]) for r in range(len(spans))]
@@ -126,7 +129,7 @@ def assemble_regions(
         events = {event for haplotype in haplotypes for event in haplotype.events.values()}
         tell("aligned", span=spans[r], haplotypes=haplotypes)
         region_start, region_end = spans[r].tolist()
-        spanned = genotyping_span(events, (region_start, region_end), (start, end), reference)
+        spanned = genotyping_span(events, (region_start, region_end), (start, end), reference, indel_padding)
         if spanned is None:
             continue
         variants, span = spanned
@@ -144,6 +147,7 @@ def call_region(
     placed: PlacedReads,
     ploidies: NDArray[np.int64],
     parameters: CallingParameters,
+    model: RegionModel | None = None,
 ) -> Iterator[VariantRecord]:
     """Records of the variants of a region.
 
@@ -155,16 +159,23 @@ def call_region(
         placed: the same reads, base by base.
         ploidies: int64[samples].
         parameters: the user's.
+        model: of GATK's DRAGEN mode, if that is asked for.
     """
+    margin = parameters.genotyping_margin
     tell("scored", region=region, reads=reads, scored=scored)
     deletions: list[tuple[int, int]] = []
     for site in region_sites(region):
-        touching = _touching(scored, site.start - GENOTYPING_MARGIN, site.end + GENOTYPING_MARGIN)
+        touching = _touching(scored, site.start - margin, site.end + margin)
         chosen = scored.source[touching]
+        site_model = None
+        if model is not None:
+            site_model = model.at(site, reads, chosen, unexplained_reads(site, scored, margin))
         sample = reads.sample[chosen].astype(np.int64)
         tell("site", site=site, sample=sample, matrix=scored.matrix[touching])
         covered = any(a < site.start <= b for a, b in deletions)
-        call = call_site(site, scored.matrix[touching], sample, ploidies, parameters.minimum_quality, covered)
+        call = call_site(
+            site, scored.matrix[touching], sample, ploidies, parameters.minimum_quality, covered, site_model
+        )
         if call is None:
             continue
         deletions += _deletions(call)
@@ -173,6 +184,13 @@ def call_region(
             groups = allele_groups(best_alleles(call.likelihoods), call.kept)
             info |= rank_sums(reads, placed.subset(touching), groups, site.start, site.end)
             yield variant_record(contig, call, info)
+
+
+def unexplained_reads(site: Site, scored: RegionLikelihoods, margin: int) -> NDArray[np.int64]:
+    """Reads (as in `RegionReads`) over a site or near it that no haplotype explains."""
+    over = (scored.start < site.end + margin) & (scored.end > site.start - margin)
+    unexplained: NDArray[np.int64] = scored.source[over & (scored.usable == 1) & np.isnan(scored.matrix[:, 0])]
+    return unexplained
 
 
 @compiled

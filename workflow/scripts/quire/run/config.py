@@ -86,21 +86,38 @@ def complete_settings(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> dict
     return settings
 
 
-def _with_defaults(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Copy `value`, adding the defaults of missing keys; an empty block counts as a block with no keys."""
+def _with_defaults(value: Any, schema: Mapping[str, Any], around: Mapping[str, Any] | None = None) -> Any:
+    """Copy `value`, adding the defaults of missing keys; an empty block counts as a block with no keys.
+
+    Args:
+        value: of a key, or a block of keys.
+        schema: of it.
+        around: values of the keys beside it, and of the blocks that it lies in.
+    """
     if schema.get("type") != "object":
         return _as_number(value, schema.get("type", ""))
     if value is None:
         value = {}
     if not isinstance(value, Mapping):
         return value
-    filled = dict(value)
-    for key, part in schema["properties"].items():
+    filled, parts = dict(value), schema["properties"]
+    plain = {key: part["default"] for key, part in parts.items() if "default" in part and "default_with" not in part}
+    around = {**(around or {}), **plain, **filled}
+    for key, part in parts.items():
         if key in filled:
-            filled[key] = _with_defaults(filled[key], part)
+            filled[key] = _with_defaults(filled[key], part, around)
         elif "default" in part:
-            filled[key] = _with_defaults(part["default"], part)
+            filled[key] = _with_defaults(_default(part, around), part, around)
     return filled
+
+
+def _default(part: Mapping[str, Any], around: Mapping[str, Any]) -> Any:
+    """The default of a key: that of `default_with`, where another key has the value named there."""
+    for other, by_value in part.get("default_with", {}).items():
+        value = around.get(other)
+        if isinstance(value, str) and value in by_value:
+            return by_value[value]
+    return part["default"]
 
 
 def _as_number(value: Any, types: str | list[str]) -> Any:

@@ -25,6 +25,7 @@ class PairHmmBatch:
         haplotype_offsets: int64[haplotypes + 1] into haplotype_bases.
         tasks: int32[t, 2], (read index, haplotype index).
         gap_continuation_quality: phred of making a gap one base longer, >= 1, one for the batch.
+        gap_continuation_qualities: uint8[n], the same at each base of the reads; where given it stands for the one.
     """
 
     read_bases: np.ndarray
@@ -36,6 +37,7 @@ class PairHmmBatch:
     haplotype_offsets: np.ndarray
     tasks: np.ndarray
     gap_continuation_quality: int = DEFAULT_GAP_CONTINUATION_QUALITY
+    gap_continuation_qualities: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no kernel can answer.
@@ -51,6 +53,11 @@ class PairHmmBatch:
             raise ValueError("PairHMM batch: haplotype_offsets do not end where haplotype_bases ends")
         if self.gap_continuation_quality < 1:
             raise ValueError("PairHMM batch: the gap continuation quality must be at least 1")
+        if self.gap_continuation_qualities is not None:
+            if len(self.gap_continuation_qualities) != bases:
+                raise ValueError("PairHMM batch: gap_continuation_qualities are not as many as the bases")
+            if bases and np.min(self.gap_continuation_qualities) < 1:
+                raise ValueError("PairHMM batch: every gap continuation quality must be at least 1")
         for name in ("read", "haplotype"):
             if np.any(np.diff(getattr(self, f"{name}_offsets")) <= 0):
                 raise ValueError(f"PairHMM batch: an empty {name} has no likelihood")
@@ -94,9 +101,10 @@ def join_batches(batches: Sequence[PairHmmBatch]) -> PairHmmBatch:
     """One batch of several (of several regions, say); answers come in the same order, end to end.
 
     Raises:
-        ValueError: no batch, or batches of different gap continuation quality.
+        ValueError: no batch, or batches of different gap continuation quality, unless all have their own at each base.
     """
-    if len({batch.gap_continuation_quality for batch in batches}) != 1:
+    per_base = [batch.gap_continuation_qualities for batch in batches]
+    if len({batch.gap_continuation_quality for batch in batches}) != 1 or len({one is None for one in per_base}) != 1:
         raise ValueError("PairHMM batches to join must exist and share one gap continuation quality")
     first_read = np.cumsum([0] + [len(batch.read_offsets) - 1 for batch in batches])
     first_haplotype = np.cumsum([0] + [len(batch.haplotype_offsets) - 1 for batch in batches])
@@ -111,6 +119,7 @@ def join_batches(batches: Sequence[PairHmmBatch]) -> PairHmmBatch:
         _joined_offsets([batch.haplotype_offsets for batch in batches]),
         np.concatenate([batch.tasks + shift for batch, shift in zip(batches, shifts, strict=False)]),
         batches[0].gap_continuation_quality,
+        None if per_base[0] is None else np.concatenate([one for one in per_base if one is not None]),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.pairhmm.batch import PairHmmBatch
-from quire.algorithms.pairhmm.model import SCALE_EXPONENT, log10_of_sums, needs_float64, tables
+from quire.algorithms.pairhmm.model import SCALE_EXPONENT, log10_of_sums, needs_float64, stacked_tables
 from quire.simd.compiled import compiled, inlined
 from quire.simd.subnormals import flush_subnormals, kept_apart, write_control
 from quire.simd.vectors import (
@@ -50,6 +50,7 @@ class _BatchArrays(NamedTuple):
     read_offsets: np.ndarray
     haplotype_bases: np.ndarray
     haplotype_offsets: np.ndarray
+    continuations: np.ndarray  # by base: which of the stacked tables
 
 
 class _LaneSpace(NamedTuple):
@@ -106,25 +107,33 @@ def _last_row_sums(batch: PairHmmBatch, tasks: np.ndarray, dtype: np.dtype) -> n
     """Scaled sums (dtype[t]) of M + I over the last row of each task."""
     read_lengths = np.diff(batch.read_offsets)[tasks[:, 0]]
     haplotype_lengths = np.diff(batch.haplotype_offsets)[tasks[:, 1]]
-    inputs = _BatchArrays(
-        *(
-            np.require(getattr(batch, name), np.int64 if name.endswith("offsets") else np.uint8, ["C", "W"])
-            for name in _BatchArrays._fields
-        )
-    )
+    qualities, continuations = _continuations(batch)
+    arrays = [
+        np.require(getattr(batch, name), np.int64 if name.endswith("offsets") else np.uint8, ["C", "W"])
+        for name in _BatchArrays._fields[:-1]
+    ]
+    inputs = _BatchArrays._make([*arrays, continuations])
     order = np.lexsort((haplotype_lengths, read_lengths))
     sums = np.zeros(len(tasks), dtype)
     if len(tasks):
         score = _score_flushing if dtype == FLOAT32 else _score_groups
         score(
             inputs,
-            tables(batch.gap_continuation_quality, dtype),
+            stacked_tables(qualities, dtype),
             _workspace(int(read_lengths.max()), int(haplotype_lengths.max()), dtype),
             np.require(tasks[order], np.int32, ["C", "W"]),
             sums,
         )
         sums[order] = sums.copy()
     return sums
+
+
+def _continuations(batch: PairHmmBatch) -> tuple[tuple[int, ...], np.ndarray]:
+    """The gap continuation qualities that occur, and which of them each base of the reads has (uint8[n])."""
+    if batch.gap_continuation_qualities is None:
+        return (batch.gap_continuation_quality,), np.zeros(len(batch.read_bases), np.uint8)
+    qualities, which = np.unique(batch.gap_continuation_qualities, return_inverse=True)
+    return tuple(qualities.tolist()), which.astype(np.uint8)
 
 
 def _workspace(longest_read: int, longest_haplotype: int, dtype: np.dtype) -> _LaneSpace:
@@ -169,7 +178,7 @@ def _score_groups(inputs, tables, space, tasks, sums):
             _pack_read(inputs, tables, tasks[first + lane, 0], lane, height, space.wanted, space.factors)
         _fill_first_row(space.above, width, tables.start)
         for i in range(0, height, 2):
-            _sweep_two_rows(space.letters, space.wanted, space.factors, i, space.above, width, tables.continuation)
+            _sweep_two_rows(space.letters, space.wanted, space.factors, i, space.above, width)
         _sum_row(space.above, width, space.columns, space.total)
         for lane in range(lanes):
             sums[first + lane] = space.total[lane]
@@ -197,12 +206,14 @@ def _pack_read(inputs, tables, read, lane, height, wanted, factors):
         wanted[i * LANES + lane] = ANY_BASE if code > 3 else 1 << code
         insertion_quality = np.int64(inputs.insertion_qualities[base])
         deletion_quality = np.int64(inputs.deletion_qualities[base])
-        factors[row + AGREE] = tables.agree[inputs.base_qualities[base]]
-        factors[row + DIFFER] = tables.differ[inputs.base_qualities[base]]
-        factors[row + STAY] = tables.stay[insertion_quality * 256 + deletion_quality]
+        table = np.int64(inputs.continuations[base])
+        emission = table * 256 + np.int64(inputs.base_qualities[base])
+        factors[row + AGREE] = tables.agree[emission]
+        factors[row + DIFFER] = tables.differ[emission]
+        factors[row + STAY] = tables.stay[table * 65536 + insertion_quality * 256 + deletion_quality]
         factors[row + INSERTION] = tables.opening[insertion_quality]
         factors[row + DELETION] = deletion
-        factors[row + CONTINUATION] = tables.continuation
+        factors[row + CONTINUATION] = tables.continuation[table]
         factors[row + EDGE] = 0
         deletion = tables.opening[deletion_quality]
 
@@ -235,7 +246,7 @@ def _fill_first_row(above, width, start):
 
 
 @compiled
-def _sweep_two_rows(letters, wanted, factors, i, above, width, c):
+def _sweep_two_rows(letters, wanted, factors, i, above, width):
     """Replace row i of `above` by row i + 2 (0-based: read bases i and i + 1).
 
     `upper` and `lower` name the two rows. Before column j, *_match and the like hold column j - 1.
@@ -252,8 +263,7 @@ def _sweep_two_rows(letters, wanted, factors, i, above, width, c):
         _vector(factors, lower + CONTINUATION),
     )
     upper_deleted, lower_deleted = _vector(factors, upper + EDGE), _vector(factors, lower + EDGE)
-    continuation = splat(c, LANES)
-    upper_match = upper_inserted = lower_match = splat(c - c, LANES)
+    upper_match = upper_inserted = lower_match = splat(factors.dtype.type(0), LANES)
     match, inserted, deleted = _vector(above, MATCH), _vector(above, INSERTED), _vector(above, DELETED)
     store(above, MATCH, lower_match)
     store(above, INSERTED, lower_match)
@@ -271,8 +281,8 @@ def _sweep_two_rows(letters, wanted, factors, i, above, width, c):
         column = j * COLUMN
         match, inserted = _vector(above, column + MATCH), _vector(above, column + INSERTED)
         deleted = _vector(above, column + DELETED)
-        upper_inserted = fma(upper_insertion, match, multiply(continuation, inserted))
-        lower_inserted = fma(lower_insertion, upper_match, multiply(continuation, upper_inserted))
+        upper_inserted = fma(upper_insertion, match, multiply(upper_continuation, inserted))
+        lower_inserted = fma(lower_insertion, upper_match, multiply(lower_continuation, upper_inserted))
         store(above, column + MATCH, lower_match)
         store(above, column + INSERTED, lower_inserted)
         store(above, column + DELETED, lower_deleted)

@@ -49,7 +49,10 @@ def log10_likelihoods(card: Card, batch: PairHmmBatch, threads: int = 1) -> np.n
 
     Raises:
         OutOfDeviceMemory: no room for the batch's haplotypes, or for a single task.
+        ValueError: gap continuation qualities of each base, which the kernels for cards do not know.
     """
+    if batch.gap_continuation_qualities is not None:
+        raise ValueError("PairHMM on a card takes one gap continuation quality for a batch; the CPU takes many")
     answers = np.empty(len(batch.tasks), np.float64)
     tables = upload_logarithms(card, batch)
 

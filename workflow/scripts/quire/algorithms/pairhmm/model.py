@@ -17,6 +17,8 @@ Row 0 holds M = I = 0 and E = 2**SCALE_EXPONENT; the division by the haplotype's
 a column depends on the haplotype's bases up to it alone. The sum of M + I over the last row runs from left to right.
 Float32 first; a task whose sum falls below FLOAT32_FLOOR (or overflows) is computed again in float64.
 
+The continuation c may differ from row to row; it is that of the row's base in all three lines.
+
 Every kernel does these operations in this order, each rounded once as IEEE 754 says, to the nearest and ties to even.
 In float32 a subnormal number counts as zero, its sign kept, whether it is an operand or a result: a result whose
 magnitude lies below 2**-126 once it is rounded to 24 bits (as if exponents had no end) is zero. Cells far from the
@@ -26,7 +28,7 @@ kernels agree to the last bit.
 """
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +53,7 @@ class Tables(NamedTuple):
         agree, differ: [256] by base quality: emission where the bases agree (or either is N) or differ.
         opening: [256] by gap opening quality: insertion or deletion.
         stay: [65536] by insertion quality * 256 + deletion quality.
-        continuation: c, a scalar.
+        continuation: c, a scalar; an array in `stacked_tables`.
         start: E of row 0, a scalar.
     """
 
@@ -59,11 +61,11 @@ class Tables(NamedTuple):
     differ: NDArray[np.floating]
     opening: NDArray[np.floating]
     stay: NDArray[np.floating]
-    continuation: np.floating
+    continuation: Any
     start: np.floating
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def tables(gap_continuation_quality: int, dtype: np.dtype[np.floating]) -> Tables:
     """The factors, computed in float64 from one table of 10^(-q/10) and rounded to `dtype` once."""
     probability = power_of_ten(-np.arange(256) / 10)
@@ -76,6 +78,29 @@ def tables(gap_continuation_quality: int, dtype: np.dtype[np.floating]) -> Table
         stay.ravel().astype(dtype),
         dtype.type(continuation),
         dtype.type(2.0 ** SCALE_EXPONENT[dtype]),
+    )
+
+
+@lru_cache(maxsize=8)
+def stacked_tables(gap_continuation_qualities: tuple[int, ...], dtype: np.dtype[np.floating]) -> Tables:
+    """The factors of several continuation qualities end to end: agree, differ and stay one after another.
+
+    Args:
+        gap_continuation_qualities: phred, each >= 1; the k-th has entries [256 k, 256 (k + 1)) of agree and differ and
+            [65536 k, 65536 (k + 1)) of stay.
+        dtype: of the factors.
+
+    Returns:
+        Tables whose `continuation` is an array with an entry for each quality.
+    """
+    several = [tables(quality, dtype) for quality in gap_continuation_qualities]
+    return Tables(
+        np.concatenate([table.agree for table in several]),
+        np.concatenate([table.differ for table in several]),
+        several[0].opening,
+        np.concatenate([table.stay for table in several]),
+        np.array([table.continuation for table in several], dtype),
+        several[0].start,
     )
 
 

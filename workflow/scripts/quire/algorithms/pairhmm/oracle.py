@@ -15,17 +15,19 @@ def log10_likelihood(
     insertion_qualities: np.ndarray,
     deletion_qualities: np.ndarray,
     haplotype: np.ndarray,
-    gap_continuation_quality: int,
+    gap_continuation_quality: int | np.ndarray,
 ) -> float:
     """Log10 of P(read | haplotype) as GATK defines it: the read may start and end anywhere in the haplotype.
 
+    The gap continuation quality is one for the read or one at each of its bases, for the gaps of that base's row.
     Row 0 holds D = 1 / len(haplotype) everywhere; the answer sums M and I over the last row.
     """
     rows, columns = len(read), len(haplotype)
     match, insertion, deletion = (np.zeros((rows + 1, columns + 1)) for _ in range(3))
     deletion[0, :] = 1.0 / columns
-    continuation = 10.0 ** (-gap_continuation_quality / 10)
+    continuations = 10.0 ** (-np.broadcast_to(np.asarray(gap_continuation_quality, np.float64), rows) / 10)
     for i in range(1, rows + 1):
+        continuation = float(continuations[i - 1])
         error = 10.0 ** (-int(base_qualities[i - 1]) / 10)
         insertion_open = 10.0 ** (-int(insertion_qualities[i - 1]) / 10)
         deletion_open = 10.0 ** (-int(deletion_qualities[i - 1]) / 10)
@@ -52,6 +54,8 @@ def log10_likelihoods(batch: PairHmmBatch) -> np.ndarray:
             batch.insertion_qualities[bases],
             batch.deletion_qualities[bases],
             batch.haplotype_bases[batch.haplotype_offsets[haplotype] : batch.haplotype_offsets[haplotype + 1]],
-            batch.gap_continuation_quality,
+            batch.gap_continuation_quality
+            if batch.gap_continuation_qualities is None
+            else batch.gap_continuation_qualities[bases],
         )
     return answers

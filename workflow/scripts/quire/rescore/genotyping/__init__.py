@@ -5,8 +5,9 @@ AlleleSubsettingUtils.
 """
 
 from collections.abc import Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_counts, no_variant_log10
 from quire.rescore.genotyping.sites import SPANNING, Site
 from quire.rescore.parameters import (
+    DRAGEN_SITE_QUALITY,
     INDEL_PSEUDOCOUNT,
     INFORMATIVE_LOG10,
     MAXIMUM_ALTERNATE_ALLELES,
@@ -24,6 +26,9 @@ from quire.rescore.parameters import (
 from quire.rescore.trace import tell
 from quire.simd.compiled import compiled
 from quire.simd.powers_of_ten.cpu import log10, power_of_ten
+
+if TYPE_CHECKING:
+    from quire.rescore.dragen.genotypes import SiteModel
 
 NO_CALL = -1
 _MAXIMUM_GQ = 99
@@ -64,6 +69,7 @@ def call_site(
     ploidies: np.ndarray,
     minimum_quality: float,
     covered: bool,
+    model: "SiteModel | None" = None,
 ) -> Call | None:
     """Genotype all samples at a site.
 
@@ -74,17 +80,20 @@ def call_site(
         ploidies: int64[samples].
         minimum_quality: QUAL from which a site or an allele is called.
         covered: whether a called deletion starting before spans the site, so that SPANNING may be written.
+        model: of GATK's DRAGEN mode: genotypes and QUAL are then of posteriors, and QUAL alone is held against
+            `minimum_quality`. None: genotypes are of likelihoods, and QUAL of the allele frequency model.
 
     Returns:
         The call, or None if no variant is likely enough.
     """
+    lowest = minimum_quality if model is None else DRAGEN_SITE_QUALITY
     site = limit_alleles(site, likelihoods, int(ploidies.max()))
     by_allele = marginalise(likelihoods, site.carriers)
-    phreds = genotype_phreds(by_allele, sample, ploidies)
+    phreds = _phreds(site, by_allele, sample, ploidies, model)
     if len(site.alleles) - 1 > MAXIMUM_ALTERNATE_ALLELES:
         keep = likeliest_alleles(phreds, ploidies, len(site.alleles))
         site, by_allele = site.subset(keep), np.ascontiguousarray(by_allele[:, keep])
-        phreds = genotype_phreds(by_allele, sample, ploidies)
+        phreds = _phreds(site, by_allele, sample, ploidies, model)
     nothing, absent, expected = no_variant_log10(
         phreds / -10.0, ploidies, pseudocounts(site.alleles), site.spanning_index
     )
@@ -94,13 +103,38 @@ def call_site(
     kept = [0] + [
         a
         for a in range(1, len(site.alleles))
-        if absent[a] + 1e-10 < -minimum_quality / 10 and (site.alleles[a] != SPANNING or covered)
+        if absent[a] + 1e-10 < -lowest / 10 and (site.alleles[a] != SPANNING or covered)
     ]
     written = [site.alleles[a] for a in kept[1:]]
     tell("judged", site=site, phreds=phreds, ploidies=ploidies, quality=quality, absent=absent, kept=kept)
-    if quality < minimum_quality or not written or written == [SPANNING]:
+    if quality < lowest or not written or written == [SPANNING]:
         return None
-    return _make_call(site, quality, phreds, by_allele, sample, ploidies, kept, whole_counts(expected[kept[1:]]))
+    call = _make_call(site, quality, phreds, by_allele, sample, ploidies, kept, whole_counts(expected[kept[1:]]))
+    if model is not None:
+        call = _by_posteriors(call, ploidies, model)
+        return call if call.quality >= minimum_quality else None
+    return call
+
+
+def _phreds(
+    site: Site, by_allele: np.ndarray, sample: np.ndarray, ploidies: np.ndarray, model: "SiteModel | None"
+) -> np.ndarray:
+    """PL of every genotype of every sample."""
+    if model is not None:
+        return model.phreds(site.alleles, by_allele, ploidies)
+    phreds: np.ndarray = genotype_phreds(by_allele, sample, ploidies)
+    return phreds
+
+
+def _by_posteriors(call: Call, ploidies: np.ndarray, model: "SiteModel") -> Call:
+    """The call with genotypes, GQ and QUAL from posterior probabilities."""
+    genotypes, qualities, quality = [], [], 0.0
+    for number, (ploidy, phreds) in enumerate(zip(ploidies.tolist(), call.phreds, strict=True)):
+        best = model.genotype(number, call.site.alleles, phreds, ploidy)
+        genotypes.append(genotype_members(ploidy, len(call.site.alleles), best.number))
+        qualities.append(best.quality)
+        quality += best.no_variant
+    return replace(call, quality=quality, genotypes=genotypes, genotype_qualities=qualities)
 
 
 def _make_call(
@@ -213,11 +247,31 @@ def marginalise(likelihoods, carriers):
 @compiled
 def genotype_phreds(by_allele, sample, ploidies):
     """PL of every genotype of every sample (int64, samples end to end, each with minimum 0)."""
+    return phreds_of(genotype_likelihoods(by_allele, sample, ploidies), ploidies, by_allele.shape[1])
+
+
+@compiled
+def phreds_of(likelihoods, ploidies, alleles):
+    """PL (int64) of log10 likelihoods of genotypes, samples end to end."""
+    result = np.zeros(len(likelihoods), np.int64)
+    at = 0
+    for ploidy in ploidies:
+        count = genotype_count(ploidy, alleles)
+        top = likelihoods[at : at + count].max()
+        for g in range(at, at + count):
+            result[g] = np.int64(np.floor(-10 * (likelihoods[g] - top) + 0.5))
+        at += count
+    return result
+
+
+@compiled
+def genotype_likelihoods(by_allele, sample, ploidies):
+    """log10 likelihood of every genotype of every sample (float64, samples end to end)."""
     alleles = by_allele.shape[1]
     total = 0
     for ploidy in ploidies:
         total += genotype_count(ploidy, alleles)
-    result = np.zeros(total, np.int64)
+    result = np.zeros(total)
     linear = np.empty((len(by_allele), alleles))  # relative to each read's best allele
     best = np.empty(len(by_allele))
     for i in range(len(by_allele)):
@@ -227,17 +281,13 @@ def genotype_phreds(by_allele, sample, ploidies):
     at = 0
     for s in range(len(ploidies)):
         counts = genotype_counts(ploidies[s], alleles)
-        likelihoods = np.zeros(len(counts))
         for g in range(len(counts)):
             for i in range(len(by_allele)):
                 if sample[i] == s and not np.isnan(best[i]):
                     share = 0.0
                     for a in range(alleles):
                         share += counts[g, a] * linear[i, a]
-                    likelihoods[g] += best[i] + log10(share / ploidies[s])
-        top = likelihoods.max()
-        for g in range(len(counts)):
-            result[at + g] = np.int64(np.floor(-10 * (likelihoods[g] - top) + 0.5))
+                    result[at + g] += best[i] + log10(share / ploidies[s])
         at += len(counts)
     return result
 

@@ -19,11 +19,17 @@ from quire.rescore.gvcf.variants import GvcfCall, call_gvcf_site
 from quire.rescore.haplotypes.likelihoods import region_likelihoods
 from quire.rescore.long_indels.calls import Called, long_indels, merged, without_carried
 from quire.rescore.long_indels.support import Support
-from quire.rescore.parameters import GENOTYPING_MARGIN
 from quire.rescore.phasing import PHASED_PLOIDY, phases
 from quire.rescore.reads.clipping import RegionReads, region_reads
 from quire.rescore.reference_confidence.realignment import ScoredReads, realigned
-from quire.rescore.regions import AssembledRegion, Window, assemble_regions, find_regions, region_sites
+from quire.rescore.regions import (
+    AssembledRegion,
+    Window,
+    assemble_regions,
+    find_regions,
+    region_sites,
+    unexplained_reads,
+)
 from quire.rescore.trace import tell
 
 
@@ -76,11 +82,11 @@ def _call_regions(
     confidence: ChunkConfidence,
 ) -> Iterator[VariantRecord]:
     """Records of the variants of active regions; their positions go into `confidence`."""
-    regions = assemble_regions(reads, spans, padded, window, job.engine)
+    regions = assemble_regions(reads, spans, padded, window, job.engine, job.parameters.indel_padding)
     called: list[AssembledRegion] = []
     if regions:
         for region, scored in zip(regions, _scored(job, window, reads, regions, confidence), strict=True):
-            calls = list(_call_region(region, reads, scored, job.samples[0].ploidy))
+            calls = list(_call_region(job, window, region, reads, scored))
             if any(allele != NO_CALL for call, _ in calls for allele in call.genotype):
                 called.append(region)
                 yield from _records(window.contig, region, calls, job.samples[0].ploidy)
@@ -122,24 +128,23 @@ def _scored(
     spans = np.array([region.span for region in regions], np.int64)
     haplotypes = [region.haplotypes for region in regions]
     numbers = np.array([region.number for region in regions])
-    scored = region_likelihoods(reads, numbers, spans, haplotypes, job.engine)
+    scored = region_likelihoods(reads, numbers, spans, haplotypes, job.engine, job.repeat_gaps)
     moved, placement = realigned(reads, scored, regions, window, job.engine)
     confidence.add_placed(reads, placement, spans, np.array([region.variants for region in regions], np.int64))
     return moved
 
 
 def _call_region(
-    region: AssembledRegion, reads: RegionReads, scored_reads: ScoredReads, ploidy: int
+    job: CallingJob, window: Window, region: AssembledRegion, reads: RegionReads, scored_reads: ScoredReads
 ) -> Iterator[tuple[GvcfCall, dict[str, float]]]:
     """Calls of a region, each with its rank sums."""
     scored, placed = scored_reads
+    model, margin = job.region_model(window, region), job.parameters.genotyping_margin
     modelled = ~np.isnan(scored.matrix[:, 0]) | (scored.usable == 0)
     tell("scored", region=region, reads=reads, scored=scored)
     covered_to = -1  # an allele of a site before may take bases away up to here
     for site in region_sites(region):
-        touching = (
-            modelled & (scored.start < site.end + GENOTYPING_MARGIN) & (scored.end > site.start - GENOTYPING_MARGIN)
-        )
+        touching = modelled & (scored.start < site.end + margin) & (scored.end > site.start - margin)
         chosen = scored.source[touching]
         tell("site", site=site, sample=np.zeros(len(chosen), np.int64), matrix=scored.matrix[touching])
         call = call_gvcf_site(
@@ -147,8 +152,9 @@ def _call_region(
             scored.matrix[touching],
             reads.reverse[chosen],
             reads.mapping_quality[chosen],
-            ploidy,
+            job.samples[0].ploidy,
             site.start <= covered_to,
+            None if model is None else model.at(site, reads, chosen, unexplained_reads(site, scored, margin)),
         )
         if call is not None:
             # <NON_REF> stands for deletions too, so that any site covers what its reference allele does.

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from quire.rescore.dragen.genotypes import SiteModel
+from quire.rescore.dragen.priors import NON_REFERENCE
 from quire.rescore.genotyping import (
     NO_CALL,
     allele_depths,
     best_alleles,
+    genotype_members,
     genotype_phreds,
     kept_genotypes,
     likeliest_alleles,
@@ -70,6 +73,7 @@ def call_gvcf_site(
     mapping_quality: NDArray[np.uint8],
     ploidy: int,
     covered: bool,
+    model: SiteModel | None = None,
 ) -> GvcfCall | None:
     """Genotype one sample at a site.
 
@@ -79,6 +83,7 @@ def call_gvcf_site(
         reverse, mapping_quality: of those reads.
         ploidy: of the sample.
         covered: whether a deletion that starts before spans the site, so that SPANNING may be written.
+        model: of GATK's DRAGEN mode: genotype and QUAL are then of posteriors.
 
     Returns:
         The call, or None if no other allele is possible at all.
@@ -89,7 +94,10 @@ def call_gvcf_site(
     scored = with_other(by_allele)
     clear = best_alleles(scored)
     numbers = list(range(len(site.alleles)))  # of the alleles that are left, among those that reads were scored for
-    phreds = genotype_phreds(scored, sample, ploidies)
+    if model is None:
+        phreds = genotype_phreds(scored, sample, ploidies)
+    else:
+        phreds = model.phreds([*site.alleles, NON_REFERENCE], scored, ploidies)
     if len(site.alleles) - 1 > MAXIMUM_ALTERNATE_ALLELES:
         own = phreds[kept_genotypes(ploidy, len(numbers) + 1, numbers)]
         keep = likeliest_alleles(own, ploidies, len(numbers))
@@ -105,6 +113,11 @@ def call_gvcf_site(
     phreds = _subset(phreds, ploidy, other + 1, [*kept, other])
     by_allele = np.ascontiguousarray(by_allele[:, kept])
     genotype, quality = _genotype(phreds, ploidy, len(kept) + 1)
+    site_quality = -10.0 * nothing + 0.0
+    if model is not None:
+        posterior = model.genotype(0, [*(site.alleles[a] for a in kept), NON_REFERENCE], phreds, ploidy)
+        genotype = genotype_members(ploidy, len(kept) + 1, posterior.number)
+        quality, site_quality = posterior.quality, posterior.no_variant
     if len(kept) in genotype:  # an allele that nobody has seen: nothing is said, but that it is not the reference
         genotype, phreds = (0,) * ploidy, np.zeros_like(phreds)
     groups = allele_groups(clear, [numbers[a] for a in kept])
@@ -112,7 +125,7 @@ def call_gvcf_site(
     np.add.at(strands, 2 * groups[groups >= 0] + reverse[groups >= 0], 1)
     return GvcfCall(
         site=site.subset(kept),
-        quality=-10.0 * nothing + 0.0,
+        quality=site_quality,
         phreds=phreds,
         genotype=genotype,
         genotype_quality=quality,

@@ -197,7 +197,11 @@ def make_haplotypes(
 
 
 def genotyping_span(
-    events: Iterable[Event], region: tuple[int, int], padded: tuple[int, int], reference: bytes
+    events: Iterable[Event],
+    region: tuple[int, int],
+    padded: tuple[int, int],
+    reference: bytes,
+    indel_padding: int = INDEL_PADDING,
 ) -> tuple[tuple[int, int], tuple[int, int]] | None:
     """Where variants are called and what the haplotypes are trimmed to (AssemblyRegionTrimmer.trim).
 
@@ -206,6 +210,7 @@ def genotyping_span(
         region: span of the active region.
         padded: its padded span.
         reference: codes of the padded span.
+        indel_padding: bases around an indel, besides the repeat that it lies in.
 
     Returns:
         (span of the variants, padded span of the variants); None when no variant overlaps the region.
@@ -218,7 +223,7 @@ def genotyping_span(
     for event in inside:
         padding = SNV_PADDING
         if event.is_indel:
-            padding = INDEL_PADDING + _repeat_length(event, reference, padded[0])
+            padding = indel_padding + _repeat_length(event, reference, padded[0])
         low, high = min(low, event.start - padding), max(high, event.end + padding)
     return variants, (max(low, padded[0]), min(high, padded[1]))
 

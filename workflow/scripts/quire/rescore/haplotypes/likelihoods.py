@@ -2,7 +2,8 @@
 
 PairHMMLikelihoodCalculationEngine: base qualities capped by mapping quality, poor ones set to 6, gap-open qualities
 lowered inside short repeats (the CONSERVATIVE PCR model); AlleleLikelihoods.normalizeLikelihoods and
-filterPoorlyModeledEvidence afterwards.
+filterPoorlyModeledEvidence afterwards. With a sample's tables of repeats (`quire.rescore.dragen`) gap qualities follow
+from these instead, base qualities are not capped, and what a read may lack depends on its qualities.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 
 from quire.algorithms.pairhmm import PairHmmBatch
 from quire.ragged import pack_bytes
+from quire.rescore.dragen.disqualification import least_likelihoods as dragen_least_likelihoods
+from quire.rescore.dragen.gaps import gap_qualities
 from quire.rescore.engines import CallingEngine
 from quire.rescore.haplotypes import Haplotype
 from quire.rescore.haplotypes.repeats import MOST_REPEATS, count_repeats
@@ -84,6 +87,7 @@ def region_likelihoods(
     spans: NDArray[np.int64],
     haplotypes: Sequence[Sequence[Haplotype]],
     engine: CallingEngine,
+    repeat_gaps: NDArray[np.uint8] | None = None,
 ) -> list[RegionLikelihoods]:
     """Score all reads of some regions against their haplotypes, in one batch.
 
@@ -93,13 +97,24 @@ def region_likelihoods(
         spans: int64[n, 2], what is genotyped of each, haplotypes and reads are cut to it.
         haplotypes: trimmed haplotypes of each.
         engine: with its PairHMM.
+        repeat_gaps: uint8[samples, 2, 8, 20] of `dragen.gaps.gap_tables`; None for GATK's default error model.
     """
-    trimmed = trim_reads(reads, regions, spans, pcr_gap_qualities())
+    if repeat_gaps is None:
+        trimmed = trim_reads(reads, regions, spans, pcr_gap_qualities())
+        continuation = None
+        least = least_likelihoods(np.diff(trimmed.base_offsets))
+    else:
+        trimmed = trim_reads(reads, regions, spans, np.empty(0, np.uint8))
+        opening, continuation = gap_qualities(
+            trimmed.bases, trimmed.base_offsets, reads.sample[trimmed.source], repeat_gaps
+        )
+        trimmed = trimmed._replace(gap_qualities=opening)
+        least = dragen_least_likelihoods(trimmed.base_qualities, trimmed.base_offsets)
     counts = np.array([len(group) for group in haplotypes], np.int64)
     tasks = _tasks(trimmed.region_offsets, trimmed.usable, counts)
     values = np.zeros(0)
     if len(tasks):
-        values = engine.log10_likelihoods(_batch(trimmed, haplotypes, tasks))
+        values = engine.log10_likelihoods(_batch(trimmed, haplotypes, tasks, continuation))
     answers = []
     at = 0
     for r, count in enumerate(counts.tolist()):
@@ -109,12 +124,17 @@ def region_likelihoods(
         matrix = np.full((len(usable), count), np.nan)
         matrix[usable == 1] = values[at : at + size].reshape(-1, count)
         at += size
-        normalise(matrix, np.diff(trimmed.base_offsets)[own])
+        cap_and_drop(matrix, least[own])
         answers.append(RegionLikelihoods(trimmed.source[own], trimmed.start[own], trimmed.end[own], usable, matrix))
     return answers
 
 
-def _batch(trimmed: TrimmedReads, haplotypes: Sequence[Sequence[Haplotype]], tasks: NDArray[np.int32]) -> PairHmmBatch:
+def _batch(
+    trimmed: TrimmedReads,
+    haplotypes: Sequence[Sequence[Haplotype]],
+    tasks: NDArray[np.int32],
+    continuation: NDArray[np.uint8] | None,
+) -> PairHmmBatch:
     """What PairHMM is asked."""
     flat, offsets = pack_bytes([haplotype.bases for group in haplotypes for haplotype in group])
     return PairHmmBatch(
@@ -126,6 +146,7 @@ def _batch(trimmed: TrimmedReads, haplotypes: Sequence[Sequence[Haplotype]], tas
         haplotype_bases=flat,
         haplotype_offsets=offsets,
         tasks=tasks,
+        gap_continuation_qualities=continuation,
     )
 
 
@@ -141,7 +162,8 @@ def trim_reads(
         reads: clipped reads of all regions.
         regions: int64[n], which regions.
         spans: int64[n, 2] of the reference.
-        repeat_qualities: of `pcr_gap_qualities`.
+        repeat_qualities: of `pcr_gap_qualities`; empty: base qualities are not capped by mapping quality, and gap
+            qualities are left to the caller.
     """
     trimmed: TrimmedReads = _trim_reads(reads, regions, spans, repeat_qualities)
     return trimmed
@@ -159,7 +181,7 @@ def _trim_reads(reads, regions, spans, repeat_qualities):
                 continue
             at = trimmed.base_offsets[n]
             end = at + high - low
-            _copy_bases(reads, i, low, high, trimmed, at)
+            _copy_bases(reads, i, low, high, trimmed, at, len(repeat_qualities) > 0)
             _set_gap_qualities(trimmed.bases[at:end], room, repeat_qualities, trimmed.gap_qualities[at:end])
             trimmed.source[n] = i
             trimmed.start[n], trimmed.end[n] = aligned_span(reads.positions[low:high])
@@ -206,10 +228,10 @@ def _room_for(reads, regions):
 
 
 @compiled
-def _copy_bases(reads, i, low, high, trimmed, at):
+def _copy_bases(reads, i, low, high, trimmed, at, capped):
     """Write bases [low, high) of read i from place `at` on, their qualities as PairHMM is to see them."""
     for b in range(low, high):
-        quality = min(reads.qualities[b], reads.mapping_quality[i])
+        quality = min(reads.qualities[b], reads.mapping_quality[i]) if capped else reads.qualities[b]
         if quality < _BASE_QUALITY_THRESHOLD:
             quality = _MINIMUM_USABLE_QUALITY
         trimmed.bases[at + b - low] = reads.bases[b]
@@ -219,6 +241,8 @@ def _copy_bases(reads, i, low, high, trimmed, at):
 @compiled
 def _set_gap_qualities(bases, room, repeat_qualities, gap_qualities):
     """Qualities of opening a gap at each base of a read: lower inside short repeats, but for the last base."""
+    if len(repeat_qualities) == 0:
+        return
     count_repeats(bases, room.backward, room.forward, gap_qualities)
     for b in range(len(bases) - 1):
         gap_qualities[b] = min(GAP_OPEN_QUALITY, repeat_qualities[gap_qualities[b]])
@@ -245,14 +269,20 @@ def _tasks(region_offsets, usable, counts):
     return tasks
 
 
+def least_likelihoods(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The log10 likelihood (float64[reads]) below which a read of so many bases is left out."""
+    least: NDArray[np.float64] = np.minimum(2.0, np.ceil(lengths * _ERRORS_PER_BASE)) * _LOG10_PER_ERROR
+    return least
+
+
 @compiled
-def normalise(matrix, lengths):
-    """Cap each read's likelihoods below its best; make the row NaN where even the best is poor (in place)."""
+def cap_and_drop(matrix, least):
+    """Cap each read's likelihoods below its best; make the row NaN where the best is below `least` (in place)."""
     for i in range(len(matrix)):
         if np.isnan(matrix[i, 0]):
             continue
         best = matrix[i].max()
-        if best < min(2.0, np.ceil(lengths[i] * _ERRORS_PER_BASE)) * _LOG10_PER_ERROR:
+        if best < least[i]:
             matrix[i] = np.nan
             continue
         for h in range(matrix.shape[1]):

@@ -1,0 +1,25 @@
+"""Estimate what short tandem repeats do to one sample, for DRAGEN's error models."""
+
+import json
+from pathlib import Path
+
+from quire.rescore.dragen.calibration import calibrate_sample
+from quire.run.job import run_job
+
+
+def main(job) -> None:
+    """Unpack the job and calibrate."""
+    pieces = json.loads(Path(job.input.pieces).read_text())
+    calibrate_sample(
+        reference_directory=Path(job.input.reference).parent,
+        sample=job.wildcards.sample,
+        alignment=job.input.alignment,
+        intervals=[tuple(interval) for piece in pieces for interval in piece],
+        output=job.output.tables,
+        ledger=job.output.ledger,
+        fasta=job.input.fasta,
+        threads=job.threads,
+    )
+
+
+run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

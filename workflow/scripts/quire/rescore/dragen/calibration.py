@@ -1,0 +1,156 @@
+"""A sample's own tables of repeats, from a bounded share of its alignments (GATK's CalibrateDragstrModel).
+
+The genome, or what of it is called, is cut into windows at fixed positions; those of the smallest hashes are read, as
+many as hold MOST_BASES. Which sites count is decided by hashes too, so that no answer depends on threads or pieces.
+Where there are too few sites for an estimate, GATK's default tables take its place.
+"""
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.errors import InputError
+from quire.io.bam.regions import IndexedAlignments
+from quire.io.bed import Interval
+from quire.io.files import write_json_atomic
+from quire.reference import Reference
+from quire.rescore.dragen.cases import count_cases, place_hashes, sample_of_cases
+from quire.rescore.dragen.estimation import estimate, too_few
+from quire.rescore.dragen.repeats import repeats_between
+from quire.rescore.dragen.tables import DEFAULT, LONGEST_PERIOD, MOST_REPEATS, RepeatTables, write_tables
+from quire.rescore.intervals import cut_at_multiples
+from quire.rescore.processes import in_processes
+from quire.sequence.codes import AMBIGUOUS, code_table
+
+log = logging.getLogger("quire.rescore")
+
+WINDOW = 200_000
+MOST_BASES = 100_000_000  # of the reference that are looked at
+_REACH = 1000  # bases beyond a window in which a repeat may start or end
+_CODES = code_table({}, AMBIGUOUS)
+
+
+class Calibration(NamedTuple):
+    """What a sample's alignments gave.
+
+    Attributes:
+        tables: estimated, or GATK's defaults.
+        bases: of the reference that were looked at.
+        sites: int64[8, 20], sites that said something, by period and repeats.
+        missing: period, repeats and sites of classes with too few for an estimate.
+    """
+
+    tables: RepeatTables
+    bases: int
+    sites: NDArray[np.int64]
+    missing: list[tuple[int, int, int]]
+
+
+def calibrate_sample(
+    reference_directory: str | Path,
+    sample: str,
+    alignment: str | Path,
+    intervals: Sequence[Interval],
+    output: str | Path,
+    ledger: str | Path,
+    fasta: str | Path | None = None,
+    threads: int = 1,
+) -> Calibration:
+    """Write a sample's tables as GATK's text file, and where they come from as JSON.
+
+    Args:
+        reference_directory: of the reference stage.
+        sample: name.
+        alignment: its indexed BAM or CRAM.
+        intervals: what is called (contig, start, end), 0-based, half-open, in genome order.
+        output: the tables.
+        ledger: JSON with the bases and sites that were looked at, and what estimate lacked.
+        fasta: the reference as FASTA, to decode CRAM.
+        threads: processes that share the work.
+
+    Raises:
+        InputError: an alignment that cannot be read.
+    """
+    found = calibrate(Reference.open(reference_directory), alignment, intervals, fasta, threads)
+    if found.missing:
+        period, repeats, count = found.missing[0]
+        log.warning(
+            "%s: too few sites for tables of its own (%d of period %d with %d repeats, 200 needed; %d classes lack "
+            "sites), so GATK's default tables are used",
+            sample, count, period, repeats, len(found.missing),
+        )  # fmt: skip
+    else:
+        log.info("%s: tables estimated from %d sites in %d bases", sample, int(found.sites.sum()), found.bases)
+    write_tables(found.tables, sample, output)
+    entry = {
+        "stage": "calibrate",
+        "sample": sample,
+        "tables": "estimated" if found.tables.estimated else "defaults",
+        "bases": found.bases,
+        "sites": found.sites.tolist(),
+        "too_few": [dict(zip(("period", "repeats", "sites"), one, strict=True)) for one in found.missing],
+    }
+    write_json_atomic(ledger, entry)
+    return found
+
+
+def calibrate(
+    reference: Reference,
+    alignment: str | Path,
+    intervals: Sequence[Interval],
+    fasta: str | Path | None = None,
+    threads: int = 1,
+) -> Calibration:
+    """The tables of a sample; see `calibrate_sample`."""
+    source = IndexedAlignments(alignment, fasta if str(alignment).endswith(".cram") else None)
+    if not source.contigs:
+        raise InputError(f"{alignment}: names no contigs; align the reads again.")
+    windows, bases = chosen_windows(reference, intervals)
+    parts = in_processes(partial(window_cases, reference, source), windows, threads)
+    cases = sample_of_cases(parts)
+    counts = np.bincount(cases["class"], minlength=LONGEST_PERIOD * MOST_REPEATS).astype(np.int64)
+    sites = counts.reshape(LONGEST_PERIOD, MOST_REPEATS)
+    missing = too_few(sites)
+    return Calibration(DEFAULT if missing else estimate(cases), bases, sites, missing)
+
+
+def chosen_windows(
+    reference: Reference, intervals: Sequence[Interval], most_bases: int = MOST_BASES
+) -> tuple[list[list[Interval]], int]:
+    """The windows of smallest hash that hold about `most_bases`, in genome order, and the bases that they do hold."""
+    windows: dict[tuple[str, int], list[Interval]] = {}
+    for group in cut_at_multiples(intervals, WINDOW):
+        for interval in group:
+            windows.setdefault((interval[0], interval[1] // WINDOW), []).append(interval)
+    keys = list(windows)
+    numbers = np.array([number * WINDOW for _, number in keys], np.int64)
+    contigs = np.array([reference.contig_number[contig] for contig, _ in keys], np.int64)
+    hashes = place_hashes(numbers, contigs)
+    held, chosen = 0, []
+    for k in np.argsort(hashes, kind="stable").tolist():
+        if held >= most_bases:
+            break
+        chosen.append(k)
+        held += sum(end - start for _, start, end in windows[keys[k]])
+    return [windows[keys[k]] for k in sorted(chosen)], held
+
+
+def window_cases(reference: Reference, source: IndexedAlignments, window: Sequence[Interval]) -> NDArray[np.void]:
+    """The sites of a window that say something, see `count_cases`."""
+    found = []
+    for contig, start, end in window:
+        number = reference.contig_number[contig]
+        length = int(reference.contig_lengths[number])
+        low, high = max(0, start - _REACH), min(length, end + _REACH)
+        codes = _CODES[np.frombuffer(reference.sequence(contig, low, high), np.uint8)]
+        sites = repeats_between(codes, start - low, end - low)
+        sites[:, :2] += low
+        sites = sites[sites[:, 0] >= start]  # one that starts before is the business of the window before
+        sites = sites[np.argsort(sites[:, 1], kind="stable")]
+        found.append(count_cases(source.records(contig, start, end), sites, number, length))
+    return np.concatenate(found)

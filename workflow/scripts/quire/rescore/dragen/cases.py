@@ -1,0 +1,124 @@
+"""What a sample's reads show at repeats of the reference: how many span one, and how many have an indel in it.
+
+CalibrateDragstrModel's DragstrLocusCase, with its rules: primary and supplementary alignments that did not fail the
+machine's checks count, duplicates too; a site with a supplementary or a poorly mapped read says nothing.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.io.bam.decode import Records, cigar_begin, cigar_element
+from quire.rescore.dragen.tables import LONGEST_PERIOD, MOST_REPEATS
+from quire.sam import (
+    CIGAR_DELETION,
+    CIGAR_INSERTION,
+    CONSUMES_REFERENCE,
+    FLAG_FAILED_QUALITY_CHECK,
+    FLAG_SECONDARY,
+    FLAG_SUPPLEMENTARY,
+    FLAG_UNMAPPED,
+)
+from quire.sequence.cigar import length_of, operation_of
+from quire.simd.compiled import compiled
+
+MINIMUM_DEPTH = 10  # reads over a site
+MINIMUM_MAPPING_QUALITY = 20  # of every one of them
+_FLANK = 5  # bases on both sides of a repeat that a read must cover
+_IGNORED = FLAG_UNMAPPED | FLAG_SECONDARY | FLAG_FAILED_QUALITY_CHECK
+MOST_CASES = 4096  # of a period and a number of repeats
+DEPTH, INDELS = 0, 1
+
+CASE = np.dtype([("hash", np.uint64), ("class", np.int32), ("depth", np.int32), ("indels", np.int32)])
+"""A site that says something: a hash of where it is, its class (`class_of`), reads over it and indels in these."""
+
+
+def count_cases(records: Records, sites: NDArray[np.int64], contig_number: int, contig_length: int) -> NDArray[np.void]:
+    """The sites that say something.
+
+    Args:
+        records: all that overlap the sites.
+        sites: int64[n, 3], start and end (0-based, half-open) on the contig, and period; by ascending end.
+        contig_number: goes into the hash.
+        contig_length: bases.
+
+    Returns:
+        CASE[m].
+    """
+    depth, indels, fit = _count(records.data, records.starts, records.fixed, sites, contig_length)
+    chosen = np.flatnonzero(fit & (depth >= MINIMUM_DEPTH))
+    cases = np.empty(len(chosen), CASE)
+    cases["hash"] = place_hashes(sites[chosen, 0], contig_number)
+    cases["class"] = class_of(sites[chosen, 2], (sites[chosen, 1] - sites[chosen, 0]) // sites[chosen, 2])
+    cases["depth"], cases["indels"] = depth[chosen], indels[chosen]
+    return cases
+
+
+def class_of(periods: NDArray[np.int64], repeats: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Row-major cell of the tables (int64[n]) of repeats."""
+    classes: NDArray[np.int64] = (periods - 1) * MOST_REPEATS + np.minimum(repeats, MOST_REPEATS) - 1
+    return classes
+
+
+def sample_of_cases(parts: Iterable[NDArray[np.void]], most: int = MOST_CASES) -> NDArray[np.void]:
+    """At most `most` cases of each class, those of the smallest hash, ordered by class and hash.
+
+    The sample does not depend on how the cases are cut into parts or in which order these come.
+    """
+    kept = np.empty(0, CASE)
+    for part in parts:
+        kept = np.concatenate([kept, part])
+        kept = kept[np.lexsort((kept["hash"], kept["class"]))]
+        first = np.searchsorted(kept["class"], np.arange(LONGEST_PERIOD * MOST_REPEATS))
+        kept = kept[np.arange(len(kept)) - first[kept["class"]] < most]
+    return kept
+
+
+def place_hashes(starts: NDArray[np.int64], contig_numbers: NDArray[np.int64] | int) -> NDArray[np.uint64]:
+    """A hash (uint64[n]) of places of the reference, no two alike (the finaliser of MurmurHash3)."""
+    keys = starts.astype(np.uint64) ^ (np.asarray(contig_numbers).astype(np.uint64) << np.uint64(32))
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        keys = (keys ^ (keys >> np.uint64(33))) * np.uint64(factor)
+    hashes: NDArray[np.uint64] = keys ^ (keys >> np.uint64(33))
+    return hashes
+
+
+@compiled
+def _count(data, starts, fixed, sites, contig_length):
+    """Reads over each site, indels of theirs in it, and whether all are primary and well mapped."""
+    n = len(sites)
+    depth, indels = np.zeros(n, np.int32), np.zeros(n, np.int32)
+    fit = np.ones(n, np.bool_)
+    ends = sites[:, 1].copy()
+    for r in range(len(starts)):
+        fields = fixed[r]
+        if fields.flag & _IGNORED:
+            continue
+        cigar = cigar_begin(starts[r], fields)
+        begin = np.int64(fields.position)
+        end = begin
+        for k in range(fields.operations):
+            element = cigar_element(data, cigar, k)
+            end += length_of(element) * (CONSUMES_REFERENCE >> operation_of(element) & 1)
+        first = np.searchsorted(ends, begin)
+        last = first
+        while last < n and min(ends[last] + _FLANK, contig_length) <= end:
+            if max(sites[last, 0] - _FLANK, 0) >= begin:
+                depth[last] += 1
+                if fields.flag & FLAG_SUPPLEMENTARY or fields.mapping_quality < MINIMUM_MAPPING_QUALITY:
+                    fit[last] = False
+            last += 1
+        position = begin
+        for k in range(fields.operations):
+            element = cigar_element(data, cigar, k)
+            operation, length = operation_of(element), length_of(element)
+            if operation in (CIGAR_INSERTION, CIGAR_DELETION):
+                reach = length if operation == CIGAR_DELETION else 0
+                for s in range(np.searchsorted(ends, position), last):
+                    covered = max(sites[s, 0] - _FLANK, 0) >= begin
+                    before_end = position <= ends[s] if reach == 0 else position < ends[s]
+                    if covered and before_end and position + max(reach, 1) > sites[s, 0]:
+                        indels[s] += 1
+            position += length * (CONSUMES_REFERENCE >> operation & 1)
+    return depth, indels, fit

@@ -1,0 +1,68 @@
+"""Foreign reads: reads that come from elsewhere in the genome and are mapped here.
+
+GATK's GenotypeLikelihoodCalculatorDRAGEN.calculateFRDLikelihoods. A homozygous genotype gets a second explanation: the
+reads of one strand, or of both, that are mapped worse than some threshold are a mixture of the genotype's own and of
+foreign ones with another allele. It costs the probability that such a read is misplaced and, for an allele that is
+not the reference, that the foreign place differs so. The share of foreign reads is that of the allele's support, half
+at most; allele, strands and threshold are the best.
+"""
+
+import numpy as np
+
+from quire.rescore.genotyping.allele_frequency import genotype_count, log10_sum
+from quire.simd.compiled import compiled
+from quire.simd.powers_of_ten.cpu import log10, power_of_ten
+
+FLAT_PRIOR = 34.77  # phred of a foreign substitution (DRAGENGenotypesModel.FLAT_SNP_HET_PRIOR)
+_MARGIN = 0.0000001  # log10, within which a read is at the threshold
+
+
+@compiled
+def raise_by_foreign_reads(likelihoods, ploidy, by_allele, rows, evidence, foreign_prior):
+    """Raise the likelihoods of homozygous genotypes that foreign reads explain better (in place).
+
+    Args:
+        likelihoods: float64[genotypes], log10, of a sample.
+        ploidy: of the sample.
+        by_allele: float64[reads, alleles], log10; rows of reads that no haplotype explains are NaN.
+        rows: int64[n], the sample's reads.
+        evidence: `SiteEvidence` of all reads.
+        foreign_prior: float64[alleles], phred that a foreign place has the allele; 0 for the reference.
+    """
+    scored = rows[~np.isnan(by_allele[rows, 0])]
+    for foreign in range(len(foreign_prior)):
+        # Of the reads that no haplotype explains the thresholds count as well.
+        cost = -0.1 * evidence.misplaced[rows] - 0.1 * foreign_prior[foreign]
+        thresholds = np.unique(cost)
+        own_cost = -0.1 * evidence.misplaced[scored] - 0.1 * foreign_prior[foreign]
+        for allele in range(len(foreign_prior)):
+            if allele == foreign:
+                continue
+            genotype = genotype_count(ploidy, allele + 1) - 1
+            for strand in range(3):  # forward, reverse, both
+                for threshold in thresholds:
+                    mixture = _mixture(by_allele, scored, evidence, own_cost, threshold, strand, allele, foreign)
+                    likelihoods[genotype] = max(likelihoods[genotype], threshold + mixture)
+
+
+@compiled
+def _mixture(by_allele, rows, evidence, cost, threshold, strand, allele, foreign):
+    """log10 of the likelihood of all reads where those of a strand beyond a threshold may be foreign."""
+    support, reads = 0.0, 0
+    for i in range(len(rows)):
+        if strand == 2 or evidence.reverse[rows[i]] == strand:
+            reads += 1
+            if cost[i] + _MARGIN > threshold:
+                own, other = by_allele[rows[i], allele], by_allele[rows[i], foreign]
+                support += power_of_ten(other - log10_sum(other, own))
+    share = min(support / reads, 0.5) if reads > 0 else 0.0
+    log10_foreign = log10(share) if share > 0 else -np.inf
+    log10_own = log10(1.0 - share)
+    total = 0.0
+    for i in range(len(rows)):
+        own = by_allele[rows[i], allele]
+        if strand == 2 or evidence.reverse[rows[i]] == strand:
+            other = by_allele[rows[i], foreign] if cost[i] + _MARGIN > threshold else -np.inf
+            own = log10_sum(log10_foreign + other, log10_own + own)
+        total += own
+    return total

@@ -1,0 +1,55 @@
+"""Gap qualities of a read's bases by the repeats it has (DragstrPairHMMInputScoreImputator)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.rescore.dragen.repeats import repeats_in_read
+from quire.rescore.dragen.tables import LONGEST_PERIOD, MOST_REPEATS, RepeatTables
+from quire.simd.compiled import compiled
+
+_LARGEST_GAP_OPEN = 40.0  # MAX_GOP_IN_READ
+_LAST_GAP_OPEN, _LAST_GAP_CONTINUATION = 45, 10  # at the last base of a read
+
+
+def gap_tables(tables: RepeatTables) -> NDArray[np.uint8]:
+    """uint8[2, 8, 20]: gap open and gap continuation qualities as PairHMM takes them, halves rounded up."""
+    opening = np.floor(np.minimum(tables.gap_open, _LARGEST_GAP_OPEN) + 0.5)
+    continuation = np.floor(tables.gap_continuation + 0.5)
+    tables_of_both: NDArray[np.uint8] = np.maximum(np.stack([opening, continuation]), 1.0).astype(np.uint8)
+    return tables_of_both
+
+
+def gap_qualities(
+    bases: NDArray[np.uint8],
+    base_offsets: NDArray[np.int64],
+    sample: NDArray[np.int32],
+    tables: NDArray[np.uint8],
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Gap open and gap continuation qualities (uint8[n] each) at each base of some reads.
+
+    Args:
+        bases: uint8[n] codes of all reads, end to end.
+        base_offsets: int64[reads + 1].
+        sample: int32[reads].
+        tables: uint8[samples, 2, 8, 20] of `gap_tables`.
+    """
+    opening, continuation = np.empty(len(bases), np.uint8), np.empty(len(bases), np.uint8)
+    _fill(bases, base_offsets, sample, tables, opening, continuation)
+    return opening, continuation
+
+
+@compiled
+def _fill(bases, base_offsets, sample, tables, opening, continuation):
+    longest = 0
+    for r in range(len(sample)):
+        longest = max(longest, base_offsets[r + 1] - base_offsets[r])
+    periods, repeats = np.empty(longest, np.uint8), np.empty(longest, np.int32)
+    for r in range(len(sample)):
+        start, end = base_offsets[r], base_offsets[r + 1]
+        repeats_in_read(bases[start:end], periods, repeats)
+        for i in range(end - start - 1):
+            row, column = min(periods[i], LONGEST_PERIOD) - 1, min(repeats[i], MOST_REPEATS) - 1
+            opening[start + i] = tables[sample[r], 0, row, column]
+            continuation[start + i] = tables[sample[r], 1, row, column]
+        opening[end - 1] = _LAST_GAP_OPEN
+        continuation[end - 1] = _LAST_GAP_CONTINUATION

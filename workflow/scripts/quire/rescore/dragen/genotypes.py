@@ -1,0 +1,131 @@
+"""Genotypes at a site as GATK's DRAGEN mode finds them: dropout and foreign reads in the likelihoods, then posteriors.
+
+DRAGENGenotypesModel, and GenotypingEngine.calculateGenotypes with posteriors for genotypes and QUAL.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.rescore.dragen.dropout import homopolymers, raise_by_dropout
+from quire.rescore.dragen.evidence import SiteEvidence, site_evidence
+from quire.rescore.dragen.foreign import FLAT_PRIOR as FLAT_FOREIGN_PRIOR
+from quire.rescore.dragen.foreign import raise_by_foreign_reads
+from quire.rescore.dragen.priors import (
+    FLAT_PRIOR,
+    NON_REFERENCE,
+    PosteriorGenotype,
+    genotype_priors,
+    indel_prior,
+    likeliest_genotype,
+    repeat_prior,
+)
+from quire.rescore.dragen.tables import RepeatTables
+from quire.rescore.genotyping import genotype_likelihoods, phreds_of
+from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_counts
+from quire.rescore.genotyping.sites import SPANNING, Site
+from quire.rescore.haplotypes import Haplotype
+from quire.rescore.reads.clipping import RegionReads
+
+
+@dataclass(frozen=True)
+class RegionModel:
+    """What sites of a region have in common.
+
+    Attributes:
+        codes: uint8[n] of the reference around the region.
+        start: position of the first code.
+        tables: of each sample.
+        has_indels: whether any haplotype of the region has an indel; GATK looks for repeats only then.
+    """
+
+    codes: NDArray[np.uint8]
+    start: int
+    tables: Sequence[RepeatTables]
+    has_indels: bool
+
+    def at(
+        self, site: Site, reads: RegionReads, genotyped: NDArray[np.int64], unexplained: NDArray[np.int64]
+    ) -> "SiteModel":
+        """The model of a site.
+
+        Args:
+            site: where.
+            reads: clipped reads.
+            genotyped: int64[n], those that `SiteModel.phreds` gets likelihoods of, in that order.
+            unexplained: int64[m], reads over the site that no haplotype explains.
+        """
+        chosen = np.concatenate([genotyped, unexplained])
+        evidence = site_evidence(reads, chosen, site.start)
+        position = site.start - self.start
+        phreds = [indel_prior(own, self.codes, position) for own in self.tables] if self.has_indels else None
+        return SiteModel(evidence, reads.usable[chosen] == 1, self.codes, position, phreds)
+
+
+@dataclass(frozen=True)
+class SiteModel:
+    """How a site is genotyped.
+
+    Attributes:
+        evidence: of the reads that are genotyped, then of those that no haplotype explains.
+        counted: bool[n], which of them count (a mate elsewhere bars a read).
+        codes: uint8[] of the reference.
+        position: of the site in `codes`.
+        indel_phreds: prior of an indel in each sample; None where there are no indels.
+    """
+
+    evidence: SiteEvidence
+    counted: NDArray[np.bool_]
+    codes: NDArray[np.uint8]
+    position: int
+    indel_phreds: Sequence[float] | None
+
+    def phreds(
+        self, alleles: Sequence[bytes], by_allele: NDArray[np.float64], ploidies: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """PL of every genotype of every sample (samples end to end, each with minimum 0).
+
+        Args:
+            alleles: the reference first; NON_REFERENCE may be the last.
+            by_allele: float64[reads, alleles] log10; NaN rows are not used.
+            ploidies: int64[samples].
+        """
+        missing = len(self.evidence.sample) - len(by_allele)
+        whole = np.concatenate([by_allele, np.full((missing, len(alleles)), np.nan)])
+        likelihoods = genotype_likelihoods(whole, self.evidence.sample, ploidies)
+        as_long = np.array([len(a) == len(alleles[0]) and a != NON_REFERENCE for a in alleles])
+        sides = np.array([homopolymers(self.codes, self.position, np.int64(a[0])) for a in alleles], np.int64)
+        before, behind = np.ascontiguousarray(sides[:, 0]), np.ascontiguousarray(sides[:, 1])
+        at = 0
+        for sample, ploidy in enumerate(ploidies.tolist()):
+            own = likelihoods[at : at + genotype_count(ploidy, len(alleles))]
+            at += len(own)
+            rows = np.flatnonzero(self.counted & (self.evidence.sample == sample))
+            if len(rows):
+                raise_by_dropout(own, ploidy, whole, rows, self.evidence, as_long, before, behind)
+                raise_by_foreign_reads(own, ploidy, whole, rows, self.evidence, self._foreign_prior(sample, as_long))
+        phreds: NDArray[np.int64] = phreds_of(likelihoods, ploidies, len(alleles))
+        return phreds
+
+    def _foreign_prior(self, sample: int, as_long: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Phred (float64[alleles]) that a foreign place has an allele."""
+        indel = FLAT_FOREIGN_PRIOR if self.indel_phreds is None else self.indel_phreds[sample]
+        prior = np.where(as_long, FLAT_FOREIGN_PRIOR, indel)
+        prior[0] = 0.0
+        return prior
+
+    def genotype(
+        self, sample: int, alleles: Sequence[bytes], phreds: NDArray[np.int64], ploidy: int
+    ) -> PosteriorGenotype:
+        """The likeliest genotype of a sample (number) from its PLs (int64[genotypes])."""
+        prior = FLAT_PRIOR if self.indel_phreds is None else repeat_prior(self.indel_phreds[sample])
+        counts = genotype_counts(ploidy, len(alleles))
+        plain = counts[:, [a for a, allele in enumerate(alleles) if a == 0 or allele == SPANNING]].sum(axis=1) == ploidy
+        return likeliest_genotype(phreds, genotype_priors(ploidy, alleles, prior), plain)
+
+
+def has_indels(haplotypes: Sequence[Haplotype]) -> bool:
+    """Whether any of the haplotypes has an insertion or a deletion."""
+    return any(event.is_indel for haplotype in haplotypes for event in haplotype.events.values())

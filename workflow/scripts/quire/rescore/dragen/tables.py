@@ -1,0 +1,128 @@
+"""What short tandem repeats do, by period and repeats: GATK's DragstrParams and its text file."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.errors import InputError
+from quire.io.files import atomic_path
+
+LONGEST_PERIOD = 8
+MOST_REPEATS = 20
+_NAMES = {"GOP": "gap_open", "GCP": "gap_continuation", "API": "indel_prior"}
+
+
+@dataclass(frozen=True)
+class RepeatTables:
+    """Phreds by period (row, from 1) and repeats (column, from 1); what lies beyond the last of either is as the last.
+
+    Attributes:
+        gap_open: float64[8, 20], of a read opening a gap at a base.
+        gap_continuation: float64[8, 20], of a gap becoming a base longer.
+        indel_prior: float64[8, 20], of the sample having a heterozygous indel there.
+        estimated: whether the sample's reads gave them; otherwise they are GATK's defaults.
+    """
+
+    gap_open: NDArray[np.float64]
+    gap_continuation: NDArray[np.float64]
+    indel_prior: NDArray[np.float64]
+    estimated: bool
+
+
+def cell(period: int, repeats: int) -> tuple[int, int]:
+    """Row and column of a repeat (both from 1 on) in the tables."""
+    return min(period, LONGEST_PERIOD) - 1, min(repeats, MOST_REPEATS) - 1
+
+
+def _runs(*rows: str) -> NDArray[np.float64]:
+    """A table from rows of `value*times`."""
+    cells = [[entry.split("*") for entry in row.split()] for row in rows]
+    return np.array([[float(value) for value, times in row for _ in range(int(times))] for row in cells])
+
+
+def default_continuation() -> NDArray[np.float64]:
+    """float64[8, 20]: GATK's gap continuation, 10 divided by the period, to two decimals."""
+    rows = np.floor(1000.0 / np.arange(1, LONGEST_PERIOD + 1) + 0.5) / 100.0
+    return np.repeat(rows[:, None], MOST_REPEATS, axis=1)
+
+
+# DragstrParams.DEFAULT_GOP and DEFAULT_API.
+DEFAULT = RepeatTables(
+    _runs(
+        "45*6 40.5*1 33.5*1 28*1 24*1 21.75*10",
+        "39.5*4 36*1 30*1 27.25*1 25*1 24.25*1 24.75*1 26.25*9 26.75*1",
+        "38.5*1 41*4 37.5*1 35.25*1 34.75*2 33.25*3 32.5*1 30.75*1 28.5*1 29*5",
+        "37.5*1 39*2 37.75*1 34*2 30.25*9 31.75*5",
+        "37*1 40*3 36*1 35*1 24.5*4 22.5*3 23.5*7",
+        "36.25*1 40*19",
+        "36*1 40.5*3 20.75*16",
+        "36.25*1 39.75*1 32.75*18",
+    ),
+    default_continuation(),
+    _runs(
+        "39*2 37*1 35*1 32*1 26*1 20*1 16*1 12*1 10*1 8*1 7*2 6*2 5*2 4*3",
+        "30*2 29*1 22*1 17*1 14*1 11*1 8*1 6*1 5*1 4*2 3*6 2*2",
+        "27*2 25*1 18*1 14*1 12*1 9*1 7*1 5*1 4*1 3*4 2*6",
+        "27*2 18*1 9*4 3*5 2*8",
+        "29*2 18*1 8*3 4*1 3*3 2*10",
+        "25*2 10*3 4*1 3*14",
+        "21*2 11*2 5*16",
+        "18*2 10*1 6*1 4*16",
+    ),
+    estimated=False,
+)
+
+
+def write_tables(tables: RepeatTables, sample: str, path: str | Path) -> None:
+    """Write tables as the text file that GATK's CalibrateDragstrModel writes and its HaplotypeCaller reads.
+
+    Args:
+        tables: of a sample.
+        sample: its name, a comment in the file.
+        path: of the file; it appears whole or not at all.
+    """
+    lines = [
+        "# DragstrParams",
+        f"# sample = {sample}",
+        f"# estimatedOrDefaults = {'estimated' if tables.estimated else 'defaults'}",
+        "  ".join(f"{repeats:>5}" for repeats in range(1, MOST_REPEATS + 1)),
+    ]
+    for name, attribute in _NAMES.items():
+        lines.append(f"{name}:")
+        lines += ["  ".join(f"{value:5.2f}" for value in row) for row in getattr(tables, attribute).tolist()]
+    with atomic_path(path) as partial:
+        Path(partial).write_text("\n".join(lines) + "\n")
+
+
+def read_tables(path: str | Path) -> RepeatTables:
+    """Read what `write_tables` or GATK wrote.
+
+    Raises:
+        InputError: there is no such file, or it has other periods or repeats.
+    """
+    found: dict[str, list[list[float]]] = {name: [] for name in _NAMES}
+    rows, estimated = None, False
+    if not Path(path).is_file():
+        raise InputError(f"{path}: does not exist; calibrate the sample first (target rule calibrate_repeats).")
+    for number, line in enumerate(Path(path).read_text().splitlines(), 1):
+        if line.startswith("#"):
+            estimated = estimated or ("estimatedOrDefaults" in line and "estimated" in line.split("=")[-1])
+        elif line.endswith(":") and line[:-1] in found:
+            rows = found[line[:-1]]
+        elif rows is not None:
+            try:
+                rows.append([float(value) for value in line.split()])
+            except ValueError as error:
+                raise InputError(
+                    f"{path}: line {number} is not a row of numbers; calibrate the sample again."
+                ) from error
+    shapes = {name: {len(rows)} | {len(row) for row in rows} for name, rows in found.items()}
+    if any(shape != {LONGEST_PERIOD, MOST_REPEATS} for shape in shapes.values()):
+        raise InputError(
+            f"{path}: needs tables GOP, GCP and API of {LONGEST_PERIOD} periods and {MOST_REPEATS} repeats; "
+            "calibrate the sample again."
+        )
+    gap_open, gap_continuation, indel_prior = (np.array(rows) for rows in found.values())
+    return RepeatTables(gap_open, gap_continuation, indel_prior, estimated)
