@@ -210,7 +210,7 @@ def test_every_rule_runs_in_its_environment(tmp_path: Path, big_folder: Path) ->
     path = f"{stand_in_conda.install(tmp_path / 'conda')}{os.pathsep}{os.environ['PATH']}"
     journal = tmp_path / "journal"
     for gvcf in (False, True):  # both ways to call have rules of their own
-        run.config["rescore"] = {"gvcf": gvcf}
+        run.config["rescore"] = {"gvcf": gvcf, "intervals": TRUTH["bed"]}  # with a target, a rule counts over it
         run.write()
         result = run.snakemake("--use-conda", "--conda-prefix", str(big_folder), PATH=path, **{JOURNAL: str(journal)})
         assert result.returncode == 0, result.stdout
