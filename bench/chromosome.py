@@ -20,7 +20,13 @@ from bench.common import Inputs, Timing, arguments, environment, print_setting, 
 PARTS = 32
 CONTIG = "20"
 SMALL = [(CONTIG, 10_000_000, 10_300_000)]
-SETTINGS = {"minimum_quality": 30.0, "minimum_mapping_quality": 20, "maximum_reads_per_start": 50, "long_indels": True}
+SETTINGS = {
+    "minimum_quality": 30.0,
+    "minimum_mapping_quality": 20,
+    "maximum_reads_per_start": 50,
+    "long_indels": True,
+    "error_model": "gatk",
+}
 
 
 def simulate(inputs: Inputs, fasta: Path, coverage: float) -> tuple[Path, Path]:

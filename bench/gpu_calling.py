@@ -36,7 +36,13 @@ from bench.simulate import Haplotype, haplotype, with_errors
 DEMO = REPOSITORY / "tests/data/demo"
 CONTIG, LENGTH, INSERT, INSERT_DEVIATION = "chr20", 150, 400.0, 80.0
 QUALITY_STRINGS = 5000
-SETTINGS = {"minimum_quality": 10, "minimum_mapping_quality": 10, "maximum_reads_per_start": 1000, "long_indels": True}
+SETTINGS = {
+    "minimum_quality": 10,
+    "minimum_mapping_quality": 10,
+    "maximum_reads_per_start": 1000,
+    "long_indels": True,
+    "error_model": "gatk",
+}
 DEPTHS = (30, 300, 1000, 5000)
 TIMES = (1, 2, 4, 16, 64)  # the real regions of tests/data, 62 M cells, in the order of the table
 PARTS = (64, 16, 4, 2)  # and shares of them
@@ -177,7 +183,7 @@ def call(work: Path, bam: Path, backend: str, threads: int) -> Called:
         job = replace(job, engine=meter.around(engine))
         head = vcf.header(contigs, ["demo"], FIELDS, [])
         intervals = [(name, 0, length) for name, length in contigs]
-        write_units(job, part, head, intervals, caller._records, FIELDS, threads)
+        write_units(job, part, head, intervals, caller.call_records, FIELDS, threads)
         done = time.perf_counter()
     return Called(opened - begun, done - opened, core_seconds() - before, meter, chosen.name,
                   igzip.decompress(part.read_bytes()))  # fmt: skip

@@ -25,7 +25,13 @@ SAMPLE = "NA12878"
 # GATK's jar and those that it needs lie in one folder, named by the environment's GATK_JARS.
 GATK = f"java -Xmx3g -cp '{os.environ.get('GATK_JARS', 'gatk/lib')}/*' org.broadinstitute.hellbender.Main"
 VARIANT = -1
-SETTINGS = {"minimum_quality": 30, "minimum_mapping_quality": 20, "maximum_reads_per_start": 50, "long_indels": True}
+SETTINGS = {
+    "minimum_quality": 30,
+    "minimum_mapping_quality": 20,
+    "maximum_reads_per_start": 50,
+    "long_indels": True,
+    "error_model": "gatk",
+}
 COHORTS = (1, 10, 100, 400)
 
 

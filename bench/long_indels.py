@@ -35,7 +35,13 @@ NEAR = 50  # bases around a planted indel: what is called there is no false call
 CLOSEST = 10  # real variants closer than this to a planted one give way to it
 LONG = 50  # bases from which a false indel is listed as a long one
 PEERS_LOWEST_QUALITY = 20.0
-SETTINGS = {"minimum_quality": 30, "minimum_mapping_quality": 20, "maximum_reads_per_start": 50, "long_indels": True}
+SETTINGS = {
+    "minimum_quality": 30,
+    "minimum_mapping_quality": 20,
+    "maximum_reads_per_start": 50,
+    "long_indels": True,
+    "error_model": "gatk",
+}
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
