@@ -25,8 +25,16 @@ rule all:
     default_target: True
     input:
         page_manifests,
-        expand(ALIGN / "{sample}.{ending}", sample=SAMPLES, ending=[FORMAT, FORMAT_INDEX, "duplicates.tsv"]),
+        expand(
+            ALIGN / "{sample}.{ending}",
+            sample=SAMPLES,
+            ending=[
+                *(FORMAT, FORMAT_INDEX, "duplicates.tsv"),
+                *("counts.json", "coverage.bed.gz", "low_coverage.bed.gz"),
+            ],
+        ),
         [ledgers(sample) for sample in SAMPLES],
+        targets_of_samples(),
         calling_ledgers,
         [
             expand(RESCORE / "{sample}.g.vcf.gz", sample=SAMPLES),
@@ -36,6 +44,8 @@ rule all:
         else [],
         RESCORE / "all.vcf.gz",
         RESCORE / "all.vcf.gz.tbi",
+        RESCORE / "variants.json",
+        REPORT / "truth.json" if TRUTH["vcf"] else [],
         REPORT / "report.html",
         SUMMARY,
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pysam
+from quire.reference.regions import read_regions
 from quire.report.known_variants import compare_files
-from quire.report.regions import read_regions
 from quire.report.truth import Comparison
 
 from bench.common import REPOSITORY, Inputs, Timing, arguments, bwa_command, print_setting, print_table, python, run

@@ -145,6 +145,7 @@ class Meter:
                 "aligned cells", "aligning seconds",
             ),
             lambda batch: timed(lambda: engine.log10_likelihoods(batch), cells_of(batch), "cells", "seconds"),
+            engine.batch_scale,
         )  # fmt: skip
 
 

@@ -8,8 +8,8 @@ over 100 kb F1 at least the better peer's.
 from pathlib import Path
 
 import pysam
+from quire.reference.regions import Regions, read_regions
 from quire.report.known_variants import compare_files
-from quire.report.regions import Regions, read_regions
 from quire.report.truth import Comparison
 
 from bench.common import Inputs, arguments, bwa_command, print_setting, print_table, run

@@ -1,15 +1,19 @@
 """Sorting, merging, marking and indexing against the plain samtools pipeline, and nothing lost."""
 
+import gzip
 import json
 import random
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pysam
 import pytest
 from quire.errors import QuireError
 from quire.finish import sorting
+from quire.finish.counts.outputs import CountsOutputs
 from quire.finish.sample import UnsortedUnit, finish_sample
+from quire.reference import build
 
 from tests.support.builders import paired_lines, random_bases, write_bam, write_fasta
 
@@ -29,6 +33,16 @@ def unit_file(
     pysam.fixmate("--no-PG", "-m", str(plain), str(path), catch_stdout=False)
     plain.unlink()
     return UnsortedUnit(unit, library, path)
+
+
+@cache
+def reference_directory(folder: Path, contigs: tuple[tuple[str, int], ...]) -> Path:
+    """The packed reference of contigs of which hardly a base is known."""
+    with gzip.open(folder / "unknown.fa.gz", "wb", compresslevel=1) as stream:
+        for name, length in contigs:
+            stream.write(f">{name}\n".encode() + b"ACGT" + b"N" * (length - 4) + b"\n")
+    build(folder / "unknown.fa.gz", folder / "reference_of_counts", 1 << 20)
+    return folder / "reference_of_counts"
 
 
 def random_lines(seed: int, unit: str, pairs: int) -> list[str]:
@@ -67,12 +81,22 @@ def fasta(tmp_path: Path) -> Path:
     return write_fasta(tmp_path / "ref.fa", {name: random_bases(generator, n) for name, n in CONTIGS.items()})
 
 
-def finish(folder: Path, units: list[UnsortedUnit], fasta: Path | None = None, **changed: object) -> Path:
+def finish(
+    folder: Path,
+    units: list[UnsortedUnit],
+    fasta: Path | None = None,
+    contigs: dict[str, int] = CONTIGS,
+    **changed: object,
+) -> Path:
     """Run `finish_sample` with defaults; return the output."""
     (folder / "out").mkdir(exist_ok=True)
+    out = folder / "out"
     arguments: dict = {
         "sample": "S", "units": units, "output": folder / "out" / "S.bam", "format": "bam", "index": "bai",
-        "reference_fasta": fasta or folder / "none.fa", "duplicates_table": folder / "out" / "S.duplicates.tsv",
+        "reference_fasta": fasta or folder / "none.fa",
+        "reference_directory": reference_directory(folder, tuple(contigs.items())),
+        "counts": CountsOutputs(out / "S.counts.json", out / "S.coverage.bed.gz", out / "S.low_coverage.bed.gz"),
+        "duplicates_table": folder / "out" / "S.duplicates.tsv",
         "ledger": folder / "out" / "S.json", "threads": 1, "memory_mb": 500, "temporary": folder / "out",
     } | changed  # fmt: skip
     finish_sample(**arguments)
@@ -108,7 +132,10 @@ def test_like_plain_samtools(tmp_path: Path, units: list[UnsortedUnit]) -> None:
     assert header["HD"]["SO"] == "coordinate"
     assert {group["ID"] for group in header["RG"]} == {"S.lane1", "S.lane2", "S.lane3"}
     assert {program["ID"] for program in header["PG"]} == {"quire.S.lane1", "quire.S.lane2", "quire.S.lane3"}
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["S.bam", "S.bam.bai", "S.duplicates.tsv", "S.json"]
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+        *("S.bam", "S.bam.bai", "S.counts.json", "S.coverage.bed.gz", "S.duplicates.tsv", "S.json"),
+        "S.low_coverage.bed.gz",
+    ]
 
 
 def test_nothing_lost_and_order(tmp_path: Path, units: list[UnsortedUnit]) -> None:
@@ -179,9 +206,9 @@ def test_csi(tmp_path: Path) -> None:
     long = {"huge": 600_000_000}
     units = [unit_file(tmp_path, "a", "lib", paired_lines("r", "huge", (599_000_000, 599_000_200), 50, "S.a"), long)]
     with pytest.raises(QuireError, match=r"contig huge has 600000000 bases .* set align\.index_format: csi"):
-        finish(tmp_path, units)
+        finish(tmp_path, units, contigs=long)
     assert list((tmp_path / "out").iterdir()) == []
-    output = finish(tmp_path, units, index="csi")
+    output = finish(tmp_path, units, contigs=long, index="csi")
     with pysam.AlignmentFile(str(output), index_filename=f"{output}.csi") as stream:
         assert stream.count("huge", 598_999_000, 600_000_000) == 2
 

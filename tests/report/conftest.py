@@ -5,7 +5,7 @@ import random
 import pytest
 from quire import reference
 
-from tests.support.report_files import CONTIGS, Run, write_bam, write_vcf
+from tests.support.report_files import CONTIGS, Run, count_bam, count_vcf, write_bam, write_vcf
 
 
 @pytest.fixture(scope="session")
@@ -30,4 +30,5 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         ],
         ["sample"],
     )
-    return Run(folder, sequences, folder / "reference", bam, vcf)
+    counts = count_bam(folder / "counts", bam, folder / "reference")
+    return Run(folder, sequences, folder / "reference", bam, vcf, counts, count_vcf(folder / "variants.json", vcf))

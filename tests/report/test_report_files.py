@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from quire.errors import InputError, QuireError
+from quire.finish.counts.outputs import write_target
 from quire.reference import Reference
+from quire.reference.regions import contains, islands_of, merge, read_regions, total_length, write_bed
+from quire.report.counts import median_of_histogram, read_sample_counts, read_variants
 from quire.report.known_variants import compare_files, open_indexed, require_known_contigs
 from quire.report.ledgers import read_calling_ledger, read_duplicates, read_insert_size_models, read_ledgers
-from quire.report.reads import count_alignments, measure_depth, median_of_histogram
-from quire.report.regions import contains, islands_of, merge, read_regions, total_length, write_bed
 from quire.report.resources import read_benchmarks
-from quire.report.variants import classify, count_variants
+from quire.rescore.variant_counts import classify
 
-from tests.support.report_files import CONTIGS, READ_LENGTH, write_vcf
+from tests.support.report_files import CONTIGS, READ_LENGTH, count_bam, count_vcf, write_vcf
 
 interval = st.tuples(st.integers(0, 60), st.integers(1, 9)).map(lambda pair: (pair[0], sum(pair)))
 
@@ -48,7 +49,7 @@ def test_islands_leave_out_the_run_of_n(run):
 
 
 def test_reads_are_counted_once(run):
-    alignments = count_alignments(run.bam)
+    alignments = read_sample_counts(run.counts).alignments
     assert alignments.counts["primary"] == 86
     assert alignments.counts["primary mapped"] == 80
     assert alignments.counts["primary duplicates"] == 4
@@ -66,7 +67,9 @@ def test_depth_equals_a_naive_count(run, tmp_path):
             if not record.is_duplicate and record.is_mapped:
                 naive[record.reference_name][record.reference_start : record.reference_start + READ_LENGTH] += 1
     expected = np.concatenate([naive[name][start:end] for name, rows in regions.items() for start, end in rows])
-    depth = measure_depth(run.bam, None, regions, bed)
+    target = tmp_path / "target.json"
+    write_target("sample", run.bam, Reference.open(run.reference), bed, 1, target, tmp_path / "low.bed.gz")
+    depth = read_sample_counts(run.counts, target).depth
     assert depth.positions == expected.size
     assert depth.histogram[: expected.max() + 1].tolist() == np.bincount(expected).tolist()
     assert depth.mean == pytest.approx(expected.mean())
@@ -76,11 +79,13 @@ def test_depth_equals_a_naive_count(run, tmp_path):
     assert depth.profile == pytest.approx(bins)
 
 
-def test_unreadable_alignments_are_named(tmp_path):
-    broken = tmp_path / "broken.bam"
-    broken.write_bytes(b"no BAM at all")
-    with pytest.raises(QuireError, match=r"broken\.bam"):
-        count_alignments(broken)
+@pytest.mark.parametrize("content", ["no JSON at all", "[]", '{"format_version": 99}', '{"format_version": 1}'])
+def test_counts_that_are_none_are_named(tmp_path, content):
+    broken = tmp_path / "broken.json"
+    broken.write_text(content)
+    for read in (read_sample_counts, read_variants):
+        with pytest.raises(QuireError, match=r"broken\.json: holds no counts of this version"):
+            read(broken)
 
 
 def test_a_pair_with_one_mapped_mate_has_no_insert_size(tmp_path, run):
@@ -93,7 +98,7 @@ def test_a_pair_with_one_mapped_mate_has_no_insert_size(tmp_path, run):
             record.reference_start = record.next_reference_start = 10
             record.cigartuples = [(0, READ_LENGTH)] if flag == 73 else None
             target.write(record)
-    alignments = count_alignments(bam)
+    alignments = read_sample_counts(count_bam(tmp_path / "counts", bam, run.reference)).alignments
     assert alignments.counts["primary mapped"] == 1
     assert not alignments.insert_sizes.any()
 
@@ -128,7 +133,7 @@ def test_substitutions_of_several_bases(run):
 
 
 def test_variants_of_a_sample_are_counted(run):
-    variants = count_variants(run.vcf, "sample")
+    variants = read_variants(run.variants).samples["sample"]
     assert {name: count for name, count in variants.counts.items() if count} == {
         **{"snvs": 1, "indels": 1, "transversions": 1, "heterozygous": 1, "homozygous": 1, "filtered": 1}
     }
@@ -139,19 +144,21 @@ def test_variants_of_a_sample_are_counted(run):
 
 def test_sites_without_a_variant_of_their_own_are_not_counted(tmp_path, run):
     """What rescore.emit: all_sites adds: positions with the reference alone, and those that a deletion takes away."""
-    path = tmp_path / "all_sites.vcf"
+    path = tmp_path / "all_sites.vcf.gz"
     with pysam.VariantFile(str(run.vcf)) as variants:
         lines = [str(line) for line in (variants.header, *variants)]
     bases = run.sequences["one"]
     lines[1:1] = [f"one\t{p}\t.\t{bases[p - 1]}\t{alt}\t.\tPASS\t.\tGT\t./.\n" for p, alt in ((50, "."), (60, "*"))]
-    path.write_text("".join(lines))
-    assert count_variants(path, "sample").counts == count_variants(run.vcf, "sample").counts
-    assert count_variants(path, "sample").counts["missing"] == 0
+    with pysam.BGZFile(str(path), "wb") as stream:
+        stream.write("".join(lines).encode())
+    counts = read_variants(count_vcf(tmp_path / "all_sites.json", path)).samples["sample"].counts
+    assert counts == read_variants(run.variants).samples["sample"].counts
+    assert counts["missing"] == 0
 
 
 def test_vcf_without_records_counts_nothing(tmp_path):
     empty = write_vcf(tmp_path / "empty.vcf.gz", [], ["sample"])
-    variants = count_variants(empty, "sample")
+    variants = read_variants(count_vcf(tmp_path / "empty.json", empty)).samples["sample"]
     assert not any(variants.counts.values())
     assert variants.transition_ratio is None
 

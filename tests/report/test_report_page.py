@@ -5,15 +5,15 @@ import json
 import re
 from html.parser import HTMLParser
 
-import pysam
 import pytest
 from quire.errors import InputError, QuireError
-from quire.report.page import choose_sample, write_report
+from quire.report.comparison import choose_sample, compare_with_truth
+from quire.report.page import write_report
 from quire.report.terminal import load_summary, print_summary
 from quire.report.warnings import find_warnings
 from quire.version import VERSION
 
-from tests.support.report_files import write_bam, write_vcf
+from tests.support.report_files import count_bam, count_vcf, write_bam, write_vcf
 
 VOID = {"meta", "img", "br", "link", "hr", "input"}
 
@@ -55,13 +55,22 @@ def written(run, tmp_path_factory):
     (folder / "calling.json").write_text('{"stage": "rescore", "samples": {"sample": {"reads": 80, "used": 80}}}')
     (folder / "benchmarks").mkdir()
     (folder / "benchmarks" / "map_unit.tsv").write_text("s\tmax_rss\tcpu_time\n3\t50\t4\n")
-    write_report(
-        folder / "report.html",
-        folder / "summary.json",
-        samples=[{"sample": "sample", "ploidy": 2, "bam": run.bam, "ledgers": [folder / "ledger.json"]}],
+    compare_with_truth(
+        folder / "truth.json",
+        samples=["sample"],
         vcf=run.vcf,
         reference_directory=run.reference,
         truth={"vcf": str(run.vcf), "bed": ""},
+    )
+    write_report(
+        folder / "report.html",
+        folder / "summary.json",
+        samples=[
+            {"sample": "sample", "ploidy": 2, "bam": run.bam, "counts": run.counts, "ledgers": [folder / "ledger.json"]}
+        ],
+        vcf=run.vcf,
+        variants=run.variants,
+        comparison=folder / "truth.json",
         benchmarks_directory=folder / "benchmarks",
         calling_ledger=folder / "calling.json",
         run={"place": "lab <b>"},
@@ -118,9 +127,9 @@ def test_same_pictures_in_every_run(written, run, tmp_path):
     write_report(
         tmp_path / "report.html",
         tmp_path / "summary.json",
-        samples=[{"sample": "sample", "ploidy": 2, "bam": run.bam, "ledgers": []}],
+        samples=[{"sample": "sample", "ploidy": 2, "bam": run.bam, "counts": run.counts, "ledgers": []}],
         vcf=run.vcf,
-        reference_directory=run.reference,
+        variants=run.variants,
     )
     first, again = (Page((folder / "report.html").read_text()) for folder in (written, tmp_path))
     assert [image["src"] for image in first.images] == [image["src"] for image in again.images]
@@ -129,51 +138,49 @@ def test_same_pictures_in_every_run(written, run, tmp_path):
 def test_a_sample_without_reads_still_gets_its_page(run, tmp_path):
     bam = write_bam(tmp_path / "empty.bam", [])
     vcf = write_vcf(tmp_path / "none.vcf.gz", [], ["empty"])
+    counts = count_bam(tmp_path / "counts", bam, run.reference)
     write_report(
         tmp_path / "report.html",
         tmp_path / "summary.json",
-        samples=[{"sample": "empty", "ploidy": 1, "bam": bam, "ledgers": []}],
+        samples=[{"sample": "empty", "ploidy": 1, "bam": bam, "counts": counts, "ledgers": []}],
         vcf=vcf,
-        reference_directory=run.reference,
+        variants=count_vcf(tmp_path / "variants.json", vcf),
     )
     messages = [warning["message"] for warning in load_summary(tmp_path / "summary.json")["warnings"]]
     assert messages == ["The sample has no reads; check its FASTQ files.", "No variant was called."]
     assert "no reads" in (tmp_path / "report.html").read_text()
 
 
-def test_cram_gives_the_figures_of_bam(written, run, tmp_path):
-    cram = tmp_path / "sample.cram"
-    fasta = run.folder / "reference.fa"
-    pysam.samtools.view("-C", "-T", str(fasta), "-o", str(cram), str(run.bam), catch_stdout=False)
-    pysam.samtools.index(str(cram))
-    write_report(
-        tmp_path / "report.html",
-        tmp_path / "summary.json",
-        samples=[{"sample": "sample", "ploidy": 2, "bam": cram, "ledgers": []}],
-        vcf=run.vcf,
-        reference_directory=run.reference,
-    )
-    samples = [load_summary(folder / "summary.json")["samples"] for folder in (written, tmp_path)]
-    assert samples[0] == samples[1]
-
-
-@pytest.mark.parametrize("mistake", ["truth", "bed", "sample", "ledger"])
+@pytest.mark.parametrize("mistake", ["sample", "ledger", "counts"])
 def test_after_a_mistake_nothing_stands_under_a_final_name(run, tmp_path, mistake):
-    bed = tmp_path / "regions.bed"
-    bed.write_text("chrone\t1\t5\n" if mistake == "bed" else "one\t1\t500\n")
-    contig = "chrone" if mistake == "truth" else "one"
-    truth = write_vcf(tmp_path / "truth.vcf.gz", [(contig, 5, "A", ["C"], 50.0, (0, 1))], ["sample"])
     sample = {
         "sample": "other" if mistake == "sample" else "sample",
         "ploidy": 2,
         "bam": run.bam,
+        "counts": tmp_path / "absent.json" if mistake == "counts" else run.counts,
         "ledgers": [tmp_path / "absent.json"] if mistake == "ledger" else [],
     }
-    with pytest.raises(QuireError, match=r"chrone|sample other|absent\.json"):
+    with pytest.raises(QuireError, match=r"sample other|absent\.json"):
         write_report(
             tmp_path / "out" / "report.html",
             tmp_path / "out" / "summary.json",
             samples=[sample],
+            vcf=run.vcf,
+            variants=run.variants,
+        )
+    assert not list(tmp_path.glob("out/*"))
+
+
+@pytest.mark.parametrize("mistake", ["truth", "bed"])
+def test_a_truth_of_another_reference_is_not_compared(run, tmp_path, mistake):
+    bed = tmp_path / "regions.bed"
+    bed.write_text("chrone\t1\t5\n" if mistake == "bed" else "one\t1\t500\n")
+    contig = "chrone" if mistake == "truth" else "one"
+    truth = write_vcf(tmp_path / "truth.vcf.gz", [(contig, 5, "A", ["C"], 50.0, (0, 1))], ["sample"])
+    with pytest.raises(InputError, match="chrone"):
+        compare_with_truth(
+            tmp_path / "out" / "truth.json",
+            samples=["sample"],
             vcf=run.vcf,
             reference_directory=run.reference,
             truth={"vcf": str(truth), "bed": str(bed)},

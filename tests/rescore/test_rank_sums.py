@@ -10,13 +10,18 @@ from hypothesis import strategies as st
 from quire.rescore.genotyping.rank_sums import (
     PlacedReads,
     allele_groups,
-    as_aligned,
     index_at,
     mann_whitney,
     rank_sums,
     site_values,
 )
 from quire.rescore.reads.clipping import INSERTED, RegionReads
+
+
+def as_aligned(reads: RegionReads, chosen: np.ndarray) -> PlacedReads:
+    """Some reads where the mapper aligned them; `chosen` are their indices."""
+    first = reads.base_offsets[chosen]
+    return PlacedReads(chosen, first, reads.base_offsets[chosen + 1] - first, first, reads.positions)
 
 
 def mean_ranks(values: list[int]) -> list[float]:

@@ -1,9 +1,16 @@
-"""Writers of small BAM and VCF files for the tests of the report."""
+"""Writers of small BAM and VCF files for the tests of the report, and of what earlier stages count of them."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 import pysam
+from quire.finish.counts.outputs import CountsOutputs
+from quire.io.files import write_json_atomic
+from quire.io.vcf import read_head
+from quire.reference import Reference
+from quire.rescore.variant_counts import VariantCounter
+
+from tests.support.count_files import count_file
 
 READ_LENGTH = 50
 CONTIGS = {"one": 3000, "two*:x": 1000}
@@ -11,13 +18,15 @@ CONTIGS = {"one": 3000, "two*:x": 1000}
 
 @dataclass(frozen=True)
 class Run:
-    """Where the files of a small run are; `sequences` are the contigs' bases."""
+    """Where the files of a small run are; `sequences` are the contigs' bases, the last two what was counted."""
 
     folder: Path
     sequences: dict[str, str]
     reference: Path
     bam: Path
     vcf: Path
+    counts: Path
+    variants: Path
 
 
 def write_vcf(path: Path, records: list[tuple], samples: list[str], index: bool = True) -> Path:
@@ -73,4 +82,23 @@ def write_bam(path: Path, starts: list[tuple[str, int, int]], unmapped: int = 0)
         for record in records:
             stream.write(record)
     pysam.index(str(path))
+    return path
+
+
+def count_bam(folder: Path, bam: Path, reference: Path) -> Path:
+    """What finishing a sample counts of its alignments; returns the JSON."""
+    folder.mkdir(exist_ok=True)
+    outputs = CountsOutputs(folder / "counts.json", folder / "windows.bed.gz", folder / "low.bed.gz")
+    count_file("sample", bam, Reference.open(reference), 1, outputs)
+    return outputs.counts
+
+
+def count_vcf(path: Path, vcf: Path) -> Path:
+    """What gathering counts of a VCF; returns the JSON at `path`."""
+    head = read_head(vcf)
+    counter = VariantCounter(head)
+    with pysam.BGZFile(str(vcf), "rb") as stream:
+        for line in list(stream)[len(head) :]:
+            counter.add(line)
+    write_json_atomic(path, counter.content())
     return path

@@ -1,5 +1,6 @@
 """The whole road on real reads, through Snakemake: outputs, ledgers, what runs again and what does not."""
 
+import gzip
 import json
 import os
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 import pysam
 import pytest
 
+from tests.support.peer_counts import bcftools_differences, samtools_differences
 from tests.workflow.runs import REPOSITORY, SMALL, SMALL_UNIT, Run, errors_of
 
 PAIRS = 4949
@@ -59,6 +61,11 @@ def test_outputs_have_their_fixed_names(finished: Run) -> None:
         "align/NA12878.bam.bai",
         "rescore/all.vcf.gz",
         "rescore/all.vcf.gz.tbi",
+        "rescore/variants.json",
+        "align/NA12878.counts.json",
+        "align/NA12878.coverage.bed.gz",
+        "align/NA12878.low_coverage.bed.gz",
+        "report/truth.json",
         "report/report.html",
         "report/summary.json",
         "ledger/NA12878.lane_1.json",
@@ -82,6 +89,37 @@ def test_no_read_is_lost(finished: Run) -> None:
     assert ledger["reads"] == ledger["mapped"] + ledger["unmapped"] == 2 * PAIRS
     sample = json.loads((finished.output / "ledger/NA12878.json").read_text())["counts"]
     assert sample["records_in"] == sample["records_out"]
+
+
+def test_counts_are_those_of_samtools_and_bcftools(finished: Run, tmp_path: Path) -> None:
+    """What finishing and gathering counted of real reads and calls."""
+    bam, fasta = finished.output / "align/NA12878.bam", tmp_path / "genome.fa"
+    fasta.write_bytes(gzip.decompress((SMALL / "genome.fa.gz").read_bytes()))
+    pysam.faidx(str(fasta))
+    figures = json.loads((finished.output / "align/NA12878.counts.json").read_text())
+    assert samtools_differences(figures, bam, fasta) == []
+    variants = json.loads((finished.output / "rescore/variants.json").read_text())
+    assert bcftools_differences(variants, finished.output / "rescore/all.vcf.gz", tmp_path) == []
+
+
+def test_another_target_maps_nothing_again(continued: Callable[[], Run], tmp_path: Path) -> None:
+    """The depth over the target is counted from the finished alignments."""
+    run = continued()
+    bed = tmp_path / "target.bed"
+    for end in (2000, 3000):
+        with pysam.AlignmentFile(str(run.output / "align/NA12878.bam")) as stream:
+            bed.write_text(f"{stream.references[0]}\t1000\t{end}\n")
+        run.config["rescore"] = {"intervals": str(bed)}
+        run.write()
+        result = run.snakemake()
+        assert result.returncode == 0, result.stdout
+        assert not {"map_unit", "finish_sample"} & finished_rules(result.stdout)
+        assert "count_target" in finished_rules(result.stdout)
+        target = json.loads((run.output / "align/NA12878.target.json").read_text())
+        assert target["target"] == {"bed": str(bed), "positions": end - 1000}
+        summary = json.loads((run.output / "report/summary.json").read_text())
+        assert summary["target"] == target["target"]
+        assert summary["samples"][0]["coverage"]["positions"] == end - 1000
 
 
 def test_the_backend_is_recorded_everywhere(finished: Run) -> None:
@@ -178,11 +216,14 @@ def test_second_call_does_nothing(continued: Callable[[], Run]) -> None:
     ("edited", "expected"),
     [
         ("report/page.py", {"write_report"}),
-        ("report/known_variants.py", {"check_truth", "write_report"}),
+        ("report/known_variants.py", {"check_truth", "compare_truth", "write_report"}),
         # Pieces are not planned before the checkpoint has run.
-        ("rescore/assembly/__init__.py", {"split_intervals", "gather_variants", "write_report"}),
+        ("rescore/assembly/__init__.py", {"split_intervals", "gather_variants", "compare_truth", "write_report"}),
         # The unit's BAM is temporary: finishing a sample again maps it again.
-        ("finish/sample.py", {"map_unit", "finish_sample", "rescore_interval", "gather_variants", "write_report"}),
+        (
+            "finish/sample.py",
+            {"map_unit", "finish_sample", "rescore_interval", "gather_variants", "compare_truth", "write_report"},
+        ),
     ],
 )
 def test_edited_module_runs_again_what_depends_on_it(
@@ -221,6 +262,7 @@ def test_another_plan_calls_again(finished: Run, continued: Callable[[], Run]) -
         "split_intervals",
         "rescore_interval",
         "gather_variants",
+        "compare_truth",
         "write_report",
         "all",
     }

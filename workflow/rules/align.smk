@@ -1,4 +1,4 @@
-# Reads to alignments: each unit is mapped, then the units of a sample are sorted, merged and marked.
+# Reads to alignments: each unit is mapped, then the units of a sample are sorted, merged, marked and counted.
 
 
 rule map_unit:
@@ -36,6 +36,7 @@ rule finish_sample:
     input:
         units=lambda wildcards: files_of_units(ALIGN / "units/{sample}.{unit}.bam", wildcards.sample),
         fasta=SETTINGS["reference"]["fasta"],
+        reference=REFERENCE,
         kernels=OUTPUT / ".compiled/align.done",
     output:
         alignments=ALIGN / f"{{sample}}.{FORMAT}",
@@ -46,6 +47,9 @@ rule finish_sample:
             category="Alignments",
             labels={"sample": "{sample}"},
         ),
+        counts=ALIGN / "{sample}.counts.json",
+        windows=ALIGN / "{sample}.coverage.bed.gz",
+        low_coverage=ALIGN / "{sample}.low_coverage.bed.gz",
         ledger=LEDGER / "{sample}.json",
     log:
         LOGS / "finish_sample/{sample}.log",
@@ -64,3 +68,32 @@ rule finish_sample:
         digest=sources.digest("finish_sample.py"),
     script:
         "../scripts/finish_sample.py"
+
+
+if SETTINGS["rescore"]["intervals"]:
+
+    # Not in finish_sample: the units' files are temporary, and another target would have them mapped again.
+    rule count_target:
+        input:
+            alignments=ALIGN / f"{{sample}}.{FORMAT}",
+            reference=REFERENCE,
+            fasta=SETTINGS["reference"]["fasta"],
+            intervals=SETTINGS["rescore"]["intervals"],
+            kernels=OUTPUT / ".compiled/align.done",
+        output:
+            target=ALIGN / "{sample}.target.json",
+            low_coverage=ALIGN / "{sample}.target.low_coverage.bed.gz",
+        log:
+            LOGS / "count_target/{sample}.log",
+        benchmark:
+            BENCHMARKS / "count_target/{sample}.tsv"
+        conda:
+            "../../envs/align.yaml"
+        threads: 4
+        resources:
+            mem_mb=2000,
+            runtime=120,
+        params:
+            digest=sources.digest("count_target.py"),
+        script:
+            "../scripts/count_target.py"

@@ -138,6 +138,11 @@ def finished_alignments():
     }
 
 
+def targets_of_samples():
+    """What was counted over the target, in the order of the sheet; nothing where none is named."""
+    return expand(ALIGN / "{sample}.target.json", sample=SAMPLES) if SETTINGS["rescore"]["intervals"] else []
+
+
 def files_of_pieces(pattern):
     """An input function: one file for each piece of the reference that is called by a job of its own."""
 
@@ -177,6 +182,8 @@ def samples_of_report():
             "sample": sample,
             "ploidy": int(ploidy),
             "bam": str(ALIGN / f"{sample}.{FORMAT}"),
+            "counts": str(ALIGN / f"{sample}.counts.json"),
+            "target": str(ALIGN / f"{sample}.target.json") if SETTINGS["rescore"]["intervals"] else None,
             "ledgers": ledgers(sample),
             "duplicates_table": str(ALIGN / f"{sample}.duplicates.tsv"),
             "insert_size": files_of_units(ALIGN / "units/{sample}.{unit}.insert_size.json", sample),

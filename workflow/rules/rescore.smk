@@ -212,6 +212,7 @@ rule gather_variants:
     output:
         variants=RESCORE / "all.vcf.gz",
         index=RESCORE / "all.vcf.gz.tbi",
+        counts=RESCORE / "variants.json",
         ledger=RESCORE / "ledger.json",
     log:
         LOGS / "gather_variants.log",

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from quire.reference import Reference
+from quire.reference.regions import read_regions
 from quire.report.known_variants import require_known_contigs
-from quire.report.regions import read_regions
 from quire.run.job import run_job
 
 

@@ -1,7 +1,8 @@
-"""Finish a sample: sort its units, merge them, mark duplicates by library, index."""
+"""Finish a sample: sort its units, merge them, mark duplicates by library, index, count."""
 
 from pathlib import Path
 
+from quire.finish.counts.outputs import CountsOutputs
 from quire.finish.sample import UnsortedUnit, finish_sample
 from quire.run.job import run_job
 
@@ -19,6 +20,8 @@ def main(job) -> None:
         format=job.params.format,
         index=job.params.index_format,
         reference_fasta=job.input.fasta,
+        reference_directory=Path(job.input.reference).parent,
+        counts=CountsOutputs(Path(job.output.counts), Path(job.output.windows), Path(job.output.low_coverage)),
         duplicates_table=job.output.duplicates,
         ledger=job.output.ledger,
         threads=job.threads,

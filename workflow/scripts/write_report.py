@@ -1,7 +1,5 @@
 """Write the report of a run and its summary."""
 
-from pathlib import Path
-
 from quire.report.page import write_report
 from quire.run.job import run_job
 
@@ -12,11 +10,9 @@ def main(job) -> None:
         job.output.page,
         job.output.summary,
         samples=job.params.samples,
-        vcf=job.input.variants,
-        reference_directory=Path(job.input.reference).parent,
-        fasta=job.input.fasta,
-        intervals_bed=job.input.intervals or None,
-        truth=job.params.truth,
+        vcf=job.params.vcf,
+        variants=job.input.variant_counts,
+        comparison=job.input.comparison or None,
         benchmarks_directory=job.params.benchmarks,
         calling_ledger=job.input.calling_ledger,
     )

@@ -48,12 +48,14 @@ class FinishedRange(NamedTuple):
         records: in them.
         counts: int64[libraries, 3], reads, mapped reads and duplicates, without secondary and supplementary records.
         entries: of the index; none of records without a position.
+        data: uint8[], the records of the blocks end to end, duplicates marked.
     """
 
     blocks: NDArray[np.uint8]
     records: int
     counts: NDArray[np.int64]
     entries: IndexEntries | None
+    data: NDArray[np.uint8]
 
 
 def ranges(scratch: ScratchFile, genome: BucketLayout, largest: int = LARGEST_RANGE) -> Iterator[Range]:
@@ -121,7 +123,7 @@ def finish_range(
     data = _lay_out(records.data, records.starts, order, duplicate)
     blocks = compress_blocks(data, LEVEL)
     entries = entries_of(records_of(data), blocks, BLOCK_PAYLOAD, index_depth)
-    return FinishedRange(blocks, len(order), counts, entries)
+    return FinishedRange(blocks, len(order), counts, entries, data)
 
 
 def _finish_unplaced(part: Range, scratch: ScratchFile, libraries: int) -> FinishedRange:
@@ -133,7 +135,8 @@ def _finish_unplaced(part: Range, scratch: ScratchFile, libraries: int) -> Finis
         _count(records.fixed, np.arange(n), np.zeros(n, np.bool_), np.full(n, piece.library, np.int32), counts)
         parts.append(data)
         total += n
-    return FinishedRange(compress_blocks(np.concatenate(parts), LEVEL), total, counts, None)
+    data = np.concatenate(parts)
+    return FinishedRange(compress_blocks(data, LEVEL), total, counts, None, data)
 
 
 @compiled

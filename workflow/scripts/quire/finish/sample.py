@@ -1,6 +1,7 @@
-"""From the unsorted BAM files of a sample's units to the sample's one file: sorted, merged, duplicates marked, indexed.
+"""From the unsorted BAM files of a sample's units to the sample's one file: sorted, marked, indexed, counted.
 
-Order, marks and index are our own (`quire.finish.sorting`); CRAM is written by samtools, through pysam.
+Order, marks, index and counts are our own (`quire.finish.sorting`, `quire.finish.counts`), in one pass; CRAM is
+written by samtools, through pysam.
 """
 
 import logging
@@ -11,13 +12,16 @@ from pathlib import Path
 import pysam
 
 from quire.errors import QuireError
+from quire.finish.counts.outputs import CountsOutputs, CountsWriter, atomic_outputs
 from quire.finish.duplicates import LibraryCounts, write_duplicates_table
-from quire.finish.sorting import Effort, sort_and_mark
+from quire.finish.sorting import Effort, sort_and_mark, sorted_header
 from quire.io import samtools
 from quire.io.bai import require_index_fits
+from quire.io.bam.stream import BamStream
 from quire.io.fasta_index import indexed_fasta
 from quire.io.files import atomic_path, scratch_directory
 from quire.ledger import write_ledger
+from quire.reference import Reference
 
 SHARE_FOR_SORTING = 0.7  # of the memory; the rest is for the interpreter and compiled kernels
 log = logging.getLogger("quire.align")
@@ -39,13 +43,15 @@ def finish_sample(
     format: str,
     index: str,
     reference_fasta: str | Path,
+    reference_directory: str | Path,
+    counts: CountsOutputs,
     duplicates_table: str | Path,
     ledger: str | Path,
     threads: int,
     memory_mb: int,
     temporary: str | Path,
 ) -> None:
-    """Write a sample's alignments, their index, the table of duplicates and the ledger.
+    """Write a sample's alignments, their index, its counts, the table of duplicates and the ledger.
 
     Args:
         sample: name, for the ledger.
@@ -54,6 +60,8 @@ def finish_sample(
         format: "bam" or "cram".
         index: "bai" or "csi", for BAM.
         reference_fasta: plain, gzip or bgzip; needed for CRAM only.
+        reference_directory: what `quire.reference.build` wrote of it.
+        counts: where the counts go.
         duplicates_table: TSV, one line a library.
         ledger: JSON.
         threads: for each step.
@@ -69,26 +77,42 @@ def finish_sample(
     _require_sound_headers(units, format, index)
     libraries = {library: number for number, library in enumerate(dict.fromkeys(unit.library for unit in units))}
     ordered = sorted(((unit.path, libraries[unit.library]) for unit in units), key=lambda member: member[1])
+    reference = Reference.open(reference_directory)
     with (
         scratch_directory(temporary, f"{output.name}.sorting") as scratch,
+        atomic_outputs(counts) as whole_counts,
         atomic_path(output.with_name(f"{output.name}.{kind}")) as whole_index,
+        CountsWriter(sample, _header_of(ordered, reference), reference, threads, whole_counts) as counting,
     ):
         effort = Effort(threads, int(memory_mb * SHARE_FOR_SORTING), scratch)
         if format == "bam":
-            done = sort_and_mark(sample, ordered, output, whole_index, index, effort)
+            done = sort_and_mark(sample, ordered, output, whole_index, index, effort, counting.take)
         else:
             merged = scratch / "whole.bam"
-            done = sort_and_mark(sample, ordered, merged, None, index, effort)
+            done = sort_and_mark(sample, ordered, merged, None, index, effort, counting.take)
             with atomic_path(output) as whole:
                 _write_cram(merged, whole, Path(reference_fasta), effort)
                 samtools.index(whole, whole_index, kind, threads)
-        counts = [LibraryCounts(name, *row) for name, row in zip(libraries, done.counts.tolist(), strict=True)]
-        for library in counts:
+        counting.finish()
+        by_library = [LibraryCounts(name, *row) for name, row in zip(libraries, done.counts.tolist(), strict=True)]
+        for library in by_library:
             log.info(
                 "%s library %s: %d reads, %.2f %% duplicates", sample, library.library, library.reads, library.percent
             )
-        write_duplicates_table(duplicates_table, counts)
-        write_ledger(ledger, "sort", sample, _ledger_counts(done.records_in, done.records_out, counts))
+        write_duplicates_table(duplicates_table, by_library)
+        write_ledger(ledger, "sort", sample, _ledger_counts(done.records_in, done.records_out, by_library))
+
+
+def _header_of(units: Sequence[tuple[Path, int]], reference: Reference) -> str:
+    """The header of the merged file; the contigs of all units must be the reference's."""
+    streams = [BamStream(path) for path, _ in units]
+    expected = reference.contig_names, reference.contig_lengths.tolist()
+    for stream in streams:
+        if (stream.contig_names, stream.contig_lengths) != expected:
+            raise QuireError(
+                f"{stream.path}: its contigs are not those of {reference.directory}; align the unit again."
+            )
+    return sorted_header([stream.header_text for stream in streams])
 
 
 def _write_cram(bam: Path, output: Path, fasta: Path, effort: Effort) -> None:

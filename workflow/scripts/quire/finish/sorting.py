@@ -34,7 +34,7 @@ LARGEST_STRETCH = 8 * MEGABYTE  # compressed
 LEAST_STRETCH = 1 << 17
 WRITES_AHEAD = 2  # stretches or ranges that wait for the file
 _TIMES_COMPRESSED = 16  # memory that dealing out a stretch takes, over its compressed size
-_TIMES_INFLATED = 4  # memory that finishing a range takes, over the size of its records
+_TIMES_INFLATED = 5  # memory that finishing a range takes, over the size of its records
 log = logging.getLogger("quire.align")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -70,6 +70,7 @@ def sort_and_mark(
     index: Path | None,
     index_kind: str,
     effort: Effort,
+    take: Callable[[NDArray[np.uint8]], None] | None = None,
 ) -> Sorted:
     """Write the sorted and marked records of some units' files, and the index.
 
@@ -80,6 +81,7 @@ def sort_and_mark(
         index: where its index goes; None for none.
         index_kind: "bai" or "csi".
         effort: changes nothing in the answer.
+        take: is shown all records (uint8[], end to end) in their order, as they are written; None where nobody looks.
 
     Raises:
         QuireError: a file that is not whole, a record without the tags that are compared, a record lost or
@@ -106,6 +108,8 @@ def sort_and_mark(
                 else:
                     builder.add(done.entries, bam.offset)
                 bam.write_blocks([done.blocks])
+                if take is not None:
+                    take(done.data)
                 counts += done.counts
                 records_out += done.records
             require_balance("align (sorting)", sample, {"records in": records_in}, {"records out": records_out})

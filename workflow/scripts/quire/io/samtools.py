@@ -27,6 +27,12 @@ def to_cram(bam: Path, output: Path, reference: Path, threads: int) -> None:
     _call(pysam.view, output, "--no-PG", *kind, "-T", reference, "-@", _additional(threads), "-o", output, bam)
 
 
+def to_bam(cram: Path, output: Path, reference: Path, threads: int) -> None:
+    """Decode a CRAM file against a FASTA file that has its index beside it to a lightly compressed BAM."""
+    level = ["-b", "--output-fmt-option", "level=1"]
+    _call(pysam.view, output, "--no-PG", *level, "-T", reference, "-@", _additional(threads), "-o", output, cram)
+
+
 def rename_reference(cram: Path, output: Path, reference: Path, header: Path) -> None:
     """Copy a CRAM file with `reference` as the place (UR) of its contigs; `header` is a temporary file."""
     text = _call(pysam.view, cram, "--no-PG", "-H", cram, catch_stdout=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import pysam
 
@@ -139,13 +140,23 @@ def write_part(path: str | Path, head: str, lines: Iterable[str]) -> int:
     return count
 
 
-def gather(parts: Sequence[str | Path], output: str | Path, index: str | Path) -> int:
+class LineCounter(Protocol):
+    """Takes every line that `gather` writes behind the header, without its end."""
+
+    def add(self, line: bytes) -> None:
+        """Take a line."""
+
+
+def gather(
+    parts: Sequence[str | Path], output: str | Path, index: str | Path, counter: LineCounter | None = None
+) -> int:
     """Join parts, given in genome order, to one indexed bgzip VCF.
 
     Args:
         parts: what `write_part` wrote, at least one; the header is the first's.
         output: the VCF (.vcf.gz).
         index: its index; .csi or .tbi by its name, and CSI content where a contig is too long for TBI.
+        counter: is shown every record; None where nobody counts.
 
     Returns:
         The number of variants.
@@ -155,14 +166,14 @@ def gather(parts: Sequence[str | Path], output: str | Path, index: str | Path) -
     """
     variants = 0
     with atomic_path(output) as temporary, atomic_path(index) as temporary_index:
-        head = _read_head(parts[0])
+        head = read_head(parts[0])
         ranks = {line.split("ID=")[1].split(",length")[0]: i for i, line in enumerate(_contig_lines(head))}
         longest = max((int(line.rsplit("length=", 1)[1].rstrip(">\n")) for line in _contig_lines(head)), default=0)
         last = (-1, -1)
         with pysam.BGZFile(str(temporary), "wb", None) as stream:
             stream.write("".join(head).encode())
             for part in parts:
-                if _read_head(part)[-1] != head[-1]:
+                if read_head(part)[-1] != head[-1]:
                     raise QuireError(
                         f"{part}: its samples are not those of {parts[0]}; delete the parts and run again."
                     )
@@ -175,6 +186,8 @@ def gather(parts: Sequence[str | Path], output: str | Path, index: str | Path) -
                         )
                     last = here
                     stream.write(line + b"\n")
+                    if counter is not None:
+                        counter.add(line)
                     variants += 1
         csi = str(index).endswith(".csi") or longest > _LONGEST_TABIX
         pysam.tabix_index(
@@ -187,8 +200,8 @@ def _contig_lines(head: Sequence[str]) -> list[str]:
     return [line for line in head if line.startswith("##contig=")]
 
 
-def _read_head(part: str | Path) -> list[str]:
-    """Header lines of a part, with their line ends."""
+def read_head(part: str | Path) -> list[str]:
+    """Header lines of a bgzip VCF, with their line ends."""
     lines = []
     with pysam.BGZFile(str(part), "rb", None) as stream:
         for line in stream:

@@ -14,8 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from quire.report.reads import AlignmentCounts, Depth
-from quire.report.variants import QUALITY_EDGES, VariantCounts
+from quire.report.counts import AlignmentCounts, Depth, VariantCounts
 
 # Two colours that people with any colour vision tell apart (Okabe and Ito), both dark enough on white.
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#6b7280"
@@ -89,7 +88,7 @@ def draw_variant_qualities(variants: VariantCounts) -> str:
     """Carried records by QUAL, SNVs below and others above."""
     with pyplot.rc_context(STYLE):
         axes = _new_axes("variant quality (QUAL)", "variants")
-        left, width = QUALITY_EDGES[:-1], np.diff(QUALITY_EDGES)
+        left, width = variants.quality_edges[:-1], np.diff(variants.quality_edges)
         snvs, others = variants.qualities
         axes.bar(left, snvs, width=width, align="edge", color=BLUE, label="SNVs")
         axes.bar(left, others, width=width, align="edge", bottom=snvs, color=ORANGE, label="indels, other")

@@ -8,7 +8,7 @@ import pysam
 from pysam.libcbcf import BaseIndex
 
 from quire.errors import InputError
-from quire.report.regions import Regions
+from quire.reference.regions import Regions
 from quire.report.truth import Comparison, Genotypes, ReferenceBases, Variant, compare, normalise
 
 PLAIN_BASES = frozenset("ACGTN")

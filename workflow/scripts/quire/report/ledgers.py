@@ -17,7 +17,7 @@ def read_ledgers(sample: str, paths: Sequence[str | Path]) -> list[dict[str, Any
     """
     ledgers = []
     for path in paths:
-        ledger = _read_json(path)
+        ledger = read_json(path)
         try:
             counts = {str(name): int(count) for name, count in ledger["counts"].items()}
             line = {"sample": sample, "unit": ledger["unit"], "stage": ledger["stage"], "counts": counts}
@@ -40,7 +40,7 @@ def read_calling_ledger(path: str | Path | None, backend: dict[str, str] | None 
     """
     if path is None:
         return []
-    ledger = _read_json(path)
+    ledger = read_json(path)
     try:
         return [
             {"sample": sample, "unit": sample, "stage": ledger["stage"], "counts": counts, "warnings": []}
@@ -73,10 +73,15 @@ def read_insert_size_models(paths: Sequence[str | Path]) -> dict[str, Any]:
     Raises:
         QuireError: a file is missing or no JSON.
     """
-    return {Path(path).name.removesuffix(".json").removesuffix(".insert_size"): _read_json(path) for path in paths}
+    return {Path(path).name.removesuffix(".json").removesuffix(".insert_size"): read_json(path) for path in paths}
 
 
-def _read_json(path: str | Path) -> Any:
+def read_json(path: str | Path) -> Any:
+    """What a JSON file of an earlier stage holds.
+
+    Raises:
+        QuireError: it is missing or no JSON.
+    """
     try:
         return json.loads(Path(path).read_text())
     except (OSError, ValueError) as error:

@@ -5,9 +5,7 @@ and matplotlib and not with MultiQC, whose dependencies take about 1 GB of the e
 """
 
 import importlib.metadata
-import logging
 import platform
-import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,23 +14,22 @@ from typing import Any
 import jinja2
 from pysam.version import __samtools_version__ as SAMTOOLS_VERSION
 
-from quire.errors import InputError, QuireError
-from quire.io.fasta_index import indexed_fasta
+from quire.errors import QuireError
 from quire.io.files import atomic_path, write_json_atomic
-from quire.reference import Reference
 from quire.report import figures, summary
 from quire.report.backends import summarise_backends
-from quire.report.known_variants import compare_files, first_sample, require_known_contigs
-from quire.report.ledgers import read_calling_ledger, read_duplicates, read_insert_size_models, read_ledgers
-from quire.report.reads import count_alignments, measure_depth
-from quire.report.regions import Regions, islands_of, read_regions, total_length, write_bed
+from quire.report.counts import CalledVariants, CountedSample, VariantCounts, read_sample_counts, read_variants
+from quire.report.ledgers import (
+    read_calling_ledger,
+    read_duplicates,
+    read_insert_size_models,
+    read_json,
+    read_ledgers,
+)
 from quire.report.resources import read_benchmarks
 from quire.report.terminal import FORMAT_VERSION
-from quire.report.variants import count_variants, read_calling_backend, samples_of
 from quire.report.warnings import find_warnings
 from quire.version import VERSION
-
-logger = logging.getLogger("quire.report")
 
 TEMPLATES = Path(__file__).parents[3] / "report"
 PACKAGES = ("numpy", "numba", "pysam", "pandas", "matplotlib", "snakemake")
@@ -44,52 +41,40 @@ def write_report(
     *,
     samples: Sequence[Mapping[str, Any]],
     vcf: str | Path,
-    reference_directory: str | Path,
-    fasta: str | Path | None = None,
-    intervals_bed: str | Path | None = None,
-    truth: Mapping[str, str] | None = None,
+    variants: str | Path,
+    comparison: str | Path | None = None,
     benchmarks_directory: str | Path | None = None,
     calling_ledger: str | Path | None = None,
     run: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the page and the summary of a run.
+    """Write the page and the summary of a run, from what the earlier stages counted; no BAM and no VCF is read.
 
     Args:
         output_html: the page.
         summary_json: the same figures; keys in docs/formats.md.
-        samples: for each `sample`, `ploidy`, `bam` (or CRAM, sorted and indexed), `ledgers` (paths), and optionally
-            `duplicates_table` (path) and `insert_size` (paths).
-        vcf: calls of all samples, bgzip-compressed and indexed.
-        reference_directory: what `quire.reference.build` wrote.
-        fasta: the reference as FASTA, which only CRAM files need; by default the one that the directory was built of.
-        intervals_bed: the target; None or empty takes the islands of the reference.
-        truth: `vcf`, optionally `bed` (where the truth is complete; the target if empty) and `sample` (whose calls are
-            compared). None, or an empty `vcf`, leaves the comparison out.
+        samples: for each `sample`, `ploidy`, `bam` (BAM or CRAM), `counts` (path of counts.json), `ledgers` (paths),
+            and optionally `target` (path of target.json), `duplicates_table` (path) and `insert_size` (paths).
+        vcf: calls of all samples.
+        variants: their counts (variants.json).
+        comparison: what `quire.report.comparison` wrote; None leaves the comparison with a truth set out.
         benchmarks_directory: Snakemake's benchmark tables.
         calling_ledger: what `quire.rescore.gather_ledgers` wrote.
         run: what else the head of the page shows: any text by name.
 
     Raises:
-        InputError: the truth or a BED cannot be used; the sentence names the file and the contig.
-        QuireError: a BAM or the VCF cannot be read, or the VCF lacks a sample.
+        QuireError: a file cannot be read or is of another version, or the VCF lacks a sample.
     """
-    reference = Reference.open(reference_directory)
-    lengths = dict(zip(reference.contig_names, reference.contig_lengths.tolist(), strict=True))
-    target = read_regions(intervals_bed, lengths) if intervals_bed else islands_of(reference)
-    _require_samples(vcf, samples)
-    compared = _compare(samples, vcf, reference, lengths, target, truth) if truth and truth.get("vcf") else None
-
-    rows, pictures = [], {}
-    with tempfile.TemporaryDirectory(prefix="quire-") as folder:
-        bed = Path(folder, "target.bed")
-        write_bed(bed, target)
-        letters = _letters_for_cram(samples, fasta or reference.manifest["fasta"]["path"], Path(folder))
-        for sample in samples:
-            row, pictures[sample["sample"]] = _describe_sample(sample, vcf, letters, target, bed)
-            rows.append(row)
+    called = read_variants(variants)
+    _require_samples(vcf, called, samples)
+    rows, pictures, target = [], {}, {"bed": "", "positions": 0}
+    for sample in samples:
+        counted = read_sample_counts(sample["counts"], sample.get("target"))
+        target = counted.target
+        row, pictures[sample["sample"]] = _describe_sample(sample, counted, called.samples[sample["sample"]])
+        rows.append(row)
     ledger = [
         *(line for sample in samples for line in read_ledgers(sample["sample"], sample["ledgers"])),
-        *read_calling_ledger(calling_ledger, read_calling_backend(vcf)),
+        *read_calling_ledger(calling_ledger, called.backend),
     ]
     content = {
         "format_version": FORMAT_VERSION,
@@ -105,9 +90,9 @@ def write_report(
             "variants": str(vcf),
             "alignments": {sample["sample"]: str(sample["bam"]) for sample in samples},
         },
-        "target": {"bed": str(intervals_bed or ""), "positions": total_length(target)},
+        "target": target,
         "samples": rows,
-        "truth": compared,
+        "truth": read_json(comparison) if comparison else None,
         "rules": summary.summarise_rules(read_benchmarks(benchmarks_directory)),
         "ledger": ledger,
     }
@@ -140,26 +125,13 @@ def _figure(value: float | None, digits: int = 0) -> str:
     return "\N{EN DASH}" if value is None else f"{value:,.{digits}f}"
 
 
-def _letters_for_cram(samples: Sequence[Mapping[str, Any]], fasta: str | Path, scratch: Path) -> Path | None:
-    """The FASTA with an index that CRAM needs, or None where no file is a CRAM."""
-    if not any(str(sample["bam"]).endswith(".cram") for sample in samples):
-        return None
-    return indexed_fasta(fasta, scratch)
-
-
 def _describe_sample(
-    sample: Mapping[str, Any], vcf: str | Path, fasta: Path | None, target: Regions, bed: Path
+    sample: Mapping[str, Any], counted: CountedSample, variants: VariantCounts
 ) -> tuple[dict[str, Any], list[dict[str, str]]]:
     """The figures and the pictures of one sample."""
-    name, bam = sample["sample"], sample["bam"]
-    logger.info("%s: counting reads of %s", name, bam)
-    alignments = count_alignments(bam, fasta)
-    logger.info("%s: measuring coverage of %d positions", name, total_length(target))
-    depth = measure_depth(bam, fasta, target, bed)
-    logger.info("%s: counting variants of %s", name, vcf)
-    variants = count_variants(vcf, name)
+    alignments, depth = counted.alignments, counted.depth
     row = {
-        "sample": name,
+        "sample": sample["sample"],
         "ploidy": int(sample["ploidy"]),
         "reads": summary.summarise_reads(alignments),
         "insert_size": summary.summarise_insert_sizes(alignments.insert_sizes),
@@ -180,54 +152,9 @@ def _describe_sample(
     return row, [{"title": title, "address": address, "text": text} for title, address, text in drawings]
 
 
-def _compare(
-    samples: Sequence[Mapping[str, Any]],
-    vcf: str | Path,
-    reference: Reference,
-    lengths: Mapping[str, int],
-    target: Regions,
-    truth: Mapping[str, str],
-) -> dict[str, Any]:
-    """The truth comparison of the summary."""
-    require_known_contigs(truth["vcf"], lengths)
-    regions = read_regions(truth["bed"], lengths) if truth.get("bed") else target
-    sample = choose_sample([sample["sample"] for sample in samples], truth)
-    logger.info("%s: comparing calls with %s", sample, truth["vcf"])
-
-    def sequence(contig: str, start: int, end: int) -> str:
-        return reference.sequence(contig, max(0, start), min(end, lengths[contig])).decode()
-
-    comparison = compare_files(truth["vcf"], vcf, sample, regions, lengths, sequence)
-    return {
-        "sample": sample,
-        "vcf": str(truth["vcf"]),
-        "bed": str(truth.get("bed") or ""),
-        "positions": total_length(regions),
-        **summary.summarise_truth(comparison),
-    }
-
-
-def choose_sample(names: Sequence[str], truth: Mapping[str, str]) -> str:
-    """The sample whose calls are compared: the one that is configured, else that named in the truth, else the only one.
-
-    Raises:
-        InputError: none of these.
-    """
-    wanted = truth.get("sample") or first_sample(truth["vcf"])
-    if wanted in names:
-        return str(wanted)
-    if len(names) == 1 and not truth.get("sample"):
-        return names[0]
-    raise InputError(
-        f"{truth['vcf']}: the truth is of sample {wanted}, which is none of {', '.join(names[:5])}; "
-        "name the truth's sample as in the sheet (bcftools reheader -s)."
-    )
-
-
-def _require_samples(vcf: str | Path, samples: Sequence[Mapping[str, Any]]) -> None:
-    called = set(samples_of(vcf))
+def _require_samples(vcf: str | Path, called: CalledVariants, samples: Sequence[Mapping[str, Any]]) -> None:
     for sample in samples:
-        if sample["sample"] not in called:
+        if sample["sample"] not in called.samples:
             raise QuireError(f"{vcf}: sample {sample['sample']} of the sheet is missing; delete the VCF and run again.")
 
 

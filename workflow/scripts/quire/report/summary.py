@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from quire.report.reads import AlignmentCounts, Depth, median_of_histogram
+from quire.report.counts import AlignmentCounts, Depth, VariantCounts, median_of_histogram
 from quire.report.resources import RuleUse
 from quire.report.truth import Comparison, TruthCounts, Variant
-from quire.report.variants import COUNT_NAMES, VariantCounts
 
 BREADTH_DEPTHS = (1, 10, 20)
 LISTED_VARIANTS = 100
@@ -56,7 +55,7 @@ def summarise_depth(depth: Depth) -> dict[str, Any]:
 def summarise_variants(variants: VariantCounts) -> dict[str, Any]:
     """The `variants` of a sample."""
     return {
-        **{name: variants.counts[name] for name in COUNT_NAMES},
+        **variants.counts,
         "ti_tv": rounded(variants.transition_ratio),
         "het_hom": rounded(variants.heterozygous_ratio),
     }

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from quire.report.regions import Regions, contains
+from quire.reference.regions import Regions, contains
 
 ReferenceBases = Callable[[str, int, int], str]
 

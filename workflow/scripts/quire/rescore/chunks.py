@@ -25,10 +25,10 @@ from quire.rescore.haplotypes.likelihoods import region_likelihoods
 from quire.rescore.long_indels import CHUNK_REACH as LONG_REACH
 from quire.rescore.long_indels.calls import Called, joint_record, long_indels, merged, without_carried
 from quire.rescore.parameters import REGION_PADDING, CallingParameters
-from quire.rescore.placed import placed_where_indels
 from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.reads.clipping import region_reads
 from quire.rescore.reads.source import ReadSource
+from quire.rescore.reference_confidence.realignment import realigned
 from quire.rescore.regions import AssembledRegion, Window, assemble_regions, call_region, find_regions
 from quire.sequence.codes import AMBIGUOUS, code_table
 
@@ -227,7 +227,7 @@ def _region_records(job: CallingJob, chunk: Chunk, spans: NDArray[np.int64]) -> 
     window, reads, _, intervals = chunk
     spans = spans[touched(intervals, spans[:, 0], spans[:, 1])]
     padded = padded_spans(spans, window)
-    for batch in batches(padded, reads, BASES_PER_BATCH):
+    for batch in batches(padded, reads, BASES_PER_BATCH * job.engine.batch_scale):
         clipped = region_reads(reads, padded[batch])
         padding = job.parameters.indel_padding
         regions = assemble_regions(clipped, spans[batch], padded[batch], window, job.engine, padding)
@@ -241,8 +241,8 @@ def _region_records(job: CallingJob, chunk: Chunk, spans: NDArray[np.int64]) -> 
             job.engine,
             job.repeat_gaps,
         )
-        placed = placed_where_indels(clipped, regions, scored, window, job.engine)
-        for region, own in zip(regions, placed, strict=True):
+        moved, _ = realigned(clipped, scored, regions, window, job.engine)
+        for region, own in zip(regions, moved, strict=True):
             model = job.region_model(window, region)
             yield from call_region(window.contig, region, clipped, *own, job.ploidies, job.parameters, model)
 

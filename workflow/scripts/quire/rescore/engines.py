@@ -31,6 +31,9 @@ LITTLE_TO_COMPUTE = "there is so little to compute that opening a card takes lon
 LEAST_CELLS = 100_000_000
 """Of a batch that goes to the card; on the way there and back the processor has done a smaller one."""
 
+CARD_BATCH_SCALE = 15
+"""Of batches for a card: larger ones than LEAST_CELLS come about."""
+
 
 class CallingEngine(NamedTuple):
     """One backend's functions; those of all backends give the same answers.
@@ -38,10 +41,12 @@ class CallingEngine(NamedTuple):
     Attributes:
         align: haplotypes to the reference.
         log10_likelihoods: of reads under haplotypes, float64[tasks].
+        batch_scale: by how much larger its batches had better be than those that stay in a processor's caches.
     """
 
     align: Callable[[SemiglobalBatch, Scoring, Overhang], SemiglobalAlignments]
     log10_likelihoods: Callable[[PairHmmBatch], NDArray[np.float64]]
+    batch_scale: int = 1
 
 
 class DeviceSettings(NamedTuple):
@@ -84,7 +89,7 @@ def card_engine(service: CardService, least_cells: int | None = None) -> Calling
         answer = service.ask("log10_likelihoods", batch) if on_card else None
         return cpu.log10_likelihoods(batch) if answer is None else answer
 
-    return CallingEngine(align, log10_likelihoods)
+    return CallingEngine(align, log10_likelihoods, CARD_BATCH_SCALE)
 
 
 def cells_of_tasks(tasks: NDArray[np.int32], *offsets: NDArray[np.int64]) -> int:

@@ -155,8 +155,8 @@ def call_region(
         contig: name.
         region: with its haplotypes.
         reads: of all regions, which the scored ones point into.
-        scored: the region's reads and their likelihoods under its haplotypes.
-        placed: where the same reads lie, base by base, for the rank sums.
+        scored: the region's reads where its haplotypes place them, and their likelihoods under its haplotypes.
+        placed: the same reads, base by base.
         ploidies: int64[samples].
         parameters: the user's.
         model: of GATK's DRAGEN mode, if that is asked for.

@@ -51,12 +51,6 @@ class PlacedReads(NamedTuple):
         )
 
 
-def as_aligned(reads: RegionReads, chosen: NDArray[np.int64]) -> PlacedReads:
-    """Some reads where the mapper aligned them; `chosen` are their indices."""
-    first = reads.base_offsets[chosen]
-    return PlacedReads(chosen, first, reads.base_offsets[chosen + 1] - first, first, reads.positions)
-
-
 def rank_sums(
     reads: RegionReads, placed: PlacedReads, groups: NDArray[np.int8], start: int, end: int
 ) -> dict[str, float]:

@@ -20,8 +20,8 @@ from quire.rescore.haplotypes.likelihoods import region_likelihoods
 from quire.rescore.long_indels.calls import Called, long_indels, merged, without_carried
 from quire.rescore.long_indels.support import Support
 from quire.rescore.phasing import PHASED_PLOIDY, phases
-from quire.rescore.placed import ScoredReads, placed_by_haplotypes
 from quire.rescore.reads.clipping import RegionReads, region_reads
+from quire.rescore.reference_confidence.realignment import ScoredReads, realigned
 from quire.rescore.regions import (
     AssembledRegion,
     Window,
@@ -48,13 +48,13 @@ def call_chunk(job: CallingJob, chunk: Chunk) -> Stretch:
     quiet = quiet_regions(active, borders)
     quiet = quiet[touched(intervals, quiet[:, 0], quiet[:, 1])]
     padded = padded_spans(quiet, window)
-    for batch in batches(padded, reads, BASES_PER_BATCH):
+    for batch in batches(padded, reads, BASES_PER_BATCH * job.engine.batch_scale):
         clipped = region_reads(reads, padded[batch])
         confidence.add_aligned(clipped, np.arange(len(quiet[batch])), padded[batch], quiet[batch])
     active = active[touched(intervals, active[:, 0], active[:, 1])]
     padded = padded_spans(active, window)
     variants: list[VariantRecord] = []
-    for batch in batches(padded, reads, BASES_PER_BATCH):
+    for batch in batches(padded, reads, BASES_PER_BATCH * job.engine.batch_scale):
         clipped = region_reads(reads, padded[batch])
         variants += _call_regions(job, window, clipped, active[batch], padded[batch], confidence)
     variants = list(merged(variants, called, owned))
@@ -129,9 +129,9 @@ def _scored(
     haplotypes = [region.haplotypes for region in regions]
     numbers = np.array([region.number for region in regions])
     scored = region_likelihoods(reads, numbers, spans, haplotypes, job.engine, job.repeat_gaps)
-    placed, placement = placed_by_haplotypes(reads, regions, scored, window, job.engine)
+    moved, placement = realigned(reads, scored, regions, window, job.engine)
     confidence.add_placed(reads, placement, spans, np.array([region.variants for region in regions], np.int64))
-    return placed
+    return moved
 
 
 def _call_region(

@@ -6,6 +6,7 @@ clips count as inserted bases.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +15,70 @@ from quire.algorithms.scoring import READ_TO_HAPLOTYPE
 from quire.algorithms.semiglobal import Overhang, SemiglobalBatch
 from quire.ragged import offsets_from_lengths, pack_bytes
 from quire.rescore.engines import CallingEngine
+from quire.rescore.genotyping.rank_sums import PlacedReads
 from quire.rescore.haplotypes import Haplotype
 from quire.rescore.haplotypes.left_align import left_aligned
+from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
 from quire.rescore.parameters import INFORMATIVE_LOG10
 from quire.rescore.reads.clipping import INSERTED, RegionReads, bases_within
-from quire.rescore.reference_confidence.columns import Placement
-from quire.rescore.regions import Window
+from quire.rescore.reference_confidence.columns import Placement, placement_spans
+from quire.rescore.regions import AssembledRegion, Window
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT
 from quire.simd.compiled import compiled
+
+
+class ScoredReads(NamedTuple):
+    """The reads of a region, scored, and where their best haplotypes place them.
+
+    Attributes:
+        likelihoods: `start` and `end` as the reads are placed.
+        placed: the same reads; those that are not used have no bases.
+    """
+
+    likelihoods: RegionLikelihoods
+    placed: PlacedReads
+
+
+def realigned(
+    reads: RegionReads,
+    scored: Sequence[RegionLikelihoods],
+    regions: Sequence[AssembledRegion],
+    window: Window,
+    engine: CallingEngine,
+) -> tuple[list[ScoredReads], Placement]:
+    """The scored reads of some regions where their best haplotypes place them, and that placement.
+
+    Which reads count at a site is asked of these spans. A read that the model does not explain stays where it was.
+
+    Args:
+        reads: clipped reads of all regions.
+        scored: of each region.
+        regions: likewise.
+        window: the reference, holding all spans.
+        engine: aligns the reads.
+    """
+    explained = [~np.isnan(own.matrix[:, 0]) for own in scored]
+    placement = realigned_placement(
+        reads,
+        [own.source[use] for own, use in zip(scored, explained, strict=True)],
+        [region.haplotypes for region in regions],
+        [own.matrix[use] for own, use in zip(scored, explained, strict=True)],
+        np.array([region.span for region in regions], np.int64),
+        window,
+        engine,
+    )
+    starts, ends = placement_spans(placement)
+    moved = []
+    for r, (own, use) in enumerate(zip(scored, explained, strict=True)):
+        placed = slice(placement.span_offsets[r], placement.span_offsets[r + 1])
+        start, end = own.start.copy(), own.end.copy()
+        start[use], end[use] = starts[placed], ends[placed]
+        first, size, at = (np.zeros(len(use), np.int64) for _ in range(3))
+        first[use], at[use] = placement.first_base[placed], placement.position_offsets[:-1][placed]
+        size[use] = np.diff(placement.position_offsets)[placed]
+        runs = PlacedReads(own.source, first, size, at, placement.positions)
+        moved.append(ScoredReads(own._replace(start=start, end=end), runs))
+    return moved, placement
 
 
 def realigned_placement(

@@ -1,4 +1,4 @@
-"""Regions of interest of the report: the lines of a BED, or the islands of the reference where none is given.
+"""Regions of interest: the lines of a BED, or the islands of the reference where none is given.
 
 Coordinates are 0-based and half-open. Regions are int64[n, 2] arrays by contig, sorted, overlapping and abutting
 ones merged, so that no position counts twice.

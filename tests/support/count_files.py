@@ -1,0 +1,21 @@
+"""Counting of a BAM file that lies there, as it is counted while it is written."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from quire.finish.counts.outputs import CountsOutputs, CountsWriter
+from quire.finish.counts.sample import STRETCH_BYTES
+from quire.io.bam.stream import BamStream
+from quire.reference import Reference
+
+
+def count_file(sample: str, bam: Path, reference: Reference, threads: int, outputs: CountsOutputs) -> dict:
+    """Write the counts of a file; returns what counts.json holds."""
+    stream = BamStream(bam)
+    with (
+        ThreadPoolExecutor(1) as executor,
+        CountsWriter(sample, stream.header_text, reference, threads, outputs) as counting,
+    ):
+        for stretch in stream.stretches(executor, STRETCH_BYTES, 1):
+            counting.take(stretch.bytes())
+        return counting.finish()

@@ -1,0 +1,21 @@
+"""Compare the calls of one sample with the truth set."""
+
+from pathlib import Path
+
+from quire.report.comparison import compare_with_truth
+from quire.run.job import run_job
+
+
+def main(job) -> None:
+    """Unpack the job and compare."""
+    compare_with_truth(
+        job.output.comparison,
+        samples=job.params.samples,
+        vcf=job.input.variants,
+        reference_directory=Path(job.input.reference).parent,
+        truth=job.params.truth,
+        intervals_bed=job.input.intervals or None,
+    )
+
+
+run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

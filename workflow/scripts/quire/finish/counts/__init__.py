@@ -1,0 +1,209 @@
+"""What the records of a sample hold, counted: flags, pairs, qualities, cycles, indels, GC content, depth.
+
+Counting takes batches of decoded records that are sorted by coordinate, in any number of threads, and adds to arrays of
+whole numbers; the arrays of two threads are merged by adding them. So no answer depends on batches or threads.
+
+    records of a batch ──▶ records.count_records ─┐
+                       └─▶ depth.depth_runs ──▶ depth.count_runs ─┴─▶ Counters ──▶ figures (what the JSON holds)
+
+Every figure is that of samtools stats, flagstat, idxstats and depth, or of Picard's DuplicationMetrics and
+GcBiasMetrics, for the records that Quire writes: bases that are not A, C, G or T count as N.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FLAGS = 1 << 12
+"""FLAG has twelve bits."""
+QUALITIES = 95
+"""Base qualities 0 to 93, and in the last column those that are not available."""
+BASE_CODES = 5
+LARGEST_INSERT_SIZE = 8000  # samtools stats -i: larger ones count as this
+LONGEST_INDEL = 300  # samtools stats counts lengths up to its first number of cycles
+GC_STEPS = 200  # of samtools stats: steps of the GC content of reads from 0 to 100 %
+GC_WINDOW = 100  # bases of Picard's windows (CollectGcBiasMetrics SCAN_WINDOW_SIZE)
+GC_BINS = 101
+DEEPEST = 10_000
+"""The depth of a position is not told apart further than this in the histogram; the sums do not know the limit."""
+LOW_DEPTH = 10
+"""Positions of the target below this depth are listed."""
+COVERAGE_WINDOW = 10_000
+"""Bases of the windows along the contigs whose mean depth is listed."""
+PROFILE_BINS = 400
+
+TOTALS = np.dtype(
+    [
+        ("records", np.int64),
+        ("mapping_quality_zero", np.int64),  # primary mapped reads
+        ("edit_distances", np.int64),  # sum of NM
+        ("aligned_bases", np.int64),  # under M, I, = and X
+        ("mates_on_other_contigs", np.int64),  # primary records, so twice the pairs
+        ("depth_reads", np.int64),  # primary and mapped, without duplicates and failed ones
+        ("depth_reads_on_target", np.int64),  # those of them that overlap the target
+        ("target_bases", np.int64),  # sum of the depth over the target
+    ]
+)
+"""Numbers over all records."""
+
+LIBRARY = np.dtype(
+    [
+        ("reads", np.int64),  # primary records
+        ("mapped", np.int64),
+        ("duplicates", np.int64),
+        ("unpaired_examined", np.int64),  # Picard's UNPAIRED_READS_EXAMINED, mapped without a mapped mate
+        ("unpaired_duplicates", np.int64),
+        ("paired_examined", np.int64),  # records of mapped pairs, twice Picard's READ_PAIRS_EXAMINED
+        ("paired_duplicates", np.int64),
+        ("secondary_or_supplementary", np.int64),
+        ("unmapped", np.int64),
+    ]
+)
+"""Numbers of one library, named after Picard's DuplicationMetrics."""
+
+
+class Genome(NamedTuple):
+    """The contigs and their bases, as the packed reference holds them (`quire.reference.Reference`).
+
+    Attributes:
+        lengths: int64[contigs].
+        first_island: int64[contigs + 1], islands of contig c are [first_island[c], first_island[c + 1]).
+        island_start: int64[islands], on the contig; island_axis: int64[islands + 1].
+        text: uint64[], the packed axis; ambiguous: int64[m, 2], its runs of ambiguous bases.
+        first_window: int64[contigs + 1], the first window of COVERAGE_WINDOW bases of each contig.
+    """
+
+    lengths: NDArray[np.int64]
+    first_island: NDArray[np.int64]
+    island_start: NDArray[np.int64]
+    island_axis: NDArray[np.int64]
+    text: NDArray[np.uint64]
+    ambiguous: NDArray[np.int64]
+    first_window: NDArray[np.int64]
+
+
+class Target(NamedTuple):
+    """The positions over which depth is counted; 0-based and half-open, merged, in the order of the contigs.
+
+    Attributes:
+        first: int64[contigs + 1], intervals of contig c are [first[c], first[c + 1]).
+        starts, ends: int64[intervals]; offsets: int64[intervals + 1], positions before each.
+        bin_size: positions in each bin of the profile.
+    """
+
+    first: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    bin_size: int
+
+
+class ReadGroups(NamedTuple):
+    """The read groups of a file.
+
+    Attributes:
+        names: uint8, flat; offsets: int64[groups + 1].
+        library: int64[groups], the number of each group's library; records without a group count for the first.
+    """
+
+    names: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    library: NDArray[np.int64]
+
+
+class Counters(NamedTuple):
+    """What kernels add to. Cycles count from the read's first base; "first" and "last" are the mates of a pair.
+
+    Attributes:
+        totals: TOTALS[1]; libraries: LIBRARY[libraries].
+        flags: int64[3, FLAGS], by FLAG: records, records with bases, and their bases.
+        other_contig: int64[2, 2], primary records of pairs whose mate lies on another contig: passed and failed, all
+            and those of mapping quality 5 and more.
+        mapping_qualities: int64[256], primary mapped reads without duplicates and failed ones.
+        insert_sizes: int64[3, LARGEST_INSERT_SIZE + 1], records by insert size: inward, outward, other orientation.
+        lengths: int64[3, cycles + 1], primary reads by length: first, last, other.
+        bases: int64[2, cycles, BASE_CODES, QUALITIES], bases of primary reads: first, last.
+        gc_steps: int64[2, GC_STEPS + 1], differences of samtools' GC content of reads: first, last.
+        indel_lengths: int64[2, LONGEST_INDEL], insertions and deletions by length - 1.
+        indels: int64[4, cycles + 1], insertions of first and last, deletions of first and last.
+        mismatches: int64[cycles, QUALITIES + 1], Ns, then mismatches by quality.
+        contigs: int64[contigs + 1, 2], mapped and unmapped records of each contig; those of none at the end.
+        gc_reads: int64[GC_BINS], reads by the GC content of Picard's window.
+        coverage: int64[contigs, 2], sum of the depth and covered positions.
+        windows: int64[windows], sum of the depth.
+        depths: int64[DEEPEST + 1], positions of the target by depth.
+        profile: int64[bins], sum of the depth in bins of the target's positions laid end to end.
+    """
+
+    totals: NDArray[np.void]
+    libraries: NDArray[np.void]
+    flags: NDArray[np.int64]
+    other_contig: NDArray[np.int64]
+    mapping_qualities: NDArray[np.int64]
+    insert_sizes: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    bases: NDArray[np.int64]
+    gc_steps: NDArray[np.int64]
+    indel_lengths: NDArray[np.int64]
+    indels: NDArray[np.int64]
+    mismatches: NDArray[np.int64]
+    contigs: NDArray[np.int64]
+    gc_reads: NDArray[np.int64]
+    coverage: NDArray[np.int64]
+    windows: NDArray[np.int64]
+    depths: NDArray[np.int64]
+    profile: NDArray[np.int64]
+
+
+def profile_bin(positions: int) -> int:
+    """Positions of the target in each bin of the profile."""
+    return max(1, -(-positions // PROFILE_BINS))
+
+
+def new_counters(genome: Genome, target: Target, libraries: int, cycles: int) -> Counters:
+    """Counters at zero, for reads of at most `cycles` bases."""
+
+    def zeros(*shape: int) -> NDArray[np.int64]:
+        return np.zeros(shape, np.int64)
+
+    contigs, positions = len(genome.lengths), int(target.offsets[-1])
+    return Counters(
+        totals=np.zeros(1, TOTALS),
+        libraries=np.zeros(libraries, LIBRARY),
+        flags=zeros(3, FLAGS),
+        other_contig=zeros(2, 2),
+        mapping_qualities=zeros(256),
+        insert_sizes=zeros(3, LARGEST_INSERT_SIZE + 1),
+        lengths=zeros(3, cycles + 1),
+        bases=zeros(2, cycles, BASE_CODES, QUALITIES),
+        gc_steps=zeros(2, GC_STEPS + 1),
+        indel_lengths=zeros(2, LONGEST_INDEL),
+        indels=zeros(4, cycles + 1),
+        mismatches=zeros(cycles, QUALITIES + 1),
+        contigs=zeros(contigs + 1, 2),
+        gc_reads=zeros(GC_BINS),
+        coverage=zeros(contigs, 2),
+        windows=zeros(int(genome.first_window[-1])),
+        depths=zeros(DEEPEST + 1),
+        profile=zeros(-(-positions // target.bin_size)),
+    )
+
+
+def add_counters(sum_so_far: Counters, more: Counters) -> Counters:
+    """The sum of two, with as many cycles as the longer one; neither is changed."""
+    return Counters(*(_add(left, right) for left, right in zip(sum_so_far, more, strict=True)))
+
+
+def _add(left: NDArray, right: NDArray) -> NDArray:
+    """The sum of two arrays, the smaller one padded with zeros; fields of a structured one add up by name."""
+    shape = tuple(max(sizes) for sizes in zip(left.shape, right.shape, strict=True))
+    both = np.zeros(shape, left.dtype)
+    for part in (left, right):
+        place = both[tuple(slice(size) for size in part.shape)]
+        if part.dtype.names is None:
+            place += part
+        else:
+            for name in part.dtype.names:
+                place[name] += part[name]
+    return both

@@ -1,0 +1,276 @@
+"""Depth of coverage while sorted records stream: first as runs of positions of one depth, then added to the counters.
+
+The depth is that of `samtools depth`: records that are mapped, primary or supplementary, no duplicates and not failed
+count at each base under M, = and X. A batch closes the positions from its first record to the next batch's first one.
+What reaches over that border is handed on as blocks, so that batches may be counted in any order, by any thread.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.finish.counts import COVERAGE_WINDOW, DEEPEST, LOW_DEPTH, Counters, Genome, Target
+from quire.finish.counts.records import ALIGNED, NOT_IN_DEPTH
+from quire.io.bam.decode import Records, cigar_begin, cigar_element
+from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_REFERENCE
+from quire.simd.compiled import compiled
+
+FIRST_RING = 1 << 13  # positions between a record's start and its blocks' ends that there is room for at first
+
+
+class Place(NamedTuple):
+    """A border between batches: number of the contig, 0-based position. (contigs, 0) is behind all of them."""
+
+    contig: int
+    position: int
+
+
+class Runs(NamedTuple):
+    """Neighbouring positions of one depth, in order; together they are all positions of a batch's span.
+
+    Attributes:
+        contig, start, end, depth: int64[runs].
+    """
+
+    contig: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    depth: NDArray[np.int64]
+
+
+def no_blocks() -> NDArray[np.int64]:
+    """What the first batch of a file is handed on."""
+    return np.empty((0, 2), np.int64)
+
+
+def blocks_behind(records: Records, carried: NDArray[np.int64], border: Place) -> NDArray[np.int64]:
+    """Blocks (int64[n, 2], starts and ends on the border's contig) of records before a border that reach over it.
+
+    Args:
+        records: of the batch before the border.
+        carried: the blocks that were handed on to that batch.
+        border: the place of the next batch's first record.
+    """
+    before = carried if len(records.fixed) == 0 or records.fixed["contig"][0] == border.contig else no_blocks()
+    blocks: NDArray[np.int64] = _blocks_behind(*records, before, border.contig, border.position)
+    return blocks
+
+
+def depth_runs(
+    records: Records, carried: NDArray[np.int64], start: Place, end: Place, lengths: NDArray[np.int64]
+) -> Runs:
+    """The depth of all positions from `start` up to `end`.
+
+    Args:
+        records: sorted, all mapped ones at or behind `start` and before or at `end`.
+        carried: what `blocks_behind` gave for `start`.
+        start, end: borders of the span.
+        lengths: int64[contigs].
+    """
+    return Runs(*_depth_runs(*records, carried, start, end, lengths))
+
+
+def count_runs(runs: Runs, target: Target, genome: Genome, counters: Counters) -> NDArray[np.int64]:
+    """Add runs to the counters of coverage; returns the target's positions of low depth.
+
+    Returns:
+        int64[n, 3]: contig, start, end of neighbouring positions of the target that lie below LOW_DEPTH.
+    """
+    low: NDArray[np.int64] = _count_runs(*runs, target, genome, counters)
+    return low
+
+
+@compiled
+def in_order(fixed):
+    """Whether records (FIXED_FIELDS[n]) are sorted by contig and position, those without a contig at the end."""
+    for r in range(1, len(fixed)):
+        # As unsigned numbers a contig of -1 is the largest.
+        before, here = np.uint32(fixed[r - 1].contig), np.uint32(fixed[r].contig)
+        if here < before or (here == before and fixed[r].position < fixed[r - 1].position):
+            return False
+    return True
+
+
+@compiled
+def _count_elements(fixed):
+    """Elements of all CIGARs."""
+    count = 0
+    for r in range(len(fixed)):
+        count += np.int64(fixed[r].operations)
+    return count
+
+
+@compiled
+def _blocks_behind(data, starts, fixed, carried, contig, border):
+    blocks = np.empty((_count_elements(fixed) + len(carried), 2), np.int64)
+    count = 0
+    for i in range(len(carried)):
+        if carried[i, 1] > border:
+            blocks[count, 0], blocks[count, 1] = max(carried[i, 0], border), carried[i, 1]
+            count += 1
+    for r in range(len(starts)):
+        if np.int64(fixed[r].contig) != contig or fixed[r].flag & NOT_IN_DEPTH:
+            continue
+        begin, position = cigar_begin(starts[r], fixed[r]), np.int64(fixed[r].position)
+        for k in range(np.int64(fixed[r].operations)):
+            element = cigar_element(data, begin, k)
+            operation, length = np.int64(element & CIGAR_MASK), np.int64(element >> CIGAR_SHIFT)
+            if ALIGNED >> operation & 1 and position + length > border:
+                blocks[count, 0], blocks[count, 1] = max(position, border), position + length
+                count += 1
+            if CONSUMES_REFERENCE >> operation & 1:
+                position += length
+    return blocks[:count].copy()
+
+
+@compiled
+def _add_block(ring, origin, start, end):
+    """Note where a block starts and ends in a ring of differences; the ring, larger where it must be.
+
+    ring: int32[2^k], the difference at position p stands at p & (2^k - 1); none lies before `origin`.
+    """
+    if end - origin >= len(ring):
+        size = len(ring)
+        while end - origin >= size:
+            size *= 2
+        larger = np.zeros(size, np.int32)
+        for position in range(origin, origin + len(ring)):
+            larger[position & (size - 1)] = ring[position & (len(ring) - 1)]
+        ring = larger
+    ring[start & (len(ring) - 1)] += 1
+    ring[end & (len(ring) - 1)] -= 1
+    return ring
+
+
+@compiled
+def _close(ring, position, end, furthest, contig, depth, runs, count):
+    """Turn the differences in [position, end) into runs: (depth at `end`, number of runs).
+
+    furthest: no difference lies behind it; runs: int64[4, most]; a run that ends where the span does is closed too.
+    """
+    first, mask = position, len(ring) - 1
+    for at in range(position, min(end, furthest + 1)):
+        difference = ring[at & mask]
+        if difference != 0:
+            ring[at & mask] = 0
+            if at > first:
+                runs[0, count], runs[1, count], runs[2, count], runs[3, count] = contig, first, at, depth
+                count += 1
+            depth += difference
+            first = at
+    if end > first:
+        runs[0, count], runs[1, count], runs[2, count], runs[3, count] = contig, first, end, depth
+        count += 1
+    return depth, count
+
+
+@compiled
+def _depth_runs(data, starts, fixed, carried, start, end, lengths):
+    contigs = min(end[0], len(lengths) - 1) - start[0] + 1
+    # Each block begins and ends a run, each record closes one, and each contig has one more.
+    most = 2 * (_count_elements(fixed) + len(carried)) + len(starts) + contigs + 1
+    runs = np.empty((4, most), np.int64)
+    ring = np.zeros(FIRST_RING, np.int32)
+    contig, position, furthest = start[0], start[1], start[1]
+    count, depth = 0, 0
+    for i in range(len(carried)):
+        ring = _add_block(ring, position, carried[i, 0], carried[i, 1])
+        furthest = max(furthest, carried[i, 1])
+    for r in range(len(starts)):
+        fields = fixed[r]
+        if fields.flag & NOT_IN_DEPTH or fields.contig < 0:
+            continue
+        here = np.int64(fields.position)
+        while contig < fields.contig:
+            depth, count = _close(ring, position, lengths[contig], furthest, contig, depth, runs, count)
+            contig, position, furthest, depth = contig + 1, np.int64(0), np.int64(0), 0
+            ring[:] = 0  # alignments that run over the end of their contig, which no mapper should write
+        # Records side by side share one pass over the ring.
+        if here - position >= FIRST_RING // 2:
+            depth, count = _close(ring, position, here, furthest, contig, depth, runs, count)
+            position = here
+        begin = cigar_begin(starts[r], fields)
+        for k in range(np.int64(fields.operations)):
+            element = cigar_element(data, begin, k)
+            operation, length = np.int64(element & CIGAR_MASK), np.int64(element >> CIGAR_SHIFT)
+            if ALIGNED >> operation & 1 and length > 0:
+                ring = _add_block(ring, position, here, here + length)
+                furthest = max(furthest, here + length)
+            if CONSUMES_REFERENCE >> operation & 1:
+                here += length
+    while contig < min(end[0] + 1, len(lengths)):
+        last = end[1] if contig == end[0] else lengths[contig]
+        depth, count = _close(ring, position, last, furthest, contig, depth, runs, count)
+        contig, position, furthest, depth = contig + 1, np.int64(0), np.int64(0), 0
+        ring[:] = 0
+    return runs[0, :count], runs[1, :count], runs[2, :count], runs[3, :count]
+
+
+@compiled
+def _first_interval(target, contig, position):
+    """The first interval of a contig that ends behind a position, or the next contig's first."""
+    low, high = target.first[contig], target.first[contig + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if target.ends[middle] > position:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@compiled
+def _add_windows(start, end, depth, first_window, windows):
+    """Add a run to the windows along its contig."""
+    while start < end:
+        window = start // COVERAGE_WINDOW
+        stop = min(end, (window + 1) * COVERAGE_WINDOW)
+        windows[first_window + window] += depth * (stop - start)
+        start = stop
+
+
+@compiled
+def _add_profile(start, end, depth, bin_size, profile):
+    """Add a run to the profile; positions count along the target."""
+    while start < end:
+        number = start // bin_size
+        stop = min(end, (number + 1) * bin_size)
+        profile[number] += depth * (stop - start)
+        start = stop
+
+
+@compiled
+def _count_runs(contigs, starts, ends, depths, target, genome, counters):
+    if len(starts) == 0:
+        return np.empty((0, 3), np.int64)
+    interval = _first_interval(target, contigs[0], starts[0])
+    last = _first_interval(target, contigs[-1], ends[-1])
+    low = np.empty((len(starts) + last - interval + 2, 3), np.int64)
+    found, contig = 0, contigs[0]
+    for r in range(len(starts)):
+        start, end, depth = starts[r], ends[r], depths[r]
+        if contigs[r] != contig:
+            contig = contigs[r]
+            interval = target.first[contig]
+        if depth > 0:
+            counters.coverage[contig, 0] += depth * (end - start)
+            counters.coverage[contig, 1] += end - start
+            _add_windows(start, end, depth, genome.first_window[contig], counters.windows)
+        while interval < target.first[contig + 1] and target.starts[interval] < end:
+            begin, stop = max(start, target.starts[interval]), min(end, target.ends[interval])
+            if begin < stop:
+                counters.depths[min(depth, DEEPEST)] += stop - begin
+                counters.totals[0].target_bases += depth * (stop - begin)
+                along = target.offsets[interval] - target.starts[interval]
+                _add_profile(begin + along, stop + along, depth, target.bin_size, counters.profile)
+                if depth < LOW_DEPTH:
+                    if found and low[found - 1, 0] == contig and low[found - 1, 2] == begin:
+                        low[found - 1, 2] = stop
+                    else:
+                        low[found, 0], low[found, 1], low[found, 2] = contig, begin, stop
+                        found += 1
+            if target.ends[interval] > end:
+                break
+            interval += 1
+    return low[:found].copy()

@@ -1,0 +1,329 @@
+"""From counters to figures: what a sample's counts.json holds (docs/formats.md), under samtools' and Picard's names."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.finish.counts import COVERAGE_WINDOW, LOW_DEPTH, QUALITIES, Counters, profile_bin
+from quire.finish.counts.library_complexity import estimate_library_size
+from quire.finish.counts.sample import SampleCounts
+from quire.sam import (
+    FLAG_DUPLICATE,
+    FLAG_FAILED_QUALITY_CHECK,
+    FLAG_FIRST_OF_PAIR,
+    FLAG_MATE_UNMAPPED,
+    FLAG_PAIRED,
+    FLAG_PROPER_PAIR,
+    FLAG_SECOND_OF_PAIR,
+    FLAG_SECONDARY,
+    FLAG_SUPPLEMENTARY,
+    FLAG_UNMAPPED,
+)
+
+FORMAT_VERSION = 1
+MAIN_BULK = 0.99  # samtools stats -m: the share of pairs that insert sizes are summarised over
+SEX_CONTIGS = {"x": ("chrX", "X"), "y": ("chrY", "Y")}
+AUTOSOMES = frozenset(f"{prefix}{number}" for prefix in ("chr", "") for number in range(1, 23))
+_FLAG = np.arange(1 << 12)
+
+
+def figures_of(
+    sample: str, counts: SampleCounts, lengths: Mapping[str, int], known: Mapping[str, int]
+) -> dict[str, Any]:
+    """The figures of a sample.
+
+    Args:
+        sample: name.
+        counts: of its file, the depth over the islands of the reference.
+        lengths: of the contigs by name.
+        known: positions of each contig without its runs of N.
+    """
+    counters = counts.counters
+    return {
+        "format_version": FORMAT_VERSION,
+        "sample": sample,
+        "target": {"bed": "", "positions": int(counters.depths.sum())},
+        "flagstat": {"passed": flagstat(counters, failed=False), "failed": flagstat(counters, failed=True)},
+        "stats": stats(counters),
+        "insert_size": insert_sizes(counters),
+        "mapping_quality": trimmed(counters.mapping_qualities),
+        "read_length": dict(zip(("first", "last", "other"), map(trimmed, counters.lengths), strict=True)),
+        "indel_length": dict(zip(("insertions", "deletions"), map(trimmed, counters.indel_lengths), strict=True)),
+        "cycles": cycles(counters),
+        "gc_content": dict(zip(("first", "last"), map(trimmed, np.cumsum(counters.gc_steps, axis=1)), strict=True)),
+        "gc_bias": gc_bias(counters.gc_reads, counts.gc_windows),
+        "libraries": [library(name, row) for name, row in zip(counts.libraries, counters.libraries, strict=True)],
+        "depth": depth(counters),
+        "contigs": contigs(counts, lengths, known),
+        "unplaced": int(counters.contigs[-1].sum()),
+        "sex_chromosomes": sex_chromosomes(counts, known),
+    }
+
+
+def target_figures(sample: str, counts: SampleCounts, target_bed: str) -> dict[str, Any]:
+    """What a sample's target.json holds: the depth over the target, and how much of the sample lies there."""
+    counters = counts.counters
+    return {
+        "format_version": FORMAT_VERSION,
+        "sample": sample,
+        "target": {"bed": target_bed, "positions": int(counters.depths.sum())},
+        "depth": depth(counters),
+        "on_target": on_target(counters),
+    }
+
+
+def depth(counters: Counters) -> dict[str, Any]:
+    """Positions of the target by depth, sum of the depth, and the depth along the target."""
+    positions = int(counters.depths.sum())
+    return {
+        "histogram": trimmed(counters.depths),
+        "bases": int(counters.totals["target_bases"][0]),
+        "profile": counters.profile.tolist(),
+        "profile_bin": profile_bin(positions),
+        "low": LOW_DEPTH,
+    }
+
+
+def trimmed(values: NDArray[np.int64]) -> list[int]:
+    """Numbers without the zeros at their end."""
+    nonzero = np.flatnonzero(values)
+    numbers: list[int] = values[: nonzero[-1] + 1 if len(nonzero) else 0].tolist()
+    return numbers
+
+
+def flagstat(counters: Counters, failed: bool) -> dict[str, int]:
+    """`samtools flagstat` over the records that passed, or failed, quality control."""
+    mine = ((_FLAG & FLAG_FAILED_QUALITY_CHECK) != 0) == failed
+    secondary = mine & has(FLAG_SECONDARY)
+    primary = mine & lacks(FLAG_SECONDARY | FLAG_SUPPLEMENTARY)
+    paired = primary & has(FLAG_PAIRED)
+    mapped_pair = paired & lacks(FLAG_UNMAPPED | FLAG_MATE_UNMAPPED)
+    groups = {
+        "total": mine,
+        "primary": primary,
+        "secondary": secondary,
+        "supplementary": mine & has(FLAG_SUPPLEMENTARY) & ~secondary,
+        "duplicates": mine & has(FLAG_DUPLICATE),
+        "primary duplicates": primary & has(FLAG_DUPLICATE),
+        "mapped": mine & lacks(FLAG_UNMAPPED),
+        "primary mapped": primary & lacks(FLAG_UNMAPPED),
+        "paired in sequencing": paired,
+        "read1": paired & has(FLAG_FIRST_OF_PAIR),
+        "read2": paired & has(FLAG_SECOND_OF_PAIR),
+        "properly paired": paired & has(FLAG_PROPER_PAIR) & lacks(FLAG_UNMAPPED),
+        "with itself and mate mapped": mapped_pair,
+        "singletons": paired & has(FLAG_MATE_UNMAPPED) & lacks(FLAG_UNMAPPED),
+    }
+    other, other_sure = counters.other_contig[int(failed)].tolist()
+    return {
+        **{name: int(counters.flags[0][group].sum()) for name, group in groups.items()},
+        "with mate mapped to a different chr": other,
+        "with mate mapped to a different chr (mapQ >= 5)": other_sure,
+    }
+
+
+def has(bit: int) -> NDArray[np.bool_]:
+    """The flags that have a bit set."""
+    found: NDArray[np.bool_] = (_FLAG & bit) != 0
+    return found
+
+
+def lacks(bits: int) -> NDArray[np.bool_]:
+    """The flags that have none of some bits set."""
+    found: NDArray[np.bool_] = (_FLAG & bits) == 0
+    return found
+
+
+def stats(counters: Counters) -> dict[str, int | float]:
+    """The summary numbers of `samtools stats` under their names."""
+    _, records, bases = counters.flags
+    totals = counters.totals[0]
+    primary, counted = lacks(FLAG_SECONDARY | FLAG_SUPPLEMENTARY), lacks(FLAG_SECONDARY)
+    mapped, mate_mapped = lacks(FLAG_UNMAPPED), has(FLAG_PAIRED) & lacks(FLAG_UNMAPPED | FLAG_MATE_UNMAPPED)
+    one = [has(FLAG_FIRST_OF_PAIR) & lacks(FLAG_SECOND_OF_PAIR), lacks(FLAG_FIRST_OF_PAIR) & has(FLAG_SECOND_OF_PAIR)]
+    first, last = primary & (lacks(FLAG_PAIRED) | one[0]), primary & has(FLAG_PAIRED) & one[1]
+    by_quality = counters.bases.sum(axis=(0, 1, 2))
+    length = int(bases[primary].sum())
+    aligned = int(totals["aligned_bases"])
+    sizes = insert_sizes(counters)
+    return {
+        "sequences": int(records[primary].sum()),
+        "1st fragments": int(records[first].sum()),
+        "last fragments": int(records[last].sum()),
+        "reads mapped": int(records[primary & mapped].sum()),
+        "reads mapped and paired": int(records[primary & mate_mapped].sum()),
+        "reads unmapped": int(records[primary & ~mapped].sum()),
+        "reads properly paired": int(records[primary & mate_mapped & has(FLAG_PROPER_PAIR)].sum()),
+        "reads paired": int(records[primary & has(FLAG_PAIRED)].sum()),
+        "reads duplicated": int(records[counted & has(FLAG_DUPLICATE)].sum()),
+        "reads MQ0": int(totals["mapping_quality_zero"]),
+        "reads QC failed": int(records[primary & has(FLAG_FAILED_QUALITY_CHECK)].sum()),
+        "non-primary alignments": int(counters.flags[0][has(FLAG_SECONDARY)].sum()),
+        "supplementary alignments": int(counters.flags[0][has(FLAG_SUPPLEMENTARY) & counted].sum()),
+        "total length": length,
+        "total first fragment length": int(bases[first].sum()),
+        "total last fragment length": int(bases[last].sum()),
+        "bases mapped": int(bases[primary & mapped].sum()),
+        "bases mapped (cigar)": aligned,
+        "bases duplicated": int(bases[counted & has(FLAG_DUPLICATE)].sum()),
+        "mismatches": int(totals["edit_distances"]),
+        "error rate": int(totals["edit_distances"]) / aligned if aligned else 0.0,
+        "average quality": float(by_quality @ np.arange(QUALITIES)) / length if length else 0.0,
+        "insert size average": sizes["mean"],
+        "insert size standard deviation": sizes["standard_deviation"],
+        "inward oriented pairs": sum(sizes["inward"]),
+        "outward oriented pairs": sum(sizes["outward"]),
+        "pairs with other orientation": sum(sizes["other"]),
+        "pairs on different chromosomes": int(totals["mates_on_other_contigs"]) // 2,
+    }
+
+
+def insert_sizes(counters: Counters) -> dict[str, Any]:
+    """Pairs by insert size and orientation; mean and deviation over the smallest MAIN_BULK of them, as samtools has."""
+    pairs = counters.insert_sizes // 2
+    both = pairs.sum(axis=0)
+    end = main_bulk(both)
+    bulk, sizes = both[:end], np.arange(end)
+    number = max(1, int(bulk.sum()))
+    mean = float(bulk @ sizes) / number
+    deviation = float(np.sqrt(float(bulk[1:] @ (sizes[1:] - mean) ** 2) / number))
+    return {
+        **dict(zip(("inward", "outward", "other"), map(trimmed, pairs), strict=True)),
+        "main_bulk": end,
+        "mean": mean,
+        "standard_deviation": deviation,
+    }
+
+
+def main_bulk(histogram: NDArray[np.int64]) -> int:
+    """The number of sizes, from 0 on, that together first hold more than MAIN_BULK of all pairs."""
+    cumulated = np.cumsum(histogram)
+    if not cumulated[-1]:
+        return 0
+    return int(np.flatnonzero(cumulated / cumulated[-1] > MAIN_BULK)[0]) + 1
+
+
+def cycles(counters: Counters) -> dict[str, Any]:
+    """By cycle: bases and qualities of first and last mates, indels, Ns and mismatches."""
+    longest = max((len(trimmed(row)) for row in counters.lengths), default=1) - 1
+    insertions_and_deletions = [row[: max(longest, 0)].tolist() for row in counters.indels]
+    mismatches = counters.mismatches[: max(longest, 0)]
+    return {
+        **{
+            mate: {
+                "bases": {letter: trimmed(table[:, code].sum(axis=1)) for code, letter in enumerate("ACGTN")},
+                "mean_quality": _mean_qualities(table.sum(axis=1)),
+                "quality": trimmed(table.sum(axis=(0, 1))),
+            }
+            for mate, table in zip(("first", "last"), counters.bases, strict=True)
+        },
+        "insertions": dict(zip(("first", "last"), insertions_and_deletions[:2], strict=True)),
+        "deletions": dict(zip(("first", "last"), insertions_and_deletions[2:], strict=True)),
+        "unknown": mismatches[:, 0].tolist(),
+        "mismatches": mismatches[:, 1:].sum(axis=1).tolist(),
+        "mismatches_by_quality": trimmed(mismatches[:, 1:].sum(axis=0)),
+    }
+
+
+def _mean_qualities(table: NDArray[np.int64]) -> list[float]:
+    """Mean quality of each cycle of int64[cycles, QUALITIES], up to the last cycle that a read has."""
+    reads = table.sum(axis=1)
+    used = len(trimmed(reads))
+    means = (table[:used] @ np.arange(QUALITIES)) / np.maximum(reads[:used], 1)
+    return [round(float(mean), 3) for mean in means]
+
+
+def gc_bias(reads: NDArray[np.int64], windows: NDArray[np.int64]) -> dict[str, Any]:
+    """Picard's GcBiasDetailMetrics (READ_STARTS, WINDOWS, NORMALIZED_COVERAGE) by percentage, and its two dropouts."""
+    all_reads, all_windows = int(reads.sum()), int(windows.sum())
+    expected = all_reads / all_windows if all_windows else 0.0
+    present = (windows > 0) & (expected > 0)
+    normalized = np.where(present, reads / np.maximum(windows, 1) / (expected or 1.0), 0.0)
+    dropout = 100 * np.maximum(windows / max(all_windows, 1) - reads / max(all_reads, 1), 0)
+    return {
+        "windows": windows.tolist(),
+        "read_starts": reads.tolist(),
+        "normalized_coverage": [round(float(value), 6) for value in normalized],
+        "at_dropout": round(float(dropout[:51].sum()), 6),
+        "gc_dropout": round(float(dropout[51:].sum()), 6),
+    }
+
+
+def library(name: str, row: np.void) -> dict[str, Any]:
+    """Picard's DuplicationMetrics of a library, without optical duplicates, and what the table of duplicates says."""
+    unpaired, unpaired_duplicates = int(row["unpaired_examined"]), int(row["unpaired_duplicates"])
+    pairs, pair_duplicates = int(row["paired_examined"]) // 2, int(row["paired_duplicates"]) // 2
+    examined = unpaired + 2 * pairs
+    duplicates = unpaired_duplicates + 2 * pair_duplicates
+    return {
+        "library": name,
+        **{key: int(row[key]) for key in ("reads", "mapped", "duplicates")},
+        "unpaired_reads_examined": unpaired,
+        "read_pairs_examined": pairs,
+        "secondary_or_supplementary": int(row["secondary_or_supplementary"]),
+        "unmapped_reads": int(row["unmapped"]),
+        "unpaired_read_duplicates": unpaired_duplicates,
+        "read_pair_duplicates": pair_duplicates,
+        "fraction_duplication": round(duplicates / examined, 6) if examined else 0.0,
+        "estimated_library_size": estimate_library_size(pairs, pairs - pair_duplicates),
+    }
+
+
+def on_target(counters: Counters) -> dict[str, Any]:
+    """Reads and bases that count in the depth, and how many of them lie on the target."""
+    totals = counters.totals[0]
+    reads, reads_on = int(totals["depth_reads"]), int(totals["depth_reads_on_target"])
+    bases, bases_on = int(counters.coverage[:, 0].sum()), int(totals["target_bases"])
+    return {
+        "reads": reads,
+        "reads_on_target": reads_on,
+        "reads_percent": round(100 * reads_on / reads, 4) if reads else None,
+        "bases": bases,
+        "bases_on_target": bases_on,
+        "bases_percent": round(100 * bases_on / bases, 4) if bases else None,
+    }
+
+
+def contigs(counts: SampleCounts, lengths: Mapping[str, int], known: Mapping[str, int]) -> dict[str, list[Any]]:
+    """By contig: `samtools idxstats`, and the depth over the whole contig (`samtools coverage`)."""
+    counters = counts.counters
+    mapped, unmapped = counters.contigs[:-1].T
+    return {
+        "name": counts.contigs,
+        "length": [lengths[name] for name in counts.contigs],
+        "known": [known.get(name, 0) for name in counts.contigs],
+        "mapped": mapped.tolist(),
+        "unmapped": unmapped.tolist(),
+        "bases": counters.coverage[:, 0].tolist(),
+        "covered": counters.coverage[:, 1].tolist(),
+    }
+
+
+def sex_chromosomes(counts: SampleCounts, known: Mapping[str, int]) -> dict[str, float | None]:
+    """Mean depth of the autosomes (1 to 22), and of X and Y as its multiples; None for contigs that are not there."""
+    bases = dict(zip(counts.contigs, counts.counters.coverage[:, 0].tolist(), strict=True))
+
+    def mean(names: list[str]) -> float | None:
+        positions = sum(known.get(name, 0) for name in names)
+        return sum(bases[name] for name in names) / positions if positions else None
+
+    autosomes = mean([name for name in counts.contigs if name in AUTOSOMES])
+    found: dict[str, float | None] = {"autosomal_depth": None if autosomes is None else round(autosomes, 4)}
+    for letter, names in SEX_CONTIGS.items():
+        its_mean = mean([name for name in counts.contigs if name in names])
+        found[f"{letter}_ratio"] = round(its_mean / autosomes, 4) if its_mean is not None and autosomes else None
+    return found
+
+
+def window_rows(counts: SampleCounts, lengths: Mapping[str, int]) -> list[str]:
+    """Lines of a BED of all windows: contig, start, end, mean depth with two decimals."""
+    rows, number = [], 0
+    windows = counts.counters.windows.tolist()
+    for name in counts.contigs:
+        for start in range(0, lengths[name], COVERAGE_WINDOW):
+            end = min(start + COVERAGE_WINDOW, lengths[name])
+            rows.append(f"{name}\t{start}\t{end}\t{windows[number] / (end - start):.2f}\n")
+            number += 1
+    return rows

@@ -1,0 +1,127 @@
+"""GC content of windows of the reference, as Picard's CollectGcBiasMetrics bins it (GcBiasUtils).
+
+A window of 100 bases is binned by its percentage of G and C, unless it has more than four Ns. Windows begin at every
+position from 1 on, 0-based, that is more than 100 bases from the end of the contig.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.finish.counts import GC_BINS, GC_WINDOW
+from quire.reference import Reference
+from quire.sequence.codes import AMBIGUOUS, code_table
+from quire.simd.bits import count_ones
+from quire.simd.compiled import compiled, inlined
+
+MOST_UNKNOWN = 4
+PIECE = 1 << 22  # windows that one job bins
+_LOW_BITS = np.uint64(0x5555555555555555)
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_CODES = code_table({}, AMBIGUOUS)
+
+
+@inlined
+def _strong_bases(text, start, end):
+    """G and C among the bases [start, end) of the axis: those whose two bits differ."""
+    count = np.int64(0)
+    first, last = start >> 5, (end - 1) >> 5
+    for number in range(first, last + 1):
+        word = text[number]
+        strong = (word ^ word >> np.uint64(1)) & _LOW_BITS
+        if number == first:
+            strong &= _ALL << np.uint64(2 * (start & 31))
+        if number == last:
+            strong &= _ALL >> np.uint64(62 - 2 * ((end - 1) & 31))
+        count += count_ones(strong)
+    return count
+
+
+@inlined
+def _first_run(runs, position):
+    """The first of sorted runs (int64[n, 2]) that ends behind a position."""
+    low, high = np.int64(0), np.int64(len(runs))
+    while low < high:
+        middle = (low + high) >> 1
+        if runs[middle, 1] > position:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@inlined
+def window_bin(genome, contig, start):
+    """The bin of the window that begins at `start` (0-based, at least 1); -1 where too much of it is unknown.
+
+    Windows that would begin near the end of a contig, or behind it, are in bin 0, as Picard's are for a read.
+    """
+    if start >= genome.lengths[contig] - GC_WINDOW:
+        return np.int64(0)
+    end, strong, known = start + GC_WINDOW, np.int64(0), np.int64(0)
+    low, high = genome.first_island[contig], genome.first_island[contig + 1]
+    while low < high:  # the first island that begins behind `start`; the one before it may hold it
+        middle = (low + high) >> 1
+        if genome.island_start[middle] > start:
+            high = middle
+        else:
+            low = middle + 1
+    island = max(low - 1, genome.first_island[contig])
+    while island < genome.first_island[contig + 1] and genome.island_start[island] < end:
+        to_axis = genome.island_axis[island] - genome.island_start[island]
+        first, last = (
+            max(start + to_axis, genome.island_axis[island]),
+            min(end + to_axis, genome.island_axis[island + 1]),
+        )
+        if first < last:
+            strong += _strong_bases(genome.text, first, last)
+            known += last - first
+            run = _first_run(genome.ambiguous, first)
+            while run < len(genome.ambiguous) and genome.ambiguous[run, 0] < last:
+                begin, stop = max(first, genome.ambiguous[run, 0]), min(last, genome.ambiguous[run, 1])
+                strong -= _strong_bases(genome.text, begin, stop)
+                known -= stop - begin
+                run += 1
+        island += 1
+    if GC_WINDOW - known > MOST_UNKNOWN:
+        return np.int64(-1)
+    return strong * 100 // GC_WINDOW
+
+
+@compiled
+def count_windows(codes, windows):
+    """Add to `windows` (int64[GC_BINS]) the bins of all windows that lie within some bases (uint8[]: 0..3, 4 for N)."""
+    strong = unknown = np.int64(0)
+    for i in range(len(codes)):
+        strong += 1 if codes[i] == 1 or codes[i] == 2 else 0
+        unknown += 1 if codes[i] == 4 else 0
+        if i >= GC_WINDOW:
+            gone = codes[i - GC_WINDOW]
+            strong -= 1 if gone == 1 or gone == 2 else 0
+            unknown -= 1 if gone == 4 else 0
+        if i >= GC_WINDOW - 1 and unknown <= MOST_UNKNOWN:
+            windows[strong * 100 // GC_WINDOW] += 1
+
+
+def pieces_of(reference: Reference) -> Iterator[tuple[int, int, int]]:
+    """Contig, start and end of spans in which all windows begin that may have a bin: each begins in one of them.
+
+    Islands lie further apart than a window may have unknown bases.
+    """
+    lengths = np.diff(reference.island_axis)
+    for island, contig in enumerate(reference.island_contig.tolist()):
+        start = int(reference.island_start[island])
+        end = start + int(lengths[island]) + MOST_UNKNOWN - GC_WINDOW + 1
+        for first in range(start - MOST_UNKNOWN, end, PIECE):
+            yield contig, first, min(first + PIECE, end)
+
+
+def windows_of(reference: Reference, contig: int, start: int, end: int) -> NDArray[np.int64]:
+    """Windows by their bin (int64[GC_BINS]) among those of a contig that begin in [start, end)."""
+    windows = np.zeros(GC_BINS, np.int64)
+    first, last = max(start, 1), min(end, int(reference.contig_lengths[contig]) - GC_WINDOW)
+    if first < last:
+        letters = np.frombuffer(reference.sequence(contig, first, last + GC_WINDOW - 1), np.uint8)
+        count_windows(_CODES[letters], windows)
+    return windows

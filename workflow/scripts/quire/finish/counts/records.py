@@ -1,0 +1,281 @@
+"""The kernel that counts what each record holds by itself. What samtools stats counts of a record, it counts the same.
+
+Secondary records count by their flags only, supplementary ones by what is aligned, and a read's bases, qualities and
+length once, by its primary record.
+"""
+
+import numpy as np
+
+from quire.finish.counts import GC_STEPS, GC_WINDOW, LARGEST_INSERT_SIZE, LONGEST_INDEL, QUALITIES
+from quire.finish.counts.gc import window_bin
+from quire.io.bam.decode import bases_begin, cigar_begin, cigar_element, qualities_begin
+from quire.io.bam.layout import CODES_OF_BYTE, SIZE_BYTES
+from quire.io.bam.tags import find_tags, next_mismatch
+from quire.sam import (
+    CIGAR_DELETION,
+    CIGAR_DIFFERENT,
+    CIGAR_EQUAL,
+    CIGAR_HARD_CLIP,
+    CIGAR_INSERTION,
+    CIGAR_MASK,
+    CIGAR_MATCH,
+    CIGAR_SHIFT,
+    CIGAR_SOFT_CLIP,
+    CONSUMES_READ,
+    CONSUMES_REFERENCE,
+    FLAG_DUPLICATE,
+    FLAG_FAILED_QUALITY_CHECK,
+    FLAG_FIRST_OF_PAIR,
+    FLAG_MATE_REVERSE,
+    FLAG_MATE_UNMAPPED,
+    FLAG_PAIRED,
+    FLAG_REVERSE,
+    FLAG_SECOND_OF_PAIR,
+    FLAG_SECONDARY,
+    FLAG_SUPPLEMENTARY,
+    FLAG_UNMAPPED,
+)
+from quire.simd.compiled import compiled, inlined
+
+NOT_IN_DEPTH = FLAG_UNMAPPED | FLAG_SECONDARY | FLAG_FAILED_QUALITY_CHECK | FLAG_DUPLICATE
+"""Records that samtools depth leaves out."""
+ALIGNED = 1 << CIGAR_MATCH | 1 << CIGAR_EQUAL | 1 << CIGAR_DIFFERENT
+"""Operations under which bases stand over the reference."""
+_NOT_PRIMARY = FLAG_SECONDARY | FLAG_SUPPLEMENTARY
+_IN_CYCLES = ALIGNED | 1 << CIGAR_INSERTION | 1 << CIGAR_SOFT_CLIP | 1 << CIGAR_HARD_CLIP
+_FIRST, _LAST, _OTHER = 0, 1, 2
+_LEAST_SURE_MAPPING = 5  # flagstat's bound for mates on other contigs
+_UNKNOWN = 4  # the code of an N
+ONE, SEVEN, EIGHT, LAST_QUALITY = map(np.uint64, (1, 7, 8, QUALITIES - 1))
+
+
+@inlined
+def _whole_length(data, start, fields):
+    """Length of the read, with the bases under H."""
+    begin, length = cigar_begin(start, fields), np.int64(fields.bases)
+    for k in range(np.int64(fields.operations)):
+        element = cigar_element(data, begin, k)
+        if element & CIGAR_MASK == CIGAR_HARD_CLIP:
+            length += np.int64(element >> CIGAR_SHIFT)
+    return length
+
+
+@compiled
+def count_records(data, starts, fixed, groups, genome, target, counters):
+    """Add records to the counters, whose cycles must suffice.
+
+    Args:
+        data: uint8[], the records; starts: int64[n]; fixed: FIXED_FIELDS[n] (`quire.io.bam.decode.Records`).
+        groups: ReadGroups; genome: Genome; target: Target; counters: Counters.
+    """
+    group = 0
+    for r in range(len(starts)):
+        fields, start = fixed[r], starts[r]
+        flag, bases = np.int64(fields.flag), np.int64(fields.bases)
+        counters.totals[0].records += 1
+        counters.flags[0, flag] += 1
+        contig = np.int64(fields.contig)
+        # A contig of -1 is the last row, as everywhere in NumPy.
+        counters.contigs[contig, 1 if flag & FLAG_UNMAPPED else 0] += 1
+        end = start + SIZE_BYTES + np.int64(fields.bytes_behind)
+        tags = find_tags(data, qualities_begin(start, fields) + bases, end, groups, group)
+        group = tags[3]
+        library = groups.library[group]
+        _count_library(flag, counters.libraries, library)
+        if not flag & _NOT_PRIMARY:
+            _count_flagstat(fields, flag, counters.other_contig)
+        if not flag & FLAG_UNMAPPED:
+            _count_place(data, start, fields, flag, genome, target, counters)
+        if flag & FLAG_SECONDARY or bases == 0:
+            continue
+        counters.flags[1, flag] += 1
+        counters.flags[2, flag] += bases
+        mate = _mate_of(flag)
+        if not flag & _NOT_PRIMARY:
+            _count_read(data, start, fields, flag, mate, counters)
+        if not flag & (FLAG_UNMAPPED | _NOT_PRIMARY):
+            _count_pair(fields, flag, counters)
+        if not flag & FLAG_UNMAPPED:
+            counters.totals[0].edit_distances += tags[0]
+            _count_alignment(data, start, fields, flag, mate, tags[1], tags[2], counters)
+
+
+@compiled
+def longest_read(data, starts, fixed):
+    """Bases of the longest of some reads, those under H included."""
+    longest = np.int64(0)
+    for r in range(len(starts)):
+        longest = max(longest, _whole_length(data, starts[r], fixed[r]))
+    return longest
+
+
+@inlined
+def _mate_of(flag):
+    """Which of the tables a read belongs to; one without a pair is a first."""
+    if not flag & FLAG_PAIRED:
+        return _FIRST
+    first, second = flag & FLAG_FIRST_OF_PAIR, flag & FLAG_SECOND_OF_PAIR
+    if first and not second:
+        return _FIRST
+    return _LAST if second and not first else _OTHER
+
+
+@inlined
+def _count_library(flag, libraries, library):
+    """Picard's MarkDuplicates counts records so, and the table of duplicates."""
+    row = libraries[library]
+    duplicate = 1 if flag & FLAG_DUPLICATE else 0
+    mapped = 0 if flag & FLAG_UNMAPPED else 1
+    primary = 0 if flag & _NOT_PRIMARY else 1
+    row.reads += primary
+    row.mapped += primary & mapped
+    row.duplicates += primary & duplicate
+    if not mapped:
+        row.unmapped += 1
+    elif not primary:
+        row.secondary_or_supplementary += 1
+    elif flag & FLAG_PAIRED and not flag & FLAG_MATE_UNMAPPED:
+        row.paired_examined += 1
+        row.paired_duplicates += duplicate
+    else:
+        row.unpaired_examined += 1
+        row.unpaired_duplicates += duplicate
+
+
+@inlined
+def _count_flagstat(fields, flag, other_contig):
+    """What flagstat counts of a primary record that its flag alone does not tell."""
+    if flag & FLAG_PAIRED and not flag & (FLAG_UNMAPPED | FLAG_MATE_UNMAPPED) and fields.mate_contig != fields.contig:
+        failed = 1 if flag & FLAG_FAILED_QUALITY_CHECK else 0
+        other_contig[failed, 0] += 1
+        if fields.mapping_quality >= _LEAST_SURE_MAPPING:
+            other_contig[failed, 1] += 1
+
+
+@inlined
+def _count_place(data, start, fields, flag, genome, target, counters):
+    """Where a mapped record lies: on the target, and in which of Picard's windows of GC content."""
+    contig, position = np.int64(fields.contig), np.int64(fields.position)
+    begin, length = cigar_begin(start, fields), np.int64(0)
+    for k in range(np.int64(fields.operations)):
+        element = cigar_element(data, begin, k)
+        if CONSUMES_REFERENCE >> np.int64(element & CIGAR_MASK) & 1:
+            length += np.int64(element >> CIGAR_SHIFT)
+    # Picard takes 1-based positions for 0-based ones here, and all mapped records with bases.
+    window = position + length - GC_WINDOW if flag & FLAG_REVERSE else position + 1
+    if window > 0 and fields.bases > 0:
+        gc_bin = window_bin(genome, contig, window)
+        if gc_bin >= 0:
+            counters.gc_reads[gc_bin] += 1
+    if not flag & NOT_IN_DEPTH:
+        counters.totals[0].depth_reads += 1
+        low, high = target.first[contig], target.first[contig + 1]
+        while low < high:  # the first interval that ends behind the record's start
+            middle = (low + high) >> 1
+            if target.ends[middle] > position:
+                high = middle
+            else:
+                low = middle + 1
+        if low < target.first[contig + 1] and target.starts[low] < position + length:
+            counters.totals[0].depth_reads_on_target += 1
+
+
+@inlined
+def _count_read(data, start, fields, flag, mate, counters):
+    """Length, and bases and qualities by cycle, of a primary record."""
+    count = np.int64(fields.bases)
+    counters.lengths[mate, _whole_length(data, start, fields)] += 1
+    if mate == _OTHER:
+        return
+    begin, qualities = bases_begin(start, fields), qualities_begin(start, fields)
+    strong = np.uint64(0)
+    cycle, step = (count - 1, -1) if flag & FLAG_REVERSE else (0, 1)
+    # Unsigned indices need no test for negative ones, which would take longer than the counting.
+    table, place, end = np.uint64(mate), np.uint64(begin), np.uint64(qualities)
+    for k in range(np.uint64(count)):
+        code = np.uint64(CODES_OF_BYTE[data[place + (k >> ONE)]]) >> (EIGHT * (k & ONE)) & SEVEN
+        quality = min(np.uint64(data[end + k]), LAST_QUALITY)
+        strong += (code ^ code >> ONE) & ONE
+        # The letter as the record has it, at the cycle in which its complement or itself was sequenced.
+        counters.bases[table, np.uint64(cycle), code, quality] += 1
+        cycle += step
+    strong = np.int64(strong)
+    first, last = strong * (GC_STEPS - 1) // count, min((strong + 1) * (GC_STEPS - 1) // count, GC_STEPS - 1)
+    counters.gc_steps[mate, first] += 1
+    counters.gc_steps[mate, last] -= 1
+
+
+@inlined
+def _count_pair(fields, flag, counters):
+    """Mapping quality and insert size of a primary mapped record with bases."""
+    quality = np.int64(fields.mapping_quality)
+    if not flag & NOT_IN_DEPTH:
+        counters.mapping_qualities[quality] += 1
+    if quality == 0:
+        counters.totals[0].mapping_quality_zero += 1
+    if not flag & FLAG_PAIRED or flag & FLAG_MATE_UNMAPPED:
+        return
+    same = fields.contig == fields.mate_contig
+    if not same:
+        counters.totals[0].mates_on_other_contigs += 1
+    size = min(abs(np.int64(fields.template_length)), LARGEST_INSERT_SIZE)
+    if size > 0 or same:
+        counters.insert_sizes[_orientation(fields, flag), size] += 1
+
+
+@inlined
+def _orientation(fields, flag):
+    """Inward 0, outward 1, other 2, as samtools stats has them."""
+    reverse = (flag & FLAG_REVERSE) != 0
+    if reverse == ((flag & FLAG_MATE_REVERSE) != 0):
+        return 2
+    first = (flag & FLAG_FIRST_OF_PAIR) != 0
+    behind = np.int64(fields.mate_position) - np.int64(fields.position)
+    before_mate = behind >= 0 if first else behind <= 0
+    return 0 if before_mate == (first != reverse) else 1
+
+
+@inlined
+def _count_alignment(data, start, fields, flag, mate, md, md_end, counters):
+    """Aligned bases, indels by cycle and length, and mismatches by cycle and quality, of a mapped record."""
+    begin, bases = cigar_begin(start, fields), np.int64(fields.bases)
+    letters, qualities = bases_begin(start, fields), qualities_begin(start, fields)
+    whole = _whole_length(data, start, fields)
+    reverse = flag & FLAG_REVERSE
+    cycle = np.int64(0)  # along the record, with the bases under H: as the mismatches count
+    read = np.int64(0)  # base of the record
+    matched = np.int64(0)  # bases over the reference so far, as MD counts them
+    md, next_at = next_mismatch(data, md, md_end, np.int64(0))
+    for k in range(np.int64(fields.operations)):
+        element = cigar_element(data, begin, k)
+        operation, length = np.int64(element & CIGAR_MASK), np.int64(element >> CIGAR_SHIFT)
+        if operation == CIGAR_INSERTION and length > 0:
+            counters.totals[0].aligned_bases += length
+            if mate != _OTHER:
+                counters.indels[mate, bases - read - length if reverse else read] += 1
+            if length <= LONGEST_INDEL:
+                counters.indel_lengths[0, length - 1] += 1
+        elif operation == CIGAR_DELETION and length > 0:
+            at = bases - read - 1 if reverse else read - 1
+            if at >= 0:
+                if mate != _OTHER:
+                    counters.indels[2 + mate, at] += 1
+                if length <= LONGEST_INDEL:
+                    counters.indel_lengths[1, length - 1] += 1
+        elif ALIGNED >> operation & 1:
+            counters.totals[0].aligned_bases += length
+            while next_at < matched + length:
+                offset = next_at - matched
+                base, at = read + offset, cycle + offset
+                at = whole - at - 1 if reverse else at
+                code = CODES_OF_BYTE[data[letters + (base >> 1)]] >> (8 * (base & 1)) & 7
+                if code == _UNKNOWN:
+                    counters.mismatches[at, 0] += 1
+                elif data[md] != 78:  # where the reference has an N there is no mismatch
+                    counters.mismatches[at, 1 + min(np.int64(data[qualities + base]), QUALITIES - 1)] += 1
+                md, next_at = next_mismatch(data, md + 1, md_end, next_at + 1)
+            matched += length
+        if CONSUMES_READ >> operation & 1:
+            read += length
+        if _IN_CYCLES >> operation & 1:
+            cycle += length

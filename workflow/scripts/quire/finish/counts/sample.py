@@ -1,0 +1,255 @@
+"""One pass over a sample's sorted and marked records: every count, by several threads, in memory that does not grow.
+
+The thread that writes or reads the records cuts them into batches and hands these out; each worker has counters of its
+own, which are added at the end. Positions of low depth leave in the order of the file.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.errors import QuireError
+from quire.finish.counts import (
+    COVERAGE_WINDOW,
+    GC_BINS,
+    Counters,
+    Genome,
+    ReadGroups,
+    Target,
+    add_counters,
+    new_counters,
+    profile_bin,
+)
+from quire.finish.counts.depth import Place, blocks_behind, count_runs, depth_runs, in_order, no_blocks
+from quire.finish.counts.gc import pieces_of, windows_of
+from quire.finish.counts.records import count_records, longest_read
+from quire.io.bam.decode import Records, records_of
+from quire.io.bam.layout import SIZE_BYTES
+from quire.io.bam.stream import BamStream
+from quire.ragged import offsets_from_lengths, pack_bytes
+from quire.reference import Reference
+from quire.reference.regions import Regions
+
+FIRST_CYCLES = 160
+STRETCH_BYTES = 1 << 21  # compressed, that are read at a time
+BATCH_RECORDS = 1 << 15
+HELD = 1 << 28  # bytes of records that may wait for being counted; a larger batch waits alone
+LowDepth = Callable[[NDArray[np.int64]], None]
+"""Takes rows of contig, start, end (int64[n, 3]), in the order of the genome."""
+
+
+class Unsorted(ValueError):
+    """Records that are not in the order of the genome."""
+
+
+class Batch(NamedTuple):
+    """Sorted records, and the positions whose depth they close.
+
+    Attributes:
+        records: the batch.
+        carried: blocks of earlier records that reach over `start` (`depth.blocks_behind`).
+        start, end: borders of the positions.
+    """
+
+    records: Records
+    carried: NDArray[np.int64]
+    start: Place
+    end: Place
+
+
+class SampleCounter:
+    """Adds batches to counters; any thread may call `add`, each has counters of its own."""
+
+    def __init__(self, genome: Genome, target: Target, groups: Sequence[tuple[str, str]]) -> None:
+        """Counters at zero; `groups` are ID and library of the read groups."""
+        self.genome, self.target = genome, target
+        self.libraries = list(dict.fromkeys(library for _, library in groups)) or ["unknown"]
+        names, offsets = pack_bytes([identifier.encode() for identifier, _ in groups] or [b""])
+        numbers = [self.libraries.index(library) for _, library in groups] or [0]
+        self.groups = ReadGroups(names, offsets, np.array(numbers, np.int64))
+        self._all: list[Counters] = []
+        self._mine = threading.local()
+        self._lock = threading.Lock()
+
+    def add(self, batch: Batch) -> NDArray[np.int64]:
+        """Count a batch; returns the positions of low depth that it closes (`depth.count_runs`)."""
+        counters = self._counters(longest_read(*batch.records))
+        count_records(*batch.records, self.groups, self.genome, self.target, counters)
+        runs = depth_runs(batch.records, batch.carried, batch.start, batch.end, self.genome.lengths)
+        return count_runs(runs, self.target, self.genome, counters)
+
+    def sum(self) -> Counters:
+        """The sum over all threads."""
+        total = new_counters(self.genome, self.target, len(self.libraries), 1)
+        for counters in self._all:
+            total = add_counters(total, counters)
+        return total
+
+    def _counters(self, cycles: int) -> Counters:
+        """This thread's counters, with room for reads of so many bases."""
+        mine: Counters | None = getattr(self._mine, "counters", None)
+        if mine is None or mine.lengths.shape[1] <= cycles:
+            mine = new_counters(self.genome, self.target, len(self.libraries), max(2 * cycles, FIRST_CYCLES))
+            self._mine.counters = mine
+            with self._lock:
+                self._all.append(mine)
+        return mine
+
+
+class SampleCounts(NamedTuple):
+    """What one pass over a file found.
+
+    Attributes:
+        counters: the sums.
+        libraries: names of `counters.libraries`.
+        gc_windows: int64[GC_BINS], windows of the reference by GC content.
+        contigs: names, in the order of the counters.
+    """
+
+    counters: Counters
+    libraries: list[str]
+    gc_windows: NDArray[np.int64]
+    contigs: list[str]
+
+
+class Counting:
+    """Counts the records of a sample while they pass, in the order of the genome, in threads of its own."""
+
+    def __init__(self, header: str, reference: Reference, regions: Regions, threads: int, low: LowDepth) -> None:
+        """Nothing counted yet.
+
+        Args:
+            header: text of the file's header, for its read groups.
+            reference: whose contigs the file has, in the same order.
+            regions: the target.
+            threads: that count.
+            low: is given the positions of low depth, in order.
+        """
+        self.contigs = reference.contig_names
+        self._counter = SampleCounter(genome_of(reference), target_of(regions, reference), read_groups(header))
+        self._pool = ThreadPoolExecutor(threads)
+        self._low = low
+        self._windows = [self._pool.submit(windows_of, reference, *piece) for piece in pieces_of(reference)]
+        self._jobs: deque[tuple[Future[NDArray[np.int64]], int]] = deque()
+        self._records, self._carried, self._start = records_of(np.empty(0, np.uint8)), no_blocks(), Place(0, 0)
+
+    def __enter__(self) -> "Counting":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def take(self, data: NDArray[np.uint8]) -> None:
+        """Count records (uint8[], end to end), which follow those before.
+
+        Raises:
+            Unsorted: they do not.
+        """
+        records = records_of(data)
+        if not in_order(records.fixed):
+            raise Unsorted
+        for first in range(0, len(records.starts), BATCH_RECORDS):
+            last = first + BATCH_RECORDS
+            self._follow(Records(data, records.starts[first:last], records.fixed[first:last]))
+
+    def finish(self) -> SampleCounts:
+        """Wait for all counts; the positions behind the last record are closed."""
+        self._submit(Place(len(self.contigs), 0))
+        while self._jobs:
+            self._low(self._jobs.popleft()[0].result())
+        windows = np.sum([np.zeros(GC_BINS, np.int64), *(part.result() for part in self._windows)], axis=0)
+        return SampleCounts(self._counter.sum(), self._counter.libraries, windows, self.contigs)
+
+    def _follow(self, records: Records) -> None:
+        """Hand out the batch before, whose end is where these begin."""
+        first = records.fixed[0]
+        behind_all = Place(len(self.contigs), 0)
+        border = behind_all if first["contig"] < 0 else Place(int(first["contig"]), int(first["position"]))
+        if border < self._start:
+            raise Unsorted
+        self._submit(border)
+        self._carried = blocks_behind(self._records, self._carried, border)
+        self._records, self._start = records, border
+
+    def _submit(self, end: Place) -> None:
+        batch = Batch(self._records, self._carried, self._start, end)
+        size = _bytes_of(self._records)
+        while self._jobs and size + sum(price for _, price in self._jobs) > HELD:
+            self._low(self._jobs.popleft()[0].result())
+        self._jobs.append((self._pool.submit(self._counter.add, batch), size))
+
+
+def count_sample(bam: str | Path, reference: Reference, regions: Regions, threads: int, low: LowDepth) -> SampleCounts:
+    """Count a BAM file that is sorted by coordinate.
+
+    Args:
+        bam: the file; it needs no index.
+        reference: whose contigs it has, in the same order.
+        regions: the target.
+        threads: that inflate and count.
+        low: is given the positions of low depth.
+
+    Raises:
+        QuireError: the file is damaged or not sorted, or its contigs are not those of the reference.
+    """
+    stream = BamStream(bam)
+    if (stream.contig_names, stream.contig_lengths) != (reference.contig_names, reference.contig_lengths.tolist()):
+        raise QuireError(f"{bam}: its contigs are not those of {reference.directory}; align the sample again.")
+    with (
+        ThreadPoolExecutor(threads) as inflating,
+        Counting(stream.header_text, reference, regions, threads, low) as counting,
+    ):
+        for stretch in stream.stretches(inflating, STRETCH_BYTES, threads):
+            try:
+                counting.take(stretch.bytes())
+            except Unsorted:
+                raise QuireError(f"{bam}: is not sorted by coordinate; sort it with samtools sort.") from None
+        return counting.finish()
+
+
+def read_groups(header: str) -> list[tuple[str, str]]:
+    """ID and library of the read groups in the text of a header; "unknown" for those without a library."""
+    groups = []
+    for line in header.splitlines():
+        if line.startswith("@RG"):
+            fields = dict(field.split(":", 1) for field in line.split("\t")[1:])
+            groups.append((fields["ID"], fields.get("LB", "unknown")))
+    return groups
+
+
+def _bytes_of(records: Records) -> int:
+    """Bytes of some records."""
+    if not len(records.starts):
+        return 0
+    return int(records.starts[-1] - records.starts[0]) + int(records.fixed["bytes_behind"][-1]) + SIZE_BYTES
+
+
+def genome_of(reference: Reference) -> Genome:
+    """The reference as kernels take it."""
+    islands = np.searchsorted(reference.island_contig, np.arange(len(reference.contig_names) + 1))
+    windows = -(-reference.contig_lengths // COVERAGE_WINDOW)
+    return Genome(
+        reference.contig_lengths,
+        islands.astype(np.int64),
+        reference.island_start.astype(np.int64),
+        reference.island_axis,
+        reference.text,
+        np.array(reference.ambiguous),
+        offsets_from_lengths(windows),
+    )
+
+
+def target_of(regions: Regions, reference: Reference) -> Target:
+    """Regions as kernels take them."""
+    nothing = np.empty((0, 2), np.int64)
+    intervals = [regions.get(name, nothing) for name in reference.contig_names]
+    both = np.concatenate([nothing, *intervals])
+    offsets = offsets_from_lengths(both[:, 1] - both[:, 0])
+    first = offsets_from_lengths([len(rows) for rows in intervals])
+    return Target(first, both[:, 0].copy(), both[:, 1].copy(), offsets, profile_bin(int(offsets[-1])))

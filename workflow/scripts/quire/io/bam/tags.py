@@ -1,0 +1,107 @@
+"""Tags of BAM records (SAM specification, section 4.2.4): the few that are read in bulk, and the text of MD."""
+
+import numpy as np
+
+from quire.simd.compiled import inlined
+
+_B, _H, _Z = ord("B"), ord("H"), ord("Z")
+_BYTES_OF_TYPE = np.zeros(256, np.uint8)
+for _letters, _size in (("AcC", 1), ("sS", 2), ("iIf", 4)):
+    for _letter in _letters:
+        _BYTES_OF_TYPE[ord(_letter)] = _size
+BYTES_OF_TYPE = _BYTES_OF_TYPE
+"""uint8[256]: bytes of a value of each type that has a fixed size, else 0."""
+_ZERO, _NINE, _DELETED = ord("0"), ord("9"), ord("^")
+_NEVER = np.int64(1) << 40
+
+
+@inlined
+def _integer(data, at, size, signed):
+    """A little-endian number."""
+    value = np.int64(0)
+    for i in range(size):
+        value |= np.int64(data[at + i]) << (8 * i)
+    if signed and value >> (8 * size - 1):
+        value -= np.int64(1) << (8 * size)
+    return value
+
+
+@inlined
+def find_tags(data, at, end, groups, group):
+    """NM (0 where it lacks), where the text of MD begins and ends, and the number of the read group.
+
+    Args:
+        data, at, end: the tags of a record are data[at:end].
+        groups: names (uint8, flat) and offsets (int64[n + 1]) of the read groups.
+        group: the number that is looked at first, and returned where the record names no known group.
+    """
+    distance, md, md_end = np.int64(0), np.int64(0), np.int64(0)
+    while at + 3 < end:
+        first, second, kind = data[at], data[at + 1], data[at + 2]
+        value = at + 3
+        size = np.int64(BYTES_OF_TYPE[kind])
+        if size:
+            if first == 78 and second == 77:  # NM
+                distance = _integer(data, value, size, kind > 96)
+            at = value + size
+        elif kind in (_Z, _H):
+            at = value
+            while at < end and data[at] != 0:
+                at += 1
+            if first == 77 and second == 68:  # MD
+                md, md_end = value, at
+            elif first == 82 and second == 71:  # RG
+                group = _group_of(data, value, at, groups, group)
+            at += 1
+        elif kind == _B:
+            at = value + 5 + np.int64(BYTES_OF_TYPE[data[value]]) * _integer(data, value + 1, 4, False)
+        else:
+            break
+    return distance, md, md_end, group
+
+
+@inlined
+def _group_of(data, begin, end, groups, group):
+    """The number of the group that data[begin:end] names; `group` is tried first and kept where none is."""
+    count = len(groups.offsets) - 1
+    for turn in range(count):
+        number = (group + turn) % count
+        first = groups.offsets[number]
+        if groups.offsets[number + 1] - first != end - begin:
+            continue
+        same = True
+        for i in range(end - begin):
+            if data[begin + i] != groups.names[first + i]:
+                same = False
+                break
+        if same:
+            return number
+    return group
+
+
+@inlined
+def next_mismatch(data, at, end, matched):
+    """From a place in an MD to its next mismatch: where its letter stands, and its base over the reference.
+
+    Args:
+        data, at, end: the rest of MD's text is data[at:end].
+        matched: bases of the alignment, without insertions and deletions, before that place.
+
+    Returns:
+        The place and the base's number; a number beyond every read where there is no further mismatch.
+    """
+    while at < end:
+        letter = data[at]
+        if _ZERO <= letter <= _NINE:
+            number = np.int64(0)
+            while at < end and _ZERO <= data[at] <= _NINE:
+                number = 10 * number + np.int64(data[at]) - _ZERO
+                at += 1
+            matched += number
+        elif letter == _DELETED:
+            at += 1
+            while at < end and not _ZERO <= data[at] <= _NINE:
+                at += 1
+        else:
+            return at, matched
+    return at, _NEVER
