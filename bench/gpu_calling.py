@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from multiprocessing import Value
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ from quire.io import vcf
 from quire.rescore import caller, engines
 from quire.rescore.caller import contigs_of, open_job, write_units
 from quire.rescore.engines import CallingEngine, DeviceSettings, calling_engine, cells_of_tasks
+from quire.rescore.filters import filters_of
 from quire.rescore.records import FIELDS
 
 from bench.common import REPOSITORY, arguments, print_setting, print_table
@@ -183,7 +185,7 @@ def call(work: Path, bam: Path, backend: str, threads: int) -> Called:
         job = replace(job, engine=meter.around(engine))
         head = vcf.header(contigs, ["demo"], FIELDS, [])
         intervals = [(name, 0, length) for name, length in contigs]
-        write_units(job, part, head, intervals, caller.call_records, FIELDS, threads)
+        write_units(job, part, head, intervals, partial(caller.call_records, filters_of({})), FIELDS, threads)
         done = time.perf_counter()
     return Called(opened - begun, done - opened, core_seconds() - before, meter, chosen.name,
                   igzip.decompress(part.read_bytes()))  # fmt: skip
