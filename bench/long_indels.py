@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import pysam
 from quire import reference
+from quire.reference.regions import read_regions
 from quire.report.known_variants import compare_files
-from quire.report.regions import read_regions
 from quire.report.truth import Comparison, Variant, normalise
 
 from bench.common import Inputs, Timing, arguments, print_setting, print_table, python, quire_command, run

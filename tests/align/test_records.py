@@ -12,6 +12,7 @@ import pysam
 import pytest
 from quire.align.mapper import Mapper
 from quire.errors import QuireError
+from quire.finish.counts.outputs import CountsOutputs
 from quire.finish.sample import UnsortedUnit, finish_sample
 
 from tests.support.awkward_genomes import awkward_genome, awkward_pairs
@@ -32,7 +33,9 @@ class Run:
         self.fasta = write_fasta(folder / "genome.fa", self.genome)
         self.pairs = awkward_pairs(generator, self.genome, PAIRS)
         mates = write_pairs(folder, self.pairs)
-        self.mapped: Mapped = map_files(folder, build_index(folder, self.fasta), mates if paired else mates[:1], 400)
+        indexed = build_index(folder, self.fasta)
+        self.reference = indexed.directory
+        self.mapped: Mapped = map_files(folder, indexed, mates if paired else mates[:1], 400)
         self.records = self.mapped.records()
         self.paired = paired
 
@@ -269,9 +272,11 @@ def test_a_batch_that_gets_lost_fails_the_unit(run, monkeypatch, tmp_path):
 def test_samtools_and_picard_find_nothing(run, tmp_path):
     pysam.samtools.quickcheck(str(run.mapped.bam))
     output = tmp_path / "S.bam"
+    counts = CountsOutputs(*(tmp_path / name for name in ("counts.json", "windows.bed.gz", "low_coverage.bed.gz")))
     finish_sample(
         sample="S", units=[UnsortedUnit("u", "L", run.mapped.bam)], output=output, format="bam", index="bai",
-        reference_fasta=run.fasta, duplicates_table=tmp_path / "duplicates.tsv", ledger=tmp_path / "ledger.json",
+        reference_fasta=run.fasta, reference_directory=run.reference, counts=counts,
+        duplicates_table=tmp_path / "duplicates.tsv", ledger=tmp_path / "ledger.json",
         threads=1, memory_mb=500, temporary=tmp_path,
     )  # fmt: skip
     pysam.samtools.quickcheck(str(output))

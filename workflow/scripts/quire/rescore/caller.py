@@ -23,7 +23,7 @@ from quire.ledger import require_balance
 from quire.reference import Reference
 from quire.rescore.chunks import CalledSample, CallingJob, call_stretch, stretches
 from quire.rescore.dragen.tables import read_tables
-from quire.rescore.engines import ON_THE_CPU, DeviceSettings, calling_engine, cpu_engine
+from quire.rescore.engines import ON_THE_CPU, DeviceSettings, calling_engine, cells_of_depth, cpu_engine
 from quire.rescore.filters import Filters, definitions, filtered, filters_of
 from quire.rescore.intervals import cut_at_multiples
 from quire.rescore.parameters import CallingParameters
@@ -184,10 +184,11 @@ def computing(
 ) -> Iterator[tuple[Backend, CallingJob]]:
     """Choose what a job computes on; yields the choice, and the job with what it computes with in the block."""
 
-    def bam_bytes() -> int:
-        return sum(sample.source.bytes_over(*interval) for sample in job.samples for interval in intervals)
+    def expected_cells() -> float:
+        read = sum(sample.source.bytes_over(*interval) for sample in job.samples for interval in intervals)
+        return cells_of_depth(read, sum(end - start for _, start, end in intervals))
 
-    with calling_engine(device, bam_bytes, threads) as (backend, engine):
+    with calling_engine(device, expected_cells, threads) as (backend, engine):
         yield backend, replace(job, engine=engine)
 
 

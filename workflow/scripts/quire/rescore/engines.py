@@ -21,15 +21,18 @@ from quire.rescore.card_service import HOST_THREADS, CardService
 
 log = logging.getLogger("quire.device.backend")
 # When a card pays, from `python -m bench.gpu_calling` (docs/benchmarks/results.md). No answer depends on these.
-CELLS_PER_BYTE = 80.0
-"""PairHMM's cells for a byte of compressed BAM over what is called."""
-CPU_CELLS_PER_SECOND = 3e9
+CELLS_PER_BYTE, CELLS_OF_DEPTH = 80.0, 0.012
+"""PairHMM's cells for a byte of compressed BAM: so many, and so many more by the square of the bytes over a base, since
+errors of many reads become haplotypes."""
+CPU_CELLS_PER_SECOND = 4e9
 """Of PairHMM, one thread."""
-SECONDS_WORTH_A_CARD = 4.0
-"""Of PairHMM on all threads of the job: opening a card takes nearly as long."""
+SECONDS_WORTH_A_CARD = 2.0
+"""Of PairHMM on all threads of the job; opening a card takes half a second, more where its kernels must be compiled."""
 LITTLE_TO_COMPUTE = "there is so little to compute that opening a card takes longer."
 LEAST_CELLS = 100_000_000
-"""Of a batch that goes to the card; on the way there and back the processor has done a smaller one."""
+"""Of a batch of PairHMM that goes to the card; on the way there and back the processor has done a smaller one."""
+LEAST_ALIGNED_CELLS = 5_000_000_000
+"""The same of GATK's aligner: all that calling aligns takes a processor less time than waiting for PairHMM's turn."""
 
 CARD_BATCH_SCALE = 15
 """Of batches for a card: larger ones than LEAST_CELLS come about."""
@@ -72,14 +75,15 @@ def card_engine(service: CardService, least_cells: int | None = None) -> Calling
 
     Args:
         service: that process.
-        least_cells: of a batch that goes to the card; None for LEAST_CELLS.
+        least_cells: of a batch that goes to the card; None for LEAST_CELLS and LEAST_ALIGNED_CELLS.
     """
     cpu = cpu_engine()
     least = LEAST_CELLS if least_cells is None else least_cells
+    least_aligned = LEAST_ALIGNED_CELLS if least_cells is None else least_cells
 
     def align(batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang) -> SemiglobalAlignments:
         cells = cells_of_tasks(batch.tasks, batch.reference_offsets, batch.alternate_offsets)
-        answer = service.ask("align", batch, scoring, overhang) if cells >= least else None
+        answer = service.ask("align", batch, scoring, overhang) if cells >= least_aligned else None
         return cpu.align(batch, scoring, overhang) if answer is None else answer
 
     def log10_likelihoods(batch: PairHmmBatch) -> NDArray[np.float64]:
@@ -90,6 +94,11 @@ def card_engine(service: CardService, least_cells: int | None = None) -> Calling
         return cpu.log10_likelihoods(batch) if answer is None else answer
 
     return CallingEngine(align, log10_likelihoods, CARD_BATCH_SCALE)
+
+
+def cells_of_depth(bam_bytes: int, bases: int) -> float:
+    """About how many cells of PairHMM calling takes, from the bytes of compressed BAM over some bases."""
+    return bam_bytes * (CELLS_PER_BYTE + CELLS_OF_DEPTH * (bam_bytes / max(bases, 1)) ** 2)
 
 
 def cells_of_tasks(tasks: NDArray[np.int32], *offsets: NDArray[np.int64]) -> int:
@@ -116,7 +125,7 @@ CARD_WORKS: dict[str, Callable[..., Any]] = {"align": _align_on_card, "log10_lik
 
 @contextmanager
 def calling_engine(
-    settings: DeviceSettings, bam_bytes: Callable[[], int], threads: int
+    settings: DeviceSettings, expected_cells: Callable[[], float], threads: int
 ) -> Iterator[tuple[Backend, CallingEngine]]:
     """Choose what a calling job computes with, and hold its card while the block runs.
 
@@ -125,7 +134,7 @@ def calling_engine(
 
     Args:
         settings: the user's.
-        bam_bytes: tells how many bytes of compressed BAM are called.
+        expected_cells: tells how many cells PairHMM is to compute, about (`cells_of_depth`).
         threads: of the job.
 
     Raises:
@@ -136,7 +145,7 @@ def calling_engine(
         raise InputError(f"device.backend is {settings.backend!r}; give auto, gpu or cpu.")
     reason = ASKED_FOR
     if settings.backend == "auto":
-        seconds = bam_bytes() * CELLS_PER_BYTE / (CPU_CELLS_PER_SECOND * threads)
+        seconds = expected_cells() / (CPU_CELLS_PER_SECOND * threads)
         log.info("PairHMM takes %d threads about %.1f s here", threads, seconds)
         # It goes into the header of the VCF, which does not depend on the number of threads.
         reason = "there is much to compute." if seconds >= SECONDS_WORTH_A_CARD else LITTLE_TO_COMPUTE
