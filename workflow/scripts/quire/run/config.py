@@ -102,9 +102,7 @@ def _needs_no_reference(settings: Mapping[str, Any], raw: Mapping[str, Any]) -> 
     return bool(settings.get("pairwise")) and not any(raw.get(key) for key in with_reference)
 
 
-def _read_sheets(
-    raw: Mapping[str, Any], settings: dict[str, Any], schemas: Path
-) -> tuple[list[Row], list[Row]]:
+def _read_sheets(raw: Mapping[str, Any], settings: dict[str, Any], schemas: Path) -> tuple[list[Row], list[Row]]:
     """The rows of both sheets; none in a run of the exact tools alone, and then `settings` names no sheet either.
 
     Such a run gives both sheets as empty, or gives neither and does not have those that are read by default.
@@ -267,7 +265,9 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
     """Check that the files of `rescore` and `report.truth` exist and that a truth is named whole."""
     truth = settings["report"]["truth"]
     if truth["vcf"] and not samples:
-        raise InputError("configuration: report.truth.vcf is given without samples; name their sheets in samples and units.")
+        raise InputError(
+            "configuration: report.truth.vcf is given without samples; name their sheets in samples and units."
+        )
     for key in ("bed", "sample"):
         if truth[key] and not truth["vcf"]:
             raise InputError(f"configuration: report.truth.{key} is given without report.truth.vcf; name the VCF too.")
