@@ -12,6 +12,7 @@ from quire.device.choice import parse_memory
 from quire.errors import InputError
 from quire.run import config
 from quire.run.exact_tools import fasta_and_region
+from quire.run.schema import read_schema
 from snakemake.cli import parse_config
 
 from tests.workflow.runs import REPOSITORY, SMALL, Run, errors_of
@@ -512,9 +513,9 @@ def test_every_key_has_a_description_and_a_line_in_the_handbook() -> None:
             else:
                 assert f"`{name}`" in handbook, f"{name} is not explained in config/README.md"
 
-    keys(config.read_schema(SCHEMAS / "config.schema.yaml"), "")
+    keys(read_schema(SCHEMAS / "config.schema.yaml"), "")
     for sheet in ("samples", "units"):
-        for column in config.read_schema(SCHEMAS / f"{sheet}.schema.yaml")["properties"]:
+        for column in read_schema(SCHEMAS / f"{sheet}.schema.yaml")["properties"]:
             assert f"`{column}`" in handbook, f"column {column} is not explained in config/README.md"
 
 
