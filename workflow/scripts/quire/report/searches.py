@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from quire.errors import QuireError
+from quire.ledger import in_words
 from quire.report.ledgers import read_json
 
 TITLES = {
@@ -100,11 +101,6 @@ def search_lines(searches: Sequence[Mapping[str, Any]]) -> list[str]:
     """Where the results of each search are and what was counted, for a terminal."""
     lines = []
     for search in searches:
-        counts = ", ".join(f"{name.replace('_', ' ')} {_shown(count)}" for name, count in search["counts"].items())
         lines.append(f"{search['tool']:<12}{' '.join(search['results'])}")
-        lines.append(f"{'':<12}{search['name']}: {counts}")
+        lines.append(f"{'':<12}{search['name']}: {in_words(search['counts'])}")
     return lines
-
-
-def _shown(count: Any) -> str:
-    return f"{count:,}" if isinstance(count, int | float) else str(count)
