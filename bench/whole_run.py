@@ -49,12 +49,14 @@ def configure(folder: Path, fasta: Path, units: list[tuple[Path, Path]], backend
 
 def jobs(folder: Path) -> list[tuple[str, float, float]]:
     """Rule, start and end (seconds from the first start) of each job that Snakemake recorded below a folder."""
-    found = set()
+    found: dict[tuple[str, int], tuple[float, float]] = {}
     for path in (folder / ".snakemake/metadata").iterdir():
         record = json.loads(path.read_text())
-        found.add((record["rule"], record["starttime"], record["endtime"]))
-    first = min(start for _, start, _ in found)
-    return sorted((rule, start - first, end - first) for rule, start, end in found)
+        start, end = record["starttime"], record["endtime"]  # of each output; those of one job started together
+        key = record["rule"], round(10 * start)
+        found[key] = start, max(end, found.get(key, (start, end))[1])
+    first = min(start for start, _ in found.values())
+    return sorted((rule, start - first, end - first) for (rule, _), (start, end) in found.items())
 
 
 def draw(rows: list[tuple[str, float, float]], seconds: float, title: str, path: Path) -> None:
