@@ -14,7 +14,7 @@ TITLES = {
     "mems": "Maximal exact matches",
     "pairwise": "Alignments of two sequences",
 }
-_HOW_IT_RAN = ("name", "threads", "backend", "memory")  # of the settings, what the table of a tool need not repeat
+_HOW_IT_RAN = ("name", "threads", "backend", "memory", "memory_mode", "strategy")  # of the settings, what the table of a tool need not repeat
 
 
 def read_searches(searches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
