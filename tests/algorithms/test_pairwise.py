@@ -9,8 +9,8 @@ import parasail
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, oracle, pair_of
-from quire.algorithms.pairwise.cpu import Memory, align, tiling_for
+from quire.algorithms.pairwise import Memory, Mode, Pair, PairwiseAlignment, oracle, pair_of
+from quire.algorithms.pairwise.cpu import align, tiling_for
 from quire.algorithms.pairwise.tiling import Tiling
 from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
 from quire.sequence.codes import code_table
@@ -76,7 +76,7 @@ def pair_with_ambiguous_bases(random: np.random.Generator) -> tuple[np.ndarray, 
 
 
 def edited(codes: np.ndarray, random: np.random.Generator, rate: float = 0.01) -> np.ndarray:
-    """A copy with substitutions at half of the rate, and insertions and deletions of 1 to 20 bases at a quarter each."""
+    """A copy with substitutions at half of the rate, insertions and deletions of 1 to 20 bases at a quarter each."""
     pieces, at = [], 0
     for place in np.flatnonzero(random.random(len(codes)) < rate):
         if place < at:
@@ -136,7 +136,7 @@ def test_real_sequence_in_both_memories(real: tuple[np.ndarray, np.ndarray], mod
 
 
 def test_less_memory_makes_larger_tiles() -> None:
-    sizes = [tiling_for(100_000, 100_000, budget).tile_rows for budget in (1 << 30, 100 << 20, 30 << 20)]
+    sizes = [tiling_for(100_000, 100_000, budget).tile_rows for budget in (1 << 30, 100 << 20, 20 << 20)]
     assert sizes == [2048, 4096, 16384]
     assert tiling_for(10, 20, 1 << 30) == Tiling(10, 20, 10, 20)
 

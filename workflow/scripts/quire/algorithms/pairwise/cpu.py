@@ -6,13 +6,12 @@ down the matrix like a staircase. Tiles are computed in `cpu_tiles.py`.
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from enum import Enum
 from threading import Condition
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.pairwise import LARGEST, Mode, Pair, PairwiseAlignment, State
+from quire.algorithms.pairwise import LARGEST, Memory, Mode, Pair, PairwiseAlignment, State
 from quire.algorithms.pairwise.cpu_tiles import WIDTH, Border, direction_words, follow_tile, solve_tile, space_for
 from quire.algorithms.pairwise.driver import Cell, Stretch, Sweep, trace, without_matrix
 from quire.algorithms.pairwise.tiling import Tile, Tiling, left_border, top_border
@@ -24,16 +23,9 @@ TILES = ((1024, 2048), (2048, 4096), (4096, 8192), (8192, 16384), (16384, 32768)
 """Rows and columns. Small ones have more borders, and there is less to compute again."""
 LONG = 40_000  # bases of the longer sequence from which the second size is faster than the first
 FASTEST_WHOLE = 1 << 20  # bytes of directions: with fewer, keeping all is faster than computing some again
-MEMORY = 1 << 30
+MEMORY = 2 << 30
+"""Bytes that a matrix takes at most, unless it needs more for the borders of the largest tiles."""
 _RUN = 8  # tiles of a row between two looks at the other threads
-
-
-class Memory(Enum):
-    """What is kept of the matrix."""
-
-    AUTO = "auto"
-    WHOLE = "whole"
-    LINEAR = "linear"
 
 
 def align(
@@ -117,7 +109,8 @@ class CpuSweep(Sweep):
     def run(self, threads: int, progress: Callable[[int], None]) -> None:
         """Compute all tiles."""
         done = [self.tiling.across, *[0] * self.tiling.down]  # tiles of the row above the first, of the first, ...
-        changed, failed = Condition(), []
+        failed: list[bool] = []
+        changed = Condition()
         workers = max(1, min(threads, self.tiling.down, self.tiling.across))
 
         def wait_for(down: int) -> int:
