@@ -62,7 +62,7 @@ onsuccess:
     if SUMMARY in made and not workflow.touch:
         print_summary(SUMMARY)
     elif not workflow.touch:
-        print_searches([path for tool in EXACT_TOOLS for path in results_of_searches(tool, "json") if path in made])
+        print_searches([search for search in searches_of_report() if search["summary"] in made])
 
 
 onerror:
