@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms.mems import Cursor, Matches, Queries, cpu, oracle
 
-from tests.support.mems_cases import KINDS, cut_pages, draw_queries, draw_sequence, find_all, reference_text
+from tests.support.mems_references import KINDS, cut_pages, draw_queries, draw_sequence, find_all, reference_text
 
 
 def searcher(islands, queries, min_length, unique, owned_lengths, **parameters):
@@ -23,7 +23,7 @@ def cut(rng: np.random.Generator, length: int, most: int) -> list[int]:
     return np.diff(np.concatenate(([0], ends))).tolist()
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(
     seed=st.integers(0, 1 << 30), kind=st.sampled_from(KINDS), min_length=st.sampled_from([1, 2, 3, 5, 8, 12, 20]),
     islands=st.integers(1, 4), limit=st.sampled_from([1, 2, 7, 100, 5000]), unique=st.booleans(),
@@ -31,7 +31,7 @@ def cut(rng: np.random.Generator, length: int, most: int) -> list[int]:
 def test_matches_of_the_oracle(seed, kind, min_length, islands, limit, unique):
     """Any pages, pieces of the queries and limits: the same matches in the same order."""
     rng = np.random.default_rng(seed)
-    length = 30 if min_length < 3 else 150
+    length = 25 if min_length < 3 else 100
     reference = [draw_sequence(rng, kind, int(rng.integers(1, length))) for _ in range(islands)]
     queries = draw_queries(rng, reference, 4, length, kind)
     find = searcher(
@@ -63,10 +63,10 @@ def test_unique_in_the_query(seed, kind, min_length):
 def test_long_matches_over_seams_and_frequent_words(unique):
     """Ranges of many starts, words with more rows than are looked at together, matches longer than pages."""
     rng = np.random.default_rng(5)
-    unit = rng.integers(0, 4, 300).astype(np.uint8)
-    long_island = np.concatenate([unit, rng.integers(0, 4, 50), unit[40:], np.zeros(1500), unit]).astype(np.uint8)
-    reference = [long_island, rng.integers(0, 4, 90).astype(np.uint8), unit[:200]]
-    drawn = [np.zeros(300, np.uint8), unit, np.concatenate([long_island[200:800], unit[::-1]]), long_island[250:900]]
+    unit = rng.integers(0, 4, 160).astype(np.uint8)
+    long_island = np.concatenate([unit, rng.integers(0, 4, 50), unit[40:], np.zeros(700), unit]).astype(np.uint8)
+    reference = [long_island, rng.integers(0, 4, 90).astype(np.uint8), unit[:100]]
+    drawn = [np.zeros(90, np.uint8), np.concatenate([long_island[100:500], unit[::-1]]), long_island[120:300]]
     queries = Queries(np.concatenate(drawn), np.cumsum([0] + [len(query) for query in drawn]))
     length = sum(map(len, reference))
     for min_length in (25, 60, 280):
@@ -74,7 +74,7 @@ def test_long_matches_over_seams_and_frequent_words(unique):
         if unique:
             wanted = oracle.unique_in_reference(wanted, reference, queries)
         assert wanted
-        for owned in ([length], [1000, 100, length - 1100]):
+        for owned in ([length], [400, 100, length - 500]):
             find = searcher(reference, queries, min_length, unique, owned, prefix_length=5)
             assert find_all(find, int(queries.offsets[-1]), 700) == wanted
 

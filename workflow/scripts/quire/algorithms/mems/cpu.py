@@ -120,13 +120,17 @@ def _append(array, used, value):
 
 
 def seed_length(min_length: int, axis_length: int) -> int:
-    """Bases of the k-mers that are looked up first: a matter of time alone, chosen by measurement.
+    """Bases of the k-mers that are looked up first: a matter of time alone.
+
+    Measured on chr20, E. coli and yeast with matches of 10 to 100 bases: four bases more than a random reference of
+    this length needs for a k-mer to be rare, and two starts to a range at least, are close to the best (within 20 %);
+    ranges of one start take up to seven times as long.
 
     Args:
         min_length: of matches.
         axis_length: bases of the reference.
     """
-    return min(min_length, 24)
+    return min(max(min_length - 1, 1), axis_length.bit_length() // 2 + 4)
 
 
 def find(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.algorithms.fm_index.pages.cpu import announce_row, page_of, start_of_row
-from quire.algorithms.mems.cpu_ranges import END, HIGH, LOW, MOST_STARTS, RUN, A, B, rows_of
+from quire.algorithms.mems.cpu_ranges import END, HIGH, LOW, MOST_STARTS, RUN, A, B
 from quire.sequence.words import packed_word
 from quire.simd.bits import leading_zeros, prefetch, trailing_zeros
 from quire.simd.compiled import compiled, inlined
@@ -158,8 +158,8 @@ def gather_hits(table, ranges, leaves, text_words, state, hits):
 def matches_of_leaves(table, text, words, runs, ranges, leaves, min_length, unique, begin, hits, out, used):
     """Append the matches of the first `leaves` leaves, in order; returns their end.
 
-    `begin` is (start, axis): matches before it are left out. `out` has room for as many matches as the leaves have rows,
-    or starts if matches are to be `unique` in the reference.
+    `begin` is (start, axis): matches before it are left out. `out` has room for as many matches as the leaves have
+    rows, or starts if matches are to be `unique` in the reference.
     """
     state = np.zeros(3, np.int64)
     current, first = np.int64(-1), used

@@ -6,8 +6,8 @@ run of known bases that it lies in, and where its search begins (FROM_TABLE, or 
 Where the k-mer has many rows, the range is halved: the k-mers of the halves are longer, and those of repeats become
 rare one by one. What is left are the *leaves*, whose rows are worth looking at (`cpu_hits`).
 
-A look-up in an index is a cache miss, so ranges are searched together and each asks for what its next step reads a round
-ahead, as in `quire.algorithms.seeding.cpu_together`.
+A look-up in an index is a cache miss, so ranges are searched together and each asks for what its next step reads a
+round ahead, as in `quire.algorithms.seeding.cpu_together`.
 """
 
 from typing import NamedTuple

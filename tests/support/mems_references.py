@@ -29,7 +29,7 @@ def draw_sequence(rng: np.random.Generator, kind: str, length: int) -> np.ndarra
 def draw_queries(
     rng: np.random.Generator, islands: Sequence[np.ndarray], count: int, length: int, kind: str
 ) -> Queries:
-    """Queries of up to `length` bases: pieces of the islands with a few changed bases, others, one island, an empty one."""
+    """Pieces of the islands of up to `length` bases, some of them changed, others, a whole island and an empty one."""
     drawn = [islands[int(rng.integers(0, len(islands)))], np.empty(0, np.uint8)]
     for _ in range(count):
         island = islands[int(rng.integers(0, len(islands)))]
@@ -75,7 +75,7 @@ def cut_pages(codes: np.ndarray, owned_lengths: Sequence[int], overlap: int, **p
 
 
 def find_all(find, end: int, limit: int, pieces: Sequence[int] = ()) -> list[tuple[int, int, int]]:
-    """All matches that start before `end`, `limit` at a time, the queries cut at `pieces`; `find(begin, end, limit)`."""
+    """What `find(begin, end, limit)` gives of all starts before `end`, `limit` at a time, with stops at `pieces`."""
     found: list[tuple[int, int, int]] = []
     start = 0
     for piece_end in [*sorted(pieces), end]:
