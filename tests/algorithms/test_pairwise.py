@@ -41,6 +41,13 @@ def codes(text: str) -> np.ndarray:
     return code_table({}, 4)[np.frombuffer(text.encode(), np.uint8)]
 
 
+def test_mismatches_that_cost_nothing() -> None:
+    """A score that reaches what fills a tile up is none of the tile's."""
+    scored = pair([1, 0, 0, 0], [1], Scoring(1, 0, -3, -2), Mode.LOCAL)
+    for memory in (Memory.WHOLE, Memory.LINEAR):
+        assert as_oracle(align(scored, memory=memory, tiling=Tiling(4, 1, 1, 2))) == oracle.align(scored)
+
+
 def scores_that_need_32_bits() -> Pair:
     """Scores of which 16 bits do not hold those of a tile, and one that is larger than 16 bits of them may be."""
     random = np.random.default_rng(5)

@@ -146,6 +146,18 @@ class CpuSweep(Sweep):
                 for _ in pool.map(work, range(workers)):
                     pass
         self.bottom = self.rows[-1, 0]
+        if self.local and self.scoring.mismatch == 0 and self.maxima.max() > 0:
+            self._correct_maxima()
+
+    def _correct_maxima(self) -> None:
+        """Take back maxima that no cell has.
+
+        Where mismatches cost nothing, a score reaches the row or column that fills a tile up behind the matrix. It is
+        that of a cell in a tile before, so only what is as large as the largest must be looked at.
+        """
+        for down, across in np.argwhere(self.maxima == self.maxima.max()).tolist():
+            if self.best_cell(down, across)[0] <= down * self.tiling.tile_rows:
+                self.maxima[down, across] -= 1
 
     def _cells(self, down: int, first: int, last: int) -> int:
         begin, end = self.tiling.tile(down, first), self.tiling.tile(down, last - 1)
