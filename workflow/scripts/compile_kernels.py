@@ -1,46 +1,52 @@
-"""Compile the kernels of a stage, so that parallel jobs find them in Numba's cache."""
+"""Compile the kernels of a stage, so that parallel jobs find them in Numba's cache; at once where they are there."""
+
+import logging
+import time
+from collections.abc import Callable
 
 from quire.run.job import run_job
+from quire.simd import stamps
 
 
 def compile_align() -> None:
-    """Mapping and finishing."""
-    from quire.align.compile_kernels import compile_kernels
-    from quire.finish.compile_kernels import compile_kernels as compile_finish
+    """Kernels of reference, index, align and finish."""
+    from quire.align.compile_kernels import compile_kernels as compile_mapping
+    from quire.finish.compile_kernels import compile_kernels as compile_finishing
 
-    compile_kernels()
-    compile_finish()
+    compile_mapping()
+    compile_finishing()
 
 
 def compile_rescore() -> None:
-    """Calling."""
+    """Kernels of calling."""
     from quire.rescore.compile_kernels import compile_kernels
 
     compile_kernels()
 
 
 def compile_complete() -> None:
-    """Complete search."""
+    """Kernels of complete search."""
     from quire.complete.compile_kernels import compile_kernels
 
     compile_kernels()
 
 
 def compile_mems() -> None:
-    """Maximal exact matches."""
+    """Kernels of maximal exact matches."""
     from quire.mems.compile_kernels import compile_kernels
 
     compile_kernels()
 
 
 def compile_pairwise() -> None:
-    """Alignments of two sequences."""
+    """Kernels of the alignment of two sequences."""
     from quire.pairwise.compile_kernels import compile_kernels
 
     compile_kernels()
 
 
-STAGES = {
+SCRIPT = "compile_kernels.py"
+STAGES: dict[str, Callable[[], None]] = {
     "align": compile_align,
     "rescore": compile_rescore,
     "complete": compile_complete,
@@ -48,4 +54,17 @@ STAGES = {
     "pairwise": compile_pairwise,
 }
 
-run_job(snakemake, lambda: STAGES[snakemake.wildcards.stage]())  # noqa: F821 (Snakemake defines it)
+
+def main(job) -> None:
+    """Unpack the job and compile, if that was not done before."""
+    stage, began = job.wildcards.stage, time.time()
+    log = logging.getLogger("quire.compiled")
+    if stamps.are_compiled(stage, SCRIPT):
+        log.info("the kernels of %s were compiled before", stage)
+        return
+    STAGES[stage]()
+    stamps.remember(stage, SCRIPT, began)
+    log.info("the kernels of %s are compiled: %.1f s", stage, time.time() - began)
+
+
+run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)
