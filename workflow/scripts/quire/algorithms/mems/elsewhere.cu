@@ -19,7 +19,7 @@ __device__ __forceinline__ bool stands_at(const Page& page, const Sequence& text
 // match's own page from its own row on in both directions, as rows beside it are most like it. There it may stop where
 // suffixes begin to differ: those beyond differ too, unless the page's end cuts them off, which matters only for parts
 // of a match that are longer than pages overlap.
-extern "C" __global__ void __launch_bounds__(256, 3) find_elsewhere(
+extern "C" __global__ void find_elsewhere(
         Page page, Sequence queries, Sequence text, Seeds seeds, Window window, const u32* low, const u32* counts,
         const u64* keys, const i64* lengths, const u32* rows, i64 axis_bits, i64 count, u8* elsewhere) {
     i64 match = thread_index() >> 5;

@@ -61,6 +61,7 @@ __device__ __forceinline__ Seed seed_of(const Sequence& queries, const Seeds& se
 // Bases that agree to the left of two positions, at most `most`, which may not reach beyond the first base of `one`.
 __device__ __forceinline__ i64 left_match(const u64* one, i64 end, const u64* other, i64 other_end, i64 most) {
     i64 equal = 0;
+#pragma unroll 1
     while (equal < most) {
         u64 difference = bases_before(one, end - equal) ^ bases_before(other, other_end - equal);
         if (difference) {
@@ -75,6 +76,7 @@ __device__ __forceinline__ i64 left_match(const u64* one, i64 end, const u64* ot
 // Bases that agree from two positions on, at most `most`, which may not reach beyond the last base of either.
 __device__ __forceinline__ i64 right_match(const u64* one, i64 begin, const u64* other, i64 other_begin, i64 most) {
     i64 equal = 0;
+#pragma unroll 1
     while (equal < most) {
         u64 difference = packed_word(one, begin + equal) ^ packed_word(other, other_begin + equal);
         if (difference) {

@@ -5,8 +5,8 @@ constexpr u64 EVEN_BITS = 0x5555555555555555ull;
 
 // The match kernel: one thread per seed finds its rows, `counts` of them from `low` on. From the last base backwards,
 // the first steps by the prefix table.
-extern "C" __global__ void __launch_bounds__(256) search_seeds(Page page, Sequence queries, Seeds seeds, Window window,
-                                                               u32* low, u32* counts) {
+extern "C" __global__ void search_seeds(Page page, Sequence queries, Seeds seeds, Window window, u32* low,
+                                        u32* counts) {
     i64 index = thread_index();
     if (index >= window.count) return;
     i64 end = seed_of(queries, seeds, window, index).position + seeds.length, depth = 0;
