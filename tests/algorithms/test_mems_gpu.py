@@ -146,6 +146,34 @@ def test_a_reference_of_one_letter(card, limit: int, policy: Policy) -> None:
     assert check(card, islands, queries, 4, policy, unique=True, limit=limit) == 0
 
 
+def test_places_that_are_none(card) -> None:
+    """Letters that run on from one island into the next, or over a base that is not known, do not stand there."""
+    rng = np.random.default_rng(14)
+    words = [rng.integers(0, 4, 16).astype(np.uint8) for _ in range(15)]
+    islands = [np.concatenate(words)]
+    for cut, word in enumerate(words, start=1):
+        islands[-1] = np.concatenate([islands[-1], rng.integers(0, 4, 9), word[:cut]]).astype(np.uint8)
+        islands.append(np.concatenate([word[cut:], rng.integers(0, 4, 9)]).astype(np.uint8))
+    queries = queries_of(*words, *(word[1:] for word in words))
+    for policy in (Policy(8, 0, True, 64), Policy(6, 1, False, 64)):
+        for unique in (False, True):
+            assert check(card, islands, queries, 8, policy, unique, owned=[300, sum(map(len, islands)) - 300]) >= 29
+
+
+def test_the_one_other_place_among_many_hits(card) -> None:
+    """Seventy words that share a seed stand on both pages, in different orders: each has its other place in another row."""
+    rng = np.random.default_rng(15)
+    seed = rng.integers(0, 4, 8)
+    words = [np.concatenate([seed, rng.integers(0, 4, 12)]) for _ in range(70)]
+    order = rng.permutation(len(words))
+    islands = [np.concatenate([words[i] for i in numbers]).astype(np.uint8) for numbers in (range(70), order)]
+    queries = queries_of(*words)
+    policy = Policy(8, 0, True, 64)
+    assert check(card, islands, queries, 20, policy, owned=[1400, 1400]) == 140
+    assert check(card, islands, queries, 20, policy, unique=True, owned=[1400, 1400]) == 0
+    assert check(card, islands, queries, 20, policy, unique=True) == 0
+
+
 @pytest.mark.parametrize("min_length", [1, 20])
 def test_nothing_to_find(card, min_length: int) -> None:
     known, unknown = [np.zeros(30, np.uint8)], [np.full(30, 4, np.uint8)]

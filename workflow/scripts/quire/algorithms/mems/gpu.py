@@ -82,6 +82,15 @@ class _Window(NamedTuple):
     run: CardArray
 
 
+class _Range(NamedTuple):
+    """mems.cuh: Range; the matches from one cursor on and before another."""
+
+    begin_start: int
+    begin_axis: int
+    stop_start: int
+    stop_axis: int
+
+
 class _Listed(NamedTuple):
     """mems.cuh: Listed; keys uint64[m], lengths int64[m], rows uint32[m] or None."""
 
@@ -320,7 +329,7 @@ class _Search:
                 offsets = self.card.offsets(held.counts[:number])
                 hits = int(offsets[-1])
             if hits:
-                found, count = self._list_page(page, held, offsets, number, hits, (*begin, *stop), limit - total)
+                found, count = self._list_page(page, held, offsets, number, hits, _Range(*begin, *stop), limit - total)
                 total += count
                 if total > limit:
                     return [], total
@@ -331,7 +340,7 @@ class _Search:
 
     def _list_page(
         self, page: CardPage, held: _Hits, offsets: CardArray, number: int, hits: int,
-        wanted: tuple[int, int, int, int], room: int,
+        wanted: _Range, room: int,
     ) -> tuple[_Listed | None, int]:  # fmt: skip
         """The matches of a page, and how many they are; None if there are none or more than `room`."""
         card, policy = self.card, self.policy
