@@ -100,7 +100,11 @@ def find_mems(inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings) 
         if open_card is None:
             counts = _search(CpuEngine(reference, indexes), reference, inputs, outputs, settings)
         else:
-            raise NotImplementedError
+            from quire.mems.engine_gpu import CardEngine
+
+            engine = CardEngine(open_card, reference, indexes)
+            with engine.running():
+                counts = _search(engine, reference, inputs, outputs, settings)
     _write_summary(outputs, settings, backend, counts, time.monotonic() - began)
 
 
