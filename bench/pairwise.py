@@ -1,8 +1,8 @@
 """One large alignment on one core: Quire's score and traceback against the fastest of parasail's functions.
 
 Bar: at least parasail's best cells a second, whose functions keep every cell's directions or give the score alone; so
-with traceback it is asked at 20 kb at most, and for scores at any size. The pairs are random sequences, and a part of chr20 and
-its copy with 1 % edits. The floor is one tile in the processor's caches, scores alone, in the same run.
+with traceback it is asked at 20 kb at most, and for scores at any size. The pairs are random sequences, and a part of
+chr20 with a copy that has 1 % edits. The floor is one tile in the processor's caches, scores alone, in the same run.
 """
 
 import time
