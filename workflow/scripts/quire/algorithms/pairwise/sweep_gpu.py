@@ -1,0 +1,305 @@
+"""The launches of pairwise alignment on a card: matrices of a batch, rectangles of them, and paths.
+
+Arrays of a batch hold all its matrices, each at places of its own (`Placed`). Names of members are those of the structs
+in layout.cuh, pairwise.cu and trace.cu.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.algorithms.pairwise import Mode, Pair
+from quire.algorithms.pairwise.shapes import (
+    BITS_SHAPES,
+    SCORE_SHAPES,
+    WIDE_BITS_SHAPES,
+    WIDE_SCORE_SHAPES,
+    FillShape,
+)
+from quire.algorithms.scoring import Scoring
+from quire.device.card import THREADS, Card, CardArray
+
+SOURCE = "quire/algorithms/pairwise/pairwise.cu"
+TRACE = "quire/algorithms/pairwise/trace.cu"
+KERNELS = [
+    *(
+        (SOURCE, shape.defines(mode, wide))
+        for wide, shapes in ((False, (*SCORE_SHAPES, *BITS_SHAPES)), (True, (*WIDE_SCORE_SHAPES, *WIDE_BITS_SHAPES)))
+        for shape in shapes
+        for mode in (Mode.LOCAL, Mode.GLOBAL)
+    ),
+    *((TRACE, shape.trace_defines()) for shape in BITS_SHAPES),
+]
+IN_BEST = 0  # trace.cu: a path's state
+_PADDING = 64  # letters before and behind a query that lanes look at, and do nothing with
+_TAGS = 65535  # layout.cuh: tag_of
+_EVERY_STRIP = 1 << 40  # strips that share a column of words: all
+_PEAK_THREADS, _WARP = 256, 32
+
+
+class Placed(NamedTuple):
+    """A matrix of a batch.
+
+    Attributes:
+        pair: its sequences.
+        tile_rows, tile_columns: rows between two kept rows, and columns between two kept columns.
+        query, target, left, top: where its letters, its words of column 0 and its kept rows begin in the arrays.
+    """
+
+    pair: Pair
+    tile_rows: int
+    tile_columns: int
+    query: int
+    target: int
+    left: int
+    top: int
+
+    @property
+    def rows(self) -> int:
+        """Of the matrix, without row 0."""
+        return len(self.pair.query)
+
+    @property
+    def columns(self) -> int:
+        """Of the matrix, without column 0."""
+        return len(self.pair.target)
+
+    @property
+    def down(self) -> int:
+        """Tiles one below the other."""
+        return -(-self.rows // self.tile_rows)
+
+    @property
+    def across(self) -> int:
+        """Tiles side by side."""
+        return -(-self.columns // self.tile_columns)
+
+
+    def size_of(self, down: int, across: int) -> tuple[int, int]:
+        """Rows and columns of a tile."""
+        return (
+            min(self.tile_rows, self.rows - down * self.tile_rows),
+            min(self.tile_columns, self.columns - across * self.tile_columns),
+        )
+
+
+class Job(NamedTuple):
+    """A rectangle to fill."""
+
+    rows: int
+    columns: int
+    query: int
+    target: int
+    left: int
+    left_tag: int
+    border: int
+    border_strips: int
+    border_stride: int
+    top: int
+    keep: int
+    keep_stride: int
+    bits: int
+    bits_stride: int
+
+
+class Grid(NamedTuple):
+    """The tiles of a matrix for the path that is followed through them."""
+
+    tile_rows: int
+    tile_columns: int
+    across: int
+    tiles: int
+    bits_stride: int
+    elements: int
+
+
+class Path(NamedTuple):
+    """A path under way; row and column of the cell where it is, from 1."""
+
+    row: int
+    column: int
+    state: int
+    operation: int
+    run: int
+    count: int
+    ended: int
+
+
+class _Jobs(NamedTuple):
+    strips_before: CardArray
+    jobs: CardArray
+    count: int
+    ticket: CardArray
+
+
+class _Inputs(NamedTuple):
+    query: CardArray
+    target: CardArray
+    match: int
+    mismatch: int
+    gap_open: int
+    gap_extend: int
+
+
+class _Matrices(NamedTuple):
+    left: CardArray
+    borders: CardArray
+    kept: CardArray
+    bits: CardArray
+    ends: CardArray
+    track: int
+
+
+class Batch:
+    """Matrices of one mode and scoring on the card.
+
+    Attributes:
+        matrices: where each lies.
+        words: uint64, for each matrix those of column 0 and of the right border of each of its columns of tiles: on the
+            way the borders of strips are handed on there, too.
+        kept: int32[cells, 2], H and the next row's I, of row 0 and of the kept rows of all.
+    """
+
+    def __init__(self, card: Card, pairs: Sequence[Pair], tiles: Sequence[tuple[int, int]]) -> None:
+        """Upload sequences, and take memory for what is kept.
+
+        Args:
+            card: where all lies.
+            pairs: of one mode and scoring, neither sequence empty.
+            tiles: rows and columns of a tile, of each matrix.
+        """
+        self.card, self.mode = card, pairs[0].mode
+        self.scoring = Scoring(*map(int, pairs[0].scoring))
+        self.matrices: list[Placed] = []
+        query = target = left = top = 0
+        for pair, (rows, columns) in zip(pairs, tiles, strict=True):
+            matrix = Placed(pair, rows, columns, query + _PADDING, target, left, top)
+            self.matrices.append(matrix)
+            query += matrix.rows + 2 * _PADDING
+            target += matrix.columns
+            left += matrix.rows * (1 + matrix.across)
+            top += (matrix.down + 1) * (matrix.columns + 1)
+        codes = np.zeros(query, np.uint16)
+        for matrix in self.matrices:
+            codes[matrix.query : matrix.query + matrix.rows] = matrix.pair.query
+        self._codes = codes
+        self._queries: dict[bool, CardArray] = {}
+        self._target = card.upload(np.concatenate([np.asarray(pair.target, np.uint8) for pair in pairs]))
+        self.words = card.zeros(left, np.uint64)
+        self.kept = card.empty((top, 2), np.int32)
+        self._begin()
+
+    def wide(self, bits: bool) -> bool:
+        """Whether a signed byte does not hold what a kernel needs of the scores of letters."""
+        scale, code = (4, 2) if bits else (1, 0)
+        return any(not -128 <= scale * score + code <= 127 for score in self.scoring[:2])
+
+    def fill(
+        self, shape: FillShape, jobs: Sequence[Job], borders: CardArray, bits: CardArray, track: bool = False
+    ) -> CardArray:
+        """Compute rectangles.
+
+        Args:
+            shape: of the kernel.
+            jobs: which.
+            borders: uint64, words on the borders of strips; their tags must be 0, or of strips further right.
+            bits: uint64, room for directions.
+            track: whether the largest H is wanted (mode LOCAL).
+
+        Returns:
+            int32[strips, warps, 4]: largest H, column and row (from 1) of each warp's strip, if wanted.
+        """
+        card, wide = self.card, self.wide(shape.bits)
+        before = np.concatenate([[0], np.cumsum([shape.strips(job.columns) for job in jobs])]).astype(np.int64)
+        strips = int(before[-1])
+        ends = card.empty((strips if track else 0, shape.warps, 4), np.int32)
+        launched = _Jobs(
+            card.upload(before), card.upload(np.array(jobs, np.int64)), len(jobs), card.zeros(1, np.uint32)
+        )
+        inputs = _Inputs(self._query(wide), self._target, *self.scoring)
+        matrices = _Matrices(self.words, borders, self.kept, bits, ends, int(track))
+        card.kernel(SOURCE, "fill", **shape.defines(self.mode, wide))(
+            min(strips, card.multiprocessors * shape.resident), shape.block, launched, inputs, matrices,
+            shared_bytes=shape.shared_bytes,
+        )  # fmt: skip
+        return ends
+
+    def sweep(self, shape: FillShape, matrix: Placed, bits: int) -> Job:
+        """The job of a whole matrix, whose borders are in `words` and whose directions begin at `bits`."""
+        strips = matrix.tile_columns // shape.width if matrix.across > 1 else _EVERY_STRIP
+        return Job(
+            matrix.rows, matrix.columns, matrix.query, matrix.target, matrix.left, 0, matrix.left + matrix.rows,
+            strips, matrix.rows, matrix.top, matrix.tile_rows, matrix.columns + 1, bits,
+            shape.bits_stride(matrix.rows) if shape.bits else 0,
+        )  # fmt: skip
+
+    def tile(self, shape: FillShape, matrix: Placed, down: int, across: int, border: int, bits: int, swept: int) -> Job:
+        """The job of a tile of a matrix that was swept with strips of `swept` columns.
+
+        Its words of borders begin at `border` of another array; directions have the strides of a tile that is not cut.
+        """
+        top, left = down * matrix.tile_rows, across * matrix.tile_columns
+        rows, columns = matrix.size_of(down, across)
+        return Job(
+            rows, columns, matrix.query + top, matrix.target + left, matrix.left + across * matrix.rows + top,
+            tag_of(left // swept), border, _EVERY_STRIP, rows, matrix.top + down * (matrix.columns + 1) + left, 0, 0,
+            bits, shape.bits_stride(matrix.tile_rows),
+        )  # fmt: skip
+
+    def peaks(self, matrix: Placed) -> NDArray[np.int32]:
+        """int32[down + 1, 2]: of row 0 and each kept row the largest H, and its smallest column."""
+        card, rows = self.card, matrix.down + 1
+        found = card.empty((rows, 2), np.int32)
+        stride = matrix.columns + 1
+        self._trace("peaks")(
+            rows, _PEAK_THREADS, self.kept[matrix.top : matrix.top + rows * stride], matrix.columns, stride, found,
+            shared_bytes=_PEAK_THREADS // _WARP * 8,
+        )  # fmt: skip
+        return card.download(found)
+
+    def follow(
+        self, shape: FillShape, paths: CardArray, grids: CardArray, tiles: CardArray, bits: CardArray, elements: CardArray
+    ) -> None:
+        """Follow paths through tiles.
+
+        Args:
+            shape: of the kernel that made the directions.
+            paths: int64[paths, 7], `Path`; become what is reached.
+            grids: int64[paths, 6], `Grid`.
+            tiles: int64, place of each tile's directions; -1: they are not there.
+            bits: uint64, directions.
+            elements: uint32, room for each path's elements, which come from its end to its beginning.
+        """
+        kernel = self.card.kernel(TRACE, "follow", **shape.trace_defines())
+        kernel(
+            len(paths), _WARP, paths, grids, tiles, bits, elements, int(self.mode == Mode.LOCAL),
+            shared_bytes=shape.window * _WARP * 8,
+        )  # fmt: skip
+
+    def _trace(self, entry: str):
+        return self.card.kernel(TRACE, entry, **BITS_SHAPES[0].trace_defines())
+
+    def _begin(self) -> None:
+        """Row 0 and column 0 of all matrices."""
+        edges = [
+            (matrix.rows, matrix.columns, self.scoring.gap_open, self.scoring.gap_extend, self.mode == Mode.GLOBAL,
+             self.mode != Mode.LOCAL, matrix.tile_rows, matrix.columns + 1, matrix.left, matrix.top)
+            for matrix in self.matrices
+        ]  # fmt: skip
+        longest = max(max(matrix.rows, matrix.columns) for matrix in self.matrices)
+        grid = -(-(longest + 1) // THREADS), len(edges)
+        self._trace("begin")(grid, THREADS, self.card.upload(np.array(edges, np.int64)), self.words, self.kept)
+
+    def _query(self, wide: bool) -> CardArray:
+        """uint16: codes, or what chooses a row's byte among a column's scores (and its sign, three times)."""
+        if wide not in self._queries:
+            codes = self._codes
+            self._queries[wide] = self.card.upload(codes if wide else (codes * 0x1111 + 0x8880).astype(np.uint16))
+        return self._queries[wide]
+
+
+def tag_of(strip: int) -> int:
+    """The tag of the words that strip number `strip` reads; the first one of a matrix reads those of column 0."""
+    return (strip - 1) % _TAGS + 1 if strip > 0 else 0
