@@ -197,6 +197,35 @@ def choose_common(_typing_context, a, b, chosen, otherwise):
 
 
 @intrinsic
+def bits_greater(_typing_context, a, b):
+    """A uint32 of which bit i says whether a > b in lane i; 32 lanes of signed integers."""
+    _require_alike("bits_greater", a, b)
+    _require(isinstance(a.element, types.Integer) and a.element.signed, "bits_greater compares signed integers")
+    _require(a.lanes == types.uint32.bitwidth, "bits_greater takes 32 lanes")
+
+    def generate(_context, builder, _signature, arguments):
+        return builder.bitcast(builder.icmp_signed(">", *arguments), ir.IntType(types.uint32.bitwidth))
+
+    return types.uint32(a, b), generate
+
+
+@intrinsic
+def moved_up(_typing_context, vector, scalar):
+    """The lanes moved up by one, the scalar in lane 0; what stood in the last lane is dropped."""
+    _require(isinstance(vector, VectorType), "moved_up takes a vector")
+    _require(scalar == vector.element, f"moved_up of {vector} takes a scalar of its type")
+
+    def generate(_context, builder, _signature, arguments):
+        zero = ir.Constant(ir.IntType(32), 0)
+        first = builder.insert_element(ir.Constant(arguments[0].type, ir.Undefined), arguments[1], zero)
+        lanes = [vector.lanes, *range(vector.lanes - 1)]
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), vector.lanes), lanes)
+        return builder.shuffle_vector(arguments[0], first, mask)
+
+    return vector(vector, scalar), generate
+
+
+@intrinsic
 def maximum(_typing_context, a, b):
     """The larger of signed integers a and b, lane by lane."""
     _require_alike("maximum", a, b)
