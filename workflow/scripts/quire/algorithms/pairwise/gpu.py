@@ -24,7 +24,8 @@ from quire.algorithms.pairwise.shapes import (
     FillShape,
     fastest_shape,
 )
-from quire.algorithms.pairwise.sweep_gpu import IN_BEST, Batch, Grid, Job, Path, Placed
+from quire.algorithms.pairwise.sweep_gpu import IN_BEST, Batch, Grid, Job, Path, Placed, is_wide
+from quire.algorithms.scoring import Scoring
 from quire.device.card import Card, CardArray
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_SHIFT
 
@@ -99,7 +100,7 @@ def _parts(card: Card, pairs: list[Pair], linear: bool | None) -> list[_Part]:
     together: list[int] = []
     taken = 0
     for number, pair in enumerate(pairs):
-        size = len(pair.query) * len(pair.target) // 2
+        size = _whole_bytes(card, pair)
         if linear or (linear is None and size > min(FASTEST_WHOLE, room)):
             parts.append(_Part([number], True))
             continue
@@ -111,9 +112,17 @@ def _parts(card: Card, pairs: list[Pair], linear: bool | None) -> list[_Part]:
     return [*parts, _Part(together, False)] if together else parts
 
 
-def _whole_shape(card: Card, batch: Batch) -> FillShape:
-    shapes = WIDE_BITS_SHAPES if batch.wide(bits=True) else BITS_SHAPES
-    return fastest_shape(shapes, card.multiprocessors, [(matrix.rows, matrix.columns) for matrix in batch.matrices])
+def _shape(card: Card, scoring: Scoring, sizes: list[tuple[int, int]], bits: bool) -> FillShape:
+    """Of the kernel for matrices, or tiles, that are computed at once."""
+    wide = is_wide(scoring, bits)
+    shapes = (WIDE_BITS_SHAPES if wide else BITS_SHAPES) if bits else (WIDE_SCORE_SHAPES if wide else SCORE_SHAPES)
+    return fastest_shape(shapes, card.multiprocessors, sizes)
+
+
+def _whole_bytes(card: Card, pair: Pair) -> int:
+    """Of the directions of all cells."""
+    size = len(pair.query), len(pair.target)
+    return _shape(card, pair.scoring, [size], bits=True).bits_size(*size) * PAIR_BYTES
 
 
 def _tile_size(card: Card, pair: Pair) -> int:
@@ -131,7 +140,8 @@ def _tile_size(card: Card, pair: Pair) -> int:
 def _align_whole(card: Card, pairs: list[Pair]) -> list[PairwiseAlignment]:
     """Keep all directions."""
     batch = Batch(card, pairs, [(len(pair.query), len(pair.target)) for pair in pairs])
-    shape = _whole_shape(card, batch)
+    sizes = [(matrix.rows, matrix.columns) for matrix in batch.matrices]
+    shape = _shape(card, batch.scoring, sizes, bits=True)
     jobs, grids, bits, elements = [], [], 0, 0
     for number, matrix in enumerate(batch.matrices):
         job = batch.sweep(shape, matrix, bits)
@@ -148,7 +158,7 @@ def _align_whole(card: Card, pairs: list[Pair]) -> list[PairwiseAlignment]:
     batch.follow(shape, paths, card.upload(np.array(grids, np.int64)), tiles, directions, room)
     followed = [Path(*row) for row in card.download(paths).tolist()]
     return [
-        _alignment(batch.mode, end, path, card.download(room[grid.elements : grid.elements + path.count]))
+        _alignment(batch.mode, end, path, card.download(room[grid.elements : grid.elements + path.elements]))
         for end, path, grid in zip(found, followed, grids, strict=True)
     ]
 
@@ -220,8 +230,7 @@ class _Linear:
     def __init__(self, card: Card, pair: Pair) -> None:
         self.card, self.pair = card, pair
         size = len(pair.query), len(pair.target)
-        wide = any(not -128 <= score <= 127 for score in pair.scoring[:2])
-        self.shape = fastest_shape(WIDE_SCORE_SHAPES if wide else SCORE_SHAPES, card.multiprocessors, [size])
+        self.shape = _shape(card, pair.scoring, [size], bits=False)
         tile = _tile_size(card, pair)
         self.batch = Batch(card, [pair], [(min(tile, size[0]), -(-tile // self.shape.width) * self.shape.width)])
         self.matrix = self.batch.matrices[0]
@@ -240,20 +249,19 @@ class _Linear:
     def _follow(self, end: _End) -> PairwiseAlignment:
         card, batch, matrix = self.card, self.batch, self.matrix
         peaks = batch.peaks(matrix)
-        shapes = WIDE_BITS_SHAPES if batch.wide(bits=True) else BITS_SHAPES
         path = _path_from(end)
         on_card = card.upload(np.array([path], np.int64))
         elements = card.empty(end.row + end.column, np.uint32)
         while not path.ended and path.row > 0 and path.column > 0:
             guessed = guess_tiles(matrix, peaks, path.row, path.column, batch.mode == Mode.LOCAL)
-            shape = fastest_shape(shapes, card.multiprocessors, [matrix.size_of(*tile) for tile in guessed])
+            shape = _shape(card, batch.scoring, [matrix.size_of(*tile) for tile in guessed], bits=True)
             size = shape.bits_size(matrix.tile_rows, matrix.tile_columns)
             room = max(1, min(card.free_bytes() // 2, MOST_BITS) // (size * PAIR_BYTES))
             tiles, bits = self._compute(shape, guessed[:room], size)
             grid = Grid(matrix.tile_rows, matrix.tile_columns, matrix.across, 0, shape.bits_stride(matrix.tile_rows), 0)
             batch.follow(shape, on_card, card.upload(np.array([grid], np.int64)), card.upload(tiles), bits, elements)
             path = Path(*card.download(on_card)[0].tolist())
-        return _alignment(batch.mode, end, path, card.download(elements[: path.count]))
+        return _alignment(batch.mode, end, path, card.download(elements[: path.elements]))
 
     def _compute(
         self, shape: FillShape, wanted: list[tuple[int, int]], size: int
@@ -271,9 +279,7 @@ class _Linear:
         return places, bits
 
 
-def guess_tiles(
-    matrix: Placed, peaks: NDArray[np.int32], row: int, column: int, local: bool
-) -> list[tuple[int, int]]:
+def guess_tiles(matrix: Placed, peaks: NDArray[np.int32], row: int, column: int, local: bool) -> list[tuple[int, int]]:
     """Tiles (down, across) that a path probably goes through, from the one where it is.
 
     A path that crosses a kept row does so near the row's largest H, if it is the path of similar sequences. Where that
@@ -293,7 +299,8 @@ def guess_tiles(
         score, peak = peaks[down].tolist()
         near = abs(peak - diagonal) <= matrix.tile_columns and peak <= column
         across = max(peak if near else diagonal, 1)
-        tiles += [(down, i) for i in range((column - 1) // matrix.tile_columns, (across - 1) // matrix.tile_columns - 1, -1)]
+        first, last = (across - 1) // matrix.tile_columns, (column - 1) // matrix.tile_columns
+        tiles += [(down, i) for i in range(last, first - 1, -1)]
         row, column = top, peak if near else diagonal
         if column < 1 or (local and (not near or score <= 0)):
             break

@@ -35,9 +35,9 @@ struct Job {
 typedef int2 Kept;
 
 struct Jobs {
-    const i64* strips_before;  // [count + 1], of blocks
+    const i64* strips_before;  // [owners + 1], of blocks
     const Job* jobs;
-    i64 count;
+    i64 owners;
     u32* ticket;  // strips that are taken, in order
 };
 

@@ -159,13 +159,13 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
 // All strips of all jobs, by as many blocks as are launched.
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) fill(Jobs jobs, Inputs inputs, Matrices matrices) {
     i64* taken = (i64*)((int2*)shared_memory + (WARPS + 1) * 2 * STEPS);
-    i64 strips = jobs.strips_before[jobs.count];
+    i64 strips = jobs.strips_before[jobs.owners];
     while (true) {
         if (threadIdx.x == 0) *taken = atomicAdd(jobs.ticket, 1u);
         __syncthreads();
         i64 strip = *taken;
         if (strip >= strips) return;
-        i64 owner = owner_of(jobs.strips_before, jobs.count, strip);
+        i64 owner = owner_of(jobs.strips_before, jobs.owners, strip);
         i64 before = jobs.strips_before[owner];
         fill_strip(jobs.jobs[owner], strip - before, strip + 1 == jobs.strips_before[owner + 1],
                    matrices.ends + strip * WARPS, inputs, matrices);

@@ -1,4 +1,4 @@
-"""How the lanes of a card's kernels share a matrix, the macros that say so, and which shape is the fastest for a size."""
+"""How the lanes of a card's kernels share a matrix, the macros that say so, and which shape is fastest for a size."""
 
 from typing import NamedTuple
 
@@ -12,8 +12,8 @@ LARGEST_GAP_OPEN = 65535
 """Price of a gap's first base that the words on borders have room for."""
 
 
-# Cycles of a warp, counted in sm_90's code: what a row costs, and each of a lane's columns in it; how long a row takes at
-# least until the next lane can go on; and how long a word is on its way to another multiprocessor.
+# Cycles of a warp, counted in sm_90's code: what a row costs, and each of a lane's columns in it; how long a row takes
+# at least until the next lane can go on; and how long a word is on its way to another multiprocessor.
 ROW, CELL, CELL_BITS = 12, 10, 22
 LATENCY, CHAIN = 34, 5
 HANDING_OVER = 1500
@@ -95,7 +95,7 @@ class FillShape(NamedTuple):
 
     @property
     def window(self) -> int:
-        """Pairs of words per lane that the warp that follows a path has at hand: a path through a strip, and some gaps."""
+        """Pairs of words per lane that the warp that follows a path has at hand: the way through a strip, and gaps."""
         return 12 * self.columns
 
 
@@ -104,9 +104,7 @@ BITS_SHAPES = tuple(FillShape(columns, 4, 16, 2, True) for columns in (2, 4))
 WIDE_SCORE_SHAPES, WIDE_BITS_SHAPES = SCORE_SHAPES[1:2], BITS_SHAPES[1:2]
 
 
-def fastest_shape(
-    shapes: tuple[FillShape, ...], multiprocessors: int, sizes: list[tuple[int, int]]
-) -> FillShape:
+def fastest_shape(shapes: tuple[FillShape, ...], multiprocessors: int, sizes: list[tuple[int, int]]) -> FillShape:
     """The shape that takes the fewest cycles for matrices (rows, columns) that are computed at once, by count."""
     return min(shapes, key=lambda shape: cycles(shape, multiprocessors, sizes))
 

@@ -19,7 +19,7 @@ from quire.algorithms.pairwise.shapes import (
     FillShape,
 )
 from quire.algorithms.scoring import Scoring
-from quire.device.card import THREADS, Card, CardArray
+from quire.device.card import THREADS, Card, CardArray, Kernel
 
 SOURCE = "quire/algorithms/pairwise/pairwise.cu"
 TRACE = "quire/algorithms/pairwise/trace.cu"
@@ -76,7 +76,6 @@ class Placed(NamedTuple):
         """Tiles side by side."""
         return -(-self.columns // self.tile_columns)
 
-
     def size_of(self, down: int, across: int) -> tuple[int, int]:
         """Rows and columns of a tile."""
         return (
@@ -123,14 +122,14 @@ class Path(NamedTuple):
     state: int
     operation: int
     run: int
-    count: int
+    elements: int
     ended: int
 
 
 class _Jobs(NamedTuple):
     strips_before: CardArray
     jobs: CardArray
-    count: int
+    owners: int
     ticket: CardArray
 
 
@@ -191,11 +190,6 @@ class Batch:
         self.kept = card.empty((top, 2), np.int32)
         self._begin()
 
-    def wide(self, bits: bool) -> bool:
-        """Whether a signed byte does not hold what a kernel needs of the scores of letters."""
-        scale, code = (4, 2) if bits else (1, 0)
-        return any(not -128 <= scale * score + code <= 127 for score in self.scoring[:2])
-
     def fill(
         self, shape: FillShape, jobs: Sequence[Job], borders: CardArray, bits: CardArray, track: bool = False
     ) -> CardArray:
@@ -211,7 +205,7 @@ class Batch:
         Returns:
             int32[strips, warps, 4]: largest H, column and row (from 1) of each warp's strip, if wanted.
         """
-        card, wide = self.card, self.wide(shape.bits)
+        card, wide = self.card, is_wide(self.scoring, shape.bits)
         before = np.concatenate([[0], np.cumsum([shape.strips(job.columns) for job in jobs])]).astype(np.int64)
         strips = int(before[-1])
         ends = card.empty((strips if track else 0, shape.warps, 4), np.int32)
@@ -260,8 +254,9 @@ class Batch:
         return card.download(found)
 
     def follow(
-        self, shape: FillShape, paths: CardArray, grids: CardArray, tiles: CardArray, bits: CardArray, elements: CardArray
-    ) -> None:
+        self, shape: FillShape, paths: CardArray, grids: CardArray, tiles: CardArray, bits: CardArray,
+        elements: CardArray,
+    ) -> None:  # fmt: skip
         """Follow paths through tiles.
 
         Args:
@@ -278,7 +273,7 @@ class Batch:
             shared_bytes=shape.window * _WARP * 8,
         )  # fmt: skip
 
-    def _trace(self, entry: str):
+    def _trace(self, entry: str) -> Kernel:
         return self.card.kernel(TRACE, entry, **BITS_SHAPES[0].trace_defines())
 
     def _begin(self) -> None:
@@ -298,6 +293,12 @@ class Batch:
             codes = self._codes
             self._queries[wide] = self.card.upload(codes if wide else (codes * 0x1111 + 0x8880).astype(np.uint16))
         return self._queries[wide]
+
+
+def is_wide(scoring: Scoring, bits: bool) -> bool:
+    """Whether a signed byte does not hold what a kernel needs of the scores of letters (cells.cuh)."""
+    scale, code = (4, 2) if bits else (1, 0)
+    return any(not -128 <= scale * score + code <= 127 for score in scoring[:2])
 
 
 def tag_of(strip: int) -> int:

@@ -62,7 +62,7 @@ struct Path {
     i64 row, column;  // of the cell where it is
     i64 state;        // IN_BEST, or that it came here by a gap, which may go on
     i64 operation, run;  // of the element that is not written yet
-    i64 count;        // of elements that are, the last one first
+    i64 elements;     // that are, the last one first
     i64 ended;
 };
 
@@ -127,8 +127,8 @@ struct Window {
 
 __device__ __forceinline__ void add(Path& path, i64 operation, i64 run, u32* elements) {
     if (operation != path.operation && path.run > 0) {
-        if (threadIdx.x == 0) elements[path.count] = (u32)path.run << CIGAR_SHIFT | (u32)path.operation;
-        path.count++;
+        if (threadIdx.x == 0) elements[path.elements] = (u32)path.run << CIGAR_SHIFT | (u32)path.operation;
+        path.elements++;
         path.run = 0;
     }
     path.operation = operation;
