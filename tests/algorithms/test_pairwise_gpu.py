@@ -5,7 +5,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from quire.algorithms.pairwise import Mode, Pair, gpu, oracle, shapes
-from quire.algorithms.pairwise.gpu import align, align_many, guess_tiles
+from quire.algorithms.pairwise.gpu import align, align_many
+from quire.algorithms.pairwise.paths_gpu import guess_tiles
 from quire.algorithms.pairwise.shapes import FillShape
 from quire.algorithms.pairwise.sweep_gpu import Placed
 from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
@@ -27,6 +28,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(gpu, name, small)
         monkeypatch.setattr(gpu, f"WIDE_{name}", small[:1])
     monkeypatch.setattr(gpu, "SHORTEST_TILE", SHORTEST)
+    monkeypatch.setattr(gpu, "WHOLE_KEEP", 40)
 
 
 def edited(random: np.random.Generator, rows: int, columns: int, letters: int = 4) -> list[list[int]]:

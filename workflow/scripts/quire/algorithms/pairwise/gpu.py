@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment
 from quire.algorithms.pairwise.driver import joined, nothing, without_matrix
+from quire.algorithms.pairwise.paths_gpu import Tiles, Walk, element, follow, guess_tiles, tile_grid, whole_grid
 from quire.algorithms.pairwise.shapes import (
     BITS_SHAPES,
     LARGEST_GAP_OPEN,
@@ -24,19 +25,21 @@ from quire.algorithms.pairwise.shapes import (
     FillShape,
     fastest_shape,
 )
-from quire.algorithms.pairwise.sweep_gpu import IN_BEST, Batch, Grid, Job, Path, Placed, is_wide
+from quire.algorithms.pairwise.sweep_gpu import Batch, Job, is_wide
 from quire.algorithms.scoring import Scoring
 from quire.device.card import Card, CardArray
-from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_SHIFT
+from quire.sam import CIGAR_DELETION, CIGAR_INSERTION
 
 FASTEST_WHOLE = 1 << 27
 """Bytes of directions: with fewer, keeping all is faster than computing some again."""
 MOST_BITS = 4 << 30
 """Bytes of directions that are on the card at once."""
+WHOLE_KEEP = 512
+"""Rows between those of a whole matrix from which its path is followed by several warps."""
 SHORTEST_TILE, MOST_TILES = 2048, 256
 """Rows of a tile, and tiles one below the other, for which borders are kept where there is room."""
-MOST_SCORE = 1 << 28
-"""Of (m + n + 2) times the largest score: kernels with directions compute with four times as much."""
+MOST_SCORE = 1 << 27
+"""Of (m + n + 2) times the largest score: kernels compute with up to 16 times as much."""
 
 
 class _End(NamedTuple):
@@ -139,81 +142,62 @@ def _tile_size(card: Card, pair: Pair) -> int:
 
 def _align_whole(card: Card, pairs: list[Pair]) -> list[PairwiseAlignment]:
     """Keep all directions."""
-    batch = Batch(card, pairs, [(len(pair.query), len(pair.target)) for pair in pairs])
+    batch = Batch(card, pairs, [(min(WHOLE_KEEP, len(pair.query)), len(pair.target)) for pair in pairs])
     sizes = [(matrix.rows, matrix.columns) for matrix in batch.matrices]
     shape = _shape(card, batch.scoring, sizes, bits=True)
-    jobs, grids, bits, elements = [], [], 0, 0
-    for number, matrix in enumerate(batch.matrices):
-        job = batch.sweep(shape, matrix, bits)
-        jobs.append(job)
-        grids.append(Grid(matrix.rows, matrix.columns, 1, number, job.bits_stride, elements))
+    jobs, bits = [], 0
+    for matrix in batch.matrices:
+        jobs.append(batch.sweep(shape, matrix, bits))
         bits += shape.bits_size(matrix.rows, matrix.columns)
-        elements += matrix.rows + matrix.columns
     directions = card.empty(bits, np.uint64)
     ends = batch.fill(shape, jobs, batch.words, directions, batch.mode == Mode.LOCAL)
-    found = _ends(batch, shape, jobs, ends)
-    paths = card.upload(np.array([_path_from(end) for end in found], np.int64))
-    room = card.empty(elements, np.uint32)
-    tiles = card.upload(np.array([job.bits for job in jobs], np.int64))
-    batch.follow(shape, paths, card.upload(np.array(grids, np.int64)), tiles, directions, room)
-    followed = [Path(*row) for row in card.download(paths).tolist()]
-    return [
-        _alignment(batch.mode, end, path, card.download(room[grid.elements : grid.elements + path.elements]))
-        for end, path, grid in zip(found, followed, grids, strict=True)
-    ]
+    peaks = [batch.peaks(matrix) for matrix in batch.matrices]
+    found = _ends(batch, shape, jobs, ends, peaks)
+    tiles = Tiles(shape, directions, [whole_grid(matrix, shape) for matrix in batch.matrices],
+                  [np.array([job.bits], np.int64) for job in jobs])  # fmt: skip
+    walks = [Walk(end.row, end.column) for end in found]
+    while not all(walk.complete for walk in walks):
+        follow(batch, tiles, peaks, walks)
+    return [_alignment(batch.mode, end, walk) for end, walk in zip(found, walks, strict=True)]
 
 
-def _ends(batch: Batch, shape: FillShape, jobs: list[Job], ends: CardArray) -> list[_End]:
+def _ends(
+    batch: Batch, shape: FillShape, jobs: list[Job], ends: CardArray, peaks: list[NDArray[np.int32]]
+) -> list[_End]:
     """Where each alignment ends."""
     card = batch.card
-    if batch.mode == Mode.LOCAL:
-        best = card.download(ends)
-        found = []
-        begin = 0
-        for job in jobs:
-            end = begin + shape.strips(job.columns)
-            found.append(_first_best(best[begin:end].reshape(-1, 4)))
-            begin = end
-        return found
-    answers = []
-    for matrix in batch.matrices:
-        if batch.mode == Mode.GLOCAL:
-            score, column = batch.peaks(matrix)[-1].tolist()
-        else:
-            column = matrix.columns
-            place = matrix.top + matrix.down * (matrix.columns + 1) + column
-            score = int(card.download(batch.kept[place])[0])
-        answers.append(_End(score, matrix.rows, column))
-    return answers
+    if batch.mode == Mode.GLOCAL:
+        return [
+            _End(int(one[-1, 0]), matrix.rows, int(one[-1, 1]))
+            for one, matrix in zip(peaks, batch.matrices, strict=True)
+        ]
+    if batch.mode == Mode.GLOBAL:
+        corners = [matrix.top + (matrix.down + 1) * (matrix.columns + 1) - 1 for matrix in batch.matrices]
+        scores = [int(card.download(batch.kept[corner])[0]) for corner in corners]
+        return [_End(score, matrix.rows, matrix.columns) for score, matrix in zip(scores, batch.matrices, strict=True)]
+    best = card.download(ends)
+    found, begin = [], 0
+    for job in jobs:
+        end = begin + shape.strips(job.columns)
+        strips = best[begin:end].reshape(-1, 4)
+        score, column, row = strips[int(np.argmax(strips[:, 0])), :3].tolist()  # the first of several: the leftmost
+        found.append(_End(score, row, column))
+        begin = end
+    return found
 
 
-def _first_best(ends: NDArray[np.int32]) -> _End:
-    """The largest of (score, column, row), of several the one with the smallest column."""
-    score, column, row = ends[int(np.argmax(ends[:, 0])), :3].tolist()
-    return _End(score, row, column)
-
-
-def _path_from(end: _End) -> Path:
-    return Path(end.row, end.column, IN_BEST, 0, 0, 0, 0)
-
-
-def _alignment(mode: Mode, end: _End, path: Path, elements: NDArray[np.uint32]) -> PairwiseAlignment:
-    """The alignment of a path that has ended, or stands on row 0 or column 0; `elements` from its end on."""
+def _alignment(mode: Mode, end: _End, walk: Walk) -> PairwiseAlignment:
+    """The alignment of a path that has ended, or stands on row 0 or column 0."""
     if mode == Mode.LOCAL and end.score == 0:
         return nothing(0)
-    parts = [elements, _element(path.run, path.operation)]
-    row, column = path.row, path.column
+    row, column, parts = walk.row, walk.column, list(walk.parts)
     if mode != Mode.LOCAL:
-        parts.append(_element(row, CIGAR_INSERTION))
+        parts.append(element(row, CIGAR_INSERTION))
         row = 0
     if mode == Mode.GLOBAL:
-        parts.append(_element(column, CIGAR_DELETION))
+        parts.append(element(column, CIGAR_DELETION))
         column = 0
     return PairwiseAlignment(end.score, row, end.row, column, end.column, joined(parts)[::-1].copy())
-
-
-def _element(length: int, operation: int) -> NDArray[np.uint32]:
-    return np.array([length << CIGAR_SHIFT | operation] if length > 0 else [], np.uint32)
 
 
 # ---- linear memory ----
@@ -221,87 +205,39 @@ def _element(length: int, operation: int) -> NDArray[np.uint32]:
 
 def _align_linear(card: Card, pairs: list[Pair]) -> list[PairwiseAlignment]:
     """Keep borders, and compute the path's tiles again."""
-    return [_Linear(card, pair).align() for pair in pairs]
+    return [_align_one_linear(card, pair) for pair in pairs]
 
 
-class _Linear:
-    """One matrix in linear memory."""
-
-    def __init__(self, card: Card, pair: Pair) -> None:
-        self.card, self.pair = card, pair
-        size = len(pair.query), len(pair.target)
-        self.shape = _shape(card, pair.scoring, [size], bits=False)
-        tile = _tile_size(card, pair)
-        self.batch = Batch(card, [pair], [(min(tile, size[0]), -(-tile // self.shape.width) * self.shape.width)])
-        self.matrix = self.batch.matrices[0]
-
-    def align(self) -> PairwiseAlignment:
-        """Sweep, find the end, follow the path."""
-        batch, matrix = self.batch, self.matrix
-        local = batch.mode == Mode.LOCAL
-        job = batch.sweep(self.shape, matrix, 0)
-        ends = batch.fill(self.shape, [job], batch.words, self.card.empty(0, np.uint64), local)
-        (end,) = _ends(batch, self.shape, [job], ends)
-        if local and end.score == 0:
-            return nothing(0)
-        return self._follow(end)
-
-    def _follow(self, end: _End) -> PairwiseAlignment:
-        card, batch, matrix = self.card, self.batch, self.matrix
-        peaks = batch.peaks(matrix)
-        path = _path_from(end)
-        on_card = card.upload(np.array([path], np.int64))
-        elements = card.empty(end.row + end.column, np.uint32)
-        while not path.ended and path.row > 0 and path.column > 0:
-            guessed = guess_tiles(matrix, peaks, path.row, path.column, batch.mode == Mode.LOCAL)
-            shape = _shape(card, batch.scoring, [matrix.size_of(*tile) for tile in guessed], bits=True)
-            size = shape.bits_size(matrix.tile_rows, matrix.tile_columns)
-            room = max(1, min(card.free_bytes() // 2, MOST_BITS) // (size * PAIR_BYTES))
-            tiles, bits = self._compute(shape, guessed[:room], size)
-            grid = Grid(matrix.tile_rows, matrix.tile_columns, matrix.across, 0, shape.bits_stride(matrix.tile_rows), 0)
-            batch.follow(shape, on_card, card.upload(np.array([grid], np.int64)), card.upload(tiles), bits, elements)
-            path = Path(*card.download(on_card)[0].tolist())
-        return _alignment(batch.mode, end, path, card.download(elements[: path.elements]))
-
-    def _compute(
-        self, shape: FillShape, wanted: list[tuple[int, int]], size: int
-    ) -> tuple[NDArray[np.int64], CardArray]:
-        """The directions of some tiles: the place of each tile's (-1: not there), and these."""
-        card, matrix = self.card, self.matrix
-        places = np.full(matrix.down * matrix.across, -1, np.int64)
-        jobs, border = [], 0
-        for number, (down, across) in enumerate(wanted):
-            places[down * matrix.across + across] = number * size
-            jobs.append(self.batch.tile(shape, matrix, down, across, border, number * size, self.shape.width))
-            border += jobs[-1].rows
-        bits = card.empty(len(wanted) * size, np.uint64)
-        self.batch.fill(shape, jobs, card.zeros(border, np.uint64), bits)
-        return places, bits
+def _align_one_linear(card: Card, pair: Pair) -> PairwiseAlignment:
+    size = len(pair.query), len(pair.target)
+    shape = _shape(card, pair.scoring, [size], bits=False)
+    tile = _tile_size(card, pair)
+    batch = Batch(card, [pair], [(min(tile, size[0]), -(-tile // shape.width) * shape.width)])
+    (matrix,) = batch.matrices
+    local = batch.mode == Mode.LOCAL
+    job = batch.sweep(shape, matrix, 0)
+    ends = batch.fill(shape, [job], batch.words, card.empty(0, np.uint64), local)
+    peaks = batch.peaks(matrix)
+    (end,) = _ends(batch, shape, [job], ends, [peaks])
+    walk = Walk(end.row, end.column)
+    while not walk.complete:
+        tiles = _compute_tiles(batch, shape, guess_tiles(matrix, peaks, walk.row, walk.column, local))
+        follow(batch, tiles, [peaks], [walk])
+    return _alignment(batch.mode, end, walk)
 
 
-def guess_tiles(matrix: Placed, peaks: NDArray[np.int32], row: int, column: int, local: bool) -> list[tuple[int, int]]:
-    """Tiles (down, across) that a path probably goes through, from the one where it is.
-
-    A path that crosses a kept row does so near the row's largest H, if it is the path of similar sequences. Where that
-    is not near the diagonal through the place before, the diagonal is the better guess, and in mode LOCAL the path has
-    probably begun.
-
-    Args:
-        matrix: with its tiles.
-        peaks: int32[down + 1, 2], see `Batch.peaks`.
-        row, column: of the cell where the path is, from 1.
-        local: whether it may begin anywhere.
-    """
-    tiles = []
-    for down in range((row - 1) // matrix.tile_rows, -1, -1):
-        top = down * matrix.tile_rows
-        diagonal = column - (row - top)
-        score, peak = peaks[down].tolist()
-        near = abs(peak - diagonal) <= matrix.tile_columns and peak <= column
-        across = max(peak if near else diagonal, 1)
-        first, last = (across - 1) // matrix.tile_columns, (column - 1) // matrix.tile_columns
-        tiles += [(down, i) for i in range(last, first - 1, -1)]
-        row, column = top, peak if near else diagonal
-        if column < 1 or (local and (not near or score <= 0)):
-            break
-    return tiles
+def _compute_tiles(batch: Batch, swept: FillShape, guessed: list[tuple[int, int]]) -> Tiles:
+    """The directions of tiles, of the first ones if there is no room for more."""
+    card, (matrix,) = batch.card, batch.matrices
+    shape = _shape(card, batch.scoring, [matrix.size_of(*tile) for tile in guessed], bits=True)
+    size = shape.bits_size(matrix.keep, matrix.tile_columns)
+    room = max(1, min(card.free_bytes() // 2, MOST_BITS) // (size * PAIR_BYTES))
+    places = np.full(matrix.down * matrix.across, -1, np.int64)
+    jobs, border = [], 0
+    for number, (down, across) in enumerate(guessed[:room]):
+        places[down * matrix.across + across] = number * size
+        jobs.append(batch.tile(shape, matrix, down, across, border, number * size, swept.width))
+        border += jobs[-1].rows
+    bits = card.empty(len(jobs) * size, np.uint64)
+    batch.fill(shape, jobs, card.zeros(border, np.uint64), bits)
+    return Tiles(shape, bits, [tile_grid(matrix, shape)], [places])

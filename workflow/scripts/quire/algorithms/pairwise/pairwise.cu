@@ -23,25 +23,34 @@ struct Matrices {
     i64 track;   // whether they are
 };
 
-// The largest H so far and where it is, from 1: of several the leftmost, of these the uppermost.
+// The largest H of a lane so far, and where: of several the leftmost, of these the uppermost. The key is 16 times H, and
+// less for columns further right; so one maximum decides, and an equal one further down changes nothing. Columns behind
+// a matrix need no care: what they have comes from the left, where it is at least as large.
 struct End {
-    i32 best, column, row;
+    i32 key, row;
 
-    __device__ __forceinline__ void offer(i32 score, i32 at_column, i32 at_row) {
-        if (score > best || (score == best && at_column < column)) *this = {score, at_column, at_row};
+    __device__ __forceinline__ void offer(const Cells& cells, int at_row) {
+        i32 largest = -1;
+#pragma unroll
+        for (int k = 0; k < COLUMNS; k++)
+            largest = max(largest, cells.best[k] * (16 / SCALE) + (15 - k));
+        if (largest > key) row = at_row;
+        key = max(key, largest);
     }
+    __device__ i32 best() const { return key >> 4; }
+    __device__ int column(int first) const { return first + 15 - (key & 15); }
 };
 
 __device__ __forceinline__ u64 look(const u64* word) { return *(const volatile u64*)word; }
 
-// A chunk of steps. CAREFUL: lanes may stand outside of the rows, rows are kept, or the largest H is placed.
+// A chunk of steps. CAREFUL: lanes may stand outside of the rows, or rows are kept. Branches would tear a warp apart, and
+// what exchanges its lanes would put it together again at each step; so there are none where it matters.
 //   in, out: H and D of the columns left and right of the strip, by step.
 template <bool CAREFUL>
-__device__ __forceinline__ i32 do_chunk(Cells& cells, End& end, const Job& job, const Terms& terms, const u16* query,
-                                        Kept* kept, uint2* bits, const int2* in, int2* out, int step, int first,
-                                        bool track) {
-    int lane = threadIdx.x % WARP, rows = (int)job.rows, keep = (int)job.keep;
-    i32 largest = 0;
+__device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Job& job, const Terms& terms, const u16* query,
+                                         Kept* kept, uint2* bits, const int2* in, int2* out, int step, int first,
+                                         int rows, int columns, int keep) {
+    int lane = threadIdx.x % WARP;
 #pragma unroll
     for (int i = 0; i < STEPS; i++) {
         i32 left = __shfl_up_sync(EVERY_LANE, cells.best[COLUMNS - 1], 1);
@@ -55,20 +64,12 @@ __device__ __forceinline__ i32 do_chunk(Cells& cells, End& end, const Job& job, 
         int row = step + i - lane;
         if (!CAREFUL || (row >= 0 && row < rows)) {
             cells.step(__ldg(query + row), left, deletion, terms);
-            if (LOCAL && !CAREFUL) {
-#pragma unroll
-                for (int k = 0; k < COLUMNS; k++) largest = max(largest, cells.best[k]);
-            }
-            if (CAREFUL && LOCAL && track) {
-#pragma unroll
-                for (int k = 0; k < COLUMNS; k++)
-                    if (first + k < job.columns) end.offer(cells.best[k], first + k + 1, row + 1);
-            }
+            if (LOCAL) end.offer(cells, row + 1);
             if (CAREFUL && keep > 0 && ((row + 1) % keep == 0 || row + 1 == rows)) {
                 Kept* place = kept + job.top + (row + keep) / keep * job.keep_stride + 1 + first;
 #pragma unroll
                 for (int k = 0; k < COLUMNS; k++)
-                    if (first + k < job.columns)
+                    if (first + k < columns)
                         place[k] = make_int2(cells.best[k] / SCALE, (cells.insertion[k] - INSERTION_CODE) / SCALE);
             }
         } else if (BITS) {
@@ -77,7 +78,6 @@ __device__ __forceinline__ i32 do_chunk(Cells& cells, End& end, const Job& job, 
         if (BITS && i % GROUP == GROUP - 1)
             bits[(i64)(step + i) / GROUP * WARP + lane] = make_uint2(cells.from, cells.longer);
     }
-    return largest;
 }
 
 // The largest of a warp's numbers.
@@ -100,14 +100,12 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
                                  : matrices.borders + job.border + (strip - 1) / job.border_strips * job.border_stride;
     u64* right = matrices.borders + job.border + strip / job.border_strips * job.border_stride;
     u32 left_tag = strip == 0 ? (u32)job.left_tag : tag_of(strip), right_tag = tag_of(strip + 1);
-    bool track = LOCAL && matrices.track;
-
     Cells cells;
     cells.begin(job, first, inputs.target, matrices.kept, terms);
-    End end = {0, 0, 0};
-    i32 found = 0;  // the largest H that a lane of this warp has placed
-    int chunks = chunks_of(rows), keep = (int)job.keep, next_kept = keep > 0 ? keep : rows;
-    u64 word = warp == 0 && lane < STEPS && lane < rows ? look(left + lane) : 0;
+    End end = {15, 0};
+    int chunks = chunks_of(rows), columns = (int)job.columns, keep = (int)job.keep, next_kept = keep > 0 ? keep : rows;
+    bool reads = warp == 0 && lane < STEPS, writes = warp == WARPS - 1 && !last && lane < STEPS;
+    u64 word = reads && lane < rows ? look(left + lane) : 0;
     for (int turn = 0; turn < chunks + (WARPS - 1) * LAG; turn++) {
         int chunk = turn - warp * LAG, step = chunk * STEPS;
         if (chunk >= 0 && chunk < chunks) {
@@ -115,44 +113,36 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
             int2* out = ring + (2 * (warp + 1) + turn % 2) * STEPS;
             if (warp == 0) {
                 int row = step + lane;
-                if (lane < STEPS && row < rows) {
-                    while (((u32)word & 0xFFFF) != left_tag) {
-                        __nanosleep(NAP);
-                        word = look(left + row);
-                    }
-                    int2 edge = unpack_word(word);
-                    in[lane] = make_int2(SCALE * edge.x, SCALE * edge.y);
-                    if (row + STEPS < rows) word = look(left + row + STEPS);
+                while (__any_sync(EVERY_LANE, reads && row < rows && ((u32)word & 0xFFFF) != left_tag)) {
+                    __nanosleep(NAP);
+                    if (reads && row < rows) word = look(left + row);
                 }
+                int2 edge = unpack_word(word);
+                if (reads) in[lane] = make_int2(SCALE * edge.x, SCALE * edge.y);
+                if (reads && row + STEPS < rows) word = look(left + row + STEPS);
                 __syncwarp();
             }
             while (keep > 0 && next_kept <= step - WARP + 1) next_kept += keep;
-            bool careful = step < WARP - 1 || step + STEPS > rows || next_kept <= step + STEPS;
-            if (!careful) {
-                Cells before = cells;
-                i32 largest = do_chunk<false>(cells, end, job, terms, query, matrices.kept, bits, in, out, step, first,
-                                              track);
-                if (LOCAL && track && __any_sync(EVERY_LANE, largest > 0 && largest >= found)) {
-                    cells = before;
-                    careful = true;
-                }
-            }
-            if (careful) {
-                do_chunk<true>(cells, end, job, terms, query, matrices.kept, bits, in, out, step, first, track);
-                if (LOCAL && track) found = largest_of_warp(end.best);
-            }
-            if (warp == WARPS - 1 && !last) {
+            if (step < WARP - 1 || step + STEPS > rows || next_kept <= step + STEPS)
+                do_chunk<true>(cells, end, job, terms, query, matrices.kept, bits, in, out, step, first, rows, columns,
+                               keep);
+            else
+                do_chunk<false>(cells, end, job, terms, query, matrices.kept, bits, in, out, step, first, rows, columns,
+                                keep);
+            if (warp == WARPS - 1) {
                 __syncwarp();
                 int row = step - SKEW + lane;
-                if (lane < STEPS && row >= 0 && row < rows)
-                    *(volatile u64*)(right + row) = pack_word(out[lane].x / SCALE, out[lane].y / SCALE, right_tag);
+                int2 edge = out[lane % STEPS];
+                u64 made = pack_word(edge.x / SCALE, edge.y / SCALE, right_tag);
+                if (writes && row >= 0 && row < rows) *(volatile u64*)(right + row) = made;
             }
         }
         __syncthreads();
     }
-    if (LOCAL && track) {
-        int mine = end.best == found ? lane : WARP, leftmost = -largest_of_warp(-mine);
-        if (lane == leftmost) ends[warp] = make_int4(end.best / SCALE, end.column, end.row, 0);
+    if (LOCAL && matrices.track) {
+        i32 best = largest_of_warp(end.best());
+        int leftmost = -largest_of_warp(end.best() == best ? -lane : -WARP);
+        if (lane == leftmost) ends[warp] = make_int4(best, end.column(first) + 1, end.row, 0);
     }
 }
 

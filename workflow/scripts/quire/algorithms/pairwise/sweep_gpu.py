@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from quire.algorithms.pairwise import Mode, Pair
 from quire.algorithms.pairwise.shapes import (
     BITS_SHAPES,
+    PAIR_BYTES,
     SCORE_SHAPES,
     WIDE_BITS_SHAPES,
     WIDE_SCORE_SHAPES,
@@ -44,12 +45,12 @@ class Placed(NamedTuple):
 
     Attributes:
         pair: its sequences.
-        tile_rows, tile_columns: rows between two kept rows, and columns between two kept columns.
+        keep, tile_columns: rows between two kept rows, and columns between two kept columns.
         query, target, left, top: where its letters, its words of column 0 and its kept rows begin in the arrays.
     """
 
     pair: Pair
-    tile_rows: int
+    keep: int
     tile_columns: int
     query: int
     target: int
@@ -68,8 +69,8 @@ class Placed(NamedTuple):
 
     @property
     def down(self) -> int:
-        """Tiles one below the other."""
-        return -(-self.rows // self.tile_rows)
+        """Kept rows behind row 0, or tiles one below the other."""
+        return -(-self.rows // self.keep)
 
     @property
     def across(self) -> int:
@@ -79,7 +80,7 @@ class Placed(NamedTuple):
     def size_of(self, down: int, across: int) -> tuple[int, int]:
         """Rows and columns of a tile."""
         return (
-            min(self.tile_rows, self.rows - down * self.tile_rows),
+            min(self.keep, self.rows - down * self.keep),
             min(self.tile_columns, self.columns - across * self.tile_columns),
         )
 
@@ -111,17 +112,20 @@ class Grid(NamedTuple):
     across: int
     tiles: int
     bits_stride: int
-    elements: int
+    keep: int
+    starts: int
 
 
 class Path(NamedTuple):
     """A path under way; row and column of the cell where it is, from 1."""
 
+    matrix: int
     row: int
     column: int
     state: int
     operation: int
     run: int
+    first: int
     elements: int
     ended: int
 
@@ -225,7 +229,7 @@ class Batch:
         strips = matrix.tile_columns // shape.width if matrix.across > 1 else _EVERY_STRIP
         return Job(
             matrix.rows, matrix.columns, matrix.query, matrix.target, matrix.left, 0, matrix.left + matrix.rows,
-            strips, matrix.rows, matrix.top, matrix.tile_rows, matrix.columns + 1, bits,
+            strips, matrix.rows, matrix.top, matrix.keep, matrix.columns + 1, bits,
             shape.bits_stride(matrix.rows) if shape.bits else 0,
         )  # fmt: skip
 
@@ -234,12 +238,12 @@ class Batch:
 
         Its words of borders begin at `border` of another array; directions have the strides of a tile that is not cut.
         """
-        top, left = down * matrix.tile_rows, across * matrix.tile_columns
+        top, left = down * matrix.keep, across * matrix.tile_columns
         rows, columns = matrix.size_of(down, across)
         return Job(
             rows, columns, matrix.query + top, matrix.target + left, matrix.left + across * matrix.rows + top,
             tag_of(left // swept), border, _EVERY_STRIP, rows, matrix.top + down * (matrix.columns + 1) + left, 0, 0,
-            bits, shape.bits_stride(matrix.tile_rows),
+            bits, shape.bits_stride(matrix.keep),
         )  # fmt: skip
 
     def peaks(self, matrix: Placed) -> NDArray[np.int32]:
@@ -254,23 +258,25 @@ class Batch:
         return card.download(found)
 
     def follow(
-        self, shape: FillShape, paths: CardArray, grids: CardArray, tiles: CardArray, bits: CardArray,
-        elements: CardArray,
+        self, shape: FillShape, paths: CardArray, grids: CardArray, tiles: CardArray, starts: CardArray,
+        bits: CardArray, elements: CardArray, room: int,
     ) -> None:  # fmt: skip
         """Follow paths through tiles.
 
         Args:
             shape: of the kernel that made the directions.
-            paths: int64[paths, 7], `Path`; become what is reached.
-            grids: int64[paths, 6], `Grid`.
+            paths: int64[paths, 9], `Path`; become what is reached.
+            grids: int64[matrices, 7], `Grid`.
             tiles: int64, place of each tile's directions; -1: they are not there.
+            starts: int64, for each kept row of each matrix the column where a path begins; 0: none does.
             bits: uint64, directions.
-            elements: uint32, room for each path's elements, which come from its end to its beginning.
+            elements: uint32, the paths' elements, which come from their ends to their beginnings.
+            room: elements of a path, 2 or more; it stops where it has no more.
         """
         kernel = self.card.kernel(TRACE, "follow", **shape.trace_defines())
         kernel(
-            len(paths), _WARP, paths, grids, tiles, bits, elements, int(self.mode == Mode.LOCAL),
-            shared_bytes=shape.window * _WARP * 8,
+            len(paths), _WARP, paths, grids, tiles, starts, bits, elements, room, int(self.mode == Mode.LOCAL),
+            shared_bytes=shape.window * _WARP * PAIR_BYTES,
         )  # fmt: skip
 
     def _trace(self, entry: str) -> Kernel:
@@ -280,7 +286,7 @@ class Batch:
         """Row 0 and column 0 of all matrices."""
         edges = [
             (matrix.rows, matrix.columns, self.scoring.gap_open, self.scoring.gap_extend, self.mode == Mode.GLOBAL,
-             self.mode != Mode.LOCAL, matrix.tile_rows, matrix.columns + 1, matrix.left, matrix.top)
+             self.mode != Mode.LOCAL, matrix.keep, matrix.columns + 1, matrix.left, matrix.top)
             for matrix in self.matrices
         ]  # fmt: skip
         longest = max(max(matrix.rows, matrix.columns) for matrix in self.matrices)

@@ -1,8 +1,9 @@
 // Around the matrices: the borders that they begin with, the largest H of kept rows, and paths.
 //
-// A path is followed by one warp through the tiles whose directions are there. It looks at 32 cells at once: along the
+// A path is followed by a warp through the tiles whose directions are there. It looks at 32 cells at once: along the
 // diagonal, or up or left in a gap. The directions of a strip lie one step behind the other, so that a part of them,
-// a window, is copied to shared memory at once.
+// a window, is copied to shared memory at once. Other warps follow the paths from cells of kept rows that the path
+// probably goes through; where it does, it goes on as theirs. So a guess that is right saves time, and nothing else.
 #include "quire/algorithms/pairwise/layout.cuh"
 
 // ---- before ----
@@ -59,10 +60,11 @@ extern "C" __global__ void __launch_bounds__(256) peaks(const Kept* kept, i64 co
 
 // A path under way; all are numbers of the matrix, from 1.
 struct Path {
+    i64 matrix;
     i64 row, column;  // of the cell where it is
     i64 state;        // IN_BEST, or that it came here by a gap, which may go on
     i64 operation, run;  // of the element that is not written yet
-    i64 elements;     // that are, the last one first
+    i64 first, elements;  // place of the first of those that are, the last one first, and how many
     i64 ended;
 };
 
@@ -70,7 +72,7 @@ struct Grid {
     i64 tile_rows, tile_columns, across;  // tiles side by side
     i64 tiles;         // place of its first tile in the table
     i64 bits_stride;   // of a warp's strip
-    i64 elements;      // place of its first element
+    i64 keep, starts;  // rows between two kept rows; place of row 0 in the table of starts
 };
 
 constexpr int WINDOW = PAIRS_IN_WINDOW;  // pairs of words per lane
@@ -138,23 +140,30 @@ __device__ __forceinline__ void add(Path& path, i64 operation, i64 run, u32* ele
 // How many lanes from the first on have a bit set.
 __device__ __forceinline__ int leading(u32 votes) { return votes == EVERY_LANE ? WARP : __ffs((int)~votes) - 1; }
 
-// A warp per path: until it ends, or needs directions that are not there.
+// A warp per path: until it ends, comes to where another one began, needs directions that are not there, or has no room
+// for more elements.
+//   starts: the column where a path began on each kept row; 0: none.
 extern "C" __global__ void __launch_bounds__(32) follow(Path* paths, const Grid* grids, const i64* tiles,
-                                                        const uint2* bits, u32* all_elements, i64 local) {
+                                                        const i64* starts, const uint2* bits, u32* all_elements,
+                                                        i64 room, i64 local) {
     Path path = paths[blockIdx.x];
-    const Grid grid = grids[blockIdx.x];
-    u32* elements = all_elements + grid.elements;
+    const Grid grid = grids[path.matrix];
+    u32* elements = all_elements + path.first;
     Window window = {grid, tiles, bits, (uint2*)shared_memory, -1, 0, 0, 0};
     int lane = threadIdx.x;
-    while (!path.ended && path.row > 0 && path.column > 0) {
-        i64 row = path.row - 1, column = path.column - 1;
+    i64 begun = path.row;
+    while (!path.ended && path.row > 0 && path.column > 0 && path.elements < room - 1) {
+        i64 row = path.row - 1, column = path.column - 1, kept = row / grid.keep * grid.keep;
+        if (path.row != begun && path.row % grid.keep == 0 && path.state == IN_BEST &&
+            path.column == starts[grid.starts + path.row / grid.keep])
+            break;
         if (!window.has(window.place_of(row, column)) && !window.load(row, column)) break;
         // The cells ahead: on the diagonal, or above, or on the left.
         i64 ahead_row = row - (path.state == IN_DELETION ? 0 : lane);
         i64 ahead_column = column - (path.state == IN_INSERTION ? 0 : lane);
         int2 cell = make_int2((i32)BY_NOTHING, 0);
         bool known = false;
-        if (ahead_row >= 0 && ahead_column >= 0) {
+        if (ahead_row >= kept && ahead_column >= 0) {
             Window::Place place = window.place_of(ahead_row, ahead_column);
             known = window.has(place);
             if (known) cell = window.at(place);
