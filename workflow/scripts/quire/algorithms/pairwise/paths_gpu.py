@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.pairwise.shapes import FillShape
-from quire.algorithms.pairwise.sweep_gpu import IN_BEST, Batch, Grid, Path, Placed
+from quire.algorithms.pairwise.sweep_gpu import IN_BEST, Batch, Grid, Path, Placed, upload_together
 from quire.device.card import CardArray
 from quire.sam import CIGAR_SHIFT
 
-ELEMENTS_PER_ROW = 4
-"""Elements of a part that there is room for, for each row between two kept rows; a part with more goes on later."""
+ROWS_PER_ELEMENT, FEWEST_ELEMENTS = 4, 64
+"""Room for the elements of a part, by the rows between two kept rows; a part with more goes on later."""
 
 
 class Tiles(NamedTuple):
@@ -96,7 +96,7 @@ def follow(batch: Batch, tiles: Tiles, peaks: list[NDArray[np.int32]], walks: li
     starts = np.zeros(befores[-1], np.int64)
     paths: list[Path] = []
     begun: dict[tuple[int, int], int] = {}  # (matrix, kept row): path
-    room = max(matrix.keep for matrix in batch.matrices) * ELEMENTS_PER_ROW + 2
+    room = max(matrix.keep for matrix in batch.matrices) // ROWS_PER_ELEMENT + FEWEST_ELEMENTS
     for number, walk in enumerate(walks):
         if walk.complete:
             continue
@@ -111,11 +111,10 @@ def follow(batch: Batch, tiles: Tiles, peaks: list[NDArray[np.int32]], walks: li
     if not paths:
         return
     grids = [grid._replace(tiles=firsts[number], starts=befores[number]) for number, grid in enumerate(tiles.grids)]
-    on_card, elements = card.upload(np.array(paths, np.int64)), card.empty(len(paths) * room, np.uint32)
-    batch.follow(
-        tiles.shape, on_card, card.upload(np.array(grids, np.int64)), card.upload(np.concatenate(tiles.places)),
-        card.upload(starts), tiles.bits, elements, room,
-    )  # fmt: skip
+    tables = [np.array(paths, np.int64), np.array(grids, np.int64), np.concatenate(tiles.places), starts]
+    on_card, card_grids, places, card_starts = upload_together(card, tables)
+    elements = card.empty(len(paths) * room, np.uint32)
+    batch.follow(tiles.shape, on_card, card_grids, places, card_starts, tiles.bits, elements, room)
     followed = [Path(*row) for row in card.download(on_card).tolist()]
     written = card.download(elements)
     for number, walk in enumerate(walks):

@@ -5,7 +5,7 @@ in layout.cuh, pairwise.cu and trace.cu.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from quire.algorithms.pairwise.shapes import (
     FillShape,
 )
 from quire.algorithms.scoring import Scoring
-from quire.device.card import THREADS, Card, CardArray, Kernel
+from quire.device.card import THREADS, Card, CardArray, Kernel, bytes_of, places_in
 
 SOURCE = "quire/algorithms/pairwise/pairwise.cu"
 TRACE = "quire/algorithms/pairwise/trace.cu"
@@ -213,9 +213,8 @@ class Batch:
         before = np.concatenate([[0], np.cumsum([shape.strips(job.columns) for job in jobs])]).astype(np.int64)
         strips = int(before[-1])
         ends = card.empty((strips if track else 0, shape.warps, 4), np.int32)
-        launched = _Jobs(
-            card.upload(before), card.upload(np.array(jobs, np.int64)), len(jobs), card.zeros(1, np.uint32)
-        )
+        tables = upload_together(card, [before, np.array(jobs, np.int64), np.zeros(1, np.uint32)])
+        launched = _Jobs(tables[0], tables[1], len(jobs), tables[2])
         inputs = _Inputs(self._query(wide), self._target, *self.scoring)
         matrices = _Matrices(self.words, borders, self.kept, bits, ends, int(track))
         card.kernel(SOURCE, "fill", **shape.defines(self.mode, wide))(
@@ -305,6 +304,14 @@ def is_wide(scoring: Scoring, bits: bool) -> bool:
     """Whether a signed byte does not hold what a kernel needs of the scores of letters (cells.cuh)."""
     scale, code = (4, 2) if bits else (1, 0)
     return any(not -128 <= scale * score + code <= 127 for score in scoring[:2])
+
+
+def upload_together(card: Card, arrays: list[NDArray[Any]]) -> list[CardArray]:
+    """Small arrays on the card, by one copy."""
+    buffer = np.zeros(bytes_of(arrays), np.uint8)
+    for place, array in zip(places_in(buffer, arrays), arrays, strict=True):
+        place[...] = array
+    return places_in(card.upload(buffer), arrays)
 
 
 def tag_of(strip: int) -> int:
