@@ -1,5 +1,8 @@
 """One large alignment on a card against the oracle: modes, whole and linear memory, seams of strips and tiles."""
 
+from collections.abc import Iterator
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -22,13 +25,17 @@ NARROW_BITS = (FillShape(1, 2, 16, 1, True), FillShape(4, 1, 16, 1, True))
 SHORTEST = 48
 
 
+NARROW = {
+    "SCORE_SHAPES": NARROW_SCORES, "WIDE_SCORE_SHAPES": NARROW_SCORES,
+    "BITS_SHAPES": NARROW_BITS, "WIDE_BITS_SHAPES": NARROW_BITS[:1],
+    "SHORTEST_TILE": SHORTEST, "WHOLE_KEEP": 40,
+}  # fmt: skip
+
+
 @pytest.fixture
-def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, small in (("SCORE_SHAPES", NARROW_SCORES), ("BITS_SHAPES", NARROW_BITS)):
-        monkeypatch.setattr(gpu, name, small)
-        monkeypatch.setattr(gpu, f"WIDE_{name}", small[:1])
-    monkeypatch.setattr(gpu, "SHORTEST_TILE", SHORTEST)
-    monkeypatch.setattr(gpu, "WHOLE_KEEP", 40)
+def narrow() -> Iterator[None]:
+    with mock.patch.multiple(gpu, **NARROW):
+        yield
 
 
 def edited(random: np.random.Generator, rows: int, columns: int, letters: int = 4) -> list[list[int]]:

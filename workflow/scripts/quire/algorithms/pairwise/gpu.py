@@ -208,11 +208,16 @@ def _align_linear(card: Card, pairs: list[Pair]) -> list[PairwiseAlignment]:
     return [_align_one_linear(card, pair) for pair in pairs]
 
 
-def _align_one_linear(card: Card, pair: Pair) -> PairwiseAlignment:
+def linear_batch(card: Card, pair: Pair) -> tuple[FillShape, Batch]:
+    """The shape of the kernel that sweeps a matrix for scores, and the matrix on the card with room for its borders."""
     size = len(pair.query), len(pair.target)
     shape = _shape(card, pair.scoring, [size], bits=False)
     tile = _tile_size(card, pair)
-    batch = Batch(card, [pair], [(min(tile, size[0]), -(-tile // shape.width) * shape.width)])
+    return shape, Batch(card, [pair], [(min(tile, size[0]), -(-tile // shape.width) * shape.width)])
+
+
+def _align_one_linear(card: Card, pair: Pair) -> PairwiseAlignment:
+    shape, batch = linear_batch(card, pair)
     (matrix,) = batch.matrices
     local = batch.mode == Mode.LOCAL
     job = batch.sweep(shape, matrix, 0)
