@@ -19,17 +19,19 @@ constexpr i32 PAIR_CODE = BITS ? (i32)BY_PAIR : 0, INSERTION_CODE = BITS ? (i32)
 
 struct Scores {
     i64 match, mismatch, gap_open, gap_extend;
+    i64 key;  // 16 / SCALE, unknown to the compiler: multiplied by units that have nothing else to do
 };
 
 // Scores as cells need them.
 struct Terms {
-    i32 match, mismatch, open, extend;
+    i32 match, mismatch, open, extend, key;
 
     __device__ explicit Terms(const Scores& scores) {
         match = SCALE * (i32)scores.match + PAIR_CODE;
         mismatch = SCALE * (i32)scores.mismatch + PAIR_CODE;
         open = SCALE * (i32)scores.gap_open;
         extend = SCALE * (i32)scores.gap_extend;
+        key = (i32)scores.key;
     }
     __device__ u32 mismatches() const { return (mismatch & 255) * 0x01010101u; }
 };

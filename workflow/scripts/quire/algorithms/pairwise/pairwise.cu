@@ -29,11 +29,11 @@ struct Matrices {
 struct End {
     i32 key, row;
 
-    __device__ __forceinline__ void offer(const Cells& cells, int at_row) {
+    __device__ __forceinline__ void offer(const Cells& cells, int at_row, const Terms& terms) {
         i32 largest = -1;
 #pragma unroll
         for (int k = 0; k < COLUMNS; k++)
-            largest = max(largest, cells.best[k] * (16 / SCALE) + (15 - k));
+            largest = max(largest, cells.best[k] * terms.key + (15 - k));
         if (largest > key) row = at_row;
         key = max(key, largest);
     }
@@ -64,7 +64,7 @@ __device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Job& job,
         int row = step + i - lane;
         if (!CAREFUL || (row >= 0 && row < rows)) {
             cells.step(__ldg(query + row), left, deletion, terms);
-            if (LOCAL) end.offer(cells, row + 1);
+            if (LOCAL) end.offer(cells, row + 1, terms);
             if (CAREFUL && keep > 0 && ((row + 1) % keep == 0 || row + 1 == rows)) {
                 Kept* place = kept + job.top + (row + keep) / keep * job.keep_stride + 1 + first;
 #pragma unroll

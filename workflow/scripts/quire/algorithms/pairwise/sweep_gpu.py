@@ -35,6 +35,7 @@ KERNELS = [
 ]
 IN_BEST = 0  # trace.cu: a path's state
 _PADDING = 64  # letters before and behind a query that lanes look at, and do nothing with
+_BITS_SCALE, _KEY = 4, 16  # cells.cuh: SCALE; pairwise.cu: End
 _TAGS = 65535  # layout.cuh: tag_of
 _EVERY_STRIP = 1 << 40  # strips that share a column of words: all
 _PEAK_THREADS, _WARP = 256, 32
@@ -144,6 +145,7 @@ class _Inputs(NamedTuple):
     mismatch: int
     gap_open: int
     gap_extend: int
+    key: int
 
 
 class _Matrices(NamedTuple):
@@ -215,7 +217,7 @@ class Batch:
         ends = card.empty((strips if track else 0, shape.warps, 4), np.int32)
         tables = upload_together(card, [before, np.array(jobs, np.int64), np.zeros(1, np.uint32)])
         launched = _Jobs(tables[0], tables[1], len(jobs), tables[2])
-        inputs = _Inputs(self._query(wide), self._target, *self.scoring)
+        inputs = _Inputs(self._query(wide), self._target, *self.scoring, _KEY // (_BITS_SCALE if shape.bits else 1))
         matrices = _Matrices(self.words, borders, self.kept, bits, ends, int(track))
         card.kernel(SOURCE, "fill", **shape.defines(self.mode, wide))(
             min(strips, card.multiprocessors * shape.resident), shape.block, launched, inputs, matrices,
@@ -302,7 +304,7 @@ class Batch:
 
 def is_wide(scoring: Scoring, bits: bool) -> bool:
     """Whether a signed byte does not hold what a kernel needs of the scores of letters (cells.cuh)."""
-    scale, code = (4, 2) if bits else (1, 0)
+    scale, code = (_BITS_SCALE, 2) if bits else (1, 0)
     return any(not -128 <= scale * score + code <= 127 for score in scoring[:2])
 
 
