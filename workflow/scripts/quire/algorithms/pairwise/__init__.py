@@ -32,7 +32,7 @@ same answer.
 """
 
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,18 @@ class Mode(IntEnum):
     LOCAL = 0
     GLOBAL = 1
     GLOCAL = 2
+
+
+class Memory(Enum):
+    """What is kept of the matrix; the alignment does not depend on it.
+
+    WHOLE keeps the directions of all cells, LINEAR the scores on the borders of tiles, from which the tiles of the path
+    are computed again; AUTO is whichever of the two is faster and fits.
+    """
+
+    AUTO = "auto"
+    WHOLE = "whole"
+    LINEAR = "linear"
 
 
 class State(IntEnum):

@@ -6,13 +6,12 @@ down the matrix like a staircase. Tiles are computed in `cpu_tiles.py`.
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from enum import Enum
 from threading import Condition
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.pairwise import LARGEST, Mode, Pair, PairwiseAlignment, State
+from quire.algorithms.pairwise import LARGEST, Memory, Mode, Pair, PairwiseAlignment, State
 from quire.algorithms.pairwise.cpu_tiles import WIDTH, Border, direction_words, follow_tile, solve_tile, space_for
 from quire.algorithms.pairwise.driver import Cell, Stretch, Sweep, trace, without_matrix
 from quire.algorithms.pairwise.tiling import Tile, Tiling, left_border, top_border
@@ -20,18 +19,13 @@ from quire.algorithms.scoring import Scoring
 from quire.ragged import offsets_from_lengths
 from quire.simd.compiled import compiled
 
-TILES = ((2048, 4096), (4096, 8192), (8192, 16384), (16384, 32768))  # rows and columns, by the memory they leave
-FASTEST_WHOLE = 64 << 20  # bytes of directions: with fewer, keeping all is faster than computing some again
-MEMORY = 1 << 30
+TILES = ((1024, 2048), (2048, 4096), (4096, 8192), (8192, 16384), (16384, 32768))
+"""Rows and columns. Small ones have more borders, and there is less to compute again."""
+LONG = 40_000  # bases of the longer sequence from which the second size is faster than the first
+FASTEST_WHOLE = 1 << 20  # bytes of directions: with fewer, keeping all is faster than computing some again
+MEMORY = 2 << 30
+"""Bytes that a matrix takes at most, unless it needs more for the borders of the largest tiles."""
 _RUN = 8  # tiles of a row between two looks at the other threads
-
-
-class Memory(Enum):
-    """What is kept of the matrix."""
-
-    AUTO = "auto"
-    WHOLE = "whole"
-    LINEAR = "linear"
 
 
 def align(
@@ -66,8 +60,8 @@ def align(
 
 
 def tiling_for(rows: int, columns: int, budget: int) -> Tiling:
-    """The smallest tiles whose borders fit in half of the budget: the smaller, the less is computed twice."""
-    for tile_rows, tile_columns in TILES:
+    """The fastest tiles of those whose borders fit in half of the budget."""
+    for tile_rows, tile_columns in TILES[1 if max(rows, columns) >= LONG else 0 :]:
         tiling = Tiling(rows, columns, min(tile_rows, rows), min(tile_columns, columns))
         if tiling.border_bytes <= budget // 2:
             break
@@ -104,6 +98,7 @@ class CpuSweep(Sweep):
         words = [direction_words(tile.rows, tile.columns) if keep else 0 for tile in tiles]
         self.offsets = offsets_from_lengths(np.array(words, np.int64))
         self.directions = np.empty(int(self.offsets[-1]), np.uint32)
+        self.buffer = np.empty(0, np.uint32)  # of the directions of a tile that is computed again
         self.spaces = self._spaces()
 
     def _spaces(self) -> tuple:
@@ -114,7 +109,8 @@ class CpuSweep(Sweep):
     def run(self, threads: int, progress: Callable[[int], None]) -> None:
         """Compute all tiles."""
         done = [self.tiling.across, *[0] * self.tiling.down]  # tiles of the row above the first, of the first, ...
-        changed, failed = Condition(), []
+        failed: list[bool] = []
+        changed = Condition()
         workers = max(1, min(threads, self.tiling.down, self.tiling.across))
 
         def wait_for(down: int) -> int:
@@ -150,6 +146,18 @@ class CpuSweep(Sweep):
                 for _ in pool.map(work, range(workers)):
                     pass
         self.bottom = self.rows[-1, 0]
+        if self.local and self.scoring.mismatch == 0 and self.maxima.max() > 0:
+            self._correct_maxima()
+
+    def _correct_maxima(self) -> None:
+        """Take back maxima that no cell has.
+
+        Where mismatches cost nothing, a score reaches the row or column that fills a tile up behind the matrix. It is
+        that of a cell in a tile before, so only what is as large as the largest must be looked at.
+        """
+        for down, across in np.argwhere(self.maxima == self.maxima.max()).tolist():
+            if self.best_cell(down, across)[0] <= down * self.tiling.tile_rows:
+                self.maxima[down, across] -= 1
 
     def _cells(self, down: int, first: int, last: int) -> int:
         begin, end = self.tiling.tile(down, first), self.tiling.tile(down, last - 1)
@@ -181,15 +189,30 @@ class CpuSweep(Sweep):
             # What lies behind the cell or below it does not matter to the path.
             tile = tile._replace(rows=cell.row - tile.top, columns=cell.column - tile.left)
             directions, _ = self._directions(tile, LARGEST)
-        place = cell.row - tile.top - 1, cell.column - tile.left - 1, int(cell.state)
+        place = cell.row - tile.top - 1, cell.column - tile.left - 1, int(cell.state), self._score(cell)
         row, column, state, ended, cigar = _follow(
-            self.rows, self.columns, tile, directions, self.scoring.gap_open, *place
+            self.query, self.target, self.rows, self.columns, tile, directions, self.scoring, self.local, *place
         )
         return Stretch(Cell(tile.top + 1 + row, tile.left + 1 + column, State(state)), ended, cigar)
 
+    def _score(self, cell: Cell) -> int:
+        """The score of a path in mode LOCAL at a cell where it comes into a tile, or begins to be followed."""
+        tile = self.tiling.tile_of(cell.row, cell.column)
+        if cell.row == tile.top + tile.rows:
+            score, gap = self.rows[tile.down + 1, :, cell.column]
+        elif cell.column == tile.left + tile.columns and tile.across + 1 < self.tiling.across:
+            score, gap = self.columns[tile.across + 1, :, cell.row]
+        else:
+            return int(self.maxima.max())
+        # A path that comes in with a gap goes on with it: the gap behind the border is one base longer.
+        return int(score) if cell.state == State.PAIRED else int(gap) - self.scoring.gap_extend
+
     def _directions(self, tile: Tile, goal: int) -> tuple[NDArray[np.uint32], tuple[int, int, int]]:
         """Directions of a tile (or of its upper left part), and what `solve_tile` returns for a goal."""
-        directions = np.empty(direction_words(tile.rows, tile.columns), np.uint32)
+        words = direction_words(tile.rows, tile.columns)
+        if words > len(self.buffer):
+            self.buffer = np.empty(words, np.uint32)
+        directions = self.buffer[:words]
         found = _solve_again(
             self.spaces,
             self.query,
@@ -224,7 +247,7 @@ def _solve_tiles(
         number = down * maxima.shape[1] + across
         kept = directions[offsets[number] : offsets[number + 1]]
         maxima[down, across] = solve_tile(
-            spaces, query[top:bottom], target[left:right], border, scoring, local, LARGEST, kept
+            spaces, query[top:bottom], target[left:right], border, scoring, local, np.int64(LARGEST), kept
         )[0]
 
 
@@ -249,6 +272,8 @@ def _solve_again(spaces, query, target, rows, columns, tile, scoring, local, goa
 
 
 @compiled
-def _follow(rows, columns, tile, directions, gap_open, row, column, state):
+def _follow(query, target, rows, columns, tile, directions, scoring, local, row, column, state, score):
     """Follow a path through a tile; see `follow_tile`."""
-    return follow_tile(directions, _border(rows, columns, tile), gap_open, tile.rows, row, column, state)
+    letters = query[tile.top : tile.top + tile.rows], target[tile.left : tile.left + tile.columns]
+    border = _border(rows, columns, tile)
+    return follow_tile(letters[0], letters[1], directions, border, scoring, local, row, column, state, score)

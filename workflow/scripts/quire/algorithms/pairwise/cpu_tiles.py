@@ -7,9 +7,9 @@ row above a lane's first is the last row of the lane before, one step ago. A ste
 Scores are int16, relative to a base of the tile, where all of a tile's fit (`_base`); else int32. Both are exact.
 What stands on a border beside H is I for the row below (D for the column to the right), so that it is computed once.
 
-Directions of the cells of one row in one step: eight uint32, four for each column, a bit for each lane: whether H is
-reached by an insertion (or ends the path), by a deletion (or ends the path), whether I of the row below and D of the
-column to the right go on with a gap.
+Directions of the cells of one row in one step: eight uint32, four for each column, a bit for each lane: whether an
+insertion is better than the diagonal, whether a deletion is better than both, whether I of the row below and D of the
+column to the right go on with a gap. Where a path of mode LOCAL ends is not among them: `follow_tile` keeps the score.
 """
 
 from typing import NamedTuple
@@ -29,7 +29,7 @@ LONGEST_HEIGHT = 512  # rows of a lane: more would not stay in the cache beside 
 LARGEST_SCORE = 700  # of int16: a gap's price below FLOOR is still a number
 FLOOR, CEILING = -32000, 32000  # of int16
 _MATCH, _MISMATCH, _OPEN, _EXTEND, _ZERO, _GOAL = range(6)  # constants of a tile
-_CORNER, _UPPER, _NEXT_UPPER, _GAPS, _NEXT_GAPS, _BEST = range(6)  # vectors that are carried from step to step
+_CORNER, _BEST = range(2)  # vectors of which a lane is written or read by itself
 _PADDING = 6  # a letter of its own
 _PAIRED, _INSERTION, _DELETION = int(State.PAIRED), int(State.INSERTION), int(State.DELETION)
 
@@ -45,7 +45,7 @@ class Space(NamedTuple):
         upper, gaps: E[2 * steps], H of the row above the tile, I of its first row.
         lower, lower_gaps: E[2 * steps], H of its last row, I of the row below; column c stands at c + 2 * (last lane).
         constants: E[6 * 32], scores and limits in every lane.
-        carried: E[6 * 32], see _CORNER and the others.
+        carried: E[2 * 32], see _CORNER.
         export: E[4 * 32], the last row's vectors of a step.
     """
 
@@ -83,7 +83,7 @@ def space_for(rows: int, columns: int, dtype: np.typing.DTypeLike) -> Space:
     """Room for tiles up to this size; a tile of fewer rows may have more lanes, and so take more steps."""
     height, steps = -(-rows // LANES), -(-columns // WIDTH) + LANES - 1
     lanes, letters, across = height * LANES, steps + LANES - 1, WIDTH * steps
-    sizes = (lanes, letters, letters, lanes, lanes, across, across, across, across, 6 * LANES, 6 * LANES, 4 * LANES)
+    sizes = (lanes, letters, letters, lanes, lanes, across, across, across, across, 6 * LANES, 2 * LANES, 4 * LANES)
     return Space(*(aligned_zeros(size, dtype) for size in sizes))
 
 
@@ -167,24 +167,10 @@ def _solve(space, query, target, border, scoring, local, goal, directions, base,
         space.constants[k * LANES : (k + 1) * LANES] = scores[k]
     _place_letters(space, query, target, height, groups)
     _place_upper(space, border.upper, columns, base, floor)
-    best = floor
-    found = (np.int64(-1), np.int64(-1))
-    step = 0
-    while step < groups + lanes - 1:
-        last = step + 1
-        if step < lanes:
-            _enter(space, border.left, step, rows, height, base, floor)
-        elif step < groups - 1:
-            last = groups - 1
-        if len(directions) > 0:
-            found = _steps_with_directions(space, step, last, rows, height, columns, directions, found)
-        else:
-            _steps_without(space, step, last, rows, height, columns, directions)
-        step = last
-        lane = step - groups
-        if lane >= 0:
-            best = max(best, space.carried[_BEST * LANES + lane])
-            _leave(space, border.right, lane, rows, height, base)
+    if len(directions) > 0:
+        best, row, column = _steps_with_directions(space, border, rows, columns, base, floor, directions)
+    else:
+        best, row, column = _steps_without(space, border, rows, columns, base, floor, directions)
     if border.lower.shape[1] > 0:
         border.lower[0, 0] = border.left[0, rows]
         for j in range(columns):
@@ -192,7 +178,7 @@ def _solve(space, query, target, border, scoring, local, goal, directions, base,
             border.lower[1, j + 1] = base + space.lower_gaps[WIDTH * (lanes - 1) + j]
     if border.right.shape[1] > 0:
         border.right[0, 0] = border.upper[0, columns]
-    return np.int64(best) + base, found[0], found[1]
+    return np.int64(best) + base, row, column
 
 
 @compiled
@@ -223,37 +209,36 @@ def _place_upper(space, upper, columns, base, floor):
         space.gaps[j] = max(upper[1, j + 1] - base, floor)
 
 
-@compiled
-def _enter(space, left, lane, rows, height, base, floor):
+@inlined
+def _enter(scores, deletions, carried, left, lane, rows, height, base, floor):
     """Write the left border of a lane that begins with the next step."""
-    space.carried[_CORNER * LANES + lane] = max(left[0, min(lane * height, rows)] - base, floor)
-    space.carried[_BEST * LANES + lane] = floor
+    carried[_CORNER * LANES + lane] = max(left[0, lane * height] - base, floor)
+    carried[_BEST * LANES + lane] = floor
     for r in range(height):
         i = lane * height + r + 1
-        space.scores[r * LANES + lane] = max(left[0, i] - base, floor) if i <= rows else floor
-        space.deletions[r * LANES + lane] = max(left[1, i] - base, floor) if i <= rows else floor
+        scores[r * LANES + lane] = max(left[0, i] - base, floor) if i <= rows else floor
+        deletions[r * LANES + lane] = max(left[1, i] - base, floor) if i <= rows else floor
 
 
-@compiled
-def _leave(space, right, lane, rows, height, base):
+@inlined
+def _leave(scores, deletions, right, lane, rows, height, base):
     """Take the right border of a lane that is through."""
-    if right.shape[1] > 0:
-        for r in range(min(height, rows - lane * height)):
-            i = lane * height + r + 1
-            right[0, i] = base + space.scores[r * LANES + lane]
-            right[1, i] = base + space.deletions[r * LANES + lane]
+    for r in range(min(height, rows - lane * height)):
+        i = lane * height + r + 1
+        right[0, i] = base + scores[r * LANES + lane]
+        right[1, i] = base + deletions[r * LANES + lane]
 
 
 @compiled
-def _steps_without(space, first, last, rows, height, columns, directions):
-    """Steps first to last - 1 of a tile whose directions are not asked for."""
-    _steps(space, first, last, rows, height, columns, directions, False, (np.int64(-1), np.int64(-1)))
+def _steps_without(space, border, rows, columns, base, floor, directions):
+    """The steps of a tile whose directions are not asked for."""
+    return _steps(space, border, rows, columns, base, floor, directions, False)
 
 
 @compiled
-def _steps_with_directions(space, first, last, rows, height, columns, directions, found):
-    """The same with directions; returns the first cell that is above _GOAL, `found` if it comes first."""
-    return _steps(space, first, last, rows, height, columns, directions, True, found)
+def _steps_with_directions(space, border, rows, columns, base, floor, directions):
+    """The same with directions."""
+    return _steps(space, border, rows, columns, base, floor, directions, True)
 
 
 @inlined
@@ -263,19 +248,30 @@ def _constant(space, which):
 
 
 @inlined
-def _steps(space, first, last, rows, height, columns, directions, keep, found):
-    """Steps first to last - 1; `keep` is known where this is compiled."""
+def _steps(space, border, rows, columns, base, floor, directions, keep):
+    """All steps; `keep` is known where this is compiled.
+
+    Returns:
+        The largest H, relative to the base; row and column of the first cell that is above _GOAL (`keep` only), or -1.
+    """
     query, even, odd, scores, deletions, upper, gaps, lower, lower_gaps, _, carried, export = space
+    left_border, right_border = border.left, border.right
+    height, groups = height_of(rows), (columns + WIDTH - 1) // WIDTH
+    last_lane, last_row = (rows - 1) // height, (rows - 1) % height
     match, mismatch = _constant(space, _MATCH), _constant(space, _MISMATCH)
     gap_open, gap_extend = _constant(space, _OPEN), _constant(space, _EXTEND)
     zero, goal = _constant(space, _ZERO), _constant(space, _GOAL)
-    corner, best = load(carried, _CORNER * LANES, LANES), load(carried, _BEST * LANES, LANES)
-    last_0, last_1 = load(carried, _UPPER * LANES, LANES), load(carried, _NEXT_UPPER * LANES, LANES)
-    gaps_0, gaps_1 = load(carried, _GAPS * LANES, LANES), load(carried, _NEXT_GAPS * LANES, LANES)
-    end = (columns + WIDTH - 1) // WIDTH - 1 + (rows - 1) // height
-    last_lane, last_row = (rows - 1) // height, (rows - 1) % height
-    for step in range(first, last):
-        letter_0, letter_1 = load(even, end - step, LANES), load(odd, end - step, LANES)
+    # Lanes that have not begun compute what nobody reads.
+    corner, best, last_0, last_1, gaps_0, gaps_1 = zero, zero, zero, zero, zero, zero
+    largest, found = np.int64(floor), (np.int64(-1), np.int64(-1))
+    for step in range(groups + last_lane):
+        if step <= last_lane:
+            store(carried, _CORNER * LANES, corner)
+            store(carried, _BEST * LANES, best)
+            _enter(scores, deletions, carried, left_border, step, rows, height, base, floor)
+            corner, best = load(carried, _CORNER * LANES, LANES), load(carried, _BEST * LANES, LANES)
+        at = groups - 1 + last_lane - step
+        letter_0, letter_1 = load(even, at, LANES), load(odd, at, LANES)
         diagonal = corner
         above_0, corner = moved_up(last_0, upper[2 * step]), moved_up(last_1, upper[2 * step + 1])
         gap_0, gap_1 = moved_up(gaps_0, gaps[2 * step]), moved_up(gaps_1, gaps[2 * step + 1])
@@ -291,8 +287,7 @@ def _steps(space, first, last, rows, height, columns, directions, keep, found):
             above_0 = maximum(maximum(value, maximum(deletion, zero)), gap_0)
             opened, longer_gap, longer = add(above_0, gap_open), add(gap_0, gap_extend), add(deletion, gap_extend)
             if keep:
-                _note(directions, word, value, gap_0, deletion, above_0, zero, opened, longer_gap, longer)
-                found = _seek(above_0, goal, step, 0, row, height, rows, columns, found)
+                _note(directions, word, value, gap_0, deletion, opened, longer_gap, longer)
             gap_0, deletion = maximum(opened, longer_gap), maximum(opened, longer)
             best = maximum(best, above_0)
 
@@ -301,11 +296,13 @@ def _steps(space, first, last, rows, height, columns, directions, keep, found):
             above_1 = maximum(maximum(value, maximum(deletion, zero)), gap_1)
             opened, longer_gap, longer = add(above_1, gap_open), add(gap_1, gap_extend), add(deletion, gap_extend)
             if keep:
-                _note(directions, word + 4, value, gap_1, deletion, above_1, zero, opened, longer_gap, longer)
-                found = _seek(above_1, goal, step, 1, row, height, rows, columns, found)
+                _note(directions, word + 4, value, gap_1, deletion, opened, longer_gap, longer)
             gap_1, deletion = maximum(opened, longer_gap), maximum(opened, longer)
             best = maximum(best, above_1)
 
+            if keep and bits_greater(maximum(above_0, above_1), goal) != np.uint32(0):
+                found = _first(bits_greater(above_0, goal), step, 0, row, height, rows, columns, found)
+                found = _first(bits_greater(above_1, goal), step, 1, row, height, rows, columns, found)
             store(scores, at, above_1)
             store(deletions, at, deletion)
             if row == last_row:
@@ -316,89 +313,86 @@ def _steps(space, first, last, rows, height, columns, directions, keep, found):
         last_0, last_1, gaps_0, gaps_1 = above_0, above_1, gap_0, gap_1
         lower[2 * step], lower[2 * step + 1] = export[last_lane], export[LANES + last_lane]
         lower_gaps[2 * step], lower_gaps[2 * step + 1] = export[2 * LANES + last_lane], export[3 * LANES + last_lane]
-    store(carried, _CORNER * LANES, corner)
-    store(carried, _BEST * LANES, best)
-    store(carried, _UPPER * LANES, last_0)
-    store(carried, _NEXT_UPPER * LANES, last_1)
-    store(carried, _GAPS * LANES, gaps_0)
-    store(carried, _NEXT_GAPS * LANES, gaps_1)
-    return found
+        lane = step - groups + 1
+        if lane >= 0:
+            store(carried, _BEST * LANES, best)
+            largest = max(largest, np.int64(carried[_BEST * LANES + lane]))
+            if right_border.shape[1] > 0:
+                _leave(scores, deletions, right_border, lane, rows, height, base)
+    return largest, found[0], found[1]
 
 
 @inlined
-def _note(directions, word, value, gap, deletion, score, zero, opened, longer_gap, longer):
+def _note(directions, word, value, gap, deletion, opened, longer_gap, longer):
     """Write the directions of a row of lanes in one column."""
-    stops = ~bits_greater(score, zero)
-    by_deletion = bits_greater(deletion, maximum(value, gap))
-    directions[word] = (bits_greater(gap, value) & ~by_deletion) | stops
-    directions[word + 1] = by_deletion | stops
+    directions[word] = bits_greater(gap, value)
+    directions[word + 1] = bits_greater(deletion, maximum(value, gap))
     directions[word + 2] = bits_greater(longer_gap, opened)
     directions[word + 3] = bits_greater(longer, opened)
 
 
-@inlined
-def _seek(score, goal, step, second, row, height, rows, columns, found):
-    """The first cell above the goal: `found`, or one of this row of lanes."""
-    above = bits_greater(score, goal)
-    while above != np.uint32(0):
-        lane = 0
-        while not (above >> np.uint32(lane)) & np.uint32(1):
-            lane += 1
-        above &= above - np.uint32(1)
+@compiled
+def _first(above, step, second, row, height, rows, columns, found):
+    """The first of `found` and the cells of a row of lanes whose bits are set."""
+    for lane in range(LANES):
         i, j = np.int64(lane * height + row), np.int64(WIDTH * (step - lane) + second)
-        if 0 <= j < columns and i < rows and (found[0] < 0 or j < found[1] or (j == found[1] and i < found[0])):
+        inside = 0 <= j < columns and i < rows and (above >> np.uint32(lane)) & np.uint32(1) != np.uint32(0)
+        if inside and (found[0] < 0 or j < found[1] or (j == found[1] and i < found[0])):
             found = (i, j)
     return found
 
 
 @compiled
-def follow_tile(directions, border, gap_open, rows, row, column, state):
+def follow_tile(query, target, directions, border, scoring, local, row, column, state, score):
     """Follow a path from a cell until it leaves the tile or ends.
 
     Args:
-        directions: of a tile of so many rows.
+        query, target: uint8, the letters of the tile's rows and columns.
+        directions: of the tile.
         border: its `Border`; the upper and left parts are read.
-        gap_open: of the scoring.
-        rows: of the tile.
+        scoring: `Scoring`.
+        local: whether the path ends where H is 0.
         row, column: of the cell, within the tile.
         state: int of the `State` there.
+        score: of the path there (H, I or D by the state); only read if `local`.
 
     Returns:
         Row and column, -1 on a border; the state there; whether the path ended; uint32, CIGAR elements, backwards.
     """
     cigar = np.empty(row + column + 2, np.uint32)
     used = 0
-    height = height_of(rows)
+    height = height_of(len(query))
     ended = False
     while row >= 0 and column >= 0:
-        lane = row // height
-        word = (((column >> 1) + lane) * height + row % height) * WORDS + 4 * (column & 1)
         if state == _PAIRED:
-            inserted = (directions[word] >> np.uint32(lane)) & np.uint32(1)
-            deleted = (directions[word + 1] >> np.uint32(lane)) & np.uint32(1)
-            if inserted and deleted:
+            if local and score == 0:
                 ended = True
                 break
-            state = _INSERTION if inserted else _DELETION if deleted else _PAIRED
+            if _bit(directions, height, row, column, 1):
+                state = _DELETION
+            elif _bit(directions, height, row, column, 0):
+                state = _INSERTION
         if state == _PAIRED:
             operation = CIGAR_MATCH
+            score -= scoring.match if query[row] == target[column] else scoring.mismatch
             row, column = row - 1, column - 1
-        elif state == _INSERTION:
-            operation = CIGAR_INSERTION
-            row -= 1
-            if row < 0:
-                longer = border.upper[1, column + 1] > border.upper[0, column + 1] + gap_open
-            else:
-                longer = _bit(directions, height, row, column, 2)
-            state = _INSERTION if longer else _PAIRED
         else:
-            operation = CIGAR_DELETION
-            column -= 1
-            if column < 0:
-                longer = border.left[1, row + 1] > border.left[0, row + 1] + gap_open
+            if state == _INSERTION:
+                operation = CIGAR_INSERTION
+                row -= 1
+                if row < 0:
+                    longer = border.upper[1, column + 1] > border.upper[0, column + 1] + scoring.gap_open
+                else:
+                    longer = _bit(directions, height, row, column, 2)
             else:
-                longer = _bit(directions, height, row, column, 3)
-            state = _DELETION if longer else _PAIRED
+                operation = CIGAR_DELETION
+                column -= 1
+                if column < 0:
+                    longer = border.left[1, row + 1] > border.left[0, row + 1] + scoring.gap_open
+                else:
+                    longer = _bit(directions, height, row, column, 3)
+            score -= scoring.gap_extend if longer else scoring.gap_open
+            state = state if longer else _PAIRED
         if used > 0 and cigar[used - 1] & np.uint32(CIGAR_MASK) == operation:
             cigar[used - 1] += np.uint32(1 << CIGAR_SHIFT)
         else:
@@ -409,7 +403,7 @@ def follow_tile(directions, border, gap_open, rows, row, column, state):
 
 @inlined
 def _bit(directions, height, row, column, which):
-    """Whether a gap that leaves this cell downwards (2) or to the right (3) is a longer one."""
+    """One of the four directions of a cell."""
     lane = row // height
     word = (((column >> 1) + lane) * height + row % height) * WORDS + 4 * (column & 1) + which
     return (directions[word] >> np.uint32(lane)) & np.uint32(1) != np.uint32(0)
