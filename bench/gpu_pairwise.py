@@ -17,8 +17,8 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 from quire.algorithms.fm_index.tuning.tune import REPEATS, Clock, seconds_by_events
-from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, gpu, pair_of
-from quire.algorithms.pairwise.shapes import FillShape, cycles
+from quire.algorithms.pairwise import Memory, Mode, Pair, PairwiseAlignment, gpu, pair_of
+from quire.algorithms.pairwise.shapes import StripShape, cycles
 from quire.algorithms.scoring import BWA_MEM
 from quire.device.card import Card
 from quire.sam import CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT
@@ -78,7 +78,7 @@ def same(one: PairwiseAlignment, other: PairwiseAlignment) -> bool:
     )
 
 
-def sweep(card: Card, pair: Pair) -> tuple[FillShape, Callable[[], object]]:
+def sweep(card: Card, pair: Pair) -> tuple[StripShape, Callable[[], object]]:
     """The shape of the kernel that sweeps a matrix for scores, and its launch; borders are made ready each time."""
     shape, batch = gpu.linear_batch(card, pair)
     (matrix,) = batch.matrices
@@ -105,12 +105,12 @@ def measure_size(card: Card, hertz: float, clock: Clock, length: int, mode: Mode
     arithmetic = card.multiprocessors * ARITHMETIC_LANES * hertz / OPERATIONS[mode]
     wave = cells * hertz / cycles(shape, card.multiprocessors, [(len(pair.query), len(pair.target))])
     speeds = []
-    for linear in (True, False, None):
-        if linear is False and length > LARGEST_WHOLE:
+    for memory in (Memory.LINEAR, Memory.WHOLE, Memory.AUTO):
+        if memory == Memory.WHOLE and length > LARGEST_WHOLE:
             speeds.append(0.0)
             continue
-        assert same(gpu.align(card, pair, linear), answer), "memory decides the answer"
-        speeds.append(cells / fastest(card, lambda linear=linear: gpu.align(card, pair, linear), 3))  # type: ignore[misc]
+        assert same(gpu.align(card, pair, memory), answer), "memory decides the answer"
+        speeds.append(cells / fastest(card, lambda memory=memory: gpu.align(card, pair, memory), 3))  # type: ignore[misc]
     floor = min(arithmetic, wave)
     shown = [f"{speed / 1e9:.4g}" if speed else "-" for speed in speeds]
     return (length, mode.name.lower(), shape.columns, f"{arithmetic / 1e9:.4g}", f"{wave / 1e9:.4g}",

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from quire.algorithms.pairwise import Mode, Pair, gpu, oracle, shapes
+from quire.algorithms.pairwise import Memory, Mode, Pair, gpu, oracle, shapes
 from quire.algorithms.pairwise.gpu import align, align_many
 from quire.algorithms.pairwise.paths_gpu import guess_tiles
-from quire.algorithms.pairwise.shapes import FillShape
-from quire.algorithms.pairwise.sweep_gpu import Placed
+from quire.algorithms.pairwise.shapes import StripShape
+from quire.algorithms.pairwise.sweep_gpu import PlacedMatrix
 from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
 from quire.device.card import OutOfDeviceMemory
 
@@ -20,8 +20,8 @@ from tests.support.pairwise_cases import as_oracle, pair, pairs, rescored
 
 TIES, WIDE = Scoring(1, -1, -1, -1), HAPLOTYPE_TO_REFERENCE
 # So narrow that sequences which the oracle can align fill several strips, warps and tiles.
-NARROW_SCORES = (FillShape(2, 2, 8, 1, False),)
-NARROW_BITS = (FillShape(1, 2, 16, 1, True), FillShape(4, 1, 16, 1, True))
+NARROW_SCORES = (StripShape(2, 2, 8, 1, False),)
+NARROW_BITS = (StripShape(1, 2, 16, 1, True), StripShape(4, 1, 16, 1, True))
 SHORTEST = 48
 
 
@@ -49,29 +49,29 @@ def edited(random: np.random.Generator, rows: int, columns: int, letters: int = 
     return [query.tolist(), target.tolist()]
 
 
-def check(card, given: Pair, linear: bool | None) -> None:
+def check(card, given: Pair, memory: Memory) -> None:
     expected = oracle.align(given)
-    assert as_oracle(align(card, given, linear)) == expected
+    assert as_oracle(align(card, given, memory)) == expected
     assert rescored(given, expected) == expected[0]
 
 
-@pytest.mark.parametrize("linear", [False, True])
+@pytest.mark.parametrize("memory", [Memory.WHOLE, Memory.LINEAR])
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("scoring", [BWA_MEM, TIES, WIDE])
-def test_real_shapes(card, scoring: Scoring, mode: Mode, linear: bool) -> None:
+def test_real_shapes(card, scoring: Scoring, mode: Mode, memory: Memory) -> None:
     random = np.random.default_rng(mode)
-    check(card, pair(*edited(random, 60, 90), scoring, mode), linear)
-    check(card, pair(*edited(random, 40, 300, 2), scoring, mode), linear)
+    check(card, pair(*edited(random, 60, 90), scoring, mode), memory)
+    check(card, pair(*edited(random, 40, 300, 2), scoring, mode), memory)
 
 
 @pytest.mark.usefixtures("narrow")
-@pytest.mark.parametrize("linear", [False, True])
+@pytest.mark.parametrize("memory", [Memory.WHOLE, Memory.LINEAR])
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("scoring", [BWA_MEM, TIES, WIDE])
-def test_strips_and_tiles(card, scoring: Scoring, mode: Mode, linear: bool) -> None:
+def test_strips_and_tiles(card, scoring: Scoring, mode: Mode, memory: Memory) -> None:
     random = np.random.default_rng(10 + mode)
-    check(card, pair(*edited(random, 110, 300), scoring, mode), linear)
-    check(card, pair(*edited(random, 150, 140, 2), scoring, mode), linear)
+    check(card, pair(*edited(random, 110, 300), scoring, mode), memory)
+    check(card, pair(*edited(random, 150, 140, 2), scoring, mode), memory)
 
 
 @pytest.mark.usefixtures("narrow")
@@ -81,7 +81,11 @@ def test_seams(card, mode: Mode) -> None:
     random = np.random.default_rng(20 + mode)
     sizes = [(SHORTEST + more, 128 + less) for more in (-1, 0, 1) for less in (-1, 0, 1)]
     for rows, columns in [*sizes, (1, 129), (97, 1)]:
-        check(card, pair(*edited(random, rows, columns, 3), TIES, mode), linear=bool((rows + columns) % 2))
+        check(
+            card,
+            pair(*edited(random, rows, columns, 3), TIES, mode),
+            [Memory.WHOLE, Memory.LINEAR][(rows + columns) % 2],
+        )
 
 
 @pytest.mark.usefixtures("narrow")
@@ -93,12 +97,12 @@ def test_long_gaps(card, mode: Mode) -> None:
     more = random.integers(0, 4, 260).tolist()
     short, long = ends[0] + ends[1], ends[0] + more + ends[1]
     for query, target in ((short, long), (long, short)):
-        check(card, pair(query, target, Scoring(10, -9, -12, -1), mode), linear=True)
+        check(card, pair(query, target, Scoring(10, -9, -12, -1), mode), Memory.LINEAR)
 
 
 @pytest.mark.usefixtures("narrow")
-@pytest.mark.parametrize("linear", [False, True])
-def test_ends_of_equal_score(card, linear: bool) -> None:
+@pytest.mark.parametrize("memory", [Memory.WHOLE, Memory.LINEAR])
+def test_ends_of_equal_score(card, memory: Memory) -> None:
     """The leftmost, of these the uppermost, wherever the others are: in other lanes, warps, strips and chunks."""
     word = [0, 1, 2, 3, 3, 1]
     for places in ((3, 4), (90, 20), (200, 20, 60), (140, 139), (60, 7), (33, 31, 64)):
@@ -106,25 +110,25 @@ def test_ends_of_equal_score(card, linear: bool) -> None:
         for place in places:
             target[place : place + 6] = word
         for query in ([4] * 9 + word + [4] * 50 + word, word):
-            check(card, pair(query, target, BWA_MEM, Mode.LOCAL), linear)
-            check(card, pair(query, target, BWA_MEM, Mode.GLOCAL), linear)
+            check(card, pair(query, target, BWA_MEM, Mode.LOCAL), memory)
+            check(card, pair(query, target, BWA_MEM, Mode.GLOCAL), memory)
 
 
 def test_nothing_to_align(card) -> None:
     for query, target in (([0] * 9, [1] * 30), ([4] * 3, [4] * 3)):
-        assert as_oracle(align(card, pair(query, target, BWA_MEM, Mode.LOCAL), True)) == (0, 0, 0, 0, 0, [])
-        check(card, pair(query, target, BWA_MEM, Mode.LOCAL), False)
+        assert as_oracle(align(card, pair(query, target, BWA_MEM, Mode.LOCAL), Memory.LINEAR)) == (0, 0, 0, 0, 0, [])
+        check(card, pair(query, target, BWA_MEM, Mode.LOCAL), Memory.WHOLE)
     for mode in Mode:
         for query, target in (([], []), ([0], []), ([], [0, 1])):
-            check(card, pair(query, target, BWA_MEM, mode), None)
+            check(card, pair(query, target, BWA_MEM, mode), Memory.AUTO)
 
 
 @pytest.mark.usefixtures("narrow")
 def test_a_small_card_takes_linear_memory() -> None:
     given = pair(*edited(np.random.default_rng(3), 300, 290), BWA_MEM, Mode.GLOBAL)
     card = EmulatedCard(memory=70_000)
-    assert [part.linear for part in gpu._parts(card, [given], None)] == [True]
-    check(card, given, None)
+    assert [part.linear for part in gpu._parts(card, [given], Memory.AUTO)] == [True]
+    check(card, given, Memory.AUTO)
     with pytest.raises(OutOfDeviceMemory):
         align(EmulatedCard(memory=5_000), given)
 
@@ -136,10 +140,10 @@ def test_refuses_scores_that_the_kernels_do_not_hold(card, wrong: Scoring) -> No
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(pairs(longest=70), max_size=6), st.sampled_from([None, False, True]))
-def test_many_pairs(card, given: list[Pair], linear: bool | None) -> None:
+@given(st.lists(pairs(longest=70), max_size=6), st.sampled_from(Memory))
+def test_many_pairs(card, given: list[Pair], memory: Memory) -> None:
     """Of any modes and scorings, together as alone."""
-    assert [as_oracle(answer) for answer in align_many(card, given, linear)] == [oracle.align(one) for one in given]
+    assert [as_oracle(answer) for answer in align_many(card, given, memory)] == [oracle.align(one) for one in given]
 
 
 def test_batches_within_memory(card, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +152,7 @@ def test_batches_within_memory(card, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = [gpu._whole_bytes(card, one) for one in given]
     monkeypatch.setattr(gpu, "MOST_BITS", sizes[1] + sizes[0])
     monkeypatch.setattr(gpu, "FASTEST_WHOLE", sizes[3] - 1)
-    parts = [(part.numbers, part.linear) for part in gpu._parts(card, given, None)]
+    parts = [(part.numbers, part.linear) for part in gpu._parts(card, given, Memory.AUTO)]
     assert parts == [([0, 1], False), ([3], True), ([2], False)]
     assert [as_oracle(answer) for answer in align_many(card, given)] == [oracle.align(one) for one in given]
 
@@ -156,7 +160,7 @@ def test_batches_within_memory(card, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_guesses() -> None:
     """Down the diagonal where kept rows have no clear maximum, else through their maxima."""
     given = pair([0] * 100, [0] * 200, BWA_MEM, Mode.GLOBAL)
-    matrix = Placed(given, 40, 50, 0, 0, 0, 0)
+    matrix = PlacedMatrix(given, 40, 50, 0, 0, 0, 0)
     peaks = np.array([[0, 0], [30, 70], [70, 120], [90, 190]])
     assert guess_tiles(matrix, peaks, 100, 150, False) == [(2, 2), (1, 2), (1, 1), (0, 1), (0, 0)]
     peaks[1] = 5, 199

@@ -3,7 +3,7 @@
 from unittest import mock
 
 import pytest
-from quire.algorithms.pairwise import Mode, gpu
+from quire.algorithms.pairwise import Memory, Mode, gpu
 from quire.algorithms.scoring import BWA_MEM
 from quire.device.compiler import read_source
 
@@ -74,12 +74,12 @@ def pairs(card) -> None:
 
 def tiles(card) -> None:
     with mock.patch.multiple(gpu, **test_pairwise_gpu.NARROW):
-        test_pairwise_gpu.test_strips_and_tiles(card, BWA_MEM, Mode.GLOBAL, True)
+        test_pairwise_gpu.test_strips_and_tiles(card, BWA_MEM, Mode.GLOBAL, Memory.LINEAR)
 
 
 def equal_ends(card) -> None:
     with mock.patch.multiple(gpu, **test_pairwise_gpu.NARROW):
-        test_pairwise_gpu.test_ends_of_equal_score(card, False)
+        test_pairwise_gpu.test_ends_of_equal_score(card, Memory.WHOLE)
 
 
 MUTATIONS = [

@@ -12,9 +12,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment
+from quire.algorithms.pairwise import Memory, Mode, Pair, PairwiseAlignment
 from quire.algorithms.pairwise.driver import joined, nothing, without_matrix
-from quire.algorithms.pairwise.paths_gpu import Tiles, Walk, element, follow, guess_tiles, tile_grid, whole_grid
+from quire.algorithms.pairwise.paths_gpu import (
+    TileDirections,
+    Walk,
+    element,
+    follow,
+    guess_tiles,
+    tile_grid,
+    whole_grid,
+)
 from quire.algorithms.pairwise.shapes import (
     BITS_SHAPES,
     LARGEST_GAP_OPEN,
@@ -22,10 +30,10 @@ from quire.algorithms.pairwise.shapes import (
     SCORE_SHAPES,
     WIDE_BITS_SHAPES,
     WIDE_SCORE_SHAPES,
-    FillShape,
+    StripShape,
     fastest_shape,
 )
-from quire.algorithms.pairwise.sweep_gpu import Batch, Job, is_wide
+from quire.algorithms.pairwise.sweep_gpu import CardMatrices, StripJob, is_wide
 from quire.algorithms.scoring import Scoring
 from quire.device.card import Card, CardArray
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION
@@ -48,23 +56,22 @@ class _End(NamedTuple):
     column: int
 
 
-def align(card: Card, pair: Pair, linear: bool | None = None) -> PairwiseAlignment:
+def align(card: Card, pair: Pair, memory: Memory = Memory.AUTO) -> PairwiseAlignment:
     """Align two sequences, exactly as `quire.algorithms.pairwise.cpu.align`.
 
     Args:
         card: where it is computed.
         pair: what to align, and how.
-        linear: whether the directions of all cells are kept (False) or those of some computed again (True); None:
-            whichever is faster and fits. The answer does not depend on it.
+        memory: what is kept of the matrix; the answer does not depend on it.
 
     Raises:
         OutOfDeviceMemory: no room.
         ValueError: scores too large for the card's kernels.
     """
-    return align_many(card, [pair], linear)[0]
+    return align_many(card, [pair], memory)[0]
 
 
-def align_many(card: Card, pairs: Sequence[Pair], linear: bool | None = None) -> list[PairwiseAlignment]:
+def align_many(card: Card, pairs: Sequence[Pair], memory: Memory = Memory.AUTO) -> list[PairwiseAlignment]:
     """Align pairs; small ones of one mode and scoring together. See `align`."""
     answers = [without_matrix(pair) for pair in pairs]
     groups: dict[object, list[int]] = {}
@@ -73,7 +80,7 @@ def align_many(card: Card, pairs: Sequence[Pair], linear: bool | None = None) ->
             _check(pair)
             groups.setdefault((pair.mode, tuple(pair.scoring)), []).append(number)
     for numbers in groups.values():
-        for part in _parts(card, [pairs[number] for number in numbers], linear):
+        for part in _parts(card, [pairs[number] for number in numbers], memory):
             chosen = [numbers[i] for i in part.numbers]
             found = (_align_linear if part.linear else _align_whole)(card, [pairs[number] for number in chosen])
             for number, answer in zip(chosen, found, strict=True):
@@ -81,9 +88,16 @@ def align_many(card: Card, pairs: Sequence[Pair], linear: bool | None = None) ->
     return [answer for answer in answers if answer is not None]
 
 
-def _check(pair: Pair) -> None:
+def fits(pair: Pair) -> bool:
+    """Whether the card's kernels hold whatever scores a pair may have."""
     largest = max(map(abs, pair.scoring))
-    if -pair.scoring.gap_open > LARGEST_GAP_OPEN or (len(pair.query) + len(pair.target) + 2) * largest >= MOST_SCORE:
+    return (
+        -pair.scoring.gap_open <= LARGEST_GAP_OPEN and (len(pair.query) + len(pair.target) + 2) * largest < MOST_SCORE
+    )
+
+
+def _check(pair: Pair) -> None:
+    if not fits(pair):
         raise ValueError(f"pairwise alignment on a card: {tuple(pair.scoring)} are too large for these lengths")
 
 
@@ -97,14 +111,14 @@ class _Part(NamedTuple):
     linear: bool
 
 
-def _parts(card: Card, pairs: list[Pair], linear: bool | None) -> list[_Part]:
+def _parts(card: Card, pairs: list[Pair], memory: Memory) -> list[_Part]:
     room = min(card.free_bytes() // 2, MOST_BITS)
     parts: list[_Part] = []
     together: list[int] = []
     taken = 0
     for number, pair in enumerate(pairs):
         size = _whole_bytes(card, pair)
-        if linear or (linear is None and size > min(FASTEST_WHOLE, room)):
+        if memory == Memory.LINEAR or (memory == Memory.AUTO and size > min(FASTEST_WHOLE, room)):
             parts.append(_Part([number], True))
             continue
         if together and taken + size > room:
@@ -115,7 +129,7 @@ def _parts(card: Card, pairs: list[Pair], linear: bool | None) -> list[_Part]:
     return [*parts, _Part(together, False)] if together else parts
 
 
-def _shape(card: Card, scoring: Scoring, sizes: list[tuple[int, int]], bits: bool) -> FillShape:
+def _shape(card: Card, scoring: Scoring, sizes: list[tuple[int, int]], bits: bool) -> StripShape:
     """Of the kernel for matrices, or tiles, that are computed at once."""
     wide = is_wide(scoring, bits)
     shapes = (WIDE_BITS_SHAPES if wide else BITS_SHAPES) if bits else (WIDE_SCORE_SHAPES if wide else SCORE_SHAPES)
@@ -142,7 +156,7 @@ def _tile_size(card: Card, pair: Pair) -> int:
 
 def _align_whole(card: Card, pairs: list[Pair]) -> list[PairwiseAlignment]:
     """Keep all directions."""
-    batch = Batch(card, pairs, [(min(WHOLE_KEEP, len(pair.query)), len(pair.target)) for pair in pairs])
+    batch = CardMatrices(card, pairs, [(min(WHOLE_KEEP, len(pair.query)), len(pair.target)) for pair in pairs])
     sizes = [(matrix.rows, matrix.columns) for matrix in batch.matrices]
     shape = _shape(card, batch.scoring, sizes, bits=True)
     jobs, bits = [], 0
@@ -153,7 +167,7 @@ def _align_whole(card: Card, pairs: list[Pair]) -> list[PairwiseAlignment]:
     ends = batch.fill(shape, jobs, batch.words, directions, batch.mode == Mode.LOCAL)
     peaks = [batch.peaks(matrix) for matrix in batch.matrices]
     found = _ends(batch, shape, jobs, ends, peaks)
-    tiles = Tiles(shape, directions, [whole_grid(matrix, shape) for matrix in batch.matrices],
+    tiles = TileDirections(shape, directions, [whole_grid(matrix, shape) for matrix in batch.matrices],
                   [np.array([job.bits], np.int64) for job in jobs])  # fmt: skip
     walks = [Walk(end.row, end.column) for end in found]
     while not all(walk.complete for walk in walks):
@@ -162,7 +176,7 @@ def _align_whole(card: Card, pairs: list[Pair]) -> list[PairwiseAlignment]:
 
 
 def _ends(
-    batch: Batch, shape: FillShape, jobs: list[Job], ends: CardArray, peaks: list[NDArray[np.int32]]
+    batch: CardMatrices, shape: StripShape, jobs: list[StripJob], ends: CardArray, peaks: list[NDArray[np.int32]]
 ) -> list[_End]:
     """Where each alignment ends."""
     card = batch.card
@@ -208,12 +222,12 @@ def _align_linear(card: Card, pairs: list[Pair]) -> list[PairwiseAlignment]:
     return [_align_one_linear(card, pair) for pair in pairs]
 
 
-def linear_batch(card: Card, pair: Pair) -> tuple[FillShape, Batch]:
+def linear_batch(card: Card, pair: Pair) -> tuple[StripShape, CardMatrices]:
     """The shape of the kernel that sweeps a matrix for scores, and the matrix on the card with room for its borders."""
     size = len(pair.query), len(pair.target)
     shape = _shape(card, pair.scoring, [size], bits=False)
     tile = _tile_size(card, pair)
-    return shape, Batch(card, [pair], [(min(tile, size[0]), -(-tile // shape.width) * shape.width)])
+    return shape, CardMatrices(card, [pair], [(min(tile, size[0]), -(-tile // shape.width) * shape.width)])
 
 
 def _align_one_linear(card: Card, pair: Pair) -> PairwiseAlignment:
@@ -231,7 +245,7 @@ def _align_one_linear(card: Card, pair: Pair) -> PairwiseAlignment:
     return _alignment(batch.mode, end, walk)
 
 
-def _compute_tiles(batch: Batch, swept: FillShape, guessed: list[tuple[int, int]]) -> Tiles:
+def _compute_tiles(batch: CardMatrices, swept: StripShape, guessed: list[tuple[int, int]]) -> TileDirections:
     """The directions of tiles, of the first ones if there is no room for more."""
     card, (matrix,) = batch.card, batch.matrices
     shape = _shape(card, batch.scoring, [matrix.size_of(*tile) for tile in guessed], bits=True)
@@ -245,4 +259,4 @@ def _compute_tiles(batch: Batch, swept: FillShape, guessed: list[tuple[int, int]
         border += jobs[-1].rows
     bits = card.empty(len(jobs) * size, np.uint64)
     batch.fill(shape, jobs, card.zeros(border, np.uint64), bits)
-    return Tiles(shape, bits, [tile_grid(matrix, shape)], [places])
+    return TileDirections(shape, bits, [tile_grid(matrix, shape)], [places])

@@ -10,8 +10,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.pairwise.shapes import FillShape
-from quire.algorithms.pairwise.sweep_gpu import IN_BEST, Batch, Grid, Path, Placed, upload_together
+from quire.algorithms.pairwise.shapes import StripShape
+from quire.algorithms.pairwise.sweep_gpu import (
+    IN_BEST,
+    CardMatrices,
+    PathState,
+    PlacedMatrix,
+    TileGrid,
+    upload_together,
+)
 from quire.device.card import CardArray
 from quire.sam import CIGAR_SHIFT
 
@@ -19,7 +26,7 @@ ROWS_PER_ELEMENT, FEWEST_ELEMENTS = 4, 64
 """Room for the elements of a part, by the rows between two kept rows; a part with more goes on later."""
 
 
-class Tiles(NamedTuple):
+class TileDirections(NamedTuple):
     """Directions of some tiles of a batch's matrices.
 
     Attributes:
@@ -29,9 +36,9 @@ class Tiles(NamedTuple):
         places: int64[tiles], of each matrix: where a tile's directions begin in `bits`; -1: they are not there.
     """
 
-    shape: FillShape
+    shape: StripShape
     bits: CardArray
-    grids: list[Grid]
+    grids: list[TileGrid]
     places: list[NDArray[np.int64]]
 
     def has(self, matrix: int, row: int, column: int) -> bool:
@@ -62,52 +69,52 @@ class Walk:
         """A path on a border is complete."""
         self.complete = self.row == 0 or self.column == 0
 
-    def advance(self, path: Path, elements: NDArray[np.uint32]) -> None:
+    def advance(self, path: PathState, elements: NDArray[np.uint32]) -> None:
         """Take over a part that was followed from here."""
         self.parts += [elements, element(path.run, path.operation)]
         self.row, self.column, self.state = path.row, path.column, path.state
         self.complete = bool(path.ended)
 
 
-def whole_grid(matrix: Placed, shape: FillShape) -> Grid:
+def whole_grid(matrix: PlacedMatrix, shape: StripShape) -> TileGrid:
     """One tile: all directions are there."""
-    return Grid(matrix.rows, matrix.columns, 1, 0, shape.bits_stride(matrix.rows), matrix.keep, 0)
+    return TileGrid(matrix.rows, matrix.columns, 1, 0, shape.bits_stride(matrix.rows), matrix.keep, 0)
 
 
-def tile_grid(matrix: Placed, shape: FillShape) -> Grid:
-    """Tiles between kept rows and columns."""
-    return Grid(
+def tile_grid(matrix: PlacedMatrix, shape: StripShape) -> TileGrid:
+    """TileDirections between kept rows and columns."""
+    return TileGrid(
         matrix.keep, matrix.tile_columns, matrix.across, 0, shape.bits_stride(matrix.keep), matrix.keep, 0
     )  # fmt: skip
 
 
-def follow(batch: Batch, tiles: Tiles, peaks: list[NDArray[np.int32]], walks: list[Walk]) -> None:
+def follow(batch: CardMatrices, tiles: TileDirections, peaks: list[NDArray[np.int32]], walks: list[Walk]) -> None:
     """Follow the paths of a batch's matrices as far as directions and room for elements go.
 
     Args:
         batch: with its matrices.
         tiles: what is there of their directions.
-        peaks: `Batch.peaks` of each.
+        peaks: `CardMatrices.peaks` of each.
         walks: of each; those that are not complete go on, by one base at least if their tile is there.
     """
     card = batch.card
     befores = np.cumsum([0, *(len(rows) for rows in peaks)]).tolist()
     firsts = np.cumsum([0, *(len(places) for places in tiles.places)]).tolist()
     starts = np.zeros(befores[-1], np.int64)
-    paths: list[Path] = []
+    paths: list[PathState] = []
     begun: dict[tuple[int, int], int] = {}  # (matrix, kept row): path
     room = max(matrix.keep for matrix in batch.matrices) // ROWS_PER_ELEMENT + FEWEST_ELEMENTS
     for number, walk in enumerate(walks):
         if walk.complete:
             continue
-        paths.append(Path(number, walk.row, walk.column, walk.state, 0, 0, len(paths) * room, 0, 0))
+        paths.append(PathState(number, walk.row, walk.column, walk.state, 0, 0, len(paths) * room, 0, 0))
         begun[number, -1] = len(paths) - 1
         for kept in range((walk.row - 1) // batch.matrices[number].keep, 0, -1):
             row, column = kept * batch.matrices[number].keep, int(peaks[number][kept, 1])
             if 0 < column <= walk.column and tiles.has(number, row, column):
                 starts[befores[number] + kept] = column
                 begun[number, kept] = len(paths)
-                paths.append(Path(number, row, column, IN_BEST, 0, 0, len(paths) * room, 0, 0))
+                paths.append(PathState(number, row, column, IN_BEST, 0, 0, len(paths) * room, 0, 0))
     if not paths:
         return
     grids = [grid._replace(tiles=firsts[number], starts=befores[number]) for number, grid in enumerate(tiles.grids)]
@@ -115,7 +122,7 @@ def follow(batch: Batch, tiles: Tiles, peaks: list[NDArray[np.int32]], walks: li
     on_card, card_grids, places, card_starts = upload_together(card, tables)
     elements = card.empty(len(paths) * room, np.uint32)
     batch.follow(tiles.shape, on_card, card_grids, places, card_starts, tiles.bits, elements, room)
-    followed = [Path(*row) for row in card.download(on_card).tolist()]
+    followed = [PathState(*row) for row in card.download(on_card).tolist()]
     written = card.download(elements)
     for number, walk in enumerate(walks):
         part = begun.get((number, -1))
@@ -133,8 +140,10 @@ def element(length: int, operation: int) -> NDArray[np.uint32]:
     return np.array([length << CIGAR_SHIFT | operation] if length > 0 else [], np.uint32)
 
 
-def guess_tiles(matrix: Placed, peaks: NDArray[np.int32], row: int, column: int, local: bool) -> list[tuple[int, int]]:
-    """Tiles (down, across) that a path probably goes through, from the one where it is.
+def guess_tiles(
+    matrix: PlacedMatrix, peaks: NDArray[np.int32], row: int, column: int, local: bool
+) -> list[tuple[int, int]]:
+    """TileDirections (down, across) that a path probably goes through, from the one where it is.
 
     A path that crosses a kept row does so near the row's largest H, if it is the path of similar sequences. Where that
     is not near the diagonal through the place before, the diagonal is the better guess, and in mode LOCAL the path has
@@ -142,7 +151,7 @@ def guess_tiles(matrix: Placed, peaks: NDArray[np.int32], row: int, column: int,
 
     Args:
         matrix: with its tiles.
-        peaks: int32[down + 1, 2], see `Batch.peaks`.
+        peaks: int32[down + 1, 2], see `CardMatrices.peaks`.
         row, column: of the cell where the path is, from 1.
         local: whether it may begin anywhere.
     """

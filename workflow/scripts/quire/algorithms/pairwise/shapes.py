@@ -19,7 +19,7 @@ LATENCY, CHAIN = 34, 5
 HANDING_OVER = 1500
 
 
-class FillShape(NamedTuple):
+class StripShape(NamedTuple):
     """How a kernel's lanes share a matrix (macros of layout.cuh).
 
     Attributes:
@@ -99,17 +99,17 @@ class FillShape(NamedTuple):
         return 12 * self.columns
 
 
-SCORE_SHAPES = tuple(FillShape(columns, 4, 16, 2, False) for columns in (2, 4, 6, 8))
-BITS_SHAPES = tuple(FillShape(columns, 4, 16, 2, True) for columns in (2, 4))
+SCORE_SHAPES = tuple(StripShape(columns, 4, 16, 2, False) for columns in (2, 4, 6, 8))
+BITS_SHAPES = tuple(StripShape(columns, 4, 16, 2, True) for columns in (2, 4))
 WIDE_SCORE_SHAPES, WIDE_BITS_SHAPES = SCORE_SHAPES[1:2], BITS_SHAPES[1:2]
 
 
-def fastest_shape(shapes: tuple[FillShape, ...], multiprocessors: int, sizes: list[tuple[int, int]]) -> FillShape:
+def fastest_shape(shapes: tuple[StripShape, ...], multiprocessors: int, sizes: list[tuple[int, int]]) -> StripShape:
     """The shape that takes the fewest cycles for matrices (rows, columns) that are computed at once, by count."""
     return min(shapes, key=lambda shape: cycles(shape, multiprocessors, sizes))
 
 
-def cycles(shape: FillShape, multiprocessors: int, sizes: list[tuple[int, int]]) -> float:
+def cycles(shape: StripShape, multiprocessors: int, sizes: list[tuple[int, int]]) -> float:
     """Of a launch, estimated."""
     strips = sum(shape.strips(columns) for _, columns in sizes)
     blocks = -(-min(strips, multiprocessors * shape.resident) // multiprocessors)

@@ -1,6 +1,6 @@
 """The launches of pairwise alignment on a card: matrices of a batch, rectangles of them, and paths.
 
-Arrays of a batch hold all its matrices, each at places of its own (`Placed`). Names of members are those of the structs
+Arrays of a batch hold all its matrices, each at places of its own (`PlacedMatrix`). Names of members are those of the structs
 in layout.cuh, pairwise.cu and trace.cu.
 """
 
@@ -17,7 +17,7 @@ from quire.algorithms.pairwise.shapes import (
     SCORE_SHAPES,
     WIDE_BITS_SHAPES,
     WIDE_SCORE_SHAPES,
-    FillShape,
+    StripShape,
 )
 from quire.algorithms.scoring import Scoring
 from quire.device.card import THREADS, Card, CardArray, Kernel, bytes_of, places_in
@@ -41,7 +41,7 @@ _EVERY_STRIP = 1 << 40  # strips that share a column of words: all
 _PEAK_THREADS, _WARP = 256, 32
 
 
-class Placed(NamedTuple):
+class PlacedMatrix(NamedTuple):
     """A matrix of a batch.
 
     Attributes:
@@ -75,7 +75,7 @@ class Placed(NamedTuple):
 
     @property
     def across(self) -> int:
-        """Tiles side by side."""
+        """TileDirections side by side."""
         return -(-self.columns // self.tile_columns)
 
     def size_of(self, down: int, across: int) -> tuple[int, int]:
@@ -86,7 +86,7 @@ class Placed(NamedTuple):
         )
 
 
-class Job(NamedTuple):
+class StripJob(NamedTuple):
     """A rectangle to fill."""
 
     rows: int
@@ -105,7 +105,7 @@ class Job(NamedTuple):
     bits_stride: int
 
 
-class Grid(NamedTuple):
+class TileGrid(NamedTuple):
     """The tiles of a matrix for the path that is followed through them."""
 
     tile_rows: int
@@ -117,7 +117,7 @@ class Grid(NamedTuple):
     starts: int
 
 
-class Path(NamedTuple):
+class PathState(NamedTuple):
     """A path under way; row and column of the cell where it is, from 1."""
 
     matrix: int
@@ -157,7 +157,7 @@ class _Matrices(NamedTuple):
     track: int
 
 
-class Batch:
+class CardMatrices:
     """Matrices of one mode and scoring on the card.
 
     Attributes:
@@ -177,10 +177,10 @@ class Batch:
         """
         self.card, self.mode = card, pairs[0].mode
         self.scoring = Scoring(*map(int, pairs[0].scoring))
-        self.matrices: list[Placed] = []
+        self.matrices: list[PlacedMatrix] = []
         query = target = left = top = 0
         for pair, (rows, columns) in zip(pairs, tiles, strict=True):
-            matrix = Placed(pair, rows, columns, query + _PADDING, target, left, top)
+            matrix = PlacedMatrix(pair, rows, columns, query + _PADDING, target, left, top)
             self.matrices.append(matrix)
             query += matrix.rows + 2 * _PADDING
             target += matrix.columns
@@ -197,7 +197,7 @@ class Batch:
         self._begin()
 
     def fill(
-        self, shape: FillShape, jobs: Sequence[Job], borders: CardArray, bits: CardArray, track: bool = False
+        self, shape: StripShape, jobs: Sequence[StripJob], borders: CardArray, bits: CardArray, track: bool = False
     ) -> CardArray:
         """Compute rectangles.
 
@@ -225,29 +225,31 @@ class Batch:
         )  # fmt: skip
         return ends
 
-    def sweep(self, shape: FillShape, matrix: Placed, bits: int) -> Job:
+    def sweep(self, shape: StripShape, matrix: PlacedMatrix, bits: int) -> StripJob:
         """The job of a whole matrix, whose borders are in `words` and whose directions begin at `bits`."""
         strips = matrix.tile_columns // shape.width if matrix.across > 1 else _EVERY_STRIP
-        return Job(
+        return StripJob(
             matrix.rows, matrix.columns, matrix.query, matrix.target, matrix.left, 0, matrix.left + matrix.rows,
             strips, matrix.rows, matrix.top, matrix.keep, matrix.columns + 1, bits,
             shape.bits_stride(matrix.rows) if shape.bits else 0,
         )  # fmt: skip
 
-    def tile(self, shape: FillShape, matrix: Placed, down: int, across: int, border: int, bits: int, swept: int) -> Job:
+    def tile(
+        self, shape: StripShape, matrix: PlacedMatrix, down: int, across: int, border: int, bits: int, swept: int
+    ) -> StripJob:
         """The job of a tile of a matrix that was swept with strips of `swept` columns.
 
         Its words of borders begin at `border` of another array; directions have the strides of a tile that is not cut.
         """
         top, left = down * matrix.keep, across * matrix.tile_columns
         rows, columns = matrix.size_of(down, across)
-        return Job(
+        return StripJob(
             rows, columns, matrix.query + top, matrix.target + left, matrix.left + across * matrix.rows + top,
             tag_of(left // swept), border, _EVERY_STRIP, rows, matrix.top + down * (matrix.columns + 1) + left, 0, 0,
             bits, shape.bits_stride(matrix.keep),
         )  # fmt: skip
 
-    def peaks(self, matrix: Placed) -> NDArray[np.int32]:
+    def peaks(self, matrix: PlacedMatrix) -> NDArray[np.int32]:
         """int32[down + 1, 2]: of row 0 and each kept row the largest H, and its smallest column."""
         card, rows = self.card, matrix.down + 1
         found = card.empty((rows, 2), np.int32)
@@ -259,15 +261,15 @@ class Batch:
         return card.download(found)
 
     def follow(
-        self, shape: FillShape, paths: CardArray, grids: CardArray, tiles: CardArray, starts: CardArray,
+        self, shape: StripShape, paths: CardArray, grids: CardArray, tiles: CardArray, starts: CardArray,
         bits: CardArray, elements: CardArray, room: int,
     ) -> None:  # fmt: skip
         """Follow paths through tiles.
 
         Args:
             shape: of the kernel that made the directions.
-            paths: int64[paths, 9], `Path`; become what is reached.
-            grids: int64[matrices, 7], `Grid`.
+            paths: int64[paths, 9], `PathState`; become what is reached.
+            grids: int64[matrices, 7], `TileGrid`.
             tiles: int64, place of each tile's directions; -1: they are not there.
             starts: int64, for each kept row of each matrix the column where a path begins; 0: none does.
             bits: uint64, directions.
