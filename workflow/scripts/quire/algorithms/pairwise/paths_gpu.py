@@ -143,7 +143,7 @@ def element(length: int, operation: int) -> NDArray[np.uint32]:
 def guess_tiles(
     matrix: PlacedMatrix, peaks: NDArray[np.int32], row: int, column: int, local: bool
 ) -> list[tuple[int, int]]:
-    """TileDirections (down, across) that a path probably goes through, from the one where it is.
+    """Tiles (down, across) that a path probably goes through, from the one where it is.
 
     A path that crosses a kept row does so near the row's largest H, if it is the path of similar sequences. Where that
     is not near the diagonal through the place before, the diagonal is the better guess, and in mode LOCAL the path has

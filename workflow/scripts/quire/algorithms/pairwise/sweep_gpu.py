@@ -1,7 +1,7 @@
 """The launches of pairwise alignment on a card: matrices of a batch, rectangles of them, and paths.
 
-Arrays of a batch hold all its matrices, each at places of its own (`PlacedMatrix`). Names of members are those of the structs
-in layout.cuh, pairwise.cu and trace.cu.
+Arrays of a batch hold all its matrices, each at places of its own (`PlacedMatrix`). Names of members are those of the
+structs in layout.cuh, pairwise.cu and trace.cu.
 """
 
 from collections.abc import Sequence
