@@ -33,7 +33,7 @@ from quire.algorithms.pairwise.shapes import (
     StripShape,
     fastest_shape,
 )
-from quire.algorithms.pairwise.sweep_gpu import CardMatrices, StripJob, is_wide
+from quire.algorithms.pairwise.sweep_gpu import CardMatrices, StripJob, is_wide, words_of
 from quire.algorithms.scoring import Scoring
 from quire.device.card import Card, CardArray
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION
@@ -256,7 +256,7 @@ def _compute_tiles(batch: CardMatrices, swept: StripShape, guessed: list[tuple[i
     for number, (down, across) in enumerate(guessed[:room]):
         places[down * matrix.across + across] = number * size
         jobs.append(batch.tile(shape, matrix, down, across, border, number * size, swept.width))
-        border += jobs[-1].rows
+        border += words_of(jobs[-1].rows)
     bits = card.empty(len(jobs) * size, np.uint64)
     batch.fill(shape, jobs, card.zeros(border, np.uint64), bits)
     return TileDirections(shape, bits, [tile_grid(matrix, shape)], [places])

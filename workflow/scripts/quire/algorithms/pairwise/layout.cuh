@@ -22,7 +22,7 @@ struct Job {
     i64 rows, columns;
     i64 query, target;   // place of its first row's letter, and of its first column's
     i64 left, left_tag;  // place and tag of the words on its left border, a row each
-    i64 border;          // place of the words on its strips' right borders
+    i64 border;          // place of the words on its strips' right borders, with room for WARP more on both sides
     i64 border_strips;   // strips of blocks that share a column of words; the next one is
     i64 border_stride;   // so many words further
     i64 top;             // place of the kept row on its upper border: column 0

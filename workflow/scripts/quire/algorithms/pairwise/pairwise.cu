@@ -104,7 +104,7 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
     cells.begin(job, first, inputs.target, matrices.kept, terms);
     End end = {15, 0};
     int chunks = chunks_of(rows), columns = (int)job.columns, keep = (int)job.keep, next_kept = keep > 0 ? keep : rows;
-    bool reads = warp == 0 && lane < STEPS, writes = warp == WARPS - 1 && !last && lane < STEPS;
+    bool reads = warp == 0 && lane < STEPS;
     u64 word = reads && lane < rows ? look(left + lane) : 0;
     for (int turn = 0; turn < chunks + (WARPS - 1) * LAG; turn++) {
         int chunk = turn - warp * LAG, step = chunk * STEPS;
@@ -129,12 +129,12 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
             else
                 do_chunk<false>(cells, end, job, terms, query, matrices.kept, bits, in, out, step, first, rows, columns,
                                 keep);
-            if (warp == WARPS - 1) {
+            if (warp == WARPS - 1 && !last) {
+                // Lanes that have nothing to hand on store what others do, or into the room around the rows.
                 __syncwarp();
-                int row = step - SKEW + lane;
                 int2 edge = out[lane % STEPS];
-                u64 made = pack_word(edge.x / SCALE, edge.y / SCALE, right_tag);
-                if (writes && row >= 0 && row < rows) *(volatile u64*)(right + row) = made;
+                *(volatile u64*)(right + step - SKEW + lane % STEPS) =
+                    pack_word(edge.x / SCALE, edge.y / SCALE, right_tag);
             }
         }
         __syncthreads();

@@ -82,7 +82,7 @@ def whole_grid(matrix: PlacedMatrix, shape: StripShape) -> TileGrid:
 
 
 def tile_grid(matrix: PlacedMatrix, shape: StripShape) -> TileGrid:
-    """TileDirections between kept rows and columns."""
+    """Tiles between kept rows and columns."""
     return TileGrid(
         matrix.keep, matrix.tile_columns, matrix.across, 0, shape.bits_stride(matrix.keep), matrix.keep, 0
     )  # fmt: skip

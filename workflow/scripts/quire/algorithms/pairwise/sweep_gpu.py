@@ -36,6 +36,7 @@ KERNELS = [
 IN_BEST = 0  # trace.cu: a path's state
 _PADDING = 64  # letters before and behind a query that lanes look at, and do nothing with
 _BITS_SCALE, _KEY = 4, 16  # cells.cuh: SCALE; pairwise.cu: End
+_WORDS_AROUND = 32  # layout.cuh: Job.border
 _TAGS = 65535  # layout.cuh: tag_of
 _EVERY_STRIP = 1 << 40  # strips that share a column of words: all
 _PEAK_THREADS, _WARP = 256, 32
@@ -69,13 +70,18 @@ class PlacedMatrix(NamedTuple):
         return len(self.pair.target)
 
     @property
+    def stride(self) -> int:
+        """Words of a column."""
+        return words_of(self.rows)
+
+    @property
     def down(self) -> int:
         """Kept rows behind row 0, or tiles one below the other."""
         return -(-self.rows // self.keep)
 
     @property
     def across(self) -> int:
-        """TileDirections side by side."""
+        """Tiles side by side."""
         return -(-self.columns // self.tile_columns)
 
     def size_of(self, down: int, across: int) -> tuple[int, int]:
@@ -180,11 +186,11 @@ class CardMatrices:
         self.matrices: list[PlacedMatrix] = []
         query = target = left = top = 0
         for pair, (rows, columns) in zip(pairs, tiles, strict=True):
-            matrix = PlacedMatrix(pair, rows, columns, query + _PADDING, target, left, top)
+            matrix = PlacedMatrix(pair, rows, columns, query + _PADDING, target, left + _WORDS_AROUND, top)
             self.matrices.append(matrix)
             query += matrix.rows + 2 * _PADDING
             target += matrix.columns
-            left += matrix.rows * (1 + matrix.across)
+            left += matrix.stride * (1 + matrix.across)
             top += (matrix.down + 1) * (matrix.columns + 1)
         codes = np.zeros(query, np.uint16)
         for matrix in self.matrices:
@@ -229,8 +235,8 @@ class CardMatrices:
         """The job of a whole matrix, whose borders are in `words` and whose directions begin at `bits`."""
         strips = matrix.tile_columns // shape.width if matrix.across > 1 else _EVERY_STRIP
         return StripJob(
-            matrix.rows, matrix.columns, matrix.query, matrix.target, matrix.left, 0, matrix.left + matrix.rows,
-            strips, matrix.rows, matrix.top, matrix.keep, matrix.columns + 1, bits,
+            matrix.rows, matrix.columns, matrix.query, matrix.target, matrix.left, 0, matrix.left + matrix.stride,
+            strips, matrix.stride, matrix.top, matrix.keep, matrix.columns + 1, bits,
             shape.bits_stride(matrix.rows) if shape.bits else 0,
         )  # fmt: skip
 
@@ -239,14 +245,15 @@ class CardMatrices:
     ) -> StripJob:
         """The job of a tile of a matrix that was swept with strips of `swept` columns.
 
-        Its words of borders begin at `border` of another array; directions have the strides of a tile that is not cut.
+        Its words of borders, `words_of` its rows, begin at `border` of another array; directions have the strides of a
+        tile that is not cut.
         """
         top, left = down * matrix.keep, across * matrix.tile_columns
         rows, columns = matrix.size_of(down, across)
         return StripJob(
-            rows, columns, matrix.query + top, matrix.target + left, matrix.left + across * matrix.rows + top,
-            tag_of(left // swept), border, _EVERY_STRIP, rows, matrix.top + down * (matrix.columns + 1) + left, 0, 0,
-            bits, shape.bits_stride(matrix.keep),
+            rows, columns, matrix.query + top, matrix.target + left, matrix.left + across * matrix.stride + top,
+            tag_of(left // swept), border + _WORDS_AROUND, _EVERY_STRIP, 0,
+            matrix.top + down * (matrix.columns + 1) + left, 0, 0, bits, shape.bits_stride(matrix.keep),
         )  # fmt: skip
 
     def peaks(self, matrix: PlacedMatrix) -> NDArray[np.int32]:
@@ -308,6 +315,11 @@ def is_wide(scoring: Scoring, bits: bool) -> bool:
     """Whether a signed byte does not hold what a kernel needs of the scores of letters (cells.cuh)."""
     scale, code = (_BITS_SCALE, 2) if bits else (1, 0)
     return any(not -128 <= scale * score + code <= 127 for score in scoring[:2])
+
+
+def words_of(rows: int) -> int:
+    """Words of a column of so many rows, with what lanes store around it."""
+    return rows + 2 * _WORDS_AROUND
 
 
 def upload_together(card: Card, arrays: list[NDArray[Any]]) -> list[CardArray]:
