@@ -1,9 +1,19 @@
 """Kernels with a mistake in them do not pass: barriers removed, wrong masks, indices off by one, in scratch copies."""
 
+from unittest import mock
+
 import pytest
+from quire.algorithms.pairwise import Memory, Mode, gpu
+from quire.algorithms.scoring import BWA_MEM
 from quire.device.compiler import read_source
 
-from tests.algorithms import test_extension_gpu, test_mems_gpu, test_seeding_gpu, test_suffix_array_gpu
+from tests.algorithms import (
+    test_extension_gpu,
+    test_mems_gpu,
+    test_pairwise_gpu,
+    test_seeding_gpu,
+    test_suffix_array_gpu,
+)
 from tests.align import (
     test_alignments_gpu,
     test_candidates_gpu,
@@ -92,10 +102,21 @@ def runs(card) -> None:
     test_mems_gpu.test_queries_are_packed_and_turned(card, 100)
 
 
+def tiles(card) -> None:
+    with mock.patch.multiple(gpu, **test_pairwise_gpu.NARROW):
+        test_pairwise_gpu.test_strips_and_tiles(card, BWA_MEM, Mode.GLOBAL, Memory.LINEAR)
+
+
+def equal_ends(card) -> None:
+    with mock.patch.multiple(gpu, **test_pairwise_gpu.NARROW):
+        test_pairwise_gpu.test_ends_of_equal_score(card, Memory.WHOLE)
+
+
 MUTATIONS = [
     # Barriers removed.
     (selection, "suffix_array/selection.cu", "        __syncthreads();\n    }", "    }"),
     (blocks, "fm_index/construction/construction.cu", "    __syncthreads();\n    Counts before", "    Counts before"),
+    (tiles, "pairwise/pairwise.cu", "        __syncthreads();\n    }\n    if (LOCAL", "    }\n    if (LOCAL"),
     # Wrong masks and widths.
     (
         rescue,
@@ -148,6 +169,11 @@ MUTATIONS = [
     (long_matches, "mems/queries.cu", "length < most ? length : most", "length"),
     (runs, "mems/queries.cu", "borders[word + 1] << 31", "borders[word + 1] << 30"),
     (runs, "mems/queries.cu", "(word ? known[word - 1] >> 31 : 0)", "0"),
+    (tiles, "pairwise/pairwise.cu", "(row + keep) / keep", "(row + 1) / keep"),
+    (tiles, "pairwise/pairwise.cu", "right_tag = tag_of(strip + 1)", "right_tag = tag_of(strip)"),
+    (tiles, "pairwise/trace.cu", "(insertion ? 1 : 0)", "(insertion ? 0 : 1)"),
+    (equal_ends, "pairwise/pairwise.cu", "if (largest > key) row", "if (largest >= key) row"),
+    (equal_ends, "pairwise/pairwise.cu", "+ (15 - k)", "+ k"),
     (narrow_bands, "extension/extension.cu", "block.insertion[0], 1)", "block.insertion[0], 2)"),
 ]
 

@@ -35,8 +35,9 @@ def align(
     budget: int = MEMORY,
     tiling: Tiling | None = None,
     progress: Callable[[int], None] | None = None,
+    at_corner: bool = False,
 ) -> PairwiseAlignment:
-    """Align two sequences; the answer depends on none of the arguments behind `pair`.
+    """Align two sequences; the answer depends on none of the arguments behind `pair` but the last.
 
     Args:
         pair: what to align, and how.
@@ -46,6 +47,7 @@ def align(
         budget: bytes; what is kept stays below that where the smallest number of tiles can.
         tiling: for tests; None: chosen by the budget.
         progress: called with the number of cells that were computed, again and again.
+        at_corner: whether the alignment must end at (m, n) in every mode; in mode LOCAL it may be of nothing.
     """
     alignment = without_matrix(pair)
     if alignment is not None:
@@ -56,7 +58,7 @@ def align(
         keep = tiling.direction_bytes <= min(FASTEST_WHOLE, budget)
     sweep = CpuSweep(pair, tiling, keep)
     sweep.run(threads, progress or (lambda cells: None))
-    return trace(pair, sweep)
+    return trace(pair, sweep, at_corner)
 
 
 def tiling_for(rows: int, columns: int, budget: int) -> Tiling:

@@ -66,9 +66,15 @@ class Sweep(ABC):
         """
 
 
-def trace(pair: Pair, sweep: Sweep) -> PairwiseAlignment:
-    """The alignment of a swept matrix, m and n at least 1."""
-    score, row, column = _end(pair, sweep)
+def trace(pair: Pair, sweep: Sweep, at_corner: bool = False) -> PairwiseAlignment:
+    """The alignment of a swept matrix, m and n at least 1.
+
+    Args:
+        pair, sweep: what was swept.
+        at_corner: whether the alignment must end at (m, n), as that of mode GLOBAL does.
+    """
+    rows, columns = sweep.tiling.rows, sweep.tiling.columns
+    score, row, column = (int(sweep.bottom[columns]), rows, columns) if at_corner else _end(pair, sweep)
     if pair.mode == Mode.LOCAL and score == 0:
         return nothing(0)
     cell, ended = Cell(row, column, State.PAIRED), False

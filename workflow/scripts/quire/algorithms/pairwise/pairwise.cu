@@ -1,0 +1,163 @@
+// Rectangles of matrices, strip by strip: a persistent grid takes strips of columns in order, and those that are under
+// way follow each other down the rows, each behind the words that the one on its left hands on. See layout.cuh.
+//
+// A strip waits only for one that was taken earlier, so that whoever is taken goes on: however many blocks run at once,
+// in whatever order. What a ticket decides is who computes a strip, never a result.
+#include "quire/algorithms/pairwise/cells.cuh"
+#include "quire/device/ragged.cuh"
+
+constexpr u32 NAP = 20;  // nanoseconds between two looks at a word
+
+struct Inputs {
+    const u16* query;  // WIDE: codes; else selectors of bytes. 64 more on both sides
+    const u8* target;
+    Scores scores;
+};
+
+struct Matrices {
+    u64* left;     // words on left borders
+    u64* borders;  // on borders of strips
+    Kept* kept;
+    uint2* bits;
+    int4* ends;  // [strips][WARPS]: the largest H of a warp's strip, its column and its row, from 1; only if asked for
+    i64 track;   // whether they are
+};
+
+// The largest H of a lane so far, and where: of several the leftmost, of these the uppermost. The key is 16 times H, and
+// less for columns further right; so one maximum decides, and an equal one further down changes nothing. Columns behind
+// a matrix need no care: what they have comes from the left, where it is at least as large.
+struct End {
+    i32 key, row;
+
+    __device__ __forceinline__ void offer(const Cells& cells, int at_row, const Terms& terms) {
+        i32 largest = -1;
+#pragma unroll
+        for (int k = 0; k < COLUMNS; k++)
+            largest = max(largest, cells.best[k] * terms.key + (15 - k));
+        if (largest > key) row = at_row;
+        key = max(key, largest);
+    }
+    __device__ i32 best() const { return key >> 4; }
+    __device__ int column(int first) const { return first + 15 - (key & 15); }
+};
+
+__device__ __forceinline__ u64 look(const u64* word) { return *(const volatile u64*)word; }
+
+// A chunk of steps. CAREFUL: lanes may stand outside of the rows, or rows are kept. Branches would tear a warp apart, and
+// what exchanges its lanes would put it together again at each step; so there are none where it matters.
+//   in, out: H and D of the columns left and right of the strip, by step.
+template <bool CAREFUL>
+__device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Job& job, const Terms& terms, const u16* query,
+                                         Kept* kept, uint2* bits, const int2* in, int2* out, int step, int first,
+                                         int rows, int columns, int keep) {
+    int lane = threadIdx.x % WARP;
+#pragma unroll
+    for (int i = 0; i < STEPS; i++) {
+        i32 left = __shfl_up_sync(EVERY_LANE, cells.best[COLUMNS - 1], 1);
+        i32 deletion = __shfl_up_sync(EVERY_LANE, cells.deletion, 1);
+        if (lane == WARP - 1) out[i] = make_int2(cells.best[COLUMNS - 1], cells.deletion);
+        int2 edge = in[i];
+        if (lane == 0) {
+            left = edge.x;
+            deletion = edge.y;
+        }
+        int row = step + i - lane;
+        if (!CAREFUL || (row >= 0 && row < rows)) {
+            cells.step(__ldg(query + row), left, deletion, terms);
+            if (LOCAL) end.offer(cells, row + 1, terms);
+            if (CAREFUL && keep > 0 && ((row + 1) % keep == 0 || row + 1 == rows)) {
+                Kept* place = kept + job.top + (row + keep) / keep * job.keep_stride + 1 + first;
+#pragma unroll
+                for (int k = 0; k < COLUMNS; k++)
+                    if (first + k < columns)
+                        place[k] = make_int2(cells.best[k] / SCALE, (cells.insertion[k] - INSERTION_CODE) / SCALE);
+            }
+        } else if (BITS) {
+            cells.skip();
+        }
+        if (BITS && i % GROUP == GROUP - 1)
+            bits[(i64)(step + i) / GROUP * WARP + lane] = make_uint2(cells.from, cells.longer);
+    }
+}
+
+// The largest of a warp's numbers.
+__device__ __forceinline__ i32 largest_of_warp(i32 value) {
+    for (int distance = WARP / 2; distance > 0; distance /= 2)
+        value = max(value, __shfl_xor_sync(EVERY_LANE, value, distance));
+    return value;
+}
+
+// One strip of a job, by a block; `strip` is counted within the job.
+__device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last, int4* ends, const Inputs& inputs,
+                                           const Matrices& matrices) {
+    const Terms terms(inputs.scores);
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, rows = (int)job.rows;
+    int first = ((int)strip * WARPS + warp) * WIDTH + lane * COLUMNS;
+    int2* ring = (int2*)shared_memory;  // [WARPS + 1][2][STEPS]: what warps hand on
+    const u16* query = inputs.query + job.query;
+    uint2* bits = matrices.bits + job.bits + (strip * WARPS + warp) * job.bits_stride;
+    const u64* left = strip == 0 ? matrices.left + job.left
+                                 : matrices.borders + job.border + (strip - 1) / job.border_strips * job.border_stride;
+    u64* right = matrices.borders + job.border + strip / job.border_strips * job.border_stride;
+    u32 left_tag = strip == 0 ? (u32)job.left_tag : tag_of(strip), right_tag = tag_of(strip + 1);
+    Cells cells;
+    cells.begin(job, first, inputs.target, matrices.kept, terms);
+    End end = {15, 0};
+    int chunks = chunks_of(rows), columns = (int)job.columns, keep = (int)job.keep, next_kept = keep > 0 ? keep : rows;
+    bool reads = warp == 0 && lane < STEPS;
+    u64 word = reads && lane < rows ? look(left + lane) : 0;
+    for (int turn = 0; turn < chunks + (WARPS - 1) * LAG; turn++) {
+        int chunk = turn - warp * LAG, step = chunk * STEPS;
+        if (chunk >= 0 && chunk < chunks) {
+            int2* in = ring + (2 * warp + (turn + 1) % 2) * STEPS;
+            int2* out = ring + (2 * (warp + 1) + turn % 2) * STEPS;
+            if (warp == 0) {
+                int row = step + lane;
+                while (__any_sync(EVERY_LANE, reads && row < rows && ((u32)word & 0xFFFF) != left_tag)) {
+                    __nanosleep(NAP);
+                    if (reads && row < rows) word = look(left + row);
+                }
+                int2 edge = unpack_word(word);
+                if (reads) in[lane] = make_int2(SCALE * edge.x, SCALE * edge.y);
+                if (reads && row + STEPS < rows) word = look(left + row + STEPS);
+                __syncwarp();
+            }
+            while (keep > 0 && next_kept <= step - WARP + 1) next_kept += keep;
+            if (step < WARP - 1 || step + STEPS > rows || next_kept <= step + STEPS)
+                do_chunk<true>(cells, end, job, terms, query, matrices.kept, bits, in, out, step, first, rows, columns,
+                               keep);
+            else
+                do_chunk<false>(cells, end, job, terms, query, matrices.kept, bits, in, out, step, first, rows, columns,
+                                keep);
+            if (warp == WARPS - 1 && !last) {
+                // Lanes that have nothing to hand on store what others do, or into the room around the rows.
+                __syncwarp();
+                int2 edge = out[lane % STEPS];
+                *(volatile u64*)(right + step - SKEW + lane % STEPS) =
+                    pack_word(edge.x / SCALE, edge.y / SCALE, right_tag);
+            }
+        }
+        __syncthreads();
+    }
+    if (LOCAL && matrices.track) {
+        i32 best = largest_of_warp(end.best());
+        int leftmost = -largest_of_warp(end.best() == best ? -lane : -WARP);
+        if (lane == leftmost) ends[warp] = make_int4(best, end.column(first) + 1, end.row, 0);
+    }
+}
+
+// All strips of all jobs, by as many blocks as are launched.
+extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) fill(Jobs jobs, Inputs inputs, Matrices matrices) {
+    i64* taken = (i64*)((int2*)shared_memory + (WARPS + 1) * 2 * STEPS);
+    i64 strips = jobs.strips_before[jobs.owners];
+    while (true) {
+        if (threadIdx.x == 0) *taken = atomicAdd(jobs.ticket, 1u);
+        __syncthreads();
+        i64 strip = *taken;
+        if (strip >= strips) return;
+        i64 owner = owner_of(jobs.strips_before, jobs.owners, strip);
+        i64 before = jobs.strips_before[owner];
+        fill_strip(jobs.jobs[owner], strip - before, strip + 1 == jobs.strips_before[owner + 1],
+                   matrices.ends + strip * WARPS, inputs, matrices);
+    }
+}
