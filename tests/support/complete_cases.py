@@ -1,0 +1,88 @@
+"""Axes and reads for the tests of complete search, and what the oracle says of them."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from quire.algorithms.complete import Axis, Ends, oracle
+from quire.ragged import offsets_from_lengths
+from quire.sequence.packing import stand_in_codes
+
+from tests.support.card_builders import pack, reverse_complement
+
+
+def make_axis(islands: Sequence[Sequence[int]]) -> Axis:
+    """The axis of these islands (codes 0..3, and 4 for ambiguous bases, which stand-ins replace in the text)."""
+    codes = np.concatenate([np.asarray(island, np.uint8) for island in islands])
+    unknown = np.flatnonzero(codes > 3)
+    standing = codes.copy()
+    standing[unknown] = stand_in_codes(unknown)
+    text = pack(standing)
+    text.flags.writeable = False
+    spans = np.array([[place, place + 1] for place in unknown], np.int64).reshape(-1, 2)
+    return Axis(text, spans, offsets_from_lengths([len(island) for island in islands]))
+
+
+def expected_ends(islands: Sequence[Sequence[int]], reads: Sequence[Sequence[int]], max_differences: int) -> Ends:
+    """The oracle's ends of all reads."""
+    rows = []
+    for number, hits in enumerate(expected(islands, reads, max_differences)):
+        rows += [(number, *end) for end in hits[0]]
+    columns = zip(*rows, strict=True) if rows else [()] * 4
+    return Ends(*(np.array(c, t) for c, t in zip(columns, (np.int64, np.uint8, np.int64, np.uint8), strict=True)))
+
+
+def expected(
+    islands: Sequence[Sequence[int]], reads: Sequence[Sequence[int]], max_differences: int
+) -> list[tuple[list[oracle.End], list[oracle.Hit]]]:
+    """The oracle's ends and hits of each read."""
+    axis = np.concatenate([np.asarray(island, np.uint8) for island in islands])
+    starts = offsets_from_lengths([len(island) for island in islands]).tolist()
+    both = (np.array([read, reverse_complement(read)], np.uint8) for read in reads)
+    return [oracle.find(axis, starts, codes, max_differences) for codes in both]
+
+
+def join(parts: Iterable[Ends]) -> Ends:
+    """One part behind the other."""
+    return Ends(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def draw_islands(rng: np.random.Generator) -> list[list[int]]:
+    """Two or three islands: random letters, copies of a unit with differences, runs of one letter, and a few Ns."""
+    islands = []
+    for _ in range(int(rng.integers(1, 4))):
+        letters = int(rng.integers(1, 5))  # few letters make repeats
+        unit = rng.integers(0, letters, int(rng.integers(1, 40)))
+        parts = [rng.integers(0, 4, int(rng.integers(0, 60)))]
+        for _ in range(int(rng.integers(1, 5))):
+            parts += [edit(rng, unit, int(rng.integers(0, 4))), rng.integers(0, 4, int(rng.integers(0, 9)))]
+        island = np.concatenate([*parts, np.zeros(int(rng.integers(0, 30)), np.int64), rng.integers(0, 4, 5)])
+        if rng.random() < 0.3:
+            island[rng.integers(0, len(island), 2)] = 4
+        islands.append(island.tolist())
+    return islands
+
+
+def draw_reads(
+    rng: np.random.Generator, islands: Sequence[Sequence[int]], lengths: Iterable[int], max_differences: int
+) -> list[list[int]]:
+    """Reads of these lengths: of the axis on either strand with up to k + 1 differences, and some with an N."""
+    axis = np.concatenate([np.asarray(island, np.int64) for island in islands])
+    reads = []
+    for length in lengths:
+        start = int(rng.integers(0, max(len(axis) - length, 0) + 1))
+        read = edit(rng, np.minimum(axis[start : start + length], 3), int(rng.integers(0, max_differences + 2)))
+        read = np.concatenate([read, rng.integers(0, 4, max(length - len(read), 0))])[:length]
+        if rng.random() < 0.2:
+            read[rng.integers(0, length)] = 4
+        reads.append(reverse_complement(read) if rng.random() < 0.5 else read.tolist())
+    return reads
+
+
+def edit(rng: np.random.Generator, codes: np.ndarray, differences: int) -> np.ndarray:
+    """A copy with that many random substitutions, insertions and deletions."""
+    edited = [int(code) for code in codes]
+    for _ in range(differences):
+        place = int(rng.integers(0, len(edited) + 1))
+        kept = place + int(rng.integers(0, 2))
+        edited[place:kept] = rng.integers(0, 4, int(rng.integers(0, 2))).tolist()
+    return np.array(edited, np.int64)
