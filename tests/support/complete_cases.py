@@ -1,13 +1,16 @@
 """Axes and reads for the tests of complete search, and what the oracle says of them."""
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 from quire.algorithms.complete import Axis, Ends, oracle
+from quire.algorithms.fm_index.pages.cpu import PageArrays, page_arrays
 from quire.ragged import offsets_from_lengths
-from quire.sequence.packing import stand_in_codes
+from quire.sequence.packing import stand_in_codes, unpack
 
 from tests.support.card_builders import pack, reverse_complement
+from tests.support.index_builders import build_index
 
 
 def make_axis(islands: Sequence[Sequence[int]]) -> Axis:
@@ -20,6 +23,22 @@ def make_axis(islands: Sequence[Sequence[int]]) -> Axis:
     text.flags.writeable = False
     spans = np.array([[place, place + 1] for place in unknown], np.int64).reshape(-1, 2)
     return Axis(text, spans, offsets_from_lengths([len(island) for island in islands]))
+
+
+def make_pages(
+    islands: Sequence[Sequence[int]], page_count: int = 1, sa_sampling: int = 1, overlap: int = 64, **parameters
+) -> list[PageArrays]:
+    """The axis of these islands cut into pages for the CPU; `parameters` are those of `build_index`."""
+    axis = make_axis(islands)
+    length = int(axis.islands[-1])
+    codes = unpack(axis.text, 0, length)
+    bounds = [length * number // page_count for number in range(page_count + 1)]
+    pages = []
+    for start, end in pairwise(bounds):
+        text = codes[start : min(end + overlap, length)]
+        index = build_index(text, sa_sampling=sa_sampling, owned_length=end - start, **parameters)
+        pages.append(page_arrays(index, start, end - start))
+    return pages
 
 
 def expected_ends(islands: Sequence[Sequence[int]], reads: Sequence[Sequence[int]], max_differences: int) -> Ends:
