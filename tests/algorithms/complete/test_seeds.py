@@ -1,12 +1,9 @@
 """The ends that seeds find against the oracle's: pages, Ns, islands, repeats, and strands with too many rows."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.algorithms.complete.seeds import cpu, cpu_frequent
 from quire.algorithms.complete.seeds.cpu import find_ends
-from quire.algorithms.fm_index.pages.cpu import page_arrays
 
 from tests.support.complete_cases import draw_islands, draw_reads, expected_ends, join, make_axis, make_pages
 from tests.support.read_builders import make_reads
