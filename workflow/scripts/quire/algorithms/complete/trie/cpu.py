@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from quire.algorithms.complete import Axis, Ends, PartsOfEnds
 from quire.algorithms.complete.trie import cut, pieces_of
-from quire.algorithms.complete.trie.cpu_rows import bounds_of, letters_of
+from quire.algorithms.complete.trie.cpu_rows import bounds_of, last_bases_of, letters_of
 from quire.algorithms.complete.trie.cpu_walk import Pieces, walk
 from quire.algorithms.complete.windows import MOST_ORIENTED, Windows, cpu as windows_cpu
 from quire.algorithms.fm_index.pages.cpu import PageArrays, page_of, page_table
@@ -77,6 +77,7 @@ def _candidates(
     offsets = reads.offsets[chosen.start : chosen.stop + 1]
     for limit, (oriented, begins, ends, behind) in _pieces_by_limit(offsets, axis, differences, pieces).items():
         letters = letters_of(oriented, begins, ends, limit, reads.codes, offsets)
+        bases, unknown = last_bases_of(oriented, begins, ends, reads.codes, offsets)
         longest, shortest = int((ends - begins).max()) + limit, int((ends - begins).min()) - limit
         for number, page in enumerate(pages):
             deepest = min(longest, overlap_of(pages))
@@ -84,7 +85,7 @@ def _candidates(
             if limit >= BOUNDED_FROM and deepest == longest:
                 bounds = bounds_of(page, oriented, begins, ends, limit, reads.codes, offsets)
             skipped = page.prefix_length if page.prefix_length <= min(shortest, deepest) else 0
-            given = Pieces(oriented, ends - begins, behind, letters, bounds, limit)
+            given = Pieces(oriented, ends - begins, behind, letters, bases, unknown, bounds, limit)
             candidates, used = walk(
                 table, number, given, axis.text, axis.islands, deepest, skipped, differences, most, candidates, used
             )

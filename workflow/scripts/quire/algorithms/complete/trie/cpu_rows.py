@@ -124,3 +124,18 @@ def bounds_of(page, oriented, begins, ends, limit, codes, offsets):
             bounds[piece, missing] = starts[found - missing]
         bounds[piece, 0] = 1 if found > limit else 0
     return bounds
+
+
+@compiled
+def last_bases_of(oriented, begins, ends, codes, offsets):
+    """The last 32 bases of pieces: base x from the end in bits 2 x and 2 x + 1 of a word, and in bit x whether it is
+    ambiguous or before the piece; uint64[pieces] each."""
+    bases, unknown = np.zeros(len(begins), np.uint64), np.zeros(len(begins), np.uint64)
+    for piece in range(len(begins)):
+        first = offsets[oriented[piece] >> 1]
+        strand = oriented[piece] & 1
+        for x in range(32):
+            code = codes[strand, first + ends[piece] - 1 - x] if x < ends[piece] - begins[piece] else np.uint8(4)
+            bases[piece] |= np.uint64(code & 3) << np.uint64(2 * x)
+            unknown[piece] |= np.uint64(code >> 2) << np.uint64(x)
+    return bases, unknown
