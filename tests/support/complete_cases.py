@@ -8,6 +8,7 @@ from quire.ragged import offsets_from_lengths
 from quire.sequence.packing import stand_in_codes
 
 from tests.support.card_builders import pack, reverse_complement
+from tests.support.index_builders import build_index
 
 
 def make_axis(islands: Sequence[Sequence[int]]) -> Axis:
@@ -86,3 +87,29 @@ def edit(rng: np.random.Generator, codes: np.ndarray, differences: int) -> np.nd
         kept = place + int(rng.integers(0, 2))
         edited[place:kept] = rng.integers(0, 4, int(rng.integers(0, 2))).tolist()
     return np.array(edited, np.int64)
+
+
+def rows_of(parts: Iterable[Ends]) -> list[tuple[int, int, int, int]]:
+    """Ends as (read, strand, end, distance)."""
+    return [row for part in parts for row in zip(*(array.tolist() for array in part), strict=True)]
+
+
+def standing_codes(islands: Sequence[Sequence[int]]) -> np.ndarray:
+    """The codes 0..3 of an axis, with stand-ins for ambiguous bases: what indexes are built of."""
+    codes = np.concatenate([np.asarray(island, np.int64) for island in islands])
+    unknown = np.flatnonzero(codes > 3)
+    codes[unknown] = stand_in_codes(unknown)
+    return codes
+
+
+def cpu_pages(islands: Sequence[Sequence[int]], owned: int, overlap: int, **parameters) -> list:
+    """Pages of an axis that own so many bases each, for the CPU; parameters of `build_index`."""
+    from quire.algorithms.fm_index.pages.cpu import page_arrays
+
+    codes = standing_codes(islands)
+    pages = []
+    for start in range(0, len(codes), owned):
+        length = min(owned, len(codes) - start)
+        index = build_index(codes[start : start + length + overlap], owned_length=length, **parameters)
+        pages.append(page_arrays(index, start, length))
+    return pages
