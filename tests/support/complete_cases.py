@@ -4,11 +4,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from quire.algorithms.complete import Axis, Ends, oracle
+from quire.algorithms.complete.windows.gpu import upload_axis
+from quire.device.card import Card
 from quire.ragged import offsets_from_lengths
 from quire.sequence.packing import stand_in_codes
 
-from tests.support.card_builders import pack, reverse_complement
-from tests.support.index_builders import build_index
+from tests.support.card_builders import card_reads, pack, reverse_complement
+from tests.support.index_builders import build_index, cut_pages
 
 
 def make_axis(islands: Sequence[Sequence[int]]) -> Axis:
@@ -113,3 +115,11 @@ def cpu_pages(islands: Sequence[Sequence[int]], owned: int, overlap: int, **para
         index = build_index(codes[start : start + length + overlap], owned_length=length, **parameters)
         pages.append(page_arrays(index, start, length))
     return pages
+
+
+def card_case(card: Card, islands: Sequence[Sequence[int]], reads, owned: int, overlap: int, **parameters):
+    """Pages that own so many bases each, the reads and the axis on a card; parameters of `build_index`."""
+    codes = standing_codes(islands)
+    lengths = [min(owned, len(codes) - start) for start in range(0, len(codes), owned)]
+    pages = cut_pages(card, codes, lengths, overlap, **parameters)
+    return pages, card_reads(card, reads), upload_axis(card, make_axis(islands))
