@@ -68,7 +68,9 @@ class Processor:
         self.axis = Axis(axis.text, axis.ambiguous, axis.island_axis)
         self.pages = [page_arrays(page, page.start, page.owned_length) for page in indexes]
 
-    def measure(self, strategy: str, given: dict[str, int], reads: ReadBatch, k: int) -> tuple[float, float, list[Ends]]:
+    def measure(
+        self, strategy: str, given: dict[str, int], reads: ReadBatch, k: int
+    ) -> tuple[float, float, list[Ends]]:
         """Processor seconds of the search, twice, and the ends."""
         from quire.reads.cpu import orient
 
@@ -92,7 +94,9 @@ class OnCard:
         self.axis = upload_axis(card, Axis(axis.text, axis.ambiguous, axis.island_axis))
         self.pages = [upload_page(card, page, page.start, page.owned_length) for page in indexes]
 
-    def measure(self, strategy: str, given: dict[str, int], reads: ReadBatch, k: int) -> tuple[float, float, list[Ends]]:
+    def measure(
+        self, strategy: str, given: dict[str, int], reads: ReadBatch, k: int
+    ) -> tuple[float, float, list[Ends]]:
         """Seconds with and without the download, and the ends."""
         from quire.reads.gpu import orient
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.complete import MOST_DIFFERENCES, Ends
-from quire.algorithms.complete.windows.gpu import NO_CANDIDATE, CardAxis, defines_of, find_in_parts
+from quire.algorithms.complete import Ends
+from quire.algorithms.complete.windows.gpu import DEFINES, NO_CANDIDATE, CardAxis, find_in_parts
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
 from quire.algorithms.fm_index.gpu import CardPage
 from quire.algorithms.fm_index.pages.gpu import PagesInTurn
@@ -19,11 +19,7 @@ from quire.device.card import Card, CardArray
 from quire.reads.gpu import CardReads
 
 SOURCE = "quire/algorithms/complete/seeds/seeds.cu"
-KERNELS = [
-    (SOURCE, {"WORDS_PER_BLOCK": words_of_distance(distance), **defines_of(differences)})
-    for distance in SAMPLING_DISTANCES
-    for differences in range(MOST_DIFFERENCES + 1)
-]
+KERNELS = [(SOURCE, {"WORDS_PER_BLOCK": words_of_distance(distance), **DEFINES}) for distance in SAMPLING_DISTANCES]
 ROWS_AT_ONCE = 1 << 25
 
 
@@ -69,15 +65,15 @@ def _candidates(
     count = 2 * len(reads) * (differences + 1)
     candidates = []
     for page in pages:
-        defines = {"WORDS_PER_BLOCK": page.words_per_block, **defines_of(differences)}
+        defines = {"WORDS_PER_BLOCK": page.words_per_block, **DEFINES}
         found = _Found(card.empty(count, np.uint32), card.empty(count, np.int32), card.empty(count, np.int32))
-        card.kernel(SOURCE, "search_pieces", **defines).for_each(count, page, reads, count, found)
+        card.kernel(SOURCE, "search_pieces", **defines).for_each(count, page, reads, differences, count, found)
         offsets = card.offsets(found.counts)
         locate = card.kernel(SOURCE, "locate_pieces", **defines)
         rows = int(offsets[-1])
         for first in range(0, rows, ROWS_AT_ONCE):
             here = card.empty(min(ROWS_AT_ONCE, rows - first), np.uint64)
-            locate.for_each(len(here), page, reads, axis, found, offsets, count, first, len(here), here)
+            locate.for_each(len(here), page, reads, axis, differences, found, offsets, count, first, len(here), here)
             candidates.append(here[card.xp.flatnonzero(here != NO_CANDIDATE)])
             del here
         del page, found, offsets  # before the next page's are taken

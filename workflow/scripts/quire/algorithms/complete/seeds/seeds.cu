@@ -1,19 +1,24 @@
 // Complete search by seeds on a card: one thread per piece looks it up, one thread per row makes a candidate of it.
-// Compiled for one size of occurrence blocks (WORDS_PER_BLOCK) and one number of differences (DIFFERENCES).
+// Compiled for one size of occurrence blocks (WORDS_PER_BLOCK).
 #include "quire/algorithms/complete/windows/windows.cuh"
 #include "quire/algorithms/fm_index/fm_index.cuh"
 #include "quire/device/ragged.cuh"
 
-constexpr i64 PIECES = DIFFERENCES + 1;
 constexpr i64 DIRECT_ROWS = 4;  // rows that are compared with the text rather than narrowed further
 
-// A piece of a read on a strand; `index` counts those of the batch, 2 * PIECES to a read.
+// A piece of a read on a strand; `index` counts those of the batch, 2 * `pieces` to a read.
 struct Piece {
     i64 oriented, read, strand, length, begin, end;
 
-    __device__ __forceinline__ Piece(const Reads& reads, i64 index)
-        : oriented(index / PIECES), read(oriented >> 1), strand(oriented & 1), length(reads.length(read)),
-          begin(length * (index % PIECES) / PIECES), end(length * (index % PIECES + 1) / PIECES) {}
+    __device__ __forceinline__ Piece(const Reads& reads, i64 index, u32 pieces) {
+        u32 number = (u32)index % pieces;
+        oriented = (u32)index / pieces;
+        read = oriented >> 1;
+        strand = oriented & 1;
+        length = reads.length(read);
+        begin = length * number / pieces;
+        end = length * (number + 1) / pieces;
+    }
 };
 
 // What a page holds of each piece: `rows`, the first of them and their number, of its last `depths` bases.
@@ -24,10 +29,11 @@ struct Found {
 };
 
 // One thread per piece.
-extern "C" __global__ void __launch_bounds__(THREADS) search_pieces(Page page, Reads reads, i64 count, Found found) {
+extern "C" __global__ void __launch_bounds__(THREADS) search_pieces(
+        Page page, Reads reads, i64 differences, i64 count, Found found) {
     i64 index = thread_index();
     if (index >= count) return;
-    Piece piece(reads, index);
+    Piece piece(reads, index, (u32)differences + 1);
     const u64* packed = reads.packed_of(piece.strand, piece.read);
     found.counts[index] = 0;
     if (reads.ambiguous[piece.read]) {
@@ -66,13 +72,13 @@ __device__ __forceinline__ bool agree(const u64* packed, i64 begin, i64 end, con
 // One thread per row from row `first` of all pieces' on: a candidate, or NO_CANDIDATE where the piece does not stand
 // there or the page does not own it. `offsets` are those of the pieces' rows.
 extern "C" __global__ void __launch_bounds__(THREADS) locate_pieces(
-        Page page, Reads reads, Axis axis, Found found, const i64* offsets, i64 piece_count, i64 first, i64 count,
-        u64* candidates) {
+        Page page, Reads reads, Axis axis, i64 differences, Found found, const i64* offsets, i64 piece_count, i64 first,
+        i64 count, u64* candidates) {
     i64 item = thread_index();
     if (item >= count) return;
     candidates[item] = NO_CANDIDATE;
     i64 index = owner_of(offsets, piece_count, first + item);
-    Piece piece(reads, index);
+    Piece piece(reads, index, (u32)differences + 1);
     i64 row = (i64)found.rows[index] + (first + item - offsets[index]);
     i64 unsearched = piece.end - piece.begin - found.depths[index];
     i64 begin = locate(page, row) - unsearched;
@@ -81,5 +87,5 @@ extern "C" __global__ void __launch_bounds__(THREADS) locate_pieces(
     if (!agree(reads.packed_of(piece.strand, piece.read), piece.begin, piece.begin + unsearched, axis.text, begin))
         return;
     i64 end = begin + piece.length - piece.begin;
-    candidates[item] = candidate_at(axis, piece.oriented, begin + piece.end - piece.begin - 1, end);
+    candidates[item] = candidate_at(axis, piece.oriented, begin + piece.end - piece.begin - 1, end, differences);
 }

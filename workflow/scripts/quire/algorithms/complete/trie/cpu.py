@@ -97,9 +97,7 @@ def _candidates(
 def overlap_of(pages: Sequence[PageArrays]) -> int:
     """Bases that every page but those at the axis' end goes on into the next ones."""
     axis_end = max((page.start + int(page.C[4]) - 1 for page in pages), default=0)
-    overlaps = [
-        int(page.C[4]) - 1 - page.owned_length for page in pages if page.start + int(page.C[4]) - 1 < axis_end
-    ]
+    overlaps = [int(page.C[4]) - 1 - page.owned_length for page in pages if page.start + int(page.C[4]) - 1 < axis_end]
     return min(overlaps, default=1 << 30)
 
 
@@ -113,7 +111,9 @@ def _pieces_by_limit(
         which = np.flatnonzero(lengths == length)
         oriented = np.concatenate([2 * which, 2 * which + 1])
         every = np.ones(len(oriented), np.int64)
-        plan = pieces_of(length, differences, int(axis.islands[-1])) if count is None else cut(length, differences, count)
+        plan = (
+            pieces_of(length, differences, int(axis.islands[-1])) if count is None else cut(length, differences, count)
+        )
         for piece in plan:
             rows = (oriented, piece.begin * every, piece.end * every, (length - piece.end) * every)
             gathered.setdefault(piece.limit, []).append(rows)

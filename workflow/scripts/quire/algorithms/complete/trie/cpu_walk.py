@@ -93,7 +93,9 @@ def walk(table, number, pieces, text, islands, deepest, skipped, differences, mo
     while node_count:
         # Take nodes from the end of the list, and their items.
         turn = own = 0
-        while node_count and turn < NODES_AT_ONCE and (turn == 0 or own + nodes[node_count - 1, COUNT] <= ITEMS_AT_ONCE):
+        while (
+            node_count and turn < NODES_AT_ONCE and (turn == 0 or own + nodes[node_count - 1, COUNT] <= ITEMS_AT_ONCE)
+        ):
             node_count -= 1
             for field in range(4):
                 taken[turn, field] = nodes[node_count, field]

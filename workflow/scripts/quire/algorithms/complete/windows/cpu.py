@@ -155,7 +155,11 @@ def _fill(
         begin = max(islands[island_of(islands, first - 1)], 0)
         alive = CELLS if count + 2 * k >= DIAGONALS else ((ONE << np.uint64(2 * (count + 2 * k))) - ONE) & CELLS
         if begin > base:  # alignments begin within the island
-            alive = alive >> np.uint64(2 * (begin - base)) << np.uint64(2 * (begin - base)) if begin - base < 32 else np.uint64(0)
+            alive = (
+                alive >> np.uint64(2 * (begin - base)) << np.uint64(2 * (begin - base))
+                if begin - base < 32
+                else np.uint64(0)
+            )
         r0 = r1 = r2 = r3 = r4 = r5 = alive
         run = _first_run_behind(ambiguous, base)
         # The last base that a diagonal can read is that before its end.

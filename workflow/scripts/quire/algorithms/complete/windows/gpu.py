@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.complete import MOST_DIFFERENCES, Axis, Ends
+from quire.algorithms.complete import Axis, Ends
 from quire.algorithms.complete.windows import FIRST_SHIFT, MOST_ORIENTED, ORIENTED_SHIFT
 from quire.algorithms.fm_index.gpu import CardPage
 from quire.algorithms.fm_index.pages.gpu import PagesInTurn
@@ -19,18 +19,7 @@ from quire.reads.gpu import CardReads
 SOURCE = "quire/algorithms/complete/windows/windows.cu"
 NO_CANDIDATE = np.uint64(0xFFFFFFFFFFFFFFFF)  # windows.cuh
 
-
-def defines_of(differences: int) -> dict[str, int]:
-    """Macros of the kernels for so many differences."""
-    return {
-        "DIFFERENCES": differences,
-        "FIRST_SHIFT": FIRST_SHIFT,
-        "ORIENTED_SHIFT": ORIENTED_SHIFT,
-        "THREADS": THREADS,
-    }
-
-
-KERNELS = [(SOURCE, defines_of(differences)) for differences in range(MOST_DIFFERENCES + 1)]
+DEFINES = {"FIRST_SHIFT": FIRST_SHIFT, "ORIENTED_SHIFT": ORIENTED_SHIFT, "THREADS": THREADS}
 
 
 class CardAxis(NamedTuple):
@@ -92,7 +81,7 @@ def find_in_parts(
         first, last = waiting.pop()
         try:
             part = reads if last - first == len(reads) else reads.subset(card, card.xp.arange(first, last))
-            windows = windows_of(card, strategy(card, pages, part, axis, differences), differences)
+            windows = windows_of(card, strategy(card, pages, part, axis, differences))
         except OutOfDeviceMemory:
             if last - first == 1:
                 raise
@@ -104,15 +93,14 @@ def find_in_parts(
         yield from find_ends(card, windows, part, axis, differences, room, first)
 
 
-def windows_of(card: Card, candidates: list[CardArray], differences: int) -> CardArray:
+def windows_of(card: Card, candidates: list[CardArray]) -> CardArray:
     """Windows (uint64[n], sorted) of candidates (uint64[] each, in any order)."""
     candidates = card.xp.sort(card.xp.concatenate([*candidates, card.empty(0, np.uint64)]))
-    defines = defines_of(differences)
     marks = card.empty(len(candidates), np.int32)
-    card.kernel(SOURCE, "mark_windows", **defines).for_each(len(candidates), candidates, len(candidates), marks)
+    card.kernel(SOURCE, "mark_windows", **DEFINES).for_each(len(candidates), candidates, len(candidates), marks)
     offsets = card.offsets(marks)
     windows = card.empty(int(offsets[-1]), np.uint64)
-    write = card.kernel(SOURCE, "write_windows", **defines)
+    write = card.kernel(SOURCE, "write_windows", **DEFINES)
     write.for_each(len(candidates), candidates, len(candidates), offsets, windows)
     return windows
 
@@ -143,15 +131,15 @@ def find_ends(
 def _find_part(
     card: Card, windows: CardArray, reads: CardReads, axis: CardAxis, differences: int, first_read: int
 ) -> Ends:
-    count, defines = len(windows), defines_of(differences)
+    count = len(windows)
     distances, numbers = card.empty(count, np.uint64), card.empty(count, np.int32)
-    solve = card.kernel(SOURCE, "solve_windows", **defines)
-    solve.for_each(count, reads, axis, windows, count, distances, numbers)
+    solve = card.kernel(SOURCE, "solve_windows", **DEFINES)
+    solve.for_each(count, reads, axis, windows, count, differences, distances, numbers)
     offsets = card.offsets(numbers)
     room = int(offsets[-1])
     ends = Ends(
         card.empty(room, np.int64), card.empty(room, np.uint8), card.empty(room, np.int64), card.empty(room, np.uint8)
     )
-    write = card.kernel(SOURCE, "write_ends", **defines)
+    write = card.kernel(SOURCE, "write_ends", **DEFINES)
     write.for_each(count, windows, distances, offsets, count, first_read, *ends)
     return ends

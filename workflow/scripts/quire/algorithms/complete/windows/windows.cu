@@ -29,10 +29,18 @@ extern "C" __global__ void write_windows(const u64* candidates, i64 count, const
 
 // One thread per window: the distances of its ends, and how many there are.
 extern "C" __global__ void __launch_bounds__(THREADS) solve_windows(
-        Reads reads, Axis axis, const u64* windows, i64 count, u64* distances, i32* ends) {
+        Reads reads, Axis axis, const u64* windows, i64 count, i64 differences, u64* distances, i32* ends) {
     i64 index = thread_index();
     if (index >= count) return;
-    u64 found = distances_of(reads, axis, {windows[index]});
+    u64 found;
+    switch (differences) {  // the same for all
+        case 0: found = distances_of<0>(reads, axis, {windows[index]}); break;
+        case 1: found = distances_of<1>(reads, axis, {windows[index]}); break;
+        case 2: found = distances_of<2>(reads, axis, {windows[index]}); break;
+        case 3: found = distances_of<3>(reads, axis, {windows[index]}); break;
+        case 4: found = distances_of<4>(reads, axis, {windows[index]}); break;
+        default: found = distances_of<5>(reads, axis, {windows[index]});
+    }
     distances[index] = found;
     // Four ones in a row are no end.
     u64 pairs = found & found >> 1;

@@ -1,4 +1,4 @@
-// Candidates and windows on a card: the twins of windows/cpu.py. By -D from windows/gpu.py: DIFFERENCES, FIRST_SHIFT and
+// Candidates and windows on a card: the twins of windows/cpu.py. By -D from windows/gpu.py: FIRST_SHIFT and
 // ORIENTED_SHIFT.
 #pragma once
 #include "quire/reads/reads.cuh"
@@ -40,10 +40,10 @@ __device__ __forceinline__ i64 island_of(const Axis& axis, i64 position) {
 }
 
 // The candidate of a read that would end at `end` without gaps, `base` being a base of the axis that it aligns.
-__device__ __forceinline__ u64 candidate_at(const Axis& axis, i64 oriented, i64 base, i64 end) {
+__device__ __forceinline__ u64 candidate_at(const Axis& axis, i64 oriented, i64 base, i64 end, i64 differences) {
     i64 island = island_of(axis, base);
-    i64 first = max(end - DIFFERENCES, axis.islands[island] + 1);
-    i64 last = min(end + DIFFERENCES, axis.islands[island + 1]);
+    i64 first = max(end - differences, axis.islands[island] + 1);
+    i64 last = min(end + differences, axis.islands[island + 1]);
     return first > last ? NO_CANDIDATE : Candidate::make(oriented, first, last).word;
 }
 
@@ -97,6 +97,7 @@ __device__ __forceinline__ i64 first_span_behind(const Axis& axis, i64 position)
 }
 
 // The distances of a window's ends (of the first in the lowest four bits), NO_END for more than DIFFERENCES.
+template <i32 DIFFERENCES>
 __device__ __forceinline__ u64 distances_of(const Reads& reads, const Axis& axis, Candidate window) {
     i64 read = window.oriented() >> 1, strand = window.oriented() & 1, length = reads.length(read);
     i32 count = (i32)(window.last() - window.first()) + 1;
