@@ -1,11 +1,11 @@
 """Complete search: every place of the axis where a read occurs with at most k differences, guaranteed.
 
 Differences are substitutions, insertions and deletions of one base, each of cost 1. The whole read counts, on both
-strands. T is the axis, islands laid end to end; P_s is the read on strand s, and m its length. A letter other than A, C,
-G, T, in the read or in the reference, matches nothing, not even itself.
+strands. T is the axis, islands laid end to end; P_s is the read on strand s, and m its length. A letter other than A,
+C, G, T, in the read or in the reference, matches nothing, not even itself.
 
-**Ends.** For an island and a position e in it, D_s(e) is the smallest edit distance between P_s and T[b:e) over all b of
-that island. An *end* is (read, strand, e) with D_s(e) <= k. Two strategies find all ends, `seeds` and `trie`; their
+**Ends.** For an island and a position e in it, D_s(e) is the smallest edit distance between P_s and T[b:e) over all b
+of that island. An *end* is (read, strand, e) with D_s(e) <= k. Two strategies find all ends, `seeds` and `trie`; their
 answers are the same, sorted by read, strand and e. Nothing that follows knows which of them was taken. Both offer
 `cpu.find_ends(pages, reads, axis, max_differences, room) -> PartsOfEnds` (on a card, `gpu.find_ends(card, ...)`).
 
@@ -66,7 +66,7 @@ class Ends(NamedTuple):
 
 
 PartsOfEnds = Iterator[Ends]
-"""The ends of a batch in parts of about `room` ends at most, in order: one part behind the other is sorted as `Ends` is.
+"""The ends of a batch in parts of about `room` ends at most, in order: all parts, joined, are sorted as `Ends` is.
 
 A part may end anywhere, also between two ends of one read: a read of one letter can have millions of ends. There may be
 empty parts.

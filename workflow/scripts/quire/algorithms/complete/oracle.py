@@ -1,7 +1,7 @@
 """Complete search cell by cell in plain Python, for short texts: the definition as code."""
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -81,7 +81,7 @@ def find(
     ends, hits = [], []
     for strand in (0, 1):
         read = [int(code) for code in codes[strand]]
-        for first, last in zip(islands[:-1], islands[1:], strict=True):
+        for first, last in pairwise(islands):
             island = [int(code) for code in axis[first:last]]
             matrix = fill(read, island)
             best: dict[int, tuple[tuple[int, int, int], Hit]] = {}

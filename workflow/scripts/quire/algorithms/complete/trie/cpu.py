@@ -9,8 +9,9 @@ from quire.algorithms.complete import Axis, Ends, PartsOfEnds
 from quire.algorithms.complete.trie import cut, pieces_of
 from quire.algorithms.complete.trie.cpu_rows import bounds_of, last_bases_of, letters_of
 from quire.algorithms.complete.trie.cpu_walk import Pieces, walk
-from quire.algorithms.complete.windows import MOST_ORIENTED, Windows, cpu as windows_cpu
-from quire.algorithms.fm_index.pages.cpu import PageArrays, page_of, page_table
+from quire.algorithms.complete.windows import Windows
+from quire.algorithms.complete.windows import cpu as windows_cpu
+from quire.algorithms.fm_index.pages.cpu import PageArrays, page_table
 from quire.reads import Reads
 
 READS_AT_ONCE = 16384

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.complete.trie.cpu_leaves import PIECE, STATE, follow
 from quire.algorithms.complete.trie.cpu_leaves import DEPTH as LEAF_DEPTH
 from quire.algorithms.complete.trie.cpu_leaves import HIGH as LEAF_HIGH
 from quire.algorithms.complete.trie.cpu_leaves import LOW as LEAF_LOW
+from quire.algorithms.complete.trie.cpu_leaves import PIECE, STATE, follow
 from quire.algorithms.complete.trie.cpu_rows import ONE, bounded, equal_cells, first_row, is_complete, next_row
 from quire.algorithms.fm_index.cpu import backward_step, prefetch_row
 from quire.algorithms.fm_index.pages.cpu import page_of
