@@ -1,13 +1,14 @@
 """Axes and reads for the tests of complete search, and what the oracle says of them."""
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 from quire.algorithms.complete import Axis, Ends, oracle
 from quire.algorithms.complete.windows.gpu import upload_axis
 from quire.device.card import Card
 from quire.ragged import offsets_from_lengths
-from quire.sequence.packing import stand_in_codes
+from quire.sequence.packing import stand_in_codes, unpack
 
 from tests.support.card_builders import card_reads, pack, reverse_complement
 from tests.support.index_builders import build_index, cut_pages
@@ -23,6 +24,24 @@ def make_axis(islands: Sequence[Sequence[int]]) -> Axis:
     text.flags.writeable = False
     spans = np.array([[place, place + 1] for place in unknown], np.int64).reshape(-1, 2)
     return Axis(text, spans, offsets_from_lengths([len(island) for island in islands]))
+
+
+def make_pages(
+    islands: Sequence[Sequence[int]], page_count: int = 1, sa_sampling: int = 1, overlap: int = 64, **parameters
+) -> list:
+    """The axis of these islands cut into pages for the CPU; `parameters` are those of `build_index`."""
+    from quire.algorithms.fm_index.pages.cpu import page_arrays  # a machine with a card needs no Numba
+
+    axis = make_axis(islands)
+    length = int(axis.islands[-1])
+    codes = unpack(axis.text, 0, length)
+    bounds = [length * number // page_count for number in range(page_count + 1)]
+    pages = []
+    for start, end in pairwise(bounds):
+        text = codes[start : min(end + overlap, length)]
+        index = build_index(text, sa_sampling=sa_sampling, owned_length=end - start, **parameters)
+        pages.append(page_arrays(index, start, end - start))
+    return pages
 
 
 def expected_ends(islands: Sequence[Sequence[int]], reads: Sequence[Sequence[int]], max_differences: int) -> Ends:
@@ -96,30 +115,12 @@ def rows_of(parts: Iterable[Ends]) -> list[tuple[int, int, int, int]]:
     return [row for part in parts for row in zip(*(array.tolist() for array in part), strict=True)]
 
 
-def standing_codes(islands: Sequence[Sequence[int]]) -> np.ndarray:
-    """The codes 0..3 of an axis, with stand-ins for ambiguous bases: what indexes are built of."""
-    codes = np.concatenate([np.asarray(island, np.int64) for island in islands])
-    unknown = np.flatnonzero(codes > 3)
-    codes[unknown] = stand_in_codes(unknown)
-    return codes
-
-
-def cpu_pages(islands: Sequence[Sequence[int]], owned: int, overlap: int, **parameters) -> list:
-    """Pages of an axis that own so many bases each, for the CPU; parameters of `build_index`."""
-    from quire.algorithms.fm_index.pages.cpu import page_arrays
-
-    codes = standing_codes(islands)
-    pages = []
-    for start in range(0, len(codes), owned):
-        length = min(owned, len(codes) - start)
-        index = build_index(codes[start : start + length + overlap], owned_length=length, **parameters)
-        pages.append(page_arrays(index, start, length))
-    return pages
-
-
-def card_case(card: Card, islands: Sequence[Sequence[int]], reads, owned: int, overlap: int, **parameters):
-    """Pages that own so many bases each, the reads and the axis on a card; parameters of `build_index`."""
-    codes = standing_codes(islands)
-    lengths = [min(owned, len(codes) - start) for start in range(0, len(codes), owned)]
-    pages = cut_pages(card, codes, lengths, overlap, **parameters)
-    return pages, card_reads(card, reads), upload_axis(card, make_axis(islands))
+def card_case(
+    card: Card, islands: Sequence[Sequence[int]], reads, page_count: int = 1, overlap: int = 64, **parameters
+):
+    """Pages, reads and axis on a card; parameters as of `make_pages`."""
+    axis = make_axis(islands)
+    length = int(axis.islands[-1])
+    owned = np.diff([length * number // page_count for number in range(page_count + 1)]).tolist()
+    pages = cut_pages(card, unpack(axis.text, 0, length), owned, overlap, **parameters)
+    return pages, card_reads(card, reads), upload_axis(card, axis)

@@ -12,7 +12,7 @@ from quire.algorithms.complete.windows import DIAGONALS
 from quire.reads.cpu import orient
 
 from tests.support.card_builders import make_batch
-from tests.support.complete_cases import cpu_pages, draw_islands, draw_reads, expected_ends, make_axis, rows_of
+from tests.support.complete_cases import draw_islands, draw_reads, expected_ends, make_axis, make_pages, rows_of
 
 
 def check(islands, reads, differences, pages, pieces=None, room=1000) -> list[tuple[int, int, int, int]]:
@@ -29,9 +29,8 @@ def test_ends_are_those_of_the_oracle(seed) -> None:
     differences = seed % 6
     islands = draw_islands(rng)
     reads = draw_reads(rng, islands, rng.integers(shortest_read(differences), 40, 5), differences)
-    bases = sum(map(len, islands))
-    pages = cpu_pages(
-        islands, int(rng.choice([bases, max(bases // 2, 20), max(bases // 3, 20)])), int(rng.choice([30, 64, 200])),
+    pages = make_pages(
+        islands, int(rng.integers(1, 4)), overlap=int(rng.choice([30, 64, 200])),
         prefix_length=int(rng.integers(4, 8)), sa_sampling=int(rng.choice([1, 4])),
         words_per_block=int(rng.choice([4, 8])),
     )  # fmt: skip
@@ -46,7 +45,7 @@ def test_repeats_longer_than_a_read(pieces) -> None:
     unit = rng.integers(0, 4, 50).tolist()
     islands = [[*unit * 4, *[0] * 90, *unit], [*unit[20:], *unit * 2]]
     reads = [unit[:36], [0] * 20, (unit[40:] + unit)[:30], [3] * 12]
-    found = check(islands, reads, 3, cpu_pages(islands, 170, 64, prefix_length=4), pieces)
+    found = check(islands, reads, 3, make_pages(islands, 3, prefix_length=4), pieces)
     assert len(found) > 250
 
 
@@ -54,7 +53,7 @@ def test_a_path_that_is_longer_than_the_overlap_of_pages() -> None:
     rng = np.random.default_rng(4)
     island = rng.integers(0, 4, 300).tolist()
     reads = [island[start : start + 60] for start in range(80, 140, 7)]
-    found = check([island], reads, 2, cpu_pages([island], 100, 20, prefix_length=5), 1)
+    found = check([island], reads, 2, make_pages([island], 3, overlap=20, prefix_length=5), 1)
     assert {row[0] for row in found} == set(range(len(reads)))
 
 
@@ -63,18 +62,18 @@ def test_memory_for_candidates_that_does_not_suffice_halves_the_reads(monkeypatc
     rng = np.random.default_rng(5)
     islands = draw_islands(rng)
     reads = draw_reads(rng, islands, [20] * 9, 2)
-    check(islands, reads, 2, cpu_pages(islands, 1 << 20, 0, prefix_length=4))
+    check(islands, reads, 2, make_pages(islands, prefix_length=4))
 
 
 def test_more_reads_than_are_searched_together(monkeypatch) -> None:
     monkeypatch.setattr(cpu, "READS_AT_ONCE", 2)
     rng = np.random.default_rng(6)
     islands = draw_islands(rng)
-    check(islands, draw_reads(rng, islands, [12, 30, 18, 12, 25], 3), 3, cpu_pages(islands, 1 << 20, 0))
+    check(islands, draw_reads(rng, islands, [12, 30, 18, 12, 25], 3), 3, make_pages(islands))
 
 
 def test_no_reads() -> None:
-    assert check([[0, 1, 2, 3]], [], 2, cpu_pages([[0, 1, 2, 3]], 100, 0)) == []
+    assert check([[0, 1, 2, 3]], [], 2, make_pages([[0, 1, 2, 3]])) == []
 
 
 @pytest.mark.parametrize("differences", range(6))

@@ -30,7 +30,7 @@ struct Found {
 };
 
 // One thread per piece.
-extern "C" __global__ void __launch_bounds__(THREADS) search_pieces(
+extern "C" __global__ void search_pieces(
         Page page, Reads reads, i64 differences, i64 count, Found found) {
     i64 index = thread_index();
     if (index >= count) return;
@@ -72,7 +72,7 @@ __device__ __forceinline__ bool agree(const u64* packed, i32 begin, i32 end, con
 
 // One thread per row from row `first` of all pieces' on: a candidate, or NO_CANDIDATE where the piece does not stand
 // there or the page does not own it. `offsets` are those of the pieces' rows.
-extern "C" __global__ void __launch_bounds__(THREADS) locate_pieces(
+extern "C" __global__ void locate_pieces(
         Page page, Reads reads, Axis axis, i64 differences, Found found, const i64* offsets, i64 piece_count, i64 first,
         i64 count, u64* candidates) {
     i64 item = thread_index();
