@@ -20,7 +20,10 @@ differences are still to come (bwa's array D): rows whose differences leave no r
 from functools import lru_cache
 from typing import NamedTuple
 
-MOST_PIECES = 6
+import numpy as np
+from numpy.typing import NDArray
+
+BOUNDED_FROM = 2  # limit of pieces whose bounds are worth their time
 STEP_COST, PLACE_COST = 1.0, 6.0  # of a node and of a place that is found by chance, by measurement
 _ALPHABET = 4
 
@@ -87,3 +90,31 @@ def _strings(depth: int, limit: int) -> float:
     for number in range(1, limit + 1):
         strings *= 8.0 * max(depth - number + 1, 1) / number
     return strings
+
+
+def lay_pieces(
+    offsets: NDArray[np.int64], bases: int, differences: int, count: int | None
+) -> dict[int, tuple[NDArray[np.int64], ...]]:
+    """The pieces of reads on both strands, by limit.
+
+    Args:
+        offsets: int64[n + 1], of the reads.
+        bases: of the axis.
+        differences: k.
+        count: of pieces a read; None for what is estimated to take the least time.
+
+    Returns:
+        Of each limit the pieces that have it: (oriented, begins, ends, behind), int64[] each. `oriented` is 2 * read +
+        strand, `behind` the bases of the read behind the piece.
+    """
+    lengths = np.diff(offsets)
+    gathered: dict[int, list[tuple[NDArray[np.int64], ...]]] = {}
+    for length in np.unique(lengths).tolist():
+        which = np.flatnonzero(lengths == length)
+        oriented = np.concatenate([2 * which, 2 * which + 1])
+        every = np.ones(len(oriented), np.int64)
+        plan = pieces_of(length, differences, bases) if count is None else cut(length, differences, count)
+        for piece in plan:
+            rows = (oriented, piece.begin * every, piece.end * every, (length - piece.end) * every)
+            gathered.setdefault(piece.limit, []).append(rows)
+    return {limit: tuple(map(np.concatenate, zip(*rows, strict=True))) for limit, rows in gathered.items()}

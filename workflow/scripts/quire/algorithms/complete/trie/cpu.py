@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.complete import Axis, Ends, PartsOfEnds
-from quire.algorithms.complete.trie import cut, pieces_of
+from quire.algorithms.complete.trie import BOUNDED_FROM, lay_pieces
 from quire.algorithms.complete.trie.cpu_rows import bounds_of, last_bases_of, letters_of
 from quire.algorithms.complete.trie.cpu_walk import Pieces, walk
 from quire.algorithms.complete.windows import Windows
@@ -16,7 +16,6 @@ from quire.reads import Reads
 
 READS_AT_ONCE = 16384
 MOST_CANDIDATES = 1 << 24  # of the reads that are searched together; of a single read as many as it has
-BOUNDED_FROM = 2  # limit of pieces for which `bounds_of` is worth its time
 
 
 def find_ends(
@@ -76,7 +75,7 @@ def _candidates(
     """Candidates of consecutive reads, counted from the first of them; None for more than `most`."""
     candidates, used = np.empty(1024, np.uint64), 0
     offsets = reads.offsets[chosen.start : chosen.stop + 1]
-    for limit, (oriented, begins, ends, behind) in _pieces_by_limit(offsets, axis, differences, pieces).items():
+    for limit, (oriented, begins, ends, behind) in lay_pieces(offsets, int(axis.islands[-1]), differences, pieces).items():
         letters = letters_of(oriented, begins, ends, limit, reads.codes, offsets)
         bases, unknown = last_bases_of(oriented, begins, ends, reads.codes, offsets)
         longest, shortest = int((ends - begins).max()) + limit, int((ends - begins).min()) - limit
@@ -101,21 +100,3 @@ def overlap_of(pages: Sequence[PageArrays]) -> int:
     overlaps = [int(page.C[4]) - 1 - page.owned_length for page in pages if page.start + int(page.C[4]) - 1 < axis_end]
     return min(overlaps, default=1 << 30)
 
-
-def _pieces_by_limit(
-    offsets: NDArray[np.int64], axis: Axis, differences: int, count: int | None
-) -> dict[int, tuple[NDArray[np.int64], ...]]:
-    """Of each limit the pieces that have it: (oriented, begins, ends, behind), int64[] each."""
-    lengths = np.diff(offsets)
-    gathered: dict[int, list[tuple[NDArray[np.int64], ...]]] = {}
-    for length in np.unique(lengths).tolist():
-        which = np.flatnonzero(lengths == length)
-        oriented = np.concatenate([2 * which, 2 * which + 1])
-        every = np.ones(len(oriented), np.int64)
-        plan = (
-            pieces_of(length, differences, int(axis.islands[-1])) if count is None else cut(length, differences, count)
-        )
-        for piece in plan:
-            rows = (oriented, piece.begin * every, piece.end * every, (length - piece.end) * every)
-            gathered.setdefault(piece.limit, []).append(rows)
-    return {limit: tuple(map(np.concatenate, zip(*rows, strict=True))) for limit, rows in gathered.items()}
