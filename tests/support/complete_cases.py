@@ -5,12 +5,13 @@ from itertools import pairwise
 
 import numpy as np
 from quire.algorithms.complete import Axis, Ends, oracle
-from quire.algorithms.fm_index.pages.cpu import PageArrays, page_arrays
+from quire.algorithms.complete.windows.gpu import upload_axis
+from quire.device.card import Card
 from quire.ragged import offsets_from_lengths
 from quire.sequence.packing import stand_in_codes, unpack
 
-from tests.support.card_builders import pack, reverse_complement
-from tests.support.index_builders import build_index
+from tests.support.card_builders import card_reads, pack, reverse_complement
+from tests.support.index_builders import build_index, cut_pages
 
 
 def make_axis(islands: Sequence[Sequence[int]]) -> Axis:
@@ -27,8 +28,10 @@ def make_axis(islands: Sequence[Sequence[int]]) -> Axis:
 
 def make_pages(
     islands: Sequence[Sequence[int]], page_count: int = 1, sa_sampling: int = 1, overlap: int = 64, **parameters
-) -> list[PageArrays]:
+) -> list:
     """The axis of these islands cut into pages for the CPU; `parameters` are those of `build_index`."""
+    from quire.algorithms.fm_index.pages.cpu import page_arrays  # a machine with a card needs no Numba
+
     axis = make_axis(islands)
     length = int(axis.islands[-1])
     codes = unpack(axis.text, 0, length)
@@ -106,3 +109,19 @@ def edit(rng: np.random.Generator, codes: np.ndarray, differences: int) -> np.nd
         kept = place + int(rng.integers(0, 2))
         edited[place:kept] = rng.integers(0, 4, int(rng.integers(0, 2))).tolist()
     return np.array(edited, np.int64)
+
+
+def rows_of(parts: Iterable[Ends]) -> list[tuple[int, int, int, int]]:
+    """Ends as (read, strand, end, distance)."""
+    return [row for part in parts for row in zip(*(array.tolist() for array in part), strict=True)]
+
+
+def card_case(
+    card: Card, islands: Sequence[Sequence[int]], reads, page_count: int = 1, overlap: int = 64, **parameters
+):
+    """Pages, reads and axis on a card; parameters as of `make_pages`."""
+    axis = make_axis(islands)
+    length = int(axis.islands[-1])
+    owned = np.diff([length * number // page_count for number in range(page_count + 1)]).tolist()
+    pages = cut_pages(card, unpack(axis.text, 0, length), owned, overlap, **parameters)
+    return pages, card_reads(card, reads), upload_axis(card, axis)
