@@ -1,0 +1,209 @@
+"""Complete search through the trie on a card: one list of items in its memory, worked off from its end in slices.
+
+An item is a piece at a node, with its row: 20 bytes. A slice of at most ITEMS_AT_ONCE items is expanded by one launch,
+whose threads are those of the pieces still alive, and its children take its place at the end of the list; so the list
+stays short whatever the pieces (a slice's children times the depth), and no launch takes long. Pieces are sorted by
+their last bases, those that share nodes stand side by side and read the same memory.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.algorithms.complete import Ends
+from quire.algorithms.complete.trie import BOUNDED_FROM, lay_pieces
+from quire.algorithms.complete.windows.gpu import DEFINES as WINDOW_DEFINES
+from quire.algorithms.complete.windows.gpu import NO_CANDIDATE, CardAxis, find_in_parts
+from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
+from quire.algorithms.fm_index.gpu import CardPage
+from quire.algorithms.fm_index.pages.gpu import PagesInTurn
+from quire.device.card import Card, CardArray, Kernel
+from quire.reads.gpu import CardReads
+
+SOURCE = "quire/algorithms/complete/trie/trie.cu"
+DEFINES = {**WINDOW_DEFINES, "LEAF_ROWS": 2, "STEPS": 4}
+KERNELS = [(SOURCE, {"WORDS_PER_BLOCK": words_of_distance(distance), **DEFINES}) for distance in SAMPLING_DISTANCES]
+ITEMS_AT_ONCE = 1 << 20
+ROWS_AT_ONCE = 1 << 24
+
+
+class CardPieces(NamedTuple):
+    """Pieces with one limit (rows.cuh: Pieces).
+
+    Attributes:
+        oriented, begins, ends: int32[n].
+        bounds: int32[n, limit + 1], see `quire.algorithms.complete.trie.cpu_rows.bounds_of`; None without.
+        limit: differences of each.
+        count: n.
+    """
+
+    oriented: CardArray
+    begins: CardArray
+    ends: CardArray
+    bounds: CardArray | None
+    limit: int
+    count: int
+
+
+class Items(NamedTuple):
+    """Pieces at nodes (trie.cu: Items): uint32[n], uint32[n], uint32[n], uint64[n]."""
+
+    piece: CardArray
+    low: CardArray
+    high: CardArray
+    row: CardArray
+
+
+class _Places(NamedTuple):
+    """What the children of a slice are (trie.cu: Places): int32[n] each."""
+
+    is_node: CardArray
+    leaf_rows: CardArray
+
+
+class _Walk(NamedTuple):
+    """What all items of a page share (trie.cu: Walk)."""
+
+    deepest: int
+    skipped: int
+    first_end: int
+    last_end: int
+    differences: int
+
+
+def find_ends(
+    card: Card,
+    pages: list[CardPage] | PagesInTurn,
+    reads: CardReads,
+    axis: CardAxis,
+    max_differences: int,
+    room: int,
+    pieces: int | None = None,
+) -> Iterator[Ends]:
+    """Find all ends of reads, as `quire.algorithms.complete.trie.cpu.find_ends` does.
+
+    Args:
+        card: where everything lies.
+        pages: of the whole axis in order; they overlap by at least the longest read and `max_differences` more.
+        reads: the batch, none shorter than `shortest_read(max_differences)`.
+        axis: what is searched.
+        max_differences: k.
+        room: ends of a part, about.
+        pieces: in how many pieces reads are cut; None for what is estimated to take the least time.
+
+    Yields:
+        `Ends` of arrays on the card, as `quire.algorithms.complete.PartsOfEnds` has them.
+
+    Raises:
+        OutOfDeviceMemory: the card lacks memory for a single read.
+    """
+    strategy = partial(_candidates, pieces=pieces)
+    yield from find_in_parts(card, pages, reads, axis, max_differences, room, strategy)
+
+
+def _candidates(
+    card: Card,
+    pages: list[CardPage] | PagesInTurn,
+    reads: CardReads,
+    axis: CardAxis,
+    differences: int,
+    pieces: int | None,
+) -> list[CardArray]:
+    """Candidates of reads in all pages: uint64[] each."""
+    bases = int(axis.islands[-1])
+    laid = lay_pieces(card.download(reads.offsets), bases, differences, pieces)
+    candidates: list[CardArray] = []
+    numbers = iter(range(len(pages)))  # `enumerate` would hold a page while the next one is made
+    for page in pages:
+        number = next(numbers)
+        for limit, (oriented, begins, ends, _) in laid.items():
+            given = [card.upload(array.astype(np.int32)) for array in (oriented, begins, ends)]
+            of_limit = _sorted(card, page, reads, CardPieces(*given, None, limit, len(oriented)))
+            deepest = int((ends - begins).max()) + limit
+            walk = _Walk(
+                deepest,
+                page.prefix_length if page.prefix_length <= int((ends - begins).min()) - limit else 0,
+                page.start + deepest if number > 0 else 0,
+                page.start + page.owned_length + deepest if number + 1 < len(pages) else 1 << 60,
+                differences,
+            )
+            candidates += _walk(card, page, reads, axis, of_limit, walk)
+            del given, of_limit
+        del page
+    return candidates
+
+
+def _kernel(card: Card, entry: str, page: CardPage) -> Kernel:
+    return card.kernel(SOURCE, entry, WORDS_PER_BLOCK=page.words_per_block, **DEFINES)
+
+
+def _sorted(card: Card, page: CardPage, reads: CardReads, pieces: CardPieces) -> CardPieces:
+    """Pieces in the order of their last bases, with their bounds in a page."""
+    keys = card.empty(pieces.count, np.uint64)
+    _kernel(card, "last_bases", page).for_each(pieces.count, reads, pieces, keys)
+    order = card.xp.argsort(keys)
+    arrays = [array[order] for array in (pieces.oriented, pieces.begins, pieces.ends)]
+    pieces = CardPieces(*arrays, None, pieces.limit, pieces.count)
+    if pieces.limit < BOUNDED_FROM:
+        return pieces
+    bounds = card.empty((pieces.count, pieces.limit + 1), np.int32)
+    _kernel(card, "find_bounds", page).for_each(pieces.count, page, reads, pieces, bounds)
+    return pieces._replace(bounds=bounds)
+
+
+def _walk(
+    card: Card, page: CardPage, reads: CardReads, axis: CardAxis, pieces: CardPieces, walk: _Walk
+) -> list[CardArray]:
+    """Candidates that a page holds of pieces: uint64[] each."""
+    items = _room(card, max(pieces.count, 1))
+    rows = int(page.C[4])
+    _kernel(card, "begin_items", page).for_each(pieces.count, pieces, walk.skipped, rows, items)
+    expand, list_items = _kernel(card, "expand", page), _kernel(card, "list_items", page)
+    found, count = [], pieces.count
+    while count:
+        first = max(count - ITEMS_AT_ONCE, 0)
+        slice_count = count - first
+        children, places = _room(card, 4 * slice_count), _Places(*(card.empty(4 * slice_count, np.int32) for _ in "12"))
+        expand.for_each(slice_count, page, reads, pieces, walk, items, first, slice_count, children, places)
+        offsets, leaf_offsets = card.offsets(places.is_node), card.offsets(places.leaf_rows)
+        count = first + int(offsets[-1])
+        if count > len(items.piece):
+            items = _grown(card, items, first, 2 * count)
+        list_items.for_each(4 * slice_count, children, offsets, 4 * slice_count, first, items)
+        found += _follow(card, page, reads, axis, pieces, walk, children, leaf_offsets)
+    return found
+
+
+def _follow(
+    card: Card,
+    page: CardPage,
+    reads: CardReads,
+    axis: CardAxis,
+    pieces: CardPieces,
+    walk: _Walk,
+    children: Items,
+    offsets: CardArray,
+) -> list[CardArray]:
+    """Candidates of the leaves of a slice, `offsets` being those of their rows."""
+    follow, rows, found = _kernel(card, "follow", page), int(offsets[-1]), []
+    for first in range(0, rows, ROWS_AT_ONCE):
+        here = card.empty(min(ROWS_AT_ONCE, rows - first), np.uint64)
+        follow.for_each(
+            len(here), page, reads, axis, pieces, walk, children, offsets, len(offsets) - 1, first, len(here), here
+        )
+        found.append(here[card.xp.flatnonzero(here != NO_CANDIDATE)])
+    return found
+
+
+def _room(card: Card, count: int) -> Items:
+    return Items(*(card.empty(count, np.uint32) for _ in range(3)), card.empty(count, np.uint64))
+
+
+def _grown(card: Card, items: Items, count: int, room: int) -> Items:
+    """A list with more room, with the first items of another."""
+    grown = _room(card, room)
+    for old, new in zip(items, grown, strict=True):
+        new[:count] = old[:count]
+    return grown
