@@ -14,7 +14,8 @@ TITLES = {
     "mems": "Maximal exact matches",
     "pairwise": "Alignments of two sequences",
 }
-_HOW_IT_RAN = ("name", "threads", "backend", "memory", "memory_mode", "strategy")  # of the settings, what the table of a tool need not repeat
+# Of the settings, what the table of a tool need not repeat: it changes no answer.
+_HOW_IT_RAN = ("name", "threads", "backend", "memory", "memory_mode", "strategy")
 
 
 def read_searches(searches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
