@@ -5,7 +5,11 @@ rule align_pairwise:
     input:
         query=lambda wildcards: fasta_and_region(of_search("pairwise", "query")(wildcards))[0],
         target=lambda wildcards: fasta_and_region(of_search("pairwise", "target")(wildcards))[0],
-        kernels=OUTPUT / ".compiled/pairwise.done",
+        kernels=lambda wildcards: [
+            OUTPUT / f".compiled/{stage}.done"
+            for stage in ("pairwise", of_search("pairwise", "anchors")(wildcards))
+            if stage != "none"
+        ],
     output:
         paf=OUTPUT / "pairwise/{search}.paf",
         bam=OUTPUT / "pairwise/{search}.bam",
