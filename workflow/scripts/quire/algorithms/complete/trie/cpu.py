@@ -75,7 +75,9 @@ def _candidates(
     """Candidates of consecutive reads, counted from the first of them; None for more than `most`."""
     candidates, used = np.empty(1024, np.uint64), 0
     offsets = reads.offsets[chosen.start : chosen.stop + 1]
-    for limit, (oriented, begins, ends, behind) in lay_pieces(offsets, int(axis.islands[-1]), differences, pieces).items():
+    for limit, (oriented, begins, ends, behind) in lay_pieces(
+        offsets, int(axis.islands[-1]), differences, pieces
+    ).items():
         letters = letters_of(oriented, begins, ends, limit, reads.codes, offsets)
         bases, unknown = last_bases_of(oriented, begins, ends, reads.codes, offsets)
         longest, shortest = int((ends - begins).max()) + limit, int((ends - begins).min()) - limit
@@ -99,4 +101,3 @@ def overlap_of(pages: Sequence[PageArrays]) -> int:
     axis_end = max((page.start + int(page.C[4]) - 1 for page in pages), default=0)
     overlaps = [int(page.C[4]) - 1 - page.owned_length for page in pages if page.start + int(page.C[4]) - 1 < axis_end]
     return min(overlaps, default=1 << 30)
-
