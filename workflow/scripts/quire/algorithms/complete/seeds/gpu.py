@@ -23,7 +23,7 @@ KERNELS = [(SOURCE, {"WORDS_PER_BLOCK": words_of_distance(distance), **DEFINES})
 ROWS_AT_ONCE = 1 << 25
 
 
-class _Found(NamedTuple):
+class _FoundPieces(NamedTuple):
     """What a page holds of pieces (seeds.cu: Found): uint32[n], int32[n], int32[n]."""
 
     rows: CardArray
@@ -66,7 +66,7 @@ def _candidates(
     candidates = []
     for page in pages:
         defines = {"WORDS_PER_BLOCK": page.words_per_block, **DEFINES}
-        found = _Found(card.empty(count, np.uint32), card.empty(count, np.int32), card.empty(count, np.int32))
+        found = _FoundPieces(card.empty(count, np.uint32), card.empty(count, np.int32), card.empty(count, np.int32))
         card.kernel(SOURCE, "search_pieces", **defines).for_each(count, page, reads, differences, count, found)
         offsets = card.offsets(found.counts)
         locate = card.kernel(SOURCE, "locate_pieces", **defines)

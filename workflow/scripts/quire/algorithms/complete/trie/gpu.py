@@ -47,7 +47,7 @@ class CardPieces(NamedTuple):
     count: int
 
 
-class Items(NamedTuple):
+class TrieItems(NamedTuple):
     """Pieces at nodes (trie.cu: Items): uint32[n], uint32[n], uint32[n], uint64[n]."""
 
     piece: CardArray
@@ -56,14 +56,14 @@ class Items(NamedTuple):
     row: CardArray
 
 
-class _Places(NamedTuple):
+class _TriePlaces(NamedTuple):
     """What the children of a slice are (trie.cu: Places): int32[n] each."""
 
     is_node: CardArray
     leaf_rows: CardArray
 
 
-class _Walk(NamedTuple):
+class _TrieWalk(NamedTuple):
     """What all items of a page share (trie.cu: Walk)."""
 
     deepest: int
@@ -122,7 +122,7 @@ def _candidates(
             given = [card.upload(array.astype(np.int32)) for array in (oriented, begins, ends)]
             of_limit = _sorted(card, page, reads, CardPieces(*given, None, limit, len(oriented)))
             deepest = int((ends - begins).max()) + limit
-            walk = _Walk(
+            walk = _TrieWalk(
                 deepest,
                 page.prefix_length if page.prefix_length <= int((ends - begins).min()) - limit else 0,
                 page.start + deepest if number > 0 else 0,
@@ -154,7 +154,7 @@ def _sorted(card: Card, page: CardPage, reads: CardReads, pieces: CardPieces) ->
 
 
 def _walk(
-    card: Card, page: CardPage, reads: CardReads, axis: CardAxis, pieces: CardPieces, walk: _Walk
+    card: Card, page: CardPage, reads: CardReads, axis: CardAxis, pieces: CardPieces, walk: _TrieWalk
 ) -> list[CardArray]:
     """Candidates that a page holds of pieces: uint64[] each."""
     items = _room(card, max(pieces.count, 1))
@@ -165,7 +165,10 @@ def _walk(
     while count:
         first = max(count - ITEMS_AT_ONCE, 0)
         slice_count = count - first
-        children, places = _room(card, 4 * slice_count), _Places(*(card.empty(4 * slice_count, np.int32) for _ in "12"))
+        children, places = (
+            _room(card, 4 * slice_count),
+            _TriePlaces(*(card.empty(4 * slice_count, np.int32) for _ in "12")),
+        )
         expand.for_each(slice_count, page, reads, pieces, walk, items, first, slice_count, children, places)
         offsets, leaf_offsets = card.offsets(places.is_node), card.offsets(places.leaf_rows)
         count = first + int(offsets[-1])
@@ -182,8 +185,8 @@ def _follow(
     reads: CardReads,
     axis: CardAxis,
     pieces: CardPieces,
-    walk: _Walk,
-    children: Items,
+    walk: _TrieWalk,
+    children: TrieItems,
     offsets: CardArray,
 ) -> list[CardArray]:
     """Candidates of the leaves of a slice, `offsets` being those of their rows."""
@@ -197,11 +200,11 @@ def _follow(
     return found
 
 
-def _room(card: Card, count: int) -> Items:
-    return Items(*(card.empty(count, np.uint32) for _ in range(3)), card.empty(count, np.uint64))
+def _room(card: Card, count: int) -> TrieItems:
+    return TrieItems(*(card.empty(count, np.uint32) for _ in range(3)), card.empty(count, np.uint64))
 
 
-def _grown(card: Card, items: Items, count: int, room: int) -> Items:
+def _grown(card: Card, items: TrieItems, count: int, room: int) -> TrieItems:
     """A list with more room, with the first items of another."""
     grown = _room(card, room)
     for old, new in zip(items, grown, strict=True):
