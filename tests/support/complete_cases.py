@@ -65,7 +65,8 @@ def expected(
 
 def join(parts: Iterable[Ends]) -> Ends:
     """One part behind the other."""
-    return Ends(*map(np.concatenate, zip(*parts, strict=True)))
+    nothing = Ends(*(np.empty(0, dtype) for dtype in (np.int64, np.uint8, np.int64, np.uint8)))
+    return Ends(*map(np.concatenate, zip(nothing, *parts, strict=True)))
 
 
 def draw_islands(rng: np.random.Generator) -> list[list[int]]:

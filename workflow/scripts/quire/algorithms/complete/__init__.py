@@ -74,14 +74,13 @@ empty parts.
 
 
 class Hits(NamedTuple):
-    """Hits with their alignments, sorted by (read, strand, begin).
+    """Hits, sorted by (read, strand, begin), each once.
 
     Attributes:
         read: int64[n], index in the batch.
         strand: uint8[n].
         begin, end: int64[n], bases of the axis that are aligned, [begin, end).
         distance: uint8[n], differences of the alignment.
-        cigar: uint32, flat, packed as in BAM with the operations M, I and D; cigar_offsets: int64[n + 1].
     """
 
     read: NDArray[np.int64]
@@ -89,5 +88,3 @@ class Hits(NamedTuple):
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
     distance: NDArray[np.uint8]
-    cigar: NDArray[np.uint32]
-    cigar_offsets: NDArray[np.int64]

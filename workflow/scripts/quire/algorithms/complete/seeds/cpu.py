@@ -11,8 +11,6 @@ from quire.algorithms.complete.seeds.cpu_candidates import (
     AxisArrays,
     locate_candidates,
     room_for_candidates,
-    room_for_verifying,
-    solve_lanes,
     special_blocks,
     verify,
 )
@@ -78,7 +76,7 @@ def ends_of_strands(table, batch, axis, strand, ends):
     for read in range(len(batch.offsets) - 1):
         longest = max(longest, batch.offsets[read + 1] - batch.offsets[read])
     pieces, candidates = room_for_pieces(len(table), batch.differences), room_for_candidates()
-    verifying = room_for_verifying(longest, room_for_windows(longest, batch.differences))
+    memory, layout = room_for_windows(longest, batch.differences)
     found = Found(np.empty(MOST_ROWS, np.int64), np.empty(MOST_ROWS, np.int64), np.empty(MOST_ROWS, np.int64))
     used = np.int64(0)
     while strand < strands:
@@ -93,8 +91,10 @@ def ends_of_strands(table, batch, axis, strand, ends):
                 return first, used, True
             if used + rows * (2 * batch.differences + 1) > len(ends.read):
                 return first, used, False
-            windows = _find_windows(table, batch, axis, pieces, strand, first, stop, candidates, verifying, found)
-            used = _merge_all(batch, found, windows, ends, used)
+            with_ends = _find_windows(
+                table, batch, axis, pieces, strand, first, stop, candidates, memory, layout, found
+            )
+            used = _merge_all(batch, found, with_ends, ends, used)
             first = stop
         strand = last
     return strand, used, False
@@ -117,7 +117,7 @@ def _as_many_as_fit(pieces, origin, first, last, per_strand):
 
 
 @compiled
-def _find_windows(table, batch, axis, pieces, origin, first, stop, candidates, verifying, found):
+def _find_windows(table, batch, axis, pieces, origin, first, stop, candidates, memory, layout, found):
     """Fill `found` with the windows of strands [first, stop) that have ends; returns how many.
 
     origin: the strand that the first of `pieces` are of.
@@ -132,11 +132,10 @@ def _find_windows(table, batch, axis, pieces, origin, first, stop, candidates, v
                 count += 1
                 if count == CHUNK:
                     locate_candidates(table, pieces, count, candidates)
-                    used = verify(batch, axis, pieces, origin, count, candidates, verifying, found, used)
+                    used = verify(batch, axis, pieces, origin, count, candidates, memory, layout, found, used)
                     count = 0
     locate_candidates(table, pieces, count, candidates)
-    used = verify(batch, axis, pieces, origin, count, candidates, verifying, found, used)
-    return solve_lanes(verifying, batch.differences, found, used)
+    return verify(batch, axis, pieces, origin, count, candidates, memory, layout, found, used)
 
 
 @compiled

@@ -13,13 +13,9 @@ from quire.algorithms.complete.seeds.cpu_candidates import (
     BLOCK_BITS,
     CHUNK,
     AxisArrays,
-    add_window,
     island_of,
-    lay_planes,
     locate_candidates,
     room_for_candidates,
-    room_for_verifying,
-    solve_lanes,
 )
 from quire.algorithms.complete.seeds.cpu_merging import EndArrays, Found, flush, room_for_pending, take
 from quire.algorithms.complete.seeds.cpu_pieces import (
@@ -29,6 +25,15 @@ from quire.algorithms.complete.seeds.cpu_pieces import (
     lay_pieces,
     room_for_pieces,
     search_pieces,
+)
+from quire.algorithms.complete.seeds.cpu_strand import (
+    MOST_WINDOWS,
+    begin_group,
+    keep_window,
+    lay_strand,
+    place_text,
+    place_unknown,
+    solve_windows,
 )
 from quire.algorithms.complete.seeds.cpu_windows import LANES, room_for_windows
 from quire.algorithms.fm_index.pages.cpu import page_of
@@ -108,42 +113,49 @@ def _mark(table, pieces, count, candidates, part, bits):
 @compiled
 def ends_of_part(batch, axis, strand, part, bits, place, pending, ends):
     """Ends of the diagonals from bit `place` on; returns the bit that it stopped before and the number of ends."""
-    read = strand >> 1
+    read, differences = strand >> 1, batch.differences
     length = batch.offsets[read + 1] - batch.offsets[read]
-    verifying = room_for_verifying(length, room_for_windows(length, batch.differences))
+    memory, layout = room_for_windows(length, differences)
     found = Found(np.empty(MOST_ROWS, np.int64), np.empty(MOST_ROWS, np.int64), np.empty(MOST_ROWS, np.int64))
-    lay_planes(batch, strand, verifying.planes)
-    used = windows = np.int64(0)
-    while place < 64 * len(bits):
+    lay_strand(batch, strand, memory, layout)
+    text, axis_ambiguous, islands, special = axis
+    axis_end, unknown = islands[len(islands) - 1], batch.ambiguous[read]
+    used = count = np.int64(0)
+    placed = 0
+    while place < 64 * len(bits) and count + 2 * MOST_WINDOWS <= MOST_ROWS:
         word = bits[place >> 6] >> np.uint64(place & 63)
         if word == 0:
             place = (place | 63) + 1
             continue
         place += count_ones(~word & (word - np.uint64(1)))
-        windows = _add_windows(batch, axis, strand, length, part + place, verifying, found, windows)
+        begin = part + place - differences
+        end = begin + length + 2 * differences
+        is_special = begin < 0 or end > axis_end
+        if not is_special:
+            is_special = special[begin >> BLOCK_BITS] != 0 or special[end >> BLOCK_BITS] != 0
+        island, low, high = 0, np.int64(0), axis_end
+        if is_special:
+            island = island_of(islands, max(begin, 0))
+        while True:  # the window is solved in each island that it lies in
+            if is_special:
+                low, high = islands[island], islands[island + 1]
+            # Fewer bases than all but k of the read's cannot hold an alignment.
+            if min(high, end) - max(low, begin) >= length - differences:
+                place_text(memory, layout, placed, text, begin, end - begin)
+                if placed % LANES == 0:
+                    begin_group(memory, layout, placed)
+                keep_window(memory, layout, placed, part + place, high)
+                if is_special:
+                    place_unknown(memory, layout, placed, axis_ambiguous, begin, end - begin, low, high)
+                placed += 1
+                if placed == MOST_WINDOWS:
+                    count = solve_windows(memory, layout, placed, strand, length, differences, unknown, found, count)
+                    placed = 0
+            if not is_special or high >= end or high == axis_end:
+                break
+            island += 1
         place += 1
-        # Lanes that are not solved yet, and a window that lies in several islands, need room.
-        if windows + 2 * LANES > MOST_ROWS:
-            break
-    windows = solve_lanes(verifying, batch.differences, found, windows)
-    for window in range(windows):
+    count = solve_windows(memory, layout, placed, strand, length, differences, unknown, found, count)
+    for window in range(count):
         used = take(pending, found.diagonal[window], found.distances[window], strand, length, ends, used)
     return place, used
-
-
-@compiled
-def _add_windows(batch, axis, strand, length, diagonal, verifying, found, used):
-    """Solve the window around a diagonal, in each of the islands that it lies in."""
-    begin, end = diagonal - batch.differences, diagonal + length + batch.differences
-    axis_end = axis.islands[-1]
-    first, last = max(begin, 0) >> BLOCK_BITS, min(end, axis_end) >> BLOCK_BITS
-    if begin >= 0 and end <= axis_end and axis.special[first] == 0 and axis.special[last] == 0:
-        return add_window(batch, axis, strand, length, diagonal, 0, axis_end, False, verifying, found, used)
-    island = island_of(axis.islands, max(begin, 0))
-    while island < len(axis.islands) - 1 and axis.islands[island] < end:
-        low, high = axis.islands[island], axis.islands[island + 1]
-        # Fewer bases than all but k of the read's cannot be a hit.
-        if min(high, end) - max(low, begin) >= length - batch.differences:
-            used = add_window(batch, axis, strand, length, diagonal, low, high, True, verifying, found, used)
-        island += 1
-    return used

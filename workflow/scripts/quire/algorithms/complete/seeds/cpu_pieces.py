@@ -91,7 +91,10 @@ def search_pieces(page, number, batch, first, count, pieces):
         begin, end = bounds[item, 0], bounds[item, 1]
         if end - begin >= k:
             kmer = found[item, LOW]
-            found[item, LOW], found[item, HIGH] = np.int64(page.prefix_table[2 * kmer]), np.int64(page.prefix_table[2 * kmer + 1])  # noqa
+            found[item, LOW], found[item, HIGH] = (
+                np.int64(page.prefix_table[2 * kmer]),
+                np.int64(page.prefix_table[2 * kmer + 1]),
+            )
             found[item, FROM] = end - k
         else:
             found[item, HIGH] = page.C[4]
