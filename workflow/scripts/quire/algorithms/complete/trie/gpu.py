@@ -99,17 +99,17 @@ def find_ends(
     Raises:
         OutOfDeviceMemory: the card lacks memory for a single read.
     """
-    strategy = partial(_candidates, pieces=pieces)
+    strategy = partial(candidates_of, pieces=pieces)
     yield from find_in_parts(card, pages, reads, axis, max_differences, room, strategy)
 
 
-def _candidates(
+def candidates_of(
     card: Card,
     pages: list[CardPage] | PagesInTurn,
     reads: CardReads,
     axis: CardAxis,
     differences: int,
-    pieces: int | None,
+    pieces: int | None = None,
 ) -> list[CardArray]:
     """Candidates of reads in all pages: uint64[] each."""
     bases = int(axis.islands[-1])
