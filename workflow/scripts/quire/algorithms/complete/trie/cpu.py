@@ -48,17 +48,17 @@ def find_ends(
             continue
         candidates.sort()
         windows = windows_cpu.windows_of(candidates, max_differences)
-        windows = EndWindows(windows.oriented + 2 * first, windows.first, windows.count)
+        windows = EndWindows(windows.oriented + 2 * first, windows.first, windows.ends)
         yield from _parts(windows, reads, axis, max_differences, room)
 
 
 def _parts(windows: EndWindows, reads: Reads, axis: Axis, differences: int, room: int) -> Iterator[Ends]:
     """The ends of windows in parts of about `room`."""
-    ends_before = np.concatenate([[0], np.cumsum(windows.count)])
+    ends_before = np.concatenate([[0], np.cumsum(windows.ends)])
     begin = 0
     while begin < len(windows.first):
         end = max(int(np.searchsorted(ends_before, ends_before[begin] + room, side="right")) - 1, begin + 1)
-        yield windows_cpu.find_ends(EndWindows(*(array[begin:end] for array in windows)), reads, axis, differences)
+        yield windows_cpu.find_ends(EndWindows._make(array[begin:end] for array in windows), reads, axis, differences)
         begin = end
 
 

@@ -36,7 +36,7 @@ class CardPieces(NamedTuple):
         oriented, begins, ends: int32[n].
         bounds: int32[n, limit + 1], see `quire.algorithms.complete.trie.cpu_rows.bounds_of`; None without.
         limit: differences of each.
-        count: n.
+        piece_count: n.
     """
 
     oriented: CardArray
@@ -44,7 +44,7 @@ class CardPieces(NamedTuple):
     ends: CardArray
     bounds: CardArray | None
     limit: int
-    count: int
+    piece_count: int
 
 
 class TrieItems(NamedTuple):
@@ -120,7 +120,7 @@ def candidates_of(
         number = next(numbers)
         for limit, (oriented, begins, ends, _) in laid.items():
             given = [card.upload(array.astype(np.int32)) for array in (oriented, begins, ends)]
-            of_limit = _sorted(card, page, reads, CardPieces(*given, None, limit, len(oriented)))
+            of_limit = _sorted(card, page, reads, CardPieces(given[0], given[1], given[2], None, limit, len(oriented)))
             deepest = int((ends - begins).max()) + limit
             walk = _TrieWalk(
                 deepest,
@@ -141,15 +141,16 @@ def _kernel(card: Card, entry: str, page: CardPage) -> Kernel:
 
 def _sorted(card: Card, page: CardPage, reads: CardReads, pieces: CardPieces) -> CardPieces:
     """Pieces in the order of their last bases, with their bounds in a page."""
-    keys = card.empty(pieces.count, np.uint64)
-    _kernel(card, "last_bases", page).for_each(pieces.count, reads, pieces, keys)
+    keys = card.empty(pieces.piece_count, np.uint64)
+    _kernel(card, "last_bases", page).for_each(pieces.piece_count, reads, pieces, keys)
     order = card.xp.argsort(keys)
-    arrays = [array[order] for array in (pieces.oriented, pieces.begins, pieces.ends)]
-    pieces = CardPieces(*arrays, None, pieces.limit, pieces.count)
+    pieces = pieces._replace(
+        oriented=pieces.oriented[order], begins=pieces.begins[order], ends=pieces.ends[order]
+    )
     if pieces.limit < BOUNDED_FROM:
         return pieces
-    bounds = card.empty((pieces.count, pieces.limit + 1), np.int32)
-    _kernel(card, "find_bounds", page).for_each(pieces.count, page, reads, pieces, bounds)
+    bounds = card.empty((pieces.piece_count, pieces.limit + 1), np.int32)
+    _kernel(card, "find_bounds", page).for_each(pieces.piece_count, page, reads, pieces, bounds)
     return pieces._replace(bounds=bounds)
 
 
@@ -157,11 +158,11 @@ def _walk(
     card: Card, page: CardPage, reads: CardReads, axis: CardAxis, pieces: CardPieces, walk: _TrieWalk
 ) -> list[CardArray]:
     """Candidates that a page holds of pieces: uint64[] each."""
-    items = _room(card, max(pieces.count, 1))
+    items = _room(card, max(pieces.piece_count, 1))
     rows = int(page.C[4])
-    _kernel(card, "begin_items", page).for_each(pieces.count, pieces, walk.skipped, rows, items)
+    _kernel(card, "begin_items", page).for_each(pieces.piece_count, pieces, walk.skipped, rows, items)
     expand, list_items = _kernel(card, "expand", page), _kernel(card, "list_items", page)
-    found, count = [], pieces.count
+    found, count = [], pieces.piece_count
     while count:
         first = max(count - ITEMS_AT_ONCE, 0)
         slice_count = count - first
@@ -201,7 +202,8 @@ def _follow(
 
 
 def _room(card: Card, count: int) -> TrieItems:
-    return TrieItems(*(card.empty(count, np.uint32) for _ in range(3)), card.empty(count, np.uint64))
+    piece, low, high = (card.empty(count, np.uint32) for _ in range(3))
+    return TrieItems(piece, low, high, card.empty(count, np.uint64))
 
 
 def _grown(card: Card, items: TrieItems, count: int, room: int) -> TrieItems:

@@ -28,9 +28,9 @@ class EndWindows(NamedTuple):
     Attributes:
         oriented: int64[n], 2 * read + strand.
         first: int64[n], the first end, on the axis.
-        count: int64[n], ends, at most DIAGONALS - 2k; all in one island.
+        ends: int64[n], how many, at most DIAGONALS - 2k; all in one island.
     """
 
     oriented: NDArray[np.int64]
     first: NDArray[np.int64]
-    count: NDArray[np.int64]
+    ends: NDArray[np.int64]

@@ -60,7 +60,7 @@ def windows_of(candidates: np.ndarray, differences: int) -> EndWindows:
     arrays = (np.empty(len(candidates), np.int64) for _ in EndWindows._fields)
     windows = EndWindows(*arrays)
     count = _join(candidates, DIAGONALS - 2 * differences, *windows)
-    return EndWindows(*(array[:count] for array in windows))
+    return EndWindows._make(array[:count] for array in windows)
 
 
 @compiled
@@ -96,13 +96,13 @@ def find_ends(windows: EndWindows, reads: Reads, axis: Axis, differences: int) -
         axis: what is searched.
         differences: k, at most 5.
     """
-    room = int(windows.count.sum())
+    room = int(windows.ends.sum())
     ends = Ends(np.empty(room, np.int64), np.empty(room, np.uint8), np.empty(room, np.int64), np.empty(room, np.uint8))
     count = _fill(
         *windows, reads.offsets, reads.codes, reads.word_offsets, reads.packed, reads.ambiguous, *axis, differences,
         *ends,
     )  # fmt: skip
-    return Ends(*(array[:count] for array in ends))
+    return Ends._make(array[:count] for array in ends)
 
 
 @inlined
