@@ -8,7 +8,7 @@ are left to the seeds.
 
 from quire.algorithms.complete.trie import STEP_COST, cut, estimated_cost
 
-ROW_COST = 12.0  # of a row that seeds verify, where a step of the trie costs STEP_COST; by measurement
+ROW_COST = 16.0  # of a row that seeds verify, where a step of the trie costs STEP_COST; by measurement
 
 
 def most_rows(length: int, differences: int, bases: int) -> int:

@@ -36,7 +36,7 @@ class CardPieces(NamedTuple):
         oriented, begins, ends: int32[n].
         bounds: int32[n, limit + 1], see `quire.algorithms.complete.trie.cpu_rows.bounds_of`; None without.
         limit: differences of each.
-        count: n.
+        piece_count: n.
     """
 
     oriented: CardArray
@@ -44,10 +44,10 @@ class CardPieces(NamedTuple):
     ends: CardArray
     bounds: CardArray | None
     limit: int
-    count: int
+    piece_count: int
 
 
-class Items(NamedTuple):
+class TrieItems(NamedTuple):
     """Pieces at nodes (trie.cu: Items): uint32[n], uint32[n], uint32[n], uint64[n]."""
 
     piece: CardArray
@@ -56,14 +56,14 @@ class Items(NamedTuple):
     row: CardArray
 
 
-class _Places(NamedTuple):
+class _TriePlaces(NamedTuple):
     """What the children of a slice are (trie.cu: Places): int32[n] each."""
 
     is_node: CardArray
     leaf_rows: CardArray
 
 
-class _Walk(NamedTuple):
+class _TrieWalk(NamedTuple):
     """What all items of a page share (trie.cu: Walk)."""
 
     deepest: int
@@ -99,17 +99,17 @@ def find_ends(
     Raises:
         OutOfDeviceMemory: the card lacks memory for a single read.
     """
-    strategy = partial(_candidates, pieces=pieces)
+    strategy = partial(candidates_of, pieces=pieces)
     yield from find_in_parts(card, pages, reads, axis, max_differences, room, strategy)
 
 
-def _candidates(
+def candidates_of(
     card: Card,
     pages: list[CardPage] | PagesInTurn,
     reads: CardReads,
     axis: CardAxis,
     differences: int,
-    pieces: int | None,
+    pieces: int | None = None,
 ) -> list[CardArray]:
     """Candidates of reads in all pages: uint64[] each."""
     bases = int(axis.islands[-1])
@@ -120,9 +120,9 @@ def _candidates(
         number = next(numbers)
         for limit, (oriented, begins, ends, _) in laid.items():
             given = [card.upload(array.astype(np.int32)) for array in (oriented, begins, ends)]
-            of_limit = _sorted(card, page, reads, CardPieces(*given, None, limit, len(oriented)))
+            of_limit = _sorted(card, page, reads, CardPieces(given[0], given[1], given[2], None, limit, len(oriented)))
             deepest = int((ends - begins).max()) + limit
-            walk = _Walk(
+            walk = _TrieWalk(
                 deepest,
                 page.prefix_length if page.prefix_length <= int((ends - begins).min()) - limit else 0,
                 page.start + deepest if number > 0 else 0,
@@ -141,31 +141,35 @@ def _kernel(card: Card, entry: str, page: CardPage) -> Kernel:
 
 def _sorted(card: Card, page: CardPage, reads: CardReads, pieces: CardPieces) -> CardPieces:
     """Pieces in the order of their last bases, with their bounds in a page."""
-    keys = card.empty(pieces.count, np.uint64)
-    _kernel(card, "last_bases", page).for_each(pieces.count, reads, pieces, keys)
+    keys = card.empty(pieces.piece_count, np.uint64)
+    _kernel(card, "last_bases", page).for_each(pieces.piece_count, reads, pieces, keys)
     order = card.xp.argsort(keys)
-    arrays = [array[order] for array in (pieces.oriented, pieces.begins, pieces.ends)]
-    pieces = CardPieces(*arrays, None, pieces.limit, pieces.count)
+    pieces = pieces._replace(
+        oriented=pieces.oriented[order], begins=pieces.begins[order], ends=pieces.ends[order]
+    )
     if pieces.limit < BOUNDED_FROM:
         return pieces
-    bounds = card.empty((pieces.count, pieces.limit + 1), np.int32)
-    _kernel(card, "find_bounds", page).for_each(pieces.count, page, reads, pieces, bounds)
+    bounds = card.empty((pieces.piece_count, pieces.limit + 1), np.int32)
+    _kernel(card, "find_bounds", page).for_each(pieces.piece_count, page, reads, pieces, bounds)
     return pieces._replace(bounds=bounds)
 
 
 def _walk(
-    card: Card, page: CardPage, reads: CardReads, axis: CardAxis, pieces: CardPieces, walk: _Walk
+    card: Card, page: CardPage, reads: CardReads, axis: CardAxis, pieces: CardPieces, walk: _TrieWalk
 ) -> list[CardArray]:
     """Candidates that a page holds of pieces: uint64[] each."""
-    items = _room(card, max(pieces.count, 1))
+    items = _room(card, max(pieces.piece_count, 1))
     rows = int(page.C[4])
-    _kernel(card, "begin_items", page).for_each(pieces.count, pieces, walk.skipped, rows, items)
+    _kernel(card, "begin_items", page).for_each(pieces.piece_count, pieces, walk.skipped, rows, items)
     expand, list_items = _kernel(card, "expand", page), _kernel(card, "list_items", page)
-    found, count = [], pieces.count
+    found, count = [], pieces.piece_count
     while count:
         first = max(count - ITEMS_AT_ONCE, 0)
         slice_count = count - first
-        children, places = _room(card, 4 * slice_count), _Places(*(card.empty(4 * slice_count, np.int32) for _ in "12"))
+        children, places = (
+            _room(card, 4 * slice_count),
+            _TriePlaces(*(card.empty(4 * slice_count, np.int32) for _ in "12")),
+        )
         expand.for_each(slice_count, page, reads, pieces, walk, items, first, slice_count, children, places)
         offsets, leaf_offsets = card.offsets(places.is_node), card.offsets(places.leaf_rows)
         count = first + int(offsets[-1])
@@ -182,8 +186,8 @@ def _follow(
     reads: CardReads,
     axis: CardAxis,
     pieces: CardPieces,
-    walk: _Walk,
-    children: Items,
+    walk: _TrieWalk,
+    children: TrieItems,
     offsets: CardArray,
 ) -> list[CardArray]:
     """Candidates of the leaves of a slice, `offsets` being those of their rows."""
@@ -197,11 +201,12 @@ def _follow(
     return found
 
 
-def _room(card: Card, count: int) -> Items:
-    return Items(*(card.empty(count, np.uint32) for _ in range(3)), card.empty(count, np.uint64))
+def _room(card: Card, count: int) -> TrieItems:
+    piece, low, high = (card.empty(count, np.uint32) for _ in range(3))
+    return TrieItems(piece, low, high, card.empty(count, np.uint64))
 
 
-def _grown(card: Card, items: Items, count: int, room: int) -> Items:
+def _grown(card: Card, items: TrieItems, count: int, room: int) -> TrieItems:
     """A list with more room, with the first items of another."""
     grown = _room(card, room)
     for old, new in zip(items, grown, strict=True):

@@ -9,7 +9,7 @@ constexpr u32 UNKNOWN = 0xFFFFFFFFu, STRING = 0xFFFFFFFEu;  // `high` of nodes a
 constexpr i32 DEPTH_SHIFT = 48;                             // of a row's word; the row itself has at most 36 bits
 constexpr u64 ROW = (1ull << DEPTH_SHIFT) - 1;
 
-// Items, or the places of their children, four each: as quire.algorithms.complete.trie.gpu.Items lays them out.
+// Items, or the places of their children, four each: as quire.algorithms.complete.trie.gpu.TrieItems lays them out.
 struct Items {
     u32* piece;
     u32* low;
