@@ -15,7 +15,7 @@ from quire.sequence.packing import unpack
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
 from tests.support.card_builders import reverse_complement
-from tests.support.mems_cases import cut_pages, draw_queries, draw_sequence, find_all, reference_text
+from tests.support.mems_references import cut_pages, draw_queries, draw_sequence, find_all, reference_text
 
 
 def queries_of(*sequences) -> Queries:
@@ -251,8 +251,9 @@ def test_windows_of_few_seeds(card, monkeypatch) -> None:
     assert check(card, islands, queries, 14, Policy(10, 0, True, 64)) > 30
 
 
-def test_pieces_on_the_host(card) -> None:
+def test_pieces_on_the_host(card, monkeypatch) -> None:
     """A piece stays as it is while the next one but one is not asked for."""
+    monkeypatch.setattr(gpu.Leaving, "SLICE", 4)
     rng = np.random.default_rng(11)
     islands = repeats(rng)
     queries = queries_of(np.concatenate(islands)[20:300], [0] * 40)

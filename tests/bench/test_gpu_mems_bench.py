@@ -39,7 +39,7 @@ def test_it_measures(tmp_path) -> None:
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert "2 matches of 50 and more; seeds of 33, a thread a hit, kept, blocks of 256" in lines
+    assert "2 matches of 50 and more; seeds of 35, a thread a hit, kept, blocks of 128" in lines
     assert "the same matches as MUMmer's: yes" in lines
     assert [line.split("|")[2:4] for line in lines if line.startswith("| copMEM2")][0][0] == " 0.135 "
     tables = [line for line in lines if line.startswith("## ")]

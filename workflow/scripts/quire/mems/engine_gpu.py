@@ -4,6 +4,10 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+
+import numpy as np
+from numpy.typing import NDArray
 
 from quire.algorithms.fm_index.gpu import CardPage
 from quire.algorithms.fm_index.pages.gpu import CardPages
@@ -36,6 +40,8 @@ class CardEngine:
             pages: indexes of the pages of the whole axis, in order.
         """
         self._open_card, self._reference, self._indexes = open_card, reference, pages
+        # Staging memory that nobody uses at the moment.
+        self._buffers: SimpleQueue[NDArray[np.uint8]] = SimpleQueue()
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -59,7 +65,13 @@ class CardEngine:
         self, queries: mems.CardRuns, min_length: int, unique: bool, begin: Cursor, end: int, limit: int
     ) -> tuple[Matches, Cursor]:
         """See `Engine`; fewer than `limit` where the card has no room for so many."""
-        return self._owner.submit(self._find, queries, min_length, unique, begin, end, limit).result()
+        leaving, cursor, buffer = self._owner.submit(
+            self._find, queries, min_length, unique, begin, end, limit
+        ).result()  # fmt: skip
+        # The card goes on with what others ask for.
+        matches = Matches(*(array.copy() for array in leaving.arrived()))
+        self._buffers.put(buffer)
+        return matches, cursor
 
     def _open(self) -> None:
         self._card = self._open_card()
@@ -90,7 +102,7 @@ class CardEngine:
 
     def _find(
         self, queries: mems.CardRuns, min_length: int, unique: bool, begin: Cursor, end: int, limit: int
-    ) -> tuple[Matches, Cursor]:
+    ) -> tuple[mems.Leaving, Cursor, NDArray[np.uint8]]:
         card = self._card
         room = int(card.free_bytes() * MATCH_SHARE) // mems.bytes_per_match(len(self._indexes))
         limit = max(1, min(limit, room))
@@ -99,7 +111,8 @@ class CardEngine:
                 found, cursor = mems.find(
                     card, self._pages, self._text, queries, min_length, unique, begin, end, limit
                 )  # fmt: skip
-                return Matches(*map(card.download, found)), cursor
+                buffer = self._buffer(mems.bytes_on_host(found))
+                return mems.Leaving(card, found, buffer), cursor, buffer
             except MemoryError as error:
                 if limit == 1:
                     raise QuireError(
@@ -108,3 +121,10 @@ class CardEngine:
                     ) from None
                 limit = max(1, limit // 2)
                 log.info("the card has no room (%s): going on with %d matches at a time", error, limit)
+
+    def _buffer(self, size: int) -> NDArray[np.uint8]:
+        try:
+            buffer = self._buffers.get_nowait()
+        except Empty:
+            buffer = np.empty(0, np.uint8)
+        return buffer if len(buffer) >= size else self._card.staging(size * 9 // 8)

@@ -16,6 +16,7 @@ from quire.index import PageIndex
 from quire.io.ahead import ahead
 from quire.io.files import atomic_path, write_json_atomic
 from quire.ledger import require_balance
+from quire.mems.engine_gpu import CardEngine
 from quire.mems.engines import CpuEngine, Engine, Prepared
 from quire.mems.queries import read_queries
 from quire.mems.tasks import PreparedBatch, Result, Search, prepare, tasks_of_batch
@@ -100,7 +101,9 @@ def find_mems(inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings) 
         if open_card is None:
             counts = _search(CpuEngine(reference, indexes), reference, inputs, outputs, settings)
         else:
-            raise NotImplementedError
+            card_engine = CardEngine(open_card, reference, indexes)
+            with card_engine.running():
+                counts = _search(card_engine, reference, inputs, outputs, settings)
     _write_summary(outputs, settings, backend, counts, time.monotonic() - began)
 
 

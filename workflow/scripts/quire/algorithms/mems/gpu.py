@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from numpy.typing import NDArray
+
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
 from quire.algorithms.fm_index.gpu import CardPage
 from quire.algorithms.fm_index.pages.gpu import PagesInTurn
@@ -212,7 +214,7 @@ def matches_on_host(
         `Matches` of the host's arrays, which stay until the next piece but one is asked for.
     """
     buffers = [np.empty(0, np.uint8)] * 3
-    leaving: tuple[Download, list[CardArray]] | None = None
+    leaving: Leaving | None = None
     cursor, number = Cursor(0, 0), 0
     while cursor.start < queries.length:
         found, cursor = find(
@@ -220,18 +222,48 @@ def matches_on_host(
         )  # fmt: skip
         if not len(found.start):
             continue
-        arrays = list(found)
-        if len(buffers[number]) < bytes_of(arrays):
-            buffers[number] = card.staging(bytes_of(arrays) * 9 // 8)
-        following = card.download_ahead(arrays, buffers[number]), arrays
+        if len(buffers[number]) < bytes_on_host(found):
+            buffers[number] = card.staging(bytes_on_host(found) * 9 // 8)
+        following = Leaving(card, found, buffers[number])
         number = (number + 1) % 3
         if leaving is not None:
-            leaving[0].wait()
-            yield Matches(*leaving[0].arrays)
+            yield leaving.arrived()
         leaving = following
     if leaving is not None:
-        leaving[0].wait()
-        yield Matches(*leaving[0].arrays)
+        yield leaving.arrived()
+
+
+class Leaving:
+    """Matches on their way to the host, in slices: a word that a search waits for can pass between two of them."""
+
+    SLICE = 1 << 20  # matches
+
+    def __init__(self, card: Card, found: Matches, buffer: NDArray[np.uint8]) -> None:
+        """Begin.
+
+        Args:
+            card: where they are.
+            found: `Matches` of the card's arrays.
+            buffer: uint8[bytes_on_host(found)] or more, from `card.staging`.
+        """
+        self._count, self._buffer = len(found.start), buffer
+        self._parts: list[CardArray] = [
+            array[begin : begin + self.SLICE] for array in found for begin in range(0, self._count, self.SLICE)
+        ]
+        self._download: Download = card.download_ahead(self._parts, buffer)
+
+    def arrived(self) -> Matches:
+        """The matches, in the buffer, when they are there. Any thread may ask, once."""
+        self._download.wait()
+        self._parts = []
+        words = self._buffer[: len(self._buffer) // 8 * 8].view(np.int64)
+        room = self._count + self._count % 2  # arrays begin at multiples of 16 bytes, as whole slices end
+        return Matches(*(words[column * room : column * room + self._count] for column in range(3)))
+
+
+def bytes_on_host(found: Matches) -> int:
+    """What `Leaving` needs for matches."""
+    return bytes_of(list(found))
 
 
 def _kernel(card: Card, entry: str) -> Kernel:
