@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from quire.algorithms.fm_index.gpu import upload_page
-from quire.algorithms.mems import Queries, gpu
+from quire.algorithms.mems import Queries, gpu, queries_gpu
 from quire.algorithms.mems.tuning.workloads import repetitive_text
 from quire.ragged import offsets_from_lengths
 
@@ -35,10 +35,10 @@ def test_the_same_matches(card, islands, min_length: int, unique: bool, owned: l
     host = cpu.prepare_pages(pages), cpu.prepare_reference(text), cpu.prepare_queries(queries)
     wanted = find_all(lambda *given: cpu.find(*host, min_length, unique, *given), end, 1 << 20)
     on_card = [upload_page(card, page, page.start, page.owned_length) for page in pages]
-    laid = gpu.lay(card, gpu.upload_queries(card, queries))
+    laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
     assert card.download(laid.words).tolist() == host[2].words.tolist()
     assert card.download(laid.runs).tolist() == host[2].runs.tolist()
-    found = gpu.matches_on_host(card, on_card, gpu.upload_reference(card, text), laid, min_length, unique, 150)
+    found = gpu.matches_on_host(card, on_card, queries_gpu.upload_reference(card, text), laid, min_length, unique, 150)
     rows = [row for piece in found for row in zip(*(array.tolist() for array in piece), strict=True)]
     assert rows == wanted
     assert len(rows) > 50

@@ -79,7 +79,7 @@ def test_a_full_card_goes_on_with_fewer(folder, monkeypatch, caplog) -> None:
     wanted = run(folder, "cpu", min_length=12)
     card = EmulatedCard()
     WithCard(monkeypatch, card)
-    find, failures = stage.CardEngine._find, [12, 20, 5]
+    find, failures = stage.CardEngine._find, [20, 5]
 
     def failing(self, *given):
         if failures:
@@ -89,10 +89,10 @@ def test_a_full_card_goes_on_with_fewer(folder, monkeypatch, caplog) -> None:
     monkeypatch.setattr(stage.CardEngine, "_find", failing)
     with caplog.at_level("INFO", "quire.mems"):
         assert run(folder, "card", min_length=12) == wanted
-    assert sum("the card has no room" in record.getMessage() for record in caplog.records) == 3
+    assert sum("the card has no room" in record.getMessage() for record in caplog.records) == 2
 
 
 def test_a_card_without_room_is_said_in_a_sentence(folder, monkeypatch) -> None:
     WithCard(monkeypatch, EmulatedCard(memory=20_000))
-    with pytest.raises(QuireError, match="do not fit|pages; build the index"):
+    with pytest.raises(QuireError, match=r"do not fit|pages; build the index"):
         run(folder, "card", min_length=12)
