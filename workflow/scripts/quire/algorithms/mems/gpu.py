@@ -1,7 +1,7 @@
 """Maximal exact matches on a card: the twin of `cpu.py`, with the same matches in the same order.
 
 1. Queries lie packed on the card with their *runs* of known bases. From every `step`-th base of a run on a *seed* is
-   searched, seed_length + step - 1 = min_length: each match holds a seed whole (Grabowski and Bieniecki 2018 sample in
+   searched, seed_length + step - 1 <= min_length: each match holds a seed whole (Grabowski and Bieniecki 2018 sample in
    this way; here every base of the reference is indexed, so that queries alone are sampled).
 2. The match kernel (search.cu) finds the rows of each seed of a *window* in a page.
 3. The print kernel (listing.cuh) locates them and compares packed words to both sides. A match is given by the first
@@ -41,6 +41,7 @@ SEEDS_PER_WINDOW = 1 << 22
 FEWEST_SEEDS = 1 << 10  # of a window, however small `limit` is
 # Interval rows of a seed that few threads may go through in turn while all others wait for them.
 MOST_ROWS_PER_LANE = 1 << 12
+MOST_STEP = 1 << 16  # bases from seed to seed; seeds of very long matches might lie further apart
 KEY_BITS = 63
 
 
@@ -215,7 +216,7 @@ def _no_matches(card: Card) -> Matches:
 
 def _lay_seeds(card: Card, queries: CardRuns, min_length: int, policy: Policy) -> _Seeds:
     length = min(policy.seed_length, min_length)
-    step = min_length - length + 1
+    step = min(min_length - length + 1, MOST_STEP)
     counts = card.empty(queries.run_count, np.int64)
     kernel(card, "count_seeds").for_each(len(counts), queries.runs, len(counts), step, min_length, counts)
     return _Seeds(card.offsets(counts), step, length, min_length)
