@@ -16,10 +16,9 @@ from quire.index import PageIndex
 from quire.io.ahead import ahead
 from quire.io.files import atomic_path, write_json_atomic
 from quire.ledger import require_balance
-from quire.mems.engine_gpu import CardEngine
 from quire.mems.engines import CpuEngine, Engine, Prepared
 from quire.mems.queries import read_queries
-from quire.mems.tasks import PreparedBatch, Result, Search, prepare, tasks_of_batch
+from quire.mems.tasks import MOST_MATCHES, PreparedBatch, Result, Search, prepare, tasks_of_batch
 from quire.mems.text import contig_columns
 from quire.mems.writing import Counts, Writer
 from quire.reference import Reference
@@ -101,9 +100,11 @@ def find_mems(inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings) 
         if open_card is None:
             counts = _search(CpuEngine(reference, indexes), reference, inputs, outputs, settings)
         else:
-            card_engine = CardEngine(open_card, reference, indexes)
-            with card_engine.running():
-                counts = _search(card_engine, reference, inputs, outputs, settings)
+            from quire.mems.engine_gpu import CardEngine
+
+            engine = CardEngine(open_card, reference, indexes)
+            with engine.running():
+                counts = _search(engine, reference, inputs, outputs, settings)
     _write_summary(outputs, settings, backend, counts, time.monotonic() - began)
 
 
@@ -127,7 +128,7 @@ def _search(
         reference.contig_names, reference.island_axis, reference.island_start, reference.island_contig
     )
     strands = (settings.strands != "reverse", settings.strands != "forward")
-    search = Search(engine, columns, settings.min_length, settings.unique, strands)
+    search = Search(engine, columns, settings.min_length, settings.unique, strands, MOST_MATCHES)
     with atomic_path(outputs.mems) as path:
         with open(path, "wb") as file:
             writer = Writer(file, search)

@@ -78,7 +78,7 @@ class Search(NamedTuple, Generic[Prepared]):
     min_length: int
     unique: str
     strands: tuple[bool, bool]
-    most_matches: int = MOST_MATCHES
+    most_matches: int
 
     def find(self, strand: Prepared, begin: Cursor, end: int, limit: int) -> tuple[Matches, Cursor]:
         """The next matches of a strand, at most `limit`."""
