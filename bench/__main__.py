@@ -27,6 +27,7 @@ MEASUREMENTS = (
     "gpu_answer",
     "gpu_pairhmm",
     "gpu_calling",
+    "gpu_mems",
 )
 
 
