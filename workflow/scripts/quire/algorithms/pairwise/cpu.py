@@ -49,7 +49,7 @@ def align(
         progress: called with the number of cells that were computed, again and again.
         at_corner: whether the alignment must end at (m, n) in every mode; in mode LOCAL it may be of nothing.
     """
-    alignment = without_matrix(pair)
+    alignment = without_matrix(pair, at_corner)
     if alignment is not None:
         return alignment
     tiling = tiling or tiling_for(len(pair.query), len(pair.target), budget)
