@@ -133,8 +133,9 @@ class PathState(NamedTuple):
     operation: int
     run: int
     first: int
-    elements: int
-    ended: int
+    room: int
+    elements: int = 0
+    ended: int = 0
 
 
 class _Jobs(NamedTuple):
@@ -269,23 +270,22 @@ class CardMatrices:
 
     def follow(
         self, shape: StripShape, paths: CardArray, grids: CardArray, tiles: CardArray, starts: CardArray,
-        bits: CardArray, elements: CardArray, room: int,
+        bits: CardArray, elements: CardArray,
     ) -> None:  # fmt: skip
         """Follow paths through tiles.
 
         Args:
             shape: of the kernel that made the directions.
-            paths: int64[paths, 9], `PathState`; become what is reached.
+            paths: int64[paths, 10], `PathState`; become what is reached.
             grids: int64[matrices, 7], `TileGrid`.
             tiles: int64, place of each tile's directions; -1: they are not there.
             starts: int64, for each kept row of each matrix the column where a path begins; 0: none does.
             bits: uint64, directions.
             elements: uint32, the paths' elements, which come from their ends to their beginnings.
-            room: elements of a path, 2 or more; it stops where it has no more.
         """
         kernel = self.card.kernel(TRACE, "follow", **shape.trace_defines())
         kernel(
-            len(paths), _WARP, paths, grids, tiles, starts, bits, elements, room, int(self.mode == Mode.LOCAL),
+            len(paths), _WARP, paths, grids, tiles, starts, bits, elements, int(self.mode == Mode.LOCAL),
             shared_bytes=shape.window * _WARP * PAIR_BYTES,
         )  # fmt: skip
 
