@@ -163,7 +163,7 @@ def guess_tiles(
 
     Args:
         matrix: with its tiles.
-        peaks: int32[down + 1, 2], see `CardMatrices.peaks`.
+        peaks: int32[down + 1, 4], see `CardMatrices.peaks`.
         row, column: of the cell where the path is, from 1.
         local: whether it may begin anywhere.
     """
@@ -171,7 +171,7 @@ def guess_tiles(
     for down in range((row - 1) // matrix.keep, -1, -1):
         top = down * matrix.keep
         diagonal = column - (row - top)
-        score, peak = peaks[down].tolist()
+        score, peak = peaks[down, :2].tolist()
         near = abs(peak - diagonal) <= matrix.tile_columns and peak <= column
         across = max(peak if near else diagonal, 1)
         first, last = (across - 1) // matrix.tile_columns, (column - 1) // matrix.tile_columns

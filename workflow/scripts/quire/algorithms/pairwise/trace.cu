@@ -38,10 +38,14 @@ extern "C" __global__ void begin(const Edges* all, u64* left, Kept* kept) {
 
 // ---- kept rows ----
 
-// The largest H of each kept row, and its smallest column: a block each.
-extern "C" __global__ void __launch_bounds__(256) peaks(const Kept* kept, i64 columns, i64 stride, int2* found) {
-    const Kept* row = kept + blockIdx.x * stride;
-    i64 best = -1;
+struct KeptRow {
+    i64 place, columns;  // of its column 0, and its last column
+};
+
+// Of each kept row the largest H, its smallest column, and H of the last column: a block each.
+extern "C" __global__ void __launch_bounds__(256) peaks(const KeptRow* rows, const Kept* kept, int4* found) {
+    i64 columns = rows[blockIdx.x].columns, best = -1;
+    const Kept* row = kept + rows[blockIdx.x].place;
     for (i64 column = threadIdx.x; column <= columns; column += blockDim.x) {
         i64 key = ((i64)row[column].x + (1ll << 31)) << 31 | ((1ll << 31) - 1 - column);
         best = max(best, key);
@@ -53,7 +57,8 @@ extern "C" __global__ void __launch_bounds__(256) peaks(const Kept* kept, i64 co
     __syncthreads();
     if (threadIdx.x > 0) return;
     for (int warp = 1; warp < (int)blockDim.x / WARP; warp++) best = max(best, of_warps[warp]);
-    found[blockIdx.x] = make_int2((i32)((best >> 31) - (1ll << 31)), (i32)((1ll << 31) - 1 - (best & ((1ll << 31) - 1))));
+    i64 column = (1ll << 31) - 1 - (best & ((1ll << 31) - 1));
+    found[blockIdx.x] = make_int4((i32)((best >> 31) - (1ll << 31)), (i32)column, row[columns].x, 0);
 }
 
 // ---- paths ----
