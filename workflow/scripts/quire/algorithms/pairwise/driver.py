@@ -24,7 +24,7 @@ class Cell(NamedTuple):
     state: State
 
 
-class Stretch(NamedTuple):
+class PathStretch(NamedTuple):
     """A part of a path, followed backwards.
 
     Attributes:
@@ -58,7 +58,7 @@ class Sweep(ABC):
         """
 
     @abstractmethod
-    def follow(self, cell: Cell) -> Stretch:
+    def follow(self, cell: Cell) -> PathStretch:
         """Follow the path from a cell of a tile (row and column at least 1), at least until it leaves the tile or ends.
 
         In state INSERTION (DELETION) the cell's own step is an insertion (deletion), whatever leads to its H. A path
