@@ -13,13 +13,13 @@ from quire.algorithms.pairwise import Memory, Mode, Pair, pair_of
 from quire.algorithms.pairwise.chain import Anchors, best_chain, shortened
 from quire.algorithms.pairwise.cpu import align
 from quire.algorithms.scoring import BWA_MEM
+from quire.pairwise.aligners import CpuAligner
 from quire.pairwise.alignment import PairwiseInputs, PairwiseOutputs, PairwiseSettings, align_pair
 from quire.pairwise.anchors import align_between_anchors, find_anchors
-from quire.pairwise.engines import CpuEngine
 
 from tests.algorithms.test_pairwise import GENOME, check, codes, edited
 
-ENGINE = CpuEngine("test", Memory.AUTO, 1)
+ALIGNER = CpuAligner("test", Memory.AUTO, 1)
 
 
 def anchors_of(matches: list[tuple[int, int, int]]) -> Anchors:
@@ -66,7 +66,7 @@ def test_similar_sequences_have_the_optimal_score(real: np.ndarray, mode: Mode) 
     if mode == Mode.LOCAL:
         query = np.concatenate([random.integers(0, 4, 700).astype(np.uint8), query, random.integers(0, 4, 50)])
     pair = pair_of(query, real, BWA_MEM, mode)
-    alignment, anchors = align_between_anchors(pair, ENGINE)
+    alignment, anchors = align_between_anchors(pair, ALIGNER)
     assert anchors > 30
     assert check(pair, alignment) == align(pair).score
     if mode != Mode.LOCAL:
@@ -79,7 +79,7 @@ def test_a_local_alignment_stops_where_going_on_does_not_pay(real: np.ndarray) -
     """Two parts that are far apart on the target: the better one is aligned, not what lies between."""
     query = np.concatenate([real[1000:1300], real[7000:7500]])
     pair = pair_of(query, real, BWA_MEM, Mode.LOCAL)
-    alignment, _ = align_between_anchors(pair, ENGINE)
+    alignment, _ = align_between_anchors(pair, ALIGNER)
     assert check(pair, alignment) == align(pair).score
     assert (alignment.target_begin, alignment.target_end) == (7000, 7500)
 
@@ -89,7 +89,7 @@ def test_moved_parts_cost_no_more_than_the_optimum(real: np.ndarray, mode: Mode)
     """Anchors may mislead: what comes out is an alignment of the mode, at most as good as the best one."""
     query = np.concatenate([real[2000:3000], real[500:900], real[3500:4000]])
     pair = pair_of(query, real[:4500], BWA_MEM, mode)
-    alignment, _ = align_between_anchors(pair, ENGINE)
+    alignment, _ = align_between_anchors(pair, ALIGNER)
     assert check(pair, alignment) <= align(pair).score
 
 
@@ -104,7 +104,7 @@ def test_without_anchors_the_whole_matrix_is_computed(mode: Mode) -> None:
     ):
         pair = pair_of(query.astype(np.uint8), target.astype(np.uint8), BWA_MEM, mode)
         assert len(find_anchors(pair.query, pair.target).length) == 0
-        alignment, anchors = align_between_anchors(pair, ENGINE)
+        alignment, anchors = align_between_anchors(pair, ALIGNER)
         assert (anchors, alignment.score, alignment.cigar.tolist()) == (
             0,
             align(pair).score,
@@ -122,7 +122,7 @@ def test_anchors_are_matches_in_places_of_the_target() -> None:
     assert len(anchors.length) == 2
     for start, on_target, length in zip(*anchors, strict=True):
         assert np.array_equal(pair.query[start : start + length], pair.target[on_target : on_target + length])
-    alignment, _ = align_between_anchors(pair, ENGINE)
+    alignment, _ = align_between_anchors(pair, ALIGNER)
     assert check(pair, alignment) == align(pair).score
 
 
@@ -145,22 +145,22 @@ def test_files_say_whether_the_alignment_is_optimal(tmp_path: Path, query: str, 
 
 def test_threads_do_not_show(real: np.ndarray) -> None:
     pair = pair_of(edited(real, np.random.default_rng(9)), real, BWA_MEM, Mode.LOCAL)
-    answers = [align_between_anchors(pair, CpuEngine("test", memory, threads))[0].cigar.tolist()
+    answers = [align_between_anchors(pair, CpuAligner("test", memory, threads))[0].cigar.tolist()
                for memory, threads in ((Memory.AUTO, 1), (Memory.LINEAR, 3))]  # fmt: skip
     assert answers[0] == answers[1]
 
 
 def test_pairs_of_all_sizes_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small pairs go to threads of their own, large ones to all of them."""
-    monkeypatch.setattr("quire.pairwise.engines.LARGE", 10_000)
+    monkeypatch.setattr("quire.pairwise.aligners.LARGE", 10_000)
     random = np.random.default_rng(3)
     sizes = [(200, 200), (0, 5), (10, 20), (300, 100), (5, 0)]
     pairs = [
         pair_of(*(random.integers(0, 4, size).astype(np.uint8) for size in both), BWA_MEM, Mode.GLOBAL)
         for both in sizes
     ]
-    found = CpuEngine("test", Memory.AUTO, 2).align_many(pairs)
+    found = CpuAligner("test", Memory.AUTO, 2).align_many(pairs)
     assert [(one.query_end, one.target_end) for one in found] == sizes
     assert [one.score for one in found] == [align(pair).score for pair in pairs]
     empty: list[Pair] = []
-    assert CpuEngine("test", Memory.AUTO, 2).align_many(empty) == []
+    assert CpuAligner("test", Memory.AUTO, 2).align_many(empty) == []

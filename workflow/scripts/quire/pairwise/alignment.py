@@ -15,9 +15,9 @@ from quire.device.choice import use_backend
 from quire.errors import InputError, QuireError
 from quire.io.files import write_json_atomic
 from quire.ledger import require_balance
-from quire.pairwise.engines import CardEngine, CpuEngine, Engine
-from quire.pairwise.files import write_bam, write_dots, write_paf
-from quire.pairwise.sequences import Region, read_region
+from quire.pairwise.aligners import CardAligner, CpuAligner, PairAligner
+from quire.pairwise.files import AlignedPair, write_bam, write_dots, write_paf
+from quire.pairwise.sequences import SequenceRegion, read_region
 
 log = logging.getLogger("quire.pairwise")
 MODES = {mode.name.lower(): mode for mode in Mode}
@@ -118,10 +118,11 @@ def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: Pairw
     optimal = anchors == 0
     command = f"pairwise --mode {settings.mode} {inputs.query.name} {inputs.target.name}"
     description = f"backend {backend.name}: {backend.reason}"
-    write_paf(outputs.paf, query, target, alignment, columns, optimal)
-    write_bam(outputs.bam, query, target, alignment, columns, optimal, command, description)
+    aligned = AlignedPair(query, target, alignment, columns, optimal)
+    write_paf(outputs.paf, aligned)
+    write_bam(outputs.bam, aligned, command, description)
     if outputs.dots is not None:
-        write_dots(outputs.dots, query, target, alignment)
+        write_dots(outputs.dots, aligned)
     summary = {
         "tool": "pairwise",
         "name": settings.name,
@@ -159,13 +160,13 @@ def _checked(settings: PairwiseSettings) -> tuple[Mode, Memory]:
 
 
 @contextmanager
-def _engine(settings: PairwiseSettings, memory: Memory) -> Iterator[tuple[Backend, Engine]]:
+def _engine(settings: PairwiseSettings, memory: Memory) -> Iterator[tuple[Backend, PairAligner]]:
     """The backend, and what aligns on it."""
     with use_backend(settings.backend, settings.memory) as (backend, open_card):
         if open_card is None:
-            yield backend, CpuEngine(settings.name, memory, settings.threads)
+            yield backend, CpuAligner(settings.name, memory, settings.threads)
         else:
-            yield backend, CardEngine(settings.name, memory, settings.threads, open_card())
+            yield backend, CardAligner(settings.name, memory, settings.threads, open_card())
 
 
 def _check(settings: PairwiseSettings, pair: Pair, alignment: PairwiseAlignment, columns: Columns) -> None:
@@ -200,7 +201,7 @@ def _counts(pair: Pair, alignment: PairwiseAlignment, columns: Columns) -> dict[
     }
 
 
-def _warnings(query: Region, target: Region, columns: Columns, optimal: bool) -> list[str]:
+def _warnings(query: SequenceRegion, target: SequenceRegion, columns: Columns, optimal: bool) -> list[str]:
     """Sentences that the report shows first."""
     warnings = []
     if not optimal:

@@ -23,7 +23,7 @@ from quire.algorithms.pairwise.driver import joined, nothing
 from quire.algorithms.scoring import Scoring
 from quire.index import PageIndex
 from quire.mems.engines import reference_text
-from quire.pairwise.engines import Engine
+from quire.pairwise.aligners import PairAligner
 from quire.reference import Reference
 from quire.sam import CIGAR_MATCH, CIGAR_SHIFT
 from quire.sequence.codes import AMBIGUOUS, LETTERS
@@ -35,7 +35,7 @@ _INDEX = {"sampling_distance": 64, "sa_sampling": 4}
 _LINE = 1 << 16
 
 
-def align_between_anchors(pair: Pair, engine: Engine) -> tuple[PairwiseAlignment, int]:
+def align_between_anchors(pair: Pair, engine: PairAligner) -> tuple[PairwiseAlignment, int]:
     """Align a pair between anchors.
 
     Args:
@@ -152,7 +152,7 @@ def _best_run(anchors: NDArray[np.int64], gaps: NDArray[np.int64]) -> tuple[int,
     return int(np.argmin(before[: last + 1])), last
 
 
-def _before(pair: Pair, rows: int, columns: int, engine: Engine) -> PairwiseAlignment:
+def _before(pair: Pair, rows: int, columns: int, engine: PairAligner) -> PairwiseAlignment:
     """What comes before an anchor that begins behind so many bases of the query and the target."""
     if pair.mode == Mode.GLOBAL:
         return engine.align_many([_part(pair, slice(0, rows), slice(0, columns))])[0]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from quire.algorithms.pairwise import LARGEST, Memory, Mode, Pair, PairwiseAlignment, State
 from quire.algorithms.pairwise.cpu_tiles import WIDTH, Border, direction_words, follow_tile, solve_tile, space_for
-from quire.algorithms.pairwise.driver import Cell, Stretch, Sweep, trace, without_matrix
+from quire.algorithms.pairwise.driver import Cell, PathStretch, Sweep, trace, without_matrix
 from quire.algorithms.pairwise.tiling import Tile, Tiling, left_border, top_border
 from quire.algorithms.scoring import Scoring
 from quire.ragged import offsets_from_lengths
@@ -49,7 +49,7 @@ def align(
         progress: called with the number of cells that were computed, again and again.
         at_corner: whether the alignment must end at (m, n) in every mode; in mode LOCAL it may be of nothing.
     """
-    alignment = without_matrix(pair)
+    alignment = without_matrix(pair, at_corner)
     if alignment is not None:
         return alignment
     tiling = tiling or tiling_for(len(pair.query), len(pair.target), budget)
@@ -181,7 +181,7 @@ class CpuSweep(Sweep):
         _, (_, row, column) = self._directions(tile, score)
         return tile.top + 1 + row, tile.left + 1 + column
 
-    def follow(self, cell: Cell) -> Stretch:
+    def follow(self, cell: Cell) -> PathStretch:
         """See `Sweep`."""
         tile = self.tiling.tile_of(cell.row, cell.column)
         number = tile.down * self.tiling.across + tile.across
@@ -195,7 +195,7 @@ class CpuSweep(Sweep):
         row, column, state, ended, cigar = _follow(
             self.query, self.target, self.rows, self.columns, tile, directions, self.scoring, self.local, *place
         )
-        return Stretch(Cell(tile.top + 1 + row, tile.left + 1 + column, State(state)), ended, cigar)
+        return PathStretch(Cell(tile.top + 1 + row, tile.left + 1 + column, State(state)), ended, cigar)
 
     def _score(self, cell: Cell) -> int:
         """The score of a path in mode LOCAL at a cell where it comes into a tile, or begins to be followed."""

@@ -165,7 +165,7 @@ def _align_whole(card: Card, pairs: list[Pair]) -> list[PairwiseAlignment]:
         bits += shape.bits_size(matrix.rows, matrix.columns)
     directions = card.empty(bits, np.uint64)
     ends = batch.fill(shape, jobs, batch.words, directions, batch.mode == Mode.LOCAL)
-    peaks = [batch.peaks(matrix) for matrix in batch.matrices]
+    peaks = batch.peaks()
     found = _ends(batch, shape, jobs, ends, peaks)
     tiles = TileDirections(shape, directions, [whole_grid(matrix, shape) for matrix in batch.matrices],
                   [np.array([job.bits], np.int64) for job in jobs])  # fmt: skip
@@ -179,17 +179,15 @@ def _ends(
     batch: CardMatrices, shape: StripShape, jobs: list[StripJob], ends: CardArray, peaks: list[NDArray[np.int32]]
 ) -> list[_End]:
     """Where each alignment ends."""
-    card = batch.card
-    if batch.mode == Mode.GLOCAL:
-        return [
-            _End(int(one[-1, 0]), matrix.rows, int(one[-1, 1]))
-            for one, matrix in zip(peaks, batch.matrices, strict=True)
-        ]
-    if batch.mode == Mode.GLOBAL:
-        corners = [matrix.top + (matrix.down + 1) * (matrix.columns + 1) - 1 for matrix in batch.matrices]
-        scores = [int(card.download(batch.kept[corner])[0]) for corner in corners]
-        return [_End(score, matrix.rows, matrix.columns) for score, matrix in zip(scores, batch.matrices, strict=True)]
-    best = card.download(ends)
+    if batch.mode != Mode.LOCAL:
+        answers = []
+        for matrix, (score, column, corner, _) in zip(
+            batch.matrices, (rows[-1].tolist() for rows in peaks), strict=True
+        ):
+            glocal = batch.mode == Mode.GLOCAL
+            answers.append(_End(score if glocal else corner, matrix.rows, column if glocal else matrix.columns))
+        return answers
+    best = batch.card.download(ends)
     found, begin = [], 0
     for job in jobs:
         end = begin + shape.strips(job.columns)
@@ -236,12 +234,12 @@ def _align_one_linear(card: Card, pair: Pair) -> PairwiseAlignment:
     local = batch.mode == Mode.LOCAL
     job = batch.sweep(shape, matrix, 0)
     ends = batch.fill(shape, [job], batch.words, card.empty(0, np.uint64), local)
-    peaks = batch.peaks(matrix)
-    (end,) = _ends(batch, shape, [job], ends, [peaks])
+    peaks = batch.peaks()
+    (end,) = _ends(batch, shape, [job], ends, peaks)
     walk = Walk(end.row, end.column)
     while not walk.complete:
-        tiles = _compute_tiles(batch, shape, guess_tiles(matrix, peaks, walk.row, walk.column, local))
-        follow(batch, tiles, [peaks], [walk])
+        tiles = _compute_tiles(batch, shape, guess_tiles(matrix, peaks[0], walk.row, walk.column, local))
+        follow(batch, tiles, peaks, [walk])
     return _alignment(batch.mode, end, walk)
 
 

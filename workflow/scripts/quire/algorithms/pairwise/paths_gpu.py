@@ -23,7 +23,7 @@ from quire.device.card import CardArray
 from quire.sam import CIGAR_SHIFT
 
 ROWS_PER_ELEMENT, FEWEST_ELEMENTS = 4, 64
-"""Room for the elements of a part, by the rows between two kept rows; a part with more goes on later."""
+"""Room for the elements of a guessed part, by the rows between two kept rows; what has more goes on later."""
 
 
 class TileDirections(NamedTuple):
@@ -103,36 +103,48 @@ def follow(batch: CardMatrices, tiles: TileDirections, peaks: list[NDArray[np.in
     starts = np.zeros(befores[-1], np.int64)
     paths: list[PathState] = []
     begun: dict[tuple[int, int], int] = {}  # (matrix, kept row): path
-    room = max(matrix.keep for matrix in batch.matrices) // ROWS_PER_ELEMENT + FEWEST_ELEMENTS
+    guessed = 0  # elements of guessed parts, which come first
     for number, walk in enumerate(walks):
         if walk.complete:
             continue
-        paths.append(PathState(number, walk.row, walk.column, walk.state, 0, 0, len(paths) * room, 0, 0))
-        begun[number, -1] = len(paths) - 1
-        for kept in range((walk.row - 1) // batch.matrices[number].keep, 0, -1):
-            row, column = kept * batch.matrices[number].keep, int(peaks[number][kept, 1])
+        keep = batch.matrices[number].keep
+        begun[number, -1] = len(paths)
+        paths.append(PathState(number, walk.row, walk.column, walk.state, 0, 0, -1, 2 * min(walk.row, walk.column) + 2))
+        room = keep // ROWS_PER_ELEMENT + FEWEST_ELEMENTS
+        for kept in range((walk.row - 1) // keep, 0, -1):
+            row, column = kept * keep, int(peaks[number][kept, 1])
             if 0 < column <= walk.column and tiles.has(number, row, column):
                 starts[befores[number] + kept] = column
                 begun[number, kept] = len(paths)
-                paths.append(PathState(number, row, column, IN_BEST, 0, 0, len(paths) * room, 0, 0))
+                paths.append(PathState(number, row, column, IN_BEST, 0, 0, guessed, room))
+                guessed += room
+    taken = guessed
+    for part, path in enumerate(paths):
+        if path.first < 0:
+            paths[part] = path._replace(first=taken)
+            taken += path.room
     if not paths:
         return
     grids = [grid._replace(tiles=firsts[number], starts=befores[number]) for number, grid in enumerate(tiles.grids)]
     tables = [np.array(paths, np.int64), np.array(grids, np.int64), np.concatenate(tiles.places), starts]
     on_card, card_grids, places, card_starts = upload_together(card, tables)
-    elements = card.empty(len(paths) * room, np.uint32)
-    batch.follow(tiles.shape, on_card, card_grids, places, card_starts, tiles.bits, elements, room)
+    elements = card.empty(taken, np.uint32)
+    batch.follow(tiles.shape, on_card, card_grids, places, card_starts, tiles.bits, elements)
     followed = [PathState(*row) for row in card.download(on_card).tolist()]
-    written = card.download(elements)
+    written = card.download(elements[:guessed])
     for number, walk in enumerate(walks):
-        part = begun.get((number, -1))
-        while part is not None:
-            path = followed[part]
-            walk.advance(path, written[path.first : path.first + path.elements])
-            met = walk.row % batch.matrices[number].keep == 0 and walk.state == IN_BEST and not walk.complete
-            part = begun.get((number, walk.row // batch.matrices[number].keep)) if met else None
-            if part is not None and paths[part].column != walk.column:
-                part = None
+        keep = batch.matrices[number].keep
+        going: int | None = begun.get((number, -1))
+        while going is not None:
+            path = followed[going]
+            last = path.first + path.elements
+            own = written[path.first : last] if last <= guessed else card.download(elements[path.first : last])
+            walk.advance(path, own)
+            going = None
+            if walk.row % keep == 0 and walk.state == IN_BEST and not walk.complete:
+                met = begun.get((number, walk.row // keep))
+                if met is not None and paths[met].column == walk.column:
+                    going = met
 
 
 def element(length: int, operation: int) -> NDArray[np.uint32]:
@@ -151,7 +163,7 @@ def guess_tiles(
 
     Args:
         matrix: with its tiles.
-        peaks: int32[down + 1, 2], see `CardMatrices.peaks`.
+        peaks: int32[down + 1, 4], see `CardMatrices.peaks`.
         row, column: of the cell where the path is, from 1.
         local: whether it may begin anywhere.
     """
@@ -159,7 +171,7 @@ def guess_tiles(
     for down in range((row - 1) // matrix.keep, -1, -1):
         top = down * matrix.keep
         diagonal = column - (row - top)
-        score, peak = peaks[down].tolist()
+        score, peak = peaks[down, :2].tolist()
         near = abs(peak - diagonal) <= matrix.tile_columns and peak <= column
         across = max(peak if near else diagonal, 1)
         first, last = (across - 1) // matrix.tile_columns, (column - 1) // matrix.tile_columns

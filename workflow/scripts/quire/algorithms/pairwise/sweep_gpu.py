@@ -133,8 +133,9 @@ class PathState(NamedTuple):
     operation: int
     run: int
     first: int
-    elements: int
-    ended: int
+    room: int
+    elements: int = 0
+    ended: int = 0
 
 
 class _Jobs(NamedTuple):
@@ -195,12 +196,22 @@ class CardMatrices:
         codes = np.zeros(query, np.uint16)
         for matrix in self.matrices:
             codes[matrix.query : matrix.query + matrix.rows] = matrix.pair.query
-        self._codes = codes
-        self._queries: dict[bool, CardArray] = {}
-        self._target = card.upload(np.concatenate([np.asarray(pair.target, np.uint8) for pair in pairs]))
+        selectors = (codes * 0x1111 + 0x8880).astype(np.uint16)  # of a column's bytes, and the byte's sign three times
+        targets = np.concatenate([np.asarray(pair.target, np.uint8) for pair in pairs])
+        edges = np.array([self._edges(matrix) for matrix in self.matrices], np.int64)
+        kept_rows = [
+            (matrix.top + number * (matrix.columns + 1), matrix.columns)
+            for matrix in self.matrices
+            for number in range(matrix.down + 1)
+        ]
+        self._codes, self._selectors, self._target, edges, self._kept_rows = upload_together(
+            card, [codes, selectors, targets, edges, np.array(kept_rows, np.int64)]
+        )
         self.words = card.zeros(left, np.uint64)
         self.kept = card.empty((top, 2), np.int32)
-        self._begin()
+        longest = max(max(matrix.rows, matrix.columns) for matrix in self.matrices)
+        grid = -(-(longest + 1) // THREADS), len(self.matrices)
+        self._trace("begin")(grid, THREADS, edges, self.words, self.kept)
 
     def fill(
         self, shape: StripShape, jobs: Sequence[StripJob], borders: CardArray, bits: CardArray, track: bool = False
@@ -223,7 +234,12 @@ class CardMatrices:
         ends = card.empty((strips if track else 0, shape.warps, 4), np.int32)
         tables = upload_together(card, [before, np.array(jobs, np.int64), np.zeros(1, np.uint32)])
         launched = _Jobs(tables[0], tables[1], len(jobs), tables[2])
-        inputs = _Inputs(self._query(wide), self._target, *self.scoring, _KEY // (_BITS_SCALE if shape.bits else 1))
+        inputs = _Inputs(
+            self._codes if wide else self._selectors,
+            self._target,
+            *self.scoring,
+            _KEY // (_BITS_SCALE if shape.bits else 1),
+        )
         matrices = _Matrices(self.words, borders, self.kept, bits, ends, int(track))
         card.kernel(SOURCE, "fill", **shape.defines(self.mode, wide))(
             min(strips, card.multiprocessors * shape.resident), shape.block, launched, inputs, matrices,
@@ -256,59 +272,44 @@ class CardMatrices:
             matrix.top + down * (matrix.columns + 1) + left, 0, 0, bits, shape.bits_stride(matrix.keep),
         )  # fmt: skip
 
-    def peaks(self, matrix: PlacedMatrix) -> NDArray[np.int32]:
-        """int32[down + 1, 2]: of row 0 and each kept row the largest H, and its smallest column."""
-        card, rows = self.card, matrix.down + 1
-        found = card.empty((rows, 2), np.int32)
-        stride = matrix.columns + 1
+    def peaks(self) -> list[NDArray[np.int32]]:
+        """int32[down + 1, 4] of each matrix: of row 0 and each kept row the largest H, its first column, the last H."""
+        rows = len(self._kept_rows)
+        found = self.card.empty((rows, 4), np.int32)
         self._trace("peaks")(
-            rows, _PEAK_THREADS, self.kept[matrix.top : matrix.top + rows * stride], matrix.columns, stride, found,
-            shared_bytes=_PEAK_THREADS // _WARP * 8,
-        )  # fmt: skip
-        return card.download(found)
+            rows, _PEAK_THREADS, self._kept_rows, self.kept, found, shared_bytes=_PEAK_THREADS // _WARP * 8
+        )
+        ends = np.cumsum([matrix.down + 1 for matrix in self.matrices])
+        return np.split(self.card.download(found), ends[:-1])
 
     def follow(
         self, shape: StripShape, paths: CardArray, grids: CardArray, tiles: CardArray, starts: CardArray,
-        bits: CardArray, elements: CardArray, room: int,
+        bits: CardArray, elements: CardArray,
     ) -> None:  # fmt: skip
         """Follow paths through tiles.
 
         Args:
             shape: of the kernel that made the directions.
-            paths: int64[paths, 9], `PathState`; become what is reached.
+            paths: int64[paths, 10], `PathState`; become what is reached.
             grids: int64[matrices, 7], `TileGrid`.
             tiles: int64, place of each tile's directions; -1: they are not there.
             starts: int64, for each kept row of each matrix the column where a path begins; 0: none does.
             bits: uint64, directions.
             elements: uint32, the paths' elements, which come from their ends to their beginnings.
-            room: elements of a path, 2 or more; it stops where it has no more.
         """
         kernel = self.card.kernel(TRACE, "follow", **shape.trace_defines())
         kernel(
-            len(paths), _WARP, paths, grids, tiles, starts, bits, elements, room, int(self.mode == Mode.LOCAL),
+            len(paths), _WARP, paths, grids, tiles, starts, bits, elements, int(self.mode == Mode.LOCAL),
             shared_bytes=shape.window * _WARP * PAIR_BYTES,
         )  # fmt: skip
 
     def _trace(self, entry: str) -> Kernel:
         return self.card.kernel(TRACE, entry, **BITS_SHAPES[0].trace_defines())
 
-    def _begin(self) -> None:
-        """Row 0 and column 0 of all matrices."""
-        edges = [
-            (matrix.rows, matrix.columns, self.scoring.gap_open, self.scoring.gap_extend, self.mode == Mode.GLOBAL,
-             self.mode != Mode.LOCAL, matrix.keep, matrix.columns + 1, matrix.left, matrix.top)
-            for matrix in self.matrices
-        ]  # fmt: skip
-        longest = max(max(matrix.rows, matrix.columns) for matrix in self.matrices)
-        grid = -(-(longest + 1) // THREADS), len(edges)
-        self._trace("begin")(grid, THREADS, self.card.upload(np.array(edges, np.int64)), self.words, self.kept)
-
-    def _query(self, wide: bool) -> CardArray:
-        """uint16: codes, or what chooses a row's byte among a column's scores (and its sign, three times)."""
-        if wide not in self._queries:
-            codes = self._codes
-            self._queries[wide] = self.card.upload(codes if wide else (codes * 0x1111 + 0x8880).astype(np.uint16))
-        return self._queries[wide]
+    def _edges(self, matrix: PlacedMatrix) -> tuple[int, ...]:
+        """trace.cu: Edges."""
+        return (matrix.rows, matrix.columns, self.scoring.gap_open, self.scoring.gap_extend, self.mode == Mode.GLOBAL,
+                self.mode != Mode.LOCAL, matrix.keep, matrix.columns + 1, matrix.left, matrix.top)  # fmt: skip
 
 
 def is_wide(scoring: Scoring, bits: bool) -> bool:

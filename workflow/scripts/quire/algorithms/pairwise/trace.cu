@@ -38,10 +38,14 @@ extern "C" __global__ void begin(const Edges* all, u64* left, Kept* kept) {
 
 // ---- kept rows ----
 
-// The largest H of each kept row, and its smallest column: a block each.
-extern "C" __global__ void __launch_bounds__(256) peaks(const Kept* kept, i64 columns, i64 stride, int2* found) {
-    const Kept* row = kept + blockIdx.x * stride;
-    i64 best = -1;
+struct KeptRow {
+    i64 place, columns;  // of its column 0, and its last column
+};
+
+// Of each kept row the largest H, its smallest column, and H of the last column: a block each.
+extern "C" __global__ void __launch_bounds__(256) peaks(const KeptRow* rows, const Kept* kept, int4* found) {
+    i64 columns = rows[blockIdx.x].columns, best = -1;
+    const Kept* row = kept + rows[blockIdx.x].place;
     for (i64 column = threadIdx.x; column <= columns; column += blockDim.x) {
         i64 key = ((i64)row[column].x + (1ll << 31)) << 31 | ((1ll << 31) - 1 - column);
         best = max(best, key);
@@ -53,7 +57,8 @@ extern "C" __global__ void __launch_bounds__(256) peaks(const Kept* kept, i64 co
     __syncthreads();
     if (threadIdx.x > 0) return;
     for (int warp = 1; warp < (int)blockDim.x / WARP; warp++) best = max(best, of_warps[warp]);
-    found[blockIdx.x] = make_int2((i32)((best >> 31) - (1ll << 31)), (i32)((1ll << 31) - 1 - (best & ((1ll << 31) - 1))));
+    i64 column = (1ll << 31) - 1 - (best & ((1ll << 31) - 1));
+    found[blockIdx.x] = make_int4((i32)((best >> 31) - (1ll << 31)), (i32)column, row[columns].x, 0);
 }
 
 // ---- paths ----
@@ -61,10 +66,11 @@ extern "C" __global__ void __launch_bounds__(256) peaks(const Kept* kept, i64 co
 // A path under way; all are numbers of the matrix, from 1.
 struct Path {
     i64 matrix;
-    i64 row, column;  // of the cell where it is
-    i64 state;        // IN_BEST, or that it came here by a gap, which may go on
+    i64 row, column;     // of the cell where it is
+    i64 state;           // IN_BEST, or that it came here by a gap, which may go on
     i64 operation, run;  // of the element that is not written yet
-    i64 first, elements;  // place of the first of those that are, the last one first, and how many
+    i64 first, room;     // place of its first element, and for how many there is room
+    i64 elements;        // that are written, the last one first
     i64 ended;
 };
 
@@ -76,46 +82,32 @@ struct Grid {
 };
 
 constexpr int WINDOW = PAIRS_IN_WINDOW;  // pairs of words per lane
-constexpr i64 IN_BEST = 0, IN_INSERTION = 1, IN_DELETION = 2;
+constexpr int IN_BEST = 0, IN_INSERTION = 1, IN_DELETION = 2;
 
-// The window, and where its cells are.
+// The window: directions of some steps of a warp's strip. Rows and columns are counted from 0.
 struct Window {
-    const Grid& grid;
-    const i64* tiles;
-    const uint2* bits;
     uint2* shared;
-    i64 tile, strip;
-    int first, end;  // pairs, from the first step
+    int top, left;   // the tile's first row, the strip's first column
+    int first, end;  // pairs, from the tile's first step
 
-    struct Place {
-        i64 tile, strip;
-        int lane, pair, cell;
-    };
-    __device__ Place place_of(i64 row, i64 column) const {  // from 0
-        i64 down = row / grid.tile_rows, right = column / grid.tile_columns;
-        int row_inside = (int)(row - down * grid.tile_rows), inside = (int)(column - right * grid.tile_columns);
-        int lane = inside % WIDTH / COLUMNS, step = row_inside + lane;
-        return {down * grid.across + right, inside / WIDTH, lane, step / GROUP,
-                step % GROUP * COLUMNS + inside % COLUMNS};
-    }
-    __device__ bool has(const Place& place) const {
-        return place.tile == tile && place.strip == strip && place.pair >= first && place.pair < end;
-    }
-    // Two words' bits of a cell: from, and whether D of the next column (1) and I of the next row (2) go on.
-    __device__ int2 at(const Place& place) const {
-        uint2 pair = shared[(place.pair - first) * WARP + place.lane];
-        u32 longer = pair.y >> (30 - 2 * place.cell) & 3;
-        return make_int2((i32)(pair.x >> (2 * place.cell) & 3), (i32)(longer >> 1 | (longer & 1) << 1));
+    // Whether a cell is in it, which is none of a row below the tile; `place` becomes that of its words, `cell` its
+    // number in them.
+    __device__ bool has(int row, int column, int& place, int& cell) const {
+        int inside = column - left, lane = inside / COLUMNS, step = row - top + lane, pair = step / GROUP;
+        place = (pair - first) * WARP + lane;
+        cell = step % GROUP * COLUMNS + inside % COLUMNS;
+        return inside >= 0 && inside < WIDTH && row >= top && pair >= first && pair < end;
     }
     // Loads the window that ends with a cell; false where its tile's directions are not there.
-    __device__ bool load(i64 row, i64 column) {
-        Place place = place_of(row, column);
-        i64 begin = tiles[grid.tiles + place.tile];
+    __device__ bool load(const Grid& grid, const i64* tiles, const uint2* bits, int row, int column) {
+        int down = row / (int)grid.tile_rows, across = column / (int)grid.tile_columns;
+        int tile_left = across * (int)grid.tile_columns, strip = (column - tile_left) / WIDTH;
+        i64 begin = tiles[grid.tiles + down * grid.across + across];
         if (begin < 0) return false;
-        tile = place.tile;
-        strip = place.strip;
+        top = down * (int)grid.tile_rows;
+        left = tile_left + strip * WIDTH;
         // A lane on the left is as many steps earlier as a lane on the right: the cells behind this one are not needed.
-        end = place.pair + 1;
+        end = (row - top + (column - left) / COLUMNS) / GROUP + 1;
         first = max(0, end - WINDOW);
         const ulonglong2* source = (const ulonglong2*)(bits + begin + strip * grid.bits_stride + (i64)first * WARP);
         ulonglong2* target = (ulonglong2*)shared;
@@ -127,15 +119,21 @@ struct Window {
     }
 };
 
-__device__ __forceinline__ void add(Path& path, i64 operation, i64 run, u32* elements) {
-    if (operation != path.operation && path.run > 0) {
-        if (threadIdx.x == 0) elements[path.elements] = (u32)path.run << CIGAR_SHIFT | (u32)path.operation;
-        path.elements++;
-        path.run = 0;
+// The element under way, and those that are written.
+struct Elements {
+    u32* written;
+    int operation, run, count;
+
+    __device__ void add(int next, int length) {
+        if (next != operation && run > 0) {
+            if (threadIdx.x == 0) written[count] = (u32)run << CIGAR_SHIFT | (u32)operation;
+            count++;
+            run = 0;
+        }
+        operation = next;
+        run += length;
     }
-    path.operation = operation;
-    path.run += run;
-}
+};
 
 // How many lanes from the first on have a bit set.
 __device__ __forceinline__ int leading(u32 votes) { return votes == EVERY_LANE ? WARP : __ffs((int)~votes) - 1; }
@@ -145,62 +143,61 @@ __device__ __forceinline__ int leading(u32 votes) { return votes == EVERY_LANE ?
 //   starts: the column where a path began on each kept row; 0: none.
 extern "C" __global__ void __launch_bounds__(32) follow(Path* paths, const Grid* grids, const i64* tiles,
                                                         const i64* starts, const uint2* bits, u32* all_elements,
-                                                        i64 room, i64 local) {
+                                                        i64 local) {
     Path path = paths[blockIdx.x];
     const Grid grid = grids[path.matrix];
-    u32* elements = all_elements + path.first;
-    Window window = {grid, tiles, bits, (uint2*)shared_memory, -1, 0, 0, 0};
-    int lane = threadIdx.x;
-    i64 begun = path.row;
-    while (!path.ended && path.row > 0 && path.column > 0 && path.elements < room - 1) {
-        i64 row = path.row - 1, column = path.column - 1, kept = row / grid.keep * grid.keep;
-        if (path.row != begun && path.row % grid.keep == 0 && path.state == IN_BEST &&
-            path.column == starts[grid.starts + path.row / grid.keep])
-            break;
-        if (!window.has(window.place_of(row, column)) && !window.load(row, column)) break;
-        // The cells ahead: on the diagonal, or above, or on the left.
-        i64 ahead_row = row - (path.state == IN_DELETION ? 0 : lane);
-        i64 ahead_column = column - (path.state == IN_INSERTION ? 0 : lane);
-        int2 cell = make_int2((i32)BY_NOTHING, 0);
-        bool known = false;
-        if (ahead_row >= kept && ahead_column >= 0) {
-            Window::Place place = window.place_of(ahead_row, ahead_column);
-            known = window.has(place);
-            if (known) cell = window.at(place);
+    Window window = {(uint2*)shared_memory, 0, 0, 0, 0};
+    Elements elements = {all_elements + path.first, (int)path.operation, (int)path.run, 0};
+    int lane = threadIdx.x, row = (int)path.row, column = (int)path.column, state = (int)path.state, ended = 0;
+    int begun = row, keep = (int)grid.keep, kept = (row - 1) / keep * keep;
+    while (!ended && row > 0 && column > 0 && elements.count < path.room - 1) {
+        if (row == kept) kept -= keep;
+        if (row == kept + keep && row != begun && state == IN_BEST && column == starts[grid.starts + row / keep]) break;
+        // The cells ahead: on the diagonal, or above, or on the left; none behind the next kept row.
+        int ahead_row = row - 1 - (state == IN_DELETION ? 0 : lane);
+        int ahead_column = column - 1 - (state == IN_INSERTION ? 0 : lane), place, cell;
+        bool known = ahead_row >= kept && ahead_column >= 0 &&
+                     window.has(ahead_row, ahead_column, place, cell);
+        if (!__shfl_sync(EVERY_LANE, (int)known, 0)) {
+            if (!window.load(grid, tiles, bits, row - 1, column - 1)) break;
+            continue;
         }
-        if (path.state == IN_BEST) {
-            int run = leading(__ballot_sync(EVERY_LANE, known && cell.x == (i32)BY_PAIR));
-            if (run > 0) {
-                add(path, CIGAR_MATCH, run, elements);
-                path.row -= run;
-                path.column -= run;
-            }
-            if (run == WARP) continue;
-            if (!__shfl_sync(EVERY_LANE, (int)known, run)) continue;  // loads, or ends on a border
-            u32 from = (u32)__shfl_sync(EVERY_LANE, cell.x, run);
+        u32 from = BY_NOTHING, longer = 0;
+        if (known) {
+            uint2 pair = window.shared[place];
+            from = pair.x >> (2 * cell) & 3;
+            longer = pair.y >> (30 - 2 * cell) & 3;
+        }
+        if (state == IN_BEST) {
+            int run = leading(__ballot_sync(EVERY_LANE, known && from == BY_PAIR));
+            if (run > 0) elements.add(CIGAR_MATCH, run);
+            row -= run;
+            column -= run;
+            if (run == WARP || !__shfl_sync(EVERY_LANE, (int)known, run)) continue;  // loads, or ends on a border
+            from = __shfl_sync(EVERY_LANE, from, run);
             if (from == BY_NOTHING && local) {
-                path.ended = 1;
+                ended = 1;
             } else if (from == BY_INSERTION) {
-                add(path, CIGAR_INSERTION, 1, elements);
-                path.row--;
-                path.state = IN_INSERTION;
+                elements.add(CIGAR_INSERTION, 1);
+                row--;
+                state = IN_INSERTION;
             } else {
-                add(path, CIGAR_DELETION, 1, elements);
-                path.column--;
-                path.state = IN_DELETION;
+                elements.add(CIGAR_DELETION, 1);
+                column--;
+                state = IN_DELETION;
             }
         } else {
-            // The cell before a gap's base says whether the gap goes on.
-            bool insertion = path.state == IN_INSERTION;
-            int run = leading(__ballot_sync(EVERY_LANE, known && (cell.y >> (insertion ? 1 : 0) & 1)));
-            if (run > 0) {
-                add(path, insertion ? CIGAR_INSERTION : CIGAR_DELETION, run, elements);
-                if (insertion) path.row -= run;
-                else path.column -= run;
-            }
-            if (run < WARP && __shfl_sync(EVERY_LANE, (int)known, run)) path.state = IN_BEST;
+            // The cell before a gap's base says whether the gap goes on: the lower bit if it is an insertion.
+            bool insertion = state == IN_INSERTION;
+            int run = leading(__ballot_sync(EVERY_LANE, known && (longer >> (insertion ? 0 : 1) & 1)));
+            if (run > 0) elements.add(insertion ? CIGAR_INSERTION : CIGAR_DELETION, run);
+            if (insertion) row -= run;
+            else column -= run;
+            if (run < WARP && __shfl_sync(EVERY_LANE, (int)known, run)) state = IN_BEST;
         }
     }
-    if (path.row == 0 || path.column == 0) path.ended = 1;
-    if (lane == 0) paths[blockIdx.x] = path;
+    if (row == 0 || column == 0) ended = 1;
+    if (lane == 0)
+        paths[blockIdx.x] = {path.matrix, row, column, state, elements.operation, elements.run, path.first, path.room,
+                             elements.count, ended};
 }

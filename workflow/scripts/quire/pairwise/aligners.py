@@ -15,7 +15,7 @@ LARGE = 100_000_000  # cells from which all threads work on one pair; smaller on
 _SECONDS_BETWEEN_LINES = 10.0
 
 
-class Engine(Protocol):
+class PairAligner(Protocol):
     """Aligns pairs."""
 
     def align_many(self, pairs: Sequence[Pair]) -> list[PairwiseAlignment]:
@@ -29,7 +29,7 @@ class Engine(Protocol):
         """Align a pair such that the alignment ends where both sequences do, whatever the mode is."""
 
 
-class CpuEngine:
+class CpuAligner:
     """Aligns in threads.
 
     Args:
@@ -42,7 +42,7 @@ class CpuEngine:
         self._name, self._memory, self._threads = name, memory, threads
 
     def align_many(self, pairs: Sequence[Pair]) -> list[PairwiseAlignment]:
-        """See `Engine`."""
+        """See `PairAligner`."""
         for pair in pairs:
             self._require_room(pair)
         progress = _Progress(sum(len(pair.query) * len(pair.target) for pair in pairs))
@@ -62,7 +62,7 @@ class CpuEngine:
         return found
 
     def align_to_corner(self, pair: Pair) -> PairwiseAlignment:
-        """See `Engine`."""
+        """See `PairAligner`."""
         self._require_room(pair)
         return cpu.align(pair, self._threads, self._memory, cpu.MEMORY, at_corner=True)
 
@@ -81,7 +81,7 @@ class CpuEngine:
             )
 
 
-class CardEngine:
+class CardAligner:
     """Aligns on a card.
 
     Args:
@@ -95,7 +95,7 @@ class CardEngine:
         self._name, self._memory, self._threads, self._card = name, memory, threads, card
 
     def align_many(self, pairs: Sequence[Pair]) -> list[PairwiseAlignment]:
-        """See `Engine`; what the card has no room or no kernel for is the CPU's."""
+        """See `PairAligner`; what the card has no room or no kernel for is the CPU's."""
         from quire.algorithms.pairwise import gpu
 
         try:
@@ -104,11 +104,11 @@ class CardEngine:
             log.warning("the card has no room for this: going on with the processor")
         except ValueError as error:
             log.warning("%s: going on with the processor", error)
-        return CpuEngine(self._name, self._memory, self._threads).align_many(pairs)
+        return CpuAligner(self._name, self._memory, self._threads).align_many(pairs)
 
     def align_to_corner(self, pair: Pair) -> PairwiseAlignment:
-        """See `Engine`; the ends between anchors are short, and the CPU's."""
-        return CpuEngine(self._name, Memory.AUTO, self._threads).align_to_corner(pair)
+        """See `PairAligner`; the ends between anchors are short, and the CPU's."""
+        return CpuAligner(self._name, Memory.AUTO, self._threads).align_to_corner(pair)
 
 
 class _Progress:
