@@ -252,6 +252,16 @@ def test_command_lines_give_the_answers_of_the_run(searched: tuple[Run, str], tm
     assert result.stderr.splitlines()[-1].startswith("quire: error: --queries: none.fa does not exist")
 
 
+def test_more_output_than_the_disk_holds(searched: tuple[Run, str], small_disk: Path) -> None:
+    """One sentence, and no half of the matches under their name."""
+    run, _ = searched
+    genome = ["--reference", GENOME, "--index-directory", str(run.output / "index"), "--queries", GENOME]
+    result = command(run, "mems", *genome, "--min-length", "8", "--output", str(small_disk / "self.mems"))
+    assert result.returncode == 1, result.stderr
+    assert "No space left on device" in result.stderr.splitlines()[-1]
+    assert not list(small_disk.iterdir())
+
+
 def test_targets(searched: tuple[Run, str]) -> None:
     """A tool is a target of its own; one without searches says so."""
     run, _ = searched
