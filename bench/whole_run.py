@@ -55,12 +55,9 @@ def configure(folder: Path, fasta: Path, units: list[tuple[Path, Path]], backend
 def as_bgzip(path: Path, threads: int) -> Path:
     """The same reads as bgzip, as Illumina's converters write them."""
     packed = path.with_suffix(".bgzip.gz")
+    temporary = packed.with_suffix(".tmp")
     if not packed.exists():
-        with (
-            ThreadPoolExecutor(threads) as pool,
-            open_input(path) as text,
-            packed.with_suffix(".tmp").open("wb") as out,
-        ):
+        with ThreadPoolExecutor(threads) as pool, open_input(path) as text, temporary.open("wb") as out:
             while parts := [part for part in (text.read(STRETCH) for _ in range(threads)) if part]:
                 for blocks in pool.map(compress_blocks, parts):
                     out.write(blocks.data)
