@@ -20,9 +20,7 @@ PIECES_TOGETHER = 64
 FEW_ROWS = 4  # of a piece, that are not counted closer
 
 
-def find_ends(
-    pages: Sequence[PageArrays], reads: Reads, axis: Axis, max_differences: int, room: int
-) -> PartsOfEnds:
+def find_ends(pages: Sequence[PageArrays], reads: Reads, axis: Axis, max_differences: int, room: int) -> PartsOfEnds:
     """Find all ends of reads.
 
     Args:
@@ -35,9 +33,7 @@ def find_ends(
     yield from _gathered(_runs(pages, reads, axis, max_differences, room), room)
 
 
-def is_for_trie(
-    pages: Sequence[PageArrays], reads: Reads, axis: Axis, max_differences: int
-) -> NDArray[np.bool_]:
+def is_for_trie(pages: Sequence[PageArrays], reads: Reads, axis: Axis, max_differences: int) -> NDArray[np.bool_]:
     """Which reads are walked through the trie: bool[n]."""
     lengths = np.diff(reads.offsets)
     most = np.empty(len(reads), np.int64)
@@ -50,9 +46,7 @@ def is_for_trie(
     return rows > most
 
 
-def _runs(
-    pages: Sequence[PageArrays], reads: Reads, axis: Axis, max_differences: int, room: int
-) -> Iterator[Ends]:
+def _runs(pages: Sequence[PageArrays], reads: Reads, axis: Axis, max_differences: int, room: int) -> Iterator[Ends]:
     """Ends of some reads of one strategy after those of others, in order."""
     for first in range(0, len(reads), READS_AT_ONCE):
         some = reads.subset(np.arange(first, min(first + READS_AT_ONCE, len(reads))))
