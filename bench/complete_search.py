@@ -26,7 +26,12 @@ from quire.reference import Reference
 
 from bench.common import print_setting, print_table
 
-STRATEGIES = {"auto": ("auto", {}), "seeds": ("seeds", {}), "trie": ("trie", {}), "trie, whole reads": ("trie", {"pieces": 1})}
+STRATEGIES = {
+    "auto": ("auto", {}),
+    "seeds": ("seeds", {}),
+    "trie": ("trie", {}),
+    "trie, whole reads": ("trie", {"pieces": 1}),
+}
 SUBSTITUTIONS, GAPPED = 0.01, 0.1
 ROOM = 1 << 24
 PARAMETERS = {"sampling_distance": 64, "sa_sampling": 1}
