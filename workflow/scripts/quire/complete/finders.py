@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -39,8 +39,8 @@ class Finder(Protocol):
 class CpuFinder:
     """A strategy on the CPU."""
 
-    reads_per_batch: ClassVar[int] = 8192
-    in_threads: ClassVar[bool] = True
+    reads_per_batch = 8192
+    in_threads = True
 
     def __init__(self, indexes: Sequence[PageIndex], axis: Axis, strategy: str, max_differences: int) -> None:
         self._pages = [page_arrays(index, index.start, index.owned_length) for index in indexes]
@@ -56,8 +56,8 @@ class CpuFinder:
 class CardFinder:
     """A strategy on a card, used by the thread that opened it."""
 
-    reads_per_batch: ClassVar[int] = 1 << 17
-    in_threads: ClassVar[bool] = False
+    reads_per_batch = 1 << 17
+    in_threads = False
 
     def __init__(
         self, card: Card, indexes: Sequence[PageIndex], axis: Axis, strategy: str, max_differences: int
@@ -68,7 +68,7 @@ class CardFinder:
         self._card, self._differences = card, max_differences
         self._module = _on_card(strategy)
         try:
-            self._axis = upload_axis(card, axis)
+            self._axis: Any = upload_axis(card, axis)
             pages = CardPages(card, indexes, int(card.free_bytes() * PAGES_SHARE))
         except MemoryError as error:
             raise QuireError(
