@@ -23,9 +23,10 @@ from quire.device.card import Card, CardArray, Kernel
 from quire.reads.gpu import CardReads
 
 SOURCE = "quire/algorithms/complete/trie/trie.cu"
-DEFINES = {**WINDOW_DEFINES, "LEAF_ROWS": 2, "STEPS": 4}
+DEFINES = {**WINDOW_DEFINES, "LEAF_ROWS": 2, "STEPS": 4, "ROWS_SHIFT": 28}
 KERNELS = [(SOURCE, {"WORDS_PER_BLOCK": words_of_distance(distance), **DEFINES}) for distance in SAMPLING_DISTANCES]
-ITEMS_AT_ONCE = 1 << 20
+ITEMS_AT_ONCE = 1 << 22  # at most; four times as many must be less than 1 << ROWS_SHIFT
+BYTES_OF_ITEM = 4 * (20 + 8 + 8) + 20  # in work: its children, what they are, a scan; and one more in the list
 ROWS_AT_ONCE = 1 << 24
 
 
@@ -54,13 +55,6 @@ class TrieItems(NamedTuple):
     low: CardArray
     high: CardArray
     row: CardArray
-
-
-class _TriePlaces(NamedTuple):
-    """What the children of a slice are (trie.cu: Places): int32[n] each."""
-
-    is_node: CardArray
-    leaf_rows: CardArray
 
 
 class _TrieWalk(NamedTuple):
@@ -144,9 +138,7 @@ def _sorted(card: Card, page: CardPage, reads: CardReads, pieces: CardPieces) ->
     keys = card.empty(pieces.piece_count, np.uint64)
     _kernel(card, "last_bases", page).for_each(pieces.piece_count, reads, pieces, keys)
     order = card.xp.argsort(keys)
-    pieces = pieces._replace(
-        oriented=pieces.oriented[order], begins=pieces.begins[order], ends=pieces.ends[order]
-    )
+    pieces = pieces._replace(oriented=pieces.oriented[order], begins=pieces.begins[order], ends=pieces.ends[order])
     if pieces.limit < BOUNDED_FROM:
         return pieces
     bounds = card.empty((pieces.piece_count, pieces.limit + 1), np.int32)
@@ -162,43 +154,53 @@ def _walk(
     rows = int(page.C[4])
     _kernel(card, "begin_items", page).for_each(pieces.piece_count, pieces, walk.skipped, rows, items)
     expand, list_items = _kernel(card, "expand", page), _kernel(card, "list_items", page)
-    found, count = [], pieces.piece_count
+    at_once = max(min(ITEMS_AT_ONCE, card.free_bytes() // 4 // BYTES_OF_ITEM), 1)
+    count, found = pieces.piece_count, _Compactor(card)
     while count:
-        first = max(count - ITEMS_AT_ONCE, 0)
-        slice_count = count - first
-        children, places = (
-            _room(card, 4 * slice_count),
-            _TriePlaces(*(card.empty(4 * slice_count, np.int32) for _ in "12")),
-        )
-        expand.for_each(slice_count, page, reads, pieces, walk, items, first, slice_count, children, places)
-        offsets, leaf_offsets = card.offsets(places.is_node), card.offsets(places.leaf_rows)
-        count = first + int(offsets[-1])
+        first = max(count - at_once, 0)
+        places = 4 * (count - first)
+        children, held = _room(card, places), card.empty(places, np.int64)
+        expand.for_each(count - first, page, reads, pieces, walk, items, first, count - first, children, held)
+        offsets = card.offsets(held)
+        leaf_rows, listed = divmod(int(offsets[-1]), 1 << DEFINES["ROWS_SHIFT"])
+        count = first + listed
         if count > len(items.piece):
             items = _grown(card, items, first, 2 * count)
-        list_items.for_each(4 * slice_count, children, offsets, 4 * slice_count, first, items)
-        found += _follow(card, page, reads, axis, pieces, walk, children, leaf_offsets)
-    return found
+        list_items.for_each(places, children, offsets, places, first, items)
+        follow = _kernel(card, "follow", page)
+        for row in range(0, leaf_rows, ROWS_AT_ONCE):
+            here = found.room(min(ROWS_AT_ONCE, leaf_rows - row))
+            follow.for_each(len(here), page, reads, axis, pieces, walk, children, offsets, places, row, len(here), here)
+    return found.compacted()
 
 
-def _follow(
-    card: Card,
-    page: CardPage,
-    reads: CardReads,
-    axis: CardAxis,
-    pieces: CardPieces,
-    walk: _TrieWalk,
-    children: TrieItems,
-    offsets: CardArray,
-) -> list[CardArray]:
-    """Candidates of the leaves of a slice, `offsets` being those of their rows."""
-    follow, rows, found = _kernel(card, "follow", page), int(offsets[-1]), []
-    for first in range(0, rows, ROWS_AT_ONCE):
-        here = card.empty(min(ROWS_AT_ONCE, rows - first), np.uint64)
-        follow.for_each(
-            len(here), page, reads, axis, pieces, walk, children, offsets, len(offsets) - 1, first, len(here), here
-        )
-        found.append(here[card.xp.flatnonzero(here != NO_CANDIDATE)])
-    return found
+class _Compactor:
+    """Collects candidates of many launches, and forgets what is none ROWS_AT_ONCE at a time."""
+
+    def __init__(self, card: Card) -> None:
+        self._card = card
+        self._arrays: list[CardArray] = []
+        self._waiting: list[CardArray] = []
+        self._rows = 0
+
+    def room(self, rows: int) -> CardArray:
+        """Where so many rows may be written: uint64[rows]."""
+        if self._rows + rows > ROWS_AT_ONCE:
+            self._compact()
+        self._waiting.append(self._card.empty(rows, np.uint64))
+        self._rows += rows
+        return self._waiting[-1]
+
+    def compacted(self) -> list[CardArray]:
+        """All candidates: uint64[] each."""
+        self._compact()
+        return self._arrays
+
+    def _compact(self) -> None:
+        if self._waiting:
+            together = self._card.xp.concatenate(self._waiting)
+            self._waiting, self._rows = [], 0
+            self._arrays.append(together[self._card.xp.flatnonzero(together != NO_CANDIDATE)])
 
 
 def _room(card: Card, count: int) -> TrieItems:
