@@ -26,6 +26,7 @@ MEASUREMENTS = (
     "gpu_answer",
     "gpu_pairhmm",
     "gpu_calling",
+    "gpu_mems",
 )
 
 

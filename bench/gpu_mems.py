@@ -24,16 +24,8 @@ from quire.algorithms.fm_index.gpu import CardPage, upload_page
 from quire.algorithms.fm_index.tuning.synthetic import reader_of_blocks
 from quire.algorithms.fm_index.tuning.tune import seconds_by_events
 from quire.algorithms.mems import Matches, Queries, ReferenceText
-from quire.algorithms.mems.gpu import (
-    CardCodes,
-    CardRuns,
-    bytes_per_match,
-    lay,
-    matches_on_host,
-    turn,
-    upload_queries,
-    upload_reference,
-)
+from quire.algorithms.mems.gpu import bytes_per_match, matches_on_host
+from quire.algorithms.mems.queries_gpu import CardCodes, CardRuns, lay, turn, upload_queries, upload_reference
 from quire.algorithms.mems.tuning.policies import best_policy
 from quire.algorithms.mems.tuning.tune import Clock, find_all, time_policies, tune_workload
 from quire.algorithms.mems.tuning.workloads import page_of, reference_of, sample

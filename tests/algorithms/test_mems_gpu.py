@@ -6,7 +6,7 @@ from itertools import chain, pairwise
 import numpy as np
 import pytest
 from quire.algorithms.fm_index.gpu import upload_page
-from quire.algorithms.mems import Cursor, Queries, gpu, oracle
+from quire.algorithms.mems import Cursor, Queries, gpu, oracle, queries_gpu
 from quire.algorithms.mems.tuning.policies import SHARES, Policy, default_policy
 from quire.device.card import OutOfDeviceMemory
 from quire.ragged import offsets_from_lengths
@@ -15,7 +15,7 @@ from quire.sequence.packing import unpack
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
 from tests.support.card_builders import reverse_complement
-from tests.support.mems_cases import cut_pages, draw_queries, draw_sequence, find_all, reference_text
+from tests.support.mems_references import cut_pages, draw_queries, draw_sequence, find_all, reference_text
 
 
 def queries_of(*sequences) -> Queries:
@@ -29,12 +29,12 @@ def upload_all(card, islands, owned_lengths, overlap, **parameters):
     text, codes = reference_text(islands)
     indexes = cut_pages(codes, owned_lengths or [len(codes)], overlap, **parameters)
     pages = [upload_page(card, index, index.start, index.owned_length) for index in indexes]
-    return pages, gpu.upload_reference(card, text)
+    return pages, queries_gpu.upload_reference(card, text)
 
 
 def searcher(card, pages, text, queries, min_length, unique, policy):
     """`gpu.find` of everything but where to begin and to end, and for how many, with arrays of the host."""
-    laid = gpu.lay(card, gpu.upload_queries(card, queries))
+    laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
 
     def find(begin, end, limit):
         matches, cursor = gpu.find(card, pages, text, laid, min_length, unique, begin, end, limit, policy)
@@ -71,10 +71,10 @@ def check(card, islands, queries, min_length, policy, unique=False, limit=10_000
 # kind, min_length, policy, bases owned by the pages (None: one page), limit, the index
 CASES = [
     ("four", 1, Policy(1, 0, True, 64), None, 700, {}),
-    ("ambiguous", 2, Policy(2, 1, False, 32), [11, 19], 7, {}),
+    ("ambiguous", 2, Policy(2, 1, False, 32), [11, 19], 30, {}),
     ("two", 3, Policy(2, 0, False, 128), None, 40, {"sa_sampling": 3}),
     ("two", 5, Policy(2, 8, False, 128), [30, 1, 29], 60, {"words_per_block": 8}),
-    ("one", 6, Policy(6, 0, True, 128), [25, 35], 9, {}),
+    ("one", 6, Policy(6, 0, True, 128), [25, 35], 45, {}),
     ("repeats", 8, Policy(5, 32, False, 64), [50, 70], 1000, {"words_per_block": 16}),
     ("repeats", 12, Policy(4, 0, True, 128), None, 1000, {"words_per_block": 32, "sa_sampling": 3}),
     ("repeats", 20, Policy(20, 0, False, 128), [119, 1], 1000, {}),
@@ -124,7 +124,9 @@ def test_matches_longer_than_one_thread_compares(card, owned) -> None:
     rng = np.random.default_rng(4)
     islands = [rng.integers(0, 4, 1800).astype(np.uint8), rng.integers(0, 4, 80).astype(np.uint8)]
     whole = np.concatenate(islands)
-    cap = 60 + gpu.DEFINES["LOOK_AHEAD"]  # of bases from a seed on; the first one is that of the query's first base
+    cap = (
+        60 + queries_gpu.DEFINES["LOOK_AHEAD"]
+    )  # of bases from a seed on; the first one is that of the query's first base
     lengths = [cap - 1, cap, cap + 1, cap + 31, cap + 32, cap + 33, cap + 1023, cap + 1024, cap + 1025]
     queries = [np.append(whole[7 : 7 + length], 3 - whole[7 + length]) for length in lengths]
     starts = np.cumsum([0, *map(len, queries)]).tolist()
@@ -137,12 +139,13 @@ def test_matches_longer_than_one_thread_compares(card, owned) -> None:
         assert find_all(find, int(given.offsets[-1]), 10_000) == wanted  # chance repeats no 60 bases
 
 
-@pytest.mark.parametrize("limit", [1, 17, 300])
-@pytest.mark.parametrize("policy", [Policy(4, 0, True, 64), Policy(3, 1, False, 32)])
+@pytest.mark.parametrize(
+    ("limit", "policy"), [(1, Policy(4, 0, True, 64)), (9, Policy(3, 1, False, 32)), (300, Policy(4, 0, False, 64))]
+)
 def test_a_reference_of_one_letter(card, limit: int, policy: Policy) -> None:
     """One base of the query has as many matches as the reference has bases: the order itself is cut."""
-    islands, queries = [np.zeros(60, np.uint8)], queries_of([0] * 12, [0] * 4, [1] * 9, [0] * 3)
-    assert check(card, islands, queries, 4, policy, limit=limit) == 57 + 8 + 57
+    islands, queries = [np.zeros(20, np.uint8)], queries_of([0] * 7, [0] * 4, [1] * 9, [0] * 3)
+    assert check(card, islands, queries, 4, policy, limit=limit) == 17 + 3 + 17
     assert check(card, islands, queries, 4, policy, unique=True, limit=limit) == 0
 
 
@@ -154,14 +157,16 @@ def test_places_that_are_none(card) -> None:
     for cut, word in enumerate(words, start=1):
         islands[-1] = np.concatenate([islands[-1], rng.integers(0, 4, 9), word[:cut]]).astype(np.uint8)
         islands.append(np.concatenate([word[cut:], rng.integers(0, 4, 9)]).astype(np.uint8))
-    queries = queries_of(*words, *(word[1:] for word in words))
+    # Behind two bases, matches begin beside a seed.
+    later = [np.append(3 - word[:2], word) for word in words]
+    queries = queries_of(*words, *(word[1:] for word in words), *later)
     for policy in (Policy(8, 0, True, 64), Policy(6, 1, False, 64)):
         for unique in (False, True):
             assert check(card, islands, queries, 8, policy, unique, owned=[300, sum(map(len, islands)) - 300]) >= 29
 
 
 def test_the_one_other_place_among_many_hits(card) -> None:
-    """Seventy words that share a seed stand on both pages, in different orders: each has its other place in another row."""
+    """Seventy words that share a seed stand on both pages, in different orders: each stands in another row there."""
     rng = np.random.default_rng(15)
     seed = rng.integers(0, 4, 8)
     words = [np.concatenate([seed, rng.integers(0, 4, 12)]) for _ in range(70)]
@@ -189,13 +194,13 @@ def test_queries_are_packed_and_turned(card, length: int) -> None:
     for offsets in ([0, length], [0, 0, length // 2, length // 2, length], [0, length // 3, length, length]):
         codes = rng.integers(0, 5, length).astype(np.uint8)
         codes[rng.random(length) < 0.6] = 2
-        given = gpu.upload_queries(card, Queries(codes, np.array(offsets, np.int64)))
+        given = queries_gpu.upload_queries(card, Queries(codes, np.array(offsets, np.int64)))
         pieces = [codes[begin:end] for begin, end in pairwise(offsets)]
         reverse = [reverse_complement(piece.tolist()) for piece in pieces]
-        turned = gpu.turn(card, given)
+        turned = queries_gpu.turn(card, given)
         assert card.download(turned.codes).tolist() == list(chain(*reverse))
         for queries, sequences in ((given, [piece.tolist() for piece in pieces]), (turned, reverse)):
-            laid = gpu.lay(card, queries)
+            laid = queries_gpu.lay(card, queries)
             flat = np.array(list(chain(*sequences)), np.uint8)
             assert laid.length == length
             assert unpack(card.download(laid.words), 0, length).tolist() == np.where(flat > 3, 0, flat).tolist()
@@ -235,7 +240,7 @@ def test_pages_that_come_and_go(card, unique: bool) -> None:
     pages = Cycled(card, cut_pages(codes, [200, len(codes) - 200], 15, prefix_length=4))
     queries = queries_of(np.concatenate(islands)[40:330])
     policy = Policy(8, 0, True, 64)
-    find = searcher(card, pages, gpu.upload_reference(card, text), queries, 12, unique, policy)
+    find = searcher(card, pages, queries_gpu.upload_reference(card, text), queries, 12, unique, policy)
     assert find_all(find, int(queries.offsets[-1]), 10_000) == expected(islands, queries, 12, unique)
 
 
@@ -248,16 +253,18 @@ def test_windows_of_few_seeds(card, monkeypatch) -> None:
     monkeypatch.setattr(gpu, "MOST_ROWS_PER_LANE", 2)
     assert check(card, islands, queries, 14, Policy(10, 1, False, 64), unique=True) == 3
     monkeypatch.setattr(gpu, "SEEDS_PER_WINDOW", 3)
+    monkeypatch.setattr(gpu, "MOST_STEP", 2)
     assert check(card, islands, queries, 14, Policy(10, 0, True, 64)) > 30
 
 
-def test_pieces_on_the_host(card) -> None:
+def test_pieces_on_the_host(card, monkeypatch) -> None:
     """A piece stays as it is while the next one but one is not asked for."""
+    monkeypatch.setattr(gpu.Leaving, "SLICE", 4)
     rng = np.random.default_rng(11)
     islands = repeats(rng)
     queries = queries_of(np.concatenate(islands)[20:300], [0] * 40)
     pages, text = upload_all(card, islands, None, 0, prefix_length=4)
-    laid = gpu.lay(card, gpu.upload_queries(card, queries))
+    laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
     found, last = [], None
     for matches in gpu.matches_on_host(card, pages, text, laid, 14, False, 30):
         assert 0 < len(matches.start) <= 30
@@ -279,7 +286,7 @@ def test_memory_is_what_was_planned(cuts: int) -> None:
     for limit in (1024, 2048):
         card = EmulatedCard()
         pages, text = upload_all(card, islands, [6000 // cuts] * cuts, 12, prefix_length=5)
-        laid = gpu.lay(card, gpu.upload_queries(card, queries))
+        laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
         before = card.arrays.taken
         card.arrays.most_taken = before
         pieces = list(gpu.matches_on_host(card, pages, text, laid, 12, True, limit, Policy(12, 0, True, 64)))
@@ -297,7 +304,7 @@ def test_a_card_that_is_full_says_so() -> None:
     queries = queries_of(np.concatenate(islands)[20:200])
     card = EmulatedCard()
     pages, text = upload_all(card, islands, None, 0, prefix_length=4)
-    laid = gpu.lay(card, gpu.upload_queries(card, queries))
+    laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
     wanted = expected(islands, queries, 14, True)
     failed = 0
     for number in range(1, 100):

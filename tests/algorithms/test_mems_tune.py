@@ -123,7 +123,7 @@ def test_policies_that_differ_are_refused() -> None:
     broken = text.replace("seeds, row, found.axis,", "seeds, row, found.axis + 1,")
     assert broken != text
     card = EmulatedCard(texts={source: broken})
-    with pytest.raises(QuireError, match="1 threads a seed, blocks of 128 and by seeds of 10, .* differ"):
+    with pytest.raises(QuireError, match=r"1 threads a seed, blocks of 128 and by seeds of 10, .* differ"):
         tune_gpu.tune(card, "13000", Clock(FASTEST), [SMALL])
 
 

@@ -4,11 +4,16 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+
+import numpy as np
+from numpy.typing import NDArray
 
 from quire.algorithms.fm_index.gpu import CardPage
 from quire.algorithms.fm_index.pages.gpu import CardPages
 from quire.algorithms.mems import Cursor, Matches, Queries
-from quire.algorithms.mems import gpu as mems
+from quire.algorithms.mems.gpu import Leaving, bytes_on_host, bytes_per_match, find
+from quire.algorithms.mems.queries_gpu import CardRuns, lay, turn, upload_queries, upload_reference
 from quire.device.card import Card
 from quire.errors import QuireError
 from quire.index import PageIndex
@@ -36,6 +41,8 @@ class CardEngine:
             pages: indexes of the pages of the whole axis, in order.
         """
         self._open_card, self._reference, self._indexes = open_card, reference, pages
+        # Staging memory that nobody uses at the moment.
+        self._buffers: SimpleQueue[NDArray[np.uint8]] = SimpleQueue()
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -51,20 +58,26 @@ class CardEngine:
             finally:
                 self._owner.submit(self._close).result()
 
-    def prepare(self, queries: Queries, reverse: bool) -> mems.CardRuns:
+    def prepare(self, queries: Queries, reverse: bool) -> CardRuns:
         """See `Engine`."""
         return self._owner.submit(self._prepare, queries, reverse).result()
 
     def find(
-        self, queries: mems.CardRuns, min_length: int, unique: bool, begin: Cursor, end: int, limit: int
+        self, queries: CardRuns, min_length: int, unique: bool, begin: Cursor, end: int, limit: int
     ) -> tuple[Matches, Cursor]:
         """See `Engine`; fewer than `limit` where the card has no room for so many."""
-        return self._owner.submit(self._find, queries, min_length, unique, begin, end, limit).result()
+        leaving, cursor, buffer = self._owner.submit(
+            self._find, queries, min_length, unique, begin, end, limit
+        ).result()  # fmt: skip
+        # The card goes on with what others ask for.
+        matches = Matches(*(array.copy() for array in leaving.arrived()))
+        self._buffers.put(buffer)
+        return matches, cursor
 
     def _open(self) -> None:
         self._card = self._open_card()
         try:
-            self._text: mems.CardRuns = mems.upload_reference(self._card, reference_text(self._reference))
+            self._text: CardRuns = upload_reference(self._card, reference_text(self._reference))
             pages = CardPages(self._card, self._indexes, int(self._card.free_bytes() * (1 - QUERY_SHARE)))
         except MemoryError as error:
             raise QuireError(
@@ -78,10 +91,10 @@ class CardEngine:
     def _close(self) -> None:
         del self._card, self._text, self._pages
 
-    def _prepare(self, queries: Queries, reverse: bool) -> mems.CardRuns:
+    def _prepare(self, queries: Queries, reverse: bool) -> CardRuns:
         try:
-            codes = mems.upload_queries(self._card, queries)
-            return mems.lay(self._card, mems.turn(self._card, codes) if reverse else codes)
+            codes = upload_queries(self._card, queries)
+            return lay(self._card, turn(self._card, codes) if reverse else codes)
         except MemoryError as error:
             raise QuireError(
                 f"{self._card.name}: queries of {len(queries.codes)} bases do not fit ({error}); give device.memory "
@@ -89,17 +102,18 @@ class CardEngine:
             ) from None
 
     def _find(
-        self, queries: mems.CardRuns, min_length: int, unique: bool, begin: Cursor, end: int, limit: int
-    ) -> tuple[Matches, Cursor]:
+        self, queries: CardRuns, min_length: int, unique: bool, begin: Cursor, end: int, limit: int
+    ) -> tuple[Leaving, Cursor, NDArray[np.uint8]]:
         card = self._card
-        room = int(card.free_bytes() * MATCH_SHARE) // mems.bytes_per_match(len(self._indexes))
+        room = int(card.free_bytes() * MATCH_SHARE) // bytes_per_match(len(self._indexes))
         limit = max(1, min(limit, room))
         while True:
             try:
-                found, cursor = mems.find(
+                found, cursor = find(
                     card, self._pages, self._text, queries, min_length, unique, begin, end, limit
                 )  # fmt: skip
-                return Matches(*map(card.download, found)), cursor
+                buffer = self._buffer(bytes_on_host(found))
+                return Leaving(card, found, buffer), cursor, buffer
             except MemoryError as error:
                 if limit == 1:
                     raise QuireError(
@@ -108,3 +122,10 @@ class CardEngine:
                     ) from None
                 limit = max(1, limit // 2)
                 log.info("the card has no room (%s): going on with %d matches at a time", error, limit)
+
+    def _buffer(self, size: int) -> NDArray[np.uint8]:
+        try:
+            buffer = self._buffers.get_nowait()
+        except Empty:
+            buffer = np.empty(0, np.uint8)
+        return buffer if len(buffer) >= size else self._card.staging(size * 9 // 8)

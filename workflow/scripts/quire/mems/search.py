@@ -16,6 +16,7 @@ from quire.index import PageIndex
 from quire.io.ahead import ahead
 from quire.io.files import atomic_path, write_json_atomic
 from quire.ledger import require_balance
+from quire.mems.engine_gpu import CardEngine
 from quire.mems.engines import CpuEngine, Engine, Prepared
 from quire.mems.queries import read_queries
 from quire.mems.tasks import MOST_MATCHES, PreparedBatch, Result, Search, prepare, tasks_of_batch
@@ -100,8 +101,6 @@ def find_mems(inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings) 
         if open_card is None:
             counts = _search(CpuEngine(reference, indexes), reference, inputs, outputs, settings)
         else:
-            from quire.mems.engine_gpu import CardEngine
-
             engine = CardEngine(open_card, reference, indexes)
             with engine.running():
                 counts = _search(engine, reference, inputs, outputs, settings)

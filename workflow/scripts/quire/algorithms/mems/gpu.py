@@ -1,7 +1,7 @@
 """Maximal exact matches on a card: the twin of `cpu.py`, with the same matches in the same order.
 
 1. Queries lie packed on the card with their *runs* of known bases. From every `step`-th base of a run on a *seed* is
-   searched, seed_length + step - 1 = min_length: each match holds a seed whole (Grabowski and Bieniecki 2018 sample in
+   searched, seed_length + step - 1 <= min_length: each match holds a seed whole (Grabowski and Bieniecki 2018 sample in
    this way; here every base of the reference is indexed, so that queries alone are sampled).
 2. The match kernel (search.cu) finds the rows of each seed of a *window* in a page.
 3. The print kernel (listing.cuh) locates them and compares packed words to both sides. A match is given by the first
@@ -19,17 +19,18 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
 from quire.algorithms.fm_index.gpu import CardPage
 from quire.algorithms.fm_index.pages.gpu import PagesInTurn
-from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText
+from quire.algorithms.mems import Cursor, Matches
+from quire.algorithms.mems.queries_gpu import DEFINES, CardRuns, kernel
+from quire.algorithms.mems.queries_gpu import SOURCE as QUERIES
 from quire.algorithms.mems.tuning.policies import LISTINGS, Policy, best_policy
-from quire.device.card import Card, CardArray, Download, Kernel, bytes_of
-from quire.sequence.packing import BASES_PER_WORD
+from quire.device.card import Card, CardArray, Download, bytes_of
 
-QUERIES, SEARCH, ELSEWHERE = (f"quire/algorithms/mems/{name}.cu" for name in ("queries", "search", "elsewhere"))
-DEFINES = {"LOOK_AHEAD": 512}  # bases behind min_length that one thread compares; what is longer, a warp does
+SEARCH, ELSEWHERE = (f"quire/algorithms/mems/{name}.cu" for name in ("search", "elsewhere"))
 KERNELS = [
     (QUERIES, DEFINES),
     (ELSEWHERE, DEFINES),
@@ -40,29 +41,8 @@ SEEDS_PER_WINDOW = 1 << 22
 FEWEST_SEEDS = 1 << 10  # of a window, however small `limit` is
 # Interval rows of a seed that few threads may go through in turn while all others wait for them.
 MOST_ROWS_PER_LANE = 1 << 12
+MOST_STEP = 1 << 16  # bases from seed to seed; seeds of very long matches might lie further apart
 KEY_BITS = 63
-
-
-class CardRuns(NamedTuple):
-    """Packed bases on a card and the runs of known ones among them: the axis, or queries (mems.cuh: Sequence).
-
-    Attributes:
-        words: uint64[], two words or more longer than the bases.
-        length: bases.
-        runs: int64[run_count, 2], (start, end), ascending.
-    """
-
-    words: CardArray
-    length: int
-    runs: CardArray
-    run_count: int
-
-
-class CardCodes(NamedTuple):
-    """`Queries` on a card: codes uint8[total], offsets int64[n + 1]."""
-
-    codes: CardArray
-    offsets: CardArray
 
 
 class _Seeds(NamedTuple):
@@ -75,10 +55,10 @@ class _Seeds(NamedTuple):
 
 
 class _Window(NamedTuple):
-    """mems.cuh: Window; run uint32[count]."""
+    """mems.cuh: Window; run uint32[number]."""
 
     first: int
-    count: int
+    number: int
     run: CardArray
 
 
@@ -107,40 +87,6 @@ class _Hits(NamedTuple):
     counts: CardArray
 
 
-def upload_reference(card: Card, reference: ReferenceText) -> CardRuns:
-    """Copy the axis to a card."""
-    length = int(reference.runs[-1, 1]) if len(reference.runs) else 0
-    runs = np.asarray(reference.runs, np.int64).reshape(-1, 2)
-    return CardRuns(card.upload(np.asarray(reference.words)), length, card.upload(runs), len(runs))
-
-
-def upload_queries(card: Card, queries: Queries) -> CardCodes:
-    """Copy queries to a card as they are given."""
-    return CardCodes(card.upload(queries.codes), card.upload(queries.offsets))
-
-
-def turn(card: Card, queries: CardCodes) -> CardCodes:
-    """The reverse complement of each query."""
-    turned, count = card.empty(len(queries.codes), np.uint8), len(queries.offsets) - 1
-    _kernel(card, "turn_codes").for_each(len(turned), queries.codes, queries.offsets, count, len(turned), turned)
-    return CardCodes(turned, queries.offsets)
-
-
-def lay(card: Card, queries: CardCodes) -> CardRuns:
-    """Pack queries and find their runs, which end with their query."""
-    length, count = len(queries.codes), len(queries.offsets) - 1
-    words = -(-length // BASES_PER_WORD) + 2
-    packed, known, borders = card.empty(words, np.uint64), card.empty(words, np.uint32), card.zeros(words, np.uint32)
-    _kernel(card, "mark_borders").for_each(count, queries.offsets, count, length, borders)
-    _kernel(card, "pack_codes").for_each(words, queries.codes, length, words, packed, known)
-    begins, ends = card.empty(words - 1, np.uint32), card.empty(words - 1, np.uint32)
-    _kernel(card, "count_runs").for_each(words - 1, known, borders, words - 1, begins, ends)
-    begin_places, end_places = card.offsets(begins), card.offsets(ends)
-    runs = card.empty((int(begin_places[-1]), 2), np.int64)
-    _kernel(card, "write_runs").for_each(words - 1, known, borders, words - 1, begin_places, end_places, runs)
-    return CardRuns(packed, length, runs, len(runs))
-
-
 def find(
     card: Card,
     pages: list[CardPage] | PagesInTurn,
@@ -157,7 +103,7 @@ def find(
 
     Args:
         card: where everything lies.
-        pages: of the whole axis in order; gone through twice, three times for matches unique in the reference.
+        pages: of the whole axis in order; gone through twice, four times for matches unique in the reference.
         reference: the axis (`upload_reference`).
         queries: on the strand that is asked for (`lay`).
         min_length: 1 to 2^31 - 1.
@@ -175,7 +121,7 @@ def find(
     if begin.start < end and queries.run_count and reference.run_count:
         seeds = _lay_seeds(card, queries, min_length, policy)
         bounds = card.empty(2, np.int64)
-        _kernel(card, "bound_seeds")(1, 32, queries, seeds, begin.start, end, bounds)
+        kernel(card, "bound_seeds")(1, 32, queries, seeds, begin.start, end, bounds)
         first, last = (int(bound) for bound in card.download(bounds))
         if first < last:
             search = _Search(card, pages, reference, queries, seeds, policy, unique)
@@ -212,7 +158,7 @@ def matches_on_host(
         `Matches` of the host's arrays, which stay until the next piece but one is asked for.
     """
     buffers = [np.empty(0, np.uint8)] * 3
-    leaving: tuple[Download, list[CardArray]] | None = None
+    leaving: Leaving | None = None
     cursor, number = Cursor(0, 0), 0
     while cursor.start < queries.length:
         found, cursor = find(
@@ -220,22 +166,48 @@ def matches_on_host(
         )  # fmt: skip
         if not len(found.start):
             continue
-        arrays = list(found)
-        if len(buffers[number]) < bytes_of(arrays):
-            buffers[number] = card.staging(bytes_of(arrays) * 9 // 8)
-        following = card.download_ahead(arrays, buffers[number]), arrays
+        if len(buffers[number]) < bytes_on_host(found):
+            buffers[number] = card.staging(bytes_on_host(found) * 9 // 8)
+        following = Leaving(card, found, buffers[number])
         number = (number + 1) % 3
         if leaving is not None:
-            leaving[0].wait()
-            yield Matches(*leaving[0].arrays)
+            yield leaving.arrived()
         leaving = following
     if leaving is not None:
-        leaving[0].wait()
-        yield Matches(*leaving[0].arrays)
+        yield leaving.arrived()
 
 
-def _kernel(card: Card, entry: str) -> Kernel:
-    return card.kernel(QUERIES, entry, **DEFINES)
+class Leaving:
+    """Matches on their way to the host, in slices: a word that a search waits for can pass between two of them."""
+
+    SLICE = 1 << 20  # matches
+
+    def __init__(self, card: Card, found: Matches, buffer: NDArray[np.uint8]) -> None:
+        """Begin.
+
+        Args:
+            card: where they are.
+            found: `Matches` of the card's arrays.
+            buffer: uint8[bytes_on_host(found)] or more, from `card.staging`.
+        """
+        self._count, self._buffer = len(found.start), buffer
+        self._parts: list[CardArray] = [
+            array[begin : begin + self.SLICE] for array in found for begin in range(0, self._count, self.SLICE)
+        ]
+        self._download: Download = card.download_ahead(self._parts, buffer)
+
+    def arrived(self) -> Matches:
+        """The matches, in the buffer, when they are there. Any thread may ask, once."""
+        self._download.wait()
+        self._parts = []
+        words = self._buffer[: len(self._buffer) // 8 * 8].view(np.int64)
+        room = self._count + self._count % 2  # arrays begin at multiples of 16 bytes, as whole slices end
+        return Matches(*(words[column * room : column * room + self._count] for column in range(3)))
+
+
+def bytes_on_host(found: Matches) -> int:
+    """What `Leaving` needs for matches."""
+    return bytes_of(list(found))
 
 
 def _no_matches(card: Card) -> Matches:
@@ -244,9 +216,9 @@ def _no_matches(card: Card) -> Matches:
 
 def _lay_seeds(card: Card, queries: CardRuns, min_length: int, policy: Policy) -> _Seeds:
     length = min(policy.seed_length, min_length)
-    step = min_length - length + 1
+    step = min(min_length - length + 1, MOST_STEP)
     counts = card.empty(queries.run_count, np.int64)
-    _kernel(card, "count_seeds").for_each(len(counts), queries.runs, len(counts), step, min_length, counts)
+    kernel(card, "count_seeds").for_each(len(counts), queries.runs, len(counts), step, min_length, counts)
     return _Seeds(card.offsets(counts), step, length, min_length)
 
 
@@ -274,7 +246,7 @@ class _Search:
         most = max(1, (1 << KEY_BITS - self.axis_bits) // self.seeds.step)
         count = min(last - first, SEEDS_PER_WINDOW, max(limit, FEWEST_SEEDS), most)
         run = card.empty(count, np.uint32)
-        _kernel(card, "own_seeds").for_each(count, self.queries, self.seeds, first, count, run)
+        kernel(card, "own_seeds").for_each(count, self.queries, self.seeds, first, count, run)
         self.window = _Window(first, count, run)
         self.pages_hits: list[_Hits] = []
         for page in self.pages:
@@ -290,7 +262,7 @@ class _Search:
         return self._give(listed, total), stop
 
     def _search(self, page: CardPage) -> _Hits:
-        card, count = self.card, self.window.count
+        card, count = self.card, self.window.number
         low, counts = card.empty(count, np.uint32), card.empty(count, np.uint32)
         search = card.kernel(SEARCH, "search_seeds", WORDS_PER_BLOCK=page.words_per_block, **DEFINES)
         search.for_each(count, page, self.queries, self.seeds, self.window, low, counts)
@@ -304,7 +276,7 @@ class _Search:
         for hits in self.pages_hits[1:]:
             self.offsets += card.offsets(hits.counts)
         chosen = card.empty(3, np.int64)
-        _kernel(card, "choose_seeds")(1, 32, self.queries, self.seeds, self.window, self.offsets, most, chosen)
+        kernel(card, "choose_seeds")(1, 32, self.queries, self.seeds, self.window, self.offsets, most, chosen)
         number, hits_in_all, behind = (int(value) for value in card.download(chosen))
         return number, hits_in_all, behind
 
@@ -376,7 +348,7 @@ class _Search:
             self._joined([piece.keys for piece in pieces]),
             self._joined([piece.lengths for piece in pieces]),
         )
-        lengthen = _kernel(card, "lengthen_matches")
+        lengthen = kernel(card, "lengthen_matches")
         lengthen.for_each(
             total, self.queries, self.reference, self.seeds, self.window, keys, self.axis_bits, total, lengths
         )
@@ -385,7 +357,7 @@ class _Search:
             total = len(keys)
         order = card.xp.argsort(keys)
         matches = Matches(*(card.empty(total, np.int64) for _ in range(3)))
-        _kernel(card, "give_matches").for_each(
+        kernel(card, "give_matches").for_each(
             total, self.queries, self.seeds, self.window, keys, lengths, order, self.axis_bits, total, *matches
         )
         return matches
@@ -397,14 +369,16 @@ class _Search:
         """Keys and lengths of the matches that stand nowhere else in any page."""
         card, total = self.card, len(keys)
         elsewhere = card.zeros(total, np.uint8)
-        numbers = iter(range(len(self.pages)))
-        for page in self.pages:
-            held = self.pages_hits[next(numbers)]
-            look = card.kernel(ELSEWHERE, "find_elsewhere", **DEFINES)
-            look.for_each(
-                32 * total, page, self.queries, self.reference, self.seeds, self.window, *held, keys, lengths, rows,
-                self.axis_bits, total, elsewhere,
-            )  # fmt: skip
-            del page
+        look = card.kernel(ELSEWHERE, "find_elsewhere", **DEFINES)
+        # First in their own page: rows beside a match find most of those that stand elsewhere at once.
+        for of_page in (1, 0) if len(self.pages) > 1 else (1,):
+            numbers = iter(range(len(self.pages)))
+            for page in self.pages:
+                held = self.pages_hits[next(numbers)]
+                look.for_each(
+                    32 * total, page, self.queries, self.reference, self.seeds, self.window, *held, keys, lengths,
+                    rows, self.axis_bits, total, of_page, elsewhere,
+                )  # fmt: skip
+                del page
         kept = card.xp.flatnonzero(elsewhere == 0)
         return keys[kept], lengths[kept]

@@ -7,7 +7,7 @@ __device__ __forceinline__ i64 seed_of_hit(const i64* offsets, i64 seeds, i64 hi
     i64* bounds = (i64*)shared_memory;
     i64 first = (i64)blockIdx.x * blockDim.x, last = first + blockDim.x - 1;
     if (threadIdx.x == 0) bounds[0] = owner_of(offsets, seeds, first);
-    if (threadIdx.x == 32) bounds[1] = owner_of(offsets, seeds, last < hits ? last : hits - 1);
+    if (threadIdx.x == blockDim.x - 1) bounds[1] = owner_of(offsets, seeds, last < hits ? last : hits - 1);
     __syncthreads();
     i64 low = bounds[0], high = bounds[1] + 1;
     while (high - low > 1) {

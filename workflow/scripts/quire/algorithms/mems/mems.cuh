@@ -24,7 +24,7 @@ struct Sequence {
 };
 
 // Seeds of the queries: `length` bases from every `step`-th base of a run on, as far as matches of `min_length` begin.
-// Every such match holds one whole, since min_length = length + step - 1.
+// Every such match holds one whole, since min_length >= length + step - 1.
 struct Seeds {
     const i64* offsets;  // [run_count + 1]: seeds before each run
     i64 step, length, min_length;

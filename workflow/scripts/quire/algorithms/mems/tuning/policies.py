@@ -62,10 +62,10 @@ def seed_lengths(min_length: int) -> list[int]:
 def default_policy(min_length: int) -> Policy:
     """The policy of a card that was not tuned.
 
-    Two thirds of a match: such a seed excludes chance, and in repeats most hits. Between 12 bases, as deep as the
-    prefix table, and 40.
+    Seven tenths of a match: such a seed excludes chance, and in repeats most hits. Between 12 bases, as deep as the
+    prefix table, and 40. Close to what an H200 is fastest with (docs/benchmarks/results.md).
     """
-    return Policy(min(max(2 * min_length // 3, 12), 40, min_length), 0, True, 256)
+    return Policy(min(max(7 * min_length // 10, 12), 40, min_length), 0, True, 128)
 
 
 @lru_cache

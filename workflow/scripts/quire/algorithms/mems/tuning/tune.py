@@ -18,7 +18,8 @@ import numpy as np
 from quire.algorithms.fm_index.gpu import CardPage
 from quire.algorithms.fm_index.tuning.tune import Clock, driver_version, seconds_by_events
 from quire.algorithms.mems import Cursor, Matches
-from quire.algorithms.mems.gpu import CardRuns, find, lay, upload_queries, upload_reference
+from quire.algorithms.mems.gpu import find
+from quire.algorithms.mems.queries_gpu import CardRuns, lay, upload_queries, upload_reference
 from quire.algorithms.mems.tuning.policies import (
     BLOCKS,
     SHARES,
