@@ -19,6 +19,7 @@ MEASUREMENTS = (
     "ploidy_regions",
     "pairhmm_speed",
     "pairwise",
+    "mems",
     "one_answer",
     "gpu_search",
     "gpu_index",

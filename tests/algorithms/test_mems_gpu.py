@@ -157,7 +157,9 @@ def test_places_that_are_none(card) -> None:
     for cut, word in enumerate(words, start=1):
         islands[-1] = np.concatenate([islands[-1], rng.integers(0, 4, 9), word[:cut]]).astype(np.uint8)
         islands.append(np.concatenate([word[cut:], rng.integers(0, 4, 9)]).astype(np.uint8))
-    queries = queries_of(*words, *(word[1:] for word in words))
+    # Behind two bases, matches begin beside a seed.
+    later = [np.append(3 - word[:2], word) for word in words]
+    queries = queries_of(*words, *(word[1:] for word in words), *later)
     for policy in (Policy(8, 0, True, 64), Policy(6, 1, False, 64)):
         for unique in (False, True):
             assert check(card, islands, queries, 8, policy, unique, owned=[300, sum(map(len, islands)) - 300]) >= 29

@@ -15,13 +15,14 @@ __device__ __forceinline__ bool stands_at(const Page& page, const Sequence& text
     return other - left >= run.x && other + right <= run.y;
 }
 
-// Marks the matches whose letters stand elsewhere in a page. One warp per match goes through the rows of its seed: in the
-// match's own page from its own row on in both directions, as rows beside it are most like it. There it may stop where
-// suffixes begin to differ: those beyond differ too, unless the page's end cuts them off, which matters only for parts
-// of a match that are longer than pages overlap.
+// Marks the matches whose letters stand elsewhere in a page, among those of the page itself (of_page = 1) or those of
+// the others (0). One warp per match goes through the rows of its seed: in the match's own page from its own row on in
+// both directions, as rows beside it are most like it. There it may stop where suffixes begin to differ: those beyond
+// differ too, unless the page's end cuts them off, which matters only for parts of a match that are longer than pages
+// overlap.
 extern "C" __global__ void find_elsewhere(
         Page page, Sequence queries, Sequence text, Seeds seeds, Window window, const u32* low, const u32* counts,
-        const u64* keys, const i64* lengths, const u32* rows, i64 axis_bits, i64 count, u8* elsewhere) {
+        const u64* keys, const i64* lengths, const u32* rows, i64 axis_bits, i64 count, i64 of_page, u8* elsewhere) {
     i64 match = thread_index() >> 5;
     if (match >= count || elsewhere[match]) return;
     i64 lane = threadIdx.x & 31;
@@ -29,6 +30,7 @@ extern "C" __global__ void find_elsewhere(
     i64 axis = place.axis + place.left, right = lengths[match] - place.left;
     i64 first = low[place.index], end = first + counts[place.index], page_length = page.C[4] - 1;
     bool own = axis >= page.start && axis < page.start + page.owned_length;
+    if (own != (of_page != 0)) return;
     bool may_stop = own && (right <= page_length - page.owned_length || page.start + page_length == text.length);
     i64 middle = own ? (i64)rows[match] : first - 1;
 #pragma unroll 1

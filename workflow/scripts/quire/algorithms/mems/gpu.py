@@ -103,7 +103,7 @@ def find(
 
     Args:
         card: where everything lies.
-        pages: of the whole axis in order; gone through twice, three times for matches unique in the reference.
+        pages: of the whole axis in order; gone through twice, four times for matches unique in the reference.
         reference: the axis (`upload_reference`).
         queries: on the strand that is asked for (`lay`).
         min_length: 1 to 2^31 - 1.
@@ -369,14 +369,16 @@ class _Search:
         """Keys and lengths of the matches that stand nowhere else in any page."""
         card, total = self.card, len(keys)
         elsewhere = card.zeros(total, np.uint8)
-        numbers = iter(range(len(self.pages)))
-        for page in self.pages:
-            held = self.pages_hits[next(numbers)]
-            look = card.kernel(ELSEWHERE, "find_elsewhere", **DEFINES)
-            look.for_each(
-                32 * total, page, self.queries, self.reference, self.seeds, self.window, *held, keys, lengths, rows,
-                self.axis_bits, total, elsewhere,
-            )  # fmt: skip
-            del page
+        look = card.kernel(ELSEWHERE, "find_elsewhere", **DEFINES)
+        # First in their own page: rows beside a match find most of those that stand elsewhere at once.
+        for of_page in (1, 0) if len(self.pages) > 1 else (1,):
+            numbers = iter(range(len(self.pages)))
+            for page in self.pages:
+                held = self.pages_hits[next(numbers)]
+                look.for_each(
+                    32 * total, page, self.queries, self.reference, self.seeds, self.window, *held, keys, lengths,
+                    rows, self.axis_bits, total, of_page, elsewhere,
+                )  # fmt: skip
+                del page
         kept = card.xp.flatnonzero(elsewhere == 0)
         return keys[kept], lengths[kept]
