@@ -18,6 +18,7 @@ MEASUREMENTS = (
     "gvcf",
     "ploidy_regions",
     "pairhmm_speed",
+    "mems",
     "one_answer",
     "gpu_search",
     "gpu_index",
