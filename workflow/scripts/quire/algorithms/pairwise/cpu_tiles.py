@@ -51,8 +51,8 @@ class Space(NamedTuple):
 
     Attributes:
         query: E[height * LANES], the letters of each lane's rows, lanes innermost.
-        even, odd: E[steps + LANES - 1], the letters of columns 0, 2, ... and 1, 3, ..., backwards: those of a step stand
-            side by side.
+        even, odd: E[steps + LANES - 1], the letters of columns 0, 2, ... and 1, 3, ..., backwards: those of a step
+            stand side by side.
         scores: E[height * LANES], H of the column before.
         deletions: likewise, D of the column at hand.
         upper, gaps: E[2 * steps], H of the row above the tile, I of its first row.
