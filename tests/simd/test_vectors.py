@@ -12,6 +12,7 @@ from quire.simd.vectors import (
     add,
     aligned_zeros,
     bit_or,
+    bits_greater,
     choose_equal,
     choose_greater,
     choose_less,
@@ -20,6 +21,7 @@ from quire.simd.vectors import (
     fma,
     load,
     maximum,
+    moved_up,
     multiply,
     splat,
     store,
@@ -193,3 +195,35 @@ def test_prefetching_changes_nothing():
     array = np.arange(5)
     njit(lambda a: bits.prefetch(a, 3))(array)
     assert array.tolist() == [0, 1, 2, 3, 4]
+
+
+@njit
+def lanes_greater(left, right):
+    return bits_greater(load(left, 0, LANES), load(right, 0, LANES))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=LANES, max_size=LANES))
+def test_bits_greater(pairs: list[tuple[int, int]]) -> None:
+    left, right = np.array(pairs, np.int16).T.copy()
+    assert lanes_greater(left, right) == sum(1 << lane for lane, (a, b) in enumerate(pairs) if a > b)
+
+
+def test_bits_greater_refuses_what_is_no_integers_size() -> None:
+    @njit
+    def kernel(array):
+        return bits_greater(load(array, 0, 4), load(array, 0, 4))
+
+    with pytest.raises(TypingError, match="takes 8, 16, 32 or 64 lanes"):
+        kernel(np.zeros(4, np.int16))
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.int32])
+def test_moved_up(dtype: type) -> None:
+    @njit
+    def kernel(array, out):
+        store(out, 0, moved_up(load(array, 0, LANES), array[LANES]))
+
+    array, out = np.arange(1, LANES + 2).astype(dtype), np.zeros(LANES, dtype)
+    kernel(array, out)
+    assert out.tolist() == [LANES + 1, *range(1, LANES)]

@@ -229,15 +229,15 @@ minimum = _extreme("minimum", "<")
 
 @intrinsic
 def bits_greater(_typing_context, a, b):
-    """A uint32 of which bit i says whether a > b in lane i; 32 lanes of signed integers."""
+    """An unsigned integer of as many bits as there are lanes (8, 16, 32 or 64): bit i says whether a > b in lane i."""
     _require_alike("bits_greater", a, b)
     _require(isinstance(a.element, types.Integer) and a.element.signed, "bits_greater compares signed integers")
-    _require(a.lanes == types.uint32.bitwidth, "bits_greater takes 32 lanes")
+    _require(a.lanes in (8, 16, 32, 64), "bits_greater takes 8, 16, 32 or 64 lanes")
 
     def generate(_context, builder, _signature, arguments):
-        return builder.bitcast(builder.icmp_signed(">", *arguments), ir.IntType(types.uint32.bitwidth))
+        return builder.bitcast(builder.icmp_signed(">", *arguments), ir.IntType(a.lanes))
 
-    return types.uint32(a, b), generate
+    return types.Integer.from_bitwidth(a.lanes, signed=False)(a, b), generate
 
 
 @intrinsic

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.pairwise import LARGEST, Memory, Mode, Pair, PairwiseAlignment, State
-from quire.algorithms.pairwise.cpu_tiles import WIDTH, Border, direction_words, follow_tile, solve_tile, space_for
+from quire.algorithms.pairwise.cpu_tiles import BITS, WIDTH, Border, direction_words, follow_tile, solve_tile, space_for
 from quire.algorithms.pairwise.driver import Cell, PathStretch, Sweep, trace, without_matrix
 from quire.algorithms.pairwise.tiling import Tile, Tiling, left_border, top_border
 from quire.algorithms.scoring import Scoring
@@ -76,7 +76,7 @@ class CpuSweep(Sweep):
     Attributes:
         rows: int32[down + 1, 2, n + 1], H of the row above each row of tiles, and I of the row below that.
         columns: int32[across + 1, 2, m + 1], H of the column before each column of tiles, and D of the column behind.
-        directions: uint32, of all tiles, row by row; empty in linear memory.
+        directions: BITS, of all tiles, row by row; empty in linear memory.
         offsets: int64[down * across + 1] into `directions`.
     """
 
@@ -99,8 +99,8 @@ class CpuSweep(Sweep):
         tiles = [tiling.tile(down, across) for down in range(tiling.down) for across in range(tiling.across)]
         words = [direction_words(tile.rows, tile.columns) if keep else 0 for tile in tiles]
         self.offsets = offsets_from_lengths(np.array(words, np.int64))
-        self.directions = np.empty(int(self.offsets[-1]), np.uint32)
-        self.buffer = np.empty(0, np.uint32)  # of the directions of a tile that is computed again
+        self.directions = np.empty(int(self.offsets[-1]), BITS)
+        self.buffer = np.empty(0, BITS)  # of the directions of a tile that is computed again
         self.spaces = self._spaces()
 
     def _spaces(self) -> tuple:
@@ -209,11 +209,11 @@ class CpuSweep(Sweep):
         # A path that comes in with a gap goes on with it: the gap behind the border is one base longer.
         return int(score) if cell.state == State.PAIRED else int(gap) - self.scoring.gap_extend
 
-    def _directions(self, tile: Tile, goal: int) -> tuple[NDArray[np.uint32], tuple[int, int, int]]:
+    def _directions(self, tile: Tile, goal: int) -> tuple[NDArray[np.unsignedinteger], tuple[int, int, int]]:
         """Directions of a tile (or of its upper left part), and what `solve_tile` returns for a goal."""
         words = direction_words(tile.rows, tile.columns)
         if words > len(self.buffer):
-            self.buffer = np.empty(words, np.uint32)
+            self.buffer = np.empty(words, BITS)
         directions = self.buffer[:words]
         found = _solve_again(
             self.spaces,
