@@ -43,30 +43,38 @@ struct End {
 
 __device__ __forceinline__ u64 look(const u64* word) { return *(const volatile u64*)word; }
 
-// A chunk of steps. CAREFUL: lanes may stand outside of the rows, or rows are kept. Branches would tear a warp apart, and
-// what exchanges its lanes would put it together again at each step; so there are none where it matters.
-//   in, out: H and D of the columns left and right of the strip, by step; two steps at once, and the first ones all at
-//   once, so that no step waits for shared memory.
+// A chunk of steps. CAREFUL: lanes may stand outside of the rows, or rows are kept; a short loop, as few chunks are.
+// Branches would tear a warp apart, and what exchanges its lanes would put it together again at each step; so there are
+// none where it matters.
+//   in, out: H and D of the columns left and right of the strip, by step; in chunks that are not careful they are read
+//   all at once before the steps, and written two at a time, so that no step waits for shared memory.
 template <bool CAREFUL>
 __device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Job& job, const Terms& terms, const u16* query,
                                          Kept* kept, uint2* bits, const int2* in, int2* out, int step, int first,
                                          int rows, int columns, int keep) {
+    constexpr int UNROLLED = CAREFUL ? 1 : STEPS;
     int lane = threadIdx.x % WARP;
     int4 edges[STEPS / 2];
+    if (!CAREFUL)
 #pragma unroll
-    for (int i = 0; i < STEPS / 2; i++) edges[i] = ((const int4*)in)[i];
-    i32 best_before = 0, deletion_before = 0;
-#pragma unroll
+        for (int i = 0; i < STEPS / 2; i++) edges[i] = ((const int4*)in)[i];
+    int2 before = make_int2(0, 0);
+#pragma unroll UNROLLED
     for (int i = 0; i < STEPS; i++) {
         i32 left = __shfl_up_sync(EVERY_LANE, cells.best[COLUMNS - 1], 1);
         i32 deletion = __shfl_up_sync(EVERY_LANE, cells.deletion, 1);
-        if (i % 2 && lane == WARP - 1)
-            ((int4*)out)[i / 2] = make_int4(best_before, deletion_before, cells.best[COLUMNS - 1], cells.deletion);
-        best_before = cells.best[COLUMNS - 1];
-        deletion_before = cells.deletion;
+        int2 after = make_int2(cells.best[COLUMNS - 1], cells.deletion), edge;
+        if (CAREFUL) {
+            edge = in[i];
+            if (lane == WARP - 1) out[i] = after;
+        } else {
+            edge = i % 2 ? make_int2(edges[i / 2].z, edges[i / 2].w) : make_int2(edges[i / 2].x, edges[i / 2].y);
+            if (i % 2 && lane == WARP - 1) ((int4*)out)[i / 2] = make_int4(before.x, before.y, after.x, after.y);
+            before = after;
+        }
         if (lane == 0) {
-            left = i % 2 ? edges[i / 2].z : edges[i / 2].x;
-            deletion = i % 2 ? edges[i / 2].w : edges[i / 2].y;
+            left = edge.x;
+            deletion = edge.y;
         }
         int row = step + i - lane;
         if (!CAREFUL || (row >= 0 && row < rows)) {
