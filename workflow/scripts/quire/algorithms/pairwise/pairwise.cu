@@ -9,7 +9,7 @@
 constexpr u32 NAP = 20;  // nanoseconds between two looks at a word
 
 struct Inputs {
-    const u16* query;  // WIDE: codes; else selectors of bytes. 64 more on both sides
+    const u16* query;  // WIDE: codes; else selectors of bytes. 128 more on both sides
     const u8* target;
     Scores scores;
 };
@@ -48,16 +48,20 @@ __device__ __forceinline__ u64 look(const u64* word) { return *(const volatile u
 // none where it matters.
 //   in, out: H and D of the columns left and right of the strip, by step; in chunks that are not careful they are read
 //   all at once before the steps, and written two at a time, so that no step waits for shared memory.
+//   letters: of each step's row; become those of the next chunk.
 template <bool CAREFUL>
 __device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Job& job, const Terms& terms, const u16* query,
                                          Kept* kept, uint2* bits, const int2* in, int2* out, int step, int first,
-                                         int rows, int columns, int keep) {
+                                         int rows, int columns, int keep, u32 (&letters)[STEPS]) {
     constexpr int UNROLLED = CAREFUL ? 1 : STEPS;
     int lane = threadIdx.x % WARP;
     int4 edges[STEPS / 2];
     if (!CAREFUL)
 #pragma unroll
         for (int i = 0; i < STEPS / 2; i++) edges[i] = ((const int4*)in)[i];
+    u32 next[STEPS];
+#pragma unroll
+    for (int i = 0; i < STEPS; i++) next[i] = __ldg(query + step + STEPS + i - lane);
     int2 before = make_int2(0, 0);
 #pragma unroll UNROLLED
     for (int i = 0; i < STEPS; i++) {
@@ -78,7 +82,7 @@ __device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Job& job,
         }
         int row = step + i - lane;
         if (!CAREFUL || (row >= 0 && row < rows)) {
-            cells.step(__ldg(query + row), left, deletion, terms);
+            cells.step(CAREFUL ? (u32)__ldg(query + row) : letters[i], left, deletion, terms);
             if (LOCAL) end.offer(cells, row + 1, terms);
             if (CAREFUL && keep > 0 && ((row + 1) % keep == 0 || row + 1 == rows)) {
                 Kept* place = kept + job.top + (row + keep) / keep * job.keep_stride + 1 + first;
@@ -93,6 +97,8 @@ __device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Job& job,
         if (BITS && i % GROUP == GROUP - 1)
             bits[(i64)(step + i) / GROUP * WARP + lane] = make_uint2(cells.from, cells.longer);
     }
+#pragma unroll
+    for (int i = 0; i < STEPS; i++) letters[i] = next[i];
 }
 
 // The largest of a warp's numbers.
@@ -102,7 +108,8 @@ __device__ __forceinline__ i32 largest_of_warp(i32 value) {
     return value;
 }
 
-// One strip of a job, by a block; `strip` is counted within the job.
+// One strip of a job, by a block; `strip` is counted within the job. Its last warp hands words on, from the strip on the
+// left and to that on the right, so that those that compute wait for no memory: a turn (a chunk) later, and earlier.
 __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last, int4* ends, const Inputs& inputs,
                                            const Matrices& matrices) {
     const Terms terms(inputs.scores);
@@ -116,44 +123,49 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
     u64* right = matrices.borders + job.border + strip / job.border_strips * job.border_stride;
     u32 left_tag = strip == 0 ? (u32)job.left_tag : tag_of(strip), right_tag = tag_of(strip + 1);
     Cells cells;
-    cells.begin(job, first, inputs.target, matrices.kept, terms);
+    if (warp < WARPS) cells.begin(job, first, inputs.target, matrices.kept, terms);
     End end = {15, 0};
     int chunks = chunks_of(rows), columns = (int)job.columns, keep = (int)job.keep, next_kept = keep > 0 ? keep : rows;
-    bool reads = warp == 0 && lane < STEPS;
-    u64 word = reads && lane < rows ? look(left + lane) : 0;
-    for (int turn = 0; turn < chunks + (WARPS - 1) * LAG; turn++) {
-        int chunk = turn - warp * LAG, step = chunk * STEPS;
-        if (chunk >= 0 && chunk < chunks) {
-            int2* in = ring + (2 * warp + (turn + 1) % 2) * STEPS;
-            int2* out = ring + (2 * (warp + 1) + turn % 2) * STEPS;
-            if (warp == 0) {
-                int row = step + lane;
-                while (__any_sync(EVERY_LANE, reads && row < rows && ((u32)word & 0xFFFF) != left_tag)) {
-                    __nanosleep(NAP);
-                    if (reads && row < rows) word = look(left + row);
-                }
-                int2 edge = unpack_word(word);
-                if (reads) in[lane] = make_int2(SCALE * edge.x, SCALE * edge.y);
-                if (reads && row + STEPS < rows) word = look(left + row + STEPS);
-                __syncwarp();
-            }
-            while (keep > 0 && next_kept <= step - WARP + 1) next_kept += keep;
-            if (step < WARP - 1 || step + STEPS > rows || next_kept <= step + STEPS)
-                do_chunk<true>(cells, end, job, terms, query, matrices.kept, bits, in, out, step, first, rows, columns,
-                               keep);
-            else
-                do_chunk<false>(cells, end, job, terms, query, matrices.kept, bits, in, out, step, first, rows, columns,
-                                keep);
-            if (warp == WARPS - 1 && !last) {
+    u32 letters[STEPS];
+#pragma unroll
+    for (int i = 0; i < STEPS; i++) letters[i] = __ldg(query + i - lane);
+    u64 word = warp == WARPS && lane < STEPS && lane < rows ? look(left + lane) : 0;
+    for (int turn = 0; turn < chunks + (WARPS - 1) * LAG + 2; turn++) {
+        // What was handed on in the turn before, and where what is handed on in this turn goes.
+        int before = (turn + 1) % 2 * STEPS, now = turn % 2 * STEPS;
+        if (warp == WARPS) {
+            int row = (turn - 2 - (WARPS - 1) * LAG) * STEPS - SKEW + lane % STEPS;
+            if (row >= -SKEW && !last) {
                 // Lanes that have nothing to hand on store what others do, or into the room around the rows.
-                __syncwarp();
-                int2 edge = out[lane % STEPS];
-                *(volatile u64*)(right + step - SKEW + lane % STEPS) =
-                    pack_word(edge.x / SCALE, edge.y / SCALE, right_tag);
+                int2 edge = ring[2 * WARPS * STEPS + before + lane % STEPS];
+                *(volatile u64*)(right + row) = pack_word(edge.x / SCALE, edge.y / SCALE, right_tag);
+            }
+            row = turn * STEPS + lane;
+            bool reads = lane < STEPS && row < rows;
+            while (__any_sync(EVERY_LANE, reads && ((u32)word & 0xFFFF) != left_tag)) {
+                __nanosleep(NAP);
+                if (reads) word = look(left + row);
+            }
+            int2 edge = unpack_word(word);
+            if (lane < STEPS) ring[now + lane] = make_int2(SCALE * edge.x, SCALE * edge.y);
+            if (reads && row + STEPS < rows) word = look(left + row + STEPS);
+        } else {
+            int chunk = turn - 1 - warp * LAG, step = chunk * STEPS;
+            if (chunk >= 0 && chunk < chunks) {
+                const int2* in = ring + 2 * warp * STEPS + before;
+                int2* out = ring + 2 * (warp + 1) * STEPS + now;
+                while (keep > 0 && next_kept <= step - WARP + 1) next_kept += keep;
+                if (step < WARP - 1 || step + STEPS > rows || next_kept <= step + STEPS)
+                    do_chunk<true>(cells, end, job, terms, query, matrices.kept, bits, in, out, step, first, rows,
+                                   columns, keep, letters);
+                else
+                    do_chunk<false>(cells, end, job, terms, query, matrices.kept, bits, in, out, step, first, rows,
+                                    columns, keep, letters);
             }
         }
         __syncthreads();
     }
+    if (warp == WARPS) return;
     if (LOCAL && matrices.track) {
         i32 best = largest_of_warp(end.best());
         int leftmost = -largest_of_warp(end.best() == best ? -lane : -WARP);

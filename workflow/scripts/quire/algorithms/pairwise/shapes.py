@@ -24,7 +24,7 @@ class StripShape(NamedTuple):
 
     Attributes:
         columns: of the matrix, per lane.
-        warps: of a block.
+        warps: of a block that compute.
         steps: of a chunk: rows between two barriers.
         resident: blocks that a multiprocessor is to hold; a thread's registers follow from it.
         bits: whether directions are kept.
@@ -43,8 +43,8 @@ class StripShape(NamedTuple):
 
     @property
     def block(self) -> int:
-        """Threads of a block."""
-        return WARP * self.warps
+        """Threads of a block: those of the warps that compute, and of one that hands words on."""
+        return WARP * (self.warps + 1)
 
     @property
     def shared_bytes(self) -> int:
