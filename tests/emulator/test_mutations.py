@@ -126,7 +126,7 @@ MUTATIONS = [
     ),
     (seeds, "seeding/search.cu", "encode_hit(strand, diagonal, ordinal)", "encode_hit(strand, diagonal + 1, ordinal)"),
     (wide_bands, "extension/extension.cu", "(EVERY_LANE, leaving, 1)", "(EVERY_LANE, leaving, 2)"),
-    (tiles, "pairwise/pairwise.cu", "(row + keep) / keep", "(row + 1) / keep"),
+    (tiles, "pairwise/pairwise.cu", "kept.next_row <= step - WARP + 1", "kept.next_row <= step"),
     (tiles, "pairwise/pairwise.cu", "right_tag = tag_of(strip + 1)", "right_tag = tag_of(strip)"),
     (tiles, "pairwise/trace.cu", "(insertion ? 0 : 1)", "(insertion ? 1 : 0)"),
     (equal_ends, "pairwise/pairwise.cu", "if (largest > key) row", "if (largest >= key) row"),

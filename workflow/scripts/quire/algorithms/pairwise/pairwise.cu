@@ -29,11 +29,12 @@ struct Matrices {
 struct End {
     i32 key, row;
 
-    __device__ __forceinline__ void offer(const Cells& cells, int at_row, const Terms& terms) {
+    __device__ __forceinline__ void offer(const Cells& cells, int at_row, bool counts, const Terms& terms) {
         i32 largest = -1;
 #pragma unroll
         for (int k = 0; k < COLUMNS; k++)
             largest = max(largest, cells.best[k] * terms.key + (15 - k));
+        if (!counts) largest = -1;
         if (largest > key) row = at_row;
         key = max(key, largest);
     }
@@ -43,6 +44,12 @@ struct End {
 
 __device__ __forceinline__ u64 look(const u64* word) { return *(const volatile u64*)word; }
 
+// The next row to keep and the last one, which is kept too: where a lane's columns go, of which so many are inside.
+struct Keeping {
+    Kept *next, *last;  // none: nothing is kept
+    int next_row, columns;
+};
+
 // A chunk of steps. CAREFUL: lanes may stand outside of the rows, or rows are kept; a short loop, as few chunks are.
 // Branches would tear a warp apart, and what exchanges its lanes would put it together again at each step; so there are
 // none where it matters.
@@ -50,9 +57,9 @@ __device__ __forceinline__ u64 look(const u64* word) { return *(const volatile u
 //   all at once before the steps, and written two at a time, so that no step waits for shared memory.
 //   letters: of each step's row; become those of the next chunk.
 template <bool CAREFUL>
-__device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Job& job, const Terms& terms, const u16* query,
-                                         Kept* kept, uint2* bits, const int2* in, int2* out, int step, int first,
-                                         int rows, int columns, int keep, u32 (&letters)[STEPS]) {
+__device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Terms& terms, const u16* query, const Keeping& kept,
+                                         uint2* bits, const int2* in, int2* out, int step, int rows,
+                                         u32 (&letters)[STEPS]) {
     constexpr int UNROLLED = CAREFUL ? 1 : STEPS;
     int lane = threadIdx.x % WARP;
     int4 edges[STEPS / 2];
@@ -81,18 +88,21 @@ __device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Job& job,
             deletion = edge.y;
         }
         int row = step + i - lane;
-        if (!CAREFUL || (row >= 0 && row < rows)) {
-            cells.step(CAREFUL ? (u32)__ldg(query + row) : letters[i], left, deletion, terms);
-            if (LOCAL) end.offer(cells, row + 1, terms);
-            if (CAREFUL && keep > 0 && ((row + 1) % keep == 0 || row + 1 == rows)) {
-                Kept* place = kept + job.top + (row + keep) / keep * job.keep_stride + 1 + first;
+        if (CAREFUL) {
+            bool inside = row >= 0 && row < rows;
+            Cells above = cells;
+            cells.step(__ldg(query + row), left, deletion, terms);
+            cells.keep_if(inside, above);
+            if (LOCAL) end.offer(cells, row + 1, inside, terms);
+            Kept* place = row + 1 == rows ? kept.last : kept.next;
+            bool keeps = inside && kept.last != nullptr && (row + 1 == rows || row + 1 == kept.next_row);
 #pragma unroll
-                for (int k = 0; k < COLUMNS; k++)
-                    if (first + k < columns)
-                        place[k] = make_int2(cells.best[k] / SCALE, (cells.insertion[k] - INSERTION_CODE) / SCALE);
-            }
-        } else if (BITS) {
-            cells.skip();
+            for (int k = 0; k < COLUMNS; k++)
+                if (keeps && k < kept.columns)
+                    place[k] = make_int2(cells.best[k] / SCALE, (cells.insertion[k] - INSERTION_CODE) / SCALE);
+        } else {
+            cells.step(letters[i], left, deletion, terms);
+            if (LOCAL) end.offer(cells, row + 1, true, terms);
         }
         if (BITS && i % GROUP == GROUP - 1)
             bits[(i64)(step + i) / GROUP * WARP + lane] = make_uint2(cells.from, cells.longer);
@@ -125,7 +135,13 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
     Cells cells;
     if (warp < WARPS) cells.begin(job, first, inputs.target, matrices.kept, terms);
     End end = {15, 0};
-    int chunks = chunks_of(rows), columns = (int)job.columns, keep = (int)job.keep, next_kept = keep > 0 ? keep : rows;
+    int chunks = chunks_of(rows), keep = (int)job.keep;
+    Keeping kept = {nullptr, nullptr, keep > 0 ? keep : rows, (int)job.columns - first};
+    if (keep > 0) {
+        Kept* own = matrices.kept + job.top + 1 + first;
+        kept.next = own + job.keep_stride;
+        kept.last = own + (rows + keep - 1) / keep * job.keep_stride;
+    }
     u32 letters[STEPS];
 #pragma unroll
     for (int i = 0; i < STEPS; i++) letters[i] = __ldg(query + i - lane);
@@ -154,13 +170,14 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
             if (chunk >= 0 && chunk < chunks) {
                 const int2* in = ring + 2 * warp * STEPS + before;
                 int2* out = ring + 2 * (warp + 1) * STEPS + now;
-                while (keep > 0 && next_kept <= step - WARP + 1) next_kept += keep;
-                if (step < WARP - 1 || step + STEPS > rows || next_kept <= step + STEPS)
-                    do_chunk<true>(cells, end, job, terms, query, matrices.kept, bits, in, out, step, first, rows,
-                                   columns, keep, letters);
+                while (keep > 0 && kept.next_row <= step - WARP + 1) {
+                    kept.next_row += keep;
+                    kept.next += job.keep_stride;
+                }
+                if (step < WARP - 1 || step + STEPS > rows || kept.next_row <= step + STEPS)
+                    do_chunk<true>(cells, end, terms, query, kept, bits, in, out, step, rows, letters);
                 else
-                    do_chunk<false>(cells, end, job, terms, query, matrices.kept, bits, in, out, step, first, rows,
-                                    columns, keep, letters);
+                    do_chunk<false>(cells, end, terms, query, kept, bits, in, out, step, rows, letters);
             }
         }
         __syncthreads();

@@ -101,7 +101,8 @@ class StripShape(NamedTuple):
 
 SCORE_SHAPES = tuple(StripShape(columns, 4, 16, 2, False) for columns in (2, 4, 6, 8))
 BITS_SHAPES = tuple(StripShape(columns, 4, 16, 2, True) for columns in (2, 4))
-WIDE_SCORE_SHAPES, WIDE_BITS_SHAPES = SCORE_SHAPES[1:2], BITS_SHAPES[1:2]
+# Scores that a signed byte does not hold take more registers than two blocks leave to a thread.
+WIDE_SCORE_SHAPES, WIDE_BITS_SHAPES = (StripShape(4, 4, 16, 1, False),), (StripShape(4, 4, 16, 1, True),)
 
 
 def fastest_shape(shapes: tuple[StripShape, ...], multiprocessors: int, sizes: list[tuple[int, int]]) -> StripShape:
