@@ -116,7 +116,7 @@ MUTATIONS = [
     # Barriers removed.
     (selection, "suffix_array/selection.cu", "        __syncthreads();\n    }", "    }"),
     (blocks, "fm_index/construction/construction.cu", "    __syncthreads();\n    Counts before", "    Counts before"),
-    (tiles, "pairwise/pairwise.cu", "        __syncthreads();\n    }\n    if (LOCAL", "    }\n    if (LOCAL"),
+    (tiles, "pairwise/pairwise.cu", "        __syncthreads();\n    }\n    if (warp", "    }\n    if (warp"),
     # Wrong masks and widths.
     (
         rescue,
@@ -169,9 +169,9 @@ MUTATIONS = [
     (long_matches, "mems/queries.cu", "length < most ? length : most", "length"),
     (runs, "mems/queries.cu", "borders[word + 1] << 31", "borders[word + 1] << 30"),
     (runs, "mems/queries.cu", "(word ? known[word - 1] >> 31 : 0)", "0"),
-    (tiles, "pairwise/pairwise.cu", "(row + keep) / keep", "(row + 1) / keep"),
+    (tiles, "pairwise/pairwise.cu", "kept.next_row <= step - WARP + 1", "kept.next_row <= step"),
     (tiles, "pairwise/pairwise.cu", "right_tag = tag_of(strip + 1)", "right_tag = tag_of(strip)"),
-    (tiles, "pairwise/trace.cu", "(insertion ? 1 : 0)", "(insertion ? 0 : 1)"),
+    (tiles, "pairwise/trace.cu", "(insertion ? 0 : 1)", "(insertion ? 1 : 0)"),
     (equal_ends, "pairwise/pairwise.cu", "if (largest > key) row", "if (largest >= key) row"),
     (equal_ends, "pairwise/pairwise.cu", "+ (15 - k)", "+ k"),
     (narrow_bands, "extension/extension.cu", "block.insertion[0], 1)", "block.insertion[0], 2)"),
