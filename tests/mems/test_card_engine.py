@@ -79,14 +79,14 @@ def test_a_full_card_goes_on_with_fewer(folder, monkeypatch, caplog) -> None:
     wanted = run(folder, "cpu", min_length=12)
     card = EmulatedCard()
     WithCard(monkeypatch, card)
-    find, failures = stage.CardEngine._find, [20, 5]
+    find, failures = stage.MemsCardEngine._find, [20, 5]
 
     def failing(self, *given):
         if failures:
             card.fail_allocation(failures.pop())
         return find(self, *given)
 
-    monkeypatch.setattr(stage.CardEngine, "_find", failing)
+    monkeypatch.setattr(stage.MemsCardEngine, "_find", failing)
     with caplog.at_level("INFO", "quire.mems"):
         assert run(folder, "card", min_length=12) == wanted
     assert sum("the card has no room" in record.getMessage() for record in caplog.records) == 2

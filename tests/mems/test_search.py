@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from quire.errors import InputError, QuireError
 from quire.mems import search
-from quire.mems.engines import CpuEngine
+from quire.mems.engines import MemsCpuEngine
 
 from tests.support.mems_text import build, expected_text, find, write_fasta
 
@@ -102,7 +102,7 @@ def test_pages_threads_and_pieces_do_not_show(built, paged, fasta, tmp_path, mon
     wanted = find(built, fasta, tmp_path / "out", min_length=8, unique=unique)
     assert len(paged.pages) > 1
     assert find(paged, fasta, tmp_path / "out", min_length=8, unique=unique, threads=3) == wanted
-    monkeypatch.setattr(CpuEngine, "bases_per_task", 300)
+    monkeypatch.setattr(MemsCpuEngine, "bases_per_task", 300)
     assert find(built, fasta, tmp_path / "out", min_length=8, unique=unique, threads=2) == wanted
     monkeypatch.setattr(search, "MOST_MATCHES", 20)
     assert find(paged, fasta, tmp_path / "out", min_length=8, unique=unique) == wanted

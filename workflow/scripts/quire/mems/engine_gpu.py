@@ -26,8 +26,8 @@ QUERY_SHARE = 0.4
 MATCH_SHARE = 0.5  # of what is free when a search begins
 
 
-class CardEngine:
-    """Finds matches on a card; see `quire.mems.engines.Engine`. Queries lie on the card while somebody holds them."""
+class MemsCardEngine:
+    """Finds matches on a card (`quire.mems.engines.MemsEngine`). Queries lie on the card while somebody holds them."""
 
     # A stretch takes the card less time than its text takes a thread, and there are some for every thread.
     bases_per_task = 1 << 21
@@ -59,13 +59,13 @@ class CardEngine:
                 self._owner.submit(self._close).result()
 
     def prepare(self, queries: Queries, reverse: bool) -> CardRuns:
-        """See `Engine`."""
+        """See `MemsEngine`."""
         return self._owner.submit(self._prepare, queries, reverse).result()
 
     def find(
         self, queries: CardRuns, min_length: int, unique: bool, begin: Cursor, end: int, limit: int
     ) -> tuple[Matches, Cursor]:
-        """See `Engine`; fewer than `limit` where the card has no room for so many."""
+        """See `MemsEngine`; fewer than `limit` where the card has no room for so many."""
         leaving, cursor, buffer = self._owner.submit(
             self._find, queries, min_length, unique, begin, end, limit
         ).result()  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 from quire.algorithms.fm_index.pages import IndexOfPage
 from quire.algorithms.fm_index.pages.cpu import PageArrays, page_arrays, page_table
 from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText
-from quire.algorithms.mems.cpu_hits import Found, first_of_many, matches_of_leaves
+from quire.algorithms.mems.cpu_hits import RoomForMatches, first_of_many, matches_of_leaves
 from quire.algorithms.mems.cpu_ranges import (
     MOST_STARTS,
     TOGETHER,
@@ -150,7 +150,7 @@ def find(
     limit: int,
 ) -> tuple[Matches, Cursor]:
     """The first matches from a cursor on: see the package."""
-    out = Found(*(np.empty(2 * limit + MOST_STARTS, np.int64) for _ in range(3)))
+    out = RoomForMatches(*(np.empty(2 * limit + MOST_STARTS, np.int64) for _ in range(3)))
     axis_length = sum(page.owned_length for page in pages.arrays)
     used, start, axis = _find(
         pages.table, reference, queries.words, queries.runs, min_length, seed_length(min_length, axis_length), unique,

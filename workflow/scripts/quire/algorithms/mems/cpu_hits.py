@@ -19,7 +19,7 @@ FEW_STARTS_BITS = 48  # of a key: the axis position below the start within a ran
 FIRST, SECOND, WHERE = 0, 1, 2
 
 
-class Found(NamedTuple):
+class RoomForMatches(NamedTuple):
     """Matches as they are found: int64[], as in `Matches`, and int64[] room for sorting them."""
 
     start: np.ndarray
@@ -96,7 +96,7 @@ def matches_of_leaves(table, text, words, runs, ranges, leaves, min_length, uniq
 
 @inlined
 def _note(longest, right, at):
-    """Note a hit that reaches so far to the right in a row of `Hits.longest`."""
+    """Note a hit that reaches so far to the right in a row of `RoomForHits.longest`."""
     if right > longest[FIRST]:
         longest[SECOND], longest[FIRST], longest[WHERE] = longest[FIRST], right, at
     elif right > longest[SECOND]:

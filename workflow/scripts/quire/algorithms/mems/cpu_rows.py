@@ -44,7 +44,7 @@ class Text(NamedTuple):
     head_starts: np.ndarray
 
 
-class Hits(NamedTuple):
+class RoomForHits(NamedTuple):
     """Room for hits that are looked at together, and for the matches of one range.
 
     Attributes:
@@ -63,7 +63,7 @@ class Hits(NamedTuple):
 @compiled
 def room_for_hits():
     """Room for hits that are looked at together."""
-    return Hits(
+    return RoomForHits(
         np.empty(HITS_TOGETHER, np.int64), np.empty(HITS_TOGETHER, np.int64), np.empty((MOST_STARTS + 1, 3), np.int64)
     )
 

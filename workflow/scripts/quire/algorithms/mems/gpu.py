@@ -30,7 +30,8 @@ from quire.algorithms.mems.queries_gpu import SOURCE as QUERIES
 from quire.algorithms.mems.tuning.policies import LISTINGS, Policy, best_policy
 from quire.device.card import Card, CardArray, Download, bytes_of
 
-SEARCH, ELSEWHERE = (f"quire/algorithms/mems/{name}.cu" for name in ("search", "elsewhere"))
+SEARCH = "quire/algorithms/mems/search.cu"
+ELSEWHERE = "quire/algorithms/mems/elsewhere.cu"
 KERNELS = [
     (QUERIES, DEFINES),
     (ELSEWHERE, DEFINES),
