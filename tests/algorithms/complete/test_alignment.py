@@ -1,5 +1,7 @@
 """Hits and CIGARs against the oracle's, from the oracle's ends."""
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ def cut(rng: np.random.Generator, ends: Ends) -> list[Ends]:
     """The ends in parts, one of them empty."""
     places = np.sort(rng.integers(0, len(ends.end) + 1, 3))
     bounds = [0, *places, places[-1], len(ends.end)]
-    return [Ends(*(values[a:b] for values in ends)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [Ends(*(values[a:b] for values in ends)) for a, b in pairwise(bounds)]
 
 
 @settings(max_examples=60, deadline=None)

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from quire.reference import Reference
 
 log = logging.getLogger("quire.complete")
 STRATEGIES = ("auto", "seeds", "trie")
+CARD_STRATEGIES = {"auto": "seeds", "seeds": "seeds", "trie": "trie"}
 ROOM = 1 << 20  # ends of a part
 PAGES_SHARE = 0.5  # of the card's free memory that pages may take
 
@@ -40,8 +41,8 @@ class Finder(Protocol):
 class CpuFinder:
     """A strategy on the CPU."""
 
-    reads_per_batch: ClassVar[int] = 8192
-    in_threads: ClassVar[bool] = True
+    reads_per_batch = 8192
+    in_threads = True
 
     def __init__(self, indexes: Sequence[PageIndex], axis: Axis, strategy: str, max_differences: int) -> None:
         self._pages = [page_arrays(index, index.start, index.owned_length) for index in indexes]
@@ -57,8 +58,8 @@ class CpuFinder:
 class CardFinder:
     """A strategy on a card, used by the thread that opened it."""
 
-    reads_per_batch: ClassVar[int] = 1 << 17
-    in_threads: ClassVar[bool] = False
+    reads_per_batch = 1 << 17
+    in_threads = False
 
     def __init__(
         self, card: Card, indexes: Sequence[PageIndex], axis: Axis, strategy: str, max_differences: int
@@ -67,9 +68,9 @@ class CardFinder:
         from quire.algorithms.fm_index.pages.gpu import CardPages
 
         self._card, self._differences = card, max_differences
-        self._module: Any = import_module(f"quire.algorithms.complete.{strategy}.gpu")
+        self._module: Any = import_module(f"quire.algorithms.complete.{CARD_STRATEGIES[strategy]}.gpu")
         try:
-            self._axis = upload_axis(card, axis)
+            self._axis: Any = upload_axis(card, axis)
             pages = CardPages(card, indexes, int(card.free_bytes() * PAGES_SHARE))
         except MemoryError as error:
             raise QuireError(

@@ -249,7 +249,7 @@ class _Run:
         running: deque[Future[_Encoded]] = deque()
         for batch in self._batches():
             if self.finder.in_threads:
-                running.append(pool.submit(lambda batch=batch: self._encode(self._search(batch))))
+                running.append(pool.submit(self._search_and_encode, batch))
             else:
                 running.append(pool.submit(self._encode, self._search(batch)))
             if len(running) > self.settings.threads:
@@ -287,8 +287,11 @@ class _Run:
                 kept = None
             if kept is not None:
                 # Copied: what was found has room for all ends.
-                kept.append(Hits(*(values.copy() for values in hits)))
+                kept.append(Hits._make(values.copy() for values in hits))
         return _Searched(batch, reads, by_read, None if kept is None else join(kept))
+
+    def _search_and_encode(self, batch: ReadBatch) -> _Encoded:
+        return self._encode(self._search(batch))
 
     def _encode(self, searched: _Searched) -> _Encoded:
         """Make the records and lines of a batch."""

@@ -38,13 +38,13 @@ class Chosen(NamedTuple):
 
 def take(hits: Hits, which: NDArray[np.integer] | NDArray[np.bool_]) -> Hits:
     """Some of the hits."""
-    return Hits(*(values[which] for values in hits))
+    return Hits._make(values[which] for values in hits)
 
 
 def join(parts: Iterable[Hits]) -> Hits:
     """One part behind the other."""
-    nothing = Hits(*(np.empty(0, dtype) for dtype in (np.int64, np.uint8, np.int64, np.int64, np.uint8)))
-    return Hits(*map(np.concatenate, zip(nothing, *parts, strict=True)))
+    nothing = Hits._make(np.empty(0, dtype) for dtype in (np.int64, np.uint8, np.int64, np.int64, np.uint8))
+    return Hits._make(np.concatenate(columns) for columns in zip(nothing, *parts, strict=True))
 
 
 def count_by_read(hits: Hits, counts: NDArray[np.int64]) -> None:
@@ -97,7 +97,9 @@ def choose(hits: Hits, name_hash: NDArray[np.uint64], max_hits: int) -> Chosen:
 
 
 @compiled
-def tie_hashes(name_hash, reads, begins):
+def tie_hashes(
+    name_hash: NDArray[np.uint64], reads: NDArray[np.int64], begins: NDArray[np.int64]
+) -> NDArray[np.uint64]:
     """The hash (uint64[n]) of name and place of each hit."""
     hashes = np.empty(len(reads), np.uint64)
     for i in range(len(reads)):

@@ -68,7 +68,7 @@ class RecordBatch:
 
 
 def assemble(records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes) -> NDArray[np.uint8]:
-    """The bytes of the records, without any BGZF: name, bin, bases, qualities and the tags NM MD MC ms AS XS SA NH HI th RG.
+    """The bytes of the records, without any BGZF: name, bin, bases, qualities, tags NM MD MC ms AS XS SA NH HI th RG.
 
     `ms` (sum of the mate's base qualities of at least 15, as `samtools fixmate -m` writes it) goes to paired records;
     `samtools markdup` chooses by it. Runs without the GIL, so several threads may assemble at once.

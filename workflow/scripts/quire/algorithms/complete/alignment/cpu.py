@@ -48,11 +48,11 @@ def _batch(reads: Reads, axis: Axis, max_differences: int) -> Batch:
 
 def _room(count: int) -> Hits:
     types = (np.int64, np.uint8, np.int64, np.int64, np.uint8)
-    return Hits(*(np.empty(count, dtype) for dtype in types))
+    return Hits._make(np.empty(count, dtype) for dtype in types)
 
 
 def _first(hits: Hits, count: int) -> Hits:
-    return Hits(*(values[:count] for values in hits))
+    return Hits._make(values[:count] for values in hits)
 
 
 @compiled

@@ -181,9 +181,9 @@ def verify(batch, axis, pieces, first, count, candidates, memory, layout, found,
             finder = 0
             while finder <= own:
                 piece_begin, piece_end = bounds[first_item + finder, 0], bounds[first_item + finder, 1]
-                if piece_begin < piece_end and is_exact(memory, layout, finder, piece_begin, piece_end):
-                    if diagonal + piece_begin >= low and diagonal + piece_end <= high:
-                        break
+                within = piece_begin < piece_end and diagonal + piece_begin >= low and diagonal + piece_end <= high
+                if within and is_exact(memory, layout, finder, piece_begin, piece_end):
+                    break
                 finder += 1
             if finder != own:
                 continue

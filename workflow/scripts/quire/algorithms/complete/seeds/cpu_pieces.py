@@ -26,7 +26,7 @@ class ReadArrays(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """The pieces of strands (2 * read + strand) from `first` on, k + 1 of each: item (strand - first) * (k + 1) + piece.
+    """The pieces of strands (2 * read + strand) from `first` on: k + 1 of each, in order.
 
     Attributes:
         bounds: int64[items, 2], begin and end in the oriented read; both 0 for a piece with an N.
