@@ -8,7 +8,7 @@ are left to the seeds.
 
 from quire.algorithms.complete.trie import STEP_COST, cut, estimated_cost
 
-ROW_COST = 2.0  # of a row that seeds verify, where a step of the trie costs STEP_COST; by measurement, also on a card
+ROW_COST = 1.0  # of a row that seeds verify, where a step of the trie costs STEP_COST; by measurement, also on a card
 
 
 def most_rows(length: int, differences: int, bases: int) -> int:
