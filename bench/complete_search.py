@@ -155,8 +155,9 @@ def main() -> None:
                 strategy, options = STRATEGIES[name.replace("whole", "trie, whole reads")]
                 seconds, search, parts = bench.measure(strategy, options, reads, k)
                 ends = sum(len(part.end) for part in parts)
-                lines.append((length, k, name, f"{len(reads) / seconds:,.0f}", f"{len(reads) / search:,.0f}",
-                              f"{seconds / len(reads) * 1e6:.2f}", f"{ends / len(reads):.1f}", digest_of(parts)))  # fmt: skip
+                rates = f"{len(reads) / seconds:,.0f}", f"{len(reads) / search:,.0f}"
+                each = f"{seconds / len(reads) * 1e6:.2f}", f"{ends / len(reads):.1f}"
+                lines.append((length, k, name, *rates, *each, digest_of(parts)))
                 print(*lines[-1], flush=True)
     header = ("bases", "k", "strategy", "reads/s", "search alone", "us/read", "ends/read", "digest")
     print_table(header, lines)

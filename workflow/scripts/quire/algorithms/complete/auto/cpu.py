@@ -73,8 +73,8 @@ def _merged(one: Iterator[Ends], other: Iterator[Ends]) -> Iterator[Ends]:
         if left.read[0] > right.read[0]:
             left, right, one, other = right, left, other, one
         end = int(np.searchsorted(left.read, right.read[0]))
-        yield Ends(*(array[:end] for array in left))
-        left = Ends(*(array[end:] for array in left)) if end < len(left.read) else next(one, None)
+        yield Ends._make(array[:end] for array in left)
+        left = Ends._make(array[end:] for array in left) if end < len(left.read) else next(one, None)
     if left is None:
         left, one = right, other
     while left is not None:
@@ -90,10 +90,10 @@ def _gathered(parts: Iterator[Ends], room: int) -> Iterator[Ends]:
         waiting.append(part)
         count += len(part.read)
         if count >= room:
-            yield Ends(*map(np.concatenate, zip(*waiting, strict=True)))
+            yield Ends._make(map(np.concatenate, zip(*waiting, strict=True)))
             waiting, count = [], 0
     if waiting:
-        yield Ends(*map(np.concatenate, zip(*waiting, strict=True)))
+        yield Ends._make(map(np.concatenate, zip(*waiting, strict=True)))
 
 
 @compiled

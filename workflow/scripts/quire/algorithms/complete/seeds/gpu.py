@@ -15,7 +15,7 @@ from quire.algorithms.complete.windows.gpu import DEFINES, NO_CANDIDATE, CardAxi
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
 from quire.algorithms.fm_index.gpu import CardPage
 from quire.algorithms.fm_index.pages.gpu import PagesInTurn
-from quire.device.card import Card, CardArray
+from quire.device.card import Card, CardArray, Kernel
 from quire.reads.gpu import CardReads
 
 SOURCE = "quire/algorithms/complete/seeds/seeds.cu"
@@ -23,7 +23,7 @@ KERNELS = [(SOURCE, {"WORDS_PER_BLOCK": words_of_distance(distance), **DEFINES})
 ROWS_AT_ONCE = 1 << 25
 
 
-class _Found(NamedTuple):
+class _FoundPieces(NamedTuple):
     """What a page holds of pieces (seeds.cu: Found): uint32[n], int32[n], int32[n]."""
 
     rows: CardArray
@@ -55,22 +55,19 @@ def find_ends(
     Raises:
         OutOfDeviceMemory: the card lacks memory for a single read.
     """
-    yield from find_in_parts(card, pages, reads, axis, max_differences, room, _candidates)
+    yield from find_in_parts(card, pages, reads, axis, max_differences, room, candidates_of)
 
 
-def _candidates(
+def candidates_of(
     card: Card, pages: list[CardPage] | PagesInTurn, reads: CardReads, axis: CardAxis, differences: int
 ) -> list[CardArray]:
     """Candidates of reads in all pages: uint64[] each."""
-    count = 2 * len(reads) * (differences + 1)
     candidates = []
     for page in pages:
-        defines = {"WORDS_PER_BLOCK": page.words_per_block, **DEFINES}
-        found = _Found(card.empty(count, np.uint32), card.empty(count, np.int32), card.empty(count, np.int32))
-        card.kernel(SOURCE, "search_pieces", **defines).for_each(count, page, reads, differences, count, found)
+        found = _search(card, page, reads, differences)
         offsets = card.offsets(found.counts)
-        locate = card.kernel(SOURCE, "locate_pieces", **defines)
-        rows = int(offsets[-1])
+        locate = _kernel(card, "locate_pieces", page)
+        rows, count = int(offsets[-1]), len(found.counts)
         for first in range(0, rows, ROWS_AT_ONCE):
             here = card.empty(min(ROWS_AT_ONCE, rows - first), np.uint64)
             locate.for_each(len(here), page, reads, axis, differences, found, offsets, count, first, len(here), here)
@@ -78,3 +75,24 @@ def _candidates(
             del here
         del page, found, offsets  # before the next page's are taken
     return candidates
+
+
+def rows_of(card: Card, pages: list[CardPage] | PagesInTurn, reads: CardReads, differences: int) -> CardArray:
+    """Rows that the pieces of each read have in all pages, on both strands, or a few more: int64[reads]."""
+    rows = card.zeros(len(reads), np.int64)
+    for page in pages:
+        found = _search(card, page, reads, differences)
+        rows += found.counts.reshape(len(reads), -1).sum(axis=1, dtype=np.int64)
+        del page, found
+    return rows
+
+
+def _kernel(card: Card, entry: str, page: CardPage) -> Kernel:
+    return card.kernel(SOURCE, entry, WORDS_PER_BLOCK=page.words_per_block, **DEFINES)
+
+
+def _search(card: Card, page: CardPage, reads: CardReads, differences: int) -> _FoundPieces:
+    count = 2 * len(reads) * (differences + 1)
+    found = _FoundPieces(card.empty(count, np.uint32), card.empty(count, np.int32), card.empty(count, np.int32))
+    _kernel(card, "search_pieces", page).for_each(count, page, reads, differences, count, found)
+    return found

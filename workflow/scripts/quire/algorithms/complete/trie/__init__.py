@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 BOUNDED_FROM = 2  # limit of pieces whose bounds are worth their time
-STEP_COST, PLACE_COST = 1.0, 6.0  # of a node and of a place that is found by chance, by measurement
+STEP_COST, PLACE_COST = 1.0, 25.0  # of a node and of a place that is found by chance, by measurement
 _ALPHABET = 4
 
 
@@ -33,7 +33,7 @@ def row_bits(limit: int) -> int:
     return (limit + 1) ** 2
 
 
-class Piece(NamedTuple):
+class ReadPiece(NamedTuple):
     """A piece of a read.
 
     Attributes:
@@ -47,7 +47,7 @@ class Piece(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def cut(length: int, differences: int, count: int) -> tuple[Piece, ...]:
+def cut(length: int, differences: int, count: int) -> tuple[ReadPiece, ...]:
     """A read in so many pieces, those that may have more differences being longer.
 
     Args:
@@ -58,11 +58,11 @@ def cut(length: int, differences: int, count: int) -> tuple[Piece, ...]:
     limits = [(differences + 1 + number) // count - 1 for number in range(count)]
     weights = [2 + limit for limit in limits]
     borders = [length * sum(weights[:number]) // sum(weights) for number in range(count + 1)]
-    return tuple(Piece(*piece) for piece in zip(borders[:-1], borders[1:], limits, strict=True))
+    return tuple(ReadPiece(*piece) for piece in zip(borders[:-1], borders[1:], limits, strict=True))
 
 
 @lru_cache(maxsize=4096)
-def pieces_of(length: int, differences: int, bases: int) -> tuple[Piece, ...]:
+def pieces_of(length: int, differences: int, bases: int) -> tuple[ReadPiece, ...]:
     """The pieces that a read is searched in.
 
     Args:
@@ -74,7 +74,7 @@ def pieces_of(length: int, differences: int, bases: int) -> tuple[Piece, ...]:
     return min(cuts, key=lambda pieces: sum(estimated_cost(piece, bases) for piece in pieces))
 
 
-def estimated_cost(piece: Piece, bases: int) -> float:
+def estimated_cost(piece: ReadPiece, bases: int) -> float:
     """What a piece costs to search on an axis of random bases: its nodes, and the places found by chance."""
     length, cost, alive = piece.end - piece.begin, 0.0, 1.0
     for depth in range(1, length + 1):

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from quire.algorithms.complete import Axis, Ends, PartsOfEnds
 from quire.algorithms.complete.trie import BOUNDED_FROM, lay_pieces
 from quire.algorithms.complete.trie.cpu_rows import bounds_of, last_bases_of, letters_of
-from quire.algorithms.complete.trie.cpu_walk import Pieces, walk
-from quire.algorithms.complete.windows import Windows
+from quire.algorithms.complete.trie.cpu_walk import TriePieces, walk
+from quire.algorithms.complete.windows import EndWindows
 from quire.algorithms.complete.windows import cpu as windows_cpu
 from quire.algorithms.fm_index.pages.cpu import PageArrays, page_table
 from quire.reads import Reads
@@ -48,17 +48,17 @@ def find_ends(
             continue
         candidates.sort()
         windows = windows_cpu.windows_of(candidates, max_differences)
-        windows = Windows(windows.oriented + 2 * first, windows.first, windows.count)
+        windows = EndWindows(windows.oriented + 2 * first, windows.first, windows.ends)
         yield from _parts(windows, reads, axis, max_differences, room)
 
 
-def _parts(windows: Windows, reads: Reads, axis: Axis, differences: int, room: int) -> Iterator[Ends]:
+def _parts(windows: EndWindows, reads: Reads, axis: Axis, differences: int, room: int) -> Iterator[Ends]:
     """The ends of windows in parts of about `room`."""
-    ends_before = np.concatenate([[0], np.cumsum(windows.count)])
+    ends_before = np.concatenate([[0], np.cumsum(windows.ends)])
     begin = 0
     while begin < len(windows.first):
         end = max(int(np.searchsorted(ends_before, ends_before[begin] + room, side="right")) - 1, begin + 1)
-        yield windows_cpu.find_ends(Windows(*(array[begin:end] for array in windows)), reads, axis, differences)
+        yield windows_cpu.find_ends(EndWindows._make(array[begin:end] for array in windows), reads, axis, differences)
         begin = end
 
 
@@ -87,7 +87,7 @@ def _candidates(
             if limit >= BOUNDED_FROM and deepest == longest:
                 bounds = bounds_of(page, oriented, begins, ends, limit, reads.codes, offsets)
             skipped = page.prefix_length if page.prefix_length <= min(shortest, deepest) else 0
-            given = Pieces(oriented, ends - begins, behind, letters, bases, unknown, bounds, limit)
+            given = TriePieces(oriented, ends - begins, behind, letters, bases, unknown, bounds, limit)
             candidates, used = walk(
                 table, number, given, axis.text, axis.islands, deepest, skipped, differences, most, candidates, used
             )

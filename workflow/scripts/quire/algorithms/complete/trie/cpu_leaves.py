@@ -23,7 +23,7 @@ def follow(page, pieces, leaves, count, text, islands, first_end, last_end, diff
 
     Args:
         page: `PageArrays`.
-        pieces: `quire.algorithms.complete.trie.cpu_walk.Pieces`.
+        pieces: `quire.algorithms.complete.trie.cpu_walk.TriePieces`.
         leaves: see the module's text; count: how many there are.
         text, islands: of the axis.
         first_end, last_end: on the axis; paths that end elsewhere are another page's.

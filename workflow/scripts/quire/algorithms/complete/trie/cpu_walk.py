@@ -1,10 +1,10 @@
 """Walking the trie of a page with Numba: one list of nodes in work, of which some are taken from its end at a time.
 
-A node stands in `nodes` (int64[n, 4]: LOW, HIGH, DEPTH, COUNT); its COUNT items, a piece and its row each, stand in the
-same order in `item_piece` and `item_row`. Above the depth of the prefix table LOW is the string itself, two bits a base,
-HIGH is STRING, and no memory of the index is touched; at that depth HIGH is UNKNOWN until the table is asked. The rows
-of a node's children are made first, and its interval takes only those steps on which some piece is alive. What the next
-turn reads of the index is announced when a node is listed.
+A node stands in `nodes` (int64[n, 4]: LOW, HIGH, DEPTH, COUNT); its COUNT items, a piece and its row each, stand in
+the same order in `item_piece` and `item_row`. Above the depth of the prefix table LOW is the string itself, two bits a
+base, HIGH is STRING, and no memory of the index is touched; at that depth HIGH is UNKNOWN until the table is asked. The
+rows of a node's children are made first, and its interval takes only those steps on which some piece is alive. What the
+next turn reads of the index is announced when a node is listed.
 """
 
 from typing import NamedTuple
@@ -29,7 +29,7 @@ LEAF_ROWS = 4  # an interval of so many rows is left for the text
 LEAVES_AT_ONCE = 1024
 
 
-class Pieces(NamedTuple):
+class TriePieces(NamedTuple):
     """Pieces with one limit.
 
     Attributes:
@@ -58,7 +58,7 @@ def walk(table, number, pieces, text, islands, deepest, skipped, differences, mo
 
     Args:
         table, number: the page among the pages.
-        pieces: `Pieces`.
+        pieces: `TriePieces`.
         text, islands: of the axis.
         deepest: depth at which paths end whether or not their pieces do; the page owns the ends from `deepest` behind
             its start on, to `deepest` behind the next page's.

@@ -23,9 +23,10 @@ from quire.device.card import Card, CardArray, Kernel
 from quire.reads.gpu import CardReads
 
 SOURCE = "quire/algorithms/complete/trie/trie.cu"
-DEFINES = {**WINDOW_DEFINES, "LEAF_ROWS": 2, "STEPS": 4}
+DEFINES = {**WINDOW_DEFINES, "LEAF_ROWS": 2, "STEPS": 4, "ROWS_SHIFT": 28}
 KERNELS = [(SOURCE, {"WORDS_PER_BLOCK": words_of_distance(distance), **DEFINES}) for distance in SAMPLING_DISTANCES]
-ITEMS_AT_ONCE = 1 << 20
+ITEMS_AT_ONCE = 1 << 22  # at most; four times as many must be less than 1 << ROWS_SHIFT
+BYTES_OF_ITEM = 4 * (20 + 8 + 8) + 20  # in work: its children, what they are, a scan; and one more in the list
 ROWS_AT_ONCE = 1 << 24
 
 
@@ -36,7 +37,7 @@ class CardPieces(NamedTuple):
         oriented, begins, ends: int32[n].
         bounds: int32[n, limit + 1], see `quire.algorithms.complete.trie.cpu_rows.bounds_of`; None without.
         limit: differences of each.
-        count: n.
+        piece_count: n.
     """
 
     oriented: CardArray
@@ -44,10 +45,10 @@ class CardPieces(NamedTuple):
     ends: CardArray
     bounds: CardArray | None
     limit: int
-    count: int
+    piece_count: int
 
 
-class Items(NamedTuple):
+class TrieItems(NamedTuple):
     """Pieces at nodes (trie.cu: Items): uint32[n], uint32[n], uint32[n], uint64[n]."""
 
     piece: CardArray
@@ -56,14 +57,7 @@ class Items(NamedTuple):
     row: CardArray
 
 
-class _Places(NamedTuple):
-    """What the children of a slice are (trie.cu: Places): int32[n] each."""
-
-    is_node: CardArray
-    leaf_rows: CardArray
-
-
-class _Walk(NamedTuple):
+class _TrieWalk(NamedTuple):
     """What all items of a page share (trie.cu: Walk)."""
 
     deepest: int
@@ -99,17 +93,17 @@ def find_ends(
     Raises:
         OutOfDeviceMemory: the card lacks memory for a single read.
     """
-    strategy = partial(_candidates, pieces=pieces)
+    strategy = partial(candidates_of, pieces=pieces)
     yield from find_in_parts(card, pages, reads, axis, max_differences, room, strategy)
 
 
-def _candidates(
+def candidates_of(
     card: Card,
     pages: list[CardPage] | PagesInTurn,
     reads: CardReads,
     axis: CardAxis,
     differences: int,
-    pieces: int | None,
+    pieces: int | None = None,
 ) -> list[CardArray]:
     """Candidates of reads in all pages: uint64[] each."""
     bases = int(axis.islands[-1])
@@ -120,9 +114,9 @@ def _candidates(
         number = next(numbers)
         for limit, (oriented, begins, ends, _) in laid.items():
             given = [card.upload(array.astype(np.int32)) for array in (oriented, begins, ends)]
-            of_limit = _sorted(card, page, reads, CardPieces(*given, None, limit, len(oriented)))
+            of_limit = _sorted(card, page, reads, CardPieces(given[0], given[1], given[2], None, limit, len(oriented)))
             deepest = int((ends - begins).max()) + limit
-            walk = _Walk(
+            walk = _TrieWalk(
                 deepest,
                 page.prefix_length if page.prefix_length <= int((ends - begins).min()) - limit else 0,
                 page.start + deepest if number > 0 else 0,
@@ -141,67 +135,80 @@ def _kernel(card: Card, entry: str, page: CardPage) -> Kernel:
 
 def _sorted(card: Card, page: CardPage, reads: CardReads, pieces: CardPieces) -> CardPieces:
     """Pieces in the order of their last bases, with their bounds in a page."""
-    keys = card.empty(pieces.count, np.uint64)
-    _kernel(card, "last_bases", page).for_each(pieces.count, reads, pieces, keys)
+    keys = card.empty(pieces.piece_count, np.uint64)
+    _kernel(card, "last_bases", page).for_each(pieces.piece_count, reads, pieces, keys)
     order = card.xp.argsort(keys)
-    arrays = [array[order] for array in (pieces.oriented, pieces.begins, pieces.ends)]
-    pieces = CardPieces(*arrays, None, pieces.limit, pieces.count)
+    pieces = pieces._replace(oriented=pieces.oriented[order], begins=pieces.begins[order], ends=pieces.ends[order])
     if pieces.limit < BOUNDED_FROM:
         return pieces
-    bounds = card.empty((pieces.count, pieces.limit + 1), np.int32)
-    _kernel(card, "find_bounds", page).for_each(pieces.count, page, reads, pieces, bounds)
+    bounds = card.empty((pieces.piece_count, pieces.limit + 1), np.int32)
+    _kernel(card, "find_bounds", page).for_each(pieces.piece_count, page, reads, pieces, bounds)
     return pieces._replace(bounds=bounds)
 
 
 def _walk(
-    card: Card, page: CardPage, reads: CardReads, axis: CardAxis, pieces: CardPieces, walk: _Walk
+    card: Card, page: CardPage, reads: CardReads, axis: CardAxis, pieces: CardPieces, walk: _TrieWalk
 ) -> list[CardArray]:
     """Candidates that a page holds of pieces: uint64[] each."""
-    items = _room(card, max(pieces.count, 1))
+    items = _room(card, max(pieces.piece_count, 1))
     rows = int(page.C[4])
-    _kernel(card, "begin_items", page).for_each(pieces.count, pieces, walk.skipped, rows, items)
+    _kernel(card, "begin_items", page).for_each(pieces.piece_count, pieces, walk.skipped, rows, items)
     expand, list_items = _kernel(card, "expand", page), _kernel(card, "list_items", page)
-    found, count = [], pieces.count
+    at_once = max(min(ITEMS_AT_ONCE, card.free_bytes() // 4 // BYTES_OF_ITEM), 1)
+    count, found = pieces.piece_count, _Compactor(card)
     while count:
-        first = max(count - ITEMS_AT_ONCE, 0)
-        slice_count = count - first
-        children, places = _room(card, 4 * slice_count), _Places(*(card.empty(4 * slice_count, np.int32) for _ in "12"))
-        expand.for_each(slice_count, page, reads, pieces, walk, items, first, slice_count, children, places)
-        offsets, leaf_offsets = card.offsets(places.is_node), card.offsets(places.leaf_rows)
-        count = first + int(offsets[-1])
+        first = max(count - at_once, 0)
+        places = 4 * (count - first)
+        children, held = _room(card, places), card.empty(places, np.int64)
+        expand.for_each(count - first, page, reads, pieces, walk, items, first, count - first, children, held)
+        offsets = card.offsets(held)
+        leaf_rows, listed = divmod(int(offsets[-1]), 1 << DEFINES["ROWS_SHIFT"])
+        count = first + listed
         if count > len(items.piece):
             items = _grown(card, items, first, 2 * count)
-        list_items.for_each(4 * slice_count, children, offsets, 4 * slice_count, first, items)
-        found += _follow(card, page, reads, axis, pieces, walk, children, leaf_offsets)
-    return found
+        list_items.for_each(places, children, offsets, places, first, items)
+        follow = _kernel(card, "follow", page)
+        for row in range(0, leaf_rows, ROWS_AT_ONCE):
+            here = found.room(min(ROWS_AT_ONCE, leaf_rows - row))
+            follow.for_each(len(here), page, reads, axis, pieces, walk, children, offsets, places, row, len(here), here)
+    return found.compacted()
 
 
-def _follow(
-    card: Card,
-    page: CardPage,
-    reads: CardReads,
-    axis: CardAxis,
-    pieces: CardPieces,
-    walk: _Walk,
-    children: Items,
-    offsets: CardArray,
-) -> list[CardArray]:
-    """Candidates of the leaves of a slice, `offsets` being those of their rows."""
-    follow, rows, found = _kernel(card, "follow", page), int(offsets[-1]), []
-    for first in range(0, rows, ROWS_AT_ONCE):
-        here = card.empty(min(ROWS_AT_ONCE, rows - first), np.uint64)
-        follow.for_each(
-            len(here), page, reads, axis, pieces, walk, children, offsets, len(offsets) - 1, first, len(here), here
-        )
-        found.append(here[card.xp.flatnonzero(here != NO_CANDIDATE)])
-    return found
+class _Compactor:
+    """Collects candidates of many launches, and forgets what is none ROWS_AT_ONCE at a time."""
+
+    def __init__(self, card: Card) -> None:
+        self._card = card
+        self._arrays: list[CardArray] = []
+        self._waiting: list[CardArray] = []
+        self._rows = 0
+
+    def room(self, rows: int) -> CardArray:
+        """Where so many rows may be written: uint64[rows]."""
+        if self._rows + rows > ROWS_AT_ONCE:
+            self._compact()
+        self._waiting.append(self._card.empty(rows, np.uint64))
+        self._rows += rows
+        return self._waiting[-1]
+
+    def compacted(self) -> list[CardArray]:
+        """All candidates: uint64[] each."""
+        self._compact()
+        return self._arrays
+
+    def _compact(self) -> None:
+        if self._waiting:
+            together = self._card.xp.concatenate(self._waiting)
+            self._waiting, self._rows = [], 0
+            self._arrays.append(together[self._card.xp.flatnonzero(together != NO_CANDIDATE)])
 
 
-def _room(card: Card, count: int) -> Items:
-    return Items(*(card.empty(count, np.uint32) for _ in range(3)), card.empty(count, np.uint64))
+def _room(card: Card, count: int) -> TrieItems:
+    piece, low, high = (card.empty(count, np.uint32) for _ in range(3))
+    return TrieItems(piece, low, high, card.empty(count, np.uint64))
 
 
-def _grown(card: Card, items: Items, count: int, room: int) -> Items:
+def _grown(card: Card, items: TrieItems, count: int, room: int) -> TrieItems:
     """A list with more room, with the first items of another."""
     grown = _room(card, room)
     for old, new in zip(items, grown, strict=True):

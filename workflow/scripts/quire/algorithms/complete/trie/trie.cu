@@ -1,15 +1,14 @@
 // Walking the trie of a page on a card. One list of items, each a piece at a node with its row, is worked off from its
 // end, a slice at a time: one thread per item makes the rows of its children and takes the steps of those alive; counts
 // and scans say where the children stand; leaves are followed in the text by one thread per row of their intervals.
-// Compiled for one size of occurrence blocks (WORDS_PER_BLOCK). By -D also LEAF_ROWS and STEPS.
+// Compiled for one size of occurrence blocks (WORDS_PER_BLOCK). By -D also LEAF_ROWS, STEPS and ROWS_SHIFT.
 #include "quire/algorithms/complete/trie/rows.cuh"
-#include "quire/device/ragged.cuh"
 
 constexpr u32 UNKNOWN = 0xFFFFFFFFu, STRING = 0xFFFFFFFEu;  // `high` of nodes above the prefix table: trie/cpu_walk.py
 constexpr i32 DEPTH_SHIFT = 48;                             // of a row's word; the row itself has at most 36 bits
 constexpr u64 ROW = (1ull << DEPTH_SHIFT) - 1;
 
-// Items, or the places of their children, four each: as quire.algorithms.complete.trie.gpu.Items lays them out.
+// Items, or the places of their children, four each: as quire.algorithms.complete.trie.gpu.TrieItems lays them out.
 struct Items {
     u32* piece;
     u32* low;
@@ -17,11 +16,8 @@ struct Items {
     u64* row;  // and the depth
 };
 
-// What a place holds besides.
-struct Places {
-    i32* is_node;   // 1 for an item to be listed
-    i32* leaf_rows; // rows of a leaf
-};
+// What a place holds, in one number, so that one scan sums up both: 1 for an item to be listed, or the rows of a leaf from
+// bit ROWS_SHIFT on.
 
 struct Walk {
     i64 deepest, skipped;        // depth at which paths end, depth of the prefix table or 0
@@ -30,7 +26,7 @@ struct Walk {
 };
 
 // An item whose interval is known ends here or goes on; `low`, `high` and `row` are taken as they are.
-__device__ __forceinline__ void put(const Items& items, const Places& places, i64 place, u32 piece, u32 low, u32 high,
+__device__ __forceinline__ void put(const Items& items, i64* held, i64 place, u32 piece, u32 low, u32 high,
                                     u64 row, i32 depth, i32 limit, i32 left, i32 deepest) {
     bool known = high < STRING, complete = known && is_complete(row, limit, left);
     bool is_leaf = complete || (known && (high - low <= LEAF_ROWS || depth == deepest));
@@ -38,8 +34,7 @@ __device__ __forceinline__ void put(const Items& items, const Places& places, i6
     items.low[place] = low;
     items.high[place] = high;
     items.row[place] = (complete ? 0 : row) | (u64)depth << DEPTH_SHIFT;
-    places.is_node[place] = !is_leaf;
-    places.leaf_rows[place] = is_leaf ? (i32)(high - low) : 0;
+    held[place] = is_leaf ? (i64)(high - low) << ROWS_SHIFT : 1;
 }
 
 // One thread per piece: the item of the root.
@@ -55,10 +50,10 @@ extern "C" __global__ void begin_items(Pieces pieces, i64 skipped, i64 rows, Ite
 
 // One thread per item of a slice: fills its four places.
 extern "C" __global__ void expand(Page page, Reads reads, Pieces pieces, Walk walk, Items items, i64 first, i64 count,
-                                  Items children, Places places) {
+                                  Items children, i64* held) {
     i64 index = thread_index();
     if (index >= count) return;
-    for (i64 place = 4 * index; place < 4 * index + 4; place++) places.is_node[place] = places.leaf_rows[place] = 0;
+    for (i64 place = 4 * index; place < 4 * index + 4; place++) held[place] = 0;
     u32 number = items.piece[first + index], low = items.low[first + index], high = items.high[first + index];
     u64 row = items.row[first + index] & ROW;
     i32 depth = (i32)(items.row[first + index] >> DEPTH_SHIFT), limit = (i32)pieces.limit;
@@ -85,15 +80,15 @@ extern "C" __global__ void expand(Page page, Reads reads, Pieces pieces, Walk wa
         low = both.x;
         high = both.y;
         if (low >= high) return;
-        put(children, places, 4 * index, number, low, high, row, depth, limit, piece.length - depth, deepest);
-        if (!places.is_node[4 * index]) return;
+        put(children, held, 4 * index, number, low, high, row, depth, limit, piece.length - depth, deepest);
+        if (held[4 * index] != 1) return;
     }
     if (single) {
         // Some steps without a choice.
         for (i32 step = 0; step < STEPS; step++) {
             i32 cell = depth + __ffs((i32)cells) - 1 - limit;
             i32 symbol = cell < piece.length ? piece.code(reads, cell) : 4;
-            places.is_node[4 * index] = 0;
+            held[4 * index] = 0;
             if (symbol > 3) return;
             Interval rows = backward_step(page, symbol, {(i64)low, (i64)high});
             if (rows.low >= rows.high) return;
@@ -102,12 +97,12 @@ extern "C" __global__ void expand(Page page, Reads reads, Pieces pieces, Walk wa
             depth++;
             row = bounded(row, pieces, number, depth);
             if (row == 0) return;
-            put(children, places, 4 * index, number, low, high, row, depth, limit, piece.length - depth, deepest);
-            if (!places.is_node[4 * index]) return;
+            put(children, held, 4 * index, number, low, high, row, depth, limit, piece.length - depth, deepest);
+            if (held[4 * index] != 1) return;
         }
         return;
     }
-    places.is_node[4 * index] = 0;
+    held[4 * index] = 0;
     Cells next = cells_at(reads, piece, depth, limit);
     i32 left = piece.length - depth - 1;
     for (i32 symbol = 0; symbol < 4; symbol++) {
@@ -123,15 +118,15 @@ extern "C" __global__ void expand(Page page, Reads reads, Pieces pieces, Walk wa
             child_low = (u32)rows.low;
             child_high = (u32)rows.high;
         }
-        put(children, places, 4 * index + symbol, number, child_low, child_high, child, depth + 1, limit, left, deepest);
+        put(children, held, 4 * index + symbol, number, child_low, child_high, child, depth + 1, limit, left, deepest);
     }
 }
 
 // One thread per place: those to be listed, from item `first` on.
 extern "C" __global__ void list_items(Items children, const i64* offsets, i64 count, i64 first, Items items) {
     i64 place = thread_index();
-    if (place >= count || offsets[place] == offsets[place + 1]) return;
-    i64 target = first + offsets[place];
+    if (place >= count || offsets[place + 1] - offsets[place] != 1) return;
+    i64 target = first + (offsets[place] & ((1ll << ROWS_SHIFT) - 1));
     items.piece[target] = children.piece[place];
     items.low[target] = children.low[place];
     items.high[target] = children.high[place];
@@ -145,10 +140,14 @@ extern "C" __global__ void follow(Page page, Reads reads, Axis axis, Pieces piec
     i64 item = thread_index();
     if (item >= count) return;
     candidates[item] = NO_CANDIDATE;
-    i64 place = owner_of(offsets, place_count, first + item);
+    i64 place = 0, behind = place_count;
+    while (behind - place > 1) {
+        i64 middle = (place + behind) >> 1;
+        if (offsets[middle] >> ROWS_SHIFT <= first + item) place = middle; else behind = middle;
+    }
     i32 depth = (i32)(children.row[place] >> DEPTH_SHIFT), limit = (i32)pieces.limit;
     u64 row = children.row[place] & ROW;
-    i64 position = page.start + locate(page, (i64)children.low[place] + (first + item - offsets[place]));
+    i64 position = page.start + locate(page, (i64)children.low[place] + (first + item - (offsets[place] >> ROWS_SHIFT)));
     i64 end = position + depth;
     if (end < walk.first_end || end >= walk.last_end) return;
     Piece piece(reads, pieces, children.piece[place]);

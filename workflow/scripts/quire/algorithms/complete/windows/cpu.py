@@ -3,7 +3,7 @@
 import numpy as np
 
 from quire.algorithms.complete import Axis, Ends
-from quire.algorithms.complete.windows import DIAGONALS, FIRST_SHIFT, ORIENTED_SHIFT, Windows
+from quire.algorithms.complete.windows import DIAGONALS, FIRST_SHIFT, ORIENTED_SHIFT, EndWindows
 from quire.reads import Reads
 from quire.simd.compiled import compiled, inlined
 
@@ -50,17 +50,17 @@ def candidate_at(islands, oriented, base, end, differences):
     return encode_candidate(oriented, first, last), True
 
 
-def windows_of(candidates: np.ndarray, differences: int) -> Windows:
+def windows_of(candidates: np.ndarray, differences: int) -> EndWindows:
     """Windows of candidates.
 
     Args:
         candidates: uint64[n], sorted.
         differences: k.
     """
-    arrays = (np.empty(len(candidates), np.int64) for _ in Windows._fields)
-    windows = Windows(*arrays)
+    arrays = (np.empty(len(candidates), np.int64) for _ in EndWindows._fields)
+    windows = EndWindows(*arrays)
     count = _join(candidates, DIAGONALS - 2 * differences, *windows)
-    return Windows(*(array[:count] for array in windows))
+    return EndWindows._make(array[:count] for array in windows)
 
 
 @compiled
@@ -87,7 +87,7 @@ def _join(candidates, most, oriented, first, count):
     return used
 
 
-def find_ends(windows: Windows, reads: Reads, axis: Axis, differences: int) -> Ends:
+def find_ends(windows: EndWindows, reads: Reads, axis: Axis, differences: int) -> Ends:
     """The ends of windows, in their order.
 
     Args:
@@ -96,13 +96,13 @@ def find_ends(windows: Windows, reads: Reads, axis: Axis, differences: int) -> E
         axis: what is searched.
         differences: k, at most 5.
     """
-    room = int(windows.count.sum())
+    room = int(windows.ends.sum())
     ends = Ends(np.empty(room, np.int64), np.empty(room, np.uint8), np.empty(room, np.int64), np.empty(room, np.uint8))
     count = _fill(
         *windows, reads.offsets, reads.codes, reads.word_offsets, reads.packed, reads.ambiguous, *axis, differences,
         *ends,
     )  # fmt: skip
-    return Ends(*(array[:count] for array in ends))
+    return Ends._make(array[:count] for array in ends)
 
 
 @inlined

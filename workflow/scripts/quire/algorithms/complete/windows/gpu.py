@@ -79,18 +79,32 @@ def find_in_parts(
     waiting = [(first, min(first + most, len(reads))) for first in range(0, len(reads), most)][::-1]
     while waiting:
         first, last = waiting.pop()
+        prepared = None
         try:
-            part = reads if last - first == len(reads) else reads.subset(card, card.xp.arange(first, last))
-            windows = windows_of(card, strategy(card, pages, part, axis, differences))
+            prepared = _prepare(card, pages, reads, range(first, last), axis, differences, strategy)
         except OutOfDeviceMemory:
             if last - first == 1:
                 raise
-            part = windows = None
+        if prepared is None:
             card.release()
             middle = (first + last) // 2
             waiting += [(middle, last), (first, middle)]
-            continue
-        yield from find_ends(card, windows, part, axis, differences, room, first)
+        else:
+            yield from find_ends(card, *prepared, axis, differences, room, first)
+
+
+def _prepare(
+    card: Card,
+    pages: list[CardPage] | PagesInTurn,
+    reads: CardReads,
+    chosen: range,
+    axis: CardAxis,
+    differences: int,
+    strategy: Strategy,
+) -> tuple[CardArray, CardReads]:
+    """The windows of consecutive reads, and those reads as a batch of their own."""
+    part = reads if len(chosen) == len(reads) else reads.subset(card, card.xp.arange(chosen.start, chosen.stop))
+    return windows_of(card, strategy(card, pages, part, axis, differences)), part
 
 
 def windows_of(card: Card, candidates: list[CardArray]) -> CardArray:
@@ -123,9 +137,20 @@ def find_ends(
         `Ends` of arrays on the card.
     """
     step = max(room // (2 * differences + 1), 1)
-    for begin in range(0, len(windows), step):
-        part = windows[begin : begin + step]
-        yield _find_part(card, part, reads, axis, differences, first_read)
+    begin = 0
+    while begin < len(windows):
+        ends = None
+        try:
+            ends = _find_part(card, windows[begin : begin + step], reads, axis, differences, first_read)
+        except OutOfDeviceMemory:
+            if step == 1:
+                raise
+        if ends is None:
+            card.release()
+            step //= 2
+        else:
+            yield ends
+            begin += step
 
 
 def _find_part(
