@@ -78,11 +78,11 @@ def bwa(case: Case, reads: Path) -> tuple[str, Path]:
 PEERS = {"razers3": razers3, "yara_mapper": yara, "bwa": bwa}
 
 
-def make_indexes(fasta: Path) -> None:
+def make_indexes(fasta: Path, peers: str) -> None:
     """Indexes of the peers, beside the FASTA."""
-    if shutil.which("yara_indexer") and not Path(f"{fasta}.yara.sa.val").exists():
+    if "yara" in peers and shutil.which("yara_indexer") and not Path(f"{fasta}.yara.sa.val").exists():
         run(f"yara_indexer {fasta} -o {fasta}.yara > /dev/null 2>&1")
-    if shutil.which("bwa") and not Path(f"{fasta}.sa").exists():
+    if "bwa" in peers and shutil.which("bwa") and not Path(f"{fasta}.sa").exists():
         run(f"bwa index {fasta} 2> /dev/null")
 
 
@@ -212,7 +212,7 @@ def main() -> None:
     for genome in given.genomes.split(","):
         fasta = fastas[genome]()
         index = inputs.quire_index(fasta)
-        make_indexes(fasta)
+        make_indexes(fasta, given.peers)
         reference = Reference.open(index / "reference", verify=False)
         for length in map(int, given.lengths.split(",")):
             reads = fasta.parent / f"complete_{length}_{given.reads}.fq"

@@ -8,18 +8,16 @@ are left to the seeds.
 
 from quire.algorithms.complete.trie import STEP_COST, cut, estimated_cost
 
-# Of a row that seeds verify, where a step of the trie costs STEP_COST; by measurement.
-ROW_COST_CPU, ROW_COST_CARD = 16.0, 2.0
+ROW_COST = 1.0  # of a row that seeds verify, where a step of the trie costs STEP_COST; by measurement, also on a card
 
 
-def most_rows(length: int, differences: int, bases: int, row_cost: float) -> int:
+def most_rows(length: int, differences: int, bases: int) -> int:
     """Rows of a read's pieces up to which seeds are likely to take less time than the trie.
 
     Args:
         length: of the read.
         differences: k.
         bases: of the axis.
-        row_cost: ROW_COST_CPU or ROW_COST_CARD.
     """
     if differences == 0:
         return 1 << 62  # the trie would walk the same path
@@ -27,4 +25,4 @@ def most_rows(length: int, differences: int, bases: int, row_cost: float) -> int
         sum(estimated_cost(piece, bases) for piece in cut(length, differences, count))
         for count in range(1, differences + 1)
     ]
-    return int(min(costs) / (row_cost / STEP_COST))
+    return int(min(costs) / (ROW_COST / STEP_COST))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.complete import Axis, Ends, PartsOfEnds
-from quire.algorithms.complete.auto import ROW_COST_CPU, most_rows
+from quire.algorithms.complete.auto import most_rows
 from quire.algorithms.complete.seeds import cpu as seeds
 from quire.algorithms.complete.trie import cpu as trie
 from quire.algorithms.fm_index.cpu import backward_step, prefetch_row
@@ -38,7 +38,7 @@ def is_for_trie(pages: Sequence[PageArrays], reads: Reads, axis: Axis, max_diffe
     lengths = np.diff(reads.offsets)
     most = np.empty(len(reads), np.int64)
     for length in np.unique(lengths).tolist():
-        most[lengths == length] = most_rows(length, max_differences, int(axis.islands[-1]), ROW_COST_CPU)
+        most[lengths == length] = most_rows(length, max_differences, int(axis.islands[-1]))
     rows = np.zeros(len(reads), np.int64)
     table = page_table(pages)
     for number in range(len(pages)):

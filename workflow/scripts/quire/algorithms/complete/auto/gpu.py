@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from quire.algorithms.complete import Ends
-from quire.algorithms.complete.auto import ROW_COST_CARD, most_rows
+from quire.algorithms.complete.auto import most_rows
 from quire.algorithms.complete.seeds import gpu as seeds
 from quire.algorithms.complete.trie import gpu as trie
 from quire.algorithms.complete.windows import ORIENTED_SHIFT
@@ -53,7 +53,7 @@ def is_for_trie(
     lengths = np.diff(card.download(reads.offsets))
     most = np.empty(len(reads), np.int64)
     for length in np.unique(lengths).tolist():
-        most[lengths == length] = most_rows(length, differences, int(axis.islands[-1]), ROW_COST_CARD)
+        most[lengths == length] = most_rows(length, differences, int(axis.islands[-1]))
     return seeds.rows_of(card, pages, reads, differences) > card.upload(most)
 
 
