@@ -129,8 +129,7 @@ def measure(case: Case, inputs: Inputs, threads: int, copmem: Path | None) -> li
     matches = counts["matches"]
     row = [case.name, case.min_length, case.strands, f"{matches:,}", same, f"{found.cpu_seconds:.2f}",
            f"{peer.cpu_seconds:.2f}", f"{peer.cpu_seconds / found.cpu_seconds:.1f}",
-           f"{matches / found.cpu_seconds / 1e6:.2f}", f"{counts['bytes'] / max(matches, 1):.1f}",
-           f"{found.peak_megabytes:.0f}", f"{peer.peak_megabytes:.0f}"]  # fmt: skip
+           f"{matches / found.cpu_seconds / 1e6:.2f}", f"{counts['bytes'] / max(matches, 1):.1f}"]  # fmt: skip
     rival = _copmem(case, copmem, folder / "copmem.mems")
     return [*map(str, row), f"{rival.cpu_seconds:.2f}" if rival else ""]
 
@@ -161,9 +160,12 @@ def main() -> None:
     inputs = Inputs(given.data, given.work)
     (given.work / "mems").mkdir(parents=True, exist_ok=True)
     chosen = [case for case in cases(inputs, chromosomes=True) if given.only in case.name]
-    rows = [measure(case, inputs, given.threads, given.copmem) for case in chosen]
+    rows = []
+    for case in chosen:
+        rows.append(measure(case, inputs, given.threads, given.copmem))
+        print(f"# {' | '.join(rows[-1])}", flush=True)
     header = ("search", "l", "strands", "matches", "output", "Quire s", "mummer s", "times", "M matches/s",
-              "bytes/match", "Quire MB", "mummer MB", "copMEM2 s")  # fmt: skip
+              "bytes/match", "copMEM2 s")  # fmt: skip
     print_table(header, rows)
 
 

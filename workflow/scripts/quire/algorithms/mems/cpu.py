@@ -26,10 +26,8 @@ from quire.algorithms.mems.cpu_ranges import (
 from quire.algorithms.mems.cpu_rows import BLOCK_SHIFT, HEAD, Text, room_for_hits, rows_to_look_at
 from quire.algorithms.seeding.cpu_steps import prefix
 from quire.sequence.packing import BASES_PER_WORD
-from quire.simd.bits import load_bytes, two_bits_each
+from quire.simd.bits import UNKNOWN, load_bytes, two_bits_each
 from quire.simd.compiled import compiled
-
-_UNKNOWN_CODES = np.uint64(0x0404040404040404)
 
 
 class Pages(NamedTuple):
@@ -97,11 +95,19 @@ def _pack(codes, offsets, words, borders):
         position, end = offsets[query], offsets[query + 1]
         inside = False
         while position < end:
-            if position & 7 == 0 and position + 8 <= end and inside:
-                eight = load_bytes(codes, position)
-                if eight & _UNKNOWN_CODES == 0:
-                    words[position >> 5] |= two_bits_each(eight) << np.uint64(2 * (position & 31))
-                    position += 8
+            if position & 31 == 0 and position + BASES_PER_WORD <= end:
+                first, second = load_bytes(codes, position), load_bytes(codes, position + 8)
+                third, fourth = load_bytes(codes, position + 16), load_bytes(codes, position + 24)
+                all_known = (first | second | third | fourth) & UNKNOWN == 0
+                if all_known or first & second & third & fourth & UNKNOWN == UNKNOWN:
+                    if all_known:
+                        low = two_bits_each(first) | two_bits_each(second) << np.uint64(16)
+                        high = two_bits_each(third) | two_bits_each(fourth) << np.uint64(16)
+                        words[position >> 5] = low | high << np.uint64(32)
+                    if all_known != inside:
+                        borders, used = _append(borders, used, position)
+                        inside = all_known
+                    position += BASES_PER_WORD
                     continue
             known = codes[position] <= 3
             if known:
