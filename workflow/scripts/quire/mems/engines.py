@@ -13,7 +13,7 @@ from quire.reference import Reference
 Prepared = TypeVar("Prepared")
 
 
-class Engine(Protocol[Prepared]):
+class MemsEngine(Protocol[Prepared]):
     """Finds matches; both functions may be called from several threads."""
 
     @property
@@ -29,7 +29,7 @@ class Engine(Protocol[Prepared]):
         """The first matches from a cursor on, in arrays of the host (`quire.algorithms.mems`)."""
 
 
-class CpuEngine:
+class MemsCpuEngine:
     """Finds matches in the threads that ask for them."""
 
     bases_per_task = 1 << 18
@@ -39,13 +39,13 @@ class CpuEngine:
         self._text = cpu.prepare_reference(reference_text(reference))
 
     def prepare(self, queries: Queries, reverse: bool) -> cpu.PackedQueries:
-        """See `Engine`."""
+        """See `MemsEngine`."""
         return cpu.prepare_queries(turned(queries) if reverse else queries)
 
     def find(
         self, queries: cpu.PackedQueries, min_length: int, unique: bool, begin: Cursor, end: int, limit: int
     ) -> tuple[Matches, Cursor]:
-        """See `Engine`."""
+        """See `MemsEngine`."""
         return cpu.find(self._pages, self._text, queries, min_length, unique, begin, end, limit)
 
 

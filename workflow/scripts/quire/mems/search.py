@@ -16,9 +16,10 @@ from quire.index import PageIndex
 from quire.io.ahead import ahead
 from quire.io.files import atomic_path, write_json_atomic
 from quire.ledger import require_balance
-from quire.mems.engines import CpuEngine, Engine, Prepared
+from quire.mems.engine_gpu import MemsCardEngine
+from quire.mems.engines import MemsCpuEngine, MemsEngine, Prepared
 from quire.mems.queries import read_queries
-from quire.mems.tasks import PreparedBatch, Result, Search, prepare, tasks_of_batch
+from quire.mems.tasks import MOST_MATCHES, PreparedBatch, Result, Search, prepare, tasks_of_batch
 from quire.mems.text import contig_columns
 from quire.mems.writing import Counts, Writer
 from quire.reference import Reference
@@ -98,9 +99,11 @@ def find_mems(inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings) 
     log.info("%s: %d pages, %d bases", inputs.reference, len(indexes), reference.axis_length)
     with use_backend(settings.backend, settings.memory) as (backend, open_card):
         if open_card is None:
-            counts = _search(CpuEngine(reference, indexes), reference, inputs, outputs, settings)
+            counts = _search(MemsCpuEngine(reference, indexes), reference, inputs, outputs, settings)
         else:
-            raise NotImplementedError
+            engine = MemsCardEngine(open_card, reference, indexes)
+            with engine.running():
+                counts = _search(engine, reference, inputs, outputs, settings)
     _write_summary(outputs, settings, backend, counts, time.monotonic() - began)
 
 
@@ -117,14 +120,14 @@ def _check(settings: MemsSettings) -> None:
 
 
 def _search(
-    engine: Engine[Prepared], reference: Reference, inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings
+    engine: MemsEngine[Prepared], reference: Reference, inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings
 ) -> Counts:
     """Search with an engine, and write the matches."""
     columns = contig_columns(
         reference.contig_names, reference.island_axis, reference.island_start, reference.island_contig
     )
     strands = (settings.strands != "reverse", settings.strands != "forward")
-    search = Search(engine, columns, settings.min_length, settings.unique, strands)
+    search = Search(engine, columns, settings.min_length, settings.unique, strands, MOST_MATCHES)
     with atomic_path(outputs.mems) as path:
         with open(path, "wb") as file:
             writer = Writer(file, search)

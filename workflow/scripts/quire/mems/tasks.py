@@ -11,7 +11,7 @@ import numpy as np
 
 from quire.algorithms.mems import Cursor, Matches
 from quire.algorithms.mems.cpu import unique_in_query
-from quire.mems.engines import Engine, Prepared
+from quire.mems.engines import MemsEngine, Prepared
 from quire.mems.queries import QueryBatch
 from quire.mems.text import Contigs, header, text_of_matches, text_of_queries
 
@@ -20,7 +20,7 @@ FEWEST_BASES = 1 << 10  # of a task
 _NO_TEXT = np.empty(0, np.uint8)
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """Text for the file: of whole queries, or of a part of one.
 
     Attributes:
@@ -41,7 +41,7 @@ class Piece(NamedTuple):
     bases: int = 0
 
 
-class Candidates(NamedTuple):
+class UniqueMatches(NamedTuple):
     """Some of the matches of one query and strand that are unique in the reference; they wait for the others."""
 
     matches: Matches
@@ -58,7 +58,7 @@ class EndOfQuery(NamedTuple):
     """Behind all parts of a query."""
 
 
-Result = Piece | Candidates | EndOfStrand | EndOfQuery
+Result = TextPiece | UniqueMatches | EndOfStrand | EndOfQuery
 
 
 class Search(NamedTuple, Generic[Prepared]):
@@ -73,12 +73,12 @@ class Search(NamedTuple, Generic[Prepared]):
         most_matches: that a task holds; changes no answer.
     """
 
-    engine: Engine[Prepared]
+    engine: MemsEngine[Prepared]
     contigs: Contigs
     min_length: int
     unique: str
     strands: tuple[bool, bool]
-    most_matches: int = MOST_MATCHES
+    most_matches: int
 
     def find(self, strand: Prepared, begin: Cursor, end: int, limit: int) -> tuple[Matches, Cursor]:
         """The next matches of a strand, at most `limit`."""
@@ -168,7 +168,7 @@ def joined(parts: list[Matches]) -> Matches:
 
 def _whole_queries(
     prepared: PreparedBatch[Prepared], first: int, last: int, strands: list[Matches | None], search: Search[Prepared]
-) -> Piece:
+) -> TextPiece:
     """The text of queries whose matches are all known."""
     dropped = 0
     if search.unique == "both":
@@ -180,7 +180,7 @@ def _whole_queries(
     text, matched = text_of_queries(prepared.batch, first, last, strands, search.contigs)
     forward, reverse = (0 if matches is None else len(matches.start) for matches in strands)
     bases = int(prepared.batch.queries.offsets[last] - prepared.batch.queries.offsets[first])
-    return Piece(text, forward, reverse, last - first, matched, dropped, bases)
+    return TextPiece(text, forward, reverse, last - first, matched, dropped, bases)
 
 
 def _tasks_of_query(
@@ -192,7 +192,7 @@ def _tasks_of_query(
     for number, strand in enumerate(prepared.strands):
         if strand is None:
             continue
-        yield iter([Piece(header(prepared.name(query), number == 1))])
+        yield iter([TextPiece(header(prepared.name(query), number == 1))])
         for begin in range(first, last, bases):
             yield _of_stretch(strand, number == 1, first, begin, min(begin + bases, last), search)
         if search.unique == "both":
@@ -208,12 +208,12 @@ def _of_stretch(
     while cursor.start < end:
         matches, cursor = search.find(strand, cursor, end, search.most_matches)
         if search.unique == "both":
-            yield Candidates(matches)
+            yield UniqueMatches(matches)
         else:
             yield piece_of_query(matches, reverse, first, search.contigs)
 
 
-def piece_of_query(matches: Matches, reverse: bool, first: int, contigs: Contigs) -> Piece:
+def piece_of_query(matches: Matches, reverse: bool, first: int, contigs: Contigs) -> TextPiece:
     """The text of matches of a query that begins at `first` of the flat codes."""
     count = len(matches.start)
-    return Piece(text_of_matches(matches, first, contigs), *((0, count) if reverse else (count, 0)))
+    return TextPiece(text_of_matches(matches, first, contigs), *((0, count) if reverse else (count, 0)))

@@ -9,12 +9,12 @@ from quire.algorithms.mems import Matches
 from quire.algorithms.mems.cpu import unique_in_query
 from quire.mems.tasks import (
     FEWEST_BASES,
-    Candidates,
     EndOfStrand,
-    Piece,
     PreparedBatch,
     Result,
     Search,
+    TextPiece,
+    UniqueMatches,
     joined,
     piece_of_query,
 )
@@ -102,9 +102,9 @@ class Writer:
         Raises:
             OSError: the file cannot be written.
         """
-        if isinstance(result, Piece):
+        if isinstance(result, TextPiece):
             self._write_piece(result)
-        elif isinstance(result, Candidates):
+        elif isinstance(result, UniqueMatches):
             self._candidates.append(result.matches)
         elif isinstance(result, EndOfStrand):
             self._end_strand(result)
@@ -112,7 +112,7 @@ class Writer:
             self._end_queries(1, int(self._matches_of_query > 0))
             self._matches_of_query = 0
 
-    def _write_piece(self, piece: Piece) -> None:
+    def _write_piece(self, piece: TextPiece) -> None:
         self._file.write(piece.text.data)
         counts = self.counts
         counts.bytes += len(piece.text)

@@ -170,10 +170,16 @@ def _choose(name: str, comparison: str):
     return function
 
 
-# Lane by lane: a + b, a * b, a | b.
+# Lane by lane: a + b, a * b, a | b, a & b, a ^ b.
 add = _binary("add", "add", "fadd")
 multiply = _binary("multiply", "mul", "fmul")
 bit_or = _binary("bit_or", "or_")
+bit_and = _binary("bit_and", "and_")
+bit_xor = _binary("bit_xor", "xor")
+
+# Lane by lane: a << b and a >> b, zeros coming in on either side; b must be less than the bits of an element.
+shift_left = _binary("shift_left", "shl")
+shift_right = _binary("shift_right", "lshr")
 
 # Lane by lane: `chosen` where a < b, a > b, a == b, `otherwise` elsewhere.
 choose_less = _choose("choose_less", "<")
@@ -198,6 +204,27 @@ def choose_shifted(_typing_context, a, b, chosen, otherwise):
         return builder.select(builder.icmp_signed("<", shifted, zero), *arguments[2:])
 
     return chosen(a, b, chosen, otherwise), generate
+
+
+def _extreme(name: str, comparison: str):
+    """An intrinsic of two vectors of signed integers that gives the first where the comparison holds."""
+
+    @intrinsic
+    def function(_typing_context, a, b):
+        _require_alike(name, a, b)
+        _require(isinstance(a.element, types.Integer) and a.element.signed, f"{name} compares signed integers")
+
+        def generate(_context, builder, _signature, arguments):
+            return builder.select(builder.icmp_signed(comparison, *arguments), *arguments)
+
+        return a(a, b), generate
+
+    return function
+
+
+# The larger and the smaller of signed integers a and b, lane by lane.
+maximum = _extreme("maximum", ">")
+minimum = _extreme("minimum", "<")
 
 
 @intrinsic
@@ -230,15 +257,34 @@ def moved_up(_typing_context, vector, scalar):
 
 
 @intrinsic
-def maximum(_typing_context, a, b):
-    """The larger of signed integers a and b, lane by lane."""
-    _require_alike("maximum", a, b)
-    _require(isinstance(a.element, types.Integer) and a.element.signed, "maximum compares signed integers")
+def trailing_zeros(_typing_context, vector):
+    """Zero bits below the lowest set bit of integers, lane by lane; all bits of the element where none is set."""
+    _require(isinstance(vector, VectorType) and isinstance(vector.element, types.Integer), "integers have zero bits")
 
     def generate(_context, builder, _signature, arguments):
-        return builder.select(builder.icmp_signed(">", *arguments), *arguments)
+        llvm_vector = arguments[0].type
+        name = f"llvm.cttz.v{vector.lanes}i{vector.element.bitwidth}"
+        prototype = ir.FunctionType(llvm_vector, [llvm_vector, ir.IntType(1)])
+        function = cgutils.get_or_insert_function(builder.module, prototype, name)
+        return builder.call(function, [arguments[0], ir.Constant(ir.IntType(1), 0)])
 
-    return a(a, b), generate
+    return vector(vector), generate
+
+
+@intrinsic
+def any_bit(_typing_context, vector):
+    """Whether any lane of integers has a bit set."""
+    _require(isinstance(vector, VectorType) and isinstance(vector.element, types.Integer), "any_bit takes integers")
+
+    def generate(_context, builder, _signature, arguments):
+        llvm_vector = arguments[0].type
+        name = f"llvm.vector.reduce.or.v{vector.lanes}i{vector.element.bitwidth}"
+        prototype = ir.FunctionType(llvm_vector.element, [llvm_vector])
+        function = cgutils.get_or_insert_function(builder.module, prototype, name)
+        set_bits = builder.call(function, arguments)
+        return builder.icmp_unsigned("!=", set_bits, ir.Constant(set_bits.type, 0))
+
+    return types.boolean(vector), generate
 
 
 @intrinsic

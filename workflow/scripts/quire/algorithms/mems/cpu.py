@@ -13,14 +13,7 @@ import numpy as np
 from quire.algorithms.fm_index.pages import IndexOfPage
 from quire.algorithms.fm_index.pages.cpu import PageArrays, page_arrays, page_table
 from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText
-from quire.algorithms.mems.cpu_hits import (
-    BLOCK_SHIFT,
-    Found,
-    Text,
-    first_of_many,
-    matches_of_leaves,
-    room_for_hits,
-)
+from quire.algorithms.mems.cpu_hits import RoomForMatches, first_of_many, matches_of_leaves
 from quire.algorithms.mems.cpu_ranges import (
     MOST_STARTS,
     TOGETHER,
@@ -28,9 +21,10 @@ from quire.algorithms.mems.cpu_ranges import (
     B,
     lay_ranges,
     room_for_ranges,
-    rows_of,
     search_ranges,
 )
+from quire.algorithms.mems.cpu_rows import BLOCK_SHIFT, HEAD, Text, room_for_hits, rows_to_look_at
+from quire.algorithms.seeding.cpu_steps import prefix
 from quire.sequence.packing import BASES_PER_WORD
 from quire.simd.bits import load_bytes, two_bits_each
 from quire.simd.compiled import compiled
@@ -72,7 +66,19 @@ def prepare_reference(reference: ReferenceText) -> Text:
     first_runs = np.searchsorted(runs[:, 1], blocks, side="right").astype(np.int32)
     blocks_of_text = (len(reference.words) * BASES_PER_WORD >> BLOCK_SHIFT) + 1
     first_runs = np.concatenate((first_runs, np.full(max(blocks_of_text - len(blocks), 0), len(runs), np.int32)))
-    return Text(np.ascontiguousarray(reference.words, np.uint64), closed, first_runs)
+    words = np.ascontiguousarray(reference.words, np.uint64)
+    heads = _heads(words, runs)
+    order = np.argsort(heads)
+    return Text(words, closed, first_runs, heads[order], runs[order, 0].copy())
+
+
+@compiled
+def _heads(words, runs):
+    """The first bases of each run and what follows it (uint64), the first highest."""
+    heads = np.empty(len(runs), np.uint64)
+    for run in range(len(runs)):
+        heads[run] = np.uint64(prefix(words, 0, runs[run, 0] + HEAD, HEAD))
+    return heads
 
 
 def prepare_queries(queries: Queries) -> PackedQueries:
@@ -144,7 +150,7 @@ def find(
     limit: int,
 ) -> tuple[Matches, Cursor]:
     """The first matches from a cursor on: see the package."""
-    out = Found(*(np.empty(2 * limit + MOST_STARTS, np.int64) for _ in range(3)))
+    out = RoomForMatches(*(np.empty(2 * limit + MOST_STARTS, np.int64) for _ in range(3)))
     axis_length = sum(page.owned_length for page in pages.arrays)
     used, start, axis = _find(
         pages.table, reference, queries.words, queries.runs, min_length, seed_length(min_length, axis_length), unique,
@@ -175,7 +181,7 @@ def _find(
         taken, room = 0, limit - used
         while taken < leaves:
             index = ranges.leaves[taken]
-            needed = rows_of(ranges.found[index])
+            needed = rows_to_look_at(table, text, ranges, index, words, runs)
             if unique:
                 needed = min(needed, ranges.rows[index, B] - ranges.rows[index, A] + 1)
             if needed > room:

@@ -9,96 +9,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.fm_index.pages.cpu import announce_row, page_of, start_of_row
+from quire.algorithms.fm_index.pages.cpu import page_of, start_of_row
 from quire.algorithms.mems.cpu_ranges import END, HIGH, LOW, MOST_STARTS, RUN, A, B
-from quire.sequence.words import packed_word
-from quire.simd.bits import leading_zeros, prefetch, trailing_zeros
+from quire.algorithms.mems.cpu_rows import ANY, BLOCK_SHIFT, equal_before, equal_behind, gather_hits, letter_before
 from quire.simd.compiled import compiled, inlined
 
-HITS_TOGETHER = 1024
-ROWS_PER_LINE = 16  # of a whole suffix array
-BLOCK_SHIFT = 10  # bases of the axis, as a power of two, for which the first run is known
 MANY = 32  # matches of a range from which on insertion is no way to sort them
 FEW_STARTS_BITS = 48  # of a key: the axis position below the start within a range
 FIRST, SECOND, WHERE = 0, 1, 2
 
 
-class Text(NamedTuple):
-    """The axis as kernels read it.
-
-    Attributes:
-        words: as in `ReferenceText`.
-        runs: as in `ReferenceText`.
-        first_runs: int32[], for each 2^BLOCK_SHIFT bases of the axis the first run that ends behind its first base.
-    """
-
-    words: np.ndarray
-    runs: np.ndarray
-    first_runs: np.ndarray
-
-
-class Hits(NamedTuple):
-    """Room for hits that are looked at together, and for the matches of one range.
-
-    Attributes:
-        axis: int64[HITS_TOGETHER], where k-mers stand.
-        leaf: int64[HITS_TOGETHER], their ranges, as places in the list of leaves.
-        longest: int64[MOST_STARTS + 1, 3], of the hits of a range that reach so many bases to the left of its last
-            start: how far the longest reaches to the right (FIRST), the longest but one (SECOND), and where on the axis
-            the longest stands (WHERE).
-    """
-
-    axis: np.ndarray
-    leaf: np.ndarray
-    longest: np.ndarray
-
-
-class Found(NamedTuple):
+class RoomForMatches(NamedTuple):
     """Matches as they are found: int64[], as in `Matches`, and int64[] room for sorting them."""
 
     start: np.ndarray
     axis: np.ndarray
     length: np.ndarray
-
-
-@compiled
-def room_for_hits():
-    """Room for hits that are looked at together."""
-    return Hits(
-        np.empty(HITS_TOGETHER, np.int64), np.empty(HITS_TOGETHER, np.int64), np.empty((MOST_STARTS + 1, 3), np.int64)
-    )
-
-
-@inlined
-def equal_before(text, at, words, position, most):
-    """How many bases before `at` of the axis and before `position` of the queries are equal, at most `most`."""
-    equal = 0
-    while equal < most:
-        difference = _word_before(text, at - equal) ^ _word_before(words, position - equal)
-        if difference != 0:
-            return min(equal + (leading_zeros(difference) >> 1), most)
-        equal += 32
-    return most
-
-
-@inlined
-def _word_before(words, base):
-    """The 32 bases before `base` (at least 1), that before it highest; zeros where there are less."""
-    if base >= 32:
-        return packed_word(words, base - 32)
-    return words[0] << np.uint64(64 - 2 * base)
-
-
-@inlined
-def equal_behind(text, at, words, position, most):
-    """How many bases from `at` of the axis and from `position` of the queries on are equal, at most `most`."""
-    equal = 0
-    while equal < most:
-        difference = packed_word(text, at + equal) ^ packed_word(words, position + equal)
-        if difference != 0:
-            return min(equal + (trailing_zeros(difference) >> 1), most)
-        equal += 32
-    return most
 
 
 @inlined
@@ -120,40 +46,6 @@ def _reach(text, words, runs, row, at, min_length):
     return left, (behind if left + kmer + behind >= min_length else np.int64(-1))
 
 
-@inlined
-def gather_hits(table, ranges, leaves, text_words, state, hits):
-    """Locate the next rows of leaves, HITS_TOGETHER at most; `state` (leaf, page, row) goes on. Returns their number.
-
-    What extending them will read is asked for.
-    """
-    leaf, number, row = state[0], state[1], state[2]
-    count = 0
-    while leaf < leaves and count < HITS_TOGETHER:
-        found = ranges.found[ranges.leaves[leaf]]
-        if number < len(table):
-            page = page_of(table, number)
-            row = max(row, found[number, LOW])
-            high = min(found[number, HIGH], row + HITS_TOGETHER - count)
-            for ahead in range(row, min(high, row + ROWS_PER_LINE)):
-                announce_row(page, ahead)
-            while row < high:
-                if row + ROWS_PER_LINE < high:
-                    announce_row(page, row + ROWS_PER_LINE)
-                at = start_of_row(page, row)
-                if at < page.owned_length:
-                    hits.axis[count], hits.leaf[count] = page.start + at, leaf
-                    prefetch(text_words, (page.start + at) >> 5)
-                    count += 1
-                row += 1
-            if row < found[number, HIGH]:
-                continue  # `count` may have room left for rows that other pages own
-            number, row = number + 1, np.int64(0)
-        if number == len(table):
-            leaf, number = leaf + 1, np.int64(0)
-    state[0], state[1], state[2] = leaf, number, row
-    return count
-
-
 @compiled
 def matches_of_leaves(table, text, words, runs, ranges, leaves, min_length, unique, begin, hits, out, used):
     """Append the matches of the first `leaves` leaves, in order; returns their end.
@@ -165,14 +57,15 @@ def matches_of_leaves(table, text, words, runs, ranges, leaves, min_length, uniq
     current, first = np.int64(-1), used
     over = False  # whether hits of the current range belong to ranges before
     while True:
-        count = gather_hits(table, ranges, leaves, text.words, state, hits)
+        count = gather_hits(table, text, words, runs, ranges, leaves, state, hits)
         for hit in range(count):
             leaf = hits.leaf[hit]
             if leaf != current:
                 if current >= 0:
                     used = _close(table, text, words, runs, ranges, current, min_length, unique, over, begin, hits, out,
                                   first, used)  # fmt: skip
-                current, first, over = leaf, used, False
+                current, first = leaf, used
+                over = letter_before(ranges, ranges.leaves[leaf], words, runs) != ANY
                 if unique:
                     hits.longest[: MOST_STARTS + 1] = 0
             at = hits.axis[hit]
@@ -203,7 +96,7 @@ def matches_of_leaves(table, text, words, runs, ranges, leaves, min_length, uniq
 
 @inlined
 def _note(longest, right, at):
-    """Note a hit that reaches so far to the right in a row of `Hits.longest`."""
+    """Note a hit that reaches so far to the right in a row of `RoomForHits.longest`."""
     if right > longest[FIRST]:
         longest[SECOND], longest[FIRST], longest[WHERE] = longest[FIRST], right, at
     elif right > longest[SECOND]:
@@ -279,9 +172,10 @@ def _reach_of_others(table, text, words, runs, ranges, leaf, min_length, enough)
     reach = np.int64(0)
     for number in range(len(table)):
         page = page_of(table, number)
-        for index in range(
-            ranges.found[ranges.leaves[leaf], number, LOW], ranges.found[ranges.leaves[leaf], number, HIGH]
-        ):
+        interval = ranges.found[ranges.leaves[leaf], number]
+        # From both ends in turn: of the suffixes of a run of one letter the longest is the first or the last.
+        for item in range(interval[HIGH] - interval[LOW]):
+            index = interval[LOW] + (item >> 1) if item & 1 else interval[HIGH] - 1 - (item >> 1)
             at = start_of_row(page, index)
             if at >= page.owned_length:
                 continue
@@ -307,7 +201,7 @@ def first_of_many(table, text, words, runs, ranges, min_length, begin, hits, out
     used, all_of_them = 0, True
     last_start, last_axis = np.int64(np.iinfo(np.int64).max), np.int64(0)  # later ones are not among the first
     while True:
-        count = gather_hits(table, ranges, 1, text.words, state, hits)
+        count = gather_hits(table, text, words, runs, ranges, 1, state, hits)
         if count == 0:
             break
         for hit in range(count):

@@ -103,9 +103,14 @@ struct Cells {
         }
     }
 
-    // A step outside of the matrix.
-    __device__ __forceinline__ void skip() {
-        from >>= 2 * COLUMNS;
-        longer <<= 2 * COLUMNS;
+    // Takes back a step outside of the matrix, but for its directions: these have a place of their own, and no reader.
+    __device__ __forceinline__ void keep_if(bool inside, const Cells& above) {
+#pragma unroll
+        for (int k = 0; k < COLUMNS; k++) {
+            best[k] = inside ? best[k] : above.best[k];
+            insertion[k] = inside ? insertion[k] : above.insertion[k];
+        }
+        corner = inside ? corner : above.corner;
+        deletion = inside ? deletion : above.deletion;
     }
 };

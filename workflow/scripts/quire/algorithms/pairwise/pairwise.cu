@@ -9,7 +9,7 @@
 constexpr u32 NAP = 20;  // nanoseconds between two looks at a word
 
 struct Inputs {
-    const u16* query;  // WIDE: codes; else selectors of bytes. 64 more on both sides
+    const u16* query;  // WIDE: codes; else selectors of bytes. 128 more on both sides
     const u8* target;
     Scores scores;
 };
@@ -29,11 +29,12 @@ struct Matrices {
 struct End {
     i32 key, row;
 
-    __device__ __forceinline__ void offer(const Cells& cells, int at_row, const Terms& terms) {
+    __device__ __forceinline__ void offer(const Cells& cells, int at_row, bool counts, const Terms& terms) {
         i32 largest = -1;
 #pragma unroll
         for (int k = 0; k < COLUMNS; k++)
             largest = max(largest, cells.best[k] * terms.key + (15 - k));
+        if (!counts) largest = -1;
         if (largest > key) row = at_row;
         key = max(key, largest);
     }
@@ -43,48 +44,71 @@ struct End {
 
 __device__ __forceinline__ u64 look(const u64* word) { return *(const volatile u64*)word; }
 
-// A chunk of steps. CAREFUL: lanes may stand outside of the rows, or rows are kept. Branches would tear a warp apart, and
-// what exchanges its lanes would put it together again at each step; so there are none where it matters.
-//   in, out: H and D of the columns left and right of the strip, by step; two steps at once, and the first ones all at
-//   once, so that no step waits for shared memory.
+// The next row to keep and the last one, which is kept too: where a lane's columns go, of which so many are inside.
+struct Keeping {
+    Kept *next, *last;  // none: nothing is kept
+    int next_row, columns;
+};
+
+// A chunk of steps. CAREFUL: lanes may stand outside of the rows, or rows are kept; a short loop, as few chunks are.
+// Branches would tear a warp apart, and what exchanges its lanes would put it together again at each step; so there are
+// none where it matters.
+//   in, out: H and D of the columns left and right of the strip, by step; in chunks that are not careful they are read
+//   all at once before the steps, and written two at a time, so that no step waits for shared memory.
+//   letters: of each step's row; become those of the next chunk.
 template <bool CAREFUL>
-__device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Job& job, const Terms& terms, const u16* query,
-                                         Kept* kept, uint2* bits, const int2* in, int2* out, int step, int first,
-                                         int rows, int columns, int keep) {
+__device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Terms& terms, const u16* query, const Keeping& kept,
+                                         uint2* bits, const int2* in, int2* out, int step, int rows,
+                                         u32 (&letters)[STEPS]) {
+    constexpr int UNROLLED = CAREFUL ? 1 : STEPS;
     int lane = threadIdx.x % WARP;
     int4 edges[STEPS / 2];
+    if (!CAREFUL)
 #pragma unroll
-    for (int i = 0; i < STEPS / 2; i++) edges[i] = ((const int4*)in)[i];
-    i32 best_before = 0, deletion_before = 0;
+        for (int i = 0; i < STEPS / 2; i++) edges[i] = ((const int4*)in)[i];
+    u32 next[STEPS];
 #pragma unroll
+    for (int i = 0; i < STEPS; i++) next[i] = __ldg(query + step + STEPS + i - lane);
+    int2 before = make_int2(0, 0);
+#pragma unroll UNROLLED
     for (int i = 0; i < STEPS; i++) {
         i32 left = __shfl_up_sync(EVERY_LANE, cells.best[COLUMNS - 1], 1);
         i32 deletion = __shfl_up_sync(EVERY_LANE, cells.deletion, 1);
-        if (i % 2 && lane == WARP - 1)
-            ((int4*)out)[i / 2] = make_int4(best_before, deletion_before, cells.best[COLUMNS - 1], cells.deletion);
-        best_before = cells.best[COLUMNS - 1];
-        deletion_before = cells.deletion;
+        int2 after = make_int2(cells.best[COLUMNS - 1], cells.deletion), edge;
+        if (CAREFUL) {
+            edge = in[i];
+            if (lane == WARP - 1) out[i] = after;
+        } else {
+            edge = i % 2 ? make_int2(edges[i / 2].z, edges[i / 2].w) : make_int2(edges[i / 2].x, edges[i / 2].y);
+            if (i % 2 && lane == WARP - 1) ((int4*)out)[i / 2] = make_int4(before.x, before.y, after.x, after.y);
+            before = after;
+        }
         if (lane == 0) {
-            left = i % 2 ? edges[i / 2].z : edges[i / 2].x;
-            deletion = i % 2 ? edges[i / 2].w : edges[i / 2].y;
+            left = edge.x;
+            deletion = edge.y;
         }
         int row = step + i - lane;
-        if (!CAREFUL || (row >= 0 && row < rows)) {
+        if (CAREFUL) {
+            bool inside = row >= 0 && row < rows;
+            Cells above = cells;
             cells.step(__ldg(query + row), left, deletion, terms);
-            if (LOCAL) end.offer(cells, row + 1, terms);
-            if (CAREFUL && keep > 0 && ((row + 1) % keep == 0 || row + 1 == rows)) {
-                Kept* place = kept + job.top + (row + keep) / keep * job.keep_stride + 1 + first;
+            cells.keep_if(inside, above);
+            if (LOCAL) end.offer(cells, row + 1, inside, terms);
+            Kept* place = row + 1 == rows ? kept.last : kept.next;
+            bool keeps = inside && kept.last != nullptr && (row + 1 == rows || row + 1 == kept.next_row);
 #pragma unroll
-                for (int k = 0; k < COLUMNS; k++)
-                    if (first + k < columns)
-                        place[k] = make_int2(cells.best[k] / SCALE, (cells.insertion[k] - INSERTION_CODE) / SCALE);
-            }
-        } else if (BITS) {
-            cells.skip();
+            for (int k = 0; k < COLUMNS; k++)
+                if (keeps && k < kept.columns)
+                    place[k] = make_int2(cells.best[k] / SCALE, (cells.insertion[k] - INSERTION_CODE) / SCALE);
+        } else {
+            cells.step(letters[i], left, deletion, terms);
+            if (LOCAL) end.offer(cells, row + 1, true, terms);
         }
         if (BITS && i % GROUP == GROUP - 1)
             bits[(i64)(step + i) / GROUP * WARP + lane] = make_uint2(cells.from, cells.longer);
     }
+#pragma unroll
+    for (int i = 0; i < STEPS; i++) letters[i] = next[i];
 }
 
 // The largest of a warp's numbers.
@@ -94,7 +118,8 @@ __device__ __forceinline__ i32 largest_of_warp(i32 value) {
     return value;
 }
 
-// One strip of a job, by a block; `strip` is counted within the job.
+// One strip of a job, by a block; `strip` is counted within the job. Its last warp hands words on, from the strip on the
+// left and to that on the right, so that those that compute wait for no memory: a turn (a chunk) later, and earlier.
 __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last, int4* ends, const Inputs& inputs,
                                            const Matrices& matrices) {
     const Terms terms(inputs.scores);
@@ -108,44 +133,56 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
     u64* right = matrices.borders + job.border + strip / job.border_strips * job.border_stride;
     u32 left_tag = strip == 0 ? (u32)job.left_tag : tag_of(strip), right_tag = tag_of(strip + 1);
     Cells cells;
-    cells.begin(job, first, inputs.target, matrices.kept, terms);
+    if (warp < WARPS) cells.begin(job, first, inputs.target, matrices.kept, terms);
     End end = {15, 0};
-    int chunks = chunks_of(rows), columns = (int)job.columns, keep = (int)job.keep, next_kept = keep > 0 ? keep : rows;
-    bool reads = warp == 0 && lane < STEPS;
-    u64 word = reads && lane < rows ? look(left + lane) : 0;
-    for (int turn = 0; turn < chunks + (WARPS - 1) * LAG; turn++) {
-        int chunk = turn - warp * LAG, step = chunk * STEPS;
-        if (chunk >= 0 && chunk < chunks) {
-            int2* in = ring + (2 * warp + (turn + 1) % 2) * STEPS;
-            int2* out = ring + (2 * (warp + 1) + turn % 2) * STEPS;
-            if (warp == 0) {
-                int row = step + lane;
-                while (__any_sync(EVERY_LANE, reads && row < rows && ((u32)word & 0xFFFF) != left_tag)) {
-                    __nanosleep(NAP);
-                    if (reads && row < rows) word = look(left + row);
-                }
-                int2 edge = unpack_word(word);
-                if (reads) in[lane] = make_int2(SCALE * edge.x, SCALE * edge.y);
-                if (reads && row + STEPS < rows) word = look(left + row + STEPS);
-                __syncwarp();
-            }
-            while (keep > 0 && next_kept <= step - WARP + 1) next_kept += keep;
-            if (step < WARP - 1 || step + STEPS > rows || next_kept <= step + STEPS)
-                do_chunk<true>(cells, end, job, terms, query, matrices.kept, bits, in, out, step, first, rows, columns,
-                               keep);
-            else
-                do_chunk<false>(cells, end, job, terms, query, matrices.kept, bits, in, out, step, first, rows, columns,
-                                keep);
-            if (warp == WARPS - 1 && !last) {
+    int chunks = chunks_of(rows), keep = (int)job.keep;
+    Keeping kept = {nullptr, nullptr, keep > 0 ? keep : rows, (int)job.columns - first};
+    if (keep > 0) {
+        Kept* own = matrices.kept + job.top + 1 + first;
+        kept.next = own + job.keep_stride;
+        kept.last = own + (rows + keep - 1) / keep * job.keep_stride;
+    }
+    u32 letters[STEPS];
+#pragma unroll
+    for (int i = 0; i < STEPS; i++) letters[i] = __ldg(query + i - lane);
+    u64 word = warp == WARPS && lane < STEPS && lane < rows ? look(left + lane) : 0;
+    for (int turn = 0; turn < chunks + (WARPS - 1) * LAG + 2; turn++) {
+        // What was handed on in the turn before, and where what is handed on in this turn goes.
+        int before = (turn + 1) % 2 * STEPS, now = turn % 2 * STEPS;
+        if (warp == WARPS) {
+            int row = (turn - 2 - (WARPS - 1) * LAG) * STEPS - SKEW + lane % STEPS;
+            if (row >= -SKEW && !last) {
                 // Lanes that have nothing to hand on store what others do, or into the room around the rows.
-                __syncwarp();
-                int2 edge = out[lane % STEPS];
-                *(volatile u64*)(right + step - SKEW + lane % STEPS) =
-                    pack_word(edge.x / SCALE, edge.y / SCALE, right_tag);
+                int2 edge = ring[2 * WARPS * STEPS + before + lane % STEPS];
+                *(volatile u64*)(right + row) = pack_word(edge.x / SCALE, edge.y / SCALE, right_tag);
+            }
+            row = turn * STEPS + lane;
+            bool reads = lane < STEPS && row < rows;
+            while (__any_sync(EVERY_LANE, reads && ((u32)word & 0xFFFF) != left_tag)) {
+                __nanosleep(NAP);
+                if (reads) word = look(left + row);
+            }
+            int2 edge = unpack_word(word);
+            if (lane < STEPS) ring[now + lane] = make_int2(SCALE * edge.x, SCALE * edge.y);
+            if (reads && row + STEPS < rows) word = look(left + row + STEPS);
+        } else {
+            int chunk = turn - 1 - warp * LAG, step = chunk * STEPS;
+            if (chunk >= 0 && chunk < chunks) {
+                const int2* in = ring + 2 * warp * STEPS + before;
+                int2* out = ring + 2 * (warp + 1) * STEPS + now;
+                while (keep > 0 && kept.next_row <= step - WARP + 1) {
+                    kept.next_row += keep;
+                    kept.next += job.keep_stride;
+                }
+                if (step < WARP - 1 || step + STEPS > rows || kept.next_row <= step + STEPS)
+                    do_chunk<true>(cells, end, terms, query, kept, bits, in, out, step, rows, letters);
+                else
+                    do_chunk<false>(cells, end, terms, query, kept, bits, in, out, step, rows, letters);
             }
         }
         __syncthreads();
     }
+    if (warp == WARPS) return;
     if (LOCAL && matrices.track) {
         i32 best = largest_of_warp(end.best());
         int leftmost = -largest_of_warp(end.best() == best ? -lane : -WARP);

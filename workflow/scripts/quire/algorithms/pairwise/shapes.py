@@ -24,7 +24,7 @@ class StripShape(NamedTuple):
 
     Attributes:
         columns: of the matrix, per lane.
-        warps: of a block.
+        warps: of a block that compute.
         steps: of a chunk: rows between two barriers.
         resident: blocks that a multiprocessor is to hold; a thread's registers follow from it.
         bits: whether directions are kept.
@@ -43,8 +43,8 @@ class StripShape(NamedTuple):
 
     @property
     def block(self) -> int:
-        """Threads of a block."""
-        return WARP * self.warps
+        """Threads of a block: those of the warps that compute, and of one that hands words on."""
+        return WARP * (self.warps + 1)
 
     @property
     def shared_bytes(self) -> int:
@@ -101,7 +101,8 @@ class StripShape(NamedTuple):
 
 SCORE_SHAPES = tuple(StripShape(columns, 4, 16, 2, False) for columns in (2, 4, 6, 8))
 BITS_SHAPES = tuple(StripShape(columns, 4, 16, 2, True) for columns in (2, 4))
-WIDE_SCORE_SHAPES, WIDE_BITS_SHAPES = SCORE_SHAPES[1:2], BITS_SHAPES[1:2]
+# Scores that a signed byte does not hold take more registers than two blocks leave to a thread.
+WIDE_SCORE_SHAPES, WIDE_BITS_SHAPES = (StripShape(4, 4, 16, 1, False),), (StripShape(4, 4, 16, 1, True),)
 
 
 def fastest_shape(shapes: tuple[StripShape, ...], multiprocessors: int, sizes: list[tuple[int, int]]) -> StripShape:

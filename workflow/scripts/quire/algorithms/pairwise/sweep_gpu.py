@@ -34,7 +34,7 @@ KERNELS = [
     *((TRACE, shape.trace_defines()) for shape in BITS_SHAPES),
 ]
 IN_BEST = 0  # trace.cu: a path's state
-_PADDING = 64  # letters before and behind a query that lanes look at, and do nothing with
+_PADDING = 128  # letters before and behind a query that lanes look at, and do nothing with
 _BITS_SCALE, _KEY = 4, 16  # cells.cuh: SCALE; pairwise.cu: End
 _WORDS_AROUND = 32  # layout.cuh: Job.border
 _TAGS = 65535  # layout.cuh: tag_of
