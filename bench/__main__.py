@@ -18,6 +18,8 @@ MEASUREMENTS = (
     "gvcf",
     "ploidy_regions",
     "pairhmm_speed",
+    "pairwise",
+    "mems",
     "one_answer",
     "gpu_search",
     "gpu_index",
@@ -27,6 +29,7 @@ MEASUREMENTS = (
     "gpu_answer",
     "gpu_pairhmm",
     "gpu_calling",
+    "gpu_mems",
 )
 
 

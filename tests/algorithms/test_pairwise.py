@@ -23,11 +23,12 @@ GENOME = Path(__file__).resolve().parents[1] / "data" / "chr22_40kb" / "genome.f
 @settings(max_examples=150, deadline=None)
 @given(
     pairs(longest=90), st.sampled_from([(1, 2), (7, 4), (32, 32), (33, 10), (64, 200)]),
-    st.sampled_from([Memory.WHOLE, Memory.LINEAR]),
+    st.sampled_from([Memory.WHOLE, Memory.LINEAR]), st.booleans(),
 )  # fmt: skip
-def test_matches_oracle(pair: Pair, shape: tuple[int, int], memory: Memory) -> None:
+def test_matches_oracle(pair: Pair, shape: tuple[int, int], memory: Memory, at_corner: bool) -> None:
     tiling = Tiling(max(1, len(pair.query)), max(1, len(pair.target)), *shape)
-    assert as_oracle(align(pair, memory=memory, tiling=tiling)) == oracle.align(pair)
+    alignment = align(pair, memory=memory, tiling=tiling, at_corner=at_corner)
+    assert as_oracle(alignment) == oracle.align(pair, at_corner)
 
 
 @pytest.mark.parametrize("mode", Mode)

@@ -13,8 +13,8 @@ from quire.algorithms.scoring import BWA_MEM
 from quire.errors import InputError, QuireError
 from quire.pairwise.alignment import PairwiseInputs, PairwiseOutputs, PairwiseSettings, align_pair
 from quire.pairwise.compile_kernels import compile_kernels
-from quire.pairwise.files import bam_record, segments
-from quire.pairwise.sequences import Region, read_region
+from quire.pairwise.files import AlignedPair, bam_record, segments
+from quire.pairwise.sequences import SequenceRegion, read_region
 
 from tests.support.pairwise_cases import as_oracle
 
@@ -136,8 +136,8 @@ def test_nothing_aligned(folder: Path) -> None:
 def test_more_operations_than_a_record_of_bam_holds(tmp_path: Path) -> None:
     """Long CIGARs stand in the tag CG, where htslib finds them."""
     times = 40_000
-    query = Region("q", 3 * times, 0, np.tile(np.array([0, 1, 2], np.uint8), times))
-    target = Region("t", 2 * times, 0, np.tile(np.array([0, 2], np.uint8), times))
+    query = SequenceRegion("q", 3 * times, 0, np.tile(np.array([0, 1, 2], np.uint8), times))
+    target = SequenceRegion("t", 2 * times, 0, np.tile(np.array([0, 2], np.uint8), times))
     cigar = np.tile(np.array([1 << 4, 1 << 4 | 1, 1 << 4], np.uint32), times)
     alignment = PairwiseAlignment(0, 0, 3 * times, 0, 2 * times, cigar)
     columns = recount(pair_of(query.codes, target.codes, BWA_MEM, Mode.GLOBAL), alignment)
@@ -146,7 +146,7 @@ def test_more_operations_than_a_record_of_bam_holds(tmp_path: Path) -> None:
 
     contigs = ["t"], [2 * times]
     with BamWriter(tmp_path / "out.bam", header_text(*contigs, [], "0", "test"), *contigs) as bam:
-        bam.write(bam_record(query, target, alignment, columns, False))
+        bam.write(bam_record(AlignedPair(query, target, alignment, columns, False)))
     with pysam.AlignmentFile(str(tmp_path / "out.bam")) as bam:
         (record,) = bam.fetch(until_eof=True)
     assert record.cigartuples == [(0, 1), (1, 1), (0, 1)] * times

@@ -12,14 +12,16 @@ from quire.simd.vectors import (
     add,
     aligned_zeros,
     bit_or,
-    choose_common,
+    bits_greater,
     choose_equal,
     choose_greater,
     choose_less,
+    choose_shifted,
     convert,
     fma,
     load,
     maximum,
+    moved_up,
     multiply,
     splat,
     store,
@@ -97,7 +99,6 @@ def test_integers(function, wanted, dtypes):
         (choose_less, np.less),
         (choose_greater, np.greater),
         (choose_equal, np.equal),
-        (choose_common, lambda a, b: a & b != 0),
     ],
 )
 @pytest.mark.parametrize("dtype", [np.int16, np.int32])
@@ -106,6 +107,18 @@ def test_choices(function, wanted, dtype):
     out = np.zeros(LANES + 2, np.int16)
     apply_choice(function, left, right, out)
     assert out[1:-1].tolist() == np.where(wanted(left, right), 7, 3)[1:-1].tolist()
+    assert set(out[1:-1].tolist()) == {3, 7}
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.int32])
+def test_a_choice_by_one_bit(dtype):
+    left, _, _ = drawn(3, dtype)
+    top = np.iinfo(dtype).bits - 1
+    right = np.random.default_rng(4).integers(top - 4, top + 1, LANES + 2).astype(dtype)
+    out = np.zeros(LANES + 2, np.int16)
+    apply_choice(choose_shifted, left, right, out)
+    wanted = np.where(left.astype(np.int64) >> (top - right) & 1, 7, 3)
+    assert out[1:-1].tolist() == wanted[1:-1].tolist()
     assert set(out[1:-1].tolist()) == {3, 7}
 
 
@@ -182,3 +195,35 @@ def test_prefetching_changes_nothing():
     array = np.arange(5)
     njit(lambda a: bits.prefetch(a, 3))(array)
     assert array.tolist() == [0, 1, 2, 3, 4]
+
+
+@njit
+def lanes_greater(left, right):
+    return bits_greater(load(left, 0, LANES), load(right, 0, LANES))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=LANES, max_size=LANES))
+def test_bits_greater(pairs: list[tuple[int, int]]) -> None:
+    left, right = np.array(pairs, np.int16).T.copy()
+    assert lanes_greater(left, right) == sum(1 << lane for lane, (a, b) in enumerate(pairs) if a > b)
+
+
+def test_bits_greater_refuses_what_is_no_integers_size() -> None:
+    @njit
+    def kernel(array):
+        return bits_greater(load(array, 0, 4), load(array, 0, 4))
+
+    with pytest.raises(TypingError, match="takes 8, 16, 32 or 64 lanes"):
+        kernel(np.zeros(4, np.int16))
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.int32])
+def test_moved_up(dtype: type) -> None:
+    @njit
+    def kernel(array, out):
+        store(out, 0, moved_up(load(array, 0, LANES), array[LANES]))
+
+    array, out = np.arange(1, LANES + 2).astype(dtype), np.zeros(LANES, dtype)
+    kernel(array, out)
+    assert out.tolist() == [LANES + 1, *range(1, LANES)]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from hypothesis import strategies as st
 from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, State, oracle, pair_of
-from quire.algorithms.pairwise.driver import Cell, Stretch, Sweep
+from quire.algorithms.pairwise.driver import Cell, PathStretch, Sweep
 from quire.algorithms.pairwise.tiling import Tiling
 from quire.algorithms.scoring import BWA_MEM, Scoring
 from quire.sam import CIGAR_LETTERS, CIGAR_MASK, CIGAR_SHIFT
@@ -86,7 +86,7 @@ class OracleSweep(Sweep):
         column, row = min(zip(*np.nonzero(scores.max() == scores.T), strict=True))
         return tile.top + 1 + int(row), tile.left + 1 + int(column)
 
-    def follow(self, cell: Cell) -> Stretch:
+    def follow(self, cell: Cell) -> PathStretch:
         """See `Sweep`."""
         row, column, state = cell
         tile, scoring = self.tiling.tile_of(row, column), self.pair.scoring
@@ -94,7 +94,7 @@ class OracleSweep(Sweep):
         while row > tile.top and column > tile.left:
             if state == State.PAIRED:
                 if self.pair.mode == Mode.LOCAL and self.best[row, column] == 0:
-                    return Stretch(Cell(row, column, state), True, np.array(elements, np.uint32))
+                    return PathStretch(Cell(row, column, state), True, np.array(elements, np.uint32))
                 letters = int(self.pair.query[row - 1]), int(self.pair.target[column - 1])
                 paired = self.best[row - 1, column - 1] + oracle.substitution(*letters, scoring)
                 if self.best[row, column] == paired:
@@ -107,4 +107,4 @@ class OracleSweep(Sweep):
             gap = (self.insertion if state == State.INSERTION else self.deletion)[row, column]
             row, column = (row - 1, column) if state == State.INSERTION else (row, column - 1)
             state = State.PAIRED if self.best[row, column] + scoring.gap_open == gap else state
-        return Stretch(Cell(row, column, state), False, np.array(elements, np.uint32))
+        return PathStretch(Cell(row, column, state), False, np.array(elements, np.uint32))

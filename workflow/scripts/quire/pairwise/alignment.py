@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,13 +15,12 @@ from quire.device.choice import use_backend
 from quire.errors import InputError, QuireError
 from quire.io.files import write_json_atomic
 from quire.ledger import require_balance
-from quire.pairwise.files import write_bam, write_dots, write_paf
-from quire.pairwise.sequences import Region, read_region
+from quire.pairwise.aligners import CardAligner, CpuAligner, PairAligner
+from quire.pairwise.files import AlignedPair, write_bam, write_dots, write_paf
+from quire.pairwise.sequences import SequenceRegion, read_region
 
 log = logging.getLogger("quire.pairwise")
-Align = Callable[[Pair], PairwiseAlignment]
 MODES = {mode.name.lower(): mode for mode in Mode}
-_SECONDS_BETWEEN_LINES = 10.0
 
 
 @dataclass(frozen=True)
@@ -103,25 +102,33 @@ def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: Pairw
             f"pairwise {settings.name}: scores of up to {max(map(abs, settings.scoring))} are too large for sequences "
             f"of {len(query.codes):,} and {len(target.codes):,} bases; divide all scores by a number."
         ) from None
-    with _aligner(settings, memory) as (backend, align):
-        alignment = align(pair)
+    anchors = 0
+    with _engine(settings, memory) as (backend, engine):
+        if settings.anchors == "none":
+            (alignment,) = engine.align_many([pair])
+        else:
+            from quire.pairwise.anchors import align_between_anchors
+
+            alignment, anchors = align_between_anchors(pair, engine)
+            log.info("%d anchors", anchors)
     columns = recount(pair, alignment)
     _check(settings, pair, alignment, columns)
     seconds = time.monotonic() - begin
     log.info("score %d, identity %.2f %%, %.1f s", alignment.score, 100 * columns.identity, seconds)
-    optimal = settings.anchors == "none"
+    optimal = anchors == 0
     command = f"pairwise --mode {settings.mode} {inputs.query.name} {inputs.target.name}"
     description = f"backend {backend.name}: {backend.reason}"
-    write_paf(outputs.paf, query, target, alignment, columns, optimal)
-    write_bam(outputs.bam, query, target, alignment, columns, optimal, command, description)
+    aligned = AlignedPair(query, target, alignment, columns, optimal)
+    write_paf(outputs.paf, aligned)
+    write_bam(outputs.bam, aligned, command, description)
     if outputs.dots is not None:
-        write_dots(outputs.dots, query, target, alignment)
+        write_dots(outputs.dots, aligned)
     summary = {
         "tool": "pairwise",
         "name": settings.name,
         "settings": asdict(settings),
         "backend": backend.to_json(),
-        "counts": _counts(pair, alignment, columns),
+        "counts": _counts(pair, alignment, columns) | ({} if optimal else {"anchors": anchors}),
         "optimal": optimal,
         "warnings": _warnings(query, target, columns, optimal),
         "seconds": round(seconds, 3),
@@ -153,51 +160,13 @@ def _checked(settings: PairwiseSettings) -> tuple[Mode, Memory]:
 
 
 @contextmanager
-def _aligner(settings: PairwiseSettings, memory: Memory) -> Iterator[tuple[Backend, Align]]:
-    """The backend, and what aligns a pair on it."""
+def _engine(settings: PairwiseSettings, memory: Memory) -> Iterator[tuple[Backend, PairAligner]]:
+    """The backend, and what aligns on it."""
     with use_backend(settings.backend, settings.memory) as (backend, open_card):
         if open_card is None:
-            yield backend, lambda pair: _align_on_cpu(settings, memory, pair)
-            return
-        from quire.algorithms.pairwise import gpu
-
-        card = open_card()
-        yield backend, lambda pair: gpu.align(card, pair, memory)
-
-
-def _align_on_cpu(settings: PairwiseSettings, memory: Memory, pair: Pair) -> PairwiseAlignment:
-    from quire.algorithms.pairwise import cpu
-
-    rows, columns = len(pair.query), len(pair.target)
-    tiling = cpu.tiling_for(rows, columns, cpu.MEMORY)
-    needed = tiling.direction_bytes if memory == Memory.WHOLE else tiling.border_bytes
-    if needed > cpu.MEMORY:
-        remedy = "leave memory_mode at auto" if memory == Memory.WHOLE else "give regions, or anchors: mems"
-        raise InputError(
-            f"pairwise {settings.name}: {rows:,} x {columns:,} bases need {needed / 1e9:,.1f} GB, and "
-            f"{cpu.MEMORY / 1e9:.1f} GB may be used; {remedy}."
-        )
-    return cpu.align(pair, settings.threads, memory, cpu.MEMORY, progress=_Progress(rows * columns))
-
-
-class _Progress:
-    """A line in the log every few seconds."""
-
-    def __init__(self, cells: int) -> None:
-        self.cells, self.done = cells, 0
-        self.begin = self.last = time.monotonic()
-
-    def __call__(self, cells: int) -> None:
-        """Count cells that were computed."""
-        self.done += cells
-        now = time.monotonic()
-        if now - self.last >= _SECONDS_BETWEEN_LINES:
-            self.last = now
-            rate = self.done / (now - self.begin)
-            log.info(
-                "%.1f %% of the cells, %.1f billion a second, %.0f s to go",
-                100 * self.done / self.cells, rate / 1e9, (self.cells - self.done) / rate,
-            )  # fmt: skip
+            yield backend, CpuAligner(settings.name, memory, settings.threads)
+        else:
+            yield backend, CardAligner(settings.name, memory, settings.threads, open_card())
 
 
 def _check(settings: PairwiseSettings, pair: Pair, alignment: PairwiseAlignment, columns: Columns) -> None:
@@ -232,7 +201,7 @@ def _counts(pair: Pair, alignment: PairwiseAlignment, columns: Columns) -> dict[
     }
 
 
-def _warnings(query: Region, target: Region, columns: Columns, optimal: bool) -> list[str]:
+def _warnings(query: SequenceRegion, target: SequenceRegion, columns: Columns, optimal: bool) -> list[str]:
     """Sentences that the report shows first."""
     warnings = []
     if not optimal:

@@ -2,7 +2,7 @@
 
 import struct
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from quire.errors import InputError
 from quire.io.bam.layout import FIXED_FIELDS, NUMBER_OF_CODE, SIZE_BYTES
 from quire.io.bam.writer import BamWriter, header_text
 from quire.io.files import atomic_path, write_json_atomic
-from quire.pairwise.sequences import Region
+from quire.pairwise.sequences import SequenceRegion
 from quire.sam import (
     CIGAR_HARD_CLIP,
     CIGAR_LETTERS,
@@ -35,16 +35,32 @@ _LONGEST_NAME = 254  # of a read in a BAM
 _LENGTH_BITS = 32 - CIGAR_SHIFT
 
 
-def write_paf(
-    path: Path, query: Region, target: Region, alignment: PairwiseAlignment, columns: Columns, optimal: bool
-) -> None:
+class AlignedPair(NamedTuple):
+    """What is written.
+
+    Attributes:
+        query, target: what was aligned.
+        alignment: positions within these.
+        columns: of the alignment.
+        optimal: whether no other alignment can score better.
+    """
+
+    query: SequenceRegion
+    target: SequenceRegion
+    alignment: PairwiseAlignment
+    columns: Columns
+    optimal: bool
+
+
+def write_paf(path: Path, pair: AlignedPair) -> None:
     """Write the alignment's line with its tags; a file without lines where nothing is aligned."""
     with atomic_path(path) as temporary:
-        temporary.write_text(paf_line(query, target, alignment, columns, optimal) if columns.total else "")
+        temporary.write_text(paf_line(pair) if pair.columns.total else "")
 
 
-def paf_line(query: Region, target: Region, alignment: PairwiseAlignment, columns: Columns, optimal: bool) -> str:
+def paf_line(pair: AlignedPair) -> str:
     """The line of PAF, positions on the whole records."""
+    query, target, alignment, columns, optimal = pair
     fields = (
         *(query.name, query.record_length, query.start + alignment.query_begin, query.start + alignment.query_end, "+"),
         *(target.name, target.record_length, target.start + alignment.target_begin),
@@ -55,29 +71,21 @@ def paf_line(query: Region, target: Region, alignment: PairwiseAlignment, column
     return "\t".join(map(str, fields)) + "\n"
 
 
-def write_bam(
-    path: Path,
-    query: Region,
-    target: Region,
-    alignment: PairwiseAlignment,
-    columns: Columns,
-    optimal: bool,
-    command: str,
-    description: str,
-) -> None:
+def write_bam(path: Path, pair: AlignedPair, command: str, description: str) -> None:
     """Write the alignment as the one record of a BAM, unmapped where nothing is aligned."""
-    contigs = [target.name], [target.record_length]
+    contigs = [pair.target.name], [pair.target.record_length]
     text = header_text(*contigs, [], VERSION, command, description)
     with BamWriter(path, text, *contigs) as bam:
-        bam.write(bam_record(query, target, alignment, columns, optimal))
+        bam.write(bam_record(pair))
 
 
-def bam_record(query: Region, target: Region, alignment: PairwiseAlignment, columns: Columns, optimal: bool) -> bytes:
+def bam_record(pair: AlignedPair) -> bytes:
     """The record. Bases of the query's region that are not aligned are soft-clipped, those outside it hard-clipped.
 
     Raises:
         InputError: the query has a longer name than BAM can hold.
     """
+    query, target, alignment, columns, optimal = pair
     aligned = columns.total > 0
     name = query.name.encode() + b"\0"
     if len(name) > _LONGEST_NAME + 1:
@@ -119,7 +127,7 @@ def bam_record(query: Region, target: Region, alignment: PairwiseAlignment, colu
     return fixed.tobytes() + behind
 
 
-def _with_clips(query: Region, alignment: PairwiseAlignment) -> NDArray[np.uint32]:
+def _with_clips(query: SequenceRegion, alignment: PairwiseAlignment) -> NDArray[np.uint32]:
     """The CIGAR with what is not aligned of the query's record before and behind it."""
     before, behind = query.start, query.record_length - query.end
     if max(before, behind) >> _LENGTH_BITS:  # no element can say that
@@ -156,8 +164,9 @@ def _cigar_text(cigar: NDArray[np.uint32]) -> str:
     return "".join(f"{element >> CIGAR_SHIFT}{CIGAR_LETTERS[element & CIGAR_MASK]}" for element in cigar.tolist())
 
 
-def write_dots(path: Path, query: Region, target: Region, alignment: PairwiseAlignment) -> None:
+def write_dots(path: Path, pair: AlignedPair) -> None:
     """Write the dot plot: the path through the matrix as line segments (`segments`), positions on the whole records."""
+    query, target, alignment, *_ = pair
     sides = {
         side: {"name": region.name, "start": region.start, "end": region.end}
         for side, region in (("query", query), ("target", target))

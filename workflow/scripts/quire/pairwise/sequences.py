@@ -15,7 +15,7 @@ _NAMES_SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Region:
+class SequenceRegion:
     """A part of a record.
 
     Attributes:
@@ -39,7 +39,7 @@ class Region:
         return f"{self.name}:{self.start + 1:,}-{self.end:,}"
 
 
-def read_region(fasta: Path, region: str) -> Region:
+def read_region(fasta: Path, region: str) -> SequenceRegion:
     """Read a sequence.
 
     Args:
@@ -77,4 +77,4 @@ def read_region(fasta: Path, region: str) -> Region:
                 "from 1 and the end is the last base."
             )
         start, codes = first - 1, codes[first - 1 : end].copy()
-    return Region(name, lengths[name], start, codes)
+    return SequenceRegion(name, lengths[name], start, codes)

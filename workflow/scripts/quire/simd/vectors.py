@@ -170,10 +170,16 @@ def _choose(name: str, comparison: str):
     return function
 
 
-# Lane by lane: a + b, a * b, a | b.
+# Lane by lane: a + b, a * b, a | b, a & b, a ^ b.
 add = _binary("add", "add", "fadd")
 multiply = _binary("multiply", "mul", "fmul")
 bit_or = _binary("bit_or", "or_")
+bit_and = _binary("bit_and", "and_")
+bit_xor = _binary("bit_xor", "xor")
+
+# Lane by lane: a << b and a >> b, zeros coming in on either side; b must be less than the bits of an element.
+shift_left = _binary("shift_left", "shl")
+shift_right = _binary("shift_right", "lshr")
 
 # Lane by lane: `chosen` where a < b, a > b, a == b, `otherwise` elsewhere.
 choose_less = _choose("choose_less", "<")
@@ -182,31 +188,56 @@ choose_equal = _choose("choose_equal", "==")
 
 
 @intrinsic
-def choose_common(_typing_context, a, b, chosen, otherwise):
-    """Lane by lane: `chosen` where integers a and b share a bit, `otherwise` elsewhere."""
-    _require_alike("choose_common", a, b)
-    _require_alike("choose_common", chosen, otherwise)
-    _require(a.lanes == chosen.lanes, "choose_common takes vectors of equally many lanes")
+def choose_shifted(_typing_context, a, b, chosen, otherwise):
+    """Lane by lane: `chosen` where the top bit of a << b is set, `otherwise` elsewhere; b is less than a's bits.
+
+    AVX2 chooses among floats by the top bits of a mask: without a comparison this is one operation less than by a & b.
+    """
+    _require_alike("choose_shifted", a, b)
+    _require_alike("choose_shifted", chosen, otherwise)
+    _require(isinstance(a.element, types.Integer), "choose_shifted shifts integers")
+    _require(a.lanes == chosen.lanes, "choose_shifted takes vectors of equally many lanes")
 
     def generate(_context, builder, _signature, arguments):
-        shared = builder.and_(arguments[0], arguments[1])
-        zero = ir.Constant(shared.type, None)
-        return builder.select(builder.icmp_unsigned("!=", shared, zero), arguments[2], arguments[3])
+        shifted = builder.shl(*arguments[:2])
+        zero = ir.Constant(shifted.type, None)
+        return builder.select(builder.icmp_signed("<", shifted, zero), *arguments[2:])
 
     return chosen(a, b, chosen, otherwise), generate
 
 
+def _extreme(name: str, comparison: str):
+    """An intrinsic of two vectors of signed integers that gives the first where the comparison holds."""
+
+    @intrinsic
+    def function(_typing_context, a, b):
+        _require_alike(name, a, b)
+        _require(isinstance(a.element, types.Integer) and a.element.signed, f"{name} compares signed integers")
+
+        def generate(_context, builder, _signature, arguments):
+            return builder.select(builder.icmp_signed(comparison, *arguments), *arguments)
+
+        return a(a, b), generate
+
+    return function
+
+
+# The larger and the smaller of signed integers a and b, lane by lane.
+maximum = _extreme("maximum", ">")
+minimum = _extreme("minimum", "<")
+
+
 @intrinsic
 def bits_greater(_typing_context, a, b):
-    """A uint32 of which bit i says whether a > b in lane i; 32 lanes of signed integers."""
+    """An unsigned integer of as many bits as there are lanes (8, 16, 32 or 64): bit i says whether a > b in lane i."""
     _require_alike("bits_greater", a, b)
     _require(isinstance(a.element, types.Integer) and a.element.signed, "bits_greater compares signed integers")
-    _require(a.lanes == types.uint32.bitwidth, "bits_greater takes 32 lanes")
+    _require(a.lanes in (8, 16, 32, 64), "bits_greater takes 8, 16, 32 or 64 lanes")
 
     def generate(_context, builder, _signature, arguments):
-        return builder.bitcast(builder.icmp_signed(">", *arguments), ir.IntType(types.uint32.bitwidth))
+        return builder.bitcast(builder.icmp_signed(">", *arguments), ir.IntType(a.lanes))
 
-    return types.uint32(a, b), generate
+    return types.Integer.from_bitwidth(a.lanes, signed=False)(a, b), generate
 
 
 @intrinsic
@@ -226,15 +257,34 @@ def moved_up(_typing_context, vector, scalar):
 
 
 @intrinsic
-def maximum(_typing_context, a, b):
-    """The larger of signed integers a and b, lane by lane."""
-    _require_alike("maximum", a, b)
-    _require(isinstance(a.element, types.Integer) and a.element.signed, "maximum compares signed integers")
+def trailing_zeros(_typing_context, vector):
+    """Zero bits below the lowest set bit of integers, lane by lane; all bits of the element where none is set."""
+    _require(isinstance(vector, VectorType) and isinstance(vector.element, types.Integer), "integers have zero bits")
 
     def generate(_context, builder, _signature, arguments):
-        return builder.select(builder.icmp_signed(">", *arguments), *arguments)
+        llvm_vector = arguments[0].type
+        name = f"llvm.cttz.v{vector.lanes}i{vector.element.bitwidth}"
+        prototype = ir.FunctionType(llvm_vector, [llvm_vector, ir.IntType(1)])
+        function = cgutils.get_or_insert_function(builder.module, prototype, name)
+        return builder.call(function, [arguments[0], ir.Constant(ir.IntType(1), 0)])
 
-    return a(a, b), generate
+    return vector(vector), generate
+
+
+@intrinsic
+def any_bit(_typing_context, vector):
+    """Whether any lane of integers has a bit set."""
+    _require(isinstance(vector, VectorType) and isinstance(vector.element, types.Integer), "any_bit takes integers")
+
+    def generate(_context, builder, _signature, arguments):
+        llvm_vector = arguments[0].type
+        name = f"llvm.vector.reduce.or.v{vector.lanes}i{vector.element.bitwidth}"
+        prototype = ir.FunctionType(llvm_vector.element, [llvm_vector])
+        function = cgutils.get_or_insert_function(builder.module, prototype, name)
+        set_bits = builder.call(function, arguments)
+        return builder.icmp_unsigned("!=", set_bits, ir.Constant(set_bits.type, 0))
+
+    return types.boolean(vector), generate
 
 
 @intrinsic

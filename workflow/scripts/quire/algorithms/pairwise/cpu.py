@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.pairwise import LARGEST, Memory, Mode, Pair, PairwiseAlignment, State
-from quire.algorithms.pairwise.cpu_tiles import WIDTH, Border, direction_words, follow_tile, solve_tile, space_for
-from quire.algorithms.pairwise.driver import Cell, Stretch, Sweep, trace, without_matrix
+from quire.algorithms.pairwise.cpu_tiles import BITS, WIDTH, Border, direction_words, follow_tile, solve_tile, space_for
+from quire.algorithms.pairwise.driver import Cell, PathStretch, Sweep, trace, without_matrix
 from quire.algorithms.pairwise.tiling import Tile, Tiling, left_border, top_border
 from quire.algorithms.scoring import Scoring
 from quire.ragged import offsets_from_lengths
@@ -25,7 +25,7 @@ LONG = 40_000  # bases of the longer sequence from which the second size is fast
 FASTEST_WHOLE = 1 << 20  # bytes of directions: with fewer, keeping all is faster than computing some again
 MEMORY = 2 << 30
 """Bytes that a matrix takes at most, unless it needs more for the borders of the largest tiles."""
-_RUN = 8  # tiles of a row between two looks at the other threads
+_RUN = 8  # tiles of a row between two calls of `progress`, in one thread; several hand on every tile at once
 
 
 def align(
@@ -35,8 +35,9 @@ def align(
     budget: int = MEMORY,
     tiling: Tiling | None = None,
     progress: Callable[[int], None] | None = None,
+    at_corner: bool = False,
 ) -> PairwiseAlignment:
-    """Align two sequences; the answer depends on none of the arguments behind `pair`.
+    """Align two sequences; the answer depends on none of the arguments behind `pair` but the last.
 
     Args:
         pair: what to align, and how.
@@ -46,8 +47,9 @@ def align(
         budget: bytes; what is kept stays below that where the smallest number of tiles can.
         tiling: for tests; None: chosen by the budget.
         progress: called with the number of cells that were computed, again and again.
+        at_corner: whether the alignment must end at (m, n) in every mode; in mode LOCAL it may be of nothing.
     """
-    alignment = without_matrix(pair)
+    alignment = without_matrix(pair, at_corner)
     if alignment is not None:
         return alignment
     tiling = tiling or tiling_for(len(pair.query), len(pair.target), budget)
@@ -56,7 +58,7 @@ def align(
         keep = tiling.direction_bytes <= min(FASTEST_WHOLE, budget)
     sweep = CpuSweep(pair, tiling, keep)
     sweep.run(threads, progress or (lambda cells: None))
-    return trace(pair, sweep)
+    return trace(pair, sweep, at_corner)
 
 
 def tiling_for(rows: int, columns: int, budget: int) -> Tiling:
@@ -74,7 +76,7 @@ class CpuSweep(Sweep):
     Attributes:
         rows: int32[down + 1, 2, n + 1], H of the row above each row of tiles, and I of the row below that.
         columns: int32[across + 1, 2, m + 1], H of the column before each column of tiles, and D of the column behind.
-        directions: uint32, of all tiles, row by row; empty in linear memory.
+        directions: BITS, of all tiles, row by row; empty in linear memory.
         offsets: int64[down * across + 1] into `directions`.
     """
 
@@ -97,8 +99,8 @@ class CpuSweep(Sweep):
         tiles = [tiling.tile(down, across) for down in range(tiling.down) for across in range(tiling.across)]
         words = [direction_words(tile.rows, tile.columns) if keep else 0 for tile in tiles]
         self.offsets = offsets_from_lengths(np.array(words, np.int64))
-        self.directions = np.empty(int(self.offsets[-1]), np.uint32)
-        self.buffer = np.empty(0, np.uint32)  # of the directions of a tile that is computed again
+        self.directions = np.empty(int(self.offsets[-1]), BITS)
+        self.buffer = np.empty(0, BITS)  # of the directions of a tile that is computed again
         self.spaces = self._spaces()
 
     def _spaces(self) -> tuple:
@@ -112,6 +114,7 @@ class CpuSweep(Sweep):
         failed: list[bool] = []
         changed = Condition()
         workers = max(1, min(threads, self.tiling.down, self.tiling.across))
+        run = _RUN if workers == 1 else 1
 
         def wait_for(down: int) -> int:
             with changed:
@@ -126,7 +129,7 @@ class CpuSweep(Sweep):
                         ready = wait_for(down)
                         if failed:
                             return
-                        across = min(ready, done[down + 1] + _RUN)
+                        across = min(ready, done[down + 1] + run)
                         self._solve(spaces, down, done[down + 1], across)
                         cells = self._cells(down, done[down + 1], across)
                         with changed:
@@ -179,7 +182,7 @@ class CpuSweep(Sweep):
         _, (_, row, column) = self._directions(tile, score)
         return tile.top + 1 + row, tile.left + 1 + column
 
-    def follow(self, cell: Cell) -> Stretch:
+    def follow(self, cell: Cell) -> PathStretch:
         """See `Sweep`."""
         tile = self.tiling.tile_of(cell.row, cell.column)
         number = tile.down * self.tiling.across + tile.across
@@ -193,7 +196,7 @@ class CpuSweep(Sweep):
         row, column, state, ended, cigar = _follow(
             self.query, self.target, self.rows, self.columns, tile, directions, self.scoring, self.local, *place
         )
-        return Stretch(Cell(tile.top + 1 + row, tile.left + 1 + column, State(state)), ended, cigar)
+        return PathStretch(Cell(tile.top + 1 + row, tile.left + 1 + column, State(state)), ended, cigar)
 
     def _score(self, cell: Cell) -> int:
         """The score of a path in mode LOCAL at a cell where it comes into a tile, or begins to be followed."""
@@ -207,11 +210,11 @@ class CpuSweep(Sweep):
         # A path that comes in with a gap goes on with it: the gap behind the border is one base longer.
         return int(score) if cell.state == State.PAIRED else int(gap) - self.scoring.gap_extend
 
-    def _directions(self, tile: Tile, goal: int) -> tuple[NDArray[np.uint32], tuple[int, int, int]]:
+    def _directions(self, tile: Tile, goal: int) -> tuple[NDArray[np.unsignedinteger], tuple[int, int, int]]:
         """Directions of a tile (or of its upper left part), and what `solve_tile` returns for a goal."""
         words = direction_words(tile.rows, tile.columns)
         if words > len(self.buffer):
-            self.buffer = np.empty(words, np.uint32)
+            self.buffer = np.empty(words, BITS)
         directions = self.buffer[:words]
         found = _solve_again(
             self.spaces,

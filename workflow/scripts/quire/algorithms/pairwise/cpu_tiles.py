@@ -1,4 +1,4 @@
-"""One tile of the matrix in Numba: 32 bands of rows in lockstep, one a vector lane.
+"""One tile of the matrix in Numba: 32 bands of rows (16 without AVX-512) in lockstep, one a vector lane.
 
 Lane k holds the rows k * height to (k + 1) * height - 1 of the tile, and is two columns behind lane k - 1, so that the
 row above a lane's first is the last row of the lane before, one step ago. A step computes two columns of all lanes
@@ -7,7 +7,7 @@ row above a lane's first is the last row of the lane before, one step ago. A ste
 Scores are int16, relative to a base of the tile, where all of a tile's fit (`_base`); else int32. Both are exact.
 What stands on a border beside H is I for the row below (D for the column to the right), so that it is computed once.
 
-Directions of the cells of one row in one step: eight uint32, four for each column, a bit for each lane: whether an
+Directions of the cells of one row in one step: eight words, four for each column, a bit for each lane: whether an
 insertion is better than the diagonal, whether a deletion is better than both, whether I of the row below and D of the
 column to the right go on with a gap. Where a path of mode LOCAL ends is not among them: `follow_tile` keeps the score.
 """
@@ -20,9 +20,21 @@ from quire.algorithms.pairwise import NEVER, State
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT
 from quire.sequence.cigar import element_of
 from quire.simd.compiled import compiled, inlined
-from quire.simd.vectors import add, aligned_zeros, bits_greater, choose_equal, load, maximum, moved_up, store
+from quire.simd.vectors import (
+    add,
+    aligned_zeros,
+    bits_greater,
+    choose_equal,
+    has_avx512,
+    load,
+    maximum,
+    moved_up,
+    store,
+)
 
-LANES = 32  # of int16, one AVX-512 register
+LANES = 32 if has_avx512() else 16  # of int16, one register: no answer depends on it
+BITS: np.typing.DTypeLike = np.uint32 if LANES == 32 else np.uint16
+"""Type of a word of directions: a bit for each lane."""
 WIDTH = 2  # columns of a step
 WORDS = 4 * WIDTH  # of directions, for each row of a lane in a step
 LONGEST_HEIGHT = 512  # rows of a lane: more would not stay in the cache beside the processor
@@ -38,15 +50,16 @@ class Space(NamedTuple):
     """Room for a tile in scores of one type (E: int16 or int32), of one thread.
 
     Attributes:
-        query: E[height * 32], the letters of each lane's rows, lanes innermost.
-        even, odd: E[steps + 31], the letters of columns 0, 2, ... and 1, 3, ..., backwards: a step's 32 side by side.
-        scores: E[height * 32], H of the column before.
+        query: E[height * LANES], the letters of each lane's rows, lanes innermost.
+        even, odd: E[steps + LANES - 1], the letters of columns 0, 2, ... and 1, 3, ..., backwards: those of a step
+            stand side by side.
+        scores: E[height * LANES], H of the column before.
         deletions: likewise, D of the column at hand.
         upper, gaps: E[2 * steps], H of the row above the tile, I of its first row.
         lower, lower_gaps: E[2 * steps], H of its last row, I of the row below; column c stands at c + 2 * (last lane).
-        constants: E[6 * 32], scores and limits in every lane.
-        carried: E[2 * 32], see _CORNER.
-        export: E[4 * 32], the last row's vectors of a step.
+        constants: E[6 * LANES], scores and limits in every lane.
+        carried: E[2 * LANES], see _CORNER.
+        export: E[4 * LANES], the last row's vectors of a step.
     """
 
     query: np.ndarray
@@ -101,7 +114,7 @@ def steps_of(rows, columns):
 
 @compiled
 def direction_words(rows, columns):
-    """How many uint32 the directions of a tile take."""
+    """How many words (BITS) the directions of a tile take."""
     return steps_of(rows, columns) * height_of(rows) * WORDS
 
 
@@ -141,7 +154,7 @@ def solve_tile(spaces, query, target, border, scoring, local, goal, directions):
         scoring: `Scoring`.
         local: whether the mode is LOCAL.
         goal: a score; the first cell with it is looked for (only with directions).
-        directions: uint32[direction_words(rows, columns)], written; or of length 0.
+        directions: BITS[direction_words(rows, columns)], written; or of length 0.
 
     Returns:
         The tile's largest H (mode LOCAL only), and row and column within the tile of the first cell whose H is `goal`
@@ -300,7 +313,7 @@ def _steps(space, border, rows, columns, base, floor, directions, keep):
             gap_1, deletion = maximum(opened, longer_gap), maximum(opened, longer)
             best = maximum(best, above_1)
 
-            if keep and bits_greater(maximum(above_0, above_1), goal) != np.uint32(0):
+            if keep and bits_greater(maximum(above_0, above_1), goal) != 0:
                 found = _first(bits_greater(above_0, goal), step, 0, row, height, rows, columns, found)
                 found = _first(bits_greater(above_1, goal), step, 1, row, height, rows, columns, found)
             store(scores, at, above_1)
@@ -336,7 +349,7 @@ def _first(above, step, second, row, height, rows, columns, found):
     """The first of `found` and the cells of a row of lanes whose bits are set."""
     for lane in range(LANES):
         i, j = np.int64(lane * height + row), np.int64(WIDTH * (step - lane) + second)
-        inside = 0 <= j < columns and i < rows and (above >> np.uint32(lane)) & np.uint32(1) != np.uint32(0)
+        inside = 0 <= j < columns and i < rows and (np.int64(above) >> lane) & 1 == 1
         if inside and (found[0] < 0 or j < found[1] or (j == found[1] and i < found[0])):
             found = (i, j)
     return found
@@ -406,4 +419,4 @@ def _bit(directions, height, row, column, which):
     """One of the four directions of a cell."""
     lane = row // height
     word = (((column >> 1) + lane) * height + row % height) * WORDS + 4 * (column & 1) + which
-    return (directions[word] >> np.uint32(lane)) & np.uint32(1) != np.uint32(0)
+    return (np.int64(directions[word]) >> lane) & 1 == 1

@@ -24,7 +24,7 @@ class Cell(NamedTuple):
     state: State
 
 
-class Stretch(NamedTuple):
+class PathStretch(NamedTuple):
     """A part of a path, followed backwards.
 
     Attributes:
@@ -58,7 +58,7 @@ class Sweep(ABC):
         """
 
     @abstractmethod
-    def follow(self, cell: Cell) -> Stretch:
+    def follow(self, cell: Cell) -> PathStretch:
         """Follow the path from a cell of a tile (row and column at least 1), at least until it leaves the tile or ends.
 
         In state INSERTION (DELETION) the cell's own step is an insertion (deletion), whatever leads to its H. A path
@@ -66,9 +66,15 @@ class Sweep(ABC):
         """
 
 
-def trace(pair: Pair, sweep: Sweep) -> PairwiseAlignment:
-    """The alignment of a swept matrix, m and n at least 1."""
-    score, row, column = _end(pair, sweep)
+def trace(pair: Pair, sweep: Sweep, at_corner: bool = False) -> PairwiseAlignment:
+    """The alignment of a swept matrix, m and n at least 1.
+
+    Args:
+        pair, sweep: what was swept.
+        at_corner: whether the alignment must end at (m, n), as that of mode GLOBAL does.
+    """
+    rows, columns = sweep.tiling.rows, sweep.tiling.columns
+    score, row, column = (int(sweep.bottom[columns]), rows, columns) if at_corner else _end(pair, sweep)
     if pair.mode == Mode.LOCAL and score == 0:
         return nothing(0)
     cell, ended = Cell(row, column, State.PAIRED), False
@@ -87,13 +93,16 @@ def trace(pair: Pair, sweep: Sweep) -> PairwiseAlignment:
     return PairwiseAlignment(score, begin_row, row, begin_column, column, joined(parts)[::-1].copy())
 
 
-def without_matrix(pair: Pair) -> PairwiseAlignment | None:
-    """The alignment where the query or the target is empty; None where neither is."""
+def without_matrix(pair: Pair, at_corner: bool = False) -> PairwiseAlignment | None:
+    """The alignment where the query or the target is empty; None where neither is. See `trace` for `at_corner`."""
     rows, columns = len(pair.query), len(pair.target)
     if rows > 0 and columns > 0:
         return None
-    if pair.mode == Mode.LOCAL or (pair.mode == Mode.GLOCAL and rows == 0):
+    if pair.mode == Mode.LOCAL:
         return nothing(0)
+    if pair.mode == Mode.GLOCAL and rows == 0:
+        place = columns if at_corner else 0
+        return PairwiseAlignment(0, 0, 0, place, place, np.empty(0, np.uint32))
     length, operation = (rows, CIGAR_INSERTION) if columns == 0 else (columns, CIGAR_DELETION)
     score = pair.scoring.gap_open + (length - 1) * pair.scoring.gap_extend if length > 0 else 0
     return PairwiseAlignment(score, 0, rows, 0, columns, _gap(length, operation))

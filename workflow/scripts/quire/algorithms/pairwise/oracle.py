@@ -9,10 +9,15 @@ Answer = tuple[int, int, int, int, int, Operations]
 Matrix = list[list[int]]
 
 
-def align(pair: Pair) -> Answer:
-    """(score, query_begin, query_end, target_begin, target_end, [(operation, length), ...])."""
+def align(pair: Pair, at_corner: bool = False) -> Answer:
+    """(score, query_begin, query_end, target_begin, target_end, [(operation, length), ...]).
+
+    Args:
+        pair: what to align.
+        at_corner: whether the alignment must end at (m, n) whatever the mode is.
+    """
     best, insertion, deletion = matrices(pair)
-    i, j = _end(best, pair.mode)
+    i, j = _end(best, Mode.GLOBAL if at_corner else pair.mode)
     score = best[i][j]
     if pair.mode == Mode.LOCAL and score == 0:
         return 0, 0, 0, 0, 0, []

@@ -73,13 +73,14 @@ def recount(pair: Pair, alignment: PairwiseAlignment) -> Columns:
     operations = alignment.cigar & CIGAR_MASK
     lengths = (alignment.cigar >> CIGAR_SHIFT).astype(np.int64)
     parts = stretches(alignment)
-    within = np.arange(int(parts.length.sum())) - np.repeat(_sums_before(parts.length), parts.length)
-    query = pair.query[np.repeat(parts.query_begin, parts.length) + within]
-    target = pair.target[np.repeat(parts.target_begin, parts.length) + within]
-    matches = int(np.count_nonzero(query == target))
+    matches = 0
+    # One stretch at a time: arrays over all bases of a chromosome would take gigabytes.
+    for query, target, length in zip(*(part.tolist() for part in parts), strict=True):
+        same = pair.query[query : query + length] == pair.target[target : target + length]
+        matches += int(np.count_nonzero(same))
     gaps = [(int(np.count_nonzero(operations == kind)), int(lengths[operations == kind].sum()))
             for kind in (CIGAR_INSERTION, CIGAR_DELETION)]  # fmt: skip
-    return Columns(matches, len(query) - matches, *gaps[0], *gaps[1])
+    return Columns(matches, int(parts.length.sum()) - matches, *gaps[0], *gaps[1])
 
 
 def _sums_before(lengths: NDArray[np.int64]) -> NDArray[np.int64]:

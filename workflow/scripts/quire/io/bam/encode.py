@@ -1,6 +1,6 @@
 """Alignment records from flat arrays to BAM's bytes in bulk; bins follow the SAM specification, section 5.3."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,10 @@ from quire.io.bgzf import BLOCK_PAYLOAD, compress_blocks
 from quire.reads import ReadBatch
 
 PIECE_BYTES = 1 << 22  # of records that are assembled before they are compressed; the caches hold them
+
+
+def _no_tags() -> NDArray[np.int32]:
+    return np.empty(0, np.int32)
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,10 @@ class RecordBatch:
         mate_record: int64[n], index in this batch of the mate's primary record, whose CIGAR becomes MC (none where
             that is empty); -1 for none.
         sa: uint8, flat text of SA; sa_offsets: int64[n + 1]; empty for no tag.
+        hit_count, hit_index, all_hits: int32[n], tags NH, HI and th (all hits of a read of which some have no record);
+            -1 for no tag. Empty where no record has them.
+
+    A secondary record (0x100) has neither bases nor qualities: `*` for both.
     """
 
     mate: NDArray[np.uint8]
@@ -51,13 +59,16 @@ class RecordBatch:
     mate_record: NDArray[np.int64]
     sa: NDArray[np.uint8]
     sa_offsets: NDArray[np.int64]
+    hit_count: NDArray[np.int32] = field(default_factory=_no_tags)
+    hit_index: NDArray[np.int32] = field(default_factory=_no_tags)
+    all_hits: NDArray[np.int32] = field(default_factory=_no_tags)
 
     def __len__(self) -> int:
         return len(self.flag)
 
 
 def assemble(records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes) -> NDArray[np.uint8]:
-    """The bytes of the records, without any BGZF: name, bin, bases, qualities and the tags NM MD MC ms AS XS SA RG.
+    """The bytes of the records, without any BGZF: name, bin, bases, qualities, tags NM MD MC ms AS XS SA NH HI th RG.
 
     `ms` (sum of the mate's base qualities of at least 15, as `samtools fixmate -m` writes it) goes to paired records;
     `samtools markdup` chooses by it. Runs without the GIL, so several threads may assemble at once.

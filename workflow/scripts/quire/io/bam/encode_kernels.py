@@ -12,7 +12,15 @@ from quire.io.bam.layout import (
     OPERATION_BYTES,
     SIZE_BYTES,
 )
-from quire.sam import CIGAR_HARD_CLIP, CIGAR_LETTERS, CONSUMES_REFERENCE, FLAG_PAIRED, FLAG_REVERSE, FLAG_UNMAPPED
+from quire.sam import (
+    CIGAR_HARD_CLIP,
+    CIGAR_LETTERS,
+    CONSUMES_REFERENCE,
+    FLAG_PAIRED,
+    FLAG_REVERSE,
+    FLAG_SECONDARY,
+    FLAG_UNMAPPED,
+)
 from quire.sequence.cigar import length_of, operation_of
 from quire.simd.bits import ONES, copy_bytes, load_bytes, reverse_complement, store_bytes
 from quire.simd.compiled import compiled, inlined
@@ -40,6 +48,9 @@ class Inputs(NamedTuple):
     mate_record: NDArray[np.int64]
     sa: NDArray[np.uint8]
     sa_offsets: NDArray[np.int64]
+    hit_count: NDArray[np.int32]
+    hit_index: NDArray[np.int32]
+    all_hits: NDArray[np.int32]
     group: NDArray[np.uint8]
     names: NDArray[np.uint8]
     name_offsets: NDArray[np.int64]
@@ -71,6 +82,7 @@ _FIXED_BYTES = FIXED_FIELDS.itemsize
 
 # Tags, and the letters that tell their types: an unsigned integer of one, two or four bytes, or text.
 _NM, _MD, _MC, _MS, _AS, _XS, _SA, _RG = map(tuple, (b"NM", b"MD", b"MC", b"ms", b"AS", b"XS", b"SA", b"RG"))
+_NH, _HI, _TH = map(tuple, (b"NH", b"HI", b"th"))
 _ONE_BYTE, _TWO_BYTES, _FOUR_BYTES, _TEXT = b"CSIZ"
 _ZERO = ord("0")
 
@@ -121,7 +133,7 @@ def find_places(inputs, paired):
                 mate_scores[r] = _quality_sum(inputs.qualities2[inputs.offsets2[i] : inputs.offsets2[i + 1]])
         operations = inputs.cigar[inputs.cigar_offsets[r] : inputs.cigar_offsets[r + 1]]
         clips[r, 0], clips[r, 1] = _hard_clips(operations)
-        length -= clips[r, 0] + clips[r, 1]
+        length = 0 if inputs.flag[r] & FLAG_SECONDARY else length - clips[r, 0] - clips[r, 1]
         name_bytes = inputs.name_offsets[i + 1] - inputs.name_offsets[i] + 1
         size = _FIXED_BYTES + name_bytes + 4 * len(operations) + (length + 1) // 2 + length
         starts[r + 1] = starts[r] + size + _tag_bytes(inputs, r, mate_scores[r])
@@ -151,6 +163,9 @@ def _tag_bytes(inputs, r, mate_score):
         size += _text_bytes(text)
     size += _integer_bytes(mate_score) + _integer_bytes(inputs.alignment_score[r])
     size += _integer_bytes(inputs.suboptimal_score[r]) + _text_bytes(inputs.sa_offsets[r + 1] - inputs.sa_offsets[r])
+    if len(inputs.hit_count) > 0:
+        size += _integer_bytes(inputs.hit_count[r]) + _integer_bytes(inputs.hit_index[r])
+        size += _integer_bytes(inputs.all_hits[r])
     return size + _text_bytes(len(inputs.group))
 
 
@@ -179,6 +194,7 @@ def write_records(inputs, places, first_record, last_record, fixed, fixed_bytes,
     alignment_score, suboptimal_score = inputs.alignment_score, inputs.suboptimal_score
     edit_distance, md, md_offsets = inputs.edit_distance, inputs.md, inputs.md_offsets
     mate_record, sa, sa_offsets, group = inputs.mate_record, inputs.sa, inputs.sa_offsets, inputs.group
+    hit_count, hit_index, all_hits = inputs.hit_count, inputs.hit_index, inputs.all_hits
     mates, reads, flags = inputs.mate, inputs.read, inputs.flag
     starts, clips, mate_scores = places.starts, places.clips, places.mate_scores
     fields = fixed[0]
@@ -193,6 +209,8 @@ def write_records(inputs, places, first_record, last_record, fixed, fixed_bytes,
             first, last = offsets1[i], offsets1[i + 1]
         first += clips[r, 1] if flag & FLAG_REVERSE else clips[r, 0]
         last -= clips[r, 0] if flag & FLAG_REVERSE else clips[r, 1]
+        if flag & FLAG_SECONDARY:
+            last = first
         fields.bytes_behind = starts[r + 1] - starts[r] - SIZE_BYTES
         fields.contig = contig[r]
         fields.position = position[r]
@@ -218,14 +236,14 @@ def write_records(inputs, places, first_record, last_record, fixed, fixed_bytes,
             at = _put_read(out, at, bases1, qualities1, first, last, flag & FLAG_REVERSE != 0)
         _put_tags(
             out, at, r, mate_scores[r], alignment_score, suboptimal_score, edit_distance,
-            md, md_offsets, mate_record, cigar, cigar_offsets, sa, sa_offsets, group,
+            md, md_offsets, mate_record, cigar, cigar_offsets, sa, sa_offsets, hit_count, hit_index, all_hits, group,
         )  # fmt: skip
 
 
 @inlined
 def _put_tags(
     out, at, r, mate_score, alignment_score, suboptimal_score, edit_distance,
-    md, md_offsets, mate_record, cigar, cigar_offsets, sa, sa_offsets, group,
+    md, md_offsets, mate_record, cigar, cigar_offsets, sa, sa_offsets, hit_count, hit_index, all_hits, group,
 ):  # fmt: skip
     """Write the tags of record `r`; `_tag_bytes` counted them."""
     at = _put_integer(out, at, _NM, edit_distance[r])
@@ -237,6 +255,10 @@ def _put_tags(
     at = _put_integer(out, at, _AS, alignment_score[r])
     at = _put_integer(out, at, _XS, suboptimal_score[r])
     at = _put_text(out, at, _SA, sa, sa_offsets[r], sa_offsets[r + 1])
+    if len(hit_count) > 0:
+        at = _put_integer(out, at, _NH, hit_count[r])
+        at = _put_integer(out, at, _HI, hit_index[r])
+        at = _put_integer(out, at, _TH, all_hits[r])
     _put_text(out, at, _RG, group, 0, len(group))
 
 

@@ -1,0 +1,231 @@
+"""Complete search against RazerS 3, Yara in all-mode and `bwa aln -N`: the same places, and reads a second of one core.
+
+Reads are drawn as `bench.complete_search` draws them. Every program is one process with one thread and writes its
+records; its index is made before. A program that is not installed is left out. Peers get fewer reads (--peer-reads).
+
+Every program has a convention of its own about what one place is, so places are compared thus. A peer's place with n
+differences is *same* if Quire has one with that begin, that strand and at most n differences, else *beside* if Quire
+has one with at most n differences that begins at most 2k bases away (both align the same bases, gaps or ends placed
+otherwise), else *missing*. The other way round likewise; Quire's places that no peer's stands for are *more*.
+"""
+
+import shutil
+import sys
+from argparse import Namespace
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pysam
+from quire.complete.search import CompleteInputs, CompleteOutputs, CompleteSettings, search_reads
+from quire.reads import ReadBatch
+from quire.reference import Reference
+from quire.sam import FLAG_REVERSE, FLAG_UNMAPPED
+
+from bench.common import Inputs, arguments, print_setting, print_table, python, run
+from bench.complete_search import draw_reads
+
+Place = tuple[str, bool, int]  # contig, whether on the reverse strand, begin
+Places = dict[str, dict[Place, int]]  # of each read, with differences
+SHOWN = 3  # places that a program has alone
+NEVER = 99  # differences
+
+
+@dataclass
+class Case:
+    """What is searched: a genome with its indexes, reads as FASTQ, and k."""
+
+    fasta: Path
+    index: Path
+    reads: Path
+    length: int
+    differences: int
+    folder: Path
+
+
+def write_reads(path: Path, batch: ReadBatch) -> None:
+    """FASTQ of a batch."""
+    with path.open("w") as stream:
+        for read in range(len(batch)):
+            bases = "".join("ACGTN"[code] for code in batch.bases[batch.offsets[read] : batch.offsets[read + 1]])
+            stream.write(f"@r{batch.name(read)}\n{bases}\n+\n{'I' * len(bases)}\n")
+
+
+def razers3(case: Case, reads: Path) -> tuple[str, Path]:
+    """Full sensitivity, by the share of equal bases."""
+    output = case.folder / "razers3.sam"
+    identity = 100 - 100 * case.differences / case.length - 1e-4
+    return f"razers3 -i {identity:.4f} -rr 100 -m 10000000 -tc 1 -o {output} {case.fasta} {reads} > /dev/null", output
+
+
+def yara(case: Case, reads: Path) -> tuple[str, Path]:
+    """All strata, full sensitivity; the rate is the smallest whole percentage that allows k."""
+    output = case.folder / "yara.sam"
+    rate = -(-100 * case.differences // case.length)
+    options = f"-e {rate} -s {rate} -y full -sa record -t 1"
+    return f"yara_mapper {options} -o {output} {case.fasta}.yara {reads} > /dev/null 2>&1", output
+
+
+def bwa(case: Case, reads: Path) -> tuple[str, Path]:
+    """All hits with gaps anywhere, and all of them written."""
+    output, k = case.folder / "bwa.sam", case.differences
+    options = f"-N -n {k} -o {k} -e {k} -k {k} -l 1024 -i 0 -d 1000000"
+    aligned = f"bwa aln {options} {case.fasta} {reads} 2> /dev/null > {output}.sai"
+    return f"{aligned} && bwa samse -n 10000000 {case.fasta} {output}.sai {reads} 2> /dev/null > {output}", output
+
+
+PEERS = {"razers3": razers3, "yara_mapper": yara, "bwa": bwa}
+
+
+def make_indexes(fasta: Path) -> None:
+    """Indexes of the peers, beside the FASTA."""
+    if shutil.which("yara_indexer") and not Path(f"{fasta}.yara.sa.val").exists():
+        run(f"yara_indexer {fasta} -o {fasta}.yara > /dev/null 2>&1")
+    if shutil.which("bwa") and not Path(f"{fasta}.sa").exists():
+        run(f"bwa index {fasta} 2> /dev/null")
+
+
+def read_places(path: Path) -> Places:
+    """All places of a SAM or BAM file, those in XA tags too; also of records that have no CIGAR, as some of Yara's."""
+    places: Places = defaultdict(dict)
+    with pysam.AlignmentFile(str(path), check_sq=False) if path.suffix == ".bam" else path.open() as stream:
+        for line in map(_text, stream):
+            if line.startswith("@"):
+                continue
+            name, flag, contig, begin, *_ = line.split("\t")
+            if int(flag) & FLAG_UNMAPPED:
+                continue
+            tags = dict(item.split(":", 2)[::2] for item in line.rstrip("\n").split("\t")[11:])
+            found = [((contig, bool(int(flag) & FLAG_REVERSE), int(begin) - 1), int(tags["NM"]))]
+            for other in tags.get("XA", "").split(";")[:-1]:
+                contig, place, _, distance = other.rsplit(",", 3)
+                found.append(((contig, place[0] == "-", int(place[1:]) - 1), int(distance)))
+            for key, distance in found:
+                places[name][key] = min(distance, places[name].get(key, NEVER))
+    return places
+
+
+def _text(record: str | pysam.AlignedSegment) -> str:
+    return record if isinstance(record, str) else str(record.to_string())
+
+
+def compare(ours: Places, theirs: Places, reach: int, limit: int) -> tuple[list[int], list[str]]:
+    """Their places that are same, beside and missing among ours, and some of the missing ones in words."""
+    counts, shown = [0, 0, 0], []
+    for name, places in theirs.items():
+        have = ours.get(name, {})
+        for (contig, reverse, begin), distance in places.items():
+            if distance > limit:
+                continue
+            if have.get((contig, reverse, begin), NEVER) <= distance:
+                counts[0] += 1
+            elif any(have.get((contig, reverse, begin + i), NEVER) <= distance for i in range(-reach, reach + 1)):
+                counts[1] += 1
+            else:
+                counts[2] += 1
+                shown.append(f"{name} {contig}:{begin + 1} {'-' if reverse else '+'} {distance}")
+    return counts, shown[:SHOWN]
+
+
+def quire(case: Case, reads: Path, strategy: str, output: Path, report: str = "all") -> str:
+    """The command of Quire's search."""
+    what = f"{case.index} {reads} {case.differences} {strategy} {report} {output}"
+    return python(f"bench.complete --search {what}")
+
+
+def search(index: str, reads: str, differences: str, strategy: str, report: str, output: str) -> None:
+    """One search with one thread, in this process."""
+    folder, bam = Path(index), Path(output)
+    pages = sorted(folder.glob("page_*"), key=lambda page: int(page.name.split("_")[1]))
+    outputs = CompleteOutputs(bam, bam.with_suffix(".tsv"), bam.with_suffix(".json"))
+    settings = CompleteSettings(bam.stem, int(differences), report=report, strategy=strategy, backend="cpu")
+    search_reads(CompleteInputs(folder / "reference", pages, None, Path(reads)), outputs, settings)
+
+
+def first_reads(path: Path, count: int) -> Path:
+    """A FASTQ file of the first reads of another."""
+    few = path.with_suffix(f".{count}.fq")
+    run(f"head -n {4 * count} {path} > {few}")
+    return few
+
+
+def measure(case: Case, given: Namespace) -> tuple[list[list[object]], list[list[object]]]:
+    """Rows of speeds and of places."""
+    speeds: list[list[object]] = []
+    places: list[list[object]] = []
+    name = f"{case.fasta.stem}, {case.length} bases, k = {case.differences}"
+    few, none = first_reads(case.reads, given.peer_reads), first_reads(case.reads, 10)
+    for strategy in given.strategies.split(","):
+        output = case.folder / f"{strategy}.bam"
+        empty = run(quire(case, none, strategy, output))  # what starting takes; the first time kernels are compiled
+        empty = run(quire(case, none, strategy, output))
+        taken = run(quire(case, case.reads, strategy, output)).cpu_seconds - empty.cpu_seconds
+        speeds.append([name, f"quire, {strategy}", given.reads, f"{taken:.2f}", f"{given.reads / taken:,.0f}"])
+    run(quire(case, few, given.strategies.split(",")[0], case.folder / "few.bam"))
+    ours = read_places(case.folder / "few.bam")
+    for peer in given.peers.split(","):
+        if shutil.which(peer) is None:
+            print(f"# {peer} is not installed and left out")
+            continue
+        empty = run(PEERS[peer](case, none)[0])
+        command, output = PEERS[peer](case, few)
+        taken = max(run(command).cpu_seconds - empty.cpu_seconds, 1e-3)
+        speeds.append([name, peer, given.peer_reads, f"{taken:.2f}", f"{given.peer_reads / taken:,.0f}"])
+        theirs = read_places(output)
+        reach = 2 * case.differences
+        there, missing = compare(ours, theirs, reach, case.differences)
+        back, more = compare(theirs, ours, reach, case.differences)
+        places.append([name, peer, sum(there), *there, sum(back), *back])
+        print_lines(f"# {peer} alone", missing)
+        print_lines("# quire alone", more)
+    return speeds, places
+
+
+def print_lines(title: str, lines: Iterable[str]) -> None:
+    """Some places that one program has alone."""
+    for line in lines:
+        print(f"{title}: {line}")
+
+
+def main() -> None:
+    """Parse the command line and measure."""
+    parser = arguments(__doc__)
+    parser.add_argument("--genomes", default="ecoli,chr20")
+    parser.add_argument("--lengths", default="47,100")
+    parser.add_argument("--differences", default="3")
+    parser.add_argument("--reads", type=int, default=100_000)
+    parser.add_argument("--peer-reads", type=int, default=2000)
+    parser.add_argument("--peers", default=",".join(PEERS))
+    parser.add_argument("--strategies", default="seeds,trie,auto")
+    if sys.argv[1:2] == ["--search"]:
+        search(*sys.argv[2:])
+        return
+    given = parser.parse_args()
+    print_setting(["bwa"])
+    inputs = Inputs(given.data, given.work)
+    fastas = {
+        "ecoli": lambda: inputs.plain("ecoli", given.data / "genomes" / "ecoli_K12_MG1655_from_bwa_pac.fa.gz"),
+        "chr20": inputs.chromosome_20,
+    }
+    speeds, places = [], []
+    for genome in given.genomes.split(","):
+        fasta = fastas[genome]()
+        index = inputs.quire_index(fasta)
+        make_indexes(fasta)
+        reference = Reference.open(index / "reference", verify=False)
+        for length in map(int, given.lengths.split(",")):
+            reads = fasta.parent / f"complete_{length}_{given.reads}.fq"
+            if not reads.exists():
+                write_reads(reads, draw_reads(reference, given.reads, length))
+            for k in map(int, given.differences.split(",")):
+                rows = measure(Case(fasta, index, reads, length, k, fasta.parent), given)
+                speeds += rows[0]
+                places += rows[1]
+    print_table(("case", "program", "reads", "processor s", "reads/s"), speeds)
+    print_table(("case", "peer", "peer's places", "same", "beside", "missing", "quire's places", "same", "beside",
+                 "more"), places)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""Complete search over strategy, differences, length of reads and genome: reads a second of one core, or of a card.
+
+Bars on an H200, 100 bases, k = 3, chr20: 406,000 reads/s (1,000 times a core of `bwa aln -N`) and 3.3 M (100 times one
+of Yara). On the CPU: 20 times `bwa aln -N` a core, and once Yara's.
+
+--index is a folder with `reference` and the pages of its index (`page_0`, ...); on a card pages that are missing are
+built. A card needs NumPy and CuPy, nothing else. Reads are drawn from the axis on both strands: 1 % of their bases are
+substituted, one in ten has an insertion or deletion of one base. Times on the CPU are processor seconds of the search
+alone; on a card seconds from reads in the host's memory to ends in the host's memory, and `search` those without the
+download. The digest of the ends tells whether two runs found the same.
+"""
+
+import argparse
+import hashlib
+import importlib
+import time
+from pathlib import Path
+
+import numpy as np
+from quire import index
+from quire.algorithms.complete import Axis, Ends, shortest_read
+from quire.index import PageIndex
+from quire.ragged import offsets_from_lengths, pack_bytes
+from quire.reads import ReadBatch
+from quire.reference import Reference
+
+from bench.common import print_setting, print_table
+
+STRATEGIES = {
+    "auto": ("auto", {}),
+    "seeds": ("seeds", {}),
+    "trie": ("trie", {}),
+    "trie, whole reads": ("trie", {"pieces": 1}),
+}
+SUBSTITUTIONS, GAPPED = 0.01, 0.1
+ROOM = 1 << 24
+PARAMETERS = {"sampling_distance": 64, "sa_sampling": 1}
+
+
+def draw_reads(axis: Reference, count: int, length: int, seed: int = 1) -> ReadBatch:
+    """Reads of the axis with differences, see the module's text."""
+    generator = np.random.default_rng([seed, length])
+    starts = generator.integers(0, axis.axis_length - length - 1, count)
+    positions = starts[:, None] + np.arange(length)
+    gapped = generator.random(count) < GAPPED
+    place, shift = generator.integers(1, length - 1, count), np.where(generator.random(count) < 0.5, 1, -1)
+    positions += np.where(gapped[:, None] & (np.arange(length) >= place[:, None]), shift[:, None], 0)
+    codes = (axis.text.view(np.uint8)[positions >> 2] >> (2 * (positions & 3)).astype(np.uint8)) & 3
+    changed = generator.random(codes.shape, np.float32) < SUBSTITUTIONS
+    codes[changed] = (codes[changed] + generator.integers(1, 4, int(changed.sum()), np.uint8)) & 3
+    turned = generator.random(count) < 0.5
+    codes[turned] = 3 - codes[turned, ::-1]
+    names, name_offsets = pack_bytes([b"%d" % number for number in range(count)])
+    bases = np.ascontiguousarray(codes).reshape(-1)
+    offsets = offsets_from_lengths([length] * count)
+    return ReadBatch(names, name_offsets, bases, np.full(len(bases), 30, np.uint8), offsets, 0)
+
+
+def digest_of(parts: list[Ends]) -> str:
+    """A few letters that tell different ends apart."""
+    digest = hashlib.sha256()
+    for column in zip(*parts, strict=True):
+        digest.update(np.concatenate(column).tobytes())
+    return digest.hexdigest()[:12]
+
+
+class Processor:
+    """The CPU's strategies."""
+
+    def __init__(self, axis: Reference, indexes: list[PageIndex]) -> None:
+        from quire.algorithms.fm_index.pages.cpu import page_arrays
+
+        self.axis = Axis(axis.text, axis.ambiguous, axis.island_axis)
+        self.pages = [page_arrays(page, page.start, page.owned_length) for page in indexes]
+
+    def measure(
+        self, strategy: str, given: dict[str, int], reads: ReadBatch, k: int
+    ) -> tuple[float, float, list[Ends]]:
+        """Processor seconds of the search, twice, and the ends."""
+        from quire.reads.cpu import orient
+
+        module = importlib.import_module(f"quire.algorithms.complete.{strategy}.cpu")
+        few, oriented = orient(reads.part(0, 20)), orient(reads)
+        list(module.find_ends(self.pages, few, self.axis, k, ROOM, **given))  # compiles
+        start = time.process_time()
+        parts = list(module.find_ends(self.pages, oriented, self.axis, k, ROOM, **given))
+        seconds = time.process_time() - start
+        return seconds, seconds, parts
+
+
+class OnCard:
+    """A card's strategies."""
+
+    def __init__(self, card, axis: Reference, indexes: list[PageIndex]) -> None:
+        from quire.algorithms.complete.windows.gpu import upload_axis
+        from quire.algorithms.fm_index.gpu import upload_page
+
+        self.card = card
+        self.axis = upload_axis(card, Axis(axis.text, axis.ambiguous, axis.island_axis))
+        self.pages = [upload_page(card, page, page.start, page.owned_length) for page in indexes]
+
+    def measure(
+        self, strategy: str, given: dict[str, int], reads: ReadBatch, k: int
+    ) -> tuple[float, float, list[Ends]]:
+        """Seconds with and without the download, and the ends."""
+        from quire.reads.gpu import orient
+
+        module = importlib.import_module(f"quire.algorithms.complete.{strategy}.gpu")
+        card, best = self.card, [np.inf, np.inf]
+        for repeat in range(4):  # the first compiles
+            card.synchronize()
+            start = time.perf_counter()
+            parts = list(module.find_ends(card, self.pages, orient(card, reads), self.axis, k, ROOM, **given))
+            card.synchronize()
+            searched = time.perf_counter()
+            ends = [Ends(*map(card.download, part)) for part in parts]
+            if repeat:
+                best = [min(best[0], searched - start), min(best[1], time.perf_counter() - start)]
+            if searched - start > 5:
+                best = [searched - start, time.perf_counter() - start]
+                break
+            del parts
+        return best[1], best[0], ends
+
+
+def main() -> None:
+    """Parse the command line and measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--index", type=Path, required=True)
+    parser.add_argument("--backend", choices=("cpu", "gpu"), default="cpu")
+    parser.add_argument("--strategies", default=",".join(("seeds", "trie")))
+    parser.add_argument("--lengths", default="36,47,100,150")
+    parser.add_argument("--differences", default="0,1,2,3,4,5")
+    parser.add_argument("--reads", type=int, default=5000)
+    given = parser.parse_args()
+    print_setting([])
+    axis = Reference.open(given.index / "reference", verify=False)
+    card = None
+    if given.backend == "gpu":
+        from quire.device.cupy_card import CupyCard
+
+        card = CupyCard()
+        for number in range(len(axis.pages)):
+            if not (given.index / f"page_{number}").exists():
+                index.build(axis, number, given.index / f"page_{number}", PARAMETERS, index.index_engines(card))
+    indexes = [PageIndex.open(given.index / f"page_{n}", axis, verify=False) for n in range(len(axis.pages))]
+    bench = Processor(axis, indexes) if card is None else OnCard(card, axis, indexes)
+    lines = []
+    for length in map(int, given.lengths.split(",")):
+        reads = draw_reads(axis, given.reads, length)
+        for k in map(int, given.differences.split(",")):
+            if length < shortest_read(k):
+                continue
+            for name in given.strategies.split(","):
+                strategy, options = STRATEGIES[name.replace("whole", "trie, whole reads")]
+                seconds, search, parts = bench.measure(strategy, options, reads, k)
+                ends = sum(len(part.end) for part in parts)
+                rates = f"{len(reads) / seconds:,.0f}", f"{len(reads) / search:,.0f}"
+                each = f"{seconds / len(reads) * 1e6:.2f}", f"{ends / len(reads):.1f}"
+                lines.append((length, k, name, *rates, *each, digest_of(parts)))
+                print(*lines[-1], flush=True)
+    header = ("bases", "k", "strategy", "reads/s", "search alone", "us/read", "ends/read", "digest")
+    print_table(header, lines)
+
+
+if __name__ == "__main__":
+    main()

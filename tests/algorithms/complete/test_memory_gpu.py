@@ -1,0 +1,58 @@
+"""Complete search on a card that has no room now and then: batches are halved, and nothing is lost."""
+
+import numpy as np
+import pytest
+from quire.algorithms.complete.auto import gpu as auto
+from quire.algorithms.complete.seeds import gpu as seeds
+from quire.algorithms.complete.trie import gpu as trie
+from quire.device.card import OutOfDeviceMemory
+
+from tests.emulator.emulated_card import EmulatedCard
+from tests.emulator.laboratory import needs_compiler
+from tests.support.complete_cases import card_case, draw_islands, draw_reads, expected_ends, rows_of
+
+pytestmark = needs_compiler
+STRATEGIES = {"seeds": seeds, "trie": trie, "auto": auto}
+
+
+def case():
+    """A card with pages, four reads and an axis, and what the oracle says."""
+    rng = np.random.default_rng(8)
+    islands = draw_islands(rng)
+    reads = draw_reads(rng, islands, [30, 24, 28, 20], 2)
+    card = EmulatedCard()
+    return card, card_case(card, islands, reads, 2, prefix_length=4), rows_of([expected_ends(islands, reads, 2)])
+
+
+def search(card, strategy: str, given, room: int = 100) -> list:
+    pages, batch, axis = given
+    parts = STRATEGIES[strategy].find_ends(card, pages, batch, axis, 2, room)
+    return rows_of([type(part)(*map(card.download, part)) for part in parts])
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_any_allocation_may_fail(strategy) -> None:
+    card, given, wanted = case()
+    assert wanted
+    assert search(card, strategy, given) == wanted
+    for number in range(1, 60, 5):
+        card.fail_allocation(number)
+        assert search(card, strategy, given) == wanted, number
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_single_read_that_does_not_fit_is_an_error(strategy, monkeypatch) -> None:
+    card, given, _ = case()
+    monkeypatch.setattr(card, "offsets", lambda _: (_ for _ in ()).throw(OutOfDeviceMemory("full")))
+    with pytest.raises(OutOfDeviceMemory, match="full"):
+        search(card, strategy, given)
+
+
+def test_slices_of_few_items_and_rows(monkeypatch) -> None:
+    """The list of the trie grows and shrinks, and leaves are followed a few at a time."""
+    monkeypatch.setattr(trie, "ITEMS_AT_ONCE", 3)
+    monkeypatch.setattr(trie, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(seeds, "ROWS_AT_ONCE", 3)
+    card, given, wanted = case()
+    assert search(card, "trie", given) == wanted
+    assert search(card, "seeds", given, 1) == wanted

@@ -1,0 +1,127 @@
+"""Axes and reads for the tests of complete search, and what the oracle says of them."""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import numpy as np
+from quire.algorithms.complete import Axis, Ends, oracle
+from quire.algorithms.complete.windows.gpu import upload_axis
+from quire.device.card import Card
+from quire.ragged import offsets_from_lengths
+from quire.sequence.packing import stand_in_codes, unpack
+
+from tests.support.card_builders import card_reads, pack, reverse_complement
+from tests.support.index_builders import build_index, cut_pages
+
+
+def make_axis(islands: Sequence[Sequence[int]]) -> Axis:
+    """The axis of these islands (codes 0..3, and 4 for ambiguous bases, which stand-ins replace in the text)."""
+    codes = np.concatenate([np.asarray(island, np.uint8) for island in islands])
+    unknown = np.flatnonzero(codes > 3)
+    standing = codes.copy()
+    standing[unknown] = stand_in_codes(unknown)
+    text = pack(standing)
+    text.flags.writeable = False
+    spans = np.array([[place, place + 1] for place in unknown], np.int64).reshape(-1, 2)
+    return Axis(text, spans, offsets_from_lengths([len(island) for island in islands]))
+
+
+def make_pages(
+    islands: Sequence[Sequence[int]], page_count: int = 1, sa_sampling: int = 1, overlap: int = 64, **parameters
+) -> list:
+    """The axis of these islands cut into pages for the CPU; `parameters` are those of `build_index`."""
+    from quire.algorithms.fm_index.pages.cpu import page_arrays  # a machine with a card needs no Numba
+
+    axis = make_axis(islands)
+    length = int(axis.islands[-1])
+    codes = unpack(axis.text, 0, length)
+    bounds = [length * number // page_count for number in range(page_count + 1)]
+    pages = []
+    for start, end in pairwise(bounds):
+        text = codes[start : min(end + overlap, length)]
+        index = build_index(text, sa_sampling=sa_sampling, owned_length=end - start, **parameters)
+        pages.append(page_arrays(index, start, end - start))
+    return pages
+
+
+def expected_ends(islands: Sequence[Sequence[int]], reads: Sequence[Sequence[int]], max_differences: int) -> Ends:
+    """The oracle's ends of all reads."""
+    rows = []
+    for number, hits in enumerate(expected(islands, reads, max_differences)):
+        rows += [(number, *end) for end in hits[0]]
+    columns = zip(*rows, strict=True) if rows else [()] * 4
+    return Ends(*(np.array(c, t) for c, t in zip(columns, (np.int64, np.uint8, np.int64, np.uint8), strict=True)))
+
+
+def expected(
+    islands: Sequence[Sequence[int]], reads: Sequence[Sequence[int]], max_differences: int
+) -> list[tuple[list[oracle.End], list[oracle.Hit]]]:
+    """The oracle's ends and hits of each read."""
+    axis = np.concatenate([np.asarray(island, np.uint8) for island in islands])
+    starts = offsets_from_lengths([len(island) for island in islands]).tolist()
+    both = (np.array([read, reverse_complement(read)], np.uint8) for read in reads)
+    return [oracle.find(axis, starts, codes, max_differences) for codes in both]
+
+
+def join(parts: Iterable[Ends]) -> Ends:
+    """One part behind the other."""
+    nothing = Ends(*(np.empty(0, dtype) for dtype in (np.int64, np.uint8, np.int64, np.uint8)))
+    return Ends(*map(np.concatenate, zip(nothing, *parts, strict=True)))
+
+
+def draw_islands(rng: np.random.Generator) -> list[list[int]]:
+    """Two or three islands: random letters, copies of a unit with differences, runs of one letter, and a few Ns."""
+    islands = []
+    for _ in range(int(rng.integers(1, 4))):
+        letters = int(rng.integers(1, 5))  # few letters make repeats
+        unit = rng.integers(0, letters, int(rng.integers(1, 40)))
+        parts = [rng.integers(0, 4, int(rng.integers(0, 60)))]
+        for _ in range(int(rng.integers(1, 5))):
+            parts += [edit(rng, unit, int(rng.integers(0, 4))), rng.integers(0, 4, int(rng.integers(0, 9)))]
+        island = np.concatenate([*parts, np.zeros(int(rng.integers(0, 30)), np.int64), rng.integers(0, 4, 5)])
+        if rng.random() < 0.3:
+            island[rng.integers(0, len(island), 2)] = 4
+        islands.append(island.tolist())
+    return islands
+
+
+def draw_reads(
+    rng: np.random.Generator, islands: Sequence[Sequence[int]], lengths: Iterable[int], max_differences: int
+) -> list[list[int]]:
+    """Reads of these lengths: of the axis on either strand with up to k + 1 differences, and some with an N."""
+    axis = np.concatenate([np.asarray(island, np.int64) for island in islands])
+    reads = []
+    for length in lengths:
+        start = int(rng.integers(0, max(len(axis) - length, 0) + 1))
+        read = edit(rng, np.minimum(axis[start : start + length], 3), int(rng.integers(0, max_differences + 2)))
+        read = np.concatenate([read, rng.integers(0, 4, max(length - len(read), 0))])[:length]
+        if rng.random() < 0.2:
+            read[rng.integers(0, length)] = 4
+        reads.append(reverse_complement(read) if rng.random() < 0.5 else read.tolist())
+    return reads
+
+
+def edit(rng: np.random.Generator, codes: np.ndarray, differences: int) -> np.ndarray:
+    """A copy with that many random substitutions, insertions and deletions."""
+    edited = [int(code) for code in codes]
+    for _ in range(differences):
+        place = int(rng.integers(0, len(edited) + 1))
+        kept = place + int(rng.integers(0, 2))
+        edited[place:kept] = rng.integers(0, 4, int(rng.integers(0, 2))).tolist()
+    return np.array(edited, np.int64)
+
+
+def rows_of(parts: Iterable[Ends]) -> list[tuple[int, int, int, int]]:
+    """Ends as (read, strand, end, distance)."""
+    return [row for part in parts for row in zip(*(array.tolist() for array in part), strict=True)]
+
+
+def card_case(
+    card: Card, islands: Sequence[Sequence[int]], reads, page_count: int = 1, overlap: int = 64, **parameters
+):
+    """Pages, reads and axis on a card; parameters as of `make_pages`."""
+    axis = make_axis(islands)
+    length = int(axis.islands[-1])
+    owned = np.diff([length * number // page_count for number in range(page_count + 1)]).tolist()
+    pages = cut_pages(card, unpack(axis.text, 0, length), owned, overlap, **parameters)
+    return pages, card_reads(card, reads), upload_axis(card, axis)

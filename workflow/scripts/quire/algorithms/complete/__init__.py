@@ -1,0 +1,90 @@
+"""Complete search: every place of the axis where a read occurs with at most k differences, guaranteed.
+
+Differences are substitutions, insertions and deletions of one base, each of cost 1. The whole read counts, on both
+strands. T is the axis, islands laid end to end; P_s is the read on strand s, and m its length. A letter other than A,
+C, G, T, in the read or in the reference, matches nothing, not even itself.
+
+**Ends.** For an island and a position e in it, D_s(e) is the smallest edit distance between P_s and T[b:e) over all b
+of that island. An *end* is (read, strand, e) with D_s(e) <= k. Two strategies find all ends, `seeds` and `trie`; their
+answers are the same, sorted by read, strand and e. Nothing that follows knows which of them was taken. Both offer
+`cpu.find_ends(pages, reads, axis, max_differences, room) -> PartsOfEnds` (on a card, `gpu.find_ends(card, ...)`).
+
+**Hits.** Ends are aligned in the matrix H[i][j] = smallest edit distance between P_s[:i] and T[b:j) over all b. From
+(m, e) the path goes back to row 0: over (i-1, j-1) if H there and the cost of the two bases make H[i][j], else over
+(i-1, j) (an insertion) if that makes it, else over (i, j-1) (a deletion). So gaps stand as far left as they can. Where
+the path reaches row 0, the alignment begins.
+Of the ends of a read on one strand whose alignments begin at the same base, one is a *hit*: the one with the fewest
+differences, then the one whose alignment spans the number of bases nearest to m, then the smaller e. So a hit neither
+begins nor ends with a deletion. Totals count hits.
+
+Positions are on the axis, 0-based and half-open. A read must have at least `shortest_read(k)` bases: below 2k + 2 a
+read of differences alone would be found nearly everywhere.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_DIFFERENCES = 5
+
+
+def shortest_read(max_differences: int) -> int:
+    """Bases that a read needs for a search with so many differences."""
+    return 2 * max_differences + 2
+
+
+class Axis(NamedTuple):
+    """What is searched, as `quire.reference.Reference` holds it.
+
+    Attributes:
+        text: uint64[ceil(length / 32) + 2], the packed axis (quire.sequence.packing), stand-ins for ambiguous bases.
+        ambiguous: int64[m, 2], sorted spans [begin, end) of ambiguous bases, which match nothing.
+        islands: int64[islands + 1], where each island begins; the last item is the length of the axis.
+    """
+
+    text: NDArray[np.uint64]
+    ambiguous: NDArray[np.int64]
+    islands: NDArray[np.int64]
+
+
+class Ends(NamedTuple):
+    """Places where reads end, sorted by (read, strand, end), each once.
+
+    Attributes:
+        read: int64[n], index in the batch.
+        strand: uint8[n], 0 for the read as read and 1 for its reverse complement.
+        end: int64[n], e on the axis: the alignment is of bases before it.
+        distance: uint8[n], D_s(e), at most k.
+    """
+
+    read: NDArray[np.int64]
+    strand: NDArray[np.uint8]
+    end: NDArray[np.int64]
+    distance: NDArray[np.uint8]
+
+
+PartsOfEnds = Iterator[Ends]
+"""The ends of a batch in parts of about `room` ends at most, in order: all parts, joined, are sorted as `Ends` is.
+
+A part may end anywhere, also between two ends of one read: a read of one letter can have millions of ends. There may be
+empty parts.
+"""
+
+
+class Hits(NamedTuple):
+    """Hits, sorted by (read, strand, begin), each once.
+
+    Attributes:
+        read: int64[n], index in the batch.
+        strand: uint8[n].
+        begin, end: int64[n], bases of the axis that are aligned, [begin, end).
+        distance: uint8[n], differences of the alignment.
+    """
+
+    read: NDArray[np.int64]
+    strand: NDArray[np.uint8]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    distance: NDArray[np.uint8]

@@ -1,0 +1,98 @@
+"""Complete search by seeds on a card: pieces are looked up, their rows become candidates, and windows give the ends.
+
+The same pigeonhole as `quire.algorithms.complete.seeds.cpu`, verified by `quire.algorithms.complete.windows.gpu`. Rows
+are located ROWS_AT_ONCE at a time, and only candidates on which the whole piece stands are kept. Where the card has no
+room for those of a batch it is halved.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.algorithms.complete import Ends
+from quire.algorithms.complete.windows.gpu import DEFINES, NO_CANDIDATE, CardAxis, find_in_parts
+from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
+from quire.algorithms.fm_index.gpu import CardPage
+from quire.algorithms.fm_index.pages.gpu import PagesInTurn
+from quire.device.card import Card, CardArray, Kernel
+from quire.reads.gpu import CardReads
+
+SOURCE = "quire/algorithms/complete/seeds/seeds.cu"
+KERNELS = [(SOURCE, {"WORDS_PER_BLOCK": words_of_distance(distance), **DEFINES}) for distance in SAMPLING_DISTANCES]
+ROWS_AT_ONCE = 1 << 25
+
+
+class _FoundPieces(NamedTuple):
+    """What a page holds of pieces (seeds.cu: Found): uint32[n], int32[n], int32[n]."""
+
+    rows: CardArray
+    counts: CardArray
+    depths: CardArray
+
+
+def find_ends(
+    card: Card,
+    pages: list[CardPage] | PagesInTurn,
+    reads: CardReads,
+    axis: CardAxis,
+    max_differences: int,
+    room: int,
+) -> Iterator[Ends]:
+    """Find all ends of reads, as `quire.algorithms.complete.seeds.cpu.find_ends` does.
+
+    Args:
+        card: where everything lies.
+        pages: of the whole axis in order; they overlap by at least the longest piece.
+        reads: the batch, none shorter than `shortest_read(max_differences)`.
+        axis: what is searched.
+        max_differences: k.
+        room: ends of a part, about.
+
+    Yields:
+        `Ends` of arrays on the card, as `quire.algorithms.complete.PartsOfEnds` has them.
+
+    Raises:
+        OutOfDeviceMemory: the card lacks memory for a single read.
+    """
+    yield from find_in_parts(card, pages, reads, axis, max_differences, room, candidates_of)
+
+
+def candidates_of(
+    card: Card, pages: list[CardPage] | PagesInTurn, reads: CardReads, axis: CardAxis, differences: int
+) -> list[CardArray]:
+    """Candidates of reads in all pages: uint64[] each."""
+    candidates = []
+    for page in pages:
+        found = _search(card, page, reads, differences)
+        offsets = card.offsets(found.counts)
+        locate = _kernel(card, "locate_pieces", page)
+        rows, count = int(offsets[-1]), len(found.counts)
+        for first in range(0, rows, ROWS_AT_ONCE):
+            here = card.empty(min(ROWS_AT_ONCE, rows - first), np.uint64)
+            locate.for_each(len(here), page, reads, axis, differences, found, offsets, count, first, len(here), here)
+            candidates.append(here[card.xp.flatnonzero(here != NO_CANDIDATE)])
+            del here
+        del page, found, offsets  # before the next page's are taken
+    return candidates
+
+
+def rows_of(card: Card, pages: list[CardPage] | PagesInTurn, reads: CardReads, differences: int) -> CardArray:
+    """Rows that the pieces of each read have in all pages, on both strands, or a few more: int64[reads]."""
+    rows = card.zeros(len(reads), np.int64)
+    for page in pages:
+        found = _search(card, page, reads, differences)
+        rows += found.counts.reshape(len(reads), -1).sum(axis=1, dtype=np.int64)
+        del page, found
+    return rows
+
+
+def _kernel(card: Card, entry: str, page: CardPage) -> Kernel:
+    return card.kernel(SOURCE, entry, WORDS_PER_BLOCK=page.words_per_block, **DEFINES)
+
+
+def _search(card: Card, page: CardPage, reads: CardReads, differences: int) -> _FoundPieces:
+    count = 2 * len(reads) * (differences + 1)
+    found = _FoundPieces(card.empty(count, np.uint32), card.empty(count, np.int32), card.empty(count, np.int32))
+    _kernel(card, "search_pieces", page).for_each(count, page, reads, differences, count, found)
+    return found

@@ -1,0 +1,141 @@
+"""Rows of the trie with Numba: pieces as bit vectors, and one row from the row of the parent.
+
+Row bits: see `quire.algorithms.complete.trie`. Cell c of level i, bit i * i + i + c, is alive if the last d + c bases
+of the piece can be aligned with the d bases of the node with at most i differences.
+"""
+
+import numpy as np
+
+from quire.algorithms.fm_index.cpu import backward_step
+from quire.simd.compiled import compiled, inlined
+
+ONE, TWO = np.uint64(1), np.uint64(2)
+
+
+@inlined
+def first_row(limit):
+    """The row of the root: the last c bases of the piece have no counterpart."""
+    row = np.uint64(0)
+    for i in range(limit + 1):
+        row |= ((ONE << np.uint64(i + 1)) - ONE) << np.uint64(i * i + i)
+    return row
+
+
+@inlined
+def next_row(row, equal, limit, left):
+    """The row of a child.
+
+    Args:
+        row: of the parent.
+        equal: bit c + limit: the base that cell c aligns next is the child's.
+        limit: of the piece.
+        left: bases of the piece before the child's cell 0; cells beyond the piece do not exist.
+    """
+    made = np.uint64(0)
+    above = beside = np.uint64(0)  # of the level before: the parent's cells and the child's
+    for i in range(limit + 1):
+        every = (ONE << np.uint64(2 * i + 1)) - ONE
+        cells = row >> np.uint64(i * i) & every
+        new = cells & (equal >> np.uint64(limit - i))
+        new |= above | above << ONE | beside << TWO
+        if left < i:
+            new &= (ONE << np.uint64(max(left + i + 1, 0))) - ONE
+        made |= new << np.uint64(i * i)
+        above, beside = cells, new
+    return made
+
+
+@inlined
+def bounded(row, bounds, piece, limit, depth):
+    """A row of a depth without the cells that cannot be completed; `bounds` as `bounds_of` gives them."""
+    for missing in range(1, limit + 1):
+        reach = bounds[piece, missing]
+        if reach < depth - limit:
+            return row
+        # With `missing` differences to come from cell `reach` on, level i keeps the cells behind it.
+        i = limit - missing + 1
+        dead = min(max(reach - depth + i + 1, 0), 2 * i + 1)
+        row &= ~(((ONE << np.uint64(dead)) - ONE) << np.uint64(i * i))
+    return row
+
+
+@inlined
+def is_complete(row, limit, left):
+    """Whether the whole piece is aligned within its limit; `left` as for `next_row`."""
+    if left > limit or left < -limit:
+        return False
+    return row >> np.uint64(limit * limit + limit + left) & ONE != 0
+
+
+@inlined
+def equal_cells(letters, piece, symbol, depth, limit):
+    """`equal` of `next_row` at a depth, from the bit vectors of `letters_of`."""
+    word, shift = depth >> 6, np.uint64(depth & 63)
+    cells = letters[piece, symbol, word] >> shift
+    cells |= (letters[piece, symbol, word + 1] << ONE) << (np.uint64(63) - shift)
+    return cells & ((ONE << np.uint64(2 * limit + 1)) - ONE)
+
+
+@compiled
+def letters_of(oriented, begins, ends, limit, codes, offsets):
+    """Bit vectors of pieces: uint64[pieces, 4, words], bit x + limit: the piece's base x from its end has that code."""
+    longest = 0
+    for piece in range(len(begins)):
+        longest = max(longest, ends[piece] - begins[piece])
+    # Depths go up to the longest piece and `limit` more; a vector is read one word beyond.
+    letters = np.zeros((len(begins), 4, (longest + 2 * limit) // 64 + 2), np.uint64)
+    for piece in range(len(begins)):
+        first = offsets[oriented[piece] >> 1]
+        strand = oriented[piece] & 1
+        for x in range(ends[piece] - begins[piece]):
+            code = codes[strand, first + ends[piece] - 1 - x]
+            if code < 4:
+                place = x + limit
+                letters[piece, code, place >> 6] |= ONE << np.uint64(place & 63)
+    return letters
+
+
+@compiled
+def bounds_of(page, oriented, begins, ends, limit, codes, offsets):
+    """Differences still to come in pieces, by strings of them that do not occur in a page: int32[pieces, limit + 1].
+
+    Item t: from cell j up to which (bases from the piece's end) at least t such strings lie before it; -1 for none.
+    Item 0 is 1 if the whole piece has more of them than its limit.
+    """
+    bounds = np.full((len(begins), limit + 1), -1, np.int32)
+    starts = np.empty(1024, np.int32)
+    for piece in range(len(begins)):
+        first = offsets[oriented[piece] >> 1]
+        strand = oriented[piece] & 1
+        length = ends[piece] - begins[piece]
+        found = begin = 0
+        low, high = np.int64(0), page.C[4]
+        for x in range(length):
+            code = np.int64(codes[strand, first + ends[piece] - 1 - x])
+            if code < 4:
+                low, high = backward_step(page.blocks, page.words_per_block, page.C, page.primary, code, low, high)
+            if code > 3 or low >= high:
+                if found < len(starts):
+                    starts[found] = begin
+                    found += 1
+                begin = x + 1
+                low, high = np.int64(0), page.C[4]
+        for missing in range(1, min(found, limit) + 1):
+            bounds[piece, missing] = starts[found - missing]
+        bounds[piece, 0] = 1 if found > limit else 0
+    return bounds
+
+
+@compiled
+def last_bases_of(oriented, begins, ends, codes, offsets):
+    """The last 32 bases of pieces: base x from the end in bits 2 x and 2 x + 1 of a word, and in bit x whether it is
+    ambiguous or before the piece; uint64[pieces] each."""
+    bases, unknown = np.zeros(len(begins), np.uint64), np.zeros(len(begins), np.uint64)
+    for piece in range(len(begins)):
+        first = offsets[oriented[piece] >> 1]
+        strand = oriented[piece] & 1
+        for x in range(32):
+            code = codes[strand, first + ends[piece] - 1 - x] if x < ends[piece] - begins[piece] else np.uint8(4)
+            bases[piece] |= np.uint64(code & 3) << np.uint64(2 * x)
+            unknown[piece] |= np.uint64(code >> 2) << np.uint64(x)
+    return bases, unknown

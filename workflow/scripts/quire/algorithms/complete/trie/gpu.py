@@ -1,0 +1,216 @@
+"""Complete search through the trie on a card: one list of items in its memory, worked off from its end in slices.
+
+An item is a piece at a node, with its row: 20 bytes. A slice of at most ITEMS_AT_ONCE items is expanded by one launch,
+whose threads are those of the pieces still alive, and its children take its place at the end of the list; so the list
+stays short whatever the pieces (a slice's children times the depth), and no launch takes long. Pieces are sorted by
+their last bases, those that share nodes stand side by side and read the same memory.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.algorithms.complete import Ends
+from quire.algorithms.complete.trie import BOUNDED_FROM, lay_pieces
+from quire.algorithms.complete.windows.gpu import DEFINES as WINDOW_DEFINES
+from quire.algorithms.complete.windows.gpu import NO_CANDIDATE, CardAxis, find_in_parts
+from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
+from quire.algorithms.fm_index.gpu import CardPage
+from quire.algorithms.fm_index.pages.gpu import PagesInTurn
+from quire.device.card import Card, CardArray, Kernel
+from quire.reads.gpu import CardReads
+
+SOURCE = "quire/algorithms/complete/trie/trie.cu"
+DEFINES = {**WINDOW_DEFINES, "LEAF_ROWS": 2, "STEPS": 4, "ROWS_SHIFT": 28}
+KERNELS = [(SOURCE, {"WORDS_PER_BLOCK": words_of_distance(distance), **DEFINES}) for distance in SAMPLING_DISTANCES]
+ITEMS_AT_ONCE = 1 << 22  # at most; four times as many must be less than 1 << ROWS_SHIFT
+BYTES_OF_ITEM = 4 * (20 + 8 + 8) + 20  # in work: its children, what they are, a scan; and one more in the list
+ROWS_AT_ONCE = 1 << 24
+
+
+class CardPieces(NamedTuple):
+    """Pieces with one limit (rows.cuh: Pieces).
+
+    Attributes:
+        oriented, begins, ends: int32[n].
+        bounds: int32[n, limit + 1], see `quire.algorithms.complete.trie.cpu_rows.bounds_of`; None without.
+        limit: differences of each.
+        piece_count: n.
+    """
+
+    oriented: CardArray
+    begins: CardArray
+    ends: CardArray
+    bounds: CardArray | None
+    limit: int
+    piece_count: int
+
+
+class TrieItems(NamedTuple):
+    """Pieces at nodes (trie.cu: Items): uint32[n], uint32[n], uint32[n], uint64[n]."""
+
+    piece: CardArray
+    low: CardArray
+    high: CardArray
+    row: CardArray
+
+
+class _TrieWalk(NamedTuple):
+    """What all items of a page share (trie.cu: Walk)."""
+
+    deepest: int
+    skipped: int
+    first_end: int
+    last_end: int
+    differences: int
+
+
+def find_ends(
+    card: Card,
+    pages: list[CardPage] | PagesInTurn,
+    reads: CardReads,
+    axis: CardAxis,
+    max_differences: int,
+    room: int,
+    pieces: int | None = None,
+) -> Iterator[Ends]:
+    """Find all ends of reads, as `quire.algorithms.complete.trie.cpu.find_ends` does.
+
+    Args:
+        card: where everything lies.
+        pages: of the whole axis in order; they overlap by at least the longest read and `max_differences` more.
+        reads: the batch, none shorter than `shortest_read(max_differences)`.
+        axis: what is searched.
+        max_differences: k.
+        room: ends of a part, about.
+        pieces: in how many pieces reads are cut; None for what is estimated to take the least time.
+
+    Yields:
+        `Ends` of arrays on the card, as `quire.algorithms.complete.PartsOfEnds` has them.
+
+    Raises:
+        OutOfDeviceMemory: the card lacks memory for a single read.
+    """
+    strategy = partial(candidates_of, pieces=pieces)
+    yield from find_in_parts(card, pages, reads, axis, max_differences, room, strategy)
+
+
+def candidates_of(
+    card: Card,
+    pages: list[CardPage] | PagesInTurn,
+    reads: CardReads,
+    axis: CardAxis,
+    differences: int,
+    pieces: int | None = None,
+) -> list[CardArray]:
+    """Candidates of reads in all pages: uint64[] each."""
+    bases = int(axis.islands[-1])
+    laid = lay_pieces(card.download(reads.offsets), bases, differences, pieces)
+    candidates: list[CardArray] = []
+    numbers = iter(range(len(pages)))  # `enumerate` would hold a page while the next one is made
+    for page in pages:
+        number = next(numbers)
+        for limit, (oriented, begins, ends, _) in laid.items():
+            given = [card.upload(array.astype(np.int32)) for array in (oriented, begins, ends)]
+            of_limit = _sorted(card, page, reads, CardPieces(given[0], given[1], given[2], None, limit, len(oriented)))
+            deepest = int((ends - begins).max()) + limit
+            walk = _TrieWalk(
+                deepest,
+                page.prefix_length if page.prefix_length <= int((ends - begins).min()) - limit else 0,
+                page.start + deepest if number > 0 else 0,
+                page.start + page.owned_length + deepest if number + 1 < len(pages) else 1 << 60,
+                differences,
+            )
+            candidates += _walk(card, page, reads, axis, of_limit, walk)
+            del given, of_limit
+        del page
+    return candidates
+
+
+def _kernel(card: Card, entry: str, page: CardPage) -> Kernel:
+    return card.kernel(SOURCE, entry, WORDS_PER_BLOCK=page.words_per_block, **DEFINES)
+
+
+def _sorted(card: Card, page: CardPage, reads: CardReads, pieces: CardPieces) -> CardPieces:
+    """Pieces in the order of their last bases, with their bounds in a page."""
+    keys = card.empty(pieces.piece_count, np.uint64)
+    _kernel(card, "last_bases", page).for_each(pieces.piece_count, reads, pieces, keys)
+    order = card.xp.argsort(keys)
+    pieces = pieces._replace(oriented=pieces.oriented[order], begins=pieces.begins[order], ends=pieces.ends[order])
+    if pieces.limit < BOUNDED_FROM:
+        return pieces
+    bounds = card.empty((pieces.piece_count, pieces.limit + 1), np.int32)
+    _kernel(card, "find_bounds", page).for_each(pieces.piece_count, page, reads, pieces, bounds)
+    return pieces._replace(bounds=bounds)
+
+
+def _walk(
+    card: Card, page: CardPage, reads: CardReads, axis: CardAxis, pieces: CardPieces, walk: _TrieWalk
+) -> list[CardArray]:
+    """Candidates that a page holds of pieces: uint64[] each."""
+    items = _room(card, max(pieces.piece_count, 1))
+    rows = int(page.C[4])
+    _kernel(card, "begin_items", page).for_each(pieces.piece_count, pieces, walk.skipped, rows, items)
+    expand, list_items = _kernel(card, "expand", page), _kernel(card, "list_items", page)
+    at_once = max(min(ITEMS_AT_ONCE, card.free_bytes() // 4 // BYTES_OF_ITEM), 1)
+    count, found = pieces.piece_count, _Compactor(card)
+    while count:
+        first = max(count - at_once, 0)
+        places = 4 * (count - first)
+        children, held = _room(card, places), card.empty(places, np.int64)
+        expand.for_each(count - first, page, reads, pieces, walk, items, first, count - first, children, held)
+        offsets = card.offsets(held)
+        leaf_rows, listed = divmod(int(offsets[-1]), 1 << DEFINES["ROWS_SHIFT"])
+        count = first + listed
+        if count > len(items.piece):
+            items = _grown(card, items, first, 2 * count)
+        list_items.for_each(places, children, offsets, places, first, items)
+        follow = _kernel(card, "follow", page)
+        for row in range(0, leaf_rows, ROWS_AT_ONCE):
+            here = found.room(min(ROWS_AT_ONCE, leaf_rows - row))
+            follow.for_each(len(here), page, reads, axis, pieces, walk, children, offsets, places, row, len(here), here)
+    return found.compacted()
+
+
+class _Compactor:
+    """Collects candidates of many launches, and forgets what is none ROWS_AT_ONCE at a time."""
+
+    def __init__(self, card: Card) -> None:
+        self._card = card
+        self._arrays: list[CardArray] = []
+        self._waiting: list[CardArray] = []
+        self._rows = 0
+
+    def room(self, rows: int) -> CardArray:
+        """Where so many rows may be written: uint64[rows]."""
+        if self._rows + rows > ROWS_AT_ONCE:
+            self._compact()
+        self._waiting.append(self._card.empty(rows, np.uint64))
+        self._rows += rows
+        return self._waiting[-1]
+
+    def compacted(self) -> list[CardArray]:
+        """All candidates: uint64[] each."""
+        self._compact()
+        return self._arrays
+
+    def _compact(self) -> None:
+        if self._waiting:
+            together = self._card.xp.concatenate(self._waiting)
+            self._waiting, self._rows = [], 0
+            self._arrays.append(together[self._card.xp.flatnonzero(together != NO_CANDIDATE)])
+
+
+def _room(card: Card, count: int) -> TrieItems:
+    piece, low, high = (card.empty(count, np.uint32) for _ in range(3))
+    return TrieItems(piece, low, high, card.empty(count, np.uint64))
+
+
+def _grown(card: Card, items: TrieItems, count: int, room: int) -> TrieItems:
+    """A list with more room, with the first items of another."""
+    grown = _room(card, room)
+    for old, new in zip(items, grown, strict=True):
+        new[:count] = old[:count]
+    return grown

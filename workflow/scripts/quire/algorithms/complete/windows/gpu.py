@@ -1,0 +1,170 @@
+"""Windows on a card: candidates are sorted, cut to windows that do not overlap, and solved by one thread each.
+
+A window here is the word of a candidate, less the ends that another candidate of the read has already: at most 2k + 1
+ends on 4k + 1 diagonals, so that a row of the automaton is 32 bits.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.algorithms.complete import Axis, Ends
+from quire.algorithms.complete.windows import FIRST_SHIFT, MOST_ORIENTED, ORIENTED_SHIFT
+from quire.algorithms.fm_index.gpu import CardPage
+from quire.algorithms.fm_index.pages.gpu import PagesInTurn
+from quire.device.card import THREADS, Card, CardArray, OutOfDeviceMemory
+from quire.reads.gpu import CardReads
+
+SOURCE = "quire/algorithms/complete/windows/windows.cu"
+NO_CANDIDATE = np.uint64(0xFFFFFFFFFFFFFFFF)  # windows.cuh
+
+DEFINES = {"FIRST_SHIFT": FIRST_SHIFT, "ORIENTED_SHIFT": ORIENTED_SHIFT, "THREADS": THREADS}
+
+
+class CardAxis(NamedTuple):
+    """`quire.algorithms.complete.Axis` on a card, with the numbers of its spans and islands (windows.cuh: Axis)."""
+
+    text: CardArray
+    ambiguous: CardArray
+    spans: int
+    islands: CardArray
+    island_count: int
+
+
+def upload_axis(card: Card, axis: Axis, text: CardArray | None = None) -> CardAxis:
+    """Copy an axis to a card.
+
+    Args:
+        card: where to.
+        axis: what is searched.
+        text: of the axis, if it lies on the card already.
+    """
+    text = card.upload(axis.text) if text is None else text
+    ambiguous = np.ascontiguousarray(axis.ambiguous, np.int64).reshape(-1)
+    islands = np.ascontiguousarray(axis.islands, np.int64)
+    return CardAxis(text, card.upload(ambiguous), len(ambiguous) // 2, card.upload(islands), len(islands) - 1)
+
+
+Strategy = Callable[[Card, list[CardPage] | PagesInTurn, CardReads, CardAxis, int], list[CardArray]]
+
+
+def find_in_parts(
+    card: Card,
+    pages: list[CardPage] | PagesInTurn,
+    reads: CardReads,
+    axis: CardAxis,
+    differences: int,
+    room: int,
+    strategy: Strategy,
+) -> Iterator[Ends]:
+    """The ends of a batch by the candidates of a strategy, halving the batch where the card has no room for them.
+
+    Args:
+        card: where everything lies.
+        pages: of the whole axis in order.
+        reads: the batch.
+        axis: what is searched.
+        differences: k.
+        room: ends of a part, about.
+        strategy: gives candidates (uint64[] each) of reads, which count from 0, in all pages.
+
+    Yields:
+        `Ends` of arrays on the card, as `quire.algorithms.complete.PartsOfEnds` has them.
+
+    Raises:
+        OutOfDeviceMemory: the card lacks memory for a single read.
+    """
+    most = MOST_ORIENTED // 2
+    waiting = [(first, min(first + most, len(reads))) for first in range(0, len(reads), most)][::-1]
+    while waiting:
+        first, last = waiting.pop()
+        prepared = None
+        try:
+            prepared = _prepare(card, pages, reads, range(first, last), axis, differences, strategy)
+        except OutOfDeviceMemory:
+            if last - first == 1:
+                raise
+        if prepared is None:
+            card.release()
+            middle = (first + last) // 2
+            waiting += [(middle, last), (first, middle)]
+        else:
+            yield from find_ends(card, *prepared, axis, differences, room, first)
+
+
+def _prepare(
+    card: Card,
+    pages: list[CardPage] | PagesInTurn,
+    reads: CardReads,
+    chosen: range,
+    axis: CardAxis,
+    differences: int,
+    strategy: Strategy,
+) -> tuple[CardArray, CardReads]:
+    """The windows of consecutive reads, and those reads as a batch of their own."""
+    part = reads if len(chosen) == len(reads) else reads.subset(card, card.xp.arange(chosen.start, chosen.stop))
+    return windows_of(card, strategy(card, pages, part, axis, differences)), part
+
+
+def windows_of(card: Card, candidates: list[CardArray]) -> CardArray:
+    """Windows (uint64[n], sorted) of candidates (uint64[] each, in any order)."""
+    candidates = card.xp.sort(card.xp.concatenate([*candidates, card.empty(0, np.uint64)]))
+    marks = card.empty(len(candidates), np.int32)
+    card.kernel(SOURCE, "mark_windows", **DEFINES).for_each(len(candidates), candidates, len(candidates), marks)
+    offsets = card.offsets(marks)
+    windows = card.empty(int(offsets[-1]), np.uint64)
+    write = card.kernel(SOURCE, "write_windows", **DEFINES)
+    write.for_each(len(candidates), candidates, len(candidates), offsets, windows)
+    return windows
+
+
+def find_ends(
+    card: Card, windows: CardArray, reads: CardReads, axis: CardAxis, differences: int, room: int, first_read: int
+) -> Iterator[Ends]:
+    """The ends of windows in their order, in parts.
+
+    Args:
+        card: where everything lies.
+        windows: uint64[], as `windows_of` gives them.
+        reads: the reads that they speak of.
+        axis: what is searched.
+        differences: k.
+        room: ends of a part, about.
+        first_read: index in the batch of the first of `reads`.
+
+    Yields:
+        `Ends` of arrays on the card.
+    """
+    step = max(room // (2 * differences + 1), 1)
+    begin = 0
+    while begin < len(windows):
+        ends = None
+        try:
+            ends = _find_part(card, windows[begin : begin + step], reads, axis, differences, first_read)
+        except OutOfDeviceMemory:
+            if step == 1:
+                raise
+        if ends is None:
+            card.release()
+            step //= 2
+        else:
+            yield ends
+            begin += step
+
+
+def _find_part(
+    card: Card, windows: CardArray, reads: CardReads, axis: CardAxis, differences: int, first_read: int
+) -> Ends:
+    count = len(windows)
+    distances, numbers = card.empty(count, np.uint64), card.empty(count, np.int32)
+    solve = card.kernel(SOURCE, "solve_windows", **DEFINES)
+    solve.for_each(count, reads, axis, windows, count, differences, distances, numbers)
+    offsets = card.offsets(numbers)
+    room = int(offsets[-1])
+    ends = Ends(
+        card.empty(room, np.int64), card.empty(room, np.uint8), card.empty(room, np.int64), card.empty(room, np.uint8)
+    )
+    write = card.kernel(SOURCE, "write_ends", **DEFINES)
+    write.for_each(count, windows, distances, offsets, count, first_read, *ends)
+    return ends

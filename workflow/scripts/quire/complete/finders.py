@@ -1,0 +1,147 @@
+"""What finds the ends of a batch: a strategy of `quire.algorithms.complete` on the CPU, or on a card."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+
+from quire.algorithms.complete import Axis, Ends, PartsOfEnds
+from quire.algorithms.fm_index.pages.cpu import page_arrays
+from quire.device.card import Card
+from quire.errors import InputError, QuireError
+from quire.index import PageIndex
+from quire.reads import ReadBatch, Reads
+from quire.reference import Reference
+
+log = logging.getLogger("quire.complete")
+STRATEGIES = ("auto", "seeds", "trie")
+ROOM = 1 << 20  # ends of a part
+PAGES_SHARE = 0.5  # of the card's free memory that pages may take
+
+
+class Finder(Protocol):
+    """Finds ends.
+
+    Attributes:
+        reads_per_batch: how many reads it likes to get.
+        in_threads: whether several threads may search at once; if not, only the thread that opened it.
+    """
+
+    reads_per_batch: int
+    in_threads: bool
+
+    def find(self, batch: ReadBatch, reads: Reads) -> PartsOfEnds:
+        """The ends of reads, as read and on both strands."""
+
+
+class CpuFinder:
+    """A strategy on the CPU."""
+
+    reads_per_batch = 8192
+    in_threads = True
+
+    def __init__(self, indexes: Sequence[PageIndex], axis: Axis, strategy: str, max_differences: int) -> None:
+        self._pages = [page_arrays(index, index.start, index.owned_length) for index in indexes]
+        self._axis, self._differences = axis, max_differences
+        self._module = _on_cpu(strategy)
+
+    def find(self, batch: ReadBatch, reads: Reads) -> PartsOfEnds:
+        """See `Finder`."""
+        parts: PartsOfEnds = self._module.find_ends(self._pages, reads, self._axis, self._differences, ROOM)
+        return parts
+
+
+class CardFinder:
+    """A strategy on a card, used by the thread that opened it."""
+
+    reads_per_batch = 1 << 17
+    in_threads = False
+
+    def __init__(
+        self, card: Card, indexes: Sequence[PageIndex], axis: Axis, strategy: str, max_differences: int
+    ) -> None:
+        from quire.algorithms.complete.windows.gpu import upload_axis
+        from quire.algorithms.fm_index.pages.gpu import CardPages
+
+        self._card, self._differences = card, max_differences
+        self._module = _on_card(strategy)
+        try:
+            self._axis: Any = upload_axis(card, axis)
+            pages = CardPages(card, indexes, int(card.free_bytes() * PAGES_SHARE))
+        except MemoryError as error:
+            raise QuireError(
+                f"{card.name}: the text and its index do not fit ({error}); give device.memory more, use another card, "
+                "or use device.backend: cpu."
+            ) from None
+        self._pages = pages if pages.cycled else pages.resident
+
+    def find(self, batch: ReadBatch, reads: Reads) -> Iterator[Ends]:
+        """See `Finder`."""
+        from quire.reads.gpu import orient
+
+        card = self._card
+        on_card = orient(card, batch)
+        for part in self._module.find_ends(card, self._pages, on_card, self._axis, self._differences, ROOM):
+            yield Ends(*map(card.download, part))
+
+
+# Imports by name, and not by a text that is put together: the digests of sources follow the former alone.
+def _on_cpu(strategy: str) -> Any:
+    """The module of a strategy on the CPU."""
+    if strategy == "seeds":
+        from quire.algorithms.complete.seeds import cpu as seeds
+
+        return seeds
+    if strategy == "trie":
+        from quire.algorithms.complete.trie import cpu as trie
+
+        return trie
+    from quire.algorithms.complete.auto import cpu as auto
+
+    return auto
+
+
+def _on_card(strategy: str) -> Any:
+    """The module of a strategy on a card."""
+    if strategy == "seeds":
+        from quire.algorithms.complete.seeds import gpu as seeds
+
+        return seeds
+    if strategy == "trie":
+        from quire.algorithms.complete.trie import gpu as trie
+
+        return trie
+    from quire.algorithms.complete.auto import gpu as auto
+
+    return auto
+
+
+@contextmanager
+def open_finder(
+    open_card: Callable[[], Card] | None,
+    reference: Reference,
+    indexes: Sequence[PageIndex],
+    strategy: str,
+    max_differences: int,
+) -> Iterator[Finder]:
+    """A finder for as long as the block runs.
+
+    Args:
+        open_card: from `quire.device.choice.use_backend`; None for the CPU.
+        reference, indexes: what is searched.
+        strategy: one of STRATEGIES.
+        max_differences: k.
+
+    Raises:
+        InputError: an unknown strategy.
+        QuireError: the card has no room for the index.
+    """
+    if strategy not in STRATEGIES:
+        raise InputError(f"strategy is {strategy!r}; give one of {', '.join(STRATEGIES)}.")
+    axis = Axis(reference.text, np.asarray(reference.ambiguous), reference.island_axis)
+    if open_card is None:
+        yield CpuFinder(indexes, axis, strategy, max_differences)
+    else:
+        yield CardFinder(open_card(), indexes, axis, strategy, max_differences)

@@ -1,0 +1,116 @@
+"""Hits to BAM records: primary and secondary ones with NM, MD, NH and HI, and unmapped reads."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.algorithms.complete import Axis
+from quire.algorithms.complete.alignment.cpu import align
+from quire.align.model import Reported
+from quire.align.records.cpu import RecordSequences, differences
+from quire.complete.selection import Chosen
+from quire.errors import QuireError
+from quire.io.bam.encode import RecordBatch
+from quire.reads import ReadBatch, Reads
+from quire.reference import Reference
+from quire.sam import FLAG_REVERSE, FLAG_SECONDARY, FLAG_UNMAPPED, UNAVAILABLE_MAPPING_QUALITY
+
+
+def build_records(
+    chosen: Chosen,
+    batch: ReadBatch,
+    reads: Reads,
+    reference: Reference,
+    max_differences: int,
+    listed: NDArray[np.int64],
+    reportable: NDArray[np.int64],
+    index_before: int = 0,
+    unmapped: bool = True,
+) -> RecordBatch:
+    """Records of reads, in the order of the reads.
+
+    Args:
+        chosen: hits, which name reads of the batch.
+        batch, reads: as read, and on both strands.
+        reference: that the hits lie on.
+        max_differences: k.
+        listed: int64[reads], hits of each read that get a record, here or in another call (tag NH).
+        reportable: int64[reads], how many would if they were not cut (tag th, where that is more).
+        index_before: records of the first read that were made before (for the tag HI).
+        unmapped: whether reads without hits get a record.
+
+    Raises:
+        QuireError: an alignment does not have as many differences as were found.
+    """
+    hits = chosen.hits
+    lonely = np.flatnonzero(listed == 0) if unmapped else np.empty(0, np.int64)
+    read = np.concatenate([hits.read, lonely])
+    row = np.concatenate([np.arange(len(hits.read)), np.full(len(lonely), -1)])
+    order = np.argsort(read, kind="stable")
+    read, row = read[order], row[order]
+    count, mapped = len(read), row >= 0
+    filled = lambda value, dtype: np.full(count, value, dtype)  # noqa: E731
+    contig, position = filled(-1, np.int32), filled(-1, np.int32)
+    contig[mapped], position[mapped] = reference.axis_to_contig(hits.begin[row[mapped]])
+    flag = np.where(mapped, 0, FLAG_UNMAPPED).astype(np.uint16)
+    flag[mapped] |= hits.strand[row[mapped]].astype(np.uint16) * np.uint16(FLAG_REVERSE)
+    flag[mapped] |= np.where(chosen.is_first[row[mapped]], 0, FLAG_SECONDARY).astype(np.uint16)
+    index = np.arange(count) - np.searchsorted(read, read) + 1 + index_before
+    cut = mapped & (reportable > listed)[read]
+
+    axis = Axis(reference.text, np.asarray(reference.ambiguous), reference.island_axis)
+    cigar, offsets = align(hits, reads, axis, max_differences)
+    # Rows of reads with hits are in the order of the hits: only lengths have to be spread.
+    cigar_offsets = np.zeros(count + 1, np.int64)
+    np.cumsum(np.where(mapped, np.diff(offsets)[row] if len(hits.read) else 0, 0), out=cigar_offsets[1:])
+    edit_distance = filled(-1, np.int32)
+    sequences = RecordSequences(batch.bases, batch.offsets, reference.text, reference.ambiguous)
+    md, md_offsets = differences(_reported(chosen, cigar, offsets), sequences, read, row, edit_distance)
+    if (edit_distance[mapped] != hits.distance[row[mapped]]).any():
+        raise QuireError("complete: an alignment has other differences than were found; please report this.")
+    return RecordBatch(
+        mate=filled(0, np.uint8),
+        read=read,
+        flag=flag,
+        contig=contig,
+        position=position,
+        mapping_quality=np.where(mapped, UNAVAILABLE_MAPPING_QUALITY, 0).astype(np.uint8),
+        cigar=cigar,
+        cigar_offsets=cigar_offsets,
+        mate_contig=filled(-1, np.int32),
+        mate_position=filled(-1, np.int32),
+        template_length=filled(0, np.int32),
+        alignment_score=filled(-1, np.int32),
+        suboptimal_score=filled(-1, np.int32),
+        edit_distance=edit_distance,
+        md=md,
+        md_offsets=md_offsets,
+        mate_record=filled(-1, np.int64),
+        sa=np.empty(0, np.uint8),
+        sa_offsets=np.zeros(count + 1, np.int64),
+        hit_count=np.where(mapped, listed[read], -1).astype(np.int32),
+        hit_index=np.where(mapped, index, -1).astype(np.int32),
+        all_hits=np.where(cut, reportable[read], -1).astype(np.int32),
+    )
+
+
+def _reported(chosen: Chosen, cigar: NDArray[np.uint32], offsets: NDArray[np.int64]) -> Reported:
+    """Hits as `differences` reads alignments; what it does not look at is empty."""
+    hits, nothing = chosen.hits, np.empty(0, np.int32)
+    return Reported(
+        first=np.empty(0, np.int64),
+        rows=nothing,
+        proper=np.empty(0, np.bool_),
+        quality=np.empty(0, np.uint8),
+        suboptimal_score=nothing,
+        strand=hits.strand,
+        score=nothing,
+        read_begin=np.zeros(len(hits.read), np.int32),
+        read_end=nothing,
+        axis_begin=hits.begin,
+        axis_end=hits.end,
+        contig=nothing,
+        position=np.empty(0, np.int64),
+        cigar_begin=offsets[:-1],
+        cigar_length=np.diff(offsets).astype(np.int32),
+        cigar=cigar,
+    )

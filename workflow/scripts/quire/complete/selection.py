@@ -1,0 +1,107 @@
+"""Which hits get a record, and in which order.
+
+The first hit of a read has the fewest differences; ties go by the hash of the read's name and the place on the axis,
+then by that place, then by strand. `max_hits` keeps the first hits in that order. The records of a read are its first
+hit, then the others by differences, strand and place.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.algorithms.complete import Hits
+from quire.sequence.ties.cpu import tie_hash
+from quire.simd.compiled import compiled
+
+
+class Wanted(NamedTuple):
+    """What is asked for: see `quire.complete.search.CompleteSettings`."""
+
+    max_differences: int
+    report: str
+    max_hits: int
+
+
+class Chosen(NamedTuple):
+    """Hits that get a record, in the order of the records.
+
+    Attributes:
+        hits: of reads of a batch.
+        is_first: bool[n], whether a hit is its read's first.
+    """
+
+    hits: Hits
+    is_first: NDArray[np.bool_]
+
+
+def take(hits: Hits, which: NDArray[np.integer] | NDArray[np.bool_]) -> Hits:
+    """Some of the hits."""
+    return Hits._make(values[which] for values in hits)
+
+
+def join(parts: Iterable[Hits]) -> Hits:
+    """One part behind the other."""
+    nothing = Hits._make(np.empty(0, dtype) for dtype in (np.int64, np.uint8, np.int64, np.int64, np.uint8))
+    return Hits._make(np.concatenate(columns) for columns in zip(nothing, *parts, strict=True))
+
+
+def count_by_read(hits: Hits, counts: NDArray[np.int64]) -> None:
+    """Add hits to counts: int64[reads, k + 1], by differences."""
+    width = counts.shape[1]
+    counts += np.bincount(hits.read * width + hits.distance, minlength=counts.size).reshape(counts.shape)
+
+
+def reportable(counts: NDArray[np.int64], wanted: Wanted) -> NDArray[np.int64]:
+    """How many hits of each read (int64[n]) would get a record if `max_hits` did not cut them."""
+    if wanted.report == "count":
+        return np.zeros(len(counts), np.int64)
+    if wanted.report == "best":
+        best = (counts > 0).argmax(axis=1)
+        return np.take_along_axis(counts, best[:, None], axis=1)[:, 0]
+    totals: NDArray[np.int64] = counts.sum(axis=1)
+    return totals
+
+
+def listed(counts: NDArray[np.int64], wanted: Wanted) -> NDArray[np.int64]:
+    """How many hits of each read (int64[n]) get a record."""
+    number = reportable(counts, wanted)
+    return np.minimum(number, wanted.max_hits) if wanted.max_hits else number
+
+
+def of_report(hits: Hits, counts: NDArray[np.int64], wanted: Wanted) -> Hits:
+    """The hits that would get a record if `max_hits` did not cut them."""
+    if wanted.report == "all":
+        return hits
+    if wanted.report == "count":
+        return take(hits, np.empty(0, np.int64))
+    return take(hits, hits.distance == (counts > 0).argmax(axis=1)[hits.read])
+
+
+def choose(hits: Hits, name_hash: NDArray[np.uint64], max_hits: int) -> Chosen:
+    """Choose and order hits of whole reads.
+
+    Args:
+        hits: of the report.
+        name_hash: uint64[reads].
+        max_hits: most of a read, 0 for all.
+    """
+    ties = tie_hashes(name_hash, hits.read, hits.begin)
+    hits = take(hits, np.lexsort((hits.strand, hits.begin, ties, hits.distance, hits.read)))
+    rank = np.arange(len(hits.read)) - np.searchsorted(hits.read, hits.read)
+    if max_hits:
+        hits, rank = take(hits, rank < max_hits), rank[rank < max_hits]
+    order = np.lexsort((hits.begin, hits.strand, hits.distance, rank > 0, hits.read))
+    return Chosen(take(hits, order), rank[order] == 0)
+
+
+@compiled
+def tie_hashes(
+    name_hash: NDArray[np.uint64], reads: NDArray[np.int64], begins: NDArray[np.int64]
+) -> NDArray[np.uint64]:
+    """The hash (uint64[n]) of name and place of each hit."""
+    hashes = np.empty(len(reads), np.uint64)
+    for i in range(len(reads)):
+        hashes[i] = tie_hash(name_hash[reads[i]], begins[i])
+    return hashes
