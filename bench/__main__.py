@@ -25,6 +25,7 @@ MEASUREMENTS = (
     "gpu_index",
     "gpu_mapping",
     "gpu_semiglobal",
+    "gpu_pairwise",
     "gpu_answer",
     "gpu_pairhmm",
     "gpu_calling",

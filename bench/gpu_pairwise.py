@@ -28,6 +28,7 @@ from bench.common import arguments, print_setting, print_table
 
 SIZES = (1_000, 2_000, 4_000, 8_192, 16_384, 32_768, 100_000, 300_000, 1_000_000)
 LARGEST_LOCAL, LARGEST_WHOLE, LARGEST_PARASAIL = 300_000, 100_000, 8_192
+TOGETHER = ((1_000, 256), (8_192, 32))  # bases, pairs
 BARS = (("bar", 100_000, 1e12), ("aim", 100_000, 2e12), ("bar", 8_192, 2e11))
 ARITHMETIC_LANES = 64  # per cycle and multiprocessor
 OPERATIONS = {Mode.GLOBAL: 5.0, Mode.LOCAL: 6.5}  # of the arithmetic units per cell of a sweep, counted in sm_90's code
@@ -117,6 +118,15 @@ def measure_size(card: Card, hertz: float, clock: Clock, length: int, mode: Mode
             f"{cells / seconds / 1e9:.4g}", f"{cells / seconds / floor:.2f}", *shown), speeds[-1]  # fmt: skip
 
 
+def measure_together(card: Card, length: int, count: int) -> tuple[object, ...]:
+    """Pairs of one length in one call: how many, their length, and G cells/s with paths."""
+    pairs = [pair_of(*related(length, seed), BWA_MEM, Mode.GLOBAL) for seed in range(count)]
+    cells = sum(len(pair.query) * len(pair.target) for pair in pairs)
+    for pair, answer in zip(pairs, gpu.align_many(card, pairs), strict=True):
+        assert rescored(pair, answer) == answer.score, "the path does not score what it should"
+    return count, length, f"{cells / fastest(card, lambda: gpu.align_many(card, pairs), 3) / 1e9:.4g}"
+
+
 def measure_parasail(length: int) -> tuple[object, ...] | None:
     """Size and G cells/s of parasail's best on one core; None where it is not installed."""
     try:
@@ -146,6 +156,9 @@ def measure(card: Card, hertz: float, clock: Clock, sizes: tuple[int, ...] = SIZ
                 rows.append(row)
                 reached[length] = min(speed, reached.get(length, speed))
     print_table(HEADER, rows)
+    print("## several pairs in one call")
+    together = [measure_together(card, length, count) for length, count in TOGETHER if length <= sizes[-1]]
+    print_table(("pairs", "bases", "G cells/s"), together)
     pair = pair_of(*related(sizes[-1]), BWA_MEM, Mode.GLOBAL)
     print(f"## the kernels of a whole call, {sizes[-1]} bases")
     print_table(KERNEL_HEADER, kernel_times(card, lambda: gpu.align(card, pair)))

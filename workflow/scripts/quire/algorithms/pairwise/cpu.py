@@ -25,7 +25,7 @@ LONG = 40_000  # bases of the longer sequence from which the second size is fast
 FASTEST_WHOLE = 1 << 20  # bytes of directions: with fewer, keeping all is faster than computing some again
 MEMORY = 2 << 30
 """Bytes that a matrix takes at most, unless it needs more for the borders of the largest tiles."""
-_RUN = 8  # tiles of a row between two looks at the other threads
+_RUN = 8  # tiles of a row between two calls of `progress`, in one thread; several hand on every tile at once
 
 
 def align(
@@ -114,6 +114,7 @@ class CpuSweep(Sweep):
         failed: list[bool] = []
         changed = Condition()
         workers = max(1, min(threads, self.tiling.down, self.tiling.across))
+        run = _RUN if workers == 1 else 1
 
         def wait_for(down: int) -> int:
             with changed:
@@ -128,7 +129,7 @@ class CpuSweep(Sweep):
                         ready = wait_for(down)
                         if failed:
                             return
-                        across = min(ready, done[down + 1] + _RUN)
+                        across = min(ready, done[down + 1] + run)
                         self._solve(spaces, down, done[down + 1], across)
                         cells = self._cells(down, done[down + 1], across)
                         with changed:

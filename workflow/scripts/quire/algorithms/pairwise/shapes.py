@@ -13,10 +13,11 @@ LARGEST_GAP_OPEN = 65535
 
 
 # Cycles of a warp, counted in sm_90's code: what a row costs, and each of a lane's columns in it; how long a row takes
-# at least until the next lane can go on; and how long a word is on its way to another multiprocessor.
-ROW, CELL, CELL_BITS = 12, 10, 22
-LATENCY, CHAIN = 34, 5
-HANDING_OVER = 1500
+# at least until the next lane can go on.
+ROW, CELL, CELL_BITS = 14, 10, 24
+LATENCY, CHAIN = 42, 5
+HANDING_OVER = 4
+"""Chunks that a block is behind the one on its left, besides those of its warps."""
 
 
 class StripShape(NamedTuple):
@@ -115,7 +116,7 @@ def cycles(shape: StripShape, multiprocessors: int, sizes: list[tuple[int, int]]
     strips = sum(shape.strips(columns) for _, columns in sizes)
     blocks = -(-min(strips, multiprocessors * shape.resident) // multiprocessors)
     per_row = max(LATENCY + CHAIN * shape.columns, blocks * (ROW + (CELL_BITS if shape.bits else CELL) * shape.columns))
-    lag = shape.warps * (WARP + shape.steps) + HANDING_OVER / per_row
+    lag = shape.warps * (WARP + shape.steps) + HANDING_OVER * shape.steps
     alone = max(rows + shape.strips(columns) * lag for rows, columns in sizes)
     work = sum(rows * shape.strips(columns) for rows, columns in sizes) / (multiprocessors * blocks)
     return per_row * max(alone, work + sum(lag * shape.strips(columns) for _, columns in sizes) / len(sizes) / 2)
