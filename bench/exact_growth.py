@@ -20,7 +20,7 @@ from quire.pairwise.alignment import PairwiseInputs, PairwiseOutputs, PairwiseSe
 from bench.common import arguments, print_setting, print_table
 
 K12, DH1 = "ecoli_K12_MG1655_from_bwa_pac.fa.gz", "ecoli_DH1.fa.gz"
-READS, SLOWEST = 1000, 10.0  # seconds after which a row is not gone on with
+READS, SLOWEST = 10_000, 10.0  # seconds after which a row is not gone on with
 PAGE_SIZE, INDEX = 1 << 30, {"sampling_distance": 64, "sa_sampling": 1}
 
 
