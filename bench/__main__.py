@@ -20,6 +20,7 @@ MEASUREMENTS = (
     "pairhmm_speed",
     "pairwise",
     "mems",
+    "exact_growth",
     "one_answer",
     "gpu_search",
     "gpu_index",
