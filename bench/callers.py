@@ -19,7 +19,7 @@ from quire import reference as reference_stage
 from quire.reference.regions import Regions, read_regions
 from quire.report.known_variants import compare_files
 from quire.report.truth import Comparison, Variant
-from quire.rescore import call_interval
+from quire.rescore.caller import call_interval
 from quire.run.config import read_schema
 
 from bench.common import REPOSITORY, Inputs, arguments, bwa_command, print_setting, print_table, run

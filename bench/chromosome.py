@@ -12,7 +12,7 @@ from pathlib import Path
 import pysam
 from quire.device.choice import use_backend
 from quire.reference import Reference
-from quire.rescore import call_interval
+from quire.rescore.caller import call_interval
 from quire.rescore.intervals import split
 
 from bench.common import Inputs, Timing, arguments, environment, print_setting, print_table, python, quire_command, run

@@ -158,7 +158,8 @@ def call_by_quire(
 ) -> Timing:
     """Call in a process of its own."""
     sample = {"sample": SAMPLE, "ploidy": 2, "bam": str(bam)}
-    code = f"from quire.rescore import call_interval as call; call({str(packed)!r}, [{sample!r}], [{interval!r}], "
+    code = "from quire.rescore.caller import call_interval as call; "
+    code += f"call({str(packed)!r}, [{sample!r}], [{interval!r}], "
     code += f"{str(output)!r}, {SETTINGS | settings!r}, {str(output) + '.json'!r}, threads={threads})"
     timing = run(f'{sys.executable} -c "{code}"')
     pysam.tabix_index(str(output), preset="vcf", force=True)

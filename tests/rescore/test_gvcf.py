@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire import reference as reference_stage
 from quire.io.vcf import VariantRecord
-from quire.rescore import call_gvcf_interval
 from quire.rescore.activity.regions import quiet_regions
+from quire.rescore.gvcf import call_gvcf_interval
 from quire.rescore.gvcf.blocks import BANDS, BLOCK_CUT, Stretch, band_lines, with_blocks
 from quire.rescore.gvcf.variants import with_other
 from quire.rescore.phasing import PHASE_KEYS

@@ -10,9 +10,8 @@ import pysam
 import pytest
 from quire import reference as reference_stage
 from quire.errors import InputError
-from quire.rescore import genotype_interval
 from quire.rescore.genotyping.cohort import excess_heterozygosity
-from quire.rescore.joint import check_gvcfs, units
+from quire.rescore.joint import check_gvcfs, genotype_interval, units
 from quire.rescore.joint.merge import genotype_map
 from quire.rescore.phasing import PHASE_KEYS
 
