@@ -1,55 +1,42 @@
-"""Seeds or trie, read by read: the ends are those of the oracle whichever is chosen."""
+"""Seeds or trie, as the length of a read has it: the ends are those of the oracle whichever is chosen."""
 
 import numpy as np
 import pytest
 from quire.algorithms.complete import shortest_read
-from quire.algorithms.complete.auto import most_rows
+from quire.algorithms.complete.auto import is_for_trie
 
 pytest.importorskip("numba", reason="the CPU's search runs in Numba")
 
 from quire.algorithms.complete.auto import cpu
-from quire.reads.cpu import orient
 
-from tests.support.card_builders import make_batch
 from tests.support.complete_cases import draw_islands, draw_reads, expected_ends, make_axis, make_pages, rows_of
+from tests.support.read_builders import make_reads
+
+CHOICES = {"all": lambda *_: True, "some": lambda length, *_: length % 2 == 1, "none": lambda *_: False}
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_reads_of_both_kinds_in_a_batch(seed, monkeypatch) -> None:
-    monkeypatch.setattr(cpu, "READS_AT_ONCE", 7)
-    monkeypatch.setattr(cpu, "most_rows", lambda *_: 12)
+@pytest.mark.parametrize("walked", CHOICES)
+@pytest.mark.parametrize("seed", range(3))
+def test_reads_of_both_kinds_in_a_batch(seed, walked, monkeypatch) -> None:
+    monkeypatch.setattr(cpu, "is_for_trie", CHOICES[walked])
     rng = np.random.default_rng(seed)
-    differences = 1 + seed % 5
+    differences = 1 + 2 * seed
     islands = draw_islands(rng)
     reads = draw_reads(rng, islands, rng.integers(shortest_read(differences), 40, 20), differences)
-    pages, axis = make_pages(islands, 2, prefix_length=4), make_axis(islands)
-    batch = orient(make_batch(reads))
-    chosen = cpu.is_for_trie(pages, batch, axis, differences)
-    assert 0 < chosen.sum() < len(reads)
     room = int(rng.choice([1, 40, 10_000]))
-    parts = list(cpu.find_ends(pages, batch, axis, differences, room))
+    parts = list(cpu.find_ends(make_pages(islands, 2), make_reads(reads), make_axis(islands), differences, room))
     assert rows_of(parts) == rows_of([expected_ends(islands, reads, differences)])
-    assert all(len(part.read) >= room for part in parts[:-1])
+    if walked == "some":
+        assert all(len(part.read) >= room for part in parts[:-1])
 
 
 def test_no_reads() -> None:
     islands = [[0, 1, 2, 3]]
-    assert list(cpu.find_ends(make_pages(islands), orient(make_batch([])), make_axis(islands), 2, 9)) == []
-
-
-def test_rows_are_counted_on_both_strands() -> None:
-    """A piece that occurs more than FEW_ROWS times is counted whole, and an N is nowhere."""
-    unit = [0, 1, 2, 3, 3, 0]
-    islands = [[*unit * 20]]
-    pages = make_pages(islands, prefix_length=4)
-    rows = np.zeros(3, np.int64)
-    batch = orient(make_batch([unit * 2, [0, 4, 2, 3, 3, 0, 0, 4, 2, 3, 3, 0], [2] * 12]))
-    cpu._add_rows(cpu.page_table(pages), 0, batch.offsets, batch.codes, 2, rows)
-    # The unit 20 times for each half, its reverse complement across the borders of units 19 times.
-    assert rows.tolist() == [2 * 20 + 2 * 19, 0, 0]
+    assert rows_of(cpu.find_ends(make_pages(islands), make_reads([]), make_axis(islands), 2, 9)) == []
 
 
 def test_seeds_are_left_where_they_occur_too_often() -> None:
-    bases = 60_000_000
-    assert most_rows(100, 3, bases) < most_rows(100, 5, bases)
-    assert most_rows(100, 0, bases) > 1 << 40
+    """As measured on a chromosome: short reads, or many differences in them."""
+    chromosome = 60_000_000
+    walked = [(n, k) for n in (36, 47, 100, 150) for k in range(6) if is_for_trie(n, k, chromosome)]
+    assert walked == [(36, 3), (36, 4), (36, 5), (47, 4), (47, 5)]

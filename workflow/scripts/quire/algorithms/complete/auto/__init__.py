@@ -1,18 +1,20 @@
-"""Each read by the strategy that is likely to take less time for it: seeds, or the trie.
+"""Each read by the strategy that is likely to take less time: seeds, or the trie.
 
-Both give the same ends, so only time depends on the choice. What seeds cost is known after one look-up of the read's
-k + 1 pieces: the rows that have to be verified. What the trie costs hardly depends on the read. So a read whose pieces
-occur too often, because they are short or because the read is of a repeat, is walked through the trie, and all others
-are left to the seeds.
+Both give the same ends, so only time depends on the choice, and it is one for all reads of a length. What seeds cost is
+the rows of their k + 1 exact pieces, by far most of which stand there by chance where pieces are short; what the trie
+costs are the nodes of the pieces that it would cut the read into. Repeats make both dearer, in about the same measure.
 """
+
+from functools import lru_cache
 
 from quire.algorithms.complete.trie import STEP_COST, cut, estimated_cost
 
-ROW_COST = 1.0  # of a row that seeds verify, where a step of the trie costs STEP_COST; by measurement, also on a card
+ROW_COST = 3.5  # of a row that seeds verify, where a step of the trie costs STEP_COST; by measurement
 
 
-def most_rows(length: int, differences: int, bases: int) -> int:
-    """Rows of a read's pieces up to which seeds are likely to take less time than the trie.
+@lru_cache(maxsize=4096)
+def is_for_trie(length: int, differences: int, bases: int) -> bool:
+    """Whether reads of a length are walked through the trie.
 
     Args:
         length: of the read.
@@ -20,9 +22,10 @@ def most_rows(length: int, differences: int, bases: int) -> int:
         bases: of the axis.
     """
     if differences == 0:
-        return 1 << 62  # the trie would walk the same path
-    costs = [
+        return False  # the trie would walk the same path
+    rows = sum(bases / 4.0 ** (piece.end - piece.begin) for piece in cut(length, differences, differences + 1))
+    steps = min(
         sum(estimated_cost(piece, bases) for piece in cut(length, differences, count))
         for count in range(1, differences + 1)
-    ]
-    return int(min(costs) / (ROW_COST / STEP_COST))
+    )
+    return rows * ROW_COST > steps * STEP_COST

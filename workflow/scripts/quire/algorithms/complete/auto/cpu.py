@@ -1,4 +1,4 @@
-"""Complete search by seeds or the trie, read by read, on the CPU."""
+"""Complete search by seeds or the trie, as the length of a read has it, on the CPU."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,18 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.complete import Axis, Ends, PartsOfEnds
-from quire.algorithms.complete.auto import most_rows
+from quire.algorithms.complete.auto import is_for_trie
 from quire.algorithms.complete.seeds import cpu as seeds
 from quire.algorithms.complete.trie import cpu as trie
-from quire.algorithms.fm_index.cpu import backward_step, prefetch_row
-from quire.algorithms.fm_index.pages.cpu import PageArrays, page_of, page_table
+from quire.algorithms.fm_index.pages.cpu import PageArrays
 from quire.reads import Reads
-from quire.simd.bits import prefetch
-from quire.simd.compiled import compiled
-
-READS_AT_ONCE = 4096
-PIECES_TOGETHER = 64
-FEW_ROWS = 4  # of a piece, that are not counted closer
 
 
 def find_ends(pages: Sequence[PageArrays], reads: Reads, axis: Axis, max_differences: int, room: int) -> PartsOfEnds:
@@ -30,33 +23,30 @@ def find_ends(pages: Sequence[PageArrays], reads: Reads, axis: Axis, max_differe
         max_differences: k.
         room: ends of a part, about.
     """
-    yield from _gathered(_runs(pages, reads, axis, max_differences, room), room)
+    lengths, bases = np.diff(reads.offsets), int(axis.islands[-1])
+    for_trie = [length for length in np.unique(lengths).tolist() if is_for_trie(length, max_differences, bases)]
+    chosen = np.isin(lengths, for_trie)
+    if chosen.all() or not chosen.any():
+        module = trie if chosen.any() else seeds
+        yield from module.find_ends(pages, reads, axis, max_differences, room)
+    else:
+        yield from _gathered(_runs(pages, reads, chosen, axis, max_differences, room), room)
 
 
-def is_for_trie(pages: Sequence[PageArrays], reads: Reads, axis: Axis, max_differences: int) -> NDArray[np.bool_]:
-    """Which reads are walked through the trie: bool[n]."""
-    lengths = np.diff(reads.offsets)
-    most = np.empty(len(reads), np.int64)
-    for length in np.unique(lengths).tolist():
-        most[lengths == length] = most_rows(length, max_differences, int(axis.islands[-1]))
-    rows = np.zeros(len(reads), np.int64)
-    table = page_table(pages)
-    for number in range(len(pages)):
-        _add_rows(table, number, reads.offsets, reads.codes, max_differences + 1, rows)
-    return rows > most
-
-
-def _runs(pages: Sequence[PageArrays], reads: Reads, axis: Axis, max_differences: int, room: int) -> Iterator[Ends]:
+def _runs(
+    pages: Sequence[PageArrays],
+    reads: Reads,
+    chosen: NDArray[np.bool_],
+    axis: Axis,
+    max_differences: int,
+    room: int,
+) -> Iterator[Ends]:
     """Ends of some reads of one strategy after those of others, in order."""
-    for first in range(0, len(reads), READS_AT_ONCE):
-        some = reads.subset(np.arange(first, min(first + READS_AT_ONCE, len(reads))))
-        chosen = is_for_trie(pages, some, axis, max_differences)
-        streams = []
-        for module, which in ((seeds, np.flatnonzero(~chosen)), (trie, np.flatnonzero(chosen))):
-            if len(which):
-                parts = module.find_ends(pages, some.subset(which), axis, max_differences, room)
-                streams.append(_numbered(parts, first + which))
-        yield from _merged(*streams) if len(streams) == 2 else streams[0]
+    for_seeds, for_trie = np.flatnonzero(~chosen), np.flatnonzero(chosen)
+    yield from _merged(
+        _numbered(seeds.find_ends(pages, reads.subset(for_seeds), axis, max_differences, room), for_seeds),
+        _numbered(trie.find_ends(pages, reads.subset(for_trie), axis, max_differences, room), for_trie),
+    )
 
 
 def _numbered(parts: PartsOfEnds, reads: NDArray[np.int64]) -> Iterator[Ends]:
@@ -94,55 +84,3 @@ def _gathered(parts: Iterator[Ends], room: int) -> Iterator[Ends]:
             waiting, count = [], 0
     if waiting:
         yield Ends._make(map(np.concatenate, zip(*waiting, strict=True)))
-
-
-@compiled
-def _add_rows(table, number, offsets, codes, per_strand, rows):
-    """Add to the rows of each read those that its pieces on both strands have in a page, or a little more.
-
-    Pieces take their steps in turns, so that what one reads arrives from memory while others are counted.
-    """
-    page = page_of(table, number)
-    count = 2 * per_strand * (len(offsets) - 1)
-    low, high = np.empty(PIECES_TOGETHER, np.int64), np.empty(PIECES_TOGETHER, np.int64)
-    first, last = np.empty(PIECES_TOGETHER, np.int64), np.empty(PIECES_TOGETHER, np.int64)
-    for begin in range(0, count, PIECES_TOGETHER):
-        together = min(PIECES_TOGETHER, count - begin)
-        for i in range(together):
-            read, piece = (begin + i) // (2 * per_strand), (begin + i) % per_strand
-            strand = (begin + i) // per_strand & 1
-            length = offsets[read + 1] - offsets[read]
-            first[i] = offsets[read] + length * piece // per_strand
-            last[i] = offsets[read] + length * (piece + 1) // per_strand
-            low[i], high[i] = 0, page.C[4]
-            kmer = 0
-            for place in range(first[i], last[i]):
-                if codes[strand, place] > 3:
-                    high[i] = 0
-            if high[i] and last[i] - first[i] >= page.prefix_length:
-                for place in range(last[i] - page.prefix_length, last[i]):
-                    kmer = 4 * kmer + np.int64(codes[strand, place])
-                prefetch(page.prefix_table, 2 * kmer)
-                low[i], high[i] = kmer, -1
-                last[i] -= page.prefix_length
-        for i in range(together):
-            if high[i] < 0:
-                low[i], high[i] = np.int64(page.prefix_table[2 * low[i]]), np.int64(page.prefix_table[2 * low[i] + 1])
-                prefetch_row(page.blocks, page.words_per_block, low[i])
-                prefetch_row(page.blocks, page.words_per_block, high[i])
-        unfinished = True
-        while unfinished:
-            unfinished = False
-            for i in range(together):
-                if last[i] == first[i] or high[i] - low[i] <= FEW_ROWS:
-                    continue
-                last[i] -= 1
-                symbol = np.int64(codes[(begin + i) // per_strand & 1, last[i]])
-                low[i], high[i] = backward_step(
-                    page.blocks, page.words_per_block, page.C, page.primary, symbol, low[i], high[i]
-                )
-                prefetch_row(page.blocks, page.words_per_block, low[i])
-                prefetch_row(page.blocks, page.words_per_block, high[i])
-                unfinished = True
-        for i in range(together):
-            rows[(begin + i) // (2 * per_strand)] += max(high[i] - low[i], 0)

@@ -1,4 +1,4 @@
-"""Complete search by seeds or the trie, read by read, on a card.
+"""Complete search by seeds or the trie, as the length of a read has it, on a card.
 
 Both hand over candidates, so that their reads meet again where candidates are sorted to windows.
 """
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from quire.algorithms.complete import Ends
-from quire.algorithms.complete.auto import most_rows
+from quire.algorithms.complete.auto import is_for_trie
 from quire.algorithms.complete.seeds import gpu as seeds
 from quire.algorithms.complete.trie import gpu as trie
 from quire.algorithms.complete.windows import ORIENTED_SHIFT
@@ -46,35 +46,24 @@ def find_ends(
     yield from find_in_parts(card, pages, reads, axis, max_differences, room, _candidates)
 
 
-def is_for_trie(
-    card: Card, pages: list[CardPage] | PagesInTurn, reads: CardReads, axis: CardAxis, differences: int
-) -> CardArray:
-    """Which reads are walked through the trie: bool[n] on the card."""
-    lengths = np.diff(card.download(reads.offsets))
-    most = np.empty(len(reads), np.int64)
-    for length in np.unique(lengths).tolist():
-        most[lengths == length] = most_rows(length, differences, int(axis.islands[-1]))
-    return seeds.rows_of(card, pages, reads, differences) > card.upload(most)
-
-
 def _candidates(
     card: Card, pages: list[CardPage] | PagesInTurn, reads: CardReads, axis: CardAxis, differences: int
 ) -> list[CardArray]:
     """Candidates of reads in all pages: uint64[] each."""
-    if differences == 0 or len(reads) == 0:
-        return seeds.candidates_of(card, pages, reads, axis, differences)
-    chosen = is_for_trie(card, pages, reads, axis, differences)
+    lengths, bases = np.diff(card.download(reads.offsets)), int(axis.islands[-1])
+    for_trie = [length for length in np.unique(lengths).tolist() if is_for_trie(length, differences, bases)]
+    chosen = np.isin(lengths, for_trie)
+    if chosen.all() or not chosen.any():
+        strategy = trie.candidates_of if chosen.any() else seeds.candidates_of
+        return strategy(card, pages, reads, axis, differences)
     candidates = []
-    for strategy, which in ((seeds, card.xp.flatnonzero(~chosen)), (trie, card.xp.flatnonzero(chosen))):
-        if len(which) == 0:
-            continue
-        some = reads if len(which) == len(reads) else reads.subset(card, which)
-        for found in strategy.candidates_of(card, pages, some, axis, differences):
-            candidates.append(found if some is reads else _renamed(card, found, which))
+    for strategy, which in ((seeds, card.upload(np.flatnonzero(~chosen))), (trie, card.upload(np.flatnonzero(chosen)))):
+        for found in strategy.candidates_of(card, pages, reads.subset(card, which), axis, differences):
+            candidates.append(_renamed(found, which))
     return candidates
 
 
-def _renamed(card: Card, candidates: CardArray, which: CardArray) -> CardArray:
+def _renamed(candidates: CardArray, which: CardArray) -> CardArray:
     """Candidates (uint64[]) of chosen reads as those of the batch; `which` (int64[]) are the chosen."""
     shift = np.uint64(ORIENTED_SHIFT)
     oriented = candidates >> shift

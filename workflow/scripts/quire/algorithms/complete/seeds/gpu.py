@@ -77,16 +77,6 @@ def candidates_of(
     return candidates
 
 
-def rows_of(card: Card, pages: list[CardPage] | PagesInTurn, reads: CardReads, differences: int) -> CardArray:
-    """Rows that the pieces of each read have in all pages, on both strands, or a few more: int64[reads]."""
-    rows = card.zeros(len(reads), np.int64)
-    for page in pages:
-        found = _search(card, page, reads, differences)
-        rows += found.counts.reshape(len(reads), -1).sum(axis=1, dtype=np.int64)
-        del page, found
-    return rows
-
-
 def _kernel(card: Card, entry: str, page: CardPage) -> Kernel:
     return card.kernel(SOURCE, entry, WORDS_PER_BLOCK=page.words_per_block, **DEFINES)
 
