@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms.mems import Cursor, Matches, Queries, cpu, oracle
+from quire.algorithms.mems.cpu_ranges import LONGEST_KMER
+from quire.reference.construction import PAGE_OVERLAP
 
 from tests.support.mems_references import KINDS, cut_pages, draw_queries, draw_sequence, find_all, reference_text
 
@@ -89,3 +91,8 @@ def test_nothing_to_look_for():
             wanted = oracle.maximal_matches(reference, queries, min_length)
             assert find_all(find, len(codes), 10) == wanted
     assert find(Cursor(3, 0), 3, 10)[0].start.size == 0
+
+
+def test_pages_hold_k_mers_that_begin_in_them():
+    """A hit belongs to the page that its first base lies in, which must know all of it."""
+    assert LONGEST_KMER <= PAGE_OVERLAP

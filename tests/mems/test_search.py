@@ -164,6 +164,14 @@ def test_settings_that_mean_nothing(built, fasta, tmp_path, settings, words):
     assert not list(tmp_path.iterdir())
 
 
+def test_bad_queries_behind_good_ones(built, tmp_path):
+    """Nothing stands under the final name of what was begun."""
+    queries = write_fasta(tmp_path / "queries.fa", [("good", "ACGT" * 20), ("bad", "ACGTMKVLF")])
+    with pytest.raises(InputError, match=r"queries.fa: line 5: the record 'bad' \(2\) looks like protein: 'L'"):
+        find(built, queries, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["queries.fa"]
+
+
 def test_a_full_disk(built, fasta, tmp_path, monkeypatch):
     """One sentence, and nothing under the final name."""
 

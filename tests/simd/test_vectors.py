@@ -178,15 +178,16 @@ def test_registers_are_those_that_numba_compiles_for(name, features, wanted, mon
 
 
 @njit
-def ones_and_swapped(word):
-    return bits.count_ones(word), bits.swap_bytes(word)
+def counted_and_swapped(word):
+    return bits.count_ones(word), bits.leading_zeros(word), bits.trailing_zeros(word), bits.swap_bytes(word)
 
 
 @settings(deadline=None)  # the first call compiles
 @given(st.one_of(st.integers(0, (1 << 64) - 1), st.integers(0, 64).map(lambda bit: (1 << bit) - 1)))
 def test_bits(word):
     swapped = int.from_bytes(word.to_bytes(8, "little"), "big")
-    assert ones_and_swapped(np.uint64(word)) == (word.bit_count(), swapped)
+    trailing = (word & -word).bit_length() - 1 if word else 64
+    assert counted_and_swapped(np.uint64(word)) == (word.bit_count(), 64 - word.bit_length(), trailing, swapped)
 
 
 def test_prefetching_changes_nothing():
