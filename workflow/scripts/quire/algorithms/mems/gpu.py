@@ -103,7 +103,8 @@ def find(
 
     Args:
         card: where everything lies.
-        pages: of the whole axis in order; gone through twice, four times for matches unique in the reference.
+        pages: of the whole axis in order, each with the text of a seed beyond what it owns; gone through twice, four
+            times for matches unique in the reference.
         reference: the axis (`upload_reference`).
         queries: on the strand that is asked for (`lay`).
         min_length: 1 to 2^31 - 1.
