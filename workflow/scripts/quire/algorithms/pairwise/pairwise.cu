@@ -57,9 +57,9 @@ struct Keeping {
 //   all at once before the steps, and written two at a time, so that no step waits for shared memory.
 //   letters: of each step's row; become those of the next chunk.
 template <bool CAREFUL>
-__device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Terms& terms, const u16* query, const Keeping& kept,
-                                         uint2* bits, const int2* in, int2* out, int step, int rows,
-                                         u32 (&letters)[STEPS]) {
+__device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Terms& terms, const u16* query,
+                                         const Keeping& kept, uint2* bits, const int2* in, int2* out, int step,
+                                         int rows, u32 (&letters)[STEPS]) {
     constexpr int UNROLLED = CAREFUL ? 1 : STEPS;
     int lane = threadIdx.x % WARP;
     int4 edges[STEPS / 2];
