@@ -31,6 +31,16 @@ def test_matches_oracle(pair: Pair, shape: tuple[int, int], memory: Memory, at_c
     assert as_oracle(alignment) == oracle.align(pair, at_corner)
 
 
+@settings(max_examples=80, deadline=None)
+@given(pairs(longest=120), st.integers(10, 120), st.sampled_from([(200, 200), (40, 60)]))
+def test_scores_around_what_16_bits_hold(given_pair: Pair, scale: int, shape: tuple[int, int]) -> None:
+    """Some tiles fit, others do not, and some scores come close to the limits."""
+    scoring = Scoring(*(scale * score for score in given_pair.scoring))
+    scaled = Pair(given_pair.query, given_pair.target, scoring, given_pair.mode)
+    tiling = Tiling(max(1, len(scaled.query)), max(1, len(scaled.target)), *shape)
+    assert as_oracle(align(scaled, memory=Memory.LINEAR, tiling=tiling)) == oracle.align(scaled)
+
+
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize(("query", "target"), [("", ""), ("", "A"), ("A", ""), ("A", "A"), ("A", "C"), ("N", "N")])
 def test_shortest(query: str, target: str, mode: Mode) -> None:

@@ -37,7 +37,6 @@ BITS: np.typing.DTypeLike = np.uint32 if LANES == 32 else np.uint16
 """Type of a word of directions: a bit for each lane."""
 WIDTH = 2  # columns of a step
 WORDS = 4 * WIDTH  # of directions, for each row of a lane in a step
-LONGEST_HEIGHT = 512  # rows of a lane: more would not stay in the cache beside the processor
 LARGEST_SCORE = 700  # of int16: a gap's price below FLOOR is still a number
 FLOOR, CEILING = -32000, 32000  # of int16
 _MATCH, _MISMATCH, _OPEN, _EXTEND, _ZERO, _GOAL = range(6)  # constants of a tile
