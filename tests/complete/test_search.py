@@ -1,13 +1,16 @@
 """The stage of complete search: records, counts and summary against the oracle, and one answer however it is run."""
 
 import json
+from contextlib import nullcontext
 from itertools import product
 
 import numpy as np
 import pysam
 import pytest
 from quire.algorithms.complete import oracle
+from quire.complete import search as stage
 from quire.complete.search import CompleteInputs, CompleteOutputs, CompleteSettings, search_reads
+from quire.device.backend import Backend
 from quire.errors import InputError
 from quire.reference import Reference
 from quire.sequence.ties.oracle import hash_name, tie_hash
@@ -206,3 +209,24 @@ def test_a_read_that_is_too_short_is_refused_by_name(case, tmp_path):
     ):
         search_reads(inputs, outputs, CompleteSettings("x", max_differences=2, strategy="seeds", backend="cpu"))
     assert [item.name for item in tmp_path.iterdir()] == ["short.fq"]
+
+
+def test_a_card_gives_the_same_answer(case, card, monkeypatch, tmp_path):
+    """Few reads, since every kernel runs in the emulator; more hits than are held send some reads there twice."""
+    folder, fasta, path, _, indexed = case
+    few = tmp_path / "few.fq"
+    few.write_text("".join(path.read_text().splitlines(keepends=True)[: 4 * 8]))
+
+    def use_card(*_):
+        return nullcontext((Backend("gpu", "it was asked for."), lambda: card))
+
+    def use_cpu(*_):
+        return nullcontext((Backend("cpu", "it was asked for."), None))
+
+    answers = []
+    for backend, strategy in ((use_cpu, "seeds"), (use_card, "seeds"), (use_card, "auto")):
+        monkeypatch.setattr(stage, "use_backend", backend)
+        search((folder, fasta, few, None, indexed), strategy=strategy, most_hits=20)
+        answers.append((pysam.samtools.view(str(folder / "out.bam"), "--no-PG"), (folder / "out.tsv").read_bytes()))
+    assert answers[0] == answers[1] == answers[2]
+    assert answers[0][0].count("\n") > 30

@@ -18,7 +18,6 @@ from quire.reference import Reference
 
 log = logging.getLogger("quire.complete")
 STRATEGIES = ("auto", "seeds", "trie")
-CARD_STRATEGIES = {"auto": "seeds", "seeds": "seeds", "trie": "trie"}
 ROOM = 1 << 20  # ends of a part
 PAGES_SHARE = 0.5  # of the card's free memory that pages may take
 
@@ -68,7 +67,7 @@ class CardFinder:
         from quire.algorithms.fm_index.pages.gpu import CardPages
 
         self._card, self._differences = card, max_differences
-        self._module: Any = import_module(f"quire.algorithms.complete.{CARD_STRATEGIES[strategy]}.gpu")
+        self._module: Any = import_module(f"quire.algorithms.complete.{strategy}.gpu")
         try:
             self._axis: Any = upload_axis(card, axis)
             pages = CardPages(card, indexes, int(card.free_bytes() * PAGES_SHARE))
