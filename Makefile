@@ -5,7 +5,7 @@
 # make test    the whole test suite
 # make lint    style and types of the Python files, style of the Snakemake files
 # make bench   the measurements of docs/benchmarks.md
-# make tune    measure which design of exact search the machine's card is fastest with (docs/gpu.md says what uses it)
+# make tune    measure which designs of exact search and of matches the machine's card is fastest with (docs/gpu.md says what uses it)
 # make why AT=chr20:10001298 [CONFIG=config/demo.yaml]  what a finished run's caller did at a position (config/README.md)
 # make clean   remove the environment and the demo's results
 PYTHON ?= python3
@@ -44,6 +44,7 @@ bench: $(VENV)/test.stamp
 .PHONY: tune
 tune: card
 	@PYTHONPATH=workflow/scripts $(BIN)/python -m quire.algorithms.fm_index.tuning.tune
+	@PYTHONPATH=workflow/scripts $(BIN)/python -m quire.algorithms.mems.tuning.tune
 
 CONFIG ?= config/config.yaml
 .PHONY: why

@@ -1,4 +1,4 @@
-# Quire: FASTQ to BAM to VCF. Rules by stage stand in workflow/rules, their settings in config/.
+# Quire: FASTQ to BAM to VCF, and exact searches. Rules by stage stand in workflow/rules, their settings in config/.
 import atexit
 
 from snakemake.utils import min_version
@@ -16,6 +16,9 @@ include: "workflow/rules/reference.smk"
 include: "workflow/rules/index.smk"
 include: "workflow/rules/align.smk"
 include: "workflow/rules/rescore.smk"
+include: "workflow/rules/complete.smk"
+include: "workflow/rules/mems.smk"
+include: "workflow/rules/pairwise.smk"
 include: "workflow/rules/report.smk"
 
 
@@ -24,28 +27,10 @@ include: "workflow/rules/report.smk"
 rule all:
     default_target: True
     input:
-        page_manifests,
-        expand(
-            ALIGN / "{sample}.{ending}",
-            sample=SAMPLES,
-            ending=[
-                *(FORMAT, FORMAT_INDEX, "duplicates.tsv"),
-                *("counts.json", "coverage.bed.gz", "low_coverage.bed.gz"),
-            ],
-        ),
-        [ledgers(sample) for sample in SAMPLES],
-        targets_of_samples(),
-        calling_ledgers,
-        [
-            expand(RESCORE / "{sample}.g.vcf.gz", sample=SAMPLES),
-            expand(RESCORE / "{sample}.g.vcf.gz.tbi", sample=SAMPLES),
-        ]
-        if GVCF
-        else [],
-        RESCORE / "all.vcf.gz",
-        RESCORE / "all.vcf.gz.tbi",
-        RESCORE / "variants.json",
-        REPORT / "truth.json" if TRUTH["vcf"] else [],
+        page_manifests if FASTA else [],
+        results_of_samples(),
+        calling_ledgers if SAMPLES else [],
+        [results_of_searches(tool) for tool in EXACT_TOOLS],
         REPORT / "report.html",
         SUMMARY,
 
@@ -55,11 +40,29 @@ rule reference_index:
         page_manifests,
 
 
+rule complete:
+    input:
+        results_of_target("complete"),
+
+
+rule mems:
+    input:
+        results_of_target("mems"),
+
+
+rule pairwise:
+    input:
+        results_of_target("pairwise"),
+
+
 # The last words of a run. Snakemake calls neither handler after a dry run, nor where there was nothing to do.
 onsuccess:
     # A run of some targets alone may leave the summary of an older run.
-    if not workflow.touch and any(SUMMARY in job.output for job in workflow.dag.finished_jobs):
+    made = {str(path) for job in workflow.dag.finished_jobs for path in job.output}
+    if SUMMARY in made and not workflow.touch:
         print_summary(SUMMARY)
+    elif not workflow.touch:
+        print_searches([search for search in searches_of_report() if search["summary"] in made])
 
 
 onerror:

@@ -96,7 +96,7 @@ def settings(**changed: object) -> dict[str, object]:
     return defaults | {"filters": filters} | changed
 
 
-def call_all(inputs: Inputs, fasta: Path, bam: Path, region: str, unlimited: bool) -> dict[str, Path]:
+def call_all(inputs: Inputs, fasta: Path, bam: Path, region: str, unlimited: bool, support: int) -> dict[str, Path]:
     """The VCF of each program; `unlimited` is whether Quire and GATK write variants of any QUAL."""
     folder = bam.with_suffix(".unlimited" if unlimited else ".calls")
     folder.mkdir(exist_ok=True)
@@ -106,7 +106,7 @@ def call_all(inputs: Inputs, fasta: Path, bam: Path, region: str, unlimited: boo
     packed = inputs.work / "callers_reference"
     if not packed.exists():
         reference_stage.build(fasta, packed, 1 << 30)
-    changed = {"minimum_quality": 0} if unlimited else {}
+    changed = {"minimum_support": support} | ({"minimum_quality": 0} if unlimited else {})
     sheet = [{"sample": SAMPLE, "ploidy": 2, "bam": bam}]
     call_interval(packed, sheet, [(contig, first - 1, last)], found["Quire"], settings(**changed), folder / "l.json")
     limit = "-stand-call-conf 0" if unlimited else ""
@@ -205,6 +205,7 @@ def main() -> None:
     parser.add_argument("--region", default="20:10000001-11500000")
     parser.add_argument("--coverage", type=float, default=30)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--support", type=int, default=2, help="rescore.minimum_support")
     parser.add_argument("--curve", action="store_true", help="recall and precision by QUAL instead of windows")
     parser.add_argument("--filters", action="store_true", help="what hard filters take, too")
     given = parser.parse_args()
@@ -213,7 +214,7 @@ def main() -> None:
     fasta = inputs.chromosome_20()
     mates = inputs.simulated(fasta, given.region, given.seed, f"--coverage {given.coverage:g}")
     bam = mapped(inputs, fasta, mates, given.threads)
-    calls = call_all(inputs, fasta, bam, given.region, given.curve)
+    calls = call_all(inputs, fasta, bam, given.region, given.curve, given.support)
     contig, span = given.region.split(":")
     start, end = int(span.split("-")[0]) - 1 + MARGIN, int(span.split("-")[1]) - MARGIN
     with pysam.FastaFile(str(fasta)) as stream:

@@ -24,6 +24,7 @@ SETTINGS = {
     "minimum_quality": 30.0,
     "minimum_mapping_quality": 20,
     "maximum_reads_per_start": 50,
+    "minimum_support": 2,
     "long_indels": True,
     "error_model": "gatk",
 }

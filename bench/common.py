@@ -19,6 +19,7 @@ PEERS = {
     "samtools": "samtools --version | sed -n '1s/samtools //p'",
     "bcftools": "bcftools --version | sed -n '1s/bcftools //p'",
     "freebayes": "freebayes --version | sed -n 's/version: *//p'",
+    "mummer": "dpkg-query -W -f '${Version}' mummer",
 }
 
 

@@ -217,7 +217,7 @@ def measure(
     rows += [measure_size(card, clock, BAR_SIZE, cells / 4, False, arithmetic, bandwidth)]
     print_table(HEADER, rows)
     machine = Machine(card.multiprocessors, hertz)
-    lengths = [(reference, alternate) for reference in references for alternate in alternates]
+    lengths = [(one, other) for one in references for other in alternates if other <= 2 * one]
     print_table(MODEL_HEADER, [measure_lengths(card, machine, clock, size, cells / 4, bandwidth) for size in lengths])
     batch = edited_batch(*BAR_SIZE, max(1, int(cells / (BAR_SIZE[0] * BAR_SIZE[1]))))
     print(f"## the kernels of a whole call, {BAR_SIZE[0]} x {BAR_SIZE[1]}")

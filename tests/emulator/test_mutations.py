@@ -1,9 +1,19 @@
 """Kernels with a mistake in them do not pass: barriers removed, wrong masks, indices off by one, in scratch copies."""
 
+from unittest import mock
+
 import pytest
+from quire.algorithms.pairwise import Memory, Mode, gpu
+from quire.algorithms.scoring import BWA_MEM
 from quire.device.compiler import read_source
 
-from tests.algorithms import test_extension_gpu, test_seeding_gpu, test_suffix_array_gpu
+from tests.algorithms import (
+    test_extension_gpu,
+    test_mems_gpu,
+    test_pairwise_gpu,
+    test_seeding_gpu,
+    test_suffix_array_gpu,
+)
 from tests.align import (
     test_alignments_gpu,
     test_candidates_gpu,
@@ -68,10 +78,45 @@ def pairs(card) -> None:
     test_pairing_gpu.test_pairs_nearly_as_good_as_the_second_cost_quality(card)
 
 
+def matches(card) -> None:
+    test_mems_gpu.test_matches_of_the_oracle(card, *test_mems_gpu.CASES[3], False)
+
+
+def unique_matches(card) -> None:
+    test_mems_gpu.test_all_policies_give_the_same(card, [150, 200, 150], True)
+
+
+def other_places(card) -> None:
+    test_mems_gpu.test_the_one_other_place_among_many_hits(card)
+
+
+def no_places(card) -> None:
+    test_mems_gpu.test_places_that_are_none(card)
+
+
+def long_matches(card) -> None:
+    test_mems_gpu.test_matches_longer_than_one_thread_compares(card, None)
+
+
+def runs(card) -> None:
+    test_mems_gpu.test_queries_are_packed_and_turned(card, 100)
+
+
+def tiles(card) -> None:
+    with mock.patch.multiple(gpu, **test_pairwise_gpu.NARROW):
+        test_pairwise_gpu.test_strips_and_tiles(card, BWA_MEM, Mode.GLOBAL, Memory.LINEAR)
+
+
+def equal_ends(card) -> None:
+    with mock.patch.multiple(gpu, **test_pairwise_gpu.NARROW):
+        test_pairwise_gpu.test_ends_of_equal_score(card, Memory.WHOLE)
+
+
 MUTATIONS = [
     # Barriers removed.
     (selection, "suffix_array/selection.cu", "        __syncthreads();\n    }", "    }"),
     (blocks, "fm_index/construction/construction.cu", "    __syncthreads();\n    Counts before", "    Counts before"),
+    (tiles, "pairwise/pairwise.cu", "        __syncthreads();\n    }\n    if (warp", "    }\n    if (warp"),
     # Wrong masks and widths.
     (
         rescue,
@@ -111,6 +156,24 @@ MUTATIONS = [
     ),
     (seeds, "seeding/search.cu", "encode_hit(strand, diagonal, ordinal)", "encode_hit(strand, diagonal + 1, ordinal)"),
     (wide_bands, "extension/extension.cu", "(EVERY_LANE, leaving, 1)", "(EVERY_LANE, leaving, 2)"),
+    # Maximal exact matches.
+    (matches, "mems/list_seeds.cu", ": ((1u << (LANES & 31)) - 1) << shift", ": (1u << (LANES & 31)) - 1"),
+    (matches, "mems/list_seeds.cu", "first + lane < rows) found", "first + lane <= rows) found"),
+    (unique_matches, "mems/list_hits.cu", "last < hits ? last : hits - 1", "first"),
+    (unique_matches, "mems/list_hits.cu", "    __syncthreads();\n    i64 low = bounds[0]", "    i64 low = bounds[0]"),
+    (other_places, "mems/elsewhere.cu", "away += 32", "away += 33"),
+    (no_places, "mems/elsewhere.cu", "other + right <= run.y", "other + right <= run.y + 1"),
+    (no_places, "mems/elsewhere.cu", "other - left >= run.x", "other - left >= run.x - 1"),
+    (unique_matches, "mems/search.cu", "(bases >> (62 - 2 * (depth & 31)))", "(bases >> (60 - 2 * (depth & 31)))"),
+    (long_matches, "mems/queries.cu", "32 * where + equal : 1024", "32 * where + equal : 1025"),
+    (long_matches, "mems/queries.cu", "length < most ? length : most", "length"),
+    (runs, "mems/queries.cu", "borders[word + 1] << 31", "borders[word + 1] << 30"),
+    (runs, "mems/queries.cu", "(word ? known[word - 1] >> 31 : 0)", "0"),
+    (tiles, "pairwise/pairwise.cu", "kept.next_row <= step - WARP + 1", "kept.next_row <= step"),
+    (tiles, "pairwise/pairwise.cu", "right_tag = tag_of(strip + 1)", "right_tag = tag_of(strip)"),
+    (tiles, "pairwise/trace.cu", "(insertion ? 0 : 1)", "(insertion ? 1 : 0)"),
+    (equal_ends, "pairwise/pairwise.cu", "if (largest > key) row", "if (largest >= key) row"),
+    (equal_ends, "pairwise/pairwise.cu", "+ (15 - k)", "+ k"),
     (narrow_bands, "extension/extension.cu", "block.insertion[0], 1)", "block.insertion[0], 2)"),
 ]
 

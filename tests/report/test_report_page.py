@@ -96,7 +96,7 @@ def test_page_is_whole_and_self_contained(written):
 def test_summary_has_the_documented_figures(written):
     summary = load_summary(written / "summary.json")
     assert list(summary) == [
-        *("format_version", "run", "files", "target", "samples", "truth", "rules", "ledger", "warnings")
+        *("format_version", "run", "files", "target", "samples", "truth", "rules", "ledger", "searches", "warnings")
     ]
     (sample,) = summary["samples"]
     assert sample["reads"] == {

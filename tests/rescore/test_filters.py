@@ -10,7 +10,7 @@ from quire.io.vcf import VariantRecord
 from quire.rescore.caller import call_interval
 from quire.rescore.filters import Filter, definitions, filtered, filters_of, kind_of
 from quire.rescore.records import FIELDS
-from quire.run.config import complete_settings, read_schema
+from quire.run.schema import complete_settings, read_schema
 
 from tests.support.defaults import SCHEMA, default_settings
 from tests.support.gvcf import REAL, lines_of

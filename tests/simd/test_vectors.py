@@ -15,6 +15,7 @@ from quire.simd.vectors import (
     bit_and,
     bit_or,
     bit_xor,
+    bits_greater,
     choose_equal,
     choose_greater,
     choose_less,
@@ -24,6 +25,7 @@ from quire.simd.vectors import (
     load,
     maximum,
     minimum,
+    moved_up,
     multiply,
     shift_left,
     shift_right,
@@ -185,15 +187,16 @@ def test_registers_are_those_that_numba_compiles_for(name, features, wanted, mon
 
 
 @njit
-def ones_and_swapped(word):
-    return bits.count_ones(word), bits.swap_bytes(word)
+def counted_and_swapped(word):
+    return bits.count_ones(word), bits.leading_zeros(word), bits.trailing_zeros(word), bits.swap_bytes(word)
 
 
 @settings(deadline=None)  # the first call compiles
 @given(st.one_of(st.integers(0, (1 << 64) - 1), st.integers(0, 64).map(lambda bit: (1 << bit) - 1)))
 def test_bits(word):
     swapped = int.from_bytes(word.to_bytes(8, "little"), "big")
-    assert ones_and_swapped(np.uint64(word)) == (word.bit_count(), swapped)
+    trailing = (word & -word).bit_length() - 1 if word else 64
+    assert counted_and_swapped(np.uint64(word)) == (word.bit_count(), 64 - word.bit_length(), trailing, swapped)
 
 
 def test_prefetching_changes_nothing():
@@ -249,3 +252,35 @@ def test_trailing_zeros_and_any_bit():
     numbers[:] = 0
     numbers[LANES - 1] = 1 << 50
     assert apply_any_bit(numbers)
+
+
+@njit
+def lanes_greater(left, right):
+    return bits_greater(load(left, 0, LANES), load(right, 0, LANES))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=LANES, max_size=LANES))
+def test_bits_greater(pairs: list[tuple[int, int]]) -> None:
+    left, right = np.array(pairs, np.int16).T.copy()
+    assert lanes_greater(left, right) == sum(1 << lane for lane, (a, b) in enumerate(pairs) if a > b)
+
+
+def test_bits_greater_refuses_what_is_no_integers_size() -> None:
+    @njit
+    def kernel(array):
+        return bits_greater(load(array, 0, 4), load(array, 0, 4))
+
+    with pytest.raises(TypingError, match="takes 8, 16, 32 or 64 lanes"):
+        kernel(np.zeros(4, np.int16))
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.int32])
+def test_moved_up(dtype: type) -> None:
+    @njit
+    def kernel(array, out):
+        store(out, 0, moved_up(load(array, 0, LANES), array[LANES]))
+
+    array, out = np.arange(1, LANES + 2).astype(dtype), np.zeros(LANES, dtype)
+    kernel(array, out)
+    assert out.tolist() == [LANES + 1, *range(1, LANES)]

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from quire.rescore.parameters import CallingParameters
-from quire.run.config import read_schema
+from quire.run.schema import read_schema
 
 SCHEMA = Path(__file__).parents[2] / "workflow" / "schemas" / "config.schema.yaml"
 

@@ -1,7 +1,8 @@
-"""One finished run of the small real set, shared by the tests that continue from it."""
+"""One finished run of the small real set, shared by the tests that continue from it, and a small disk."""
 
 import shutil
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,3 +32,17 @@ def continued(finished: Run, tmp_path: Path) -> Callable[[], Run]:
         return replace(finished, folder=folder, config=dict(finished.config))
 
     return copy
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 300 KB."""
+    folder = tmp_path / "small_disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(folder)], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)

@@ -3,8 +3,7 @@
 import gzip
 import os
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pysam
@@ -188,20 +187,6 @@ def test_damaged_index(array: str, continued: Callable[[], Run]) -> None:
     (run.output / "ledger/NA12878.lane_1.json").unlink()
     require_one_sentence(run, Path(array).name.removesuffix(".npy"), "--forcerun", "map_unit")
     assert not (run.output / "ledger/NA12878.lane_1.json").exists()
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 300 KB."""
-    folder = tmp_path / "small_disk"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(folder)], capture_output=True, text=True, check=False
-    )
-    if mounted.returncode != 0:
-        pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
 
 
 def test_disk_full(small_disk: Path, finished: Run, tmp_path: Path) -> None:

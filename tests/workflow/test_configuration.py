@@ -11,6 +11,8 @@ import yaml
 from quire.device.choice import parse_memory
 from quire.errors import InputError
 from quire.run import config
+from quire.run.exact_tools import fasta_and_region
+from quire.run.schema import read_schema
 from snakemake.cli import parse_config
 
 from tests.workflow.runs import REPOSITORY, SMALL, Run, errors_of
@@ -77,6 +79,11 @@ def set_unit(**values: str) -> Callable[[Run], None]:
     return lambda run: run.units[0].update(values)
 
 
+def set_search(tool: str, *names: str, **keys: object) -> Callable[[Run], None]:
+    """Searches of an exact tool under these names, all with the same keys."""
+    return lambda run: run.config.update({tool: [{"name": name, **keys} for name in names]})
+
+
 MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "unknown key": (set_key("threads", 3), "the key threads is unknown"),
     "unknown key in a block": (set_key("align.formt", "bam"), "the key align.formt is unknown"),
@@ -103,6 +110,7 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     ),
     "wrong type": (set_key("reference.page_size", "many"), "must be of type integer"),
     "number out of range": (set_key("reference.page_size", 10), "must be at least 1024"),
+    "no read at all": (set_key("rescore.minimum_support", 0), "rescore.minimum_support is 0 and must be at least 1"),
     "neither true nor false": (set_key("rescore.long_indels", "maybe"), "must be of type boolean"),
     "wrong choice": (set_key("align.index_format", "tbi"), "must be one of bai, csi"),
     "block not a block": (set_key("align", "fast"), "must be of type object"),
@@ -192,6 +200,108 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
         set_key("report.truth", {"vcf": "truth.vcf.gz", "sample": "NA1"}),
         "report.truth.sample NA1 is not in samples.tsv",
     ),
+    "search without a name": (set_key("mems", [{"queries": "genome.fa.gz"}]), "the key mems[1].name is missing"),
+    "search without its file": (set_search("complete", "x"), "the key complete[1].reads is missing"),
+    "searches no list": (set_key("mems", {"name": "x"}), "mems is {'name': 'x'} and must be of type array"),
+    "key of a search unknown": (
+        set_search("mems", "x", queries="genome.fa.gz", length=20),
+        "the key mems[1].length is unknown (known here: name, queries, min_length, strands, unique)",
+    ),
+    "search badly named": (
+        set_search("mems", "a/b", queries="genome.fa.gz"),
+        "mems[1].name is 'a/b' and may hold only letters",
+    ),
+    "search twice": (
+        set_search("mems", "x", "y", "x", queries="genome.fa.gz"),
+        "mems: the name x stands twice; give each of its searches a name of its own",
+    ),
+    "search twice on disks without case": (
+        set_search("mems", "x", "X", queries="genome.fa.gz"),
+        "mems: the names x and X differ only in upper and lower case",
+    ),
+    "too many differences": (
+        set_search("complete", "x", reads="NA12878_R1.fastq.gz", max_differences=6),
+        "complete[1].max_differences is 6 and must be at most 5",
+    ),
+    "limit of hits below none": (
+        set_search("complete", "x", reads="NA12878_R1.fastq.gz", max_hits=-1),
+        "complete[1].max_hits is -1 and must be at least 0",
+    ),
+    "report of a search unknown": (
+        set_search("complete", "x", reads="NA12878_R1.fastq.gz", report="some"),
+        "complete[1].report is 'some' and must be one of all, best, count",
+    ),
+    "matches of no base": (
+        set_search("mems", "x", queries="genome.fa.gz", min_length=0),
+        "mems[1].min_length is 0 and must be at least 1",
+    ),
+    "strands unknown": (
+        set_search("mems", "x", queries="genome.fa.gz", strands="minus"),
+        "mems[1].strands is 'minus' and must be one of forward, reverse, both",
+    ),
+    "reads of a search not there": (
+        set_search("complete", "x", reads="no.fq"),
+        "complete x, reads: no.fq does not exist",
+    ),
+    "reads of a search a FASTA": (
+        set_search("complete", "x", reads="genome.fa.gz"),
+        "complete x, reads: genome.fa.gz is a FASTA file, not a FASTQ",
+    ),
+    "queries empty": (
+        lambda run: set_search("mems", "x", queries="q.fa")(run) or replace(run, "q.fa", b""),
+        "mems x, queries: q.fa is empty",
+    ),
+    "queries a BED": (
+        set_search("mems", "x", queries="regions.bed"),
+        "mems x, queries: regions.bed is neither a FASTA nor a FASTQ: it starts with 'chr22",
+    ),
+    "target not there": (
+        set_search("pairwise", "x", query="genome.fa.gz", target="no.fa:chr22:1-5"),
+        "pairwise x, target: no.fa does not exist",
+    ),
+    "query a FASTQ": (
+        set_search("pairwise", "x", query="NA12878_R1.fastq.gz", target="genome.fa.gz"),
+        "pairwise x, query: NA12878_R1.fastq.gz is not a FASTA",
+    ),
+    "region that ends before it begins": (
+        set_search("pairwise", "x", query="genome.fa.gz", target="genome.fa.gz:chr22:9-5"),
+        "pairwise x, target: the region chr22:9-5 does not go from a first base to a last one",
+    ),
+    "region from base zero": (
+        set_search("pairwise", "x", query="genome.fa.gz:chr22:0-1,000", target="genome.fa.gz"),
+        "pairwise x, query: the region chr22:0-1,000 does not go",
+    ),
+    "region without a name": (
+        set_search("pairwise", "x", query="genome.fa.gz:", target="genome.fa.gz"),
+        "pairwise x, query: genome.fa.gz: names no record behind the colon",
+    ),
+    "match that costs": (
+        set_search("pairwise", "x", query="genome.fa.gz", target="genome.fa.gz", scores={"match": -1}),
+        "pairwise[1].scores.match is -1 and must be at least 1",
+    ),
+    "one sheet empty": (set_key("units", ""), "units is empty; name the sheet"),
+    "no sheets and no search": (
+        lambda run: run.config.update(samples="", units=""),
+        "samples is empty; name the sheet, or for a run of the exact tools alone leave samples and units both empty",
+    ),
+    "truth without samples": (
+        lambda run: (
+            set_search("mems", "x", queries="genome.fa.gz")(run)
+            or run.config.update(samples="", units="", report={"truth": {"vcf": "truth.vcf.gz"}})
+        ),
+        "report.truth.vcf is given without samples",
+    ),
+    "mems without a reference": (
+        lambda run: (
+            set_search("mems", "x", queries="genome.fa.gz")(run)
+            or [run.config.pop(key) for key in ("reference", "samples", "units")]
+        ),
+        "the key reference is missing",
+    ),
+    "index in the folder of a tool": (
+        set_key("reference.index_directory", "out/mems/index"),
+        "a folder of other outputs",
+    ),
     "output a file": (set_key("output", "genome.fa.gz"), "is not a folder"),
     "output below a file": (set_key("output", "genome.fa.gz/results"), "is not a folder"),
     "index in a folder of outputs": (
@@ -238,6 +348,69 @@ def test_right_run_loads_with_defaults(run: Run) -> None:
     assert loaded.samples.to_dict("records") == [{"sample": "NA12878", "ploidy": 2, "sex": "unknown"}]
     assert loaded.units["library"].tolist() == ["lib", "NA12878"]
     assert loaded.units["platform"].tolist() == ["ILLUMINA", "ILLUMINA"]
+
+
+def test_searches_get_their_defaults(run: Run) -> None:
+    """Each entry of a list has the defaults of its keys; numbers may come as text from the command line."""
+    set_search("complete", "x", "y", reads="NA12878_R1.fastq.gz", max_differences="3")(run)
+    set_search("pairwise", "x", query="genome.fa.gz", target="genome.fa.gz:chr22:1-1,000", scores={"match": 2})(run)
+    run.write()
+    settings = load(run).settings
+    assert [search["name"] for search in settings["complete"]] == ["x", "y"]
+    assert settings["complete"][1]["max_differences"] == 3
+    assert settings["complete"][1]["report"] == "all"
+    assert settings["pairwise"][0]["scores"] == {"match": 2, "mismatch": 4, "gap_open": 6, "gap_extend": 1}
+    assert settings["mems"] == []
+
+
+@pytest.mark.parametrize(
+    "left_out",
+    [
+        {"samples": "", "units": ""},
+        {"samples": None, "units": None},  # the keys, and there is no config/samples.tsv in this folder
+    ],
+)
+def test_exact_tools_need_no_samples(left_out: dict[str, str | None], run: Run) -> None:
+    """A run of the exact tools alone has no sheets, and one of pairwise alone no reference either."""
+    set_search("mems", "x", queries="genome.fa.gz")(run)
+    run.config |= left_out
+    run.config = {key: value for key, value in run.config.items() if value is not None}
+    run.write()
+    loaded = load(run)
+    assert (len(loaded.samples), len(loaded.units), loaded.settings["samples"]) == (0, 0, "")
+    del run.config["mems"], run.config["reference"]
+    set_search("pairwise", "x", query="genome.fa.gz", target="genome.fa.gz")(run)
+    run.write()
+    assert load(run).settings["reference"]["fasta"] == ""
+
+
+def test_sheets_that_are_there_by_default_count(run: Run) -> None:
+    """Who adds a search to a run that relies on the default sheets keeps its samples."""
+    (run.folder / "config").mkdir()
+    for sheet in ("samples.tsv", "units.tsv"):
+        shutil.copy(run.folder / sheet, run.folder / "config" / sheet)
+    set_search("mems", "x", queries="genome.fa.gz")(run)
+    del run.config["samples"], run.config["units"]
+    run.write()
+    assert load(run).samples["sample"].tolist() == ["NA12878"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("genome.fa.gz", ("genome.fa.gz", None)),
+        ("genome.fa.gz:chr22", ("genome.fa.gz", "chr22")),
+        ("genome.fa.gz:chr22:5-1,000", ("genome.fa.gz", "chr22:5-1,000")),
+        ("genome.fa.gz:HLA:A*01:01:5-10", ("genome.fa.gz", "HLA:A*01:01:5-10")),
+        ("with:colon.fa:chr22", ("with:colon.fa", "chr22")),
+        ("with:colon.fa", ("with:colon.fa", None)),
+        ("none.fa:chr22", ("none.fa", "chr22")),
+    ],
+)
+def test_a_fasta_and_its_region_are_told_apart(text: str, expected: tuple[str, str | None], run: Run) -> None:
+    """Colons may stand in paths and in names of contigs."""
+    shutil.copy(run.folder / "genome.fa.gz", run.folder / "with:colon.fa")
+    assert fasta_and_region(text) == expected
 
 
 def test_blocks_left_empty_are_blocks_of_defaults(run: Run) -> None:
@@ -336,12 +509,14 @@ def test_every_key_has_a_description_and_a_line_in_the_handbook() -> None:
             assert "default" in part or key in schema.get("required", []), name
             if "properties" in part:
                 keys(part, f"{name}.")
+            elif "properties" in part.get("items", {}):
+                keys(part["items"], f"{name}.")
             else:
                 assert f"`{name}`" in handbook, f"{name} is not explained in config/README.md"
 
-    keys(config.read_schema(SCHEMAS / "config.schema.yaml"), "")
+    keys(read_schema(SCHEMAS / "config.schema.yaml"), "")
     for sheet in ("samples", "units"):
-        for column in config.read_schema(SCHEMAS / f"{sheet}.schema.yaml")["properties"]:
+        for column in read_schema(SCHEMAS / f"{sheet}.schema.yaml")["properties"]:
             assert f"`{column}`" in handbook, f"column {column} is not explained in config/README.md"
 
 

@@ -23,7 +23,7 @@ from quire.algorithms.suffix_array import cpu
 from tests.workflow import stand_in_conda
 from tests.workflow.conftest import TRUTH
 from tests.workflow.import_guard import JOURNAL
-from tests.workflow.runs import REPOSITORY, Run
+from tests.workflow.runs import REPOSITORY, SMALL, Run
 from tests.workflow.stand_in_conda import PYPI_NAMES, pins
 
 # CuPy and what it needs stand in an environment of their own, which rules take where device.backend is gpu.
@@ -35,6 +35,12 @@ LOOK_FOR_NO_CARD = {
     "calibrate_repeats.py",
     "check_gvcfs.py",
     "joint_genotype.py",
+}
+_GENOME = str(SMALL / "genome.fa.gz")
+SEARCHES = {
+    "complete": [{"name": "x", "reads": str(SMALL / "NA12878_R1.fastq.gz"), "report": "best"}],
+    "mems": [{"name": "x", "queries": _GENOME, "min_length": 100}],
+    "pairwise": [{"name": "x", "query": f"{_GENOME}:chr22:1-2000", "target": f"{_GENOME}:chr22:1001-3000"}],
 }
 # What a machine's driver must support; the other environments know of no CUDA.
 CUDA_PINS = {"cuda-version", "cuda-nvrtc"}
@@ -210,7 +216,7 @@ def test_guard_hides_what_the_environment_lacks(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("index_of_packages")
 def test_every_rule_runs_in_its_environment(tmp_path: Path, big_folder: Path) -> None:
     """`--use-conda` from FASTQ to report, where a script imports nothing but what its own environment holds."""
-    run = Run(tmp_path / "run", config={"report": {"truth": TRUTH}})
+    run = Run(tmp_path / "run", config={"report": {"truth": TRUTH}, **SEARCHES})
     path = f"{stand_in_conda.install(tmp_path / 'conda')}{os.pathsep}{os.environ['PATH']}"
     journal = tmp_path / "journal"
     for gvcf in (False, True):  # both ways to call have rules of their own

@@ -6,7 +6,7 @@ rule map_unit:
         reads=reads_of_unit,
         reference=REFERENCE,
         pages=page_manifests,
-        fasta=SETTINGS["reference"]["fasta"],
+        fasta=FASTA,
         kernels=OUTPUT / ".compiled/align.done",
     output:
         bam=temp(ALIGN / "units/{sample}.{unit}.bam"),
@@ -35,7 +35,7 @@ rule map_unit:
 rule finish_sample:
     input:
         units=lambda wildcards: files_of_units(ALIGN / "units/{sample}.{unit}.bam", wildcards.sample),
-        fasta=SETTINGS["reference"]["fasta"],
+        fasta=FASTA,
         reference=REFERENCE,
         kernels=OUTPUT / ".compiled/align.done",
     output:
@@ -77,7 +77,7 @@ if SETTINGS["rescore"]["intervals"]:
         input:
             alignments=ALIGN / f"{{sample}}.{FORMAT}",
             reference=REFERENCE,
-            fasta=SETTINGS["reference"]["fasta"],
+            fasta=FASTA,
             intervals=SETTINGS["rescore"]["intervals"],
             kernels=OUTPUT / ".compiled/align.done",
         output:

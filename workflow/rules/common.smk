@@ -9,8 +9,9 @@ sys.path.insert(0, str(WORKFLOW / "scripts"))
 
 from quire import sources
 from quire.errors import QuireError
-from quire.report.terminal import print_summary
+from quire.report.terminal import print_searches, print_summary
 from quire.run import config as configuration
+from quire.run.exact_tools import EXACT_TOOLS, fasta_and_region
 from quire.run.job import failure_sentences
 
 try:
@@ -26,6 +27,10 @@ SETTINGS = RUN.settings
 SAMPLES = RUN.samples["sample"].tolist()
 UNITS = RUN.units.set_index(["sample", "unit"], drop=False)
 
+# The searches of each exact tool by name.
+SEARCHES = {tool: {search["name"]: search for search in SETTINGS[tool]} for tool in EXACT_TOOLS}
+
+FASTA = SETTINGS["reference"]["fasta"] or []  # alignments of two sequences alone need none
 OUTPUT = Path(SETTINGS["output"])
 INDEX = Path(SETTINGS["reference"]["index_directory"])
 REFERENCE = INDEX / "reference/manifest.json"
@@ -53,6 +58,7 @@ CALLER_KEYS = (
     "minimum_quality",
     "minimum_mapping_quality",
     "maximum_reads_per_start",
+    "minimum_support",
     "error_model",
     "long_indels",
 )
@@ -61,6 +67,12 @@ GVCF = SETTINGS["rescore"]["gvcf"]
 # What repeats do to each sample, which DRAGEN's error models need and nothing else does.
 DRAGEN = SETTINGS["rescore"]["error_model"] == "dragen"
 REPEATS = str(RESCORE / "{sample}.repeats.txt")
+# What each search of an exact tool leaves in the folder of its tool.
+RESULTS_OF_SEARCHES = {
+    "complete": ["bam", "counts.tsv", "json"],
+    "mems": ["mems", "json"],
+    "pairwise": ["paf", "bam", "dots.json", "json"],
+}
 
 
 wildcard_constraints:
@@ -74,6 +86,38 @@ def page_manifests(wildcards):
     """Manifests of all pages of the index: their number follows from the packed reference."""
     pages = json.loads(Path(checkpoints.pack_reference.get().output.manifest).read_text())["pages"]
     return expand(INDEX / "page_{page}/manifest.json", page=range(len(pages)))
+
+
+def of_search(tool, *keys):
+    """A function of wildcards: the value of a key of the search, or of several keys each by name."""
+
+    def values(wildcards):
+        search = SEARCHES[tool][wildcards.search]
+        return search[keys[0]] if len(keys) == 1 else {key: search[key] for key in keys}
+
+    return values
+
+
+def names_of_searches(tool):
+    """The wildcard constraint of a tool's rule: the names of its searches; no name where there is none."""
+    return "|".join(SEARCHES[tool]) or "(?!)"
+
+
+def results_of_searches(tool, *wanted):
+    """The results of all searches of an exact tool, or those of them with one of the endings that are wanted."""
+    endings = [ending for ending in RESULTS_OF_SEARCHES[tool] if ending in (wanted or RESULTS_OF_SEARCHES[tool])]
+    return expand(OUTPUT / tool / "{search}.{ending}", search=SEARCHES[tool], ending=endings)
+
+
+def results_of_target(tool):
+    """An input function: the results of all searches of a tool; the run ends in a sentence where none is named."""
+
+    def results(wildcards):
+        if not SEARCHES[tool]:
+            sys.exit(f"quire: error: configuration: {tool} names no search; add one (config/README.md shows how).")
+        return results_of_searches(tool)
+
+    return results
 
 
 def reads_of_unit(wildcards):
@@ -112,6 +156,11 @@ def mapping_memory(wildcards, input, threads):
     """
     manifest = json.loads(Path(input.reference).read_text())
     return 1000 + 100 * threads + int(6 * manifest["axis_length"] / 1e6) + (5000 + 50 * threads) * MAYBE_CARDS
+
+
+def pair_memory(wildcards, input, threads):
+    """Megabytes for aligning a pair."""
+    return 4000 + 3000 * MAYBE_CARDS
 
 
 def calling_memory(wildcards, threads):
@@ -164,6 +213,21 @@ def calling_ledgers(wildcards):
     return files_of_pieces(RESCORE / "pieces/{piece}.ledger.json")(wildcards)
 
 
+def results_of_samples():
+    """What is kept of the road from FASTQ to VCF, without the ledgers of calling; nothing where there are no samples."""
+    if not SAMPLES:
+        return []
+    endings = (FORMAT, FORMAT_INDEX, "duplicates.tsv", "counts.json", "coverage.bed.gz", "low_coverage.bed.gz")
+    return [
+        *expand(ALIGN / "{sample}.{ending}", sample=SAMPLES, ending=endings),
+        *(ledger for sample in SAMPLES for ledger in ledgers(sample)),
+        *targets_of_samples(),
+        *(expand(RESCORE / "{sample}.{ending}", sample=SAMPLES, ending=["g.vcf.gz", "g.vcf.gz.tbi"]) if GVCF else []),
+        *(str(RESCORE / name) for name in ("all.vcf.gz", "all.vcf.gz.tbi", "variants.json")),
+        *([str(REPORT / "truth.json")] if TRUTH["vcf"] else []),
+    ]
+
+
 def pieces_of_sample(wildcards):
     """The parts of the gVCF of a sample."""
     return files_of_pieces(str(RESCORE / f"pieces/{wildcards.sample}.{{piece}}.g.vcf.gz"))(wildcards)
@@ -189,4 +253,19 @@ def samples_of_report():
             "insert_size": files_of_units(ALIGN / "units/{sample}.{unit}.insert_size.json", sample),
         }
         for sample, ploidy in zip(RUN.samples["sample"], RUN.samples["ploidy"], strict=True)
+    ]
+
+
+def searches_of_report():
+    """The files of each search of an exact tool that the report reads, and those that it names."""
+    return [
+        {
+            "summary": str(OUTPUT / tool / f"{name}.json"),
+            "dots": str(OUTPUT / tool / f"{name}.dots.json") if tool == "pairwise" else None,
+            "results": [
+                str(OUTPUT / tool / f"{name}.{ending}") for ending in RESULTS_OF_SEARCHES[tool] if "json" not in ending
+            ],
+        }
+        for tool in EXACT_TOOLS
+        for name in SEARCHES[tool]
     ]

@@ -3,7 +3,7 @@
 
 checkpoint pack_reference:
     input:
-        fasta=SETTINGS["reference"]["fasta"],
+        fasta=FASTA,
     output:
         manifest=REFERENCE,
     log:
@@ -20,7 +20,7 @@ checkpoint pack_reference:
         page_size=SETTINGS["reference"]["page_size"],
         # Contigs that the alignments' index cannot hold are refused where their lengths are first known. A namespace, as
         # DEVICE is: another format is no reason to pack the reference again.
-        alignments=SimpleNamespace(format=FORMAT, index_format=SETTINGS["align"]["index_format"]),
+        alignments=SimpleNamespace(format=FORMAT if SAMPLES else None, index_format=SETTINGS["align"]["index_format"]),
         digest=sources.digest("pack_reference.py"),
     script:
         "../scripts/pack_reference.py"

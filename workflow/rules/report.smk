@@ -66,8 +66,9 @@ rule write_report:
         duplicates=expand(ALIGN / "{sample}.duplicates.tsv", sample=SAMPLES),
         insert_sizes=[files_of_units(ALIGN / "units/{sample}.{unit}.insert_size.json", sample) for sample in SAMPLES],
         ledgers=[ledgers(sample) for sample in SAMPLES],
-        variant_counts=RESCORE / "variants.json",
-        calling_ledger=RESCORE / "ledger.json",
+        variant_counts=RESCORE / "variants.json" if SAMPLES else [],
+        calling_ledger=RESCORE / "ledger.json" if SAMPLES else [],
+        searches=[results_of_searches(tool, "json", "dots.json") for tool in EXACT_TOOLS],
         comparison=REPORT / "truth.json" if TRUTH["vcf"] else [],
     output:
         page=report(REPORT / "report.html", caption="../report/report.rst", category="Summary"),
@@ -84,7 +85,8 @@ rule write_report:
         runtime=20,
     params:
         samples=samples_of_report(),
-        vcf=str(RESCORE / "all.vcf.gz"),
+        vcf=str(RESCORE / "all.vcf.gz") if SAMPLES else None,
+        searches=searches_of_report(),
         benchmarks=str(BENCHMARKS),
         digest=sources.digest("write_report.py", "report/page.html.jinja"),
     script:

@@ -24,8 +24,35 @@ def compile_rescore() -> None:
     compile_kernels()
 
 
+def compile_complete() -> None:
+    """Kernels of complete search."""
+    from quire.complete.compile_kernels import compile_kernels
+
+    compile_kernels()
+
+
+def compile_mems() -> None:
+    """Kernels of maximal exact matches."""
+    from quire.mems.compile_kernels import compile_kernels
+
+    compile_kernels()
+
+
+def compile_pairwise() -> None:
+    """Kernels of the alignment of two sequences."""
+    from quire.pairwise.compile_kernels import compile_kernels
+
+    compile_kernels()
+
+
 SCRIPT = "compile_kernels.py"
-STAGES: dict[str, Callable[[], None]] = {"align": compile_align, "rescore": compile_rescore}
+STAGES: dict[str, Callable[[], None]] = {
+    "align": compile_align,
+    "rescore": compile_rescore,
+    "complete": compile_complete,
+    "mems": compile_mems,
+    "pairwise": compile_pairwise,
+}
 
 
 def main(job) -> None:

@@ -11,10 +11,11 @@ def main(job) -> None:
         job.output.summary,
         samples=job.params.samples,
         vcf=job.params.vcf,
-        variants=job.input.variant_counts,
+        variants=job.input.variant_counts or None,
         comparison=job.input.comparison or None,
         benchmarks_directory=job.params.benchmarks,
-        calling_ledger=job.input.calling_ledger,
+        calling_ledger=job.input.calling_ledger or None,
+        searches=job.params.searches,
     )
 
 

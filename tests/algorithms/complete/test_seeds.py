@@ -10,7 +10,7 @@ from quire.algorithms.complete.seeds.cpu import find_ends
 from quire.algorithms.complete.seeds.cpu_candidates import AxisArrays, special_blocks
 from quire.algorithms.complete.seeds.cpu_frequent import ends_of_frequent_strand
 from quire.algorithms.complete.seeds.cpu_merging import EndArrays
-from quire.algorithms.complete.seeds.cpu_pieces import ReadArrays
+from quire.algorithms.complete.seeds.cpu_pieces import StrandArrays
 from quire.algorithms.fm_index.pages.cpu import page_arrays, page_table
 
 from tests.support.complete_cases import draw_islands, draw_reads, edit, expected_ends, join, make_axis, make_pages
@@ -43,7 +43,7 @@ def test_frequent_strands_have_the_same_ends(seed, differences, page_count, part
     islands = draw_islands(rng)
     reads = draw_reads(rng, islands, rng.integers(2 * differences + 2, 40, 4), differences)
     pages, oriented, axis = make_pages(islands, page_count), make_reads(reads), make_axis(islands)
-    batch = ReadArrays(oriented.offsets, oriented.codes, oriented.word_offsets, oriented.packed, oriented.ambiguous,
+    batch = StrandArrays(oriented.offsets, oriented.codes, oriented.word_offsets, oriented.packed, oriented.ambiguous,
                        differences)  # fmt: skip
     arrays = AxisArrays(*axis, special_blocks(axis.ambiguous, axis.islands))
     room = MOST_ROWS * (2 * differences + 1)

@@ -35,6 +35,14 @@ def _sum(counts: Mapping[str, int]) -> str:
     return " + ".join(f"{name} {count}" for name, count in counts.items()) + f" = {sum(counts.values())}"
 
 
+def in_words(counts: Mapping[str, object]) -> str:
+    """Counts as a line to read: `query bases 4,639,675, matches 12,345`."""
+    return ", ".join(
+        f"{name.replace('_', ' ')} {f'{count:,}' if isinstance(count, int | float) else count}"
+        for name, count in counts.items()
+    )
+
+
 def write_ledger(
     path: str | Path,
     stage: str,

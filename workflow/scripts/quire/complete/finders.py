@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -46,7 +45,7 @@ class CpuFinder:
     def __init__(self, indexes: Sequence[PageIndex], axis: Axis, strategy: str, max_differences: int) -> None:
         self._pages = [page_arrays(index, index.start, index.owned_length) for index in indexes]
         self._axis, self._differences = axis, max_differences
-        self._module: Any = import_module(f"quire.algorithms.complete.{strategy}.cpu")
+        self._module = _on_cpu(strategy)
 
     def find(self, batch: ReadBatch, reads: Reads) -> PartsOfEnds:
         """See `Finder`."""
@@ -67,7 +66,7 @@ class CardFinder:
         from quire.algorithms.fm_index.pages.gpu import CardPages
 
         self._card, self._differences = card, max_differences
-        self._module: Any = import_module(f"quire.algorithms.complete.{strategy}.gpu")
+        self._module = _on_card(strategy)
         try:
             self._axis: Any = upload_axis(card, axis)
             pages = CardPages(card, indexes, int(card.free_bytes() * PAGES_SHARE))
@@ -86,6 +85,37 @@ class CardFinder:
         on_card = orient(card, batch)
         for part in self._module.find_ends(card, self._pages, on_card, self._axis, self._differences, ROOM):
             yield Ends(*map(card.download, part))
+
+
+# Imports by name, and not by a text that is put together: the digests of sources follow the former alone.
+def _on_cpu(strategy: str) -> Any:
+    """The module of a strategy on the CPU."""
+    if strategy == "seeds":
+        from quire.algorithms.complete.seeds import cpu as seeds
+
+        return seeds
+    if strategy == "trie":
+        from quire.algorithms.complete.trie import cpu as trie
+
+        return trie
+    from quire.algorithms.complete.auto import cpu as auto
+
+    return auto
+
+
+def _on_card(strategy: str) -> Any:
+    """The module of a strategy on a card."""
+    if strategy == "seeds":
+        from quire.algorithms.complete.seeds import gpu as seeds
+
+        return seeds
+    if strategy == "trie":
+        from quire.algorithms.complete.trie import gpu as trie
+
+        return trie
+    from quire.algorithms.complete.auto import gpu as auto
+
+    return auto
 
 
 @contextmanager

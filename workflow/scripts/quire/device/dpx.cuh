@@ -3,12 +3,20 @@
 #pragma once
 #include "quire/device/types.cuh"
 
-// max(a + b, c) and max(a, b, c): one instruction each from sm_90 on.
+// max(a + b, c), max(a + b, c, 0) and max(a, b, c): one instruction each from sm_90 on.
 __device__ __forceinline__ i32 add_max(i32 a, i32 b, i32 c) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     return __viaddmax_s32(a, b, c);
 #else
     return max(a + b, c);
+#endif
+}
+
+__device__ __forceinline__ i32 add_max_relu(i32 a, i32 b, i32 c) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    return __viaddmax_s32_relu(a, b, c);
+#else
+    return max(max(a + b, c), 0);
 #endif
 }
 

@@ -9,16 +9,13 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from gzip import BadGzipFile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quire.io.files import gzip_text
 from quire.io.inflate import DamagedBlock, inflate_blocks, whole_blocks
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 STRETCH_BYTES = 1 << 20  # compressed bytes of a task; more than a block
 THREADS = 4
@@ -49,7 +46,7 @@ class BgzfText(io.RawIOBase):
         """As io.RawIOBase has it."""
         return True
 
-    def readinto(self, buffer: "WriteableBuffer") -> int:
+    def readinto(self, buffer: Any) -> int:
         """Fill a buffer as far as the file has bytes; 0 at its end."""
         view = np.frombuffer(memoryview(buffer).cast("B"), np.uint8)
         filled = 0

@@ -83,6 +83,17 @@ def require_fasta(path: str, what: str, random_access: bool) -> None:
         )
 
 
+def require_sequences(path: str, what: str) -> None:
+    """Raise InputError unless the file starts as a FASTA or a FASTQ, plain, gzip or bgzip."""
+    start = _first_bytes(path, what)
+    if not start:
+        raise InputError(f"{what}: {path} holds no sequences.")
+    if not start.startswith((b">", b"@")):
+        raise InputError(
+            f"{what}: {path} is neither a FASTA nor a FASTQ: it starts with {_show(start)} and not with '>' or '@'."
+        )
+
+
 def require_variants(path: str, what: str) -> None:
     """Raise InputError unless the file starts as a VCF, plain, gzip or bgzip."""
     start = _first_bytes(path, what)

@@ -11,10 +11,12 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from quire.report.counts import AlignmentCounts, Depth, VariantCounts
+from quire.report.searches import DotPlot
 
 # Two colours that people with any colour vision tell apart (Okabe and Ito), both dark enough on white.
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#6b7280"
@@ -95,6 +97,21 @@ def draw_variant_qualities(variants: VariantCounts) -> str:
         axes.legend(frameon=False, loc="upper left")
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        return _finish(axes)
+
+
+def draw_dots(plot: DotPlot) -> str:
+    """The path of an alignment: the target to the right, the query upwards."""
+    with pyplot.rc_context(STYLE):
+        (query, query_start, query_end), (target, target_start, target_end) = plot.query, plot.target
+        axes = _new_axes(f"{target} (bases)", f"{query} (bases)")
+        lines = [((a_target, a_query), (b_target, b_query)) for a_query, a_target, b_query, b_target in plot.segments]
+        axes.add_collection(LineCollection(lines, colors=BLUE, linewidths=1.2, capstyle="round"))
+        axes.set_xlim(target_start, max(target_end, target_start + 1))
+        axes.set_ylim(query_start, max(query_end, query_start + 1))
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(MaxNLocator(nbins=4, integer=True))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         return _finish(axes)
 
 

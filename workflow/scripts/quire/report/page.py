@@ -27,6 +27,7 @@ from quire.report.ledgers import (
     read_ledgers,
 )
 from quire.report.resources import read_benchmarks
+from quire.report.searches import TITLES, as_ledgers, read_dots, read_searches
 from quire.report.terminal import FORMAT_VERSION
 from quire.report.warnings import find_warnings
 from quire.version import VERSION
@@ -40,8 +41,9 @@ def write_report(
     summary_json: str | Path,
     *,
     samples: Sequence[Mapping[str, Any]],
-    vcf: str | Path,
-    variants: str | Path,
+    vcf: str | Path | None = None,
+    variants: str | Path | None = None,
+    searches: Sequence[Mapping[str, Any]] = (),
     comparison: str | Path | None = None,
     benchmarks_directory: str | Path | None = None,
     calling_ledger: str | Path | None = None,
@@ -54,8 +56,10 @@ def write_report(
         summary_json: the same figures; keys in docs/formats.md.
         samples: for each `sample`, `ploidy`, `bam` (BAM or CRAM), `counts` (path of counts.json), `ledgers` (paths),
             and optionally `target` (path of target.json), `duplicates_table` (path) and `insert_size` (paths).
-        vcf: calls of all samples.
-        variants: their counts (variants.json).
+        vcf: calls of all samples; None where there are no samples.
+        variants: their counts (variants.json); None where there are no samples.
+        searches: of the exact tools, for each `summary` (path of its JSON), `results` (paths of its files), and `dots`
+            (path of the dot plot of a pair) or None.
         comparison: what `quire.report.comparison` wrote; None leaves the comparison with a truth set out.
         benchmarks_directory: Snakemake's benchmark tables.
         calling_ledger: what `quire.rescore.ledgers.gather_ledgers` wrote.
@@ -64,7 +68,7 @@ def write_report(
     Raises:
         QuireError: a file cannot be read or is of another version, or the VCF lacks a sample.
     """
-    called = read_variants(variants)
+    called = read_variants(variants) if variants else CalledVariants({}, None)
     _require_samples(vcf, called, samples)
     rows, pictures, target = [], {}, {"bed": "", "positions": 0}
     for sample in samples:
@@ -76,18 +80,19 @@ def write_report(
         *(line for sample in samples for line in read_ledgers(sample["sample"], sample["ledgers"])),
         *read_calling_ledger(calling_ledger, called.backend),
     ]
+    found = read_searches(searches)
     content = {
         "format_version": FORMAT_VERSION,
         "run": {
             "version": VERSION,
-            "backend": summarise_backends(ledger),
+            "backend": summarise_backends([*ledger, *as_ledgers(found)]),
             **(run or {}),
             "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "packages": _versions(),
         },
         "files": {
             "report": str(output_html),
-            "variants": str(vcf),
+            "variants": str(vcf) if vcf else None,
             "alignments": {sample["sample"]: str(sample["bam"]) for sample in samples},
         },
         "target": target,
@@ -95,19 +100,23 @@ def write_report(
         "truth": read_json(comparison) if comparison else None,
         "rules": summary.summarise_rules(read_benchmarks(benchmarks_directory)),
         "ledger": ledger,
+        "searches": found,
     }
     content["warnings"] = find_warnings(content)
     with atomic_path(output_html) as temporary:
-        temporary.write_text(render(content, pictures), encoding="utf-8")
+        temporary.write_text(render(content, pictures, _draw_pairs(searches)), encoding="utf-8")
     write_json_atomic(summary_json, content)
 
 
-def render(content: Mapping[str, Any], pictures: Mapping[str, list[dict[str, str]]]) -> str:
+def render(
+    content: Mapping[str, Any], pictures: Mapping[str, list[dict[str, str]]], dot_plots: Sequence[dict[str, str]] = ()
+) -> str:
     """Fill the page's template.
 
     Args:
         content: what summary.json holds.
         pictures: for each sample, drawings as `title`, `address` and `text` (for people who do not see them).
+        dot_plots: drawings of the aligned pairs.
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -117,7 +126,10 @@ def render(content: Mapping[str, Any], pictures: Mapping[str, list[dict[str, str
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["figure"] = _figure
-    return environment.get_template("page.html.jinja").render(**content, pictures=pictures)
+    ran = [line for line in [*content["ledger"], *as_ledgers(content["searches"])] if "backend" in line]
+    return environment.get_template("page.html.jinja").render(
+        **content, pictures=pictures, dot_plots=dot_plots, tools=TITLES, ran=ran
+    )
 
 
 def _figure(value: float | None, digits: int = 0) -> str:
@@ -152,7 +164,13 @@ def _describe_sample(
     return row, [{"title": title, "address": address, "text": text} for title, address, text in drawings]
 
 
-def _require_samples(vcf: str | Path, called: CalledVariants, samples: Sequence[Mapping[str, Any]]) -> None:
+def _draw_pairs(searches: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """The dot plot of each aligned pair."""
+    plots = [read_dots(search["dots"]) for search in searches if search["dots"]]
+    return [{"title": plot.name, "address": figures.draw_dots(plot), "text": plot.text} for plot in plots]
+
+
+def _require_samples(vcf: str | Path | None, called: CalledVariants, samples: Sequence[Mapping[str, Any]]) -> None:
     for sample in samples:
         if sample["sample"] not in called.samples:
             raise QuireError(f"{vcf}: sample {sample['sample']} of the sheet is missing; delete the VCF and run again.")

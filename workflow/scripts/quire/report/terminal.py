@@ -4,12 +4,14 @@ It is printed by the Python that runs Snakemake, which need not have the package
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from quire.errors import InputError
 from quire.report.backends import describe_backends
+from quire.report.searches import as_ledgers, read_searches, search_lines
+from quire.report.warnings import warnings_of_searches
 
 FORMAT_VERSION = 1  # of summary.json
 
@@ -21,6 +23,17 @@ def print_summary(path: str | Path) -> None:
         InputError: the file is missing or no summary of this version.
     """
     for line in summary_lines(load_summary(path)):
+        print(line)
+
+
+def print_searches(searches: Sequence[Mapping[str, Any]]) -> None:
+    """Print what searches of the exact tools found, where a run ends without a report.
+
+    Args:
+        searches: as `quire.report.searches.read_searches` takes them.
+    """
+    found = read_searches(searches)
+    for line in [*search_lines(found), *_of_all_stages(as_ledgers(found), warnings_of_searches(found))]:
         print(line)
 
 
@@ -40,7 +53,9 @@ def summary_lines(summary: Mapping[str, Any]) -> list[str]:
     """What `print_summary` prints."""
     files = summary["files"]
     lines = [f"{'alignments':<12}{path}" for path in files["alignments"].values()]
-    lines += [f"{'variants':<12}{files['variants']}", f"{'report':<12}{files['report']}", ""]
+    lines += [f"{'variants':<12}{files['variants']}"] if files["variants"] else []
+    searches = summary.get("searches", [])  # summaries of older runs have none
+    lines += [f"{'report':<12}{files['report']}", "", *search_lines(searches)]
     for sample in summary["samples"]:
         reads, variants = sample["reads"], sample["variants"]
         lines.append(
@@ -55,9 +70,15 @@ def summary_lines(summary: Mapping[str, Any]) -> list[str]:
                 f"{'truth':<12}{name}: recall {counts['recall']:.4f} ({counts['found']} of {counts['truth']}), "
                 f"precision {counts['precision']:.4f} ({counts['false_calls']} false), F1 {counts['f1']:.4f}"
             )
-    lines += [f"{'backend':<12}{line}" for line in describe_backends(summary["ledger"])]
-    lines += [f"{'warning':<12}{warning['sample']}: {warning['message']}" for warning in summary["warnings"]]
-    return lines
+    return lines + _of_all_stages([*summary["ledger"], *as_ledgers(searches)], summary["warnings"])
+
+
+def _of_all_stages(ledger: Sequence[Mapping[str, Any]], warnings: Sequence[Mapping[str, str]]) -> list[str]:
+    """What the kernels ran on, and what is unusual."""
+    return [
+        *(f"{'backend':<12}{line}" for line in describe_backends(ledger)),
+        *(f"{'warning':<12}{warning['sample']}: {warning['message']}" for warning in warnings),
+    ]
 
 
 def _shown(value: float | None) -> str:

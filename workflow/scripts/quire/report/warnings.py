@@ -1,6 +1,6 @@
 """What a person should see before anything else: figures that say that something went wrong or is unusual."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 LOWEST_MAPPED_PERCENT = 90.0
@@ -18,9 +18,19 @@ def find_warnings(summary: Mapping[str, Any]) -> list[dict[str, str]]:
         ledgers = [ledger for ledger in summary["ledger"] if ledger["sample"] == sample["sample"]]
         messages = _reads(sample) + _ledger(sample, ledgers) + _coverage(sample) + _variants(sample)
         warnings += [{"sample": sample["sample"], "message": message} for message in messages]
+    warnings += warnings_of_searches(summary.get("searches", []))
     if summary["truth"]:
         warnings += [{"sample": summary["truth"]["sample"], "message": message} for message in _truth(summary["truth"])]
     return warnings
+
+
+def warnings_of_searches(searches: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """What searches of the exact tools warned of, each under its tool and name."""
+    return [
+        {"sample": f"{search['tool']} {search['name']}", "message": warning}
+        for search in searches
+        for warning in search["warnings"]
+    ]
 
 
 def _reads(sample: Mapping[str, Any]) -> list[str]:

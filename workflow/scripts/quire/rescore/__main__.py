@@ -17,10 +17,9 @@ from quire.io.bam.regions import IndexedAlignments
 from quire.rescore.caller import open_job
 from quire.rescore.filters import filters_of
 from quire.rescore.why import explain
-from quire.run.config import complete_settings, read_schema
+from quire.run.schema import SCHEMAS, complete_settings, read_schema
 from quire.run.sheets import read_sheet
 
-SCHEMAS = Path(__file__).resolve().parents[3] / "schemas"
 CONFIGURATION = Path("config/config.yaml")
 
 

@@ -230,8 +230,7 @@ def _region_records(job: CallingJob, chunk: Chunk, spans: NDArray[np.int64]) -> 
     padded = padded_spans(spans, window)
     for batch in batches(padded, reads, BASES_PER_BATCH * job.engine.batch_scale):
         clipped = region_reads(reads, padded[batch])
-        padding = job.parameters.indel_padding
-        regions = assemble_regions(clipped, spans[batch], padded[batch], window, job.engine, padding)
+        regions = assemble_regions(clipped, spans[batch], padded[batch], window, job.engine, job.parameters)
         if not regions:
             continue
         scored = region_likelihoods(

@@ -2,20 +2,17 @@
 
 Where it sits on the road: before the first stage. `workflow/rules/common.smk` calls `load` while Snakemake parses the
 workflow, and every rule then gets the plain dict of its own block. The schemas hold the defaults and the descriptions
-of all keys; this module turns their verdicts into one sentence each, and checks what a schema cannot see: that files
-exist, that they are what they are said to be, and that no two rows claim the same thing.
+of all keys (`quire.run.schema`); this module checks what a schema cannot see: that files exist, that they are what they
+are said to be, and that no two rows claim the same thing.
 """
 
 import os
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pandas
-import yaml
 
 from quire.errors import InputError
 from quire.io.bai import require_index_fits
@@ -23,10 +20,12 @@ from quire.io.ploidy import SEXES
 from quire.io.sniff import require_fasta, require_fastq, require_variants
 from quire.reference import Reference
 from quire.reference.storage import MANIFEST
+from quire.run.exact_tools import EXACT_TOOLS, check_exact_tools
+from quire.run.inputs import require_file, require_writable
+from quire.run.schema import SHEETS, complete_settings, read_schema
 from quire.run.sheets import Row, first_repeat, read_sheet
 
-_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
-STAGE_FOLDERS = ("align", "rescore", "report", "ledger", "logs", "benchmarks")
+STAGE_FOLDERS = ("align", "rescore", *EXACT_TOOLS, "report", "ledger", "logs", "benchmarks")
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,10 @@ class Configuration:
     """A run that can start.
 
     Attributes:
-        settings: the configuration with all defaults filled in; `reference.index_directory` is the folder that is used.
-        samples: one row a sample: sample (str), ploidy (int), sex (str, one of the values of SEXES).
+        settings: the configuration with all defaults filled in; `reference.index_directory` is the folder that is used,
+            and `reference.fasta` is empty where nothing needs a reference.
+        samples: one row a sample: sample (str), ploidy (int), sex (str, one of the values of SEXES); none in a run of
+            the exact tools alone.
         units: one row a unit: sample, unit, fq1, fq2 ("" when single-end), platform, library (all str).
     """
 
@@ -56,111 +57,41 @@ def load(raw: Mapping[str, Any], schemas: Path) -> Configuration:
     """
     settings = complete_settings(raw, read_schema(schemas / "config.schema.yaml"))
     check_reference(settings)
-    samples = read_sheet(settings["samples"], read_schema(schemas / "samples.schema.yaml"))
-    units = read_sheet(settings["units"], read_schema(schemas / "units.schema.yaml"))
+    samples, units = _read_sheets(raw, settings, schemas)
     check_samples(samples, units, settings)
     check_units(units, settings)
     check_regions_and_truth(settings, [row.values["sample"] for row in samples])
+    check_exact_tools(settings)
     check_output(settings)
     return Configuration(settings, _samples_frame(samples), _units_frame(units))
 
 
-def read_schema(path: Path) -> dict[str, Any]:
-    """Read a JSON schema written as YAML."""
-    schema: dict[str, Any] = yaml.safe_load(path.read_text())
-    return schema
+def _read_sheets(raw: Mapping[str, Any], settings: dict[str, Any], schemas: Path) -> tuple[list[Row], list[Row]]:
+    """The rows of both sheets; none in a run of the exact tools alone, and then `settings` names no sheet either.
 
-
-def complete_settings(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration with the schema's defaults filled in and `reference.index_directory` resolved.
-
-    Raises:
-        InputError: an unknown key, a missing key or a value that the schema does not allow.
+    Such a run gives both sheets as empty, or gives neither and does not have those that are read by default.
     """
-    settings: dict[str, Any] = _with_defaults(raw, schema)
-    errors = sorted(jsonschema.Draft202012Validator(schema).iter_errors(settings), key=lambda error: list(error.path))
-    if errors:
-        raise InputError(f"configuration: {_sentence(errors[0])}; config/README.md explains every key.")
-    reference = settings["reference"]
-    reference["index_directory"] = reference["index_directory"] or os.path.join(settings["output"], "index")
-    return settings
-
-
-def _with_defaults(value: Any, schema: Mapping[str, Any], around: Mapping[str, Any] | None = None) -> Any:
-    """Copy `value`, adding the defaults of missing keys; an empty block counts as a block with no keys.
-
-    Args:
-        value: of a key, or a block of keys.
-        schema: of it.
-        around: values of the keys beside it, and of the blocks that it lies in.
-    """
-    if schema.get("type") != "object":
-        return _as_number(value, schema.get("type", ""))
-    if value is None:
-        value = {}
-    if not isinstance(value, Mapping):
-        return value
-    filled, parts = dict(value), schema["properties"]
-    plain = {key: part["default"] for key, part in parts.items() if "default" in part and "default_with" not in part}
-    around = {**(around or {}), **plain, **filled}
-    for key, part in parts.items():
-        if key in filled:
-            filled[key] = _with_defaults(filled[key], part, around)
-        elif "default" in part:
-            filled[key] = _with_defaults(_default(part, around), part, around)
-    return filled
-
-
-def _default(part: Mapping[str, Any], around: Mapping[str, Any]) -> Any:
-    """The default of a key: that of `default_with`, where another key has the value named there."""
-    for other, by_value in part.get("default_with", {}).items():
-        value = around.get(other)
-        if isinstance(value, str) and value in by_value:
-            return by_value[value]
-    return part["default"]
-
-
-def _as_number(value: Any, types: str | list[str]) -> Any:
-    """`value` as a number where the schema wants one and it reads like one; anything else as it is, to be judged.
-
-    Snakemake hands on the values in a block that is given with `--config rescore='{interval_size: 7000}'` as text. And
-    JSON schema takes 5e+6 for an integer, where Python does not.
-    """
-    if {"integer", "number"}.isdisjoint([types] if isinstance(types, str) else types):
-        return value
-    if isinstance(value, str) and _NUMBER.fullmatch(value):
-        value = float(value)
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _sentence(error: jsonschema.ValidationError) -> str:
-    """Say what is wrong with a value, and where, in words."""
-    place = ".".join(str(part) for part in error.absolute_path)
-    if error.validator == "additionalProperties":
-        unknown = sorted(set(error.instance) - set(error.schema["properties"]), key=str)[0]
-        known = ", ".join(error.schema["properties"])
-        return f"the key {f'{place}.' if place else ''}{unknown} is unknown (known here: {known})"
-    if error.validator == "required":
-        missing = next(key for key in error.validator_value if key not in error.instance)
-        return f"the key {f'{place}.' if place else ''}{missing} is missing"
-    if error.validator == "enum":
-        return f"{place} is {error.instance!r} and must be one of {', '.join(map(str, error.validator_value))}"
-    if error.validator in ("type", "pattern") and "examples" in error.schema:
-        return f"{place} is {error.instance!r} and must look like {' or '.join(error.schema['examples'])}"
-    if error.validator == "type":
-        types = error.validator_value if isinstance(error.validator_value, list) else [error.validator_value]
-        return f"{place} is {error.instance!r} and must be of type {' or '.join(types)}"
-    if error.validator in ("minimum", "maximum"):
-        bound = "at least" if error.validator == "minimum" else "at most"
-        return f"{place} is {error.instance!r} and must be {bound} {error.validator_value}"
-    if error.validator == "minLength":
-        return f"{place} is empty"
-    return f"{place}: {error.message}"
+    if any(settings[tool] for tool in EXACT_TOOLS):
+        given = [settings[key] for key in SHEETS if key in raw]
+        absent = not given and not any(os.path.exists(settings[key]) for key in SHEETS)
+        if absent or not settings["reference"]["fasta"] or given == ["", ""]:
+            settings.update(dict.fromkeys(SHEETS, ""))
+            return [], []
+    for key in SHEETS:
+        if not settings[key]:
+            raise InputError(
+                f"configuration: {key} is empty; name the sheet, or for a run of the exact tools alone leave samples "
+                f"and units both empty and name a search in {', '.join(EXACT_TOOLS)}."
+            )
+    samples, units = (read_sheet(settings[key], read_schema(schemas / f"{key}.schema.yaml")) for key in SHEETS)
+    return samples, units
 
 
 def check_reference(settings: Mapping[str, Any]) -> None:
     """Check that the reference exists, looks like a FASTA, and suits the alignment format."""
     fasta = settings["reference"]["fasta"]
+    if not fasta:
+        return
     require_file(fasta, "reference.fasta")
     require_fasta(fasta, "reference.fasta", random_access=settings["align"]["format"] == "cram")
 
@@ -198,6 +129,8 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
         raise InputError(
             f"{second.place}: unit {name} stands in line {first.line} already; give each unit its own name."
         )
+    if not units:
+        return
     seen: dict[tuple[int, int], str] = {_identity(settings["reference"]["fasta"]): "reference.fasta"}
     for row in units:
         for column in ("fq1", "fq2"):
@@ -214,6 +147,10 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
 def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> None:
     """Check that the files of `rescore` and `report.truth` exist and that a truth is named whole."""
     truth = settings["report"]["truth"]
+    if truth["vcf"] and not samples:
+        raise InputError(
+            "configuration: report.truth.vcf is given without samples; name their sheets in samples and units."
+        )
     for key in ("bed", "sample"):
         if truth[key] and not truth["vcf"]:
             raise InputError(f"configuration: report.truth.{key} is given without report.truth.vcf; name the VCF too.")
@@ -260,7 +197,7 @@ def check_index(settings: Mapping[str, Any]) -> None:
     Not part of `load`, since a FASTA of another time stamp is read for it: once a run is enough, not in every job.
     """
     directory = Path(settings["reference"]["index_directory"]) / "reference"
-    if (directory / MANIFEST).exists():
+    if settings["reference"]["fasta"] and (directory / MANIFEST).exists():
         Reference.open(directory, settings["reference"]["fasta"], verify=False)
 
 
@@ -269,6 +206,8 @@ def check_alignment_index(settings: Mapping[str, Any]) -> None:
 
     They are of a packed reference, or of a FASTA with its index (.fai) beside it; else packing the reference checks.
     """
+    if not settings["samples"]:
+        return
     directory = Path(settings["reference"]["index_directory"]) / "reference"
     if (directory / MANIFEST).exists():
         reference = Reference.open(directory, verify=False)
@@ -291,39 +230,21 @@ def contigs_of_index(fasta: str) -> dict[str, int]:
         return {}
 
 
-def require_file(path: str, what: str) -> None:
-    """Raise InputError unless `path` is a readable ordinary file that is not empty."""
-    if not os.path.exists(path):
-        hint = f"relative to {os.getcwd()}" if not os.path.isabs(path) else "check the path"
-        raise InputError(f"{what}: {path} does not exist ({hint}).")
-    if not os.path.isfile(path):
-        raise InputError(f"{what}: {path} is not an ordinary file; folders, pipes and devices cannot be used.")
-    if not os.access(path, os.R_OK):
-        raise InputError(f"{what}: {path} cannot be read; check its permissions.")
-    if os.path.getsize(path) == 0:
-        raise InputError(f"{what}: {path} is empty.")
-
-
-def require_writable(folder: Path, what: str) -> None:
-    """Raise InputError unless `folder` can be created and written."""
-    existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(path))
-    if not existing.is_dir():
-        raise InputError(f"configuration: {what} is {folder}, but {existing} is not a folder; choose another.")
-    if not os.access(existing, os.W_OK | os.X_OK):
-        raise InputError(f"configuration: {what} is {folder}, but {existing} cannot be written; choose another.")
-
-
 def _identity(path: str) -> tuple[int, int]:
     """Device and inode: the same for every name, link or symbolic link of one file."""
     status = os.stat(path)
     return status.st_dev, status.st_ino
 
 
-def _samples_frame(rows: Iterable[Row]) -> pandas.DataFrame:
+def _samples_frame(rows: list[Row]) -> pandas.DataFrame:
     return pandas.DataFrame(
-        [{**row.values, "ploidy": int(row.values["ploidy"]), "sex": SEXES[row.values["sex"].lower()]} for row in rows]
+        [{**row.values, "ploidy": int(row.values["ploidy"]), "sex": SEXES[row.values["sex"].lower()]} for row in rows],
+        columns=None if rows else ["sample", "ploidy", "sex"],
     )
 
 
-def _units_frame(rows: Iterable[Row]) -> pandas.DataFrame:
-    return pandas.DataFrame([{**row.values, "library": row.values["library"] or row.values["sample"]} for row in rows])
+def _units_frame(rows: list[Row]) -> pandas.DataFrame:
+    return pandas.DataFrame(
+        [{**row.values, "library": row.values["library"] or row.values["sample"]} for row in rows],
+        columns=None if rows else ["sample", "unit", "fq1", "fq2", "platform", "library"],
+    )

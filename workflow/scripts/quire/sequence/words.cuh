@@ -14,3 +14,9 @@ __device__ __forceinline__ u64 packed_word(const u64* words, i64 base) {
 __device__ __forceinline__ int code_at(const u64* words, i64 base) {
     return (int)(words[base >> 5] >> (2 * (int)(base & 31))) & 3;
 }
+
+// The 32 bases before base `end` of packed words, the last one in the highest bits; A for those before base 0.
+__device__ __forceinline__ u64 bases_before(const u64* words, i64 end) {
+    if (end >= 32) return packed_word(words, end - 32);
+    return end > 0 ? words[0] << (64 - 2 * end) : 0;
+}

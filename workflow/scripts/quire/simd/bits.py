@@ -23,6 +23,26 @@ def count_ones(_typing_context, word):
 
 
 @intrinsic
+def leading_zeros(_typing_context, word):
+    """Number of zero bits above the highest set bit of a uint64, as int64; 64 of 0."""
+
+    def generate(_context, builder, _signature, arguments):
+        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def trailing_zeros(_typing_context, word):
+    """Number of zero bits below the lowest set bit of a uint64, as int64; 64 of 0."""
+
+    def generate(_context, builder, _signature, arguments):
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
 def swap_bytes(_typing_context, word):
     """The bytes of a uint64 in reverse order."""
 

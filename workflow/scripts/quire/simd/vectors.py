@@ -228,6 +228,35 @@ minimum = _extreme("minimum", "<")
 
 
 @intrinsic
+def bits_greater(_typing_context, a, b):
+    """An unsigned integer of as many bits as there are lanes (8, 16, 32 or 64): bit i says whether a > b in lane i."""
+    _require_alike("bits_greater", a, b)
+    _require(isinstance(a.element, types.Integer) and a.element.signed, "bits_greater compares signed integers")
+    _require(a.lanes in (8, 16, 32, 64), "bits_greater takes 8, 16, 32 or 64 lanes")
+
+    def generate(_context, builder, _signature, arguments):
+        return builder.bitcast(builder.icmp_signed(">", *arguments), ir.IntType(a.lanes))
+
+    return types.Integer.from_bitwidth(a.lanes, signed=False)(a, b), generate
+
+
+@intrinsic
+def moved_up(_typing_context, vector, scalar):
+    """The lanes moved up by one, the scalar in lane 0; what stood in the last lane is dropped."""
+    _require(isinstance(vector, VectorType), "moved_up takes a vector")
+    _require(scalar == vector.element, f"moved_up of {vector} takes a scalar of its type")
+
+    def generate(_context, builder, _signature, arguments):
+        zero = ir.Constant(ir.IntType(32), 0)
+        first = builder.insert_element(ir.Constant(arguments[0].type, ir.Undefined), arguments[1], zero)
+        lanes = [vector.lanes, *range(vector.lanes - 1)]
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), vector.lanes), lanes)
+        return builder.shuffle_vector(arguments[0], first, mask)
+
+    return vector(vector, scalar), generate
+
+
+@intrinsic
 def trailing_zeros(_typing_context, vector):
     """Zero bits below the lowest set bit of integers, lane by lane; all bits of the element where none is set."""
     _require(isinstance(vector, VectorType) and isinstance(vector.element, types.Integer), "integers have zero bits")

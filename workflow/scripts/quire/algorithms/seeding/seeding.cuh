@@ -13,12 +13,6 @@ constexpr u64 EVEN_BITS = 0x5555555555555555ull;
 
 __device__ __forceinline__ i32 depth_of_level(i32 level) { return (i32)(PACKED_DEPTHS >> (8 * level) & 255); }
 
-// The 32 bases before base `end` of packed words, the last one in the highest bits; A for those before base 0.
-__device__ __forceinline__ u64 bases_before(const u64* words, i64 end) {
-    if (end >= 32) return packed_word(words, end - 32);
-    return end > 0 ? words[0] << (64 - 2 * end) : 0;
-}
-
 // One seed of a read.
 struct Seed {
     i32 end;        // in the oriented read, exclusive

@@ -87,7 +87,7 @@ def _call_regions(
     confidence: ChunkConfidence,
 ) -> Iterator[VariantRecord]:
     """Records of the variants of active regions; their positions go into `confidence`."""
-    regions = assemble_regions(reads, spans, padded, window, job.engine, job.parameters.indel_padding)
+    regions = assemble_regions(reads, spans, padded, window, job.engine, job.parameters)
     called: list[AssembledRegion] = []
     if regions:
         for region, scored in zip(regions, _scored(job, window, reads, regions, confidence), strict=True):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.complete import Axis, Ends, Hits
-from quire.algorithms.complete.alignment.cpu_paths import Batch, find_path, room_for_paths
+from quire.algorithms.complete.alignment.cpu_paths import BatchArrays, find_path, room_for_paths
 from quire.reads import Reads
 from quire.simd.compiled import compiled, inlined
 
@@ -42,8 +42,10 @@ def align(hits: Hits, reads: Reads, axis: Axis, max_differences: int) -> tuple[N
     return cigar, offsets
 
 
-def _batch(reads: Reads, axis: Axis, max_differences: int) -> Batch:
-    return Batch(reads.offsets, reads.codes, reads.word_offsets, reads.packed, reads.ambiguous, *axis, max_differences)
+def _batch(reads: Reads, axis: Axis, max_differences: int) -> BatchArrays:
+    return BatchArrays(
+        reads.offsets, reads.codes, reads.word_offsets, reads.packed, reads.ambiguous, *axis, max_differences
+    )
 
 
 def _room(count: int) -> Hits:

@@ -15,7 +15,7 @@ _OUTSIDE = 5  # a letter beyond the island
 NOWHERE = np.int64(-1)
 
 
-class Batch(NamedTuple):
+class BatchArrays(NamedTuple):
     """What the kernels read of a batch (see `quire.reads.Reads`) and of the axis (`quire.algorithms.complete.Axis`)."""
 
     offsets: np.ndarray

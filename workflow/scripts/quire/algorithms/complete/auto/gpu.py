@@ -57,8 +57,8 @@ def _candidates(
         only = trie.candidates_of if chosen.any() else seeds.candidates_of
         return only(card, pages, reads, axis, differences)
     candidates = []
-    for strategy, which in ((seeds, card.upload(np.flatnonzero(~chosen))), (trie, card.upload(np.flatnonzero(chosen)))):
-        for found in strategy.candidates_of(card, pages, reads.subset(card, which), axis, differences):
+    for module, which in ((seeds, card.upload(np.flatnonzero(~chosen))), (trie, card.upload(np.flatnonzero(chosen)))):
+        for found in module.candidates_of(card, pages, reads.subset(card, which), axis, differences):
             candidates.append(_renamed(found, which))
     return candidates
 

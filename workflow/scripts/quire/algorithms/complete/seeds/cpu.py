@@ -15,12 +15,12 @@ from quire.algorithms.complete.seeds.cpu_candidates import (
     verify,
 )
 from quire.algorithms.complete.seeds.cpu_frequent import ends_of_frequent_strand
-from quire.algorithms.complete.seeds.cpu_merging import EndArrays, Found, merge
+from quire.algorithms.complete.seeds.cpu_merging import EndArrays, FoundWindows, merge
 from quire.algorithms.complete.seeds.cpu_pieces import (
     HIGH,
     LOW,
     PIECES_TOGETHER,
-    ReadArrays,
+    StrandArrays,
     lay_pieces,
     room_for_pieces,
     search_pieces,
@@ -44,7 +44,7 @@ def find_ends(
         room: ends of a part; never less than what one strand with MOST_ROWS rows may have.
     """
     table = page_table(pages)
-    batch = ReadArrays(reads.offsets, reads.codes, reads.word_offsets, reads.packed, reads.ambiguous, max_differences)
+    batch = StrandArrays(reads.offsets, reads.codes, reads.word_offsets, reads.packed, reads.ambiguous, max_differences)
     arrays = AxisArrays(*axis, special_blocks(axis.ambiguous, axis.islands))
     room = max(room, MOST_ROWS * (2 * max_differences + 1))
     ends = EndArrays(np.empty(room, np.int64), np.empty(room, np.uint8), np.empty(room, np.int64),
@@ -77,7 +77,7 @@ def ends_of_strands(table, batch, axis, strand, ends):
         longest = max(longest, batch.offsets[read + 1] - batch.offsets[read])
     pieces, candidates = room_for_pieces(len(table), batch.differences), room_for_candidates()
     memory, layout = room_for_windows(longest, batch.differences)
-    found = Found(np.empty(MOST_ROWS, np.int64), np.empty(MOST_ROWS, np.int64), np.empty(MOST_ROWS, np.int64))
+    found = FoundWindows(np.empty(MOST_ROWS, np.int64), np.empty(MOST_ROWS, np.int64), np.empty(MOST_ROWS, np.int64))
     used = np.int64(0)
     while strand < strands:
         last = min(strand + max(PIECES_TOGETHER // per_strand, 1), strands)

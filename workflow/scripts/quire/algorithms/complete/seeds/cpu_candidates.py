@@ -41,7 +41,7 @@ class AxisArrays(NamedTuple):
     special: np.ndarray
 
 
-class Candidates(NamedTuple):
+class CandidateChunk(NamedTuple):
     """A chunk of candidates, in the order of their strands.
 
     Attributes:
@@ -73,7 +73,7 @@ def special_blocks(ambiguous, islands):
 @compiled
 def room_for_candidates():
     """An empty chunk."""
-    return Candidates(
+    return CandidateChunk(
         np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64),
         np.empty(CHUNK, np.int64),
     )  # fmt: skip

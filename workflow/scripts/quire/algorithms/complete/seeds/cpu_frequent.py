@@ -17,11 +17,11 @@ from quire.algorithms.complete.seeds.cpu_candidates import (
     locate_candidates,
     room_for_candidates,
 )
-from quire.algorithms.complete.seeds.cpu_merging import EndArrays, Found, flush, room_for_pending, take
+from quire.algorithms.complete.seeds.cpu_merging import EndArrays, FoundWindows, flush, room_for_pending, take
 from quire.algorithms.complete.seeds.cpu_pieces import (
     HIGH,
     LOW,
-    ReadArrays,
+    StrandArrays,
     lay_pieces,
     room_for_pieces,
     search_pieces,
@@ -43,7 +43,7 @@ from quire.simd.compiled import compiled
 
 def ends_of_frequent_strand(
     table: np.ndarray,
-    batch: ReadArrays,
+    batch: StrandArrays,
     axis: AxisArrays,
     strand: int,
     ends: EndArrays,
@@ -116,7 +116,7 @@ def ends_of_part(batch, axis, strand, part, bits, place, pending, ends):
     read, differences = strand >> 1, batch.differences
     length = batch.offsets[read + 1] - batch.offsets[read]
     memory, layout = room_for_windows(length, differences)
-    found = Found(np.empty(MOST_ROWS, np.int64), np.empty(MOST_ROWS, np.int64), np.empty(MOST_ROWS, np.int64))
+    found = FoundWindows(np.empty(MOST_ROWS, np.int64), np.empty(MOST_ROWS, np.int64), np.empty(MOST_ROWS, np.int64))
     lay_strand(batch, strand, memory, layout)
     text, axis_ambiguous, islands, special = axis
     axis_end, unknown = islands[len(islands) - 1], batch.ambiguous[read]

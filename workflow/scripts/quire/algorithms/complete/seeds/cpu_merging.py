@@ -11,7 +11,7 @@ NONE = (1 << BITS) - 1
 NOWHERE = -(1 << 60)
 
 
-class Found(NamedTuple):
+class FoundWindows(NamedTuple):
     """Windows with ends, in the order of their strands.
 
     Attributes:

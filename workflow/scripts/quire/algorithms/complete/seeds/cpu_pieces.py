@@ -14,7 +14,7 @@ FEW_ROWS = 2  # at which a piece is not searched further
 LOW, HIGH, FROM = 0, 1, 2
 
 
-class ReadArrays(NamedTuple):
+class StrandArrays(NamedTuple):
     """What the kernels read of a batch: see `quire.reads.Reads`; `differences` is k."""
 
     offsets: np.ndarray

@@ -24,7 +24,7 @@ def _even_bits(word):
 
 @compiled
 def lay_strand(batch, strand, memory, layout):
-    """Lay the planes of a strand (2 * read + strand); see `Layout.read`."""
+    """Lay the planes of a strand (2 * read + strand); see `WindowLayout.read`."""
     read, side, first = strand >> 1, strand & 1, layout.read
     length = batch.offsets[read + 1] - batch.offsets[read]
     origin, packed = batch.word_offsets[read], batch.packed
@@ -43,7 +43,7 @@ def lay_strand(batch, strand, memory, layout):
 
 @inlined
 def lay_piece(memory, layout, piece, begin, end):
-    """Lay the bases [begin, end) of a piece of the strand; see `Layout.pieces`."""
+    """Lay the bases [begin, end) of a piece of the strand; see `WindowLayout.pieces`."""
     first = layout.pieces + piece * 2 * layout.words
     for word in range(begin >> 5, (end + 31) >> 5):
         bits = _PAIRS

@@ -39,7 +39,7 @@ LANES = 8  # of int64, one AVX-512 register
 GROUPS = 16
 
 
-class Layout(NamedTuple):
+class WindowLayout(NamedTuple):
     """Where things stand in the memory (int64[]) of windows.
 
     All is in one array, and the layout holds none, since a kernel counts the references of each array it is given.
@@ -91,8 +91,8 @@ def room_for_windows(longest, differences):
     read = (distances + diagonals) * LANES
     pieces = read + 5 * words
     memory = np.zeros(pieces + (differences + 1) * 2 * words, np.int64)
-    layout = Layout(group, unknown, has_unknown, has_unknown + 1, has_unknown + 2, planes, masks, furthest, distances,
-                    read, read + 3 * words, pieces, words)  # fmt: skip
+    layout = WindowLayout(group, unknown, has_unknown, has_unknown + 1, has_unknown + 2, planes, masks, furthest,
+                          distances, read, read + 3 * words, pieces, words)  # fmt: skip
     return memory, layout
 
 

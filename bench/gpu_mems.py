@@ -1,0 +1,226 @@
+"""Maximal exact matches on a card: chr20 (reference) and chr21 (query) at 50 bases, and MUMmerGPU's shapes of queries.
+
+Bars on an H200 (chr20 and chr21, matches of 50 bases, one strand): 0.78 s, a hundredth of the time of
+`mummer -maxmatch`, and 0.135 s, a twentieth of copMEM2's; both of one core.
+
+--data is the folder of docs/benchmarks.md, or one with chr20.fa.xz and chr21.fa.xz alone. Needs NumPy and CuPy, nothing
+else. What is timed begins with the codes of the query in the host's memory and ends with all matches there. Floor of
+the same run: codes and matches at the speed of the link. The matches are compared with MUMmer's where --mummer names
+its output (mummer -maxmatch -n -l 50 chr20.fa chr21.fa).
+"""
+
+import argparse
+import lzma
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from quire import index, reference
+from quire.algorithms.fm_index.gpu import CardPage, upload_page
+from quire.algorithms.fm_index.tuning.synthetic import reader_of_blocks
+from quire.algorithms.fm_index.tuning.tune import seconds_by_events
+from quire.algorithms.mems import Matches, Queries, ReferenceText
+from quire.algorithms.mems.gpu import bytes_per_match, matches_on_host
+from quire.algorithms.mems.queries_gpu import CardCodes, CardRuns, lay, turn, upload_queries, upload_reference
+from quire.algorithms.mems.tuning.policies import best_policy
+from quire.algorithms.mems.tuning.tune import Clock, find_all, time_policies, tune_workload
+from quire.algorithms.mems.tuning.workloads import page_of, reference_of, sample
+from quire.device.card import Card
+from quire.sequence.codes import code_table
+from quire.sequence.packing import unpack
+
+from bench.cards import KERNEL_HEADER, REPEATS, fastest, first_card, kernel_times, upload_bandwidth
+from bench.common import arguments, print_setting, print_table
+
+CHROMOSOMES = "gatk_haplotypecaller/human_g1k_v37.20.21.fasta.gz"
+MIN_LENGTH = 50
+LIMIT = 1 << 24
+BARS = (("mummer -maxmatch, 78 s", 0.78), ("copMEM2, 2.7 s", 0.135))
+# min_length, bases of the reference, bases of a query, queries: Trapnell and Schatz 2009, table 2 (fewer queries).
+SHAPES = ((14, 16_000_000, 29, 1 << 21), (100, 13_000_000, 700, 1 << 17), (20, 2_900_000, 120, 1 << 20),
+          (10, 2_000_000, 36, 1 << 20))  # fmt: skip
+
+
+def read_chromosome(data: Path, name: str) -> bytes:
+    """The FASTA of one chromosome: from `chrNAME.fa.xz`, or with samtools from the compressed FASTA of both."""
+    packed = data / f"chr{name}.fa.xz"
+    if packed.exists():
+        return lzma.decompress(packed.read_bytes())
+    import pysam
+
+    return str(pysam.faidx(str(data / CHROMOSOMES), name)).encode()
+
+
+def codes_of(fasta: bytes) -> NDArray[np.uint8]:
+    """Codes 0..4 of the one sequence of a FASTA."""
+    letters = np.frombuffer(fasta, np.uint8)[fasta.index(b"\n") + 1 :]
+    codes: NDArray[np.uint8] = code_table({}, 4)[letters[letters > ord(" ")]]
+    return codes
+
+
+def runs_of(opened: reference.Reference) -> NDArray[np.int64]:
+    """Runs of known bases within islands: int64[r, 2]."""
+    borders = np.concatenate((opened.island_axis, opened.ambiguous.reshape(-1)))
+    starts = np.unique(borders[borders < opened.axis_length])
+    ends = np.append(starts[1:], opened.axis_length)
+    unknown = np.isin(starts, opened.ambiguous[:, 0])
+    return np.stack((starts, ends), axis=1)[~unknown]
+
+
+def indexed(card: Card, fasta: Path, folder: Path) -> tuple[CardPage, ReferenceText]:
+    """Reference and index of a FASTA, built on the card; one page."""
+    start = time.perf_counter()
+    reference.build(fasta, folder / "reference", 1 << 30)
+    opened = reference.Reference.open(folder / "reference")
+    parameters = {"sampling_distance": 64, "sa_sampling": 1}
+    index.build(opened, 0, folder / "page_0", parameters, index.index_engines(card))
+    page = index.PageIndex.open(folder / "page_0", opened)
+    print(f"{fasta.name}: packed and indexed in {time.perf_counter() - start:.1f} s, {opened.axis_length} bases")
+    return upload_page(card, page, page.start, page.owned_length), ReferenceText(opened.text, runs_of(opened))
+
+
+def gather(pieces: list[Matches]) -> NDArray[np.int64]:
+    """int64[m, 3], sorted by start, axis and length."""
+    whole = np.stack([np.concatenate(arrays) for arrays in zip(*pieces, strict=True)], axis=1)
+    return whole[np.lexsort(whole.T[::-1])]
+
+
+def like_mummer(found: NDArray[np.int64], output: Path, islands: NDArray[np.int64]) -> bool:
+    """Whether matches are those of MUMmer's output; islands (int64[i, 2]): start on the axis and on the contig."""
+    rows = np.loadtxt(output, np.int64, comments=">")
+    wanted = np.stack((rows[:, 1] - 1, rows[:, 0] - 1, rows[:, 2]), axis=1)
+    island = np.searchsorted(islands[:, 0], found[:, 1], side="right") - 1
+    ours = found.copy()
+    ours[:, 1] += islands[island, 1] - islands[island, 0]
+    wanted, ours = (array[np.lexsort(array.T[::-1])] for array in (wanted, ours))
+    return wanted.shape == ours.shape and bool((wanted == ours).all())
+
+
+def from_host(card: Card, page: CardPage, text: CardRuns, staged: NDArray[np.uint8], offsets: NDArray[np.int64],
+              min_length: int, use: Callable[[Matches], None]) -> int:  # fmt: skip
+    """What is timed: codes of queries in the host's memory to matches there. Returns how many there are."""
+    codes = card.upload_ahead(staged, card.mark()).array()
+    queries, number = lay(card, CardCodes(codes, card.upload(offsets))), 0
+    for matches in matches_on_host(card, [page], text, queries, min_length, False, LIMIT):
+        number += len(matches.start)
+        use(matches)
+    return number
+
+
+def measure_pair(card: Card, page: CardPage, given: ReferenceText, codes: NDArray[np.uint8], clock: Clock, repeats: int
+                 ) -> NDArray[np.int64]:  # fmt: skip
+    """Print how long the pair takes, step by step, beside floors; returns all matches of the forward strand."""
+    text, offsets = upload_reference(card, given), np.array([0, len(codes)], np.int64)
+    staged = card.staging(len(codes))
+    staged[:] = codes
+    pieces: list[Matches] = []
+    from_host(card, page, text, staged, offsets, MIN_LENGTH,
+              lambda matches: pieces.append(Matches(*(array.copy() for array in matches))))  # fmt: skip
+    found = gather(pieces)
+    whole = partial(from_host, card, page, text, staged, offsets, MIN_LENGTH, lambda matches: None)
+    seconds = fastest(card, whole, repeats)
+    uploaded = upload_queries(card, Queries(codes, offsets))
+    queries = lay(card, uploaded)
+    policy = best_policy(card.name, MIN_LENGTH)
+    search = partial(find_all, card, page, text, queries, MIN_LENGTH, policy)
+    turned = lay(card, turn(card, uploaded))
+    rows = [
+        ("codes in the host's memory to matches there", seconds),
+        ("of it: codes to the card", fastest(card, lambda: card.upload_ahead(staged, card.mark()).array(), repeats)),
+        ("packing and finding runs", fastest(card, lambda: lay(card, uploaded), repeats)),
+        ("matches on the card", fastest(card, search, repeats)),
+        ("turning and packing the other strand", fastest(card, lambda: lay(card, turn(card, uploaded)), repeats)),
+        ("matches of the other strand", fastest(
+            card, partial(find_all, card, page, text, turned, MIN_LENGTH, policy), repeats)),
+    ]  # fmt: skip
+    print(f"{len(found)} matches of {MIN_LENGTH} and more; {policy}")
+    print_table(("step", "ms"), [(name, f"{taken * 1e3:.3f}") for name, taken in rows])
+    print("kernels of the matches on the card, each waited for:")
+    print_table(KERNEL_HEADER, kernel_times(card, search))
+    link = upload_bandwidth(card, repeats=repeats)
+    launch, reads = reader_of_blocks(card, page, 1 << 24)
+    launch()
+    read = clock(card, launch) / reads
+    print(f"{len(found) / seconds / 1e6:.1f} M matches/s, 24 bytes a match to the host; link {link / 1e9:.1f} GB/s: "
+          f"{(len(codes) + 24 * len(found)) / link * 1e3:.2f} ms; random reads {1e-9 / read:.1f} G/s")  # fmt: skip
+    print_table(("bar (H200)", "s at most", "measured", "reached"),
+                [(name, bar, f"{seconds:.4f}", "yes" if seconds <= bar else "NO") for name, bar in BARS])  # fmt: skip
+    return found
+
+
+def measure_policies(
+    card: Card, name: str, page: CardPage, text: CardRuns, queries: CardRuns, min_length: int, clock: Clock
+) -> None:
+    """Print the table of policies for one set of queries."""
+    finder = partial(find_all, card, page, text, queries, min_length)
+    timed = tune_workload(card, finder, clock, min_length)
+    used = best_policy(card.name, min_length)
+    if used not in [policy for policy, _, _ in timed]:
+        timed += time_policies(card, finder, clock, [used])
+    print(f"## {name}: {timed[0][2]} matches of {min_length} and more; * is what this card uses as it is tuned now")
+    rows = [
+        (f"{policy}{' *' if policy == used else ''}", f"{seconds * 1e3:.3f}", f"{number / seconds / 1e6:.1f}")
+        for policy, seconds, number in timed
+    ]
+    print_table(("policy", "ms", "M matches/s"), rows)
+
+
+def measure_shapes(card: Card, axis: NDArray[np.uint8], clock: Clock, repeats: int, shrink: int = 1) -> None:
+    """Print times and policies of the paper's shapes: pieces of the axis, and queries of them with errors."""
+    for min_length, bases, length, count in SHAPES:
+        piece = axis[len(axis) // 3 :][: bases // shrink]
+        given, rng = reference_of(piece), np.random.default_rng(min_length)
+        page, text = page_of(card, given.words, len(piece)), upload_reference(card, given)
+        drawn = sample(rng, piece, length, count // shrink)
+        staged = card.staging(len(drawn.codes))
+        staged[:] = drawn.codes
+        name = f"{len(drawn.offsets) - 1} queries of {length}, reference of {len(piece)}"
+        whole = partial(from_host, card, page, text, staged, drawn.offsets, min_length, lambda matches: None)
+        seconds, number = fastest(card, whole, repeats), whole()
+        print(f"{name}: codes in the host's memory to {number} matches there {seconds * 1e3:.2f} ms, "
+              f"{number / seconds / 1e6:.0f} M matches/s")  # fmt: skip
+        measure_policies(card, name, page, text, lay(card, upload_queries(card, drawn)), min_length, clock)
+        del page, text
+
+
+def measure(card: Card, data: Path, work: Path, mummer: Path | None, clock: Clock, repeats: int, shapes: bool) -> None:
+    """All measurements."""
+    with tempfile.TemporaryDirectory(dir=work) as temporary:
+        folder = Path(temporary)
+        fasta = folder / "chr20.fa"
+        fasta.write_bytes(read_chromosome(data, "20"))
+        page, given = indexed(card, fasta, folder)
+        opened = reference.Reference.open(folder / "reference")
+        axis = unpack(opened.text, 0, opened.axis_length)
+        islands = np.stack((opened.island_axis[:-1], opened.island_start), axis=1)
+    codes = codes_of(read_chromosome(data, "21"))
+    found = measure_pair(card, page, given, codes, clock, repeats)
+    if mummer is not None:
+        print(f"the same matches as MUMmer's: {'yes' if like_mummer(found, mummer, islands) else 'NO'}")
+    queries = lay(card, upload_queries(card, Queries(codes, np.array([0, len(codes)], np.int64))))
+    measure_policies(card, "chr20 and chr21", page, upload_reference(card, given), queries, MIN_LENGTH, clock)
+    del page, queries
+    print(f"memory of the card a match of `limit`: {bytes_per_match(1)} bytes")
+    if shapes:
+        measure_shapes(card, axis, clock, repeats)
+
+
+def main() -> None:
+    """Measure on the first card that is free; say so where there is none."""
+    parser = arguments(__doc__)
+    parser.add_argument("--mummer", type=Path, help="MUMmer's output, to compare with")
+    parser.add_argument("--shapes", action=argparse.BooleanOptionalAction, default=True, help="MUMmerGPU's shapes too")
+    given = parser.parse_args()
+    print_setting(())
+    given.work.mkdir(parents=True, exist_ok=True)
+    with first_card() as card:
+        if card is not None:
+            measure(card, given.data, given.work, given.mummer, seconds_by_events, REPEATS, given.shapes)
+
+
+if __name__ == "__main__":
+    main()

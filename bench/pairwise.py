@@ -1,0 +1,141 @@
+"""One large alignment on one core: Quire's score and traceback against the fastest of parasail's functions.
+
+Bar: at least parasail's best cells a second, whose functions keep every cell's directions or give the score alone; so
+with traceback it is asked at 20 kb at most, and for scores at any size. The pairs are random sequences, and a part of
+chr20 with a copy that has 1 % edits. The floor is one tile in the processor's caches, scores alone, in the same run.
+"""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import parasail
+from quire.algorithms.pairwise import Memory, Mode, Pair, pair_of
+from quire.algorithms.pairwise.cpu import TILES, CpuSweep, align
+from quire.algorithms.pairwise.tiling import Tiling
+from quire.algorithms.scoring import BWA_MEM
+from quire.reference.fasta import read_fasta
+from quire.sequence.codes import AMBIGUOUS
+
+from bench.common import arguments, print_setting, print_table
+
+SIZES = (1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
+LONGEST_TRACE = 20_000  # bases: parasail keeps a byte and more for each cell
+WIDTHS = ("16", "32", "sat")
+NAMES = {Mode.LOCAL: "sw", Mode.GLOBAL: "nw", Mode.GLOCAL: "sg_dx"}
+_LEAST_SECONDS = 0.05  # a shorter call is repeated
+_ENOUGH_SECONDS = 1.0  # of parasail's functions a longer call is made once
+
+
+def main() -> None:
+    """Time both programs in turns, in one process of one thread."""
+    parser = arguments(__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="bases of both sequences")
+    parser.add_argument("--modes", nargs="+", choices=[mode.name.lower() for mode in Mode], default=["local"])
+    parser.add_argument("--passes", type=int, default=3, help="the fastest counts")
+    given = parser.parse_args()
+    print_setting(())
+    print(f"# parasail {parasail.__version__}, AVX2 {parasail.can_use_avx2()}; scores of bwa mem", flush=True)
+    floor = _floor(given.passes)
+    print(f"# one tile in the caches, scores alone: {floor:.1f} GCUPS", flush=True)
+    rows = []
+    for size in given.sizes:
+        for kind, (query, target) in _pairs(given.data, size).items():
+            for mode in given.modes:
+                rows.append(_measure(kind, pair_of(query, target, BWA_MEM, Mode[mode.upper()]), given.passes, floor))
+                print("#", *rows[-1], flush=True)
+    print_table(
+        ("pair", "bases", "mode", "score", "linear memory", "whole memory", "parasail, score", "by",
+         "parasail, traceback", "by", "Quire / parasail", "of the floor"), rows,
+    )  # fmt: skip
+
+
+def _pairs(data: Path, size: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Pairs of about this size."""
+    random = np.random.default_rng(size)
+    one, other = (random.integers(0, 4, size).astype(np.uint8) for _ in range(2))
+    fasta = data / "na12878_chr20_100kb" / "hg19.chr20.masked.fa.gz"
+    chromosome = np.concatenate([piece.codes for piece in read_fasta(fasta)])
+    known = chromosome[chromosome < AMBIGUOUS][:size]
+    return {"random": (one, other), "chr20, 1 % edits": (_edited(known, random), known)}
+
+
+def _edited(codes: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """A copy in which 1 % of bases are another, or lost, or followed by a new one."""
+    kinds = np.where(random.random(len(codes)) < 0.01, random.integers(1, 4, len(codes)), 0)
+    changed = np.where(kinds == 1, (codes + 1) % 4, codes).astype(np.uint8)
+    return np.repeat(changed, np.array([1, 1, 0, 2])[kinds])
+
+
+def _measure(kind: str, pair: Pair, passes: int, floor: float) -> tuple[object, ...]:
+    """A row of the table.
+
+    Raises:
+        SystemExit: parasail found another score.
+    """
+    cells = len(pair.query) * len(pair.target)
+    alignment = align(pair)
+    linear = _rate(lambda: align(pair, memory=Memory.LINEAR), cells, passes)
+    small = len(pair.target) <= LONGEST_TRACE
+    whole = f"{_rate(lambda: align(pair, memory=Memory.WHOLE), cells, passes):.2f}" if small else "-"
+    score, by_score = _best_of_parasail(pair, "", alignment.score, passes)
+    trace, by_trace = _best_of_parasail(pair, "_trace", alignment.score, 1) if small else (0.0, "-")
+    return (
+        *(kind, f"{len(pair.target):,}", pair.mode.name.lower(), alignment.score, f"{linear:.2f}", whole),
+        *(f"{score:.2f}", by_score, f"{trace:.2f}" if small else "-", by_trace),
+        *(f"{linear / score:.1f}", f"{100 * linear / floor:.0f} %"),
+    )
+
+
+def _best_of_parasail(pair: Pair, what: str, expected: int, passes: int) -> tuple[float, str]:
+    """GCUPS and name of parasail's fastest function that gives the right score; functions of 16 bits may not."""
+    query, target = ("".join("ACGTNX"[code] for code in codes) for codes in (pair.query, pair.target))
+    matrix = parasail.matrix_create("ACGTNX", pair.scoring.match, pair.scoring.mismatch)
+    for letter in (4, 5):  # an ambiguous base does not match itself
+        matrix[letter, letter] = pair.scoring.mismatch
+    cells = len(query) * len(target)
+    gaps = -pair.scoring.gap_open, -pair.scoring.gap_extend
+    found = []
+    for way in ("striped", "scan", "diag"):
+        for width in WIDTHS:
+            name = f"{NAMES[pair.mode]}{what}_{way}_{width}"
+            function = getattr(parasail, name)
+            start = time.process_time()
+            answer = function(query, target, *gaps, matrix)
+            seconds = time.process_time() - start
+            if not answer.saturated and answer.score == expected:
+                rate = cells / seconds / 1e9
+                if seconds < _ENOUGH_SECONDS:
+                    rate = max(rate, _rate(partial(function, query, target, *gaps, matrix), cells, passes))
+                found.append((rate, name))
+    if not found:
+        raise SystemExit(f"{pair.mode.name}: no function of parasail gives the score {expected}")
+    return max(found)
+
+
+def _rate(function: Callable[[], object], cells: int, passes: int) -> float:
+    """Billions of cells a second of processor time, in the fastest pass."""
+    fastest = float("inf")
+    for _ in range(passes):
+        calls, start = 0, time.process_time()
+        while calls == 0 or time.process_time() - start < _LEAST_SECONDS:
+            function()
+            calls += 1
+        fastest = min(fastest, (time.process_time() - start) / calls)
+    return cells / fastest / 1e9
+
+
+def _floor(passes: int) -> float:
+    """GCUPS of one tile, scores alone."""
+    rows, columns = TILES[1]
+    random = np.random.default_rng(0)
+    codes = random.integers(0, 4, columns).astype(np.uint8)
+    sweep = CpuSweep(pair_of(codes[:rows], codes, BWA_MEM, Mode.LOCAL), Tiling(rows, columns, rows, columns), False)
+    sweep.run(1, lambda cells: None)
+    return _rate(lambda: sweep.run(1, lambda cells: None), rows * columns, 5 * passes)
+
+
+if __name__ == "__main__":
+    main()

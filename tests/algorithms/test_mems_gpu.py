@@ -1,0 +1,320 @@
+"""Maximal exact matches on a card against every base compared with every base."""
+
+from functools import lru_cache
+from itertools import chain, pairwise
+
+import numpy as np
+import pytest
+from quire.algorithms.fm_index.gpu import upload_page
+from quire.algorithms.mems import Cursor, Queries, gpu, oracle, queries_gpu
+from quire.algorithms.mems.tuning.policies import SHARES, Policy, default_policy
+from quire.device.card import OutOfDeviceMemory
+from quire.ragged import offsets_from_lengths
+from quire.sequence.packing import unpack
+
+from tests.emulator.emulated_card import EmulatedCard
+from tests.emulator.laboratory import needs_compiler
+from tests.support.card_builders import reverse_complement
+from tests.support.mems_references import cut_pages, draw_queries, draw_sequence, find_all, reference_text
+
+
+def queries_of(*sequences) -> Queries:
+    """Queries of these codes."""
+    codes = np.concatenate([np.empty(0, np.uint8), *(np.asarray(item, np.uint8) for item in sequences)])
+    return Queries(codes, offsets_from_lengths([len(item) for item in sequences]))
+
+
+def upload_all(card, islands, owned_lengths, overlap, **parameters):
+    """Pages and text of an axis on a card."""
+    text, codes = reference_text(islands)
+    indexes = cut_pages(codes, owned_lengths or [len(codes)], overlap, **parameters)
+    pages = [upload_page(card, index, index.start, index.owned_length) for index in indexes]
+    return pages, queries_gpu.upload_reference(card, text)
+
+
+def searcher(card, pages, text, queries, min_length, unique, policy):
+    """`gpu.find` of everything but where to begin and to end, and for how many, with arrays of the host."""
+    laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
+
+    def find(begin, end, limit):
+        matches, cursor = gpu.find(card, pages, text, laid, min_length, unique, begin, end, limit, policy)
+        return type(matches)(*map(card.download, matches)), cursor
+
+    return find
+
+
+def expected(islands, queries, min_length, unique) -> list[tuple[int, int, int]]:
+    """The oracle's matches."""
+    key = b"|".join([island.tobytes() for island in islands])
+    return _expected(key, queries.codes.tobytes(), tuple(queries.offsets.tolist()), min_length, unique)
+
+
+@lru_cache(None)
+def _expected(islands: bytes, codes: bytes, offsets: tuple[int, ...], min_length: int, unique: bool):
+    """Every schedule and policy asks for the same."""
+    parts = [np.frombuffer(island, np.uint8) for island in islands.split(b"|")]
+    queries = Queries(np.frombuffer(codes, np.uint8), np.array(offsets, np.int64))
+    matches = oracle.maximal_matches(parts, queries, min_length)
+    return oracle.unique_in_reference(matches, parts, queries) if unique else matches
+
+
+def check(card, islands, queries, min_length, policy, unique=False, limit=10_000, owned=None, pieces=(), **index):
+    """Compare with the oracle; returns how many matches there are."""
+    index = {"prefix_length": 4, **index}
+    pages, text = upload_all(card, islands, owned, min_length + 3, **index)
+    find = searcher(card, pages, text, queries, min_length, unique, policy)
+    found = find_all(find, int(queries.offsets[-1]), limit, pieces)
+    assert found == expected(islands, queries, min_length, unique)
+    return len(found)
+
+
+# kind, min_length, policy, bases owned by the pages (None: one page), limit, the index
+CASES = [
+    ("four", 1, Policy(1, 0, True, 64), None, 700, {}),
+    ("ambiguous", 2, Policy(2, 1, False, 32), [11, 19], 30, {}),
+    ("two", 3, Policy(2, 0, False, 128), None, 40, {"sa_sampling": 3}),
+    ("two", 5, Policy(2, 8, False, 128), [30, 1, 29], 60, {"words_per_block": 8}),
+    ("one", 6, Policy(6, 0, True, 128), [25, 35], 45, {}),
+    ("repeats", 8, Policy(5, 32, False, 64), [50, 70], 1000, {"words_per_block": 16}),
+    ("repeats", 12, Policy(4, 0, True, 128), None, 1000, {"words_per_block": 32, "sa_sampling": 3}),
+    ("repeats", 20, Policy(20, 0, False, 128), [119, 1], 1000, {}),
+]
+
+
+@pytest.mark.parametrize("unique", [False, True])
+@pytest.mark.parametrize(("kind", "min_length", "policy", "owned", "limit", "index"), CASES)
+def test_matches_of_the_oracle(card, kind, min_length, policy, owned, limit, index, unique) -> None:
+    rng = np.random.default_rng(min_length)
+    total = sum(owned) if owned else 120 if min_length > 6 else 50
+    first = total // 3
+    islands = [draw_sequence(rng, kind, size) for size in (first, total - first)]
+    queries = draw_queries(rng, islands, 4, total, kind)
+    pieces = [int(queries.offsets[-1]) // 2]
+    assert check(card, islands, queries, min_length, policy, unique, limit, owned, pieces, **index) or unique
+
+
+def repeats(rng) -> list[np.ndarray]:
+    """Two islands with copies of a unit, a run of one letter and some ambiguous bases."""
+    unit = rng.integers(0, 4, 60)
+    copies = [unit.copy() for _ in range(5)]
+    for copy in copies:
+        copy[rng.integers(0, 60, 2)] = rng.integers(0, 4, 2)
+    whole = np.concatenate([rng.integers(0, 4, 90), *copies, np.zeros(70, np.int64), rng.integers(0, 4, 40)])
+    whole[[30, 200, 201]] = 4
+    return [whole[:170].astype(np.uint8), whole[170:].astype(np.uint8)]
+
+
+@pytest.mark.parametrize("unique", [False, True])
+@pytest.mark.parametrize("owned", [None, [150, 200, 150]])
+def test_all_policies_give_the_same(card, owned, unique) -> None:
+    rng = np.random.default_rng(3)
+    islands = repeats(rng)
+    whole = np.concatenate(islands)
+    changed = whole[60:400].copy()
+    changed[::29] = 4
+    queries = queries_of(changed, [], [4], whole[171:420], [0] * 90, rng.integers(0, 4, 9))
+    for lanes, keep in SHARES:
+        for seed_length in (9, 17):
+            assert check(card, islands, queries, 17, Policy(seed_length, lanes, keep, 64), unique, owned=owned) > 5
+
+
+@pytest.mark.parametrize("owned", [None, [1000, 880]])
+def test_matches_longer_than_one_thread_compares(card, owned) -> None:
+    """The reference as its own query, with a base changed: ends of queries, of runs, and inside."""
+    rng = np.random.default_rng(4)
+    islands = [rng.integers(0, 4, 1800).astype(np.uint8), rng.integers(0, 4, 80).astype(np.uint8)]
+    whole = np.concatenate(islands)
+    cap = (
+        60 + queries_gpu.DEFINES["LOOK_AHEAD"]
+    )  # of bases from a seed on; the first one is that of the query's first base
+    lengths = [cap - 1, cap, cap + 1, cap + 31, cap + 32, cap + 33, cap + 1023, cap + 1024, cap + 1025]
+    queries = [np.append(whole[7 : 7 + length], 3 - whole[7 + length]) for length in lengths]
+    starts = np.cumsum([0, *map(len, queries)]).tolist()
+    wanted = [(start, 7, length) for start, length in zip(starts, lengths, strict=False)]
+    wanted += [(starts[-1], 0, 1800), (starts[-1] + 1800, 1800, 80), (starts[-1] + 1880, 1700, 100)]
+    given = queries_of(*queries, whole, whole[1700:1800])
+    pages, text = upload_all(card, islands, owned, 70, prefix_length=4)
+    for unique, policy in ((False, Policy(20, 0, True, 64)), (True, Policy(20, 1, False, 64))):
+        find = searcher(card, pages, text, given, 60, unique, policy)
+        assert find_all(find, int(given.offsets[-1]), 10_000) == wanted  # chance repeats no 60 bases
+
+
+@pytest.mark.parametrize(
+    ("limit", "policy"), [(1, Policy(4, 0, True, 64)), (9, Policy(3, 1, False, 32)), (300, Policy(4, 0, False, 64))]
+)
+def test_a_reference_of_one_letter(card, limit: int, policy: Policy) -> None:
+    """One base of the query has as many matches as the reference has bases: the order itself is cut."""
+    islands, queries = [np.zeros(20, np.uint8)], queries_of([0] * 7, [0] * 4, [1] * 9, [0] * 3)
+    assert check(card, islands, queries, 4, policy, limit=limit) == 17 + 3 + 17
+    assert check(card, islands, queries, 4, policy, unique=True, limit=limit) == 0
+
+
+def test_places_that_are_none(card) -> None:
+    """Letters that run on from one island into the next, or over a base that is not known, do not stand there."""
+    rng = np.random.default_rng(14)
+    words = [rng.integers(0, 4, 16).astype(np.uint8) for _ in range(15)]
+    islands = [np.concatenate(words)]
+    for cut, word in enumerate(words, start=1):
+        islands[-1] = np.concatenate([islands[-1], rng.integers(0, 4, 9), word[:cut]]).astype(np.uint8)
+        islands.append(np.concatenate([word[cut:], rng.integers(0, 4, 9)]).astype(np.uint8))
+    # Behind two bases, matches begin beside a seed.
+    later = [np.append(3 - word[:2], word) for word in words]
+    queries = queries_of(*words, *(word[1:] for word in words), *later)
+    for policy in (Policy(8, 0, True, 64), Policy(6, 1, False, 64)):
+        for unique in (False, True):
+            assert check(card, islands, queries, 8, policy, unique, owned=[300, sum(map(len, islands)) - 300]) >= 29
+
+
+def test_the_one_other_place_among_many_hits(card) -> None:
+    """Seventy words that share a seed stand on both pages, in different orders: each stands in another row there."""
+    rng = np.random.default_rng(15)
+    seed = rng.integers(0, 4, 8)
+    words = [np.concatenate([seed, rng.integers(0, 4, 12)]) for _ in range(70)]
+    order = rng.permutation(len(words))
+    islands = [np.concatenate([words[i] for i in numbers]).astype(np.uint8) for numbers in (range(70), order)]
+    queries = queries_of(*words)
+    policy = Policy(8, 0, True, 64)
+    assert check(card, islands, queries, 20, policy, owned=[1400, 1400]) == 140
+    assert check(card, islands, queries, 20, policy, unique=True, owned=[1400, 1400]) == 0
+    assert check(card, islands, queries, 20, policy, unique=True) == 0
+
+
+@pytest.mark.parametrize("min_length", [1, 20])
+def test_nothing_to_find(card, min_length: int) -> None:
+    known, unknown = [np.zeros(30, np.uint8)], [np.full(30, 4, np.uint8)]
+    for islands in (known, unknown):
+        for queries in (queries_of(), queries_of([], []), queries_of([4, 4], [4]), queries_of([1] * 40)):
+            assert check(card, islands, queries, min_length, default_policy(min_length)) == 0
+    assert check(card, known, queries_of([0] * 19), 20, default_policy(20)) == 0
+
+
+@pytest.mark.parametrize("length", [0, 1, 31, 32, 33, 64, 100])
+def test_queries_are_packed_and_turned(card, length: int) -> None:
+    rng = np.random.default_rng(length)
+    for offsets in ([0, length], [0, 0, length // 2, length // 2, length], [0, length // 3, length, length]):
+        codes = rng.integers(0, 5, length).astype(np.uint8)
+        codes[rng.random(length) < 0.6] = 2
+        given = queries_gpu.upload_queries(card, Queries(codes, np.array(offsets, np.int64)))
+        pieces = [codes[begin:end] for begin, end in pairwise(offsets)]
+        reverse = [reverse_complement(piece.tolist()) for piece in pieces]
+        turned = queries_gpu.turn(card, given)
+        assert card.download(turned.codes).tolist() == list(chain(*reverse))
+        for queries, sequences in ((given, [piece.tolist() for piece in pieces]), (turned, reverse)):
+            laid = queries_gpu.lay(card, queries)
+            flat = np.array(list(chain(*sequences)), np.uint8)
+            assert laid.length == length
+            assert unpack(card.download(laid.words), 0, length).tolist() == np.where(flat > 3, 0, flat).tolist()
+            begins, ends = set(), set()
+            for begin, sequence in zip(offsets[:-1], sequences, strict=True):
+                for i, code in enumerate(sequence):
+                    if code <= 3:
+                        begins |= {begin + i} if i == 0 or sequence[i - 1] > 3 else set()
+                        ends |= {begin + i + 1} if i + 1 == len(sequence) or sequence[i + 1] > 3 else set()
+            assert card.download(laid.runs).tolist() == [
+                list(run) for run in zip(sorted(begins), sorted(ends), strict=True)
+            ]
+
+
+class Cycled:
+    """Pages that are uploaded one after the other, and spoilt when the next one is asked for."""
+
+    def __init__(self, card, indexes) -> None:
+        self.card, self.indexes = card, indexes
+
+    def __len__(self) -> int:
+        return len(self.indexes)
+
+    def __iter__(self):
+        for index in self.indexes:
+            page = upload_page(self.card, index, index.start, index.owned_length)
+            yield page
+            for array in (page.blocks, page.prefix_table, page.suffix_array):
+                array[:] = 0
+
+
+@pytest.mark.parametrize("unique", [False, True])
+def test_pages_that_come_and_go(card, unique: bool) -> None:
+    rng = np.random.default_rng(9)
+    islands = repeats(rng)
+    text, codes = reference_text(islands)
+    pages = Cycled(card, cut_pages(codes, [200, len(codes) - 200], 15, prefix_length=4))
+    queries = queries_of(np.concatenate(islands)[40:330])
+    policy = Policy(8, 0, True, 64)
+    find = searcher(card, pages, queries_gpu.upload_reference(card, text), queries, 12, unique, policy)
+    assert find_all(find, int(queries.offsets[-1]), 10_000) == expected(islands, queries, 12, unique)
+
+
+def test_windows_of_few_seeds(card, monkeypatch) -> None:
+    """Matches of a window are sorted by one word: where it is short, and where few lanes would go through many rows."""
+    rng = np.random.default_rng(10)
+    islands = repeats(rng)
+    queries = queries_of(np.concatenate(islands)[20:300], [0] * 40)
+    monkeypatch.setattr(gpu, "KEY_BITS", 14)
+    monkeypatch.setattr(gpu, "MOST_ROWS_PER_LANE", 2)
+    assert check(card, islands, queries, 14, Policy(10, 1, False, 64), unique=True) == 3
+    monkeypatch.setattr(gpu, "SEEDS_PER_WINDOW", 3)
+    monkeypatch.setattr(gpu, "MOST_STEP", 2)
+    assert check(card, islands, queries, 14, Policy(10, 0, True, 64)) > 30
+
+
+def test_pieces_on_the_host(card) -> None:
+    """A piece stays as it is while the next one but one is not asked for."""
+    rng = np.random.default_rng(11)
+    islands = repeats(rng)
+    queries = queries_of(np.concatenate(islands)[20:300], [0] * 40)
+    pages, text = upload_all(card, islands, None, 0, prefix_length=4)
+    laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
+    found, last = [], None
+    for matches in gpu.matches_on_host(card, pages, text, laid, 14, False, 30):
+        assert 0 < len(matches.start) <= 30
+        for piece in [last, matches] if last else [matches]:
+            rows = list(zip(*(array.tolist() for array in piece), strict=True))
+            found = found[: -len(rows)] + rows if piece is last else found + rows
+        last = matches
+    assert found == expected(islands, queries, 14, False)
+
+
+@needs_compiler
+@pytest.mark.parametrize("cuts", [1, 2])
+def test_memory_is_what_was_planned(cuts: int) -> None:
+    """Nearly every seed has a hit and every hit is a match: a limit takes the memory that is planned for it."""
+    rng = np.random.default_rng(12)
+    islands = [rng.integers(0, 4, 6000).astype(np.uint8)]
+    whole = islands[0]
+    queries = queries_of(*(whole[start : start + 12] for start in range(0, 5980, 2)))
+    for limit in (1024, 2048):
+        card = EmulatedCard()
+        pages, text = upload_all(card, islands, [6000 // cuts] * cuts, 12, prefix_length=5)
+        laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
+        before = card.arrays.taken
+        card.arrays.most_taken = before
+        pieces = list(gpu.matches_on_host(card, pages, text, laid, 12, True, limit, Policy(12, 0, True, 64)))
+        taken = card.arrays.most_taken - before - 16 * len(laid.runs)  # seeds of runs are the queries' own
+        planned = limit * gpu.bytes_per_match(cuts)
+        assert sum(len(piece.start) for piece in pieces) > 2900
+        assert 0.5 * planned < taken <= planned + 20 * 512
+
+
+@needs_compiler
+def test_a_card_that_is_full_says_so() -> None:
+    """Any allocation may fail; with a smaller limit the answer is the same."""
+    rng = np.random.default_rng(13)
+    islands = repeats(rng)
+    queries = queries_of(np.concatenate(islands)[20:200])
+    card = EmulatedCard()
+    pages, text = upload_all(card, islands, None, 0, prefix_length=4)
+    laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
+    wanted = expected(islands, queries, 14, True)
+    failed = 0
+    for number in range(1, 100):
+        card.fail_allocation(number)
+        try:
+            gpu.find(card, pages, text, laid, 14, True, Cursor(0, 0), laid.length, 1000, Policy(10, 0, True, 64))
+        except OutOfDeviceMemory:
+            failed += 1
+            continue
+        break
+    assert 15 < failed == number - 1
+    card.fail_allocation(0)
+    found = list(gpu.matches_on_host(card, pages, text, laid, 14, True, 7, Policy(10, 0, True, 64)))
+    assert [row for piece in found for row in zip(*(array.tolist() for array in piece), strict=True)] == wanted

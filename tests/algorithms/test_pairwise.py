@@ -1,0 +1,182 @@
+"""One large optimal alignment on the CPU: against the oracle, against parasail, and by its own CIGAR."""
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import parasail
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from quire.algorithms.pairwise import Memory, Mode, Pair, PairwiseAlignment, oracle, pair_of
+from quire.algorithms.pairwise.cpu import align, tiling_for
+from quire.algorithms.pairwise.tiling import Tiling
+from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
+from quire.sequence.codes import code_table
+
+from tests.support.pairwise_cases import SCORINGS, as_oracle, pair, pairs, rescored
+
+GENOME = Path(__file__).resolve().parents[1] / "data" / "chr22_40kb" / "genome.fa.gz"
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    pairs(longest=90), st.sampled_from([(1, 2), (7, 4), (32, 32), (33, 10), (64, 200)]),
+    st.sampled_from([Memory.WHOLE, Memory.LINEAR]), st.booleans(),
+)  # fmt: skip
+def test_matches_oracle(pair: Pair, shape: tuple[int, int], memory: Memory, at_corner: bool) -> None:
+    tiling = Tiling(max(1, len(pair.query)), max(1, len(pair.target)), *shape)
+    alignment = align(pair, memory=memory, tiling=tiling, at_corner=at_corner)
+    assert as_oracle(alignment) == oracle.align(pair, at_corner)
+
+
+@settings(max_examples=80, deadline=None)
+@given(pairs(longest=120), st.integers(10, 120), st.sampled_from([(200, 200), (40, 60)]))
+def test_scores_around_what_16_bits_hold(given_pair: Pair, scale: int, shape: tuple[int, int]) -> None:
+    """Some tiles fit, others do not, and some scores come close to the limits."""
+    scoring = Scoring(*(scale * score for score in given_pair.scoring))
+    scaled = Pair(given_pair.query, given_pair.target, scoring, given_pair.mode)
+    tiling = Tiling(max(1, len(scaled.query)), max(1, len(scaled.target)), *shape)
+    assert as_oracle(align(scaled, memory=Memory.LINEAR, tiling=tiling)) == oracle.align(scaled)
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize(("query", "target"), [("", ""), ("", "A"), ("A", ""), ("A", "A"), ("A", "C"), ("N", "N")])
+def test_shortest(query: str, target: str, mode: Mode) -> None:
+    pair = pair_of(codes(query), codes(target), BWA_MEM, mode)
+    assert as_oracle(align(pair)) == oracle.align(pair)
+
+
+def codes(text: str) -> np.ndarray:
+    return code_table({}, 4)[np.frombuffer(text.encode(), np.uint8)]
+
+
+def test_mismatches_that_cost_nothing() -> None:
+    """A score that reaches what fills a tile up is none of the tile's."""
+    scored = pair([1, 0, 0, 0], [1], Scoring(1, 0, -3, -2), Mode.LOCAL)
+    for memory in (Memory.WHOLE, Memory.LINEAR):
+        assert as_oracle(align(scored, memory=memory, tiling=Tiling(4, 1, 1, 2))) == oracle.align(scored)
+
+
+def scores_that_need_32_bits() -> Pair:
+    """Scores of which 16 bits do not hold those of a tile, and one that is larger than 16 bits of them may be."""
+    random = np.random.default_rng(5)
+    target = random.integers(0, 5, 300)
+    query = np.delete(target, slice(100, 160))
+    return pair(query.tolist(), target.tolist(), Scoring(900, -800, -2000, -60), Mode.GLOBAL)
+
+
+def test_scores_that_need_32_bits() -> None:
+    pair = scores_that_need_32_bits()
+    for memory in (Memory.WHOLE, Memory.LINEAR):
+        assert as_oracle(align(pair, memory=memory, tiling=Tiling(240, 300, 100, 80))) == oracle.align(pair)
+
+
+def random_pair(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    return random.integers(0, 4, 1500), random.integers(0, 4, 1200)
+
+
+def similar_pair(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    target = random.integers(0, 4, 6000)
+    return edited(target, random), target
+
+
+def repetitive_pair(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    target = np.tile(random.integers(0, 4, 7), 300)
+    return edited(target, random)[: len(target) // 2], target
+
+
+def pair_with_ambiguous_bases(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    target = random.integers(0, 4, 3000)
+    target[1000:1300] = 4
+    return np.where(random.random(3000) < 0.05, 4, target), target
+
+
+def edited(codes: np.ndarray, random: np.random.Generator, rate: float = 0.01) -> np.ndarray:
+    """A copy with substitutions at half of the rate, insertions and deletions of 1 to 20 bases at a quarter each."""
+    pieces, at = [], 0
+    for place in np.flatnonzero(random.random(len(codes)) < rate):
+        if place < at:
+            continue
+        pieces.append(codes[at:place])
+        kind, length = random.integers(4), int(random.integers(1, 21))
+        pieces.append(random.integers(0, 4, 1 if kind < 2 else length if kind == 2 else 0).astype(codes.dtype))
+        at = place + (1 if kind < 2 else 0 if kind == 2 else length)
+    return np.concatenate([*pieces, codes[at:]])
+
+
+FUNCTIONS = {Mode.LOCAL: parasail.sw_striped_32, Mode.GLOBAL: parasail.nw_scan_32, Mode.GLOCAL: parasail.sg_dx_scan_32}
+
+
+def witness(pair: Pair) -> int:
+    """The score by parasail, with a matrix in which N (X in the target) matches nothing."""
+    scoring = pair.scoring
+    matrix = parasail.matrix_create("ACGTNX", scoring.match, scoring.mismatch)
+    for letter in (4, 5):
+        matrix[letter, letter] = scoring.mismatch
+    query, target = ("".join("ACGTNX"[code] for code in sequence) for sequence in (pair.query, pair.target))
+    return FUNCTIONS[pair.mode](query, target, -scoring.gap_open, -scoring.gap_extend, matrix).score
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("scoring", [*SCORINGS[:4], HAPLOTYPE_TO_REFERENCE])
+@pytest.mark.parametrize("make", [random_pair, similar_pair, repetitive_pair, pair_with_ambiguous_bases])
+def test_scores_are_parasails(make: Callable, scoring: Scoring, mode: Mode) -> None:
+    pair = pair_of(*(codes.astype(np.uint8) for codes in make(np.random.default_rng(7))), scoring, mode)
+    answer = check(pair, align(pair))
+    assert answer == witness(pair)
+
+
+def check(pair: Pair, alignment: PairwiseAlignment) -> int:
+    """The score of an alignment, whose CIGAR gives it again."""
+    score = rescored(pair, as_oracle(alignment))
+    assert score == alignment.score
+    return score
+
+
+@pytest.fixture(scope="module")
+def real() -> tuple[np.ndarray, np.ndarray]:
+    """20 kb of chr22 with 1 % edits, and the same as it is."""
+    with gzip.open(GENOME, "rt") as lines:
+        target = codes("".join(line.strip() for line in lines if not line.startswith(">")))[:20000]
+    return edited(target, np.random.default_rng(3)), target
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_real_sequence_in_both_memories(real: tuple[np.ndarray, np.ndarray], mode: Mode) -> None:
+    pair = pair_of(*real, BWA_MEM, mode)
+    linear = align(pair, memory=Memory.LINEAR)
+    assert check(pair, linear) == witness(pair)
+    shape = Tiling(len(pair.query), len(pair.target), 4000, 3000)
+    for other in (align(pair, memory=Memory.WHOLE), align(pair, 2), align(pair, 3, Memory.WHOLE, tiling=shape)):
+        assert as_oracle(other) == as_oracle(linear)
+
+
+def test_less_memory_makes_larger_tiles() -> None:
+    sizes = [tiling_for(100_000, 100_000, budget).tile_rows for budget in (1 << 30, 100 << 20, 20 << 20)]
+    assert sizes == [2048, 4096, 16384]
+    assert tiling_for(10, 20, 1 << 30) == Tiling(10, 20, 10, 20)
+
+
+def test_an_error_in_one_thread_ends_all() -> None:
+    pair = pair_of(codes("ACGT" * 50), codes("ACGT" * 50), BWA_MEM, Mode.LOCAL)
+
+    def interrupt(cells: int) -> None:
+        raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        align(pair, 2, tiling=Tiling(200, 200, 20, 20), progress=interrupt)
+
+
+def test_progress_counts_every_cell() -> None:
+    pair = pair_of(codes("ACGT" * 50), codes("ACGT" * 40), BWA_MEM, Mode.LOCAL)
+    cells: list[int] = []
+    align(pair, 2, tiling=Tiling(200, 160, 30, 10), progress=cells.append)
+    assert sum(cells) == 200 * 160
+
+
+def test_refuses_tiles_of_odd_width() -> None:
+    pair = pair_of(codes("ACGT"), codes("ACGT"), BWA_MEM, Mode.LOCAL)
+    with pytest.raises(ValueError, match="multiple of 2"):
+        align(pair, tiling=Tiling(4, 4, 4, 3))

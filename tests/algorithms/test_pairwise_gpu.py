@@ -1,0 +1,176 @@
+"""One large alignment on a card against the oracle: modes, whole and linear memory, seams of strips and tiles."""
+
+from collections.abc import Iterator
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from quire.algorithms.pairwise import Memory, Mode, Pair, gpu, oracle, shapes
+from quire.algorithms.pairwise.gpu import align, align_many
+from quire.algorithms.pairwise.paths_gpu import guess_tiles
+from quire.algorithms.pairwise.shapes import StripShape
+from quire.algorithms.pairwise.sweep_gpu import PlacedMatrix
+from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
+from quire.device.card import OutOfDeviceMemory
+
+from tests.emulator.emulated_card import EmulatedCard
+from tests.support.pairwise_cases import as_oracle, pair, pairs, rescored
+
+TIES, WIDE = Scoring(1, -1, -1, -1), HAPLOTYPE_TO_REFERENCE
+# So narrow that sequences which the oracle can align fill several strips, warps and tiles.
+NARROW_SCORES = (StripShape(2, 2, 8, 1, False),)
+NARROW_BITS = (StripShape(1, 2, 16, 1, True), StripShape(4, 1, 16, 1, True))
+SHORTEST = 48
+
+
+NARROW = {
+    "SCORE_SHAPES": NARROW_SCORES, "WIDE_SCORE_SHAPES": NARROW_SCORES,
+    "BITS_SHAPES": NARROW_BITS, "WIDE_BITS_SHAPES": NARROW_BITS[:1],
+    "SHORTEST_TILE": SHORTEST, "WHOLE_KEEP": 50,
+}  # fmt: skip
+
+
+@pytest.fixture
+def narrow() -> Iterator[None]:
+    with mock.patch.multiple(gpu, **NARROW):
+        yield
+
+
+def edited(random: np.random.Generator, rows: int, columns: int, letters: int = 4) -> list[list[int]]:
+    """Codes of a query, and of a target that repeats it with substitutions, a deletion and an insertion."""
+    query = random.integers(0, letters, rows)
+    target = np.resize(query, columns)
+    hit = random.random(columns) < 0.1
+    target[hit] = random.integers(0, 5, hit.sum())
+    at = columns // 3
+    target = np.concatenate([target[: at - at // 4], target[at:], random.integers(0, letters, at // 4)])
+    return [query.tolist(), target.tolist()]
+
+
+def check(card, given: Pair, memory: Memory) -> None:
+    expected = oracle.align(given)
+    assert as_oracle(align(card, given, memory)) == expected
+    assert rescored(given, expected) == expected[0]
+
+
+@pytest.mark.parametrize("memory", [Memory.WHOLE, Memory.LINEAR])
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("scoring", [BWA_MEM, TIES, WIDE])
+def test_real_shapes(card, scoring: Scoring, mode: Mode, memory: Memory) -> None:
+    random = np.random.default_rng(mode)
+    check(card, pair(*edited(random, 60, 90), scoring, mode), memory)
+    check(card, pair(*edited(random, 40, 300, 2), scoring, mode), memory)
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("memory", [Memory.WHOLE, Memory.LINEAR])
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("scoring", [BWA_MEM, TIES, WIDE])
+def test_strips_and_tiles(card, scoring: Scoring, mode: Mode, memory: Memory) -> None:
+    random = np.random.default_rng(10 + mode)
+    check(card, pair(*edited(random, 110, 300), scoring, mode), memory)
+    check(card, pair(*edited(random, 150, 140, 2), scoring, mode), memory)
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("mode", Mode)
+def test_seams(card, mode: Mode) -> None:
+    """Sequences that end with a chunk, a warp, a strip or a tile, one base before and one behind."""
+    random = np.random.default_rng(20 + mode)
+    sizes = [(SHORTEST + more, 128 + less) for more in (-1, 0, 1) for less in (-1, 0, 1)]
+    for rows, columns in [*sizes, (1, 129), (97, 1)]:
+        check(
+            card,
+            pair(*edited(random, rows, columns, 3), TIES, mode),
+            [Memory.WHOLE, Memory.LINEAR][(rows + columns) % 2],
+        )
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("mode", Mode)
+def test_long_gaps(card, mode: Mode) -> None:
+    """Gaps of more than a window, through tiles that nobody guessed."""
+    random = np.random.default_rng(30)
+    ends = [random.integers(0, 4, 50).tolist() for _ in range(2)]
+    more = random.integers(0, 4, 260).tolist()
+    short, long = ends[0] + ends[1], ends[0] + more + ends[1]
+    for query, target in ((short, long), (long, short)):
+        check(card, pair(query, target, Scoring(10, -9, -12, -1), mode), Memory.LINEAR)
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("memory", [Memory.WHOLE, Memory.LINEAR])
+def test_ends_of_equal_score(card, memory: Memory) -> None:
+    """The leftmost, of these the uppermost, wherever the others are: in other lanes, warps, strips and chunks."""
+    word = [0, 1, 2, 3, 3, 1]
+    for places in ((3, 4), (90, 20), (200, 20, 60), (140, 139), (60, 7), (33, 31, 64)):
+        target = [4] * 230
+        for place in places:
+            target[place : place + 6] = word
+        for query in ([4] * 9 + word + [4] * 50 + word, word):
+            check(card, pair(query, target, BWA_MEM, Mode.LOCAL), memory)
+            check(card, pair(query, target, BWA_MEM, Mode.GLOCAL), memory)
+
+
+def test_nothing_to_align(card) -> None:
+    for query, target in (([0] * 9, [1] * 30), ([4] * 3, [4] * 3)):
+        assert as_oracle(align(card, pair(query, target, BWA_MEM, Mode.LOCAL), Memory.LINEAR)) == (0, 0, 0, 0, 0, [])
+        check(card, pair(query, target, BWA_MEM, Mode.LOCAL), Memory.WHOLE)
+    for mode in Mode:
+        for query, target in (([], []), ([0], []), ([], [0, 1])):
+            check(card, pair(query, target, BWA_MEM, mode), Memory.AUTO)
+
+
+@pytest.mark.usefixtures("narrow")
+def test_a_small_card_takes_linear_memory() -> None:
+    given = pair(*edited(np.random.default_rng(3), 300, 290), BWA_MEM, Mode.GLOBAL)
+    card = EmulatedCard(memory=70_000)
+    assert [part.linear for part in gpu._parts(card, [given], Memory.AUTO)] == [True]
+    check(card, given, Memory.AUTO)
+    with pytest.raises(OutOfDeviceMemory):
+        align(EmulatedCard(memory=5_000), given)
+
+
+@pytest.mark.parametrize("wrong", [Scoring(1, -1, -65536, -1), Scoring(1 << 26, -1, -2, -1)])
+def test_refuses_scores_that_the_kernels_do_not_hold(card, wrong: Scoring) -> None:
+    with pytest.raises(ValueError, match="too large"):
+        align(card, pair([0], [0, 1], wrong, Mode.GLOBAL))
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(pairs(longest=70), max_size=6), st.sampled_from(Memory))
+def test_many_pairs(card, given: list[Pair], memory: Memory) -> None:
+    """Of any modes and scorings, together as alone."""
+    assert [as_oracle(answer) for answer in align_many(card, given, memory)] == [oracle.align(one) for one in given]
+
+
+def test_batches_within_memory(card, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(4)
+    given = [pair(*edited(random, rows, 40), BWA_MEM, Mode.GLOBAL) for rows in (30, 50, 20, 70)]
+    sizes = [gpu._whole_bytes(card, one) for one in given]
+    monkeypatch.setattr(gpu, "MOST_BITS", sizes[1] + sizes[0])
+    monkeypatch.setattr(gpu, "FASTEST_WHOLE", sizes[3] - 1)
+    parts = [(part.numbers, part.linear) for part in gpu._parts(card, given, Memory.AUTO)]
+    assert parts == [([0, 1], False), ([3], True), ([2], False)]
+    assert [as_oracle(answer) for answer in align_many(card, given)] == [oracle.align(one) for one in given]
+
+
+def test_guesses() -> None:
+    """Down the diagonal where kept rows have no clear maximum, else through their maxima."""
+    given = pair([0] * 100, [0] * 200, BWA_MEM, Mode.GLOBAL)
+    matrix = PlacedMatrix(given, 40, 50, 0, 0, 0, 0)
+    peaks = np.array([[0, 0], [30, 70], [70, 120], [90, 190]])
+    assert guess_tiles(matrix, peaks, 100, 150, False) == [(2, 2), (1, 2), (1, 1), (0, 1), (0, 0)]
+    peaks[1] = 5, 199
+    assert guess_tiles(matrix, peaks, 100, 150, False) == [(2, 2), (1, 2), (1, 1), (0, 1), (0, 0)]
+    assert guess_tiles(matrix, peaks, 100, 150, True) == [(2, 2), (1, 2), (1, 1)]
+    assert guess_tiles(matrix, peaks, 1, 1, True) == [(0, 0)]
+
+
+def test_shapes_fit_their_kernels() -> None:
+    for shape in (*shapes.SCORE_SHAPES, *shapes.BITS_SHAPES, *NARROW_SCORES, *NARROW_BITS):
+        assert shapes.WARP % shape.steps == 0
+        if shape.bits:
+            assert shape.steps * shape.columns % shapes.CELLS_PER_PAIR == 0 == shapes.CELLS_PER_PAIR % shape.columns

@@ -1,0 +1,41 @@
+"""Pairwise alignment on a card against pairwise/cpu.py, with the kernels' own shapes and longer sequences."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba", reason="the CPU's functions are Numba's")
+
+from quire.algorithms.pairwise import Memory, Mode, Pair, cpu, gpu
+from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
+
+from tests.algorithms.test_pairwise_gpu import edited
+from tests.emulator.emulated_card import EmulatedCard
+from tests.support.pairwise_cases import pair
+
+
+def check(card, given: Pair) -> None:
+    expected = cpu.align(given)
+    for memory in Memory:
+        found = gpu.align(card, given, memory)
+        for name in ("score", "query_begin", "query_end", "target_begin", "target_end"):
+            assert getattr(found, name) == getattr(expected, name)
+        np.testing.assert_array_equal(found.cigar, expected.cigar)
+        assert found.cigar.dtype == expected.cigar.dtype
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("scoring", [BWA_MEM, HAPLOTYPE_TO_REFERENCE])
+def test_edited_pairs(card, scoring: Scoring, mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
+    emulated = isinstance(card, EmulatedCard)
+    monkeypatch.setattr(gpu, "SHORTEST_TILE", 100 if emulated else 700)
+    random = np.random.default_rng(mode)
+    scale = 1 if emulated else 12
+    check(card, pair(*edited(random, 250 * scale, 600 * scale), scoring, mode))
+    check(card, pair(*edited(random, 330 * scale, 300 * scale, 2), scoring, mode))
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_repeats(card, mode: Mode) -> None:
+    """Many paths are equally good: the rules of ties decide between them."""
+    check(card, pair([0, 1, 2] * 50 + [3, 1] * 30, [1, 2, 0] * 90, Scoring(1, -1, -1, -1), mode))
+    check(card, pair([0] * 70, [0] * 300, BWA_MEM, mode))

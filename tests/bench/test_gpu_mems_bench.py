@@ -1,0 +1,48 @@
+"""The measurement of matches on a card, with tiny inputs on the emulated card, on NumPy alone."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.emulator.laboratory import needs_compiler
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SCRIPT = """
+import sys
+sys.modules.update(dict.fromkeys(("numba", "llvmlite", "pysam", "isal", "pandas", "cupy"), None))  # as if not installed
+import lzma
+from pathlib import Path
+import numpy as np
+from bench import gpu_mems
+from tests.emulator.emulated_card import EmulatedCard
+def clock(card, launch):
+    launch()
+    return 1e-6
+letters = "".join(np.random.default_rng(1).choice(list("ACGT"), 700))
+work = Path(sys.argv[1])
+query = letters[100:250] + "N" + letters[251:300] + "N" * 30 + letters[500:552]
+for name, sequence in (("20", "N" * 25 + letters[:300] + "N" * 40 + letters[300:]), ("21", query)):
+    (work / f"chr{name}.fa.xz").write_bytes(lzma.compress(f">{name}\\n{sequence}\\n".encode()))
+# mummer -maxmatch -n -l 50
+(work / "mummer.txt").write_text("> 21\\n     126         1       150\\n     566       231        52\\n")
+gpu_mems.SHAPES = [(10, 500, 36, 20)]
+gpu_mems.measure(EmulatedCard(), work, work, work / "mummer.txt", clock, 1, True)
+"""
+
+
+@needs_compiler
+def test_it_measures(tmp_path) -> None:
+    environment = {"PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'workflow' / 'scripts'}", "XDG_CACHE_HOME": str(tmp_path),
+                   "PATH": "/usr/bin:/bin"}  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(tmp_path)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert "2 matches of 50 and more; seeds of 35, a thread a hit, kept, blocks of 128" in lines
+    assert "the same matches as MUMmer's: yes" in lines
+    assert any(line.startswith("| copMEM2, 2.7 s | 0.135 | ") for line in lines)
+    tables = [line for line in lines if line.startswith("## ")]
+    assert tables[0].startswith("## chr20 and chr21: 2 matches of 50 and more; *")
+    assert tables[1].startswith("## 20 queries of 36, reference of 467: ")
+    assert sum("*" in line for line in lines if line.startswith("| seeds of")) == 2, "the policy in use is marked"

@@ -1,0 +1,37 @@
+"""The measurement of pairwise alignment on a card, with tiny inputs on the emulated card, on NumPy alone."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.emulator.laboratory import needs_compiler
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SCRIPT = """
+import sys
+sys.modules.update(dict.fromkeys(("numba", "llvmlite", "pysam", "isal", "cupy", "parasail"), None))  # not installed
+from bench import gpu_pairwise
+from tests.emulator.emulated_card import EmulatedCard
+def clock(card, launch):
+    launch()
+    return 1e-6
+gpu_pairwise.REPEATS = 1
+gpu_pairwise.TOGETHER = ((30, 3),)
+gpu_pairwise.BARS = (("bar", 50, 1e12),)
+gpu_pairwise.measure(EmulatedCard(), 1e9, clock, (20, 50))
+"""
+
+
+@needs_compiler
+def test_it_measures(tmp_path) -> None:
+    environment = {"PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'workflow' / 'scripts'}", "XDG_CACHE_HOME": str(tmp_path),
+                   "PATH": "/usr/bin:/bin"}  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False,
+                          cwd=REPOSITORY)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "## G cells/s; 1.00 GHz"
+    assert len([line for line in lines if line.startswith(("| 20 | global", "| 50 | local"))]) == 2
+    assert any(line.startswith("| 3 | 30 |") for line in lines)
+    assert any(line.startswith("| fill | 1 |") for line in lines)
+    assert any(line.startswith("| bar | 50 | 1000 | 0 | NO") for line in lines)

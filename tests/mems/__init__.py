@@ -1,0 +1,1 @@
+"""Tests of the stage that finds maximal exact matches."""

@@ -1,0 +1,50 @@
+"""What aligns for the stage on a card: the CPU's answers, also where the card has no room or no kernel."""
+
+import logging
+
+import numpy as np
+import pytest
+from quire.algorithms.pairwise import Memory, Mode, Pair
+from quire.algorithms.pairwise.cpu import align
+from quire.algorithms.scoring import BWA_MEM, Scoring
+from quire.pairwise.aligners import CardAligner
+
+from tests.emulator.emulated_card import EmulatedCard
+from tests.emulator.laboratory import needs_compiler
+from tests.support.pairwise_cases import as_oracle, pair
+
+
+def small_pairs(scoring: Scoring = BWA_MEM) -> list[Pair]:
+    """Two pairs, one of them without a query."""
+    random = np.random.default_rng(8)
+    target = random.integers(0, 5, 60).tolist()
+    return [pair(target[10:40], target, scoring, Mode.GLOCAL), pair([], target, scoring, Mode.GLOBAL)]
+
+
+@needs_compiler
+@pytest.mark.parametrize("failing", [0, 1])
+def test_a_card_gives_the_cpus_answers(failing: int, caplog: pytest.LogCaptureFixture) -> None:
+    """A card that is full leaves the work to the processor, and says so."""
+    card = EmulatedCard()
+    if failing:
+        card.fail_allocation(failing)
+    with caplog.at_level(logging.WARNING):
+        found = CardAligner("test", Memory.AUTO, 1, card).align_many(small_pairs())
+    assert [as_oracle(one) for one in found] == [as_oracle(align(one)) for one in small_pairs()]
+    assert ("the card has no room for this" in caplog.text) is bool(failing)
+
+
+@needs_compiler
+def test_scores_that_the_card_has_no_kernel_for(caplog: pytest.LogCaptureFixture) -> None:
+    pairs = small_pairs(Scoring(1 << 21, -4, -7, -1))
+    with caplog.at_level(logging.WARNING):
+        found = CardAligner("test", Memory.AUTO, 1, EmulatedCard()).align_many(pairs)
+    assert [as_oracle(one) for one in found] == [as_oracle(align(one)) for one in pairs]
+    assert "going on with the processor" in caplog.text
+
+
+def test_ends_between_anchors_are_the_processors() -> None:
+    """No card is touched."""
+    local = pair([0, 1, 2, 3], [3, 3, 0, 1, 2, 3], BWA_MEM, Mode.LOCAL)
+    found = CardAligner("test", Memory.AUTO, 1, None).align_to_corner(local)
+    assert (found.query_end, found.target_end, found.score) == (4, 6, 4)

@@ -1,0 +1,147 @@
+"""The command lines of the exact tools: arguments are keys of the schema, an index is built once, mistakes are told."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from quire.errors import InputError
+from quire.reference import Reference
+from quire.run.command_line import ToolParser, beside, run_tool
+from quire.run.exact_tools import EXACT_TOOLS
+from quire.run.schema import SCHEMAS, complete_settings, read_schema
+
+FILES = {"complete": ["reads"], "mems": ["queries"], "pairwise": ["query", "target"]}
+
+
+def parser_of(tool: str) -> ToolParser:
+    """The parser of a tool, as its `__main__` makes it."""
+    return ToolParser(tool, "What it does.", tuple(FILES[tool]), "FILE")
+
+
+def least_arguments(tool: str) -> list[str]:
+    """The arguments that are needed."""
+    needed = [*(["reference"] if tool != "pairwise" else []), *FILES[tool], "output"]
+    return [part for name in needed for part in (f"--{name}", f"{name}.x")]
+
+
+@pytest.mark.parametrize("tool", EXACT_TOOLS)
+def test_defaults_are_those_of_a_configuration(tool: str) -> None:
+    """The least command line asks what the least entry of a configuration asks."""
+    parser = parser_of(tool)
+    given = parser.parse_args(least_arguments(tool))
+    raw = {"reference": {"fasta": "f"}, tool: [{"name": "x", **dict.fromkeys(FILES[tool], "f")}]}
+    settings = complete_settings(raw, read_schema(SCHEMAS / "config.schema.yaml"))
+    expected = {key: value for key, value in settings[tool][0].items() if key not in ("name", *FILES[tool])}
+    expected |= expected.pop("scores", {})
+    assert parser.keys(given) == expected
+    assert parser.device(given) == {**settings["device"], "threads": given.threads}
+    assert given.threads >= 1
+
+
+def test_values_have_the_types_of_the_schema() -> None:
+    """Numbers are numbers, and words those of the list."""
+    parser = parser_of("mems")
+    given = parser.parse_args([*least_arguments("mems"), "--min-length", "50", "--unique", "both", "--memory", "4GB"])
+    assert parser.keys(given) == {"min_length": 50, "strands": "both", "unique": "both"}
+    assert parser.device(given)["memory"] == "4GB"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "expected"),
+    [
+        ("mems", ["--min-length", "0"], "argument --min-length: is 0 and must be at least 1"),
+        ("mems", ["--min-length", "many"], "argument --min-length: is 'many' and must be of type integer"),
+        ("mems", ["--min", "20"], "unrecognized arguments: --min 20"),
+        ("complete", ["--max-differences", "6"], "argument --max-differences: is 6 and must be at most 5"),
+        ("complete", ["--memory", "4"], "argument --memory: is '4' and must look like auto or 4GB or 800MB"),
+        ("pairwise", ["--mode", "glokal"], "is 'glokal' and must be one of local, global, glocal"),
+        ("pairwise", ["--threads", "0"], "argument --threads: is 0 and must be at least 1"),
+    ],
+)
+def test_mistake_in_the_arguments(
+    tool: str, arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line on stderr that names the argument, and exit status 2."""
+    with pytest.raises(SystemExit) as ended:
+        parser_of(tool).parse_args([*least_arguments(tool), *arguments])
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("quire: error: ")
+    assert expected in line
+    assert line.endswith(f"python -m quire.{tool} --help explains every argument.")
+
+
+def test_help_names_every_key(capsys: pytest.CaptureFixture[str]) -> None:
+    """With its description and its default."""
+    with pytest.raises(SystemExit) as ended:
+        parser_of("complete").parse_args(["--help"])
+    assert ended.value.code == 0
+    words = " ".join(capsys.readouterr().out.split())
+    keys = read_schema(SCHEMAS / "config.schema.yaml")["properties"]["complete"]["items"]["properties"]
+    for key, part in keys.items():
+        if key != "name":
+            assert f"--{key.replace('_', '-')}" in words
+            assert part["description"] in words
+    assert "Default: 2." in words
+
+
+def test_an_index_is_built_once(tmp_path: Path) -> None:
+    """In a folder that is kept what stands is used and what is missing is built; another FASTA's index is refused."""
+    generator = random.Random(3)
+    fasta, folder = tmp_path / "genome.fa", tmp_path / "index"
+    fasta.write_text(">one\n" + "".join(generator.choices("ACGT", k=3000)) + "\n")
+    parser = parser_of("mems")
+    arguments = ["--reference", str(fasta), "--queries", "q", "--output", "o", "--backend", "cpu"]
+    given = parser.parse_args(arguments)
+    with parser.index(given) as (packed, pages):
+        assert Reference.open(packed).contig_names == ["one"]
+        assert [page.name for page in pages] == ["page_0"]
+        assert (pages[0] / "manifest.json").exists()
+    assert not packed.exists()
+
+    given = parser.parse_args([*arguments, "--index-directory", str(folder)])
+    with parser.index(given) as (packed, pages):
+        assert packed == folder / "reference"
+    stamps = {path: path.stat().st_mtime_ns for path in folder.rglob("*.json")}
+    assert len(stamps) == 2
+    with parser.index(given):
+        assert {path: path.stat().st_mtime_ns for path in folder.rglob("*.json")} == stamps
+    (pages[0] / "manifest.json").unlink()
+    with parser.index(given):
+        assert (pages[0] / "manifest.json").exists()
+        assert (packed / "manifest.json").stat().st_mtime_ns == stamps[packed / "manifest.json"]
+
+    fasta.write_text(">one\nACGTACGTACGTTTTTTACGCA\n")
+    with (
+        pytest.raises(InputError, match=r"its sequences are not those that .*index/reference was built from"),
+        parser.index(given),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(("content", "expected"), [("", "is empty"), ("@r\nA\n+\nI\n", "is not a FASTA")])
+def test_no_reference(content: str, expected: str, tmp_path: Path) -> None:
+    """The file is named by its argument."""
+    (tmp_path / "g.fa").write_text(content)
+    parser = parser_of("mems")
+    given = parser.parse_args(["--reference", str(tmp_path / "g.fa"), "--queries", "q", "--output", "o"])
+    with pytest.raises(InputError, match=f"--reference: .*g.fa {expected}"), parser.index(given):
+        pass
+
+
+def test_last_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Counts on stdout, warnings on stderr; a mistake in an input is one sentence and status 1."""
+    summary = beside(tmp_path / "x.mems", "json")
+    summary.write_text(json.dumps({"counts": {"query_bases": 1234567, "identity": 0.5}, "warnings": ["Odd."]}))
+    run_tool(lambda: summary)
+    shown = capsys.readouterr()
+    assert shown.out == "query bases 1,234,567, identity 0.5\n"
+    assert shown.err.splitlines()[-1] == "warning: Odd."
+
+    def fail() -> Path:
+        raise InputError("q.fa: is empty.")
+
+    with pytest.raises(SystemExit) as ended:
+        run_tool(fail)
+    assert ended.value.code == "quire: error: q.fa: is empty."

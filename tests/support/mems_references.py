@@ -1,0 +1,90 @@
+"""References, queries and cut pages for the tests of maximal exact matches."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from quire.algorithms.fm_index.pages import IndexOfPage
+from quire.algorithms.mems import Cursor, Queries, ReferenceText
+from quire.ragged import offsets_from_lengths
+from quire.sequence.codes import AMBIGUOUS
+from quire.sequence.packing import BASES_PER_WORD, pack, stand_in_codes
+
+from tests.support.index_builders import build_index
+
+LETTERS = {"one": [0], "two": [0, 3], "four": [0, 1, 2, 3], "ambiguous": [0, 1, 2, 3, AMBIGUOUS]}
+KINDS = (*LETTERS, "repeats")
+
+
+def draw_sequence(rng: np.random.Generator, kind: str, length: int) -> np.ndarray:
+    """Codes (uint8) of one of KINDS; "repeats" are copies of a unit that differ here and there."""
+    if kind != "repeats":
+        return rng.choice(LETTERS[kind], length).astype(np.uint8)
+    unit = rng.integers(0, 4, int(rng.integers(1, 30)))
+    codes = np.tile(unit, -(-length // len(unit)))[:length]
+    changed = rng.integers(0, max(length, 1), length // 25)
+    codes[changed] = rng.integers(0, 5, len(changed))
+    return codes.astype(np.uint8)
+
+
+def draw_queries(
+    rng: np.random.Generator, islands: Sequence[np.ndarray], count: int, length: int, kind: str
+) -> Queries:
+    """Pieces of the islands of up to `length` bases, some of them changed, others, a whole island and an empty one."""
+    drawn = [islands[int(rng.integers(0, len(islands)))], np.empty(0, np.uint8)]
+    for _ in range(count):
+        island = islands[int(rng.integers(0, len(islands)))]
+        size = int(rng.integers(0, length + 1))
+        if rng.random() < 0.3 or len(island) < 2:
+            drawn.append(draw_sequence(rng, kind, size))
+            continue
+        start = int(rng.integers(0, len(island)))
+        piece = island[start : start + size].copy()
+        changed = rng.integers(0, max(len(piece), 1), len(piece) // 12)
+        piece[changed] = rng.integers(0, 5, len(changed))
+        drawn.append(piece)
+    order = rng.permutation(len(drawn))
+    drawn = [np.asarray(drawn[i], np.uint8) for i in order]
+    return Queries(np.concatenate(drawn), offsets_from_lengths([len(query) for query in drawn]))
+
+
+def reference_text(islands: Sequence[np.ndarray]) -> tuple[ReferenceText, np.ndarray]:
+    """The packed axis of islands with its runs, and its codes 0..3 with stand-ins (what an index is built of)."""
+    codes = np.concatenate([np.empty(0, np.uint8), *islands])
+    runs, start = [], 0
+    for island in islands:
+        known = np.concatenate(([False], island <= 3, [False]))
+        edges = np.flatnonzero(known[1:] != known[:-1]) + start
+        runs += edges.reshape(-1, 2).tolist()
+        start += len(island)
+    unknown = np.flatnonzero(codes > 3)
+    codes = codes.copy()
+    codes[unknown] = stand_in_codes(unknown)
+    padded = np.concatenate((codes, np.zeros(-len(codes) % BASES_PER_WORD + 2 * BASES_PER_WORD, np.uint8)))
+    return ReferenceText(pack(padded), np.array(runs, np.int64).reshape(-1, 2)), codes
+
+
+def cut_pages(codes: np.ndarray, owned_lengths: Sequence[int], overlap: int, **parameters) -> list[IndexOfPage]:
+    """Pages of an axis, which own so many bases each and go on for `overlap` more; `parameters` of `build_index`."""
+    assert sum(owned_lengths) == len(codes)
+    pages, start = [], 0
+    for owned in owned_lengths:
+        index = build_index(codes[start : start + owned + overlap], owned_length=owned, **parameters)
+        pages.append(IndexOfPage(**vars(index), start=start, owned_end=start + owned))
+        start += owned
+    return pages
+
+
+def find_all(find, end: int, limit: int, pieces: Sequence[int] = ()) -> list[tuple[int, int, int]]:
+    """What `find(begin, end, limit)` gives of all starts before `end`, `limit` at a time, with stops at `pieces`."""
+    found: list[tuple[int, int, int]] = []
+    start = 0
+    for piece_end in [*sorted(pieces), end]:
+        cursor = Cursor(start, 0)
+        while cursor.start < piece_end:
+            matches, following = find(cursor, piece_end, limit)
+            assert len(matches.start) <= limit
+            assert tuple(following) > tuple(cursor)
+            found += list(zip(*(array.tolist() for array in matches), strict=True))
+            cursor = following
+        start = piece_end
+    return found

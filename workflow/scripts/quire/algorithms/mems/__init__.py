@@ -1,0 +1,93 @@
+"""Maximal exact matches (MEMs) between queries and the reference, as MUMmer 3.23 has them with `-n`.
+
+A *match* is (query start s, axis start r, length L): query[s:s + L] and axis[r:r + L] are the same letters, all of them
+A, C, G or T. Other letters, the ends of a query and the ends of islands match nothing. It is *maximal* if it can be
+extended neither to the left nor to the right: the bases there differ, or one of them is none of A, C, G, T, or a
+sequence ends. All maximal matches with L >= `min_length` are found, each once, whatever seams of pages they cross.
+
+`mummer -maxmatch` asks for all of these. `-mumreference` asks for those *unique in the reference*: their letters stand
+nowhere else on the axis, on its forward strand. `-mum` asks for those of them that are *unique in the query* too: their
+letters stand nowhere else in the same query, on the strand that is looked at. (Where the letters of a match that is
+unique in the reference stand in the query a second time, that occurrence is part of a match with the same part of the
+reference. So a match that lies on the reference within another one of its query is not unique, and neither are two that
+lie on the same part of the reference.)
+
+Queries are looked up as given. Matches of the other strand are those of the reverse complement of the query, with
+positions on the reverse complement, as MUMmer prints them without `-c`; the caller turns the queries round.
+
+**Order.** Matches are sorted by query, start in the query, and start on the axis. MUMmer's order is the same, except
+that its matches of one start in the query stand in the order of its suffix tree; with `-mumreference` there is at most
+one of them. Those of `-mum` are sorted by query and start on the axis, MUMmer's and ours.
+
+**Streams.** The twins give matches in pieces: at most `limit` from a `Cursor` on, which is a place in that order. So
+memory does not depend on how many matches there are (one base of a query has as many as a reference of one letter has
+bases), and the answer does not depend on the pieces.
+
+    find([card,] pages, reference, queries, min_length, unique, begin, end, limit) -> (Matches, Cursor)
+
+- `pages`: of the axis, as the twin takes them; `reference`: `ReferenceText`; `queries`: `Queries`, on one strand.
+- `min_length`: 1 or more; `unique`: whether only matches unique in the reference are wanted.
+- `begin`: `Cursor`, matches before it are left out; `end`: those that start in the flat queries at `end` or behind are.
+- `limit`: 1 or more. Returned are the first matches in order, at most `limit` (fewer, or none, need not mean that there
+  are no more), and the cursor to go on from; there are no more when its `start` is `end`.
+
+`unique_in_query(matches, offsets) -> Matches` of `cpu` is the step from `-mumreference` to `-mum`, for whole queries.
+
+Sources: MUMmer 3 (Kurtz et al. 2004, Genome Biology 5:R12); MUMmerGPU (Trapnell and Schatz 2009, Parallel Computing 35)
+for pages and streams; copMEM (Grabowski and Bieniecki 2018, Bioinformatics 35) for sampled seeds.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class ReferenceText(NamedTuple):
+    """The axis, and where letters are known.
+
+    Attributes:
+        words: uint64[ceil(length / 32) + 2], the packed axis (`quire.sequence.packing`).
+        runs: int64[r, 2], the (start, end) on the axis of all longest runs of A, C, G, T that lie within one island,
+            ascending. Neighbours may touch (islands do), and no match reaches out of its run.
+    """
+
+    words: np.ndarray
+    runs: np.ndarray
+
+
+class Queries(NamedTuple):
+    """Queries laid end to end, on one strand.
+
+    Attributes:
+        codes: uint8[total], 0..3 for A, C, G, T and 4 for all else.
+        offsets: int64[n + 1]; query i is codes[offsets[i]:offsets[i + 1]]. Queries may be empty.
+    """
+
+    codes: np.ndarray
+    offsets: np.ndarray
+
+
+class Matches(NamedTuple):
+    """Maximal exact matches, sorted by (start, axis) unless said otherwise; coordinates are 0-based.
+
+    Attributes:
+        start: int64[m], start in the flat codes of the queries.
+        axis: int64[m], start on the axis.
+        length: int64[m], bases.
+    """
+
+    start: np.ndarray
+    axis: np.ndarray
+    length: np.ndarray
+
+
+class Cursor(NamedTuple):
+    """A place in the order of matches: before all those with (start, axis) >= this one.
+
+    Attributes:
+        start: in the flat codes of the queries.
+        axis: on the axis; 0 is before all matches of that start.
+    """
+
+    start: int
+    axis: int

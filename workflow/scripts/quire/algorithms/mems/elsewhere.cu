@@ -1,0 +1,50 @@
+// Looking for other places of a match in a page, among the hits of its seed: for those that are unique in the reference.
+#include "quire/algorithms/mems/mems.cuh"
+
+// Whether the letters of a match, `left` bases before its seed and `right` from there on, stand where a row's suffix
+// starts. `further`: the suffix differs from the match's within the page, and so do all rows beyond it.
+__device__ __forceinline__ bool stands_at(const Page& page, const Sequence& text, i64 row, i64 axis, i64 left, i64 right,
+                                          bool* further) {
+    i64 start = locate(page, row), other = page.start + start, inside = page.C[4] - 1 - start;
+    i64 most = right < text.length - other ? right : text.length - other;
+    i64 equal = right_match(text.words, axis, text.words, other, most);
+    *further = equal < most && equal < inside;
+    if (start >= page.owned_length || equal < right || other < left) return false;
+    if (left_match(text.words, axis, text.words, other, left) < left) return false;
+    longlong2 run = text.runs[text.run_at(other)];
+    return other - left >= run.x && other + right <= run.y;
+}
+
+// Marks the matches whose letters stand elsewhere in a page, among those of the page itself (of_page = 1) or those of
+// the others (0). One warp per match goes through the rows of its seed: in the match's own page from its own row on in
+// both directions, as rows beside it are most like it. There it may stop where suffixes begin to differ: those beyond
+// differ too, unless the page's end cuts them off, which matters only for parts of a match that are longer than pages
+// overlap.
+extern "C" __global__ void find_elsewhere(
+        Page page, Sequence queries, Sequence text, Seeds seeds, Window window, const u32* low, const u32* counts,
+        const u64* keys, const i64* lengths, const u32* rows, i64 axis_bits, i64 count, i64 of_page, u8* elsewhere) {
+    i64 match = thread_index() >> 5;
+    if (match >= count || elsewhere[match]) return;
+    i64 lane = threadIdx.x & 31;
+    Place place = place_of(seeds, keys[match], axis_bits);
+    i64 axis = place.axis + place.left, right = lengths[match] - place.left;
+    i64 first = low[place.index], end = first + counts[place.index], page_length = page.C[4] - 1;
+    bool own = axis >= page.start && axis < page.start + page.owned_length;
+    if (own != (of_page != 0)) return;
+    bool may_stop = own && (right <= page_length - page.owned_length || page.start + page_length == text.length);
+    i64 middle = own ? (i64)rows[match] : first - 1;
+#pragma unroll 1
+    for (i64 side = -1; side <= 1; side += 2) {
+#pragma unroll 1
+        for (i64 away = 1;; away += 32) {
+            i64 row = middle + side * (away + lane);
+            bool inside = row >= first && row < end, further = false;
+            bool found = inside && stands_at(page, text, row, axis, place.left, right, &further);
+            if (__any_sync(~0u, found)) {
+                if (lane == 0) elsewhere[match] = 1;
+                return;
+            }
+            if (!__any_sync(~0u, inside) || (may_stop && __any_sync(~0u, further))) break;
+        }
+    }
+}

@@ -1,0 +1,383 @@
+"""Maximal exact matches on a card: the twin of `cpu.py`, with the same matches in the same order.
+
+1. Queries lie packed on the card with their *runs* of known bases. From every `step`-th base of a run on a *seed* is
+   searched, seed_length + step - 1 <= min_length: each match holds a seed whole (Grabowski and Bieniecki 2018 sample in
+   this way; here every base of the reference is indexed, so that queries alone are sampled).
+2. The match kernel (search.cu) finds the rows of each seed of a *window* in a page.
+3. The print kernel (listing.cuh) locates them and compares packed words to both sides. A match is given by the first
+   seed in it, so that the matches of a seed begin within `step` bases, and windows come in the order of matches.
+   Counted, scanned, written; the matches of a call are sorted by one word each.
+4. Where only those unique in the reference are wanted, a warp per match goes through the other hits of its seed.
+
+A hit belongs to the page in which the seed's first base lies, and is compared on the text of the whole axis, so that
+seams do not show. A call takes as many seeds as have `limit` hits in all; where one seed alone has more matches, the
+order itself is cut. How seeds are cut and hits shared out among threads is a policy, measured (tuning/policies.py); the
+answer does not depend on it.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
+from quire.algorithms.fm_index.gpu import CardPage
+from quire.algorithms.fm_index.pages.gpu import PagesInTurn
+from quire.algorithms.mems import Cursor, Matches
+from quire.algorithms.mems.queries_gpu import DEFINES, CardRuns, kernel
+from quire.algorithms.mems.queries_gpu import SOURCE as QUERIES
+from quire.algorithms.mems.tuning.policies import LISTINGS, Policy, best_policy
+from quire.device.card import Card, CardArray, Download, bytes_of
+
+SEARCH = "quire/algorithms/mems/search.cu"
+ELSEWHERE = "quire/algorithms/mems/elsewhere.cu"
+KERNELS = [
+    (QUERIES, DEFINES),
+    (ELSEWHERE, DEFINES),
+    *((SEARCH, {"WORDS_PER_BLOCK": words_of_distance(distance), **DEFINES}) for distance in SAMPLING_DISTANCES),
+    *((source, {**macros, **DEFINES}) for source, macros in LISTINGS),
+]
+SEEDS_PER_WINDOW = 1 << 22
+FEWEST_SEEDS = 1 << 10  # of a window, however small `limit` is
+# Interval rows of a seed that few threads may go through in turn while all others wait for them.
+MOST_ROWS_PER_LANE = 1 << 12
+MOST_STEP = 1 << 16  # bases from seed to seed; seeds of very long matches might lie further apart
+KEY_BITS = 63
+
+
+class _Seeds(NamedTuple):
+    """mems.cuh: Seeds; offsets int64[run_count + 1]."""
+
+    offsets: CardArray
+    step: int
+    length: int
+    min_length: int
+
+
+class _Window(NamedTuple):
+    """mems.cuh: Window; run uint32[number]."""
+
+    first: int
+    number: int
+    run: CardArray
+
+
+class _Range(NamedTuple):
+    """mems.cuh: Range; the matches from one cursor on and before another."""
+
+    begin_start: int
+    begin_axis: int
+    stop_start: int
+    stop_axis: int
+
+
+class _Listed(NamedTuple):
+    """mems.cuh: Listed; keys uint64[m], lengths int64[m], rows uint32[m] or None."""
+
+    keys: CardArray
+    lengths: CardArray
+    rows: CardArray | None
+    axis_bits: int
+
+
+class _Hits(NamedTuple):
+    """What a page holds of the seeds of a window: rows uint32[count] from `low` on, `counts` (uint32) of them."""
+
+    low: CardArray
+    counts: CardArray
+
+
+def find(
+    card: Card,
+    pages: list[CardPage] | PagesInTurn,
+    reference: CardRuns,
+    queries: CardRuns,
+    min_length: int,
+    unique: bool,
+    begin: Cursor,
+    end: int,
+    limit: int,
+    policy: Policy | None = None,
+) -> tuple[Matches, Cursor]:
+    """Find the next matches; see `quire.algorithms.mems` for the arguments and what is returned.
+
+    Args:
+        card: where everything lies.
+        pages: of the whole axis in order, each with the text of a seed beyond what it owns; gone through twice, four
+            times for matches unique in the reference.
+        reference: the axis (`upload_reference`).
+        queries: on the strand that is asked for (`lay`).
+        min_length: 1 to 2^31 - 1.
+        unique: whether only matches unique in the reference are wanted.
+        begin, end, limit: as the twin's.
+        policy: how; None for the one that the card is fastest with.
+
+    Returns:
+        `Matches` of the card's arrays, and where to go on.
+
+    Raises:
+        OutOfDeviceMemory: a smaller limit may fit.
+    """
+    policy = best_policy(card.name, min_length) if policy is None else policy
+    if begin.start < end and queries.run_count and reference.run_count:
+        seeds = _lay_seeds(card, queries, min_length, policy)
+        bounds = card.empty(2, np.int64)
+        kernel(card, "bound_seeds")(1, 32, queries, seeds, begin.start, end, bounds)
+        first, last = (int(bound) for bound in card.download(bounds))
+        if first < last:
+            search = _Search(card, pages, reference, queries, seeds, policy, unique)
+            return search.next_matches(first, last, begin, end, limit)
+    return _no_matches(card), Cursor(end, 0)
+
+
+def bytes_per_match(pages: int) -> int:
+    """Memory of the card that one match of `limit` takes, with its hits and seeds.
+
+    A seed: run, what pages hold of it, its place. A hit: what is kept of it, and its share of a block's count. A match:
+    key, length and row, what sorting takes (keys and order, twice), and start, axis and length; once more while those
+    before are on their way to the host.
+    """
+    return (4 + 8 * pages + 3 * 8) + (8 + 1) + (8 + 8 + 4 + 4 * 8) + 2 * 3 * 8
+
+
+def matches_on_host(
+    card: Card,
+    pages: list[CardPage] | PagesInTurn,
+    reference: CardRuns,
+    queries: CardRuns,
+    min_length: int,
+    unique: bool,
+    limit: int,
+    policy: Policy | None = None,
+) -> Iterator[Matches]:
+    """All matches in pieces of at most `limit`, each copied to the host while the next is found.
+
+    Args:
+        card, pages, reference, queries, min_length, unique, limit, policy: as of `find`.
+
+    Yields:
+        `Matches` of the host's arrays, which stay until the next piece but one is asked for.
+    """
+    buffers = [np.empty(0, np.uint8)] * 3
+    leaving: Leaving | None = None
+    cursor, number = Cursor(0, 0), 0
+    while cursor.start < queries.length:
+        found, cursor = find(
+            card, pages, reference, queries, min_length, unique, cursor, queries.length, limit, policy
+        )  # fmt: skip
+        if not len(found.start):
+            continue
+        if len(buffers[number]) < bytes_on_host(found):
+            buffers[number] = card.staging(bytes_on_host(found) * 9 // 8)
+        following = Leaving(card, found, buffers[number])
+        number = (number + 1) % 3
+        if leaving is not None:
+            yield leaving.arrived()
+        leaving = following
+    if leaving is not None:
+        yield leaving.arrived()
+
+
+class Leaving:
+    """Matches on their way to the host.
+
+    What a search waits for goes the same way, so that it hardly runs beside a copy: on an H200 both take about the sum
+    of their times. Slices of 8 MB, between which a word might pass, changed nothing.
+    """
+
+    def __init__(self, card: Card, found: Matches, buffer: NDArray[np.uint8]) -> None:
+        """Begin.
+
+        Args:
+            card: where they are.
+            found: `Matches` of the card's arrays.
+            buffer: uint8[bytes_on_host(found)] or more, from `card.staging`.
+        """
+        self._found: Matches | None = found  # until they have arrived
+        self._download: Download = card.download_ahead(list(found), buffer)
+
+    def arrived(self) -> Matches:
+        """The matches, in the buffer, when they are there. Any thread may ask."""
+        self._download.wait()
+        self._found = None
+        return Matches(*self._download.arrays)
+
+
+def bytes_on_host(found: Matches) -> int:
+    """What `Leaving` needs for matches."""
+    return bytes_of(list(found))
+
+
+def _no_matches(card: Card) -> Matches:
+    return Matches(*(card.empty(0, np.int64) for _ in range(3)))
+
+
+def _lay_seeds(card: Card, queries: CardRuns, min_length: int, policy: Policy) -> _Seeds:
+    length = min(policy.seed_length, min_length)
+    step = min(min_length - length + 1, MOST_STEP)
+    counts = card.empty(queries.run_count, np.int64)
+    kernel(card, "count_seeds").for_each(len(counts), queries.runs, len(counts), step, min_length, counts)
+    return _Seeds(card.offsets(counts), step, length, min_length)
+
+
+class _Search:
+    """The next matches of one call of `find`."""
+
+    def __init__(
+        self,
+        card: Card,
+        pages: list[CardPage] | PagesInTurn,
+        reference: CardRuns,
+        queries: CardRuns,
+        seeds: _Seeds,
+        policy: Policy,
+        unique: bool,
+    ) -> None:
+        self.card, self.pages, self.reference, self.queries = card, pages, reference, queries
+        self.seeds, self.policy, self.unique = seeds, policy, unique
+        self.axis_bits = max(1, reference.length.bit_length())
+
+    def next_matches(self, first: int, last: int, begin: Cursor, end: int, limit: int) -> tuple[Matches, Cursor]:
+        """Matches from `begin` on of seeds [first, last), at most `limit`, and where to go on."""
+        card = self.card
+        # The matches of a window are sorted by one word, so that its bases must be few enough.
+        most = max(1, (1 << KEY_BITS - self.axis_bits) // self.seeds.step)
+        count = min(last - first, SEEDS_PER_WINDOW, max(limit, FEWEST_SEEDS), most)
+        run = card.empty(count, np.uint32)
+        kernel(card, "own_seeds").for_each(count, self.queries, self.seeds, first, count, run)
+        self.window = _Window(first, count, run)
+        self.pages_hits: list[_Hits] = []
+        for page in self.pages:
+            self.pages_hits.append(self._search(page))
+            del page  # before the next one is made
+        number, hits, behind = self._choose(limit)
+        stop = Cursor(end, 0) if first + number == last or behind >= end else Cursor(behind, 0)
+        while True:
+            listed, total = self._list(number, hits, begin, stop, limit)
+            if total <= limit:
+                break
+            stop = self._sooner(begin, stop, behind, limit / total)
+        return self._give(listed, total), stop
+
+    def _search(self, page: CardPage) -> _Hits:
+        card, count = self.card, self.window.number
+        low, counts = card.empty(count, np.uint32), card.empty(count, np.uint32)
+        search = card.kernel(SEARCH, "search_seeds", WORDS_PER_BLOCK=page.words_per_block, **DEFINES)
+        search.for_each(count, page, self.queries, self.seeds, self.window, low, counts)
+        return _Hits(low, counts)
+
+    def _choose(self, most: int) -> tuple[int, int, int]:
+        """How many seeds have at most so many hits (at least one seed), their hits, and the base behind their matches'
+        first ones."""
+        card = self.card
+        self.offsets = card.offsets(self.pages_hits[0].counts)
+        for hits in self.pages_hits[1:]:
+            self.offsets += card.offsets(hits.counts)
+        chosen = card.empty(3, np.int64)
+        kernel(card, "choose_seeds")(1, 32, self.queries, self.seeds, self.window, self.offsets, most, chosen)
+        number, hits_in_all, behind = (int(value) for value in card.download(chosen))
+        return number, hits_in_all, behind
+
+    def _sooner(self, begin: Cursor, stop: Cursor, behind: int, share: float) -> Cursor:
+        """An earlier stop, where one seed has too many matches: they start in the bases up to `behind`."""
+        axis = self.reference.length
+        low = max(begin.start * axis + begin.axis, (behind - self.seeds.step) * axis)
+        high = min(stop.start * axis + stop.axis, behind * axis)
+        start, place = divmod(low + max(1, int((high - low) * min(share, 0.5))), axis)
+        return Cursor(start, place)
+
+    def _list(self, number: int, hits: int, begin: Cursor, stop: Cursor, limit: int) -> tuple[list[_Listed], int]:
+        """The matches in [begin, stop) of the first `number` seeds, page by page, and how many they are; not all are
+        listed if they are more than `limit`."""
+        listed, total = [], 0
+        numbers = iter(range(len(self.pages)))
+        for page in self.pages:
+            held = self.pages_hits[next(numbers)]
+            if len(self.pages) == 1:
+                offsets = self.offsets
+            else:
+                offsets = self.card.offsets(held.counts[:number])
+                hits = int(offsets[-1])
+            if hits:
+                found, count = self._list_page(page, held, offsets, number, hits, _Range(*begin, *stop), limit - total)
+                total += count
+                if total > limit:
+                    return [], total
+                if found is not None:
+                    listed.append(found)
+            del page
+        return listed, total
+
+    def _list_page(
+        self, page: CardPage, held: _Hits, offsets: CardArray, number: int, hits: int,
+        wanted: _Range, room: int,
+    ) -> tuple[_Listed | None, int]:  # fmt: skip
+        """The matches of a page, and how many they are; None if there are none or more than `room`."""
+        card, policy = self.card, self.policy
+        if policy.lanes and int(card.xp.max(held.counts[:number])) > MOST_ROWS_PER_LANE * policy.lanes:
+            policy = policy._replace(lanes=0, keep=False)
+        if hits > room and policy.keep:
+            policy = policy._replace(keep=False)
+        items = hits if policy.lanes == 0 else number * policy.lanes
+        blocks = -(-items // policy.threads)
+        counts = card.empty(blocks if policy.lanes == 0 else number, np.uint32)
+        # A thread per hit needs room to keep what it found out, and shared memory for the seeds of its block.
+        kept = () if policy.lanes else (card.empty(hits if policy.keep else 0, np.uint64),)
+        shared_bytes = 0 if policy.lanes else 16 + policy.threads // 8
+        given = (page, self.queries, self.reference, self.seeds, self.window, wanted, held.low, offsets, number)
+        source, macros = policy.listing
+        count, write = (card.kernel(source, name, **macros, **DEFINES) for name in ("count_matches", "write_matches"))
+        count(blocks, policy.threads, *given, counts, *kept, shared_bytes=shared_bytes)
+        places = card.offsets(counts)
+        total = int(places[-1])
+        if not 0 < total <= room:
+            return None, total
+        rows = card.empty(total, np.uint32) if self.unique else None
+        listed = _Listed(card.empty(total, np.uint64), card.empty(total, np.int64), rows, self.axis_bits)
+        write(blocks, policy.threads, *given, places, *kept, listed, shared_bytes=shared_bytes)
+        return listed, total
+
+    def _give(self, pieces: list[_Listed], total: int) -> Matches:
+        """Matches as they are returned."""
+        card = self.card
+        if not total:
+            return _no_matches(card)
+        keys, lengths = (
+            self._joined([piece.keys for piece in pieces]),
+            self._joined([piece.lengths for piece in pieces]),
+        )
+        lengthen = kernel(card, "lengthen_matches")
+        lengthen.for_each(
+            total, self.queries, self.reference, self.seeds, self.window, keys, self.axis_bits, total, lengths
+        )
+        if self.unique:
+            keys, lengths = self._only_unique(keys, lengths, self._joined([piece.rows for piece in pieces]))
+            total = len(keys)
+        order = card.xp.argsort(keys)
+        matches = Matches(*(card.empty(total, np.int64) for _ in range(3)))
+        kernel(card, "give_matches").for_each(
+            total, self.queries, self.seeds, self.window, keys, lengths, order, self.axis_bits, total, *matches
+        )
+        return matches
+
+    def _joined(self, parts: list[CardArray]) -> CardArray:
+        return self.card.xp.concatenate(parts) if len(parts) > 1 else parts[0]
+
+    def _only_unique(self, keys: CardArray, lengths: CardArray, rows: CardArray) -> tuple[CardArray, CardArray]:
+        """Keys and lengths of the matches that stand nowhere else in any page."""
+        card, total = self.card, len(keys)
+        elsewhere = card.zeros(total, np.uint8)
+        look = card.kernel(ELSEWHERE, "find_elsewhere", **DEFINES)
+        # First in their own page: rows beside a match find most of those that stand elsewhere at once.
+        for of_page in (1, 0) if len(self.pages) > 1 else (1,):
+            numbers = iter(range(len(self.pages)))
+            for page in self.pages:
+                held = self.pages_hits[next(numbers)]
+                look.for_each(
+                    32 * total, page, self.queries, self.reference, self.seeds, self.window, *held, keys, lengths,
+                    rows, self.axis_bits, total, of_page, elsewhere,
+                )  # fmt: skip
+                del page
+        kept = card.xp.flatnonzero(elsewhere == 0)
+        return keys[kept], lengths[kept]

@@ -1,0 +1,133 @@
+"""Pairwise: one optimal alignment of two long sequences, with affine gaps and its whole path.
+
+The matrix has a row for each base of the query and a column for each base of the target, and row 0 and column 0 before
+them. H(i, j) is the best score of an alignment that ends behind i bases of the query and j bases of the target;
+I(i, j) of one whose last column is an insertion (a query base that no target base faces), D(i, j) a deletion:
+
+    I(i, j) = max(H(i-1, j) + gap_open, I(i-1, j) + gap_extend)
+    D(i, j) = max(H(i, j-1) + gap_open, D(i, j-1) + gap_extend)
+    H(i, j) = max(H(i-1, j-1) + s(i, j), I(i, j), D(i, j)), and in mode LOCAL also 0
+
+(Smith and Waterman 1981, Gotoh 1982.) Scores are a `quire.algorithms.scoring.Scoring`: a gap of k bases scores
+gap_open + (k - 1) * gap_extend. An insertion may follow a deletion and the other way round. s is `match` where both
+bases are the same of A, C, G and T, and `mismatch` everywhere else: an ambiguous base matches nothing, not even another
+one.
+
+| mode | borders | the alignment ends at |
+|---|---|---|
+| LOCAL: the best parts | H(i, 0) = H(0, j) = 0 | the largest H; nothing is aligned where that is 0 |
+| GLOBAL: both whole | H(i, 0), H(0, j): one gap | (m, n) |
+| GLOCAL: the query whole, the target's ends free | H(0, j) = 0, H(i, 0): one gap | the largest H(m, j), j = 0 too |
+
+On the borders I(0, j) and D(i, 0) do not exist (score worse than anything), and I(i, 0) = H(i, 0) where that is a gap.
+
+Ties, so that there is one answer. Of equally good ends the one with the smallest j counts, then the smallest i. The
+path is followed back from there: at H(i, j) a 0 of mode LOCAL ends it, else the diagonal is taken if it is as good as
+I and D, else I if it is as good as D, else D; in I(i, j) or D(i, j) the gap is opened if that is as good as going on
+with it. So gaps stand as far left as they can. The path of mode GLOBAL goes on along row 0 or column 0 to (0, 0); that
+of GLOCAL along column 0 to (0, 0), and ends in row 0.
+
+`cpu.align` and `gpu.align` solve it, in memory for every cell's directions or in linear memory (`driver.py`): with the
+same answer.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.algorithms.scoring import Scoring
+
+AMBIGUOUS_QUERY, AMBIGUOUS_TARGET = 4, 5
+"""Codes of ambiguous bases inside a `Pair`: they differ, so that two codes are equal exactly where bases match."""
+NEVER = -(1 << 30)
+"""Score of what does not exist, in 32 bits: `LARGEST` below it there is still room."""
+LARGEST = 1 << 29
+"""Of (m + n + 2) times the largest score: every H fits in 32 bits, and so does NEVER with a gap's price."""
+
+
+class Mode(IntEnum):
+    """What has to be aligned."""
+
+    LOCAL = 0
+    GLOBAL = 1
+    GLOCAL = 2
+
+
+class Memory(Enum):
+    """What is kept of the matrix; the alignment does not depend on it.
+
+    WHOLE keeps the directions of all cells, LINEAR the scores on the borders of tiles, from which the tiles of the path
+    are computed again; AUTO is whichever of the two is faster and fits.
+    """
+
+    AUTO = "auto"
+    WHOLE = "whole"
+    LINEAR = "linear"
+
+
+class State(IntEnum):
+    """Which of the three matrices a path is in."""
+
+    PAIRED = 0
+    INSERTION = 1
+    DELETION = 2
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two sequences and how to align them.
+
+    Attributes:
+        query: uint8[m], 0..3 for A, C, G, T and AMBIGUOUS_QUERY for everything else.
+        target: uint8[n], 0..3 and AMBIGUOUS_TARGET.
+        scoring: match > 0, mismatch <= 0, gap_open <= gap_extend < 0.
+        mode: what has to be aligned.
+    """
+
+    query: NDArray[np.uint8]
+    target: NDArray[np.uint8]
+    scoring: Scoring
+    mode: Mode
+
+    def __post_init__(self) -> None:
+        """Refuse what no kernel can answer.
+
+        Raises:
+            ValueError: scores of the wrong sign, or so large that 32 bits do not hold an alignment's.
+        """
+        match, mismatch, gap_open, gap_extend = self.scoring
+        if not (match > 0 >= mismatch and 0 > gap_extend >= gap_open):
+            raise ValueError(f"pairwise: {self.scoring} needs match > 0 >= mismatch and 0 > gap_extend >= gap_open")
+        if (len(self.query) + len(self.target) + 2) * max(map(abs, self.scoring)) >= LARGEST:
+            raise ValueError(f"pairwise: scores of {self.scoring} over these lengths do not fit in 32 bits")
+
+
+def pair_of(query: NDArray[np.uint8], target: NDArray[np.uint8], scoring: Scoring, mode: Mode) -> Pair:
+    """A `Pair` from codes of `quire.sequence` (0..3, and 4 or more for ambiguous bases of either sequence)."""
+    return Pair(
+        np.minimum(query, np.uint8(AMBIGUOUS_QUERY)),
+        np.where(target > 3, np.uint8(AMBIGUOUS_TARGET), target).astype(np.uint8),
+        scoring,
+        mode,
+    )
+
+
+@dataclass(frozen=True)
+class PairwiseAlignment:
+    """The alignment.
+
+    Attributes:
+        score: H at its end.
+        query_begin, query_end, target_begin, target_end: half-open, 0-based. Where nothing is aligned (mode LOCAL) all
+            are 0.
+        cigar: uint32[k], elements as in BAM (length << 4 | operation), M, I and D only.
+    """
+
+    score: int
+    query_begin: int
+    query_end: int
+    target_begin: int
+    target_end: int
+    cigar: NDArray[np.uint32]

@@ -1,0 +1,78 @@
+"""Anchors: exact matches that follow each other on both sequences, as many of their bases as can be.
+
+A chain is a series of matches each of which begins, on the query and on the target, where the one before has ended or
+later. The best chain is the one with the most bases; it is found in one sweep over the query with a tree of maxima over
+the target (Abouelhoda and Ohlebusch 2005, J. Discrete Algorithms 3, without costs of gaps).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+SHORTENED = 10  # bases at each end of a match
+SHORTENED_SHARE = 4  # at most one in so many
+
+
+class Anchors(NamedTuple):
+    """Exact matches: int64[k] each, 0-based starts and bases."""
+
+    query: NDArray[np.int64]
+    target: NDArray[np.int64]
+    length: NDArray[np.int64]
+
+
+def shortened(matches: Anchors) -> Anchors:
+    """The matches without their ends, which may match by chance: there the best alignment can go another way.
+
+    Neighbours on both sides of a gap often overlap on one sequence; without their ends most can follow each other.
+    """
+    cut = np.minimum(SHORTENED, matches.length // SHORTENED_SHARE)
+    return Anchors(matches.query + cut, matches.target + cut, matches.length - 2 * cut)
+
+
+def best_chain(matches: Anchors) -> Anchors:
+    """The matches of a best chain, in their order; of several best ones always the same."""
+    count = len(matches.length)
+    query_end, target_end = matches.query + matches.length, matches.target + matches.length
+    # Ranks on the target of where matches end; a match comes after all that end at or before its begin.
+    ends = np.unique(target_end)
+    rank_of_end = np.searchsorted(ends, target_end).tolist()
+    reachable = np.searchsorted(ends, matches.target, side="right").tolist()
+    lengths = matches.length.tolist()
+    # What ends on the query at a place is known to what begins there.
+    places = np.concatenate([query_end, matches.query])
+    is_begin = np.repeat([False, True], count)
+    number = np.tile(np.arange(count), 2)
+    tree: list[tuple[int, int]] = [(0, -1)] * (len(ends) + 1)
+    bases, before = [0] * count, [-1] * count
+    for event in np.lexsort((number, is_begin, places)).tolist():
+        match = int(number[event])
+        if is_begin[event]:
+            best, before[match] = _largest(tree, reachable[match])
+            bases[match] = best + lengths[match]
+        else:
+            _raise(tree, rank_of_end[match], (bases[match], match))
+    chain = []
+    match = max(range(count), key=lambda one: (bases[one], -one), default=-1)
+    while match >= 0:
+        chain.append(match)
+        match = before[match]
+    return Anchors(*(array[chain[::-1]] for array in matches))
+
+
+def _largest(tree: list[tuple[int, int]], count: int) -> tuple[int, int]:
+    """The largest entry of the first `count` ranks (Fenwick 1994)."""
+    best = (0, -1)
+    while count > 0:
+        best = max(best, tree[count])
+        count &= count - 1
+    return best
+
+
+def _raise(tree: list[tuple[int, int]], rank: int, entry: tuple[int, int]) -> None:
+    """Enter what a rank has."""
+    rank += 1
+    while rank < len(tree):
+        tree[rank] = max(tree[rank], entry)
+        rank += rank & -rank

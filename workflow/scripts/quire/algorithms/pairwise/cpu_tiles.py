@@ -1,0 +1,421 @@
+"""One tile of the matrix in Numba: 32 bands of rows (16 without AVX-512) in lockstep, one a vector lane.
+
+Lane k holds the rows k * height to (k + 1) * height - 1 of the tile, and is two columns behind lane k - 1, so that the
+row above a lane's first is the last row of the lane before, one step ago. A step computes two columns of all lanes
+(`_steps`): scores of both stay in registers, H and D of the second are read and written once a row.
+
+Scores are int16, relative to a base of the tile, where all of a tile's fit (`_base`); else int32. Both are exact.
+What stands on a border beside H is I for the row below (D for the column to the right), so that it is computed once.
+
+Directions of the cells of one row in one step: eight words, four for each column, a bit for each lane: whether an
+insertion is better than the diagonal, whether a deletion is better than both, whether I of the row below and D of the
+column to the right go on with a gap. Where a path of mode LOCAL ends is not among them: `follow_tile` keeps the score.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.algorithms.pairwise import NEVER, State
+from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT
+from quire.sequence.cigar import element_of
+from quire.simd.compiled import compiled, inlined
+from quire.simd.vectors import (
+    add,
+    aligned_zeros,
+    bits_greater,
+    choose_equal,
+    has_avx512,
+    load,
+    maximum,
+    moved_up,
+    store,
+)
+
+LANES = 32 if has_avx512() else 16  # of int16, one register: no answer depends on it
+BITS: np.typing.DTypeLike = np.uint32 if LANES == 32 else np.uint16
+"""Type of a word of directions: a bit for each lane."""
+WIDTH = 2  # columns of a step
+WORDS = 4 * WIDTH  # of directions, for each row of a lane in a step
+LARGEST_SCORE = 700  # of int16: a gap's price below FLOOR is still a number
+FLOOR, CEILING = -32000, 32000  # of int16
+_MATCH, _MISMATCH, _OPEN, _EXTEND, _ZERO, _GOAL = range(6)  # constants of a tile
+_CORNER, _BEST = range(2)  # vectors of which a lane is written or read by itself
+_PADDING = 6  # a letter of its own
+_PAIRED, _INSERTION, _DELETION = int(State.PAIRED), int(State.INSERTION), int(State.DELETION)
+
+
+class Space(NamedTuple):
+    """Room for a tile in scores of one type (E: int16 or int32), of one thread.
+
+    Attributes:
+        query: E[height * LANES], the letters of each lane's rows, lanes innermost.
+        even, odd: E[steps + LANES - 1], the letters of columns 0, 2, ... and 1, 3, ..., backwards: those of a step
+            stand side by side.
+        scores: E[height * LANES], H of the column before.
+        deletions: likewise, D of the column at hand.
+        upper, gaps: E[2 * steps], H of the row above the tile, I of its first row.
+        lower, lower_gaps: E[2 * steps], H of its last row, I of the row below; column c stands at c + 2 * (last lane).
+        constants: E[6 * LANES], scores and limits in every lane.
+        carried: E[2 * LANES], see _CORNER.
+        export: E[4 * LANES], the last row's vectors of a step.
+    """
+
+    query: np.ndarray
+    even: np.ndarray
+    odd: np.ndarray
+    scores: np.ndarray
+    deletions: np.ndarray
+    upper: np.ndarray
+    gaps: np.ndarray
+    lower: np.ndarray
+    lower_gaps: np.ndarray
+    constants: np.ndarray
+    carried: np.ndarray
+    export: np.ndarray
+
+
+class Border(NamedTuple):
+    """What a tile needs from outside, and leaves to its neighbours: parts of int32 arrays, in the matrix's own scores.
+
+    Attributes:
+        upper: int32[2, columns + 1], H of the row above from the corner on, and I of the tile's first row.
+        left: int32[2, rows + 1], H of the column before from the corner on, and D of the tile's first column.
+        lower: int32[2, columns + 1], H of the last row from its left neighbour on, and I of the row below.
+        right: int32[2, rows + 1], H of the last column from its upper neighbour on, and D of the column behind.
+    """
+
+    upper: np.ndarray
+    left: np.ndarray
+    lower: np.ndarray
+    right: np.ndarray
+
+
+def space_for(rows: int, columns: int, dtype: np.typing.DTypeLike) -> Space:
+    """Room for tiles up to this size; a tile of fewer rows may have more lanes, and so take more steps."""
+    height, steps = -(-rows // LANES), -(-columns // WIDTH) + LANES - 1
+    lanes, letters, across = height * LANES, steps + LANES - 1, WIDTH * steps
+    sizes = (lanes, letters, letters, lanes, lanes, across, across, across, across, 6 * LANES, 2 * LANES, 4 * LANES)
+    return Space(*(aligned_zeros(size, dtype) for size in sizes))
+
+
+@compiled
+def height_of(rows):
+    """Rows of a lane."""
+    return (rows + LANES - 1) // LANES
+
+
+@compiled
+def steps_of(rows, columns):
+    """Steps until the last lane is through."""
+    return (columns + WIDTH - 1) // WIDTH + (rows + height_of(rows) - 1) // height_of(rows) - 1
+
+
+@compiled
+def direction_words(rows, columns):
+    """How many words (BITS) the directions of a tile take."""
+    return steps_of(rows, columns) * height_of(rows) * WORDS
+
+
+@inlined
+def _base(border, scoring, local):
+    """The score that int16 0 stands for, and whether all scores of the tile fit.
+
+    Inside the tile no H is above the border's largest and a match for each row or column; none lies further below the
+    border's smallest than a gap from there (or 0 in mode LOCAL). I and D that are worse than a gap from H could be are
+    as good as none.
+    """
+    upper, left = border.upper, border.left
+    lowest, highest = upper[0, 0], upper[0, 0]
+    for j in range(upper.shape[1]):
+        lowest, highest = min(lowest, upper[0, j]), max(highest, upper[0, j])
+    for i in range(left.shape[1]):
+        lowest, highest = min(lowest, left[0, i]), max(highest, left[0, i])
+    shorter = min(upper.shape[1], left.shape[1])
+    highest += shorter * scoring.match
+    lowest += scoring.gap_open + shorter * scoring.gap_extend
+    if local:
+        lowest = max(lowest, 0)
+    price = -min(scoring.gap_open, scoring.mismatch)
+    fits = highest - lowest + 2 * price < CEILING - FLOOR and max(price, scoring.match) <= LARGEST_SCORE
+    return highest - CEILING, fits
+
+
+@compiled
+def solve_tile(spaces, query, target, border, scoring, local, goal, directions):
+    """Compute a tile from its upper and left border.
+
+    Args:
+        spaces: (Space of int16, Space of int32).
+        query, target: uint8, the letters of its rows and columns.
+        border: `Border`; the lower and right parts are written, but where their second dimension is 0. A right border
+            needs an even number of columns.
+        scoring: `Scoring`.
+        local: whether the mode is LOCAL.
+        goal: a score; the first cell with it is looked for (only with directions).
+        directions: BITS[direction_words(rows, columns)], written; or of length 0.
+
+    Returns:
+        The tile's largest H (mode LOCAL only), and row and column within the tile of the first cell whose H is `goal`
+        (smallest column, then row), or -1.
+    """
+    base, fits = _base(border, scoring, local)
+    if fits:
+        return _solve(spaces[0], query, target, border, scoring, local, goal, directions, base, FLOOR)
+    return _solve(spaces[1], query, target, border, scoring, local, goal, directions, 0, NEVER)
+
+
+@compiled
+def _solve(space, query, target, border, scoring, local, goal, directions, base, floor):
+    """`solve_tile` in the type of `space`."""
+    rows, columns = len(query), len(target)
+    height = height_of(rows)
+    lanes = (rows + height - 1) // height
+    groups = (columns + WIDTH - 1) // WIDTH
+    zero = max(-base, floor) if local else floor
+    wanted = min(max(goal - 1 - base, floor), -floor)
+    scores = (scoring.match, scoring.mismatch, scoring.gap_open, scoring.gap_extend, zero, wanted)
+    for k in range(6):
+        space.constants[k * LANES : (k + 1) * LANES] = scores[k]
+    _place_letters(space, query, target, height, groups)
+    _place_upper(space, border.upper, columns, base, floor)
+    if len(directions) > 0:
+        best, row, column = _steps_with_directions(space, border, rows, columns, base, floor, directions)
+    else:
+        best, row, column = _steps_without(space, border, rows, columns, base, floor, directions)
+    if border.lower.shape[1] > 0:
+        border.lower[0, 0] = border.left[0, rows]
+        for j in range(columns):
+            border.lower[0, j + 1] = base + space.lower[WIDTH * (lanes - 1) + j]
+            border.lower[1, j + 1] = base + space.lower_gaps[WIDTH * (lanes - 1) + j]
+    if border.right.shape[1] > 0:
+        border.right[0, 0] = border.upper[0, columns]
+    return np.int64(best) + base, row, column
+
+
+@compiled
+def _place_letters(space, query, target, height, groups):
+    """Write the sequences where the steps read them."""
+    for lane in range(LANES):
+        for r in range(height):
+            i = lane * height + r
+            space.query[r * LANES + lane] = query[i] if i < len(query) else _PADDING
+    # Step s loads from steps - 1 - s on: lane k finds the letters of group s - k at steps - 1 - s + k.
+    last = (len(query) + height - 1) // height - 1 + groups - 1
+    space.even[: last + LANES] = _PADDING + 1
+    space.odd[: last + LANES] = _PADDING + 1
+    for j in range(len(target)):
+        if j & 1:
+            space.odd[last - (j >> 1)] = target[j]
+        else:
+            space.even[last - (j >> 1)] = target[j]
+
+
+@compiled
+def _place_upper(space, upper, columns, base, floor):
+    """Write the row above the tile, relative to the base."""
+    space.upper[:] = floor
+    space.gaps[:] = floor
+    for j in range(columns):
+        space.upper[j] = max(upper[0, j + 1] - base, floor)
+        space.gaps[j] = max(upper[1, j + 1] - base, floor)
+
+
+@inlined
+def _enter(scores, deletions, carried, left, lane, rows, height, base, floor):
+    """Write the left border of a lane that begins with the next step."""
+    carried[_CORNER * LANES + lane] = max(left[0, lane * height] - base, floor)
+    carried[_BEST * LANES + lane] = floor
+    for r in range(height):
+        i = lane * height + r + 1
+        scores[r * LANES + lane] = max(left[0, i] - base, floor) if i <= rows else floor
+        deletions[r * LANES + lane] = max(left[1, i] - base, floor) if i <= rows else floor
+
+
+@inlined
+def _leave(scores, deletions, right, lane, rows, height, base):
+    """Take the right border of a lane that is through."""
+    for r in range(min(height, rows - lane * height)):
+        i = lane * height + r + 1
+        right[0, i] = base + scores[r * LANES + lane]
+        right[1, i] = base + deletions[r * LANES + lane]
+
+
+@compiled
+def _steps_without(space, border, rows, columns, base, floor, directions):
+    """The steps of a tile whose directions are not asked for."""
+    return _steps(space, border, rows, columns, base, floor, directions, False)
+
+
+@compiled
+def _steps_with_directions(space, border, rows, columns, base, floor, directions):
+    """The same with directions."""
+    return _steps(space, border, rows, columns, base, floor, directions, True)
+
+
+@inlined
+def _constant(space, which):
+    """One of the tile's constants in every lane."""
+    return load(space.constants, which * LANES, LANES)
+
+
+@inlined
+def _steps(space, border, rows, columns, base, floor, directions, keep):
+    """All steps; `keep` is known where this is compiled.
+
+    Returns:
+        The largest H, relative to the base; row and column of the first cell that is above _GOAL (`keep` only), or -1.
+    """
+    query, even, odd, scores, deletions, upper, gaps, lower, lower_gaps, _, carried, export = space
+    left_border, right_border = border.left, border.right
+    height, groups = height_of(rows), (columns + WIDTH - 1) // WIDTH
+    last_lane, last_row = (rows - 1) // height, (rows - 1) % height
+    match, mismatch = _constant(space, _MATCH), _constant(space, _MISMATCH)
+    gap_open, gap_extend = _constant(space, _OPEN), _constant(space, _EXTEND)
+    zero, goal = _constant(space, _ZERO), _constant(space, _GOAL)
+    # Lanes that have not begun compute what nobody reads.
+    corner, best, last_0, last_1, gaps_0, gaps_1 = zero, zero, zero, zero, zero, zero
+    largest, found = np.int64(floor), (np.int64(-1), np.int64(-1))
+    for step in range(groups + last_lane):
+        if step <= last_lane:
+            store(carried, _CORNER * LANES, corner)
+            store(carried, _BEST * LANES, best)
+            _enter(scores, deletions, carried, left_border, step, rows, height, base, floor)
+            corner, best = load(carried, _CORNER * LANES, LANES), load(carried, _BEST * LANES, LANES)
+        at = groups - 1 + last_lane - step
+        letter_0, letter_1 = load(even, at, LANES), load(odd, at, LANES)
+        diagonal = corner
+        above_0, corner = moved_up(last_0, upper[2 * step]), moved_up(last_1, upper[2 * step + 1])
+        gap_0, gap_1 = moved_up(gaps_0, gaps[2 * step]), moved_up(gaps_1, gaps[2 * step + 1])
+        above_1 = corner
+        for row in range(height):
+            at = row * LANES
+            letter = load(query, at, LANES)
+            left, deletion = load(scores, at, LANES), load(deletions, at, LANES)
+            word = (step * height + row) * WORDS
+
+            value = add(diagonal, choose_equal(letter, letter_0, match, mismatch))
+            diagonal = above_0
+            above_0 = maximum(maximum(value, maximum(deletion, zero)), gap_0)
+            opened, longer_gap, longer = add(above_0, gap_open), add(gap_0, gap_extend), add(deletion, gap_extend)
+            if keep:
+                _note(directions, word, value, gap_0, deletion, opened, longer_gap, longer)
+            gap_0, deletion = maximum(opened, longer_gap), maximum(opened, longer)
+            best = maximum(best, above_0)
+
+            value = add(diagonal, choose_equal(letter, letter_1, match, mismatch))
+            diagonal = left
+            above_1 = maximum(maximum(value, maximum(deletion, zero)), gap_1)
+            opened, longer_gap, longer = add(above_1, gap_open), add(gap_1, gap_extend), add(deletion, gap_extend)
+            if keep:
+                _note(directions, word + 4, value, gap_1, deletion, opened, longer_gap, longer)
+            gap_1, deletion = maximum(opened, longer_gap), maximum(opened, longer)
+            best = maximum(best, above_1)
+
+            if keep and bits_greater(maximum(above_0, above_1), goal) != 0:
+                found = _first(bits_greater(above_0, goal), step, 0, row, height, rows, columns, found)
+                found = _first(bits_greater(above_1, goal), step, 1, row, height, rows, columns, found)
+            store(scores, at, above_1)
+            store(deletions, at, deletion)
+            if row == last_row:
+                store(export, 0, above_0)
+                store(export, LANES, above_1)
+                store(export, 2 * LANES, gap_0)
+                store(export, 3 * LANES, gap_1)
+        last_0, last_1, gaps_0, gaps_1 = above_0, above_1, gap_0, gap_1
+        lower[2 * step], lower[2 * step + 1] = export[last_lane], export[LANES + last_lane]
+        lower_gaps[2 * step], lower_gaps[2 * step + 1] = export[2 * LANES + last_lane], export[3 * LANES + last_lane]
+        lane = step - groups + 1
+        if lane >= 0:
+            store(carried, _BEST * LANES, best)
+            largest = max(largest, np.int64(carried[_BEST * LANES + lane]))
+            if right_border.shape[1] > 0:
+                _leave(scores, deletions, right_border, lane, rows, height, base)
+    return largest, found[0], found[1]
+
+
+@inlined
+def _note(directions, word, value, gap, deletion, opened, longer_gap, longer):
+    """Write the directions of a row of lanes in one column."""
+    directions[word] = bits_greater(gap, value)
+    directions[word + 1] = bits_greater(deletion, maximum(value, gap))
+    directions[word + 2] = bits_greater(longer_gap, opened)
+    directions[word + 3] = bits_greater(longer, opened)
+
+
+@compiled
+def _first(above, step, second, row, height, rows, columns, found):
+    """The first of `found` and the cells of a row of lanes whose bits are set."""
+    for lane in range(LANES):
+        i, j = np.int64(lane * height + row), np.int64(WIDTH * (step - lane) + second)
+        inside = 0 <= j < columns and i < rows and (np.int64(above) >> lane) & 1 == 1
+        if inside and (found[0] < 0 or j < found[1] or (j == found[1] and i < found[0])):
+            found = (i, j)
+    return found
+
+
+@compiled
+def follow_tile(query, target, directions, border, scoring, local, row, column, state, score):
+    """Follow a path from a cell until it leaves the tile or ends.
+
+    Args:
+        query, target: uint8, the letters of the tile's rows and columns.
+        directions: of the tile.
+        border: its `Border`; the upper and left parts are read.
+        scoring: `Scoring`.
+        local: whether the path ends where H is 0.
+        row, column: of the cell, within the tile.
+        state: int of the `State` there.
+        score: of the path there (H, I or D by the state); only read if `local`.
+
+    Returns:
+        Row and column, -1 on a border; the state there; whether the path ended; uint32, CIGAR elements, backwards.
+    """
+    cigar = np.empty(row + column + 2, np.uint32)
+    used = 0
+    height = height_of(len(query))
+    ended = False
+    while row >= 0 and column >= 0:
+        if state == _PAIRED:
+            if local and score == 0:
+                ended = True
+                break
+            if _bit(directions, height, row, column, 1):
+                state = _DELETION
+            elif _bit(directions, height, row, column, 0):
+                state = _INSERTION
+        if state == _PAIRED:
+            operation = CIGAR_MATCH
+            score -= scoring.match if query[row] == target[column] else scoring.mismatch
+            row, column = row - 1, column - 1
+        else:
+            if state == _INSERTION:
+                operation = CIGAR_INSERTION
+                row -= 1
+                if row < 0:
+                    longer = border.upper[1, column + 1] > border.upper[0, column + 1] + scoring.gap_open
+                else:
+                    longer = _bit(directions, height, row, column, 2)
+            else:
+                operation = CIGAR_DELETION
+                column -= 1
+                if column < 0:
+                    longer = border.left[1, row + 1] > border.left[0, row + 1] + scoring.gap_open
+                else:
+                    longer = _bit(directions, height, row, column, 3)
+            score -= scoring.gap_extend if longer else scoring.gap_open
+            state = state if longer else _PAIRED
+        if used > 0 and cigar[used - 1] & np.uint32(CIGAR_MASK) == operation:
+            cigar[used - 1] += np.uint32(1 << CIGAR_SHIFT)
+        else:
+            cigar[used] = element_of(1, operation)
+            used += 1
+    return row, column, state, ended, cigar[:used].copy()
+
+
+@inlined
+def _bit(directions, height, row, column, which):
+    """One of the four directions of a cell."""
+    lane = row // height
+    word = (((column >> 1) + lane) * height + row % height) * WORDS + 4 * (column & 1) + which
+    return (np.int64(directions[word]) >> lane) & 1 == 1

@@ -1,0 +1,88 @@
+"""What an alignment's CIGAR says by itself: matches, mismatches, gaps, and the score that they add up to."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.algorithms.pairwise import Pair, PairwiseAlignment
+from quire.algorithms.scoring import Scoring
+from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT
+
+
+class Columns(NamedTuple):
+    """Columns of an alignment.
+
+    Attributes:
+        matches, mismatches: of two bases each.
+        insertions, inserted_bases: gaps in the target, and their bases of the query.
+        deletions, deleted_bases: gaps in the query, and their bases of the target.
+    """
+
+    matches: int
+    mismatches: int
+    insertions: int
+    inserted_bases: int
+    deletions: int
+    deleted_bases: int
+
+    def score(self, scoring: Scoring) -> int:
+        """What they score."""
+        gaps = self.insertions + self.deletions
+        longer = self.inserted_bases + self.deleted_bases - gaps
+        paired = self.matches * scoring.match + self.mismatches * scoring.mismatch
+        return paired + gaps * scoring.gap_open + longer * scoring.gap_extend
+
+    @property
+    def total(self) -> int:
+        """All columns."""
+        return self.matches + self.mismatches + self.inserted_bases + self.deleted_bases
+
+    @property
+    def identity(self) -> float:
+        """Matches among all columns; 0 without columns."""
+        return self.matches / self.total if self.total else 0.0
+
+    @property
+    def divergence(self) -> float:
+        """Mismatches and gaps, each gap once, among these and the matches (minimap2's tag de); 0 without columns."""
+        different = self.mismatches + self.insertions + self.deletions
+        return different / (self.matches + different) if self.total else 0.0
+
+
+class Stretches(NamedTuple):
+    """The parts of an alignment between its gaps: int64[k] each."""
+
+    query_begin: NDArray[np.int64]
+    target_begin: NDArray[np.int64]
+    length: NDArray[np.int64]
+
+
+def stretches(alignment: PairwiseAlignment) -> Stretches:
+    """Where bases face each other."""
+    operations = alignment.cigar & CIGAR_MASK
+    lengths = (alignment.cigar >> CIGAR_SHIFT).astype(np.int64)
+    on_query = alignment.query_begin + _sums_before(np.where(operations == CIGAR_DELETION, 0, lengths))
+    on_target = alignment.target_begin + _sums_before(np.where(operations == CIGAR_INSERTION, 0, lengths))
+    paired = operations == CIGAR_MATCH
+    return Stretches(on_query[paired], on_target[paired], lengths[paired])
+
+
+def recount(pair: Pair, alignment: PairwiseAlignment) -> Columns:
+    """The columns of an alignment of a pair."""
+    operations = alignment.cigar & CIGAR_MASK
+    lengths = (alignment.cigar >> CIGAR_SHIFT).astype(np.int64)
+    parts = stretches(alignment)
+    matches = 0
+    # One stretch at a time: arrays over all bases of a chromosome would take gigabytes.
+    for query, target, length in zip(*(part.tolist() for part in parts), strict=True):
+        same = pair.query[query : query + length] == pair.target[target : target + length]
+        matches += int(np.count_nonzero(same))
+    gaps = [(int(np.count_nonzero(operations == kind)), int(lengths[operations == kind].sum()))
+            for kind in (CIGAR_INSERTION, CIGAR_DELETION)]  # fmt: skip
+    return Columns(matches, int(parts.length.sum()) - matches, *gaps[0], *gaps[1])
+
+
+def _sums_before(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The sum of all before each."""
+    return np.cumsum(lengths) - lengths

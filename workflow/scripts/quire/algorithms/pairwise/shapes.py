@@ -1,0 +1,122 @@
+"""How the lanes of a card's kernels share a matrix, the macros that say so, and which shape is fastest for a size."""
+
+from typing import NamedTuple
+
+from quire.algorithms.pairwise import Mode
+from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SHIFT
+
+WARP = 32
+CELLS_PER_PAIR = 16  # of two words of directions
+PAIR_BYTES = 8
+LARGEST_GAP_OPEN = 65535
+"""Price of a gap's first base that the words on borders have room for."""
+
+
+# Cycles of a warp, counted in sm_90's code: what a row costs, and each of a lane's columns in it; how long a row takes
+# at least until the next lane can go on.
+ROW, CELL, CELL_BITS = 14, 10, 24
+LATENCY, CHAIN = 42, 5
+HANDING_OVER = 4
+"""Chunks that a block is behind the one on its left, besides those of its warps."""
+
+
+class StripShape(NamedTuple):
+    """How a kernel's lanes share a matrix (macros of layout.cuh).
+
+    Attributes:
+        columns: of the matrix, per lane.
+        warps: of a block that compute.
+        steps: of a chunk: rows between two barriers.
+        resident: blocks that a multiprocessor is to hold; a thread's registers follow from it.
+        bits: whether directions are kept.
+    """
+
+    columns: int
+    warps: int
+    steps: int
+    resident: int
+    bits: bool
+
+    @property
+    def width(self) -> int:
+        """Columns of a block."""
+        return WARP * self.columns * self.warps
+
+    @property
+    def block(self) -> int:
+        """Threads of a block: those of the warps that compute, and of one that hands words on."""
+        return WARP * (self.warps + 1)
+
+    @property
+    def shared_bytes(self) -> int:
+        """Of a block: what warps hand on to each other, and the strip that was taken."""
+        return (self.warps + 1) * 2 * self.steps * 8 + 8
+
+    def strips(self, columns: int) -> int:
+        """Blocks for so many columns."""
+        return -(-columns // self.width)
+
+    def bits_stride(self, rows: int) -> int:
+        """Pairs of words of a warp's directions."""
+        steps = -(-(rows + WARP) // self.steps) * self.steps
+        return steps * self.columns // CELLS_PER_PAIR * WARP
+
+    def bits_size(self, rows: int, columns: int) -> int:
+        """Pairs of words of a rectangle's directions."""
+        return self.strips(columns) * self.warps * self.bits_stride(rows)
+
+    def defines(self, mode: Mode, wide: bool) -> dict[str, int]:
+        """The macros of pairwise.cu."""
+        return {
+            "COLUMNS": self.columns,
+            "WARPS": self.warps,
+            "BLOCK": self.block,
+            "STEPS": self.steps,
+            "RESIDENT": self.resident,
+            "BITS": int(self.bits),
+            "LOCAL": int(mode == Mode.LOCAL),
+            "WIDE": int(wide),
+        }
+
+    def trace_defines(self) -> dict[str, int]:
+        """The macros of trace.cu."""
+        return {
+            "COLUMNS": self.columns,
+            "WARPS": self.warps,
+            "STEPS": self.steps,
+            "BITS": 1,
+            "LOCAL": 0,
+            "WIDE": 0,
+            "PAIRS_IN_WINDOW": self.window,
+            "CIGAR_MATCH": CIGAR_MATCH,
+            "CIGAR_INSERTION": CIGAR_INSERTION,
+            "CIGAR_DELETION": CIGAR_DELETION,
+            "CIGAR_SHIFT": CIGAR_SHIFT,
+        }
+
+    @property
+    def window(self) -> int:
+        """Pairs of words per lane that the warp that follows a path has at hand: the way through a strip, and gaps."""
+        return 12 * self.columns
+
+
+SCORE_SHAPES = tuple(StripShape(columns, 4, 16, 2, False) for columns in (2, 4, 6, 8))
+BITS_SHAPES = tuple(StripShape(columns, 4, 16, 2, True) for columns in (2, 4))
+# Scores that a signed byte does not hold take more registers than two blocks leave to a thread.
+WIDE_SCORE_SHAPES, WIDE_BITS_SHAPES = (StripShape(4, 4, 16, 1, False),), (StripShape(4, 4, 16, 1, True),)
+
+
+def fastest_shape(shapes: tuple[StripShape, ...], multiprocessors: int, sizes: list[tuple[int, int]]) -> StripShape:
+    """The shape that takes the fewest cycles for matrices (rows, columns) that are computed at once, by count."""
+    return min(shapes, key=lambda shape: cycles(shape, multiprocessors, sizes))
+
+
+def cycles(shape: StripShape, multiprocessors: int, sizes: list[tuple[int, int]]) -> float:
+    """Of a launch, estimated."""
+    strips = sum(shape.strips(columns) for _, columns in sizes)
+    blocks = -(-min(strips, multiprocessors * shape.resident) // multiprocessors)
+    per_row = max(LATENCY + CHAIN * shape.columns, blocks * (ROW + (CELL_BITS if shape.bits else CELL) * shape.columns))
+    lag = shape.warps * (WARP + shape.steps) + HANDING_OVER * shape.steps
+    alone = max(rows + shape.strips(columns) * lag for rows, columns in sizes)
+    work = sum(rows * shape.strips(columns) for rows, columns in sizes) / (multiprocessors * blocks)
+    return per_row * max(alone, work + sum(lag * shape.strips(columns) for _, columns in sizes) / len(sizes) / 2)

@@ -1,0 +1,336 @@
+"""The launches of pairwise alignment on a card: matrices of a batch, rectangles of them, and paths.
+
+Arrays of a batch hold all its matrices, each at places of its own (`PlacedMatrix`). Names of members are those of the
+structs in layout.cuh, pairwise.cu and trace.cu.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.algorithms.pairwise import Mode, Pair
+from quire.algorithms.pairwise.shapes import (
+    BITS_SHAPES,
+    PAIR_BYTES,
+    SCORE_SHAPES,
+    WIDE_BITS_SHAPES,
+    WIDE_SCORE_SHAPES,
+    StripShape,
+)
+from quire.algorithms.scoring import Scoring
+from quire.device.card import THREADS, Card, CardArray, Kernel, bytes_of, places_in
+
+SOURCE = "quire/algorithms/pairwise/pairwise.cu"
+TRACE = "quire/algorithms/pairwise/trace.cu"
+KERNELS = [
+    *(
+        (SOURCE, shape.defines(mode, wide))
+        for wide, shapes in ((False, (*SCORE_SHAPES, *BITS_SHAPES)), (True, (*WIDE_SCORE_SHAPES, *WIDE_BITS_SHAPES)))
+        for shape in shapes
+        for mode in (Mode.LOCAL, Mode.GLOBAL)
+    ),
+    *((TRACE, shape.trace_defines()) for shape in BITS_SHAPES),
+]
+IN_BEST = 0  # trace.cu: a path's state
+_PADDING = 128  # letters before and behind a query that lanes look at, and do nothing with
+_BITS_SCALE, _KEY = 4, 16  # cells.cuh: SCALE; pairwise.cu: End
+_WORDS_AROUND = 32  # layout.cuh: Job.border
+_TAGS = 65535  # layout.cuh: tag_of
+_EVERY_STRIP = 1 << 40  # strips that share a column of words: all
+_PEAK_THREADS, _WARP = 256, 32
+
+
+class PlacedMatrix(NamedTuple):
+    """A matrix of a batch.
+
+    Attributes:
+        pair: its sequences.
+        keep, tile_columns: rows between two kept rows, and columns between two kept columns.
+        query, target, left, top: where its letters, its words of column 0 and its kept rows begin in the arrays.
+    """
+
+    pair: Pair
+    keep: int
+    tile_columns: int
+    query: int
+    target: int
+    left: int
+    top: int
+
+    @property
+    def rows(self) -> int:
+        """Of the matrix, without row 0."""
+        return len(self.pair.query)
+
+    @property
+    def columns(self) -> int:
+        """Of the matrix, without column 0."""
+        return len(self.pair.target)
+
+    @property
+    def stride(self) -> int:
+        """Words of a column."""
+        return words_of(self.rows)
+
+    @property
+    def down(self) -> int:
+        """Kept rows behind row 0, or tiles one below the other."""
+        return -(-self.rows // self.keep)
+
+    @property
+    def across(self) -> int:
+        """Tiles side by side."""
+        return -(-self.columns // self.tile_columns)
+
+    def size_of(self, down: int, across: int) -> tuple[int, int]:
+        """Rows and columns of a tile."""
+        return (
+            min(self.keep, self.rows - down * self.keep),
+            min(self.tile_columns, self.columns - across * self.tile_columns),
+        )
+
+
+class StripJob(NamedTuple):
+    """A rectangle to fill."""
+
+    rows: int
+    columns: int
+    query: int
+    target: int
+    left: int
+    left_tag: int
+    border: int
+    border_strips: int
+    border_stride: int
+    top: int
+    keep: int
+    keep_stride: int
+    bits: int
+    bits_stride: int
+
+
+class TileGrid(NamedTuple):
+    """The tiles of a matrix for the path that is followed through them."""
+
+    tile_rows: int
+    tile_columns: int
+    across: int
+    tiles: int
+    bits_stride: int
+    keep: int
+    starts: int
+
+
+class PathState(NamedTuple):
+    """A path under way; row and column of the cell where it is, from 1."""
+
+    matrix: int
+    row: int
+    column: int
+    state: int
+    operation: int
+    run: int
+    first: int
+    room: int
+    elements: int = 0
+    ended: int = 0
+
+
+class _Jobs(NamedTuple):
+    strips_before: CardArray
+    jobs: CardArray
+    owners: int
+    ticket: CardArray
+
+
+class _Inputs(NamedTuple):
+    query: CardArray
+    target: CardArray
+    match: int
+    mismatch: int
+    gap_open: int
+    gap_extend: int
+    key: int
+
+
+class _Matrices(NamedTuple):
+    left: CardArray
+    borders: CardArray
+    kept: CardArray
+    bits: CardArray
+    ends: CardArray
+    track: int
+
+
+class CardMatrices:
+    """Matrices of one mode and scoring on the card.
+
+    Attributes:
+        matrices: where each lies.
+        words: uint64, for each matrix those of column 0 and of the right border of each of its columns of tiles: on the
+            way the borders of strips are handed on there, too.
+        kept: int32[cells, 2], H and the next row's I, of row 0 and of the kept rows of all.
+    """
+
+    def __init__(self, card: Card, pairs: Sequence[Pair], tiles: Sequence[tuple[int, int]]) -> None:
+        """Upload sequences, and take memory for what is kept.
+
+        Args:
+            card: where all lies.
+            pairs: of one mode and scoring, neither sequence empty.
+            tiles: rows and columns of a tile, of each matrix.
+        """
+        self.card, self.mode = card, pairs[0].mode
+        self.scoring = Scoring(*map(int, pairs[0].scoring))
+        self.matrices: list[PlacedMatrix] = []
+        query = target = left = top = 0
+        for pair, (rows, columns) in zip(pairs, tiles, strict=True):
+            matrix = PlacedMatrix(pair, rows, columns, query + _PADDING, target, left + _WORDS_AROUND, top)
+            self.matrices.append(matrix)
+            query += matrix.rows + 2 * _PADDING
+            target += matrix.columns
+            left += matrix.stride * (1 + matrix.across)
+            top += (matrix.down + 1) * (matrix.columns + 1)
+        codes = np.zeros(query, np.uint16)
+        for matrix in self.matrices:
+            codes[matrix.query : matrix.query + matrix.rows] = matrix.pair.query
+        selectors = (codes * 0x1111 + 0x8880).astype(np.uint16)  # of a column's bytes, and the byte's sign three times
+        targets = np.concatenate([np.asarray(pair.target, np.uint8) for pair in pairs])
+        edges = np.array([self._edges(matrix) for matrix in self.matrices], np.int64)
+        kept_rows = [
+            (matrix.top + number * (matrix.columns + 1), matrix.columns)
+            for matrix in self.matrices
+            for number in range(matrix.down + 1)
+        ]
+        self._codes, self._selectors, self._target, edges, self._kept_rows = upload_together(
+            card, [codes, selectors, targets, edges, np.array(kept_rows, np.int64)]
+        )
+        self.words = card.zeros(left, np.uint64)
+        self.kept = card.empty((top, 2), np.int32)
+        longest = max(max(matrix.rows, matrix.columns) for matrix in self.matrices)
+        grid = -(-(longest + 1) // THREADS), len(self.matrices)
+        self._trace("begin")(grid, THREADS, edges, self.words, self.kept)
+
+    def fill(
+        self, shape: StripShape, jobs: Sequence[StripJob], borders: CardArray, bits: CardArray, track: bool = False
+    ) -> CardArray:
+        """Compute rectangles.
+
+        Args:
+            shape: of the kernel.
+            jobs: which.
+            borders: uint64, words on the borders of strips; their tags must be 0, or of strips further right.
+            bits: uint64, room for directions.
+            track: whether the largest H is wanted (mode LOCAL).
+
+        Returns:
+            int32[strips, warps, 4]: largest H, column and row (from 1) of each warp's strip, if wanted.
+        """
+        card, wide = self.card, is_wide(self.scoring, shape.bits)
+        before = np.concatenate([[0], np.cumsum([shape.strips(job.columns) for job in jobs])]).astype(np.int64)
+        strips = int(before[-1])
+        ends = card.empty((strips if track else 0, shape.warps, 4), np.int32)
+        tables = upload_together(card, [before, np.array(jobs, np.int64), np.zeros(1, np.uint32)])
+        launched = _Jobs(tables[0], tables[1], len(jobs), tables[2])
+        inputs = _Inputs(
+            self._codes if wide else self._selectors,
+            self._target,
+            *self.scoring,
+            _KEY // (_BITS_SCALE if shape.bits else 1),
+        )
+        matrices = _Matrices(self.words, borders, self.kept, bits, ends, int(track))
+        card.kernel(SOURCE, "fill", **shape.defines(self.mode, wide))(
+            min(strips, card.multiprocessors * shape.resident), shape.block, launched, inputs, matrices,
+            shared_bytes=shape.shared_bytes,
+        )  # fmt: skip
+        return ends
+
+    def sweep(self, shape: StripShape, matrix: PlacedMatrix, bits: int) -> StripJob:
+        """The job of a whole matrix, whose borders are in `words` and whose directions begin at `bits`."""
+        strips = matrix.tile_columns // shape.width if matrix.across > 1 else _EVERY_STRIP
+        return StripJob(
+            matrix.rows, matrix.columns, matrix.query, matrix.target, matrix.left, 0, matrix.left + matrix.stride,
+            strips, matrix.stride, matrix.top, matrix.keep, matrix.columns + 1, bits,
+            shape.bits_stride(matrix.rows) if shape.bits else 0,
+        )  # fmt: skip
+
+    def tile(
+        self, shape: StripShape, matrix: PlacedMatrix, down: int, across: int, border: int, bits: int, swept: int
+    ) -> StripJob:
+        """The job of a tile of a matrix that was swept with strips of `swept` columns.
+
+        Its words of borders, `words_of` its rows, begin at `border` of another array; directions have the strides of a
+        tile that is not cut.
+        """
+        top, left = down * matrix.keep, across * matrix.tile_columns
+        rows, columns = matrix.size_of(down, across)
+        return StripJob(
+            rows, columns, matrix.query + top, matrix.target + left, matrix.left + across * matrix.stride + top,
+            tag_of(left // swept), border + _WORDS_AROUND, _EVERY_STRIP, 0,
+            matrix.top + down * (matrix.columns + 1) + left, 0, 0, bits, shape.bits_stride(matrix.keep),
+        )  # fmt: skip
+
+    def peaks(self) -> list[NDArray[np.int32]]:
+        """int32[down + 1, 4] of each matrix: of row 0 and each kept row the largest H, its first column, the last H."""
+        rows = len(self._kept_rows)
+        found = self.card.empty((rows, 4), np.int32)
+        self._trace("peaks")(
+            rows, _PEAK_THREADS, self._kept_rows, self.kept, found, shared_bytes=_PEAK_THREADS // _WARP * 8
+        )
+        ends = np.cumsum([matrix.down + 1 for matrix in self.matrices])
+        return np.split(self.card.download(found), ends[:-1])
+
+    def follow(
+        self, shape: StripShape, paths: CardArray, grids: CardArray, tiles: CardArray, starts: CardArray,
+        bits: CardArray, elements: CardArray,
+    ) -> None:  # fmt: skip
+        """Follow paths through tiles.
+
+        Args:
+            shape: of the kernel that made the directions.
+            paths: int64[paths, 10], `PathState`; become what is reached.
+            grids: int64[matrices, 7], `TileGrid`.
+            tiles: int64, place of each tile's directions; -1: they are not there.
+            starts: int64, for each kept row of each matrix the column where a path begins; 0: none does.
+            bits: uint64, directions.
+            elements: uint32, the paths' elements, which come from their ends to their beginnings.
+        """
+        kernel = self.card.kernel(TRACE, "follow", **shape.trace_defines())
+        kernel(
+            len(paths), _WARP, paths, grids, tiles, starts, bits, elements, int(self.mode == Mode.LOCAL),
+            shared_bytes=shape.window * _WARP * PAIR_BYTES,
+        )  # fmt: skip
+
+    def _trace(self, entry: str) -> Kernel:
+        return self.card.kernel(TRACE, entry, **BITS_SHAPES[0].trace_defines())
+
+    def _edges(self, matrix: PlacedMatrix) -> tuple[int, ...]:
+        """trace.cu: Edges."""
+        return (matrix.rows, matrix.columns, self.scoring.gap_open, self.scoring.gap_extend, self.mode == Mode.GLOBAL,
+                self.mode != Mode.LOCAL, matrix.keep, matrix.columns + 1, matrix.left, matrix.top)  # fmt: skip
+
+
+def is_wide(scoring: Scoring, bits: bool) -> bool:
+    """Whether a signed byte does not hold what a kernel needs of the scores of letters (cells.cuh)."""
+    scale, code = (_BITS_SCALE, 2) if bits else (1, 0)
+    return any(not -128 <= scale * score + code <= 127 for score in scoring[:2])
+
+
+def words_of(rows: int) -> int:
+    """Words of a column of so many rows, with what lanes store around it."""
+    return rows + 2 * _WORDS_AROUND
+
+
+def upload_together(card: Card, arrays: list[NDArray[Any]]) -> list[CardArray]:
+    """Small arrays on the card, by one copy."""
+    buffer = np.zeros(bytes_of(arrays), np.uint8)
+    for place, array in zip(places_in(buffer, arrays), arrays, strict=True):
+        place[...] = array
+    return places_in(card.upload(buffer), arrays)
+
+
+def tag_of(strip: int) -> int:
+    """The tag of the words that strip number `strip` reads; the first one of a matrix reads those of column 0."""
+    return (strip - 1) % _TAGS + 1 if strip > 0 else 0

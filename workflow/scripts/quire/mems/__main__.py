@@ -1,0 +1,39 @@
+"""Maximal exact matches between queries and a reference.
+
+    python -m quire.mems --reference genome.fa --queries other.fa --min-length 50 --output other.mems
+
+Finds each match of at least --min-length bases between a query and the reference that no further base can be added to,
+none left out. --output is text as MUMmer 3 writes it (`mummer -maxmatch -n -b`; --strands and --unique stand for its
+other options): for each query a line `> name`, then contig, position in the contig, position in the query, length,
+positions counted from 1. A summary (.json) stands beside it.
+"""
+
+from pathlib import Path
+
+from quire.run.command_line import ToolParser, beside, run_tool
+from quire.run.inputs import require_file
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Parse the command line and search."""
+    parser = ToolParser("mems", str(__doc__), ("queries",), "FILE")
+    given = parser.parse_args(arguments)
+
+    def search() -> Path:
+        from quire.mems.search import MemsInputs, MemsOutputs, MemsSettings, find_mems
+
+        require_file(given.queries, "--queries")
+        outputs = MemsOutputs(given.output, beside(given.output, "json"))
+        with parser.index(given) as (reference, pages):
+            find_mems(
+                MemsInputs(reference, pages, Path(given.reference), Path(given.queries)),
+                outputs,
+                MemsSettings(given.output.stem, **parser.keys(given), **parser.device(given)),
+            )
+        return outputs.summary
+
+    run_tool(search)
+
+
+if __name__ == "__main__":
+    main()

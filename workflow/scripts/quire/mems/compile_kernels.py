@@ -1,0 +1,33 @@
+"""Compile every kernel of the reference, index and mems stages once, by searching a tiny genome."""
+
+import random
+import tempfile
+from pathlib import Path
+
+from quire import index, reference
+from quire.mems.search import MemsInputs, MemsOutputs, MemsSettings, find_mems
+
+_BASES = 6000
+
+
+def compile_kernels() -> None:
+    """Search reads and sequences in all modes, against one page and against several."""
+    generator = random.Random(1)
+    genome = "".join(generator.choices("ACGT", k=_BASES))
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        (root / "genome.fa").write_text(f">compiling\n{genome}\n")
+        (root / "queries.fa").write_text(f">whole\n{genome}\n>part\n{genome[:50]}\n")
+        (root / "queries.fq").write_text(f"@read\n{genome[:50]}\n+\n{50 * 'I'}\n")
+        for page_size in (1 << 20, 2048):
+            run = root / str(page_size)
+            reference.build(root / "genome.fa", run / "reference", page_size)
+            pages = []
+            for page in range(len(reference.Reference.open(run / "reference").pages)):
+                pages.append(run / f"page_{page}")
+                index.build(run / "reference", page, pages[-1], {"sampling_distance": 64, "sa_sampling": 1})
+            outputs = MemsOutputs(run / "out.mems", run / "out.json")
+            for queries in (root / "queries.fa", root / "queries.fq"):
+                for unique in ("none", "both"):
+                    settings = MemsSettings("compile", unique=unique, backend="cpu")
+                    find_mems(MemsInputs(run / "reference", pages, None, queries), outputs, settings)

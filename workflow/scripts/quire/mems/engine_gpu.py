@@ -1,0 +1,131 @@
+"""Finding matches for the stage on a card. One thread owns it; text is made by those that ask."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.algorithms.fm_index.gpu import CardPage
+from quire.algorithms.fm_index.pages.gpu import CardPages
+from quire.algorithms.mems import Cursor, Matches, Queries
+from quire.algorithms.mems.gpu import Leaving, bytes_on_host, bytes_per_match, find
+from quire.algorithms.mems.queries_gpu import CardRuns, lay, turn, upload_queries, upload_reference
+from quire.device.card import Card
+from quire.errors import QuireError
+from quire.index import PageIndex
+from quire.mems.engines import reference_text
+from quire.reference import Reference
+
+log = logging.getLogger("quire.mems")
+# Of the memory that is free at the start, pages may take all but this share, which is for queries and matches.
+QUERY_SHARE = 0.4
+MATCH_SHARE = 0.5  # of what is free when a search begins
+
+
+class MemsCardEngine:
+    """Finds matches on a card (`quire.mems.engines.MemsEngine`). Queries lie on the card while somebody holds them."""
+
+    # A stretch takes the card less time than its text takes a thread, and there are some for every thread.
+    bases_per_task = 1 << 21
+
+    def __init__(self, open_card: Callable[[], Card], reference: Reference, pages: Sequence[PageIndex]) -> None:
+        """Say what to search; nothing is uploaded before `running`.
+
+        Args:
+            open_card: called on the thread that will own the card.
+            reference: the axis.
+            pages: indexes of the pages of the whole axis, in order.
+        """
+        self._open_card, self._reference, self._indexes = open_card, reference, pages
+        # Staging memory that nobody uses at the moment.
+        self._buffers: SimpleQueue[NDArray[np.uint8]] = SimpleQueue()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Open the card and make text and pages resident.
+
+        Raises:
+            QuireError: they do not fit.
+        """
+        with ThreadPoolExecutor(1, "quire-card") as self._owner:
+            self._owner.submit(self._open).result()
+            try:
+                yield
+            finally:
+                self._owner.submit(self._close).result()
+
+    def prepare(self, queries: Queries, reverse: bool) -> CardRuns:
+        """See `MemsEngine`."""
+        return self._owner.submit(self._prepare, queries, reverse).result()
+
+    def find(
+        self, queries: CardRuns, min_length: int, unique: bool, begin: Cursor, end: int, limit: int
+    ) -> tuple[Matches, Cursor]:
+        """See `MemsEngine`; fewer than `limit` where the card has no room for so many."""
+        leaving, cursor, buffer = self._owner.submit(
+            self._find, queries, min_length, unique, begin, end, limit
+        ).result()  # fmt: skip
+        # The card goes on with what others ask for.
+        matches = Matches(*(array.copy() for array in leaving.arrived()))
+        self._buffers.put(buffer)
+        return matches, cursor
+
+    def _open(self) -> None:
+        self._card = self._open_card()
+        try:
+            self._text: CardRuns = upload_reference(self._card, reference_text(self._reference))
+            pages = CardPages(self._card, self._indexes, int(self._card.free_bytes() * (1 - QUERY_SHARE)))
+        except MemoryError as error:
+            raise QuireError(
+                f"{self._card.name}: the text of {self._reference.axis_length} bases and its index do not fit "
+                f"({error}); give device.memory more, use another card, or use device.backend: cpu."
+            ) from None
+        self._pages: list[CardPage] | CardPages = pages if pages.cycled else pages.resident
+        log.info("%s: text and index of %d bases resident, %.2f GB free for queries and matches", self._card.name,
+                 self._reference.axis_length, self._card.free_bytes() / 1e9)  # fmt: skip
+
+    def _close(self) -> None:
+        del self._card, self._text, self._pages
+
+    def _prepare(self, queries: Queries, reverse: bool) -> CardRuns:
+        try:
+            codes = upload_queries(self._card, queries)
+            return lay(self._card, turn(self._card, codes) if reverse else codes)
+        except MemoryError as error:
+            raise QuireError(
+                f"{self._card.name}: queries of {len(queries.codes)} bases do not fit ({error}); give device.memory "
+                "more, use another card, or use device.backend: cpu."
+            ) from None
+
+    def _find(
+        self, queries: CardRuns, min_length: int, unique: bool, begin: Cursor, end: int, limit: int
+    ) -> tuple[Leaving, Cursor, NDArray[np.uint8]]:
+        card = self._card
+        room = int(card.free_bytes() * MATCH_SHARE) // bytes_per_match(len(self._indexes))
+        limit = max(1, min(limit, room))
+        while True:
+            try:
+                found, cursor = find(
+                    card, self._pages, self._text, queries, min_length, unique, begin, end, limit
+                )  # fmt: skip
+                buffer = self._buffer(bytes_on_host(found))
+                return Leaving(card, found, buffer), cursor, buffer
+            except MemoryError as error:
+                if limit == 1:
+                    raise QuireError(
+                        f"{card.name}: there is no room for a single match ({error}); give device.memory more, use "
+                        "another card, or use device.backend: cpu."
+                    ) from None
+                limit = max(1, limit // 2)
+                log.info("the card has no room (%s): going on with %d matches at a time", error, limit)
+
+    def _buffer(self, size: int) -> NDArray[np.uint8]:
+        try:
+            buffer = self._buffers.get_nowait()
+        except Empty:
+            buffer = np.empty(0, np.uint8)
+        return buffer if len(buffer) >= size else self._card.staging(size * 9 // 8)

@@ -1,0 +1,58 @@
+"""What finds matches for the stage: threads of the CPU, or a card."""
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText, cpu
+from quire.index import PageIndex
+from quire.mems.queries import turned
+from quire.reference import Reference
+
+Prepared = TypeVar("Prepared")
+
+
+class MemsEngine(Protocol[Prepared]):
+    """Finds matches; both functions may be called from several threads."""
+
+    @property
+    def bases_per_task(self) -> int:
+        """Starts of queries that a thread looks at in one go."""
+
+    def prepare(self, queries: Queries, reverse: bool) -> Prepared:
+        """Queries, or their reverse complements, as `find` takes them."""
+
+    def find(
+        self, queries: Prepared, min_length: int, unique: bool, begin: Cursor, end: int, limit: int
+    ) -> tuple[Matches, Cursor]:
+        """The first matches from a cursor on, in arrays of the host (`quire.algorithms.mems`)."""
+
+
+class MemsCpuEngine:
+    """Finds matches in the threads that ask for them."""
+
+    bases_per_task = 1 << 18
+
+    def __init__(self, reference: Reference, pages: Sequence[PageIndex]) -> None:
+        self._pages = cpu.prepare_pages(pages)
+        self._text = cpu.prepare_reference(reference_text(reference))
+
+    def prepare(self, queries: Queries, reverse: bool) -> cpu.PackedQueries:
+        """See `MemsEngine`."""
+        return cpu.prepare_queries(turned(queries) if reverse else queries)
+
+    def find(
+        self, queries: cpu.PackedQueries, min_length: int, unique: bool, begin: Cursor, end: int, limit: int
+    ) -> tuple[Matches, Cursor]:
+        """See `MemsEngine`."""
+        return cpu.find(self._pages, self._text, queries, min_length, unique, begin, end, limit)
+
+
+def reference_text(reference: Reference) -> ReferenceText:
+    """The axis of a reference with its runs: islands, cut at their ambiguous bases."""
+    # Borders in turn of what is known: each island's start and end, and each ambiguous run's start and end within one.
+    starts = np.concatenate((reference.island_axis[:-1], reference.ambiguous[:, 1]))
+    ends = np.concatenate((reference.island_axis[1:], reference.ambiguous[:, 0]))
+    runs = np.stack((np.sort(starts), np.sort(ends)), axis=1)
+    return ReferenceText(reference.text, runs[runs[:, 0] < runs[:, 1]])

@@ -1,0 +1,106 @@
+"""The kernel that turns the text of a FASTA of queries into flat arrays; `quire.mems.queries` feeds and words it.
+
+Text comes in pieces that end anywhere: what is known between two of them stands in `state`.
+"""
+
+import numpy as np
+
+from quire.sequence.codes import AMBIGUOUS, IUPAC_BESIDES_N, code_table
+from quire.simd.compiled import compiled
+
+# Fields of `state`. MODE is what is being read, BESIDES_N counts letters of a record that stand for two or three bases.
+MODE, LINE, LETTER, RECORDS, CODES, NAMES, BESIDES_N, FIELDS = 0, 1, 2, 3, 4, 5, 6, 7
+LINE_START, SEQUENCE, NAME, COMMENT = 0, 1, 2, 3
+# What may be wrong.
+FINE, NOT_FASTA, NO_NAME, BAD_LETTER, PROTEIN = 0, 1, 2, 3, 4
+
+NEWLINE, RETURN, SPACE, TAB, RECORD = 10, 13, 32, 9, 62
+CODE_BESIDES_N, CODE_BLANK, CODE_NEWLINE, CODE_INVALID = AMBIGUOUS + 1, AMBIGUOUS + 2, AMBIGUOUS + 3, AMBIGUOUS + 4
+TABLE = code_table({b"N": AMBIGUOUS, IUPAC_BESIDES_N: CODE_BESIDES_N}, CODE_INVALID)
+TABLE[[RETURN, SPACE, TAB]] = CODE_BLANK
+TABLE[NEWLINE] = CODE_NEWLINE
+LETTERS_TO_JUDGE = 20  # of a record, before it can be taken for protein
+
+
+def new_state() -> np.ndarray:
+    """int64[FIELDS] at the begin of a file."""
+    state = np.zeros(FIELDS, np.int64)
+    state[LINE] = 1
+    return state
+
+
+@compiled
+def parse(text, state, codes, offsets, names, name_offsets):
+    """Parse a piece of text behind what the arrays hold.
+
+    Args:
+        text: uint8[].
+        state: int64[FIELDS], what is known of the text before; RECORDS begun, and CODES and NAMES written.
+        codes, names: uint8[], room for len(text) more. offsets, name_offsets: int64[], room for as many more as there
+            are `>` in the text; of the last record, which has not ended, the first code and letter are known.
+
+    Returns:
+        FINE, or what is wrong, with LINE (and LETTER) in `state`.
+    """
+    mode, line, used, letters = state[MODE], state[LINE], state[CODES], state[NAMES]
+    besides_n = state[BESIDES_N]
+    status = FINE
+    for item in range(len(text)):
+        letter = text[item]
+        if mode == SEQUENCE or (mode == LINE_START and letter != RECORD):
+            code = TABLE[letter]
+            if code <= CODE_BESIDES_N:
+                if state[RECORDS] == 0:
+                    status = NOT_FASTA
+                    break
+                besides_n += code == CODE_BESIDES_N
+                codes[used] = min(code, np.uint8(AMBIGUOUS))
+                used += 1
+                mode = SEQUENCE
+            elif code == CODE_NEWLINE:
+                line += 1
+                mode = LINE_START
+            elif code == CODE_INVALID:
+                status = BAD_LETTER if state[RECORDS] > 0 else NOT_FASTA
+                state[LETTER] = letter
+                break
+        elif mode == LINE_START:  # and a record
+            if _looks_like_protein(state, offsets, used, besides_n):
+                status = PROTEIN
+                break
+            offsets[state[RECORDS]], name_offsets[state[RECORDS]] = used, letters
+            state[RECORDS] += 1
+            besides_n = np.int64(0)
+            mode = NAME
+        elif letter == NEWLINE or (mode == NAME and letter in (SPACE, TAB, RETURN)):
+            if mode == NAME and letters == name_offsets[state[RECORDS] - 1]:
+                status = NO_NAME
+                break
+            mode = COMMENT
+            if letter == NEWLINE:
+                line += 1
+                mode = LINE_START
+        elif mode == NAME:
+            names[letters] = letter
+            letters += 1
+    state[MODE], state[LINE], state[CODES], state[NAMES], state[BESIDES_N] = mode, line, used, letters, besides_n
+    return status
+
+
+@compiled
+def finish(state, offsets, name_offsets):
+    """What is wrong at the end of the text, or FINE."""
+    if state[RECORDS] == 0:
+        return NOT_FASTA
+    if state[MODE] == NAME and state[NAMES] == name_offsets[state[RECORDS] - 1]:
+        return NO_NAME
+    return PROTEIN if _looks_like_protein(state, offsets, state[CODES], state[BESIDES_N]) else FINE
+
+
+@compiled
+def _looks_like_protein(state, offsets, used, besides_n):
+    """Whether more than half of the last record's letters are none of A, C, G, T, N."""
+    if state[RECORDS] == 0:
+        return False
+    length = used - offsets[state[RECORDS] - 1]
+    return length >= LETTERS_TO_JUDGE and 2 * besides_n > length

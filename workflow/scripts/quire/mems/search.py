@@ -1,0 +1,184 @@
+"""The stage: queries of any size past the pages of a reference, their maximal exact matches to MUMmer's text."""
+
+import logging
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from quire.device.backend import Backend
+from quire.device.choice import use_backend
+from quire.errors import InputError
+from quire.index import PageIndex
+from quire.io.ahead import ahead
+from quire.io.files import atomic_path, write_json_atomic
+from quire.ledger import require_balance
+from quire.mems.engine_gpu import MemsCardEngine
+from quire.mems.engines import MemsCpuEngine, MemsEngine, Prepared
+from quire.mems.queries import read_queries
+from quire.mems.tasks import MOST_MATCHES, PreparedBatch, Result, Search, prepare, tasks_of_batch
+from quire.mems.text import contig_columns
+from quire.mems.writing import Counts, Writer
+from quire.reference import Reference
+
+log = logging.getLogger("quire.mems")
+BATCHES_AHEAD = 2
+TASKS_PER_THREAD = 2  # that run or wait to be written
+LONGEST_MIN_LENGTH = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class MemsInputs:
+    """What is searched.
+
+    Attributes:
+        reference: directory that `quire.reference.build` wrote.
+        pages: directories of the indexes of all its pages, in order.
+        fasta: the FASTA that the reference must still be of; None skips the check.
+        queries: FASTA or FASTQ, plain, gzip or bgzip.
+    """
+
+    reference: Path
+    pages: Sequence[Path]
+    fasta: Path | None
+    queries: Path
+
+
+@dataclass(frozen=True)
+class MemsOutputs:
+    """What a search writes: the matches as MUMmer's text, and its summary as JSON."""
+
+    mems: Path
+    summary: Path
+
+
+@dataclass(frozen=True)
+class MemsSettings:
+    """What is searched for, and how.
+
+    Attributes:
+        name: of the search, for the summary.
+        min_length: fewest bases of a match, 1 or more.
+        strands: whether queries are matched as they stand, as their reverse complements (`mummer -r`), or both (`-b`).
+        unique: whether matches may stand anywhere, once in the reference, or once in the reference and once in the
+            query (`mummer -maxmatch`, `-mumreference`, `-mum`).
+        threads: that work; changes nothing of the answer, as what follows.
+        backend, memory: the configuration's block `device`.
+    """
+
+    name: str
+    min_length: int = 20
+    strands: Literal["forward", "reverse", "both"] = "both"
+    unique: Literal["none", "reference", "both"] = "none"
+    threads: int = 1
+    backend: str = "auto"
+    memory: str = "auto"
+
+
+def find_mems(inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings) -> None:
+    """Find the maximal exact matches of queries.
+
+    Args:
+        inputs: reference, indexes and queries.
+        outputs: each appears whole or not at all. Matches stand by query in the order of the file, first those of the
+            query as it stands; within these by start in the query and then in the reference (with unique "both" by
+            start in the reference).
+        settings: lengths, strands, uniqueness, threads and backend.
+
+    Raises:
+        InputError: bad queries or settings, an index that does not fit, or no card where the backend is "gpu".
+        QuireError: an output cannot be written, or the ledger does not balance.
+    """
+    began = time.monotonic()
+    _check(settings)
+    reference = Reference.open(inputs.reference, inputs.fasta)
+    indexes = [PageIndex.open(directory, reference) for directory in inputs.pages]
+    log.info("%s: %d pages, %d bases", inputs.reference, len(indexes), reference.axis_length)
+    with use_backend(settings.backend, settings.memory) as (backend, open_card):
+        if open_card is None:
+            counts = _search(MemsCpuEngine(reference, indexes), reference, inputs, outputs, settings)
+        else:
+            engine = MemsCardEngine(open_card, reference, indexes)
+            with engine.running():
+                counts = _search(engine, reference, inputs, outputs, settings)
+    _write_summary(outputs, settings, backend, counts, time.monotonic() - began)
+
+
+def _check(settings: MemsSettings) -> None:
+    """Refuse settings that mean nothing."""
+    for key, allowed in (("strands", ("forward", "reverse", "both")), ("unique", ("none", "reference", "both"))):
+        if getattr(settings, key) not in allowed:
+            raise InputError(f"mems {settings.name}: {key} is {getattr(settings, key)!r}; give one of {allowed}.")
+    if not 1 <= settings.min_length <= LONGEST_MIN_LENGTH:
+        raise InputError(
+            f"mems {settings.name}: min_length is {settings.min_length}; a match has 1 base or more "
+            f"(and at most {LONGEST_MIN_LENGTH})."
+        )
+
+
+def _search(
+    engine: MemsEngine[Prepared], reference: Reference, inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings
+) -> Counts:
+    """Search with an engine, and write the matches."""
+    columns = contig_columns(
+        reference.contig_names, reference.island_axis, reference.island_start, reference.island_contig
+    )
+    strands = (settings.strands != "reverse", settings.strands != "forward")
+    search = Search(engine, columns, settings.min_length, settings.unique, strands, MOST_MATCHES)
+    with atomic_path(outputs.mems) as path:
+        with open(path, "wb") as file:
+            writer = Writer(file, search)
+            _run(inputs.queries, search, settings.threads, writer)
+        counts = writer.counts
+        written = {"with matches": counts.queries_with_matches, "without": counts.queries_without}
+        require_balance("mems", settings.name, {"queries": counts.queries}, written)
+    return counts
+
+
+def _run(queries: Path, search: Search[Prepared], threads: int, writer: Writer) -> None:
+    """Search all queries, with so many threads, and write what is found in their order."""
+
+    def batches() -> Iterator[PreparedBatch[Prepared]]:
+        return (prepare(batch, search) for batch in read_queries(queries))
+
+    waiting: deque[tuple[Future[Result | None], Iterator[Result]]] = deque()
+    with ThreadPoolExecutor(threads, "quire-mems") as pool:
+
+        def write_first() -> None:
+            future, task = waiting.popleft()
+            result = future.result()
+            while result is not None:
+                writer.write(result)
+                result = next(task, None)
+
+        try:
+            for prepared in ahead(batches, BATCHES_AHEAD):
+                writer.read(prepared)
+                for task in tasks_of_batch(prepared, lambda: writer.bases_per_task, search):
+                    if len(waiting) >= TASKS_PER_THREAD * threads:
+                        write_first()
+                    waiting.append((pool.submit(next, task, None), task))
+            while waiting:
+                write_first()
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def _write_summary(
+    outputs: MemsOutputs, settings: MemsSettings, backend: Backend, counts: Counts, seconds: float
+) -> None:
+    """Write the summary of a search (docs/formats.md)."""
+    content = {
+        "tool": "mems",
+        "name": settings.name,
+        "settings": asdict(settings),
+        "backend": backend.to_json(),
+        "counts": counts.to_json(),
+        "seconds": round(seconds, 3),
+    }
+    write_json_atomic(outputs.summary, content)
+    log.info("%s: %d matches of %d queries in %.1f s", settings.name, counts.matches, counts.queries, seconds)

@@ -1,0 +1,225 @@
+"""What threads do at a time: the matches of some queries, or of a piece of a long one, and their text.
+
+A task gives its results in pieces, so that it never holds more than some matches: the first is made in a thread, and
+the others, where there are more, when it is their turn to be written.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Generic, NamedTuple
+
+import numpy as np
+
+from quire.algorithms.mems import Cursor, Matches
+from quire.algorithms.mems.cpu import unique_in_query
+from quire.mems.engines import MemsEngine, Prepared
+from quire.mems.queries import QueryBatch
+from quire.mems.text import Contigs, header, text_of_matches, text_of_queries
+
+MOST_MATCHES = 1 << 20  # that a task holds
+FEWEST_BASES = 1 << 10  # of a task
+_NO_TEXT = np.empty(0, np.uint8)
+
+
+class TextPiece(NamedTuple):
+    """Text for the file: of whole queries, or of a part of one.
+
+    Attributes:
+        text: uint8[].
+        forward, reverse: lines of matches in it.
+        queries: that it is whole; 0 where it is a part of one.
+        matched: those of them that have matches.
+        dropped: matches of them that are unique in the reference and not in their query.
+        bases: of queries that were searched for it, if they are known.
+    """
+
+    text: np.ndarray
+    forward: int = 0
+    reverse: int = 0
+    queries: int = 0
+    matched: int = 0
+    dropped: int = 0
+    bases: int = 0
+
+
+class UniqueMatches(NamedTuple):
+    """Some of the matches of one query and strand that are unique in the reference; they wait for the others."""
+
+    matches: Matches
+
+
+class EndOfStrand(NamedTuple):
+    """Behind all candidates of a query and strand; `offsets` (int64[2]) is where the query lies in the flat codes."""
+
+    reverse: bool
+    offsets: np.ndarray
+
+
+class EndOfQuery(NamedTuple):
+    """Behind all parts of a query."""
+
+
+Result = TextPiece | UniqueMatches | EndOfStrand | EndOfQuery
+
+
+class Search(NamedTuple, Generic[Prepared]):
+    """What is asked for.
+
+    Attributes:
+        engine: that finds matches.
+        contigs: of the reference.
+        min_length: of matches.
+        unique: "none", "reference" or "both".
+        strands: whether queries are looked for as they stand, and as their reverse complements.
+        most_matches: that a task holds; changes no answer.
+    """
+
+    engine: MemsEngine[Prepared]
+    contigs: Contigs
+    min_length: int
+    unique: str
+    strands: tuple[bool, bool]
+    most_matches: int
+
+    def find(self, strand: Prepared, begin: Cursor, end: int, limit: int) -> tuple[Matches, Cursor]:
+        """The next matches of a strand, at most `limit`."""
+        return self.engine.find(strand, self.min_length, self.unique != "none", begin, end, limit)
+
+
+class PreparedBatch(NamedTuple, Generic[Prepared]):
+    """A batch, and what the engine made of its strands (None for one that is not asked for)."""
+
+    batch: QueryBatch
+    strands: tuple[Prepared | None, Prepared | None]
+
+    def name(self, query: int) -> bytes:
+        """Of a query."""
+        return self.batch.names[self.batch.name_offsets[query] : self.batch.name_offsets[query + 1]].tobytes()
+
+
+def prepare(batch: QueryBatch, search: Search[Prepared]) -> PreparedBatch[Prepared]:
+    """A batch as tasks take it."""
+    forward, reverse = (
+        search.engine.prepare(batch.queries, reverse) if wanted else None
+        for reverse, wanted in zip((False, True), search.strands, strict=True)
+    )
+    return PreparedBatch(batch, (forward, reverse))
+
+
+def tasks_of_batch(
+    prepared: PreparedBatch[Prepared], bases_per_task: Callable[[], int], search: Search[Prepared]
+) -> Iterator[Iterator[Result]]:
+    """The tasks of a batch, in the order of what they give, of about as many bases as each is asked to have.
+
+    Nothing is searched before a task is asked for its first piece.
+    """
+    offsets = prepared.batch.queries.offsets
+    first = 0
+    while first < len(prepared.batch):
+        bases = bases_per_task()
+        last = max(int(np.searchsorted(offsets, offsets[first] + bases, side="right")) - 1, first + 1)
+        if offsets[last] - offsets[first] <= bases:
+            yield _of_queries(prepared, first, last, search)
+        else:
+            yield from _tasks_of_query(prepared, first, bases_per_task, search)
+        first = last
+
+
+def _of_queries(prepared: PreparedBatch[Prepared], first: int, last: int, search: Search[Prepared]) -> Iterator[Result]:
+    """Queries [first, last); where they have more matches than a task holds, in halves."""
+    offsets = prepared.batch.queries.offsets
+    strands: list[Matches | None] = []
+    for strand in prepared.strands:
+        matches = None if strand is None else _all_at_once(search, strand, int(offsets[first]), int(offsets[last]))
+        if strand is not None and matches is None:
+            break
+        strands.append(matches)
+    else:
+        yield _whole_queries(prepared, first, last, strands, search)
+        return
+    del matches, strands
+    if last - first == 1:
+        for task in _tasks_of_query(prepared, first, lambda: int(offsets[last] - offsets[first]), search):
+            yield from task
+        return
+    middle = (first + last) // 2
+    yield from _of_queries(prepared, first, middle, search)
+    yield from _of_queries(prepared, middle, last, search)
+
+
+def _all_at_once(search: Search[Prepared], strand: Prepared, begin: int, end: int) -> Matches | None:
+    """All matches that start in [begin, end); None if they are more than a task holds."""
+    parts = []
+    room = search.most_matches
+    cursor = Cursor(begin, 0)
+    while cursor.start < end:
+        if room == 0:
+            return None
+        matches, cursor = search.find(strand, cursor, end, room)
+        parts.append(matches)
+        room -= len(matches.start)
+    return joined(parts)
+
+
+def joined(parts: list[Matches]) -> Matches:
+    """Matches one behind the other."""
+    if len(parts) == 1:
+        return parts[0]
+    return Matches(*(np.concatenate([np.empty(0, np.int64), *(part[item] for part in parts)]) for item in range(3)))
+
+
+def _whole_queries(
+    prepared: PreparedBatch[Prepared], first: int, last: int, strands: list[Matches | None], search: Search[Prepared]
+) -> TextPiece:
+    """The text of queries whose matches are all known."""
+    dropped = 0
+    if search.unique == "both":
+        for number, candidates in enumerate(strands):
+            if candidates is not None:
+                unique = unique_in_query(candidates, prepared.batch.queries.offsets)
+                dropped += len(candidates.start) - len(unique.start)
+                strands[number] = unique
+    text, matched = text_of_queries(prepared.batch, first, last, strands, search.contigs)
+    forward, reverse = (0 if matches is None else len(matches.start) for matches in strands)
+    bases = int(prepared.batch.queries.offsets[last] - prepared.batch.queries.offsets[first])
+    return TextPiece(text, forward, reverse, last - first, matched, dropped, bases)
+
+
+def _tasks_of_query(
+    prepared: PreparedBatch[Prepared], query: int, bases_per_task: Callable[[], int], search: Search[Prepared]
+) -> Iterator[Iterator[Result]]:
+    """The tasks of a long query: of each strand its header, and what starts in so many bases at a time."""
+    offsets = prepared.batch.queries.offsets
+    first, last = int(offsets[query]), int(offsets[query + 1])
+    for number, strand in enumerate(prepared.strands):
+        if strand is None:
+            continue
+        yield iter([TextPiece(header(prepared.name(query), number == 1))])
+        begin = first
+        while begin < last:
+            end = min(begin + bases_per_task(), last)
+            yield _of_stretch(strand, number == 1, first, begin, end, search)
+            begin = end
+        if search.unique == "both":
+            yield iter([EndOfStrand(number == 1, offsets[query : query + 2])])
+    yield iter([EndOfQuery()])
+
+
+def _of_stretch(
+    strand: Prepared, reverse: bool, first: int, begin: int, end: int, search: Search[Prepared]
+) -> Iterator[Result]:
+    """What starts in [begin, end) of a query that begins at `first`."""
+    cursor = Cursor(begin, 0)
+    while cursor.start < end:
+        before = cursor.start
+        matches, cursor = search.find(strand, cursor, end, search.most_matches)
+        if search.unique == "both":
+            yield UniqueMatches(matches)
+        else:
+            piece = piece_of_query(matches, reverse, first, search.contigs)
+            yield piece._replace(bases=cursor.start - before)
+
+
+def piece_of_query(matches: Matches, reverse: bool, first: int, contigs: Contigs) -> TextPiece:
+    """The text of matches of a query that begins at `first` of the flat codes."""
+    count = len(matches.start)
+    return TextPiece(text_of_matches(matches, first, contigs), *((0, count) if reverse else (count, 0)))

@@ -1,0 +1,185 @@
+"""MUMmer's text: a line `> name` for each query and strand, and a line of 8 columns wide numbers for each match.
+
+With one reference sequence a line holds start in the reference, start in the query and length, positions counted from
+1; with several, the name of the reference sequence comes first, filled up with blanks to the longest name. Headers of
+reverse complements end with ` Reverse`, and their matches have positions on the reverse complement.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.algorithms.mems import Matches
+from quire.mems.queries import QueryBatch
+from quire.ragged import pack_bytes
+from quire.simd.bits import copy_bytes, store_bytes
+from quire.simd.compiled import compiled, inlined
+
+REVERSE = np.frombuffer(b" Reverse", np.uint8)
+_BLANKS = np.uint64(0x2020202020202020)
+_WIDTH = 8  # columns of a number that has not more digits
+_MOST_NUMBER = 21  # bytes of a number with the blanks beside it
+_BLOCK_SHIFT = 10
+
+
+class Contigs(NamedTuple):
+    """Where places of the axis are in the reference, and what is written before them.
+
+    Attributes:
+        island_axis: int64[islands + 1], as in `Reference`.
+        to_contig: int64[islands], to be added to a place on the axis for its position in the contig, from 1.
+        island_contig: int32[islands].
+        first_islands: int32[], for each 2^10 bases of the axis the island of the first of them.
+        columns: uint8[], flat, of each contig what stands before its positions.
+        column_offsets: int64[contigs + 1].
+    """
+
+    island_axis: np.ndarray
+    to_contig: np.ndarray
+    island_contig: np.ndarray
+    first_islands: np.ndarray
+    columns: np.ndarray
+    column_offsets: np.ndarray
+
+
+def contig_columns(
+    names: Sequence[str], island_axis: np.ndarray, island_start: np.ndarray, island_contig: np.ndarray
+) -> Contigs:
+    """`Contigs` of a reference (its `contig_names` and arrays)."""
+    longest = max(map(len, names))
+    columns = [b""] if len(names) == 1 else [f"  {name:<{longest}}  ".encode() for name in names]
+    blocks = np.arange(0, int(island_axis[-1]) + 1, 1 << _BLOCK_SHIFT)
+    first = np.maximum(np.searchsorted(island_axis, blocks, side="right") - 1, 0)
+    return Contigs(
+        island_axis, island_start - island_axis[:-1] + 1, island_contig, first.astype(np.int32), *pack_bytes(columns)
+    )
+
+
+def text_of_matches(matches: Matches, first_base: int, contigs: Contigs) -> np.ndarray:
+    """The lines (uint8[]) of matches of one query, which begins at `first_base` of the flat codes."""
+    out = np.empty(_room(len(matches.start), contigs), np.uint8)
+    used = _write_matches(*matches, 0, len(matches.start), first_base, contigs, out, 0)
+    return out[:used]
+
+
+def text_of_queries(
+    batch: QueryBatch, first: int, last: int, strands: Sequence[Matches | None], contigs: Contigs
+) -> tuple[np.ndarray, int]:
+    """The text of queries [first, last) of a batch, and how many of them have matches.
+
+    Args:
+        batch: the queries.
+        first, last: which of them.
+        strands: all matches of them, as they stand and as their reverse complements, by query; None for a strand that
+            is not asked for.
+        contigs: of the reference.
+    """
+    none = Matches(*(np.empty(0, np.int64) for _ in range(3)))
+    forward, reverse = (none if matches is None else matches for matches in strands)
+    letters = int(batch.name_offsets[last] - batch.name_offsets[first])
+    room = _room(len(forward.start) + len(reverse.start), contigs) + 2 * letters + (last - first) * (6 + len(REVERSE))
+    out = np.empty(room, np.uint8)
+    used, matched = _write_queries(
+        batch.names, batch.name_offsets, batch.queries.offsets, first, last, strands[0] is not None, *forward,
+        strands[1] is not None, *reverse, contigs, out,
+    )  # fmt: skip
+    return out[:used], matched
+
+
+def header(name: bytes, reverse: bool) -> np.ndarray:
+    """The line (uint8[]) before the matches of a query."""
+    return np.frombuffer(b"> " + name + (REVERSE.tobytes() if reverse else b"") + b"\n", np.uint8)
+
+
+def _room(matches: int, contigs: Contigs) -> int:
+    """Bytes that so many lines take at most, and what a kernel may write behind them."""
+    return matches * (int(np.diff(contigs.column_offsets).max()) + 3 * _MOST_NUMBER + 1) + 32
+
+
+@inlined
+def _write_number(out, used, number):
+    """A number in _WIDTH columns or as many as it needs."""
+    digits = 1
+    rest = number
+    while rest >= 10:
+        rest //= 10
+        digits += 1
+    store_bytes(out, used, _BLANKS)
+    used += max(digits, _WIDTH)
+    place = used
+    rest = number
+    for _ in range(digits):
+        place -= 1
+        following = rest // 10
+        out[place] = np.uint8(48 + rest - 10 * following)
+        rest = following
+    return used
+
+
+@inlined
+def _blanks(out, used):
+    out[used] = out[used + 1] = np.uint8(32)
+    return used + 2
+
+
+@compiled
+def _write_matches(start, axis, length, first, last, first_base, contigs, out, used):
+    """Write the lines of matches [first, last); returns their end."""
+    for item in range(first, last):
+        place = axis[item]
+        island = np.int64(contigs.first_islands[place >> _BLOCK_SHIFT])
+        while contigs.island_axis[island + 1] <= place:
+            island += 1
+        contig = contigs.island_contig[island]
+        for letter in range(contigs.column_offsets[contig], contigs.column_offsets[contig + 1]):
+            out[used] = contigs.columns[letter]
+            used += 1
+        used = _blanks(out, _write_number(out, used, place + contigs.to_contig[island]))
+        used = _blanks(out, _write_number(out, used, start[item] - first_base + 1))
+        used = _write_number(out, used, length[item])
+        out[used] = np.uint8(10)
+        used += 1
+    return used
+
+
+@compiled
+def _write_header(names, first, last, reverse, out, used):
+    out[used], out[used + 1] = np.uint8(62), np.uint8(32)
+    used = copy_bytes(out, used + 2, names, first, last)
+    if reverse:
+        used = copy_bytes(out, used, REVERSE, 0, len(REVERSE))
+    out[used] = np.uint8(10)
+    return used + 1
+
+
+@compiled
+def _write_queries(
+    names, name_offsets, offsets, first, last, with_forward, start, axis, length, with_reverse, reverse_start,
+    reverse_axis, reverse_length, contigs, out,
+):  # fmt: skip
+    """See `text_of_queries`; returns (bytes, queries with matches)."""
+    used, matched, item, reverse_item = 0, 0, 0, 0
+    for query in range(first, last):
+        end = offsets[query + 1]
+        has_matches = False
+        if with_forward:
+            used = _write_header(names, name_offsets[query], name_offsets[query + 1], False, out, used)
+            behind = item
+            while behind < len(start) and start[behind] < end:
+                behind += 1
+            used = _write_matches(start, axis, length, item, behind, offsets[query], contigs, out, used)
+            has_matches |= behind > item
+            item = behind
+        if with_reverse:
+            used = _write_header(names, name_offsets[query], name_offsets[query + 1], True, out, used)
+            behind = reverse_item
+            while behind < len(reverse_start) and reverse_start[behind] < end:
+                behind += 1
+            used = _write_matches(
+                reverse_start, reverse_axis, reverse_length, reverse_item, behind, offsets[query], contigs, out, used
+            )
+            has_matches |= behind > reverse_item
+            reverse_item = behind
+        matched += has_matches
+    return used, matched

@@ -1,0 +1,214 @@
+"""One optimal alignment of two sequences, from FASTA to PAF, BAM, a summary and a dot plot."""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from quire.algorithms.pairwise import Memory, Mode, Pair, PairwiseAlignment, pair_of
+from quire.algorithms.pairwise.recount import Columns, recount
+from quire.algorithms.scoring import Scoring
+from quire.device.backend import Backend
+from quire.device.choice import use_backend
+from quire.errors import InputError, QuireError
+from quire.io.files import write_json_atomic
+from quire.ledger import require_balance
+from quire.pairwise.aligners import CardAligner, CpuAligner, PairAligner
+from quire.pairwise.files import AlignedPair, write_bam, write_dots, write_paf
+from quire.pairwise.sequences import SequenceRegion, read_region
+
+log = logging.getLogger("quire.pairwise")
+MODES = {mode.name.lower(): mode for mode in Mode}
+
+
+@dataclass(frozen=True)
+class PairwiseInputs:
+    """What is aligned: two FASTA files, and of each "", `contig` or `contig:start-end` (1-based, with the end)."""
+
+    query: Path
+    query_region: str
+    target: Path
+    target_region: str
+
+
+@dataclass(frozen=True)
+class PairwiseOutputs:
+    """What is written; no dot plot where `dots` is None."""
+
+    paf: Path
+    bam: Path
+    summary: Path
+    dots: Path | None = None
+
+
+@dataclass(frozen=True)
+class PairwiseSettings:
+    """How a pair is aligned.
+
+    Attributes:
+        name: of the search, for messages.
+        match, mismatch, gap_open, gap_extend: as bwa mem and minimap2 write them, penalties positive: a gap of n bases
+            costs gap_open + n * gap_extend. A base that is none of A, C, G, T matches nothing.
+        mode: "local", "global" or "glocal" (the query whole, the target's ends free).
+        anchors: "none", or "mems": only what lies between maximal exact matches is aligned, and the answer is no longer
+            guaranteed to be optimal.
+        memory_mode: "auto", "whole" or "linear" (`quire.algorithms.pairwise.Memory`); changes no answer.
+        threads: worker threads.
+        backend, memory: the configuration's block `device`.
+    """
+
+    name: str
+    match: int = 1
+    mismatch: int = 4
+    gap_open: int = 6
+    gap_extend: int = 1
+    mode: str = "local"
+    anchors: str = "none"
+    memory_mode: str = "auto"
+    threads: int = 1
+    backend: str = "auto"
+    memory: str = "auto"
+
+    @property
+    def scoring(self) -> Scoring:
+        """The scores as the algorithms take them."""
+        return Scoring(self.match, -self.mismatch, -self.gap_open - self.gap_extend, -self.gap_extend)
+
+
+def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: PairwiseSettings) -> None:
+    """Align two sequences.
+
+    Args:
+        inputs: two FASTA files and regions of them.
+        outputs: each appears whole or not at all.
+        settings: scores, mode and what it runs on. No answer depends on threads, backend or memory.
+
+    Raises:
+        InputError: bad FASTA, a region that is not there, scores that cannot be, sequences too long for them or for the
+            memory; no card where the backend is "gpu".
+        QuireError: an output cannot be written, or the alignment does not give its score.
+    """
+    begin = time.monotonic()
+    mode, memory = _checked(settings)
+    query = read_region(inputs.query, inputs.query_region)
+    target = read_region(inputs.target, inputs.target_region)
+    log.info("%s: query %s, target %s, %.3g cells", settings.name, query, target, len(query.codes) * len(target.codes))
+    try:
+        pair = pair_of(query.codes, target.codes, settings.scoring, mode)
+    except ValueError:
+        raise InputError(
+            f"pairwise {settings.name}: scores of up to {max(map(abs, settings.scoring))} are too large for sequences "
+            f"of {len(query.codes):,} and {len(target.codes):,} bases; divide all scores by a number."
+        ) from None
+    anchors = 0
+    with _engine(settings, memory) as (backend, engine):
+        if settings.anchors == "none":
+            (alignment,) = engine.align_many([pair])
+        else:
+            from quire.pairwise.anchors import align_between_anchors
+
+            alignment, anchors = align_between_anchors(pair, engine)
+            log.info("%d anchors", anchors)
+    columns = recount(pair, alignment)
+    _check(settings, pair, alignment, columns)
+    seconds = time.monotonic() - begin
+    log.info("score %d, identity %.2f %%, %.1f s", alignment.score, 100 * columns.identity, seconds)
+    optimal = anchors == 0
+    command = f"pairwise --mode {settings.mode} {inputs.query.name} {inputs.target.name}"
+    description = f"backend {backend.name}: {backend.reason}"
+    aligned = AlignedPair(query, target, alignment, columns, optimal)
+    write_paf(outputs.paf, aligned)
+    write_bam(outputs.bam, aligned, command, description)
+    if outputs.dots is not None:
+        write_dots(outputs.dots, aligned)
+    summary = {
+        "tool": "pairwise",
+        "name": settings.name,
+        "settings": asdict(settings),
+        "backend": backend.to_json(),
+        "counts": _counts(pair, alignment, columns) | ({} if optimal else {"anchors": anchors}),
+        "optimal": optimal,
+        "warnings": _warnings(query, target, columns, optimal),
+        "seconds": round(seconds, 3),
+    }
+    write_json_atomic(outputs.summary, summary)
+
+
+def _checked(settings: PairwiseSettings) -> tuple[Mode, Memory]:
+    """Mode and memory of the settings.
+
+    Raises:
+        InputError: a value that cannot be.
+    """
+    choices = (
+        ("mode", settings.mode, list(MODES)),
+        ("memory_mode", settings.memory_mode, [memory.value for memory in Memory]),
+        ("anchors", settings.anchors, ["none", "mems"]),
+    )
+    for key, value, allowed in choices:
+        if value not in allowed:
+            raise InputError(f"pairwise {settings.name}: {key} is {value!r}; give {', '.join(allowed)}.")
+    for key, least in (("match", 1), ("mismatch", 0), ("gap_open", 0), ("gap_extend", 1)):
+        if getattr(settings, key) < least:
+            raise InputError(
+                f"pairwise {settings.name}: {key} is {getattr(settings, key)}; give {least} or more (penalties are "
+                "positive numbers)."
+            )
+    return MODES[settings.mode], Memory(settings.memory_mode)
+
+
+@contextmanager
+def _engine(settings: PairwiseSettings, memory: Memory) -> Iterator[tuple[Backend, PairAligner]]:
+    """The backend, and what aligns on it."""
+    with use_backend(settings.backend, settings.memory) as (backend, open_card):
+        if open_card is None:
+            yield backend, CpuAligner(settings.name, memory, settings.threads)
+        else:
+            yield backend, CardAligner(settings.name, memory, settings.threads, open_card())
+
+
+def _check(settings: PairwiseSettings, pair: Pair, alignment: PairwiseAlignment, columns: Columns) -> None:
+    """Nothing is lost: the columns add up to the score and to the bases.
+
+    Raises:
+        QuireError: they do not; no output was written.
+    """
+    score = columns.score(pair.scoring)
+    if score != alignment.score:
+        raise QuireError(
+            f"pairwise {settings.name}: the alignment scores {score} where {alignment.score} was computed; no output "
+            "was written, please report this with the log."
+        )
+    counts = _counts(pair, alignment, columns)
+    for side, gap in (("query", "inserted_bases"), ("target", "deleted_bases")):
+        placed = {key: int(counts[key]) for key in ("matches", "mismatches", gap, f"{side}_bases_not_aligned")}
+        require_balance("pairwise", settings.name, {f"{side}_bases": int(counts[f"{side}_bases"])}, placed)
+
+
+def _counts(pair: Pair, alignment: PairwiseAlignment, columns: Columns) -> dict[str, int | float]:
+    """What went in and what came out."""
+    rows, length = len(pair.query), len(pair.target)
+    return {
+        "query_bases": rows,
+        "target_bases": length,
+        "score": alignment.score,
+        "identity": round(columns.identity, 6),
+        **columns._asdict(),
+        "query_bases_not_aligned": rows - (alignment.query_end - alignment.query_begin),
+        "target_bases_not_aligned": length - (alignment.target_end - alignment.target_begin),
+    }
+
+
+def _warnings(query: SequenceRegion, target: SequenceRegion, columns: Columns, optimal: bool) -> list[str]:
+    """Sentences that the report shows first."""
+    warnings = []
+    if not optimal:
+        warnings.append(
+            "Only what lies between maximal exact matches was aligned (anchors: mems); the alignment is not guaranteed "
+            "to be optimal."
+        )
+    if columns.total == 0:
+        warnings.append(f"Nothing of {query} and {target} is aligned: no part of them scores above 0.")
+    return warnings

@@ -1,0 +1,170 @@
+"""Alignment between anchors: maximal exact matches are taken as they are, and only what lies between them is aligned.
+
+1. Matches of ANCHOR_BASES or more that are unique in both sequences (`quire.algorithms.mems`), without their ends.
+2. The chain of them with the most bases (`quire.algorithms.pairwise.chain`).
+3. What lies between two anchors is aligned in mode GLOBAL. In modes GLOBAL and GLOCAL what lies before the first and
+   behind the last belongs to the alignment by the mode's rules. In mode LOCAL the run of anchors with the best score
+   counts, gaps between them included, and goes on at both ends for as long as that pays, at most LONGEST_END bases.
+
+Each part is optimal; the whole need not be, since the best path may go beside an anchor.
+"""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire import index, reference
+from quire.algorithms import mems
+from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment
+from quire.algorithms.pairwise.chain import Anchors, best_chain, shortened
+from quire.algorithms.pairwise.driver import joined, nothing
+from quire.algorithms.scoring import Scoring
+from quire.index import PageIndex
+from quire.mems.engines import reference_text
+from quire.pairwise.aligners import PairAligner
+from quire.reference import Reference
+from quire.sam import CIGAR_MATCH, CIGAR_SHIFT
+from quire.sequence.codes import AMBIGUOUS, LETTERS
+
+ANCHOR_BASES = 20
+LONGEST_END = 20_000
+_MOST_MATCHES = 1 << 16  # at a time
+_INDEX = {"sampling_distance": 64, "sa_sampling": 4}
+_LINE = 1 << 16
+
+
+def align_between_anchors(pair: Pair, engine: PairAligner) -> tuple[PairwiseAlignment, int]:
+    """Align a pair between anchors.
+
+    Args:
+        pair: what to align.
+        engine: what aligns the parts.
+
+    Returns:
+        The alignment, and how many anchors it has; without any the whole matrix is computed.
+    """
+    anchors = find_anchors(pair.query, pair.target)
+    if len(anchors.length) == 0:
+        return engine.align_many([pair])[0], 0
+    query_end, target_end = anchors.query + anchors.length, anchors.target + anchors.length
+    between = [
+        _part(
+            pair,
+            slice(int(query_end[k]), int(anchors.query[k + 1])),
+            slice(int(target_end[k]), int(anchors.target[k + 1])),
+        )
+        for k in range(len(anchors.length) - 1)
+    ]
+    gaps = engine.align_many(between)
+    first, last = 0, len(anchors.length) - 1
+    if pair.mode == Mode.LOCAL:
+        first, last = _best_run(anchors.length * pair.scoring.match, np.array([gap.score for gap in gaps], np.int64))
+    before = _before(pair, int(anchors.query[first]), int(anchors.target[first]), engine)
+    turned = Pair(pair.query[::-1].copy(), pair.target[::-1].copy(), pair.scoring, pair.mode)
+    rows, columns = len(pair.query), len(pair.target)
+    behind = _before(turned, rows - int(query_end[last]), columns - int(target_end[last]), engine)
+    parts = [before.cigar]
+    score = before.score + behind.score
+    for k in range(first, last + 1):
+        length = int(anchors.length[k])
+        parts.append(np.array([length << CIGAR_SHIFT | CIGAR_MATCH], np.uint32))
+        score += length * pair.scoring.match
+        if k < last:
+            parts.append(gaps[k].cigar)
+            score += gaps[k].score
+    parts.append(behind.cigar[::-1])
+    alignment = PairwiseAlignment(
+        score,
+        int(anchors.query[first]) - (before.query_end - before.query_begin),
+        int(query_end[last]) + behind.query_end - behind.query_begin,
+        int(anchors.target[first]) - (before.target_end - before.target_begin),
+        int(target_end[last]) + behind.target_end - behind.target_begin,
+        joined(parts),
+    )
+    return alignment, last - first + 1
+
+
+def find_anchors(query: NDArray[np.uint8], target: NDArray[np.uint8]) -> Anchors:
+    """The best chain of shortened matches that are unique in both sequences.
+
+    Args:
+        query, target: codes, those above 3 of ambiguous bases.
+    """
+    if len(query) < ANCHOR_BASES or np.count_nonzero(target < AMBIGUOUS) < ANCHOR_BASES:
+        return Anchors(*(np.empty(0, np.int64) for _ in range(3)))
+    with tempfile.TemporaryDirectory(prefix="quire_pairwise_") as folder:
+        root = Path(folder)
+        _write_fasta(root / "target.fa", target)
+        reference.build(root / "target.fa", root / "reference", 1 << 30)
+        opened = Reference.open(root / "reference")
+        pages = []
+        for number in range(len(opened.pages)):
+            index.build(opened, number, root / f"page_{number}", _INDEX)
+            pages.append(PageIndex.open(root / f"page_{number}", opened))
+        matches = _unique_matches(opened, pages, np.minimum(query, np.uint8(AMBIGUOUS)))
+        island = np.searchsorted(opened.island_axis, matches.axis, side="right") - 1
+        on_target = matches.axis - opened.island_axis[island] + opened.island_start[island]
+    return best_chain(shortened(Anchors(matches.start, on_target.astype(np.int64), matches.length)))
+
+
+def _unique_matches(opened: Reference, pages: list[PageIndex], query: NDArray[np.uint8]) -> mems.Matches:
+    """Maximal exact matches that are unique in both."""
+    from quire.algorithms.mems import cpu
+
+    offsets = np.array([0, len(query)], np.int64)
+    prepared = cpu.prepare_pages(pages), cpu.prepare_reference(reference_text(opened))
+    queries = cpu.prepare_queries(mems.Queries(query, offsets))
+    cursor, found = mems.Cursor(0, 0), []
+    while cursor.start < len(query):
+        matches, cursor = cpu.find(*prepared, queries, ANCHOR_BASES, True, cursor, len(query), _MOST_MATCHES)
+        found.append(matches)
+    together = mems.Matches(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
+    return cpu.unique_in_query(together, offsets)
+
+
+def _write_fasta(path: Path, codes: NDArray[np.uint8]) -> None:
+    letters = LETTERS[np.minimum(codes, np.uint8(AMBIGUOUS))]
+    with path.open("wb") as stream:
+        stream.write(b">target\n")
+        for begin in range(0, len(letters), _LINE):
+            stream.write(letters[begin : begin + _LINE].tobytes() + b"\n")
+
+
+def _part(pair: Pair, rows: slice, columns: slice, mode: Mode = Mode.GLOBAL) -> Pair:
+    """A part of a pair's matrix."""
+    return Pair(pair.query[rows], pair.target[columns], pair.scoring, mode)
+
+
+def _best_run(anchors: NDArray[np.int64], gaps: NDArray[np.int64]) -> tuple[int, int]:
+    """First and last anchor of the run with the best score, the first of equal ones and the longest of these.
+
+    Args:
+        anchors: int64[k], what each scores.
+        gaps: int64[k - 1], what lies between.
+    """
+    # A run from i to j scores sums[j] - before[i].
+    sums = np.cumsum(anchors) + np.append(0, np.cumsum(gaps))
+    before = sums - anchors
+    lowest = np.minimum.accumulate(before)
+    last = int(np.argmax(sums - lowest))
+    return int(np.argmin(before[: last + 1])), last
+
+
+def _before(pair: Pair, rows: int, columns: int, engine: PairAligner) -> PairwiseAlignment:
+    """What comes before an anchor that begins behind so many bases of the query and the target."""
+    if pair.mode == Mode.GLOBAL:
+        return engine.align_many([_part(pair, slice(0, rows), slice(0, columns))])[0]
+    within = LONGEST_END if pair.mode == Mode.LOCAL else rows
+    height = min(rows, within)
+    width = min(columns, within if pair.mode == Mode.LOCAL else _farthest(rows, pair.scoring))
+    if pair.mode == Mode.LOCAL and min(height, width) == 0:
+        return nothing(0)
+    return engine.align_to_corner(_part(pair, slice(rows - height, rows), slice(columns - width, columns), pair.mode))
+
+
+def _farthest(rows: int, scoring: Scoring) -> int:
+    """Target bases beyond which a path of so many query bases would be better as one insertion."""
+    gain = rows * (scoring.match - scoring.gap_extend) - scoring.gap_open
+    return rows + gain // -scoring.gap_extend + 1

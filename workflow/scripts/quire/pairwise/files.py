@@ -1,0 +1,190 @@
+"""The alignment of a pair as files: PAF, BAM, and the stretches of a dot plot."""
+
+import struct
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.algorithms.pairwise import PairwiseAlignment
+from quire.algorithms.pairwise.recount import Columns, stretches
+from quire.errors import InputError
+from quire.io.bam.layout import FIXED_FIELDS, NUMBER_OF_CODE, SIZE_BYTES
+from quire.io.bam.writer import BamWriter, header_text
+from quire.io.files import atomic_path, write_json_atomic
+from quire.pairwise.sequences import SequenceRegion
+from quire.sam import (
+    CIGAR_HARD_CLIP,
+    CIGAR_LETTERS,
+    CIGAR_MASK,
+    CIGAR_SHIFT,
+    CIGAR_SKIP,
+    CIGAR_SOFT_CLIP,
+    FLAG_UNMAPPED,
+    UNAVAILABLE_MAPPING_QUALITY,
+    UNAVAILABLE_QUALITY,
+)
+from quire.version import VERSION
+
+OPTIMAL_TAG = "go"
+"""Of PAF and BAM: Y where the alignment is guaranteed to be optimal, N where anchors were given."""
+MOST_SEGMENTS = 2000  # of a dot plot: more than a picture has columns
+_MOST_OPERATIONS = 0xFFFF  # of a BAM record's CIGAR field; longer ones stand in the tag CG (SAM 1.6, section 4.2.2)
+_LONGEST_NAME = 254  # of a read in a BAM
+_LENGTH_BITS = 32 - CIGAR_SHIFT
+
+
+class AlignedPair(NamedTuple):
+    """What is written.
+
+    Attributes:
+        query, target: what was aligned.
+        alignment: positions within these.
+        columns: of the alignment.
+        optimal: whether no other alignment can score better.
+    """
+
+    query: SequenceRegion
+    target: SequenceRegion
+    alignment: PairwiseAlignment
+    columns: Columns
+    optimal: bool
+
+
+def write_paf(path: Path, pair: AlignedPair) -> None:
+    """Write the alignment's line with its tags; a file without lines where nothing is aligned."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(paf_line(pair) if pair.columns.total else "")
+
+
+def paf_line(pair: AlignedPair) -> str:
+    """The line of PAF, positions on the whole records."""
+    query, target, alignment, columns, optimal = pair
+    fields = (
+        *(query.name, query.record_length, query.start + alignment.query_begin, query.start + alignment.query_end, "+"),
+        *(target.name, target.record_length, target.start + alignment.target_begin),
+        *(target.start + alignment.target_end, columns.matches, columns.total, UNAVAILABLE_MAPPING_QUALITY),
+        *(f"NM:i:{_distance(columns)}", f"AS:i:{alignment.score}", f"de:f:{columns.divergence:.6f}"),
+        *(f"{OPTIMAL_TAG}:A:{'Y' if optimal else 'N'}", f"cg:Z:{_cigar_text(alignment.cigar)}"),
+    )
+    return "\t".join(map(str, fields)) + "\n"
+
+
+def write_bam(path: Path, pair: AlignedPair, command: str, description: str) -> None:
+    """Write the alignment as the one record of a BAM, unmapped where nothing is aligned."""
+    contigs = [pair.target.name], [pair.target.record_length]
+    text = header_text(*contigs, [], VERSION, command, description)
+    with BamWriter(path, text, *contigs) as bam:
+        bam.write(bam_record(pair))
+
+
+def bam_record(pair: AlignedPair) -> bytes:
+    """The record. Bases of the query's region that are not aligned are soft-clipped, those outside it hard-clipped.
+
+    Raises:
+        InputError: the query has a longer name than BAM can hold.
+    """
+    query, target, alignment, columns, optimal = pair
+    aligned = columns.total > 0
+    name = query.name.encode() + b"\0"
+    if len(name) > _LONGEST_NAME + 1:
+        raise InputError(
+            f"the query's name {query.name} is longer than the {_LONGEST_NAME} letters of BAM; shorten it."
+        )
+    cigar = _with_clips(query, alignment) if aligned else np.empty(0, np.uint32)
+    tags = b""
+    if aligned:
+        tags = b"".join(
+            _integer_tag(key, value) for key, value in (("NM", _distance(columns)), ("AS", alignment.score))
+        )
+        tags += b"def" + struct.pack("<f", columns.divergence) + f"{OPTIMAL_TAG}A{'Y' if optimal else 'N'}".encode()
+    span = alignment.target_end - alignment.target_begin
+    if len(cigar) > _MOST_OPERATIONS:
+        tags += b"CGBI" + struct.pack("<I", len(cigar)) + cigar.astype("<u4").tobytes()
+        cigar = np.array(
+            [len(query.codes) << CIGAR_SHIFT | CIGAR_SOFT_CLIP, span << CIGAR_SHIFT | CIGAR_SKIP], np.uint32
+        )
+    position = target.start + alignment.target_begin if aligned else -1
+    numbers = np.append(NUMBER_OF_CODE[query.codes], np.zeros(len(query.codes) & 1, np.uint8))
+    behind = b"".join(
+        (
+            name,
+            cigar.astype("<u4").tobytes(),
+            (numbers[::2] << 4 | numbers[1::2]).tobytes(),
+            bytes([UNAVAILABLE_QUALITY]) * len(query.codes),
+            tags,
+        )
+    )
+    fixed = np.zeros(1, FIXED_FIELDS)
+    fixed["bytes_behind"] = FIXED_FIELDS.itemsize - SIZE_BYTES + len(behind)
+    fixed["contig"], fixed["position"] = 0 if aligned else -1, position
+    fixed["name_bytes"], fixed["operations"], fixed["bases"] = len(name), len(cigar), len(query.codes)
+    fixed["mapping_quality"] = UNAVAILABLE_MAPPING_QUALITY if aligned else 0
+    fixed["bin"] = _bin(position, position + max(span, 1)) if aligned else _bin(-1, 0)
+    fixed["flag"] = 0 if aligned else FLAG_UNMAPPED
+    fixed["mate_contig"] = fixed["mate_position"] = -1
+    return fixed.tobytes() + behind
+
+
+def _with_clips(query: SequenceRegion, alignment: PairwiseAlignment) -> NDArray[np.uint32]:
+    """The CIGAR with what is not aligned of the query's record before and behind it."""
+    before, behind = query.start, query.record_length - query.end
+    if max(before, behind) >> _LENGTH_BITS:  # no element can say that
+        before = behind = 0
+    clips = [
+        (before, CIGAR_HARD_CLIP),
+        (alignment.query_begin, CIGAR_SOFT_CLIP),
+        (len(query.codes) - alignment.query_end, CIGAR_SOFT_CLIP),
+        (behind, CIGAR_HARD_CLIP),
+    ]
+    elements = [np.array([length << CIGAR_SHIFT | kind] if length else [], np.uint32) for length, kind in clips]
+    return np.concatenate([*elements[:2], alignment.cigar, *elements[2:]])
+
+
+def _distance(columns: Columns) -> int:
+    """The tag NM."""
+    return columns.mismatches + columns.inserted_bases + columns.deleted_bases
+
+
+def _integer_tag(key: str, value: int) -> bytes:
+    return key.encode() + b"i" + struct.pack("<i", value)
+
+
+def _bin(begin: int, end: int) -> int:
+    """The bin of [begin, end) (SAM specification, section 5.3: reg2bin); 4680 of a record without a place."""
+    last = end - 1
+    for shift, first in ((14, 4681), (17, 585), (20, 73), (23, 9), (26, 1)):
+        if begin >> shift == last >> shift:
+            return first + (begin >> shift) & 0xFFFF
+    return 0
+
+
+def _cigar_text(cigar: NDArray[np.uint32]) -> str:
+    return "".join(f"{element >> CIGAR_SHIFT}{CIGAR_LETTERS[element & CIGAR_MASK]}" for element in cigar.tolist())
+
+
+def write_dots(path: Path, pair: AlignedPair) -> None:
+    """Write the dot plot: the path through the matrix as line segments (`segments`), positions on the whole records."""
+    query, target, alignment, *_ = pair
+    sides = {
+        side: {"name": region.name, "start": region.start, "end": region.end}
+        for side, region in (("query", query), ("target", target))
+    }
+    found = segments(alignment) + np.array([query.start, target.start] * 2)
+    content: dict[str, Any] = {**sides, "segments": found.tolist()}
+    write_json_atomic(path, content)
+
+
+def segments(alignment: PairwiseAlignment, most: int = MOST_SEGMENTS) -> NDArray[np.int64]:
+    """int64[k, 4]: query and target where a stretch without gaps begins and where it ends.
+
+    Where there are more than `most`, so many neighbours are drawn as one that there are not.
+    """
+    parts = stretches(alignment)
+    together = max(1, -(-len(parts.length) // most))
+    first = np.arange(0, len(parts.length), together)
+    last = np.minimum(first + together, len(parts.length)) - 1
+    lengths = parts.length[last]
+    ends = parts.query_begin[last] + lengths, parts.target_begin[last] + lengths
+    return np.stack([parts.query_begin[first], parts.target_begin[first], *ends], axis=1)

@@ -1,0 +1,145 @@
+"""What the command lines of the exact tools share: arguments that are the configuration's keys, the index, last words.
+
+An argument has the name, the description, the default and the limits that the schema of the configuration gives the
+key, so that one question on the command line and one entry of a configuration are the same.
+"""
+
+import argparse
+import json
+import logging
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+from quire.errors import InputError, QuireError
+from quire.index.on_demand import ensure_index
+from quire.io.sniff import require_fasta
+from quire.ledger import in_words
+from quire.run.inputs import require_file
+from quire.run.job import SENTENCE, describe
+from quire.run.schema import SCHEMAS, read_schema, value_of
+
+log = logging.getLogger("quire")
+
+
+class ToolParser(argparse.ArgumentParser):
+    """The arguments of an exact tool.
+
+    Args:
+        tool: its name, that of its list in the configuration.
+        description: what `--help` begins with.
+        inputs: keys that name files: their arguments are needed.
+        output: what kind of file it writes, such as BAM.
+    """
+
+    def __init__(self, tool: str, description: str, inputs: tuple[str, ...], output: str) -> None:
+        super().__init__(
+            prog=f"python -m quire.{tool}",
+            description=description,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            epilog="Exit status: 0 if all went well, 1 if an input cannot be used, 2 for a mistake in the arguments.",
+            allow_abbrev=False,
+        )
+        self.schema = read_schema(SCHEMAS / "config.schema.yaml")["properties"]
+        keys = self.schema[tool]["items"]["properties"]
+        if tool != "pairwise":
+            self._add_reference()
+        for key in inputs:
+            self.add_argument(f"--{key}", required=True, metavar="FILE", help=keys[key]["description"])
+        self.add_argument("--output", required=True, type=Path, metavar=output, help="What is written.")
+        self._keys = {key: part for key, part in keys.items() if key not in ("name", *inputs)}
+        for key, part in self._keys.items():
+            for inner, part_of_it in part.get("properties", {key: part}).items():
+                self._add_key(inner, part_of_it)
+        processors = len(os.sched_getaffinity(0))
+        self._add_key(
+            "threads",
+            {"type": "integer", "minimum": 1, "default": processors, "description": "Processors to use."},
+        )
+        self._add_key("backend", self.schema["device"]["properties"]["backend"])
+        self._add_key("memory", self.schema["device"]["properties"]["memory"])
+
+    def _add_key(self, key: str, part: Mapping[str, Any]) -> None:
+        """An argument of a key."""
+
+        def value(text: str) -> Any:
+            try:
+                return value_of(text, part)
+            except InputError as error:
+                raise argparse.ArgumentTypeError(str(error)) from None
+
+        shown = "{" + ",".join(part["enum"]) + "}" if "enum" in part else "N" if part["type"] == "integer" else "SIZE"
+        name, default = key.replace("_", "-"), part["default"]
+        words = f"{part['description']} Default: {default}."
+        self.add_argument(f"--{name}", type=value, default=default, metavar=shown, help=words)
+
+    def _add_reference(self) -> None:
+        """The arguments of a tool that searches a reference."""
+        words = "FASTA of the reference, plain, gzip or bgzip."
+        self.add_argument("--reference", required=True, metavar="FASTA", help=words)
+        self.add_argument(
+            "--index-directory",
+            type=Path,
+            metavar="FOLDER",
+            help="Folder of the reference's index, that of a run of the workflow too; what is missing is built there. "
+            "Default: a temporary folder, so that the index is built again each time.",
+        )
+
+    def keys(self, given: argparse.Namespace) -> dict[str, Any]:
+        """The values of the tool's keys, those of blocks beside the others."""
+        names = [inner for key, part in self._keys.items() for inner in part.get("properties", {key: part})]
+        return {name: getattr(given, name) for name in names}
+
+    def device(self, given: argparse.Namespace) -> dict[str, Any]:
+        """The values of what the tool runs on."""
+        return {key: getattr(given, key) for key in ("threads", "backend", "memory")}
+
+    @contextmanager
+    def index(self, given: argparse.Namespace) -> Iterator[tuple[Path, list[Path]]]:
+        """The folders of the packed reference and of its pages' indexes, built where they are missing."""
+        require_file(given.reference, "--reference")
+        require_fasta(given.reference, "--reference", random_access=False)
+        with tempfile.TemporaryDirectory(prefix="quire_index_") as temporary:
+            if given.index_directory is None:
+                log.info("the index is built in %s; --index-directory FOLDER would keep it", temporary)
+            yield ensure_index(
+                given.reference,
+                given.index_directory or Path(temporary),
+                self.schema["reference"]["properties"]["page_size"]["default"],
+                {key: part["default"] for key, part in self.schema["index"]["properties"].items()},
+                given.backend,
+                given.memory,
+            )
+
+    def error(self, message: str) -> NoReturn:
+        """End with one sentence."""
+        self.exit(2, f"{SENTENCE}{message}; {self.prog} --help explains every argument.\n")
+
+
+def beside(output: Path, ending: str) -> Path:
+    """The path of another output: `places.bam` and `counts.tsv` give `places.counts.tsv`."""
+    return output.with_suffix(f".{ending}")
+
+
+def run_tool(main: Callable[[], Path]) -> None:
+    """Run a tool, with its log on stderr; at the end its results in a few words, or one sentence.
+
+    Args:
+        main: the tool, which returns the path of its summary.
+
+    Raises:
+        SystemExit: status 1 where an input cannot be used or an output cannot be written.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
+    try:
+        summary = main()
+    except (QuireError, OSError) as error:
+        sys.exit(f"{SENTENCE}{describe(error)}")
+    content = json.loads(summary.read_text())
+    for warning in content.get("warnings", []):
+        print(f"warning: {warning}", file=sys.stderr)
+    print(in_words(content["counts"]))

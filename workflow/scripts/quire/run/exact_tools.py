@@ -1,0 +1,80 @@
+"""The searches of the exact tools (`complete`, `mems`, `pairwise`), checked for what a schema cannot see."""
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from quire.errors import InputError
+from quire.io.sniff import require_fasta, require_fastq, require_sequences
+from quire.run.inputs import require_file
+
+EXACT_TOOLS = ("complete", "mems", "pairwise")
+# The end of `contig:start-end`; commas may stand between thousands.
+_SPAN = re.compile(r".:(?P<start>[0-9][0-9,]*)-(?P<end>[0-9][0-9,]*)$")
+
+
+def check_exact_tools(settings: Mapping[str, Any]) -> None:
+    """Check that the searches of a tool are named once, and that their files exist and look like what they must be.
+
+    Raises:
+        InputError: the first thing found wrong.
+    """
+    for tool in EXACT_TOOLS:
+        names: dict[str, str] = {}
+        for search in settings[tool]:
+            name = search["name"]
+            if (folded := name.casefold()) in names:
+                detail = (
+                    f"the name {name} stands twice"
+                    if names[folded] == name
+                    else f"the names {names[folded]} and {name} differ only in upper and lower case"
+                )
+                raise InputError(f"configuration: {tool}: {detail}; give each of its searches a name of its own.")
+            names[folded] = name
+            _check_files(tool, search)
+
+
+def _check_files(tool: str, search: Mapping[str, Any]) -> None:
+    """Check the files of one search."""
+    place = f"{tool} {search['name']}"
+    if tool == "complete":
+        require_file(search["reads"], f"{place}, reads")
+        require_fastq(search["reads"], f"{place}, reads")
+    elif tool == "mems":
+        require_file(search["queries"], f"{place}, queries")
+        require_sequences(search["queries"], f"{place}, queries")
+    else:
+        for key in ("query", "target"):
+            require_sequence_of_pair(search[key], f"{place}, {key}")
+
+
+def require_sequence_of_pair(text: str, what: str) -> None:
+    """Raise InputError unless `text` is a FASTA, or one with a region whose numbers can be (`fasta_and_region`)."""
+    path, region = fasta_and_region(text)
+    require_file(path, what)
+    require_fasta(path, what, random_access=False)
+    if region is None:
+        return
+    if not region:
+        raise InputError(f"{what}: {text} names no record behind the colon; write FASTA, FASTA:contig or the like.")
+    if span := _SPAN.search(region):
+        start, end = (int(span[side].replace(",", "")) for side in ("start", "end"))
+        if not 1 <= start <= end:
+            raise InputError(
+                f"{what}: the region {region} does not go from a first base to a last one; positions count from 1 and "
+                "the end is the last base."
+            )
+
+
+def fasta_and_region(text: str) -> tuple[str, str | None]:
+    """Cut FASTA, FASTA:contig or FASTA:contig:start-end in two: the path, and what stands behind it (None without).
+
+    Paths and names of contigs may hold colons themselves: the path is the longest beginning that is a file, and where
+    none is, all up to the first colon.
+    """
+    if os.path.exists(text):
+        return text, None
+    ends = [place for place, letter in enumerate(text) if letter == ":"]
+    end = next((end for end in reversed(ends) if os.path.isfile(text[:end])), ends[0] if ends else len(text))
+    return text[:end], text[end + 1 :] if ends else None

@@ -1,0 +1,28 @@
+"""Checks of files and folders that a configuration or a command line names, before anything is read of them."""
+
+import os
+from pathlib import Path
+
+from quire.errors import InputError
+
+
+def require_file(path: str, what: str) -> None:
+    """Raise InputError unless `path` is a readable ordinary file that is not empty."""
+    if not os.path.exists(path):
+        hint = f"relative to {os.getcwd()}" if not os.path.isabs(path) else "check the path"
+        raise InputError(f"{what}: {path} does not exist ({hint}).")
+    if not os.path.isfile(path):
+        raise InputError(f"{what}: {path} is not an ordinary file; folders, pipes and devices cannot be used.")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{what}: {path} cannot be read; check its permissions.")
+    if os.path.getsize(path) == 0:
+        raise InputError(f"{what}: {path} is empty.")
+
+
+def require_writable(folder: Path, what: str) -> None:
+    """Raise InputError unless `folder` can be created and written."""
+    existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(path))
+    if not existing.is_dir():
+        raise InputError(f"configuration: {what} is {folder}, but {existing} is not a folder; choose another.")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise InputError(f"configuration: {what} is {folder}, but {existing} cannot be written; choose another.")

@@ -1,0 +1,146 @@
+"""The schema of the configuration at work: defaults filled in, and its verdicts as one sentence each."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import yaml
+
+from quire.errors import InputError
+
+SCHEMAS = Path(__file__).resolve().parents[3] / "schemas"
+SHEETS = ("samples", "units")  # the keys that name them
+_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
+
+
+def read_schema(path: Path) -> dict[str, Any]:
+    """Read a JSON schema written as YAML."""
+    schema: dict[str, Any] = yaml.safe_load(path.read_text())
+    return schema
+
+
+def complete_settings(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration with the schema's defaults filled in and `reference.index_directory` resolved.
+
+    Raises:
+        InputError: an unknown key, a missing key or a value that the schema does not allow.
+    """
+    settings: dict[str, Any] = _with_defaults(raw, schema)
+    needs_no_reference = _needs_no_reference(settings, raw)
+    if needs_no_reference:
+        settings["reference"] = _with_defaults({"fasta": "-"}, schema["properties"]["reference"])
+    errors = sorted(jsonschema.Draft202012Validator(schema).iter_errors(settings), key=lambda error: list(error.path))
+    if errors:
+        raise InputError(f"configuration: {_sentence(errors[0])}; config/README.md explains every key.")
+    reference = settings["reference"]
+    if needs_no_reference:
+        reference["fasta"] = ""
+    reference["index_directory"] = reference["index_directory"] or os.path.join(settings["output"], "index")
+    return settings
+
+
+def _needs_no_reference(settings: Mapping[str, Any], raw: Mapping[str, Any]) -> bool:
+    """Whether a configuration without a reference names nothing but alignments of two sequences."""
+    with_reference = ("reference", "complete", "mems", *SHEETS)
+    return bool(settings.get("pairwise")) and not any(raw.get(key) for key in with_reference)
+
+
+def _with_defaults(value: Any, schema: Mapping[str, Any], around: Mapping[str, Any] | None = None) -> Any:
+    """Copy `value`, adding the defaults of missing keys; an empty block counts as a block with no keys.
+
+    Args:
+        value: of a key, or a block of keys.
+        schema: of it.
+        around: values of the keys beside it, and of the blocks that it lies in.
+    """
+    if schema.get("type") == "array" and isinstance(value, list):
+        return [_with_defaults(one, schema["items"]) for one in value]
+    if schema.get("type") != "object":
+        return _as_number(value, schema.get("type", ""))
+    if value is None:
+        value = {}
+    if not isinstance(value, Mapping):
+        return value
+    filled, parts = dict(value), schema["properties"]
+    plain = {key: part["default"] for key, part in parts.items() if "default" in part and "default_with" not in part}
+    around = {**(around or {}), **plain, **filled}
+    for key, part in parts.items():
+        if key in filled:
+            filled[key] = _with_defaults(filled[key], part, around)
+        elif "default" in part:
+            filled[key] = _with_defaults(_default(part, around), part, around)
+    return filled
+
+
+def _default(part: Mapping[str, Any], around: Mapping[str, Any]) -> Any:
+    """The default of a key: that of `default_with`, where another key has the value named there."""
+    for other, by_value in part.get("default_with", {}).items():
+        value = around.get(other)
+        if isinstance(value, str) and value in by_value:
+            return by_value[value]
+    return part["default"]
+
+
+def _as_number(value: Any, types: str | list[str]) -> Any:
+    """`value` as a number where the schema wants one and it reads like one; anything else as it is, to be judged.
+
+    Snakemake hands on the values in a block that is given with `--config rescore='{interval_size: 7000}'` as text. And
+    JSON schema takes 5e+6 for an integer, where Python does not.
+    """
+    if {"integer", "number"}.isdisjoint([types] if isinstance(types, str) else types):
+        return value
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        value = float(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _sentence(error: jsonschema.ValidationError) -> str:
+    """Say what is wrong with a value, and where, in words."""
+    place = _place(error.absolute_path)
+    if error.validator == "additionalProperties":
+        unknown = sorted(set(error.instance) - set(error.schema["properties"]), key=str)[0]
+        known = ", ".join(error.schema["properties"])
+        return f"the key {_place([*error.absolute_path, unknown])} is unknown (known here: {known})"
+    if error.validator == "required":
+        missing = next(key for key in error.validator_value if key not in error.instance)
+        return f"the key {_place([*error.absolute_path, missing])} is missing"
+    if error.validator == "enum":
+        return f"{place} is {error.instance!r} and must be one of {', '.join(map(str, error.validator_value))}"
+    if error.validator in ("type", "pattern") and "examples" in error.schema:
+        return f"{place} is {error.instance!r} and must look like {' or '.join(error.schema['examples'])}"
+    if error.validator == "type":
+        types = error.validator_value if isinstance(error.validator_value, list) else [error.validator_value]
+        return f"{place} is {error.instance!r} and must be of type {' or '.join(types)}"
+    if error.validator in ("minimum", "maximum"):
+        bound = "at least" if error.validator == "minimum" else "at most"
+        return f"{place} is {error.instance!r} and must be {bound} {error.validator_value}"
+    if error.validator == "minLength":
+        return f"{place} is empty"
+    if "errorMessage" in error.schema:
+        return f"{place} is {error.instance!r} and {error.schema['errorMessage']}"
+    return f"{place}: {error.message}"
+
+
+def _place(path: Iterable[str | int]) -> str:
+    """A key by its dotted name; the entries of a list count from 1, as in `mems[2].min_length`."""
+    return "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+
+
+def value_of(text: str, part: Mapping[str, Any]) -> Any:
+    """The value of a key as a command line gives it.
+
+    Args:
+        text: of the argument.
+        part: the schema of the key.
+
+    Raises:
+        InputError: what the schema says against it, as the end of a sentence that begins with the key.
+    """
+    value = _as_number(text, part["type"]) if "type" in part else text
+    error = next(jsonschema.Draft202012Validator(part).iter_errors(value), None)
+    if error is not None:
+        raise InputError(_sentence(error).strip())
+    return value
