@@ -45,6 +45,8 @@ def sam_line(record: Record, records: list[Record], mates: list[list[Read]], pai
         leading = record.cigar[0][1] if record.cigar[0][0] == 5 else 0
         trailing = record.cigar[-1][1] if record.cigar[-1][0] == 5 and len(record.cigar) > 1 else 0
         bases, qualities = (text[leading : len(text) - trailing] for text in (bases, qualities))
+    if record.flag & 0x100:
+        bases, qualities = "*", "*"
     names = list(CONTIGS)
     mate_contig = "*" if record.mate_contig < 0 else names[record.mate_contig]
     fields = [
@@ -61,7 +63,10 @@ def sam_line(record: Record, records: list[Record], mates: list[list[Read]], pai
         fields.append(f"ms:i:{sum(q for q in (ord(letter) - 33 for letter in other.qualities) if q >= 15)}")
     fields += [f"AS:i:{record.alignment_score}"] * (record.alignment_score >= 0)
     fields += [f"XS:i:{record.suboptimal_score}"] * (record.suboptimal_score >= 0)
-    fields += [f"SA:Z:{record.sa}"] * bool(record.sa) + [f"RG:Z:{GROUP.identifier}"]
+    fields += [f"SA:Z:{record.sa}"] * bool(record.sa)
+    for tag, value in (("NH", record.hit_count), ("HI", record.hit_index), ("th", record.all_hits)):
+        fields += [f"{tag}:i:{value}"] * (value >= 0)
+    fields += [f"RG:Z:{GROUP.identifier}"]
     return "\t".join(map(str, fields))
 
 
@@ -102,6 +107,7 @@ def drawn_records(draw: st.DrawFn) -> tuple[list[list[Read]], list[Record], bool
                 suboptimal_score=number(70_000), edit_distance=number(300),
                 md=generator.choice(["", "101", "10A5^AC6"]), mate_record=generator.randrange(-1, count),
                 sa=generator.choice(["", "chr1,5,+,10M10S,60,0;"]),
+                hit_count=number(300), hit_index=number(70_000), all_hits=number(300),
             )
         )  # fmt: skip
     return mates, records, paired_end

@@ -11,7 +11,10 @@ from quire.simd import bits, vectors
 from quire.simd.vectors import (
     add,
     aligned_zeros,
+    any_bit,
+    bit_and,
     bit_or,
+    bit_xor,
     bits_greater,
     choose_equal,
     choose_greater,
@@ -21,10 +24,14 @@ from quire.simd.vectors import (
     fma,
     load,
     maximum,
+    minimum,
     moved_up,
     multiply,
+    shift_left,
+    shift_right,
     splat,
     store,
+    trailing_zeros,
 )
 
 LANES = 16
@@ -196,6 +203,55 @@ def test_prefetching_changes_nothing():
     array = np.arange(5)
     njit(lambda a: bits.prefetch(a, 3))(array)
     assert array.tolist() == [0, 1, 2, 3, 4]
+
+
+@njit
+def apply_any_bit(numbers):
+    return any_bit(load(numbers, 0, LANES))
+
+
+@njit
+def apply_trailing_zeros(numbers, out):
+    store(out, 0, trailing_zeros(load(numbers, 0, LANES)))
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_bits_and_shifts(dtype):
+    generator = np.random.default_rng(6)
+    left, counts = (generator.integers(0, most, LANES + 2).astype(dtype) for most in (1 << 62, 64))
+    out = np.full(LANES + 2, 99, dtype)
+    as_unsigned = left.view(np.uint64)
+    shifted = counts.astype(np.uint64)
+    for function, wanted in (
+        (bit_and, as_unsigned & shifted),
+        (bit_xor, as_unsigned ^ shifted),
+        (shift_left, as_unsigned << shifted),
+        (shift_right, as_unsigned >> shifted),
+    ):
+        apply_two(function, left, counts, out)
+        assert out.view(np.uint64)[1:-1].tolist() == wanted[1:-1].tolist()
+        assert out[[0, -1]].tolist() == [99, 99]
+    negative = np.full(LANES + 2, -8, np.int64)
+    apply_two(shift_right, negative, np.full(LANES + 2, 60, np.int64), negative)
+    assert negative[1] == 15  # zeros come in
+
+
+def test_minimum():
+    left, right, out = drawn(3, np.int32)
+    apply_two(minimum, left, right, out)
+    assert out[1:-1].tolist() == np.minimum(left, right)[1:-1].tolist()
+
+
+def test_trailing_zeros_and_any_bit():
+    numbers = np.array([0, 1, 2, 12, 1 << 40, -(1 << 63), 6, 8] * (LANES // 8), np.int64)
+    out = np.empty(LANES, np.int64)
+    apply_trailing_zeros(numbers, out)
+    assert out.tolist() == [64, 0, 1, 2, 40, 63, 1, 3] * (LANES // 8)
+    assert apply_any_bit(numbers)
+    assert not apply_any_bit(np.zeros(LANES, np.int64))
+    numbers[:] = 0
+    numbers[LANES - 1] = 1 << 50
+    assert apply_any_bit(numbers)
 
 
 @njit

@@ -122,6 +122,9 @@ class Record:
     md: str = ""
     mate_record: int = -1
     sa: str = ""
+    hit_count: int = -1
+    hit_index: int = -1
+    all_hits: int = -1
 
 
 def record_batch(records: Sequence[Record]) -> RecordBatch:
@@ -152,6 +155,9 @@ def record_batch(records: Sequence[Record]) -> RecordBatch:
         mate_record=column("mate_record", np.int64),
         sa=sa,
         sa_offsets=sa_offsets,
+        hit_count=column("hit_count", np.int32),
+        hit_index=column("hit_index", np.int32),
+        all_hits=column("all_hits", np.int32),
     )
 
 

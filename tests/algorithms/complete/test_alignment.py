@@ -19,7 +19,7 @@ def cut(rng: np.random.Generator, ends: Ends) -> list[Ends]:
     return [Ends(*(values[a:b] for values in ends)) for a, b in pairwise(bounds)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, 5))
 def test_hits_and_cigars_equal_the_oracle(seed, differences):
     rng = np.random.default_rng(seed)

@@ -92,3 +92,8 @@ def test_short_pieces_are_given_up_for_differences_in_them() -> None:
     """Seeds of nine bases occur everywhere by chance on a chromosome; those of 25 do not."""
     assert len(pieces_of(100, 3, 60_000_000)) == 4
     assert len(pieces_of(36, 3, 60_000_000)) < 4
+
+
+def test_a_path_that_ends_where_the_axis_begins() -> None:
+    island = np.random.default_rng(7).integers(0, 4, 80).tolist()
+    assert check([island], [island[:30]], 0, make_pages([island], prefix_length=4), 1) == [(0, 0, 30, 0)]

@@ -29,3 +29,8 @@ def test_ends_are_those_of_the_oracle(card, seed) -> None:
             prefix_length=int(rng.integers(4, 8)), sa_sampling=int(rng.choice([1, 4])),
             words_per_block=int(rng.choice([4, 8, 16, 32])),
         )  # fmt: skip
+
+
+def test_a_path_that_ends_where_the_axis_begins(card) -> None:
+    island = np.random.default_rng(7).integers(0, 4, 80).tolist()
+    assert check(card, [island], [island[:30]], 0, 1, prefix_length=4) == [(0, 0, 30, 0)]

@@ -54,8 +54,8 @@ def _candidates(
     for_trie = [length for length in np.unique(lengths).tolist() if is_for_trie(length, differences, bases)]
     chosen = np.isin(lengths, for_trie)
     if chosen.all() or not chosen.any():
-        strategy = trie.candidates_of if chosen.any() else seeds.candidates_of
-        return strategy(card, pages, reads, axis, differences)
+        only = trie.candidates_of if chosen.any() else seeds.candidates_of
+        return only(card, pages, reads, axis, differences)
     candidates = []
     for module, which in ((seeds, card.upload(np.flatnonzero(~chosen))), (trie, card.upload(np.flatnonzero(chosen)))):
         for found in module.candidates_of(card, pages, reads.subset(card, which), axis, differences):
