@@ -13,6 +13,7 @@ MEASUREMENTS = (
     "split_reads",
     "finishing",
     "calls",
+    "callers",
     "long_indels",
     "chromosome",
     "gvcf",

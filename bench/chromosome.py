@@ -12,7 +12,7 @@ from pathlib import Path
 import pysam
 from quire.device.choice import use_backend
 from quire.reference import Reference
-from quire.rescore import call_interval
+from quire.rescore.caller import call_interval
 from quire.rescore.intervals import split
 
 from bench.common import Inputs, Timing, arguments, environment, print_setting, print_table, python, quire_command, run
@@ -24,6 +24,7 @@ SETTINGS = {
     "minimum_quality": 30.0,
     "minimum_mapping_quality": 20,
     "maximum_reads_per_start": 50,
+    "minimum_support": 2,
     "long_indels": True,
     "error_model": "gatk",
 }

@@ -42,6 +42,7 @@ SETTINGS = {
     "minimum_quality": 10,
     "minimum_mapping_quality": 10,
     "maximum_reads_per_start": 1000,
+    "minimum_support": 2,
     "long_indels": True,
     "error_model": "gatk",
 }

@@ -3,6 +3,10 @@
 Bars on an H200: 1 T cells/s at 400 x 400 with traceback, 2 T as an aim (GKL's AVX-512: 1.1 G per core). The floor is
 what the card's arithmetic units take for the operations of a cell, and its memory for half a byte of traceback a cell.
 
+Over lengths of references and alternates the matrices alone are timed beside what the model of Wang, Xie and Cong
+predicts (`bench.gpu_pairhmm`): the slowest of what a scheduler issues, what the arithmetic units take, what a step
+waits for with as many warps as are resident, and what the traceback takes of the memory.
+
 Haplotypes and references are random, alternates are copies of them with a few edits, so that hardly any alternate
 occurs exactly; answers are compared with those of the card's 32-bit kernels before anything is timed. Needs NumPy and
 CuPy, nothing else.
@@ -19,7 +23,7 @@ from quire.algorithms.fm_index.tuning.tune import REPEATS, Clock, seconds_by_eve
 from quire.algorithms.scoring import HAPLOTYPE_TO_REFERENCE
 from quire.algorithms.semiglobal import Overhang, SemiglobalAlignments, SemiglobalBatch, gpu
 from quire.algorithms.semiglobal.gpu import SOURCE, align_batch
-from quire.algorithms.semiglobal.shapes import SHAPES_OF_ONE
+from quire.algorithms.semiglobal.shapes import SHAPES_OF_ONE, WARP, FillShape
 from quire.device.card import Card, CardArray
 
 from bench.cards import (
@@ -33,14 +37,21 @@ from bench.cards import (
     upload_bandwidth,
 )
 from bench.common import arguments, print_setting, print_table
+from bench.gpu_pairhmm import SCHEDULERS, Machine, Prediction
 
 SIZES = ((400, 150), (400, 400), (250, 250), (600, 500), (1000, 900))  # of references and alternates
 BAR_SIZE, BAR, AIM = (400, 400), 1.0, 2.0
 BYTES_PER_CELL, ARITHMETIC_LANES = 0.5, 64  # per cycle and multiprocessor
 OPERATIONS = {True: 10 / 2, False: 13.0}  # of the arithmetic units per cell, counted in sm_90's code (paired or not)
+INSTRUCTIONS, ROW_INSTRUCTIONS = 17, 60  # per word of two tasks' cells, and per row and lane besides, counted there
+CHAIN, ROW_CHAIN = 4, 20  # operations from one word of a row to the next, and of a row besides; each waits for the last
+REFERENCES, ALTERNATES = (150, 400, 700), (76, 150, 250, 400, 600)
 CHECKED = 256  # tasks that both designs align
 HEADER = ("reference", "alternate", "lanes x columns", "tasks a word", "registers", "warps/SM", "floor T cells/s",
           "fill alone", "with traceback", "with traceback/floor", "whole call", "floor of its transfers")  # fmt: skip
+
+MODEL_HEADER = ("reference", "alternate", "lanes x columns", "warps/SM", "limit", "predicted T cells/s",
+                "matrices alone", "measured/predicted")  # fmt: skip
 
 
 class Prepared(NamedTuple):
@@ -145,9 +156,57 @@ def measure_size(
             f"{traced / floor:.2f}", whole, transfers)  # fmt: skip
 
 
+def predicted(machine: Machine, shape: FillShape, warps: int, size: tuple[int, int], bandwidth: float) -> Prediction:
+    """The design of semiglobal.cu; a step is a row of a warp, a word of two tasks' cells for each column of a lane.
+
+    A scheduler issues an instruction a cycle; the arithmetic units, which take ten of a pair's seventeen and about half
+    of a row's own, need two cycles for a warp's. What a step waits for is the chain of `insertion` and `down` from
+    column to column (a maximum of three, the mask, a sum with a maximum, a sum), and the shuffle.
+
+    Args:
+        machine: the card.
+        shape: of the kernel, for pairs of tasks.
+        warps: that are resident on a multiprocessor.
+        size: bases of references and alternates.
+        bandwidth: bytes a second of the card's memory.
+    """
+    rows, columns = size
+    limits = {
+        "issue": INSTRUCTIONS * shape.columns + ROW_INSTRUCTIONS,
+        "arithmetic": 2 * (OPERATIONS[True] * 2 * shape.columns + ROW_INSTRUCTIONS / 2),
+        "latency": ((CHAIN * shape.columns + ROW_CHAIN) * machine.arithmetic + machine.shuffle) * SCHEDULERS / warps,
+    }
+    strips = -(-columns // shape.capacity) if shape.strips else 1
+    useful = columns / (strips * shape.capacity) * rows / (rows + shape.lanes - 1)
+    limit = max(limits, key=limits.__getitem__)
+    cells = machine.cells(WARP * 2 * shape.columns * useful, limits[limit])
+    written = useful * bandwidth / BYTES_PER_CELL
+    return Prediction(*((written, "memory") if written < cells else (cells, limit)), INSTRUCTIONS / 2)
+
+
+def measure_lengths(
+    card: Card, machine: Machine, clock: Clock, size: tuple[int, int], cells: float, bandwidth: float
+) -> tuple[object, ...]:
+    """A row of MODEL_HEADER: the matrices of tasks of one size."""
+    rows, columns = size
+    tasks = max(1, int(cells / (rows * columns)))
+    prepared = prepare(card, edited_batch(rows, columns, tasks), True)
+    (launch,) = prepared.launches
+    with profiled(card):
+        fill(card, prepared)
+    seconds = median(clock(card, lambda: fill(card, prepared)) for _ in range(REPEATS))
+    shape, got = launch.shape, rows * columns * tasks / seconds
+    _, held = resources(card.kernel(SOURCE, "fill", **shape.fill_defines()), WARP, 0)
+    warps = held // WARP if isinstance(held, int) else shape.blocks
+    model = predicted(machine, shape, warps, size, bandwidth)
+    return (rows, columns, f"{shape.lanes} x {shape.columns}", warps, model.limit, f"{model.cells / 1e12:.3f}",
+            f"{got / 1e12:.3f}", f"{got / model.cells:.2f}")  # fmt: skip
+
+
 def measure(
-    card: Card, hertz: float, clock: Clock, cells: float, sizes: tuple[tuple[int, int], ...] = SIZES, threads: int = 1
-) -> None:
+    card: Card, hertz: float, clock: Clock, cells: float, sizes: tuple[tuple[int, int], ...] = SIZES, threads: int = 1,
+    references: tuple[int, ...] = REFERENCES, alternates: tuple[int, ...] = ALTERNATES,
+) -> None:  # fmt: skip
     """Print the tables, and the bars."""
     arithmetic = card.multiprocessors * ARITHMETIC_LANES * hertz
     bandwidth = copy_bandwidth(card, max(1, int(cells) // 64))
@@ -157,6 +216,9 @@ def measure(
     rows = [measure_size(card, clock, size, cells, True, arithmetic, bandwidth, threads) for size in sizes]
     rows += [measure_size(card, clock, BAR_SIZE, cells / 4, False, arithmetic, bandwidth)]
     print_table(HEADER, rows)
+    machine = Machine(card.multiprocessors, hertz)
+    lengths = [(one, other) for one in references for other in alternates if other <= 2 * one]
+    print_table(MODEL_HEADER, [measure_lengths(card, machine, clock, size, cells / 4, bandwidth) for size in lengths])
     batch = edited_batch(*BAR_SIZE, max(1, int(cells / (BAR_SIZE[0] * BAR_SIZE[1]))))
     print(f"## the kernels of a whole call, {BAR_SIZE[0]} x {BAR_SIZE[1]}")
     print_table(

@@ -29,6 +29,7 @@ SETTINGS = {
     "minimum_quality": 30,
     "minimum_mapping_quality": 20,
     "maximum_reads_per_start": 50,
+    "minimum_support": 2,
     "long_indels": True,
     "error_model": "gatk",
 }
@@ -97,7 +98,8 @@ def call(function: str, output: Path, packed: Path, fasta: Path, alignment: Path
     sample = {"sample": SAMPLE, "ploidy": 2, "bam": str(alignment)}
     what = [sample] if function == "call_interval" else sample
     interval = (CONTIG, START, END)
-    code = f"from quire.rescore import {function} as call; call({str(packed)!r}, {what!r}, [{interval!r}], "
+    module = "caller" if function == "call_interval" else "gvcf"
+    code = f"from quire.rescore.{module} import {function} as call; call({str(packed)!r}, {what!r}, [{interval!r}], "
     code += f"{str(output)!r}, {SETTINGS!r}, {str(output) + '.json'!r}, (), {str(fasta)!r})"
     run(f'{sys.executable} -c "{code}"')
 
@@ -106,7 +108,7 @@ def joint(output: Path, packed: Path, gvcfs: list[Path], all_sites: bool = False
     """Genotype gVCFs together, timed in a process of its own."""
     paths = output.with_suffix(".json")
     paths.write_text(json.dumps([str(path) for path in gvcfs]))
-    code = f"import json; from quire.rescore import genotype_interval as call; call({str(packed)!r}, "
+    code = f"import json; from quire.rescore.joint import genotype_interval as call; call({str(packed)!r}, "
     code += f"json.load(open({str(paths)!r})), [{(CONTIG, START, END)!r}], {str(output)!r}, 30.0, "
     code += f"all_sites={all_sites!r})"
     return run(f'{sys.executable} -c "{code}"')

@@ -39,6 +39,7 @@ SETTINGS = {
     "minimum_quality": 30,
     "minimum_mapping_quality": 20,
     "maximum_reads_per_start": 50,
+    "minimum_support": 2,
     "long_indels": True,
     "error_model": "gatk",
 }
@@ -157,7 +158,8 @@ def call_by_quire(
 ) -> Timing:
     """Call in a process of its own."""
     sample = {"sample": SAMPLE, "ploidy": 2, "bam": str(bam)}
-    code = f"from quire.rescore import call_interval as call; call({str(packed)!r}, [{sample!r}], [{interval!r}], "
+    code = "from quire.rescore.caller import call_interval as call; "
+    code += f"call({str(packed)!r}, [{sample!r}], [{interval!r}], "
     code += f"{str(output)!r}, {SETTINGS | settings!r}, {str(output) + '.json'!r}, threads={threads})"
     timing = run(f'{sys.executable} -c "{code}"')
     pysam.tabix_index(str(output), preset="vcf", force=True)

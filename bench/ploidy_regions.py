@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pysam
 from quire import reference
-from quire.rescore import call_interval
+from quire.rescore.caller import call_interval
 
 from bench.common import arguments, print_setting, print_table
 from bench.gvcf import CONTIG, END, SAMPLE, SETTINGS, START, Site, variants

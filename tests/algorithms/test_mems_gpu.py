@@ -257,9 +257,8 @@ def test_windows_of_few_seeds(card, monkeypatch) -> None:
     assert check(card, islands, queries, 14, Policy(10, 0, True, 64)) > 30
 
 
-def test_pieces_on_the_host(card, monkeypatch) -> None:
+def test_pieces_on_the_host(card) -> None:
     """A piece stays as it is while the next one but one is not asked for."""
-    monkeypatch.setattr(gpu.Leaving, "SLICE", 4)
     rng = np.random.default_rng(11)
     islands = repeats(rng)
     queries = queries_of(np.concatenate(islands)[20:300], [0] * 40)

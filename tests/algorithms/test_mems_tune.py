@@ -22,6 +22,7 @@ from quire.algorithms.mems.tuning.workloads import WORKLOADS, Workload, page_of,
 from quire.device.backend import Backend
 from quire.device.compiler import read_source
 from quire.errors import QuireError
+from quire.reference.construction import PAGE_OVERLAP
 
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
@@ -111,6 +112,8 @@ def test_policies_are_possible_at_every_length() -> None:
     for min_length in (1, 2, 10, 11, 14, 20, 50, 100, 1000, 1 << 30):
         assert 1 <= default_policy(min_length).seed_length <= min_length
         assert policies_gpu.is_possible(default_policy(min_length))
+    # A hit belongs to the page that its first base lies in, which must know all of it.
+    assert policies_gpu.LONGEST_SEED <= PAGE_OVERLAP
     for workload in WORKLOADS:
         lengths = seed_lengths(workload.min_length)
         assert lengths

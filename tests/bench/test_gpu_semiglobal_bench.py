@@ -4,6 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from quire.algorithms.semiglobal.shapes import FillShape
+
+from bench.gpu_pairhmm import Machine
+from bench.gpu_semiglobal import predicted
 from tests.emulator.laboratory import needs_compiler
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -17,8 +22,18 @@ def clock(card, launch):
     return 1e-6
 gpu_semiglobal.REPEATS = 1
 gpu_semiglobal.BAR_SIZE = (30, 25)
-gpu_semiglobal.measure(EmulatedCard(), 1e9, clock, 9000, ((40, 30), (30, 25)))
+gpu_semiglobal.measure(EmulatedCard(), 1e9, clock, 9000, ((40, 30), (30, 25)), references=(30,), alternates=(20, 40))
 """
+
+
+def test_the_model_knows_what_limits_a_kernel() -> None:
+    card, shape = Machine(132, 1.98e9), FillShape(16, 25, 12)
+    full = predicted(card, shape, 12, (400, 400), 4e12)
+    assert full.limit == "arithmetic"
+    assert 2.5e12 < full.cells < 3.35e12  # what the arithmetic units take for the operations of cells alone
+    assert predicted(card, shape, 2, (400, 400), 4e12).limit == "latency"
+    assert predicted(card, shape, 12, (400, 400), 1e12).limit == "memory"
+    assert predicted(card, shape, 12, (400, 200), 4e12).cells == pytest.approx(full.cells / 2)
 
 
 @needs_compiler
@@ -32,5 +47,6 @@ def test_it_measures(tmp_path) -> None:
     assert lines[0].startswith("## about 9e-06 G cells each; 1.00 GHz; memory ")
     assert len([line for line in lines if line.startswith(("| 40 | 30 | 4 x 8 | 2 |", "| 30 | 25 | 4 x 8 | 2 |"))]) == 2
     assert len([line for line in lines if line.startswith("| 30 | 25 | 8 x 16 | 1 |")]) == 1
+    assert len([line for line in lines if line.startswith(("| 30 | 20 | 4 x 8 |", "| 30 | 40 | 4 x 16 |"))]) == 2
     assert any(line.startswith("| fill | 1 |") for line in lines)
     assert any(line.startswith("| bar | 1.0 | 0.01 | NO") for line in lines)

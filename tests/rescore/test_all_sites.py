@@ -7,7 +7,7 @@ from pathlib import Path
 import pysam
 import pytest
 from quire import reference as reference_stage
-from quire.rescore import genotype_interval
+from quire.rescore.joint import genotype_interval
 
 from tests.support.builders import write_fasta
 from tests.support.gvcf import REAL, info_of, lines_of, sample_of, write_gvcf

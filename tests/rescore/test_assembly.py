@@ -30,9 +30,11 @@ def sequences(texts: list[str], samples: list[int] | None = None) -> ThreadedSeq
     )
 
 
-def haplotypes(texts: list[str], k: int, samples: list[int] | None = None, last: bool = False) -> set[str] | None:
+def haplotypes(
+    texts: list[str], k: int, samples: list[int] | None = None, last: bool = False, support: int = 2
+) -> set[str] | None:
     """What `assemble_graph` finds, as text; None if it refuses."""
-    succeeded, _, bases, offsets = assemble_graph(sequences(texts, samples), k, last)
+    succeeded, _, bases, offsets = assemble_graph(sequences(texts, samples), k, last, support)
     text = "".join("ACGTN"[b] for b in bases)
     return {text[offsets[i] : offsets[i + 1]] for i in range(len(offsets) - 1)} if succeeded else None
 
@@ -165,6 +167,17 @@ def test_paths_are_those_of_brute_force(seed: int, variants: int, k: int) -> Non
         assert found == brute_force_paths(reference, reads, k)
 
 
+def test_support_says_how_many_reads_must_show_a_haplotype() -> None:
+    reference = random_bases(random.Random(8), 120)
+    other = reference[:60] + "ACGT"["ACGT".index(reference[60]) - 1] + reference[61:]
+    for reads in (1, 2, 3):
+        for support in (1, 2, 3):
+            found = haplotypes([reference, *[other[10:110]] * reads], 25, support=support)
+            assert found == ({reference, other} if reads >= support else {reference})
+    # The reads of one sample must be enough: those of two do not add up.
+    assert haplotypes([reference, other, other], 25, [0, 1]) == {reference}
+
+
 def test_chains_that_one_read_has_are_pruned_unless_a_sample_has_two() -> None:
     generator = random.Random(5)
     reference = random_bases(generator, 200)
@@ -221,7 +234,7 @@ def test_assemble_unites_graphs_and_grows_k_mers() -> None:
         qualities=np.full(3 * len(text), 30, np.uint8),
         positions=np.zeros(3 * len(text), np.int32),
     )
-    found = assemble(reads, 0, np.frombuffer(codes(reference), np.uint8).copy())
+    found = assemble(reads, 0, np.frombuffer(codes(reference), np.uint8).copy(), 2)
     assert found == [codes(reference), codes(longer)]
 
 

@@ -8,7 +8,8 @@ import pysam
 import pytest
 from quire import reference as reference_stage
 from quire.errors import InputError
-from quire.rescore import call_gvcf_interval, call_interval
+from quire.rescore.caller import call_interval
+from quire.rescore.gvcf import call_gvcf_interval
 
 from tests.support.defaults import default_settings
 from tests.support.gvcf import REAL

@@ -10,7 +10,8 @@ import pytest
 from quire import reference as reference_stage
 from quire.errors import InputError
 from quire.io.vcf import gather
-from quire.rescore import call_interval, caller, chunks
+from quire.rescore import caller, chunks
+from quire.rescore.caller import call_interval
 
 from tests.support.builders import random_bases, write_fasta
 from tests.support.defaults import default_settings

@@ -16,9 +16,11 @@ import pytest
 from quire.device.backend import Backend
 from quire.device.card import OutOfDeviceMemory
 from quire.errors import InputError, QuireError
-from quire.rescore import call_gvcf_interval, call_interval, caller, engines
+from quire.rescore import caller, engines
+from quire.rescore.caller import call_interval
 from quire.rescore.card_service import CardService
 from quire.rescore.engines import DeviceSettings, calling_engine, cpu_engine
+from quire.rescore.gvcf import call_gvcf_interval
 from quire.rescore.processes import in_processes
 
 from tests.emulator.emulated_card import COMPILER, EmulatedCard

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from quire import reference as reference_stage
-from quire.rescore import call_gvcf_interval, call_interval
+from quire.rescore.caller import call_interval
+from quire.rescore.gvcf import call_gvcf_interval
 from quire.rescore.region_counts import RegionCounter, sentence
 
 from tests.support.builders import random_bases, write_fasta

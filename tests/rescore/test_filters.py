@@ -7,7 +7,7 @@ import pysam
 import pytest
 from quire import reference as reference_stage
 from quire.io.vcf import VariantRecord
-from quire.rescore import call_interval
+from quire.rescore.caller import call_interval
 from quire.rescore.filters import Filter, definitions, filtered, filters_of, kind_of
 from quire.rescore.records import FIELDS
 from quire.run.config import complete_settings, read_schema

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from quire.errors import QuireError
-from quire.rescore import gather_ledgers
+from quire.rescore.ledgers import gather_ledgers
 
 
 def piece(path, reads: int, used: int, variants: int):

@@ -1,6 +1,8 @@
 """A sample's gVCF: every position once, blocks as bands say, and what GATK writes of the same reads."""
 
 import json
+import random
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -10,15 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire import reference as reference_stage
 from quire.io.vcf import VariantRecord
-from quire.rescore import call_gvcf_interval
 from quire.rescore.activity.regions import quiet_regions
+from quire.rescore.gvcf import call_gvcf_interval
 from quire.rescore.gvcf.blocks import BANDS, BLOCK_CUT, Stretch, band_lines, with_blocks
 from quire.rescore.gvcf.variants import with_other
 from quire.rescore.phasing import PHASE_KEYS
 
+from tests.support.builders import write_fasta
 from tests.support.defaults import default_settings
 from tests.support.gvcf import REAL, info_of, lines_of, sample_of, states
-from tests.support.simulation import indexed_bam
+from tests.support.simulation import Genome, indexed_bam, spaced_genome
 
 LENGTH = 8000
 CONTIG = "chr22_8kb"
@@ -93,6 +96,39 @@ def test_pieces_make_no_difference(world: Path, whole: Path, tmp_path: Path) -> 
         assert lines == lines_of(whole)
 
 
+def test_a_deletion_over_the_border_of_a_piece_is_in_no_block(tmp_path: Path) -> None:
+    """Cuts within deletions of 1 to 80 bases, some with a substitution behind or a second deletion close by."""
+    length = 12_000
+    reference = spaced_genome(3, length)
+    planted = [(998, 5), (1990, 13), (2995, 41), (3940, 81), (4985, 5), (4995, 12), (5930, 76), (6999, 2), (8000, 30)]
+    both = [(start, reference[start : start + size], reference[start]) for start, size in planted]
+    at = 6008  # within the intervals of the next piece, on the other haplotype, where nothing is deleted
+    other = [one for one in both if one[0] in (1990, 6999)]
+    other.insert(1, (at, reference[at], "ACGT"["ACGT".index(reference[at]) - 1]))
+    genome = Genome("c", reference, [both, other])
+    write_fasta(tmp_path / "genome.fa", {"c": reference})
+    reference_stage.build(tmp_path / "genome.fa", tmp_path / "reference", 1 << 20)
+    indexed_bam(tmp_path / "reads.bam", {"c": length}, genome.sam_lines(random.Random(4), 1500))
+    whole = lines_of(called(tmp_path, tmp_path / "whole.g.vcf.gz", "reads", [("c", 0, length)]))
+    deleted = [fields for fields in whole if len(fields[3]) > 1]
+    cuts = list(range(0, length + 1, 1000))
+    over = [cut for cut in cuts for fields in deleted if int(fields[1]) <= cut < int(fields[1]) + len(fields[3]) - 1]
+    assert {1000, 2000, 3000, 4000, 5000, 6000, 7000} <= set(over)
+    lines = []
+    for piece in pairwise(cuts):
+        lines += lines_of(called(tmp_path, tmp_path / "piece.g.vcf.gz", "reads", [("c", *piece)]))
+    assert lines == whole
+    # Nor does it matter what else is called: what a deletion outside takes away is not called the reference.
+    parts = [("c", 2040, 2500), ("c", 3960, 4100), ("c", 5950, 6050), ("c", 8020, 8100)]
+    together = lines_of(called(tmp_path, tmp_path / "parts.g.vcf.gz", "reads", parts))
+    assert together == [
+        fields for part in parts for fields in lines_of(called(tmp_path, tmp_path / "part.g.vcf.gz", "reads", [part]))
+    ]
+    starts = {int(fields[1]) - 1 for fields in together if fields[4] == "<NON_REF>"}
+    assert {3940 + 81, 8000 + 30} <= starts
+    assert not starts & {3960, 5950, 8020}
+
+
 def test_only_the_intervals_are_in_blocks(world: Path, tmp_path: Path) -> None:
     intervals = [(CONTIG, 100, 350), (CONTIG, 4120, 4121), (CONTIG, 6900, 7100)]
     gvcf = called(world, tmp_path / "part.g.vcf.gz", "B", intervals)
@@ -163,14 +199,15 @@ def test_blocks_are_runs_of_one_band(data: st.DataObject) -> None:
     low = data.draw(st.integers(start, start + size))
     intervals = np.array([[start, low], [min(low + 3, start + size), start + size]])
     records = list(with_blocks("c", stretches, intervals, lambda a, b: "G" * (b - a), 2))
-    assert [r for r in records if r in variants] == variants
+    inside = [v for v in variants if any(a <= v.start < b for a, b in intervals.tolist())]
+    assert [r for r in records if r in variants] == inside
     assert [r.start for r in records] == sorted(r.start for r in records)
     # A position is in a block unless it is outside, deleted, or covered by the variant that started last.
     expected: dict[int, int] = {}
     for p in range(start, start + size):
         before = [v for v in variants if v.start <= p]
-        inside = any(a <= p < b for a, b in intervals.tolist()) and not deleted[0][0] <= p < deleted[0][1]
-        if inside and not (before and p < before[-1].start + len(before[-1].alleles[0])):
+        wanted = any(a <= p < b for a, b in intervals.tolist()) and not deleted[0][0] <= p < deleted[0][1]
+        if wanted and not (before and p < before[-1].start + len(before[-1].alleles[0])):
             expected[p] = max(i for i, low in enumerate(BANDS) if low <= min(second[p - start], 99))
     got: dict[int, int] = {}
     for record in records:

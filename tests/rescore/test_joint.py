@@ -10,9 +10,8 @@ import pysam
 import pytest
 from quire import reference as reference_stage
 from quire.errors import InputError
-from quire.rescore import genotype_interval
 from quire.rescore.genotyping.cohort import excess_heterozygosity
-from quire.rescore.joint import check_gvcfs, units
+from quire.rescore.joint import check_gvcfs, genotype_interval, units
 from quire.rescore.joint.merge import genotype_map
 from quire.rescore.phasing import PHASE_KEYS
 
@@ -185,6 +184,43 @@ def test_a_deletion_that_is_not_called_leaves_no_star(world: Path, tmp_path: Pat
     (only,) = lines_of(tmp_path / "all.vcf.gz")
     assert only[1:5] == ["103", ".", "G", "C"]
     assert sample_of(only, 0)["PL"] == "0,60,700"
+
+
+@pytest.mark.parametrize("weak", [20, 30, 45])
+def test_a_piece_may_begin_within_a_chain_of_deletions(world: Path, tmp_path: Path, weak: int) -> None:
+    """Whether one deletion is called decides about '*' in the next, which decides about it in the one behind."""
+    contigs = {"c": 300, "d": 300}
+    letters = (world / "small.fa").read_text().split(">")[1].replace("\n", "")[1:]
+
+    def deletion(at: int, size: int, phreds: str) -> str:
+        alleles = f"{letters[at - 1 : at - 1 + size]} {letters[at - 1]}"
+        return f"c {at} . {alleles},<NON_REF> 50 . DP=20 GT:AD:DP:GQ:PL 0/1:9,11,0:20:99:{phreds}"
+
+    def substitution(at: int) -> str:
+        alleles = f"{letters[at - 1]} {'A' if letters[at - 1] != 'A' else 'C'}"
+        return f"c {at} . {alleles},<NON_REF> 500 . DP=20 GT:AD:DP:GQ:PL 0/1:9,11,0:20:99:450,0,350,480,380,860"
+
+    def block(first: int, last: int) -> str:
+        return f"c {first} . {letters[first - 1]} <NON_REF> . . END={last} GT:DP:GQ:MIN_DP:PL 0/0:20:60:20:0,60,800"
+
+    strong, weakly = "450,0,350,480,380,860", f"{weak},0,350,{weak + 30},380,860"
+    files = [
+        [block(1, 100), deletion(101, 20, strong), block(121, 300)],
+        [block(1, 109), deletion(110, 20, weakly), block(130, 300)],
+        [block(1, 111), deletion(112, 20, weakly), block(132, 300)],
+        [block(1, 109), substitution(110), block(111, 124), substitution(125), block(126, 300)],
+    ]
+    gvcfs = [write_gvcf(tmp_path / f"{n}.g.vcf.gz", [f"s{n}"], contigs, lines) for n, lines in enumerate(files)]
+
+    def genotyped(start: int, end: int, all_sites: bool) -> list[list[str]]:
+        output = tmp_path / "all.vcf.gz"
+        genotype_interval(world / "small", gvcfs, [("c", start, end)], output, 30.0, all_sites=all_sites)
+        return lines_of(output)
+
+    for all_sites in (False, True):
+        whole = genotyped(90, 140, all_sites)
+        for cut in (105, 112, 122, 125, 126):
+            assert genotyped(90, cut, all_sites) + genotyped(cut, 140, all_sites) == whole
 
 
 def test_blocks_with_a_quality_alone_and_other_ploidies(world: Path, tmp_path: Path) -> None:

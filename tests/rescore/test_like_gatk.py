@@ -6,7 +6,7 @@ from pathlib import Path
 import pysam
 import pytest
 from quire import reference as reference_stage
-from quire.rescore import call_interval
+from quire.rescore.caller import call_interval
 
 from tests.support.defaults import default_settings
 

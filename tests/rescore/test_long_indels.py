@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from quire import reference as reference_stage
 from quire.io.vcf import VariantRecord
 from quire.report.truth import Variant, normalise
-from quire.rescore import call_gvcf_interval, call_interval, caller, chunks
+from quire.rescore import caller, chunks
+from quire.rescore.caller import call_interval
+from quire.rescore.gvcf import call_gvcf_interval
 from quire.rescore.long_indels import LongIndel, left_aligned
 from quire.rescore.long_indels.breakpoints import Breakpoint, breakpoints, clips_of
 from quire.rescore.long_indels.calls import Called, is_supported, merged, without_carried

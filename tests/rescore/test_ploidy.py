@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from quire import reference as reference_stage
 from quire.errors import InputError
 from quire.io.ploidy import PloidyRegion, read_ploidy_regions
-from quire.rescore import call_gvcf_interval, call_interval, genotype_interval
+from quire.rescore.caller import call_interval
+from quire.rescore.gvcf import call_gvcf_interval
+from quire.rescore.joint import genotype_interval
 from quire.rescore.ploidy import PloidyMap
 
 from tests.support.builders import random_bases, write_fasta

@@ -45,7 +45,7 @@ def test_of_768_haplotypes_those_are_kept_that_gatk_keeps_with_its_scores() -> N
     for line in lines("gatk.tsv.gz"):
         haplotype, score = line.split("\t")
         expected[haplotype] = float(score)
-    succeeded, graph = clean_graph(threaded, 25, False)
+    succeeded, graph = clean_graph(threaded, 25, False, 2)
     found = {letters(bases): score for score, bases in likeliest_sequences(simplified(graph, threaded.codes, 25), 128)}
     assert succeeded
     assert len(found) == len(expected) == 128
@@ -57,7 +57,7 @@ def test_of_768_haplotypes_those_are_kept_that_gatk_keeps_with_its_scores() -> N
     text = letters(bases)
     assert not complete
     assert {text[a:b] for a, b in pairwise(offsets)} != expected.keys()
-    assert {letters(one) for one in chosen_haplotypes(threaded, 25, False)} == expected.keys()
+    assert {letters(one) for one in chosen_haplotypes(threaded, 25, False, 2)} == expected.keys()
 
 
 @given(st.integers(0, 10_000), st.integers(1, 5), st.sampled_from([15, 25]))
@@ -70,13 +70,13 @@ def test_simplifying_changes_no_path(seed: int, variants: int, k: int) -> None:
         version = mutate(generator, reference)
         versions += [version] * generator.randrange(2, 6)
     threaded = sequences([reference, *versions])
-    succeeded, complete, bases, offsets = assemble_graph(threaded, k, False)
+    succeeded, complete, bases, offsets = assemble_graph(threaded, k, False, 2)
     if not succeeded:
         return
     assert complete
     text = letters(bases)
     paths = {text[a:b] for a, b in pairwise(offsets)}
-    graph = simplified(clean_graph(threaded, k, False)[1], threaded.codes, k)
+    graph = simplified(clean_graph(threaded, k, False, 2)[1], threaded.codes, k)
     assert {letters(one) for _, one in likeliest_sequences(graph, 1000)} == paths
 
 
@@ -147,8 +147,8 @@ def test_no_more_than_the_cap_is_kept() -> None:
         version = reference[:at] + ("A" if reference[at] != "A" else "C") + reference[at + 1 :]
         texts += [version[max(at - 20, 0) : at + 25]] * 3
     threaded: ThreadedSequences = sequences(texts)
-    _, complete, _, offsets = assemble_graph(threaded, 15, False)
-    kept = chosen_haplotypes(threaded, 15, False)
+    _, complete, _, offsets = assemble_graph(threaded, 15, False, 2)
+    kept = chosen_haplotypes(threaded, 15, False, 2)
     assert not complete
     assert len(offsets) - 1 == len(kept) == len(set(kept)) == MAXIMUM_HAPLOTYPES
     assert all(len(bases) == len(reference) for bases in kept)

@@ -6,10 +6,10 @@ from pathlib import Path
 import pysam
 import pytest
 from quire import reference as reference_stage
-from quire.rescore import call_gvcf_interval, call_interval
 from quire.rescore.__main__ import main
-from quire.rescore.caller import open_job
+from quire.rescore.caller import call_interval, open_job
 from quire.rescore.filters import filters_of
+from quire.rescore.gvcf import call_gvcf_interval
 from quire.rescore.why import explain
 
 from tests.support.defaults import default_settings

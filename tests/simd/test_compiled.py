@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import quire
-from quire.simd import compiled
+from quire.simd import compiled, stamps
 
 LIBRARY = Path(quire.__file__).parents[1]
 MODULES = {
@@ -30,7 +30,7 @@ RUN = (
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
     """A small library with two modules of kernels, one of which uses the other."""
-    for name in ("__init__.py", "cache.py", "sources.py", "simd/__init__.py", "simd/compiled.py"):
+    for name in ("__init__.py", "cache.py", "sources.py", "simd/__init__.py", "simd/compiled.py", "simd/stamps.py"):
         target = tmp_path / "quire" / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(LIBRARY / "quire" / name, target)
@@ -127,7 +127,7 @@ def test_the_folder(tmp_path: Path, chosen: bool, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     wanted = tmp_path / ("chosen" if chosen else "quire/numba")
-    assert compiled._root.__wrapped__() == wanted
+    assert stamps.kernels_root.__wrapped__() == wanted
     shutil.rmtree(wanted)
     wanted.write_text("a file in the way")
-    assert compiled._root.__wrapped__() == tmp_path / ".quire-cache/numba"
+    assert stamps.kernels_root.__wrapped__() == tmp_path / ".quire-cache/numba"

@@ -12,10 +12,10 @@ from quire.simd.vectors import (
     add,
     aligned_zeros,
     bit_or,
-    choose_common,
     choose_equal,
     choose_greater,
     choose_less,
+    choose_shifted,
     convert,
     fma,
     load,
@@ -97,7 +97,6 @@ def test_integers(function, wanted, dtypes):
         (choose_less, np.less),
         (choose_greater, np.greater),
         (choose_equal, np.equal),
-        (choose_common, lambda a, b: a & b != 0),
     ],
 )
 @pytest.mark.parametrize("dtype", [np.int16, np.int32])
@@ -106,6 +105,18 @@ def test_choices(function, wanted, dtype):
     out = np.zeros(LANES + 2, np.int16)
     apply_choice(function, left, right, out)
     assert out[1:-1].tolist() == np.where(wanted(left, right), 7, 3)[1:-1].tolist()
+    assert set(out[1:-1].tolist()) == {3, 7}
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.int32])
+def test_a_choice_by_one_bit(dtype):
+    left, _, _ = drawn(3, dtype)
+    top = np.iinfo(dtype).bits - 1
+    right = np.random.default_rng(4).integers(top - 4, top + 1, LANES + 2).astype(dtype)
+    out = np.zeros(LANES + 2, np.int16)
+    apply_choice(choose_shifted, left, right, out)
+    wanted = np.where(left.astype(np.int64) >> (top - right) & 1, 7, 3)
+    assert out[1:-1].tolist() == wanted[1:-1].tolist()
     assert set(out[1:-1].tolist()) == {3, 7}
 
 

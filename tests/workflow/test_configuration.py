@@ -103,6 +103,7 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     ),
     "wrong type": (set_key("reference.page_size", "many"), "must be of type integer"),
     "number out of range": (set_key("reference.page_size", 10), "must be at least 1024"),
+    "no read at all": (set_key("rescore.minimum_support", 0), "rescore.minimum_support is 0 and must be at least 1"),
     "neither true nor false": (set_key("rescore.long_indels", "maybe"), "must be of type boolean"),
     "wrong choice": (set_key("align.index_format", "tbi"), "must be one of bai, csi"),
     "block not a block": (set_key("align", "fast"), "must be of type object"),

@@ -34,9 +34,7 @@ CUPY_MODULES = {"cupy", "cupyx", "cupy_backends"}
 LOOK_FOR_NO_CARD = {
     "calibrate_repeats.py",
     "check_gvcfs.py",
-    "gather_variants.py",
     "joint_genotype.py",
-    "split_intervals.py",
 }
 # What a machine's driver must support; the other environments know of no CUDA.
 CUDA_PINS = {"cuda-version", "cuda-nvrtc"}

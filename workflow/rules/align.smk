@@ -57,7 +57,7 @@ rule finish_sample:
         BENCHMARKS / "finish_sample/{sample}.tsv"
     conda:
         "../../envs/align.yaml"
-    threads: 8
+    threads: 16
     resources:
         mem_mb=4000,
         runtime=480,

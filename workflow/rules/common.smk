@@ -53,6 +53,7 @@ CALLER_KEYS = (
     "minimum_quality",
     "minimum_mapping_quality",
     "maximum_reads_per_start",
+    "minimum_support",
     "error_model",
     "long_indels",
 )

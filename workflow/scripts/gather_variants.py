@@ -2,7 +2,7 @@
 
 from quire.io.files import write_json_atomic
 from quire.io.vcf import gather, read_head
-from quire.rescore import gather_ledgers
+from quire.rescore.ledgers import gather_ledgers
 from quire.rescore.variant_counts import VariantCounter
 from quire.run.job import run_job
 

@@ -5,7 +5,7 @@ import logging
 from pathlib import Path
 
 from quire.device.backend import cpu_only
-from quire.rescore import genotype_interval
+from quire.rescore.joint import genotype_interval
 from quire.run.job import run_job
 
 log = logging.getLogger("quire.rescore")

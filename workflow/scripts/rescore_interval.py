@@ -4,7 +4,7 @@ import json
 from itertools import repeat
 from pathlib import Path
 
-from quire.rescore import call_interval
+from quire.rescore.caller import call_interval
 from quire.rescore.engines import DeviceSettings
 from quire.run.job import run_job
 

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from quire.rescore import call_gvcf_interval
 from quire.rescore.engines import DeviceSettings
+from quire.rescore.gvcf import call_gvcf_interval
 from quire.run.job import run_job
 
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire import reference as reference_stage
-from quire.rescore import call_gvcf_interval, call_interval, caller, chunks
+from quire.rescore import caller, chunks
+from quire.rescore.caller import call_interval
 from quire.rescore.dragen import oracle
 from quire.rescore.dragen.disqualification import MOMENTS, least_likelihoods
 from quire.rescore.dragen.dropout import homopolymers, raise_by_dropout
@@ -25,6 +26,7 @@ from quire.rescore.dragen.priors import (
     repeat_prior,
 )
 from quire.rescore.dragen.tables import DEFAULT
+from quire.rescore.gvcf import call_gvcf_interval
 
 from tests.support.defaults import default_settings
 from tests.support.gvcf import REAL

@@ -1,6 +1,7 @@
 """Outputs that appear whole or not at all, and inputs whose compression is found from their first bytes."""
 
 import glob
+import io
 import json
 import os
 import shutil
@@ -156,10 +157,15 @@ def open_input(path: str | Path) -> BufferedIOBase:
         if stat.S_ISFIFO(os.stat(path).st_mode):
             raise InputError(f"{path}: is a pipe, which cannot be read twice; write it to a file and give that.")
         if is_gzip(path):
-            return cast(BufferedIOBase, open_gzip(path, "rb"))
+            return gzip_text(path)
         return open(path, "rb")
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions.") from error
+
+
+def gzip_text(source: str | Path | io.RawIOBase) -> BufferedIOBase:
+    """What a gzip file holds, or what an open one holds from its present place on; raises what `read_errors` words."""
+    return cast(BufferedIOBase, open_gzip(source, "rb"))
 
 
 @contextmanager

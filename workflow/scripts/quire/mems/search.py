@@ -157,7 +157,7 @@ def _run(queries: Path, search: Search[Prepared], threads: int, writer: Writer) 
         try:
             for prepared in ahead(batches, BATCHES_AHEAD):
                 writer.read(prepared)
-                for task in tasks_of_batch(prepared, writer.bases_per_task, search):
+                for task in tasks_of_batch(prepared, lambda: writer.bases_per_task, search):
                     if len(waiting) >= TASKS_PER_THREAD * threads:
                         write_first()
                     waiting.append((pool.submit(next, task, None), task))

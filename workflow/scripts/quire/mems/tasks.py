@@ -4,7 +4,7 @@ A task gives its results in pieces, so that it never holds more than some matche
 the others, where there are more, when it is their turn to be written.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Generic, NamedTuple
 
 import numpy as np
@@ -106,20 +106,21 @@ def prepare(batch: QueryBatch, search: Search[Prepared]) -> PreparedBatch[Prepar
 
 
 def tasks_of_batch(
-    prepared: PreparedBatch[Prepared], bases: int, search: Search[Prepared]
+    prepared: PreparedBatch[Prepared], bases_per_task: Callable[[], int], search: Search[Prepared]
 ) -> Iterator[Iterator[Result]]:
-    """The tasks of a batch, in the order of what they give, about `bases` of queries each.
+    """The tasks of a batch, in the order of what they give, of about as many bases as each is asked to have.
 
     Nothing is searched before a task is asked for its first piece.
     """
     offsets = prepared.batch.queries.offsets
     first = 0
     while first < len(prepared.batch):
+        bases = bases_per_task()
         last = max(int(np.searchsorted(offsets, offsets[first] + bases, side="right")) - 1, first + 1)
         if offsets[last] - offsets[first] <= bases:
             yield _of_queries(prepared, first, last, search)
         else:
-            yield from _tasks_of_query(prepared, first, bases, search)
+            yield from _tasks_of_query(prepared, first, bases_per_task, search)
         first = last
 
 
@@ -137,7 +138,7 @@ def _of_queries(prepared: PreparedBatch[Prepared], first: int, last: int, search
         return
     del matches, strands
     if last - first == 1:
-        for task in _tasks_of_query(prepared, first, int(offsets[last] - offsets[first]), search):
+        for task in _tasks_of_query(prepared, first, lambda: int(offsets[last] - offsets[first]), search):
             yield from task
         return
     middle = (first + last) // 2
@@ -184,7 +185,7 @@ def _whole_queries(
 
 
 def _tasks_of_query(
-    prepared: PreparedBatch[Prepared], query: int, bases: int, search: Search[Prepared]
+    prepared: PreparedBatch[Prepared], query: int, bases_per_task: Callable[[], int], search: Search[Prepared]
 ) -> Iterator[Iterator[Result]]:
     """The tasks of a long query: of each strand its header, and what starts in so many bases at a time."""
     offsets = prepared.batch.queries.offsets
@@ -193,8 +194,11 @@ def _tasks_of_query(
         if strand is None:
             continue
         yield iter([Piece(header(prepared.name(query), number == 1))])
-        for begin in range(first, last, bases):
-            yield _of_stretch(strand, number == 1, first, begin, min(begin + bases, last), search)
+        begin = first
+        while begin < last:
+            end = min(begin + bases_per_task(), last)
+            yield _of_stretch(strand, number == 1, first, begin, end, search)
+            begin = end
         if search.unique == "both":
             yield iter([EndOfStrand(number == 1, offsets[query : query + 2])])
     yield iter([EndOfQuery()])
@@ -206,11 +210,13 @@ def _of_stretch(
     """What starts in [begin, end) of a query that begins at `first`."""
     cursor = Cursor(begin, 0)
     while cursor.start < end:
+        before = cursor.start
         matches, cursor = search.find(strand, cursor, end, search.most_matches)
         if search.unique == "both":
             yield Candidates(matches)
         else:
-            yield piece_of_query(matches, reverse, first, search.contigs)
+            piece = piece_of_query(matches, reverse, first, search.contigs)
+            yield piece._replace(bases=cursor.start - before)
 
 
 def piece_of_query(matches: Matches, reverse: bool, first: int, contigs: Contigs) -> Piece:

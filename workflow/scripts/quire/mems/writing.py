@@ -21,6 +21,8 @@ from quire.mems.tasks import (
 
 log = logging.getLogger("quire.mems")
 PROGRESS_SECONDS = 30.0
+FIRST_BASES = 1 << 14  # of the first tasks; each result lets those to come be twice as large
+FORGETTING = 0.9  # what is left, with each result, of how dense matches were
 
 
 @dataclass
@@ -82,14 +84,15 @@ class Writer:
         self._file, self._search = file, search
         self._candidates: list[Matches] = []
         self._matches_of_query = 0  # of one whose parts are being written
-        self._densest = 0.0  # matches a base, of what was searched
+        self._densest = 0.0  # matches a base, of what was searched lately
+        self._most_bases = FIRST_BASES  # of a task; tasks are made before it is known how many matches the first have
         self._said = time.monotonic()
 
     @property
     def bases_per_task(self) -> int:
         """Bases of queries that give a task about half of the matches that it may hold, or what the engine likes."""
         bases = int(self._search.most_matches / 2 / max(self._densest, 1e-9))
-        return min(max(bases, FEWEST_BASES), self._search.engine.bases_per_task)
+        return min(max(bases, FEWEST_BASES), self._most_bases, self._search.engine.bases_per_task)
 
     def read(self, prepared: PreparedBatch) -> None:
         """Count what is about to be searched."""
@@ -124,7 +127,9 @@ class Writer:
         else:
             self._matches_of_query += piece.forward + piece.reverse
         if piece.bases:
-            self._densest = max(self._densest, (piece.forward + piece.reverse) / piece.bases)
+            density = (piece.forward + piece.reverse) / max(piece.bases, FEWEST_BASES)
+            self._densest = max(density, FORGETTING * self._densest)
+            self._most_bases = min(2 * self._most_bases, self._search.engine.bases_per_task)
         if time.monotonic() - self._said > PROGRESS_SECONDS:
             self._said = time.monotonic()
             log.info("%d matches, %d of %d queries that were read", counts.matches, counts.done, counts.queries)

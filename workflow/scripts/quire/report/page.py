@@ -58,7 +58,7 @@ def write_report(
         variants: their counts (variants.json).
         comparison: what `quire.report.comparison` wrote; None leaves the comparison with a truth set out.
         benchmarks_directory: Snakemake's benchmark tables.
-        calling_ledger: what `quire.rescore.gather_ledgers` wrote.
+        calling_ledger: what `quire.rescore.ledgers.gather_ledgers` wrote.
         run: what else the head of the page shows: any text by name.
 
     Raises:

@@ -5,11 +5,5 @@ annotations -> vcf, driven by `caller` for one piece of the genome at a time (`i
 A cohort can also be called sample by sample: `gvcf` writes what each says of every position (`reference_confidence`
 where it has no variant), `joint` genotypes these files together.
 The formulas are those of GATK 4's HaplotypeCaller; each module names the class it follows.
+Nothing is imported here, so that scripts which gather or split need no kernels.
 """
-
-from quire.rescore.caller import call_interval
-from quire.rescore.gvcf import call_gvcf_interval
-from quire.rescore.joint import genotype_interval
-from quire.rescore.ledgers import gather_ledgers
-
-__all__ = ["call_gvcf_interval", "call_interval", "gather_ledgers", "genotype_interval"]

@@ -155,16 +155,17 @@ def call_stretch(job: CallingJob, contig: str, intervals: NDArray[np.int64]) -> 
         yield from _call_chunk(job, chunk)
 
 
-def read_chunks(job: CallingJob, contig: str, intervals: NDArray[np.int64]) -> Iterator[Chunk]:
+def read_chunks(job: CallingJob, contig: str, intervals: NDArray[np.int64], look_back: int = 0) -> Iterator[Chunk]:
     """The tiles that some intervals touch, in order, a few at a time; reads that start there go into the ledger.
 
     Args:
         job: reference, samples and so on.
         contig: name.
         intervals: int64[n, 2] of the contig, in order, apart from each other.
+        look_back: bases before the intervals whose tiles are wanted too.
     """
     start, end = int(intervals[0, 0]), int(intervals[-1, 1])
-    tiles = tile_range(start, end)
+    tiles = tile_range(start - look_back, end)
     first, size, seen, begun = tiles.start, _first_size(job, contig, tiles), 0, time.monotonic()
     while first < tiles.stop:
         chunk = range(first, min(first + size, tiles.stop))
@@ -229,8 +230,7 @@ def _region_records(job: CallingJob, chunk: Chunk, spans: NDArray[np.int64]) -> 
     padded = padded_spans(spans, window)
     for batch in batches(padded, reads, BASES_PER_BATCH * job.engine.batch_scale):
         clipped = region_reads(reads, padded[batch])
-        padding = job.parameters.indel_padding
-        regions = assemble_regions(clipped, spans[batch], padded[batch], window, job.engine, padding)
+        regions = assemble_regions(clipped, spans[batch], padded[batch], window, job.engine, job.parameters)
         if not regions:
             continue
         scored = region_likelihoods(

@@ -22,6 +22,7 @@ _SETTINGS: dict[str, Any] = {
     "minimum_mapping_quality": 10,
     "maximum_reads_per_start": 100,
     "error_model": "gatk",
+    "minimum_support": 2,
     "long_indels": True,
 }
 _SNV, _DELETION = 900, 1100  # positions; every other read carries both

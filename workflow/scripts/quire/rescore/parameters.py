@@ -16,7 +16,6 @@ INDEL_PADDING = 75
 K_MER_SIZES = (10, 25)
 K_MER_INCREASE = 10
 K_MER_ITERATIONS = 6
-MINIMUM_CHAIN_WEIGHT = 2
 MINIMUM_DANGLING_BRANCH = 4
 MAXIMUM_HAPLOTYPES = 128  # of one graph
 MAXIMUM_ALTERNATE_ALLELES = 6
@@ -46,6 +45,7 @@ class CallingParameters:
         minimum_quality: QUAL (phred) from which a variant is written.
         minimum_mapping_quality: reads below are not used.
         maximum_reads_per_start: reads of a sample that start at one position; more are thinned by a hash of the name.
+        minimum_support: reads that a chain of k-mers beside the reference must have in the graph (--min-pruning).
         long_indels: whether indels of 50 to 1,000 bases are looked for by clipped reads.
         dragen: whether the error models are those of GATK's DRAGEN mode.
     """
@@ -53,6 +53,7 @@ class CallingParameters:
     minimum_quality: float
     minimum_mapping_quality: int
     maximum_reads_per_start: int
+    minimum_support: int
     long_indels: bool
     dragen: bool = False
 
@@ -78,6 +79,7 @@ class CallingParameters:
             float(settings["minimum_quality"]),
             int(settings["minimum_mapping_quality"]),
             int(settings["maximum_reads_per_start"]),
+            int(settings["minimum_support"]),
             bool(settings["long_indels"]),
             settings["error_model"] == "dragen",
         )

@@ -19,7 +19,7 @@ from quire.rescore.genotyping.rank_sums import PlacedReads, allele_groups, rank_
 from quire.rescore.genotyping.sites import Site, make_site, site_starts
 from quire.rescore.haplotypes import Haplotype, align_haplotypes, genotyping_span, make_haplotypes, trim
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
-from quire.rescore.parameters import INDEL_PADDING, CallingParameters
+from quire.rescore.parameters import CallingParameters
 from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.reads.clipping import RegionReads
 from quire.rescore.records import variant_record
@@ -104,7 +104,7 @@ def assemble_regions(
     padded: NDArray[np.int64],
     window: Window,
     engine: CallingEngine,
-    indel_padding: int = INDEL_PADDING,
+    parameters: CallingParameters,
 ) -> list[AssembledRegion]:
     """Assemble all regions and keep those with variants, their haplotypes trimmed to what is genotyped.
 
@@ -114,10 +114,10 @@ def assemble_regions(
         padded: likewise, with REGION_PADDING.
         window: holds all regions.
         engine: aligns the haplotypes.
-        indel_padding: see `genotyping_span`.
+        parameters: the user's.
     """
     references = [window.between(a, b) for a, b in padded.tolist()]
-    sequences = [assemble(reads, r, references[r]) for r in range(len(spans))]
+    sequences = [assemble(reads, r, references[r], parameters.minimum_support) for r in range(len(spans))]
     tell("assembled", contig=window.contig, spans=spans, padded=padded, reads=reads, sequences=sequences)
     varied = [r for r in range(len(spans)) if len(sequences[r]) > 1]
     cigars = align_haplotypes([(references[r].tobytes(), sequences[r]) for r in varied], engine)
@@ -129,7 +129,7 @@ def assemble_regions(
         events = {event for haplotype in haplotypes for event in haplotype.events.values()}
         tell("aligned", span=spans[r], haplotypes=haplotypes)
         region_start, region_end = spans[r].tolist()
-        spanned = genotyping_span(events, (region_start, region_end), (start, end), reference, indel_padding)
+        spanned = genotyping_span(events, (region_start, region_end), (start, end), reference, parameters.indel_padding)
         if spanned is None:
             continue
         variants, span = spanned

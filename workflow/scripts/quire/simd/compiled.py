@@ -12,7 +12,6 @@ import os
 import pickle
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Callable
 from functools import cache
@@ -22,7 +21,7 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 
-from quire.cache import cache_root
+from quire.simd.stamps import kernels_root
 from quire.sources import SCRIPTS, kernels_digest
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -137,25 +136,10 @@ def kernel_folder(file: str) -> tuple[Path, str]:
     # Environments with different versions of Numba may share the folder of the user.
     digest = hashlib.sha256(f"{numba.__version__} {kernels_digest(path)}".encode()).hexdigest()
     name = ".".join(path.relative_to(SCRIPTS).with_suffix("").parts) if path.is_relative_to(SCRIPTS) else path.stem
-    folder = _root() / f"{name}-{digest[:16]}"
+    folder = kernels_root() / f"{name}-{digest[:16]}"
     folder.mkdir(exist_ok=True)
     os.utime(folder)  # it is in use
     return folder, digest
-
-
-@cache
-def _root() -> Path:
-    """A writable folder for compiled kernels: the user's choice, the user's cache, or the working directory."""
-    chosen = os.environ.get("NUMBA_CACHE_DIR")
-    for folder in (Path(chosen) if chosen else cache_root() / "numba", Path.cwd() / ".quire-cache" / "numba"):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=folder).close()
-            return folder
-        except OSError:
-            continue
-    # Neither the user's folder nor the working directory can be written: compiled for this process only.
-    return Path(tempfile.mkdtemp(prefix="quire-numba-"))
 
 
 @cache

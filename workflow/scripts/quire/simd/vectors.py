@@ -182,16 +182,20 @@ choose_equal = _choose("choose_equal", "==")
 
 
 @intrinsic
-def choose_common(_typing_context, a, b, chosen, otherwise):
-    """Lane by lane: `chosen` where integers a and b share a bit, `otherwise` elsewhere."""
-    _require_alike("choose_common", a, b)
-    _require_alike("choose_common", chosen, otherwise)
-    _require(a.lanes == chosen.lanes, "choose_common takes vectors of equally many lanes")
+def choose_shifted(_typing_context, a, b, chosen, otherwise):
+    """Lane by lane: `chosen` where the top bit of a << b is set, `otherwise` elsewhere; b is less than a's bits.
+
+    AVX2 chooses among floats by the top bits of a mask: without a comparison this is one operation less than by a & b.
+    """
+    _require_alike("choose_shifted", a, b)
+    _require_alike("choose_shifted", chosen, otherwise)
+    _require(isinstance(a.element, types.Integer), "choose_shifted shifts integers")
+    _require(a.lanes == chosen.lanes, "choose_shifted takes vectors of equally many lanes")
 
     def generate(_context, builder, _signature, arguments):
-        shared = builder.and_(arguments[0], arguments[1])
-        zero = ir.Constant(shared.type, None)
-        return builder.select(builder.icmp_unsigned("!=", shared, zero), arguments[2], arguments[3])
+        shifted = builder.shl(*arguments[:2])
+        zero = ir.Constant(shifted.type, None)
+        return builder.select(builder.icmp_signed("<", shifted, zero), *arguments[2:])
 
     return chosen(a, b, chosen, otherwise), generate
 

@@ -17,8 +17,8 @@ from quire.simd.subnormals import flush_subnormals, kept_apart, write_control
 from quire.simd.vectors import (
     add,
     aligned_zeros,
-    choose_common,
     choose_less,
+    choose_shifted,
     fma,
     has_avx512,
     load,
@@ -31,7 +31,10 @@ from quire.simd.vectors import (
 LANES = 16 if has_avx512() else 8
 TASKS_AT_ONCE = 1 << 20  # sorted and scored together; where reads lie deep, a region has many more
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
-ANY_BASE = 15  # N: shares a bit with every base (A1 C2 G4 T8)
+TOP = 31  # bit of an int32
+N = 4  # the codes of the bases are less
+# A haplotype's base has its own bit and N's, an N of the haplotype all; a read's base asks for its bit, an N for N's.
+ALL_BITS = (1 << N + 1) - 1
 
 # Vectors of a row of the read in `factors`, and of a column in `above`.
 AGREE, DIFFER, STAY, INSERTION, DELETION, CONTINUATION, EDGE = (k * LANES for k in range(7))
@@ -58,9 +61,10 @@ class _LaneSpace(NamedTuple):
 
     Attributes:
         letters: int32, bit sets of haplotype bases, a vector per column, from column 1 on.
-        wanted: int32, bit sets of read bases, a vector per row.
+        wanted: int32, by how much each read base shifts its bit to the top, a vector per row.
         factors: AGREE to EDGE per row of the read.
         above: MATCH, INSERTED and DELETED per column: the last row that is done.
+        numbers: int32[LANES], of the lanes.
         columns: int32[LANES], lengths of the haplotypes.
         total: [LANES], sums over the last row.
     """
@@ -69,6 +73,7 @@ class _LaneSpace(NamedTuple):
     wanted: np.ndarray
     factors: np.ndarray
     above: np.ndarray
+    numbers: np.ndarray
     columns: np.ndarray
     total: np.ndarray
 
@@ -117,12 +122,14 @@ def _last_row_sums(batch: PairHmmBatch, tasks: np.ndarray, dtype: np.dtype) -> n
     sums = np.zeros(len(tasks), dtype)
     if len(tasks):
         score = _score_flushing if dtype == FLOAT32 else _score_groups
+        stacked = stacked_tables(qualities, dtype)
         score(
             inputs,
-            stacked_tables(qualities, dtype),
+            stacked,
             _workspace(int(read_lengths.max()), int(haplotype_lengths.max()), dtype),
             np.require(tasks[order], np.int32, ["C", "W"]),
             sums,
+            stacked.continuation[0] if len(qualities) == 1 else None,
         )
         sums[order] = sums.copy()
     return sums
@@ -143,17 +150,18 @@ def _workspace(longest_read: int, longest_haplotype: int, dtype: np.dtype) -> _L
         aligned_zeros((longest_read + 1) * LANES, np.int32),
         aligned_zeros((longest_read + 1) * ROW, dtype),
         aligned_zeros((longest_haplotype + 1) * COLUMN, dtype),
+        np.arange(LANES, dtype=np.int32),
         np.zeros(LANES, np.int32),
         np.zeros(LANES, dtype),
     )
 
 
 @compiled
-def _score_flushing(inputs, tables, space, tasks, sums):
+def _score_flushing(inputs, tables, space, tasks, sums, continuation):
     """`_score_groups` while subnormal numbers count as zero."""
     control, failed = flush_subnormals(), False
     try:
-        _score_groups(inputs, tables, space, tasks, sums)
+        _score_groups(inputs, tables, space, tasks, sums, continuation)
     except Exception:
         failed = True
     write_control(control)
@@ -162,8 +170,8 @@ def _score_flushing(inputs, tables, space, tasks, sums):
 
 
 @compiled
-def _score_groups(inputs, tables, space, tasks, sums):
-    """Fill sums[t] for tasks[t, (read, haplotype)], LANES tasks at a time."""
+def _score_groups(inputs, tables, space, tasks, sums, continuation):
+    """Fill sums[t] for tasks[t, (read, haplotype)], LANES tasks at a time; `continuation` is `_sweep_two_rows`'s."""
     kept_apart()
     for first in range(0, len(tasks), LANES):
         lanes = min(LANES, len(tasks) - first)
@@ -175,47 +183,58 @@ def _score_groups(inputs, tables, space, tasks, sums):
             width = max(width, space.columns[lane])
         height += height % 2
         for lane in range(lanes):
-            _pack_read(inputs, tables, tasks[first + lane, 0], lane, height, space.wanted, space.factors)
+            # A read often stands beside itself, with haplotypes of one length.
+            if lane == 0 or tasks[first + lane, 0] != tasks[first + lane - 1, 0]:
+                _pack_read(inputs, tables, tasks[first + lane, 0], lane, height, space)
         _fill_first_row(space.above, width, tables.start)
         for i in range(0, height, 2):
-            _sweep_two_rows(space.letters, space.wanted, space.factors, i, space.above, width)
+            _sweep_two_rows(space.letters, space.wanted, space.factors, i, space.above, width, continuation)
         _sum_row(space.above, width, space.columns, space.total)
         for lane in range(lanes):
             sums[first + lane] = space.total[lane]
 
 
 @compiled
-def _pack_read(inputs, tables, read, lane, height, wanted, factors):
-    """Write a read's letters and factors into its lane, ending at row `height`, padding rows before it."""
+def _pack_read(inputs, tables, read, lane, height, space):
+    """Write a read's letters and factors into the lanes from `lane` on, up to row `height`, after padding rows."""
+    factors = space.factors
     start = inputs.read_offsets[read]
     padding = height - (inputs.read_offsets[read + 1] - start)
+    lanes, first = _vector(space.numbers, 0), splat(np.int32(lane), LANES)
+    zero, one = factors.dtype.type(0), factors.dtype.type(1)
     for i in range(padding):
-        row = i * ROW + lane
-        factors[row + AGREE] = 0
-        factors[row + DIFFER] = 0
-        factors[row + STAY] = 0
-        factors[row + INSERTION] = 0
-        factors[row + DELETION] = 0
-        factors[row + CONTINUATION] = 1
-        factors[row + EDGE] = tables.start
+        row = i * ROW
+        _put(factors, row + AGREE, zero, lanes, first)
+        _put(factors, row + DIFFER, zero, lanes, first)
+        _put(factors, row + STAY, zero, lanes, first)
+        _put(factors, row + INSERTION, zero, lanes, first)
+        _put(factors, row + DELETION, zero, lanes, first)
+        _put(factors, row + CONTINUATION, one, lanes, first)
+        _put(factors, row + EDGE, tables.start, lanes, first)
     deletion = tables.opening[0]  # exactly 1: row 0's E is D itself
     for i in range(padding, height):
-        base = start + i - padding
-        row = i * ROW + lane
-        code = inputs.read_bases[base]
-        wanted[i * LANES + lane] = ANY_BASE if code > 3 else 1 << code
+        base, row = start + i - padding, i * ROW
+        code = np.int64(inputs.read_bases[base])
+        _put(space.wanted, i * LANES, np.int32(TOP - min(code, N)), lanes, first)
         insertion_quality = np.int64(inputs.insertion_qualities[base])
         deletion_quality = np.int64(inputs.deletion_qualities[base])
         table = np.int64(inputs.continuations[base])
         emission = table * 256 + np.int64(inputs.base_qualities[base])
-        factors[row + AGREE] = tables.agree[emission]
-        factors[row + DIFFER] = tables.differ[emission]
-        factors[row + STAY] = tables.stay[table * 65536 + insertion_quality * 256 + deletion_quality]
-        factors[row + INSERTION] = tables.opening[insertion_quality]
-        factors[row + DELETION] = deletion
-        factors[row + CONTINUATION] = tables.continuation[table]
-        factors[row + EDGE] = 0
+        stay = table * 65536 + insertion_quality * 256 + deletion_quality
+        _put(factors, row + AGREE, tables.agree[emission], lanes, first)
+        _put(factors, row + DIFFER, tables.differ[emission], lanes, first)
+        _put(factors, row + STAY, tables.stay[stay], lanes, first)
+        _put(factors, row + INSERTION, tables.opening[insertion_quality], lanes, first)
+        _put(factors, row + DELETION, deletion, lanes, first)
+        _put(factors, row + CONTINUATION, tables.continuation[table], lanes, first)
+        _put(factors, row + EDGE, zero, lanes, first)
         deletion = tables.opening[deletion_quality]
+
+
+@inlined
+def _put(array, index, value, lanes, first):
+    """Write a value into the lanes from `first` on of the vector at an index."""
+    store(array, index, choose_less(lanes, first, _vector(array, index), splat(value, LANES)))
 
 
 @compiled
@@ -224,8 +243,8 @@ def _pack_haplotype(inputs, haplotype, lane, letters):
     start = inputs.haplotype_offsets[haplotype]
     length = inputs.haplotype_offsets[haplotype + 1] - start
     for j in range(length):
-        code = inputs.haplotype_bases[start + j]
-        letters[(j + 1) * LANES + lane] = ANY_BASE if code > 3 else 1 << code
+        code = np.int64(inputs.haplotype_bases[start + j])
+        letters[(j + 1) * LANES + lane] = 1 << N | 1 << code if code < N else ALL_BITS
     return length
 
 
@@ -245,11 +264,22 @@ def _fill_first_row(above, width, start):
         store(above, j * COLUMN + DELETED, first)
 
 
+@inlined
+def _again(vector, array, index):
+    """A vector of an array that was loaded before.
+
+    AVX2 has too few registers to keep it, and what the compiler puts on the stack crosses cache lines in every other
+    process (the stack is aligned to 16 bytes); so there it is read anew.
+    """
+    return vector if LANES == 16 else _vector(array, index)
+
+
 @compiled
-def _sweep_two_rows(letters, wanted, factors, i, above, width):
+def _sweep_two_rows(letters, wanted, factors, i, above, width, continuation):
     """Replace row i of `above` by row i + 2 (0-based: read bases i and i + 1).
 
-    `upper` and `lower` name the two rows. Before column j, *_match and the like hold column j - 1.
+    `upper` and `lower` name the two rows. Before column j, *_match and the like hold column j - 1. `continuation` is
+    that of all bases, or None where they differ; a function is compiled for each (padding rows insert nothing).
     """
     upper, lower = i * ROW, (i + 1) * ROW
     upper_wanted, lower_wanted = _vector(wanted, i * LANES), _vector(wanted, (i + 1) * LANES)
@@ -258,10 +288,11 @@ def _sweep_two_rows(letters, wanted, factors, i, above, width):
     upper_stay, lower_stay = _vector(factors, upper + STAY), _vector(factors, lower + STAY)
     upper_insertion, lower_insertion = _vector(factors, upper + INSERTION), _vector(factors, lower + INSERTION)
     upper_deletion, lower_deletion = _vector(factors, upper + DELETION), _vector(factors, lower + DELETION)
-    upper_continuation, lower_continuation = (
-        _vector(factors, upper + CONTINUATION),
-        _vector(factors, lower + CONTINUATION),
-    )
+    upper_continued, lower_continued = _vector(factors, upper + CONTINUATION), _vector(factors, lower + CONTINUATION)
+    if continuation is None:
+        upper_longer, lower_longer = upper_continued, lower_continued
+    else:
+        upper_longer = lower_longer = splat(continuation, LANES)
     upper_deleted, lower_deleted = _vector(factors, upper + EDGE), _vector(factors, lower + EDGE)
     upper_match = upper_inserted = lower_match = splat(factors.dtype.type(0), LANES)
     match, inserted, deleted = _vector(above, MATCH), _vector(above, INSERTED), _vector(above, DELETED)
@@ -270,19 +301,23 @@ def _sweep_two_rows(letters, wanted, factors, i, above, width):
     store(above, DELETED, lower_deleted)
     for j in range(1, width + 1):
         letter = _vector(letters, j * LANES)
-        gaps = fma(lower_deletion, upper_deleted, upper_inserted)
-        emission = choose_common(letter, lower_wanted, lower_agree, lower_differ)
-        lower_deleted = fma(lower_continuation, lower_deleted, lower_match)
-        lower_match = multiply(emission, fma(lower_stay, upper_match, gaps))
-        gaps = fma(upper_deletion, deleted, inserted)
-        emission = choose_common(letter, upper_wanted, upper_agree, upper_differ)
-        upper_deleted = fma(upper_continuation, upper_deleted, upper_match)
-        upper_match = multiply(emission, fma(upper_stay, match, gaps))
+        gaps = fma(_again(lower_deletion, factors, lower + DELETION), upper_deleted, upper_inserted)
+        emission = choose_shifted(letter, lower_wanted, lower_agree, lower_differ)
+        lower_deleted = fma(_again(lower_continued, factors, lower + CONTINUATION), lower_deleted, lower_match)
+        lower_match = multiply(emission, fma(_again(lower_stay, factors, lower + STAY), upper_match, gaps))
+        gaps = fma(_again(upper_deletion, factors, upper + DELETION), deleted, inserted)
+        emission = choose_shifted(letter, upper_wanted, upper_agree, upper_differ)
+        upper_deleted = fma(_again(upper_continued, factors, upper + CONTINUATION), upper_deleted, upper_match)
+        upper_match = multiply(emission, fma(_again(upper_stay, factors, upper + STAY), match, gaps))
         column = j * COLUMN
         match, inserted = _vector(above, column + MATCH), _vector(above, column + INSERTED)
         deleted = _vector(above, column + DELETED)
-        upper_inserted = fma(upper_insertion, match, multiply(upper_continuation, inserted))
-        lower_inserted = fma(lower_insertion, upper_match, multiply(lower_continuation, upper_inserted))
+        upper_inserted = fma(
+            _again(upper_insertion, factors, upper + INSERTION), match, multiply(upper_longer, inserted)
+        )
+        lower_inserted = fma(
+            _again(lower_insertion, factors, lower + INSERTION), upper_match, multiply(lower_longer, upper_inserted)
+        )
         store(above, column + MATCH, lower_match)
         store(above, column + INSERTED, lower_inserted)
         store(above, column + DELETED, lower_deleted)

@@ -9,6 +9,7 @@ import logging
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from io import BufferedIOBase, RawIOBase
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,10 @@ from numpy.typing import NDArray
 
 import quire.io.fastq.parser as parser
 from quire.errors import InputError
+from quire.io.bgzf_text import BgzfText
 from quire.io.fastq.text import MOST_RECORD_BYTES, TextWindow
 from quire.io.files import lacks_bgzip_end, open_input, read_errors
+from quire.io.sniff import is_bgzip
 from quire.reads import ReadBatch
 
 CHUNK_BYTES = 4 << 20
@@ -38,7 +41,7 @@ def file_batches(path: str | Path, reads_per_batch: int, maximum_length: int, ch
     Raises:
         InputError: a record that is wrong, or a file without reads.
     """
-    with read_errors(path), open_input(path) as stream:
+    with read_errors(path), _open_text(path) as stream:
         if lacks_bgzip_end(path):
             log.warning("%s: the closing block of bgzip is missing; the file may be truncated.", path)
         text = TextWindow(path, stream, chunk_bytes)
@@ -51,6 +54,15 @@ def file_batches(path: str | Path, reads_per_batch: int, maximum_length: int, ch
             first_ordinal += len(batch)
         if first_ordinal == 0:
             raise InputError(f"{path}: holds no reads; an empty FASTQ file cannot be aligned, check how it was made.")
+
+
+def _open_text(path: str | Path) -> BufferedIOBase | RawIOBase:
+    """The file's text; that of a bgzip file is inflated by several threads."""
+    stream = open_input(path)
+    if not is_bgzip(path):
+        return stream
+    stream.close()
+    return BgzfText(path)
 
 
 def _plain_batches(text: TextWindow, wanted: int, maximum_length: int) -> Iterator[ReadBatch]:

@@ -1,6 +1,6 @@
 """The text of a FASTQ file, a window at a time."""
 
-from io import BufferedIOBase
+from io import BufferedIOBase, RawIOBase
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,7 @@ class TextWindow:
         InputError: the text begins as another format does.
     """
 
-    def __init__(self, path: str | Path, stream: BufferedIOBase, chunk_bytes: int) -> None:
+    def __init__(self, path: str | Path, stream: BufferedIOBase | RawIOBase, chunk_bytes: int) -> None:
         self.path = path
         self.stream = stream
         self.chunk_bytes = chunk_bytes
@@ -69,10 +69,8 @@ class TextWindow:
 
         What goes wrong while reading is raised when the window needs more text again.
         """
-        lines_found, scanned = (
-            0,
-            0,
-        )  # lines in the bytes of the window that were looked at, and how many bytes those are
+        # Lines in the bytes of the window that were looked at, and how many bytes those are.
+        lines_found, scanned = 0, 0
         while True:
             behind, found = behind_lines(self.data, self.start + scanned, self.end, lines - lines_found)
             if behind >= 0:

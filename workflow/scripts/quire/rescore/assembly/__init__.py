@@ -17,7 +17,6 @@ from quire.rescore.parameters import (
     K_MER_SIZES,
     MAXIMUM_HAPLOTYPES,
     MINIMUM_BASE_QUALITY,
-    MINIMUM_CHAIN_WEIGHT,
     MINIMUM_DANGLING_BRANCH,
 )
 from quire.rescore.reads.clipping import RegionReads
@@ -25,13 +24,14 @@ from quire.rescore.trace import tell
 from quire.simd.compiled import compiled
 
 
-def assemble(reads: RegionReads, region: int, reference: np.ndarray) -> list[bytes]:
+def assemble(reads: RegionReads, region: int, reference: np.ndarray, support: int) -> list[bytes]:
     """Haplotypes of a region as byte strings of codes: the reference first, the others as found.
 
     Args:
         reads: clipped reads of all regions.
         region: which region.
         reference: uint8 codes of the region's padded span.
+        support: reads that a chain of k-mers beside the reference must have.
     """
     whole = reference.tobytes()
     found = {whole: None}
@@ -44,11 +44,11 @@ def assemble(reads: RegionReads, region: int, reference: np.ndarray) -> list[byt
             break
         if k > len(reference):
             break
-        succeeded, complete, bases, offsets = assemble_graph(sequences, k, k == largest)
+        succeeded, complete, bases, offsets = assemble_graph(sequences, k, k == largest, support)
         assembled |= succeeded
         tell("graph", region=region, k=k, succeeded=succeeded, complete=complete, haplotypes=len(offsets) - 1)
         if not complete:
-            found |= dict.fromkeys(chosen_haplotypes(sequences, k, k == largest))
+            found |= dict.fromkeys(chosen_haplotypes(sequences, k, k == largest, support))
             continue
         text = bases.tobytes()
         for i in range(len(offsets) - 1):
@@ -56,9 +56,9 @@ def assemble(reads: RegionReads, region: int, reference: np.ndarray) -> list[byt
     return list(found)
 
 
-def chosen_haplotypes(sequences: ThreadedSequences, k: int, last_attempt: bool) -> list[bytes]:
+def chosen_haplotypes(sequences: ThreadedSequences, k: int, last_attempt: bool, support: int) -> list[bytes]:
     """The haplotypes, as byte strings of codes, that GATK keeps of a graph with more than MAXIMUM_HAPLOTYPES paths."""
-    graph = simplified(clean_graph(sequences, k, last_attempt)[1], sequences.codes, k)
+    graph = simplified(clean_graph(sequences, k, last_attempt, support)[1], sequences.codes, k)
     return [bases for _, bases in likeliest_sequences(graph, MAXIMUM_HAPLOTYPES)]
 
 
@@ -110,9 +110,9 @@ def threading_order(reads, first, last):
 
 
 @compiled
-def assemble_graph(sequences, k, last_attempt):
+def assemble_graph(sequences, k, last_attempt, support):
     """One graph: whether it serves, whether these are all of its haplotypes, and their codes and offsets."""
-    succeeded, graph = clean_graph(sequences, k, last_attempt)
+    succeeded, graph = clean_graph(sequences, k, last_attempt, support)
     if not succeeded:
         return False, True, np.empty(0, np.uint8), np.zeros(1, np.int64)
     complete, bases, offsets = best_paths(graph, sequences.codes, k, MAXIMUM_HAPLOTYPES)
@@ -120,15 +120,15 @@ def assemble_graph(sequences, k, last_attempt):
 
 
 @compiled
-def clean_graph(sequences, k, last_attempt):
+def clean_graph(sequences, k, last_attempt, support):
     """Whether a graph serves, and the graph with only what lies between the reference's ends (createGraph)."""
     numbers, count, repeated = number_k_mers(sequences, k, last_attempt)
     if count == 0:
         return False, no_graph()
     graph = build(sequences, k, numbers, count, repeated)
-    prune(graph, MINIMUM_CHAIN_WEIGHT)
+    prune(graph, support)
     if has_cycle(graph) or (not last_attempt and graph.sizes[3] * 4 > graph.sizes[2]):
         return False, graph
-    recover(graph, sequences.codes, k, MINIMUM_CHAIN_WEIGHT, MINIMUM_DANGLING_BRANCH)
+    recover(graph, sequences.codes, k, support, MINIMUM_DANGLING_BRANCH)
     keep_connected(graph)
     return not has_cycle(graph), graph

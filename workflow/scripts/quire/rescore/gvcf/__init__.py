@@ -21,7 +21,7 @@ from quire.rescore.caller import computing, contigs_of, open_job, write_ledger, 
 from quire.rescore.chunks import CallingJob, read_chunks, stretches
 from quire.rescore.engines import ON_THE_CPU, DeviceSettings
 from quire.rescore.gvcf.blocks import with_blocks
-from quire.rescore.gvcf.chunk import call_chunk
+from quire.rescore.gvcf.chunk import LOOK_BACK, call_chunk
 from quire.rescore.gvcf.records import FIELDS, header_lines
 from quire.rescore.ploidy import by_ploidy
 
@@ -83,7 +83,7 @@ def _records_of_one_ploidy(job: CallingJob, intervals: Sequence[Interval]) -> It
 
 def stretch_records(job: CallingJob, contig: str, intervals: NDArray[np.int64]) -> Iterator[VariantRecord]:
     """Records of intervals (int64[n, 2]) of a contig, in order; the job has one sample."""
-    called = (call_chunk(job, chunk) for chunk in read_chunks(job, contig, intervals))
+    called = (call_chunk(job, chunk) for chunk in read_chunks(job, contig, intervals, LOOK_BACK))
     return with_blocks(contig, called, intervals, partial(_letters, job.reference, contig), job.samples[0].ploidy)
 
 

@@ -30,7 +30,8 @@ class Stretch(NamedTuple):
         start: first position, 0-based.
         depth: int32[positions].
         phreds: int32[positions, genotypes], PL of the reference against any other allele.
-        variants: records that start in the stretch, in order.
+        variants: records that start in the stretch, in order, those outside the intervals too: of what they take
+            away there is no block either.
         deleted: spans of long deletions, of which no block is made, wherever they start.
     """
 
@@ -73,7 +74,7 @@ def band_lines() -> list[str]:
 def with_blocks(
     contig: str, stretches: Iterable[Stretch], intervals: NDArray[np.int64], reference: Letters, ploidy: int
 ) -> Iterator[VariantRecord]:
-    """All records of a contig's stretches in genome order: variants, and blocks of the intervals in between.
+    """All records of a contig's stretches that start in intervals, in genome order: variants, and blocks in between.
 
     Args:
         contig: name.
@@ -83,7 +84,7 @@ def with_blocks(
         ploidy: of the sample.
     """
     waiting: Stretch | None = None
-    covered = 0  # positions before are part of a variant that is written already
+    covered = 0  # positions before are part of a variant of an earlier stretch
     for stretch in stretches:
         if waiting is not None:
             stretch = _joined(waiting, stretch)
@@ -126,6 +127,7 @@ def _records(
     wanted = np.zeros(size, np.bool_)
     for start, end in intervals.tolist():
         wanted[max(0, start - stretch.start) : max(0, end - stretch.start)] = True
+    written = [record for record in stretch.variants if wanted[record.start - stretch.start]]
     # A variant covers the reference up to its end or the next variant, whose own end counts from then on.
     starts = [record.start for record in stretch.variants]
     wanted[: max(0, min(covered, *starts[:1], stretch.end) - stretch.start)] = False
@@ -136,7 +138,7 @@ def _records(
         wanted[max(0, start - stretch.start) : max(0, end - stretch.start)] = False
     blocks = Blocks(*reference_blocks(stretch.depth, stretch.phreds, wanted, stretch.start, _BAND_OF))
     letters = reference(stretch.start, stretch.end)
-    variants = iter(stretch.variants)
+    variants = iter(written)
     variant = next(variants, None)
     for b, start in enumerate(blocks.start.tolist()):
         while variant is not None and variant.start <= start:

@@ -19,6 +19,7 @@ from quire.rescore.gvcf.variants import GvcfCall, call_gvcf_site
 from quire.rescore.haplotypes.likelihoods import region_likelihoods
 from quire.rescore.long_indels.calls import Called, long_indels, merged, without_carried
 from quire.rescore.long_indels.support import Support
+from quire.rescore.parameters import REGION_PADDING
 from quire.rescore.phasing import PHASED_PLOIDY, phases
 from quire.rescore.reads.clipping import RegionReads, region_reads
 from quire.rescore.reference_confidence.realignment import ScoredReads, realigned
@@ -32,9 +33,16 @@ from quire.rescore.regions import (
 )
 from quire.rescore.trace import tell
 
+LOOK_BACK = REGION_PADDING
+"""Bases from the end of an active region to the last that its deletions may take: its haplotypes end there."""
+
 
 def call_chunk(job: CallingJob, chunk: Chunk) -> Stretch:
-    """Variants and confidence of some tiles of the job's one sample; only what overlaps the intervals is looked at."""
+    """Variants and confidence of some tiles of the job's one sample.
+
+    Only what overlaps the intervals is looked at, and active regions whose deletions may reach into them: a block of
+    what such a deletion takes away would belong to nobody, wherever the genome is cut.
+    """
     window, reads, tiles, intervals = chunk
     ploidy = job.samples[0].ploidy
     active, borders = find_regions(reads, [ploidy], window, tiles)
@@ -51,18 +59,15 @@ def call_chunk(job: CallingJob, chunk: Chunk) -> Stretch:
     for batch in batches(padded, reads, BASES_PER_BATCH * job.engine.batch_scale):
         clipped = region_reads(reads, padded[batch])
         confidence.add_aligned(clipped, np.arange(len(quiet[batch])), padded[batch], quiet[batch])
-    active = active[touched(intervals, active[:, 0], active[:, 1])]
+    active = active[touched(intervals, active[:, 0], active[:, 1] + LOOK_BACK)]
     padded = padded_spans(active, window)
     variants: list[VariantRecord] = []
     for batch in batches(padded, reads, BASES_PER_BATCH * job.engine.batch_scale):
         clipped = region_reads(reads, padded[batch])
         variants += _call_regions(job, window, clipped, active[batch], padded[batch], confidence)
     variants = list(merged(variants, called, owned))
-    starts = np.array([record.start for record in variants], np.int64)
-    inside = touched(intervals, starts, starts + 1)
-    kept = [record for record, wanted in zip(variants, inside.tolist(), strict=True) if wanted]
     deleted = [(one.record.start, one.record.start + len(one.record.alleles[0])) for one in called]
-    return Stretch(confidence.start, confidence.depth, confidence.phreds, kept, deleted)
+    return Stretch(confidence.start, confidence.depth, confidence.phreds, variants, deleted)
 
 
 def _long_record(contig: str, ploidy: int, site: Site, scored: Support) -> VariantRecord | None:
@@ -82,7 +87,7 @@ def _call_regions(
     confidence: ChunkConfidence,
 ) -> Iterator[VariantRecord]:
     """Records of the variants of active regions; their positions go into `confidence`."""
-    regions = assemble_regions(reads, spans, padded, window, job.engine, job.parameters.indel_padding)
+    regions = assemble_regions(reads, spans, padded, window, job.engine, job.parameters)
     called: list[AssembledRegion] = []
     if regions:
         for region, scored in zip(regions, _scored(job, window, reads, regions, confidence), strict=True):

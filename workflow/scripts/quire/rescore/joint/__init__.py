@@ -171,11 +171,19 @@ def genotype_every_site(
 
 
 def _reach(gvcfs: Sequence[Gvcf], contig: str, start: int) -> int:
-    """The first position before `start` at which a variant starts that reaches it; `start` itself without one."""
+    """The last position up to `start` that no variant reaches which starts before it: what lies behind it knows all."""
+    # Of a chain of deletions, each decides whether '*' may stand at the next.
+    while (before := _first_reaching(gvcfs, contig, start)) < start:
+        start = before
+    return start
+
+
+def _first_reaching(gvcfs: Sequence[Gvcf], contig: str, position: int) -> int:
+    """The first position at which a variant starts that reaches a position; that itself without one."""
     reaching = [
-        record.start for gvcf in gvcfs for record in gvcf.records(contig, start, start + 1) if record.is_variant
+        record.start for gvcf in gvcfs for record in gvcf.records(contig, position, position + 1) if record.is_variant
     ]
-    return min([start, *reaching])
+    return min([position, *reaching])
 
 
 def _site(

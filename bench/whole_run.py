@@ -1,0 +1,143 @@
+"""A whole run as a user starts it, FASTQ.gz to the report through Snakemake: where its time goes, table and picture.
+
+Reads of chr20 at 30x as in `bench.chromosome`. The workflow is run twice into fresh folders, index included: first with
+an empty cache of compiled kernels (`cold`), then with a full one (`warm`). What each job took is read from Snakemake's
+own records of its outputs.
+"""
+
+import json
+import shutil
+import sys
+from argparse import Namespace
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from quire.io.bgzf import compress_blocks
+from quire.io.files import BGZF_END, open_input
+
+from bench.chromosome import simulate
+from bench.common import REPOSITORY, Inputs, Timing, arguments, print_setting, print_table, run
+
+STRETCH = 16 << 20  # bytes of text that a thread compresses at a time
+# The rules that take time of a user's run, in the words of the README; others are drawn as `other`.
+STAGES = {
+    "compile_kernels": "compile",
+    "pack_reference": "index",
+    "index_page": "index",
+    "map_unit": "map",
+    "finish_sample": "sort, mark, count",
+    "rescore_interval": "call",
+    "rescore_sample": "call",
+    "gather_variants": "gather",
+    "write_report": "report",
+}
+
+
+def configure(folder: Path, fasta: Path, units: list[tuple[Path, Path]], backend: str) -> Path:
+    """The configuration and sheets of one sample of these units, below a fresh folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / "samples.tsv").write_text("sample\tploidy\nsample\t2\n")
+    rows = [f"sample\tlane{number}\t{fq1}\t{fq2}\tILLUMINA\tlibrary\n" for number, (fq1, fq2) in enumerate(units, 1)]
+    (folder / "units.tsv").write_text("sample\tunit\tfq1\tfq2\tplatform\tlibrary\n" + "".join(rows))
+    settings = {
+        "reference": {"fasta": str(fasta)},
+        "samples": str(folder / "samples.tsv"),
+        "units": str(folder / "units.tsv"),
+        "output": str(folder / "results"),
+        "device": {"backend": backend},
+    }
+    path = folder / "config.json"
+    path.write_text(json.dumps(settings))
+    return path
+
+
+def as_bgzip(path: Path, threads: int) -> Path:
+    """The same reads as bgzip, as Illumina's converters write them."""
+    packed = path.with_suffix(".bgzip.gz")
+    temporary = packed.with_suffix(".tmp")
+    if not packed.exists():
+        with ThreadPoolExecutor(threads) as pool, open_input(path) as text, temporary.open("wb") as out:
+            while parts := [part for part in (text.read(STRETCH) for _ in range(threads)) if part]:
+                for blocks in pool.map(compress_blocks, parts):
+                    out.write(blocks.data)
+            out.write(BGZF_END)
+        temporary.rename(packed)
+    return packed
+
+
+def jobs(folder: Path) -> list[tuple[str, float, float]]:
+    """Rule, start and end (seconds from the first start) of each job that Snakemake recorded below a folder."""
+    found: dict[tuple[str, int], tuple[float, float]] = {}
+    for path in (folder / ".snakemake/metadata").iterdir():
+        record = json.loads(path.read_text())
+        start, end = record["starttime"], record["endtime"]  # of each output; those of one job started together
+        key = record["rule"], round(10 * start)
+        found[key] = start, max(end, found.get(key, (start, end))[1])
+    first = min(start for start, _ in found.values())
+    return sorted((rule, start - first, end - first) for (rule, _), (start, end) in found.items())
+
+
+def draw(rows: list[tuple[str, float, float]], seconds: float, title: str, path: Path) -> None:
+    """Bars of the jobs over the time of the run, one line for each stage."""
+    from matplotlib.figure import Figure
+
+    stages = list(dict.fromkeys(STAGES.get(rule, "other") for rule, *_ in sorted(rows, key=lambda row: row[1])))
+    figure = Figure(figsize=(8, 0.42 * len(stages) + 1.1), layout="constrained")
+    axes = figure.subplots()
+    for rule, start, end in rows:
+        axes.barh(
+            stages.index(STAGES.get(rule, "other")), end - start, left=start, height=0.6, color="#2b6cb0", alpha=0.75
+        )
+    axes.set(yticks=range(len(stages)), yticklabels=stages, xlabel="seconds", title=title, xlim=(0, seconds))
+    axes.invert_yaxis()
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path)
+
+
+def whole_run(given: Namespace, fasta: Path, mates: tuple[Path, Path], name: str) -> tuple[Timing, Path]:
+    """One run into a fresh folder; what it took, and the folder."""
+    folder = (given.work / f"whole_run_{name}").resolve()
+    configuration = configure(folder, fasta.resolve(), [(mates[0].resolve(), mates[1].resolve())], given.backend)
+    options = f"--cores {given.threads} --configfile {configuration} --directory {folder}"
+    command = f"{sys.executable} -m snakemake -s {REPOSITORY}/Snakefile {options} > {folder}/snakemake.log 2>&1"
+    cache = {"XDG_CACHE_HOME": str((given.work / "whole_run_cache").resolve())}
+    return run(f"{command} || (tail -30 {folder}/snakemake.log >&2; false)", cache), folder
+
+
+def main() -> None:
+    """Simulate, run, and say where the time went."""
+    parser = arguments(__doc__, threads=16)
+    parser.add_argument("--coverage", type=float, default=30)
+    parser.add_argument("--backend", choices=("auto", "cpu", "gpu"), default="auto")
+    parser.add_argument("--bgzip", action="store_true", help="reads in bgzip files instead of plain gzip")
+    parser.add_argument("--runs", nargs="+", choices=("cold", "warm"), default=("cold", "warm"))
+    parser.add_argument("--picture", type=Path, help="draw the last run into this file (PNG, SVG)")
+    given = parser.parse_args()
+    print_setting(())
+    inputs = Inputs(given.data, given.work)
+    fasta = inputs.chromosome_20()
+    mates = simulate(inputs, fasta, given.coverage)
+    if given.bgzip:
+        mates = as_bgzip(mates[0], given.threads), as_bgzip(mates[1], given.threads)
+    if "cold" in given.runs:
+        shutil.rmtree(given.work / "whole_run_cache", ignore_errors=True)
+    for name in given.runs:
+        timing, folder = whole_run(given, fasta, mates, name)
+        rows = jobs(folder)
+        print(f"{name}: {timing.seconds:.1f} s, {timing.cpu_seconds:.0f} core-seconds")
+        print_table(
+            ("rule", "starts at", "seconds"),
+            [(r, f"{s:.1f}", f"{e - s:.1f}") for r, s, e in sorted(rows, key=lambda r: r[1])],
+        )
+        if given.picture:
+            draw(
+                rows,
+                timing.seconds,
+                f"chr20 at {given.coverage:g}x, {given.threads} cores: {timing.seconds:.0f} s",
+                given.picture,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""The text of a bgzip file as a stream of bytes, its blocks inflated by several threads, in order.
+
+What Illumina's converters write as FASTQ is bgzip: blocks of at most 64 kB that stand alone. A stretch of whole blocks
+is a task, a few stretches are under way at a time, and the checksum of each block is checked (`quire.io.inflate`).
+"""
+
+import io
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from gzip import BadGzipFile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.io.files import gzip_text
+from quire.io.inflate import DamagedBlock, inflate_blocks, whole_blocks
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+STRETCH_BYTES = 1 << 20  # compressed bytes of a task; more than a block
+THREADS = 4
+
+
+class BgzfText(io.RawIOBase):
+    """The inflated bytes of a bgzip file. Members of plain gzip behind its blocks are read as well, by one thread.
+
+    Raises:
+        BadGzipFile: while reading, behind what stands before it: a block that is damaged, or bytes that are no gzip.
+        EOFError: likewise, where the file ends within a block.
+    """
+
+    def __init__(self, path: str | Path, threads: int = THREADS) -> None:
+        super().__init__()
+        self._file = open(path, "rb", buffering=0)
+        self._pool = ThreadPoolExecutor(threads, "quire-inflate")
+        self._most = 2 * threads
+        self._waiting: deque[tuple[int, Future[NDArray[np.uint8]]]] = deque()  # with the place of each in the file
+        self._place = 0  # of the first byte that is in no task
+        self._left = np.empty(0, np.uint8)  # bytes from `_place` on that begin an incomplete block
+        self._asked_for_all = False
+        self._plain: io.BufferedIOBase | None = None  # what follows the blocks
+        self._failure: Exception | None = None
+        self._current = np.empty(0, np.uint8)
+
+    def readable(self) -> bool:
+        """As io.RawIOBase has it."""
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        """Fill a buffer as far as the file has bytes; 0 at its end."""
+        view = np.frombuffer(memoryview(buffer).cast("B"), np.uint8)
+        filled = 0
+        while filled < len(view):
+            if not len(self._current):
+                self._ask()
+                if not self._waiting:
+                    return filled or self._behind_blocks(view)
+                self._current = self._next(filled)
+                if not len(self._current) and self._failure:
+                    return filled
+            taken = min(len(view) - filled, len(self._current))
+            view[filled : filled + taken] = self._current[:taken]
+            self._current = self._current[taken:]
+            filled += taken
+        return filled
+
+    def close(self) -> None:
+        """Let the threads end, and close the file."""
+        if not self.closed:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._file.close()
+        super().close()
+
+    def _next(self, filled: int) -> NDArray[np.uint8]:
+        """What the next task gave; nothing if it failed and the buffer holds `filled` bytes that come first."""
+        place, future = self._waiting.popleft()
+        try:
+            return future.result()
+        except DamagedBlock as error:
+            self._failure = BadGzipFile(f"a damaged block at byte {place + error.offset}")
+        self._waiting.clear()
+        self._asked_for_all = True
+        if not filled:
+            raise self._failure
+        return np.empty(0, np.uint8)
+
+    def _behind_blocks(self, view: NDArray[np.uint8]) -> int:
+        """Bytes of what follows the blocks, into a buffer."""
+        if self._failure is not None:
+            raise self._failure
+        return 0 if self._plain is None else self._plain.readinto(view.data)
+
+    def _ask(self) -> None:
+        """Give the threads as many stretches as may wait."""
+        while len(self._waiting) < self._most and not self._asked_for_all:
+            content = np.empty(len(self._left) + STRETCH_BYTES, np.uint8)
+            content[: len(self._left)] = self._left
+            size = self._file.readinto(content[len(self._left) :].data) or 0
+            content = content[: len(self._left) + size]
+            self._asked_for_all = size == 0
+            if size == 0 and len(content):
+                self._failure = EOFError("the file ends within a block")
+            try:
+                used = whole_blocks(content)
+            except DamagedBlock as error:
+                used = error.offset
+                self._asked_for_all = True
+                self._file.seek(self._place + used)
+                self._plain = gzip_text(self._file)
+            if used:
+                self._waiting.append((self._place, self._pool.submit(_inflated, content[:used])))
+            self._place += used
+            self._left = content[used:]
+
+
+def _inflated(blocks: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return inflate_blocks(blocks)[0]
