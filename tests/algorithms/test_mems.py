@@ -96,3 +96,17 @@ def test_nothing_to_look_for():
 def test_pages_hold_k_mers_that_begin_in_them():
     """A hit belongs to the page that its first base lies in, which must know all of it."""
     assert LONGEST_KMER <= PAGE_OVERLAP
+
+
+@pytest.mark.parametrize("unique", [False, True])
+@pytest.mark.parametrize("owned", [[156], [90, 66], [50, 106]])
+def test_runs_that_begin_with_a_frequent_word(owned, unique):
+    """The base before them, of another island or ambiguous, is the query's: they are no suffixes to be left out."""
+    reference = [np.zeros(90, np.uint8), np.array([0] * 40 + [4] + [0] * 25, np.uint8)]
+    queries = Queries(np.zeros(40, np.uint8), np.array([0, 40]))
+    for min_length in (5, 8):
+        wanted = oracle.maximal_matches(reference, queries, min_length)
+        if unique:
+            wanted = oracle.unique_in_reference(wanted, reference, queries)
+        find = searcher(reference, queries, min_length, unique, owned, prefix_length=3)
+        assert find_all(find, 40, 5000) == wanted
