@@ -1,15 +1,15 @@
 // The cells that a lane owns: COLUMNS of them in a row.
 //
-// X = max(H[i-1,j-1] + s, I) is H without D, and deletions are opened from it alone: one that follows a deletion at once
-// is no better than that deletion made longer. So D goes through the columns of a lane by one instruction each.
+// X = max(H[i-1,j-1] + s, I) is H without D, and deletions are opened from it alone: one that follows a deletion at
+// once is no better than that deletion made longer. So D goes through the columns of a lane by one instruction each.
 //
 // BITS: numbers are four times as large, and the lower two bits of what H is a maximum of say what it comes from; they
-// decide ties as the rules of the package do. 3 is a zero of mode LOCAL, 2 a pair, 1 an insertion (I always has it), 0 a
-// deletion. Whether a gap goes on is the sign of a difference. Both are shifted into words by one instruction.
+// decide ties as the rules of the package do. 3 is a zero of mode LOCAL, 2 a pair, 1 an insertion (I always has it),
+// 0 a deletion. Whether a gap goes on is the sign of a difference. Both are shifted into words by one instruction.
 //
-// On sm_90 a cell takes five instructions of the arithmetic units (64 lanes a cycle and multiprocessor), and five more
-// with BITS (six in mode LOCAL); sums are left to the multipliers. That is a ceiling of 3.3 T cells/s on an H200, and
-// 1.6 T with directions.
+// On sm_90 a cell takes five instructions of the arithmetic units (64 lanes a cycle and multiprocessor), one more in
+// mode LOCAL, and seven more with BITS; sums are left to the multipliers. That is a ceiling of 3.3 T cells/s on an
+// H200, and of 1.4 T with directions.
 #pragma once
 #include "quire/algorithms/pairwise/layout.cuh"
 #include "quire/device/dpx.cuh"

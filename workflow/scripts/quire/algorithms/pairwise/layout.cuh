@@ -1,7 +1,7 @@
 // Where the parts of a launch lie: rectangles of matrices ("jobs"), the words on their borders, and directions.
 //
-// By -D: COLUMNS (of the matrix, per lane), WARPS (of a block, that compute), STEPS (of a chunk: what is done between two barriers),
-// LOCAL (mode LOCAL), BITS (directions are kept), WIDE (scores that a signed byte does not hold).
+// By -D: COLUMNS (of the matrix, per lane), WARPS (of a block, that compute), STEPS (of a chunk: what is done between
+// two barriers), LOCAL (mode LOCAL), BITS (directions are kept), WIDE (scores that a signed byte does not hold).
 //
 // A lane owns COLUMNS neighbouring columns, a warp a strip of WIDTH, a block a strip of WIDTH * WARPS; it goes down all
 // rows of its job. The strip on its right follows by the words on their common border, one a row: H, D of the next

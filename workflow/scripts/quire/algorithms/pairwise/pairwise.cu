@@ -23,9 +23,9 @@ struct Matrices {
     i64 track;   // whether they are
 };
 
-// The largest H of a lane so far, and where: of several the leftmost, of these the uppermost. The key is 16 times H, and
-// less for columns further right; so one maximum decides, and an equal one further down changes nothing. Columns behind
-// a matrix need no care: what they have comes from the left, where it is at least as large.
+// The largest H of a lane so far, and where: of several the leftmost, of these the uppermost. The key is 16 times H,
+// and less for columns further right; so one maximum decides, and an equal one further down changes nothing. Columns
+// behind a matrix need no care: what they have comes from the left, where it is at least as large.
 struct End {
     i32 key, row;
 
@@ -118,8 +118,9 @@ __device__ __forceinline__ i32 largest_of_warp(i32 value) {
     return value;
 }
 
-// One strip of a job, by a block; `strip` is counted within the job. Its last warp hands words on, from the strip on the
-// left and to that on the right, so that those that compute wait for no memory: a turn (a chunk) later, and earlier.
+// One strip of a job, by a block; `strip` is counted within the job. The block's last warp hands words on, from the
+// strip on the left (a turn before they are needed) and to that on the right (a turn after they were made), so that
+// those that compute wait for no memory.
 __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last, int4* ends, const Inputs& inputs,
                                            const Matrices& matrices) {
     const Terms terms(inputs.scores);
