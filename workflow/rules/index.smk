@@ -8,6 +8,8 @@ rule compile_kernels:
         LOGS / "compile_kernels/{stage}.log",
     benchmark:
         BENCHMARKS / "compile_kernels/{stage}.tsv"
+    message:
+        "Compiling the kernels of {wildcards.stage} for this processor: up to two minutes, once."
     conda:
         "../../envs/align.yaml"
     threads: 1
@@ -17,6 +19,8 @@ rule compile_kernels:
     # No digest, since compiled kernels are no result; and no job takes the stamp as `ancient`: when compiling alone had to
     # run again, Snakemake then forgot the jobs behind it and called the run finished. Indexing does not wait for it: an
     # index is shared by runs, and would be built again in each.
+    params:
+        options=lambda wildcards: dict(gvcf=GVCF, dragen=DRAGEN) if wildcards.stage == "rescore" else {},
     script:
         "../scripts/compile_kernels.py"
 

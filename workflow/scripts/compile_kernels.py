@@ -9,19 +9,24 @@ from quire.simd import stamps
 
 
 def compile_align() -> None:
-    """Kernels of reference, index, align and finish."""
-    from quire.align.compile_kernels import compile_kernels as compile_mapping
-    from quire.finish.compile_kernels import compile_kernels as compile_finishing
-
-    compile_mapping()
-    compile_finishing()
-
-
-def compile_rescore() -> None:
-    """Kernels of calling."""
-    from quire.rescore.compile_kernels import compile_kernels
+    """Kernels of reference, index and align."""
+    from quire.align.compile_kernels import compile_kernels
 
     compile_kernels()
+
+
+def compile_finish() -> None:
+    """Kernels of finish."""
+    from quire.finish.compile_kernels import compile_kernels
+
+    compile_kernels()
+
+
+def compile_rescore(gvcf: bool, dragen: bool) -> None:
+    """Kernels of calling, as far as the run's configuration takes them."""
+    from quire.rescore.compile_kernels import compile_kernels
+
+    compile_kernels(gvcf, dragen)
 
 
 def compile_complete() -> None:
@@ -46,8 +51,9 @@ def compile_pairwise() -> None:
 
 
 SCRIPT = "compile_kernels.py"
-STAGES: dict[str, Callable[[], None]] = {
+STAGES: dict[str, Callable[..., None]] = {
     "align": compile_align,
+    "finish": compile_finish,
     "rescore": compile_rescore,
     "complete": compile_complete,
     "mems": compile_mems,
@@ -57,14 +63,15 @@ STAGES: dict[str, Callable[[], None]] = {
 
 def main(job) -> None:
     """Unpack the job and compile, if that was not done before."""
-    stage, began = job.wildcards.stage, time.time()
+    stage, options, began = job.wildcards.stage, job.params.options, time.time()
+    name = "-".join([stage, *(option for option, chosen in options.items() if chosen)])
     log = logging.getLogger("quire.compiled")
-    if stamps.are_compiled(stage, SCRIPT):
-        log.info("the kernels of %s were compiled before", stage)
+    if stamps.are_compiled(name, SCRIPT):
+        log.info("the kernels of %s were compiled before", name)
         return
-    STAGES[stage]()
-    stamps.remember(stage, SCRIPT, began)
-    log.info("the kernels of %s are compiled: %.1f s", stage, time.time() - began)
+    STAGES[stage](**options)
+    stamps.remember(name, SCRIPT, began)
+    log.info("the kernels of %s are compiled: %.1f s", name, time.time() - began)
 
 
 run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -29,8 +29,8 @@ _SNV, _DELETION = 900, 1100  # positions; every other read carries both
 _LONG_DELETION, _LONG_INSERTION, _LONG = (300, 500), 1600, 100  # reads are clipped at the ends
 
 
-def compile_kernels() -> None:
-    """Call one SNV, one deletion, and two long indels of one sample."""
+def compile_kernels(gvcf: bool, dragen: bool) -> None:
+    """Call one SNV, one deletion, and two long indels of one sample, as a run calls that is configured so."""
     generator = random.Random(1)
     genome = "".join(generator.choices("ACGT", k=_BASES))
     with tempfile.TemporaryDirectory() as folder:
@@ -40,19 +40,21 @@ def compile_kernels() -> None:
         bam = root / "reads.bam"
         _write_reads(bam, genome, generator)
         pysam.index(str(bam))
-        samples = [{"sample": "warm", "ploidy": 2, "bam": str(bam)}]
+        sample: dict[str, Any] = {"sample": "warm", "ploidy": 2, "bam": str(bam)}
         piece = [("compiling", 0, _BASES)]
-        call_interval(root / "reference", samples, piece, root / "part.vcf.gz", _SETTINGS, root / "ledger.json")
-        repeats = root / "repeats.txt"
-        calibrate_sample(root / "reference", "warm", bam, piece, repeats, root / "ledger.json")
-        estimate(np.array([(1, 0, 20, 1)], CASE))
-        dragen = _SETTINGS | {"error_model": "dragen"}
-        with_repeats = [samples[0] | {"repeats": repeats}]
-        call_interval(root / "reference", with_repeats, piece, root / "part.vcf.gz", dragen, root / "ledger.json")
-        gvcf = root / "warm.g.vcf.gz"
-        call_gvcf_interval(root / "reference", samples[0], piece, gvcf, _SETTINGS, root / "ledger.json")
-        pysam.tabix_index(str(gvcf), preset="vcf")
-        genotype_interval(root / "reference", [gvcf], piece, root / "joint.vcf.gz", _SETTINGS["minimum_quality"])
+        settings = _SETTINGS
+        if dragen:
+            repeats = root / "repeats.txt"
+            calibrate_sample(root / "reference", "warm", bam, piece, repeats, root / "ledger.json")
+            estimate(np.array([(1, 0, 20, 1)], CASE))
+            settings, sample = settings | {"error_model": "dragen"}, sample | {"repeats": repeats}
+        if not gvcf:
+            call_interval(root / "reference", [sample], piece, root / "part.vcf.gz", settings, root / "ledger.json")
+            return
+        own = root / "warm.g.vcf.gz"
+        call_gvcf_interval(root / "reference", sample, piece, own, settings, root / "ledger.json")
+        pysam.tabix_index(str(own), preset="vcf")
+        genotype_interval(root / "reference", [own], piece, root / "joint.vcf.gz", settings["minimum_quality"])
 
 
 def _write_reads(path: Path, genome: str, generator: random.Random) -> None:
