@@ -8,8 +8,6 @@ rule compile_kernels:
         LOGS / "compile_kernels/{stage}.log",
     benchmark:
         BENCHMARKS / "compile_kernels/{stage}.tsv"
-    message:
-        "Compiling the kernels of {wildcards.stage} for this processor: up to two minutes, once."
     conda:
         "../../envs/align.yaml"
     threads: 1
@@ -21,6 +19,8 @@ rule compile_kernels:
     # index is shared by runs, and would be built again in each.
     params:
         options=lambda wildcards: dict(gvcf=GVCF, dragen=DRAGEN) if wildcards.stage == "rescore" else {},
+    message:
+        "Compiling the kernels of {wildcards.stage} for this processor: up to two minutes, once."
     script:
         "../scripts/compile_kernels.py"
 
