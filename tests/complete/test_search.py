@@ -182,6 +182,9 @@ def test_reports_and_limits(case, wanted, report, max_hits, most_hits):
     assert counts["hits_with_record"] == sum(map(len, expected.values()))
     assert counts["hits_cut"] == sum(all_of_report.values()) - counts["hits_with_record"]
     assert counts["hits"] == sum(map(len, wanted.values()))
+    cut = sum(all_of_report[name] > len(rows) for name, rows in expected.items())
+    told = [sentence for sentence in summary["warnings"] if sentence.startswith(f"{cut} reads have more places")]
+    assert len(summary["warnings"]) == len(told) == bool(cut)
 
 
 @pytest.mark.parametrize(
