@@ -37,7 +37,7 @@ rule all:
 
 rule reference_index:
     input:
-        page_manifests,
+        required_reference,
 
 
 rule complete:

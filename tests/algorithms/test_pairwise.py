@@ -31,6 +31,22 @@ def test_matches_oracle(pair: Pair, shape: tuple[int, int], memory: Memory, at_c
     assert as_oracle(alignment) == oracle.align(pair, at_corner)
 
 
+@pytest.mark.parametrize("memory", [Memory.WHOLE, Memory.LINEAR])
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_gap_along_a_border_and_over_another(memory: Memory, mode: Mode, swapped: bool) -> None:
+    """A deletion in a tile's last row that begins in the tile on the left, and an insertion in its last column."""
+    letters = np.random.default_rng(5)
+    same, behind, before, gap = (letters.integers(0, 4, size).astype(np.uint8) for size in (64, 40, 50, 30))
+    sequences = [np.concatenate([same, behind]), np.concatenate([before, same, gap, behind])]
+    given_pair = Pair(*(sequences[::-1] if swapped else sequences), BWA_MEM, mode)
+    expected = oracle.align(given_pair)
+    for columns in range(116, 144, 2):
+        sizes = (columns, 64) if swapped else (64, columns)
+        tiling = Tiling(len(given_pair.query), len(given_pair.target), *sizes)
+        assert as_oracle(align(given_pair, memory=memory, tiling=tiling)) == expected
+
+
 @settings(max_examples=80, deadline=None)
 @given(pairs(longest=120), st.integers(10, 120), st.sampled_from([(200, 200), (40, 60)]))
 def test_scores_around_what_16_bits_hold(given_pair: Pair, scale: int, shape: tuple[int, int]) -> None:

@@ -152,6 +152,7 @@ def test_one_answer_for_pages_batches_threads_memory_and_strategies(case):
     for strategy in ("trie", "auto"):
         search(case, strategy=strategy)
         assert (folder / "out.tsv").read_bytes() == table
+        assert pysam.samtools.view("--no-PG", str(folder / "out.bam")) == records
 
 
 @pytest.mark.parametrize(

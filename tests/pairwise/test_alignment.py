@@ -220,6 +220,7 @@ def test_refuses_names_that_bam_cannot_hold(folder: Path) -> None:
         stream.write(f">{'x' * 255}\n{QUERY}\n")
     with pytest.raises(InputError, match="longer than the 254 letters of BAM"):
         run(folder)
+    assert not (folder / "out").exists()
 
 
 def test_refuses_what_does_not_fit_in_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,7 +132,7 @@ def test_no_reference(content: str, expected: str, tmp_path: Path) -> None:
 
 def test_last_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Counts on stdout, warnings on stderr; a mistake in an input is one sentence and status 1."""
-    summary = beside(tmp_path / "x.mems", "json")
+    summary = beside(tmp_path / "x.mems", "mems", "json")
     summary.write_text(json.dumps({"counts": {"query_bases": 1234567, "identity": 0.5}, "warnings": ["Odd."]}))
     run_tool(lambda: summary)
     shown = capsys.readouterr()

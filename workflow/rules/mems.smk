@@ -21,7 +21,7 @@ rule find_mems:
         environment("align")
     threads: 16
     resources:
-        mem_mb=mapping_memory,
+        mem_mb=searching_memory,
         runtime=1440,
         gpu=CARDS,
     params:

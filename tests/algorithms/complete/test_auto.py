@@ -40,3 +40,30 @@ def test_seeds_are_left_where_they_occur_too_often() -> None:
     chromosome = 60_000_000
     walked = [(n, k) for n in (36, 47, 100, 150) for k in range(6) if is_for_trie(n, k, chromosome)]
     assert walked == [(36, 3), (36, 4), (36, 5), (47, 4), (47, 5)]
+
+
+def test_reads_of_any_length_are_judged() -> None:
+    """The number of words of a length is beyond what a float holds from 512 bases on."""
+    walked = [is_for_trie(length, k, 60_000_000) for k in range(6) for length in range(shortest_read(k), 1025, 7)]
+    assert not walked[-1]
+    assert any(walked)
+
+
+@pytest.mark.parametrize("differences", [1, 5])
+def test_long_reads(differences, monkeypatch) -> None:
+    """Both strategies find where a read was drawn."""
+    rng = np.random.default_rng(differences)
+    island = rng.integers(0, 4, 3000).tolist()
+    begins, lengths = (10, 700, 1500, 1900), (511, 512, 1023, 1024)
+    reads = [island[begin : begin + length] for begin, length in zip(begins, lengths, strict=True)]
+    for read in reads:
+        read[200] ^= 1
+    found = []
+    for walked in ("all", "none"):
+        monkeypatch.setattr(cpu, "is_for_trie", CHOICES[walked])
+        parts = cpu.find_ends(make_pages([island]), make_reads(reads), make_axis([island]), differences, 1000)
+        found.append(rows_of(parts))
+    assert found[0] == found[1]
+    assert {(read, begin + length, 1) for read, (begin, length) in enumerate(zip(begins, lengths, strict=True))} <= {
+        (row[0], row[2], row[3]) for row in found[0]
+    }

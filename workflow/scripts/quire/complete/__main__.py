@@ -10,7 +10,7 @@ first and the others as secondary records. Beside it stand how many places each 
 
 from pathlib import Path
 
-from quire.run.command_line import ToolParser, beside, run_tool
+from quire.run.command_line import ToolParser, beside, require_apart, run_tool
 from quire.run.inputs import require_file
 
 
@@ -23,7 +23,9 @@ def main(arguments: list[str] | None = None) -> None:
         from quire.complete.search import CompleteInputs, CompleteOutputs, CompleteSettings, search_reads
 
         require_file(given.reads, "--reads")
-        outputs = CompleteOutputs(given.output, beside(given.output, "counts.tsv"), beside(given.output, "json"))
+        counts, summary = (beside(given.output, "bam", ending) for ending in ("counts.tsv", "json"))
+        outputs = CompleteOutputs(given.output, counts, summary)
+        require_apart((given.output, counts, summary), (given.reads, given.reference))
         with parser.index(given) as (reference, pages):
             search_reads(
                 CompleteInputs(reference, pages, Path(given.reference), Path(given.reads)),

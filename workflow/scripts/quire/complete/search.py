@@ -177,8 +177,8 @@ def search_reads(inputs: CompleteInputs, outputs: CompleteOutputs, settings: Com
         warnings.append(f"{inputs.reads} has no closing bgzip block: if it was cut there, reads are missing.")
     if counts.reads_cut:
         warnings.append(
-            f"{counts.reads_cut:,} reads have more places than max_hits ({settings.max_hits}); their records are marked "
-            f"(tag th), and all {counts.hits:,} places are counted."
+            f"{counts.reads_cut:,} reads have more places than max_hits ({settings.max_hits}); their records are "
+            f"marked (tag th), and all {counts.hits:,} places are counted."
         )
     shown = {key: value for key, value in asdict(settings).items() if key not in ("reads_per_batch", "most_hits")}
     summary = {

@@ -43,16 +43,16 @@ def records_in_pieces(
     """
     axis = Axis(reference.text, np.asarray(reference.ambiguous), reference.island_axis)
     totals = counts.sum(axis=1)
+    behind = np.cumsum(totals)
     first = 0
     while first < len(batch):
-        last = first + 1
-        while last < len(batch) and totals[first : last + 1].sum() <= most_hits:
-            last += 1
+        before = behind[first] - totals[first]
+        last = max(first + 1, int(np.searchsorted(behind, before + most_hits, side="right")))
         piece, oriented = batch.part(first, last), reads.subset(np.arange(first, last))
-        parts = hits_in_parts(finder, piece, oriented, axis, wanted.max_differences)
         if totals[first] > most_hits:
             yield from _records_of_read(finder, piece, oriented, reference, axis, counts[first:last], wanted, most_hits)
         else:
+            parts = hits_in_parts(finder, piece, oriented, axis, wanted.max_differences)
             hits = of_report(join(parts), counts[first:last], wanted)
             yield _records(choose(hits, oriented.name_hash, wanted.max_hits), piece, oriented, reference,
                            counts[first:last], wanted), piece  # fmt: skip

@@ -14,7 +14,7 @@ from quire.device.choice import use_backend
 from quire.errors import InputError
 from quire.index import PageIndex
 from quire.io.ahead import ahead
-from quire.io.files import atomic_path, write_json_atomic
+from quire.io.files import atomic_path, lacks_bgzip_end, write_json_atomic
 from quire.ledger import require_balance
 from quire.mems.engine_gpu import MemsCardEngine
 from quire.mems.engines import MemsCpuEngine, MemsEngine, Prepared
@@ -104,7 +104,10 @@ def find_mems(inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings) 
             engine = MemsCardEngine(open_card, reference, indexes)
             with engine.running():
                 counts = _search(engine, reference, inputs, outputs, settings)
-    _write_summary(outputs, settings, backend, counts, time.monotonic() - began)
+    warnings = []
+    if lacks_bgzip_end(inputs.queries):
+        warnings.append(f"{inputs.queries} has no closing bgzip block: if it was cut there, queries are missing.")
+    _write_summary(outputs, settings, backend, counts, time.monotonic() - began, warnings)
 
 
 def _check(settings: MemsSettings) -> None:
@@ -169,7 +172,7 @@ def _run(queries: Path, search: Search[Prepared], threads: int, writer: Writer) 
 
 
 def _write_summary(
-    outputs: MemsOutputs, settings: MemsSettings, backend: Backend, counts: Counts, seconds: float
+    outputs: MemsOutputs, settings: MemsSettings, backend: Backend, counts: Counts, seconds: float, warnings: list[str]
 ) -> None:
     """Write the summary of a search (docs/formats.md)."""
     content = {
@@ -179,6 +182,7 @@ def _write_summary(
         "backend": backend.to_json(),
         "counts": counts.to_json(),
         "seconds": round(seconds, 3),
+        "warnings": warnings,
     }
     write_json_atomic(outputs.summary, content)
     log.info("%s: %d matches of %d queries in %.1f s", settings.name, counts.matches, counts.queries, seconds)

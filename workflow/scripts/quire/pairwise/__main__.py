@@ -9,7 +9,7 @@ a summary (.json) with score and identity.
 
 from pathlib import Path
 
-from quire.run.command_line import ToolParser, beside, run_tool
+from quire.run.command_line import ToolParser, beside, require_apart, run_tool
 from quire.run.exact_tools import fasta_and_region, require_sequence_of_pair
 
 
@@ -25,7 +25,9 @@ def main(arguments: list[str] | None = None) -> None:
             require_sequence_of_pair(getattr(given, side), f"--{side}")
         query, query_region = fasta_and_region(given.query)
         target, target_region = fasta_and_region(given.target)
-        outputs = PairwiseOutputs(given.output, beside(given.output, "bam"), beside(given.output, "json"), None)
+        bam, summary = (beside(given.output, "paf", ending) for ending in ("bam", "json"))
+        outputs = PairwiseOutputs(given.output, bam, summary, None)
+        require_apart((given.output, bam, summary), (query, target))
         align_pair(
             PairwiseInputs(Path(query), query_region or "", Path(target), target_region or ""),
             outputs,

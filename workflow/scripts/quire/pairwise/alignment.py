@@ -16,7 +16,7 @@ from quire.errors import InputError, QuireError
 from quire.io.files import write_json_atomic
 from quire.ledger import require_balance
 from quire.pairwise.aligners import CardAligner, CpuAligner, PairAligner
-from quire.pairwise.files import AlignedPair, write_bam, write_dots, write_paf
+from quire.pairwise.files import AlignedPair, require_short_name, write_bam, write_dots, write_paf
 from quire.pairwise.sequences import SequenceRegion, read_region
 
 log = logging.getLogger("quire.pairwise")
@@ -93,6 +93,7 @@ def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: Pairw
     begin = time.monotonic()
     mode, memory = _checked(settings)
     query = read_region(inputs.query, inputs.query_region)
+    require_short_name(query)
     target = read_region(inputs.target, inputs.target_region)
     log.info("%s: query %s, target %s, %.3g cells", settings.name, query, target, len(query.codes) * len(target.codes))
     try:
@@ -100,7 +101,7 @@ def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: Pairw
     except ValueError:
         raise InputError(
             f"pairwise {settings.name}: scores of up to {max(map(abs, settings.scoring))} are too large for sequences "
-            f"of {len(query.codes):,} and {len(target.codes):,} bases; divide all scores by a number."
+            f"of {len(query.codes):,} and {len(target.codes):,} bases; give smaller scores, or regions."
         ) from None
     anchors = 0
     with _engine(settings, memory) as (backend, engine):

@@ -28,11 +28,19 @@ from quire.sam import (
 from quire.version import VERSION
 
 OPTIMAL_TAG = "go"
-"""Of PAF and BAM: Y where the alignment is guaranteed to be optimal, N where anchors were given."""
+"""Of PAF and BAM: Y where the alignment is guaranteed to be optimal, N where anchors were used."""
 MOST_SEGMENTS = 2000  # of a dot plot: more than a picture has columns
 _MOST_OPERATIONS = 0xFFFF  # of a BAM record's CIGAR field; longer ones stand in the tag CG (SAM 1.6, section 4.2.2)
 _LONGEST_NAME = 254  # of a read in a BAM
 _LENGTH_BITS = 32 - CIGAR_SHIFT
+
+
+def require_short_name(query: SequenceRegion) -> None:
+    """Raise InputError if the query has a longer name than BAM can hold."""
+    if len(query.name.encode()) > _LONGEST_NAME:
+        raise InputError(
+            f"the query's name {query.name} is longer than the {_LONGEST_NAME} letters of BAM; shorten it."
+        )
 
 
 class AlignedPair(NamedTuple):
@@ -80,18 +88,10 @@ def write_bam(path: Path, pair: AlignedPair, command: str, description: str) -> 
 
 
 def bam_record(pair: AlignedPair) -> bytes:
-    """The record. Bases of the query's region that are not aligned are soft-clipped, those outside it hard-clipped.
-
-    Raises:
-        InputError: the query has a longer name than BAM can hold.
-    """
+    """The record. Bases of the query's region that are not aligned are soft-clipped, those outside it hard-clipped."""
     query, target, alignment, columns, optimal = pair
     aligned = columns.total > 0
     name = query.name.encode() + b"\0"
-    if len(name) > _LONGEST_NAME + 1:
-        raise InputError(
-            f"the query's name {query.name} is longer than the {_LONGEST_NAME} letters of BAM; shorten it."
-        )
     cigar = _with_clips(query, alignment) if aligned else np.empty(0, np.uint32)
     tags = b""
     if aligned:

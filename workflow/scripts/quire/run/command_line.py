@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -50,7 +50,7 @@ class ToolParser(argparse.ArgumentParser):
             self._add_reference()
         for key in inputs:
             self.add_argument(f"--{key}", required=True, metavar="FILE", help=keys[key]["description"])
-        self.add_argument("--output", required=True, type=Path, metavar=output, help="What is written.")
+        self.add_argument("--output", required=True, type=_output, metavar=output, help="What is written.")
         self._keys = {key: part for key, part in keys.items() if key not in ("name", *inputs)}
         for key, part in self._keys.items():
             for inner, part_of_it in part.get("properties", {key: part}).items():
@@ -120,9 +120,32 @@ class ToolParser(argparse.ArgumentParser):
         self.exit(2, f"{SENTENCE}{message}; {self.prog} --help explains every argument.\n")
 
 
-def beside(output: Path, ending: str) -> Path:
-    """The path of another output: `places.bam` and `counts.tsv` give `places.counts.tsv`."""
-    return output.with_suffix(f".{ending}")
+def beside(output: Path, own: str, ending: str) -> Path:
+    """The path of another output: `places.bam` and `counts.tsv` give `places.counts.tsv`.
+
+    Args:
+        output: the path that was asked for.
+        own: its usual ending, which gives way; any other stays, so that no two names become one.
+        ending: that of the other output.
+    """
+    name = output.name.removesuffix(f".{own}") or output.name
+    return output.with_name(f"{name}.{ending}")
+
+
+def require_apart(outputs: Iterable[Path], inputs: Iterable[str]) -> None:
+    """Raise InputError where an output would take the place of an input."""
+    for output in outputs:
+        for path in inputs:
+            if output.exists() and os.path.exists(path) and output.samefile(path):
+                raise InputError(f"--output: {output} is an input of this search; give another name.")
+
+
+def _output(text: str) -> Path:
+    """The path of an output."""
+    path = Path(text)
+    if not path.name or path.name == ".." or path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is a folder and no name of a file")
+    return path
 
 
 def run_tool(main: Callable[[], Path]) -> None:

@@ -122,8 +122,8 @@ class CpuSweep(Sweep):
                 return done[down]
 
         def work(first: int) -> None:
-            spaces = self.spaces if first == 0 else self._spaces()
             try:
+                spaces = self.spaces if first == 0 else self._spaces()
                 for down in range(first, self.tiling.down, workers):
                     while done[down + 1] < self.tiling.across:
                         ready = wait_for(down)
@@ -201,7 +201,8 @@ class CpuSweep(Sweep):
     def _score(self, cell: Cell) -> int:
         """The score of a path in mode LOCAL at a cell where it comes into a tile, or begins to be followed."""
         tile = self.tiling.tile_of(cell.row, cell.column)
-        if cell.row == tile.top + tile.rows:
+        # A path within a deletion comes in through the tile's last column, be it in its last row.
+        if cell.row == tile.top + tile.rows and cell.state != State.DELETION:
             score, gap = self.rows[tile.down + 1, :, cell.column]
         elif cell.column == tile.left + tile.columns and tile.across + 1 < self.tiling.across:
             score, gap = self.columns[tile.across + 1, :, cell.row]

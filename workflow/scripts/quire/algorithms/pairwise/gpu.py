@@ -42,6 +42,8 @@ FASTEST_WHOLE = 1 << 27
 """Bytes of directions: with fewer, keeping all is faster than computing some again."""
 MOST_BITS = 4 << 30
 """Bytes of directions that are on the card at once."""
+MOST_PAIRS = 65_535
+"""Pairs of one part: CUDA's limit of a grid's second dimension."""
 WHOLE_KEEP = 512
 """Rows between those of a whole matrix from which its path is followed by several warps."""
 SHORTEST_TILE, MOST_TILES = 2048, 256
@@ -121,7 +123,7 @@ def _parts(card: Card, pairs: list[Pair], memory: Memory) -> list[_Part]:
         if memory == Memory.LINEAR or (memory == Memory.AUTO and size > min(FASTEST_WHOLE, room)):
             parts.append(_Part([number], True))
             continue
-        if together and taken + size > room:
+        if together and (taken + size > room or len(together) == MOST_PAIRS):
             parts.append(_Part(together, False))
             together, taken = [], 0
         together.append(number)

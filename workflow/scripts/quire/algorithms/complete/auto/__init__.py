@@ -7,7 +7,7 @@ costs are the nodes of the pieces that it would cut the read into. Repeats make 
 
 from functools import lru_cache
 
-from quire.algorithms.complete.trie import STEP_COST, cut, estimated_cost
+from quire.algorithms.complete.trie import STEP_COST, cut, estimated_cost, words
 
 ROW_COST = 3.5  # of a row that seeds verify, where a step of the trie costs STEP_COST; by measurement
 
@@ -23,7 +23,7 @@ def is_for_trie(length: int, differences: int, bases: int) -> bool:
     """
     if differences == 0:
         return False  # the trie would walk the same path
-    rows = sum(bases / 4.0 ** (piece.end - piece.begin) for piece in cut(length, differences, differences + 1))
+    rows = sum(bases / words(piece.end - piece.begin) for piece in cut(length, differences, differences + 1))
     steps = min(
         sum(estimated_cost(piece, bases) for piece in cut(length, differences, count))
         for count in range(1, differences + 1)

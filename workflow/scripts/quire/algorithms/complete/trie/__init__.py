@@ -78,10 +78,15 @@ def estimated_cost(piece: ReadPiece, bases: int) -> float:
     """What a piece costs to search on an axis of random bases: its nodes, and the places found by chance."""
     length, cost, alive = piece.end - piece.begin, 0.0, 1.0
     for depth in range(1, length + 1):
-        alive = min(_strings(depth, piece.limit), float(_ALPHABET) ** depth)
-        occurring = min(1.0, bases / float(_ALPHABET) ** depth)
+        alive = min(_strings(depth, piece.limit), words(depth))
+        occurring = min(1.0, bases / words(depth))
         cost += STEP_COST * alive * occurring
-    return cost + PLACE_COST * alive * bases / float(_ALPHABET) ** length
+    return cost + PLACE_COST * alive * bases / words(length)
+
+
+def words(length: int) -> float:
+    """How many words of a length there are; no more than a float holds, which is more than any axis has places."""
+    return float(_ALPHABET) ** min(length, 500)
 
 
 def _strings(depth: int, limit: int) -> float:
