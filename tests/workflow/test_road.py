@@ -217,8 +217,7 @@ def test_second_call_does_nothing(continued: Callable[[], Run]) -> None:
     [
         ("report/page.py", {"write_report"}),
         ("report/known_variants.py", {"check_truth", "compare_truth", "write_report"}),
-        # Pieces are not planned before the checkpoint has run.
-        ("rescore/assembly/__init__.py", {"split_intervals", "gather_variants", "compare_truth", "write_report"}),
+        ("rescore/assembly/__init__.py", {"rescore_interval", "gather_variants", "compare_truth", "write_report"}),
         # The unit's BAM is temporary: finishing a sample again maps it again.
         (
             "finish/sample.py",
