@@ -7,6 +7,9 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 POLL_SECONDS = 0.1
+# For the producer to notice that nobody listens. Not for ever: a generator that was dropped is closed by whichever thread
+# collects garbage, which may hold a lock that the producer needs to end.
+FAREWELL_SECONDS = 10.0
 
 
 def ahead(start: Callable[[], Iterator[Item]], depth: int) -> Generator[Item, None, None]:
@@ -49,4 +52,4 @@ def ahead(start: Callable[[], Iterator[Item]], depth: int) -> Generator[Item, No
             yield item
     finally:
         stopped.set()
-        worker.join()
+        worker.join(FAREWELL_SECONDS)

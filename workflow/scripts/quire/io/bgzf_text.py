@@ -65,9 +65,9 @@ class BgzfText(io.RawIOBase):
         return filled
 
     def close(self) -> None:
-        """Let the threads end, and close the file."""
+        """Let the threads end, which do not touch the file, and close it."""
         if not self.closed:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool.shutdown(wait=False, cancel_futures=True)
             self._file.close()
         super().close()
 
