@@ -7,8 +7,8 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 POLL_SECONDS = 0.1
-# For the producer to notice that nobody listens. Not for ever: a generator that was dropped is closed by whichever thread
-# collects garbage, which may hold a lock that the producer needs to end.
+# For the producer to notice that nobody listens. Not for ever: a generator that was dropped is closed by whichever
+# thread collects garbage, which may hold a lock that the producer needs to end.
 FAREWELL_SECONDS = 10.0
 
 
