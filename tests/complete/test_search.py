@@ -11,7 +11,8 @@ from quire.algorithms.complete import oracle
 from quire.complete import search as stage
 from quire.complete.search import CompleteInputs, CompleteOutputs, CompleteSettings, search_reads
 from quire.device.backend import Backend
-from quire.errors import InputError
+from quire.device.card import OutOfDeviceMemory
+from quire.errors import InputError, QuireError
 from quire.reference import Reference
 from quire.sequence.ties.oracle import hash_name, tie_hash
 
@@ -213,6 +214,23 @@ def test_a_read_that_is_too_short_is_refused_by_name(case, tmp_path):
     ):
         search_reads(inputs, outputs, CompleteSettings("x", max_differences=2, strategy="seeds", backend="cpu"))
     assert [item.name for item in tmp_path.iterdir()] == ["short.fq"]
+
+
+def test_a_card_without_room_for_a_read(case, card, monkeypatch):
+    """A sentence, and no file."""
+    folder = case[0]
+    monkeypatch.setattr(
+        stage, "use_backend", lambda *_: nullcontext((Backend("gpu", "it was asked for."), lambda: card))
+    )
+    monkeypatch.setattr("quire.algorithms.complete.seeds.gpu.find_ends", no_room)
+    before = sorted(folder.iterdir())
+    with pytest.raises(QuireError, match=r"record 1 on has more places than fit .* device\.backend: cpu"):
+        search(case, strategy="seeds")
+    assert sorted(folder.iterdir()) == before
+
+
+def no_room(*_):
+    raise OutOfDeviceMemory("4 GB asked for")
 
 
 def test_a_card_gives_the_same_answer(case, card, monkeypatch, tmp_path):

@@ -25,7 +25,8 @@ DOTS = {
 def write_search(folder: Path, tool: str, name: str, /, **changes: Any) -> dict[str, Any]:
     """A search as the workflow hands it to the report, its summary written."""
     settings = {"name": name, "min_length": 20, "threads": 2, "backend": "auto", "memory": "auto"}
-    content = {"tool": tool, "name": name, "settings": settings, "backend": BACKEND, "counts": COUNTS, "seconds": 1.25}
+    content = {"tool": tool, "name": name, "inputs": {"queries": "q.fa"}, "settings": settings}
+    content |= {"backend": BACKEND, "counts": COUNTS, "seconds": 1.25}
     path = folder / f"{name}.json"
     path.write_text(json.dumps(content | changes))
     return {"summary": path, "results": [folder / f"{name}.{tool}"], "dots": None}
@@ -65,6 +66,7 @@ def test_a_run_of_the_exact_tools_alone(tmp_path: Path, capsys: pytest.CaptureFi
         ("pairwise", "pair"),
     ]
     assert summary["searches"][0]["settings"] == {"min_length": 20}
+    assert summary["searches"][0]["inputs"] == {"queries": "q.fa"}
     assert summary["searches"][0]["counts"] == COUNTS
     assert (summary["samples"], summary["files"]["variants"], summary["run"]["backend"]) == ([], None, "cpu")
 

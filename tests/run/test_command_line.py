@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from quire.errors import InputError
 from quire.reference import Reference
-from quire.run.command_line import ToolParser, beside, run_tool
+from quire.run.command_line import ToolParser, beside, require_apart, run_tool
 from quire.run.exact_tools import EXACT_TOOLS
 from quire.run.schema import SCHEMAS, complete_settings, read_schema
 
@@ -145,3 +145,32 @@ def test_last_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         run_tool(fail)
     assert ended.value.code == "quire: error: q.fa: is empty."
+
+    def interrupted() -> Path:
+        raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit) as ended:
+        run_tool(interrupted)
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "quire: error: stopped at the keyboard; no output was written.\n"
+
+
+def test_outputs_stand_apart(tmp_path: Path) -> None:
+    """Names of other outputs never become that of the first, nor of another search's; inputs are not overwritten."""
+    assert beside(Path("a/places.bam"), "bam", "counts.tsv") == Path("a/places.counts.tsv")
+    for name in ("x.json", "x.v1", "x.bam"):
+        assert beside(Path(name), "mems", "json") == Path(f"{name}.json")
+    (tmp_path / "q.fa").write_text(">q\nA\n")
+    (tmp_path / "same.fa").symlink_to(tmp_path / "q.fa")
+    require_apart([tmp_path / "other.fa"], [str(tmp_path / "q.fa")])
+    with pytest.raises(InputError, match="is an input of this search"):
+        require_apart([tmp_path / "new", tmp_path / "same.fa"], ["none.fa", str(tmp_path / "q.fa")])
+
+
+@pytest.mark.parametrize("output", [".", "", "..", "FOLDER"])
+def test_an_output_is_a_file(output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path) if output == "FOLDER" else output
+    with pytest.raises(SystemExit) as ended:
+        parser_of("mems").parse_args(["--reference", "r", "--queries", "q", "--output", path])
+    assert ended.value.code == 2
+    assert "is a folder and no name of a file" in capsys.readouterr().err

@@ -22,6 +22,10 @@ from tests.workflow.test_road import finished_rules, planned, records
 GENOME = str(SMALL / "genome.fa.gz")
 READ_LENGTH, DIFFERENCES, MIN_LENGTH = 50, 2, 25
 TARGET = (500, 4000)  # 0-based
+OTHER_SETTINGS = {
+    "few": {"max_differences": 1, "report": "best", "max_hits": 1, "strategy": "trie"},
+    "unique": {"min_length": 30, "strands": "forward", "unique": "both"},
+}
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
@@ -80,8 +84,14 @@ def searched(inputs: Inputs, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     run.config = {
         "reference": {"fasta": GENOME, "page_size": 10_000},
         "output": "out",
-        "complete": [{"name": "reads", "reads": "reads.fq", "max_differences": DIFFERENCES}],
-        "mems": [{"name": "other", "queries": "other.fa", "min_length": MIN_LENGTH}],
+        "complete": [
+            {"name": "reads", "reads": "reads.fq", "max_differences": DIFFERENCES},
+            {"name": "few", "reads": "reads.fq", **OTHER_SETTINGS["few"]},
+        ],
+        "mems": [
+            {"name": "other", "queries": "other.fa", "min_length": MIN_LENGTH},
+            {"name": "unique", "queries": "other.fa", **OTHER_SETTINGS["unique"]},
+        ],
         "pairwise": [
             {
                 "name": "pair",
@@ -115,9 +125,14 @@ def test_a_run_without_samples_ends_with_its_report(searched: tuple[Run, str]) -
     summary = json.loads((run.output / "report/summary.json").read_text())
     assert [(search["tool"], search["name"]) for search in summary["searches"]] == [
         ("complete", "reads"),
+        ("complete", "few"),
         ("mems", "other"),
+        ("mems", "unique"),
         ("pairwise", "pair"),
     ]
+    for tool, name in (("complete", "few"), ("mems", "unique")):  # each key reaches its search
+        settings = json.loads((run.output / tool / f"{name}.json").read_text())["settings"]
+        assert OTHER_SETTINGS[name].items() <= settings.items()
     for line in (
         r"mems +out/mems/other\.mems",
         r"pairwise +out/pairwise/pair\.paf",

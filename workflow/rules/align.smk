@@ -37,7 +37,7 @@ rule finish_sample:
         units=lambda wildcards: files_of_units(ALIGN / "units/{sample}.{unit}.bam", wildcards.sample),
         fasta=FASTA,
         reference=REFERENCE,
-        kernels=OUTPUT / ".compiled/finish.done",
+        kernels=OUTPUT / ".compiled/align.done",
     output:
         alignments=ALIGN / f"{{sample}}.{FORMAT}",
         index=ALIGN / f"{{sample}}.{FORMAT_INDEX}",
@@ -79,7 +79,7 @@ if SETTINGS["rescore"]["intervals"]:
             reference=REFERENCE,
             fasta=FASTA,
             intervals=SETTINGS["rescore"]["intervals"],
-            kernels=OUTPUT / ".compiled/finish.done",
+            kernels=OUTPUT / ".compiled/align.done",
         output:
             target=ALIGN / "{sample}.target.json",
             low_coverage=ALIGN / "{sample}.target.low_coverage.bed.gz",

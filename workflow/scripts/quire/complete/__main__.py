@@ -10,6 +10,7 @@ first and the others as secondary records. Beside it stand how many places each 
 
 from pathlib import Path
 
+from quire.io.sniff import require_fastq
 from quire.run.command_line import ToolParser, beside, require_apart, run_tool
 from quire.run.inputs import require_file
 
@@ -23,6 +24,7 @@ def main(arguments: list[str] | None = None) -> None:
         from quire.complete.search import CompleteInputs, CompleteOutputs, CompleteSettings, search_reads
 
         require_file(given.reads, "--reads")
+        require_fastq(given.reads, "--reads")
         counts, summary = (beside(given.output, "bam", ending) for ending in ("counts.tsv", "json"))
         outputs = CompleteOutputs(given.output, counts, summary)
         require_apart((given.output, counts, summary), (given.reads, given.reference))

@@ -82,9 +82,15 @@ class CardFinder:
         from quire.reads.gpu import orient
 
         card = self._card
-        on_card = orient(card, batch)
-        for part in self._module.find_ends(card, self._pages, on_card, self._axis, self._differences, ROOM):
-            yield Ends(*map(card.download, part))
+        try:
+            on_card = orient(card, batch)
+            for part in self._module.find_ends(card, self._pages, on_card, self._axis, self._differences, ROOM):
+                yield Ends(*map(card.download, part))
+        except MemoryError as error:
+            raise QuireError(
+                f"{card.name}: one read of those from record {batch.first_ordinal + 1} on has more places than fit "
+                f"({error}); give device.memory more, use another card, or use device.backend: cpu."
+            ) from None
 
 
 # Imports by name, and not by a text that is put together: the digests of sources follow the former alone.

@@ -184,6 +184,7 @@ def search_reads(inputs: CompleteInputs, outputs: CompleteOutputs, settings: Com
     summary = {
         "tool": "complete",
         "name": settings.name,
+        "inputs": {"reads": str(inputs.reads), "reference": str(inputs.fasta)},
         "settings": shown,
         "backend": backend.to_json(),
         "counts": counts.to_json(),

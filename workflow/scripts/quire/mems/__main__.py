@@ -10,6 +10,7 @@ positions counted from 1. A summary (.json) stands beside it.
 
 from pathlib import Path
 
+from quire.io.sniff import require_sequences
 from quire.run.command_line import ToolParser, beside, require_apart, run_tool
 from quire.run.inputs import require_file
 
@@ -23,6 +24,7 @@ def main(arguments: list[str] | None = None) -> None:
         from quire.mems.search import MemsInputs, MemsOutputs, MemsSettings, find_mems
 
         require_file(given.queries, "--queries")
+        require_sequences(given.queries, "--queries")
         outputs = MemsOutputs(given.output, beside(given.output, "mems", "json"))
         require_apart((outputs.mems, outputs.summary), (given.queries, given.reference))
         with parser.index(given) as (reference, pages):

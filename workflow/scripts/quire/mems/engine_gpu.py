@@ -17,7 +17,7 @@ from quire.algorithms.mems.queries_gpu import CardRuns, lay, turn, upload_querie
 from quire.device.card import Card
 from quire.errors import QuireError
 from quire.index import PageIndex
-from quire.mems.engines import reference_text
+from quire.mems.runs import reference_text
 from quire.reference import Reference
 
 log = logging.getLogger("quire.mems")

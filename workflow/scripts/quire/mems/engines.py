@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-import numpy as np
-
-from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText, cpu
+from quire.algorithms.mems import Cursor, Matches, Queries, cpu
 from quire.index import PageIndex
 from quire.mems.queries import turned
+from quire.mems.runs import reference_text
 from quire.reference import Reference
 
 Prepared = TypeVar("Prepared")
@@ -47,12 +46,3 @@ class MemsCpuEngine:
     ) -> tuple[Matches, Cursor]:
         """See `MemsEngine`."""
         return cpu.find(self._pages, self._text, queries, min_length, unique, begin, end, limit)
-
-
-def reference_text(reference: Reference) -> ReferenceText:
-    """The axis of a reference with its runs: islands, cut at their ambiguous bases."""
-    # Borders in turn of what is known: each island's start and end, and each ambiguous run's start and end within one.
-    starts = np.concatenate((reference.island_axis[:-1], reference.ambiguous[:, 1]))
-    ends = np.concatenate((reference.island_axis[1:], reference.ambiguous[:, 0]))
-    runs = np.stack((np.sort(starts), np.sort(ends)), axis=1)
-    return ReferenceText(reference.text, runs[runs[:, 0] < runs[:, 1]])

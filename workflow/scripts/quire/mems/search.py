@@ -107,7 +107,7 @@ def find_mems(inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings) 
     warnings = []
     if lacks_bgzip_end(inputs.queries):
         warnings.append(f"{inputs.queries} has no closing bgzip block: if it was cut there, queries are missing.")
-    _write_summary(outputs, settings, backend, counts, time.monotonic() - began, warnings)
+    _write_summary(inputs, outputs, settings, backend, counts, time.monotonic() - began, warnings)
 
 
 def _check(settings: MemsSettings) -> None:
@@ -172,12 +172,19 @@ def _run(queries: Path, search: Search[Prepared], threads: int, writer: Writer) 
 
 
 def _write_summary(
-    outputs: MemsOutputs, settings: MemsSettings, backend: Backend, counts: Counts, seconds: float, warnings: list[str]
+    inputs: MemsInputs,
+    outputs: MemsOutputs,
+    settings: MemsSettings,
+    backend: Backend,
+    counts: Counts,
+    seconds: float,
+    warnings: list[str],
 ) -> None:
     """Write the summary of a search (docs/formats.md)."""
     content = {
         "tool": "mems",
         "name": settings.name,
+        "inputs": {"queries": str(inputs.queries), "reference": str(inputs.fasta)},
         "settings": asdict(settings),
         "backend": backend.to_json(),
         "counts": counts.to_json(),

@@ -127,6 +127,10 @@ def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: Pairw
     summary = {
         "tool": "pairwise",
         "name": settings.name,
+        "inputs": {
+            "query": ":".join(filter(None, (str(inputs.query), inputs.query_region))),
+            "target": ":".join(filter(None, (str(inputs.target), inputs.target_region))),
+        },
         "settings": asdict(settings),
         "backend": backend.to_json(),
         "counts": _counts(pair, alignment, columns) | ({} if optimal else {"anchors": anchors}),

@@ -22,7 +22,7 @@ from quire.algorithms.pairwise.chain import Anchors, best_chain, shortened
 from quire.algorithms.pairwise.driver import joined, nothing
 from quire.algorithms.scoring import Scoring
 from quire.index import PageIndex
-from quire.mems.engines import reference_text
+from quire.mems.runs import reference_text
 from quire.pairwise.aligners import PairAligner
 from quire.reference import Reference
 from quire.sam import CIGAR_MATCH, CIGAR_SHIFT

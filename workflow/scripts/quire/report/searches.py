@@ -34,6 +34,7 @@ def read_searches(searches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
             entry = {
                 "tool": str(content["tool"]),
                 "name": str(content["name"]),
+                "inputs": {str(name): str(path) for name, path in content["inputs"].items()},
                 "settings": {key: value for key, value in content["settings"].items() if key not in _HOW_IT_RAN},
                 "counts": {str(name): count for name, count in content["counts"].items()},
                 "seconds": float(content["seconds"]),

@@ -162,6 +162,9 @@ def run_tool(main: Callable[[], Path]) -> None:
         summary = main()
     except (QuireError, OSError) as error:
         sys.exit(f"{SENTENCE}{describe(error)}")
+    except KeyboardInterrupt:
+        print(f"{SENTENCE}stopped at the keyboard; no output was written.", file=sys.stderr)
+        sys.exit(130)
     content = json.loads(summary.read_text())
     for warning in content.get("warnings", []):
         print(f"warning: {warning}", file=sys.stderr)

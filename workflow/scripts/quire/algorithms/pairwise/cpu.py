@@ -1,7 +1,7 @@
 """Pairwise alignment in Numba: tiles in the order of their dependence, in as many threads as are given.
 
 A thread takes a row of tiles and goes along it as far as the row above has come, so that the threads follow each other
-down the matrix like a staircase. Tiles are computed in `cpu_tiles.py`.
+down the matrix like a staircase. Tiles are computed in `cpu_tiles.py`, paths followed through them in `cpu_follow.py`.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.pairwise import LARGEST, Memory, Mode, Pair, PairwiseAlignment, State
-from quire.algorithms.pairwise.cpu_tiles import BITS, WIDTH, Border, direction_words, follow_tile, solve_tile, space_for
+from quire.algorithms.pairwise.cpu_follow import follow_tile
+from quire.algorithms.pairwise.cpu_tiles import BITS, WIDTH, Border, direction_words, solve_tile, space_for
 from quire.algorithms.pairwise.driver import Cell, PathStretch, Sweep, trace, without_matrix
 from quire.algorithms.pairwise.tiling import Tile, Tiling, left_border, top_border
 from quire.algorithms.scoring import Scoring
