@@ -26,6 +26,7 @@ from quire.sequence.cigar import element_of, operation_of
 from quire.sequence.words import code_at, packed_word
 from quire.simd.bits import count_ones
 from quire.simd.compiled import compiled, inlined
+from quire.simd.search import first_behind
 from quire.simd.vectors import add, bit_or, choose_equal, choose_greater, convert, load, splat, store
 
 LANES = 32  # of int16, one AVX-512 register
@@ -137,19 +138,6 @@ def extend(jobs: ExtensionJobs, reads: Reads, text: np.ndarray, ambiguous: np.nd
 
 
 @inlined
-def first_ambiguous_after(ambiguous, position):
-    """Index of the first ambiguous span that ends behind `position`."""
-    low, high = 0, len(ambiguous)
-    while low < high:
-        middle = (low + high) >> 1
-        if ambiguous[middle, 1] > position:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@inlined
 def mismatches(packed, word, length, text, position, limit):
     """Differing bases between a packed read and the axis from `position` on; counting stops beyond `limit`."""
     found = 0
@@ -178,7 +166,7 @@ def _align_without_gaps(jobs, sequences, results):
         position = diagonal[job]
         if has_ambiguous[r] or length == 0 or position < axis_low[job] or position + length > axis_high[job]:
             continue
-        span = first_ambiguous_after(ambiguous, position)
+        span = first_behind(ambiguous, position)
         if span < len(ambiguous) and ambiguous[span, 0] < position + length:
             continue
         found = mismatches(packed[strand[job]], word_offsets[r], length, text, position, 1)
@@ -260,7 +248,7 @@ def _fill_lanes(jobs, sequences, group, rows, width, lanes):
         high = min(axis_high[job], origin + length + width - 1)
         for position in range(low, high):
             target[(position - origin) * LANES + lane] = np.uint8(code_at(text, position))
-        span = first_ambiguous_after(ambiguous, low)
+        span = first_behind(ambiguous, low)
         while span < len(ambiguous) and ambiguous[span, 0] < high:
             for position in range(max(low, ambiguous[span, 0]), min(high, ambiguous[span, 1])):
                 target[(position - origin) * LANES + lane] = 4

@@ -27,6 +27,7 @@ from quire.reference import Reference
 from quire.sequence.ties.cpu import tie_hash
 from quire.simd.bits import count_ones
 from quire.simd.compiled import compiled, inlined
+from quire.simd.search import interval_of
 
 _NO_DIAGONAL = np.int64(-(1 << 62))
 
@@ -103,19 +104,6 @@ def find_candidates(
     )
 
 
-@inlined
-def island_of(island_axis, position):
-    """Index of the island that holds an axis position."""
-    low, high = 0, len(island_axis) - 1
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if island_axis[middle] <= position:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
 @compiled
 def _cluster(hits, reads, text, island_axis, starts, candidates):
     """Write the candidates of each read from candidates[starts[read]] on, best first; returns how many each has."""
@@ -161,7 +149,7 @@ def _bundle(hits, length, stride, island_axis, bundles):
         if last < SEED_LENGTH or last > island_axis[-1]:
             continue
         if used < 0 or not _belongs(bundles[used], strand, diagonal, last, island_axis):
-            island = island_of(island_axis, last - SEED_LENGTH)
+            island = interval_of(island_axis, last - SEED_LENGTH)
             if last > island_axis[island + 1]:  # a match across the border of two islands is none
                 continue
             used += 1

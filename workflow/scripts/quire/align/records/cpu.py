@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.extension.cpu import first_ambiguous_after
 from quire.sam import (
     CIGAR_DELETION,
     CIGAR_HARD_CLIP,
@@ -31,6 +30,7 @@ from quire.sequence.codes import LETTERS
 from quire.sequence.words import code_at, packed_word
 from quire.simd.bits import bytes_below_lowest_bit, load_bytes, one_a_byte, prefetch, reverse_complement
 from quire.simd.compiled import compiled, inlined
+from quire.simd.search import first_behind
 
 _AHEAD = 16  # records whose text is asked for before its turn
 _OPERATION_LETTERS = np.frombuffer(CIGAR_LETTERS.encode(), np.uint8)
@@ -290,7 +290,7 @@ def _equal_bases(read, place, text, axis, most):
 def _write_md(read, operations, text, ambiguous, md, used):
     """Write one MD text from md[used] on; returns its end and the edit distance."""
     place, axis = read.place, read.axis
-    span = first_ambiguous_after(ambiguous, axis)
+    span = first_behind(ambiguous, axis)
     some_ambiguous = span < len(ambiguous) and ambiguous[span, 0] < read.axis_end
     edits, run = np.int64(0), np.int64(0)
     for j in range(len(operations)):
@@ -317,7 +317,7 @@ def _write_md(read, operations, text, ambiguous, md, used):
                     break
             code = np.int64(code_at(text, axis))
             if some_ambiguous:
-                span = first_ambiguous_after(ambiguous, axis)
+                span = first_behind(ambiguous, axis)
                 if span < len(ambiguous) and ambiguous[span, 0] <= axis:
                     code = np.int64(4)
             if operation == CIGAR_DELETION:

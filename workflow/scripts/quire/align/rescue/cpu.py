@@ -7,7 +7,6 @@ extension job. So a rescue costs a scan of some hundred bases, not a full Smith-
 import numpy as np
 
 from quire.algorithms.extension import ExtensionJobs
-from quire.align.candidates.cpu import island_of
 from quire.align.insert_size import InsertSize
 from quire.align.model import Alignments
 from quire.align.pairing.template_length import template_length
@@ -16,6 +15,7 @@ from quire.reads import Reads
 from quire.reference import Reference
 from quire.sequence.words import code_at
 from quire.simd.compiled import compiled, inlined
+from quire.simd.search import interval_of
 
 # A place beside an anchor where its mate may lie, and the island that it lies on.
 PLACE = np.dtype([(name, np.int64) for name in ("mate", "strand", "diagonal", "axis_low", "axis_high")])
@@ -69,7 +69,7 @@ def _plan(alignments, offsets, codes, text, island_axis, low, high):
                     larger = np.empty(2 * count, PLACE)
                     larger[:count] = jobs
                     jobs = larger
-                island = island_of(island_axis, begin)
+                island = interval_of(island_axis, begin)
                 job = jobs[count]
                 job.mate, job.strand, job.diagonal = mate, strand, diagonal + begin
                 job.axis_low, job.axis_high = island_axis[island], island_axis[island + 1]
@@ -100,7 +100,7 @@ def _window(alignments, anchor, anchor_read, mate, offsets, low, high, island_ax
     """Strand of the mate, and the span of the anchor's island in which it lies if the pair is proper."""
     anchor_length = offsets[anchor_read + 1] - offsets[anchor_read]
     mate_length = offsets[mate + 1] - offsets[mate]
-    island = island_of(island_axis, alignments.axis_begin[anchor])
+    island = interval_of(island_axis, alignments.axis_begin[anchor])
     if alignments.strand[anchor] == 0:
         strand = 1
         five_prime_end = alignments.axis_begin[anchor] - alignments.read_begin[anchor]

@@ -9,6 +9,7 @@ from quire.sequence.cigar import element_of, operation_of
 from quire.sequence.words import code_at, packed_word
 from quire.simd.bits import count_ones
 from quire.simd.compiled import compiled, inlined
+from quire.simd.search import first_behind, interval_of
 
 _PAIRS = np.uint64(0x5555555555555555)
 _OUTSIDE = 5  # a letter beyond the island
@@ -49,32 +50,6 @@ def room_for_paths(longest, differences):
     """Room for the paths of reads of at most `longest` bases."""
     items = (differences + 1) * (2 * differences + 3)
     return Paths(np.empty(items, np.int64), np.empty(items, np.int64), np.empty(longest + 2 * differences, np.uint8))
-
-
-@inlined
-def first_behind(spans, position):
-    """Index of the first of sorted spans (int64[n, 2]) that ends behind a position."""
-    low, high = 0, len(spans)
-    while low < high:
-        middle = (low + high) >> 1
-        if spans[middle, 1] > position:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@inlined
-def island_of_end(islands, end):
-    """The island that holds the base before `end`."""
-    low, high = 0, len(islands) - 1
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if islands[middle] < end:
-            low = middle
-        else:
-            high = middle
-    return low
 
 
 @inlined
@@ -137,7 +112,7 @@ def find_path(batch, paths, strand, end, distance, cigar, used):
     furthest, entered, letters = paths
     read, side = strand >> 1, strand & 1
     origin, length, word = offsets[read], offsets[read + 1] - offsets[read], word_offsets[read]
-    island = island_of_end(islands, end)
+    island = interval_of(islands, end - 1)
     low, high = islands[island], islands[island + 1]
     begin = end - length - differences  # row 0 of the first diagonal
     span = first_behind(unknown, begin)

@@ -21,7 +21,8 @@ from quire.algorithms.complete.seeds.cpu_windows import LANES
 from quire.algorithms.fm_index.cpu import previous_row, sampled_rank
 from quire.algorithms.fm_index.pages.cpu import announce_row, page_of
 from quire.simd.bits import prefetch
-from quire.simd.compiled import compiled, inlined
+from quire.simd.compiled import compiled
+from quire.simd.search import interval_of
 
 CHUNK = 512
 BLOCK_BITS = 12  # bases of the axis that one item of `AxisArrays.special` is for
@@ -123,19 +124,6 @@ def locate_candidates(table, pieces, count, candidates):
                 rows[i] = page.start + begin if 0 <= begin < page.owned_length else np.int64(-1)
 
 
-@inlined
-def island_of(islands, position):
-    """Number of the island of an axis position."""
-    low, high = 0, len(islands) - 1
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if islands[middle] <= position:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
 @compiled
 def verify(batch, axis, pieces, first, count, candidates, memory, layout, found, used):
     """Solve the windows of the first `count` candidates, and append those with ends; returns their end.
@@ -173,7 +161,7 @@ def verify(batch, axis, pieces, first, count, candidates, memory, layout, found,
             if not is_special:
                 is_special = special[begin >> BLOCK_BITS] != 0 or special[end >> BLOCK_BITS] != 0
             if is_special:
-                island = island_of(islands, position)
+                island = interval_of(islands, position)
                 low, high = islands[island], islands[island + 1]
             place_text(memory, layout, place, text, begin, end - begin)
             compare_middle(memory, layout, place, packed, side, word, length, differences)

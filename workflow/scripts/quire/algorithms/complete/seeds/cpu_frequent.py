@@ -13,7 +13,6 @@ from quire.algorithms.complete.seeds.cpu_candidates import (
     BLOCK_BITS,
     CHUNK,
     AxisArrays,
-    island_of,
     locate_candidates,
     room_for_candidates,
 )
@@ -39,6 +38,7 @@ from quire.algorithms.complete.seeds.cpu_windows import LANES, room_for_windows
 from quire.algorithms.fm_index.pages.cpu import page_of
 from quire.simd.bits import count_ones
 from quire.simd.compiled import compiled
+from quire.simd.search import interval_of
 
 
 def ends_of_frequent_strand(
@@ -135,7 +135,7 @@ def ends_of_part(batch, axis, strand, part, bits, place, pending, ends):
             is_special = special[begin >> BLOCK_BITS] != 0 or special[end >> BLOCK_BITS] != 0
         island, low, high = 0, np.int64(0), axis_end
         if is_special:
-            island = island_of(islands, max(begin, 0))
+            island = interval_of(islands, max(begin, 0))
         while True:  # the window is solved in each island that it lies in
             if is_special:
                 low, high = islands[island], islands[island + 1]

@@ -6,6 +6,7 @@ from quire.algorithms.complete import Axis, Ends
 from quire.algorithms.complete.windows import DIAGONALS, FIRST_SHIFT, ORIENTED_SHIFT, EndWindows
 from quire.reads import Reads
 from quire.simd.compiled import compiled, inlined
+from quire.simd.search import interval_of
 
 CELLS = np.uint64(0x5555555555555555)  # the bit of each diagonal
 ONE, TWO = np.uint64(1), np.uint64(2)
@@ -24,25 +25,12 @@ def encode_candidate(oriented, first, last):
 
 
 @inlined
-def island_of(islands, position):
-    """The island of a position of the axis."""
-    low, high = 0, islands.size - 1
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if islands[middle] <= position:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@inlined
 def candidate_at(islands, oriented, base, end, differences):
     """The candidate of a read that would end at `end` without gaps, `base` being a base of the axis that it aligns.
 
     Returns it and whether there is one: ends are of the island of the base.
     """
-    island = island_of(islands, base)
+    island = interval_of(islands, base)
     first = max(end - differences, islands[island] + 1)
     last = min(end + differences, islands[island + 1])
     if first > last:
@@ -152,7 +140,7 @@ def _fill(
         length = offsets[read + 1] - offsets[read]
         # Diagonal x begins at base + x of the axis, and ends at first - k + x.
         base = first - k - length
-        begin = max(islands[island_of(islands, first - 1)], 0)
+        begin = max(islands[interval_of(islands, first - 1)], 0)
         alive = CELLS if count + 2 * k >= DIAGONALS else ((ONE << np.uint64(2 * (count + 2 * k))) - ONE) & CELLS
         if begin > base:  # alignments begin within the island
             alive = (
