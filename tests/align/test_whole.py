@@ -6,6 +6,7 @@ import random
 import pytest
 from quire.align.unit import MappingSettings, UnitInputs, UnitOutputs, map_unit
 from quire.io.files import BGZF_END
+from quire.io.read_files import ReadFiles
 
 from tests.support.builders import random_bases, random_read, write_fasta, write_fastq
 from tests.support.read_builders import READ_GROUP, build_index
@@ -21,7 +22,7 @@ def run(tmp_path):
     def mapped(fastq):
         outputs = UnitOutputs(*(tmp_path / name for name in ("out.bam", "ledger.json", "insert_size.json")))
         settings = MappingSettings(threads=1, reads_per_batch=100)
-        map_unit(UnitInputs(indexed.directory, indexed.pages, fastq), outputs, READ_GROUP, settings)
+        map_unit(UnitInputs(indexed.directory, indexed.pages, ReadFiles([fastq])), outputs, READ_GROUP, settings)
         return json.loads(outputs.ledger.read_text())
 
     return mapped

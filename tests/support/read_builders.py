@@ -12,6 +12,7 @@ from quire import index
 from quire import reference as reference_stage
 from quire.align.unit import MappingSettings, UnitInputs, UnitOutputs, map_unit
 from quire.io.bam.writer import ReadGroup
+from quire.io.read_files import ReadFiles
 from quire.reads import Reads
 from quire.reads.cpu import orient
 from quire.reference import Reference
@@ -82,7 +83,7 @@ def map_files(folder: Path, indexed: Indexed, mates: Sequence[Path], batch: int 
     """Map FASTQ files; every call writes into the same files of `folder`."""
     bam, ledger, sizes = folder / "out.bam", folder / "ledger.json", folder / "insert_size.json"
     map_unit(
-        UnitInputs(indexed.directory, indexed.pages, mates[0], mates[1] if len(mates) > 1 else None),
+        UnitInputs(indexed.directory, indexed.pages, ReadFiles(mates[:1], mates[1:])),
         UnitOutputs(bam, ledger, sizes),
         READ_GROUP,
         MappingSettings(threads, backend="cpu", reads_per_batch=batch),

@@ -182,6 +182,17 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
         lambda run: second_unit(run, fq1="NA12878_R2.fastq.gz"),
         "units.tsv, line 3: NA12878_R2.fastq.gz is given as fq1 of NA12878.lane_2 and is the same file as fq2",
     ),
+    "interleaved with mates of their own": (set_unit(interleaved="yes"), "leave fq2 empty"),
+    "neither yes nor no": (set_unit(interleaved="maybe"), "line 2: interleaved 'maybe' must be yes or no"),
+    "qualities of no kind": (set_unit(qualities="phred59"), "qualities 'phred59' must be phred33 or phred64"),
+    "more first mates than second ones": (
+        lambda run: second_unit(run) or set_unit(fq1="NA12878_R1.fastq.gz,other_R1.fastq.gz")(run),
+        "units.tsv, line 2: fq1 names 2 files and fq2 1; each file of first mates needs that of its mates",
+    ),
+    "file twice in a row": (
+        set_unit(fq1="NA12878_R1.fastq.gz, NA12878_R1.fastq.gz", fq2=""),
+        "NA12878_R1.fastq.gz is given as fq1 of NA12878.lane_1 and is the same file as fq1 of NA12878.lane_1",
+    ),
     "filter unknown": (
         set_key("rescore.filters", {"snv": {"minimum_DP": 3}}),
         "the key rescore.filters.snv.minimum_DP is unknown",
@@ -494,7 +505,7 @@ def test_single_end_row_may_leave_out_trailing_fields(run: Run) -> None:
     """A single-end row may stop after fq1."""
     replace(run, "units.tsv", b"sample\tunit\tfq1\tfq2\tplatform\nNA12878\tlane_1\tNA12878_R1.fastq.gz\n")
     units = load(run).units
-    assert units.loc[0, "fq2"] == ""
+    assert units.loc[0, "fq2"] == []
     assert units.loc[0, "platform"] == "ILLUMINA"
 
 

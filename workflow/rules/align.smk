@@ -3,7 +3,8 @@
 
 rule map_unit:
     input:
-        reads=reads_of_unit,
+        fq1=files_of_unit("fq1"),
+        fq2=files_of_unit("fq2"),
         reference=REFERENCE,
         pages=page_manifests,
         fasta=FASTA,
@@ -27,6 +28,7 @@ rule map_unit:
         reads_per_batch=SETTINGS["align"]["reads_per_batch"],
         device=DEVICE,
         read_group=read_group,
+        reads=about_reads,
         digest=sources.digest("map_unit.py"),
     script:
         "../scripts/map_unit.py"

@@ -19,6 +19,7 @@ try:
     if workflow.is_main_process:
         configuration.check_index(RUN.settings)
         configuration.check_alignment_index(RUN.settings)
+        configuration.check_first_reads(RUN)
 except QuireError as error:
     # Not a WorkflowError: that would wrap the sentence in the place in this file where it was raised.
     sys.exit(f"quire: error: {error}")
@@ -127,10 +128,19 @@ def required_reference(wildcards):
     return page_manifests(wildcards)
 
 
-def reads_of_unit(wildcards):
-    """The one or two FASTQ files of a unit."""
+def files_of_unit(column):
+    """An input function: the files of a unit that stand in a column of the sheet."""
+
+    def files(wildcards):
+        return UNITS.loc[(wildcards.sample, wildcards.unit)][column]
+
+    return files
+
+
+def about_reads(wildcards):
+    """What the sheet says of how the files of a unit's reads are written."""
     unit = UNITS.loc[(wildcards.sample, wildcards.unit)]
-    return [path for path in (unit.fq1, unit.fq2) if path]
+    return {"interleaved": bool(unit.interleaved), "qualities": unit.qualities}
 
 
 def read_group(wildcards):

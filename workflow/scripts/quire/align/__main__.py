@@ -8,6 +8,7 @@ from pathlib import Path
 from quire.align.unit import MappingSettings, UnitInputs, UnitOutputs, map_unit
 from quire.errors import QuireError
 from quire.io.bam.writer import ReadGroup
+from quire.io.read_files import ReadFiles
 
 
 def main() -> None:
@@ -24,7 +25,8 @@ def main() -> None:
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
     pages = sorted(arguments.index.glob("page_*"), key=lambda path: int(path.name.split("_")[1]))
-    inputs = UnitInputs(arguments.index / "reference", pages, arguments.fq1, arguments.fq2)
+    mates = [arguments.fq2] if arguments.fq2 else []
+    inputs = UnitInputs(arguments.index / "reference", pages, ReadFiles([arguments.fq1], mates))
     outputs = UnitOutputs(
         bam=arguments.out,
         ledger=arguments.out.with_suffix(".ledger.json"),

@@ -10,6 +10,7 @@ from pathlib import Path
 from quire import index, reference
 from quire.align.unit import MappingSettings, UnitInputs, UnitOutputs, map_unit
 from quire.io.bam.writer import ReadGroup
+from quire.io.read_files import ReadFiles
 
 _BASES = 6000
 _PAIRS = 40
@@ -31,9 +32,9 @@ def compile_kernels() -> None:
             for page in range(len(reference.Reference.open(run / "reference").pages)):
                 pages.append(run / f"page_{page}")
                 index.build(run / "reference", page, pages[-1], {"sampling_distance": 64, "sa_sampling": 1})
-            for mates in (root / "2.fq", None):
+            for mates in ([root / "2.fq"], []):
                 map_unit(
-                    UnitInputs(run / "reference", pages, root / "1.fq", mates),
+                    UnitInputs(run / "reference", pages, ReadFiles([root / "1.fq"], mates)),
                     UnitOutputs(run / "out.bam", run / "ledger.json", run / "insert_size.json"),
                     ReadGroup(sample="compile", unit="kernels", library="none", platform="none"),
                     MappingSettings(threads=1, backend="cpu", reads_per_batch=_PAIRS),

@@ -1,4 +1,4 @@
-"""One unit (lane) from FASTQ to an unsorted BAM, with its ledger and insert size."""
+"""One unit (lane) from its reads to an unsorted BAM, with its ledger and insert size."""
 
 import logging
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from quire.device.choice import use_backend
 from quire.index import PageIndex
 from quire.io.ahead import ahead
 from quire.io.bam.writer import BamWriter, ReadGroup, header_text
-from quire.io.fastq import read_batches
-from quire.io.files import lacks_bgzip_end, write_json_atomic
+from quire.io.files import write_json_atomic
+from quire.io.read_files import ReadFiles
 from quire.ledger import require_balance, write_ledger
 from quire.reference import Reference
 from quire.version import VERSION
@@ -33,20 +33,14 @@ class UnitInputs:
     Attributes:
         reference: directory that `quire.reference.build` wrote.
         pages: directories of the indexes of all its pages, in order.
-        fq1, fq2: FASTQ files; fq2 is None for single-end reads.
+        reads: their files.
         fasta: the FASTA that the reference must still be of; None skips the check.
     """
 
     reference: Path
     pages: Sequence[Path]
-    fq1: Path
-    fq2: Path | None = None
+    reads: ReadFiles
     fasta: Path | None = None
-
-    @property
-    def reads(self) -> list[Path]:
-        """The one or two FASTQ files."""
-        return [self.fq1] if self.fq2 is None else [self.fq1, self.fq2]
 
 
 @dataclass(frozen=True)
@@ -84,7 +78,7 @@ def map_unit(inputs: UnitInputs, outputs: UnitOutputs, read_group: ReadGroup, se
         settings: threads, backend and batches.
 
     Raises:
-        InputError: bad FASTQ, an index that does not fit, or no card where the backend is "gpu".
+        InputError: bad reads, an index that does not fit, or no card where the backend is "gpu".
         QuireError: an output cannot be written, or the ledger does not balance.
     """
     reference = Reference.open(inputs.reference, inputs.fasta)
@@ -111,12 +105,12 @@ def _map(
 ) -> None:
     """Map a unit with the engine of its backend, and write all outputs."""
     mapper = Mapper(engine)
-    command = " ".join([f"align --backend {backend.name}", *(path.name for path in inputs.reads)])
+    command = " ".join([f"align --backend {backend.name}", *(path.name for path in inputs.reads.files)])
     description = f"backend {backend.name}: {backend.reason}"
     contigs = reference.contig_names, reference.contig_lengths
     text = header_text(*contigs, [read_group], VERSION, command, description)
     chosen_size = settings.reads_per_batch
-    batches = read_batches(inputs.fq1, inputs.fq2, engine.reads_per_batch if chosen_size == "auto" else chosen_size)
+    batches = inputs.reads.batches(engine.reads_per_batch if chosen_size == "auto" else chosen_size)
     with BamWriter(outputs.bam, text, *contigs) as bam:
         sink = BamSink(bam, read_group)
         # In this thread nothing but writing: a disk, or memory for a file, takes its time.
@@ -126,10 +120,6 @@ def _map(
         placed = {"mapped": counts.mapped, "unmapped": counts.unmapped}
         require_balance("align", read_group.identifier, {"reads": mapper.reads_in}, placed)
     write_json_atomic(outputs.insert_size, mapper.insert_size.to_json())
-    # Some sequencers' software leaves the closing block out, so that this cannot be an error.
-    warnings = [
-        f"{path} has no closing bgzip block: if it was cut there, reads are missing."
-        for path in inputs.reads
-        if lacks_bgzip_end(path)
-    ]
-    write_ledger(outputs.ledger, "align", read_group.identifier, vars(counts), warnings, backend.to_json())
+    write_ledger(
+        outputs.ledger, "align", read_group.identifier, vars(counts), inputs.reads.warnings(), backend.to_json()
+    )

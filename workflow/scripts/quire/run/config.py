@@ -16,12 +16,13 @@ import pandas
 
 from quire.errors import InputError
 from quire.io.bai import require_index_fits
+from quire.io.first_reads import require_as_declared
 from quire.io.ploidy import SEXES
 from quire.io.sniff import require_fasta, require_fastq, require_variants
 from quire.reference import Reference
 from quire.reference.storage import MANIFEST
 from quire.run.exact_tools import EXACT_TOOLS, check_exact_tools
-from quire.run.inputs import require_file, require_writable
+from quire.run.inputs import listed_files, require_file, require_writable
 from quire.run.schema import SHEETS, complete_settings, read_schema
 from quire.run.sheets import Row, first_repeat, read_sheet
 
@@ -37,7 +38,8 @@ class Configuration:
             and `reference.fasta` is empty where nothing needs a reference.
         samples: one row a sample: sample (str), ploidy (int), sex (str, one of the values of SEXES); none in a run of
             the exact tools alone.
-        units: one row a unit: sample, unit, fq1, fq2 ("" when single-end), platform, library (all str).
+        units: one row a unit: sample, unit, platform, library, qualities (all str), fq1 and fq2 (lists of paths; fq2
+            is empty when mates have no files of their own), and interleaved (bool).
     """
 
     settings: dict[str, Any]
@@ -122,7 +124,7 @@ def check_samples(samples: list[Row], units: list[Row], settings: Mapping[str, A
 
 
 def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
-    """Check that units are named once, that every FASTQ exists, looks like one, and is used once."""
+    """Check that units are named once, that every FASTQ exists, looks like one, is used once, and has its mates."""
     if repeated := first_repeat(units, lambda row: (row.values["sample"], row.values["unit"])):
         first, second = repeated
         name = f"{second.values['sample']}.{second.values['unit']}"
@@ -133,15 +135,36 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
         return
     seen: dict[tuple[int, int], str] = {_identity(settings["reference"]["fasta"]): "reference.fasta"}
     for row in units:
+        unit = f"{row.values['sample']}.{row.values['unit']}"
+        fq1, fq2 = (listed_files(row.values[column]) for column in ("fq1", "fq2"))
+        if fq2 and _says_yes(row.values["interleaved"]):
+            raise InputError(f"{row.place}: fq2 is given, but an interleaved fq1 holds the mates too; leave fq2 empty.")
+        if fq2 and len(fq1) != len(fq2):
+            raise InputError(
+                f"{row.place}: fq1 names {len(fq1)} files and fq2 {len(fq2)}; each file of first mates needs that of "
+                "its mates, in the same order."
+            )
+        for column, paths in (("fq1", fq1), ("fq2", fq2)):
+            for path in paths:
+                require_file(path, f"{row.place}, column {column}")
+                require_fastq(path, f"{row.place}, column {column}")
+                here = f"{column} of {unit}"
+                if _identity(path) in seen:
+                    other = seen[_identity(path)]
+                    raise InputError(f"{row.place}: {path} is given as {here} and is the same file as {other}.")
+                seen[_identity(path)] = here
+
+
+def check_first_reads(run: Configuration) -> None:
+    """Check that the first reads of every FASTQ are written as the sheet says: mates in turn or not, and qualities.
+
+    Not part of `load`, since every file is decompressed for it: once a run is enough, not in every job.
+    """
+    for unit in run.units.to_dict("records"):
         for column in ("fq1", "fq2"):
-            path = row.values[column]
-            if not path:
-                continue
-            require_file(path, f"{row.place}, column {column}")
-            require_fastq(path, f"{row.place}, column {column}")
-            here = f"{column} of {row.values['sample']}.{row.values['unit']}"
-            if (other := seen.setdefault(_identity(path), here)) != here:
-                raise InputError(f"{row.place}: {path} is given as {here} and is the same file as {other}.")
+            for path in unit[column]:
+                what = f"{run.settings['units']}, {unit['sample']}.{unit['unit']}, column {column}"
+                require_as_declared(path, unit["interleaved"], unit["qualities"], bool(unit["fq2"]), what)
 
 
 def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> None:
@@ -243,8 +266,21 @@ def _samples_frame(rows: list[Row]) -> pandas.DataFrame:
     )
 
 
+def _says_yes(value: str) -> bool:
+    """Whether a column of yes and no says yes."""
+    return value.lower() in ("yes", "true", "1")
+
+
 def _units_frame(rows: list[Row]) -> pandas.DataFrame:
-    return pandas.DataFrame(
-        [{**row.values, "library": row.values["library"] or row.values["sample"]} for row in rows],
-        columns=None if rows else ["sample", "unit", "fq1", "fq2", "platform", "library"],
-    )
+    columns = ["sample", "unit", "fq1", "fq2", "interleaved", "qualities", "platform", "library"]
+    made = [
+        {
+            **row.values,
+            "fq1": listed_files(row.values["fq1"]),
+            "fq2": listed_files(row.values["fq2"]),
+            "interleaved": _says_yes(row.values["interleaved"]),
+            "library": row.values["library"] or row.values["sample"],
+        }
+        for row in rows
+    ]
+    return pandas.DataFrame(made, columns=columns)

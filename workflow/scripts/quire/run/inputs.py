@@ -6,6 +6,13 @@ from pathlib import Path
 from quire.errors import InputError
 
 
+def listed_files(text: str) -> list[str]:
+    """The files that a field of a sheet names, separated by commas; a file may have a comma in its name."""
+    if os.path.exists(text):
+        return [text]
+    return [path for part in text.split(",") if (path := part.strip())]
+
+
 def require_file(path: str, what: str) -> None:
     """Raise InputError unless `path` is a readable ordinary file that is not empty, with a name for a workflow."""
     if "{" in path or "}" in path:

@@ -1,23 +1,27 @@
 """FASTQ in: one or two files become batches of reads, and whatever is wrong with them becomes one sentence.
 
 Each file is read and decompressed ahead of the consumer in a thread of its own (`one_file`). Two files advance in
-lockstep and their reads must carry the same names.
+lockstep and their reads must carry the same names; so must the neighbours in a file of mates in turn (`interleaved`).
 """
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from quire.errors import InputError
 from quire.io.ahead import ahead
+from quire.io.fastq.interleaved import take_apart
 from quire.io.fastq.one_file import CHUNK_BYTES, file_batches
-from quire.io.fastq.parser import first_difference
+from quire.io.fastq.parser import LOWEST_QUALITY, first_difference
+from quire.io.first_reads import PHRED64_OFFSET
 from quire.reads import PairBatch, ReadBatch
 from quire.sequence.codes import AMBIGUOUS
 
 BATCHES_AHEAD = 2
+MORE_THAN_PHRED = PHRED64_OFFSET - LOWEST_QUALITY  # what Phred+64 reads as, above what it is
 
 
 def read_batches(
@@ -26,30 +30,39 @@ def read_batches(
     reads_per_batch: int,
     maximum_length: int = 1024,
     chunk_bytes: int = CHUNK_BYTES,
+    interleaved: bool = False,
+    phred64: bool = False,
 ) -> Iterator[PairBatch]:
     """Read one FASTQ file, or two in lockstep, in batches of `reads_per_batch` reads (pairs); the last may be smaller.
 
     Args:
         fq1: FASTQ, plain, gzip or bgzip.
         fq2: the mates, or None for single-end reads.
-        reads_per_batch: reads of `fq1` in a batch.
+        reads_per_batch: reads, or pairs, in a batch.
         maximum_length: longest read that is accepted, in bases.
         chunk_bytes: text held at a time; more when a record is larger.
+        interleaved: `fq1` holds the mates in turn, and `fq2` is None.
+        phred64: qualities are written as Phred + 64.
 
     Raises:
         InputError: one sentence naming file, record, what is wrong and what to do.
     """
     if fq2 is not None and os.path.exists(fq1) and os.path.exists(fq2) and os.path.samefile(fq1, fq2):
         raise InputError(f"{fq1}: the same file is given as R1 and as R2; give the file of the mates as R2.")
-    first = ahead(lambda: file_batches(fq1, reads_per_batch, maximum_length, chunk_bytes), BATCHES_AHEAD)
+
+    def reads_of(path: str | Path) -> Iterator[ReadBatch]:
+        batches = file_batches(path, reads_per_batch * (2 if interleaved else 1), maximum_length, chunk_bytes)
+        return _from_phred64(path, batches) if phred64 else batches
+
     if fq2 is None:
+        pairs = ahead(lambda: take_apart(fq1, reads_of(fq1)) if interleaved else _single(reads_of(fq1)), BATCHES_AHEAD)
         try:
-            for batch in first:
-                yield PairBatch(batch, None)
+            yield from pairs
         finally:
-            first.close()
+            pairs.close()
         return
-    second = ahead(lambda: file_batches(fq2, reads_per_batch, maximum_length, chunk_bytes), BATCHES_AHEAD)
+    first = ahead(lambda: reads_of(fq1), BATCHES_AHEAD)
+    second = ahead(lambda: reads_of(fq2), BATCHES_AHEAD)
     try:
         while True:
             mate1, mate2 = next(first, None), next(second, None)
@@ -62,6 +75,25 @@ def read_batches(
     finally:
         first.close()
         second.close()
+
+
+def _single(batches: Iterator[ReadBatch]) -> Iterator[PairBatch]:
+    for batch in batches:
+        yield PairBatch(batch, None)
+
+
+def _from_phred64(path: str | Path, batches: Iterator[ReadBatch]) -> Iterator[ReadBatch]:
+    """The same reads with their qualities as Phred, after they were read as Phred+33."""
+    for batch in batches:
+        too_low = batch.qualities < MORE_THAN_PHRED
+        if too_low.any():
+            read = int(np.searchsorted(batch.offsets, np.argmax(too_low), side="right")) - 1
+            letter = chr(LOWEST_QUALITY + int(batch.qualities[np.argmax(too_low)]))
+            raise InputError(
+                f"{path}: record {batch.first_ordinal + read + 1} ({batch.name(read)}) has {letter!r} among its "
+                "qualities, and Phred+64 has none below '@'; take phred64 out of the column, or repair the file."
+            )
+        yield replace(batch, qualities=batch.qualities - np.uint8(MORE_THAN_PHRED))
 
 
 def _require_mates(fq1: str | Path, fq2: str | Path, mate1: ReadBatch | None, mate2: ReadBatch | None) -> None:

@@ -1,0 +1,96 @@
+"""What the first reads of a FASTQ file give away: mates in turn, and qualities of Phred+64."""
+
+import random
+from pathlib import Path
+
+import pytest
+from quire.errors import InputError
+from quire.io.first_reads import look, require_as_declared
+
+from tests.support.builders import Read, random_read, write_fastq
+
+MALFORMED = Path(__file__).parents[1] / "data" / "malformed" / "biopython_fastq"
+
+
+def fastq(folder: Path, titles: list[str], lowest: int = 33, highest: int = 74, compression: str = "plain") -> Path:
+    """A FASTQ of reads with these titles, whose qualities have these letters."""
+    generator = random.Random(4)
+    reads = [random_read(generator, title, 40) for title in titles]
+    letters = [chr(lowest), chr(highest), *(chr(generator.randint(lowest, highest)) for _ in range(38))]
+    return write_fastq(
+        folder / "reads.fq", [Read(read.name, read.bases, "".join(letters)) for read in reads], compression
+    )
+
+
+IN_TURN = {
+    "slashes": ["a/1", "a/2", "b/1", "b/2"],
+    "Casava 1.8": ["a 1:N:0:ACGT", "a 2:N:0:ACGT", "b 1:N:0:ACGT", "b 2:N:0:ACGT"],
+    "behind a tab": ["a\t1:N:0", "a\t2:N:0"],
+    "one pair among single reads": ["x/1", "y/1", "a/1", "a/2"],
+    "no marks": ["SRR1.1 1 length=40", "SRR1.1 1 length=40", "SRR1.2 2 length=40", "SRR1.2 2 length=40"],
+    "no marks and the last read cut off": ["a", "a", "b", "b", "c"],
+}
+NOT_IN_TURN = {
+    "first mates": ["a/1", "b/1", "c/1"],
+    "second mates": ["a 2:N:0", "b 2:N:0"],
+    "one read": ["a/1"],
+    "one name for all": ["read", "read", "read", "read"],
+    "a read given twice": ["a", "b", "b", "c"],
+    "mates the other way round": ["a/1", "b/2", "b/1", "c/2"],
+}
+
+
+@pytest.mark.parametrize("compression", ["plain", "gzip", "bgzip"])
+@pytest.mark.parametrize("name", IN_TURN)
+def test_mates_in_turn(name: str, compression: str, tmp_path: Path) -> None:
+    path = fastq(tmp_path, IN_TURN[name], compression=compression)
+    titles = IN_TURN[name]
+    record = 3 if name.startswith("one pair") else 1
+    first = look(path)
+    assert (first.reads, first.mates_in_turn) == (len(titles), record)
+    assert first.name == titles[record - 1].split()[0].removesuffix("/1")
+    with pytest.raises(InputError, match=rf"records {record} and {record + 1} are the two mates of .* say yes in the"):
+        require_as_declared(path, False, "", False)
+    with pytest.raises(InputError, match="give this file alone, as fq1, with yes in the column interleaved"):
+        require_as_declared(path, False, "", True)
+    require_as_declared(path, True, "", False)
+
+
+@pytest.mark.parametrize("name", NOT_IN_TURN)
+def test_reads_that_are_not_in_turn(name: str, tmp_path: Path) -> None:
+    path = fastq(tmp_path, NOT_IN_TURN[name])
+    assert look(path).mates_in_turn == 0
+    require_as_declared(path, False, "", False)
+
+
+@pytest.mark.parametrize(
+    ("lowest", "highest", "phred64"),
+    [
+        ("!", "J", False),  # Illumina 1.8
+        ("F", "F", False),  # NovaSeq: a lucky first read
+        ("#", "S", False),  # AVITI, Q2 to Q50
+        ("!", "~", False),  # consensus reads
+        ("B", "h", True),  # Illumina 1.5
+        ("@", "h", True),  # Illumina 1.3
+        (";", "h", True),  # Solexa
+    ],
+)
+def test_qualities(lowest: str, highest: str, phred64: bool, tmp_path: Path) -> None:
+    path = fastq(tmp_path, ["a", "b"], ord(lowest), ord(highest))
+    assert look(path).phred64 is phred64
+    for said in ("phred33", "phred64"):
+        require_as_declared(path, False, said, False)
+    if phred64:
+        with pytest.raises(InputError, match=f"units, fq1: .*go from '{lowest}' to '{highest}', as Phred.64 has them"):
+            require_as_declared(path, False, "", False, "units, fq1")
+    else:
+        require_as_declared(path, False, "", False)
+
+
+def test_files_that_are_damaged_or_wrong_are_left_to_the_reader(tmp_path: Path) -> None:
+    """The look sees what there is before the damage."""
+    path = fastq(tmp_path, ["a/1", "a/2", "b/1", "b/2"] * 2000, compression="gzip")
+    path.write_bytes(path.read_bytes()[:-3000])
+    assert look(path).mates_in_turn == 1
+    for malformed in MALFORMED.glob("*.fastq"):
+        look(malformed)

@@ -1,0 +1,89 @@
+"""Every way to hand in the same reads gives the same records, through Snakemake."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pysam
+import pytest
+from pysam import FastxFile
+
+from tests.workflow.runs import SMALL, SMALL_UNIT, Run, errors_of
+
+MATES = [SMALL / "NA12878_R1.fastq.gz", SMALL / "NA12878_R2.fastq.gz"]
+
+
+def reads(path: Path) -> list[str]:
+    """The records of a FASTQ."""
+    with FastxFile(str(path)) as stream:
+        return [f"{read}\n" for read in stream]
+
+
+def write_forms(folder: Path) -> list[dict[str, str]]:
+    """The small set in other forms: rows of the sheet of units, one sample each."""
+    folder.mkdir()
+    first, second = (reads(path) for path in MATES)
+    for number, cut in enumerate((slice(0, 2000), slice(2000, None)), 1):
+        (folder / f"part_{number}_R1.fq").write_text("".join(first[cut]))
+        (folder / f"part_{number}_R2.fq").write_text("".join(second[cut]))
+    with (folder / "turn.fq").open("w") as turn:
+        for record in (record for pair in zip(first, second, strict=True) for record in pair):
+            title, bases, plus, qualities = record.splitlines()
+            turn.write("\n".join([title, bases, plus, "".join(chr(ord(c) + 31) for c in qualities)]) + "\n")
+    return [
+        {"sample": "parts", "fq1": "part_1_R1.fq, part_2_R1.fq", "fq2": "part_1_R2.fq,part_2_R2.fq"},
+        {"sample": "turn", "fq1": "turn.fq", "interleaved": "yes", "qualities": "phred64"},
+    ]
+
+
+def sheet(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Rows with all columns."""
+    columns = ("sample", "unit", "fq1", "fq2", "interleaved", "qualities")
+    return [{column: row.get(column, "lane_1" if column == "unit" else "") for column in columns} for row in rows]
+
+
+@pytest.fixture(scope="module")
+def forms(finished: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The alignments of the small set in all forms, with the index of the finished run."""
+    folder = tmp_path_factory.mktemp("inputs") / "run"
+    rows = write_forms(folder)
+    run = Run(
+        folder,
+        config={"reference": {"fasta": str(SMALL / "genome.fa.gz"), "index_directory": str(finished.output / "index")}},
+        samples=[{"sample": row["sample"], "ploidy": "2"} for row in rows],
+        units=sheet(rows),
+    )
+    result = run.snakemake(*(f"out/align/{row['sample']}.bam" for row in rows))
+    assert result.returncode == 0, result.stdout
+    return run
+
+
+def records(path: Path) -> Iterator[str]:
+    """The records without their read group, which names the sample."""
+    with pysam.AlignmentFile(str(path)) as stream:
+        for record in stream.fetch(until_eof=True):
+            record.set_tag("RG", None)
+            yield record.to_string()
+
+
+@pytest.mark.parametrize("sample", ["parts", "turn"])
+def test_records_do_not_depend_on_the_form_of_the_input(sample: str, forms: Run, finished: Run) -> None:
+    expected = list(records(finished.output / "align/NA12878.bam"))
+    assert list(records(forms.output / f"align/{sample}.bam")) == expected
+
+
+def test_reads_that_are_not_what_the_sheet_says(forms: Run, tmp_path: Path) -> None:
+    """Mates in turn are not mapped as single reads, nor Phred+64 as Phred+33: a sentence before any job."""
+    shutil.copy(forms.folder / "turn.fq", tmp_path / "turn.fq")
+    unit = {**SMALL_UNIT, "fq1": "turn.fq", "fq2": "", "interleaved": "", "qualities": ""}
+    for said, expected in (
+        ({}, "are the two mates of"),
+        ({"interleaved": "yes"}, "as Phred+64 has them; say phred64 in the column qualities"),
+        ({"qualities": "phred64"}, "say yes in the column interleaved of the sheet of units"),
+    ):
+        run = Run(tmp_path, units=[unit | said])
+        result = run.snakemake("-n")
+        assert result.returncode != 0
+        (error,) = errors_of(result.stdout)
+        assert "units.tsv, NA12878.lane_1, column fq1: turn.fq: " in error
+        assert expected in error

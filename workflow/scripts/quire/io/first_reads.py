@@ -1,0 +1,134 @@
+"""A look at the first reads of a FASTQ file: are they mates in turn, and how are their qualities written?
+
+Both mistakes would go unseen: mates in turn map as single reads, and Phred+64 gives qualities that are 31 too high. The
+look is Python alone and takes a millisecond or two, so that the sheet is checked before any job; whatever is wrong with
+the text itself is left to the reader (`quire.io.fastq`), which words it.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from quire.errors import InputError
+from quire.io.files import DAMAGE, open_input
+
+LOOKED_AT, PIECE = 1 << 18, 1 << 13  # bytes of text; bytes that are inflated at a time
+# Qualities of Illumina 1.3 to 1.7 are 64 more than Phred, so that no letter is below '@' (';' in Solexa's scale). A
+# file whose letters reach from there to beyond Q50 ('S'), the highest that instruments write with 33, is one of these.
+LOWEST_OF_64, HIGHEST_OF_33 = ord(";"), ord("S")
+PHRED64_OFFSET = 64
+QUALITIES = ("phred33", "phred64")
+
+
+class FirstReads(NamedTuple):
+    """What the first reads of a file show.
+
+    Attributes:
+        reads: how many were looked at.
+        mates_in_turn: 1-based number of the first record whose successor is its mate; 0 where there is none.
+        name: of that record.
+        lowest, highest: letters of the qualities (0 and 0 without any).
+    """
+
+    reads: int
+    mates_in_turn: int
+    name: str
+    lowest: int
+    highest: int
+
+    @property
+    def phred64(self) -> bool:
+        """Whether the qualities are written as Phred + 64."""
+        return self.lowest >= LOWEST_OF_64 and self.highest > HIGHEST_OF_33
+
+
+def look(path: str | Path) -> FirstReads:
+    """Look at the first reads of a FASTQ, plain, gzip or bgzip; at those of four lines, up to one that is different.
+
+    Raises:
+        InputError: the file is missing or cannot be read.
+    """
+    records = list(_records(_text(path)))
+    titles = [_title(title) for title, _ in records]
+    qualities = b"".join(letters for _, letters in records)
+    record = _mates_in_turn(titles)
+    name = titles[record - 1][0].decode("ascii", "replace") if record else ""
+    return FirstReads(len(records), record, name, min(qualities, default=0), max(qualities, default=0))
+
+
+def require_as_declared(path: str | Path, interleaved: bool, qualities: str, has_mates: bool, what: str = "") -> None:
+    """Raise InputError where the first reads of a file of a unit are not what the sheet of units says of them.
+
+    Args:
+        path: FASTQ, plain, gzip or bgzip.
+        interleaved: the sheet says that mates stand in turn.
+        qualities: "phred33", "phred64", or "" where the sheet says nothing and Phred+33 is expected.
+        has_mates: the other mates stand in a file of their own.
+        what: where the file is named, for the sentence.
+    """
+    first, place = look(path), f"{what}: {path}" if what else str(path)
+    if first.mates_in_turn and not interleaved:
+        number = first.mates_in_turn
+        remedy = (
+            "give this file alone, as fq1, with yes in the column interleaved"
+            if has_mates
+            else "say yes in the column interleaved of the sheet of units, or give the two files it was made from"
+        )
+        raise InputError(
+            f"{place}: records {number} and {number + 1} are the two mates of {first.name}, so that the file is "
+            f"interleaved; {remedy}."
+        )
+    if first.phred64 and not qualities:
+        raise InputError(
+            f"{place}: the qualities of its first {first.reads} reads go from {chr(first.lowest)!r} to "
+            f"{chr(first.highest)!r}, as Phred+64 has them; say phred64 in the column qualities of the sheet of units, "
+            "or phred33 if they are right as they stand."
+        )
+
+
+def _text(path: str | Path) -> bytes:
+    """The beginning of a file's text, as far as it can be had."""
+    text = b""
+    # The reader comes to what is damaged too, and says so.
+    with open_input(path) as stream, suppress(EOFError, *DAMAGE):
+        while len(text) < LOOKED_AT and (more := stream.read(PIECE)):
+            text += more
+    return text
+
+
+def _records(text: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Title and qualities of the records of four lines that a text begins with."""
+    lines = [line.removesuffix(b"\r") for line in text.split(b"\n")[:-1]]
+    for i in range(0, len(lines) - 3, 4):
+        title, bases, plus, qualities = lines[i : i + 4]
+        if not title.startswith(b"@") or not plus.startswith(b"+") or len(bases) != len(qualities):
+            return
+        yield title, qualities
+
+
+def _title(title: bytes) -> tuple[bytes, int]:
+    """The name without /1 or /2, and which mate the title says that the read is: 1, 2, or 0 where it says nothing."""
+    name, _, comment = title[1:].replace(b"\t", b" ").partition(b" ")
+    for mate, ending, start in ((1, b"/1", b"1:"), (2, b"/2", b"2:")):
+        if name.endswith(ending):
+            return name.removesuffix(ending), mate
+        if comment.startswith(start):
+            return name, mate
+    return name, 0
+
+
+def _mates_in_turn(titles: list[tuple[bytes, int]]) -> int:
+    """1-based number of the first record that the second mate follows; 0 for none.
+
+    Mates that say so are known by one pair. Without such marks (fasterq-dump writes the same title twice) all reads
+    must come in pairs, and not all under one name.
+    """
+    for number in range(1, len(titles)):
+        (name, mate), (other, other_mate) = titles[number - 1 : number + 1]
+        if name == other and (mate, other_mate) == (1, 2):
+            return number
+    names = [name for name, mate in titles if mate == 0]
+    pairs = len(names) // 2
+    in_pairs = len(names) == len(titles) and names[: 2 * pairs : 2] == names[1 : 2 * pairs : 2]
+    return 1 if in_pairs and len(set(names)) > 1 else 0
