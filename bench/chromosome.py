@@ -30,12 +30,12 @@ SETTINGS = {
 }
 
 
-def simulate(inputs: Inputs, fasta: Path, coverage: float) -> tuple[Path, Path]:
-    """Paired reads of the whole chromosome, simulated in parts side by side; both gzip files."""
-    folder = inputs.work / f"chromosome_{coverage:g}"
-    mates = folder / "all_1.fq.gz", folder / "all_2.fq.gz"
-    if mates[1].exists():
-        return mates
+def simulate(inputs: Inputs, fasta: Path, coverage: float, units: int = 1) -> list[tuple[Path, Path]]:
+    """Paired reads of the whole chromosome, simulated in parts side by side; both gzip files of each unit."""
+    folder = inputs.work / f"chromosome_{coverage:g}_{units}"
+    found = [(folder / f"unit{unit}_1.fq.gz", folder / f"unit{unit}_2.fq.gz") for unit in range(1, units + 1)]
+    if found[-1][1].exists():
+        return found
     folder.mkdir(parents=True, exist_ok=True)
     with pysam.FastaFile(str(fasta)) as stream:
         length = stream.get_reference_length(CONTIG)
@@ -50,10 +50,11 @@ def simulate(inputs: Inputs, fasta: Path, coverage: float) -> tuple[Path, Path]:
     for process, prefix in zip(running, prefixes, strict=True):
         if process.wait():
             sys.exit(f"simulating {prefix} failed")
-    for mate, path in enumerate(mates, start=1):
-        parts = " ".join(f"{prefix}_{mate}.fq.gz" for prefix in prefixes)
-        run(f"cat {parts} > {path}.tmp && mv {path}.tmp {path} && rm {parts}")
-    return mates
+    for unit, mates in enumerate(found):
+        for mate, path in enumerate(mates, start=1):
+            parts = " ".join(f"{prefix}_{mate}.fq.gz" for prefix in prefixes[unit::units])
+            run(f"cat {parts} > {path}.tmp && mv {path}.tmp {path} && rm {parts}")
+    return found
 
 
 def call(work: Path, threads: int, small: bool) -> None:
@@ -84,7 +85,7 @@ def main() -> None:
         print(f"# mapping on {backend.card or 'the CPU'}: {backend.reason}")
     inputs = Inputs(given.data, given.work)
     fasta = inputs.chromosome_20()
-    mates = simulate(inputs, fasta, given.coverage)
+    [mates] = simulate(inputs, fasta, given.coverage)
     work, threads = given.work, given.threads
     index, unsorted = work / "quire_index", work / "unsorted.bam"
     calling = f"bench.chromosome --data {given.data} --work {work} --threads"

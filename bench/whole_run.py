@@ -95,10 +95,11 @@ def draw(rows: list[tuple[str, float, float]], seconds: float, title: str, path:
     figure.savefig(path)
 
 
-def whole_run(given: Namespace, fasta: Path, mates: tuple[Path, Path], name: str) -> tuple[Timing, Path]:
+def whole_run(given: Namespace, fasta: Path, units: list[tuple[Path, Path]], name: str) -> tuple[Timing, Path]:
     """One run into a fresh folder; what it took, and the folder."""
     folder = (given.work / f"whole_run_{name}").resolve()
-    configuration = configure(folder, fasta.resolve(), [(mates[0].resolve(), mates[1].resolve())], given.backend)
+    files = [(one.resolve(), two.resolve()) for one, two in units]
+    configuration = configure(folder, fasta.resolve(), files, given.backend)
     options = f"--cores {given.threads} --configfile {configuration} --directory {folder}"
     command = f"{sys.executable} -m snakemake -s {REPOSITORY}/Snakefile {options} > {folder}/snakemake.log 2>&1"
     cache = {"XDG_CACHE_HOME": str((given.work / "whole_run_cache").resolve())}
@@ -111,19 +112,20 @@ def main() -> None:
     parser.add_argument("--coverage", type=float, default=30)
     parser.add_argument("--backend", choices=("auto", "cpu", "gpu"), default="auto")
     parser.add_argument("--bgzip", action="store_true", help="reads in bgzip files instead of plain gzip")
+    parser.add_argument("--units", type=int, default=1, help="lanes that the reads are in, each mapped by a job")
     parser.add_argument("--runs", nargs="+", choices=("cold", "warm"), default=("cold", "warm"))
     parser.add_argument("--picture", type=Path, help="draw the last run into this file (PNG, SVG)")
     given = parser.parse_args()
     print_setting(())
     inputs = Inputs(given.data, given.work)
     fasta = inputs.chromosome_20()
-    mates = simulate(inputs, fasta, given.coverage)
+    units = simulate(inputs, fasta, given.coverage, given.units)
     if given.bgzip:
-        mates = as_bgzip(mates[0], given.threads), as_bgzip(mates[1], given.threads)
+        units = [(as_bgzip(one, given.threads), as_bgzip(two, given.threads)) for one, two in units]
     if "cold" in given.runs:
         shutil.rmtree(given.work / "whole_run_cache", ignore_errors=True)
     for name in given.runs:
-        timing, folder = whole_run(given, fasta, mates, name)
+        timing, folder = whole_run(given, fasta, units, name)
         rows = jobs(folder)
         print(f"{name}: {timing.seconds:.1f} s, {timing.cpu_seconds:.0f} core-seconds")
         print_table(

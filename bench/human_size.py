@@ -1,0 +1,139 @@
+"""A whole run on a genome of human size: FASTQ.gz to the report through Snakemake, with where its time goes.
+
+The genome is `bench.synthetic_genome`'s (3.1 Gb with human-like repeats). Its diploid sample carries one substitution
+in a thousand bases, two in three of them on one haplotype; reads are 2 x 150 with real quality strings and errors at
+the rate that the qualities say. Reads are drawn and compressed side by side. The run is `bench.whole_run`'s, with
+compiled kernels: a first, small run compiles them.
+"""
+
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+from isal import isal_zlib
+from quire import reference
+from quire.reference import Reference
+
+from bench.common import arguments, print_setting, print_table
+from bench.gpu_mapping import INSERT_DEVIATION, INSERT_MEAN, LENGTH, real_qualities
+from bench.synthetic_genome import write_genome
+from bench.whole_run import draw, jobs, whole_run
+
+PAIRS_A_PART = 1 << 17
+SITES_A_VARIANT = 1000
+LETTERS = np.frombuffer(b"ACGT", np.uint8)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+SMALL = 30_000_000  # bases of the genome of the run that compiles
+
+
+def sample_codes(axis: Reference, positions: np.ndarray, haplotypes: np.ndarray) -> np.ndarray:
+    """Codes uint8 of the sample at axis positions.
+
+    A hash of its position decides whether a site is a variant, of which allele, and on which haplotypes.
+
+    Args:
+        positions: int64[n, length].
+        haplotypes: 0 or 1, int64[n, 1].
+    """
+    codes = (axis.text.view(np.uint8)[positions >> 2] >> (2 * (positions & 3)).astype(np.uint8)) & 3
+    mixed = (positions.astype(np.uint64) * GOLDEN) >> np.uint64(20)
+    where = np.nonzero(mixed % np.uint64(SITES_A_VARIANT) == 0)
+    hashed = (mixed[where] // np.uint64(SITES_A_VARIANT)).astype(np.int64)
+    zygosity, allele = hashed % 3, (hashed // 3) % 3 + 1  # on haplotype 0, on haplotype 1, on both
+    carried = (zygosity == 2) | (zygosity == haplotypes[where[0], 0])
+    codes[where] = np.where(carried, codes[where] + allele & 3, codes[where])
+    return codes
+
+
+@cache
+def _opened(folder: Path) -> Reference:
+    return Reference.open(folder, verify=False)
+
+
+def _part(task: tuple[Path, Path, int, int, int]) -> list[Path]:
+    """Two gzip files of `count` pairs, numbered from `begin` on."""
+    reference_folder, prefix, begin, count, seed = task
+    axis, strings = _opened(reference_folder), real_qualities()
+    generator = np.random.default_rng([seed, begin])
+    islands = axis.island_axis
+    inserts = generator.normal(INSERT_MEAN, INSERT_DEVIATION, count).astype(np.int64).clip(LENGTH, 2 * INSERT_MEAN)
+    starts = generator.integers(0, axis.axis_length - 2 * INSERT_MEAN, count)
+    island = np.searchsorted(islands, starts, side="right") - 1
+    starts = np.minimum(starts, islands[island + 1] - inserts).clip(islands[island])
+    haplotypes, swapped = generator.integers(0, 2, (count, 1)), generator.random(count) < 0.5
+    digits = (np.arange(begin, begin + count)[:, None] // 10 ** np.arange(9, -1, -1)) % 10 + ord("0")
+    paths = []
+    for mate, reverse in enumerate((swapped, ~swapped), start=1):
+        left = np.where(reverse, starts + inserts - LENGTH, starts)
+        codes = sample_codes(axis, left[:, None] + np.arange(LENGTH), haplotypes)
+        codes = np.where(reverse[:, None], 3 - codes[:, ::-1], codes)
+        # Two pieces of real strings, for reads are longer than those they are of.
+        pieces = [strings[generator.integers(0, len(strings), count)] for _ in range(2)]
+        qualities = np.hstack(pieces)[:, -LENGTH:]
+        wrong = generator.random(codes.shape, np.float32) < 10.0 ** ((33.0 - qualities) / 10)
+        codes[wrong] = (codes[wrong] + generator.integers(1, 4, int(wrong.sum()), np.uint8)) & 3
+        record = np.full((count, 12 + LENGTH + 3 + LENGTH + 1), ord("\n"), np.uint8)
+        record[:, 0] = ord("@")
+        record[:, 1:11] = digits
+        record[:, 12 : 12 + LENGTH] = LETTERS[codes]
+        record[:, 13 + LENGTH] = ord("+")
+        record[:, 15 + LENGTH : 15 + 2 * LENGTH] = qualities
+        paths.append(Path(f"{prefix}_{begin}_{mate}.gz"))
+        paths[-1].write_bytes(igzip(record.tobytes()))
+    return paths
+
+
+def igzip(text: bytes) -> bytes:
+    """One gzip member, at ISA-L's level 1."""
+    packer = isal_zlib.compressobj(1, wbits=31)
+    return bytes(packer.compress(text) + packer.flush())
+
+
+def write_reads(reference_folder: Path, prefix: Path, pairs: int, processes: int) -> tuple[Path, Path]:
+    """Both gzip files of the sample's reads; parts are made side by side and follow one another."""
+    mates = Path(f"{prefix}_1.fq.gz"), Path(f"{prefix}_2.fq.gz")
+    tasks = [(reference_folder, prefix, begin, min(PAIRS_A_PART, pairs - begin), 7)
+             for begin in range(0, pairs, PAIRS_A_PART)]  # fmt: skip
+    pool = ProcessPoolExecutor(processes, get_context("spawn"))
+    with pool, mates[0].open("wb") as one, mates[1].open("wb") as two:
+        for parts in pool.map(_part, tasks):
+            for path, stream in zip(parts, (one, two), strict=True):
+                stream.write(path.read_bytes())
+                path.unlink()
+    return mates
+
+
+def main() -> None:
+    """Make the genome and the reads, run, and say where the time went."""
+    parser = arguments(__doc__, needs_data=False, threads=16)
+    parser.add_argument("--bases", type=int, default=3_100_000_000)
+    parser.add_argument("--coverage", type=float, default=3)
+    parser.add_argument("--backend", choices=("auto", "cpu", "gpu"), default="auto")
+    parser.add_argument("--picture", type=Path, help="draw the run into this file (PNG, SVG)")
+    given = parser.parse_args()
+    print_setting(())
+    given.work.mkdir(parents=True, exist_ok=True)
+    for name, bases in ("small", min(SMALL, given.bases)), ("large", given.bases):
+        fasta, packed = given.work / f"{name}.fa", given.work / f"{name}_packed"
+        if not fasta.exists():
+            write_genome(fasta, bases, 1, given.threads)
+            reference.build(fasta, packed, 1 << 30)
+        pairs = int(bases * given.coverage / (2 * LENGTH))
+        mates = write_reads(packed, given.work / name, pairs, given.threads)
+        print(f"{name}: {2 * pairs:,} reads, {sum(path.stat().st_size for path in mates) / 1e9:.2f} GB", flush=True)
+        timing, folder = whole_run(given, fasta, [mates], name)
+        rows = jobs(folder)
+        print(f"{name}: {timing.seconds:.1f} s, {timing.cpu_seconds:.0f} core-seconds")
+        print_table(
+            ("rule", "starts at", "seconds"),
+            [(rule, f"{start:.1f}", f"{end - start:.1f}") for rule, start, end in sorted(rows, key=lambda row: row[1])],
+        )
+    if given.picture:
+        title = f"{given.bases / 1e9:g} Gb at {given.coverage:g}x, {given.threads} cores: {timing.seconds:.0f} s"
+        draw(rows, timing.seconds, title, given.picture)
+
+
+if __name__ == "__main__":
+    main()
