@@ -11,14 +11,18 @@ nothing else; with parasail beside them it is timed on one core at the smaller s
 
 import os
 import time
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from statistics import median
+from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
 from quire.algorithms.fm_index.tuning.tune import REPEATS, Clock, seconds_by_events
 from quire.algorithms.pairwise import Memory, Mode, Pair, PairwiseAlignment, gpu, pair_of
 from quire.algorithms.pairwise.shapes import StripShape, cycles
+from quire.algorithms.pairwise.sweep_gpu import CardMatrices
 from quire.algorithms.scoring import BWA_MEM
 from quire.device.card import Card
 from quire.sam import CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT
@@ -27,6 +31,11 @@ from bench.cards import KERNEL_HEADER, fastest, first_card, kernel_times, profil
 from bench.common import arguments, print_setting, print_table
 
 SIZES = (1_000, 2_000, 4_000, 8_192, 16_384, 32_768, 100_000, 300_000, 1_000_000)
+PARTS_OF = (8_192, 32_768, 100_000, 400_000)
+PARTS = {"sequences and first borders": (CardMatrices, "__init__"), "matrix or tiles": (CardMatrices, "fill"),
+         "largest of kept rows": (CardMatrices, "peaks"), "tiles planned": (gpu, "_compute_tiles"),
+         "path": (gpu, "follow")}  # fmt: skip
+PARTS_HEADER = ("bases", "mode", "memory", "whole call, ms", *PARTS, "rest")
 LARGEST_LOCAL, LARGEST_WHOLE, LARGEST_PARASAIL = 300_000, 100_000, 8_192
 TOGETHER = ((1_000, 256), (8_192, 32))  # bases, pairs
 BARS = (("bar", 100_000, 1e12), ("aim", 100_000, 2e12), ("bar", 8_192, 2e11))
@@ -127,6 +136,46 @@ def measure_together(card: Card, length: int, count: int) -> tuple[object, ...]:
     return count, length, f"{cells / fastest(card, lambda: gpu.align_many(card, pairs), 3) / 1e9:.4g}"
 
 
+@contextmanager
+def _parts_timed(card: Card, spent: dict[str, float]) -> Iterator[None]:
+    """Add up milliseconds of PARTS, each waited for and without what other parts take within it."""
+    running: list[float] = []  # of the parts that are under way: what others took within them
+
+    def timed(name: str, part: Callable[..., object]) -> Callable[..., object]:
+        def call(*given: object, **named: object) -> object:
+            card.synchronize()
+            start = time.perf_counter()
+            running.append(0.0)
+            result = part(*given, **named)
+            card.synchronize()
+            whole, within = (time.perf_counter() - start) * 1e3, running.pop()
+            spent[name] += whole - within
+            if running:
+                running[-1] += whole
+            return result
+
+        return call
+
+    with ExitStack() as stack:
+        for name, (owner, attribute) in PARTS.items():
+            part = getattr(owner, attribute)
+            stack.enter_context(mock.patch.object(owner, attribute, timed(name, part)))
+        yield
+
+
+def measure_parts(card: Card, length: int, mode: Mode, memory: Memory) -> tuple[object, ...]:
+    """A row of PARTS_HEADER: a call by itself, and the parts of one whose parts are waited for, in milliseconds."""
+    pair = pair_of(*related(length), BWA_MEM, mode)
+    alone = fastest(card, lambda: gpu.align(card, pair, memory), 5) * 1e3
+    spent: dict[str, float] = defaultdict(float)
+    with _parts_timed(card, spent):
+        start = time.perf_counter()
+        gpu.align(card, pair, memory)
+        whole = (time.perf_counter() - start) * 1e3
+    parts = [spent[name] for name in PARTS]
+    return length, mode.name.lower(), memory.value, *(f"{ms:.3f}" for ms in (alone, *parts, whole - sum(parts)))
+
+
 def measure_parasail(length: int) -> tuple[object, ...] | None:
     """Size and G cells/s of parasail's best on one core; None where it is not installed."""
     try:
@@ -156,6 +205,14 @@ def measure(card: Card, hertz: float, clock: Clock, sizes: tuple[int, ...] = SIZ
                 rows.append(row)
                 reached[length] = min(speed, reached.get(length, speed))
     print_table(HEADER, rows)
+    print("## parts of a call, each waited for, ms")
+    parts = [
+        measure_parts(card, length, mode, memory)
+        for length in PARTS_OF if length <= sizes[-1]
+        for mode in (Mode.GLOBAL, Mode.LOCAL)
+        for memory in (Memory.LINEAR, Memory.WHOLE) if memory == Memory.LINEAR or length <= LARGEST_WHOLE
+    ]  # fmt: skip
+    print_table(PARTS_HEADER, parts)
     print("## several pairs in one call")
     together = [measure_together(card, length, count) for length, count in TOGETHER if length <= sizes[-1]]
     print_table(("pairs", "bases", "G cells/s"), together)

@@ -20,15 +20,15 @@ from tests.support.pairwise_cases import as_oracle, pair, pairs, rescored
 
 TIES, WIDE = Scoring(1, -1, -1, -1), HAPLOTYPE_TO_REFERENCE
 # So narrow that sequences which the oracle can align fill several strips, warps and tiles.
-NARROW_SCORES = (StripShape(2, 2, 8, 1, False),)
-NARROW_BITS = (StripShape(1, 2, 16, 1, True), StripShape(4, 1, 16, 1, True))
-SHORTEST = 48
+NARROW_SCORES = (StripShape(2, 2, 8, 1, False, 2),)
+NARROW_BITS = (StripShape(1, 2, 16, 1, True), StripShape(4, 1, 16, 1, True, 2))
+SHORTEST = 80
 
 
 NARROW = {
     "SCORE_SHAPES": NARROW_SCORES, "WIDE_SCORE_SHAPES": NARROW_SCORES,
     "BITS_SHAPES": NARROW_BITS, "WIDE_BITS_SHAPES": NARROW_BITS[:1],
-    "SHORTEST_TILE": SHORTEST, "WHOLE_KEEP": 50,
+    "SHORTEST_TILE": SHORTEST, "WHOLE_KEEP": 80,
 }  # fmt: skip
 
 
@@ -169,8 +169,21 @@ def test_guesses() -> None:
     assert guess_tiles(matrix, peaks, 1, 1, True) == [(0, 0)]
 
 
+@pytest.mark.parametrize("memory", [Memory.WHOLE, Memory.LINEAR])
+@pytest.mark.parametrize("apart", [1, 2])
+def test_lanes_one_and_two_rows_apart(card, apart: int, memory: Memory) -> None:
+    scores, bits = StripShape(3, 2, 16, 1, False, apart), StripShape(2, 2, 16, 1, True, apart)
+    with mock.patch.multiple(
+        gpu, SCORE_SHAPES=(scores,), BITS_SHAPES=(bits,), SHORTEST_TILE=SHORTEST, WHOLE_KEEP=SHORTEST
+    ):
+        random = np.random.default_rng(apart)
+        for mode in Mode:
+            check(card, pair(*edited(random, 170, 290, 3), BWA_MEM, mode), memory)
+
+
 def test_shapes_fit_their_kernels() -> None:
     for shape in (*shapes.SCORE_SHAPES, *shapes.BITS_SHAPES, *NARROW_SCORES, *NARROW_BITS):
         assert shapes.WARP % shape.steps == 0
+        assert shape.rows_at_once <= min(gpu.SHORTEST_TILE, gpu.WHOLE_KEEP, SHORTEST)
         if shape.bits:
             assert shape.steps * shape.columns % shapes.CELLS_PER_PAIR == 0 == shapes.CELLS_PER_PAIR % shape.columns

@@ -50,6 +50,12 @@ struct Keeping {
     int next_row, columns;
 };
 
+// H and D that a lane has from its neighbour or has had itself, two steps ago: with lanes two rows apart nothing waits
+// for a shuffle, as what it gives is needed a step later.
+struct Handed {
+    i32 best, deletion, own_best, own_deletion;
+};
+
 // A chunk of steps. CAREFUL: lanes may stand outside of the rows, or rows are kept; a short loop, as few chunks are.
 // Branches would tear a warp apart, and what exchanges its lanes would put it together again at each step; so there are
 // none where it matters.
@@ -57,7 +63,7 @@ struct Keeping {
 //   all at once before the steps, and written two at a time, so that no step waits for shared memory.
 //   letters: of each step's row; become those of the next chunk.
 template <bool CAREFUL>
-__device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Terms& terms, const u16* query,
+__device__ __forceinline__ void do_chunk(Cells& cells, Handed& handed, End& end, const Terms& terms, const u16* query,
                                          const Keeping& kept, uint2* bits, const int2* in, int2* out, int step,
                                          int rows, u32 (&letters)[STEPS]) {
     constexpr int UNROLLED = CAREFUL ? 1 : STEPS;
@@ -68,13 +74,20 @@ __device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Terms& te
         for (int i = 0; i < STEPS / 2; i++) edges[i] = ((const int4*)in)[i];
     u32 next[STEPS];
 #pragma unroll
-    for (int i = 0; i < STEPS; i++) next[i] = __ldg(query + step + STEPS + i - lane);
+    for (int i = 0; i < STEPS; i++) next[i] = __ldg(query + step + STEPS + i - APART * lane);
     int2 before = make_int2(0, 0);
 #pragma unroll UNROLLED
     for (int i = 0; i < STEPS; i++) {
         i32 left = __shfl_up_sync(EVERY_LANE, cells.best[COLUMNS - 1], 1);
         i32 deletion = __shfl_up_sync(EVERY_LANE, cells.deletion, 1);
         int2 after = make_int2(cells.best[COLUMNS - 1], cells.deletion), edge;
+        if (APART == 2) {
+            Handed now = {left, deletion, after.x, after.y};
+            left = handed.best;
+            deletion = handed.deletion;
+            after = make_int2(handed.own_best, handed.own_deletion);
+            handed = now;
+        }
         if (CAREFUL) {
             edge = in[i];
             if (lane == WARP - 1) out[i] = after;
@@ -87,7 +100,7 @@ __device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Terms& te
             left = edge.x;
             deletion = edge.y;
         }
-        int row = step + i - lane;
+        int row = step + i - APART * lane;
         if (CAREFUL) {
             bool inside = row >= 0 && row < rows;
             Cells above = cells;
@@ -135,6 +148,7 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
     u32 left_tag = strip == 0 ? (u32)job.left_tag : tag_of(strip), right_tag = tag_of(strip + 1);
     Cells cells;
     if (warp < WARPS) cells.begin(job, first, inputs.target, matrices.kept, terms);
+    Handed handed = {0, 0, 0, 0};
     End end = {15, 0};
     int chunks = chunks_of(rows), keep = (int)job.keep;
     Keeping kept = {nullptr, nullptr, keep > 0 ? keep : rows, (int)job.columns - first};
@@ -145,7 +159,7 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
     }
     u32 letters[STEPS];
 #pragma unroll
-    for (int i = 0; i < STEPS; i++) letters[i] = __ldg(query + i - lane);
+    for (int i = 0; i < STEPS; i++) letters[i] = __ldg(query + i - APART * lane);
     u64 word = warp == WARPS && lane < STEPS && lane < rows ? look(left + lane) : 0;
     for (int turn = 0; turn < chunks + (WARPS - 1) * LAG + 2; turn++) {
         // What was handed on in the turn before, and where what is handed on in this turn goes.
@@ -171,14 +185,14 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
             if (chunk >= 0 && chunk < chunks) {
                 const int2* in = ring + 2 * warp * STEPS + before;
                 int2* out = ring + 2 * (warp + 1) * STEPS + now;
-                while (keep > 0 && kept.next_row <= step - WARP + 1) {
+                while (keep > 0 && kept.next_row <= step - APART * (WARP - 1)) {
                     kept.next_row += keep;
                     kept.next += job.keep_stride;
                 }
-                if (step < WARP - 1 || step + STEPS > rows || kept.next_row <= step + STEPS)
-                    do_chunk<true>(cells, end, terms, query, kept, bits, in, out, step, rows, letters);
+                if (step < APART * (WARP - 1) || step + STEPS > rows || kept.next_row <= step + STEPS)
+                    do_chunk<true>(cells, handed, end, terms, query, kept, bits, in, out, step, rows, letters);
                 else
-                    do_chunk<false>(cells, end, terms, query, kept, bits, in, out, step, rows, letters);
+                    do_chunk<false>(cells, handed, end, terms, query, kept, bits, in, out, step, rows, letters);
             }
         }
         __syncthreads();

@@ -93,7 +93,7 @@ struct Window {
     // Whether a cell is in it, which is none of a row below the tile; `place` becomes that of its words, `cell` its
     // number in them.
     __device__ bool has(int row, int column, int& place, int& cell) const {
-        int inside = column - left, lane = inside / COLUMNS, step = row - top + lane, pair = step / GROUP;
+        int inside = column - left, lane = inside / COLUMNS, step = row - top + APART * lane, pair = step / GROUP;
         place = (pair - first) * WARP + lane;
         cell = step % GROUP * COLUMNS + inside % COLUMNS;
         return inside >= 0 && inside < WIDTH && row >= top && pair >= first && pair < end;
@@ -107,7 +107,7 @@ struct Window {
         top = down * (int)grid.tile_rows;
         left = tile_left + strip * WIDTH;
         // A lane on the left is as many steps earlier as a lane on the right: the cells behind this one are not needed.
-        end = (row - top + (column - left) / COLUMNS) / GROUP + 1;
+        end = (row - top + APART * ((column - left) / COLUMNS)) / GROUP + 1;
         first = max(0, end - WINDOW);
         const ulonglong2* source = (const ulonglong2*)(bits + begin + strip * grid.bits_stride + (i64)first * WARP);
         ulonglong2* target = (ulonglong2*)shared;
