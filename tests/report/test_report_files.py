@@ -111,10 +111,10 @@ def test_median_of_histogram_is_the_lower_median(values):
 @pytest.mark.parametrize(
     ("genotype", "expected"),
     [
-        ("0/1", {"snvs": 1, "transitions": 1, "heterozygous": 1}),
-        ("1|1", {"snvs": 1, "transitions": 1, "homozygous": 1}),
-        ("1", {"snvs": 1, "transitions": 1, "homozygous": 1}),
-        ("1/2", {"snvs": 1, "transitions": 1, "indels": 1, "heterozygous": 1}),
+        ("0/1", {"snvs": 1, "transitions": 1, "A>G": 1, "heterozygous": 1}),
+        ("1|1", {"snvs": 1, "transitions": 1, "A>G": 1, "homozygous": 1}),
+        ("1", {"snvs": 1, "transitions": 1, "A>G": 1, "homozygous": 1}),
+        ("1/2", {"snvs": 1, "transitions": 1, "A>G": 1, "indels": 1, "1": 1, "heterozygous": 1}),
         ("3/3", {"other": 1, "homozygous": 1}),
         ("0/0/0/4", {"other": 1, "heterozygous": 1}),
         ("0/0", {}),
@@ -128,7 +128,7 @@ def test_genotypes_are_classified(genotype, expected):
 
 
 def test_substitutions_of_several_bases(run):
-    assert dict(classify("ACG", "ATG", "0/1")) == {"snvs": 1, "transitions": 1, "heterozygous": 1}
+    assert dict(classify("ACG", "ATG", "0/1")) == {"snvs": 1, "transitions": 1, "C>T": 1, "heterozygous": 1}
     assert dict(classify("AC", "GT", "0/1")) == {"other": 1, "heterozygous": 1}
 
 

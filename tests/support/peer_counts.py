@@ -13,6 +13,7 @@ import pysam.bcftools
 
 Figures = dict[str, Any]
 GC_STEPS = 200  # of samtools stats
+MEAN_OF_SPLIT = 1.0  # a mean over records against one over records that were split by alleles
 ROUNDED = 0.0501  # a figure with one decimal against the number that it was rounded from
 
 
@@ -230,11 +231,13 @@ def bcftools_differences(variants: Figures, vcf: Path, folder: Path) -> list[str
     Args:
         variants: what variants.json holds of a VCF whose records pass.
         vcf: that VCF; folder: for the split one.
+
+    Sections that know no samples (ST, IDD) are compared where one sample stands alone, which then carries all alleles.
     """
     split = folder / "split.vcf.gz"
     pysam.bcftools.norm("-m", "-any", "-Oz", "-o", str(split), str(vcf), catch_stdout=False)
     lines = str(pysam.bcftools.stats("-s", "-", str(split))).splitlines()
-    found = []
+    found = _of_all_sites(variants, lines)
     for row in _section(lines, "PSC"):
         mine = variants["samples"][row[1]]["counts"]
         theirs = {
@@ -247,6 +250,23 @@ def bcftools_differences(variants: Figures, vcf: Path, folder: Path) -> list[str
             f"{row[1]} {name}: {mine[name]} is not {value}" for name, value in theirs.items() if mine[name] != value
         ]
     return found
+
+
+def _of_all_sites(variants: Figures, lines: list[str]) -> list[str]:
+    """What differs in substitutions, lengths of indels and mean depth."""
+    if len(variants["samples"]) != 1:
+        return []
+    (mine,) = variants["samples"].values()
+    depths = mine["depth"]
+    mean = sum(depth * records for depth, records in enumerate(depths)) / max(1, sum(depths))
+    theirs = {row[1]: int(row[2]) for row in _section(lines, "ST")}
+    lengths = [[int(row[1]), int(row[2])] for row in _section(lines, "IDD")]
+    pairs = [
+        ("substitutions", mine["substitutions"], theirs),
+        ("indel lengths", mine["indel_lengths"], lengths),
+        ("mean depth", abs(mean - float(_section(lines, "PSC")[0][8])) < MEAN_OF_SPLIT, True),
+    ]
+    return [f"{name}: {left} is not {right}" for name, left, right in pairs if left != right]
 
 
 def _number(text: str | None) -> int | float | None:

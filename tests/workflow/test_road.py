@@ -116,7 +116,7 @@ def test_another_target_maps_nothing_again(continued: Callable[[], Run], tmp_pat
         assert not {"map_unit", "finish_sample"} & finished_rules(result.stdout)
         assert "count_target" in finished_rules(result.stdout)
         target = json.loads((run.output / "align/NA12878.target.json").read_text())
-        assert target["target"] == {"bed": str(bed), "positions": end - 1000}
+        assert target["target"] == {"bed": str(bed), "positions": end - 1000, "intervals": 1}
         summary = json.loads((run.output / "report/summary.json").read_text())
         assert summary["target"] == target["target"]
         assert summary["samples"][0]["coverage"]["positions"] == end - 1000

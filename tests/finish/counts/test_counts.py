@@ -10,7 +10,7 @@ import numpy as np
 import pysam
 import pytest
 from quire.errors import QuireError
-from quire.finish.counts import GC_WINDOW, add_counters
+from quire.finish.counts import ADAPTERS, GC_WINDOW, add_counters
 from quire.finish.counts.gc import count_windows, pieces_of, window_bin, windows_of
 from quire.finish.counts.library_complexity import estimate_library_size
 from quire.finish.counts.outputs import CountsOutputs
@@ -364,3 +364,28 @@ def test_a_file_without_records(genome: tuple[Path, dict[str, str]], tmp_path: P
     assert figures["libraries"][0]["library"] == "unknown"
     low = gzip.decompress((tmp_path / "low.bed.gz").read_bytes()).decode().splitlines()
     assert low[0] == "chr1\t0\t4000"
+
+
+def test_adapters_are_where_a_search_finds_them(genome: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
+    """The first place of each word in the read as it was sequenced, of primary records on both strands."""
+    generator = random.Random(4)
+    to_other_strand = str.maketrans("ACGTN", "TGCAN")
+    words, lines, expected = [*ADAPTERS.values()], [], {name: [0] * 101 for name in ADAPTERS}
+    for number in range(400):
+        sequenced = random_bases(generator, 100)
+        for _ in range(generator.randrange(3)):
+            word, at = generator.choice(words), generator.choice((0, 88, generator.randrange(89)))
+            broken = generator.random() < 0.2
+            sequenced = sequenced[:at] + (word.replace(word[5], "N") if broken else word) + sequenced[at + len(word) :]
+        flag = generator.choice((0, 16, 4, 256))
+        shown = sequenced[::-1].translate(to_other_strand) if flag == 16 else sequenced
+        place = "*\t0\t0\t*" if flag == 4 else f"chr1\t{10 + number}\t60\t100M"
+        lines.append(f"read{number}\t{flag}\t{place}\t*\t0\t0\t{shown}\t{'F' * 100}\tNM:i:0\tMD:Z:100")
+        for name, word in ADAPTERS.items():
+            if word in sequenced and flag != 256:
+                expected[name][sequenced.index(word)] += 1
+    plain = write_bam(tmp_path / "plain.bam", CONTIGS, lines)
+    pysam.sort("-o", str(tmp_path / "sorted.bam"), str(plain))
+    found = count(tmp_path, tmp_path / "sorted.bam", genome[0])["adapters"]
+    assert {name: places + [0] * (101 - len(places)) for name, places in found.items()} == expected
+    assert all(sum(places) > 30 for places in expected.values())

@@ -1,4 +1,4 @@
-"""What was called, by sample, counted while the VCF is gathered: SNVs, indels, transitions, genotypes, QUAL.
+"""What was called, by sample, counted while the VCF is gathered: alleles, genotypes, and how well reads support them.
 
 A genotype's counts depend on its alleles alone, so they are looked up for each distinct genotype of a record and
 not worked out for each sample.
@@ -8,9 +8,11 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from quire.rescore.cohort_counts import ALTERNATE, HETEROZYGOUS, UNKNOWN, PairCounter, genotype_code
 
 FORMAT_VERSION = 1
 # QUAL spans orders of magnitude: five bins a decade from 1 to 100,000; what lies outside falls in the outer bins.
@@ -20,12 +22,36 @@ COUNT_NAMES = (
     *("snvs", "indels", "other", "transitions", "transversions"),
     *("heterozygous", "homozygous", "missing", "filtered"),
 )
+DEEPEST = 500  # larger values of DP count as this
+BEST = 99  # and of GQ
+DEEPEST_ALLELES = 100  # read counts of two alleles that are more together are scaled down to this
+LONGEST_INDEL = 60  # as bcftools stats has it; longer ones count as this
+NOT_AUTOSOMES = frozenset(
+    f"{prefix}{name}".encode() for prefix in ("chr", "") for name in ("X", "Y", "M", "MT", "x", "y", "m", "Mt")
+)
+"""Contigs of which a sample may have one copy or very many; their genotypes tell nothing of kinship and mixtures."""
+SUBSTITUTIONS = tuple(f"{before}>{after}" for before in "ACGT" for after in "ACGT" if after != before)
 _PASSING = (b"PASS", b".")
 # ALT of positions that stand in the file without a variant of their own (rescore.emit: all_sites).
 _NO_VARIANT = (b".", b"*")
 _TRANSITIONS = frozenset(("AG", "GA", "CT", "TC"))
 _FIRST_SAMPLE = 9  # column
 _CACHED = 1 << 16
+
+
+class Support(NamedTuple):
+    """What the reads say of the variants that a sample carries, as numbers of records by value.
+
+    Attributes:
+        depths: by DP; genotype_qualities: by GQ.
+        heterozygous, homozygous: SNVs of one alternate allele outside the sex chromosomes, by (reads of the reference,
+            reads of the alternate).
+    """
+
+    depths: Counter[int]
+    genotype_qualities: Counter[int]
+    heterozygous: Counter[tuple[int, int]]
+    homozygous: Counter[tuple[int, int]]
 
 
 class VariantCounter:
@@ -49,6 +75,8 @@ class VariantCounter:
         self._filtered = 0
         # For each sample, records by (what the genotype counts as, bin of QUAL).
         self._found: list[Counter[tuple[Counts, int]]] = [Counter() for _ in self.samples]
+        self._support = [Support(Counter(), Counter(), Counter(), Counter()) for _ in self.samples]
+        self._pairs = PairCounter(len(self.samples))
 
     def add(self, line: bytes) -> None:
         """Count a record, given as its line without the line end."""
@@ -62,34 +90,97 @@ class VariantCounter:
         quality_bin = int(np.searchsorted(QUALITY_EDGES, quality, side="right")) - 1
         quality_bin = min(max(quality_bin, 0), QUALITY_BINS - 1)
         known: dict[bytes, tuple[Counts, int]] = {}
-        for found, column in zip(self._found, columns[_FIRST_SAMPLE:], strict=True):
+        names = columns[8].split(b":")
+        simple = len(columns[3]) == len(columns[4]) == 1 and columns[0] not in NOT_AUTOSOMES
+        codes: list[int] = []
+        for found, support, column in zip(self._found, self._support, columns[_FIRST_SAMPLE:], strict=True):
             genotype = column.split(b":", 1)[0]
             if genotype not in known:
                 known[genotype] = (_counts(columns[3], columns[4], genotype), quality_bin)
-            found[known[genotype]] += 1
+            counted = known[genotype]
+            found[counted] += 1
+            if simple:
+                codes.append(genotype_code(genotype))
+            if _carries(counted[0]):
+                values = dict(zip(names, column.split(b":"), strict=False))
+                _count_support(values, codes[-1] if simple else UNKNOWN, support)
+        if simple:
+            self._pairs.add(codes)
 
     def content(self) -> dict[str, Any]:
         """What variants.json holds (docs/formats.md)."""
-        samples = {name: self._of_sample(found) for name, found in zip(self.samples, self._found, strict=True)}
+        samples = {
+            name: self._of_sample(found) | _figures(support)
+            for name, found, support in zip(self.samples, self._found, self._support, strict=True)
+        }
         return {
             "format_version": FORMAT_VERSION,
             "header": self.header,
             "quality_edges": QUALITY_EDGES.tolist(),
             "samples": samples,
+            "pairs": self._pairs.counts(),
         }
 
     def _of_sample(self, found: Counter["tuple[Counts, int]"]) -> dict[str, Any]:
         counts = dict.fromkeys(COUNT_NAMES, 0)
+        substitutions = dict.fromkeys(SUBSTITUTIONS, 0)
+        indels: Counter[int] = Counter()
         qualities = {"snvs": [0] * QUALITY_BINS, "others": [0] * QUALITY_BINS}
         for (classes, quality_bin), records in found.items():
             names = dict(classes)
             for name, number in classes:
-                counts[name] += number * records
-            if "heterozygous" in names or "homozygous" in names:
+                if name in counts:
+                    counts[name] += number * records
+                elif name in substitutions:
+                    substitutions[name] += number * records
+                else:
+                    indels[int(name)] += number * records
+            if _carries(classes):
                 row = "snvs" if names.get("snvs") and not names.get("indels") else "others"
                 qualities[row][quality_bin] += records
         counts["filtered"] = self._filtered
-        return {"counts": counts, "qualities": qualities}
+        lengths = [[length, indels[length]] for length in sorted(indels)]
+        return {"counts": counts, "qualities": qualities, "substitutions": substitutions, "indel_lengths": lengths}
+
+
+def _carries(classes: "Counts") -> bool:
+    """Whether a genotype has an alternate allele."""
+    return any(name in ("heterozygous", "homozygous") for name, _ in classes)
+
+
+def _count_support(values: dict[bytes, bytes], code: int, support: Support) -> None:
+    """Add what a sample's column says of a variant that it carries; `code` is UNKNOWN where it is no simple SNV."""
+    depth, genotype_quality = values.get(b"DP", b"."), values.get(b"GQ", b".")
+    if depth.isdigit():
+        support.depths[min(int(depth), DEEPEST)] += 1
+    if genotype_quality.isdigit():
+        support.genotype_qualities[min(int(genotype_quality), BEST)] += 1
+    if code not in (HETEROZYGOUS, ALTERNATE):
+        return
+    reads = values.get(b"AD", b".").split(b",")
+    if len(reads) == 2 and reads[0].isdigit() and reads[1].isdigit():
+        reference, alternate = int(reads[0]), int(reads[1])
+        total = reference + alternate
+        if total > DEEPEST_ALLELES:
+            alternate = (2 * alternate * DEEPEST_ALLELES + total) // (2 * total)
+            reference = DEEPEST_ALLELES - alternate
+        (support.heterozygous if code == HETEROZYGOUS else support.homozygous)[reference, alternate] += 1
+
+
+def _figures(support: Support) -> dict[str, Any]:
+    """A sample's `Support` as variants.json holds it."""
+    return {
+        "depth": _histogram(support.depths),
+        "genotype_quality": _histogram(support.genotype_qualities),
+        "allele_depths": {
+            name: [[*reads, records] for reads, records in sorted(found.items())]
+            for name, found in (("heterozygous", support.heterozygous), ("homozygous", support.homozygous))
+        },
+    }
+
+
+def _histogram(found: Counter[int]) -> list[int]:
+    return [found[value] for value in range(max(found, default=-1) + 1)]
 
 
 Counts = tuple[tuple[str, int], ...]
@@ -102,7 +193,7 @@ def _counts(reference: bytes, alternates: bytes, genotype: bytes) -> Counts:
 
 
 def classify(reference: str, alternates: str, genotype: str) -> Counter[str]:
-    """What one genotype carries, by the names of `COUNT_NAMES`.
+    """What one genotype carries, by the names of `COUNT_NAMES` and `SUBSTITUTIONS`, and by the length of indels.
 
     Args:
         reference: REF.
@@ -123,12 +214,15 @@ def classify(reference: str, alternates: str, genotype: str) -> Counter[str]:
 
 
 def classify_allele(reference: str, alternate: str) -> list[str]:
-    """The names under which one alternate allele counts."""
+    """The names under which one alternate allele counts; an indel also under its length, deletions negative."""
     if not re.fullmatch("[ACGTN]+", alternate):
         return ["other"]
     if len(reference) != len(alternate):
-        return ["indels"]
+        length = len(alternate) - len(reference)
+        return ["indels", str(max(-LONGEST_INDEL, min(length, LONGEST_INDEL)))]
     changes = [before + after for before, after in zip(reference, alternate, strict=True) if before != after]
     if len(changes) != 1:
         return ["other"]
-    return ["snvs", "transitions" if changes[0] in _TRANSITIONS else "transversions"]
+    kind = "transitions" if changes[0] in _TRANSITIONS else "transversions"
+    change = f"{changes[0][0]}>{changes[0][1]}"
+    return ["snvs", kind, *([change] if change in SUBSTITUTIONS else [])]

@@ -32,6 +32,10 @@ LOW_DEPTH = 10
 COVERAGE_WINDOW = 10_000
 """Bases of the windows along the contigs whose mean depth is listed."""
 PROFILE_BINS = 400
+ADAPTERS = {"illumina": "AGATCGGAAGAG", "nextera": "CTGTCTCTTATA", "poly_g": "GGGGGGGGGGGG"}
+"""The first bases of what stands behind a fragment that is shorter than its read: FastQC's words (Configuration,
+adapter_list.txt: Illumina Universal Adapter, Nextera Transposase Sequence), and what two-colour machines read where
+there is no signal (PolyG)."""
 
 TOTALS = np.dtype(
     [
@@ -125,6 +129,7 @@ class Counters(NamedTuple):
         lengths: int64[3, cycles + 1], primary reads by length: first, last, other.
         bases: int64[2, cycles, BASE_CODES, QUALITIES], bases of primary reads: first, last.
         gc_steps: int64[2, GC_STEPS + 1], differences of samtools' GC content of reads: first, last.
+        adapters: int64[ADAPTERS, cycles + 1], primary reads by the cycle at which they first show an adapter's word.
         indel_lengths: int64[2, LONGEST_INDEL], insertions and deletions by length - 1.
         indels: int64[4, cycles + 1], insertions of first and last, deletions of first and last.
         mismatches: int64[cycles, QUALITIES + 1], Ns, then mismatches by quality.
@@ -145,6 +150,7 @@ class Counters(NamedTuple):
     lengths: NDArray[np.int64]
     bases: NDArray[np.int64]
     gc_steps: NDArray[np.int64]
+    adapters: NDArray[np.int64]
     indel_lengths: NDArray[np.int64]
     indels: NDArray[np.int64]
     mismatches: NDArray[np.int64]
@@ -178,6 +184,7 @@ def new_counters(genome: Genome, target: Target, libraries: int, cycles: int) ->
         lengths=zeros(3, cycles + 1),
         bases=zeros(2, cycles, BASE_CODES, QUALITIES),
         gc_steps=zeros(2, GC_STEPS + 1),
+        adapters=zeros(len(ADAPTERS), cycles + 1),
         indel_lengths=zeros(2, LONGEST_INDEL),
         indels=zeros(4, cycles + 1),
         mismatches=zeros(cycles, QUALITIES + 1),

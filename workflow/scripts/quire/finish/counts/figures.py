@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.finish.counts import COVERAGE_WINDOW, LOW_DEPTH, QUALITIES, Counters, profile_bin
+from quire.finish.counts import ADAPTERS, COVERAGE_WINDOW, LOW_DEPTH, QUALITIES, Counters, profile_bin
 from quire.finish.counts.library_complexity import estimate_library_size
 from quire.finish.counts.sample import SampleCounts
 from quire.sam import (
@@ -50,6 +50,7 @@ def figures_of(
         "insert_size": insert_sizes(counters),
         "mapping_quality": trimmed(counters.mapping_qualities),
         "read_length": dict(zip(("first", "last", "other"), map(trimmed, counters.lengths), strict=True)),
+        "adapters": dict(zip(ADAPTERS, map(trimmed, counters.adapters), strict=True)),
         "indel_length": dict(zip(("insertions", "deletions"), map(trimmed, counters.indel_lengths), strict=True)),
         "cycles": cycles(counters),
         "gc_content": dict(zip(("first", "last"), map(trimmed, np.cumsum(counters.gc_steps, axis=1)), strict=True)),
@@ -62,13 +63,13 @@ def figures_of(
     }
 
 
-def target_figures(sample: str, counts: SampleCounts, target_bed: str) -> dict[str, Any]:
-    """What a sample's target.json holds: the depth over the target, and how much of the sample lies there."""
+def target_figures(sample: str, counts: SampleCounts, target_bed: str, intervals: int) -> dict[str, Any]:
+    """What a sample's target.json holds: depth over the target's intervals, and how much of the sample lies there."""
     counters = counts.counters
     return {
         "format_version": FORMAT_VERSION,
         "sample": sample,
-        "target": {"bed": target_bed, "positions": int(counters.depths.sum())},
+        "target": {"bed": target_bed, "positions": int(counters.depths.sum()), "intervals": intervals},
         "depth": depth(counters),
         "on_target": on_target(counters),
     }

@@ -6,7 +6,7 @@ length once, by its primary record.
 
 import numpy as np
 
-from quire.finish.counts import GC_STEPS, GC_WINDOW, LARGEST_INSERT_SIZE, LONGEST_INDEL, QUALITIES
+from quire.finish.counts import ADAPTERS, GC_STEPS, GC_WINDOW, LARGEST_INSERT_SIZE, LONGEST_INDEL, QUALITIES
 from quire.finish.counts.gc import window_bin
 from quire.io.bam.decode import bases_begin, cigar_begin, cigar_element, qualities_begin
 from quire.io.bam.layout import CODES_OF_BYTE, SIZE_BYTES
@@ -46,7 +46,24 @@ _IN_CYCLES = ALIGNED | 1 << CIGAR_INSERTION | 1 << CIGAR_SOFT_CLIP | 1 << CIGAR_
 _FIRST, _LAST, _OTHER = 0, 1, 2
 _LEAST_SURE_MAPPING = 5  # flagstat's bound for mates on other contigs
 _UNKNOWN = 4  # the code of an N
-ONE, SEVEN, EIGHT, LAST_QUALITY = map(np.uint64, (1, 7, 8, QUALITIES - 1))
+ONE, THREE, SEVEN, EIGHT, LAST_QUALITY = map(np.uint64, (1, 3, 7, 8, QUALITIES - 1))
+
+
+def _word(letters: str) -> int:
+    """Bases as a number of three bits each, so that an N is no other base."""
+    return sum("ACGT".index(letter) << 3 * place for place, letter in enumerate(reversed(letters)))
+
+
+_WORD_BASES = len(ADAPTERS["illumina"])
+_WORD_MASK = np.uint64((1 << 3 * _WORD_BASES) - 1)
+_NO_WORD = np.uint64((1 << 63) - 1)  # no base has the code 7
+_WORDS = np.array(  # as they were sequenced, and as a reverse record has them
+    [
+        [_word(word) for word in ADAPTERS.values()],
+        [_word(word[::-1].translate(str.maketrans("ACGT", "TGCA"))) for word in ADAPTERS.values()],
+    ],
+    np.uint64,
+)
 
 
 @inlined
@@ -182,14 +199,18 @@ def _count_place(data, start, fields, flag, genome, target, counters):
 
 @inlined
 def _count_read(data, start, fields, flag, mate, counters):
-    """Length, and bases and qualities by cycle, of a primary record."""
+    """Length, bases and qualities by cycle, and where adapters begin, of a primary record."""
     count = np.int64(fields.bases)
     counters.lengths[mate, _whole_length(data, start, fields)] += 1
     if mate == _OTHER:
         return
     begin, qualities = bases_begin(start, fields), qualities_begin(start, fields)
     strong = np.uint64(0)
-    cycle, step = (count - 1, -1) if flag & FLAG_REVERSE else (0, 1)
+    reverse = 1 if flag & FLAG_REVERSE else 0
+    cycle, step = (count - 1, -1) if reverse else (0, 1)
+    word = _NO_WORD
+    illumina, nextera, poly_g = _WORDS[reverse, 0], _WORDS[reverse, 1], _WORDS[reverse, 2]
+    first_illumina = first_nextera = first_poly_g = count  # cycles; `count` where there is none
     # Unsigned indices need no test for negative ones, which would take longer than the counting.
     table, place, end = np.uint64(mate), np.uint64(begin), np.uint64(qualities)
     for k in range(np.uint64(count)):
@@ -198,7 +219,23 @@ def _count_read(data, start, fields, flag, mate, counters):
         strong += (code ^ code >> ONE) & ONE
         # The letter as the record has it, at the cycle in which its complement or itself was sequenced.
         counters.bases[table, np.uint64(cycle), code, quality] += 1
+        word = (word << THREE | code) & _WORD_MASK
+        if word in (illumina, nextera, poly_g):
+            # A word ends here; sequenced backwards it begins here.
+            at = cycle if reverse else cycle - (_WORD_BASES - 1)
+            if word == illumina:
+                first_illumina = min(first_illumina, at)
+            elif word == nextera:
+                first_nextera = min(first_nextera, at)
+            else:
+                first_poly_g = min(first_poly_g, at)
         cycle += step
+    if first_illumina < count:
+        counters.adapters[0, first_illumina] += 1
+    if first_nextera < count:
+        counters.adapters[1, first_nextera] += 1
+    if first_poly_g < count:
+        counters.adapters[2, first_poly_g] += 1
     strong = np.int64(strong)
     first, last = strong * (GC_STEPS - 1) // count, min((strong + 1) * (GC_STEPS - 1) // count, GC_STEPS - 1)
     counters.gc_steps[mate, first] += 1

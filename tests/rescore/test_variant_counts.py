@@ -1,0 +1,74 @@
+"""What is counted of a VCF beside its alleles: the support of genotypes by reads, and how alike samples are."""
+
+import itertools
+import random
+
+import pytest
+from quire.rescore import cohort_counts
+from quire.rescore.cohort_counts import PAIR_COUNTS
+from quire.rescore.variant_counts import DEEPEST, DEEPEST_ALLELES, VariantCounter
+
+HEAD = ["##fileformat=VCFv4.2\n", "#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\t{}\n"]
+
+
+def counted(samples: list[str], records: list[tuple[str, ...]]) -> dict:
+    """What is counted of records of contig, REF, ALT, FILTER, FORMAT and the samples' columns."""
+    counter = VariantCounter([HEAD[0], HEAD[1].format("\t".join(samples))])
+    for contig, reference, alternate, passed, names, *columns in records:
+        fields = (contig, "10", ".", reference, alternate, "50", passed, ".", names, *columns)
+        counter.add("\t".join(fields).encode())
+    return counter.content()
+
+
+def test_reads_behind_genotypes() -> None:
+    names = "GT:AD:DP:GQ"
+    content = counted(
+        ["a", "b"],
+        [
+            ("1", "A", "C", "PASS", names, "0/1:10,12:23:99", "0/0:30,0:30:80"),
+            ("1", "A", "C", "PASS", names, "1|1:1,39:40:120", "0/1:9,11:20:7"),
+            ("1", "A", "C", "PASS", names, "0/1:300,100:700:50", "./.:.:.:."),
+            ("X", "A", "C", "PASS", names, "0/1:10,12:23:99", "1:0,8:8:20"),
+            ("1", "AT", "A", "PASS", names, "0/1:10,12:23:99", "1/1:.:.:3"),
+            ("1", "A", "C,G", "PASS", names, "1/2:0,8,9:17:40", "0/0:20,0,0:20:60"),
+            ("1", "A", "C", "PASS", "GT", "0/1", "0/1"),
+            ("1", "A", "C", "QD", names, "0/1:10,12:23:99", "0/1:10,12:23:99"),
+        ],
+    )["samples"]
+    first, second = content["a"], content["b"]
+    assert first["allele_depths"] == {"heterozygous": [[10, 12, 1], [75, 25, 1]], "homozygous": [[1, 39, 1]]}
+    assert sum(first["allele_depths"]["heterozygous"][1][:2]) == DEEPEST_ALLELES
+    assert second["allele_depths"] == {"heterozygous": [[9, 11, 1]], "homozygous": []}
+    assert {depth: number for depth, number in enumerate(first["depth"]) if number} == {23: 3, 40: 1, 17: 1, DEEPEST: 1}
+    assert {value: number for value, number in enumerate(first["genotype_quality"]) if number} == {99: 4, 50: 1, 40: 1}
+    assert first["indel_lengths"] == [[-1, 1]]
+    assert {change: number for change, number in first["substitutions"].items() if number} == {"A>C": 6, "A>G": 1}
+    assert second["counts"]["missing"] == 1
+
+
+@pytest.mark.parametrize("at_a_time", [7, 1000])
+def test_pairs_are_counted_as_one_by_one(monkeypatch: pytest.MonkeyPatch, at_a_time: int) -> None:
+    """Against a count of each pair at each site by itself, with genotypes of all kinds."""
+    monkeypatch.setattr(cohort_counts, "SITES_AT_A_TIME", at_a_time)
+    generator = random.Random(3)
+    genotypes = ("0/0", "0|1", "1/0", "1/1", "./.", "1", "./1", "0/0/1")
+    records = [
+        (
+            *(generator.choice(("1", "1", "chrX")), "A", generator.choice(("G", "G", "GT", "G,C")), "PASS", "GT"),
+            *generator.choices(genotypes, weights=(4, 4, 1, 3, 1, 1, 1, 1), k=4),
+        )
+        for _ in range(120)
+    ]
+    expected = {name: [0] * 6 for name in PAIR_COUNTS}
+    for contig, _, alternate, _, _, *columns in records:
+        if contig != "1" or alternate != "G":
+            continue
+        for number, (one, other) in enumerate(itertools.combinations(columns, 2)):
+            if all(len(genotype) == 3 and "." not in genotype for genotype in (one, other)):
+                left, right = (genotype.count("1") for genotype in (one, other))
+                found = (True, left == right, abs(left - right) == 2, left == right == 1, left == 1, right == 1)
+                for name, is_so in zip(PAIR_COUNTS, found, strict=True):
+                    expected[name][number] += is_so
+    assert counted(["a", "b", "c", "d"], records)["pairs"] == expected
+    assert min(expected["opposite_homozygous"]) > 0
+    assert counted(["a"], [record[:6] for record in records])["pairs"] == {name: [] for name in PAIR_COUNTS}

@@ -1,0 +1,65 @@
+"""How alike the genotypes of each two samples are: counts over the sites of a VCF, from which kinship is told.
+
+Sites are records of one alternate base for one reference base that pass the filters, outside the sex chromosomes and
+the mitochondrion; a sample counts at a site where its genotype is diploid and whole.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+SITES_AT_A_TIME = 4096
+PAIR_COUNTS = ("sites", "same", "opposite_homozygous", "both_heterozygous", "heterozygous_first", "heterozygous_second")
+UNKNOWN, REFERENCE, HETEROZYGOUS, ALTERNATE = range(4)
+"""What a genotype at a site is; haploid and partial ones are unknown."""
+_CODES = {(0, 0): REFERENCE, (0, 1): HETEROZYGOUS, (1, 0): HETEROZYGOUS, (1, 1): ALTERNATE}
+
+
+def genotype_code(genotype: bytes) -> int:
+    """The code of a genotype (GT) at a site of two alleles."""
+    alleles = genotype.replace(b"|", b"/").split(b"/")
+    if len(alleles) != 2 or not all(allele.isdigit() for allele in alleles):
+        return UNKNOWN
+    return _CODES.get((int(alleles[0]), int(alleles[1])), UNKNOWN)
+
+
+class PairCounter:
+    """Adds sites up, for each two samples by the names of `PAIR_COUNTS`."""
+
+    def __init__(self, samples: int) -> None:
+        """Nothing counted yet."""
+        self._samples = samples
+        self._sites: list[Sequence[int]] = []
+        self._sums = np.zeros((len(PAIR_COUNTS), samples, samples), np.int64)
+
+    def add(self, codes: Sequence[int]) -> None:
+        """Count a site, given as the code of each sample's genotype."""
+        if self._samples < 2:
+            return
+        self._sites.append(codes)
+        if len(self._sites) == SITES_AT_A_TIME:
+            self._count()
+
+    def counts(self) -> dict[str, list[int]]:
+        """For each pair of samples, (0, 1), (0, 2), ... (1, 2), ..., the counts by name."""
+        self._count()
+        first, second = np.triu_indices(self._samples, 1)
+        return {name: sums[first, second].tolist() for name, sums in zip(PAIR_COUNTS, self._sums, strict=True)}
+
+    def _count(self) -> None:
+        codes = np.array(self._sites, np.int8).reshape(-1, self._samples)
+        self._sites = []
+
+        def shared(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.int64]:
+            # Whole numbers below 2^24, which float32 adds without an error in any order.
+            return (left.T @ right).astype(np.int64)
+
+        known = (codes != UNKNOWN).astype(np.float32)
+        reference, heterozygous, alternate = (
+            (codes == code).astype(np.float32) for code in (REFERENCE, HETEROZYGOUS, ALTERNATE)
+        )
+        same = [shared(kind, kind) for kind in (reference, heterozygous, alternate)]
+        opposite = shared(reference, alternate)
+        first = shared(heterozygous, known)
+        self._sums += np.stack([shared(known, known), sum(same), opposite + opposite.T, same[1], first, first.T])
