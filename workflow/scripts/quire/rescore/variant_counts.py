@@ -39,7 +39,7 @@ _FIRST_SAMPLE = 9  # column
 _CACHED = 1 << 16
 
 
-class Support(NamedTuple):
+class ReadSupport(NamedTuple):
     """What the reads say of the variants that a sample carries, as numbers of records by value.
 
     Attributes:
@@ -75,7 +75,7 @@ class VariantCounter:
         self._filtered = 0
         # For each sample, records by (what the genotype counts as, bin of QUAL).
         self._found: list[Counter[tuple[Counts, int]]] = [Counter() for _ in self.samples]
-        self._support = [Support(Counter(), Counter(), Counter(), Counter()) for _ in self.samples]
+        self._support = [ReadSupport(Counter(), Counter(), Counter(), Counter()) for _ in self.samples]
         self._pairs = PairCounter(len(self.samples))
 
     def add(self, line: bytes) -> None:
@@ -148,7 +148,7 @@ def _carries(classes: "Counts") -> bool:
     return any(name in ("heterozygous", "homozygous") for name, _ in classes)
 
 
-def _count_support(values: dict[bytes, bytes], code: int, support: Support) -> None:
+def _count_support(values: dict[bytes, bytes], code: int, support: ReadSupport) -> None:
     """Add what a sample's column says of a variant that it carries; `code` is UNKNOWN where it is no simple SNV."""
     depth, genotype_quality = values.get(b"DP", b"."), values.get(b"GQ", b".")
     if depth.isdigit():
@@ -167,8 +167,8 @@ def _count_support(values: dict[bytes, bytes], code: int, support: Support) -> N
         (support.heterozygous if code == HETEROZYGOUS else support.homozygous)[reference, alternate] += 1
 
 
-def _figures(support: Support) -> dict[str, Any]:
-    """A sample's `Support` as variants.json holds it."""
+def _figures(support: ReadSupport) -> dict[str, Any]:
+    """A sample's `ReadSupport` as variants.json holds it."""
     return {
         "depth": _histogram(support.depths),
         "genotype_quality": _histogram(support.genotype_qualities),
