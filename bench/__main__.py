@@ -10,6 +10,7 @@ MEASUREMENTS = (
     "index_speed",
     "mapping_speed",
     "placement",
+    "libraries",
     "split_reads",
     "finishing",
     "calls",

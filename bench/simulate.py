@@ -13,12 +13,16 @@ import pysam
 from isal import igzip
 
 PAIRS_AT_A_TIME = 200_000
-LARGEST_INSERT = 2000
+LARGEST_INSERT = 40_000
 SMALLEST_INSERT_WITH_ADAPTERS = 40
 HIGHEST_SHARE_OF_N = 0.3
 QUALITY_STRINGS = 20_000
 SHORTEST_QUALITY_STRING = 90
 PLAIN_QUALITY = 35
+# Whether the left and the right end of a fragment are read as reverse complements; of FF and RR those whose left end is
+# the first mate, the others are turned (the names of quire.align.insert_size).
+ORIENTATIONS = {"FR": (False, True), "RF": (True, False), "FF": (False, False), "RR": (True, True)}
+SHADOW, SHADOW_DEVIATION = 300, 50  # inserts of the paired ends in a library of mate pairs
 BASES = np.frombuffer(b"ACGT", np.uint8)
 N = ord("N")
 COMPLEMENT = np.full(256, N, np.uint8)
@@ -94,7 +98,7 @@ def with_errors(letters: np.ndarray, qualities: np.ndarray, generator: np.random
 
 @dataclass
 class Simulator:
-    """Draws pairs; `contig` is the name that stands in the reads' names."""
+    """Draws pairs; `contig` stands in the reads' names, `shadow` is the share of pairs that are FR at 300 bases."""
 
     contig: str
     haplotypes: tuple[Haplotype, Haplotype]
@@ -104,6 +108,8 @@ class Simulator:
     insert_deviation: float
     adapters: bool
     generator: np.random.Generator
+    orientation: str = "FR"
+    shadow: float = 0.0
 
     def draw(self, first_serial: int, count: int) -> tuple[bytes, bytes]:
         """FASTQ text of both mates of `count` fragments; those of many Ns are left out."""
@@ -115,29 +121,38 @@ class Simulator:
         place = generator.random(count)
         swapped = generator.random(count) < 0.5
         strings = generator.integers(0, len(self.qualities), (2, count))
+        shadows = np.zeros(count, np.bool_)
+        if self.shadow:
+            shadows = generator.random(count) < self.shadow
+            sizes[shadows] = np.maximum(generator.normal(SHADOW, SHADOW_DEVIATION, shadows.sum()), self.length + 1)
         texts: tuple[list[bytes], list[bytes]] = ([], [])
         for i in range(count):
             source = self.haplotypes[which[i]]
             start = int(place[i] * (source.letters.size - sizes[i]))
-            pair = self._fragment(source, start, start + sizes[i], self.qualities[strings[:, i]])
+            reverse = ORIENTATIONS["FR" if shadows[i] else self.orientation]
+            if swapped[i] and reverse[0] == reverse[1]:
+                reverse = (not reverse[0], not reverse[1])
+            pair = self._fragment(source, start, start + sizes[i], reverse, self.qualities[strings[:, i]])
             if pair is None:
                 continue
-            mates, forward, reverse = pair
-            ends = (f"{reverse}:-:{forward}:+", f"{forward}:+:{reverse}:-")[0 if swapped[i] else 1]
-            name = f"s{first_serial + i}:{self.contig}:{ends}".encode()
+            mates, *positions = pair
+            ends = [f"{at}:{'-' if turned else '+'}" for at, turned in zip(positions, reverse, strict=True)]
+            ends = ends[::-1] if swapped[i] else ends
+            name = f"s{first_serial + i}:{self.contig}:{':'.join(ends)}".encode()
             for mate, (letters, quality) in enumerate(mates[::-1] if swapped[i] else mates):
                 texts[mate].append(b"@%s/%d\n%s\n+\n%s\n" % (name, mate + 1, letters, quality))
         return b"".join(texts[0]), b"".join(texts[1])
 
     def _fragment(
-        self, source: Haplotype, start: int, end: int, qualities: np.ndarray
+        self, source: Haplotype, start: int, end: int, reverse: tuple[bool, bool], qualities: np.ndarray
     ) -> tuple[list[tuple[bytes, bytes]], int, int] | None:
-        """Both reads of a fragment and their 1-based leftmost positions, or None where too much is N."""
-        reverse_start = max(start, end - self.length)
-        reads = [
-            source.letters[start : min(start + self.length, end)],
-            COMPLEMENT[source.letters[reverse_start:end]][::-1],
-        ]
+        """Reads of the left and right end of a fragment, their 1-based leftmost positions; None where too much is N.
+
+        `reverse` says which of the two are reverse complements.
+        """
+        right_start = max(start, end - self.length)
+        reads = [source.letters[start : min(start + self.length, end)], source.letters[right_start:end]]
+        reads = [COMPLEMENT[read][::-1] if turned else read for read, turned in zip(reads, reverse, strict=True)]
         if reads[0].size < self.length:
             for mate, adapter in enumerate(ADAPTERS):
                 tail = np.frombuffer((adapter + "A" * self.length).encode(), np.uint8)
@@ -148,7 +163,7 @@ class Simulator:
             (with_errors(read, quality, self.generator).tobytes(), (quality + 33).astype(np.uint8).tobytes())
             for read, quality in zip(reads, qualities, strict=True)
         ]
-        return mates, int(source.positions[start]) + 1, int(source.positions[reverse_start]) + 1
+        return mates, int(source.positions[start]) + 1, int(source.positions[right_start]) + 1
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -167,8 +182,13 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--insert-sd", type=float, default=80)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--adapters", action="store_true", help="let fragments be shorter than a read")
+    parser.add_argument("--orientation", choices=ORIENTATIONS, default="FR")
+    parser.add_argument("--shadow", type=float, default=0, help="share of the pairs that are FR with inserts of 300")
     parser.add_argument("--vcf-contig", help="the contig's name in the VCF, if it is another")
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.adapters and given.orientation != "FR":
+        parser.error("--adapters goes with --orientation FR alone")
+    return given
 
 
 def main() -> None:
@@ -192,6 +212,8 @@ def main() -> None:
         insert_deviation=arguments.insert_sd,
         adapters=arguments.adapters,
         generator=np.random.default_rng(arguments.seed),
+        orientation=arguments.orientation,
+        shadow=arguments.shadow,
     )
     total = arguments.pairs or int(arguments.coverage * (end - start) / (2 * arguments.length))
     with igzip.open(f"{arguments.out}_1.fq.gz", "wb", 1) as one, igzip.open(f"{arguments.out}_2.fq.gz", "wb", 1) as two:

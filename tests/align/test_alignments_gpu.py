@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from quire.algorithms.extension import ExtensionJobs, Extensions
 from quire.align.alignments.gpu import collect, poorly_aligned
+from quire.align.insert_size import ORIENTATIONS
 from quire.align.model import Alignments
 from quire.align.pairing.template_length_gpu import unique_template_lengths
 from quire.align.parameters import LONGEST_INSERT, SHORTEST_SCORE
@@ -158,9 +159,9 @@ def test_unique_template_lengths(card, pairs: int) -> None:
     wanted = []
     for a, b in zip(*mates, strict=True):
         unique = all(places and (len(places) == 1 or 5 * places[1].score <= 4 * places[0].score) for places in (a, b))
-        length = oracles_align.template_length(a[0], b[0], (100, 101)) if unique else None
-        wanted.append(length if length is not None and 0 < length <= LONGEST_INSERT else -1)
+        orientation, length = (unique and oracles_align.template_length(a[0], b[0], (100, 101))) or ("FR", 0)
+        wanted.append(4 * length + ORIENTATIONS.index(orientation) if 0 < length <= LONGEST_INSERT else -1)
     assert lengths.dtype == np.int64
     assert lengths.tolist() == wanted
-    assert wanted[:2] == [LONGEST_INSERT, -1][:pairs]
-    assert pairs < 2 or len(set(wanted)) > 10
+    assert wanted[:2] == [4 * LONGEST_INSERT + ORIENTATIONS.index("FR"), -1][:pairs]
+    assert pairs < 2 or {code & 3 for code in set(wanted) - {-1}} == {0, 1, 2, 3}

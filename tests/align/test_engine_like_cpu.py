@@ -72,7 +72,7 @@ def test_pairs(card: Card, data, map_on) -> None:
     flags = [int(line.split("\t")[1]) for line in wanted.lines]
     assert any(flag & 0x800 for flag in flags)
     assert any(flag & 4 for flag in flags)
-    assert wanted.insert_size["pairs"] > 20
+    assert wanted.insert_size["FR"]["pairs"] > 20
     same(map_on(card, indexed, mates), wanted)
 
 

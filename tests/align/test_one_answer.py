@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from quire.align import mapper
+from quire.align import insert_size, mapper
 
 from tests.support.awkward_genomes import ADAPTER, awkward_genome, awkward_pairs
 from tests.support.builders import Read, random_bases, reverse_complement, write_fasta
@@ -93,13 +93,14 @@ def test_pages_and_index_parameters(case, page_size, sampling_distance, sa_sampl
 
 def test_the_sample_of_the_insert_size_ends_within_a_batch(case, monkeypatch):
     """The model of the first pairs decides; it must not see the rest of the batch that the last of them stands in."""
-    monkeypatch.setattr(mapper, "SAMPLE_PAIRS", 60)
+    for module in (mapper, insert_size):
+        monkeypatch.setattr(module, "SAMPLE_PAIRS", 60)
     monkeypatch.setattr(mapper, "MOST_BASES_LOOKED_AT", 40_000)
     runs = [
         map_files(case.folder, case.whole, case.mates, batch, threads)
         for batch, threads in ((1, 1), (7, 3), (90, 2), (1000, 1))
     ]
-    assert 10 <= runs[0].insert_size["pairs"] <= 60
+    assert 10 <= runs[0].insert_size["FR"]["pairs"] <= 60
     for run in runs[1:]:
         assert run.insert_size == runs[0].insert_size
         assert first_difference(run.lines, runs[0].lines) is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from quire.align.insert_size import NO_INSERT_SIZE, InsertSize
+from quire.align.insert_size import NO_INSERT_SIZES, InsertSize, InsertSizes
 from quire.align.pairing.gpu import select
 from quire.align.parameters import (
     CHANCE_SCORE,
@@ -29,12 +29,16 @@ from tests.support.align_oracles import (
 from tests.support.card_builders import card_reads, download_all, reverse_complement, upload_all
 from tests.support.places import Place, alignments_of
 
+AT_300 = InsertSize(1000, 280, 300, 320, 300, 30, 180, 420)
+NEAR = InsertSize(1000, 80, 100, 120, 100, 30, 1, 240)
 MODELS = {
-    "300": InsertSize(1000, 280, 300, 320, 300, 30, 180, 420),
-    "short": InsertSize(1000, 90, 100, 110, 100, 15, 1, 190),  # most templates are shorter than a read
-    "one length": InsertSize(1000, 250, 250, 250, 250, 0, 250, 250),
-    "wide": InsertSize(1000, 280, 300, 320, 300, 150, 1, 700),
-    "none": NO_INSERT_SIZE,
+    "300": InsertSizes(FR=AT_300),
+    "short": InsertSizes(FR=InsertSize(1000, 90, 100, 110, 100, 15, 1, 190)),  # most templates are shorter than a read
+    "one length": InsertSizes(FR=InsertSize(1000, 250, 250, 250, 250, 0, 250, 250)),
+    "wide": InsertSizes(FR=InsertSize(1000, 280, 300, 320, 300, 150, 1, 700)),
+    "mate pairs with a shadow": InsertSizes(FR=NEAR, RF=AT_300),
+    "all": InsertSizes(NEAR, AT_300, AT_300, NEAR),
+    "none": NO_INSERT_SIZES,
 }
 SETTINGS = settings(
     max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -136,7 +140,7 @@ def test_many_pairs_equal_brute_force(card, model: str) -> None:
 
 
 def test_many_single_reads_equal_brute_force(card) -> None:
-    check(card, *random_batch(random.Random(1), 300, False), False, NO_INSERT_SIZE)
+    check(card, *random_batch(random.Random(1), 300, False), False, NO_INSERT_SIZES)
 
 
 @given(generator=st.randoms(use_true_random=False), paired=st.booleans(), model=st.sampled_from(list(MODELS)))
@@ -180,17 +184,17 @@ def test_more_places_of_other_parts_than_are_reported(card) -> None:
         else Place(place.score, 1, place.position, 240 - place.read_end, 240 - place.read_begin)
         for place in parts
     ]
-    selection, _ = on_card(card, [sequence], [turned], False, NO_INSERT_SIZE)
+    selection, _ = on_card(card, [sequence], [turned], False, NO_INSERT_SIZES)
     assert selection.supplementary.tolist() == [list(range(1, MOST_SUPPLEMENTARY + 1))]
-    check(card, [sequence], [turned], False, NO_INSERT_SIZE)
+    check(card, [sequence], [turned], False, NO_INSERT_SIZES)
 
 
 def test_a_loser_takes_no_place_of_its_own(card) -> None:
     sequence = np.random.default_rng(4).integers(0, 4, 120).tolist()
     places = [Place(60 - part, 0, 5000 * part, 30 * part, 30 * part + 60) for part in range(3)]
-    selection, _ = on_card(card, [sequence], [places], False, NO_INSERT_SIZE)
+    selection, _ = on_card(card, [sequence], [places], False, NO_INSERT_SIZES)
     assert selection.supplementary[0].tolist() == [2, -1, -1, -1]
-    check(card, [sequence], [places], False, NO_INSERT_SIZE)
+    check(card, [sequence], [places], False, NO_INSERT_SIZES)
 
 
 def test_simple_sequence_gets_no_quality(card) -> None:
@@ -205,11 +209,11 @@ def test_simple_sequence_gets_no_quality(card) -> None:
             reads.append([2] * begin + bases + [2] * (150 if short else 5))
             places.append([Place(90, 0, 500, begin, begin + length)])
             simple.append(is_simple(bases, 3 if len(reads[-1]) > 2 * 90 else 4))
-    selection, _ = on_card(card, reads, places, False, NO_INSERT_SIZE)
+    selection, _ = on_card(card, reads, places, False, NO_INSERT_SIZES)
     assert (selection.quality == 0).tolist() == simple
     assert 100 < sum(simple) < len(simple) - 100
     for score in (SIMPLE_SCORE - 1, SIMPLE_SCORE):
-        selection, _ = on_card(card, [[0] * 120], [[Place(score, 0, 500, 0, 120)]], False, NO_INSERT_SIZE)
+        selection, _ = on_card(card, [[0] * 120], [[Place(score, 0, 500, 0, 120)]], False, NO_INSERT_SIZES)
         assert (selection.quality[0] == 0) == (score < SIMPLE_SCORE)
 
 
@@ -224,7 +228,7 @@ def test_a_short_alignment_whose_mate_lies_elsewhere_is_not_certain(card, score,
 
 
 def test_no_reads_and_reads_without_places(card) -> None:
-    selection, _ = on_card(card, [], [], False, NO_INSERT_SIZE)
+    selection, _ = on_card(card, [], [], False, NO_INSERT_SIZES)
     assert len(selection.primary) == 0
     selection, _ = on_card(card, [[], []], [[], []], True, MODELS["300"])
     assert selection.primary.tolist() == [-1, -1]

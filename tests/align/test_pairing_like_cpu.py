@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from quire.align.insert_size import NO_INSERT_SIZE, InsertSize
+from quire.align.insert_size import NO_INSERT_SIZES, InsertSize, InsertSizes
 from quire.align.model import Alignments, Selection
 from quire.align.pairing.gpu import select
 from quire.reads.gpu import CardReads, orient
@@ -15,13 +15,15 @@ from quire.reads.cpu import orient as orient_on_cpu
 
 from tests.support.card_builders import download_all, make_batch, upload_all
 from tests.support.places import Place, alignments_of
-from tests.support.simulated_batch import INSERT_SIZE, simulated_batch
+from tests.support.simulated_batch import INSERT_SIZES, simulated_batch
 
 # Where nearly all distances cost more than two mates score.
-SHARP = InsertSize(1000, 300, 300, 300, 300, 1, 1, 5000)
+SHARP = InsertSizes(FR=InsertSize(1000, 300, 300, 300, 300, 1, 1, 5000))
 
 
-def check(card, alignments: Alignments, reads: Reads, on_card: CardReads, paired: bool, model: InsertSize) -> Selection:
+def check(
+    card, alignments: Alignments, reads: Reads, on_card: CardReads, paired: bool, model: InsertSizes
+) -> Selection:
     wanted = cpu.select(alignments, reads, paired, model)
     found = download_all(card, select(card, upload_all(card, alignments), on_card, paired, model))
     for name, ours, theirs in zip(Selection._fields, found, wanted, strict=True):
@@ -33,10 +35,10 @@ def check(card, alignments: Alignments, reads: Reads, on_card: CardReads, paired
 @pytest.mark.parametrize("paired", [True, False])
 def test_the_same_choice(card, paired: bool) -> None:
     batch = simulated_batch()
-    for model in (INSERT_SIZE, SHARP, NO_INSERT_SIZE):
+    for model in (INSERT_SIZES, SHARP, NO_INSERT_SIZES):
         found = check(card, batch.alignments[2], batch.reads, orient(card, *batch.mates), paired, model)
         assert (found.supplementary >= 0).sum() > 10
-        assert (found.proper.sum() > 100) == (paired and model != NO_INSERT_SIZE)
+        assert (found.proper.sum() > 100) == (paired and model != NO_INSERT_SIZES)
         assert len(set(found.quality.tolist())) > 5
 
 
@@ -44,7 +46,7 @@ def test_pairs_that_cost_more_than_they_score(card) -> None:
     bases = [np.random.default_rng(mate).integers(0, 4, 60).tolist() for mate in range(2)]
     mates = [make_batch([mate]) for mate in bases]
     reads, on_card = orient_on_cpu(*mates), orient(card, *mates)
-    costs = SHARP.penalties()
+    costs = SHARP.FR.penalties()
     qualities = set()
     for farther in range(6, 20):  # bases more than 300, which cost 0; both mates score 60
         others = [Place(30, 1, 1240 + farther + further, 5, 55) for further in range(2)]

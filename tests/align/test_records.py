@@ -189,7 +189,7 @@ def template(record, mate) -> int:
 
 
 def test_proper_pairs_are_within_the_insert_size(run):
-    low, high = run.mapped.insert_size["low"], run.mapped.insert_size["high"]
+    low, high = run.mapped.insert_size["FR"]["low"], run.mapped.insert_size["FR"]["high"]
     proper = 0
     for records in run.by_read().values():
         record = records[0]

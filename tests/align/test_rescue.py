@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from quire.align.engines import cpu as engine_cpu
-from quire.align.insert_size import NO_INSERT_SIZE, InsertSize
+from quire.align.insert_size import NO_INSERT_SIZES, InsertSize, InsertSizes
 from quire.align.parameters import FEWEST_KMERS, KMER
 from quire.align.rescue.cpu import rescue_jobs
 
@@ -24,6 +24,7 @@ from tests.support.read_builders import (
 )
 
 MODEL = InsertSize(1000, 280, 300, 320, 300, 30, 180, 420)
+MODELS = InsertSizes(FR=MODEL)
 ISLANDS = np.array([0, 4000, 9000], np.int64)
 LENGTH = 100
 
@@ -82,7 +83,7 @@ def test_jobs_equal_a_plain_vote():
         wanted.append((1 - strand, island, {begin + diagonal: count for diagonal, count in votes.items()}))
     reads = make_reads(first, second)
     reference = SimpleNamespace(text=pack(axis), island_axis=ISLANDS)
-    jobs = rescue_jobs(alignments_of(places + [[] for _ in second]), reads, reference, MODEL)
+    jobs = rescue_jobs(alignments_of(places + [[] for _ in second]), reads, reference, MODELS)
     by_read = {int(read): i for i, read in enumerate(jobs.read)}
     assert len(by_read) == len(jobs)
     for pair, (strand, island, votes) in enumerate(wanted):
@@ -107,17 +108,19 @@ def test_no_job_beside_a_proper_partner_without_a_model_or_for_a_short_mate(stra
     mate = other_strand(codes) if strand == 0 else codes
     read = axis[1000:1100] if strand == 0 else other_strand(axis[1000:1100])
     reads = make_reads([read], [mate])
-    assert rescue_jobs(alignments_of([[anchor], []]), reads, reference, MODEL).read.tolist() == [1]
-    assert rescue_jobs(alignments_of([[], [anchor]]), make_reads([mate], [read]), reference, MODEL).read.tolist() == [0]
-    assert len(rescue_jobs(alignments_of([[anchor], []]), reads, reference, NO_INSERT_SIZE)) == 0
-    assert len(rescue_jobs(alignments_of([[anchor], [partner]]), reads, reference, MODEL)) == 0
-    assert len(rescue_jobs(alignments_of([[], []]), reads, reference, MODEL)) == 0
+    assert rescue_jobs(alignments_of([[anchor], []]), reads, reference, MODELS).read.tolist() == [1]
+    assert rescue_jobs(alignments_of([[], [anchor]]), make_reads([mate], [read]), reference, MODELS).read.tolist() == [
+        0
+    ]
+    assert len(rescue_jobs(alignments_of([[anchor], []]), reads, reference, NO_INSERT_SIZES)) == 0
+    assert len(rescue_jobs(alignments_of([[anchor], [partner]]), reads, reference, MODELS)) == 0
+    assert len(rescue_jobs(alignments_of([[], []]), reads, reference, MODELS)) == 0
     for short in (0, 1, KMER - 1):
         assert (
-            len(rescue_jobs(alignments_of([[anchor], []]), make_reads([read], [mate[:short]]), reference, MODEL)) == 0
+            len(rescue_jobs(alignments_of([[anchor], []]), make_reads([read], [mate[:short]]), reference, MODELS)) == 0
         )
     weak = Place(anchor.score - 18, strand, 5000, 0, 100)  # worse than the best by more than an unpaired end costs
-    assert len(rescue_jobs(alignments_of([[anchor, weak], []]), reads, reference, MODEL)) == 1
+    assert len(rescue_jobs(alignments_of([[anchor, weak], []]), reads, reference, MODELS)) == 1
 
 
 def test_a_mate_without_any_seed_is_found(tmp_path, monkeypatch):
@@ -145,7 +148,7 @@ def test_a_mate_without_any_seed_is_found(tmp_path, monkeypatch):
         number = int(record.query_name[1:])
         assert record.is_proper_pair
         assert abs(record.reference_start - record.query_alignment_start - places[number][record.is_read2]) <= 1
-    without_rescue = replace(engine_cpu.STEPS, rescue_jobs=lambda *given: rescue_jobs(*given[:3], NO_INSERT_SIZE))
+    without_rescue = replace(engine_cpu.STEPS, rescue_jobs=lambda *given: rescue_jobs(*given[:3], NO_INSERT_SIZES))
     monkeypatch.setattr(engine_cpu, "STEPS", without_rescue)
     without = map_files(tmp_path, indexed, mates)
     assert without.ledger["counts"]["unmapped"] == 100

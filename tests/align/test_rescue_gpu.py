@@ -8,18 +8,20 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from quire.align.insert_size import NO_INSERT_SIZE, InsertSize
+from quire.align.insert_size import NO_INSERT_SIZES, ORIENTATIONS, InsertSize, InsertSizes
 from quire.align.parameters import BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, UNPAIRED_COST
 from quire.align.rescue import gpu as rescue_gpu
 from quire.align.rescue.gpu import rescue_jobs
 from quire.reference.gpu import upload_reference
 
-from tests.support.align_oracles import template_length
+from tests.support.align_oracles import five_prime, template_length
 from tests.support.card_builders import card_reads, download_all, pack, reverse_complement, upload_all
 from tests.support.places import Place, alignments_of
 
-MODEL = InsertSize(1000, 280, 300, 320, 300, 30, 180, 420)
-CLOSE = InsertSize(1000, 60, 80, 100, 80, 10, 20, 140)
+AT_300 = InsertSize(1000, 280, 300, 320, 300, 30, 180, 420)
+NEAR = InsertSize(1000, 60, 80, 100, 80, 10, 20, 140)
+MODEL, CLOSE = InsertSizes(FR=AT_300), InsertSizes(FR=NEAR)
+SHADOWED, ALL = InsertSizes(FR=NEAR, RF=AT_300), InsertSizes(AT_300, NEAR, AT_300, NEAR)
 # Two contigs, the second at axis position 100,000 (`Place`); its first island is a sequel of the first contig's text.
 ISLANDS = [0, 700, 705, 1500, 2600, 100_000, 100_400, 101_000]
 ENDS = {0: 2600, 1: 1000}
@@ -74,31 +76,53 @@ def best_diagonal(read: list[int], begin: int, end: int) -> int | None:
     raise AssertionError
 
 
-def wanted_jobs(reads: list[list[int]], places: list[list[Place]], model: InsertSize) -> list[tuple[int, ...]]:
-    """Jobs pair by pair, side by side, anchor by anchor."""
+def in_order(anchor: Place, other: Place, lengths: tuple[int, int], side: int) -> tuple[str, int] | None:
+    """Orientation and template length of an anchor and a place of its mate; the anchor's read is mate `side`."""
+    if side == 0:
+        return template_length(anchor, other, lengths)
+    return template_length(other, anchor, lengths[::-1])
+
+
+def places_of_mate(
+    anchor: Place, lengths: tuple[int, int], side: int, orientation: str, model: InsertSize
+) -> tuple[int, int, int]:
+    """Strand, begin and end on the contig of all whole places of the mate that make a proper pair of an orientation."""
+    five = five_prime(anchor, lengths[0])
+    found = []
+    for strand in (0, 1):
+        for position in range(five - model.high - lengths[1], five + model.high + 1):
+            other = Place(100, strand, position, 0, lengths[1], anchor.contig)
+            pair = in_order(anchor, other, lengths, side)
+            if pair is not None and pair[0] == orientation and model.low <= pair[1] <= model.high:
+                found.append((strand, position, position + lengths[1]))
+    assert len({strand for strand, *_ in found}) == 1
+    return found[0][0], min(begin for _, begin, _ in found), max(end for *_, end in found)
+
+
+def wanted_jobs(reads: list[list[int]], places: list[list[Place]], models: InsertSizes) -> list[tuple[int, ...]]:
+    """Jobs pair by pair, side by side, anchor by anchor, orientation by orientation."""
     jobs = []
     pairs = len(reads) // 2
     for read, mate in (order for pair in range(pairs) for order in ((pair, pairs + pair), (pairs + pair, pair))):
-        lengths = len(reads[read]), len(reads[mate])
+        side, lengths = int(read >= pairs), (len(reads[read]), len(reads[mate]))
         for anchor in places[read][:MOST_ANCHORS]:
             if anchor.score < places[read][0].score - UNPAIRED_COST:
                 continue
-            distances = [template_length(anchor, other, lengths) for other in places[mate]]
-            if any(distance is not None and model.low <= distance <= model.high for distance in distances):
+            found = [in_order(anchor, other, lengths, side) or ("FR", 0) for other in places[mate]]
+            if any(getattr(models, name).low <= length <= getattr(models, name).high for name, length in found):
                 continue
             island = next(i for i, end in enumerate(ISLANDS[1:]) if anchor.axis_begin < end)
-            if anchor.strand == 0:
-                five = anchor.axis_begin - anchor.read_begin
-                begin, end = five + model.low - lengths[1], five + model.high
-            else:
-                five = anchor.axis_end + lengths[0] - anchor.read_end
-                begin, end = five - model.high, five - model.low + lengths[1]
-            codes = reverse_complement(reads[mate]) if anchor.strand == 0 else reads[mate]
             borders = ISLANDS[island], ISLANDS[island + 1]
-            diagonal = best_diagonal(codes, max(begin, borders[0]), min(end, borders[1]))
-            if diagonal is not None:
-                band = diagonal - BAND_MARGIN, diagonal + BAND_MARGIN
-                jobs.append((mate, 1 - anchor.strand, diagonal, *band, *borders))
+            for name, model in zip(ORIENTATIONS, models.models, strict=True):
+                if model.low > model.high:
+                    continue
+                strand, begin, end = places_of_mate(anchor, lengths, side, name, model)
+                begin, end = (anchor.contig * 100_000 + border for border in (begin, end))
+                codes = reverse_complement(reads[mate]) if strand == 1 else reads[mate]
+                diagonal = best_diagonal(codes, max(begin, borders[0]), min(end, borders[1]))
+                if diagonal is not None:
+                    band = diagonal - BAND_MARGIN, diagonal + BAND_MARGIN
+                    jobs.append((mate, strand, diagonal, *band, *borders))
     return jobs
 
 
@@ -162,7 +186,7 @@ def pairs_of_places(draw):
 
 
 @pytest.mark.parametrize("diagonals", [2048, 64])
-@given(batch=pairs_of_places(), model=st.sampled_from([MODEL, CLOSE]))
+@given(batch=pairs_of_places(), model=st.sampled_from([MODEL, CLOSE, SHADOWED, ALL]))
 @SETTINGS
 def test_jobs_equal_a_plain_vote(card, diagonals, batch, model) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -207,8 +231,8 @@ def test_bounds_of_proper_distances(card, strand: int) -> None:
         return FIVE[strand] + template - length if strand == 0 else FIVE[strand] - template
 
     full = axis()[place_of_mate(300, 100) : place_of_mate(300, 100) + 100].tolist()
-    for template in (MODEL.low - 1, MODEL.low, MODEL.high, MODEL.high + 1):
-        proper = MODEL.low <= template <= MODEL.high
+    for template in (AT_300.low - 1, AT_300.low, AT_300.high, AT_300.high + 1):
+        proper = AT_300.low <= template <= AT_300.high
         partner = Place(40, 1 - strand, place_of_mate(template, 100), 0, 100)
         assert len(one_pair(card, strand, full, [partner])) == (not proper)
         # As many bases as a job needs: it takes all of them to be found.
@@ -238,7 +262,7 @@ def test_of_equals_the_first_to_get_there(card, monkeypatch, diagonals) -> None:
 
 
 def test_one_kmer_at_the_end_of_a_window_is_too_few(card) -> None:
-    last = axis()[FIVE[0] + MODEL.high - KMER : FIVE[0] + MODEL.high].tolist()
+    last = axis()[FIVE[0] + AT_300.high - KMER : FIVE[0] + AT_300.high].tolist()
     for length in range(8, 13):
         assert one_pair(card, 0, last + [0] * length) == []
 
@@ -257,7 +281,7 @@ def test_nothing_to_rescue(card) -> None:
     anchor, partner = Place(100, 0, 1940, 0, 100), Place(40, 1, 2140, 0, 100)
     reads = [[0] * 100, mate]
     assert on_card(card, reads, [[anchor], []], MODEL) == wanted_jobs(reads, [[anchor], []], MODEL) != []
-    assert on_card(card, reads, [[anchor], []], NO_INSERT_SIZE) == []
+    assert on_card(card, reads, [[anchor], []], NO_INSERT_SIZES) == []
     assert on_card(card, reads, [[anchor], [partner]], MODEL) == []
     assert on_card(card, reads, [[], []], MODEL) == []
     assert on_card(card, [], [], MODEL) == []
@@ -269,7 +293,7 @@ def test_nothing_to_rescue(card) -> None:
 @pytest.mark.parametrize("high", [420, 2400])
 def test_long_mates_and_wide_windows(card, monkeypatch, high, shared_bytes) -> None:
     monkeypatch.setattr(card, "shared_bytes", shared_bytes)
-    model = InsertSize(1000, 280, 300, 320, 300, 30, 100, high)
+    model = InsertSizes(FR=InsertSize(1000, 280, 300, 320, 300, 30, 100, high))
     mate = axis()[1500:2524].copy()
     mate[::12] = (mate[::12] + 1) % 4
     reads = [[0] * 50, [0] * 50, mate.tolist(), reverse_complement(mate.tolist())]

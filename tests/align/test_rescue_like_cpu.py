@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from quire.align.insert_size import InsertSize
+from quire.align.insert_size import InsertSize, InsertSizes
 from quire.align.rescue import gpu as rescue_gpu
 from quire.reads.gpu import orient
 from quire.reference.gpu import upload_reference
@@ -14,13 +14,16 @@ pytest.importorskip("numba", reason="compares with the CPU's functions, which ar
 from quire.align.rescue import cpu
 
 from tests.support.card_builders import download_all, upload_all
-from tests.support.simulated_batch import INSERT_SIZE, simulated_batch
+from tests.support.simulated_batch import INSERT_SIZES, simulated_batch
 
-WIDE = InsertSize(1000, 275, 300, 325, 300, 35, 1, 3000)
+WIDE = InsertSizes(FR=InsertSize(1000, 275, 300, 325, 300, 35, 1, 3000))
+MIXED = InsertSizes(WIDE.FR, INSERT_SIZES.FR, WIDE.FR, INSERT_SIZES.FR)
 
 
-@pytest.mark.parametrize(("rounds", "model", "diagonals"), [(1, INSERT_SIZE, 2048), (2, WIDE, 2048), (2, WIDE, 100)])
-def test_the_same_jobs(card, monkeypatch, rounds: int, model: InsertSize, diagonals: int) -> None:
+@pytest.mark.parametrize(
+    ("rounds", "model", "diagonals"), [(1, INSERT_SIZES, 2048), (2, WIDE, 2048), (2, WIDE, 100), (2, MIXED, 2048)]
+)
+def test_the_same_jobs(card, monkeypatch, rounds: int, model: InsertSizes, diagonals: int) -> None:
     batch = simulated_batch()
     monkeypatch.setattr(rescue_gpu, "MOST_DIAGONALS", diagonals)
     alignments = batch.alignments[rounds - 1]

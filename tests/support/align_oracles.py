@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from quire.align.insert_size import InsertSize
+from quire.align.insert_size import InsertSizes
 from quire.align.parameters import (
     MOST_SUPPLEMENTARY,
     NEAR_BEST,
@@ -70,12 +70,20 @@ def five_prime(place: Place, length: int) -> int:
     return place.position + place.axis_end - place.axis_begin + length - place.read_end
 
 
-def template_length(a: Place, b: Place, lengths: tuple[int, int]) -> int | None:
-    """Template length of the mates' places; None where contigs or strands do not fit."""
-    if a.contig != b.contig or a.strand == b.strand:
+def template_length(a: Place, b: Place, lengths: tuple[int, int]) -> tuple[str, int] | None:
+    """Orientation and template length of the places of the first and the second mate; None on two contigs.
+
+    Both are turned such that the first mate is a forward read; then the strands are read from left to right.
+    """
+    if a.contig != b.contig:
         return None
-    ends = {a.strand: five_prime(a, lengths[0]), b.strand: five_prime(b, lengths[1])}
-    return ends[1] - ends[0]
+    ends = five_prime(a, lengths[0]), five_prime(b, lengths[1])
+    turned = [end if a.strand == 0 else -end for end in ends]
+    strands = "F", "F" if a.strand == b.strand else "R"
+    if turned[1] > turned[0]:
+        return "".join(strands), turned[1] - turned[0]
+    # From left to right the second mate stands first. Two reads of one strand are RR then, seen from the other side.
+    return "RR" if a.strand == b.strand else "RF", turned[0] - turned[1]
 
 
 def is_simple(bases: Sequence[int], share: int) -> bool:
@@ -127,21 +135,20 @@ def choose_single(marked: Marked) -> Chosen:
     return Chosen(0, marked.quality(0), marked.suboptimal_score(0)) if marked.places else Chosen()
 
 
-def choose_pair(mates: tuple[Marked, Marked], name_hash: int, model: InsertSize) -> tuple[Chosen, Chosen]:
+def choose_pair(mates: tuple[Marked, Marked], name_hash: int, models: InsertSizes) -> tuple[Chosen, Chosen]:
     """The places of both mates: of all proper pairs the best, unless two places far apart are better by the cost."""
     alone = choose_single(mates[0]), choose_single(mates[1])
-    costs = model.penalties()
     pairs = []
     for i, a in enumerate(mates[0].places):
         for j, b in enumerate(mates[1].places):
-            length = template_length(a, b, (mates[0].length, mates[1].length))
-            if length is not None and model.low <= length <= model.high:
-                score = a.score + b.score - int(costs[length - model.low])
-                if score >= 0:
-                    pairs.append((-score, tie_hash(name_hash, a.axis_begin + b.axis_begin), i, j))
-    if not pairs:
-        return alone
+            orientation, length = template_length(a, b, (mates[0].length, mates[1].length)) or ("FR", 0)
+            model = getattr(models, orientation)
+            if model.low <= length <= model.high:
+                score = a.score + b.score - int(model.penalties()[length - model.low])
+                pairs.append((-score, tie_hash(name_hash, a.axis_begin + b.axis_begin), i, j))
     pairs.sort()
+    if not pairs or pairs[0][0] > 0:  # a pair that costs more than it scores is never chosen
+        return alone
     score, _, *best = pairs[0]
     unpaired = mates[0].places[0].score + mates[1].places[0].score - UNPAIRED_COST
     if -score <= unpaired:
@@ -149,7 +156,7 @@ def choose_pair(mates: tuple[Marked, Marked], name_hash: int, model: InsertSize)
         alone[0].proper = alone[1].proper = proper
         return alone
     others = [-pair[0] for pair in pairs[1:]]
-    second = max(others, default=0)
+    second = max([0, *others])
     near = sum(second - other <= NEAR_BEST for other in others)
     quality = math.floor(6.02 * (-score - max(second, unpaired)) + 0.5)
     if near:

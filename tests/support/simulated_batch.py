@@ -14,7 +14,7 @@ from quire.algorithms.seeding import SeedingParameters
 from quire.algorithms.seeding.cpu import find_hits
 from quire.align.alignments.cpu import collect, poorly_aligned
 from quire.align.candidates.cpu import find_candidates
-from quire.align.insert_size import InsertSize
+from quire.align.insert_size import InsertSize, InsertSizes
 from quire.align.model import Alignments
 from quire.align.parameters import DENSE_SEEDING, SEEDING
 from quire.align.rescue.cpu import rescue_jobs
@@ -29,7 +29,7 @@ from tests.support.card_builders import make_batch
 from tests.support.read_builders import build_index
 
 PAIRS = 250
-INSERT_SIZE = InsertSize(1000, 275, 300, 325, 300, 35, 150, 450)
+INSERT_SIZES = InsertSizes(FR=InsertSize(1000, 275, 300, 325, 300, 35, 150, 450))
 
 
 @dataclass
@@ -83,7 +83,7 @@ def simulated_batch() -> SimulatedBatch:
         rounds.append(_round(pages, reads, chosen, reference, seeding))
         alignments.append(collect([step.part for step in rounds], reads, reference))
         chosen = np.flatnonzero(poorly_aligned(alignments[0], reads))
-    jobs = rescue_jobs(alignments[-1], reads, reference, INSERT_SIZE)
+    jobs = rescue_jobs(alignments[-1], reads, reference, INSERT_SIZES)
     rescue = jobs, extend(jobs, reads, reference.text, reference.ambiguous)
     alignments.append(collect([*(step.part for step in rounds), rescue], reads, reference))
     return SimulatedBatch(mates, reads, reference, rounds, rescue, alignments)

@@ -1,9 +1,9 @@
 """The mapper: batches of reads stream past the pages, and records leave in the order of the reads.
 
 An engine takes a batch through two steps: `search` (seeds, candidates, extension), which needs nothing but the batch,
-and `make_records` (rescue, pairing, records, and what the sink makes of these), which needs the unit's insert size. The
-insert size is fitted from the first batches, which wait for it; the number of batches and threads changes nothing in
-the records.
+and `make_records` (rescue, pairing, records, and what the sink makes of these), which needs the unit's insert sizes.
+These are fitted from the first batches, which wait for them; the number of batches and threads changes nothing in the
+records.
 """
 
 import logging
@@ -17,7 +17,15 @@ from typing import Generic
 import numpy as np
 
 from quire.align.engines.engine import Engine, Searched
-from quire.align.insert_size import MOST_BASES_LOOKED_AT, NO_INSERT_SIZE, SAMPLE_PAIRS, InsertSize, fit
+from quire.align.insert_size import (
+    MOST_BASES_LOOKED_AT,
+    NO_INSERT_SIZES,
+    ORIENTATIONS,
+    SAMPLE_PAIRS,
+    InsertSizes,
+    fit_all,
+    pairs_by_orientation,
+)
 from quire.align.read_counts import ReadCounts
 from quire.align.sink import Encoded, RecordSink
 from quire.align.time_spent import TimeSpent
@@ -33,15 +41,15 @@ class Mapper(Generic[Searched]):
 
     Attributes:
         engine: what maps them.
-        insert_size: the unit's model, once it is known: after the first batches; NO_INSERT_SIZE for single-end reads.
-        insert_size_known: whether it is.
+        insert_sizes: the unit's models, once they are known: after the first batches; none for single-end reads.
+        insert_sizes_known: whether they are.
         reads_in: reads (both mates count) that the batches brought so far.
         counts: what has left so far.
     """
 
     engine: Engine[Searched]
-    insert_size: InsertSize = NO_INSERT_SIZE
-    insert_size_known: bool = False
+    insert_sizes: InsertSizes = NO_INSERT_SIZES
+    insert_sizes_known: bool = False
     reads_in: int = 0
     counts: ReadCounts = field(default_factory=ReadCounts)
 
@@ -57,7 +65,7 @@ class Mapper(Generic[Searched]):
         with self.engine.running(threads):
             making_records: deque[Future[tuple[list[Encoded], ReadCounts]]] = deque()
             for searched in self._with_insert_size(self._search_ahead(batches, progress)):
-                making_records.extend(self.engine.make_records(searched, self.insert_size, sink))
+                making_records.extend(self.engine.make_records(searched, self.insert_sizes, sink))
                 while len(making_records) > self.engine.pieces_ahead:
                     yield from self._wait_for(making_records.popleft(), progress)
             while making_records:
@@ -97,31 +105,32 @@ class Mapper(Generic[Searched]):
         """Hold the first batches back until the insert size is fitted; then let all through."""
         waiting: list[Searched] = []
         sample: list[np.ndarray] = []
-        bases_seen = found = 0
+        bases_seen = 0
+        found = np.zeros(len(ORIENTATIONS), np.int64)
         for item in searched:
-            if self.insert_size_known or item.batch.mate2 is None:
-                self.insert_size_known = True
+            if self.insert_sizes_known or item.batch.mate2 is None:
+                self.insert_sizes_known = True
                 yield item
                 continue
             waiting.append(item)
             # The sample ends at a pair, not at a batch: what counts as "first" must not depend on the batch size.
             bases = bases_seen + np.cumsum(item.lengths.reshape(2, -1).sum(axis=0))
-            lengths = item.template_lengths()[bases <= MOST_BASES_LOOKED_AT]
-            sample.append(lengths[lengths > 0])
+            sample.append(item.template_lengths()[bases <= MOST_BASES_LOOKED_AT])
             bases_seen = int(bases[-1])
-            found += len(sample[-1])
-            if found >= SAMPLE_PAIRS or bases_seen >= MOST_BASES_LOOKED_AT:
+            found += pairs_by_orientation(sample[-1])
+            if found.max() >= SAMPLE_PAIRS or bases_seen >= MOST_BASES_LOOKED_AT:
                 self._fit(sample)
                 yield from waiting
                 waiting.clear()
-        if not self.insert_size_known:
+        if not self.insert_sizes_known:
             self._fit(sample)
         yield from waiting
 
     def _fit(self, sample: list[np.ndarray]) -> None:
-        lengths = np.concatenate(sample) if sample else np.empty(0, np.int64)
-        self.insert_size, self.insert_size_known = fit(lengths[:SAMPLE_PAIRS]), True
-        log.info("insert size: %s", self.insert_size)
+        self.insert_sizes = fit_all(np.concatenate(sample) if sample else np.empty(0, np.int64))
+        self.insert_sizes_known = True
+        for name, model in zip(ORIENTATIONS, self.insert_sizes.models, strict=True):
+            log.info("insert size, %s: %s", name, model)
 
 
 class _Progress:

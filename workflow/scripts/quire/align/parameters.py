@@ -34,7 +34,8 @@ MOST_ANCHORS = 16
 UNPAIRED_COST = 17
 
 # ---- insert size ----
-LONGEST_INSERT = 10000
+# Longer distances are not in the sample: of a library with inserts of 10,000 bases the longer half must be.
+LONGEST_INSERT = 20000
 # A pair is in the sample if neither mate has a second place with more than this share of the best score (as bwa mem).
 UNIQUE_NUMERATOR, UNIQUE_DENOMINATOR = 4, 5
 

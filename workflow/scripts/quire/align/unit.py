@@ -119,7 +119,7 @@ def _map(
         counts = mapper.counts
         placed = {"mapped": counts.mapped, "unmapped": counts.unmapped}
         require_balance("align", read_group.identifier, {"reads": mapper.reads_in}, placed)
-    write_json_atomic(outputs.insert_size, mapper.insert_size.to_json())
+    write_json_atomic(outputs.insert_size, mapper.insert_sizes.to_json())
     write_ledger(
         outputs.ledger, "align", read_group.identifier, vars(counts), inputs.reads.warnings(), backend.to_json()
     )

@@ -130,13 +130,16 @@ __device__ __forceinline__ bool is_unique(const Alignments& alignments, i64 read
     return (i64)alignments.score[first + 1] * UNIQUE_DENOMINATOR <= (i64)alignments.score[first] * UNIQUE_NUMERATOR;
 }
 
-// One thread a pair: its template length; -1 unless its mates are unique and point at each other.
+// One thread a pair: 4 * template length + orientation; -1 unless its mates are unique, on one contig.
 extern "C" __global__ void unique_lengths(Alignments alignments, Reads reads, i64 pairs, i64* lengths) {
     i64 pair = thread_index();
     if (pair >= pairs) return;
-    i64 length = 0;
-    if (is_unique(alignments, pair) && is_unique(alignments, pairs + pair))
-        length = mates_length(alignments, alignments.offsets[pair], alignments.offsets[pairs + pair],
-                              reads.length(pair), reads.length(pairs + pair));
-    lengths[pair] = 0 < length && length <= LONGEST_INSERT ? length : -1;
+    lengths[pair] = -1;
+    if (!is_unique(alignments, pair) || !is_unique(alignments, pairs + pair)) return;
+    i64 first = alignments.offsets[pair], second = alignments.offsets[pairs + pair];
+    if (alignments.contig[first] != alignments.contig[second]) return;
+    i64 distance = mates_distance(alignments, first, second, reads.length(pair), reads.length(pairs + pair));
+    i64 length = absolute(distance);
+    if (length > 0 && length <= LONGEST_INSERT)
+        lengths[pair] = length << 2 | orientation_of(alignments.strand[first], alignments.strand[second], distance);
 }

@@ -1,4 +1,4 @@
-// Alignments of a batch on a card, as quire.align.model.Alignments lays them out, and the template length of two.
+// Alignments of a batch on a card, as quire.align.model.Alignments lays them out, and distance and orientation of two.
 #pragma once
 #include "quire/device/types.cuh"
 
@@ -18,18 +18,37 @@ struct Alignments {
     const u32* cigar;
 };
 
-// Distance from the 5' end of a forward alignment to that of a reverse one on the same contig, clips included: the twin
-// of template_length.py's.
-__device__ __forceinline__ i64 template_length(const Alignments& alignments, i64 forward, i64 reverse,
-                                               i64 reverse_length) {
-    i64 begin = alignments.position[forward] - alignments.read_begin[forward];
-    i64 span = alignments.axis_end[reverse] - alignments.axis_begin[reverse];
-    return alignments.position[reverse] + span + reverse_length - alignments.read_end[reverse] - begin;
+// The template lengths of proper pairs by orientation, as quire.align.insert_size.ProperLengths lays them out.
+struct ProperLengths {
+    const i64* low;  // [4]; high < low where no pair of the orientation is proper
+    const i64* high;
+    const i64* first;  // [4], where the costs of each orientation begin
+    const i32* penalties;
+
+    __device__ __forceinline__ bool hold(int orientation, i64 length) const {
+        return length >= low[orientation] && length <= high[orientation];
+    }
+};
+
+// Where the read of an alignment begins on its contig, clips included: the twin of template_length.py's.
+__device__ __forceinline__ i64 five_prime_end(const Alignments& alignments, i64 i, i64 length) {
+    if (alignments.strand[i] == 0) return alignments.position[i] - alignments.read_begin[i];
+    i64 span = alignments.axis_end[i] - alignments.axis_begin[i];
+    return alignments.position[i] + span + length - alignments.read_end[i];
 }
 
-// Template length of alignments i and j of two mates; 0 where contigs or strands do not fit.
-__device__ __forceinline__ i64 mates_length(const Alignments& alignments, i64 i, i64 j, i64 length_i, i64 length_j) {
-    if (alignments.contig[i] != alignments.contig[j] || alignments.strand[i] == alignments.strand[j]) return 0;
-    if (alignments.strand[i] == 0) return template_length(alignments, i, j, length_j);
-    return template_length(alignments, j, i, length_i);
+// Number of the orientation of two mates (FF, FR, RF, RR); distance: from the first mate's 5' end to the second's, in
+// the direction of the first.
+__device__ __forceinline__ int orientation_of(u8 strand_first, u8 strand_second, i64 distance) {
+    int orientation = strand_first == strand_second ? 0 : 1;
+    return distance > 0 ? orientation : orientation ^ 3;
 }
+
+// That distance, of alignments on one contig.
+__device__ __forceinline__ i64 mates_distance(const Alignments& alignments, i64 first, i64 second, i64 first_length,
+                                              i64 second_length) {
+    i64 distance = five_prime_end(alignments, second, second_length) - five_prime_end(alignments, first, first_length);
+    return alignments.strand[first] == 0 ? distance : -distance;
+}
+
+__device__ __forceinline__ i64 absolute(i64 value) { return value < 0 ? -value : value; }

@@ -15,7 +15,7 @@ from quire.align.alignments.cpu import collect, poorly_aligned
 from quire.align.candidates.cpu import find_candidates
 from quire.align.engines.records import encode_records
 from quire.align.engines.steps import FoundAlignments, Steps, find_alignments, rescue_and_select
-from quire.align.insert_size import InsertSize
+from quire.align.insert_size import InsertSizes
 from quire.align.pairing.cpu import select
 from quire.align.pairing.template_length import unique_template_lengths
 from quire.align.read_counts import ReadCounts
@@ -84,19 +84,19 @@ class CpuEngine:
         return self._pool.submit(self._search, batch)
 
     def make_records(
-        self, searched: CpuSearched, insert_size: InsertSize, sink: RecordSink[Encoded]
+        self, searched: CpuSearched, insert_sizes: InsertSizes, sink: RecordSink[Encoded]
     ) -> list[Future[tuple[list[Encoded], ReadCounts]]]:
         """Rescue, pairing and records of a batch, in one piece."""
-        return [self._pool.submit(self._make_records, searched, insert_size, sink)]
+        return [self._pool.submit(self._make_records, searched, insert_sizes, sink)]
 
     def _search(self, batch: PairBatch) -> CpuSearched:
         reads = orient(batch.mate1, batch.mate2)
         return CpuSearched(batch, reads, find_alignments(STEPS, reads, self.pages, self.reference))
 
     def _make_records(
-        self, searched: CpuSearched, insert_size: InsertSize, sink: RecordSink[Encoded]
+        self, searched: CpuSearched, insert_sizes: InsertSizes, sink: RecordSink[Encoded]
     ) -> tuple[list[Encoded], ReadCounts]:
         batch, paired = searched.batch, searched.batch.mate2 is not None
-        chosen = rescue_and_select(STEPS, searched.found, searched.reads, paired, self.reference, insert_size)
+        chosen = rescue_and_select(STEPS, searched.found, searched.reads, paired, self.reference, insert_sizes)
         encoded, counts = encode_records(batch, STEPS.take_reported(*chosen), self.reference, sink)
         return [encoded], counts

@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from quire.align.insert_size import InsertSize
+from quire.align.insert_size import InsertSizes
 from quire.align.read_counts import ReadCounts
 from quire.align.sink import Encoded, RecordSink
 from quire.reads import PairBatch
@@ -52,13 +52,13 @@ class Engine(Protocol[Searched]):
         """Seeds, candidates and extensions of a batch."""
 
     def make_records(
-        self, searched: Searched, insert_size: InsertSize, sink: RecordSink[Encoded]
+        self, searched: Searched, insert_sizes: InsertSizes, sink: RecordSink[Encoded]
     ) -> list[Future[tuple[list[Encoded], ReadCounts]]]:
         """Rescue, pairing and records of a batch.
 
         Args:
             searched: the batch, from `search`; it is used up.
-            insert_size: the unit's model.
+            insert_sizes: the unit's models.
             sink: whose `encode` is called in the worker threads.
 
         Returns:

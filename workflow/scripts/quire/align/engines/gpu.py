@@ -23,7 +23,7 @@ from quire.algorithms.fm_index.pages.gpu import CardPages
 from quire.align.engines.records import encode_records
 from quire.align.engines.steps import find_alignments, rescue_and_select
 from quire.align.engines.steps_gpu import bytes_per_read, steps_on
-from quire.align.insert_size import MOST_BASES_LOOKED_AT, NO_INSERT_SIZE, InsertSize
+from quire.align.insert_size import MOST_BASES_LOOKED_AT, NO_INSERT_SIZES, InsertSizes
 from quire.align.model import Reported
 from quire.align.read_counts import ReadCounts
 from quire.align.sink import Encoded, RecordSink
@@ -146,7 +146,7 @@ class CardEngine:
             indexes: of the pages of the whole axis, in order.
         """
         self.open_card, self.reference, self.indexes = open_card, reference, indexes
-        self._insert_size_known = False
+        self._insert_sizes_known = False
         self._bases_searched = 0  # while it is not known
         self.most_pairs = 0  # that the card has room for; known with the first batch
         # Of batches on their way up: as many are in use at a time as batches are ahead, and one more. Of what was found
@@ -186,7 +186,7 @@ class CardEngine:
         """Upload a batch; until the insert size is known, search it for the template lengths of its unique pairs."""
         if not self.most_pairs:
             self._plan(batch)
-        if batch.mate2 is not None and not self._insert_size_known and self._bases_searched < MOST_BASES_LOOKED_AT:
+        if batch.mate2 is not None and not self._insert_sizes_known and self._bases_searched < MOST_BASES_LOOKED_AT:
             self._bases_searched += len(batch.mate1.bases) + len(batch.mate2.bases)
             return self._owner.submit(self._sample, batch)
         if len(batch) > self.most_pairs:
@@ -196,12 +196,12 @@ class CardEngine:
         return self._copier.submit(self._stage, batch, _Staged(layout, buffer))
 
     def make_records(
-        self, searched: CardSearched, insert_size: InsertSize, sink: RecordSink[Encoded]
+        self, searched: CardSearched, insert_sizes: InsertSizes, sink: RecordSink[Encoded]
     ) -> list[Future[tuple[list[Encoded], ReadCounts]]]:
         """Map a batch, and make the records of each of its pieces."""
-        self._insert_size_known = True
+        self._insert_sizes_known = True
         pieces = -(-len(searched.batch) // READS_PER_PIECE)
-        mapped = self._owner.submit(self._map, searched, insert_size, pieces)
+        mapped = self._owner.submit(self._map, searched, insert_sizes, pieces)
         return [self._pool.submit(self._encode_piece, mapped, number, pieces, sink) for number in range(pieces)]
 
     def _open(self) -> None:
@@ -262,7 +262,7 @@ class CardEngine:
         found = find_alignments(self.steps, reads, self.pages, self.card_reference)
         return self.card.download(self.steps.unique_template_lengths(found.alignments, reads))
 
-    def _map(self, searched: CardSearched, insert_size: InsertSize, pieces: int) -> list[_Results]:
+    def _map(self, searched: CardSearched, insert_sizes: InsertSizes, pieces: int) -> list[_Results]:
         staged, searched.staged = searched.staged, None
         buffer = None if staged is None else staged.buffer
 
@@ -273,7 +273,7 @@ class CardEngine:
             else:
                 staged = None
                 reads = orient(self.card, batch.mate1, batch.mate2)
-            return self._map_reads(batch, reads, insert_size)
+            return self._map_reads(batch, reads, insert_sizes)
 
         with self._spent.on("card"):
             mapped = list(self._in_parts(searched.batch, map_part))
@@ -283,12 +283,12 @@ class CardEngine:
             mapped[0].users = pieces
         return mapped
 
-    def _map_reads(self, batch: PairBatch, reads: CardReads, insert_size: InsertSize) -> _Results:
+    def _map_reads(self, batch: PairBatch, reads: CardReads, insert_sizes: InsertSizes) -> _Results:
         card, paired = self.card, batch.mate2 is not None
         found = find_alignments(self.steps, reads, self.pages, self.card_reference)
         self._let_go()  # of the batch before: its rows went down while this one was searched
-        insert_size = insert_size if paired else NO_INSERT_SIZE
-        chosen = rescue_and_select(self.steps, found, reads, paired, self.card_reference, insert_size)
+        insert_sizes = insert_sizes if paired else NO_INSERT_SIZES
+        chosen = rescue_and_select(self.steps, found, reads, paired, self.card_reference, insert_sizes)
         arrays = [*self.steps.take_reported(*chosen)]
         buffer = self._result_buffers.take(bytes_of(arrays), card.staging)
         self._leaving = card.download_ahead(arrays, buffer), arrays

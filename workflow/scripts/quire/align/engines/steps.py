@@ -11,7 +11,7 @@ import numpy as np
 
 from quire.algorithms.extension import ExtensionJobs, Extensions
 from quire.algorithms.seeding import SeedingParameters
-from quire.align.insert_size import InsertSize
+from quire.align.insert_size import InsertSizes
 from quire.align.model import Alignments, Reported, Selection
 from quire.align.parameters import DENSE_SEEDING, SEEDING
 from quire.device.card import CardArray
@@ -42,8 +42,8 @@ class Steps:
     extend: Callable[[ExtensionJobs, BackendReads, Array, Array], Extensions]
     collect: Callable[[Rounds, BackendReads, BackendReference], Alignments]
     poorly_aligned: Callable[[Alignments, BackendReads], Array]
-    rescue_jobs: Callable[[Alignments, BackendReads, BackendReference, InsertSize], ExtensionJobs]
-    select: Callable[[Alignments, BackendReads, bool, InsertSize], Selection]
+    rescue_jobs: Callable[[Alignments, BackendReads, BackendReference, InsertSizes], ExtensionJobs]
+    select: Callable[[Alignments, BackendReads, bool, InsertSizes], Selection]
     take_reported: Callable[[Alignments, Selection], Reported]
     unique_template_lengths: Callable[[Alignments, BackendReads], Array]
 
@@ -92,7 +92,7 @@ def rescue_and_select(
     reads: BackendReads,
     paired: bool,
     reference: BackendReference,
-    insert_size: InsertSize,
+    insert_sizes: InsertSizes,
 ) -> tuple[Alignments, Selection]:
     """Rescue and pairing of a batch: all its alignments, rescued ones included, and which of them are reported.
 
@@ -102,12 +102,12 @@ def rescue_and_select(
         reads: the batch.
         paired: whether it holds mates r and n + r of n pairs.
         reference: the axis.
-        insert_size: the unit's model.
+        insert_sizes: the unit's models.
     """
     alignments = found.alignments
     if paired:
-        jobs = steps.rescue_jobs(alignments, reads, reference, insert_size)
+        jobs = steps.rescue_jobs(alignments, reads, reference, insert_sizes)
         if len(jobs):
             rescued = steps.extend(jobs, reads, reference.text, reference.ambiguous)
             alignments = steps.collect([*found.rounds, (jobs, rescued)], reads, reference)
-    return alignments, steps.select(alignments, reads, paired, insert_size)
+    return alignments, steps.select(alignments, reads, paired, insert_sizes)

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.align.insert_size import InsertSize
+from quire.align.insert_size import InsertSizes, proper_lengths
 from quire.align.model import Alignments, Selection
 from quire.align.pairing.mapping_quality import count_cost, raw_quality, single_quality
-from quire.align.pairing.template_length import template_length
+from quire.align.pairing.template_length import orientation_of, pair_distance
 from quire.align.parameters import (
     MOST_QUALITY,
     MOST_SUPPLEMENTARY,
@@ -56,22 +56,14 @@ class _Reads(NamedTuple):
     name_hash: np.ndarray
 
 
-class _TemplateLengths(NamedTuple):
-    """The template lengths of proper pairs, low to high, and the cost of each: int32[high - low + 1]."""
-
-    low: int
-    high: int
-    penalties: np.ndarray
-
-
-def select(alignments: Alignments, reads: Reads, paired: bool, insert_size: InsertSize) -> Selection:
+def select(alignments: Alignments, reads: Reads, paired: bool, insert_sizes: InsertSizes) -> Selection:
     """Choose the alignments to report.
 
     Args:
         alignments: of the batch, rescued ones included.
         reads: the batch; for pairs of 2n reads (mates r and n + r).
         paired: whether the batch holds pairs.
-        insert_size: the unit's model.
+        insert_sizes: the unit's models.
     """
     count = len(reads)
     selection = Selection(
@@ -85,8 +77,7 @@ def select(alignments: Alignments, reads: Reads, paired: bool, insert_size: Inse
     )
     competition = _compete(alignments, reads.offsets)
     read_arrays = _Reads(reads.offsets, reads.codes, reads.name_hash)
-    template_lengths = _TemplateLengths(insert_size.low, insert_size.high, insert_size.penalties())
-    _select(alignments, read_arrays, paired, template_lengths, competition, selection)
+    _select(alignments, read_arrays, paired, proper_lengths(insert_sizes), competition, selection)
     return selection
 
 
@@ -159,7 +150,7 @@ def _select(alignments, reads, paired, template_lengths, competition, selection)
         alignments: of the batch.
         reads: of the batch.
         paired: whether reads r and r + n / 2 are mates.
-        template_lengths: of proper pairs.
+        template_lengths: of proper pairs, `ProperLengths`.
         competition: of the alignments.
         selection: to fill; no read is mapped before.
     """
@@ -193,23 +184,23 @@ def _select(alignments, reads, paired, template_lengths, competition, selection)
 
 
 @inlined
-def _length_between(alignments, i, j, length_i, length_j):
-    """Template length of alignments i and j of mates of these lengths; 0 where contigs or strands do not fit."""
-    if alignments.contig[i] != alignments.contig[j] or alignments.strand[i] == alignments.strand[j]:
-        return np.int64(0)
-    if alignments.strand[i] == 0:
-        return template_length(alignments, i, j, length_j)
-    return template_length(alignments, j, i, length_i)
+def _pair_cost(alignments, i, j, lengths, template_lengths):
+    """Cost of the distance of alignments i and j of the first and the second mate; _NO_PAIR if they are not proper."""
+    if alignments.contig[i] != alignments.contig[j]:
+        return _NO_PAIR
+    distance = pair_distance(alignments, i, j, lengths[0], lengths[1])
+    orientation = orientation_of(alignments.strand[i], alignments.strand[j], distance)
+    more = abs(distance) - template_lengths.low[orientation]
+    if more < 0 or abs(distance) > template_lengths.high[orientation]:
+        return _NO_PAIR
+    return np.int64(template_lengths.penalties[template_lengths.first[orientation] + more])
 
 
 @inlined
 def _pair_score(alignments, i, j, lengths, template_lengths):
     """Scores of alignments i and j of two mates less the cost of their distance; _NO_PAIR if the pair is not proper."""
-    length = _length_between(alignments, i, j, lengths[0], lengths[1])
-    if length < template_lengths.low or length > template_lengths.high:
-        return _NO_PAIR
-    penalty = template_lengths.penalties[length - template_lengths.low]
-    return np.int64(alignments.score[i]) + alignments.score[j] - penalty
+    cost = _pair_cost(alignments, i, j, lengths, template_lengths)
+    return cost if cost == _NO_PAIR else np.int64(alignments.score[i]) + alignments.score[j] - cost
 
 
 @inlined
@@ -236,8 +227,8 @@ def _pair(alignments, reads, read1, read2, template_lengths, competition, select
         return
     unpaired = np.int64(alignments.score[first1]) + alignments.score[first2] - UNPAIRED_COST
     if best <= unpaired:
-        length = _length_between(alignments, first1, first2, lengths[0], lengths[1])
-        selection.proper[read1] = selection.proper[read2] = template_lengths.low <= length <= template_lengths.high
+        proper = _pair_cost(alignments, first1, first2, lengths, template_lengths) != _NO_PAIR
+        selection.proper[read1] = selection.proper[read2] = proper
         return
     other, other_count = _other_pairs(
         alignments, (first1, last1), (first2, last2), (best1, best2), lengths, template_lengths

@@ -5,8 +5,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from quire.align.insert_size import InsertSize
+from quire.align.insert_size import InsertSizes
 from quire.align.model import Alignments, Selection
+from quire.align.pairing.template_length_gpu import proper_lengths_on
 from quire.align.parameters import (
     CHANCE_SCORE,
     COUNT_COST,
@@ -58,14 +59,6 @@ class _QualityTables(NamedTuple):
     count_cost: CardArray
 
 
-class _Model(NamedTuple):
-    """pairing.cu: Model; penalties: int32[high - low + 1]."""
-
-    low: int
-    high: int
-    penalties: CardArray
-
-
 class CardCompetition(NamedTuple):
     """pairing.cu: Competition; one entry for each alignment: int64[], int32[], int32[], int64[]."""
 
@@ -76,10 +69,9 @@ class CardCompetition(NamedTuple):
 
 
 _tables: WeakKeyDictionary[Card, _QualityTables] = WeakKeyDictionary()
-_models: WeakKeyDictionary[Card, tuple[InsertSize, _Model]] = WeakKeyDictionary()  # the last one used on a card
 
 
-def select(card: Card, alignments: Alignments, reads: CardReads, paired: bool, insert_size: InsertSize) -> Selection:
+def select(card: Card, alignments: Alignments, reads: CardReads, paired: bool, insert_sizes: InsertSizes) -> Selection:
     """Choose the alignments to report.
 
     Args:
@@ -87,7 +79,7 @@ def select(card: Card, alignments: Alignments, reads: CardReads, paired: bool, i
         alignments: of the batch, rescued ones included.
         reads: the batch; for pairs of 2n reads (mates r and n + r).
         paired: whether the batch holds pairs.
-        insert_size: the unit's model.
+        insert_sizes: the unit's models.
 
     Returns:
         A `Selection` of the card's arrays; `proper` as uint8.
@@ -113,9 +105,9 @@ def select(card: Card, alignments: Alignments, reads: CardReads, paired: bool, i
         card.kernel(SOURCE, entry, **DEFINES) for entry in ("compete", "pair", "complete_selection")
     )
     compete.for_each(count, alignments, reads, tables, competition, selection, threads=THREADS)
-    if paired and insert_size.low <= insert_size.high:
-        model = _model_of(card, insert_size)
-        pair.for_each(count // 2, alignments, reads, tables, model, competition, selection, threads=THREADS)
+    if paired and insert_sizes.are_known:
+        lengths = proper_lengths_on(card, insert_sizes)
+        pair.for_each(count // 2, alignments, reads, tables, lengths, competition, selection, threads=THREADS)
     pairs = count // 2 if paired else 0
     complete_selection.for_each(count, alignments, reads, pairs, tables, competition, selection, threads=THREADS)
     return selection
@@ -125,10 +117,3 @@ def _tables_of(card: Card) -> _QualityTables:
     if card not in _tables:
         _tables[card] = _QualityTables(card.upload(LENGTH_FACTOR), card.upload(COUNT_COST))
     return _tables[card]
-
-
-def _model_of(card: Card, insert_size: InsertSize) -> _Model:
-    if card not in _models or _models[card][0] != insert_size:
-        penalties = card.upload(insert_size.penalties())
-        _models[card] = insert_size, _Model(insert_size.low, insert_size.high, penalties)
-    return _models[card][1]

@@ -18,14 +18,6 @@ struct Competition {
     i64* five_prime_end;  // on the contig, clips included: template lengths are differences of these
 };
 
-// The insert size's bounds and the cost of each template length low..high.
-struct Model {
-    i64 low, high;
-    const i32* penalties;
-
-    __device__ __forceinline__ bool holds(i64 length) const { return length >= low && length <= high; }
-};
-
 // An alignment's part of the read, in the direction as read.
 __device__ __forceinline__ void part_as_read(const Alignments& alignments, i64 i, i64 length, i64& begin, i64& end) {
     begin = alignments.read_begin[i];
@@ -58,10 +50,7 @@ extern "C" __global__ void compete(Alignments alignments, Reads reads, QualityTa
     if (read >= reads.count) return;
     i64 first = alignments.offsets[read], last = alignments.offsets[read + 1], length = reads.length(read);
     for (i64 i = first; i < last; i++) {
-        bool reverse = alignments.strand[i] == 1;
-        i64 span = alignments.axis_end[i] - alignments.axis_begin[i];
-        competition.five_prime_end[i] = reverse ? alignments.position[i] + span + length - alignments.read_end[i]
-                                                : alignments.position[i] - alignments.read_begin[i];
+        competition.five_prime_end[i] = five_prime_end(alignments, i, length);
         i64 overlapped_by = -1, begin, end;
         i32 score = alignments.score[i];
         part_as_read(alignments, i, length, begin, end);
@@ -88,26 +77,24 @@ extern "C" __global__ void compete(Alignments alignments, Reads reads, QualityTa
     selection.proper[read] = 0;
 }
 
-// Template length of alignments i and j of two mates; 0 where contigs or strands do not fit.
-__device__ __forceinline__ i64 length_between(const Alignments& alignments, const Competition& competition, i64 i,
-                                              i64 j) {
-    if (alignments.contig[i] != alignments.contig[j] || alignments.strand[i] == alignments.strand[j]) return 0;
-    i64 length = competition.five_prime_end[j] - competition.five_prime_end[i];
-    return alignments.strand[i] == 0 ? length : -length;
-}
-
-// Whether alignments i and j of two mates are a proper pair; their scores less the cost of their distance.
+// Whether alignments i and j of the first and the second mate are a proper pair; their scores less the cost of their
+// distance.
 __device__ __forceinline__ bool scored_pair(const Alignments& alignments, const Competition& competition,
-                                            const Model& model, i64 i, i64 j, i64& score) {
-    i64 length = length_between(alignments, competition, i, j);
-    if (!model.holds(length)) return false;
-    score = (i64)alignments.score[i] + alignments.score[j] - model.penalties[length - model.low];
+                                            const ProperLengths& proper, i64 i, i64 j, i64& score) {
+    if (alignments.contig[i] != alignments.contig[j]) return false;
+    i64 distance = competition.five_prime_end[j] - competition.five_prime_end[i];
+    if (alignments.strand[i] == 1) distance = -distance;
+    int orientation = orientation_of(alignments.strand[i], alignments.strand[j], distance);
+    i64 length = absolute(distance);
+    if (!proper.hold(orientation, length)) return false;
+    i64 cost = proper.penalties[proper.first[orientation] + length - proper.low[orientation]];
+    score = (i64)alignments.score[i] + alignments.score[j] - cost;
     return true;
 }
 
 // One thread per pair: mates whose places fit each other better than their best places do apart are chosen together.
-extern "C" __global__ void pair(Alignments alignments, Reads reads, QualityTables tables, Model model,
-                                Competition competition, Selection selection) {
+extern "C" __global__ void pair(Alignments alignments, Reads reads, QualityTables tables,
+                                ProperLengths lengths, Competition competition, Selection selection) {
     i64 read1 = thread_index(), read2 = reads.count / 2 + read1;
     if (read1 >= reads.count / 2) return;
     i64 first1 = alignments.offsets[read1], last1 = alignments.offsets[read1 + 1];
@@ -117,7 +104,7 @@ extern "C" __global__ void pair(Alignments alignments, Reads reads, QualityTable
     i64 best = -1, best1 = -1, best2 = -1, score;
     for (i64 i = first1; i < last1; i++) {
         for (i64 j = first2; j < last2; j++) {
-            if (!scored_pair(alignments, competition, model, i, j, score) || score < best) continue;
+            if (!scored_pair(alignments, competition, lengths, i, j, score) || score < best) continue;
             u64 rank = tie_hash(name_hash, alignments.axis_begin[i] + alignments.axis_begin[j]);
             if (score == best && rank >= best_hash) continue;
             best = score;
@@ -129,7 +116,7 @@ extern "C" __global__ void pair(Alignments alignments, Reads reads, QualityTable
     if (best < 0) return;
     i64 unpaired = (i64)alignments.score[first1] + alignments.score[first2] - UNPAIRED_COST;
     if (best <= unpaired) {
-        bool proper = model.holds(length_between(alignments, competition, first1, first2));
+        bool proper = scored_pair(alignments, competition, lengths, first1, first2, score);
         selection.proper[read1] = selection.proper[read2] = proper;
         return;
     }
@@ -138,7 +125,7 @@ extern "C" __global__ void pair(Alignments alignments, Reads reads, QualityTable
     for (int round = 0; round < 2; round++) {
         for (i64 i = first1; i < last1; i++) {
             for (i64 j = first2; j < last2; j++) {
-                if ((i == best1 && j == best2) || !scored_pair(alignments, competition, model, i, j, score)) continue;
+                if ((i == best1 && j == best2) || !scored_pair(alignments, competition, lengths, i, j, score)) continue;
                 if (round == 0) other = other > score ? other : score;
                 else if (other - score <= NEAR_BEST) count++;
             }

@@ -1,4 +1,4 @@
-"""Template lengths: of two alignments, and of the unique pairs of a batch, which the insert size is fitted to."""
+"""Template lengths and orientations: of two alignments, and of the unique pairs that models are fitted to."""
 
 import numpy as np
 
@@ -9,15 +9,41 @@ from quire.simd.compiled import compiled, inlined
 
 
 @inlined
-def template_length(alignments, forward, reverse, reverse_length):
-    """Distance from the 5' end of a forward alignment to that of a reverse one on the same contig, clips included."""
-    begin = alignments.position[forward] - alignments.read_begin[forward]
-    span = alignments.axis_end[reverse] - alignments.axis_begin[reverse]
-    return alignments.position[reverse] + span + reverse_length - alignments.read_end[reverse] - begin
+def five_prime_end(alignments, i, length):
+    """Where the read of alignment i begins on its contig, clips included: before its first base, or behind its last."""
+    if alignments.strand[i] == 0:
+        return alignments.position[i] - alignments.read_begin[i]
+    span = alignments.axis_end[i] - alignments.axis_begin[i]
+    return alignments.position[i] + span + length - alignments.read_end[i]
+
+
+@inlined
+def orientation_of(strand_first, strand_second, distance):
+    """Number of the orientation in `quire.align.insert_size.ORIENTATIONS`.
+
+    Args:
+        strand_first, strand_second: of the two mates.
+        distance: from the first mate's 5' end to the second's, in the direction of the first.
+    """
+    orientation = 0 if strand_first == strand_second else 1
+    return orientation if distance > 0 else orientation ^ 3
+
+
+@inlined
+def pair_distance(alignments, first, second, first_length, second_length):
+    """Distance from the 5' end of the first mate to that of the second on the same contig, in the first's direction.
+
+    Args:
+        alignments: of the batch.
+        first, second: of the first and of the second mate of a pair.
+        first_length, second_length: of these reads.
+    """
+    distance = five_prime_end(alignments, second, second_length) - five_prime_end(alignments, first, first_length)
+    return distance if alignments.strand[first] == 0 else -distance
 
 
 def unique_template_lengths(alignments: Alignments, reads: Reads) -> np.ndarray:
-    """int64[pairs]: template length of each pair, -1 unless its mates are unique and face each other."""
+    """int64[pairs]: 4 * template length + orientation of each pair; -1 unless its mates are unique, on one contig."""
     lengths: np.ndarray = _unique_template_lengths(alignments, np.diff(reads.offsets))
     return lengths
 
@@ -31,17 +57,12 @@ def _unique_template_lengths(alignments, lengths):
         first, second = alignments.offsets[pair], alignments.offsets[pairs + pair]
         if not (_is_unique(alignments, pair) and _is_unique(alignments, pairs + pair)):
             continue
-        if (
-            alignments.contig[first] != alignments.contig[second]
-            or alignments.strand[first] == alignments.strand[second]
-        ):
+        if alignments.contig[first] != alignments.contig[second]:
             continue
-        forward, reverse, reverse_read = first, second, pairs + pair
-        if alignments.strand[first] == 1:
-            forward, reverse, reverse_read = second, first, pair
-        length = template_length(alignments, forward, reverse, lengths[reverse_read])
-        if 0 < length <= LONGEST_INSERT:
-            found[pair] = length
+        distance = pair_distance(alignments, first, second, lengths[pair], lengths[pairs + pair])
+        if 0 < abs(distance) <= LONGEST_INSERT:
+            orientation = orientation_of(alignments.strand[first], alignments.strand[second], distance)
+            found[pair] = abs(distance) << 2 | orientation
     return found
 
 

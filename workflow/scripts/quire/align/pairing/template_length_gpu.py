@@ -1,16 +1,30 @@
 """Template lengths of the unique pairs of a batch on a card: the twin of `quire.align.pairing.template_length`."""
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 
 from quire.align.alignments.gpu import DEFINES, SOURCE
+from quire.align.insert_size import InsertSizes, ProperLengths, proper_lengths
 from quire.align.model import Alignments
 from quire.device.card import Card, CardArray
 from quire.reads.gpu import CardReads
 
+# The last models used on a card.
+_models: WeakKeyDictionary[Card, tuple[InsertSizes, ProperLengths]] = WeakKeyDictionary()
+
 
 def unique_template_lengths(card: Card, alignments: Alignments, reads: CardReads) -> CardArray:
-    """int64[pairs] on the card: template length of each pair, -1 unless its mates are unique and face each other."""
+    """int64[pairs] on the card: 4 * template length + orientation; -1 unless the mates are unique, on one contig."""
     pairs = len(reads) // 2
     lengths = card.empty(pairs, np.int64)
     card.kernel(SOURCE, "unique_lengths", **DEFINES).for_each(pairs, alignments, reads, pairs, lengths)
     return lengths
+
+
+def proper_lengths_on(card: Card, insert_sizes: InsertSizes) -> ProperLengths:
+    """The models as arrays of the card (alignments.cuh: ProperLengths)."""
+    if card not in _models or _models[card][0] != insert_sizes:
+        arrays = ProperLengths(*(card.upload(array) for array in proper_lengths(insert_sizes)))
+        _models[card] = insert_sizes, arrays
+    return _models[card][1]

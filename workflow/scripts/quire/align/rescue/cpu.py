@@ -1,15 +1,15 @@
 """Mate rescue: where a read has a place and its mate has none beside it, the mate is looked for there.
 
-The window that the insert size allows is scanned for 8-mers of the mate; the diagonal with most of them becomes an
-extension job. So a rescue costs a scan of some hundred bases, not a full Smith-Waterman matrix.
+The windows that the insert sizes allow, one for each orientation, are scanned for 8-mers of the mate; the diagonal with
+most of them becomes an extension job. So a rescue costs a scan of some hundred bases, not a full Smith-Waterman matrix.
 """
 
 import numpy as np
 
 from quire.algorithms.extension import ExtensionJobs
-from quire.align.insert_size import InsertSize
+from quire.align.insert_size import ORIENTATIONS, InsertSizes, proper_lengths
 from quire.align.model import Alignments
-from quire.align.pairing.template_length import template_length
+from quire.align.pairing.template_length import orientation_of, pair_distance
 from quire.align.parameters import BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, UNPAIRED_COST
 from quire.reads import Reads
 from quire.reference import Reference
@@ -21,18 +21,18 @@ from quire.simd.search import interval_of
 PLACE = np.dtype([(name, np.int64) for name in ("mate", "strand", "diagonal", "axis_low", "axis_high")])
 
 
-def rescue_jobs(alignments: Alignments, reads: Reads, reference: Reference, insert_size: InsertSize) -> ExtensionJobs:
+def rescue_jobs(alignments: Alignments, reads: Reads, reference: Reference, insert_sizes: InsertSizes) -> ExtensionJobs:
     """Extension jobs for mates that have no alignment at a proper distance from an anchor.
 
     Args:
         alignments: of a paired batch of 2n reads (mates r and n + r).
         reads: the batch.
         reference: the axis.
-        insert_size: the unit's model; without one there is nothing to rescue.
+        insert_sizes: the unit's models; without any there is nothing to rescue.
     """
     planned = np.empty(0, PLACE)
-    if insert_size.low <= insert_size.high:
-        low, high = insert_size.low, insert_size.high
+    if insert_sizes.are_known:
+        low, high = proper_lengths(insert_sizes)[:2]
         planned = _plan(alignments, reads.offsets, reads.codes, reference.text, reference.island_axis, low, high)
     return ExtensionJobs(
         read=planned["mate"].astype(np.int32),
@@ -47,7 +47,7 @@ def rescue_jobs(alignments: Alignments, reads: Reads, reference: Reference, inse
 
 @compiled
 def _plan(alignments, offsets, codes, text, island_axis, low, high):
-    """Where mates are looked for (PLACE[]): template lengths of proper pairs are low to high."""
+    """Where mates are looked for (PLACE[]): template lengths of proper pairs are low to high, by orientation."""
     pairs = (len(offsets) - 1) // 2
     jobs = np.empty(pairs + 64, PLACE)
     count = 0
@@ -59,56 +59,75 @@ def _plan(alignments, offsets, codes, text, island_axis, low, high):
             for anchor in range(first, min(last, first + MOST_ANCHORS)):
                 if alignments.score[anchor] < alignments.score[first] - UNPAIRED_COST:
                     break
-                if _has_partner(alignments, anchor, anchor_read, mate, offsets, low, high):
+                if _has_partner(alignments, anchor, side, anchor_read, mate, offsets, low, high):
                     continue
-                strand, begin, end = _window(alignments, anchor, anchor_read, mate, offsets, low, high, island_axis)
-                diagonal = _best_diagonal(codes[strand, offsets[mate] : offsets[mate + 1]], text, begin, end, table)
-                if diagonal < 0:
-                    continue
-                if count == len(jobs):
-                    larger = np.empty(2 * count, PLACE)
-                    larger[:count] = jobs
-                    jobs = larger
-                island = interval_of(island_axis, begin)
-                job = jobs[count]
-                job.mate, job.strand, job.diagonal = mate, strand, diagonal + begin
-                job.axis_low, job.axis_high = island_axis[island], island_axis[island + 1]
-                count += 1
+                for orientation in range(len(ORIENTATIONS)):
+                    if low[orientation] > high[orientation]:
+                        continue
+                    strand, begin, end = _window(
+                        alignments, anchor, side, anchor_read, mate, offsets, orientation, low[orientation],
+                        high[orientation], island_axis,
+                    )  # fmt: skip
+                    diagonal = _best_diagonal(codes[strand, offsets[mate] : offsets[mate + 1]], text, begin, end, table)
+                    if diagonal < 0:
+                        continue
+                    if count == len(jobs):
+                        larger = np.empty(2 * count, PLACE)
+                        larger[:count] = jobs
+                        jobs = larger
+                    island = interval_of(island_axis, begin)
+                    job = jobs[count]
+                    job.mate, job.strand, job.diagonal = mate, strand, diagonal + begin
+                    job.axis_low, job.axis_high = island_axis[island], island_axis[island + 1]
+                    count += 1
     return jobs[:count]
 
 
 @inlined
-def _has_partner(alignments, anchor, anchor_read, mate, offsets, low, high):
-    """Whether the mate has an alignment at a proper distance from the anchor."""
+def _has_partner(alignments, anchor, side, anchor_read, mate, offsets, low, high):
+    """Whether the mate has an alignment that makes a proper pair with the anchor, whose read is mate `side` (0, 1)."""
+    anchor_length = offsets[anchor_read + 1] - offsets[anchor_read]
+    mate_length = offsets[mate + 1] - offsets[mate]
     for other in range(alignments.offsets[mate], alignments.offsets[mate + 1]):
-        if (
-            alignments.contig[other] != alignments.contig[anchor]
-            or alignments.strand[other] == alignments.strand[anchor]
-        ):
+        if alignments.contig[other] != alignments.contig[anchor]:
             continue
-        if alignments.strand[anchor] == 0:
-            length = template_length(alignments, anchor, other, offsets[mate + 1] - offsets[mate])
+        if side == 0:
+            distance = pair_distance(alignments, anchor, other, anchor_length, mate_length)
         else:
-            length = template_length(alignments, other, anchor, offsets[anchor_read + 1] - offsets[anchor_read])
-        if low <= length <= high:
+            distance = pair_distance(alignments, other, anchor, mate_length, anchor_length)
+        orientation = orientation_of(alignments.strand[anchor], alignments.strand[other], distance)
+        if low[orientation] <= abs(distance) <= high[orientation]:
             return True
     return False
 
 
 @inlined
-def _window(alignments, anchor, anchor_read, mate, offsets, low, high, island_axis):
-    """Strand of the mate, and the span of the anchor's island in which it lies if the pair is proper."""
-    anchor_length = offsets[anchor_read + 1] - offsets[anchor_read]
+def _window(alignments, anchor, side, anchor_read, mate, offsets, orientation, low, high, island_axis):
+    """Strand of the mate, and the span of the anchor's island in which it lies in a proper pair of this orientation.
+
+    FF and RR are named from the first mate: seen from the second (side 1), the first of an FF pair lies before it.
+    """
     mate_length = offsets[mate + 1] - offsets[mate]
     island = interval_of(island_axis, alignments.axis_begin[anchor])
-    if alignments.strand[anchor] == 0:
-        strand = 1
+    anchor_strand = np.int64(alignments.strand[anchor])
+    if anchor_strand == 0:
         five_prime_end = alignments.axis_begin[anchor] - alignments.read_begin[anchor]
-        begin, end = five_prime_end + low - mate_length, five_prime_end + high
     else:
-        strand = 0
+        anchor_length = offsets[anchor_read + 1] - offsets[anchor_read]
         five_prime_end = alignments.axis_end[anchor] + anchor_length - alignments.read_end[anchor]
-        begin, end = five_prime_end - high, five_prime_end - low + mate_length
+    same_strand = orientation in (0, 3)
+    ahead = orientation in (0, 1)  # of the anchor, in its direction
+    if same_strand and side == 1:
+        ahead = not ahead
+    strand = anchor_strand if same_strand else 1 - anchor_strand
+    # Where the mate's 5' end may lie.
+    begin, end = five_prime_end + low, five_prime_end + high
+    if ahead == (anchor_strand == 1):
+        begin, end = five_prime_end - high, five_prime_end - low
+    if strand == 1:
+        begin -= mate_length
+    else:
+        end += mate_length
     return strand, max(begin, island_axis[island]), min(end, island_axis[island + 1])
 
 

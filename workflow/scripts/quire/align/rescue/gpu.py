@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.algorithms.extension import ExtensionJobs
-from quire.align.insert_size import InsertSize
+from quire.align.insert_size import InsertSizes
 from quire.align.model import Alignments
+from quire.align.pairing.template_length_gpu import proper_lengths_on
 from quire.align.parameters import BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, UNPAIRED_COST
 from quire.device.card import Card, CardArray
 from quire.reads.gpu import CardReads
@@ -41,7 +42,7 @@ class _Tasks(NamedTuple):
 
 
 def rescue_jobs(
-    card: Card, alignments: Alignments, reads: CardReads, reference: CardReference, insert_size: InsertSize
+    card: Card, alignments: Alignments, reads: CardReads, reference: CardReference, insert_sizes: InsertSizes
 ) -> ExtensionJobs:
     """Extension jobs for mates that have no alignment at a proper distance from an anchor.
 
@@ -50,26 +51,27 @@ def rescue_jobs(
         alignments: of a paired batch of 2n reads (mates r and n + r).
         reads: the batch.
         reference: the axis.
-        insert_size: the unit's model; without one there is nothing to rescue.
+        insert_sizes: the unit's models; without any there is nothing to rescue.
 
     Returns:
         `ExtensionJobs` of the card's arrays.
     """
-    low, high = insert_size.low, insert_size.high
-    if high < low or not len(reads):
+    if not (insert_sizes.are_known and len(reads)):
         return _empty_jobs(card, 0)
     count_tasks, write_tasks, write_jobs = (
         card.kernel(SOURCE, entry, **DEFINES) for entry in ("count_tasks", "write_tasks", "write_jobs")
     )
+    lengths = proper_lengths_on(card, insert_sizes)
     counts = card.empty(len(reads), np.int32)
-    count_tasks.for_each(len(reads), alignments, reads, low, high, counts)
+    count_tasks.for_each(len(reads), alignments, reads, lengths, counts)
     offsets = card.offsets(counts)
     count = int(offsets[-1])
     tasks = _Tasks(*(card.empty(count, dtype) for dtype in (np.int32, np.uint8, np.int64, np.int64, np.int32)))
     if not count:
         return _empty_jobs(card, 0)
-    write_tasks.for_each(len(reads), alignments, reads, reference, low, high, offsets, tasks)
-    best, found = _scan(card, tasks, count, reads, reference, high - low)
+    write_tasks.for_each(len(reads), alignments, reads, reference, lengths, offsets, tasks)
+    spread = max(model.high - model.low for model in insert_sizes.models)
+    best, found = _scan(card, tasks, count, reads, reference, spread)
     offsets = card.offsets(found)
     jobs = _empty_jobs(card, int(offsets[-1]))
     write_jobs.for_each(count, tasks, count, reference, best, found, offsets, jobs)
@@ -81,7 +83,7 @@ def _scan(
 ) -> tuple[CardArray, CardArray]:
     """Best diagonal (int64[count]) of each task, and whether it has one (uint8[count]).
 
-    Windows are at most `spread` (highest less lowest template length) and a mate long.
+    Windows are at most `spread` (highest less lowest template length of an orientation) and a mate long.
     """
     offsets: CardArray = reads.offsets
     longest = int((offsets[1:] - offsets[:-1]).max())

@@ -31,16 +31,17 @@ struct Jobs {
     i64* axis_high;
 };
 
-// Whether the mate has an alignment at a proper distance (low to high) from the anchor.
-__device__ __forceinline__ bool has_partner(const Alignments& alignments, const Reads& reads, i64 anchor, i64 read,
-                                            i64 mate, i64 low, i64 high) {
+// Whether the mate has an alignment that makes a proper pair with the anchor; second: the anchor's read is the second.
+__device__ __forceinline__ bool has_partner(const Alignments& alignments, const Reads& reads, i64 anchor, bool second,
+                                            i64 read, i64 mate, const ProperLengths& proper) {
     i32 contig = alignments.contig[anchor];
     u8 strand = alignments.strand[anchor];
     i64 length = reads.length(read), mate_length = reads.length(mate), last = alignments.offsets[mate + 1];
     for (i64 other = alignments.offsets[mate]; other < last; other++) {
-        if (alignments.contig[other] != contig || alignments.strand[other] == strand) continue;
-        i64 distance = mates_length(alignments, anchor, other, length, mate_length);
-        if (distance >= low && distance <= high) return true;
+        if (alignments.contig[other] != contig) continue;
+        i64 distance = second ? mates_distance(alignments, other, anchor, mate_length, length)
+                              : mates_distance(alignments, anchor, other, length, mate_length);
+        if (proper.hold(orientation_of(strand, alignments.strand[other], distance), absolute(distance))) return true;
     }
     return false;
 }
@@ -48,54 +49,64 @@ __device__ __forceinline__ bool has_partner(const Alignments& alignments, const 
 // Calls visit(anchor, read, mate) for the anchors without a partner of one side: 2 * pair, + 1 where the second mate
 // has the anchors.
 template <class Visit>
-__device__ __forceinline__ void for_each_task(const Alignments& alignments, const Reads& reads, i64 side, i64 low,
-                                              i64 high, Visit visit) {
+__device__ __forceinline__ void for_each_anchor(const Alignments& alignments, const Reads& reads, i64 side,
+                                                const ProperLengths& proper, Visit visit) {
     i64 pairs = reads.count / 2, first_mate = side >> 1, second_mate = pairs + first_mate;
     i64 read = side & 1 ? second_mate : first_mate, mate = side & 1 ? first_mate : second_mate;
     i64 first = alignments.offsets[read], last = alignments.offsets[read + 1];
     if (last - first > MOST_ANCHORS) last = first + MOST_ANCHORS;
     for (i64 anchor = first; anchor < last; anchor++) {
         if (alignments.score[anchor] < alignments.score[first] - UNPAIRED_COST) break;
-        if (!has_partner(alignments, reads, anchor, read, mate, low, high)) visit(anchor, read, mate);
+        if (!has_partner(alignments, reads, anchor, side & 1, read, mate, proper)) visit(anchor, read, mate);
     }
 }
 
 // One thread a side: how many tasks it has.
-extern "C" __global__ void count_tasks(Alignments alignments, Reads reads, i64 low, i64 high, i32* counts) {
+extern "C" __global__ void count_tasks(Alignments alignments, Reads reads, ProperLengths proper, i32* counts) {
     i64 side = thread_index();
     if (side >= reads.count) return;
-    i32 count = 0;
-    for_each_task(alignments, reads, side, low, high, [&](i64, i64, i64) { count++; });
+    i32 count = 0, windows = 0;
+    for (int orientation = 0; orientation < 4; orientation++)
+        windows += proper.low[orientation] <= proper.high[orientation];
+    for_each_anchor(alignments, reads, side, proper, [&](i64, i64, i64) { count += windows; });
     counts[side] = count;
 }
 
 // One thread a side: writes its tasks from offsets[side] on.
-extern "C" __global__ void write_tasks(Alignments alignments, Reads reads, Reference reference, i64 low, i64 high,
+extern "C" __global__ void write_tasks(Alignments alignments, Reads reads, Reference reference, ProperLengths proper,
                                        const i64* offsets, Tasks tasks) {
     i64 side = thread_index();
     if (side >= reads.count) return;
     i64 task = offsets[side];
     if (task == offsets[side + 1]) return;
-    for_each_task(alignments, reads, side, low, high, [&](i64 anchor, i64 read, i64 mate) {
-        i64 length = reads.length(read), mate_length = reads.length(mate), begin, end;
+    for_each_anchor(alignments, reads, side, proper, [&](i64 anchor, i64 read, i64 mate) {
+        i64 length = reads.length(read), mate_length = reads.length(mate);
         i64 axis_begin = alignments.axis_begin[anchor], island = island_of(reference, axis_begin);
-        u8 strand = alignments.strand[anchor] == 0;
-        if (strand == 1) {
-            i64 five_prime_end = axis_begin - alignments.read_begin[anchor];
-            begin = five_prime_end + low - mate_length;
-            end = five_prime_end + high;
-        } else {
-            i64 five_prime_end = alignments.axis_end[anchor] + length - alignments.read_end[anchor];
-            begin = five_prime_end - high;
-            end = five_prime_end - low + mate_length;
-        }
         i64 island_begin = reference.island_axis[island], island_end = reference.island_axis[island + 1];
-        tasks.mate[task] = (i32)mate;
-        tasks.strand[task] = strand;
-        tasks.begin[task] = begin > island_begin ? begin : island_begin;
-        tasks.end[task] = end < island_end ? end : island_end;
-        tasks.island[task] = (i32)island;
-        task++;
+        u8 anchor_strand = alignments.strand[anchor];
+        i64 five_prime_end = anchor_strand == 0 ? axis_begin - alignments.read_begin[anchor]
+                                                : alignments.axis_end[anchor] + length - alignments.read_end[anchor];
+        for (int orientation = 0; orientation < 4; orientation++) {
+            i64 low = proper.low[orientation], high = proper.high[orientation];
+            if (low > high) continue;
+            bool same_strand = orientation == 0 || orientation == 3;
+            // Whether the mate lies ahead of the anchor, in its direction; FF and RR are named from the first mate.
+            bool ahead = (orientation == 0 || orientation == 1) != (same_strand && (side & 1));
+            u8 strand = same_strand ? anchor_strand : 1 - anchor_strand;
+            i64 begin = five_prime_end + low, end = five_prime_end + high;
+            if (ahead == (anchor_strand == 1)) {
+                begin = five_prime_end - high;
+                end = five_prime_end - low;
+            }
+            if (strand == 1) begin -= mate_length;
+            else end += mate_length;
+            tasks.mate[task] = (i32)mate;
+            tasks.strand[task] = strand;
+            tasks.begin[task] = begin > island_begin ? begin : island_begin;
+            tasks.end[task] = end < island_end ? end : island_end;
+            tasks.island[task] = (i32)island;
+            task++;
+        }
     });
 }
 
