@@ -41,8 +41,8 @@ def main() -> None:
     for name in given.only:
         options = LIBRARIES[name]
         mates = inputs.simulated(fasta, "20", 1, f"--pairs {given.pairs} --length {given.length} {options}")
-        output = given.work / f"library_{name.replace(' ', '_').replace(',', '')}"
-        ours, theirs = (output.with_suffix(f".{program}.bam") for program in ("quire", "bwa"))
+        file = "_".join(name.replace(".", "_").replace(",", "").split())
+        ours, theirs = (given.work / f"library_{file}.{program}.bam" for program in ("quire", "bwa"))
         run(quire_command(quire_index, mates, ours, given.threads))
         run(bwa_command(bwa_index, mates, theirs, given.threads))
         models = json.loads(ours.with_suffix(".insert_size.json").read_text())
