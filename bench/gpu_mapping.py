@@ -19,7 +19,7 @@ from quire import index, reference
 from quire.algorithms.fm_index.pages.gpu import CardPages
 from quire.align.engines.steps import find_alignments, rescue_and_select
 from quire.align.engines.steps_gpu import steps_on
-from quire.align.insert_size import fit
+from quire.align.insert_size import fit_all
 from quire.device.card import Card
 from quire.index import PageIndex
 from quire.ragged import offsets_from_lengths, pack_bytes
@@ -103,12 +103,12 @@ def map_resident(card: Card, axis: Reference, indexes: list, pairs: int, repeats
     steps = steps_on(card)
     found = find_alignments(steps, reads, pages, on_card)
     lengths = card.download(steps.unique_template_lengths(found.alignments, reads))
-    model = fit(lengths[lengths > 0])
+    models = fit_all(lengths)
     del found
 
     def work():
         found = find_alignments(steps, reads, pages, on_card)
-        return rescue_and_select(steps, found, reads, True, on_card, model)
+        return rescue_and_select(steps, found, reads, True, on_card, models)
 
     alignments, selection = work()
     primary = card.download(selection.primary)
