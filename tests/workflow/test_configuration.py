@@ -183,6 +183,14 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
         "units.tsv, line 3: NA12878_R2.fastq.gz is given as fq1 of NA12878.lane_2 and is the same file as fq2",
     ),
     "interleaved with mates of their own": (set_unit(interleaved="yes"), "leave fq2 empty"),
+    "reads in both forms": (set_unit(bam="reads.bam"), "line 2: both fq1 and bam name files of NA12878.lane_1"),
+    "reads in neither form": (set_unit(fq1="", fq2=""), "line 2: neither fq1 nor bam name files of NA12878.lane_1"),
+    "mates of a BAM": (set_unit(fq1="", bam="x.bam"), "line 2: fq2 is given, which says nothing about bam"),
+    "a BAM not there": (set_unit(fq1="", fq2="", bam="x.bam"), "line 2, column bam: x.bam does not exist"),
+    "a BAM that is FASTQ": (
+        set_unit(fq1="", fq2="", bam="NA12878_R1.fastq.gz"),
+        "column bam: NA12878_R1.fastq.gz is neither a BAM nor a CRAM file: it starts with '@",
+    ),
     "neither yes nor no": (set_unit(interleaved="maybe"), "line 2: interleaved 'maybe' must be yes or no"),
     "qualities of no kind": (set_unit(qualities="phred59"), "qualities 'phred59' must be phred33 or phred64"),
     "more first mates than second ones": (
@@ -485,7 +493,7 @@ def test_sheets_as_people_save_them(name: str, run: Run) -> None:
     [
         (b"sample,unit,fq1\na,b,c\n", "not separated by tabs"),
         (b"sample\tunit\tfq1\tfq3\na\tb\tc\td\n", "the column fq3 is unknown"),
-        (b"sample\tunit\tfq2\na\tb\tc\n", "the column fq1 is missing"),
+        (b"sample\tfq1\na\tb\n", "the column unit is missing"),
         (b"sample\tunit\tfq1\tfq1\na\tb\tc\td\n", "the column fq1 stands in the header twice"),
         (b"sample\tunit\tfq1\n", "a header and no rows"),
         (b"sample\tunit\tfq1\na\tb\tc\td\n", "more fields than the header"),

@@ -1,5 +1,7 @@
 """Every way to hand in the same reads gives the same records, through Snakemake."""
 
+import gzip
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +32,17 @@ def write_forms(folder: Path) -> list[dict[str, str]]:
         for record in (record for pair in zip(first, second, strict=True) for record in pair):
             title, bases, plus, qualities = record.splitlines()
             turn.write("\n".join([title, bases, plus, "".join(chr(ord(c) + 31) for c in qualities)]) + "\n")
+    with pysam.AlignmentFile(str(folder / "reads.bam"), "wb", header={"HD": {"VN": "1.6", "SO": "unsorted"}}) as out:
+        for i in range(len(first)):
+            for flag, record in ((0x4D, first[i]), (0x8D, second[i])):
+                title, bases, _, qualities = record.splitlines()
+                unmapped = pysam.AlignedSegment(out.header)
+                unmapped.query_name, unmapped.flag, unmapped.query_sequence = title[1:].split()[0], flag, bases
+                unmapped.query_qualities = pysam.qualitystring_to_array(qualities)
+                out.write(unmapped)
     return [
+        {"sample": "unmapped", "bam": "reads.bam"},
+        {"sample": "mapped", "bam": "mapped.cram"},
         {"sample": "parts", "fq1": "part_1_R1.fq, part_2_R1.fq", "fq2": "part_1_R2.fq,part_2_R2.fq"},
         {"sample": "turn", "fq1": "turn.fq", "interleaved": "yes", "qualities": "phred64"},
     ]
@@ -38,7 +50,7 @@ def write_forms(folder: Path) -> list[dict[str, str]]:
 
 def sheet(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     """Rows with all columns."""
-    columns = ("sample", "unit", "fq1", "fq2", "interleaved", "qualities")
+    columns = ("sample", "unit", "fq1", "fq2", "bam", "interleaved", "qualities")
     return [{column: row.get(column, "lane_1" if column == "unit" else "") for column in columns} for row in rows]
 
 
@@ -47,6 +59,11 @@ def forms(finished: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """The alignments of the small set in all forms, with the index of the finished run."""
     folder = tmp_path_factory.mktemp("inputs") / "run"
     rows = write_forms(folder)
+    (folder / "genome.fa").write_bytes(gzip.decompress((SMALL / "genome.fa.gz").read_bytes()))
+    bam, options = str(finished.output / "align/NA12878.bam"), "cram,store_nm=1,store_md=1"
+    pysam.view(
+        "-O", options, "-T", str(folder / "genome.fa"), "-o", str(folder / "mapped.cram"), bam, catch_stdout=False
+    )
     run = Run(
         folder,
         config={"reference": {"fasta": str(SMALL / "genome.fa.gz"), "index_directory": str(finished.output / "index")}},
@@ -66,10 +83,25 @@ def records(path: Path) -> Iterator[str]:
             yield record.to_string()
 
 
-@pytest.mark.parametrize("sample", ["parts", "turn"])
+@pytest.mark.parametrize("sample", ["parts", "turn", "unmapped"])
 def test_records_do_not_depend_on_the_form_of_the_input(sample: str, forms: Run, finished: Run) -> None:
     expected = list(records(finished.output / "align/NA12878.bam"))
     assert list(records(forms.output / f"align/{sample}.bam")) == expected
+
+
+def test_alignments_are_mapped_anew(forms: Run, finished: Run) -> None:
+    """Of a sorted CRAM the reads are put in pairs; read groups are the sheet's; the ledger counts what is left out."""
+    expected = sorted(records(finished.output / "align/NA12878.bam"))
+    assert sorted(records(forms.output / "align/mapped.bam")) == expected
+    with pysam.AlignmentFile(str(forms.output / "align/mapped.bam")) as stream:
+        assert [group["ID"] for group in stream.header.to_dict()["RG"]] == ["mapped.lane_1"]
+        assert {record.get_tag("RG") for record in stream} == {"mapped.lane_1"}
+    counts = json.loads((forms.output / "ledger/mapped.lane_1.json").read_text())["counts"]
+    supplementary = sum(int(line.split("\t")[1]) & 0x800 != 0 for line in expected)
+    assert counts["supplementary_left_out"] == supplementary > 0
+    assert counts["secondary_left_out"] == 0
+    assert counts["reads"] + supplementary == len(expected)
+    assert not [path for path in (forms.output / "align/units").iterdir() if path.name.startswith(".")]
 
 
 def test_reads_that_are_not_what_the_sheet_says(forms: Run, tmp_path: Path) -> None:

@@ -14,7 +14,12 @@ def main(job) -> None:
         UnitInputs(
             reference=Path(job.input.reference).parent,
             pages=[Path(page).parent for page in job.input.pages],
-            reads=ReadFiles([*map(Path, job.input.fq1)], [*map(Path, job.input.fq2)], **job.params.reads),
+            reads=ReadFiles(
+                fq1=[*map(Path, job.input.fq1)],
+                fq2=[*map(Path, job.input.fq2)],
+                bam=[*map(Path, job.input.bam)],
+                **job.params.reads,
+            ),
             fasta=Path(job.input.fasta),
         ),
         UnitOutputs(bam=Path(job.output.bam), ledger=Path(job.output.ledger), insert_size=Path(job.output.insert_size)),

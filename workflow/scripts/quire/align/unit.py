@@ -15,6 +15,7 @@ from quire.device.backend import Backend
 from quire.device.choice import use_backend
 from quire.index import PageIndex
 from quire.io.ahead import ahead
+from quire.io.bam.reads import RecordCounts
 from quire.io.bam.writer import BamWriter, ReadGroup, header_text
 from quire.io.files import write_json_atomic
 from quire.io.read_files import ReadFiles
@@ -110,7 +111,14 @@ def _map(
     contigs = reference.contig_names, reference.contig_lengths
     text = header_text(*contigs, [read_group], VERSION, command, description)
     chosen_size = settings.reads_per_batch
-    batches = inputs.reads.batches(engine.reads_per_batch if chosen_size == "auto" else chosen_size)
+    records = RecordCounts()
+    batches = inputs.reads.batches(
+        engine.reads_per_batch if chosen_size == "auto" else chosen_size,
+        records,
+        inputs.fasta,
+        outputs.bam.parent,
+        settings.threads,
+    )
     with BamWriter(outputs.bam, text, *contigs) as bam:
         sink = BamSink(bam, read_group)
         # In this thread nothing but writing: a disk, or memory for a file, takes its time.
@@ -119,7 +127,18 @@ def _map(
         counts = mapper.counts
         placed = {"mapped": counts.mapped, "unmapped": counts.unmapped}
         require_balance("align", read_group.identifier, {"reads": mapper.reads_in}, placed)
+        left_out = _left_out(inputs.reads, records)
+        if left_out:
+            taken = {"reads": counts.reads, **left_out}
+            require_balance("align", read_group.identifier, {"records": records.records}, taken)
     write_json_atomic(outputs.insert_size, mapper.insert_sizes.to_json())
-    write_ledger(
-        outputs.ledger, "align", read_group.identifier, vars(counts), inputs.reads.warnings(), backend.to_json()
-    )
+    ledger = {**vars(counts), **left_out}
+    warnings = inputs.reads.warnings()
+    write_ledger(outputs.ledger, "align", read_group.identifier, ledger, warnings, backend.to_json())
+
+
+def _left_out(reads: ReadFiles, records: RecordCounts) -> dict[str, int]:
+    """Records of BAM and CRAM files that are no reads of their own, by name; nothing of FASTQ."""
+    if not reads.bam:
+        return {}
+    return {"secondary_left_out": records.secondary, "supplementary_left_out": records.supplementary}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from quire.errors import InputError, QuireError
-from quire.io.sniff import BGZF_HEADER, is_bgzip, is_gzip
+from quire.io.sniff import BGZF_HEADER, CRAM_MAGIC, is_bgzip, is_gzip
 
 DAMAGE: tuple[type[Exception], ...] = (BadGzipFile, zlib.error)
 """What a damaged gzip file raises while it is read, unless it ends too early."""
@@ -30,11 +30,10 @@ except ImportError:  # an index is built on a card with NumPy and CuPy alone
 BGZF_END = BGZF_HEADER + bytes.fromhex("1b0003000000000000000000")
 """The empty block that closes a bgzip file (SAM specification 4.1.2)."""
 
-_CRAM = b"CRAM"
 # The containers that close a CRAM file, by the file's first bytes, the last of which is the major version.
 _CRAM_ENDS = {
-    _CRAM + b"\2": bytes.fromhex("0b000000ffffffff0fe0454f460000000001000001000606010001000100"),
-    _CRAM + b"\3": bytes.fromhex("0f000000ffffffff0fe0454f4600000000010005bdd94f0001000606010001000100ee63014b"),
+    CRAM_MAGIC + b"\2": bytes.fromhex("0b000000ffffffff0fe0454f460000000001000001000606010001000100"),
+    CRAM_MAGIC + b"\3": bytes.fromhex("0f000000ffffffff0fe0454f4600000000010005bdd94f0001000606010001000100ee63014b"),
 }
 
 
@@ -139,7 +138,7 @@ def lacks_bgzip_end(path: str | Path) -> bool:
 def lacks_cram_end(path: str | Path) -> bool:
     """Whether a CRAM file does not close with its end-of-file container (CRAM specification 9)."""
     with open(path, "rb") as stream:
-        end = _CRAM_ENDS.get(stream.read(len(_CRAM) + 1))
+        end = _CRAM_ENDS.get(stream.read(len(CRAM_MAGIC) + 1))
         if end is None:
             return False
         stream.seek(-min(os.path.getsize(path), len(end)), os.SEEK_END)

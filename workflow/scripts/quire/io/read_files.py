@@ -5,7 +5,11 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
-from quire.io.fastq import read_batches
+from quire.errors import InputError
+from quire.io.ahead import ahead
+from quire.io.alignment_reads import read_alignments
+from quire.io.bam.reads import RecordCounts
+from quire.io.fastq import BATCHES_AHEAD, read_batches
 from quire.io.files import lacks_bgzip_end
 from quire.io.first_reads import require_as_declared
 from quire.reads import PairBatch
@@ -16,29 +20,42 @@ class ReadFiles:
     """The reads of one unit, in files that follow each other.
 
     Attributes:
-        fq1: FASTQ files of the first mates, of single-end reads, or of mates in turn.
+        fq1: FASTQ files of the first mates, of single-end reads, or of mates in turn; none where `bam` has any.
         fq2: FASTQ files of the second mates, one for each of `fq1`; none for single-end reads.
-        interleaved: the files hold mates in turn.
+        bam: BAM or CRAM files, of pairs or of single reads, instead of FASTQ files.
+        interleaved: the FASTQ files hold mates in turn.
         qualities: "phred33", "phred64", or "" for Phred+33, where first reads that look otherwise are refused.
     """
 
-    fq1: Sequence[Path]
+    fq1: Sequence[Path] = ()
     fq2: Sequence[Path] = ()
+    bam: Sequence[Path] = ()
     interleaved: bool = False
     qualities: str = ""
 
     @property
     def files(self) -> list[Path]:
         """All files."""
-        return [path for pair in zip_longest(self.fq1, self.fq2) for path in pair if path is not None]
+        fastq = [path for pair in zip_longest(self.fq1, self.fq2) for path in pair if path is not None]
+        return [*fastq, *self.bam]
 
-    def batches(self, reads_per_batch: int) -> Iterator[PairBatch]:
+    def batches(
+        self, reads_per_batch: int, counts: RecordCounts, fasta: Path | None, temporary: Path, threads: int
+    ) -> Iterator[PairBatch]:
         """The reads, or pairs, in the order of the files; a batch holds those of one file.
+
+        Args:
+            reads_per_batch: reads, or pairs, in a batch.
+            counts: what is read of `bam` is added to it.
+            fasta, temporary, threads: for `bam`; see `read_alignments`.
 
         Raises:
             InputError: whatever is wrong with a file, or is not as the sheet has it.
         """
-        for path in self.files:
+        if self.bam:
+            yield from self._batches_of_bam(reads_per_batch, counts, fasta, temporary, threads)
+            return
+        for path in (*self.fq1, *self.fq2):
             require_as_declared(path, self.interleaved, self.qualities, bool(self.fq2))
         for fq1, fq2 in zip_longest(self.fq1, self.fq2):
             yield from read_batches(
@@ -49,11 +66,33 @@ class ReadFiles:
                 phred64=self.qualities == "phred64",
             )
 
+    def _batches_of_bam(
+        self, reads_per_batch: int, counts: RecordCounts, fasta: Path | None, temporary: Path, threads: int
+    ) -> Iterator[PairBatch]:
+        paired: bool | None = None
+        for path in self.bam:
+
+            def reads(path: Path = path) -> Iterator[PairBatch]:
+                return read_alignments(path, reads_per_batch, counts, fasta, temporary, threads)
+
+            batches = ahead(reads, BATCHES_AHEAD)
+            try:
+                for batch in batches:
+                    if paired not in (None, batch.mate2 is not None):
+                        raise InputError(
+                            f"{path}: holds {'single reads' if paired else 'pairs'} and {self.bam[0]} does not; give "
+                            "each as a unit of its own."
+                        )
+                    paired = batch.mate2 is not None
+                    yield batch
+            finally:
+                batches.close()
+
     def warnings(self) -> list[str]:
         """Sentences about the files that the report shows first."""
         # Some sequencers' software leaves the closing block out, so that this cannot be an error.
         return [
             f"{path} has no closing bgzip block: if it was cut there, reads are missing."
-            for path in self.files
+            for path in (*self.fq1, *self.fq2)
             if lacks_bgzip_end(path)
         ]

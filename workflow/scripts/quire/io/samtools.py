@@ -27,10 +27,18 @@ def to_cram(bam: Path, output: Path, reference: Path, threads: int) -> None:
     _call(pysam.view, output, "--no-PG", *kind, "-T", reference, "-@", _additional(threads), "-o", output, bam)
 
 
-def to_bam(cram: Path, output: Path, reference: Path, threads: int) -> None:
-    """Decode a CRAM file against a FASTA file that has its index beside it to a lightly compressed BAM."""
+def to_bam(cram: Path, output: Path, reference: Path | None, threads: int) -> None:
+    """Decode a CRAM file to a lightly compressed BAM, against a FASTA file (if any) that has its index beside it."""
     level = ["-b", "--output-fmt-option", "level=1"]
-    _call(pysam.view, output, "--no-PG", *level, "-T", reference, "-@", _additional(threads), "-o", output, cram)
+    given = [] if reference is None else ["-T", reference]
+    _call(pysam.view, output, "--no-PG", *level, *given, "-@", _additional(threads), "-o", output, cram)
+
+
+def collate(alignments: Path, output: Path, reference: Path | None, threads: int) -> None:
+    """Write a BAM of the same records in which those of one name follow each other; temporary files lie beside it."""
+    given = [] if reference is None else ["--reference", reference]
+    files = ["-T", f"{output}.part", "-o", output, alignments]
+    _call(pysam.collate, output, "--no-PG", "-l", 1, *given, "-@", _additional(threads), *files)
 
 
 def rename_reference(cram: Path, output: Path, reference: Path, header: Path) -> None:

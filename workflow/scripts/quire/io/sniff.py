@@ -14,6 +14,7 @@ from quire.errors import InputError
 
 GZIP_MAGIC = b"\x1f\x8b"
 BAM_MAGIC = b"BAM\x01"  # of what a BAM holds compressed
+CRAM_MAGIC = b"CRAM"
 # The first bytes of each bgzip block, which its size follows: a gzip header with an extra field "BC" of two bytes, no
 # time, any operating system (SAM specification, section 4.1).
 BGZF_HEADER = bytes.fromhex("1f8b08040000000000ff060042430200")
@@ -36,7 +37,7 @@ class FileType(NamedTuple):
 
 
 _COMPRESS = "compress it with gzip or bgzip instead"
-_CONVERT = "give the FASTQ files it was made from, or convert it with `samtools fastq`"
+_CONVERT = "name it in the column bam of the sheet of units, or convert it with `samtools fastq`"
 COMPRESSIONS = (
     FileType(b"BZh", "compressed with bzip2", _COMPRESS),
     FileType(b"\xfd7zXZ", "compressed with xz", _COMPRESS),
@@ -46,7 +47,7 @@ COMPRESSIONS = (
 """Compressions that Quire does not read."""
 FORMATS = (
     FileType(BAM_MAGIC, "a BAM file", _CONVERT),
-    FileType(b"CRAM", "a CRAM file", _CONVERT),
+    FileType(CRAM_MAGIC, "a CRAM file", _CONVERT),
     FileType(b"NCBI.sra", "an SRA file", "convert it with `fasterq-dump`"),
     FileType(b">", "a FASTA file", "FASTQ with qualities is needed here"),
 )
@@ -99,6 +100,21 @@ def require_variants(path: str, what: str) -> None:
     start = _first_bytes(path, what)
     if not start.startswith(b"##fileformat=VCF"):
         raise InputError(f"{what}: {path} is not a VCF: it starts with {_show(start)} and not with '##fileformat=VCF'.")
+
+
+def require_alignments(path: str, what: str) -> None:
+    """Raise InputError unless the file starts as a BAM or a CRAM."""
+    if is_cram(path):
+        return
+    start = _first_bytes(path, what)
+    if not start.startswith(BAM_MAGIC):
+        hint = "; make a BAM of SAM text with `samtools view -b`" if start.startswith(b"@") else ""
+        raise InputError(f"{what}: {path} is neither a BAM nor a CRAM file: it starts with {_show(start)}{hint}.")
+
+
+def is_cram(path: str | Path) -> bool:
+    """Whether the file starts as a CRAM file."""
+    return _raw_bytes(path).startswith(CRAM_MAGIC)
 
 
 def is_gzip(path: str | Path) -> bool:

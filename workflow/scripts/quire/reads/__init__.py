@@ -1,6 +1,6 @@
 """Reads: as an input gives them (`ReadBatch`, `PairBatch`), and on both strands, as seeding and extension read them.
 
-What decodes an input, FASTQ today, makes `PairBatch`es; whatever comes behind knows of no file format.
+What decodes an input, FASTQ or BAM, makes `PairBatch`es; whatever comes behind knows of no file format.
 
 Read r of a paired batch of n pairs is mate 1 of pair r for r < n and mate 2 of pair r - n otherwise. A *strand* of a
 read is 0 for the sequence as read and 1 for its reverse complement; every coordinate "in the read" is a coordinate in

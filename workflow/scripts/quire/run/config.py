@@ -18,7 +18,7 @@ from quire.errors import InputError
 from quire.io.bai import require_index_fits
 from quire.io.first_reads import require_as_declared
 from quire.io.ploidy import SEXES
-from quire.io.sniff import require_fasta, require_fastq, require_variants
+from quire.io.sniff import require_alignments, require_fasta, require_fastq, require_variants
 from quire.reference import Reference
 from quire.reference.storage import MANIFEST
 from quire.run.exact_tools import EXACT_TOOLS, check_exact_tools
@@ -38,8 +38,8 @@ class Configuration:
             and `reference.fasta` is empty where nothing needs a reference.
         samples: one row a sample: sample (str), ploidy (int), sex (str, one of the values of SEXES); none in a run of
             the exact tools alone.
-        units: one row a unit: sample, unit, platform, library, qualities (all str), fq1 and fq2 (lists of paths; fq2
-            is empty when mates have no files of their own), and interleaved (bool).
+        units: one row a unit: sample, unit, platform, library, qualities (all str), fq1, fq2 and bam (lists of
+            paths; either fq1 or bam has some, and fq2 where mates have files of their own), and interleaved (bool).
     """
 
     settings: dict[str, Any]
@@ -124,7 +124,7 @@ def check_samples(samples: list[Row], units: list[Row], settings: Mapping[str, A
 
 
 def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
-    """Check that units are named once, that every FASTQ exists, looks like one, is used once, and has its mates."""
+    """Check that units are named once, and that every file of theirs exists, looks as it should, and is used once."""
     if repeated := first_repeat(units, lambda row: (row.values["sample"], row.values["unit"])):
         first, second = repeated
         name = f"{second.values['sample']}.{second.values['unit']}"
@@ -136,7 +136,12 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
     seen: dict[tuple[int, int], str] = {_identity(settings["reference"]["fasta"]): "reference.fasta"}
     for row in units:
         unit = f"{row.values['sample']}.{row.values['unit']}"
-        fq1, fq2 = (listed_files(row.values[column]) for column in ("fq1", "fq2"))
+        fq1, fq2, bam = (listed_files(row.values[column]) for column in ("fq1", "fq2", "bam"))
+        if bool(fq1) == bool(bam):
+            both = "both fq1 and bam" if bam else "neither fq1 nor bam"
+            raise InputError(f"{row.place}: {both} name files of {unit}; give its reads in one of the two columns.")
+        if bam and (given := next((key for key in ("fq2", "interleaved", "qualities") if row.values[key]), None)):
+            raise InputError(f"{row.place}: {given} is given, which says nothing about bam; leave it empty.")
         if fq2 and _says_yes(row.values["interleaved"]):
             raise InputError(f"{row.place}: fq2 is given, but an interleaved fq1 holds the mates too; leave fq2 empty.")
         if fq2 and len(fq1) != len(fq2):
@@ -144,10 +149,14 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
                 f"{row.place}: fq1 names {len(fq1)} files and fq2 {len(fq2)}; each file of first mates needs that of "
                 "its mates, in the same order."
             )
-        for column, paths in (("fq1", fq1), ("fq2", fq2)):
+        for column, paths, require in (
+            ("fq1", fq1, require_fastq),
+            ("fq2", fq2, require_fastq),
+            ("bam", bam, require_alignments),
+        ):
             for path in paths:
                 require_file(path, f"{row.place}, column {column}")
-                require_fastq(path, f"{row.place}, column {column}")
+                require(path, f"{row.place}, column {column}")
                 here = f"{column} of {unit}"
                 if _identity(path) in seen:
                     other = seen[_identity(path)]
@@ -272,12 +281,11 @@ def _says_yes(value: str) -> bool:
 
 
 def _units_frame(rows: list[Row]) -> pandas.DataFrame:
-    columns = ["sample", "unit", "fq1", "fq2", "interleaved", "qualities", "platform", "library"]
+    columns = ["sample", "unit", "fq1", "fq2", "bam", "interleaved", "qualities", "platform", "library"]
     made = [
         {
             **row.values,
-            "fq1": listed_files(row.values["fq1"]),
-            "fq2": listed_files(row.values["fq2"]),
+            **{column: listed_files(row.values[column]) for column in ("fq1", "fq2", "bam")},
             "interleaved": _says_yes(row.values["interleaved"]),
             "library": row.values["library"] or row.values["sample"],
         }

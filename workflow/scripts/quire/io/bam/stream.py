@@ -46,13 +46,20 @@ class BamStream:
         contig_names, contig_lengths: its contigs.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(
+        self, path: str | Path, error: type[QuireError] = QuireError, remedy: str = "align the unit again"
+    ) -> None:
         """Open the file and read its header.
+
+        Args:
+            path: of the file.
+            error, remedy: what is raised, here and while the file is read, and what its sentence ends in.
 
         Raises:
             QuireError: no whole BAM file.
         """
         self.path = Path(path)
+        self._error, self._remedy = error, remedy
         try:
             if lacks_bgzip_end(self.path):
                 raise self._not_whole("its closing block is missing")
@@ -164,7 +171,7 @@ class BamStream:
         return self._not_whole(f"the block at byte {place} is damaged")
 
     def _not_whole(self, why: str | None) -> QuireError:
-        return QuireError(f"{self.path}: is no whole BAM file ({why}); align the unit again.")
+        return self._error(f"{self.path}: is no whole BAM file ({why}); {self._remedy}.")
 
 
 @compiled
