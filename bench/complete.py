@@ -2,6 +2,9 @@
 
 Reads are drawn as `bench.complete_search` draws them. Every program is one process with one thread and writes its
 records; its index is made before. A program that is not installed is left out. Peers get fewer reads (--peer-reads).
+`bwa aln -N` does not end where it may open gaps anywhere, so it is asked for less: `bwa_substitutions` for places
+without gaps, with which ours without gaps are compared, and `bwa_one_gap` for at most one opened gap, five bases or
+more from the read's ends, where only its places are looked for among ours.
 
 Every program has a convention of its own about what one place is, so places are compared thus. A peer's place with n
 differences is *same* if Quire has one with that begin, that strand and at most n differences, else *beside* if Quire
@@ -26,11 +29,13 @@ from quire.sam import FLAG_REVERSE, FLAG_UNMAPPED
 from bench.common import Inputs, arguments, print_setting, print_table, python, run
 from bench.complete_search import draw_reads
 
-Place = tuple[str, bool, int]  # contig, whether on the reverse strand, begin
-Places = dict[str, dict[Place, int]]  # of each read, with differences
+Places = dict[str, dict[int, int]]  # of each read: places (`place_of`), with differences
 SHOWN = 3  # places that a program has alone
 NEVER = 99  # differences
 COMPILING = 500  # reads, among which are some of every kind
+CONTIGS: list[str] = []  # by number
+PLACES_HEADER = ("case", "peer", "reads", "peer's places", "same", "beside", "missing", "quire's places", "same",
+                 "beside", "more")  # fmt: skip
 
 
 @dataclass
@@ -68,15 +73,30 @@ def yara(case: Case, reads: Path) -> tuple[str, Path]:
     return f"yara_mapper {options} -o {output} {case.fasta}.yara {reads} > /dev/null 2>&1", output
 
 
-def bwa(case: Case, reads: Path) -> tuple[str, Path]:
-    """All hits with gaps anywhere, and all of them written."""
-    output, k = case.folder / "bwa.sam", case.differences
-    options = f"-N -n {k} -o {k} -e {k} -k {k} -l 1024 -i 0 -d 1000000"
+def bwa(case: Case, reads: Path, gaps: str) -> tuple[str, Path]:
+    """All hits with such gaps, and all of them written; `-m` is its own limit to the list of what is still to do."""
+    output = case.folder / "bwa.sam"
+    options = f"-N -n {case.differences} -l 1024 -m 100000000 {gaps}"
     aligned = f"bwa aln {options} {case.fasta} {reads} 2> /dev/null > {output}.sai"
     return f"{aligned} && bwa samse -n 10000000 {case.fasta} {output}.sai {reads} 2> /dev/null > {output}", output
 
 
-PEERS = {"razers3": razers3, "yara_mapper": yara, "bwa": bwa}
+def bwa_substitutions(case: Case, reads: Path) -> tuple[str, Path]:
+    """No gaps at all."""
+    return bwa(case, reads, "-o 0")
+
+
+def bwa_one_gap(case: Case, reads: Path) -> tuple[str, Path]:
+    """Its default of gaps: one is opened, and each base of it counts as a difference."""
+    return bwa(case, reads, "-o 1 -e -1 -i 5")
+
+
+PEERS = {
+    "razers3": ("razers3", razers3),
+    "yara": ("yara_mapper", yara),
+    "bwa_substitutions": ("bwa", bwa_substitutions),
+    "bwa_one_gap": ("bwa", bwa_one_gap),
+}
 
 
 def make_indexes(fasta: Path, peers: str) -> None:
@@ -87,21 +107,33 @@ def make_indexes(fasta: Path, peers: str) -> None:
         run(f"bwa index {fasta} 2> /dev/null")
 
 
-def read_places(path: Path) -> Places:
-    """All places of a SAM or BAM file, those in XA tags too; also of records that have no CIGAR, as some of Yara's."""
+def place_of(contig: str, reverse: bool, begin: int) -> int:
+    """A place as a number, in which the next base is two further: a run of all reads has millions."""
+    if contig not in CONTIGS:
+        CONTIGS.append(contig)
+    return CONTIGS.index(contig) << 40 | begin << 1 | reverse
+
+
+def read_places(path: Path, gaps: bool = True) -> Places:
+    """All places of a SAM or BAM file, those in XA tags too; also of records that have no CIGAR, as some of Yara's.
+
+    With `gaps` false, those places alone that are written without a gap.
+    """
     places: Places = defaultdict(dict)
     with pysam.AlignmentFile(str(path), check_sq=False) if path.suffix == ".bam" else path.open() as stream:
         for line in map(_text, stream):
             if line.startswith("@"):
                 continue
-            name, flag, contig, begin, *_ = line.split("\t")
+            name, flag, contig, begin, _, cigar, *_ = line.split("\t", 6)
             if int(flag) & FLAG_UNMAPPED:
                 continue
             tags = dict(item.split(":", 2)[::2] for item in line.rstrip("\n").split("\t")[11:])
-            found = [((contig, bool(int(flag) & FLAG_REVERSE), int(begin) - 1), int(tags["NM"]))]
+            found = []
+            if gaps or not {"I", "D"} & set(cigar):
+                found.append((place_of(contig, bool(int(flag) & FLAG_REVERSE), int(begin) - 1), int(tags["NM"])))
             for other in tags.get("XA", "").split(";")[:-1]:
                 contig, place, _, distance = other.rsplit(",", 3)
-                found.append(((contig, place[0] == "-", int(place[1:]) - 1), int(distance)))
+                found.append((place_of(contig, place[0] == "-", int(place[1:]) - 1), int(distance)))
             for key, distance in found:
                 places[name][key] = min(distance, places[name].get(key, NEVER))
     return places
@@ -116,16 +148,17 @@ def compare(ours: Places, theirs: Places, reach: int, limit: int) -> tuple[list[
     counts, shown = [0, 0, 0], []
     for name, places in theirs.items():
         have = ours.get(name, {})
-        for (contig, reverse, begin), distance in places.items():
+        for place, distance in places.items():
             if distance > limit:
                 continue
-            if have.get((contig, reverse, begin), NEVER) <= distance:
+            if have.get(place, NEVER) <= distance:
                 counts[0] += 1
-            elif any(have.get((contig, reverse, begin + i), NEVER) <= distance for i in range(-reach, reach + 1)):
+            elif any(have.get(place + 2 * i, NEVER) <= distance for i in range(-reach, reach + 1)):
                 counts[1] += 1
             else:
                 counts[2] += 1
-                shown.append(f"{name} {contig}:{begin + 1} {'-' if reverse else '+'} {distance}")
+                where = f"{CONTIGS[place >> 40]}:{((place & (1 << 40) - 1) >> 1) + 1}"
+                shown.append(f"{name} {where} {'+-'[place & 1]} {distance}")
     return counts, shown[:SHOWN]
 
 
@@ -164,20 +197,22 @@ def measure(case: Case, given: Namespace) -> tuple[list[list[object]], list[list
         taken = run(quire(case, case.reads, strategy, output)).cpu_seconds - empty.cpu_seconds
         speeds.append([name, f"quire, {strategy}", given.reads, f"{taken:.2f}", f"{given.reads / taken:,.0f}"])
     run(quire(case, few, given.strategies.split(",")[0], case.folder / "few.bam"))
-    ours = read_places(case.folder / "few.bam")
+    ours, gapless = read_places(case.folder / "few.bam"), read_places(case.folder / "few.bam", gaps=False)
     for peer in given.peers.split(","):
-        if shutil.which(peer) is None:
-            print(f"# {peer} is not installed and left out")
+        program, command_of = PEERS[peer]
+        if shutil.which(program) is None:
+            print(f"# {program} is not installed and left out")
             continue
-        empty = run(PEERS[peer](case, none)[0])
-        command, output = PEERS[peer](case, few)
+        empty = run(command_of(case, none)[0])
+        command, output = command_of(case, few)
         taken = max(run(command).cpu_seconds - empty.cpu_seconds, 1e-3)
         speeds.append([name, peer, given.peer_reads, f"{taken:.2f}", f"{given.peer_reads / taken:,.0f}"])
         theirs = read_places(output)
         reach = 2 * case.differences
         there, missing = compare(ours, theirs, reach, case.differences)
-        back, more = compare(theirs, ours, reach, case.differences)
-        places.append([name, peer, sum(there), *there, sum(back), *back])
+        comparable = {"bwa_substitutions": gapless, "bwa_one_gap": {}}.get(peer, ours)
+        back, more = compare(theirs, comparable, reach, case.differences)
+        places.append([name, peer, given.peer_reads, sum(there), *there, sum(back), *back])
         print_lines(f"# {peer} alone", missing)
         print_lines("# quire alone", more)
     return speeds, places
@@ -224,8 +259,7 @@ def main() -> None:
                 speeds += rows[0]
                 places += rows[1]
     print_table(("case", "program", "reads", "processor s", "reads/s"), speeds)
-    print_table(("case", "peer", "peer's places", "same", "beside", "missing", "quire's places", "same", "beside",
-                 "more"), places)  # fmt: skip
+    print_table(PLACES_HEADER, places)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,9 @@ waits for with as many warps as are resident. Both designs' answers must agree b
 CuPy, nothing else.
 """
 
+import cProfile
 import os
+import pstats
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -158,7 +160,16 @@ def _row(
             f"{cells / 1e12:.3f}", f"{cells / predicted.cells:.2f}", f"{slots:.0%}")  # fmt: skip
 
 
-def measure_regions(card: Card, batch: PairHmmBatch, times: int, threads: int) -> float:
+def print_host_profile(card: Card, batch: PairHmmBatch, threads: int) -> None:
+    """What the host's own thread does in a call, by functions; where it waits for the card or its threads, too."""
+    profile = cProfile.Profile()
+    card.synchronize()
+    profile.runcall(log10_likelihoods, card, batch, threads)
+    pstats.Stats(profile).sort_stats("tottime").print_stats(25)
+    pstats.Stats(profile).sort_stats("cumtime").print_stats("quire", 25)
+
+
+def measure_regions(card: Card, batch: PairHmmBatch, times: int, threads: int, host_profile: bool) -> float:
     """Print what the parts of a call take for regions, repeated; returns cells a second of whole calls."""
     batch = repeated(batch, times)
     cells = cells_of(batch)
@@ -182,12 +193,15 @@ def measure_regions(card: Card, batch: PairHmmBatch, times: int, threads: int) -
         rows.append((name, f"{seconds * 1e3:.1f}", f"{cells / seconds / 1e12:.3f}"))
     print(f"## real regions, {times} times: {len(batch.tasks)} tasks, {cells / 1e9:.1f} G cells")
     print_table(("part", "ms", "T cells/s"), rows)
+    if host_profile:
+        print_host_profile(card, batch, threads)
     return speeds[parts[2][0]]
 
 
 def measure(
     card: Card, hertz: float, clock: Clock, cells: float, reads: Sequence[int] = READS,
     haplotypes: Sequence[int] = HAPLOTYPES, regions: Path | None = None, times: int = 128, threads: int = 8,
+    host_profile: bool = False,
 ) -> None:  # fmt: skip
     """Print the table of lengths, and the bars."""
     machine = Machine(card.multiprocessors, hertz)
@@ -205,7 +219,7 @@ def measure(
         bars.append((f"{shape.lanes} x {shape.rows} against gpuPairHMM's {name}", bar, float(row[7])))
     bars.append(("best of the table (aim)", 3.5, max(float(row[7]) for row in rows)))
     if regions is not None:
-        speed = measure_regions(card, join_batches(read_regions(regions)), times, threads)
+        speed = measure_regions(card, join_batches(read_regions(regions)), times, threads, host_profile)
         bars.append((f"{regions.name}, whole calls", 1.0, speed / 1e12))
     lines = [(name, bar, f"{got:.2f}", "yes" if got >= bar else "NO") for name, bar, got in bars]
     print_table(("bar (H200), T cells/s", "at least", "measured", "reached"), lines)
@@ -226,6 +240,7 @@ def main() -> None:
     parser.add_argument("--haplotypes", type=int, nargs="+", default=HAPLOTYPES, help="bases")
     parser.add_argument("--regions", type=Path, help="a file of GATK's PairHMM regions (1m.in)")
     parser.add_argument("--times", type=int, default=128, help="how often the regions are repeated")
+    parser.add_argument("--host-profile", action="store_true", help="print what the host does in a whole call")
     given = parser.parse_args()
     print_setting(())
     regions = given.regions or (given.data / "kernel_vectors" / "1m.in" if given.data else None)
@@ -233,7 +248,7 @@ def main() -> None:
         if card is not None:
             start = time.perf_counter()
             measure(card, _hertz(), seconds_by_events, given.cells, given.reads, given.haplotypes, regions,
-                    given.times, given.threads)  # fmt: skip
+                    given.times, given.threads, given.host_profile)  # fmt: skip
             print(f"# {time.perf_counter() - start:.0f} s")
 
 

@@ -45,7 +45,7 @@ def assert_close(answers: np.ndarray, batch: PairHmmBatch) -> None:
 def check(card, batch: PairHmmBatch) -> np.ndarray:
     """Sums in float32 are the recurrence's, to the bit, in items of many tasks; likelihoods are the oracle's."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(items_gpu, "_item_words", lambda _card, shapes, _dtype, _words, most: np.full(len(shapes), most))
+        patch.setattr(items_gpu, "_item_words", lambda _card, _shapes, _dtype, words, most: 0 * words[1:] + most)
         sums, again, exact = last_row_sums(card, batch)
     expected = model_sums(batch)
     np.testing.assert_array_equal(sums, expected)  # sums are never negative, and any NaN is like any other
@@ -134,11 +134,14 @@ def test_a_second_look_in_float64(card) -> None:
     np.testing.assert_array_equal(again, np.arange(0, 80, 2))
 
 
-def test_an_overflow_harms_none_of_its_neighbours(card) -> None:
+def overflowing() -> PairHmmBatch:
     """Gaps that cost nothing let float32 overflow; the same read has other haplotypes in its stream."""
-    rng = np.random.default_rng(5)
-    batch = region_of(rng, [44, 30], [40, 1, 1, 40, 2, 1], letters=1, qualities=(0, 1))
-    batch = replace(batch, base_qualities=np.full(len(batch.base_qualities), 40, np.uint8))
+    batch = region_of(np.random.default_rng(5), [44, 30], [40, 1, 1, 40, 2, 1], letters=1, qualities=(0, 1))
+    return replace(batch, base_qualities=np.full(len(batch.base_qualities), 40, np.uint8))
+
+
+def test_an_overflow_harms_none_of_its_neighbours(card) -> None:
+    batch = overflowing()
     again = check(card, batch)
     assert not np.isfinite(model_sums(batch)).all()
     assert 0 < len(again) < len(batch.tasks)
@@ -195,19 +198,19 @@ def test_logarithms_at_every_border(card, dtype: np.dtype) -> None:
     tables = pairhmm_gpu.upload_logarithms(card, batch)
     answers, unsure = card.empty(len(sums), np.float64), card.full(len(sums), 7, np.uint8)
     places = card.upload(np.arange(len(sums), dtype=np.int64))
-    chunk = pairhmm_gpu.ScoredChunk(card, uploaded, 0, tasks)
-    chunk.take_logarithms(card.upload(sums), places, tables, unsure, answers)
+    pairhmm_gpu.take_logarithms(card, uploaded, tasks, card.upload(sums), places, tables, unsure, answers)
     expected = log10_of_sums(sums, SCALE_EXPONENT[dtype], lengths)
     np.testing.assert_array_equal(card.download(answers).view(np.int64), expected.view(np.int64))
     if dtype == FLOAT32:
-        np.testing.assert_array_equal(card.download(unsure), needs_float64(sums))
+        overflown = ~(sums < np.inf)
+        np.testing.assert_array_equal(card.download(unsure), np.where(overflown, 2, needs_float64(sums)))
 
 
 @needs_compiler
 def test_a_full_card_takes_smaller_chunks() -> None:
     batch = unlikely()
     expected = log10_likelihoods(EmulatedCard(), batch)
-    for number in range(13, 60, 7):
+    for number in range(15, 62, 7):
         card = EmulatedCard()
         card.fail_allocation(number)
         np.testing.assert_array_equal(log10_likelihoods(card, batch), expected)
@@ -217,16 +220,42 @@ def test_a_full_card_takes_smaller_chunks() -> None:
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_chunks_with_several_threads(card, together: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chunks take along the reads of their tasks; all reads, where these stand anywhere."""
+def test_slices_with_several_threads(card, together: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slices take along the reads of their tasks; all reads, where these stand anywhere."""
     rng = np.random.default_rng(4)
     batch = region_of(rng, rng.integers(1, 50, 12), rng.integers(1, 30, 4))
     if not together:
         batch = replace(batch, tasks=rng.permutation(batch.tasks))
     expected = log10_likelihoods(card, batch)
-    monkeypatch.setattr(pairhmm_gpu, "TASKS_PER_CHUNK", 9)
+    monkeypatch.setattr(pairhmm_gpu, "TASKS_PER_SLICE", 9)
     np.testing.assert_array_equal(log10_likelihoods(card, batch, threads=3), expected)
     np.testing.assert_array_equal(last_row_sums(card, batch)[0], model_sums(batch))
+
+
+def slices_of_all_kinds() -> PairHmmBatch:
+    """Many reads with few tasks each, among them some for the second look and some that overflow."""
+    few = unlikely()
+    parts = [replace(few, tasks=few.tasks[:3]), overflowing(), mixed_region()]
+    return join_batches([replace(part, tasks=part.tasks[:12]) for part in parts] * 3)
+
+
+def test_slices_have_the_answers_of_the_whole(card, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = slices_of_all_kinds()
+    expected = log10_likelihoods(card, batch)
+    monkeypatch.setattr(pairhmm_gpu, "TASKS_PER_SLICE", 13)
+    assert len(check(card, batch)) > 3
+    np.testing.assert_array_equal(log10_likelihoods(card, batch, threads=2), expected)
+
+
+@needs_compiler
+def test_a_card_that_is_full_between_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = slices_of_all_kinds()
+    expected = log10_likelihoods(EmulatedCard(), batch)
+    monkeypatch.setattr(pairhmm_gpu, "TASKS_PER_SLICE", 13)
+    for number in range(15, 215, 20):
+        card = EmulatedCard()
+        card.fail_allocation(number)
+        np.testing.assert_array_equal(log10_likelihoods(card, batch, threads=2), expected)
 
 
 def test_a_shape_says_what_it_holds() -> None:
@@ -250,7 +279,7 @@ MISTAKES = [
     (SOURCE, "reads.deletion_qualities[base - 1]", "reads.deletion_qualities[base]"),
     (SOURCE, "inserted = __shfl_up_sync(EVERY_LANE, inserted, 1, LANES)",
      "inserted = __shfl_up_sync(EVERY_LANE, inserted, 2, LANES)"),
-    (LOGARITHMS, "unsure[task] = !(sum >= least && sum < infinity)", "unsure[task] = !(sum >= 0)"),
+    (LOGARITHMS, "unsure[task] = !(sum < infinity) ? 2 : !(sum >= least)", "unsure[task] = !(sum >= 0)"),
     (LOGARITHMS, "logarithms.of_lengths[length - 1]", "logarithms.of_lengths[0]"),
     (LOGARITHMS, "i64 task = places[i];", "i64 task = i;"),
     (STREAMS, "columns + BLANKS +", "columns + 1 +"),

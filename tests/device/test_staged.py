@@ -29,7 +29,7 @@ def check(card, staged: Staged[tuple[int, int]]) -> None:
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_pieces_arrive_in_order(card, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_ITEMS_PER_COPY", 7)
+    monkeypatch.setattr(module, "_BYTES_PER_COPY", 60)
     pieces = [(first, first + 1 + first % 50) for first in range(0, 440, 20)]
     with ThreadPoolExecutor(threads) as pool:
         seen = []

@@ -12,7 +12,7 @@ from quire.device.card import Card, CardArray, OutOfDeviceMemory, Upload, bytes_
 
 Piece = TypeVar("Piece")
 AHEAD = 2  # pieces in staging memory besides the one that is computed: one that is copied there, one that goes up
-_ITEMS_PER_COPY = 1 << 22  # that a thread of the host copies at a time
+_BYTES_PER_COPY = 1 << 21  # that a thread of the host copies at a time
 
 
 class Staged(Generic[Piece]):
@@ -27,9 +27,10 @@ class Staged(Generic[Piece]):
         self._uploads: list[Upload] | None = None
         self._targets = places_in(card.staging(bytes_of(sources)), sources)
         self._copies = [
-            pool.submit(np.copyto, target[begin : begin + _ITEMS_PER_COPY], source[begin : begin + _ITEMS_PER_COPY])
+            pool.submit(np.copyto, target[begin : begin + rows], source[begin : begin + rows])
             for source, target in zip(sources, self._targets, strict=True)
-            for begin in range(0, len(source), _ITEMS_PER_COPY)
+            for rows in [max(1, _BYTES_PER_COPY * len(source) // max(1, source.nbytes))]
+            for begin in range(0, len(source), rows)
         ]
 
     @property

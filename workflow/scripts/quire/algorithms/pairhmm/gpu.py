@@ -1,12 +1,16 @@
-"""PairHMM on a card: chunks of tasks with their reads go up, and logarithms of likelihoods come back.
+"""PairHMM on a card: tasks and their reads go up, and logarithms of likelihoods come back.
 
 Float32 first; what that cannot hold is computed again in float64, as on the CPU (model.py). The scoring itself is
 items_gpu.py's.
+
+The tasks of a *piece* go up first and are planned together, since a plan asks the card for numbers that the host waits
+for. Their reads follow in *slices*: while one is scored, which nobody waits for, the host copies the next to staging
+memory, they go up, and the answers of the one before come back. The second look is one for a piece.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,26 +18,31 @@ from quire.algorithms.pairhmm.batch import PairHmmBatch
 from quire.algorithms.pairhmm.items_gpu import (
     FLOAT32,
     FLOAT64,
+    LONGEST_ITEM,
     SHAPES,
     CardBatch,
+    CardHaplotypes,
     CardSequences,
+    haplotype_arrays,
+    plan,
+    score_items,
+    score_launches,
+    score_overflown,
     sums_of,
     upload_shared,
 )
 from quire.algorithms.pairhmm.model import FLOAT32_FLOOR, LOG10_OF_SCALE, log10_of_lengths
 from quire.device.card import Card, CardArray, OutOfDeviceMemory, bytes_of
-from quire.device.staged import Staged, staged_pieces
+from quire.device.staged import staged_pieces
 from quire.simd.powers_of_ten import LOGARITHM_DEFINES, LOGARITHM_NUMBERS
 
 SOURCE = "quire/algorithms/pairhmm/logarithms.cu"
 KERNELS = [(SOURCE, {**LOGARITHM_DEFINES, "DOUBLE": int(dtype == FLOAT64)}) for dtype in SHAPES]
-MOST_BYTES = 2 << 30
-"""Most that the streams and tables of one chunk of tasks take of the card; more would not fill it better."""
+MOST_BYTES = 4 << 30
+"""Most that the reads, streams and tables of one piece take of the card; more would not fill it better."""
 _BYTES_PER_TASK = 128  # keys, orders, offsets, sums and answers, with what sorting takes, besides the stream's letters
-TASKS_PER_CHUNK = 1 << 20
-"""Tasks that are computed together where there are more: what comes next is copied and goes up meanwhile."""
-_SAMPLED = 64  # one task of so many tells whether reads stand together
-_Answer = TypeVar("_Answer")
+TASKS_PER_SLICE = 1 << 20
+_ANSWERS_PER_COPY = 1 << 18  # that a thread of the host copies at a time
 
 
 def log10_likelihoods(card: Card, batch: PairHmmBatch, threads: int = 1) -> np.ndarray:
@@ -54,22 +63,29 @@ def log10_likelihoods(card: Card, batch: PairHmmBatch, threads: int = 1) -> np.n
     if batch.gap_continuation_qualities is not None:
         raise ValueError("PairHMM on a card takes one gap continuation quality for a batch; the CPU takes many")
     answers = np.empty(len(batch.tasks), np.float64)
-    tables = upload_logarithms(card, batch)
+    copies: list[Future[None]] = []
+    second: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def bring_back(chunk: "ScoredChunk") -> Future[None]:
-        on_card = chunk.log10_likelihoods(tables)
+    def bring_back(piece: ScoredPiece, number: int) -> None:
+        on_card = piece.log10_likelihoods(number)
         download = card.download_ahead([on_card], card.staging(bytes_of([on_card])))
-        target = answers[chunk.first : chunk.first + len(on_card)]
+        first, last = piece.tasks_of(number), number == len(piece.piece.ends) - 1
+        target = answers[piece.piece.first + first.start : piece.piece.first + first.stop]
 
-        def copy(_keep: CardArray = on_card) -> None:
+        def copy(begin: int, end: int, _keep: CardArray = on_card) -> None:
             download.wait()
-            target[...] = download.arrays[0]
+            target[begin:end] = download.arrays[0][begin:end]
 
-        return pool.submit(copy)
+        # Nothing else is left to do for the threads when a piece's last answers come.
+        step = _ANSWERS_PER_COPY if last else len(target)
+        copies.extend(pool.submit(copy, begin, begin + step) for begin in range(0, len(target), step))
 
     with ThreadPoolExecutor(threads) as pool:
-        for copied in list(_chunks(card, batch, pool, bring_back)):
+        _score(card, batch, pool, bring_back, lambda piece: second.append(piece.second_look()))
+        for copied in copies:
             copied.result()
+    for places, values in second:
+        answers[places] = values
     return answers
 
 
@@ -82,22 +98,13 @@ def last_row_sums(card: Card, batch: PairHmmBatch) -> tuple[np.ndarray, np.ndarr
     Raises:
         OutOfDeviceMemory: as `log10_likelihoods`.
     """
+    found: list[tuple[int, np.ndarray, np.ndarray, np.ndarray]] = []
     with ThreadPoolExecutor(1) as pool:
-        chunks = sorted(_chunks(card, batch, pool, ScoredChunk.sums), key=lambda found: found.first)
-    return (
-        np.concatenate([np.empty(0, FLOAT32), *(found.sums for found in chunks)]),
-        np.concatenate([np.empty(0, np.int64), *(found.again for found in chunks)]),
-        np.concatenate([np.empty(0, FLOAT64), *(found.exact for found in chunks)]),
-    )
-
-
-class _Sums(NamedTuple):
-    """Of a chunk of tasks, whose first is `first`: sums, and those that are told by float64 instead."""
-
-    first: int
-    sums: np.ndarray
-    again: np.ndarray
-    exact: np.ndarray
+        _score(card, batch, pool, lambda piece, number: piece.score(number), lambda piece: found.append(piece.sums()))
+    found.sort(key=lambda one: one[0])
+    none = (np.empty(0, FLOAT32), np.empty(0, np.int64), np.empty(0, FLOAT64))
+    sums, again, exact = (np.concatenate(parts) for parts in zip(none, *(one[1:] for one in found), strict=True))
+    return sums, again, exact
 
 
 class Logarithms(NamedTuple):
@@ -113,102 +120,235 @@ def upload_logarithms(card: Card, batch: PairHmmBatch) -> Logarithms:
     return Logarithms(card.upload(LOGARITHM_NUMBERS), card.upload(log10_of_lengths(longest)))
 
 
-class _Range(NamedTuple):
-    """Tasks of a chunk."""
+def take_logarithms(
+    card: Card,
+    batch: CardBatch,
+    tasks: CardArray,
+    sums: CardArray,
+    places: CardArray,
+    logarithms: Logarithms,
+    unsure: CardArray,
+    answers: CardArray,
+) -> None:
+    """Write answers (float64[t]) from the sums of the tasks at `places`; in float32 also which are unsure, uint8[t]."""
+    dtype = np.dtype(sums.dtype)
+    kernel = card.kernel(SOURCE, "take_logarithms", **LOGARITHM_DEFINES, DOUBLE=int(dtype == FLOAT64))
+    kernel.for_each(
+        len(sums), sums, places, len(sums), tasks, batch.haplotypes, logarithms, LOG10_OF_SCALE[dtype],
+        dtype.type(FLOAT32_FLOOR), unsure, answers,
+    )  # fmt: skip
+
+
+class _Piece(NamedTuple):
+    """Tasks that are planned together.
+
+    Attributes:
+        first: of its tasks.
+        ends: of its slices' tasks.
+        reads: the first and the last read of each slice's tasks.
+    """
 
     first: int
-    end: int
+    ends: tuple[int, ...]
+    reads: tuple[tuple[int, int], ...]
+
+    @property
+    def all_reads(self) -> tuple[int, int]:
+        """The first and the last read."""
+        return min(first for first, _ in self.reads), max(last for _, last in self.reads)
 
 
-class ScoredChunk(NamedTuple):
-    """Some tasks, whose first is `first`, with their reads on the card."""
+class _Load(NamedTuple):
+    """What goes up at once: a piece's tasks (part 0), or the reads of one of its slices; the haplotypes without one."""
 
-    card: Card
-    batch: CardBatch
-    first: int
-    tasks: CardArray
+    piece: _Piece | None
+    part: int = 0
 
-    def sums(self) -> _Sums:
-        """Sums in float32, and in float64 where these do not do."""
-        sums = sums_of(self.card, self.batch, self.tasks, FLOAT32)
-        xp: Any = self.card.xp
-        again = xp.flatnonzero(~((sums >= FLOAT32_FLOOR) & (sums < np.inf)))
-        exact = sums_of(self.card, self.batch, self.tasks[again], FLOAT64)
-        download = self.card.download
-        return _Sums(self.first, download(sums), download(again) + self.first, download(exact))
 
-    def log10_likelihoods(self, logarithms: Logarithms) -> CardArray:
-        """float64 on the card."""
-        card, count = self.card, len(self.tasks)
-        answers, unsure = card.empty(count, np.float64), card.empty(count, np.uint8)
-        sums = sums_of(card, self.batch, self.tasks, FLOAT32)
-        self.take_logarithms(sums, card.empty(0, np.int64), logarithms, unsure, answers)
-        again = card.xp.flatnonzero(unsure)
-        if len(again):
-            sums = sums_of(card, self.batch, self.tasks[again], FLOAT64)
-            self.take_logarithms(sums, again, logarithms, unsure, answers)
-        return answers
+class ScoredPiece:
+    """A piece on the card, planned; its slices are scored one by one as their reads arrive."""
 
-    def take_logarithms(
-        self, sums: CardArray, places: CardArray, logarithms: Logarithms, unsure: CardArray, answers: CardArray
+    def __init__(
+        self,
+        card: Card,
+        batch: CardBatch,
+        logarithms: Logarithms,
+        piece: _Piece,
+        host: PairHmmBatch,
+        arrays: list[CardArray],
     ) -> None:
-        """Write answers from sums, in float64 for the tasks at `places`; in float32 of all, and which are unsure."""
-        dtype = np.dtype(sums.dtype)
-        kernel = self.card.kernel(SOURCE, "take_logarithms", **LOGARITHM_DEFINES, DOUBLE=int(dtype == FLOAT64))
-        kernel.for_each(
-            len(sums), sums, places, len(sums), self.tasks, self.batch.haplotypes, logarithms, LOG10_OF_SCALE[dtype],
-            dtype.type(FLOAT32_FLOOR), unsure, answers,
+        """Plan.
+
+        Args:
+            card: where all lies.
+            batch: with the haplotypes.
+            logarithms: on the card.
+            piece: which tasks.
+            host: the batch on the host.
+            arrays: as `_arrays_of` gives them for a piece's tasks.
+        """
+        self.card, self.logarithms, self.piece, self._host = card, logarithms, piece, host
+        lowest, highest = piece.all_reads
+        self._first_base = int(host.read_offsets[lowest])
+        offsets, self.tasks = arrays[0] - self._first_base, arrays[1]
+        self.tasks[:, 0] = self.tasks[:, 0] - lowest
+        bases, count = int(host.read_offsets[highest + 1]) - self._first_base, len(self.tasks)
+        read_arrays = [card.empty(bases, np.uint8) for _ in CardSequences._fields[:-1]]
+        self.batch = batch._replace(reads=CardSequences._make([*read_arrays, offsets]))
+        ends = tuple(end - piece.first for end in piece.ends)
+        self.planned = plan(card, self.batch, self.tasks, FLOAT32, LONGEST_ITEM, SHAPES[FLOAT32], ends)
+        self._sums = card.empty(count, FLOAT32)
+        self._unsure, self._answers = card.empty(count, np.uint8), card.empty(count, np.float64)
+
+    def tasks_of(self, number: int) -> slice:
+        """The tasks of a slice, counted from the piece's first; the plan's order has them at the same places."""
+        begin = self.piece.ends[number - 1] if number else self.piece.first
+        return slice(begin - self.piece.first, self.piece.ends[number] - self.piece.first)
+
+    def take_reads(self, number: int, arrays: list[CardArray]) -> None:
+        """Put the reads of a slice where the piece's are."""
+        assert self.batch.reads is not None
+        begin = int(self._host.read_offsets[self.piece.reads[number][0]]) - self._first_base
+        for array, target in zip(arrays, self.batch.reads[:4], strict=True):
+            target[begin : begin + len(array)] = array
+
+    def score(self, number: int) -> None:
+        """Score a slice whose reads are there."""
+        launches = (launch for launch in self.planned.launches if launch.slice == number)
+        score_launches(self.card, self.batch, self.planned, launches, self._sums)
+
+    def log10_likelihoods(self, number: int) -> CardArray:
+        """Score a slice; float64 on the card, of its tasks in their order. Some wait for the second look."""
+        self.score(number)
+        tasks = self.tasks_of(number)
+        self._take_logarithms(self._sums[tasks], self.planned.order[tasks], self._answers)
+        return self._answers[tasks]
+
+    def second_look(self) -> tuple[np.ndarray, np.ndarray]:
+        """Tasks (int64[n]) that float32 could not tell, or not in company, and their likelihoods (float64[n])."""
+        card, xp = self.card, self.card.xp
+        looked_at = again = xp.flatnonzero(self._unsure)
+        answers = card.empty(len(self.tasks) if len(again) else 0, np.float64)
+        if len(again):
+            overflown = xp.flatnonzero(self._unsure > 1)
+            if len(overflown):
+                sums = score_items(card, self.batch, self.tasks[overflown], FLOAT32, 1)
+                self._take_logarithms(sums, overflown, answers)
+                again = xp.flatnonzero(self._unsure)
+            self._take_logarithms(sums_of(card, self.batch, self.tasks[again], FLOAT64), again, answers)
+        return card.download(looked_at) + self.piece.first, card.download(answers[looked_at])
+
+    def sums(self) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+        """The piece's first task, and what `last_row_sums` gives of it."""
+        card, xp = self.card, self.card.xp
+        sums = card.empty(len(self.tasks), FLOAT32)
+        sums[self.planned.order] = self._sums
+        score_overflown(card, self.batch, self.tasks, sums)
+        again = xp.flatnonzero(~((sums >= FLOAT32_FLOOR) & (sums < np.inf)))
+        exact = sums_of(card, self.batch, self.tasks[again], FLOAT64)
+        first = self.piece.first
+        return first, card.download(sums), card.download(again) + first, card.download(exact)
+
+    def _take_logarithms(self, sums: CardArray, places: CardArray, answers: CardArray) -> None:
+        take_logarithms(
+            self.card, self.batch, self.tasks, sums, places, self.logarithms, self._unsure, answers
         )  # fmt: skip
 
 
-def _chunks(
-    card: Card, batch: PairHmmBatch, pool: Executor, compute: Callable[[ScoredChunk], _Answer]
-) -> Iterator[_Answer]:
-    """What `compute` gives for chunks of all tasks, in no particular order; it may raise OutOfDeviceMemory."""
-    size, count = _tasks_per_chunk(card, batch), len(batch.tasks)
-    waiting = [_Range(first, min(first + size, count)) for first in range(0, count, size)][::-1]
-    shared = upload_shared(card, batch)
-    for staged in staged_pieces(card, pool, waiting, lambda piece: _arrays_of(batch, piece)):
+def _score(
+    card: Card,
+    batch: PairHmmBatch,
+    pool: Executor,
+    on_slice: Callable[[ScoredPiece, int], None],
+    on_piece: Callable[[ScoredPiece], None],
+) -> None:
+    """Have all tasks scored: `on_slice` for each slice of a piece, `on_piece` behind the last; both may find no room.
+
+    A piece without room is done again in halves, whose slices are on their way after those of the whole.
+    """
+    waiting = [_Load(None)] if len(batch.tasks) else []
+    waiting += [load for piece in _cut(card, batch, pool) for load in _loads(piece)]
+    waiting.reverse()
+    shared: CardBatch | None = None
+    logarithms: Logarithms | None = None
+    current: ScoredPiece | None = None
+    failed: _Piece | None = None
+    for staged in staged_pieces(card, pool, waiting, lambda load: _arrays_of(batch, load)):
+        piece, part = staged.piece
+        if piece is None:
+            shared = upload_shared(card, batch, CardHaplotypes(*staged.arrays()))
+            logarithms = upload_logarithms(card, batch)
+            continue
+        if piece == failed:
+            continue
+        assert shared is not None
+        assert logarithms is not None
         try:
-            yield compute(_on_card(card, batch, shared, staged))
+            if part == 0:
+                current = ScoredPiece(card, shared, logarithms, piece, batch, staged.arrays())
+                continue
+            assert current is not None
+            current.take_reads(part - 1, staged.arrays())
+            on_slice(current, part - 1)
+            if part == len(piece.ends):
+                on_piece(current)
+                current = None
         except OutOfDeviceMemory:
-            first, end = staged.piece
+            first, end = piece.first, piece.ends[-1]
             if end - first == 1:
                 raise
-            middle = (first + end) // 2
-            waiting += [_Range(middle, end), _Range(first, middle)]
+            current, failed, middle = None, piece, (first + end) // 2
+            waiting[:] = [load for load in waiting if load.piece != failed]
+            halves = (_piece(batch, first, [middle]), _piece(batch, middle, [end]))
+            waiting += [load for half in halves for load in _loads(half)][::-1]
 
 
-def _tasks_per_chunk(card: Card, batch: PairHmmBatch) -> int:
-    """How many tasks there is room for, were all their haplotypes as long as the longest; and no more than pays."""
+def _loads(piece: _Piece) -> list[_Load]:
+    return [_Load(piece, part) for part in range(len(piece.ends) + 1)]
+
+
+def _cut(card: Card, batch: PairHmmBatch, pool: Executor) -> list[_Piece]:
+    """Pieces for which there is room, were all their haplotypes as long as the longest, in slices."""
+    count = len(batch.tasks)
     longest = int(np.diff(batch.haplotype_offsets).max(initial=0))
-    most = min(card.free_bytes() // 2, MOST_BYTES) // (longest + _BYTES_PER_TASK)
-    spans = sum(
-        int(np.ptp(batch.tasks[first : first + TASKS_PER_CHUNK : _SAMPLED, 0])) + 1
-        for first in range(0, len(batch.tasks), TASKS_PER_CHUNK)
+    # Reads stand on the card once for the piece and once as they arrive.
+    per_task = longest + _BYTES_PER_TASK + 8 * int(batch.read_offsets[-1]) // max(1, count)
+    most = max(1, min(card.free_bytes() // 2, MOST_BYTES) // per_task)
+    size = min(most, TASKS_PER_SLICE)
+    ends = [min(begin + size, count) for begin in range(0, count, size)]
+    reads = list(pool.map(lambda begin, end: _reads_of(batch, begin, end), [0, *ends], ends))
+    if sum(last - first + 1 for first, last in reads) > 2 * len(batch.read_offsets):
+        # The tasks of a read stand apart: every slice would take most reads along.
+        return [_piece(batch, first, [min(first + most, count)]) for first in range(0, count, most)]
+    together = max(1, most // size)
+    return [
+        _Piece(first * size, tuple(ends[first : first + together]), tuple(reads[first : first + together]))
+        for first in range(0, len(ends), together)
+    ]
+
+
+def _piece(batch: PairHmmBatch, first: int, ends: list[int]) -> _Piece:
+    return _Piece(
+        first, tuple(ends), tuple(_reads_of(batch, *span) for span in zip([first, *ends], ends, strict=False))
     )
-    if spans > 2 * len(batch.read_offsets):  # the tasks of a read stand apart: every chunk would take most reads along
-        return max(1, most)
-    return max(1, min(most, TASKS_PER_CHUNK))
 
 
-def _reads_of(batch: PairHmmBatch, piece: _Range) -> tuple[int, int]:
+def _reads_of(batch: PairHmmBatch, begin: int, end: int) -> tuple[int, int]:
     """The first and the last read of some tasks."""
-    reads = batch.tasks[piece.first : piece.end, 0]
+    reads = batch.tasks[begin:end, 0]
     return int(reads.min()), int(reads.max())
 
 
-def _arrays_of(batch: PairHmmBatch, piece: _Range) -> list[np.ndarray]:
-    """Some tasks, and the reads from their first to their last one."""
-    lowest, highest = _reads_of(batch, piece)
-    offsets = batch.read_offsets[lowest : highest + 2].astype(np.int64)
+def _arrays_of(batch: PairHmmBatch, load: _Load) -> list[np.ndarray]:
+    """Haplotypes; or offsets and tasks; or bases and qualities of the reads of a slice, from its first to its last."""
+    piece, part = load
+    if piece is None:
+        return haplotype_arrays(batch)
+    if part == 0:
+        first, last = piece.all_reads
+        offsets = np.ascontiguousarray(batch.read_offsets[first : last + 2], np.int64)
+        return [offsets, np.ascontiguousarray(batch.tasks[piece.first : piece.ends[-1]], np.int32)]
+    first, last = piece.reads[part - 1]
+    begin, end = batch.read_offsets[first], batch.read_offsets[last + 1]
     reads = (batch.read_bases, batch.base_qualities, batch.insertion_qualities, batch.deletion_qualities)
-    arrays = [np.ascontiguousarray(array[offsets[0] : offsets[-1]], np.uint8) for array in reads]
-    tasks = np.ascontiguousarray(batch.tasks[piece.first : piece.end], np.int32)
-    return [*arrays, offsets - offsets[0], tasks]
-
-
-def _on_card(card: Card, batch: PairHmmBatch, shared: CardBatch, staged: Staged[_Range]) -> ScoredChunk:
-    *reads, tasks = staged.arrays()
-    tasks[:, 0] = tasks[:, 0] - _reads_of(batch, staged.piece)[0]
-    return ScoredChunk(card, shared._replace(reads=CardSequences(*reads)), staged.piece.first, tasks)
+    return [np.ascontiguousarray(array[begin:end], np.uint8) for array in reads]

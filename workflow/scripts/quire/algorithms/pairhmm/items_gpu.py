@@ -4,6 +4,8 @@ Tasks are ordered by the length of their reads, since each class of lengths has 
 tasks with the same read become one item, whose haplotypes stand in one stream of columns.
 """
 
+from collections.abc import Iterable
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -128,7 +130,7 @@ class CardFactors(NamedTuple):
 class CardBatch(NamedTuple):
     """A batch on the card, and for each arithmetic its factors, and two numbers: continuation and start.
 
-    `reads` are those of one chunk of tasks, or None before one is taken.
+    `reads` are those of some tasks, or None before such are taken.
     """
 
     reads: CardSequences | None
@@ -152,8 +154,9 @@ class _Items(NamedTuple):
 
 
 class ScoringLaunch(NamedTuple):
-    """What one kernel scores: items, whose words of the stream begin and end here."""
+    """What one kernel scores: items of a slice of the tasks, whose words of the stream begin and end here."""
 
+    slice: int
     shape: ReadShape
     items: _Items
     words_begin: int
@@ -167,7 +170,7 @@ class Plan(NamedTuple):
         order: int64[t] on the card, the tasks as they were given, in the order in which they are scored.
         tasks: in that order.
         stream: uint32[] on the card, columns of all haplotypes (batch.cuh).
-        launches: one per shape that has reads.
+        launches: one for each slice and shape that has reads.
     """
 
     order: Array
@@ -184,29 +187,35 @@ def upload(card: Card, batch: PairHmmBatch) -> CardBatch:
     return upload_shared(card, batch)._replace(reads=CardSequences(*on_card))
 
 
-def upload_shared(card: Card, batch: PairHmmBatch) -> CardBatch:
-    """What all chunks share: haplotypes and factors, but no reads."""
+def upload_shared(card: Card, batch: PairHmmBatch, haplotypes: CardHaplotypes | None = None) -> CardBatch:
+    """What all tasks share: haplotypes, unless they are on the card already, and factors, but no reads."""
     both = {dtype: tables(batch.gap_continuation_quality, dtype) for dtype in SHAPES}
     factors = {
         dtype: CardFactors(*map(card.upload, (table.agree, table.differ, table.opening, table.stay)))
         for dtype, table in both.items()
     }
     numbers = {dtype: (table.continuation, table.start) for dtype, table in both.items()}
-    haplotypes = CardHaplotypes(
-        card.upload(np.ascontiguousarray(batch.haplotype_bases, np.uint8)),
-        card.upload(np.ascontiguousarray(batch.haplotype_offsets, np.int64)),
-    )
-    return CardBatch(None, haplotypes, factors, numbers)
+    return CardBatch(None, haplotypes or CardHaplotypes(*map(card.upload, haplotype_arrays(batch))), factors, numbers)
+
+
+def haplotype_arrays(batch: PairHmmBatch) -> list[np.ndarray]:
+    """Bases and offsets of haplotypes on the host, as `CardHaplotypes` has them."""
+    bases, offsets = batch.haplotype_bases, batch.haplotype_offsets
+    return [np.ascontiguousarray(bases, np.uint8), np.ascontiguousarray(offsets, np.int64)]
 
 
 def sums_of(card: Card, batch: CardBatch, tasks: Array, dtype: np.dtype) -> Array:
     """Scaled sums (dtype[t]) of tasks (int32[t, 2]), all on the card."""
     sums = score_items(card, batch, tasks, dtype, LONGEST_ITEM)
-    xp: Any = card.xp
-    overflown = xp.flatnonzero(~(sums < np.inf))
-    if len(overflown):  # by themselves: whatever followed them in an item is no number
-        sums[overflown] = score_items(card, batch, tasks[overflown], dtype, 1)
+    score_overflown(card, batch, tasks, sums)
     return sums
+
+
+def score_overflown(card: Card, batch: CardBatch, tasks: Array, sums: Array) -> None:
+    """Score again, by themselves, tasks whose sums overflew: whatever followed them in an item is no number."""
+    overflown = card.xp.flatnonzero(~(sums < np.inf))
+    if len(overflown):
+        sums[overflown] = score_items(card, batch, tasks[overflown], sums.dtype, 1)
 
 
 def score_items(
@@ -221,28 +230,38 @@ def score_items(
 
 
 def plan(
-    card: Card, batch: CardBatch, tasks: Array, dtype: np.dtype, most_words: int, shapes: tuple[ReadShape, ...]
+    card: Card,
+    batch: CardBatch,
+    tasks: Array,
+    dtype: np.dtype,
+    most_words: int,
+    shapes: tuple[ReadShape, ...],
+    ends: tuple[int, ...] = (),
 ) -> Plan:
     """Order tasks, cut them into items and write the items' streams.
 
     Args:
         card: where all lies.
-        batch: reads and haplotypes.
+        batch: reads, of which only the lengths are looked at, and haplotypes.
         tasks: int32[t, 2] on the card, at least one.
         dtype: of the arithmetic.
         most_words: of an item's stream, nearly; 1: a task each.
         shapes: by capacity, the last one for reads of any length.
+        ends: of slices of the tasks, each of which is launched by itself; without any all tasks are one slice.
     """
     xp: Any = card.xp
-    count = len(tasks)
+    count, slices = len(tasks), max(1, len(ends))
     keys, words = card.empty(count, np.int64), card.empty(count, np.int64)
     limits = card.upload(np.array([shape.capacity for shape in shapes], np.int64))
+    slice_ends = card.upload(np.array(ends or (count,), np.int64))
     measure = card.kernel(STREAMS, "measure_tasks", **STREAM_DEFINES)
-    measure.for_each(count, tasks, count, batch.reads, batch.haplotypes, limits, len(shapes), keys, words)
+    measure.for_each(
+        count, tasks, count, batch.reads, batch.haplotypes, limits, len(shapes), slice_ends, slices, keys, words
+    )
     keys = xp.sort(keys)
     order = keys & (_KEY - 1)
     ordered = _OrderedTasks(xp.take(tasks, order, axis=0), card.offsets(words[order]))
-    bounds = card.upload(np.arange(len(shapes) + 1, dtype=np.int64) * _KEY)
+    bounds = card.upload(np.arange(slices * len(shapes) + 1, dtype=np.int64) * _KEY)
     words_before = card.download(ordered.word_offsets[xp.searchsorted(keys, bounds)])
     first = _first_tasks(card, ordered, keys, _item_words(card, shapes, dtype, words_before, most_words))
     items = len(first) - 1
@@ -254,35 +273,46 @@ def plan(
     write = card.kernel(STREAMS, "write_streams", **STREAM_DEFINES)
     write.for_each(count * STREAM_DEFINES["WRITERS"], ordered, count, batch.haplotypes, stream)
     launches = [
-        ScoringLaunch(shape, _Items(item_order[begin:end], first), words_begin, words_end)
-        for shape, begin, end, words_begin, words_end in zip(
-            shapes, items_before, items_before[1:], words_before.tolist(), words_before[1:].tolist(), strict=False
+        ScoringLaunch(number, shape, _Items(item_order[begin:end], first), words_begin, words_end)
+        for (number, shape), begin, end, words_begin, words_end in zip(
+            product(range(slices), shapes),
+            items_before, items_before[1:], words_before.tolist(), words_before[1:].tolist(), strict=False,
         )
         if begin < end
-    ]
+    ]  # fmt: skip
     return Plan(order, ordered, stream, launches)
 
 
 def score(card: Card, batch: CardBatch, planned: Plan, dtype: np.dtype) -> Array:
     """Scaled sums (dtype[t]) of planned tasks, in the plan's order."""
     sums = card.empty(len(planned.order), dtype)
-    for shape, items, words_begin, words_end in planned.launches:
+    score_launches(card, batch, planned, planned.launches, sums)
+    return sums
+
+
+def score_launches(card: Card, batch: CardBatch, planned: Plan, launches: Iterable[ScoringLaunch], sums: Array) -> None:
+    """Write the sums (of all planned tasks, in the plan's order) of those that some of its launches score."""
+    dtype = np.dtype(sums.dtype)
+    for _, shape, items, words_begin, words_end in launches:
         count, groups = len(items.order), _WARP // shape.lanes
         border = card.empty(2 * _WORD_COLUMNS * (words_end - words_begin) if shape.strips else 0, dtype)
         card.kernel(SOURCE, "score", **shape.defines(dtype))(
             -(-count // groups), _WARP, count, items, planned.tasks, batch.reads, batch.factors[dtype],
             *batch.numbers[dtype], planned.stream, border, words_begin, sums, shared_bytes=shape.shared_bytes(dtype),
         )  # fmt: skip
-    return sums
 
 
 def _item_words(
     card: Card, shapes: tuple[ReadShape, ...], dtype: np.dtype, words_before: np.ndarray, most_words: int
 ) -> np.ndarray:
-    """int64[classes]: the words that an item has at most, nearly, so that all lanes have several items to do."""
-    groups = [card.multiprocessors * shape.blocks(dtype) * (_WARP // shape.lanes) for shape in shapes]
-    words: np.ndarray = np.clip(np.diff(words_before) // (np.array(groups) * _ITEMS_PER_GROUP), 1, most_words)
-    return words
+    """int64[classes]: the words that an item has at most, nearly, so that all lanes have several items to do.
+
+    Classes are the shapes of each slice.
+    """
+    groups = np.array([card.multiprocessors * shape.blocks(dtype) * (_WARP // shape.lanes) for shape in shapes])
+    words = np.diff(words_before).reshape(-1, len(shapes)) // (groups * _ITEMS_PER_GROUP)
+    most: np.ndarray = np.clip(words, 1, most_words).reshape(-1)
+    return most
 
 
 def _first_tasks(card: Card, tasks: _OrderedTasks, keys: Array, most_words: np.ndarray) -> Array:

@@ -10,19 +10,17 @@ struct Logarithms {
     const double* of_lengths;  // of 1, 2, ... bases
 };
 
-// One thread per sum. places: the task of each sum, in float64; in float32 they are in order, and unsure[task] says
-// whether the sum is below `least`, overflown or not a number.
+// One thread per sum. places: the task of each. In float32 unsure[task] says whether the sum is below `least` (1),
+// overflown or not a number (2).
 extern "C" __global__ void take_logarithms(const Real* sums, const i64* places, i64 count, const i32* pairs,
                                            Haplotypes haplotypes, Logarithms logarithms, double of_scale, Real least,
                                            u8* unsure, double* answers) {
     i64 i = thread_index();
     if (i >= count) return;
     Real sum = sums[i], infinity = (Real)__longlong_as_double(INFINITY_BITS);
-#if DOUBLE
     i64 task = places[i];
-#else
-    i64 task = i;
-    unsure[task] = !(sum >= least && sum < infinity);
+#if !DOUBLE
+    unsure[task] = !(sum < infinity) ? 2 : !(sum >= least);
 #endif
     i64 haplotype = pairs[2 * task + 1];
     i64 length = haplotypes.offsets[haplotype + 1] - haplotypes.offsets[haplotype];

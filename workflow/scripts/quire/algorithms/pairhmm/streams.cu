@@ -1,28 +1,32 @@
 // Tasks of PairHMM are put in order, cut into items, and their haplotypes written as streams of columns (batch.cuh).
 #include "quire/algorithms/pairhmm/batch.cuh"
 
-// One thread per task: the class of its read's length, which decides its place, and the words of its columns.
-// limits: longest read of each class; the last class takes all others.
+// One thread per task: its class, which decides its place, and the words of its columns. Classes are the slices that
+// tasks are scored in, and in each the lengths of reads.
+// limits: longest read of each length's class; the last one takes all others. slice_ends: end of each slice's tasks.
 extern "C" __global__ void measure_tasks(const i32* pairs, i64 count, Reads reads, Haplotypes haplotypes,
-                                         const i64* limits, i64 classes, i64* keys, i64* words) {
+                                         const i64* limits, i64 lengths, const i64* slice_ends, i64 slices, i64* keys,
+                                         i64* words) {
     i64 task = thread_index();
     if (task >= count) return;
     i64 read = pairs[2 * task], haplotype = pairs[2 * task + 1];
-    i64 length = reads.offsets[read + 1] - reads.offsets[read], chosen = 0;
-    while (chosen < classes - 1 && limits[chosen] < length) chosen++;
-    keys[task] = chosen << CLASS_SHIFT | task;
+    i64 length = reads.offsets[read + 1] - reads.offsets[read], chosen = 0, slice = 0;
+    while (chosen < lengths - 1 && limits[chosen] < length) chosen++;
+    while (slice < slices - 1 && slice_ends[slice] <= task) slice++;
+    keys[task] = slice * lengths + chosen << CLASS_SHIFT | task;
     i64 columns = haplotypes.offsets[haplotype + 1] - haplotypes.offsets[haplotype];
     words[task] = (columns + BLANKS + COLUMNS_OF_WORD - 1) / COLUMNS_OF_WORD;
 }
 
-// One thread per task in order: whether an item begins here. Items end where the read changes, and where the words
-// counted from the first task pass a multiple of `most_words` of their class.
+// One thread per task in order: whether an item begins here. Items end where the read or the class changes, and where
+// the words counted from the first task pass a multiple of `most_words` of their class.
 extern "C" __global__ void begin_items(Tasks tasks, const i64* keys, i64 count, const i64* most_words, u8* begins) {
     i64 task = thread_index();
     if (task >= count) return;
-    bool begin = task == 0 || tasks.read(task) != tasks.read(task - 1);
+    i64 chosen = keys[task] >> CLASS_SHIFT;
+    bool begin = task == 0 || tasks.read(task) != tasks.read(task - 1) || chosen != keys[task - 1] >> CLASS_SHIFT;
     if (!begin) {
-        i64 most = most_words[keys[task] >> CLASS_SHIFT];
+        i64 most = most_words[chosen];
         begin = tasks.word_offsets[task] / most != tasks.word_offsets[task - 1] / most;
     }
     begins[task] = begin;
