@@ -87,7 +87,7 @@ def main() -> None:
     fasta = inputs.chromosome_20()
     [mates] = simulate(inputs, fasta, given.coverage)
     work, threads = given.work, given.threads
-    index, unsorted = work / "quire_index", work / "unsorted.bam"
+    index, unsorted = work / "quire_index", work / "unsorted.buckets"
     calling = f"bench.chromosome --data {given.data} --work {work} --threads"
 
     steps: dict[str, str] = {

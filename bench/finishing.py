@@ -1,6 +1,6 @@
 """Unsorted records to the sorted, marked and indexed file: Quire against samtools sort, markdup and index.
 
-The records are those of simulated reads of 2 Mb of chr20 at 30x and of a second copy of a third of them, so that there
+Each starts from what its mapper leaves: Quire from buckets, samtools from a BAM in the order of the reads. The records are those of simulated reads of 2 Mb of chr20 at 30x and of a second copy of a third of them, so that there
 are duplicates. The answers must be the same, record by record.
 """
 
@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 import pysam
+from quire.buckets.file import BucketFile
 from quire.finish.sorting import Effort, sort_and_mark
 
 from bench.common import Inputs, Timing, arguments, print_setting, print_table, python, quire_command, run
@@ -28,12 +29,10 @@ def with_duplicates(mates: tuple[Path, Path], folder: Path) -> tuple[Path, Path]
     return copies
 
 
-def finish(unsorted: Path, output: Path, threads: int) -> None:
+def finish(buckets: Path, output: Path, threads: int) -> None:
     """Sort, mark and index; run in a process of its own, to be timed."""
-    scratch = output.with_suffix(".scratch")
-    scratch.mkdir(exist_ok=True)
-    effort = Effort(threads, MEMORY_MB, scratch)
-    sort_and_mark("bench", [(unsorted, 0)], output, Path(f"{output}.bai"), "bai", effort)
+    units = [(BucketFile(buckets), 0)]
+    sort_and_mark("bench", units, output, Path(f"{output}.bai"), "bai", Effort(threads, MEMORY_MB))
 
 
 def digest(bam: Path) -> str:
@@ -48,7 +47,7 @@ def digest(bam: Path) -> str:
 def main() -> None:
     """Map, finish with both, compare."""
     parser = arguments(__doc__)
-    parser.add_argument("--finish", type=Path, nargs=2, metavar=("UNSORTED", "OUTPUT"), help="used by this program")
+    parser.add_argument("--finish", type=Path, nargs=2, metavar=("BUCKETS", "OUTPUT"), help="used by this program")
     given = parser.parse_args()
     if given.finish:
         finish(*given.finish, given.threads)
@@ -60,9 +59,11 @@ def main() -> None:
     mates = with_duplicates(inputs.simulated(fasta, REGION, 1, "--coverage 30"), work)
     if not (index / "reference").exists():
         run(python(f"bench.build_index {fasta} {index}"))
-    run(quire_command(index, mates, unsorted, threads))
+    buckets = unsorted.with_suffix(".buckets")
+    for records in (unsorted, buckets):
+        run(quire_command(index, mates, records, threads))
     own, other = work / "finishing.quire.bam", work / "finishing.samtools.bam"
-    call = python(f"bench.finishing --data {given.data} --work {work} --threads {threads} --finish {unsorted} {own}")
+    call = python(f"bench.finishing --data {given.data} --work {work} --threads {threads} --finish {buckets} {own}")
     run(call)  # compiles
     more = threads - 1
     commands = {

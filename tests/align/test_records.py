@@ -16,6 +16,7 @@ from quire.finish.counts.outputs import CountsOutputs
 from quire.finish.sample import UnsortedUnit, finish_sample
 
 from tests.support.awkward_genomes import awkward_genome, awkward_pairs
+from tests.support.bucket_builders import buckets_of
 from tests.support.builders import Read, reverse_complement, write_fasta
 from tests.support.read_builders import Mapped, build_index, map_files, write_pairs
 
@@ -274,7 +275,8 @@ def test_samtools_and_picard_find_nothing(run, tmp_path):
     output = tmp_path / "S.bam"
     counts = CountsOutputs(*(tmp_path / name for name in ("counts.json", "windows.bed.gz", "low_coverage.bed.gz")))
     finish_sample(
-        sample="S", units=[UnsortedUnit("u", "L", run.mapped.bam)], output=output, format="bam", index="bai",
+        sample="S", units=[UnsortedUnit("u", "L", buckets_of(run.mapped.bam))],
+        output=output, format="bam", index="bai",
         reference_fasta=run.fasta, reference_directory=run.reference, counts=counts,
         duplicates_table=tmp_path / "duplicates.tsv", ledger=tmp_path / "ledger.json",
         threads=1, memory_mb=500, temporary=tmp_path,

@@ -11,7 +11,7 @@ rule map_unit:
         fasta=FASTA,
         kernels=OUTPUT / ".compiled/align.done",
     output:
-        bam=temp(ALIGN / "units/{sample}.{unit}.bam"),
+        records=temp(ALIGN / "units/{sample}.{unit}.buckets"),
         ledger=LEDGER / "{sample}.{unit}.json",
         insert_size=ALIGN / "units/{sample}.{unit}.insert_size.json",
     log:
@@ -37,7 +37,7 @@ rule map_unit:
 
 rule finish_sample:
     input:
-        units=lambda wildcards: files_of_units(ALIGN / "units/{sample}.{unit}.bam", wildcards.sample),
+        units=lambda wildcards: files_of_units(ALIGN / "units/{sample}.{unit}.buckets", wildcards.sample),
         fasta=FASTA,
         reference=REFERENCE,
         kernels=OUTPUT / ".compiled/align.done",

@@ -166,7 +166,8 @@ def environment(name):
 
 
 def mapping_memory(wildcards, input, threads):
-    """Megabytes for mapping a unit: text and index of the whole axis, and the batches in flight (measured: 2 x 150).
+    """Megabytes for mapping a unit: text and index of the whole axis, the batches in flight and the stretch of records
+    that is collected before it is written (measured: 2 x 150).
 
     On a card also what CUDA takes of the host, and its larger batches (measured: 4.7 GB in all with 2 threads, 6.3 to
     7.7 GB with 16, of a genome of 95 Mb).

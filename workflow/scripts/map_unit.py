@@ -1,4 +1,4 @@
-"""Map the reads of one unit: reads and pages to BAM records in the order of the reads."""
+"""Map the reads of one unit: reads and pages to records in buckets of the genome."""
 
 from pathlib import Path
 
@@ -22,7 +22,9 @@ def main(job) -> None:
             ),
             fasta=Path(job.input.fasta),
         ),
-        UnitOutputs(bam=Path(job.output.bam), ledger=Path(job.output.ledger), insert_size=Path(job.output.insert_size)),
+        UnitOutputs(
+            records=Path(job.output.records), ledger=Path(job.output.ledger), insert_size=Path(job.output.insert_size)
+        ),
         ReadGroup(**job.params.read_group),
         MappingSettings(
             threads=job.threads,

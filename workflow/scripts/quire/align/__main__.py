@@ -1,4 +1,7 @@
-"""Map FASTQ without Snakemake, for benchmarks: python -m quire.align --index DIR --fq1 R1 --fq2 R2 --out x.bam."""
+"""Map FASTQ without Snakemake, for benchmarks: python -m quire.align --index DIR --fq1 R1 --fq2 R2 --out x.bam.
+
+Another ending than `.bam` asks for buckets, as `quire.finish` takes them.
+"""
 
 import argparse
 import logging
@@ -13,7 +16,7 @@ from quire.io.read_files import ReadFiles
 
 def main() -> None:
     """Parse the command line and map one unit."""
-    parser = argparse.ArgumentParser(prog="python -m quire.align", description="FASTQ to unsorted BAM")
+    parser = argparse.ArgumentParser(prog="python -m quire.align", description="FASTQ to unsorted records")
     parser.add_argument("--index", required=True, type=Path, help="folder with reference/ and page_0/, page_1/, ...")
     parser.add_argument("--fq1", required=True, type=Path)
     parser.add_argument("--fq2", type=Path)
@@ -28,7 +31,7 @@ def main() -> None:
     mates = [arguments.fq2] if arguments.fq2 else []
     inputs = UnitInputs(arguments.index / "reference", pages, ReadFiles([arguments.fq1], mates))
     outputs = UnitOutputs(
-        bam=arguments.out,
+        records=arguments.out,
         ledger=arguments.out.with_suffix(".ledger.json"),
         insert_size=arguments.out.with_suffix(".insert_size.json"),
     )

@@ -35,7 +35,7 @@ def compile_kernels() -> None:
             for mates in ([root / "2.fq"], []):
                 map_unit(
                     UnitInputs(run / "reference", pages, ReadFiles([root / "1.fq"], mates)),
-                    UnitOutputs(run / "out.bam", run / "ledger.json", run / "insert_size.json"),
+                    UnitOutputs(run / "out.buckets", run / "ledger.json", run / "insert_size.json"),
                     ReadGroup(sample="compile", unit="kernels", library="none", platform="none"),
                     MappingSettings(threads=1, backend="cpu", reads_per_batch=_PAIRS),
                 )

@@ -2,16 +2,22 @@
 
 A sink works in two steps. `encode` runs in the worker threads, several at a time and in any order: it sees the records
 before anything is compressed, and does what is expensive. `write` gets what `encode` returned, in the order of the
-reads and in one thread. The BAM sink encodes records to compressed BGZF blocks and appends them to a file; a sink that
-sorts would encode them to bytes and keys.
+reads and in one thread. The sink of a run deals records out to buckets of the genome, which is the first step of
+sorting them; that of the command line compresses them to a BAM file in the order of the reads.
 """
 
-from typing import Protocol, TypeVar
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.io.bam.encode import RecordBatch, assemble_blocks
+from quire.buckets.cpu import Dealt, deal
+from quire.buckets.file import BucketWriter
+from quire.io.bam.decode import records_of
+from quire.io.bam.encode import RecordBatch, assemble, assemble_blocks
 from quire.io.bam.writer import BamWriter, ReadGroup
 from quire.reads import PairBatch
 
@@ -20,6 +26,10 @@ Encoded = TypeVar("Encoded")
 
 class RecordSink(Protocol[Encoded]):
     """What takes the records; see the module's text."""
+
+    @property
+    def records(self) -> int:
+        """Records that were written so far."""
 
     def encode(self, records: RecordBatch, batch: PairBatch) -> Encoded:
         """Turn the records of a batch into what `write` takes.
@@ -33,22 +43,74 @@ class RecordSink(Protocol[Encoded]):
         """Take what `encode` made of the batch that follows in the order of the reads."""
 
 
+class BucketSink:
+    """Deals records out to the buckets of a file.
+
+    Attributes:
+        file: open.
+        read_group: of all records.
+    """
+
+    def __init__(self, file: BucketWriter, read_group: ReadGroup) -> None:
+        self.file, self.read_group = file, read_group
+
+    @property
+    def records(self) -> int:
+        """Records that were written so far."""
+        return self.file.records
+
+    def encode(self, records: RecordBatch, batch: PairBatch) -> Dealt:
+        """Lay out the records and deal them out; runs without the interpreter's lock."""
+        data = assemble(records, batch.mate1, batch.mate2, self.read_group.identifier.encode())
+        return deal(records_of(data), self.file.genome)
+
+    def write(self, encoded: Dealt) -> None:
+        """Append the records."""
+        self.file.write(encoded)
+
+
 class BamSink:
     """Appends records to a BAM file, in the order of the reads.
 
     Attributes:
         bam: the open file.
         read_group: of all records.
+        records: written so far.
     """
 
     def __init__(self, bam: BamWriter, read_group: ReadGroup) -> None:
-        self.bam, self.read_group = bam, read_group
+        self.bam, self.read_group, self.records = bam, read_group, 0
 
-    def encode(self, records: RecordBatch, batch: PairBatch) -> list[NDArray[np.uint8]]:
-        """Lay out the records and compress them; runs without the interpreter's lock."""
+    def encode(self, records: RecordBatch, batch: PairBatch) -> tuple[int, list[NDArray[np.uint8]]]:
+        """Lay out the records and compress them; runs without the interpreter's lock. Their number, and the blocks."""
         identifier = self.read_group.identifier.encode()
-        return assemble_blocks(records, batch.mate1, batch.mate2, identifier, self.bam.level)
+        return len(records), assemble_blocks(records, batch.mate1, batch.mate2, identifier, self.bam.level)
 
-    def write(self, encoded: list[NDArray[np.uint8]]) -> None:
+    def write(self, encoded: tuple[int, list[NDArray[np.uint8]]]) -> None:
         """Append the blocks."""
-        self.bam.write_blocks(encoded)
+        records, blocks = encoded
+        self.records += records
+        self.bam.write_blocks(blocks)
+
+
+@contextmanager
+def open_sink(
+    path: Path, text: str, names: Sequence[str], lengths: NDArray[np.int64], read_group: ReadGroup
+) -> Iterator[RecordSink[Any]]:
+    """The sink of a file, which appears when the `with` block ends without an error.
+
+    Args:
+        path: a BAM file if its name ends so; else buckets.
+        text: of the header.
+        names, lengths: of the contigs.
+        read_group: of all records.
+
+    Raises:
+        QuireError: the folder cannot be written or the disk is full.
+    """
+    if path.suffix == ".bam":
+        with BamWriter(path, text, names, lengths) as bam:
+            yield BamSink(bam, read_group)
+    else:
+        with BucketWriter(path, text, names, lengths) as file:
+            yield BucketSink(file, read_group)

@@ -1,4 +1,4 @@
-"""One unit (lane) from its reads to an unsorted BAM, with its ledger and insert size."""
+"""One unit (lane) from its reads to unsorted records, with its ledger and insert size."""
 
 import logging
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ from quire.algorithms.fm_index.pages.cpu import page_arrays
 from quire.align.engines.cpu import CpuEngine
 from quire.align.engines.engine import Engine, Searched
 from quire.align.mapper import Mapper
-from quire.align.sink import BamSink
+from quire.align.sink import open_sink
 from quire.device.backend import Backend
 from quire.device.choice import use_backend
 from quire.index import PageIndex
 from quire.io.ahead import ahead
 from quire.io.bam.reads import RecordCounts
-from quire.io.bam.writer import BamWriter, ReadGroup, header_text
+from quire.io.bam.writer import ReadGroup, header_text
 from quire.io.files import write_json_atomic
 from quire.io.read_files import ReadFiles
 from quire.ledger import require_balance, write_ledger
@@ -46,9 +46,14 @@ class UnitInputs:
 
 @dataclass(frozen=True)
 class UnitOutputs:
-    """What a unit's mapping writes: an unsorted BAM with records in the order of the reads, and two JSON files."""
+    """What a unit's mapping writes: its records, and two JSON files.
 
-    bam: Path
+    Attributes:
+        records: buckets (`quire.buckets`), or a BAM in the order of the reads if its name ends in `.bam`.
+        ledger, insert_size: JSON.
+    """
+
+    records: Path
     ledger: Path
     insert_size: Path
 
@@ -116,17 +121,18 @@ def _map(
         engine.reads_per_batch if chosen_size == "auto" else chosen_size,
         records,
         inputs.fasta,
-        outputs.bam.parent,
+        outputs.records.parent,
         settings.threads,
     )
-    with BamWriter(outputs.bam, text, *contigs) as bam:
-        sink = BamSink(bam, read_group)
+    with open_sink(outputs.records, text, *contigs, read_group) as sink:
         # In this thread nothing but writing: a disk, or memory for a file, takes its time.
         for encoded in ahead(lambda: mapper.map(batches, settings.threads, sink), WRITES_AHEAD):
             sink.write(encoded)
         counts = mapper.counts
         placed = {"mapped": counts.mapped, "unmapped": counts.unmapped}
         require_balance("align", read_group.identifier, {"reads": mapper.reads_in}, placed)
+        rows = {"reads": counts.reads, "supplementary": counts.supplementary}
+        require_balance("align", read_group.identifier, rows, {"records written": sink.records})
         left_out = _left_out(inputs.reads, records)
         if left_out:
             taken = {"reads": counts.reads, **left_out}

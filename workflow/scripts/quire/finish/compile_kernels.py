@@ -5,10 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
+from quire.buckets.cpu import deal
+from quire.buckets.file import BucketFile, BucketWriter
 from quire.finish.counts.sample import count_sample
 from quire.finish.sorting import Effort, sort_and_mark
+from quire.io.bam.decode import records_of
 from quire.io.bam.layout import FIXED_FIELDS
-from quire.io.bam.writer import BamWriter
 from quire.reference import Reference, build
 from quire.reference.regions import islands_of
 from quire.sam import FLAG_FIRST_OF_PAIR, FLAG_PAIRED, FLAG_SECOND_OF_PAIR
@@ -19,10 +21,12 @@ _CONTIGS = ["contig"], [100]
 def compile_kernels() -> None:
     """Sort, mark, index and count a pair of one base each."""
     with tempfile.TemporaryDirectory() as folder:
-        unit, ordered = Path(folder) / "unit.bam", Path(folder) / "sorted.bam"
-        with BamWriter(unit, "@HD\tVN:1.6\n@SQ\tSN:contig\tLN:100\n", *_CONTIGS) as bam:
-            bam.write(_record(FLAG_FIRST_OF_PAIR) + _record(FLAG_SECOND_OF_PAIR))
-        sort_and_mark("compiling", [(unit, 0)], ordered, Path(f"{ordered}.bai"), "bai", Effort(1, 50, Path(folder)))
+        unit, ordered = Path(folder) / "unit.buckets", Path(folder) / "sorted.bam"
+        with BucketWriter(unit, "@HD\tVN:1.6\n@SQ\tSN:contig\tLN:100\n", *_CONTIGS) as buckets:
+            for flag in (FLAG_FIRST_OF_PAIR, FLAG_SECOND_OF_PAIR):
+                record = np.frombuffer(bytearray(_record(flag)), np.uint8)  # writable: kernels are compiled for that
+                buckets.write(deal(records_of(record), buckets.genome))
+        sort_and_mark("compiling", [(BucketFile(unit), 0)], ordered, Path(f"{ordered}.bai"), "bai", Effort(1, 50))
         (Path(folder) / "contig.fa").write_text(f">contig\n{'ACGT' * 25}\n")
         build(Path(folder) / "contig.fa", Path(folder) / "reference", 1 << 20)
         reference = Reference.open(Path(folder) / "reference")

@@ -1,13 +1,15 @@
-"""A range of the genome finished: its records read from the scratch file, marked, sorted, laid out for the BAM file."""
+"""A range of the genome finished: its records read from the units' buckets, marked, sorted, laid out for the BAM."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.finish.buckets import BucketLayout, Piece, ScratchFile, place_of, reach
+from quire.buckets.cpu import place_of, reach
+from quire.buckets.file import BucketFile, Piece
+from quire.buckets.layout import BucketLayout
 from quire.finish.marking.cpu import mark
 from quire.io.bam.decode import records_of
 from quire.io.bam.indexing import IndexEntries, entries_of
@@ -19,8 +21,15 @@ from quire.simd.compiled import compiled
 
 LARGEST_RANGE = 1 << 28  # bytes of records at a time; the blocks of the output depend on it
 LEVEL = 2  # of ISA-L, for the output
-_PIECES_AT_A_TIME = 64  # of records without a position
 _FLAG_OFFSET = FIXED_FIELDS.fields["flag"][1]  # type: ignore[index]
+
+
+class UnitPieces(NamedTuple):
+    """Pieces of a unit's file that hold records of a range, and the number of the unit's library."""
+
+    file: BucketFile
+    pieces: list[Piece]
+    library: int
 
 
 class Range(NamedTuple):
@@ -28,14 +37,14 @@ class Range(NamedTuple):
 
     Attributes:
         low, high: places, half-open; both -1 for records without.
-        pieces: that hold its records, and others.
-        bytes: of the pieces' records.
+        units: that have records of it, in the order that decides ties.
+        bytes: of its records and their neighbours.
         whole: whether all records of the pieces are of use.
     """
 
     low: int
     high: int
-    pieces: list[Piece]
+    units: list[UnitPieces]
     bytes: int
     whole: bool
 
@@ -58,33 +67,39 @@ class FinishedRange(NamedTuple):
     data: NDArray[np.uint8]
 
 
-def ranges(scratch: ScratchFile, genome: BucketLayout, largest: int = LARGEST_RANGE) -> Iterator[Range]:
-    """All ranges in the order of the file: the buckets, those with many records in parts."""
+def ranges(
+    units: Sequence[tuple[BucketFile, int]], genome: BucketLayout, largest: int = LARGEST_RANGE
+) -> Iterator[Range]:
+    """All ranges in the order of the file: the buckets, those with many records in parts.
+
+    Args:
+        units: files with the numbers of their libraries, in the order that decides ties.
+        genome: how all of them are cut.
+        largest: bytes of records of a range.
+    """
     for bucket in range(genome.buckets):
-        pieces = scratch.pieces(bucket)
+        held = [UnitPieces(file, pieces, library) for file, library in units if (pieces := file.pieces(bucket))]
         low, high = bucket * genome.width, (bucket + 1) * genome.width
-        size = sum(piece.raw_bytes for piece in pieces)
+        size = sum(piece.size for unit in held for piece in unit.pieces)
         if size <= largest:
-            if pieces:
-                yield Range(low, high, pieces, size, whole=True)
+            if held:
+                yield Range(low, high, held, size, whole=True)
             continue
-        borders = _borders(scratch, pieces, genome, low, high, largest)
+        borders = _borders(held, genome, low, high, largest)
         for first, last in pairwise(borders):
-            yield Range(first, last, pieces, largest, whole=False)
-    unplaced = scratch.pieces(genome.buckets)
-    for first in range(0, len(unplaced), _PIECES_AT_A_TIME):
-        pieces = unplaced[first : first + _PIECES_AT_A_TIME]
-        yield Range(-1, -1, pieces, sum(piece.raw_bytes for piece in pieces), whole=True)
+            yield Range(first, last, held, largest, whole=False)
+    for file, library in units:
+        for piece in file.pieces(genome.buckets):
+            yield Range(-1, -1, [UnitPieces(file, [piece], library)], piece.size, whole=True)
 
 
-def _borders(
-    scratch: ScratchFile, pieces: list[Piece], genome: BucketLayout, low: int, high: int, largest: int
-) -> list[int]:
+def _borders(units: list[UnitPieces], genome: BucketLayout, low: int, high: int, largest: int) -> list[int]:
     """Where a bucket is cut, both its ends among the borders; no part is larger than asked, but for one position's."""
     at_place = np.zeros(high - low, np.int64)
-    for data in scratch.read(pieces):
-        records = records_of(data)
-        _add_sizes(data, records.starts, records.fixed, genome.contig_offsets, low, at_place)
+    for unit in units:
+        for data in unit.file.read_each(unit.pieces):
+            records = records_of(data)
+            _add_sizes(data, records.starts, records.fixed, genome.contig_offsets, low, at_place)
     borders, held = [low], 0
     for place in np.flatnonzero(at_place).tolist():
         size = int(at_place[place])
@@ -95,28 +110,20 @@ def _borders(
     return [*borders, high]
 
 
-def finish_range(
-    part: Range, scratch: ScratchFile, genome: BucketLayout, libraries: int, index_depth: int
-) -> FinishedRange:
+def finish_range(part: Range, genome: BucketLayout, libraries: int, index_depth: int) -> FinishedRange:
     """Mark, sort and lay out the records of a range. Any thread may call it.
 
     Raises:
-        QuireError: the scratch file is damaged, or a record cannot be compared.
+        QuireError: a unit's file is damaged, or a record cannot be compared.
     """
     if part.low < 0:
-        return _finish_unplaced(part, scratch, libraries)
-    parts, library = [], []
-    for piece, data in zip(part.pieces, scratch.read(part.pieces), strict=True):
-        records = records_of(data)
-        if not part.whole:
-            data = _choose(data, records.starts, records.fixed, genome.contig_offsets, part.low, part.high)
-            records = records_of(data)
-        parts.append(data)
-        library.append(np.full(len(records.starts), piece.library, np.int32))
-    records, library_of = records_of(np.concatenate(parts)), np.concatenate(library)
+        return _finish_unplaced(part, libraries)
+    parts = [_records_of_unit(unit, part, genome) for unit in part.units]
+    records = records_of(parts[0] if len(parts) == 1 else np.concatenate(parts))
+    library_of = _libraries_of(records.starts, parts, part.units)
     own, keys = _sort_keys(records.starts, records.fixed, genome.contig_offsets, part.low, part.high)
     order = np.argsort(keys, kind="stable")
-    duplicate = mark(records, order, library_of, str(scratch.path))
+    duplicate = mark(records, order, library_of, ", ".join(str(unit.file.path) for unit in part.units))
     order = order[own[order]]
     counts = np.zeros((libraries, 3), np.int64)
     _count(records.fixed, order, duplicate, library_of, counts)
@@ -126,17 +133,33 @@ def finish_range(
     return FinishedRange(blocks, len(order), counts, entries, data)
 
 
-def _finish_unplaced(part: Range, scratch: ScratchFile, libraries: int) -> FinishedRange:
-    """Records without a position stay in the order in which they came."""
-    counts, parts, total = np.zeros((libraries, 3), np.int64), [], 0
-    for piece, data in zip(part.pieces, scratch.read(part.pieces), strict=True):
+def _records_of_unit(unit: UnitPieces, part: Range, genome: BucketLayout) -> NDArray[np.uint8]:
+    """A unit's records that a range needs, end to end."""
+    if part.whole:
+        return unit.file.read(unit.pieces)
+    chosen = []
+    for data in unit.file.read_each(unit.pieces):  # not all at once: a range may be a small part of them
         records = records_of(data)
-        n = len(records.starts)
-        _count(records.fixed, np.arange(n), np.zeros(n, np.bool_), np.full(n, piece.library, np.int32), counts)
-        parts.append(data)
-        total += n
-    data = np.concatenate(parts)
-    return FinishedRange(compress_blocks(data, LEVEL), total, counts, None, data)
+        chosen.append(_choose(data, records.starts, records.fixed, genome.contig_offsets, part.low, part.high))
+    return np.concatenate(chosen)
+
+
+def _libraries_of(
+    starts: NDArray[np.int64], parts: list[NDArray[np.uint8]], units: list[UnitPieces]
+) -> NDArray[np.int32]:
+    """Number of each record's library (int32[n]), given where records start in the units' parts end to end."""
+    ends = np.searchsorted(starts, np.cumsum([len(data) for data in parts]))
+    return np.repeat(np.array([unit.library for unit in units], np.int32), np.diff(ends, prepend=0))
+
+
+def _finish_unplaced(part: Range, libraries: int) -> FinishedRange:
+    """Records without a position stay in the order in which they came."""
+    (unit,) = part.units
+    data = unit.file.read(unit.pieces)
+    records = records_of(data)
+    n, counts = len(records.starts), np.zeros((libraries, 3), np.int64)
+    _count(records.fixed, np.arange(n), np.zeros(n, np.bool_), np.full(n, unit.library, np.int32), counts)
+    return FinishedRange(compress_blocks(data, LEVEL), n, counts, None, data)
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""From the unsorted BAM files of a sample's units to the sample's one file: sorted, marked, indexed, counted.
+"""From the buckets of a sample's units to the sample's one file: sorted, marked, indexed, counted.
 
 Order, marks, index and counts are our own (`quire.finish.sorting`, `quire.finish.counts`), in one pass; CRAM is
 written by samtools, through pysam.
@@ -9,15 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pysam
-
+from quire.buckets.file import BucketFile
 from quire.errors import QuireError
 from quire.finish.counts.outputs import CountsOutputs, CountsWriter, atomic_outputs
+from quire.finish.counts.sample import read_groups
 from quire.finish.duplicates import LibraryCounts, write_duplicates_table
 from quire.finish.sorting import Effort, sort_and_mark, sorted_header
 from quire.io import samtools
 from quire.io.bai import require_index_fits
-from quire.io.bam.stream import BamStream
 from quire.io.fasta_index import indexed_fasta
 from quire.io.files import atomic_path, scratch_directory
 from quire.ledger import write_ledger
@@ -29,7 +28,7 @@ log = logging.getLogger("quire.align")
 
 @dataclass(frozen=True)
 class UnsortedUnit:
-    """One unit's unsorted BAM; its @RG line must carry an ID that no other unit has."""
+    """One unit's buckets; the @RG line of its header must carry an ID that no other unit has."""
 
     unit: str
     library: str
@@ -66,32 +65,35 @@ def finish_sample(
         ledger: JSON.
         threads: for each step.
         memory_mb: of the whole job.
-        temporary: folder for temporary files; about the size of the unsorted files is needed there, half more for CRAM.
+        temporary: folder for temporary files, which CRAM alone needs: those of one and a half BAM files.
 
     Raises:
-        QuireError: a contig too long for BAI, a read group used twice, a step that failed, records lost. Nothing stands
-            under the final names then.
+        QuireError: a unit's file that is not whole, a contig too long for BAI, a read group used twice, a step that
+            failed, records lost. Nothing stands under the final names then.
     """
     output = Path(output)
     kind = index if format == "bam" else "crai"
-    _require_sound_headers(units, format, index)
-    libraries = {library: number for number, library in enumerate(dict.fromkeys(unit.library for unit in units))}
-    ordered = sorted(((unit.path, libraries[unit.library]) for unit in units), key=lambda member: member[1])
     reference = Reference.open(reference_directory)
+    files = [BucketFile(unit.path) for unit in units]
+    _require_sound_headers(files, reference, format, index)
+    libraries = {library: number for number, library in enumerate(dict.fromkeys(unit.library for unit in units))}
+    numbers = [libraries[unit.library] for unit in units]
+    ordered = sorted(zip(files, numbers, strict=True), key=lambda member: member[1])
+    header = sorted_header([file.header_text for file, _ in ordered])
     with (
         scratch_directory(temporary, f"{output.name}.sorting") as scratch,
         atomic_outputs(counts) as whole_counts,
         atomic_path(output.with_name(f"{output.name}.{kind}")) as whole_index,
-        CountsWriter(sample, _header_of(ordered, reference), reference, threads, whole_counts) as counting,
+        CountsWriter(sample, header, reference, threads, whole_counts) as counting,
     ):
-        effort = Effort(threads, int(memory_mb * SHARE_FOR_SORTING), scratch)
+        effort = Effort(threads, int(memory_mb * SHARE_FOR_SORTING))
         if format == "bam":
             done = sort_and_mark(sample, ordered, output, whole_index, index, effort, counting.take)
         else:
             merged = scratch / "whole.bam"
             done = sort_and_mark(sample, ordered, merged, None, index, effort, counting.take)
             with atomic_path(output) as whole:
-                _write_cram(merged, whole, Path(reference_fasta), effort)
+                _write_cram(merged, whole, Path(reference_fasta), scratch, threads)
                 samtools.index(whole, whole_index, kind, threads)
         counting.finish()
         by_library = [LibraryCounts(name, *row) for name, row in zip(libraries, done.counts.tolist(), strict=True)]
@@ -103,27 +105,15 @@ def finish_sample(
         write_ledger(ledger, "sort", sample, _ledger_counts(done.records_in, done.records_out, by_library))
 
 
-def _header_of(units: Sequence[tuple[Path, int]], reference: Reference) -> str:
-    """The header of the merged file; the contigs of all units must be the reference's."""
-    streams = [BamStream(path) for path, _ in units]
-    expected = reference.contig_names, reference.contig_lengths.tolist()
-    for stream in streams:
-        if (stream.contig_names, stream.contig_lengths) != expected:
-            raise QuireError(
-                f"{stream.path}: its contigs are not those of {reference.directory}; align the unit again."
-            )
-    return sorted_header([stream.header_text for stream in streams])
-
-
-def _write_cram(bam: Path, output: Path, fasta: Path, effort: Effort) -> None:
+def _write_cram(bam: Path, output: Path, fasta: Path, scratch: Path, threads: int) -> None:
     """Write `bam` as CRAM; a FASTA without index beside it is indexed among the temporary files."""
-    indexed = indexed_fasta(fasta, effort.scratch)
+    indexed = indexed_fasta(fasta, scratch)
     if indexed == fasta:
-        samtools.to_cram(bam, output, indexed, effort.threads)
+        samtools.to_cram(bam, output, indexed, threads)
         return
-    cram = effort.scratch / "whole.cram"
-    samtools.to_cram(bam, cram, indexed, effort.threads)
-    samtools.rename_reference(cram, output, fasta.absolute(), effort.scratch / "header.sam")
+    cram = scratch / "whole.cram"
+    samtools.to_cram(bam, cram, indexed, threads)
+    samtools.rename_reference(cram, output, fasta.absolute(), scratch / "header.sam")
 
 
 def _ledger_counts(records_in: int, records_out: int, counts: Sequence[LibraryCounts]) -> dict[str, int]:
@@ -138,21 +128,18 @@ def _ledger_counts(records_in: int, records_out: int, counts: Sequence[LibraryCo
     }
 
 
-def _require_sound_headers(units: Sequence[UnsortedUnit], format: str, index: str) -> None:
-    """Refuse read groups that stand in two units, and contigs that the index cannot hold."""
+def _require_sound_headers(files: Sequence[BucketFile], reference: Reference, format: str, index: str) -> None:
+    """Refuse contigs that are not the reference's or that the index cannot hold, and read groups of two units."""
+    names, lengths = reference.contig_names, reference.contig_lengths.tolist()
     seen: dict[str, Path] = {}
-    for unit in units:
-        try:
-            with pysam.AlignmentFile(str(unit.path), check_sq=False) as stream:
-                header = stream.header
-        except (OSError, ValueError) as error:
-            raise QuireError(f"{unit.path}: is no whole BAM file ({error}); align the unit again.") from error
-        require_index_fits(format, index, header.references, header.lengths)
-        for group in header.to_dict().get("RG", []):
-            identifier = group["ID"]
+    for file in files:
+        if (file.contig_names, file.contig_lengths) != (names, lengths):
+            raise QuireError(f"{file.path}: its contigs are not those of {reference.directory}; align the unit again.")
+        require_index_fits(format, index, names, lengths)
+        for identifier, _ in read_groups(file.header_text):
             if identifier in seen:
                 raise QuireError(
-                    f"{unit.path}: read group {identifier} is also in {seen[identifier]}; "
+                    f"{file.path}: read group {identifier} is also in {seen[identifier]}; "
                     "each unit of a sample needs its own name."
                 )
-            seen[identifier] = unit.path
+            seen[identifier] = file.path

@@ -9,9 +9,7 @@ contig, strand and 5' end: where a record with a mate has the same, all of them 
 largest sum stays, of equals the first in the order of the file.
 
 Sources: samtools 1.22's bam_markdup.c, whose answers the tests compare with. Records that share a fragment or a 5' end
-lie within SPAN of each other on the reference.
+lie within `SPAN` of each other on the reference (`quire.buckets.layout`).
 """
 
 LEAST_QUALITY = 15  # of a base that counts
-SPAN = 1 << 14
-"""Bases of the reference that a record may take, with what is clipped; more than any alignment of a read of Quire's."""

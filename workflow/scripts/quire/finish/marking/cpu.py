@@ -5,30 +5,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from quire.buckets.cpu import LEFT_ALONE
+from quire.buckets.layout import SPAN
 from quire.errors import QuireError
-from quire.finish.marking import LEAST_QUALITY, SPAN
-from quire.io.bam.decode import Records, cigar_begin, cigar_element, qualities_begin
+from quire.finish.marking import LEAST_QUALITY
+from quire.io.bam.decode import Records, qualities_begin, unclipped
 from quire.io.bam.layout import FIXED_FIELDS, SIZE_BYTES
 from quire.sam import (
-    CIGAR_HARD_CLIP,
-    CIGAR_MASK,
-    CIGAR_SHIFT,
-    CIGAR_SOFT_CLIP,
-    CONSUMES_REFERENCE,
-    FLAG_FAILED_QUALITY_CHECK,
     FLAG_FIRST_OF_PAIR,
     FLAG_MATE_REVERSE,
     FLAG_MATE_UNMAPPED,
     FLAG_PAIRED,
     FLAG_REVERSE,
-    FLAG_SECONDARY,
-    FLAG_SUPPLEMENTARY,
-    FLAG_UNMAPPED,
 )
 from quire.simd.compiled import compiled, inlined
 
-LEFT_ALONE = FLAG_SECONDARY | FLAG_SUPPLEMENTARY | FLAG_UNMAPPED | FLAG_FAILED_QUALITY_CHECK
-CLIPS = 1 << CIGAR_SOFT_CLIP | 1 << CIGAR_HARD_CLIP
 _FIXED_BYTES = FIXED_FIELDS.itemsize
 _BOTH_FORWARD, _BOTH_REVERSE, _FORWARD_REVERSE, _REVERSE_FORWARD = range(4)  # orientations of a pair
 _NO_MC, _NO_MS, _TOO_LONG = -1, -2, -3
@@ -83,27 +74,6 @@ def mark(records: Records, order: NDArray[np.int64], library: NDArray[np.int32],
         name = records.data[records.starts[at] + _FIXED_BYTES :][: int(records.fixed["name_bytes"][at]) - 1]
         raise QuireError(f"{source}: record {name.tobytes().decode()} {_FAULTS[fault]}; align the unit again.")
     return duplicate
-
-
-@inlined
-def unclipped(data, start, fields):
-    """First and last position of the reference (0-based, the last included) had nothing been clipped."""
-    begin, count = cigar_begin(start, fields), np.int64(fields.operations)
-    low, high = np.int64(fields.position), np.int64(fields.position)
-    leading = True
-    for k in range(count):
-        element = cigar_element(data, begin, k)
-        operation, length = element & CIGAR_MASK, np.int64(element >> CIGAR_SHIFT)
-        if CLIPS >> operation & 1:
-            if leading:
-                low -= length
-            else:
-                high += length
-        else:
-            leading = False
-            if CONSUMES_REFERENCE >> operation & 1:
-                high += length
-    return low, high - 1
 
 
 @inlined

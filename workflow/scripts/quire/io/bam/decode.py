@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from quire.io.bam.layout import CODES_OF_BYTE, FIXED_FIELDS, OPERATION_BYTES, SIZE_BYTES
 from quire.ragged import offsets_from_lengths
+from quire.sam import CIGAR_HARD_CLIP, CIGAR_MASK, CIGAR_SHIFT, CIGAR_SOFT_CLIP, CONSUMES_REFERENCE
 from quire.sequence.ties.cpu import hash_of_name
 from quire.simd.bits import copy_bytes, store_bytes
 from quire.simd.compiled import compiled, inlined
 
 _FIXED_BYTES = FIXED_FIELDS.itemsize
+_CLIPS = 1 << CIGAR_SOFT_CLIP | 1 << CIGAR_HARD_CLIP
 
 
 class Records(NamedTuple):
@@ -118,6 +120,27 @@ def bases_begin(start, fields):
 def qualities_begin(start, fields):
     """Where in the data the qualities of a record begin."""
     return bases_begin(start, fields) + (np.int64(fields.bases) + 1) // 2
+
+
+@inlined
+def unclipped(data, start, fields):
+    """First and last position of the reference (0-based, the last included) had nothing been clipped."""
+    begin, count = cigar_begin(start, fields), np.int64(fields.operations)
+    low, high = np.int64(fields.position), np.int64(fields.position)
+    leading = True
+    for k in range(count):
+        element = cigar_element(data, begin, k)
+        operation, length = element & CIGAR_MASK, np.int64(element >> CIGAR_SHIFT)
+        if _CLIPS >> operation & 1:
+            if leading:
+                low -= length
+            else:
+                high += length
+        else:
+            leading = False
+            if CONSUMES_REFERENCE >> operation & 1:
+                high += length
+    return low, high - 1
 
 
 @compiled

@@ -1,0 +1,175 @@
+"""The file of a unit's buckets: what goes in comes out where it belongs, and what was damaged is refused by name."""
+
+import random
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from quire.buckets import file as bucket_file
+from quire.buckets import layout as bucket_layout
+from quire.buckets.cpu import deal, joined
+from quire.buckets.file import BucketFile, BucketWriter
+from quire.buckets.layout import SPAN, layout
+from quire.errors import QuireError
+from quire.io.bam.decode import records_of
+
+from tests.support.bucket_builders import buckets_of
+from tests.support.builders import paired_lines, write_bam
+
+CONTIGS = {"one": 300_000, "two": 45_000, "three": 100}
+WIDTH = 20_000
+
+
+@pytest.fixture(autouse=True)
+def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Buckets and stretches small enough for a small genome to have many."""
+    monkeypatch.setattr(bucket_layout, "LEAST_WIDTH", WIDTH)
+    monkeypatch.setattr(bucket_file, "PIECE_BYTES", 1 << 10)
+    monkeypatch.setattr(bucket_file, "LEAST_STRETCH", 1 << 14)
+    monkeypatch.setattr(bucket_file, "UNPLACED_BYTES", 3000)
+
+
+def unit_file(folder: Path, pairs: int, batch: int = 100) -> Path:
+    """Pairs all over the genome, every fifth without a place."""
+    generator = random.Random(5)
+    lines = []
+    for i in range(pairs):
+        contig = generator.choice(["one", "two"])
+        first = generator.randrange(1, CONTIGS[contig] - 500)
+        if i % 5 == 0:
+            lines += [f"u{i}\t{flag}\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\tRG:Z:S.a" for flag in (77, 141)]
+        else:
+            lines += paired_lines(f"r{i}", contig, (first, first + 200), 50, "S.a", "I")
+    return buckets_of(write_bam(folder / "unit.bam", CONTIGS, lines, ["@RG\tID:S.a\tSM:S"]), batch)
+
+
+def names_and_places(file: BucketFile, bucket: int) -> list[tuple[int, int, int]]:
+    """Number of the read, place and flag of each record of a bucket."""
+    records = records_of(file.read(file.pieces(bucket)))
+    rows = []
+    for start, fixed in zip(records.starts.tolist(), records.fixed, strict=True):
+        name = records.data[start + 36 :][: int(fixed["name_bytes"]) - 1].tobytes().decode()
+        place = -1 if fixed["contig"] < 0 else int(file.genome.contig_offsets[fixed["contig"]] + fixed["position"])
+        rows.append((int(name[1:]), place, int(fixed["flag"])))
+    return rows
+
+
+def test_every_record_is_where_it_belongs(tmp_path: Path) -> None:
+    """Each bucket has its own records and those nearby, in the order of the reads, and each record one bucket."""
+    file = BucketFile(unit_file(tmp_path, 1000))
+    assert file.records == 2000
+    assert (file.genome.width, file.genome.buckets) == (WIDTH, 18)
+    everything = [names_and_places(file, bucket) for bucket in range(file.genome.buckets + 1)]
+    assert [place for _, place, _ in everything[-1]] == 400 * [-1]
+    own = [row for b, rows in enumerate(everything[:-1]) for row in rows if row[1] // WIDTH == b]
+    assert len({(read, flag & 0xC0) for read, _, flag in own}) == len(own) == 1600
+    for b, rows in enumerate(everything[:-1]):
+        assert [read for read, *_ in rows] == sorted(read for read, *_ in rows)
+        needed = {row for row in own if b * WIDTH - SPAN <= row[1] < (b + 1) * WIDTH + SPAN}
+        assert needed <= set(rows)
+        assert all(b * WIDTH - SPAN - 50 <= place < (b + 1) * WIDTH + SPAN + 50 for _, place, _ in rows)
+
+
+def test_batches_do_not_show(tmp_path: Path) -> None:
+    """What a bucket holds, and the pieces of records without a position, are the same whatever came together."""
+    path = unit_file(tmp_path, 700, 100)
+    files = [BucketFile(path)]
+    files.append(BucketFile(unit_file(tmp_path, 700, 7)))
+    for bucket in range(files[0].genome.buckets + 1):
+        assert names_and_places(files[0], bucket) == names_and_places(files[1], bucket)
+    unplaced = [[piece.size for piece in file.pieces(file.genome.buckets)] for file in files]
+    assert unplaced[0] == unplaced[1]
+    assert len(unplaced[0]) > 3
+    assert max(unplaced[0]) < 3000 + 100
+
+
+def test_joined_parts_are_dealt_as_one(tmp_path: Path) -> None:
+    file = BucketFile(unit_file(tmp_path, 60))
+    data = np.concatenate([file.read(file.pieces(bucket)) for bucket in (2, 18, 3)])
+    records = records_of(data)
+    whole = deal(records, file.genome)
+    parts = []
+    for border in (0, 11, 12):
+        last = {0: 11, 11: 12, 12: len(records.starts)}[border]
+        end = records.starts[last] if last < len(records.starts) else len(data)
+        parts.append(deal(records_of(data[records.starts[border] : end].copy()), file.genome))
+    together = joined(parts)
+    assert np.array_equal(together.data, whole.data)
+    assert np.array_equal(together.offsets, whole.offsets)
+    assert together.records == whole.records
+
+
+def read_all(path: Path) -> None:
+    file = BucketFile(path)
+    for bucket in range(file.genome.buckets + 1):
+        file.read(file.pieces(bucket))
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        (0.3, r"the piece at byte \d+ is damaged"),
+        (-400, "its directory is damaged"),
+        (-1, "its end is missing"),
+        (-20, "its directory is damaged"),
+    ],
+)
+def test_a_flipped_byte_is_found(tmp_path: Path, place: float, why: str) -> None:
+    """In a piece, in the directory, in the last bytes."""
+    path = unit_file(tmp_path, 300)
+    content = bytearray(path.read_bytes())
+    content[int(place * len(content)) if place > 0 else int(place)] ^= 4
+    path.write_bytes(content)
+    with pytest.raises(QuireError, match=rf"unit\.buckets: is no whole file of buckets \({why}\); delete it and run"):
+        read_all(path)
+
+
+@pytest.mark.parametrize("left", [0, 5, 1000, -1])
+def test_a_cut_file_is_refused(tmp_path: Path, left: int) -> None:
+    path = unit_file(tmp_path, 300)
+    path.write_bytes(path.read_bytes()[:left])
+    with pytest.raises(QuireError, match=r"unit\.buckets: is no whole file of buckets"):
+        BucketFile(path)
+
+
+def test_cut_while_it_is_read(tmp_path: Path) -> None:
+    path = unit_file(tmp_path, 300)
+    file = BucketFile(path)
+    with path.open("r+b") as stream:
+        stream.truncate(2000)
+    with pytest.raises(QuireError, match=r"the piece at byte \d+ is damaged"):
+        file.read(file.pieces(12))
+
+
+def test_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = unit_file(tmp_path, 3)
+    monkeypatch.setattr(bucket_file, "FORMAT_VERSION", 9)
+    with pytest.raises(QuireError, match=re.escape("(format version 1, not 9); delete it and run again")):
+        BucketFile(path)
+
+
+def test_no_records(tmp_path: Path) -> None:
+    with BucketWriter(tmp_path / "none.buckets", "@HD\tVN:1.6\n", ["c"], [10]):
+        pass
+    file = BucketFile(tmp_path / "none.buckets")
+    assert (file.records, file.contig_names, file.contig_lengths) == (0, ["c"], [10])
+    assert file.pieces(0) == file.pieces(1) == []
+    assert len(file.read([])) == 0
+
+
+def test_a_full_disk_is_one_sentence() -> None:
+    with (
+        pytest.raises(QuireError, match=r"/dev/full/x\.buckets: cannot be written"),
+        BucketWriter("/dev/full/x.buckets", "@HD\tVN:1.6\n", ["c"], [10]),
+    ):
+        pass
+
+
+def test_layout() -> None:
+    """Buckets hold the whole genome; there are no more than wanted."""
+    assert layout([100])[1:] == (WIDTH, 1)
+    genome = layout([250_000_000] * 13)
+    assert genome.buckets <= bucket_layout.MOST_BUCKETS
+    assert genome.width * genome.buckets >= 13 * 250_000_000
+    assert np.array_equal(genome.contig_offsets, np.arange(14) * 250_000_000)
