@@ -170,10 +170,10 @@ def mapping_memory(wildcards, input, threads):
     that is collected before it is written (measured: 2 x 150).
 
     On a card also what CUDA takes of the host, and its larger batches (measured: 4.7 GB in all with 2 threads, 6.3 to
-    7.7 GB with 16, of a genome of 95 Mb).
+    7.7 GB with 16, of a genome of 95 Mb, when records were compressed where they are dealt out now).
     """
     manifest = json.loads(Path(input.reference).read_text())
-    return 1000 + 100 * threads + int(6 * manifest["axis_length"] / 1e6) + (5000 + 50 * threads) * MAYBE_CARDS
+    return 1000 + 100 * threads + int(6 * manifest["axis_length"] / 1e6) + (5000 + 120 * threads) * MAYBE_CARDS
 
 
 def pair_memory(wildcards, input, threads):
