@@ -1,7 +1,8 @@
 """Unsorted records to the sorted, marked and indexed file: Quire against samtools sort, markdup and index.
 
-Each starts from what its mapper leaves: Quire from buckets, samtools from a BAM in the order of the reads. The records are those of simulated reads of 2 Mb of chr20 at 30x and of a second copy of a third of them, so that there
-are duplicates. The answers must be the same, record by record.
+Each starts from what its mapper leaves: Quire from buckets, samtools from a BAM in the order of the reads. The records
+are those of simulated reads of 2 Mb of chr20 at 30x and of a second copy of a third of them, so that there are
+duplicates. The answers must be the same, record by record.
 """
 
 import hashlib
