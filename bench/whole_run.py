@@ -14,6 +14,7 @@ from pathlib import Path
 
 from quire.io.bgzf import compress_blocks
 from quire.io.files import BGZF_END, open_input
+from quire.report.drawing import Drawing, Scale
 
 from bench.chromosome import simulate
 from bench.common import REPOSITORY, Inputs, Timing, arguments, print_setting, print_table, run
@@ -80,19 +81,20 @@ def jobs(folder: Path) -> list[tuple[str, float, float]]:
 
 def draw(rows: list[tuple[str, float, float]], seconds: float, title: str, path: Path) -> None:
     """Bars of the jobs over the time of the run, one line for each stage."""
-    from matplotlib.figure import Figure
-
     stages = list(dict.fromkeys(STAGES.get(rule, "other") for rule, *_ in sorted(rows, key=lambda row: row[1])))
-    figure = Figure(figsize=(8, 0.42 * len(stages) + 1.1), layout="constrained")
-    axes = figure.subplots()
-    for rule, start, end in rows:
-        axes.barh(
-            stages.index(STAGES.get(rule, "other")), end - start, left=start, height=0.6, color="#2b6cb0", alpha=0.75
-        )
-    axes.set(yticks=range(len(stages)), yticklabels=stages, xlabel="seconds", title=title, xlim=(0, seconds))
-    axes.invert_yaxis()
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path)
+    names = [(len(stages) - number - 0.5, stage) for number, stage in enumerate(stages)]
+    drawing = Drawing(Scale("seconds", 0, seconds), Scale("", 0, len(stages), names=names))
+    places = {stage: at for at, stage in names}
+    drawing.separate_bars(
+        [
+            (s, e, places[STAGES.get(rule, "other")] - 0.3, places[STAGES.get(rule, "other")] + 0.3)
+            for rule, s, e in rows
+        ]
+    )
+    style = "<style>text{font:11px sans-serif}.a{fill:#2b6cb0;fill-opacity:.75}.x{fill:none;stroke:#444}</style>"
+    whole = drawing.svg(title).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+    whole = whole.replace('viewBox="0 0 400', 'viewBox="-80 0 480', 1)  # the names of stages are longer than numbers
+    path.write_text(whole.replace(">", f"><title>{title}</title>{style}", 1))
 
 
 def whole_run(given: Namespace, fasta: Path, units: list[tuple[Path, Path]], name: str) -> tuple[Timing, Path]:
@@ -114,7 +116,7 @@ def main() -> None:
     parser.add_argument("--bgzip", action="store_true", help="reads in bgzip files instead of plain gzip")
     parser.add_argument("--units", type=int, default=1, help="lanes that the reads are in, each mapped by a job")
     parser.add_argument("--runs", nargs="+", choices=("cold", "warm"), default=("cold", "warm"))
-    parser.add_argument("--picture", type=Path, help="draw the last run into this file (PNG, SVG)")
+    parser.add_argument("--picture", type=Path, help="draw the last run into this file (SVG)")
     given = parser.parse_args()
     print_setting(())
     inputs = Inputs(given.data, given.work)

@@ -117,7 +117,7 @@ def test_median_of_histogram_is_the_lower_median(values):
         ("1/2", {"snvs": 1, "transitions": 1, "A>G": 1, "indels": 1, "1": 1, "heterozygous": 1}),
         ("3/3", {"other": 1, "homozygous": 1}),
         ("0/0/0/4", {"other": 1, "heterozygous": 1}),
-        ("0/0", {}),
+        ("0/0", {"reference": 1}),
         ("./.", {"missing": 1}),
         (".", {"missing": 1}),
         ("./1", {"missing": 1}),

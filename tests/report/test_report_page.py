@@ -2,11 +2,13 @@
 
 import copy
 import json
+import os
 import re
 from html.parser import HTMLParser
 
 import pytest
 from quire.errors import InputError, QuireError
+from quire.reference.fasta import fasta_digest
 from quire.report.comparison import choose_sample, compare_with_truth
 from quire.report.page import write_report
 from quire.report.terminal import load_summary, print_summary
@@ -24,7 +26,7 @@ class Page(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.open: list[str] = []
-        self.images: list[dict] = []
+        self.drawings: list[dict] = []
         self.links: list[str] = []
         self.words: list[str] = []
         self.feed(text)
@@ -33,8 +35,8 @@ class Page(HTMLParser):
     def handle_starttag(self, tag, attributes):
         if tag not in VOID:
             self.open.append(tag)
-        if tag == "img":
-            self.images.append(dict(attributes))
+        if tag == "svg":
+            self.drawings.append(dict(attributes))
         self.links += [value for name, value in attributes if name in ("href", "src")]
 
     def handle_endtag(self, tag):
@@ -73,20 +75,28 @@ def written(run, tmp_path_factory):
         comparison=folder / "truth.json",
         benchmarks_directory=folder / "benchmarks",
         calling_ledger=folder / "calling.json",
-        run={"place": "lab <b>"},
+        identity={
+            "command": "snakemake <b>",
+            "configuration": {"output": "lab"},
+            "reference": run.reference / "manifest.json",
+        },
     )
     return folder
 
 
-def test_page_is_whole_and_self_contained(written):
+def test_page_is_whole_and_self_contained(written, run):
     text = (written / "report.html").read_text()
     page = Page(text)
-    assert all(link.startswith(("#", "data:")) for link in page.links)
+    outside = [link for link in page.links if not link.startswith("#")]
+    assert sorted(outside) == sorted(os.path.relpath(path, written) for path in (run.bam, run.vcf))
     assert {link[1:] for link in page.links if link.startswith("#")} <= set(re.findall(r'id="([^"]+)"', text))
-    assert len(page.images) == 5
-    assert all(image["alt"] for image in page.images)
+    assert len(page.drawings) == 15
+    assert all(drawing["role"] == "img" and drawing["aria-label"] for drawing in page.drawings)
     words = " ".join(page.words)
-    assert f"version {VERSION} · backend gpu (align), cpu (rescore) · place lab <b>" in words
+    assert f"version {VERSION} · backend gpu (align), cpu (rescore) · reference reference.fa" in words
+    assert "snakemake <b>" in words
+    assert '"output": "lab"' in words
+    assert fasta_digest(run.folder / "reference.fa") in words
     for expected in ("93.02", "map_unit", "sample.lane", "120", "Comparison with the truth"):
         assert expected in words
     for expected in ("Card <b>", "a card was found.", "calling has none."):
@@ -96,15 +106,20 @@ def test_page_is_whole_and_self_contained(written):
 def test_summary_has_the_documented_figures(written):
     summary = load_summary(written / "summary.json")
     assert list(summary) == [
-        *("format_version", "run", "files", "target", "samples", "truth", "rules", "ledger", "searches", "warnings")
+        *("format_version", "run", "reference", "files", "target", "samples", "relatedness", "truth", "rules"),
+        *("ledger", "searches", "warnings"),
     ]
     (sample,) = summary["samples"]
     assert sample["reads"] == {
         **{"total": 86, "mapped": 80, "mapped_percent": 93.0233, "unmapped": 6, "paired": 86},
         **{"properly_paired": 80, "properly_paired_percent": 93.0233},
         **{"duplicates": 4, "duplicates_percent": 5.0, "supplementary": 0, "mismatches_per_base": 0.0},
+        **{"adapter_percent": 0.0, "poly_g_percent": 0.0},
     }
-    assert sample["insert_size"] == {"pairs": 40, "lower_quartile": 120, "median": 120, "upper_quartile": 120}
+    assert sample["insert_size"] == {
+        **{"pairs": 40, "lower_quartile": 120, "median": 120, "upper_quartile": 120},
+        **{"read_lengths": 2.4, "spread": 0.0},
+    }
     assert sample["coverage"]["positions"] == summary["target"]["positions"] == 3970
     assert sample["coverage"]["mean"] == pytest.approx(76 * 50 / 3970, abs=1e-3)
     assert (sample["variants"]["snvs"], sample["variants"]["indels"], sample["variants"]["filtered"]) == (1, 1, 1)
@@ -131,8 +146,11 @@ def test_same_pictures_in_every_run(written, run, tmp_path):
         vcf=run.vcf,
         variants=run.variants,
     )
-    first, again = (Page((folder / "report.html").read_text()) for folder in (written, tmp_path))
-    assert [image["src"] for image in first.images] == [image["src"] for image in again.images]
+    first, again = (
+        re.findall("<svg.*?</svg>", (folder / "report.html").read_text(), re.DOTALL) for folder in (written, tmp_path)
+    )
+    assert first == again
+    assert len(first) == 15
 
 
 def test_a_sample_without_reads_still_gets_its_page(run, tmp_path):
@@ -198,23 +216,21 @@ def test_the_sample_of_the_truth_is_found(run, tmp_path):
 
 def test_warnings_say_what_is_unusual(written):
     good = load_summary(written / "summary.json")
-    good["samples"][0]["coverage"].update(mean=30.0, breadth_1x_percent=99.0)
+    for check in good["samples"][0]["checks"]:
+        check["verdict"] = "pass"
     good["truth"]["snv"]["f1"] = 0.99
     assert find_warnings(good) == []
-    changes = [
-        (("reads", "mapped_percent"), 50.0, "50.0 % of the reads are mapped"),
-        (("reads", "properly_paired_percent"), 50.0, "properly paired"),
-        (("reads", "duplicates_percent"), 50.0, "duplicates"),
-        (("reads", "total"), 85, "hold 86 reads and the alignments 85"),
-        (("coverage", "mean"), 2.0, "mean coverage is 2.0"),
-        (("coverage", "breadth_1x_percent"), 2.0, "rescore.intervals"),
+    changed = copy.deepcopy(good)
+    changed["samples"][0]["checks"][0] |= {"verdict": "look", "shown": "80.00"}
+    changed["samples"][0]["checks"][1] |= {"verdict": "fail", "shown": "50.00"}
+    assert [warning["message"] for warning in find_warnings(changed)] == [
+        "Properly paired: 50.00 % of paired (usual: at least 80 % of paired); fragments may be damaged, or the "
+        "library is of another kind.",
+        "Mapped reads: 80.00 % (usual: at least 90 %); the sample may be contaminated or belong to another reference.",
     ]
-    for (block, key), value, message in changes:
-        changed = copy.deepcopy(good)
-        changed["samples"][0][block][key] = value
-        (warning,) = find_warnings(changed)
-        assert message in warning["message"]
-        assert warning["sample"] == "sample"
+    changed = copy.deepcopy(good)
+    changed["samples"][0]["reads"]["total"] = 85
+    assert "hold 86 reads and the alignments 85" in find_warnings(changed)[0]["message"]
     changed = copy.deepcopy(good)
     changed["truth"]["snv"]["f1"] = 0.2
     assert "F1 0.200" in find_warnings(changed)[0]["message"]
@@ -225,3 +241,40 @@ def test_only_a_summary_is_read(tmp_path):
         (tmp_path / "summary.json").write_text(content)
         with pytest.raises(InputError, match=message):
             load_summary(tmp_path / "summary.json")
+
+
+def test_a_cohort_sorts_compares_and_stays_small(run, tmp_path):
+    """Forty samples, two of them one person: one table that a script sorts, pictures of all, and the pairs."""
+    names = [f"sample_{number}" for number in range(40)]
+    content = json.loads(run.variants.read_text())
+    (one,) = content["samples"].values()
+    pairs = len(names) * (len(names) - 1) // 2
+    counts = {"sites": 400, "same": 150, "opposite_homozygous": 40, "both_heterozygous": 40}
+    content["samples"] = dict.fromkeys(names, one)
+    content["pairs"] = {name: [counts.get(name, 120)] * pairs for name in content["pairs"]}
+    for name, value in {"same": 399, "opposite_homozygous": 0, "both_heterozygous": 119}.items():
+        content["pairs"][name][0] = value
+    (tmp_path / "variants.json").write_text(json.dumps(content))
+    samples = [{"sample": name, "ploidy": 2, "bam": run.bam, "counts": run.counts, "ledgers": []} for name in names]
+    write_report(
+        tmp_path / "report.html",
+        tmp_path / "summary.json",
+        samples=samples,
+        vcf=run.vcf,
+        variants=tmp_path / "variants.json",
+    )
+    text = (tmp_path / "report.html").read_text()
+    page = Page(text)
+    assert len(text.encode()) < 60_000 * len(names)
+    assert len(page.drawings) == 15 * len(names) + 6
+    assert '<table id="cohort" class="sortable">' in text
+    assert len(re.findall("<tr data-marked><th scope=.row.>sample_", text)) == len(names)
+    summary = load_summary(tmp_path / "summary.json")
+    assert summary["relatedness"][0] | {"kinship": None} == {
+        **{"first": "sample_0", "second": "sample_1", "sites": 400, "concordance": 0.9975, "opposite_homozygous": 0},
+        **{"kinship": None, "relation": "the same person"},
+    }
+    told = [sample["relatives"]["same_person"] for sample in summary["samples"][:3]]
+    assert told == [["sample_1"], ["sample_0"], []]
+    assert "the 45 closest of 780 pairs" in " ".join(page.words)
+    assert any("Other samples of the same person: sample_1" in warning["message"] for warning in summary["warnings"])

@@ -24,7 +24,6 @@ PYPI_NAMES = {
     "cuda-nvrtc": "nvidia-cuda-nvrtc",
     "cupy": "cupy-cuda13x",
     "libdivsufsort": "pydivsufsort",
-    "matplotlib-base": "matplotlib",
     "python-isal": "isal",
 }
 # A name without content (conda resolves CUDA's packages by it), and what conda's cupy depends on by itself.

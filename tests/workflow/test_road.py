@@ -108,7 +108,8 @@ def test_another_target_maps_nothing_again(continued: Callable[[], Run], tmp_pat
     bed = tmp_path / "target.bed"
     for end in (2000, 3000):
         with pysam.AlignmentFile(str(run.output / "align/NA12878.bam")) as stream:
-            bed.write_text(f"{stream.references[0]}\t1000\t{end}\n")
+            name = stream.references[0]
+            bed.write_text(f"{name}\t1000\t{end}\n")
         run.config["rescore"] = {"intervals": str(bed)}
         run.write()
         result = run.snakemake()
@@ -116,7 +117,12 @@ def test_another_target_maps_nothing_again(continued: Callable[[], Run], tmp_pat
         assert not {"map_unit", "finish_sample"} & finished_rules(result.stdout)
         assert "count_target" in finished_rules(result.stdout)
         target = json.loads((run.output / "align/NA12878.target.json").read_text())
-        assert target["target"] == {"bed": str(bed), "positions": end - 1000, "intervals": 1}
+        assert target["target"] == {
+            "bed": str(bed),
+            "positions": end - 1000,
+            "intervals": 1,
+            "contigs": {name: end - 1000},
+        }
         summary = json.loads((run.output / "report/summary.json").read_text())
         assert summary["target"] == target["target"]
         assert summary["samples"][0]["coverage"]["positions"] == end - 1000

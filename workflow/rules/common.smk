@@ -1,5 +1,7 @@
 # What every stage shares: the checked configuration, the folders, and the few functions that rules call.
 import json
+import os
+import shlex
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +27,8 @@ except QuireError as error:
     sys.exit(f"quire: error: {error}")
 
 SETTINGS = RUN.settings
+# As it was typed. Jobs run in a Snakemake of their own, also on a cluster: they find it where the first one left it.
+COMMAND = os.environ.setdefault("QUIRE_COMMAND", shlex.join(sys.argv))
 SAMPLES = RUN.samples["sample"].tolist()
 UNITS = RUN.units.set_index(["sample", "unit"], drop=False)
 
@@ -272,14 +276,16 @@ def samples_of_report():
         {
             "sample": sample,
             "ploidy": int(ploidy),
+            "sex": sex,
             "bam": str(ALIGN / f"{sample}.{FORMAT}"),
             "counts": str(ALIGN / f"{sample}.counts.json"),
             "target": str(ALIGN / f"{sample}.target.json") if SETTINGS["rescore"]["intervals"] else None,
             "ledgers": ledgers(sample),
             "duplicates_table": str(ALIGN / f"{sample}.duplicates.tsv"),
             "insert_size": files_of_units(ALIGN / "units/{sample}.{unit}.insert_size.json", sample),
+            "beds": [str(ALIGN / f"{sample}.{name}.bed.gz") for name in ("coverage", "low_coverage")],
         }
-        for sample, ploidy in zip(RUN.samples["sample"], RUN.samples["ploidy"], strict=True)
+        for sample, ploidy, sex in RUN.samples[["sample", "ploidy", "sex"]].itertuples(index=False)
     ]
 
 

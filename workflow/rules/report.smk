@@ -58,6 +58,9 @@ if TRUTH["vcf"]:
             "../scripts/compare_truth.py"
 
 
+PAGE = ("page.html.jinja", "sample.html.jinja", "page.css", "page.js")
+
+
 # Reads what the other jobs counted: no BAM and no VCF.
 rule write_report:
     input:
@@ -88,6 +91,10 @@ rule write_report:
         vcf=str(RESCORE / "all.vcf.gz") if SAMPLES else None,
         searches=searches_of_report(),
         benchmarks=str(BENCHMARKS),
-        digest=sources.digest("write_report.py", "report/page.html.jinja"),
+        # A namespace: a run of other options does not make a finished report again.
+        identity=SimpleNamespace(
+            command=COMMAND, configuration=SETTINGS, reference=REFERENCE if SAMPLES else None, repository=WORKFLOW.parent
+        ),
+        digest=sources.digest("write_report.py", *(f"report/{name}" for name in PAGE)),
     script:
         "../scripts/write_report.py"

@@ -16,6 +16,7 @@ def main(job) -> None:
         benchmarks_directory=job.params.benchmarks,
         calling_ledger=job.input.calling_ledger or None,
         searches=job.params.searches,
+        identity=vars(job.params.identity),
     )
 
 

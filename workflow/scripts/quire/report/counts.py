@@ -17,6 +17,8 @@ from quire.errors import QuireError
 COUNTS_VERSION = 1  # of counts.json, as quire.finish writes it
 VARIANTS_VERSION = 1  # of variants.json, as quire.rescore writes it
 _MAPPING_QUALITIES = 256
+_OF_VARIANTS = ("substitutions", "indel_lengths", "depth", "genotype_quality", "allele_depths")
+_AS_COUNTED = ("cycles", "adapters", "gc_bias", "contigs", "sex_chromosomes", "libraries")
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,21 @@ class AlignmentCounts:
             `samtools stats`.
         mapping_qualities: int64[256], primary reads by MAPQ, without duplicates.
         mismatches_per_base: mismatches and gaps (NM) over aligned bases.
+        read_length: mean bases of a primary read.
+        cycles, adapters, gc_bias, contigs, sex_chromosomes, libraries: as counts.json has them.
     """
 
     counts: dict[str, int]
     insert_sizes: np.ndarray
     mapping_qualities: np.ndarray
     mismatches_per_base: float
+    read_length: float
+    cycles: dict[str, Any]
+    adapters: dict[str, list[int]]
+    gc_bias: dict[str, Any]
+    contigs: dict[str, list[Any]]
+    sex_chromosomes: dict[str, float | None]
+    libraries: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -79,11 +90,17 @@ class VariantCounts:
         counts: by the names of variants.json.
         qualities: int64[2, bins], carried records by QUAL; rows are SNVs and others.
         quality_edges: float64[bins + 1].
+        substitutions, indel_lengths, depth, genotype_quality, allele_depths: as variants.json has them.
     """
 
     counts: dict[str, int]
     qualities: np.ndarray
     quality_edges: np.ndarray
+    substitutions: dict[str, int]
+    indel_lengths: list[list[int]]
+    depth: list[int]
+    genotype_quality: list[int]
+    allele_depths: dict[str, list[list[int]]]
 
     @property
     def transition_ratio(self) -> float | None:
@@ -128,6 +145,8 @@ def read_sample_counts(path: str | Path, target: str | Path | None = None) -> Co
             _insert_sizes(content["insert_size"]),
             _padded(content["mapping_quality"], _MAPPING_QUALITIES),
             float(content["stats"]["error rate"]),
+            content["stats"]["total length"] / max(1, content["stats"]["sequences"]),
+            **{key: content[key] for key in _AS_COUNTED},
         )
     except (KeyError, TypeError, ValueError) as error:
         raise _is_none(path, error) from None
@@ -154,10 +173,12 @@ class CalledVariants:
     Attributes:
         samples: by name, in the order of the VCF.
         backend: `name` and `reason` of what called them, or None where the VCF does not say.
+        pairs: how alike each two samples are, by name.
     """
 
     samples: dict[str, VariantCounts]
     backend: dict[str, str] | None
+    pairs: dict[str, list[int]]
 
 
 def read_variants(path: str | Path) -> CalledVariants:
@@ -174,14 +195,15 @@ def read_variants(path: str | Path) -> CalledVariants:
                 dict(sample["counts"]),
                 np.array([sample["qualities"]["snvs"], sample["qualities"]["others"]], np.int64),
                 edges,
+                **{key: sample[key] for key in _OF_VARIANTS},
             )
             for name, sample in content["samples"].items()
         }
-        said = content["header"].get(VCF_KEY)
+        said, pairs = content["header"].get(VCF_KEY), dict(content["pairs"])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise _is_none(path, error) from None
     name, _, reason = (said or "").partition(": ")
-    return CalledVariants(samples, {"name": name, "reason": reason} if said else None)
+    return CalledVariants(samples, {"name": name, "reason": reason} if said else None, pairs)
 
 
 def median_of_histogram(histogram: np.ndarray) -> int:

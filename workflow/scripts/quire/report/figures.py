@@ -1,155 +1,276 @@
-"""The pictures of the report: small SVG drawings, self-contained and the same bytes for the same figures."""
+"""The pictures of the report, each drawn from what was counted: the same bytes for the same counts."""
 
-import base64
-import io
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-import matplotlib
 import numpy as np
 
-matplotlib.use("Agg")
-
-from matplotlib import pyplot
-from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
-
-from quire.report.counts import AlignmentCounts, Depth, VariantCounts
+from quire.report.counts import Depth, VariantCounts
+from quire.report.drawing import FIRST, SECOND, THIRD, Drawing, Scale, nothing
 from quire.report.searches import DotPlot
 
-# Two colours that people with any colour vision tell apart (Okabe and Ito), both dark enough on white.
-BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#6b7280"
 SHARE_SHOWN = 0.995
 MOST_BARS = 120
-
-STYLE: Any = {  # the keys of matplotlib's rcParams
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 9,
-    "svg.hashsalt": "quire",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": GREY,
-    "axes.labelcolor": "#1f2937",
-    "xtick.color": "#374151",
-    "ytick.color": "#374151",
-}
+DEEPEST_BREADTH = 100
+LEAST_WINDOWS = 1e-5  # share of the reference's windows that a GC content must have to be shown
+_PERCENT = 100
 
 
-def draw_coverage(depth: Depth) -> str:
-    """Positions by depth, up to the depth that nearly all positions stay below."""
-    with pyplot.rc_context(STYLE):
-        axes = _new_axes("depth of coverage", "positions")
-        _draw_histogram(axes, depth.histogram, BLUE)
-        axes.axvline(depth.mean, color=ORANGE, linewidth=1.5)
-        axes.annotate(
-            f"mean {depth.mean:.1f}",
-            (depth.mean, 1.0),
-            xycoords=("data", "axes fraction"),
-            xytext=(4, -10),
-            textcoords="offset points",
-            color=ORANGE,
-        )
-        return _finish(axes)
+class Picture(NamedTuple):
+    """A drawing with what people read above it.
+
+    Attributes:
+        title, text: what it shows, and its main figure.
+        svg: the drawing.
+    """
+
+    title: str
+    text: str
+    svg: str
 
 
-def draw_profile(depth: Depth) -> str:
-    """Mean depth along the target, its regions laid end to end."""
-    with pyplot.rc_context(STYLE):
-        axes = _new_axes("position in the target (Mb)", "mean depth")
-        along = (np.arange(depth.profile.size) + 0.5) * depth.positions / max(1, depth.profile.size) / 1e6
-        axes.fill_between(along, depth.profile, color=BLUE, alpha=0.25, linewidth=0)
-        axes.plot(along, depth.profile, color=BLUE, linewidth=1)
-        axes.set_ylim(bottom=0)
-        return _finish(axes)
+def _picture(title: str, text: str, drawing: Drawing) -> Picture:
+    return Picture(title, text, drawing.svg(f"{title}: {text}"))
 
 
-def draw_insert_sizes(alignments: AlignmentCounts) -> str:
-    """Pairs by insert size."""
-    with pyplot.rc_context(STYLE):
-        axes = _new_axes("insert size (bases)", "pairs")
-        _draw_histogram(axes, alignments.insert_sizes, BLUE)
-        return _finish(axes)
-
-
-def draw_mapping_qualities(alignments: AlignmentCounts) -> str:
-    """Share of reads by MAPQ, on a logarithmic scale, since nearly all have the highest."""
-    with pyplot.rc_context(STYLE):
-        axes = _new_axes("mapping quality", "share of mapped reads (%)")
-        counts = alignments.mapping_qualities[:61]
-        shares = 100 * counts / max(1, int(alignments.mapping_qualities.sum()))
-        axes.bar(np.arange(counts.size), shares, width=0.9, color=BLUE)
-        if counts.any():
-            axes.set_yscale("log")
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        return _finish(axes)
-
-
-def draw_variant_qualities(variants: VariantCounts) -> str:
-    """Carried records by QUAL, SNVs below and others above."""
-    with pyplot.rc_context(STYLE):
-        axes = _new_axes("variant quality (QUAL)", "variants")
-        left, width = variants.quality_edges[:-1], np.diff(variants.quality_edges)
-        snvs, others = variants.qualities
-        axes.bar(left, snvs, width=width, align="edge", color=BLUE, label="SNVs")
-        axes.bar(left, others, width=width, align="edge", bottom=snvs, color=ORANGE, label="indels, other")
-        axes.legend(frameon=False, loc="upper left")
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
-        return _finish(axes)
-
-
-def draw_dots(plot: DotPlot) -> str:
-    """The path of an alignment: the target to the right, the query upwards."""
-    with pyplot.rc_context(STYLE):
-        (query, query_start, query_end), (target, target_start, target_end) = plot.query, plot.target
-        axes = _new_axes(f"{target} (bases)", f"{query} (bases)")
-        lines = [((a_target, a_query), (b_target, b_query)) for a_query, a_target, b_query, b_target in plot.segments]
-        axes.add_collection(LineCollection(lines, colors=BLUE, linewidths=1.2, capstyle="round"))
-        axes.set_xlim(target_start, max(target_end, target_start + 1))
-        axes.set_ylim(query_start, max(query_end, query_start + 1))
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_locator(MaxNLocator(nbins=4, integer=True))
-            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        return _finish(axes)
-
-
-def _new_axes(x_label: str, y_label: str) -> Axes:
-    _, axes = pyplot.subplots(figsize=(4.2, 2.6), layout="constrained")
-    axes.set_xlabel(x_label)
-    axes.set_ylabel(y_label)
-    axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
-    return axes
-
-
-def _draw_histogram(axes: Axes, histogram: np.ndarray, color: str) -> None:
-    """Draw counts by integer value, several values in one bar where there are many."""
-    if not histogram.any():
-        axes.text(0.5, 0.5, "nothing to show", transform=axes.transAxes, ha="center", color=GREY)
-        return
-    cumulated = np.cumsum(histogram)
+def draw_histogram(
+    title: str,
+    text: str,
+    label: str,
+    counts: np.ndarray | Sequence[int],
+    unit: str,
+    mark: tuple[float, str] | None = None,
+) -> Picture:
+    """Counts by integer value, several values in one bar where there are many, up to where nearly all lie below."""
+    counts = np.asarray(counts, np.int64)
+    if not counts.any():
+        return Picture(title, text, nothing(title))
+    cumulated = np.cumsum(counts)
     shown = int(np.searchsorted(cumulated, SHARE_SHOWN * cumulated[-1])) + 1
     width = -(-shown // MOST_BARS)
-    padded = np.zeros(-(-shown // width) * width, dtype=np.int64)
-    padded[:shown] = histogram[:shown]
-    bars = padded.reshape(-1, width).sum(axis=1)
-    axes.bar(np.arange(bars.size) * width, bars, width=width, align="edge", color=color)
-    axes.yaxis.set_major_formatter(FuncFormatter(_short_number))
+    bars = np.zeros(-(-shown // width) * width, np.int64)
+    bars[:shown] = counts[:shown]
+    bars = bars.reshape(-1, width).sum(axis=1)
+    drawing = Drawing(Scale(label, 0, bars.size * width), Scale(unit, 0, bars.max()))
+    drawing.bars((np.arange(bars.size) * width).tolist(), width, bars.tolist())
+    if mark is not None and mark[0] <= bars.size * width:
+        drawing.mark(*mark)
+    return _picture(title, text, drawing)
 
 
-def _short_number(value: float, _: int) -> str:
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:g}{letter}"
-    return f"{value:g}"
+def draw_coverage(depth: Depth) -> Picture:
+    """Positions by depth."""
+    text = f"mean {depth.mean:.1f}, median {depth.median}"
+    mark = (depth.mean, f"mean {depth.mean:.1f}")
+    return draw_histogram("Coverage", text, "depth of coverage", depth.histogram, "positions", mark)
 
 
-def _finish(axes: Axes) -> str:
-    """Close the figure and return it as a data address for an `img`."""
-    stream = io.BytesIO()
-    figure = axes.figure
-    assert isinstance(figure, Figure)  # and not a part of one: see `_new_axes`
-    figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
-    pyplot.close(figure)
-    return "data:image/svg+xml;base64," + base64.b64encode(stream.getvalue()).decode()
+def draw_breadth(depth: Depth) -> Picture:
+    """Share of positions that are at least so deep, to 100."""
+    shares = [_PERCENT * depth.breadth(at) for at in range(DEEPEST_BREADTH + 1)]
+    drawing = Drawing(
+        Scale("depth of coverage", 0, DEEPEST_BREADTH), Scale("positions at least so deep (%)", 0, _PERCENT)
+    )
+    drawing.line(range(DEEPEST_BREADTH + 1), shares)
+    return _picture("Breadth", f"{shares[10]:.2f} % of the target at 10 and more", drawing)
+
+
+def draw_profile(depth: Depth, contigs: Sequence[tuple[str, int]]) -> Picture:
+    """Mean depth along the target, its regions laid end to end, with the names of their contigs.
+
+    Args:
+        depth: over the target.
+        contigs: names and positions of the target on each, in its order.
+    """
+    total = max(1, depth.positions)
+    along = (np.arange(depth.profile.size) + 0.5) * total / max(1, depth.profile.size)
+    ends = np.cumsum([0, *(size for _, size in contigs)])
+    middles = (ends[:-1] + ends[1:]) / 2
+    # A name needs room: of contigs that are small beside the others nothing is written.
+    names = [
+        (float(middle), name if len(name) * 0.018 * total < size or len(contigs) == 1 else "")
+        for middle, (name, size) in zip(middles, contigs, strict=True)
+    ]
+    usual = float(np.quantile(depth.profile, 0.98)) if depth.profile.size else 0.0
+    drawing = Drawing(
+        Scale("contigs of the target, end to end", 0, total, names=names), Scale("mean depth", 0, 1.5 * usual or 1)
+    )
+    if len(contigs) <= MOST_BARS:
+        drawing.borders([float(end) for end in ends[1:-1]])
+    drawing.line(along.tolist(), depth.profile.tolist())
+    return _picture("Coverage along the contigs", f"mean {depth.mean:.1f}", drawing)
+
+
+def draw_mapping_qualities(counts: np.ndarray, mapped: int) -> Picture:
+    """Share of reads by MAPQ, on a logarithmic scale, since nearly all have the highest."""
+    title, text = "Mapping quality", f"{mapped:,} mapped reads"
+    shares = _PERCENT * counts[:61] / max(1, int(counts.sum()))
+    if not shares.any():
+        return Picture(title, text, nothing(title))
+    least = min(0.01, float(shares[shares > 0].min()))
+    drawing = Drawing(Scale("mapping quality", 0, 61), Scale("share of mapped reads (%)", least, _PERCENT, True))
+    drawing.bars(range(61), 1, np.maximum(shares, least).tolist())
+    return _picture(title, text, drawing)
+
+
+def draw_base_qualities(cycles: Mapping[str, Any]) -> Picture:
+    """Mean quality of the bases of each cycle, of first and last mates."""
+    tables = [cycles[mate]["mean_quality"] for mate in ("first", "last")]
+    if not any(tables):
+        return Picture("Base quality", "no bases", nothing("Base quality"))
+    drawing = Drawing(Scale("cycle", 1, max(map(len, tables))), Scale("mean base quality", 0, 42))
+    _two_lines(drawing, tables)
+    return _picture("Base quality", f"mean of the first mates {np.mean(tables[0] or [0]):.1f}", drawing)
+
+
+def draw_mismatches(cycles: Mapping[str, Any]) -> Picture:
+    """Mismatches by cycle as a share of the bases read there."""
+    rates = _PERCENT * mismatch_rates(cycles)
+    if not rates.size:
+        return Picture("Mismatches", "no bases", nothing("Mismatches"))
+    drawing = Drawing(Scale("cycle", 1, rates.size), Scale("mismatches (% of bases)", 0, max(float(rates.max()), 0.1)))
+    drawing.line(range(1, rates.size + 1), rates.tolist())
+    return _picture("Mismatches", f"{rates.mean():.2f} % of a cycle's bases", drawing)
+
+
+def mismatch_rates(cycles: Mapping[str, Any]) -> np.ndarray:
+    """Mismatches of each cycle over its bases (float64[cycles]), up to the last cycle that a read has."""
+    bases = np.zeros(len(cycles["mismatches"]), np.int64)
+    for mate in ("first", "last"):
+        for counts in cycles[mate]["bases"].values():
+            bases[: len(counts)] += np.array(counts, np.int64)
+    rates: np.ndarray = np.array(cycles["mismatches"]) / np.maximum(bases, 1)
+    return rates[: int(np.count_nonzero(bases))]
+
+
+def draw_gc_bias(bias: Mapping[str, Any]) -> Picture:
+    """Coverage by GC content, over that of the whole reference; and how much of the reference has such a content."""
+    windows, coverage = np.array(bias["windows"], np.float64), np.array(bias["normalized_coverage"])
+    text = f"dropout AT {bias['at_dropout']:.1f}, GC {bias['gc_dropout']:.1f}"
+    present = windows > LEAST_WINDOWS * max(1.0, windows.sum())
+    if not coverage.any() or not present.any():
+        return Picture("GC bias", text, nothing("GC bias"))
+    drawing = Drawing(Scale("GC content of 100 bases (%)", 0, 100), Scale("relative coverage", 0, 2))
+    shares = windows / windows.max()
+    drawing.bars(range(101), 1, shares.tolist(), THIRD)
+    drawing.line(np.flatnonzero(present).tolist(), coverage[present].tolist())
+    drawing.legend([(FIRST, "coverage"), (THIRD, "windows of the reference")])
+    return _picture("GC bias", text, drawing)
+
+
+def draw_adapters(adapters: Mapping[str, Sequence[int]], reads: int, cycles: int) -> Picture:
+    """Reads in which an adapter has begun by each cycle."""
+    shares = {
+        name: _PERCENT * np.cumsum([*places, *[0] * (cycles - len(places))]) / max(1, reads)
+        for name, places in adapters.items()
+    }
+    highest = max((float(share[-1]) for share in shares.values() if share.size), default=0.0)
+    drawing = Drawing(Scale("cycle", 1, max(2, cycles)), Scale("reads with an adapter (%)", 0, max(highest, 1.0)))
+    for color, share in zip((FIRST, SECOND, THIRD), shares.values(), strict=False):
+        drawing.line(range(1, share.size + 1), share.tolist(), color)
+    drawing.legend(
+        [(color, name.replace("_", "-")) for color, name in zip((FIRST, SECOND, THIRD), shares, strict=False)]
+    )
+    return _picture("Adapters", f"in {highest:.2f} % of the reads", drawing)
+
+
+def draw_variant_qualities(variants: VariantCounts) -> Picture:
+    """Carried records by QUAL, SNVs below and others above."""
+    snvs, others = variants.qualities.tolist()
+    edges = variants.quality_edges.tolist()
+    both = [low + high for low, high in zip(snvs, others, strict=True)]
+    title, text = "Variant quality", f"{variants.counts['snvs']:,} SNVs"
+    if not any(both):
+        return Picture(title, text, nothing(title))
+    drawing = Drawing(Scale("QUAL", edges[0], edges[-1], True), Scale("variants", 0, max(both)))
+    bars = list(zip(edges[:-1], edges[1:], snvs, both, strict=True))
+    drawing.separate_bars([(left, right, 0, low) for left, right, low, _ in bars if low])
+    drawing.separate_bars([(left, right, low, high) for left, right, low, high in bars if high > low], SECOND)
+    drawing.legend([(FIRST, "SNVs"), (SECOND, "indels and others")])
+    return _picture(title, text, drawing)
+
+
+def draw_indel_lengths(lengths: Sequence[Sequence[int]]) -> Picture:
+    """Indel alleles by length, deletions to the left."""
+    title, text = "Lengths of indels", f"{sum(number for _, number in lengths):,} indels"
+    if not lengths:
+        return Picture(title, text, nothing(title))
+    reach = max(10, *(abs(length) for length, _ in lengths))
+    drawing = Drawing(
+        Scale("bases deleted (below 0) or inserted", -reach - 0.5, reach + 0.5),
+        Scale("alleles", 0, max(n for _, n in lengths)),
+    )
+    for color, sign in ((SECOND, -1), (FIRST, 1)):
+        drawing.separate_bars([(at - 0.5, at + 0.5, 0, number) for at, number in lengths if at * sign > 0], color)
+    return _picture(title, text, drawing)
+
+
+def draw_substitutions(substitutions: Mapping[str, int]) -> Picture:
+    """SNVs by what became of what, transitions first; both strands of a change are one."""
+    complement = str.maketrans("ACGT", "TGCA")
+    changes = ("A>G", "C>T", "A>C", "A>T", "C>A", "C>G")
+    sums = [substitutions[change] + substitutions[change.translate(complement)] for change in changes]
+    title, text = "Substitutions", f"{sum(sums[:2]):,} transitions, {sum(sums[2:]):,} transversions"
+    if not any(sums):
+        return Picture(title, text, nothing(title))
+    names = [(number + 0.5, change) for number, change in enumerate(changes)]
+    drawing = Drawing(Scale("change, on either strand", 0, 6, names=names), Scale("SNVs", 0, max(sums)))
+    drawing.separate_bars([(at + 0.15, at + 0.85, 0, number) for at, number in enumerate(sums[:2])])
+    drawing.separate_bars([(at + 0.15, at + 0.85, 0, number) for at, number in enumerate(sums[2:], 2)], SECOND)
+    return _picture(title, text, drawing)
+
+
+def draw_allele_balance(allele_depths: Mapping[str, Sequence[Sequence[int]]]) -> Picture:
+    """SNVs by the share of reads with the alternate allele."""
+    bins = {}
+    for kind in ("heterozygous", "homozygous"):
+        bins[kind] = [0] * 41
+        for reference, alternate, sites in allele_depths[kind]:
+            if reference + alternate:
+                bins[kind][round(40 * alternate / (reference + alternate))] += sites
+    title, text = "Allele balance", f"{sum(bins['heterozygous']):,} heterozygous SNVs"
+    highest = max(*bins["heterozygous"], *bins["homozygous"])
+    if not highest:
+        return Picture(title, text, nothing(title))
+    drawing = Drawing(Scale("share of reads with the alternate allele (%)", -1.25, 101.25), Scale("SNVs", 0, highest))
+    starts = [2.5 * number - 1.25 for number in range(41)]
+    drawing.bars(starts, 2.5, bins["homozygous"], SECOND)
+    drawing.bars(starts, 2.5, bins["heterozygous"])
+    drawing.legend([(FIRST, "heterozygous"), (SECOND, "homozygous")])
+    return _picture(title, text, drawing)
+
+
+def draw_dots(plot: DotPlot) -> Picture:
+    """The path of an alignment: the target to the right, the query upwards."""
+    (query, query_start, query_end), (target, target_start, target_end) = plot.query, plot.target
+    drawing = Drawing(
+        Scale(f"{target} (bases)", target_start, max(target_end, target_start + 1)),
+        Scale(f"{query} (bases)", query_start, max(query_end, query_start + 1)),
+    )
+    drawing.segments([(at, aq, bt, bq) for aq, at, bq, bt in plot.segments])
+    return _picture(plot.name, plot.text, drawing)
+
+
+def draw_comparison(
+    title: str, unit: str, values: Sequence[tuple[str, float | None]], usual: tuple[float | None, float | None]
+) -> Picture:
+    """A figure of all samples, in the order of the sheet, and its usual range as a stripe."""
+    known = [(number, name, value) for number, (name, value) in enumerate(values) if value is not None]
+    if not known:
+        return Picture(title, "no sample has it", nothing(title))
+    numbers = [value for _, _, value in known]
+    highest = max(*numbers, usual[1] or 0) * 1.08 or 1.0
+    few = len(values) <= 12
+    names = [(number + 0.5, name[:8] if few else "") for number, (name, _) in enumerate(values)]
+    drawing = Drawing(
+        Scale("samples" if few else "samples, as in the sheet", 0, len(values), names=names), Scale(unit, 0, highest)
+    )
+    drawing.band(usual[0] or 0.0, highest if usual[1] is None else usual[1])
+    drawing.points([(number + 0.5, value, f"{name}: {value:,.4g}") for number, name, value in known])
+    return _picture(title, f"{min(numbers):,.4g} to {max(numbers):,.4g}", drawing)
+
+
+def _two_lines(drawing: Drawing, tables: Sequence[Sequence[float]]) -> None:
+    for color, table in zip((FIRST, SECOND), tables, strict=True):
+        drawing.line(range(1, len(table) + 1), table, color)
+    drawing.legend([(FIRST, "first mates"), (SECOND, "last mates")])

@@ -1,15 +1,18 @@
 """The report: every figure gathered, one self-contained HTML page and summary.json written.
 
-The page stands alone (styles and pictures inside), since it is what people mail and archive. It is drawn with jinja2
-and matplotlib and not with MultiQC, whose dependencies take about 1 GB of the environment for one page.
+The page stands alone (styles, script and pictures inside), since it is what people mail and archive.
 """
 
 import importlib.metadata
+import json
+import os
 import platform
+import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import jinja2
 from pysam.version import __samtools_version__ as SAMTOOLS_VERSION
@@ -17,23 +20,30 @@ from pysam.version import __samtools_version__ as SAMTOOLS_VERSION
 from quire.errors import QuireError
 from quire.io.files import atomic_path, write_json_atomic
 from quire.report import figures, summary
+from quire.report.assemblies import human_assembly
 from quire.report.backends import summarise_backends
-from quire.report.counts import CalledVariants, CountedSample, VariantCounts, read_sample_counts, read_variants
-from quire.report.ledgers import (
-    read_calling_ledger,
-    read_duplicates,
-    read_insert_size_models,
-    read_json,
-    read_ledgers,
-)
+from quire.report.counts import CalledVariants, read_sample_counts, read_variants
+from quire.report.criteria import BY_KEY, check_sample, count_verdicts
+from quire.report.ledgers import read_calling_ledger, read_json, read_ledgers
+from quire.report.relatedness import relate
 from quire.report.resources import read_benchmarks
+from quire.report.samples import contig_rows, describe_sample, draw_sample, relatives_of, setting_of
 from quire.report.searches import TITLES, as_ledgers, read_dots, read_searches
 from quire.report.terminal import FORMAT_VERSION
 from quire.report.warnings import find_warnings
 from quire.version import VERSION
 
 TEMPLATES = Path(__file__).parents[3] / "report"
-PACKAGES = ("numpy", "numba", "pysam", "pandas", "matplotlib", "snakemake")
+PACKAGES = ("numpy", "numba", "pysam", "pandas", "snakemake")
+LISTED_PAIRS = 45
+COMPARED = (  # what all samples are compared by in pictures: title, unit, block and key of summary.json, criterion
+    ("Mean coverage", "mean depth", "coverage", "mean", "coverage"),
+    ("Duplicates", "% of mapped reads", "reads", "duplicates_percent", "duplicates"),
+    ("Insert size", "median, bases", "insert_size", "median", None),
+    ("Mismatches and gaps", "per aligned base", "reads", "mismatches_per_base", None),
+    ("Ti/Tv", "Ti/Tv", "variants", "ti_tv", "ti_tv"),
+    ("Het/hom", "het/hom", "variants", "het_hom", "het_hom"),
+)
 
 
 def write_report(
@@ -47,7 +57,7 @@ def write_report(
     comparison: str | Path | None = None,
     benchmarks_directory: str | Path | None = None,
     calling_ledger: str | Path | None = None,
-    run: Mapping[str, Any] | None = None,
+    identity: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the page and the summary of a run, from what the earlier stages counted; no BAM and no VCF is read.
 
@@ -55,7 +65,8 @@ def write_report(
         output_html: the page.
         summary_json: the same figures; keys in docs/formats.md.
         samples: for each `sample`, `ploidy`, `bam` (BAM or CRAM), `counts` (path of counts.json), `ledgers` (paths),
-            and optionally `target` (path of target.json), `duplicates_table` (path) and `insert_size` (paths).
+            and optionally `sex` of the sheet, `target` (path of target.json), `duplicates_table` (path), `insert_size`
+            (paths) and `beds` (paths of the BED files of coverage).
         vcf: calls of all samples; None where there are no samples.
         variants: their counts (variants.json); None where there are no samples.
         searches: of the exact tools, for each `summary` (path of its JSON), `results` (paths of its files), and `dots`
@@ -63,19 +74,36 @@ def write_report(
         comparison: what `quire.report.comparison` wrote; None leaves the comparison with a truth set out.
         benchmarks_directory: Snakemake's benchmark tables.
         calling_ledger: what `quire.rescore.ledgers.gather_ledgers` wrote.
-        run: what else the head of the page shows: any text by name.
+        identity: optionally `command` (as typed), `configuration` (all keys), `reference` (path of the manifest of the
+            packed one) and `repository` (folder of the workflow, whose commit is named where git knows it).
 
     Raises:
         QuireError: a file cannot be read or is of another version, or the VCF lacks a sample.
     """
-    called = read_variants(variants) if variants else CalledVariants({}, None)
+    called = read_variants(variants) if variants else CalledVariants({}, None, {})
     _require_samples(vcf, called, samples)
-    rows, pictures, target = [], {}, {"bed": "", "positions": 0}
+    identity = identity or {}
+    reference = _describe_reference(identity.get("reference"))
+    rows: list[dict[str, Any]] = []
+    details: dict[str, Any] = {}
+    target: dict[str, Any] = {"bed": "", "positions": 0}
+    relatedness = relate(list(called.samples), called.pairs)
     for sample in samples:
-        counted = read_sample_counts(sample["counts"], sample.get("target"))
+        name, counted = sample["sample"], read_sample_counts(sample["counts"], sample.get("target"))
         target = counted.target
-        row, pictures[sample["sample"]] = _describe_sample(sample, counted, called.samples[sample["sample"]])
+        lengths = zip(counted.alignments.contigs["name"], counted.alignments.contigs["length"], strict=True)
+        setting = setting_of(counted, human_assembly(lengths))
+        row = describe_sample(sample, counted, called.samples[name], setting)
+        row["relatives"] = relatives_of(name, relatedness)
+        row["checks"] = check_sample(row, setting)
+        row["verdicts"] = count_verdicts(row["checks"])
+        details[name] = {
+            "pictures": draw_sample(row, counted, called.samples[name]),
+            "contigs": contig_rows(counted),
+        }
         rows.append(row)
+        if reference:
+            reference["human"] = setting.human
     ledger = [
         *(line for sample in samples for line in read_ledgers(sample["sample"], sample["ledgers"])),
         *read_calling_ledger(calling_ledger, called.backend),
@@ -86,17 +114,22 @@ def write_report(
         "run": {
             "version": VERSION,
             "backend": summarise_backends([*ledger, *as_ledgers(found)]),
-            **(run or {}),
+            "command": identity.get("command"),
+            "commit": _commit(identity.get("repository")),
+            "configuration": identity.get("configuration"),
             "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "packages": _versions(),
         },
+        "reference": reference,
         "files": {
             "report": str(output_html),
             "variants": str(vcf) if vcf else None,
             "alignments": {sample["sample"]: str(sample["bam"]) for sample in samples},
+            "beds": [str(path) for sample in samples for path in sample.get("beds", ())],
         },
         "target": target,
         "samples": rows,
+        "relatedness": relatedness,
         "truth": read_json(comparison) if comparison else None,
         "rules": summary.summarise_rules(read_benchmarks(benchmarks_directory)),
         "ledger": ledger,
@@ -104,32 +137,91 @@ def write_report(
     }
     content["warnings"] = find_warnings(content)
     with atomic_path(output_html) as temporary:
-        temporary.write_text(render(content, pictures, _draw_pairs(searches)), encoding="utf-8")
+        temporary.write_text(render(content, details, _draw_pairs(searches)), encoding="utf-8")
     write_json_atomic(summary_json, content)
 
 
 def render(
-    content: Mapping[str, Any], pictures: Mapping[str, list[dict[str, str]]], dot_plots: Sequence[dict[str, str]] = ()
+    content: Mapping[str, Any], details: Mapping[str, dict[str, Any]], dot_plots: Sequence[figures.Picture] = ()
 ) -> str:
     """Fill the page's template.
 
     Args:
         content: what summary.json holds.
-        pictures: for each sample, drawings as `title`, `address` and `text` (for people who do not see them).
+        details: for each sample its `pictures` and the rows of its `contigs`.
         dot_plots: drawings of the aligned pairs.
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
+        autoescape=lambda name: name is not None and name.endswith(".jinja"),
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["figure"] = _figure
+    environment.filters["pretty"] = lambda value: json.dumps(value, indent=2)
     ran = [line for line in [*content["ledger"], *as_ledgers(content["searches"])] if "backend" in line]
+    pairs = sorted(content["relatedness"], key=lambda pair: -(pair["kinship"] if pair["kinship"] is not None else -9))
     return environment.get_template("page.html.jinja").render(
-        **content, pictures=pictures, dot_plots=dot_plots, tools=TITLES, ran=ran
+        **content,
+        details=details,
+        dot_plots=dot_plots,
+        tools=TITLES,
+        ran=ran,
+        criteria=BY_KEY,
+        comparisons=_compare(content["samples"]),
+        closest=pairs[:LISTED_PAIRS],
+        listed_pairs=LISTED_PAIRS,
+        links=_links(content),
     )
+
+
+def _compare(samples: Sequence[Mapping[str, Any]]) -> list[figures.Picture]:
+    """Pictures of all samples side by side; none of one sample alone."""
+    if len(samples) < 2:
+        return []
+    pictures = []
+    for title, unit, block, key, name in COMPARED:
+        values = [(sample["sample"], (sample[block] or {}).get(key)) for sample in samples]
+        usual = (BY_KEY[name].low, BY_KEY[name].high) if name else (None, None)
+        pictures.append(figures.draw_comparison(title, unit, values, usual))
+    return pictures
+
+
+def _links(content: Mapping[str, Any]) -> dict[str, str]:
+    """Addresses of the files that the page names, relative to it, so that a folder may be moved or served whole."""
+    files = content["files"]
+    paths = [*files["alignments"].values(), *files["beds"], *([files["variants"]] if files["variants"] else [])]
+    paths += [path for search in content["searches"] for path in search["results"]]
+    folder = os.path.dirname(files["report"]) or "."
+    return {path: quote(os.path.relpath(path, folder)) for path in paths}
+
+
+def _describe_reference(manifest: str | Path | None) -> dict[str, Any] | None:
+    """What the page says of the reference, from the manifest of the packed one."""
+    if manifest is None:
+        return None
+    content = read_json(manifest)
+    fasta = content["fasta"]
+    return {
+        "name": Path(fasta["path"]).name,
+        "path": fasta["path"],
+        "md5": fasta["md5"],
+        "contigs": len(content["contigs"]),
+        "bases": sum(contig["length"] for contig in content["contigs"]),
+        "human": human_assembly((contig["name"], contig["length"]) for contig in content["contigs"]),
+    }
+
+
+def _commit(repository: str | Path | None) -> str | None:
+    """The commit of the workflow, marked where files differ from it; None where git or the history is not there."""
+    if repository is None:
+        return None
+    try:
+        command = ["git", "-C", str(repository), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip() or None
+    except (OSError, subprocess.SubprocessError):
+        return None
 
 
 def _figure(value: float | None, digits: int = 0) -> str:
@@ -137,37 +229,9 @@ def _figure(value: float | None, digits: int = 0) -> str:
     return "\N{EN DASH}" if value is None else f"{value:,.{digits}f}"
 
 
-def _describe_sample(
-    sample: Mapping[str, Any], counted: CountedSample, variants: VariantCounts
-) -> tuple[dict[str, Any], list[dict[str, str]]]:
-    """The figures and the pictures of one sample."""
-    alignments, depth = counted.alignments, counted.depth
-    row = {
-        "sample": sample["sample"],
-        "ploidy": int(sample["ploidy"]),
-        "reads": summary.summarise_reads(alignments),
-        "insert_size": summary.summarise_insert_sizes(alignments.insert_sizes),
-        "coverage": summary.summarise_depth(depth),
-        "variants": summary.summarise_variants(variants),
-        "libraries": read_duplicates(sample.get("duplicates_table")),
-        "insert_size_models": read_insert_size_models(sample.get("insert_size", ())),
-    }
-    drawings = [
-        ("Coverage", figures.draw_coverage(depth), f"mean {depth.mean:.1f}, median {depth.median}"),
-        ("Coverage along the target", figures.draw_profile(depth), f"mean {depth.mean:.1f}"),
-        ("Mapping quality", figures.draw_mapping_qualities(alignments), f"{row['reads']['mapped']:,} mapped reads"),
-        ("Variant quality", figures.draw_variant_qualities(variants), f"{variants.counts['snvs']:,} SNVs"),
-    ]
-    if row["insert_size"]:
-        text = f"median {row['insert_size']['median']} bases"
-        drawings.insert(2, ("Insert size", figures.draw_insert_sizes(alignments), text))
-    return row, [{"title": title, "address": address, "text": text} for title, address, text in drawings]
-
-
-def _draw_pairs(searches: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+def _draw_pairs(searches: Sequence[Mapping[str, Any]]) -> list[figures.Picture]:
     """The dot plot of each aligned pair."""
-    plots = [read_dots(search["dots"]) for search in searches if search["dots"]]
-    return [{"title": plot.name, "address": figures.draw_dots(plot), "text": plot.text} for plot in plots]
+    return [figures.draw_dots(read_dots(search["dots"])) for search in searches if search["dots"]]
 
 
 def _require_samples(vcf: str | Path | None, called: CalledVariants, samples: Sequence[Mapping[str, Any]]) -> None:

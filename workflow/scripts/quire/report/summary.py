@@ -1,15 +1,19 @@
 """summary.json: every figure of the report under stable keys (docs/formats.md)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from quire.report.contamination import Contamination
 from quire.report.counts import AlignmentCounts, Depth, VariantCounts, median_of_histogram
+from quire.report.criteria import FEMALE, LEAST_DEPTH_FOR_SEX, MALE, UNCLEAR
 from quire.report.resources import RuleUse
 from quire.report.truth import Comparison, TruthCounts, Variant
 
 BREADTH_DEPTHS = (1, 10, 20)
+LEAST_BALANCE_DEPTH = 10
+LIBRARY_ADAPTERS = ("illumina", "nextera")
 LISTED_VARIANTS = 100
 
 
@@ -29,27 +33,47 @@ def summarise_reads(alignments: AlignmentCounts) -> dict[str, Any]:
         "duplicates_percent": percent(counts["primary duplicates"], mapped),
         "supplementary": counts["supplementary"],
         "mismatches_per_base": round(alignments.mismatches_per_base, 6),
+        "adapter_percent": percent(sum(sum(alignments.adapters[name]) for name in LIBRARY_ADAPTERS), total),
+        "poly_g_percent": percent(sum(alignments.adapters["poly_g"]), total),
     }
 
 
-def summarise_insert_sizes(histogram: np.ndarray) -> dict[str, int] | None:
-    """Quartiles of the insert size over all pairs with both mates on one contig, or None without pairs."""
+def summarise_insert_sizes(histogram: np.ndarray, read_length: float) -> dict[str, int | float] | None:
+    """Quartiles of the insert size over all pairs with both mates on one contig, or None without pairs.
+
+    Also the median in read lengths, and the range between the quartiles over the median (`spread`).
+    """
     if not histogram.any():
         return None
     cumulated = np.cumsum(histogram)
     lower, upper = (int(np.searchsorted(cumulated, share * cumulated[-1])) for share in (0.25, 0.75))
+    median = median_of_histogram(histogram)
     return {
         "pairs": int(cumulated[-1]),
         "lower_quartile": lower,
-        "median": median_of_histogram(histogram),
+        "median": median,
         "upper_quartile": upper,
+        "read_lengths": round(median / max(1.0, read_length), 4),
+        "spread": round((upper - lower) / max(1, median), 4),
     }
 
 
 def summarise_depth(depth: Depth) -> dict[str, Any]:
     """The `coverage` of a sample over the target."""
     breadths = {f"breadth_{at}x_percent": round(100 * depth.breadth(at), 4) for at in BREADTH_DEPTHS}
-    return {"positions": depth.positions, "mean": round(depth.mean, 4), "median": depth.median, **breadths}
+    return {
+        "positions": depth.positions,
+        "mean": round(depth.mean, 4),
+        "median": depth.median,
+        **breadths,
+        "fold_80": fold_80(depth),
+    }
+
+
+def fold_80(depth: Depth) -> float | None:
+    """Picard's FOLD_80_BASE_PENALTY: the mean depth over that which four fifths of the positions reach; None for 0."""
+    reached = int(np.searchsorted(np.cumsum(depth.histogram), 0.2 * depth.positions))
+    return round(depth.mean / reached, 4) if reached else None
 
 
 def summarise_variants(variants: VariantCounts) -> dict[str, Any]:
@@ -59,6 +83,41 @@ def summarise_variants(variants: VariantCounts) -> dict[str, Any]:
         "ti_tv": rounded(variants.transition_ratio),
         "het_hom": rounded(variants.heterozygous_ratio),
     }
+
+
+def summarise_balance(variants: VariantCounts) -> dict[str, Any]:
+    """Heterozygous SNVs with 10 reads and more, and how many of them lie outside of 0.2 to 0.8 of alternate reads."""
+    sites, outside = 0, 0
+    for reference, alternate, number in variants.allele_depths["heterozygous"]:
+        reads = reference + alternate
+        if reads >= LEAST_BALANCE_DEPTH:
+            sites += number
+            outside += number if not 0.2 * reads <= alternate <= 0.8 * reads else 0
+    return {"sites": sites, "outside_percent": percent(outside, sites)}
+
+
+def summarise_contamination(found: Contamination | None, source: str) -> dict[str, Any] | None:
+    """The estimate and its interval of 95 % in percent, and what it was made from."""
+    if found is None:
+        return None
+    names = ("percent", "low_percent", "high_percent")
+    shares = zip(names, (found.share, found.low, found.high), strict=True)
+    return {"from": source, "sites": found.sites, **{name: round(100 * share, 2) for name, share in shares}}
+
+
+def summarise_sex(ratios: Mapping[str, float | None], sheet: str, human: str | None, panel: bool) -> dict[str, Any]:
+    """The sex that the depth of X and Y shows, and that of the sheet; or why it cannot be told."""
+    depth, x_ratio, y_ratio = (ratios[key] for key in ("autosomal_depth", "x_ratio", "y_ratio"))
+    told = {"x_ratio": x_ratio, "y_ratio": y_ratio, "seen": None, "sheet": sheet}
+    if human is None:
+        return told | {"reason": "the reference is no known human assembly"}
+    if depth is None or x_ratio is None or y_ratio is None:
+        return told | {"reason": "the reference has no autosomes, or no X and Y"}
+    if panel or depth < LEAST_DEPTH_FOR_SEX:
+        return told | {"reason": "the target is a part of the genome" if panel else "too few reads"}
+    has_y = y_ratio > 0.25
+    seen = MALE if x_ratio < 0.75 and has_y else FEMALE if x_ratio >= 0.75 and not has_y else UNCLEAR
+    return told | {"seen": seen, "reason": ""}
 
 
 def summarise_counts(counts: TruthCounts) -> dict[str, Any]:

@@ -3,11 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-LOWEST_MAPPED_PERCENT = 90.0
-LOWEST_PROPER_PERCENT = 80.0
-HIGHEST_DUPLICATES_PERCENT = 30.0
-LOWEST_MEAN_COVERAGE = 10.0
-LOWEST_BREADTH_PERCENT = 50.0
+from quire.report.criteria import BY_KEY, FAIL, LOOK
+
 LOWEST_F1 = 0.8
 
 
@@ -16,7 +13,7 @@ def find_warnings(summary: Mapping[str, Any]) -> list[dict[str, str]]:
     warnings = []
     for sample in summary["samples"]:
         ledgers = [ledger for ledger in summary["ledger"] if ledger["sample"] == sample["sample"]]
-        messages = _reads(sample) + _ledger(sample, ledgers) + _coverage(sample) + _variants(sample)
+        messages = _reads(sample) + _ledger(sample, ledgers) + _checks(sample) + _variants(sample)
         warnings += [{"sample": sample["sample"], "message": message} for message in messages]
     warnings += warnings_of_searches(summary.get("searches", []))
     if summary["truth"]:
@@ -37,22 +34,18 @@ def _reads(sample: Mapping[str, Any]) -> list[str]:
     reads = sample["reads"]
     if not reads["total"]:
         return ["The sample has no reads; check its FASTQ files."]
+    return []
+
+
+def _checks(sample: Mapping[str, Any]) -> list[str]:
+    """The checks that a sample did not pass, those that it failed first."""
     messages = []
-    if reads["mapped_percent"] < LOWEST_MAPPED_PERCENT:
-        messages.append(
-            f"Only {reads['mapped_percent']:.1f} % of the reads are mapped (usual: above "
-            f"{LOWEST_MAPPED_PERCENT:.0f} %); the sample may be contaminated or belong to another reference."
-        )
-    if reads["properly_paired_percent"] is not None and reads["properly_paired_percent"] < LOWEST_PROPER_PERCENT:
-        messages.append(
-            f"Only {reads['properly_paired_percent']:.1f} % of the paired reads are properly paired "
-            f"(usual: above {LOWEST_PROPER_PERCENT:.0f} %)."
-        )
-    if reads["duplicates_percent"] is not None and reads["duplicates_percent"] > HIGHEST_DUPLICATES_PERCENT:
-        messages.append(
-            f"{reads['duplicates_percent']:.1f} % of the mapped reads are duplicates "
-            f"(usual: below {HIGHEST_DUPLICATES_PERCENT:.0f} %); the library may have had too little DNA."
-        )
+    for verdict in (FAIL, LOOK):
+        for check in sample["checks"]:
+            if check["verdict"] == verdict:
+                criterion = BY_KEY[check["criterion"]]
+                shown = f"{check['shown']} {criterion.unit}".strip()
+                messages.append(f"{criterion.title}: {shown} (usual: {check['usual']}); {criterion.advice}.")
     return messages
 
 
@@ -66,22 +59,6 @@ def _ledger(sample: Mapping[str, Any], ledgers: list[Mapping[str, Any]]) -> list
             f"The FASTQ files hold {sum(reads_in):,} reads and the alignments {total:,}; please report this."
         )
     return messages
-
-
-def _coverage(sample: Mapping[str, Any]) -> list[str]:
-    coverage = sample["coverage"]
-    if not sample["reads"]["total"]:
-        return []
-    if coverage["breadth_1x_percent"] < LOWEST_BREADTH_PERCENT:
-        return [
-            f"Only {coverage['breadth_1x_percent']:.1f} % of the target is covered by any read; if only part of the "
-            "reference was sequenced, name it in rescore.intervals."
-        ]
-    if coverage["mean"] < LOWEST_MEAN_COVERAGE:
-        return [
-            f"The mean coverage is {coverage['mean']:.1f}; genotypes need about {LOWEST_MEAN_COVERAGE:.0f} and more."
-        ]
-    return []
 
 
 def _variants(sample: Mapping[str, Any]) -> list[str]:

@@ -20,7 +20,7 @@ QUALITY_EDGES = np.logspace(0, 5, 26)
 QUALITY_BINS = QUALITY_EDGES.size - 1
 COUNT_NAMES = (
     *("snvs", "indels", "other", "transitions", "transversions"),
-    *("heterozygous", "homozygous", "missing", "filtered"),
+    *("heterozygous", "homozygous", "reference", "missing", "filtered"),
 )
 DEEPEST = 500  # larger values of DP count as this
 BEST = 99  # and of GQ
@@ -59,7 +59,8 @@ class VariantCounter:
 
     Over the records that pass, each sample has as alternate alleles that it carries `snvs`, `indels`, `other` (several
     bases for as many, symbolic alleles), `transitions`, `transversions`, and as records `heterozygous`, `homozygous`
-    (haploid calls too), `missing` (no or partial genotype); `filtered` are the records that do not pass.
+    (haploid calls too), `reference` (no alternate allele), `missing` (no or partial genotype); `filtered` are the
+    records that do not pass.
     """
 
     def __init__(self, head: Sequence[str]) -> None:
@@ -208,7 +209,9 @@ def classify(reference: str, alternates: str, genotype: str) -> Counter[str]:
     alleles = [reference.upper(), *alternates.upper().split(",")]
     for index in sorted(set(indices) - {"0"}):
         counts.update(classify_allele(alleles[0], alleles[int(index)]))
-    if set(indices) != {"0"}:
+    if set(indices) == {"0"}:
+        counts["reference"] = 1
+    else:
         counts["heterozygous" if len(set(indices)) > 1 else "homozygous"] = 1
     return counts
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from quire.finish.counts import ADAPTERS, COVERAGE_WINDOW, LOW_DEPTH, QUALITIES, Counters, profile_bin
 from quire.finish.counts.library_complexity import estimate_library_size
 from quire.finish.counts.sample import SampleCounts
+from quire.reference.regions import Regions
 from quire.sam import (
     FLAG_DUPLICATE,
     FLAG_FAILED_QUALITY_CHECK,
@@ -63,13 +64,18 @@ def figures_of(
     }
 
 
-def target_figures(sample: str, counts: SampleCounts, target_bed: str, intervals: int) -> dict[str, Any]:
+def target_figures(sample: str, counts: SampleCounts, target_bed: str, regions: Regions) -> dict[str, Any]:
     """What a sample's target.json holds: depth over the target's intervals, and how much of the sample lies there."""
-    counters = counts.counters
+    counters, on_target_names = counts.counters, [name for name in counts.contigs if name in regions]
     return {
         "format_version": FORMAT_VERSION,
         "sample": sample,
-        "target": {"bed": target_bed, "positions": int(counters.depths.sum()), "intervals": intervals},
+        "target": {
+            "bed": target_bed,
+            "positions": int(counters.depths.sum()),
+            "intervals": sum(map(len, regions.values())),
+            "contigs": {name: int((regions[name][:, 1] - regions[name][:, 0]).sum()) for name in on_target_names},
+        },
         "depth": depth(counters),
         "on_target": on_target(counters),
     }

@@ -96,8 +96,7 @@ def write_target(
         low = _LowCoverage(whole_low, reference.contig_names)
         counts = count_sample(bam, reference, regions, threads, low.add)
         low.close()
-        intervals = sum(map(len, regions.values()))
-        whole.write_text(one_line_a_key(target_figures(sample, counts, str(intervals_bed), intervals)))
+        whole.write_text(one_line_a_key(target_figures(sample, counts, str(intervals_bed), regions)))
 
 
 @contextmanager

@@ -1,0 +1,120 @@
+"""Contamination and kinship on planted cases: reads of two people mixed, families drawn by the laws of heredity."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from quire.report.contamination import FEWEST_SITES, from_called_sites, from_known_sites
+from quire.report.relatedness import relate, relation
+from quire.rescore.cohort_counts import PAIR_COUNTS, PairCounter
+
+DEPTH = 32
+ERROR = 0.002
+FREQUENCY_BINS = 20
+
+
+def mixed_reads(share: float, sites: int, seed: int, error: float = ERROR) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Frequencies of alleles in the population, and reads of reference and alternate in a mixture of two people.
+
+    Frequencies follow 1/p; heterozygous sites have a balance of their own, as real ones, a little to the reference.
+    """
+    generator = np.random.default_rng(seed)
+    frequency = np.exp(generator.uniform(np.log(1e-3), 0, sites))
+    own, other = generator.binomial(2, frequency), generator.binomial(2, frequency)
+    expected = ((1 - share) * own + share * other) / 2
+    spread = 4 * expected * (1 - expected)
+    expected = np.clip(expected + spread * generator.normal(-0.01, 0.05, sites), 0, 1)
+    depth = generator.poisson(DEPTH, sites)
+    alternate = generator.binomial(depth, expected * (1 - error) + (1 - expected) * error)
+    return frequency, depth - alternate, alternate
+
+
+def called(reference: np.ndarray, alternate: np.ndarray) -> list[list[int]]:
+    """Sites that a caller would call, as rows of reads and number of sites."""
+    seen = (alternate >= 3) & (alternate > 0.12 * (reference + alternate))
+    found = Counter(zip(reference[seen].tolist(), alternate[seen].tolist(), strict=True))
+    return [[*reads, number] for reads, number in found.items()]
+
+
+@pytest.mark.parametrize("sites", [4000, 40_000])
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.1, 0.2])
+def test_mixtures_are_found_at_called_sites(share: float, sites: int) -> None:
+    estimate = from_called_sites(called(*mixed_reads(share, sites, seed=5)[1:]))
+    assert estimate is not None
+    assert estimate.share == pytest.approx(share, rel=0.25, abs=0.01)
+    assert estimate.low <= estimate.share <= estimate.high
+
+
+def test_a_third_of_another_person_is_much() -> None:
+    estimate = from_called_sites(called(*mixed_reads(0.35, 10_000, seed=2)[1:]))
+    assert estimate is not None
+    assert estimate.low > 0.25
+
+
+def test_errors_of_the_machine_are_no_mixture() -> None:
+    """Reads that are wrong everywhere alike are told from those of another, who differs at some sites."""
+    estimate = from_called_sites(called(*mixed_reads(0.0, 20_000, seed=3, error=0.015)[1:]))
+    assert estimate is not None
+    assert estimate.low < 0.02
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.1, 0.2, 0.35])
+def test_mixtures_are_found_at_known_sites(share: float) -> None:
+    """With the population's frequencies, from sites that are called or not."""
+    frequency, reference, alternate = mixed_reads(share, 12_000, seed=7)
+    common = (frequency > 0.05) & (frequency < 0.95)
+    bins = np.minimum((frequency * FREQUENCY_BINS).astype(int), FREQUENCY_BINS - 1)
+    found = Counter(zip(*(column[common].tolist() for column in (bins, reference, alternate)), strict=True))
+    estimate = from_known_sites([[*site, number] for site, number in found.items()], FREQUENCY_BINS)
+    assert estimate is not None
+    assert estimate.share == pytest.approx(share, rel=0.1, abs=0.005)
+
+
+def test_few_sites_tell_nothing() -> None:
+    assert from_called_sites([]) is None
+    assert from_called_sites([[10, 12, FEWEST_SITES - 1]]) is None
+    assert from_known_sites([[3, 10, 12, FEWEST_SITES - 1]], FREQUENCY_BINS) is None
+
+
+def test_families_and_strangers() -> None:
+    """Parents, two children, a stranger, and one child twice, with genotypes that are wrong or missing now and then."""
+    generator = np.random.default_rng(11)
+    sites = 6000
+    frequency = np.exp(generator.uniform(np.log(0.02), np.log(0.9), sites))
+    mother, father, stranger = (generator.random((3, 2, sites)) < frequency).astype(int)
+
+    def child() -> np.ndarray:
+        choices = generator.integers(2, size=(2, sites)), np.arange(sites)
+        return np.stack([mother[choices[0][0], choices[1]], father[choices[0][1], choices[1]]])
+
+    son, daughter = child(), child()
+    again = son.sum(axis=0)
+    wrong = generator.random(sites) < 0.005
+    again[wrong] = generator.integers(3, size=int(wrong.sum()))
+    people = {"mother": mother, "father": father, "son": son, "daughter": daughter, "stranger": stranger}
+    codes = np.stack([*(1 + person.sum(axis=0) for person in people.values()), 1 + again])
+    codes[5, generator.random(sites) < 0.02] = 0
+    counter = PairCounter(len(codes))
+    for site in codes.T.tolist():
+        counter.add(site)
+    rows = {(row["first"], row["second"]): row for row in relate([*people, "again"], counter.counts())}
+    expected = {
+        ("son", "again"): "the same person",
+        **dict.fromkeys(
+            [("mother", "son"), ("father", "daughter"), ("son", "daughter"), ("mother", "again")], "first degree"
+        ),
+        **dict.fromkeys([("mother", "father"), ("son", "stranger"), ("stranger", "again")], "unrelated"),
+    }
+    assert {pair: rows[pair]["relation"] for pair in expected} == expected
+    assert rows["mother", "son"]["opposite_homozygous"] == 0
+    assert rows["mother", "son"]["kinship"] == pytest.approx(0.25, abs=0.02)
+    assert rows["son", "again"]["kinship"] == pytest.approx(0.5, abs=0.02)
+    assert rows["son", "again"]["concordance"] > 0.99
+
+
+def test_degrees_and_too_few_sites() -> None:
+    assert [relation(value) for value in (0.5, 0.3, 0.12, 0.06, 0.0)] == [
+        *("the same person", "first degree", "second degree", "third degree", "unrelated")
+    ]
+    (row,) = relate(["a", "b"], {name: [5] for name in PAIR_COUNTS})
+    assert (row["kinship"], row["relation"], row["concordance"]) == (None, None, 1.0)

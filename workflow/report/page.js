@@ -1,0 +1,41 @@
+"use strict";
+// Tables that are sorted by a click on a column's name and filtered by words; without it the page only lacks that.
+for (const table of document.querySelectorAll("table.sortable")) {
+  const body = table.tBodies[0];
+  const value = (row, at) => row.cells[at].dataset.value ?? row.cells[at].textContent.trim();
+  table.querySelectorAll("tr:last-child > th[scope=col]").forEach((head, at) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const descending = head.getAttribute("aria-sort") === "ascending";
+      table.querySelectorAll("th[aria-sort]").forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", descending ? "descending" : "ascending");
+      const sign = descending ? -1 : 1;
+      const number = (text) => parseFloat(text.replaceAll(",", ""));
+      [...body.rows].sort((a, b) => {
+        const [left, right] = [value(a, at), value(b, at)];
+        const [x, y] = [number(left), number(right)];
+        if (Number.isNaN(x) !== Number.isNaN(y)) return Number.isNaN(x) ? 1 : -1;
+        return sign * (Number.isNaN(x) ? left.localeCompare(right, undefined, { numeric: true }) : x - y);
+      }).forEach((row) => body.append(row));
+    });
+  });
+}
+for (const tools of document.querySelectorAll(".tools")) {
+  const body = document.getElementById(tools.dataset.table).tBodies[0];
+  const [words, marked] = tools.querySelectorAll("input");
+  const show = () => {
+    for (const row of body.rows) {
+      const named = row.textContent.toLowerCase().includes(words.value.trim().toLowerCase());
+      row.hidden = !named || (marked.checked && row.dataset.marked === undefined);
+    }
+  };
+  words.addEventListener("input", show);
+  marked.addEventListener("change", show);
+  tools.hidden = false;
+}
+// A printed page shows all of it.
+addEventListener("beforeprint", () => document.querySelectorAll("details:not([open])").forEach((closed) => { closed.open = true; closed.dataset.opened = ""; }));
+addEventListener("afterprint", () => document.querySelectorAll("details[data-opened]").forEach((opened) => { opened.open = false; delete opened.dataset.opened; }));

@@ -1,0 +1,309 @@
+"""What is usual: the one table of criteria that a sample is judged by, each with its range and where that comes from.
+
+A value in the range passes; beyond its end a person should look; beyond the second end it fails. A value that is
+a ratio of few counts must lie two standard errors beyond an end. What cannot be judged says why.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+PASS, LOOK, FAIL, NOT_JUDGED = "pass", "look", "fail", "not judged"
+FEWEST_SNVS = 50
+FEWEST_INDELS = 20
+FEWEST_HETS = 30
+LARGEST_PANEL_INTERVAL = 10_000
+"""A target of shorter intervals, in the mean, is a panel or an exome: what is usual in genomes is not usual there."""
+LEAST_DEPTH_FOR_EVENNESS = 15.0
+LEAST_DEPTH_FOR_SEX = 1.0
+MALE, FEMALE, UNCLEAR = "male", "female", "unclear"
+UNCLEAR_SEX = 0.5  # its value: to look at
+OWN = "Quire's choice"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What decides whether a figure can be judged.
+
+    Attributes:
+        human: the assembly, or None for another reference.
+        target: whether intervals are named; panel: whether they are short.
+    """
+
+    human: str | None
+    target: bool
+    panel: bool
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A value with its standard error, or why there is none to judge; `shown` where a number says too little."""
+
+    value: float | None = None
+    error: float = 0.0
+    reason: str = ""
+    shown: str = ""
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One line of the table.
+
+    Attributes:
+        key, title, unit: stable name, name for people, unit.
+        digits: decimals that are shown.
+        low, high: the usual range; None where it has no such end.
+        fail_low, fail_high: beyond these it fails.
+        advice: what to think of first when it is out of range.
+        source: of the range.
+        measure: takes a sample of summary.json and the setting.
+    """
+
+    key: str
+    title: str
+    unit: str
+    digits: int
+    low: float | None
+    high: float | None
+    fail_low: float | None
+    fail_high: float | None
+    advice: str
+    source: str
+    measure: Callable[[Mapping[str, Any], Setting], Measured]
+
+    @property
+    def usual(self) -> str:
+        """The range in words."""
+        low, high = (None if end is None else f"{end:g}" for end in (self.low, self.high))
+        unit = f" {self.unit}" if self.unit else ""
+        if low is not None and high is not None:
+            return f"{low} to {high}{unit}"
+        return f"at least {low}{unit}" if low is not None else f"at most {high}{unit}"
+
+    @property
+    def failing(self) -> str:
+        """Where it fails, in words."""
+        ends = [f"below {self.fail_low:g}"] if self.fail_low is not None else []
+        return " or ".join([*ends, *([f"above {self.fail_high:g}"] if self.fail_high is not None else [])])
+
+    def judge(self, sample: Mapping[str, Any], setting: Setting) -> dict[str, Any]:
+        """A check as summary.json has it; `reason` says why it is not judged."""
+        measured = self.measure(sample, setting)
+        verdict = NOT_JUDGED if measured.value is None else self._verdict(measured.value, 2 * measured.error)
+        value = None if measured.value is None else round(measured.value, 6)
+        shown = measured.shown or ("" if value is None else f"{value:,.{self.digits}f}")
+        return {
+            "criterion": self.key,
+            "value": value,
+            "shown": shown,
+            "usual": self.usual,
+            "verdict": verdict,
+            "reason": measured.reason,
+        }
+
+    def _verdict(self, value: float, margin: float) -> str:
+        def outside(low: float | None, high: float | None) -> bool:
+            return (low is not None and value + margin < low) or (high is not None and value - margin > high)
+
+        if outside(self.fail_low, self.fail_high):
+            return FAIL
+        return LOOK if outside(self.low, self.high) else PASS
+
+
+def _figure(block: str, key: str, missing: str) -> Callable[[Mapping[str, Any], Setting], Measured]:
+    """Measure a figure as it stands in the summary."""
+
+    def measure(sample: Mapping[str, Any], _: Setting) -> Measured:
+        value = (sample[block] or {}).get(key)
+        return Measured(reason=missing) if value is None else Measured(float(value))
+
+    return measure
+
+
+def _mismatches(sample: Mapping[str, Any], _: Setting) -> Measured:
+    if not sample["reads"]["mapped"]:
+        return Measured(reason="no read is mapped")
+    return Measured(100 * sample["reads"]["mismatches_per_base"])
+
+
+def _gc_bias(sample: Mapping[str, Any], setting: Setting) -> Measured:
+    if setting.target:
+        return Measured(reason="reads are expected on the target alone, not over the whole reference")
+    bias = sample["gc_bias"]
+    if not sample["reads"]["mapped"]:
+        return Measured(reason="no read is mapped")
+    return Measured(bias["at_dropout"] + bias["gc_dropout"])
+
+
+def _evenness(sample: Mapping[str, Any], _: Setting) -> Measured:
+    if sample["coverage"]["mean"] < LEAST_DEPTH_FOR_EVENNESS:
+        return Measured(reason=f"chance alone is uneven below a mean coverage of {LEAST_DEPTH_FOR_EVENNESS:g}")
+    value = sample["coverage"]["fold_80"]
+    return Measured(reason="a fifth of the target has no read") if value is None else Measured(value)
+
+
+def _of_variants(sample: Mapping[str, Any], setting: Setting, diploid: bool = False) -> str:
+    """Why figures that are usual in people's genomes cannot be judged, or nothing."""
+    if setting.human is None:
+        return "the reference is no known human assembly"
+    if setting.panel:
+        return "the target is a panel or an exome, where other values are usual"
+    if diploid and sample["ploidy"] != 2:
+        return f"the sample's ploidy is {sample['ploidy']}"
+    if sample["variants"]["snvs"] < FEWEST_SNVS:
+        return f"fewer than {FEWEST_SNVS} SNVs"
+    return ""
+
+
+def _ratio(above: int, below: int) -> Measured:
+    """A ratio of two counts, with the error that counting by chance gives it."""
+    if not below:
+        # Nothing below: as if there were one, so that the ratio is large and not unknown.
+        return Measured(float(above), sqrt(above))
+    value = above / below
+    return Measured(value, value * sqrt(1 / above + 1 / below) if above else sqrt(1.0) / below)
+
+
+def _transitions(sample: Mapping[str, Any], setting: Setting) -> Measured:
+    if reason := _of_variants(sample, setting):
+        return Measured(reason=reason)
+    return _ratio(sample["variants"]["transitions"], sample["variants"]["transversions"])
+
+
+def _heterozygous(sample: Mapping[str, Any], setting: Setting) -> Measured:
+    if reason := _of_variants(sample, setting, diploid=True):
+        return Measured(reason=reason)
+    return _ratio(sample["variants"]["heterozygous"], sample["variants"]["homozygous"])
+
+
+def _indels(sample: Mapping[str, Any], setting: Setting) -> Measured:
+    if reason := _of_variants(sample, setting):
+        return Measured(reason=reason)
+    return _ratio(sample["variants"]["indels"], sample["variants"]["snvs"])
+
+
+def _missing(sample: Mapping[str, Any], _: Setting) -> Measured:
+    variants = sample["variants"]
+    records = variants["missing"] + variants["heterozygous"] + variants["homozygous"] + variants["reference"]
+    return Measured(100 * variants["missing"] / records) if records else Measured(reason="no variant was called")
+
+
+def _balance(sample: Mapping[str, Any], _: Setting) -> Measured:
+    balance = sample["allele_balance"]
+    if sample["ploidy"] != 2:
+        return Measured(reason=f"the sample's ploidy is {sample['ploidy']}")
+    if balance["sites"] < FEWEST_HETS:
+        return Measured(reason=f"fewer than {FEWEST_HETS} heterozygous SNVs with 10 reads and more")
+    share = balance["outside_percent"] / 100
+    return Measured(100 * share, 100 * sqrt(share * (1 - share) / balance["sites"]))
+
+
+def _contamination(sample: Mapping[str, Any], _: Setting) -> Measured:
+    found = sample["contamination"]
+    if sample["ploidy"] != 2:
+        return Measured(reason=f"the sample's ploidy is {sample['ploidy']}")
+    if found is None:
+        return Measured(reason="too few SNVs")
+    return Measured(found["percent"], (found["percent"] - found["low_percent"]) / 2)
+
+
+def _sex(sample: Mapping[str, Any], _: Setting) -> Measured:
+    sex = sample["sex"]
+    if sex["reason"]:
+        return Measured(reason=sex["reason"])
+    shown = f"{sex['seen']} (X {sex['x_ratio']:.2f}, Y {sex['y_ratio']:.2f})"
+    if sex["seen"] == UNCLEAR:
+        return Measured(UNCLEAR_SEX, shown=shown)
+    if sex["sheet"] not in (MALE, FEMALE):
+        return Measured(reason=f"the sheet names no sex; by its depth the sample is {sex['seen']}", shown=shown)
+    return Measured(0.0 if sex["seen"] == sex["sheet"] else 1.0, shown=shown)
+
+
+def _same_person(sample: Mapping[str, Any], _: Setting) -> Measured:
+    if sample["relatives"]["reason"]:
+        return Measured(reason=sample["relatives"]["reason"])
+    same = sample["relatives"]["same_person"]
+    return Measured(float(len(same)), shown=", ".join(same))
+
+
+_SINGLE = "the reads have no mates"
+CRITERIA = (
+    Criterion("mapped", "Mapped reads", "%", 2, 90, None, 70, None,
+        "the sample may be contaminated or belong to another reference",
+        OWN, _figure("reads", "mapped_percent", "there are no reads")),
+    Criterion("proper_pairs", "Properly paired", "% of paired", 2, 80, None, 60, None,
+        "fragments may be damaged, or the library is of another kind",
+        OWN, _figure("reads", "properly_paired_percent", _SINGLE)),
+    Criterion("duplicates", "Duplicates", "% of mapped", 2, None, 30, None, 60,
+        "the library may have had too little DNA",
+        OWN, _figure("reads", "duplicates_percent", "no read is mapped")),
+    Criterion("insert_size", "Insert size, median", "read lengths", 2, 1.5, None, 1, None,
+        "mates read the same bases twice, and below 1 the adapter behind them",
+        OWN, _figure("insert_size", "read_lengths", _SINGLE)),
+    Criterion("insert_spread", "Insert size, quartile range over median", "", 2, None, 0.6, None, 1.2,
+        "fragments are of very different length; was size selection left out?",
+        OWN, _figure("insert_size", "spread", _SINGLE)),
+    Criterion("mismatches", "Mismatches and gaps", "% of aligned bases", 2, None, 1, None, 2,
+        "the run may have failed, or the sample is far from the reference",
+        "1 %: Phred 20, and ten times what two people differ by; " + OWN,
+        _mismatches),
+    Criterion("adapters", "Reads with an adapter", "%", 2, None, 2, None, 10,
+        "fragments are shorter than the reads, or adapters are ligated to each other",
+        "FastQC, module Adapter Content: warns at 5 %, fails at 10 %",
+        _figure("reads", "adapter_percent", "there are no reads")),
+    Criterion("gc_bias", "GC bias (AT and GC dropout)", "%", 1, None, 10, None, 25,
+        "parts of the genome are amplified less than others",
+        "Picard CollectGcBiasMetrics: AT_DROPOUT and GC_DROPOUT; the bound is " + OWN, _gc_bias),
+    Criterion("coverage", "Mean coverage", "", 1, 15, None, 5, None,
+        "genotypes need more reads",
+        "gnomAD v3 leaves genomes below 15 out (its release notes of 2019)", _figure("coverage", "mean", "")),
+    Criterion("breadth", "Target at 10 reads and more", "%", 2, 95, None, 80, None,
+        "if only part of the reference was sequenced, name it in rescore.intervals",
+        OWN, _figure("coverage", "breadth_10x_percent", "")),
+    Criterion("evenness", "Evenness (fold 80 penalty)", "", 2, None, 1.8, None, 3,
+        "much deeper in some places than in others",
+        "Picard, FOLD_80_BASE_PENALTY; 1.0 is ideal; the bound is " + OWN, _evenness),
+    Criterion("ti_tv", "Ti/Tv", "", 2, 1.9, 2.2, 1.6, 2.6,
+        "false calls pull it towards 0.5",
+        "2.0 to 2.1 in whole genomes (GATK, Evaluating the quality of a germline short variant callset)", _transitions),
+    Criterion("het_hom", "Het/hom", "", 2, 1, 2.5, 0.5, 5,
+        "a mixture of samples has too many heterozygous genotypes, an inbred one too few",
+        "1.4 to 2.0 by ancestry (Wang et al. 2015, Bioinformatics 31:318)", _heterozygous),
+    Criterion("indel_snv", "Indels per SNV", "", 3, 0.1, 0.3, 0.05, 0.6,
+        "false indels come from repeats and errors of the polymerase",
+        "0.13 in a person's genome (1000 Genomes Project 2015, Nature 526:68), 0.2 and more with local assembly",
+        _indels),
+    Criterion("missing", "Missing genotypes", "% of records", 2, None, 5, None, 20,
+        "the sample has too few reads where others have variants",
+        "PLINK leaves samples with more than 10 % out by default (--mind 0.1)", _missing),
+    Criterion("allele_balance", "Heterozygous SNVs with unbalanced alleles", "%", 2, None, 5, None, 15,
+        "the reads may be of more than one sample",
+        "0.2 to 0.8 at depth 10: gnomAD's filter of genotypes (Karczewski et al. 2020, Nature 581:434); the share: "
+        + OWN,
+        _balance),
+    Criterion("contamination", "Reads of another person", "%", 2, None, 2, None, 5,
+        "DNA of another person may be in the sample",
+        "gnomAD v3 leaves samples above 5 % out (its notes of 2019); method after VerifyBamID (Jun et al. 2012)",
+        _contamination),
+    Criterion("sex", "Sex by X and Y (0: as in the sheet)", "", 0, None, 0, None, 0.5,
+        "a swap of samples, or of lines in the sheet",
+        "X 1 and Y 0 of the autosomes' depth in women, 0.5 each in men; halfway between is where one ends", _sex),
+    Criterion("same_person", "Other samples of the same person", "samples", 0, None, 0, None, None,
+        "one sample may stand under two names",
+        "kinship above 0.354 (Manichaikul et al. 2010, Bioinformatics 26:2867)", _same_person),
+)  # fmt: skip
+BY_KEY = {criterion.key: criterion for criterion in CRITERIA}
+
+
+def check_sample(sample: Mapping[str, Any], setting: Setting) -> list[dict[str, Any]]:
+    """All checks of a sample, in the order of the table; a sample without reads is judged by nothing but that."""
+    if not sample["reads"]["total"]:
+        empty = {"value": None, "shown": "", "verdict": NOT_JUDGED, "reason": "there are no reads"}
+        return [{"criterion": criterion.key, "usual": criterion.usual, **empty} for criterion in CRITERIA]
+    return [criterion.judge(sample, setting) for criterion in CRITERIA]
+
+
+def count_verdicts(checks: list[dict[str, Any]]) -> dict[str, int]:
+    """Checks by verdict."""
+    return {verdict: sum(check["verdict"] == verdict for check in checks) for verdict in (PASS, LOOK, FAIL, NOT_JUDGED)}
