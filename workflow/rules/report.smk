@@ -93,7 +93,10 @@ rule write_report:
         benchmarks=str(BENCHMARKS),
         # A namespace: a run of other options does not make a finished report again.
         identity=SimpleNamespace(
-            command=COMMAND, configuration=SETTINGS, reference=REFERENCE if SAMPLES else None, repository=WORKFLOW.parent
+            command=COMMAND,
+            configuration=SETTINGS,
+            reference=REFERENCE if SAMPLES else None,
+            repository=WORKFLOW.parent,
         ),
         digest=sources.digest("write_report.py", *(f"report/{name}" for name in PAGE)),
     script:
