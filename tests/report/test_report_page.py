@@ -106,7 +106,18 @@ def test_page_is_whole_and_self_contained(written, run):
 def test_summary_has_the_documented_figures(written):
     summary = load_summary(written / "summary.json")
     assert list(summary) == [
-        *("format_version", "run", "reference", "files", "target", "samples", "relatedness", "truth", "rules"),
+        *(
+            "format_version",
+            "run",
+            "reference",
+            "files",
+            "target",
+            "samples",
+            "metadata",
+            "relatedness",
+            "truth",
+            "rules",
+        ),
         *("ledger", "searches", "warnings"),
     ]
     (sample,) = summary["samples"]

@@ -440,12 +440,12 @@ def test_blocks_left_empty_are_blocks_of_defaults(run: Run) -> None:
 
 
 def test_numbers_given_on_the_command_line(run: Run) -> None:
-    """Snakemake's `--config` leaves numbers inside of blocks as text; they count as the numbers that they spell."""
+    """Snakemake's `--config` leaves numbers and truth values inside of blocks as text; they count as such."""
     given = parse_config(
         [
-            "rescore={interval_size: 5e+6, minimum_quality: 22.5}",
             "index={sampling_distance: 192}",
             "align={reads_per_batch: 500}",
+            "rescore={gvcf: true, interval_size: 5e+6, minimum_quality: 22.5, long_indels: False}",
         ]
     )
     assert given["align"] == {"reads_per_batch": "500"}
@@ -455,6 +455,7 @@ def test_numbers_given_on_the_command_line(run: Run) -> None:
     assert (settings["rescore"]["interval_size"], settings["rescore"]["minimum_quality"]) == (5_000_000, 22.5)
     assert (settings["index"]["sampling_distance"], settings["align"]["reads_per_batch"]) == (192, 500)
     assert all(isinstance(value, int | float) for value in settings["index"].values())
+    assert (settings["rescore"]["gvcf"], settings["rescore"]["long_indels"]) == (True, False)
     assert isinstance(settings["rescore"]["interval_size"], int)
 
 
@@ -472,6 +473,8 @@ SHEETS = {
     "spaces around values": lambda text: text.replace("\t", " \t "),
     "empty lines": lambda text: text.replace("\n", "\n\n \t\t\t\t\t\t\t\n", 1) + "\n\n",
     "trailing tabs": lambda text: text.replace("\n", "\t\t\n"),
+    "comments": lambda text: "# who: me\n\n" + text.replace("\n", "\n#NA1\tgone\n", 1) + "  \n# the end\n",
+    "a header as in PED files": lambda text: "#" + text,
     "byte order mark": lambda text: "\ufeff" + text,
 }
 
@@ -488,12 +491,50 @@ def test_sheets_as_people_save_them(name: str, run: Run) -> None:
     assert loaded.samples.equals(expected.samples)
 
 
+def test_lines_are_counted_with_comments(run: Run) -> None:
+    """A mistake behind comments is named by the line that an editor shows."""
+    replace(run, "samples.tsv", b"# a comment\n\nsample\tploidy\n# another\nNA12878\tmany\n")
+    with pytest.raises(InputError, match=r"samples.tsv, line 5: ploidy 'many' must be"):
+        load(run)
+
+
+def test_other_columns_are_metadata(run: Run) -> None:
+    """Columns that mean nothing to Quire are kept as they stand, for the report."""
+    assert load(run).metadata == {"samples": [], "units": []}
+    run.samples = [{"sample": "NA12878", "tissue": "blood", "collected": "2026-11-02"}]
+    run.units[0] |= {"library": "", "machine": "A00296"}
+    run.write()
+    assert load(run).metadata == {
+        "samples": [{"sample": "NA12878", "tissue": "blood", "collected": "2026-11-02"}],
+        "units": [{"sample": "NA12878", "unit": "lane_1", "machine": "A00296"}],
+    }
+
+
+@pytest.mark.parametrize(("sheet", "column", "written", "read"), [
+    ("units", "platform", "Illumina", "ILLUMINA"),
+    ("units", "platform", "pacbio", "PACBIO"),
+    ("samples", "sex", "XX", "female"),
+    ("samples", "sex", "m", "male"),
+    ("samples", "sex", "2", "female"),
+    ("samples", "sex", "-9", "unknown"),
+    ("samples", "sex", "NA", "unknown"),
+])  # fmt: skip
+def test_words_in_any_case(sheet: str, column: str, written: str, read: str, run: Run) -> None:
+    getattr(run, sheet)[0][column] = written
+    run.write()
+    assert getattr(load(run), sheet).loc[0, column] == read
+
+
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
         (b"sample,unit,fq1\na,b,c\n", "not separated by tabs"),
-        (b"sample\tunit\tfq1\tfq3\na\tb\tc\td\n", "the column fq3 is unknown"),
+        (b"sample\tunit\tfq1\tfq3\na\tb\tc\td\n", "the column fq3 is unknown; correct it to fq2, or"),
         (b"sample\tfq1\na\tb\n", "the column unit is missing"),
+        (b"Sample\tunit\tfq1\na\tb\tc\n", "the column Sample is unknown; correct it to sample"),
+        (b"sample\tunit\tfq1\tplatfrom\na\tb\tc\td\n", "the column platfrom is unknown; correct it to platform"),
+        (b"sample\tunit\tfq1\t\tx\na\tb\tc\td\te\n", "a column has no name"),
+        (b"# only a comment\n", "the sheet is empty"),
         (b"sample\tunit\tfq1\tfq1\na\tb\tc\td\n", "the column fq1 stands in the header twice"),
         (b"sample\tunit\tfq1\n", "a header and no rows"),
         (b"sample\tunit\tfq1\na\tb\tc\td\n", "more fields than the header"),

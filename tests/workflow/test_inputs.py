@@ -2,8 +2,9 @@
 
 import gzip
 import json
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pysam
@@ -119,3 +120,16 @@ def test_reads_that_are_not_what_the_sheet_says(forms: Run, tmp_path: Path) -> N
         (error,) = errors_of(result.stdout)
         assert "units.tsv, NA12878.lane_1, column fq1: turn.fq: " in error
         assert expected in error
+
+
+def test_columns_of_ones_own_are_in_the_report_and_run_nothing_else(continued: Callable[[], Run]) -> None:
+    run = continued()
+    run.samples = [{"sample": "NA12878", "ploidy": "2", "tissue": "blood & <b>"}]
+    run.write()
+    result = run.snakemake()
+    assert result.returncode == 0, result.stdout
+    assert set(re.findall(r"^rule (\w+):", result.stdout, re.MULTILINE)) <= {"write_report", "all"}, result.stdout
+    summary = json.loads((run.output / "report/summary.json").read_text())
+    row = {"sample": "NA12878", "tissue": "blood & <b>"}
+    assert summary["metadata"] == {"samples": [row], "units": []}
+    assert "<td>blood &amp; &lt;b&gt;</td>" in (run.output / "report/report.html").read_text()

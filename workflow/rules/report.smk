@@ -58,7 +58,7 @@ if TRUTH["vcf"]:
             "../scripts/compare_truth.py"
 
 
-PAGE = ("page.html.jinja", "sample.html.jinja", "page.css", "page.js")
+PAGE = ("page.html.jinja", "sample.html.jinja", "metadata.html.jinja", "page.css", "page.js")
 
 
 # Reads what the other jobs counted: no BAM and no VCF.
@@ -90,6 +90,7 @@ rule write_report:
         samples=samples_of_report(),
         vcf=str(RESCORE / "all.vcf.gz") if SAMPLES else None,
         searches=searches_of_report(),
+        metadata=RUN.metadata,
         benchmarks=str(BENCHMARKS),
         # A namespace: a run of other options does not make a finished report again.
         identity=SimpleNamespace(

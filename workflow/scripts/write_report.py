@@ -17,6 +17,7 @@ def main(job) -> None:
         calling_ledger=job.input.calling_ledger or None,
         searches=job.params.searches,
         identity=vars(job.params.identity),
+        metadata=job.params.metadata,
     )
 
 

@@ -8,8 +8,12 @@ from quire.errors import InputError
 from quire.io.bed import read_rows
 
 MALE, FEMALE, UNKNOWN = "male", "female", "unknown"
-SEXES = {"1": MALE, MALE: MALE, "2": FEMALE, FEMALE: FEMALE, "0": UNKNOWN, UNKNOWN: UNKNOWN, "": UNKNOWN}
-"""What may be written for a sex, in lower case, and what it means; the numbers are those of PED files."""
+SEXES = {
+    **dict.fromkeys(("1", "m", "xy", MALE), MALE),
+    **dict.fromkeys(("2", "f", "xx", FEMALE), FEMALE),
+    **dict.fromkeys(("0", "-9", "na", "", UNKNOWN), UNKNOWN),
+}
+"""What may be written for a sex, in lower case, and what it means: words, PED's numbers, sarek's chromosomes."""
 LARGEST_PLOIDY = 99
 
 

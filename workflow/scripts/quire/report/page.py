@@ -58,6 +58,7 @@ def write_report(
     benchmarks_directory: str | Path | None = None,
     calling_ledger: str | Path | None = None,
     identity: Mapping[str, Any] | None = None,
+    metadata: Mapping[str, Sequence[Mapping[str, str]]] | None = None,
 ) -> None:
     """Write the page and the summary of a run, from what the earlier stages counted; no BAM and no VCF is read.
 
@@ -76,6 +77,7 @@ def write_report(
         calling_ledger: what `quire.rescore.ledgers.gather_ledgers` wrote.
         identity: optionally `command` (as typed), `configuration` (all keys), `reference` (path of the manifest of the
             packed one) and `repository` (folder of the workflow, whose commit is named where git knows it).
+        metadata: columns of the sheets (`samples`, `units`) that mean nothing to Quire, as `Configuration` has them.
 
     Raises:
         QuireError: a file cannot be read or is of another version, or the VCF lacks a sample.
@@ -129,6 +131,7 @@ def write_report(
         },
         "target": target,
         "samples": rows,
+        "metadata": metadata or {"samples": [], "units": []},
         "relatedness": relatedness,
         "truth": read_json(comparison) if comparison else None,
         "rules": summary.summarise_rules(read_benchmarks(benchmarks_directory)),

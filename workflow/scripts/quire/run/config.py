@@ -40,11 +40,14 @@ class Configuration:
             the exact tools alone.
         units: one row a unit: sample, unit, platform, library, qualities (all str), fq1, fq2 and bam (lists of
             paths; either fq1 or bam has some, and fq2 where mates have files of their own), and interleaved (bool).
+        metadata: the columns of the sheets that mean nothing to Quire, by sheet (samples, units): one dictionary a row,
+            which begins with the row's sample (and unit); none where a sheet has no such columns.
     """
 
     settings: dict[str, Any]
     samples: pandas.DataFrame
     units: pandas.DataFrame
+    metadata: dict[str, list[dict[str, str]]]
 
 
 def load(raw: Mapping[str, Any], schemas: Path) -> Configuration:
@@ -65,7 +68,8 @@ def load(raw: Mapping[str, Any], schemas: Path) -> Configuration:
     check_regions_and_truth(settings, [row.values["sample"] for row in samples])
     check_exact_tools(settings)
     check_output(settings)
-    return Configuration(settings, _samples_frame(samples), _units_frame(units))
+    metadata = {"samples": _metadata(samples, "sample"), "units": _metadata(units, "sample", "unit")}
+    return Configuration(settings, _samples_frame(samples), _units_frame(units), metadata)
 
 
 def _read_sheets(raw: Mapping[str, Any], settings: dict[str, Any], schemas: Path) -> tuple[list[Row], list[Row]]:
@@ -266,6 +270,13 @@ def _identity(path: str) -> tuple[int, int]:
     """Device and inode: the same for every name, link or symbolic link of one file."""
     status = os.stat(path)
     return status.st_dev, status.st_ino
+
+
+def _metadata(rows: list[Row], *names: str) -> list[dict[str, str]]:
+    """The columns of a sheet that are not the schema's, behind those that name the row."""
+    if not any(row.metadata for row in rows):
+        return []
+    return [{**{name: row.values[name] for name in names}, **row.metadata} for row in rows]
 
 
 def _samples_frame(rows: list[Row]) -> pandas.DataFrame:

@@ -59,7 +59,7 @@ def _with_defaults(value: Any, schema: Mapping[str, Any], around: Mapping[str, A
     if schema.get("type") == "array" and isinstance(value, list):
         return [_with_defaults(one, schema["items"]) for one in value]
     if schema.get("type") != "object":
-        return _as_number(value, schema.get("type", ""))
+        return _as_typed(value, schema.get("type", ""))
     if value is None:
         value = {}
     if not isinstance(value, Mapping):
@@ -84,12 +84,14 @@ def _default(part: Mapping[str, Any], around: Mapping[str, Any]) -> Any:
     return part["default"]
 
 
-def _as_number(value: Any, types: str | list[str]) -> Any:
-    """`value` as a number where the schema wants one and it reads like one; anything else as it is, to be judged.
+def _as_typed(value: Any, types: str | list[str]) -> Any:
+    """`value` as a number or a truth value where the schema wants one and it reads so; else as it is, to be judged.
 
     Snakemake hands on the values in a block that is given with `--config rescore='{interval_size: 7000}'` as text. And
     JSON schema takes 5e+6 for an integer, where Python does not.
     """
+    if types == "boolean" and isinstance(value, str):
+        return {"true": True, "false": False}.get(value.lower(), value)
     if {"integer", "number"}.isdisjoint([types] if isinstance(types, str) else types):
         return value
     if isinstance(value, str) and _NUMBER.fullmatch(value):
@@ -139,7 +141,7 @@ def value_of(text: str, part: Mapping[str, Any]) -> Any:
     Raises:
         InputError: what the schema says against it, as the end of a sentence that begins with the key.
     """
-    value = _as_number(text, part["type"]) if "type" in part else text
+    value = _as_typed(text, part["type"]) if "type" in part else text
     error = next(jsonschema.Draft202012Validator(part).iter_errors(value), None)
     if error is not None:
         raise InputError(_sentence(error).strip())

@@ -1,6 +1,7 @@
 """The sheets of samples and units: tab-separated text as people save it, read into rows that know their line."""
 
 import csv
+import difflib
 import io
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ import pandas
 
 from quire.errors import InputError
 
+ALIKE = 0.66  # share of letters that two names of columns have in common, from which on one is taken for a slip
+
 
 @dataclass(frozen=True)
 class Row:
@@ -20,11 +23,13 @@ class Row:
         path: the sheet, as configured.
         line: 1-based number of the row's line in the file.
         values: text of each column of the schema, stripped, with defaults filled in.
+        metadata: text of the other columns, which mean nothing to Quire.
     """
 
     path: str
     line: int
     values: dict[str, str]
+    metadata: dict[str, str]
 
     @property
     def place(self) -> str:
@@ -33,26 +38,32 @@ class Row:
 
 
 def read_sheet(path: str, schema: Mapping[str, Any]) -> list[Row]:
-    """Read a sheet; Windows line ends, a byte order mark, spaces around values and empty lines do not matter.
+    """Read a sheet; Windows line ends, a byte order mark, spaces around values, empty lines and comments do not matter.
+
+    A line that begins with `#` is a comment, unless it names the columns as PED files do (`#sample`). Columns that are
+    not in the schema are kept as metadata; one whose name is nearly that of a column that lacks is refused.
 
     Args:
         path: the sheet.
-        schema: JSON schema of a row; its properties are the columns that are allowed.
+        schema: JSON schema of a row; its properties are the columns that mean something.
 
     Raises:
         InputError: the sheet is missing, not tab-separated text, has wrong columns, no rows or a value that the schema
             does not allow; the sentence names the line.
     """
-    table = _read_table(path)
+    lines, table = _read_table(path, schema["required"])
     header = list(table.iloc[0])
     _check_header(path, header, schema)
+    columns = schema["properties"]
     rows = []
-    for index in range(1, len(table)):
-        given = dict(zip(header, table.iloc[index], strict=True))
+    for line, fields in zip(lines[1:], table.iloc[1:].itertuples(index=False), strict=True):
+        given = dict(zip(header, fields, strict=True))
         if not any(given.values()):
             continue
-        values = {column: given.get(column) or part.get("default", "") for column, part in schema["properties"].items()}
-        row = Row(path, index + 1, values)
+        values = {
+            column: _one_of(given.get(column) or part.get("default", ""), part) for column, part in columns.items()
+        }
+        row = Row(path, line, values, {column: value for column, value in given.items() if column not in columns})
         _check_values(row, schema)
         rows.append(row)
     if not rows:
@@ -70,11 +81,29 @@ def first_repeat(rows: list[Row], key: Callable[[Row], Hashable]) -> tuple[Row, 
     return None
 
 
-def _read_table(path: str) -> pandas.DataFrame:
-    """All lines of the sheet as stripped text, the header first; missing trailing fields are empty."""
+def _one_of(value: str, part: Mapping[str, Any]) -> str:
+    """The value as the schema spells it, where it has a list of upper-case words; any case counts."""
+    return value.upper() if value.upper() in part.get("enum", ()) else value
+
+
+def _is_comment(line: str, required: list[str]) -> bool:
+    """Whether a line is a comment, and no header behind a `#`."""
+    fields = [field.strip() for field in line.removeprefix("#").split("\t")]
+    return line.startswith("#") and not set(required) <= set(fields)
+
+
+def _read_table(path: str, required: list[str]) -> tuple[list[int], pandas.DataFrame]:
+    """Lines of the sheet that are not comments: their numbers, and their stripped text, the header first.
+
+    Missing trailing fields are empty.
+    """
     try:
         # Spreadsheets end lines with the tabs of columns that were once there.
-        lines = [line.rstrip() for line in open(path, encoding="utf-8-sig")]
+        text = [line.rstrip() for line in open(path, encoding="utf-8-sig")]
+        kept = [(number, line) for number, line in enumerate(text, 1) if not _is_comment(line, required)]
+        while kept and not kept[0][1]:
+            kept.pop(0)
+        lines = [line.removeprefix("#") if index == 0 else line for index, (_, line) in enumerate(kept)]
         table = pandas.read_csv(
             io.StringIO("\n".join(lines)),
             sep="\t",
@@ -95,17 +124,23 @@ def _read_table(path: str) -> pandas.DataFrame:
         raise InputError(f"{path}: the sheet is not text; save it as tab-separated text (UTF-8).") from None
     except OSError as error:
         raise InputError(f"{path}: the sheet cannot be read ({error.strerror}).") from None
-    return table.fillna("").map(str.strip)
+    # Empty lines at the end are no rows of the table.
+    return [number for number, _ in kept[: len(table)]], table.fillna("").map(str.strip)
 
 
 def _check_header(path: str, header: list[str], schema: Mapping[str, Any]) -> None:
     known = list(schema["properties"])
     if len(header) == 1 and ("," in header[0] or ";" in header[0]):
         raise InputError(f"{path}: the columns are not separated by tabs; save the sheet as tab-separated text.")
+    lacking = {column.lower(): column for column in known if column not in header}
     for column in header:
-        if column not in known:
+        if not column:
+            raise InputError(f"{path}: a column has no name; name it or remove it (known: {', '.join(known)}).")
+        alike = difflib.get_close_matches(column.lower(), lacking, 1, ALIKE) if column not in known else []
+        if alike:
             raise InputError(
-                f"{path}: the column {column or '(without a name)'} is unknown (known: {', '.join(known)})."
+                f"{path}: the column {column} is unknown; correct it to {lacking[alike[0]]}, or give a column of your "
+                "own a name that is less like it."
             )
         if header.count(column) > 1:
             raise InputError(f"{path}: the column {column} stands in the header twice; remove one.")
