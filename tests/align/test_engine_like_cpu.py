@@ -19,13 +19,14 @@ pysam = pytest.importorskip("pysam", reason="BAM files are compared through pysa
 
 from quire.align import mapper, unit  # noqa: E402
 from quire.align.engines import gpu as engine_gpu  # noqa: E402
+from quire.align.read_ends import NO_CLIPPING, Clipping  # noqa: E402
 from quire.device.backend import Backend  # noqa: E402
 from quire.device.card import Card  # noqa: E402
 from quire.errors import QuireError  # noqa: E402
 
 from tests.emulator.emulated_card import EmulatedCard  # noqa: E402
 from tests.support.awkward_genomes import awkward_genome, awkward_pairs  # noqa: E402
-from tests.support.builders import write_fasta  # noqa: E402
+from tests.support.builders import Read, reverse_complement, write_fasta  # noqa: E402
 from tests.support.read_builders import WHOLE, Indexed, Mapped, build_index, map_files, write_pairs  # noqa: E402
 
 PAIRS = 150
@@ -46,14 +47,21 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, list[Pat
 def map_on(monkeypatch: pytest.MonkeyPatch, data) -> Callable[..., Mapped]:
     """Maps on a card, or on the CPU where it is None."""
 
-    def run(card: Card | None, indexed: Indexed, mates: list[Path], batch: int = 1000, threads: int = 4) -> Mapped:
+    def run(
+        card: Card | None,
+        indexed: Indexed,
+        mates: list[Path],
+        batch: int = 1000,
+        threads: int = 4,
+        clipping: Clipping = NO_CLIPPING,
+    ) -> Mapped:
         @contextmanager
         def chosen(*_):
             name = "cpu" if card is None else "gpu"
             yield Backend(name, "it was asked for."), (None if card is None else lambda: card)
 
         monkeypatch.setattr(unit, "use_backend", chosen)
-        return map_files(data[0], indexed, mates, batch, threads)
+        return map_files(data[0], indexed, mates, batch, threads, clipping)
 
     return run
 
@@ -105,6 +113,28 @@ def test_batches(batch: int, data, map_on) -> None:
     few = [write_head(path, 40) for path in mates]
     indexed = build_index(folder, fasta)
     same(map_on(EmulatedCard(), indexed, few, batch), map_on(None, indexed, few))
+
+
+@pytest.mark.parametrize(("batch", "memory"), [(7, 1 << 34), (64, 700_000)])
+def test_ends_that_are_clipped(batch: int, memory: int, data, map_on, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Adapters of short inserts, in pieces and parts of batches."""
+    folder, fasta, _ = data
+    generator = random.Random(31)
+    genome = max(awkward_genome(random.Random(20)).values(), key=len)
+    pairs = []
+    for number in range(60):
+        start, length = generator.randrange(len(genome) - 150), generator.randrange(30, 150)
+        insert = genome[start : start + length].upper()
+        mates = (insert, reverse_complement(insert))
+        reads = [(bases + "AGATCGGAAGAGCACACGTC" + "G" * 100)[:100] for bases in mates]
+        pairs.append(tuple(Read(f"r{number}/{mate + 1}", bases, "I" * 100) for mate, bases in enumerate(reads)))
+    files, indexed = write_pairs(folder, pairs, "short"), build_index(folder, fasta)
+    both = Clipping(adapters=True, poly_g=True)
+    wanted = map_on(None, indexed, files, clipping=both)
+    assert wanted.ledger["counts"]["adapter_clipped_reads"] > 40
+    assert wanted.lines != map_on(None, indexed, files).lines
+    monkeypatch.setattr(engine_gpu, "READS_PER_PIECE", 5)
+    same(map_on(EmulatedCard("random", memory=memory), indexed, files, batch, clipping=both), wanted)
 
 
 @dataclass

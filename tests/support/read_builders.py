@@ -10,6 +10,7 @@ import numpy as np
 import pysam
 from quire import index
 from quire import reference as reference_stage
+from quire.align.read_ends import NO_CLIPPING, Clipping
 from quire.align.unit import MappingSettings, UnitInputs, UnitOutputs, map_unit
 from quire.io.bam.writer import ReadGroup
 from quire.io.read_files import ReadFiles
@@ -79,7 +80,14 @@ class Mapped:
             return list(stream.fetch(until_eof=True))
 
 
-def map_files(folder: Path, indexed: Indexed, mates: Sequence[Path], batch: int = 1000, threads: int = 1) -> Mapped:
+def map_files(
+    folder: Path,
+    indexed: Indexed,
+    mates: Sequence[Path],
+    batch: int = 1000,
+    threads: int = 1,
+    clipping: Clipping = NO_CLIPPING,
+) -> Mapped:
     """Map FASTQ files; every call writes into the same files of `folder`."""
     bam, ledger, sizes = folder / "out.bam", folder / "ledger.json", folder / "insert_size.json"
     map_unit(
@@ -87,6 +95,7 @@ def map_files(folder: Path, indexed: Indexed, mates: Sequence[Path], batch: int 
         UnitOutputs(bam, ledger, sizes),
         READ_GROUP,
         MappingSettings(threads, backend="cpu", reads_per_batch=batch),
+        clipping,
     )
     lines = pysam.samtools.view("--no-PG", str(bam)).splitlines()
     return Mapped(bam, json.loads(ledger.read_text()), json.loads(sizes.read_text()), lines)

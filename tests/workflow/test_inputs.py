@@ -133,3 +133,36 @@ def test_columns_of_ones_own_are_in_the_report_and_run_nothing_else(continued: C
     row = {"sample": "NA12878", "tissue": "blood & <b>"}
     assert summary["metadata"] == {"samples": [row], "units": []}
     assert "<td>blood &amp; &lt;b&gt;</td>" in (run.output / "report/report.html").read_text()
+
+
+def test_ends_are_clipped_and_not_trimmed(finished: Run, tmp_path: Path) -> None:
+    """With both keys other bases are aligned, the ledger says how many, and the reads are the same."""
+    unit = {key: value for key, value in SMALL_UNIT.items() if key not in ("fq1", "fq2")}
+    run = Run(tmp_path, config={"reference": {"fasta": str(SMALL / "genome.fa.gz")}})
+    run.config["reference"]["index_directory"] = str(finished.output / "index")
+    run.config["align"] = {"clip_adapters": True, "clip_poly_g": True}
+    first, second = (reads(path)[:600] for path in MATES)
+    for mate, records_of_mate in ((1, first), (2, second)):
+        with (tmp_path / f"{mate}.fq").open("w") as stream:
+            for number, record in enumerate(records_of_mate):
+                title, bases, _, qualities = record.splitlines()
+                insert = 40 + number % 100
+                # The mates of an insert: its two ends, here those of the first mate's beginning.
+                whole = first[number].splitlines()[1][:insert]
+                whole = whole if mate == 1 else whole.translate(str.maketrans("ACGTN", "TGCAN"))[::-1]
+                read = (whole + "AGATCGGAAGAGCACACGTCTGAACTCCAGTCAC" + "G" * 150)[: len(bases)]
+                stream.write(f"{title}\n{read}\n+\n{qualities}\n")
+    run.units = [{**unit, "fq1": "1.fq", "fq2": "2.fq"}]
+    run.write()
+    result = run.snakemake("out/align/NA12878.bam")
+    assert result.returncode == 0, result.stdout
+    counts = json.loads((run.output / "ledger/NA12878.lane_1.json").read_text())["counts"]
+    assert counts["reads"] == counts["mapped"] + counts["unmapped"] == 1200
+    assert counts["adapter_clipped_reads"] > 1000
+    assert counts["poly_g_clipped_reads"] > 100
+    with pysam.AlignmentFile(str(run.output / "align/NA12878.bam")) as stream:
+        primary = [record for record in stream if not record.flag & 0x900]
+    expected = sorted(read.splitlines()[1] for mate in "12" for read in reads(tmp_path / f"{mate}.fq"))
+    assert sorted(record.get_forward_sequence() for record in primary) == expected
+    clips = [{record.cigartuples[0][0], record.cigartuples[-1][0]} for record in primary if not record.is_unmapped]
+    assert sum(pysam.CSOFT_CLIP in both_ends for both_ends in clips) > 1000

@@ -30,6 +30,7 @@ rule map_unit:
         device=DEVICE,
         read_group=read_group,
         reads=about_reads,
+        clipping={end: SETTINGS["align"][f"clip_{end}"] for end in ("adapters", "poly_g")},
         digest=sources.digest("map_unit.py"),
     script:
         "../scripts/map_unit.py"

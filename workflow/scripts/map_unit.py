@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from quire.align.read_ends import Clipping
 from quire.align.unit import MappingSettings, UnitInputs, UnitOutputs, map_unit
 from quire.io.bam.writer import ReadGroup
 from quire.io.read_files import ReadFiles
@@ -32,6 +33,7 @@ def main(job) -> None:
             memory=job.params.device.memory,
             reads_per_batch=job.params.reads_per_batch,
         ),
+        Clipping(**job.params.clipping),
     )
 
 

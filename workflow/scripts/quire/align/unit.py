@@ -10,6 +10,8 @@ from quire.algorithms.fm_index.pages.cpu import page_arrays
 from quire.align.engines.cpu import CpuEngine
 from quire.align.engines.engine import Engine, Searched
 from quire.align.mapper import Mapper
+from quire.align.read_ends import NO_CLIPPING, ClippedCounts, Clipping
+from quire.align.read_ends.cpu import clip_ends
 from quire.align.sink import open_sink
 from quire.device.backend import Backend
 from quire.device.choice import use_backend
@@ -17,6 +19,7 @@ from quire.index import PageIndex
 from quire.io.ahead import ahead
 from quire.io.bam.reads import RecordCounts
 from quire.io.bam.writer import ReadGroup, header_text
+from quire.io.fastq import BATCHES_AHEAD
 from quire.io.files import write_json_atomic
 from quire.io.read_files import ReadFiles
 from quire.ledger import require_balance, write_ledger
@@ -74,7 +77,13 @@ class MappingSettings:
     reads_per_batch: int | Literal["auto"] = "auto"
 
 
-def map_unit(inputs: UnitInputs, outputs: UnitOutputs, read_group: ReadGroup, settings: MappingSettings) -> None:
+def map_unit(
+    inputs: UnitInputs,
+    outputs: UnitOutputs,
+    read_group: ReadGroup,
+    settings: MappingSettings,
+    clipping: Clipping = NO_CLIPPING,
+) -> None:
     """Map the reads of a unit.
 
     Args:
@@ -82,6 +91,7 @@ def map_unit(inputs: UnitInputs, outputs: UnitOutputs, read_group: ReadGroup, se
         outputs: each appears whole or not at all.
         read_group: of all records.
         settings: threads, backend and batches.
+        clipping: which ends of reads are not mapped.
 
     Raises:
         InputError: bad reads, an index that does not fit, or no card where the backend is "gpu".
@@ -93,11 +103,12 @@ def map_unit(inputs: UnitInputs, outputs: UnitOutputs, read_group: ReadGroup, se
     with use_backend(settings.backend, settings.memory) as (backend, open_card):
         if open_card is None:
             pages = [page_arrays(index, index.start, index.owned_length) for index in indexes]
-            _map(CpuEngine(reference, pages), reference, backend, inputs, outputs, read_group, settings)
+            _map(CpuEngine(reference, pages), reference, backend, inputs, outputs, read_group, settings, clipping)
             return
         from quire.align.engines.gpu import CardEngine
 
-        _map(CardEngine(open_card, reference, indexes), reference, backend, inputs, outputs, read_group, settings)
+        engine = CardEngine(open_card, reference, indexes)
+        _map(engine, reference, backend, inputs, outputs, read_group, settings, clipping)
 
 
 def _map(
@@ -108,6 +119,7 @@ def _map(
     outputs: UnitOutputs,
     read_group: ReadGroup,
     settings: MappingSettings,
+    clipping: Clipping,
 ) -> None:
     """Map a unit with the engine of its backend, and write all outputs."""
     mapper = Mapper(engine)
@@ -124,6 +136,10 @@ def _map(
         outputs.records.parent,
         settings.threads,
     )
+    clipped = ClippedCounts(clipping)
+    if clipped.counts:
+        whole = batches
+        batches = ahead(lambda: clip_ends(whole, clipped), BATCHES_AHEAD)
     with open_sink(outputs.records, text, *contigs, read_group) as sink:
         # In this thread nothing but writing: a disk, or memory for a file, takes its time.
         for encoded in ahead(lambda: mapper.map(batches, settings.threads, sink), WRITES_AHEAD):
@@ -138,7 +154,7 @@ def _map(
             taken = {"reads": counts.reads, **left_out}
             require_balance("align", read_group.identifier, {"records": records.records}, taken)
     write_json_atomic(outputs.insert_size, mapper.insert_sizes.to_json())
-    ledger = {**vars(counts), **left_out}
+    ledger = {**vars(counts), **left_out, **clipped.counts}
     warnings = inputs.reads.warnings()
     write_ledger(outputs.ledger, "align", read_group.identifier, ledger, warnings, backend.to_json())
 

@@ -59,17 +59,24 @@ class ReadBatch:
 
 @dataclass(frozen=True)
 class PairBatch:
-    """First mates (or single reads) and, if there are any, their second mates: read `i` of both has the same name."""
+    """First mates (or single reads) and, if there are any, their second mates: read `i` of both has the same name.
+
+    Attributes:
+        mate1, mate2: the reads as they are mapped.
+        untrimmed: the same reads whole, where ends of some are not mapped (`quire.align.read_ends`); else None.
+    """
 
     mate1: ReadBatch
     mate2: ReadBatch | None
+    untrimmed: "PairBatch | None" = None
 
     def __len__(self) -> int:
         return len(self.mate1)
 
     def part(self, begin: int, end: int) -> "PairBatch":
         """Reads or pairs [begin, end) as a batch of their own, on the same memory."""
-        return PairBatch(self.mate1.part(begin, end), self.mate2 and self.mate2.part(begin, end))
+        mates = self.mate1.part(begin, end), self.mate2 and self.mate2.part(begin, end)
+        return PairBatch(*mates, self.untrimmed and self.untrimmed.part(begin, end))
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from quire.align.model import Reported
 from quire.align.read_counts import ReadCounts, count_reads
 from quire.align.records import build_records
+from quire.align.reported import on_whole_reads
 from quire.align.sink import Encoded, RecordSink
 from quire.reads import PairBatch, bases_of_mates
 from quire.reference import Reference
@@ -14,11 +15,14 @@ def encode_records(
     """What the sink makes of a batch's records in the order of its reads, and what these became.
 
     Args:
-        batch: as read.
+        batch: as mapped; records hold the whole reads.
         reported: what is reported of its reads, on the host.
         reference: that the alignments lie on.
         sink: whose `encode` is called, in this thread.
     """
+    if batch.untrimmed is not None:
+        reported = on_whole_reads(reported, batch)
+        batch = batch.untrimmed
     codes, offsets = bases_of_mates(batch.mate1, batch.mate2)
     records = build_records(reported, codes, offsets, batch.mate2 is not None, reference)
     return sink.encode(records, batch), count_reads(records.flag, offsets)

@@ -1,1 +1,28 @@
 """The reported alignments of a batch as rows, which are all that records are made of."""
+
+import numpy as np
+
+from quire.align.model import Reported
+from quire.reads import PairBatch, bases_of_mates
+
+
+def on_whole_reads(reported: Reported, batch: PairBatch) -> Reported:
+    """What is reported of reads that were mapped without their 3' ends, in coordinates of the whole reads.
+
+    Coordinates in a read are those of the oriented sequence, which begins with the 3' end where it is turned round.
+
+    Args:
+        reported: of the reads as they were mapped.
+        batch: with `untrimmed`.
+    """
+    assert batch.untrimmed is not None
+    mapped, whole = (bases_of_mates(part.mate1, part.mate2)[1] for part in (batch, batch.untrimmed))
+    left_out = (np.diff(whole) - np.diff(mapped)).astype(np.int32)
+    rows = reported.rows.astype(np.int64)
+    reads = np.repeat(np.arange(len(rows)), rows)
+    row = np.arange(len(reads)) + np.repeat(reported.first - (np.cumsum(rows) - rows), rows)
+    shift = np.where(reported.strand[row] != 0, left_out[reads], 0)
+    begin, end = reported.read_begin.copy(), reported.read_end.copy()
+    begin[row] += shift
+    end[row] += shift
+    return reported._replace(read_begin=begin, read_end=end)
