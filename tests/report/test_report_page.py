@@ -232,8 +232,8 @@ def test_warnings_say_what_is_unusual(written):
     good["truth"]["snv"]["f1"] = 0.99
     assert find_warnings(good) == []
     changed = copy.deepcopy(good)
-    changed["samples"][0]["checks"][0] |= {"verdict": "look", "shown": "80.00"}
-    changed["samples"][0]["checks"][1] |= {"verdict": "fail", "shown": "50.00"}
+    changed["samples"][0]["checks"][0] |= {"verdict": "look", "shown": "80.00 %"}
+    changed["samples"][0]["checks"][1] |= {"verdict": "fail", "shown": "50.00 % of paired"}
     assert [warning["message"] for warning in find_warnings(changed)] == [
         "Properly paired: 50.00 % of paired (usual: at least 80 % of paired); fragments may be damaged, or the "
         "library is of another kind.",

@@ -92,7 +92,7 @@ class Criterion:
         measured = self.measure(sample, setting)
         verdict = NOT_JUDGED if measured.value is None else self._verdict(measured.value, 2 * measured.error)
         value = None if measured.value is None else round(measured.value, 6)
-        shown = measured.shown or ("" if value is None else f"{value:,.{self.digits}f}")
+        shown = measured.shown or ("" if value is None else f"{value:,.{self.digits}f} {self.unit}".strip())
         return {
             "criterion": self.key,
             "value": value,

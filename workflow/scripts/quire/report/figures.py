@@ -12,7 +12,7 @@ from quire.report.searches import DotPlot
 SHARE_SHOWN = 0.995
 MOST_BARS = 120
 DEEPEST_BREADTH = 100
-LEAST_WINDOWS = 1e-5  # share of the reference's windows that a GC content must have to be shown
+LEAST_WINDOWS = 1e-3  # share of the reference's windows that a GC content must have to be shown
 _PERCENT = 100
 
 
@@ -265,7 +265,8 @@ def draw_comparison(
     drawing = Drawing(
         Scale("samples" if few else "samples, as in the sheet", 0, len(values), names=names), Scale(unit, 0, highest)
     )
-    drawing.band(usual[0] or 0.0, highest if usual[1] is None else usual[1])
+    if usual != (None, None):
+        drawing.band(usual[0] or 0.0, highest if usual[1] is None else usual[1])
     drawing.points([(number + 0.5, value, f"{name}: {value:,.4g}") for number, name, value in known])
     return _picture(title, f"{min(numbers):,.4g} to {max(numbers):,.4g}", drawing)
 

@@ -44,8 +44,7 @@ def _checks(sample: Mapping[str, Any]) -> list[str]:
         for check in sample["checks"]:
             if check["verdict"] == verdict:
                 criterion = BY_KEY[check["criterion"]]
-                shown = f"{check['shown']} {criterion.unit}".strip()
-                messages.append(f"{criterion.title}: {shown} (usual: {check['usual']}); {criterion.advice}.")
+                messages.append(f"{criterion.title}: {check['shown']} (usual: {check['usual']}); {criterion.advice}.")
     return messages
 
 
