@@ -30,7 +30,15 @@ RUN = (
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
     """A small library with two modules of kernels, one of which uses the other."""
-    for name in ("__init__.py", "cache.py", "sources.py", "simd/__init__.py", "simd/compiled.py", "simd/stamps.py"):
+    for name in (
+        "__init__.py",
+        "cache.py",
+        "sources.py",
+        "simd/__init__.py",
+        "simd/compiled.py",
+        "simd/late_code.py",
+        "simd/stamps.py",
+    ):
         target = tmp_path / "quire" / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(LIBRARY / "quire" / name, target)

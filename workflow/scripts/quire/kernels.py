@@ -1,5 +1,6 @@
 """The kernels that a run's jobs use, compiled before jobs run side by side: once for sources and processor."""
 
+import gc
 import logging
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ def compile_stage(stage: str, **options: bool) -> None:
     if stamps.are_compiled(name, SCRIPT):
         log.info("the kernels of %s were compiled before", name)
         return
+    gc.disable()  # Numba's millions of objects all stay; looking for garbage among them took a fifth of the time
     STAGES[stage](**options)
     stamps.remember(name, SCRIPT, began)
     log.info("the kernels of %s are compiled: %.1f s", name, time.time() - began)

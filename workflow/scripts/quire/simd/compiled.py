@@ -20,7 +20,9 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
+from numba.core.registry import CPUDispatcher
 
+from quire.simd import late_code
 from quire.simd.stamps import kernels_root
 from quire.sources import SCRIPTS, kernels_digest
 
@@ -29,23 +31,42 @@ log = logging.getLogger("quire.compiled")
 DAYS_UNUSED = 30  # after which compiled kernels are removed
 CHECKSUM_BYTES = hashlib.sha256().digest_size
 _DAY = 86400.0
+late_code.install()
 _OURS = re.compile(r"([\w.]+-)?[0-9a-f]{16}")  # names of folders; earlier versions had the digest alone
 
 
 def compiled(function: Function) -> Function:
     """Compile a function at its first use; it runs without the interpreter's lock, and its code is kept on disk."""
-    return _kept(numba.njit(nogil=True)(function), function)
+    return _kernel(function, forceinline=False)
 
 
 def inlined(function: Function) -> Function:
     """The same for a small function that is copied into its callers: a call costs a reference count for each array."""
-    return _kept(numba.njit(nogil=True, forceinline=True)(function), function)
+    return _kernel(function, forceinline=True)
 
 
-def _kept(dispatcher: Any, function: Function) -> Function:
-    """The dispatcher, which is called as the function is, with our cache."""
-    dispatcher._cache = _KernelCache(function)
-    return cast(Function, dispatcher)
+class _Kernel(CPUDispatcher):
+    """What Python calls of a function; kernels that call it take `part`, which has no code for Python."""
+
+    part: Any
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Called by Numba for a call in another function: the types of it."""
+        return self.part.get_call_template(args, kws)
+
+    def get_overload(self, sig: Any) -> Any:
+        """Called by Numba for a call in another function: what is called."""
+        return self.part.get_overload(sig)
+
+
+def _kernel(function: Function, forceinline: bool) -> Function:
+    """The function for Python, with our cache, and for kernels."""
+    options = {"nogil": True, "no_cfunc_wrapper": True, "forceinline": forceinline}
+    part = numba.njit(no_cpython_wrapper=True, **options)(function)
+    kernel = _Kernel(function, targetoptions=numba.njit(**options)(function).targetoptions)
+    kernel.part = part
+    kernel._cache = _KernelCache(function)
+    return cast(Function, kernel)
 
 
 class _Locator(_CacheLocator):
