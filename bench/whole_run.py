@@ -2,7 +2,7 @@
 
 Reads of chr20 at 30x as in `bench.chromosome`. The workflow is run twice into fresh folders, index included: first with
 an empty cache of compiled kernels (`cold`), then with a full one (`warm`). What each job took is read from Snakemake's
-own records of its outputs.
+own records of its outputs, and what mapping and finishing waited for from their logs.
 """
 
 import json
@@ -97,6 +97,14 @@ def draw(rows: list[tuple[str, float, float]], seconds: float, title: str, path:
     path.write_text(whole.replace(">", f"><title>{title}</title>{style}", 1))
 
 
+def logs(folder: Path) -> str:
+    """What mapping and finishing said, with the time of day: their steps, and what their threads waited for."""
+    paths = sorted(
+        path for rule in ("map_unit", "finish_sample") for path in (folder / "results/logs" / rule).iterdir()
+    )
+    return "\n".join(f"{path.parent.name}: {line}" for path in paths for line in path.read_text().splitlines())
+
+
 def whole_run(given: Namespace, fasta: Path, units: list[tuple[Path, Path]], name: str) -> tuple[Timing, Path]:
     """One run into a fresh folder; what it took, and the folder."""
     folder = (given.work / f"whole_run_{name}").resolve()
@@ -134,6 +142,7 @@ def main() -> None:
             ("rule", "starts at", "seconds"),
             [(r, f"{s:.1f}", f"{e - s:.1f}") for r, s, e in sorted(rows, key=lambda r: r[1])],
         )
+        print(logs(folder), end="\n\n", flush=True)
         if given.picture:
             draw(
                 rows,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from quire import index, reference
 from quire.align.unit import MappingSettings, UnitInputs, UnitOutputs, map_unit
+from quire.io import gzip_text
 from quire.io.bam.writer import ReadGroup
 from quire.io.read_files import ReadFiles
 
@@ -18,7 +19,8 @@ _LENGTH, _INSERT = 100, 300
 
 
 def compile_kernels() -> None:
-    """Map paired and single reads against one page and against several."""
+    """Map paired and single reads against one page and against several, and inflate a little."""
+    gzip_text.library_functions()
     generator = random.Random(1)
     genome = "".join(generator.choices("ACGT", k=_BASES))
     with tempfile.TemporaryDirectory() as folder:

@@ -28,8 +28,8 @@ from quire.align.insert_size import (
 )
 from quire.align.read_counts import ReadCounts
 from quire.align.sink import Encoded, RecordSink
-from quire.align.time_spent import TimeSpent
 from quire.reads import PairBatch
+from quire.time_spent import TimeSpent
 
 log = logging.getLogger("quire.align")
 SECONDS_BETWEEN_REPORTS = 10
@@ -150,7 +150,4 @@ class _Progress:
             self.last = now
             log.info("%d reads mapped, %.0f reads/s", reads, reads / elapsed)
         if final:
-            shares = ", ".join(
-                f"{what} {100 * seconds / elapsed:.0f} %" for what, seconds in self.spent.seconds.items()
-            )
-            log.info("of %.1f s: %s", elapsed, shares)
+            log.info("%s", self.spent.shares(elapsed))

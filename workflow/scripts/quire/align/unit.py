@@ -1,7 +1,7 @@
 """One unit (lane) from its reads to unsorted records, with its ledger and insert size."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -23,6 +23,7 @@ from quire.io.fastq import BATCHES_AHEAD
 from quire.io.files import write_json_atomic
 from quire.io.read_files import ReadFiles
 from quire.ledger import require_balance, write_ledger
+from quire.reads import PairBatch
 from quire.reference import Reference
 from quire.version import VERSION
 
@@ -129,17 +130,14 @@ def _map(
     text = header_text(*contigs, [read_group], VERSION, command, description)
     chosen_size = settings.reads_per_batch
     records = RecordCounts()
-    batches = inputs.reads.batches(
-        engine.reads_per_batch if chosen_size == "auto" else chosen_size,
-        records,
-        inputs.fasta,
-        outputs.records.parent,
-        settings.threads,
-    )
     clipped = ClippedCounts(clipping)
-    if clipped.counts:
-        whole = batches
-        batches = ahead(lambda: clip_ends(whole, clipped), BATCHES_AHEAD)
+    reads_per_batch = engine.reads_per_batch if chosen_size == "auto" else chosen_size
+
+    def reading() -> Iterator[PairBatch]:
+        batches = inputs.reads.batches(reads_per_batch, records, inputs.fasta, outputs.records.parent, settings.threads)
+        return clip_ends(batches, clipped) if clipped.counts else batches
+
+    batches = ahead(reading, BATCHES_AHEAD)  # it goes on while the card is opened and the index copied to it
     with open_sink(outputs.records, text, *contigs, read_group) as sink:
         # In this thread nothing but writing: a disk, or memory for a file, takes its time.
         for encoded in ahead(lambda: mapper.map(batches, settings.threads, sink), WRITES_AHEAD):

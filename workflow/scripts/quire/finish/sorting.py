@@ -8,6 +8,8 @@ All threads take part; buckets come back in order, so that the records depend on
 decided by contig, position, strand, library, unit and the order of the unit's reads.
 """
 
+import logging
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -25,10 +27,12 @@ from quire.io.ahead import ahead
 from quire.io.bam.indexing import IndexBuilder
 from quire.io.bam.writer import BamWriter
 from quire.ledger import require_balance
+from quire.time_spent import TimeSpent
 
 MEGABYTE = 1 << 20
 WRITES_AHEAD = 2  # ranges that wait for the file
 _TIMES_RECORDS = 5  # memory that finishing a range takes, over the size of its records
+log = logging.getLogger("quire.align")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -88,16 +92,25 @@ def sort_and_mark(
         with BamWriter(output, text, head.contig_names, head.contig_lengths) as bam:
             counts, records_out, unplaced = np.zeros((libraries, 3), np.int64), 0, 0
             parts = _finished(ranges(units, head.genome), head.genome, libraries, builder.depth, executor, effort)
-            for done in ahead(lambda: parts, WRITES_AHEAD):  # in this thread nothing but writing
+            finished = ahead(lambda: parts, WRITES_AHEAD)  # in this thread nothing but writing
+            spent, start = TimeSpent(), time.monotonic()
+            while True:
+                with spent.on("waiting for sorted records"):
+                    done = next(finished, None)
+                if done is None:
+                    break
                 if done.entries is None:
                     unplaced += done.records
                 else:
                     builder.add(done.entries, bam.offset)
-                bam.write_blocks([done.blocks])
+                with spent.on("waiting for the file"):
+                    bam.write_blocks([done.blocks])
                 if take is not None:
-                    take(done.data)
+                    with spent.on("waiting for the counts"):
+                        take(done.data)
                 counts += done.counts
                 records_out += done.records
+            log.info("%s: %s", sample, spent.shares(time.monotonic() - start))
             require_balance("align (sorting)", sample, {"records in": records_in}, {"records out": records_out})
             if index is not None:
                 builder.write(index, unplaced)

@@ -13,11 +13,18 @@ FAREWELL_SECONDS = 10.0
 
 
 def ahead(start: Callable[[], Iterator[Item]], depth: int) -> Generator[Item, None, None]:
-    """Yield what `start()` yields, produced by a helper thread that is at most `depth` items ahead.
+    """Yield what `start()` yields, produced by a helper thread that is at most `depth` items ahead; it begins at once.
 
     An exception of the producer is raised in the consumer, after the items that came before it. The thread ends when
     the consumer closes this generator (or drops it).
     """
+    consumer = _consumer(start, depth)
+    next(consumer)  # so that the thread begins, and closing the generator ends it
+    return consumer  # type: ignore[return-value]
+
+
+def _consumer(start: Callable[[], Iterator[Item]], depth: int) -> Generator[Item | None, None, None]:
+    """`ahead`, with one item of no meaning before all others."""
     items: queue.Queue[tuple[Item | None, BaseException | None]] = queue.Queue(depth)
     stopped = threading.Event()
 
@@ -43,6 +50,7 @@ def ahead(start: Callable[[], Iterator[Item]], depth: int) -> Generator[Item, No
     worker = threading.Thread(target=produce, name="quire-ahead", daemon=True)
     worker.start()
     try:
+        yield None
         while True:
             item, failure = items.get()
             if failure is not None:

@@ -89,16 +89,19 @@ def _state() -> NDArray[np.uint64]:
     return _states.words  # type: ignore[no-any-return]
 
 
+def address_of(name: str) -> int:
+    """Address of a function of ISA-L's; 0 if it is not found."""
+    try:
+        return ctypes.cast(getattr(ctypes.CDLL(isal_zlib.__file__), name), ctypes.c_void_p).value or 0
+    except (OSError, AttributeError):
+        return 0
+
+
 @lru_cache
 def library_functions() -> tuple[int, int, int] | None:
     """Addresses of ISA-L's functions to begin, to inflate and to check, if they are there and do as expected."""
-    try:
-        library = ctypes.CDLL(isal_zlib.__file__)
-        addresses = [
-            ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
-            for name in ("isal_inflate_init", "isal_inflate_stateless", "crc32_gzip_refl")
-        ]
-    except (OSError, AttributeError):
+    addresses = [address_of(name) for name in ("isal_inflate_init", "isal_inflate_stateless", "crc32_gzip_refl")]
+    if not all(addresses):
         return None
     sample = b"A block to try the library with. " * 100
     deflate = zlib.compressobj(wbits=_RAW_DEFLATE)
@@ -172,7 +175,7 @@ def _inflate_in_python(
 
 
 @intrinsic
-def _call_with_state(_typing_context, address, state):
+def call_with_state(_typing_context, address, state):
     """Call the C function int f(void *) at `address` (uint64) with `state` (uint64)."""
 
     def generate(_context, builder, _signature, arguments):
@@ -184,16 +187,16 @@ def _call_with_state(_typing_context, address, state):
 
 
 @intrinsic
-def _call_checksum(_typing_context, address, data, size):
-    """Call the C function uint32_t f(uint32_t, const unsigned char *, uint64_t) at `address`, beginning from 0."""
+def call_checksum(_typing_context, address, before, data, size):
+    """Call the C function uint32_t f(uint32_t, const unsigned char *, uint64_t) at `address`; `before` is 0 first."""
 
     def generate(_context, builder, _signature, arguments):
         untyped, word, double = ir.IntType(8).as_pointer(), ir.IntType(32), ir.IntType(64)
         function = ir.FunctionType(word, [word, untyped, double]).as_pointer()
-        pointer = builder.inttoptr(arguments[1], untyped)
-        return builder.call(builder.inttoptr(arguments[0], function), [word(0), pointer, arguments[2]])
+        pointer = builder.inttoptr(arguments[2], untyped)
+        return builder.call(builder.inttoptr(arguments[0], function), [arguments[1], pointer, arguments[3]])
 
-    return types.uint32(types.uint64, types.uint64, types.uint64), generate
+    return types.uint32(types.uint64, types.uint32, types.uint64, types.uint64), generate
 
 
 @compiled
@@ -207,13 +210,15 @@ def _inflate(functions, data, table, starts, out, state):
     for block in range(len(table)):
         begin, size, inflated = table[block, 0], table[block, 1], table[block, 2]
         target = np.uint64(out.ctypes.data) + np.uint64(starts[block])
-        _call_with_state(initialise, pointer)
+        call_with_state(initialise, pointer)
         state[0], state[1] = target, np.uint64(inflated)
         state[2] = np.uint64(data.ctypes.data) + np.uint64(begin)
         state[4] = np.uint64(size)
-        status = _call_with_state(inflate, pointer)
+        status = call_with_state(inflate, pointer)
         if status != 0 or state[1] >> np.uint64(32) != np.uint64(inflated):
             return np.int64(block)
-        if np.int64(_call_checksum(checksum, target, np.uint64(inflated))) != _number(data, begin + size, 4):
+        if np.int64(call_checksum(checksum, np.uint32(0), target, np.uint64(inflated))) != _number(
+            data, begin + size, 4
+        ):
             return np.int64(block)
     return np.int64(-1)

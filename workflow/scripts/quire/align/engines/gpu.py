@@ -27,7 +27,6 @@ from quire.align.insert_size import MOST_BASES_LOOKED_AT, NO_INSERT_SIZES, Inser
 from quire.align.model import Reported
 from quire.align.read_counts import ReadCounts
 from quire.align.sink import Encoded, RecordSink
-from quire.align.time_spent import TimeSpent
 from quire.device.card import Card, CardArray, Download, Upload, bytes_of
 from quire.errors import QuireError
 from quire.index import PageIndex
@@ -35,6 +34,7 @@ from quire.reads import PairBatch
 from quire.reads.gpu import CardReads, Layout, fill, layout_of, orient, orient_staged
 from quire.reference import Reference
 from quire.reference.gpu import upload_reference
+from quire.time_spent import TimeSpent
 
 Result = TypeVar("Result")
 log = logging.getLogger("quire.align")

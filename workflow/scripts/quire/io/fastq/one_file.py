@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 import quire.io.fastq.parser as parser
 from quire.errors import InputError
+from quire.io import gzip_text
 from quire.io.bgzf_text import BgzfText
 from quire.io.fastq.text import MOST_RECORD_BYTES, TextWindow
 from quire.io.files import lacks_bgzip_end, open_input, read_errors
-from quire.io.sniff import is_bgzip
+from quire.io.sniff import is_bgzip, is_gzip
 from quire.reads import ReadBatch
 
 CHUNK_BYTES = 4 << 20
@@ -57,12 +58,16 @@ def file_batches(path: str | Path, reads_per_batch: int, maximum_length: int, ch
 
 
 def _open_text(path: str | Path) -> BufferedIOBase | RawIOBase:
-    """The file's text; that of a bgzip file is inflated by several threads."""
+    """The file's text: that of a bgzip file is inflated by several threads, that of plain gzip by one."""
     stream = open_input(path)
-    if not is_bgzip(path):
+    if is_bgzip(path):
+        stream.close()
+        return BgzfText(path)
+    functions = gzip_text.library_functions() if is_gzip(path) else None
+    if functions is None:
         return stream
     stream.close()
-    return BgzfText(path)
+    return gzip_text.GzipText(path, functions)
 
 
 def _plain_batches(text: TextWindow, wanted: int, maximum_length: int) -> Iterator[ReadBatch]:

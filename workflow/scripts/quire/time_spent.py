@@ -27,3 +27,9 @@ class TimeSpent:
         finally:
             with self._lock:
                 self.seconds[what] += time.monotonic() - start
+
+    def shares(self, elapsed: float) -> str:
+        """A line for the log: the seconds that went by, and each of `seconds` in percent of them."""
+        elapsed = max(elapsed, 1e-9)
+        parts = (f"{what} {100 * seconds / elapsed:.0f} %" for what, seconds in self.seconds.items())
+        return f"of {elapsed:.1f} s: {', '.join(parts)}"

@@ -1,0 +1,272 @@
+"""The text of a gzip file as a stream of bytes: one thread reads the file, one does nothing but inflate.
+
+Plain gzip is inflated from its beginning to its end by one processor, so that this thread must not wait: ISA-L's own
+functions are called from a kernel for megabytes at a time. python-isal, which takes the interpreter's lock twice for
+every few hundred kilobytes, waited for it as long as it inflated beside the thread that launches a card's kernels.
+
+The members of a file (RFC 1952) follow each other; zeros behind the last are padding. The checksum and the size of each
+member are checked.
+"""
+
+import gzip
+import io
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.io.ahead import ahead
+from quire.io.inflate import address_of, call_checksum, call_with_state
+from quire.io.sniff import GZIP_MAGIC
+from quire.simd.compiled import compiled
+
+READ_BYTES = 1 << 22  # of the file at a time
+CHUNK_BYTES = 1 << 22  # of the text at a time
+READS_AHEAD, CHUNKS_AHEAD = 2, 8
+_STATE_BYTES = 1 << 18  # struct inflate_state takes about 90 kB; see `quire.io.inflate`
+_REGISTER = 8  # bytes of a member's end that ISA-L may have read ahead
+_FIXED_HEADER, _TRAILER = 10, 8
+_PADDING = 512  # zeros that are looked at together
+_CHECKSUM, _EXTRA, _NAME, _COMMENT = 2, 4, 8, 16  # flags of a member's header
+_ENDED, _WANTS_INPUT, _WANTS_ROOM, _DAMAGED = range(4)
+
+
+class Functions(NamedTuple):
+    """Addresses of ISA-L's functions to begin, to inflate and to check."""
+
+    initialise: np.uint64
+    inflate: np.uint64
+    checksum: np.uint64
+
+
+@lru_cache
+def library_functions() -> Functions | None:
+    """ISA-L's functions, if they are found and give a sample back."""
+    addresses = [address_of(name) for name in ("isal_inflate_init", "isal_inflate", "crc32_gzip_refl")]
+    if not all(addresses):
+        return None
+    functions = Functions(*map(np.uint64, addresses))
+    sample = b"A text to try the library with. " * 5000
+    stream = io.BytesIO(gzip.compress(sample[:70_000]) + gzip.compress(sample[70_000:]))
+    try:
+        found = b"".join(chunk.tobytes() for chunk in _texts(stream, functions, 7000, 50_000, SimpleQueue()))
+    except (gzip.BadGzipFile, EOFError):
+        return None
+    return functions if found == sample else None
+
+
+class GzipText(io.RawIOBase):
+    """The inflated bytes of a gzip file.
+
+    Raises:
+        BadGzipFile: while reading, behind what stands before it: a member that is damaged, or bytes that are no gzip.
+        EOFError: likewise, where the file ends within a member.
+    """
+
+    def __init__(self, path: str | Path, functions: Functions) -> None:
+        """Open the file; `functions` are those of `library_functions`."""
+        super().__init__()
+        self._file = open(path, "rb", buffering=0)
+        self._used: SimpleQueue[NDArray[np.uint8]] = SimpleQueue()  # chunks whose memory may be written again
+        self._chunks = ahead(lambda: _texts(self._file, functions, READ_BYTES, CHUNK_BYTES, self._used), CHUNKS_AHEAD)
+        self._chunk = self._rest = np.empty(0, np.uint8)
+
+    def readable(self) -> bool:
+        """As io.RawIOBase has it."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Bytes into a buffer, as many as are there; 0 at the end of the file."""
+        view = np.frombuffer(memoryview(buffer).cast("B"), np.uint8)
+        while not len(self._rest):
+            self._used.put(self._chunk)
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                self._chunk = np.empty(0, np.uint8)
+                return 0
+            self._chunk = self._rest = chunk
+        size = min(len(view), len(self._rest))
+        view[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
+        return size
+
+    def close(self) -> None:
+        """Let the threads end, and close the file."""
+        if not self.closed:
+            self._chunks.close()
+            self._file.close()
+        super().close()
+
+
+class _Source:
+    """Bytes of a file from a place on, as many as were asked for.
+
+    Attributes:
+        data: uint8[].
+        at: of them, the first that was not used.
+    """
+
+    def __init__(self, file: BinaryIO | io.RawIOBase, size: int) -> None:
+        self._pieces = ahead(lambda: _pieces(file, size), READS_AHEAD)
+        self.data, self.at = np.empty(0, np.uint8), 0
+
+    def more(self) -> bool:
+        """Add the next piece of the file to what was not used; False at its end.
+
+        The last bytes that were used stay in front of it, since ISA-L may give them back.
+        """
+        piece = next(self._pieces, None)
+        if piece is None:
+            return False
+        kept = self.data[max(0, self.at - _REGISTER) :]
+        used = min(self.at, _REGISTER)
+        if len(kept) > _REGISTER:
+            piece = np.concatenate([kept, piece[_REGISTER:]])
+        else:
+            piece = piece[_REGISTER - len(kept) :]
+            piece[: len(kept)] = kept
+        self.data, self.at = piece, used
+        return True
+
+    def has(self, size: int) -> bool:
+        """Whether so many bytes are there, or could be had."""
+        while len(self.data) - self.at < size:
+            if not self.more():
+                return False
+        return True
+
+    def close(self) -> None:
+        """Let the thread end that reads."""
+        self._pieces.close()
+
+
+def _pieces(file: BinaryIO | io.RawIOBase, size: int) -> Iterator[NDArray[np.uint8]]:
+    """The bytes of a file, in pieces with room for some before them."""
+    while True:
+        piece = np.empty(_REGISTER + size, np.uint8)
+        got = file.readinto(piece[_REGISTER:].data)  # type: ignore[union-attr]
+        if not got:
+            return
+        yield piece[: _REGISTER + got]
+
+
+def _texts(
+    file: BinaryIO | io.RawIOBase, functions: Functions, size: int, chunk_bytes: int, used: SimpleQueue[Any]
+) -> Iterator[NDArray[np.uint8]]:
+    """The text of all members in chunks; `used` are some that may be written again."""
+    source, state = _Source(file, size), np.zeros(_STATE_BYTES // 8, np.uint64)
+    try:
+        while _at_member(source):
+            _skip_header(source)
+            _begin(functions.initialise, state)
+            checksum, total, status = np.uint32(0), 0, _WANTS_ROOM
+            while status != _ENDED:
+                out = _buffer(used, chunk_bytes)
+                filled, status = 0, _WANTS_INPUT
+                while status == _WANTS_INPUT:
+                    taken, filled, status, checksum = _inflate(
+                        functions.inflate, functions.checksum, source.data, source.at, out, filled, checksum, state
+                    )
+                    source.at += taken
+                    if status == _DAMAGED:
+                        yield out[:filled]
+                        raise gzip.BadGzipFile("a damaged member")
+                    if status == _WANTS_INPUT and not source.more():
+                        yield out[:filled]
+                        raise EOFError("the file ends within a member")
+                total += filled
+                yield out[:filled]
+            if not source.has(_TRAILER):
+                raise EOFError("the file ends within a member")
+            trailer = source.data[source.at : source.at + _TRAILER].tobytes()
+            source.at += _TRAILER
+            expected = int(checksum).to_bytes(4, "little") + (total & 0xFFFFFFFF).to_bytes(4, "little")
+            if trailer != expected:
+                raise gzip.BadGzipFile("its data do not fit its checksum")
+    finally:
+        source.close()
+
+
+def _buffer(used: SimpleQueue[Any], size: int) -> NDArray[np.uint8]:
+    """Memory for a chunk."""
+    try:
+        chunk: NDArray[np.uint8] = used.get_nowait()
+    except Empty:
+        return np.empty(size, np.uint8)
+    whole = chunk if chunk.base is None else chunk.base
+    return whole if isinstance(whole, np.ndarray) and len(whole) == size else np.empty(size, np.uint8)
+
+
+def _at_member(source: _Source) -> bool:
+    """Whether a member follows, behind any padding; not at the end of the file."""
+    while source.has(1):
+        letters = np.flatnonzero(source.data[source.at : source.at + _PADDING])
+        if len(letters):
+            source.at += int(letters[0])
+            return True
+        source.at = min(source.at + _PADDING, len(source.data))
+    return False
+
+
+def _skip_header(source: _Source) -> None:
+    """Go behind the header of a member (RFC 1952, section 2.3)."""
+    if not source.has(_FIXED_HEADER):
+        raise EOFError("the file ends within a header")
+    header = source.data[source.at : source.at + _FIXED_HEADER].tobytes()
+    if not header.startswith(GZIP_MAGIC + b"\x08"):
+        raise gzip.BadGzipFile("bytes that are no gzip where a member should begin")
+    source.at += _FIXED_HEADER
+    flags = header[3]
+    if flags & _EXTRA:
+        _skip(source, 2)
+        low, high = source.data[source.at - 2 : source.at].tolist()
+        _skip(source, low | high << 8)
+    for flag in (_NAME, _COMMENT):
+        while flags & flag:
+            _skip(source, 1)
+            if source.data[source.at - 1] == 0:
+                break
+    if flags & _CHECKSUM:
+        _skip(source, 2)
+
+
+def _skip(source: _Source, size: int) -> None:
+    if not source.has(size):
+        raise EOFError("the file ends within a header")
+    source.at += size
+
+
+@compiled
+def _begin(initialise, state):
+    """Begin a member."""
+    call_with_state(initialise, np.uint64(state.ctypes.data))
+
+
+@compiled
+def _inflate(inflate, check, data, at, out, filled, checksum, state):
+    """Inflate from `data[at:]` into `out[filled:]`: (bytes taken, `filled` behind it, status, checksum behind it).
+
+    Of the state's words see `quire.io.inflate`; the upper halves of two of them belong to ISA-L.
+    """
+    pointer, half = np.uint64(state.ctypes.data), np.uint64(0xFFFFFFFF)
+    room, held = np.uint64(len(out) - filled), np.uint64(len(data) - at)
+    target = np.uint64(out.ctypes.data) + np.uint64(filled)
+    state[0], state[2] = target, np.uint64(data.ctypes.data) + np.uint64(at)
+    state[1] = (state[1] & ~half) | room
+    state[4] = (state[4] & ~half) | held
+    status = call_with_state(inflate, pointer)
+    room_left, held_left = state[1] & half, state[4] & half
+    taken, written = np.int64(held - held_left), np.int64(room - room_left)
+    checksum = call_checksum(check, checksum, target, np.uint64(written))
+    if status < 0:
+        return taken, filled + written, _DAMAGED, checksum
+    if room_left == 0:
+        return taken, filled + written, _WANTS_ROOM, checksum
+    # With room and input left a member that goes on would have gone on. What is left of its register is not its own.
+    if held_left > 0:
+        return taken - np.int64(state[4] >> np.uint64(32)) // 8, filled + written, _ENDED, checksum
+    return taken, filled + written, _WANTS_INPUT, checksum
