@@ -133,7 +133,7 @@ def test_every_hit_has_a_record(case, wanted):
     assert counts["hits"] == counts["hits_with_record"] == sum(map(len, wanted.values()))
 
 
-def test_one_answer_for_pages_batches_threads_memory_and_strategies(case):
+def test_one_answer_for_pages_batches_threads_memory_and_strategies(case, monkeypatch):
     folder, fasta, _, _, _ = case
     search(case)
     bam, table = (folder / "out.bam").read_bytes(), (folder / "out.tsv").read_bytes()
@@ -142,6 +142,7 @@ def test_one_answer_for_pages_batches_threads_memory_and_strategies(case):
     given = [
         {"threads": 3, "reads_per_batch": 7},
         {"most_hits": 5, "reads_per_batch": 20},  # batches in pieces, and one read in several searches
+        {"most_hits": 35, "reads_per_batch": 30, "threads": 2},
         {"indexed": pages, "threads": 2},
     ]
     for settings in given:
@@ -150,6 +151,10 @@ def test_one_answer_for_pages_batches_threads_memory_and_strategies(case):
         assert (folder / "out.tsv").read_bytes() == table
         (folder / "wanted.bam").write_bytes(bam)
         assert records == pysam.samtools.view("--no-PG", str(folder / "wanted.bam"))
+    monkeypatch.setattr(stage, "MOST_BYTES", 0)  # what was made waits, and the rest of a batch is searched again
+    search(case, most_hits=8, threads=2)
+    assert (folder / "out.tsv").read_bytes() == table
+    assert pysam.samtools.view("--no-PG", str(folder / "out.bam")) == records
     for strategy in ("trie", "auto"):
         search(case, strategy=strategy)
         assert (folder / "out.tsv").read_bytes() == table

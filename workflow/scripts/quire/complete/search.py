@@ -3,13 +3,13 @@
 import logging
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from io import BufferedWriter
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ from quire.algorithms.complete import MOST_DIFFERENCES, Axis, Hits, shortest_rea
 from quire.complete import counts as table
 from quire.complete.finders import STRATEGIES, Finder, open_finder
 from quire.complete.records import build_records
-from quire.complete.selection import Wanted, choose, count_by_read, join, listed, of_report, reportable
-from quire.complete.streaming import MOST_HITS, hits_in_parts, records_in_pieces
+from quire.complete.selection import Wanted, choose, count_by_read, listed, of_report, reportable
+from quire.complete.streaming import MOST_HITS, WholeReads, hits_in_parts, records_in_pieces, whole_reads
 from quire.device.backend import Backend
 from quire.device.choice import use_backend
 from quire.errors import InputError
@@ -37,6 +37,7 @@ from quire.version import VERSION
 log = logging.getLogger("quire.complete")
 REPORTS = ("all", "best", "count")
 SECONDS_BETWEEN_REPORTS = 10
+MOST_BYTES = 128 << 20  # of a batch's compressed records, nearly, that wait to be written
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class CompleteSettings:
         threads: that work.
         backend, memory: the configuration's block `device`.
         reads_per_batch: "auto" leaves the choice to the strategy.
-        most_hits: that a thread holds at once; a batch with more is searched again in pieces.
+        most_hits: that a thread holds at once; a read with more is searched again, a few hits at a time.
     """
 
     name: str
@@ -131,23 +132,29 @@ class SearchCounts:
 
 
 @dataclass
+class _Blocks:
+    """Compressed records, and how many they are."""
+
+    blocks: list[NDArray[np.uint8]]
+    records: int
+
+
+@dataclass
 class _Searched:
-    """A batch after its search; `hits` is None where there are more than memory is for."""
+    """A batch after its search.
+
+    Attributes:
+        batch, reads: as read, and on both strands.
+        by_read: int64[n, k + 1], hits by differences.
+        lines: of the table of counts.
+        pieces: records of its reads in order; a range of reads must be searched again for theirs.
+    """
 
     batch: ReadBatch
     reads: Reads
     by_read: NDArray[np.int64]
-    hits: Hits | None
-
-
-@dataclass
-class _Encoded:
-    """A batch after its records are made; `pieces` is None where `searched` must be searched again for them."""
-
-    searched: _Searched
-    lines: NDArray[np.uint8]
-    pieces: list[NDArray[np.uint8]] | None
-    records: int
+    lines: Future[NDArray[np.uint8]]
+    pieces: list[Future[_Blocks] | range]
 
 
 def search_reads(inputs: CompleteInputs, outputs: CompleteOutputs, settings: CompleteSettings) -> None:
@@ -244,20 +251,20 @@ class _Run:
             self.bam = stack.enter_context(BamWriter(self.outputs.bam, text, *contigs))
             self.table.write(table.header(settings.max_differences))
             with ThreadPoolExecutor(settings.threads, "quire-complete") as pool:
-                for encoded in self._encoded(pool):
-                    self._write(encoded)
+                for searched in self._searched(pool):
+                    self._write(searched)
             self._require_balance()
         log.info("%d reads searched, %d hits", self.counts.reads, self.counts.hits)
         return self.counts
 
-    def _encoded(self, pool: ThreadPoolExecutor) -> Iterator[_Encoded]:
+    def _searched(self, pool: ThreadPoolExecutor) -> Iterator[_Searched]:
         """Batches in order; several are in work."""
-        running: deque[Future[_Encoded]] = deque()
+        running: deque[Future[_Searched]] = deque()
         for batch in self._batches():
             if self.finder.in_threads:
-                running.append(pool.submit(self._search_and_encode, batch))
+                running.append(pool.submit(self._search, batch, _run_now))
             else:
-                running.append(pool.submit(self._encode, self._search(batch)))
+                running.append(_run_now(self._search, batch, pool.submit))
             if len(running) > self.settings.threads:
                 yield running.popleft().result()
         while running:
@@ -280,60 +287,69 @@ class _Run:
                 )
             yield batch
 
-    def _search(self, batch: ReadBatch) -> _Searched:
-        """Find and count the hits of a batch."""
+    def _search(self, batch: ReadBatch, submit: Callable[..., Future[Any]]) -> _Searched:
+        """Find and count the hits of a batch, and have `submit` make its records and lines."""
         reads, k = orient(batch), self.settings.max_differences
         by_read = np.zeros((len(batch), k + 1), np.int64)
-        kept: list[Hits] | None = [] if self.settings.report != "count" else None
+
+        def counted() -> Iterator[Hits]:
+            for hits in hits_in_parts(self.finder, batch, reads, self.axis, k):
+                count_by_read(hits, by_read)
+                yield hits
+
+        made: list[Future[_Blocks] | range] = []
         held = 0
-        for hits in hits_in_parts(self.finder, batch, reads, self.axis, k):
-            count_by_read(hits, by_read)
-            held += len(hits.read)
-            if held > self.settings.most_hits:
-                kept = None
-            if kept is not None:
-                # Copied: what was found has room for all ends.
-                kept.append(Hits._make(values.copy() for values in hits))
-        return _Searched(batch, reads, by_read, None if kept is None else join(kept))
-
-    def _search_and_encode(self, batch: ReadBatch) -> _Encoded:
-        return self._encode(self._search(batch))
-
-    def _encode(self, searched: _Searched) -> _Encoded:
-        """Make the records and lines of a batch."""
-        batch, by_read = searched.batch, searched.by_read
-        shown = listed(by_read, self.wanted)
-        lines = table.lines(batch, by_read, shown)
         if self.settings.report == "count":
-            return _Encoded(searched, lines, [], 0)
-        if searched.hits is None:
-            return _Encoded(searched, lines, None, 0)
-        hits = of_report(searched.hits, by_read, self.wanted)
-        chosen = choose(hits, searched.reads.name_hash, self.settings.max_hits)
-        records = build_records(chosen, batch, searched.reads, self.reference, self.settings.max_differences, shown,
-                                reportable(by_read, self.wanted))  # fmt: skip
-        searched.hits = None
-        pieces = assemble_blocks(records, batch, None, b"", self.bam.level)
-        return _Encoded(searched, lines, pieces, len(chosen.is_first))
-
-    def _write(self, encoded: _Encoded) -> None:
-        """Write a batch, which is searched again if its hits were too many to hold."""
-        searched = encoded.searched
-        self.table.write(encoded.lines.data)
-        self.counts.add(searched.batch, searched.by_read, self.wanted)
-        self.counts.hits_with_record += encoded.records
-        if encoded.pieces is not None:
-            self.bam.write_blocks(encoded.pieces)
+            for _ in counted():
+                pass
         else:
-            pieces = records_in_pieces(self.finder, searched.batch, searched.reads, self.reference, searched.by_read,
-                                       self.wanted, self.settings.most_hits)  # fmt: skip
-            for records, batch in pieces:
-                self.bam.write_blocks(assemble_blocks(records, batch, None, b"", self.bam.level))
-                self.counts.hits_with_record += int((records.contig >= 0).sum())
+            for piece in whole_reads(counted(), len(batch), self.settings.most_hits):
+                if piece.hits is None or held > MOST_BYTES:
+                    made.append(range(piece.first, piece.last))
+                    continue
+                # The counts of whole reads are whole, too.
+                made.append(submit(self._encode, piece, batch, reads, by_read[piece.first : piece.last].copy()))
+                if len(made) > self.settings.threads and not isinstance(oldest := made[-self.settings.threads], range):
+                    held += sum(block.nbytes for block in oldest.result().blocks)
+        lines = submit(table.lines, batch, by_read, listed(by_read, self.wanted))
+        return _Searched(batch, reads, by_read, lines, made)
+
+    def _encode(self, piece: WholeReads, batch: ReadBatch, reads: Reads, by_read: NDArray[np.int64]) -> _Blocks:
+        """Make the records of some reads of a batch; `by_read` is theirs alone."""
+        assert piece.hits is not None
+        if len(by_read) < len(batch):
+            batch, reads = batch.part(piece.first, piece.last), reads.subset(np.arange(piece.first, piece.last))
+        hits = of_report(piece.hits._replace(read=piece.hits.read - piece.first), by_read, self.wanted)
+        chosen = choose(hits, reads.name_hash, self.settings.max_hits)
+        records = build_records(chosen, batch, reads, self.reference, self.settings.max_differences,
+                                listed(by_read, self.wanted), reportable(by_read, self.wanted))  # fmt: skip
+        return _Blocks(assemble_blocks(records, batch, None, b"", self.bam.level), len(chosen.is_first))
+
+    def _write(self, searched: _Searched) -> None:
+        """Write a batch; reads whose hits were too many to hold are searched again."""
+        self.table.write(searched.lines.result().data)
+        self.counts.add(searched.batch, searched.by_read, self.wanted)
+        for piece in searched.pieces:
+            if isinstance(piece, range):
+                self._search_again(searched, piece)
+            else:
+                self.bam.write_blocks(piece.result().blocks)
+                self.counts.hits_with_record += piece.result().records
         now = time.monotonic()
         if now - self.said >= SECONDS_BETWEEN_REPORTS:
             self.said = now
             log.info("%d reads searched, %.0f reads/s", self.counts.reads, self.counts.reads / (now - self.began))
+
+    def _search_again(self, searched: _Searched, chosen: range) -> None:
+        """Search some reads of a batch a few hits at a time, and write their records."""
+        batch, reads = searched.batch.part(chosen.start, chosen.stop), searched.reads.subset(np.array(chosen))
+        by_read = searched.by_read[chosen.start : chosen.stop]
+        pieces = records_in_pieces(
+            self.finder, batch, reads, self.reference, by_read, self.wanted, self.settings.most_hits
+        )
+        for records, part in pieces:
+            self.bam.write_blocks(assemble_blocks(records, part, None, b"", self.bam.level))
+            self.counts.hits_with_record += int((records.contig >= 0).sum())
 
     def _require_balance(self) -> None:
         counts = self.counts
@@ -346,3 +362,10 @@ class _Run:
             "not reported": counts.hits_not_reported,
         }
         require_balance("complete", name, {"hits": counts.hits}, hits)
+
+
+def _run_now(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    """As `Executor.submit`, at once and in this thread."""
+    done: Future[Any] = Future()
+    done.set_result(function(*arguments))
+    return done

@@ -1,6 +1,7 @@
-"""Batches with more hits than memory is for: searched again, some reads at a time, or one read a few hits at a time."""
+"""Batches with more hits than memory is for: some reads at a time, or searched again where one read has so many."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,58 @@ from quire.reads import ReadBatch, Reads
 from quire.reference import Reference
 
 MOST_HITS = 1 << 20  # that are held at once
+
+
+class WholeReads(NamedTuple):
+    """Reads of a batch with all their hits, whose reads still count from the batch's first.
+
+    Attributes:
+        first, last: the reads are [first, last).
+        hits: None where they are too many to hold; the piece is one read then.
+    """
+
+    first: int
+    last: int
+    hits: Hits | None
+
+
+def whole_reads(parts: Iterable[Hits], count: int, most_hits: int) -> Iterator[WholeReads]:
+    """Yield pieces of a batch as soon as they have more hits than should be held, and the rest at the end.
+
+    Args:
+        parts: the hits of the batch, in order. They are copied.
+        count: reads of the batch.
+        most_hits: that are held at once, nearly: a part more.
+    """
+    kept: list[Hits] = []
+    held = first = 0
+    dropping = False  # the hits of read `first`
+    for part in parts:
+        hits = part
+        if dropping:
+            hits = take(part, part.read != first)
+            if len(hits.read):
+                yield WholeReads(first, first + 1, None)
+                first, dropping = first + 1, False
+        held += len(hits.read)
+        # What was found has room for all ends, and keeps it.
+        kept.append(Hits._make(values.copy() for values in hits))
+        if held <= most_hits:
+            continue
+        joined = join(kept)
+        last = int(joined.read[-1])
+        whole = int(np.searchsorted(joined.read, last))
+        if first < last:
+            yield WholeReads(first, last, Hits._make(values[:whole] for values in joined))
+            first = last
+        dropping = len(joined.read) - whole > most_hits
+        kept = [] if dropping else [Hits._make(values[whole:] for values in joined)]
+        held = sum(len(hits.read) for hits in kept)
+    if dropping:
+        yield WholeReads(first, first + 1, None)
+        first += 1
+    if first < count:
+        yield WholeReads(first, count, join(kept))
 
 
 def hits_in_parts(finder: Finder, batch: ReadBatch, reads: Reads, axis: Axis, max_differences: int) -> Iterator[Hits]:
