@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from quire.align.read_ends import ClippedCounts, Clipping
 from quire.align.read_ends.cpu import clip_ends
 from quire.align.read_ends.oracle import kept_before_poly_g, kept_of_insert
-from quire.align.unit import MappingSettings, UnitInputs, UnitOutputs, map_unit
+from quire.align.unit import map_unit
+from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
 from quire.io.read_files import ReadFiles
 from quire.reads import PairBatch
 

@@ -4,7 +4,8 @@ import json
 import random
 
 import pytest
-from quire.align.unit import MappingSettings, UnitInputs, UnitOutputs, map_unit
+from quire.align.unit import map_unit
+from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
 from quire.io.files import BGZF_END
 from quire.io.read_files import ReadFiles
 

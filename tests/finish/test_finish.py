@@ -135,7 +135,11 @@ def test_like_plain_samtools(tmp_path: Path, units: list[UnsortedUnit]) -> None:
         assert stream.mapped + stream.unmapped == 2400
     assert header["HD"]["SO"] == "coordinate"
     assert {group["ID"] for group in header["RG"]} == {"S.lane1", "S.lane2", "S.lane3"}
-    assert {program["ID"] for program in header["PG"]} == {"quire.S.lane1", "quire.S.lane2", "quire.S.lane3"}
+    mapped = {"quire.S.lane1", "quire.S.lane2", "quire.S.lane3"}
+    assert {program["ID"] for program in header["PG"]} == mapped | {f"finish.{name}" for name in mapped}
+    assert {program["ID"]: program["PP"] for program in header["PG"] if "PP" in program} == {
+        f"finish.{name}": name for name in mapped
+    }
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
         *("S.bam", "S.bam.bai", "S.counts.json", "S.coverage.bed.gz", "S.duplicates.tsv", "S.json"),
         "S.low_coverage.bed.gz",

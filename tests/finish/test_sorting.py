@@ -10,7 +10,8 @@ from quire.buckets import layout as buckets
 from quire.buckets.file import BucketFile
 from quire.errors import QuireError
 from quire.finish import ranges, sorting
-from quire.finish.sorting import Effort, sort_and_mark, sorted_header
+from quire.finish.sorting import FINISHED, Effort, sort_and_mark, sorted_header
+from quire.version import VERSION
 
 from tests.support.bucket_builders import buckets_of
 from tests.support.builders import paired_lines, write_bam
@@ -155,4 +156,5 @@ def test_headers_are_joined() -> None:
     assert sorted_header(units).splitlines() == [
         "@HD\tVN:1.6\tSO:coordinate", "@SQ\tSN:a\tLN:5", "@RG\tID:S.1", "@RG\tID:S.2", "@PG\tID:quire.S.1",
         "@PG\tID:quire.S.2",
+        *(f"@PG\tID:finish.quire.S.{i}\tPN:quire\tPP:quire.S.{i}\tVN:{VERSION}\tDS:{FINISHED}" for i in "12"),
     ]  # fmt: skip

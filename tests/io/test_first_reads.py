@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from quire.errors import InputError
-from quire.io.first_reads import look, require_as_declared
+from quire.io.first_reads import first_name, flowcell_and_lane, look, require_as_declared
 
 from tests.support.builders import Read, random_read, write_fastq
 
@@ -94,3 +94,20 @@ def test_files_that_are_damaged_or_wrong_are_left_to_the_reader(tmp_path: Path) 
     assert look(path).mates_in_turn == 1
     for malformed in MALFORMED.glob("*.fastq"):
         look(malformed)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("A00296:43:HCLHLDSXX:2:2670:29252:13385", "HCLHLDSXX.2"),
+        ("M01234:5:000000000-A1B2C:1:1101:15589:1332:ACGTACGT", "000000000-A1B2C.1"),
+        ("HWUSI-EAS100R:6:73:941:1973#0", ""),
+        ("SRR062634.1", ""),
+        ("V350012345L1C001R0010000001", ""),
+        ("", ""),
+    ],
+)
+def test_flowcell_and_lane(name: str, expected: str, tmp_path: Path) -> None:
+    assert flowcell_and_lane(name) == expected
+    if name:
+        assert first_name(fastq(tmp_path, [f"{name} 1:N:0:ACGT", "another"], compression="gzip")) == name

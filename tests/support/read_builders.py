@@ -11,7 +11,8 @@ import pysam
 from quire import index
 from quire import reference as reference_stage
 from quire.align.read_ends import NO_CLIPPING, Clipping
-from quire.align.unit import MappingSettings, UnitInputs, UnitOutputs, map_unit
+from quire.align.unit import map_unit
+from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
 from quire.io.bam.writer import ReadGroup
 from quire.io.read_files import ReadFiles
 from quire.reads import Reads

@@ -147,6 +147,7 @@ if GVCF:
             indices=expand(RESCORE / "{sample}.g.vcf.gz.tbi", sample=SAMPLES),
             checked_gvcfs=OUTPUT / ".checks/gvcfs.done",
             reference=REFERENCE,
+            fasta=FASTA,
             pieces=PIECES,
             kernels=OUTPUT / ".compiled/rescore.done",
         output:

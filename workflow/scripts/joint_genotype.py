@@ -25,6 +25,7 @@ def main(job) -> None:
         filters=job.params.filters,
         all_sites=job.params.emit == "all_sites",
         header_extras=[backend.to_vcf()],
+        fasta=job.input.fasta,
         threads=job.threads,
     )
 

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from quire.align.read_ends import Clipping
-from quire.align.unit import MappingSettings, UnitInputs, UnitOutputs, map_unit
+from quire.align.unit import map_unit
+from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
 from quire.io.bam.writer import ReadGroup
 from quire.io.read_files import ReadFiles
 from quire.run.job import run_job

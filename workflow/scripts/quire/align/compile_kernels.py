@@ -8,7 +8,8 @@ import tempfile
 from pathlib import Path
 
 from quire import index, reference
-from quire.align.unit import MappingSettings, UnitInputs, UnitOutputs, map_unit
+from quire.align.unit import map_unit
+from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
 from quire.io import gzip_text
 from quire.io.bam.writer import ReadGroup
 from quire.io.read_files import ReadFiles

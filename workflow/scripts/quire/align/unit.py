@@ -1,18 +1,18 @@
 """One unit (lane) from its reads to unsorted records, with its ledger and insert size."""
 
 import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
+from collections.abc import Iterator
+from dataclasses import replace
 
 from quire.algorithms.fm_index.pages.cpu import page_arrays
+from quire.align.command import command_line
 from quire.align.engines.cpu import CpuEngine
 from quire.align.engines.engine import Engine, Searched
 from quire.align.mapper import Mapper
 from quire.align.read_ends import NO_CLIPPING, ClippedCounts, Clipping
 from quire.align.read_ends.cpu import clip_ends
 from quire.align.sink import open_sink
+from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
 from quire.device.backend import Backend
 from quire.device.choice import use_backend
 from quire.index import PageIndex
@@ -29,53 +29,6 @@ from quire.version import VERSION
 
 log = logging.getLogger("quire.align")
 WRITES_AHEAD = 4  # pieces of batches that wait for the file
-
-
-@dataclass(frozen=True)
-class UnitInputs:
-    """What a unit is mapped from.
-
-    Attributes:
-        reference: directory that `quire.reference.build` wrote.
-        pages: directories of the indexes of all its pages, in order.
-        reads: their files.
-        fasta: the FASTA that the reference must still be of; None skips the check.
-    """
-
-    reference: Path
-    pages: Sequence[Path]
-    reads: ReadFiles
-    fasta: Path | None = None
-
-
-@dataclass(frozen=True)
-class UnitOutputs:
-    """What a unit's mapping writes: its records, and two JSON files.
-
-    Attributes:
-        records: buckets (`quire.buckets`), or a BAM in the order of the reads if its name ends in `.bam`.
-        ledger, insert_size: JSON.
-    """
-
-    records: Path
-    ledger: Path
-    insert_size: Path
-
-
-@dataclass(frozen=True)
-class MappingSettings:
-    """How a unit is mapped; nothing of it changes a record.
-
-    Attributes:
-        threads: worker threads.
-        backend, memory: the configuration's block `device`.
-        reads_per_batch: reads or pairs; "auto" leaves the choice to the engine.
-    """
-
-    threads: int
-    backend: str = "auto"
-    memory: str = "auto"
-    reads_per_batch: int | Literal["auto"] = "auto"
 
 
 def map_unit(
@@ -124,10 +77,11 @@ def _map(
 ) -> None:
     """Map a unit with the engine of its backend, and write all outputs."""
     mapper = Mapper(engine)
-    command = " ".join([f"align --backend {backend.name}", *(path.name for path in inputs.reads.files)])
+    command = command_line(inputs, read_group, clipping, backend.name)
     description = f"backend {backend.name}: {backend.reason}"
     contigs = reference.contig_names, reference.contig_lengths
-    text = header_text(*contigs, [read_group], VERSION, command, description)
+    named = replace(read_group, platform_unit=inputs.reads.flowcell_and_lane())
+    text = header_text(*contigs, [named], VERSION, command, description, reference.sam_tags(inputs.fasta))
     chosen_size = settings.reads_per_batch
     records = RecordCounts()
     clipped = ClippedCounts(clipping)

@@ -243,7 +243,8 @@ class _Run:
             f"--max-hits {settings.max_hits} --strategy {settings.strategy} --backend {backend.name} "
             f"{self.inputs.reads.name}"
         )
-        text = header_text(*contigs, [], VERSION, command, f"backend {backend.name}: {backend.reason}")
+        description = f"backend {backend.name}: {backend.reason}"
+        text = header_text(*contigs, [], VERSION, command, description, self.reference.sam_tags(None))
         with ExitStack() as stack:
             self.table: BufferedWriter = stack.enter_context(
                 open(stack.enter_context(atomic_path(self.outputs.counts)), "wb")

@@ -28,6 +28,7 @@ from quire.io.bam.indexing import IndexBuilder
 from quire.io.bam.writer import BamWriter
 from quire.ledger import require_balance
 from quire.time_spent import TimeSpent
+from quire.version import VERSION
 
 MEGABYTE = 1 << 20
 WRITES_AHEAD = 2  # ranges that wait for the file
@@ -117,13 +118,24 @@ def sort_and_mark(
     return Sorted(records_in, records_out, counts)
 
 
+FINISHED = "sorted by coordinate, duplicates marked by library"
+
+
 def sorted_header(headers: Sequence[str]) -> str:
-    """The header of the merged file: the contigs of the first, all read groups, all programs."""
+    """The header of the merged file: the contigs of the first, all read groups, all programs and what sorting adds.
+
+    Each chain of programs ends in a line that says that its records were sorted and marked.
+    """
     lines = [header.splitlines() for header in headers]
     kept = ["@HD\tVN:1.6\tSO:coordinate"]
     kept += [line for line in lines[0] if line.startswith("@SQ")]
     for kind in ("@RG", "@PG", "@CO"):
         kept += dict.fromkeys(line for unit in lines for line in unit if line.startswith(kind))
+    for unit in lines:
+        programs = [line for line in unit if line.startswith("@PG")]
+        if programs:
+            last = next(field[3:] for field in programs[-1].split("\t") if field.startswith("ID:"))
+            kept.append(f"@PG\tID:finish.{last}\tPN:quire\tPP:{last}\tVN:{VERSION}\tDS:{FINISHED}")
     return "\n".join(kept) + "\n"
 
 

@@ -5,6 +5,7 @@ first, by `samtools collate`: in little memory, with temporary files of about it
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pysam
@@ -37,6 +38,17 @@ def read_alignments(
     """
     with scratch_directory(temporary, f"{path.name}.reads") as scratch:
         yield from bam_batches(_in_order(path, fasta, scratch, threads), reads_per_batch, counts, path)
+
+
+def first_name(path: Path) -> str:
+    """The name of the first record of a BAM or CRAM file; empty where none can be had."""
+    with (
+        suppress(OSError, ValueError, StopIteration),
+        # Nothing but names, for which CRAM needs no reference.
+        pysam.AlignmentFile(str(path), check_sq=False, format_options=["required_fields=0x1"]) as stream,
+    ):
+        return str(next(stream.fetch(until_eof=True)).query_name)
+    return ""
 
 
 def _in_order(path: Path, fasta: Path | None, scratch: Path, threads: int) -> Path:

@@ -5,6 +5,7 @@ look is Python alone and takes a millisecond or two, so that the sheet is checke
 the text itself is left to the reader (`quire.io.fastq`), which words it.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,8 @@ LOOKED_AT, PIECE = 1 << 18, 1 << 13  # bytes of text; bytes that are inflated at
 LOWEST_OF_64, HIGHEST_OF_33 = ord(";"), ord("S")
 PHRED64_OFFSET = 64
 QUALITIES = ("phred33", "phred64")
+# instrument:run:flowcell:lane:tile:x:y, behind which bcl-convert writes a UMI, if there is one.
+_ILLUMINA_NAME = re.compile(r"[^:]+:\d+:(?P<flowcell>[A-Za-z0-9-]+):(?P<lane>\d+):\d+:\d+:\d+(:|$)")
 
 
 class FirstReads(NamedTuple):
@@ -57,6 +60,18 @@ def look(path: str | Path) -> FirstReads:
     return FirstReads(len(records), record, name, min(qualities, default=0), max(qualities, default=0))
 
 
+def flowcell_and_lane(name: str) -> str:
+    """`flowcell.lane` of a read's name as Illumina's machines write it since Casava 1.8; empty of any other."""
+    found = _ILLUMINA_NAME.match(name)
+    return f"{found['flowcell']}.{found['lane']}" if found else ""
+
+
+def first_name(path: str | Path) -> str:
+    """The name of the first read of a FASTQ file; empty where there is none."""
+    title = next((title for title, _ in _records(_text(path, PIECE))), b"@")
+    return _title(title)[0].decode("ascii", "replace")
+
+
 def require_as_declared(path: str | Path, interleaved: bool, qualities: str, has_mates: bool, what: str = "") -> None:
     """Raise InputError where the first reads of a file of a unit are not what the sheet of units says of them.
 
@@ -87,12 +102,12 @@ def require_as_declared(path: str | Path, interleaved: bool, qualities: str, has
         )
 
 
-def _text(path: str | Path) -> bytes:
+def _text(path: str | Path, size: int = LOOKED_AT) -> bytes:
     """The beginning of a file's text, as far as it can be had."""
     text = b""
     # The reader comes to what is damaged too, and says so.
     with open_input(path) as stream, suppress(EOFError, *DAMAGE):
-        while len(text) < LOOKED_AT and (more := stream.read(PIECE)):
+        while len(text) < size and (more := stream.read(PIECE)):
             text += more
     return text
 

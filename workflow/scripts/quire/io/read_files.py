@@ -6,6 +6,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from quire.errors import InputError
+from quire.io import alignment_reads, first_reads
 from quire.io.ahead import ahead
 from quire.io.alignment_reads import read_alignments
 from quire.io.bam.reads import RecordCounts
@@ -87,6 +88,12 @@ class ReadFiles:
                     yield batch
             finally:
                 batches.close()
+
+    def flowcell_and_lane(self) -> str:
+        """Where the reads were sequenced, by the name of the first: `flowcell.lane`, or empty."""
+        return first_reads.flowcell_and_lane(
+            alignment_reads.first_name(self.bam[0]) if self.bam else first_reads.first_name(self.fq1[0])
+        )
 
     def warnings(self) -> list[str]:
         """Sentences about the files that the report shows first."""

@@ -1,5 +1,6 @@
 """VCF 4.2: typed records become text here and nowhere else; parts of the genome are put together and indexed."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,7 +111,11 @@ class VariantRecord:
 
 
 def header(
-    contigs: Iterable[tuple[str, int]], samples: Sequence[str], fields: Fields, extras: Iterable[str] = ()
+    contigs: Sequence[tuple[str, int]],
+    samples: Sequence[str],
+    fields: Fields,
+    extras: Iterable[str] = (),
+    checksums: Sequence[str] = (),
 ) -> str:
     """Header text.
 
@@ -119,12 +124,14 @@ def header(
         samples: column names.
         fields: of the records.
         extras: further `##key=value` lines.
+        checksums: MD5 of each contig, as SAM's M5; none where they are not known.
     """
     lines = ["##fileformat=VCFv4.2", "##source=Quire", *extras]
     lines.append(f'##FILTER=<ID={PASS},Description="All filters passed">')
     lines += [field.definition("INFO") for field in fields.info.values()]
     lines += [field.definition("FORMAT") for field in fields.format.values()]
-    lines += [f"##contig=<ID={name},length={length}>" for name, length in contigs]
+    for (name, length), checksum in zip(contigs, checksums or [""] * len(contigs), strict=True):
+        lines.append(f"##contig=<ID={name},length={length}{f',md5={checksum}' if checksum else ''}>")
     lines.append("\t".join(["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT", *samples]))
     return "\n".join(lines) + "\n"
 
@@ -168,7 +175,9 @@ def gather(
     with atomic_path(output) as temporary, atomic_path(index) as temporary_index:
         head = read_head(parts[0])
         ranks = {line.split("ID=")[1].split(",length")[0]: i for i, line in enumerate(_contig_lines(head))}
-        longest = max((int(line.rsplit("length=", 1)[1].rstrip(">\n")) for line in _contig_lines(head)), default=0)
+        longest = max(
+            (int(re.split("[,>]", line.rsplit(",length=", 1)[1])[0]) for line in _contig_lines(head)), default=0
+        )
         last = (-1, -1)
         with pysam.BGZFile(str(temporary), "wb", None) as stream:
             stream.write("".join(head).encode())

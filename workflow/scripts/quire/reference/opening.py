@@ -25,6 +25,11 @@ class Page:
     end: int
 
 
+def file_address(path: str | Path) -> str:
+    """The address (URL) of a file, as headers of BAM and VCF name the reference."""
+    return f"file://{Path(path).absolute()}"
+
+
 @dataclass(frozen=True)
 class Reference:
     """A reference on one axis. Coordinates are 0-based and half-open; arrays are read-only.
@@ -92,6 +97,19 @@ class Reference:
     def contig_number(self) -> dict[str, int]:
         """The index of each contig by name."""
         return {name: number for number, name in enumerate(self.contig_names)}
+
+    @property
+    def contig_checksums(self) -> list[str]:
+        """MD5 of each contig's upper-case sequence, as in SAM's M5."""
+        return [contig["md5"] for contig in self.manifest["contigs"]]
+
+    def sam_tags(self, fasta: str | Path | None) -> list[str]:
+        """Of each contig what its @SQ line says besides name and length: M5, and UR where the FASTA is known.
+
+        AS, the assembly, is left out: a FASTA does not say of which it is.
+        """
+        address = "" if fasta is None else f"\tUR:{file_address(fasta)}"
+        return [f"M5:{checksum}{address}" for checksum in self.contig_checksums]
 
     def axis_to_contig(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Contig index (int32) and position on the contig (int64) of axis positions in [0, axis_length)."""

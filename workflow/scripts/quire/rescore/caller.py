@@ -29,6 +29,7 @@ from quire.rescore.intervals import cut_at_multiples
 from quire.rescore.parameters import CallingParameters
 from quire.rescore.ploidy import by_ploidy, ploidy_of_sample
 from quire.rescore.processes import in_processes
+from quire.rescore.provenance import provenance
 from quire.rescore.reads.filters import FILTERS
 from quire.rescore.reads.source import ReadSource
 from quire.rescore.records import FIELDS
@@ -46,7 +47,6 @@ def call_interval(
     output_vcf_part: str | Path,
     parameters: Mapping[str, Any],
     ledger_path: str | Path,
-    header_extras: Sequence[str] = (),
     fasta: str | Path | None = None,
     threads: int = 1,
     device: DeviceSettings = ON_THE_CPU,
@@ -62,8 +62,7 @@ def call_interval(
         output_vcf_part: bgzip VCF to write; every sample is a column.
         parameters: the validated `rescore` block, see `CallingParameters` and `filters_of`.
         ledger_path: JSON to write: reads of the piece by sample and by what became of them.
-        header_extras: further header lines.
-        fasta: the reference as FASTA, to decode CRAM.
+        fasta: the reference as FASTA, to decode CRAM, and to be named in the header.
         threads: processes that share the piece.
         device: what to compute on; the header says what was chosen.
         ploidy_regions: BED of other ploidies, see `quire.io.ploidy`.
@@ -78,8 +77,9 @@ def call_interval(
     filters = filters_of(parameters.get("filters", {}))
     job = open_job(reference_directory, samples, parameters, fasta, ploidy_regions)
     with computing(job, device, intervals, threads) as (backend, job):
-        extras = [*header_extras, backend.to_vcf(), *definitions(filters)]
-        head = vcf.header(contigs_of(job.reference), [sample.name for sample in job.samples], FIELDS, extras)
+        extras = [*provenance("rescore", parameters, fasta), backend.to_vcf(), *definitions(filters)]
+        names, contigs = [sample.name for sample in job.samples], contigs_of(job.reference)
+        head = vcf.header(contigs, names, FIELDS, extras, job.reference.contig_checksums)
         variants = write_units(job, output_vcf_part, head, intervals, partial(call_records, filters), FIELDS, threads)
     write_ledger(ledger_path, intervals, job, variants)
     return variants

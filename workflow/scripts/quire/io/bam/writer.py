@@ -18,12 +18,18 @@ from quire.io.sniff import BAM_MAGIC
 
 @dataclass(frozen=True)
 class ReadGroup:
-    """A read group: one unit of a sample. Its ID is `sample.unit`."""
+    """A read group: one unit of a sample. Its ID is `sample.unit`.
+
+    Attributes:
+        sample, unit, library, platform: as in the sheet.
+        platform_unit: flowcell and lane (`HCLHLDSXX.2`), where they are known; PU is the unit's name where not.
+    """
 
     sample: str
     unit: str
     library: str
     platform: str
+    platform_unit: str = ""
 
     @property
     def identifier(self) -> str:
@@ -38,6 +44,7 @@ def header_text(
     version: str,
     command: str,
     description: str = "",
+    tags: Sequence[str] = (),
 ) -> str:
     """Text of the header: @HD (unsorted), @SQ, @RG and the @PG line of Quire.
 
@@ -45,11 +52,14 @@ def header_text(
         contig_names, contig_lengths: the contigs in order.
         read_groups: one for each unit in the file.
         version, command, description: for the @PG line; tabs and line ends become spaces, no description leaves no DS.
+        tags: of each contig, more of its @SQ line, as `M5:...` or several with tabs between them; none for no more.
     """
     lines = ["@HD\tVN:1.6\tSO:unsorted"]
-    lines += [f"@SQ\tSN:{name}\tLN:{int(length)}" for name, length in zip(contig_names, contig_lengths, strict=True)]
+    for name, length, more in zip(contig_names, contig_lengths, tags or [""] * len(contig_names), strict=True):
+        lines.append("\t".join([f"@SQ\tSN:{name}", f"LN:{int(length)}", *([more] if more else [])]))
     lines += [
-        f"@RG\tID:{group.identifier}\tSM:{group.sample}\tLB:{group.library}\tPL:{group.platform}\tPU:{group.unit}"
+        f"@RG\tID:{group.identifier}\tSM:{group.sample}\tLB:{group.library}\tPL:{group.platform}"
+        f"\tPU:{group.platform_unit or group.unit}"
         for group in read_groups
     ]
     identifier = ".".join(["quire", *(group.identifier for group in read_groups)])

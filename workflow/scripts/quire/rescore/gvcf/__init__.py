@@ -24,6 +24,7 @@ from quire.rescore.gvcf.blocks import with_blocks
 from quire.rescore.gvcf.chunk import LOOK_BACK, call_chunk
 from quire.rescore.gvcf.records import FIELDS, header_lines
 from quire.rescore.ploidy import by_ploidy
+from quire.rescore.provenance import provenance
 
 
 def call_gvcf_interval(
@@ -33,7 +34,6 @@ def call_gvcf_interval(
     output_gvcf_part: str | Path,
     parameters: Mapping[str, Any],
     ledger_path: str | Path,
-    header_extras: Sequence[str] = (),
     fasta: str | Path | None = None,
     threads: int = 1,
     device: DeviceSettings = ON_THE_CPU,
@@ -48,8 +48,7 @@ def call_gvcf_interval(
         output_gvcf_part: bgzip VCF to write.
         parameters: the validated `rescore` block, see `CallingParameters`.
         ledger_path: JSON to write: reads of the piece by what became of them.
-        header_extras: further header lines.
-        fasta: the reference as FASTA, to decode CRAM.
+        fasta: the reference as FASTA, to decode CRAM, and to be named in the header.
         threads: processes that share the piece.
         device: what to compute on; the header says what was chosen.
         ploidy_regions: BED of other ploidies, see `quire.io.ploidy`.
@@ -65,8 +64,8 @@ def call_gvcf_interval(
     name, ploidies = job.samples[0].name, job.samples[0].ploidies
     of_ploidy = ploidies.header_lines() if ploidies else []
     with computing(job, device, intervals, threads) as (backend, job):
-        extras = [*header_lines(), *of_ploidy, *header_extras, backend.to_vcf()]
-        head = vcf.header(contigs_of(job.reference), [name], FIELDS, extras)
+        extras = [*provenance("rescore", parameters, fasta), *header_lines(), *of_ploidy, backend.to_vcf()]
+        head = vcf.header(contigs_of(job.reference), [name], FIELDS, extras, job.reference.contig_checksums)
         variants = write_units(job, output_gvcf_part, head, intervals, call_gvcf_records, FIELDS, threads)
     write_ledger(ledger_path, intervals, job, variants)
     return variants

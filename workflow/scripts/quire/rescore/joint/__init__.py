@@ -33,6 +33,7 @@ from quire.rescore.joint.merge import JointSite, SampleAtSite, merge_site, unkno
 from quire.rescore.joint.sweep import Span, spans
 from quire.rescore.joint.units import GvcfFiles, lines_of_units
 from quire.rescore.phasing import BOTH, PHASE_KEYS, phased
+from quire.rescore.provenance import provenance
 from quire.rescore.records import shared_end
 
 WITH_REFERENCE_FIELDS = Fields.of(info=FIELDS.info.values(), format=(*FIELDS.format.values(), REFERENCE_QUALITY))
@@ -46,6 +47,7 @@ def genotype_interval(
     output_vcf_part: str | Path,
     minimum_quality: float,
     header_extras: Sequence[str] = (),
+    fasta: str | Path | None = None,
     threads: int = 1,
     filters: Mapping[str, Mapping[str, Any]] | None = None,
     all_sites: bool = False,
@@ -59,6 +61,7 @@ def genotype_interval(
         output_vcf_part: bgzip VCF to write; every sample is a column, in the order of the files.
         minimum_quality: QUAL (phred) from which a variant is written.
         header_extras: further header lines.
+        fasta: the reference, to be named in the header.
         threads: processes that share the piece.
         filters: the validated block `rescore.filters`; None for none.
         all_sites: whether every position is written, see `all_sites`.
@@ -75,8 +78,14 @@ def genotype_interval(
     files = GvcfFiles(gvcfs, dict(contigs))
     judged = filters_of(filters or {})
     fields = WITH_REFERENCE_FIELDS if all_sites else FIELDS
-    extras = [*header_extras, *definitions(judged), *([LOW_QUALITY_LINE] if all_sites else [])]
-    head = vcf.header(contigs, files.samples, fields, extras)
+    settings = {"minimum_quality": minimum_quality, "emit": "all_sites" if all_sites else "variants"}
+    extras = [
+        *provenance("joint_genotype", settings, fasta),
+        *header_extras,
+        *definitions(judged),
+        *([LOW_QUALITY_LINE] if all_sites else []),
+    ]
+    head = vcf.header(contigs, files.samples, fields, extras, reference.contig_checksums)
 
     def lines(opened: Sequence[Gvcf], unit: Sequence[Interval]) -> Iterator[str]:
         for contig, start, end in unit:

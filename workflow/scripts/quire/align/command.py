@@ -1,0 +1,70 @@
+"""The command line that maps a unit without Snakemake: what `python -m quire.align` takes, and what @PG lines say."""
+
+import argparse
+import shlex
+from pathlib import Path
+
+from quire.align.read_ends import Clipping
+from quire.align.unit_files import UnitInputs
+from quire.io.bam.writer import ReadGroup
+from quire.io.first_reads import QUALITIES
+from quire.io.read_files import ReadFiles
+
+PROGRAM = "python -m quire.align"
+
+
+def parser() -> argparse.ArgumentParser:
+    """What the command line takes."""
+    made = argparse.ArgumentParser(prog=PROGRAM, description="Reads of one unit to an unsorted BAM.")
+    made.add_argument("--index", required=True, type=Path, help="folder with reference/ and page_0/, page_1/, ...")
+    reads = made.add_mutually_exclusive_group(required=True)
+    reads.add_argument("--fq1", type=Path, nargs="+", default=[], help="FASTQ of first mates or single reads")
+    reads.add_argument("--bam", type=Path, nargs="+", default=[], help="BAM or CRAM of the reads")
+    made.add_argument("--fq2", type=Path, nargs="+", default=[], help="FASTQ of second mates")
+    made.add_argument("--interleaved", action="store_true", help="fq1 holds the mates in turn")
+    made.add_argument("--qualities", default="", choices=["", *QUALITIES])
+    made.add_argument("--fasta", type=Path, help="the reference, for CRAM")
+    made.add_argument("--clip-adapters", action="store_true")
+    made.add_argument("--clip-poly-g", action="store_true")
+    made.add_argument("--out", required=True, type=Path)
+    for part in ("sample", "unit", "library"):
+        made.add_argument(f"--{part}", default=part, help="of the read group")
+    made.add_argument("--platform", default="ILLUMINA", help="of the read group")
+    made.add_argument("--threads", type=int, default=2)
+    made.add_argument("--backend", default="auto", help="auto, gpu or cpu")
+    made.add_argument("--memory", default="auto", help="most memory of the card, such as 4GB")
+    made.add_argument("--batch", type=int, help="pairs (or single reads) at a time")
+    return made
+
+
+def inputs_of(arguments: argparse.Namespace) -> UnitInputs:
+    """What a unit is mapped from, by the command line."""
+    pages = sorted(arguments.index.glob("page_*"), key=lambda path: int(path.name.split("_")[1]))
+    reads = ReadFiles(arguments.fq1, arguments.fq2, arguments.bam, arguments.interleaved, arguments.qualities)
+    return UnitInputs(arguments.index / "reference", pages, reads, arguments.fasta)
+
+
+def read_group_of(arguments: argparse.Namespace) -> ReadGroup:
+    """The read group, by the command line."""
+    return ReadGroup(arguments.sample, arguments.unit, arguments.library, arguments.platform)
+
+
+def clipping_of(arguments: argparse.Namespace) -> Clipping:
+    """Which ends are clipped, by the command line."""
+    return Clipping(arguments.clip_adapters, arguments.clip_poly_g)
+
+
+def command_line(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, backend: str) -> str:
+    """The command that gives the same records: paths as they were given, and nothing that changes no record."""
+    reads = inputs.reads
+    words = [*PROGRAM.split(), "--backend", backend, "--index", inputs.reference.parent]
+    for option, paths in (("--fq1", reads.fq1), ("--fq2", reads.fq2), ("--bam", reads.bam)):
+        words += [option, *paths] if paths else []
+    words += ["--interleaved"] if reads.interleaved else []
+    words += ["--qualities", reads.qualities] if reads.qualities else []
+    words += ["--fasta", inputs.fasta] if inputs.fasta else []
+    words += ["--clip-adapters"] if clipping.adapters else []
+    words += ["--clip-poly-g"] if clipping.poly_g else []
+    for part in ("sample", "unit", "library", "platform"):
+        words += [f"--{part}", getattr(read_group, part)]
+    return shlex.join([*map(str, words), "--out", f"{read_group.identifier}.bam"])
