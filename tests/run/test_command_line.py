@@ -1,12 +1,20 @@
 """The command lines of the exact tools: arguments are keys of the schema, an index is built once, mistakes are told."""
 
 import json
+import os
 import random
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
+from quire.device.card import SOURCES
 from quire.errors import InputError
 from quire.reference import Reference
+from quire.run import interrupts
 from quire.run.command_line import ToolParser, beside, require_apart, run_tool
 from quire.run.exact_tools import EXACT_TOOLS
 from quire.run.schema import SCHEMAS, complete_settings, read_schema
@@ -130,12 +138,12 @@ def test_no_reference(content: str, expected: str, tmp_path: Path) -> None:
         pass
 
 
-def test_last_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_last_words(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Counts on stdout, warnings on stderr; a mistake in an input is one sentence and status 1."""
     summary = beside(tmp_path / "x.mems", "mems", "json")
     summary.write_text(json.dumps({"counts": {"query_bases": 1234567, "identity": 0.5}, "warnings": ["Odd."]}))
     run_tool(lambda: summary)
-    shown = capsys.readouterr()
+    shown = capfd.readouterr()
     assert shown.out == "query bases 1,234,567, identity 0.5\n"
     assert shown.err.splitlines()[-1] == "warning: Odd."
 
@@ -149,10 +157,61 @@ def test_last_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted() -> Path:
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(interrupts.os, "_exit", sys.exit)
     with pytest.raises(SystemExit) as ended:
         run_tool(interrupted)
     assert ended.value.code == 130
-    assert capsys.readouterr().err == "quire: error: stopped at the keyboard; no output was written.\n"
+    assert capfd.readouterr().err == "quire: error: stopped at the keyboard; no output was written.\n"
+
+
+@pytest.mark.parametrize(("ignored", "status"), [(False, 130), (True, 0)])
+def test_an_interrupt_while_modules_load(ignored: bool, status: int) -> None:
+    """One line and no traceback, even where what loads would make another exception of it."""
+    script = """
+import os, signal
+from quire.run.interrupts import loading
+with loading():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        signal.sigtimedwait([], 0.05)
+    except BaseException:
+        raise ImportError
+"""
+    if ignored:
+        script = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)" + script
+    environment = {**os.environ, "PYTHONPATH": str(SOURCES)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == status
+    assert done.stderr == ("" if ignored else interrupts.LINE)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_threads_are_not_waited_for_after_an_exception() -> None:
+    begun, end = threading.Event(), threading.Event()
+    ran: list[int] = []
+    futures: list[Future[None]] = []
+
+    def work() -> None:
+        begun.set()
+        end.wait(60)
+
+    def fail() -> None:
+        with interrupts.worker_threads(1, "test") as pool:
+            futures.extend((pool.submit(work), pool.submit(ran.append, 1)))
+            begun.wait(60)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    running, waiting = futures
+    assert not running.done()
+    assert waiting.cancelled()
+    end.set()
+    running.result(60)
+    with interrupts.worker_threads(2, "test") as pool:
+        last = pool.submit(ran.append, 2)
+    assert last.done()
+    assert ran == [2]
 
 
 def test_outputs_stand_apart(tmp_path: Path) -> None:

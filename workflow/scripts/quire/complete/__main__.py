@@ -10,9 +10,12 @@ first and the others as secondary records. Beside it stand how many places each 
 
 from pathlib import Path
 
-from quire.io.sniff import require_fastq
-from quire.run.command_line import ToolParser, beside, require_apart, run_tool
-from quire.run.inputs import require_file
+from quire.run.interrupts import loading
+
+with loading():
+    from quire.io.sniff import require_fastq
+    from quire.run.command_line import ToolParser, beside, require_apart, run_tool
+    from quire.run.inputs import require_file
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -21,7 +24,8 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
 
     def search() -> Path:
-        from quire.complete.search import CompleteInputs, CompleteOutputs, CompleteSettings, search_reads
+        with loading():
+            from quire.complete.search import CompleteInputs, CompleteOutputs, CompleteSettings, search_reads
 
         require_file(given.reads, "--reads")
         require_fastq(given.reads, "--reads")

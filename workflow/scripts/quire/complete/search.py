@@ -32,6 +32,7 @@ from quire.ledger import require_balance
 from quire.reads import ReadBatch, Reads
 from quire.reads.cpu import orient
 from quire.reference import Reference
+from quire.run.interrupts import worker_threads
 from quire.version import VERSION
 
 log = logging.getLogger("quire.complete")
@@ -251,7 +252,7 @@ class _Run:
             )
             self.bam = stack.enter_context(BamWriter(self.outputs.bam, text, *contigs))
             self.table.write(table.header(settings.max_differences))
-            with ThreadPoolExecutor(settings.threads, "quire-complete") as pool:
+            with worker_threads(settings.threads, "quire-complete") as pool:
                 for searched in self._searched(pool):
                     self._write(searched)
             self._require_balance()

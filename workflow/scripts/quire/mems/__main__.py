@@ -10,9 +10,12 @@ positions counted from 1. A summary (.json) stands beside it.
 
 from pathlib import Path
 
-from quire.io.sniff import require_sequences
-from quire.run.command_line import ToolParser, beside, require_apart, run_tool
-from quire.run.inputs import require_file
+from quire.run.interrupts import loading
+
+with loading():
+    from quire.io.sniff import require_sequences
+    from quire.run.command_line import ToolParser, beside, require_apart, run_tool
+    from quire.run.inputs import require_file
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -21,7 +24,8 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
 
     def search() -> Path:
-        from quire.mems.search import MemsInputs, MemsOutputs, MemsSettings, find_mems
+        with loading():
+            from quire.mems.search import MemsInputs, MemsOutputs, MemsSettings, find_mems
 
         require_file(given.queries, "--queries")
         require_sequences(given.queries, "--queries")

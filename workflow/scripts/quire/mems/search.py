@@ -4,7 +4,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -23,6 +23,7 @@ from quire.mems.tasks import MOST_MATCHES, PreparedBatch, Result, Search, prepar
 from quire.mems.text import contig_columns
 from quire.mems.writing import Counts, Writer
 from quire.reference import Reference
+from quire.run.interrupts import worker_threads
 
 log = logging.getLogger("quire.mems")
 BATCHES_AHEAD = 2
@@ -148,7 +149,7 @@ def _run(queries: Path, search: Search[Prepared], threads: int, writer: Writer) 
         return (prepare(batch, search) for batch in read_queries(queries))
 
     waiting: deque[tuple[Future[Result | None], Iterator[Result]]] = deque()
-    with ThreadPoolExecutor(threads, "quire-mems") as pool:
+    with worker_threads(threads, "quire-mems") as pool:
 
         def write_first() -> None:
             future, task = waiting.popleft()
@@ -157,18 +158,14 @@ def _run(queries: Path, search: Search[Prepared], threads: int, writer: Writer) 
                 writer.write(result)
                 result = next(task, None)
 
-        try:
-            for prepared in ahead(batches, BATCHES_AHEAD):
-                writer.read(prepared)
-                for task in tasks_of_batch(prepared, lambda: writer.bases_per_task, search):
-                    if len(waiting) >= TASKS_PER_THREAD * threads:
-                        write_first()
-                    waiting.append((pool.submit(next, task, None), task))
-            while waiting:
-                write_first()
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+        for prepared in ahead(batches, BATCHES_AHEAD):
+            writer.read(prepared)
+            for task in tasks_of_batch(prepared, lambda: writer.bases_per_task, search):
+                if len(waiting) >= TASKS_PER_THREAD * threads:
+                    write_first()
+                waiting.append((pool.submit(next, task, None), task))
+        while waiting:
+            write_first()
 
 
 def _write_summary(

@@ -9,8 +9,11 @@ a summary (.json) with score and identity.
 
 from pathlib import Path
 
-from quire.run.command_line import ToolParser, beside, require_apart, run_tool
-from quire.run.exact_tools import fasta_and_region, require_sequence_of_pair
+from quire.run.interrupts import loading
+
+with loading():
+    from quire.run.command_line import ToolParser, beside, require_apart, run_tool
+    from quire.run.exact_tools import fasta_and_region, require_sequence_of_pair
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -19,7 +22,8 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
 
     def align() -> Path:
-        from quire.pairwise.alignment import PairwiseInputs, PairwiseOutputs, PairwiseSettings, align_pair
+        with loading():
+            from quire.pairwise.alignment import PairwiseInputs, PairwiseOutputs, PairwiseSettings, align_pair
 
         for side in ("query", "target"):
             require_sequence_of_pair(getattr(given, side), f"--{side}")

@@ -20,6 +20,7 @@ from quire.index.on_demand import ensure_index
 from quire.io.sniff import require_fasta
 from quire.ledger import in_words
 from quire.run.inputs import require_file
+from quire.run.interrupts import end_interrupted
 from quire.run.job import SENTENCE, describe
 from quire.run.schema import SCHEMAS, read_schema, value_of
 
@@ -41,7 +42,8 @@ class ToolParser(argparse.ArgumentParser):
             prog=f"python -m quire.{tool}",
             description=description,
             formatter_class=argparse.RawDescriptionHelpFormatter,
-            epilog="Exit status: 0 if all went well, 1 if an input cannot be used, 2 for a mistake in the arguments.",
+            epilog="Exit status: 0 if all went well, 1 if an input cannot be used, 2 for a mistake in the arguments, "
+            "130 after Ctrl-C.",
             allow_abbrev=False,
         )
         self.schema = read_schema(SCHEMAS / "config.schema.yaml")["properties"]
@@ -155,7 +157,7 @@ def run_tool(main: Callable[[], Path]) -> None:
         main: the tool, which returns the path of its summary.
 
     Raises:
-        SystemExit: status 1 where an input cannot be used or an output cannot be written.
+        SystemExit: status 1 where an input cannot be used or an output cannot be written. Ctrl-C ends the process.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
     try:
@@ -163,8 +165,7 @@ def run_tool(main: Callable[[], Path]) -> None:
     except (QuireError, OSError) as error:
         sys.exit(f"{SENTENCE}{describe(error)}")
     except KeyboardInterrupt:
-        print(f"{SENTENCE}stopped at the keyboard; no output was written.", file=sys.stderr)
-        sys.exit(130)
+        end_interrupted()
     content = json.loads(summary.read_text())
     for warning in content.get("warnings", []):
         print(f"warning: {warning}", file=sys.stderr)
