@@ -17,7 +17,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     names = (options.folder / name for name in ("counts.json", "windows.bed.gz", "low.bed.gz"))
-    count_file("S", options.bam, Reference.open(options.reference), options.threads, CountsOutputs(*names))
+    count_file(
+        "S", options.bam, Reference.open(options.reference), options.threads, CountsOutputs(*names, low_depth=10)
+    )
 
 
 if __name__ == "__main__":

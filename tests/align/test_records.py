@@ -273,7 +273,7 @@ def test_a_batch_that_gets_lost_fails_the_unit(run, monkeypatch, tmp_path):
 def test_samtools_and_picard_find_nothing(run, tmp_path):
     pysam.samtools.quickcheck(str(run.mapped.bam))
     output = tmp_path / "S.bam"
-    counts = CountsOutputs(*(tmp_path / name for name in ("counts.json", "windows.bed.gz", "low_coverage.bed.gz")))
+    counts = CountsOutputs(*(tmp_path / name for name in ("counts.json", "windows.bed.gz", "low_coverage.bed.gz")), 10)
     finish_sample(
         sample="S", units=[UnsortedUnit("u", "L", buckets_of(run.mapped.bam))],
         output=output, format="bam", index="bai",

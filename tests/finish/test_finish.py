@@ -99,7 +99,7 @@ def finish(
         "sample": "S", "units": units, "output": folder / "out" / "S.bam", "format": "bam", "index": "bai",
         "reference_fasta": fasta or folder / "none.fa",
         "reference_directory": reference_directory(folder, tuple(contigs.items())),
-        "counts": CountsOutputs(out / "S.counts.json", out / "S.coverage.bed.gz", out / "S.low_coverage.bed.gz"),
+        "counts": CountsOutputs(out / "S.counts.json", out / "S.coverage.bed.gz", out / "S.low_coverage.bed.gz", 10),
         "duplicates_table": folder / "out" / "S.duplicates.tsv",
         "ledger": folder / "out" / "S.json", "threads": 1, "memory_mb": 500, "temporary": folder / "out",
     } | changed  # fmt: skip

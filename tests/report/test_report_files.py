@@ -68,7 +68,7 @@ def test_depth_equals_a_naive_count(run, tmp_path):
                 naive[record.reference_name][record.reference_start : record.reference_start + READ_LENGTH] += 1
     expected = np.concatenate([naive[name][start:end] for name, rows in regions.items() for start, end in rows])
     target = tmp_path / "target.json"
-    write_target("sample", run.bam, Reference.open(run.reference), bed, 1, target, tmp_path / "low.bed.gz")
+    write_target("sample", run.bam, Reference.open(run.reference), bed, 1, target, tmp_path / "low.bed.gz", 10)
     depth = read_sample_counts(run.counts, target).depth
     assert depth.positions == expected.size
     assert depth.histogram[: expected.max() + 1].tolist() == np.bincount(expected).tolist()

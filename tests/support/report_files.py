@@ -88,7 +88,7 @@ def write_bam(path: Path, starts: list[tuple[str, int, int]], unmapped: int = 0)
 def count_bam(folder: Path, bam: Path, reference: Path) -> Path:
     """What finishing a sample counts of its alignments; returns the JSON."""
     folder.mkdir(exist_ok=True)
-    outputs = CountsOutputs(folder / "counts.json", folder / "windows.bed.gz", folder / "low.bed.gz")
+    outputs = CountsOutputs(folder / "counts.json", folder / "windows.bed.gz", folder / "low.bed.gz", 10)
     count_file("sample", bam, Reference.open(reference), 1, outputs)
     return outputs.counts
 

@@ -68,6 +68,8 @@ def test_outputs_have_their_fixed_names(finished: Run) -> None:
         "report/truth.json",
         "report/report.html",
         "report/summary.json",
+        "report/multiqc/NA12878.flagstat",
+        "report/multiqc/quire_checks_mqc.json",
         "ledger/NA12878.lane_1.json",
         "index/reference/manifest.json",
         "index/page_0/manifest.json",

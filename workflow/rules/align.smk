@@ -69,6 +69,7 @@ rule finish_sample:
         format=FORMAT,
         index_format=SETTINGS["align"]["index_format"],
         libraries=lambda wildcards: libraries(wildcards.sample),
+        low_depth=SETTINGS["align"]["low_depth"],
         digest=sources.digest("finish_sample.py"),
     script:
         "../scripts/finish_sample.py"
@@ -98,6 +99,7 @@ if SETTINGS["rescore"]["intervals"]:
             mem_mb=2000,
             runtime=120,
         params:
+            low_depth=SETTINGS["align"]["low_depth"],
             digest=sources.digest("count_target.py"),
         script:
             "../scripts/count_target.py"

@@ -270,6 +270,9 @@ def called_samples():
     return RUN.samples.set_index("sample")[columns].to_dict("index")
 
 
+LOW_COVERAGE = "target.low_coverage" if SETTINGS["rescore"]["intervals"] else "low_coverage"
+
+
 def samples_of_report():
     """The files of each sample that the report reads."""
     return [
@@ -283,7 +286,7 @@ def samples_of_report():
             "ledgers": ledgers(sample),
             "duplicates_table": str(ALIGN / f"{sample}.duplicates.tsv"),
             "insert_size": files_of_units(ALIGN / "units/{sample}.{unit}.insert_size.json", sample),
-            "beds": [str(ALIGN / f"{sample}.{name}.bed.gz") for name in ("coverage", "low_coverage")],
+            "beds": [str(ALIGN / f"{sample}.{name}.bed.gz") for name in ("coverage", LOW_COVERAGE)],
         }
         for sample, ploidy, sex in RUN.samples[["sample", "ploidy", "sex"]].itertuples(index=False)
     ]

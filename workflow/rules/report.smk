@@ -76,6 +76,7 @@ rule write_report:
     output:
         page=report(REPORT / "report.html", caption="../report/report.rst", category="Summary"),
         summary=report(SUMMARY, caption="../report/summary.rst", category="Summary"),
+        multiqc=directory(REPORT / "multiqc"),
     log:
         LOGS / "write_report.log",
     benchmark:

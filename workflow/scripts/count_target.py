@@ -16,6 +16,7 @@ def main(job) -> None:
         intervals_bed=job.input.intervals,
         output=job.output.target,
         low_coverage=job.output.low_coverage,
+        low_depth=job.params.low_depth,
         threads=job.threads,
     )
 

@@ -21,7 +21,9 @@ def main(job) -> None:
         index=job.params.index_format,
         reference_fasta=job.input.fasta,
         reference_directory=Path(job.input.reference).parent,
-        counts=CountsOutputs(Path(job.output.counts), Path(job.output.windows), Path(job.output.low_coverage)),
+        counts=CountsOutputs(
+            *map(Path, (job.output.counts, job.output.windows, job.output.low_coverage)), job.params.low_depth
+        ),
         duplicates_table=job.output.duplicates,
         ledger=job.output.ledger,
         threads=job.threads,

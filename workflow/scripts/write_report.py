@@ -9,6 +9,7 @@ def main(job) -> None:
     write_report(
         job.output.page,
         job.output.summary,
+        multiqc=job.output.multiqc,
         samples=job.params.samples,
         vcf=job.params.vcf,
         variants=job.input.variant_counts or None,

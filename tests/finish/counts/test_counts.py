@@ -13,6 +13,7 @@ from quire.errors import QuireError
 from quire.finish.counts import ADAPTERS, GC_WINDOW, add_counters
 from quire.finish.counts.gc import count_windows, pieces_of, window_bin, windows_of
 from quire.finish.counts.library_complexity import estimate_library_size
+from quire.finish.counts.low_coverage import LowCoverage
 from quire.finish.counts.outputs import CountsOutputs
 from quire.finish.counts.sample import count_sample, genome_of
 from quire.finish.target import count_target
@@ -32,6 +33,7 @@ from tests.support.peer_counts import (
 
 CONTIGS = {"chr1": 30_000, "chrX": 9_000, "empty": 500, "chrY": 2_000}
 GROUPS = {"a": "first library", "b": "second library", "c": "first library"}
+LOW = 8
 needs_picard = pytest.mark.skipif(peer_counts.picard() is None, reason="Picard is not installed")
 
 
@@ -136,14 +138,19 @@ def random_bam(folder: Path, genome: tuple[Path, dict[str, str]], gaps: str) -> 
     return path
 
 
+def nowhere(folder: Path) -> LowCoverage:
+    """Regions of low depth that no test looks at."""
+    return LowCoverage(folder / "low.bed.gz", list(CONTIGS), LOW)
+
+
 def count(folder: Path, bam: Path, fasta: Path, intervals: Path | None = None, threads: int = 1) -> dict:
     """Count a BAM, over a target if there is one; the files lie in `folder`."""
-    outputs = CountsOutputs(folder / "counts.json", folder / "windows.bed.gz", folder / "low.bed.gz")
+    outputs = CountsOutputs(folder / "counts.json", folder / "windows.bed.gz", folder / "low.bed.gz", LOW)
     reference = Reference.open(fasta.parent / "reference")
     figures = count_file("S", bam, reference, threads, outputs)
     if intervals:
         target = fasta.parent / "reference", fasta, intervals, folder / "target.json", outputs.low_coverage
-        count_target("S", bam, *target, threads)
+        count_target("S", bam, *target, LOW, threads)
         return figures | json.loads((folder / "target.json").read_text())
     return json.loads(outputs.counts.read_text())
 
@@ -213,12 +220,16 @@ def test_depth_like_samtools(
         for name, rows in regions.items()
         for start, end in rows.tolist()
         for at in range(start, end)
-        if truth[name][at] < figures["depth"]["low"]
+        if truth[name][at] < LOW
     ]
     rows = [line.split("\t") for line in gzip.decompress((tmp_path / "low.bed.gz").read_bytes()).decode().splitlines()]
     assert [(name, at) for name, start, end in rows for at in range(int(start), int(end))] == low
     touching = [(a[0], a[2]) for a, b in itertools.pairwise(rows) if a[0] == b[0] and a[2] == b[1]]
     assert touching == []
+    told = figures["low_coverage"]
+    assert (told["below"], told["regions"], told["positions"]) == (LOW, len(rows), len(low))
+    by_length = sorted(rows, key=lambda row: int(row[1]) - int(row[2]))
+    assert told["longest"] == [[name, int(start), int(end)] for name, start, end in by_length[:20]]
     windows = [
         line.split("\t") for line in gzip.decompress((tmp_path / "windows.bed.gz").read_bytes()).decode().split("\n")
     ]
@@ -322,9 +333,9 @@ def test_library_size_without_duplicates() -> None:
     assert estimate_library_size(100, 50) == 62  # the solution of X (1 - exp(-100 / X)) = 50 is 62.75
 
 
-def test_sums_of_reads_of_different_length(awkward: Path, genome: tuple[Path, dict[str, str]]) -> None:
+def test_sums_of_reads_of_different_length(awkward: Path, genome: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
     reference = Reference.open(genome[0].parent / "reference")
-    counters = count_sample(awkward, reference, islands_of(reference), 1, lambda rows: None).counters
+    counters = count_sample(awkward, reference, islands_of(reference), 1, nowhere(tmp_path)).counters
     shorter = counters._replace(bases=counters.bases[:, :60], indels=counters.indels[:, :61])
     both = add_counters(shorter, counters)
     assert both.bases.shape == counters.bases.shape
@@ -337,7 +348,7 @@ def test_files_that_cannot_be_counted(awkward: Path, genome: tuple[Path, dict[st
     reference = Reference.open(genome[0].parent / "reference")
 
     def count_it(bam: Path) -> None:
-        count_sample(bam, reference, islands_of(reference), 2, lambda rows: None)
+        count_sample(bam, reference, islands_of(reference), 2, nowhere(tmp_path))
 
     content = awkward.read_bytes()
     damaged = tmp_path / "damaged.bam"

@@ -7,6 +7,7 @@ import numpy as np
 
 from quire.buckets.cpu import deal
 from quire.buckets.file import BucketFile, BucketWriter
+from quire.finish.counts.low_coverage import LowCoverage
 from quire.finish.counts.sample import count_sample
 from quire.finish.sorting import Effort, sort_and_mark
 from quire.io.bam.decode import records_of
@@ -30,7 +31,13 @@ def compile_kernels() -> None:
         (Path(folder) / "contig.fa").write_text(f">contig\n{'ACGT' * 25}\n")
         build(Path(folder) / "contig.fa", Path(folder) / "reference", 1 << 20)
         reference = Reference.open(Path(folder) / "reference")
-        count_sample(ordered, reference, islands_of(reference), 1, lambda _: None)
+        count_sample(
+            ordered,
+            reference,
+            islands_of(reference),
+            1,
+            LowCoverage(Path(folder) / "low.bed.gz", reference.contig_names, 1),
+        )
 
 
 def _record(flag: int) -> bytes:

@@ -20,6 +20,7 @@ def count_target(
     intervals_bed: str | Path,
     output: str | Path,
     low_coverage: str | Path,
+    low_depth: int,
     threads: int,
 ) -> None:
     """Write what `write_target` counts of a sample's file.
@@ -31,6 +32,7 @@ def count_target(
         reference_fasta: plain, gzip or bgzip; needed for CRAM only.
         intervals_bed: the target.
         output: JSON; low_coverage: bgzip BED.
+        low_depth: positions below it are listed in `low_coverage`.
         threads: of the job.
 
     Raises:
@@ -43,4 +45,4 @@ def count_target(
         if alignments.suffix == ".cram":
             bam = scratch / "decoded.bam"
             samtools.to_bam(alignments, bam, indexed_fasta(reference_fasta, scratch), threads)
-        write_target(sample, bam, reference, intervals_bed, threads, output, Path(low_coverage))
+        write_target(sample, bam, reference, intervals_bed, threads, output, Path(low_coverage), low_depth)

@@ -120,11 +120,13 @@ class CountedSample:
     Attributes:
         target: the target's `bed` (empty: all islands of the reference) and its number of `positions`.
         alignments, depth: see there.
+        low_coverage: the target's regions of low depth, as counts.json and target.json have them.
     """
 
     target: dict[str, Any]
     alignments: AlignmentCounts
     depth: Depth
+    low_coverage: dict[str, Any]
 
 
 def read_sample_counts(path: str | Path, target: str | Path | None = None) -> CountedSample:
@@ -150,18 +152,18 @@ def read_sample_counts(path: str | Path, target: str | Path | None = None) -> Co
         )
     except (KeyError, TypeError, ValueError) as error:
         raise _is_none(path, error) from None
-    where, depth = _depth(path if target is None else target)
-    return CountedSample(where, alignments, depth)
+    where, depth, low = _depth(path if target is None else target)
+    return CountedSample(where, alignments, depth, low)
 
 
-def _depth(path: str | Path) -> tuple[dict[str, Any], Depth]:
-    """The target and the depth over it, from counts.json or target.json."""
+def _depth(path: str | Path) -> tuple[dict[str, Any], Depth, dict[str, Any]]:
+    """The target, the depth over it and its regions of low depth, from counts.json or target.json."""
     content = _read(path, COUNTS_VERSION)
     try:
         depth = content["depth"]
         histogram = np.array(depth["histogram"], np.int64)
         profile = _profile(depth["profile"], int(depth["profile_bin"]), int(content["target"]["positions"]))
-        return dict(content["target"]), Depth(histogram, int(depth["bases"]), profile)
+        return dict(content["target"]), Depth(histogram, int(depth["bases"]), profile), dict(content["low_coverage"])
     except (KeyError, TypeError, ValueError) as error:
         raise _is_none(path, error) from None
 

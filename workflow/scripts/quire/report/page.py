@@ -25,6 +25,7 @@ from quire.report.backends import summarise_backends
 from quire.report.counts import CalledVariants, read_sample_counts, read_variants
 from quire.report.criteria import BY_KEY, check_sample, count_verdicts
 from quire.report.ledgers import read_calling_ledger, read_json, read_ledgers
+from quire.report.multiqc import write_folder
 from quire.report.relatedness import relate
 from quire.report.resources import read_benchmarks
 from quire.report.samples import contig_rows, describe_sample, draw_sample, relatives_of, setting_of
@@ -50,6 +51,7 @@ def write_report(
     output_html: str | Path,
     summary_json: str | Path,
     *,
+    multiqc: str | Path | None = None,
     samples: Sequence[Mapping[str, Any]],
     vcf: str | Path | None = None,
     variants: str | Path | None = None,
@@ -65,6 +67,7 @@ def write_report(
     Args:
         output_html: the page.
         summary_json: the same figures; keys in docs/formats.md.
+        multiqc: folder of files that MultiQC reads; None writes none.
         samples: for each `sample`, `ploidy`, `bam` (BAM or CRAM), `counts` (path of counts.json), `ledgers` (paths),
             and optionally `sex` of the sheet, `target` (path of target.json), `duplicates_table` (path), `insert_size`
             (paths) and `beds` (paths of the BED files of coverage).
@@ -102,6 +105,7 @@ def write_report(
         details[name] = {
             "pictures": draw_sample(row, counted, called.samples[name]),
             "contigs": contig_rows(counted),
+            "low": counted.low_coverage["longest"],
         }
         rows.append(row)
         if reference:
@@ -142,6 +146,8 @@ def write_report(
     with atomic_path(output_html) as temporary:
         temporary.write_text(render(content, details, _draw_pairs(searches)), encoding="utf-8")
     write_json_atomic(summary_json, content)
+    if multiqc is not None:
+        write_folder(multiqc, samples, variants, rows)
 
 
 def render(
@@ -151,7 +157,7 @@ def render(
 
     Args:
         content: what summary.json holds.
-        details: for each sample its `pictures` and the rows of its `contigs`.
+        details: for each sample its `pictures`, the rows of its `contigs`, and its longest regions of `low` depth.
         dot_plots: drawings of the aligned pairs.
     """
     environment = jinja2.Environment(

@@ -27,6 +27,7 @@ def describe_sample(
         "insert_size": summary.summarise_insert_sizes(alignments.insert_sizes, alignments.read_length),
         "gc_bias": {key: alignments.gc_bias[key] for key in ("at_dropout", "gc_dropout")},
         "coverage": summary.summarise_depth(depth),
+        "low_coverage": {key: counted.low_coverage[key] for key in ("below", "regions", "positions")},
         "variants": summary.summarise_variants(variants),
         "allele_balance": summary.summarise_balance(variants),
         "contamination": summary.summarise_contamination(

@@ -27,8 +27,6 @@ GC_WINDOW = 100  # bases of Picard's windows (CollectGcBiasMetrics SCAN_WINDOW_S
 GC_BINS = 101
 DEEPEST = 10_000
 """The depth of a position is not told apart further than this in the histogram; the sums do not know the limit."""
-LOW_DEPTH = 10
-"""Positions of the target below this depth are listed."""
 COVERAGE_WINDOW = 10_000
 """Bases of the windows along the contigs whose mean depth is listed."""
 PROFILE_BINS = 400
@@ -94,6 +92,7 @@ class Target(NamedTuple):
         first: int64[contigs + 1], intervals of contig c are [first[c], first[c + 1]).
         starts, ends: int64[intervals]; offsets: int64[intervals + 1], positions before each.
         bin_size: positions in each bin of the profile.
+        low: positions of a lower depth are listed.
     """
 
     first: NDArray[np.int64]
@@ -101,6 +100,7 @@ class Target(NamedTuple):
     ends: NDArray[np.int64]
     offsets: NDArray[np.int64]
     bin_size: int
+    low: int
 
 
 class ReadGroups(NamedTuple):

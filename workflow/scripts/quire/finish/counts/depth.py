@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.finish.counts import COVERAGE_WINDOW, DEEPEST, LOW_DEPTH, Counters, Genome, Target
+from quire.finish.counts import COVERAGE_WINDOW, DEEPEST, Counters, Genome, Target
 from quire.finish.counts.records import ALIGNED, NOT_IN_DEPTH
 from quire.io.bam.decode import Records, cigar_begin, cigar_element
 from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_REFERENCE
@@ -75,7 +75,7 @@ def count_runs(runs: Runs, target: Target, genome: Genome, counters: Counters) -
     """Add runs to the counters of coverage; returns the target's positions of low depth.
 
     Returns:
-        int64[n, 3]: contig, start, end of neighbouring positions of the target that lie below LOW_DEPTH.
+        int64[n, 3]: contig, start, end of neighbouring positions of the target of a lower depth than `target.low`.
     """
     low: NDArray[np.int64] = _count_runs(*runs, target, genome, counters)
     return low
@@ -264,7 +264,7 @@ def _count_runs(contigs, starts, ends, depths, target, genome, counters):
                 counters.totals[0].target_bases += depth * (stop - begin)
                 along = target.offsets[interval] - target.starts[interval]
                 _add_profile(begin + along, stop + along, depth, target.bin_size, counters.profile)
-                if depth < LOW_DEPTH:
+                if depth < target.low:
                     if found and low[found - 1, 0] == contig and low[found - 1, 2] == begin:
                         low[found - 1, 2] = stop
                     else:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.finish.counts import ADAPTERS, COVERAGE_WINDOW, LOW_DEPTH, QUALITIES, Counters, profile_bin
+from quire.finish.counts import ADAPTERS, COVERAGE_WINDOW, QUALITIES, Counters, profile_bin
 from quire.finish.counts.library_complexity import estimate_library_size
 from quire.finish.counts.sample import SampleCounts
 from quire.reference.regions import Regions
@@ -31,13 +31,14 @@ _FLAG = np.arange(1 << 12)
 
 
 def figures_of(
-    sample: str, counts: SampleCounts, lengths: Mapping[str, int], known: Mapping[str, int]
+    sample: str, counts: SampleCounts, low: Mapping[str, Any], lengths: Mapping[str, int], known: Mapping[str, int]
 ) -> dict[str, Any]:
     """The figures of a sample.
 
     Args:
         sample: name.
         counts: of its file, the depth over the islands of the reference.
+        low: summary of the regions of low depth (`quire.finish.counts.low_coverage`).
         lengths: of the contigs by name.
         known: positions of each contig without its runs of N.
     """
@@ -58,13 +59,16 @@ def figures_of(
         "gc_bias": gc_bias(counters.gc_reads, counts.gc_windows),
         "libraries": [library(name, row) for name, row in zip(counts.libraries, counters.libraries, strict=True)],
         "depth": depth(counters),
+        "low_coverage": low,
         "contigs": contigs(counts, lengths, known),
         "unplaced": int(counters.contigs[-1].sum()),
         "sex_chromosomes": sex_chromosomes(counts, known),
     }
 
 
-def target_figures(sample: str, counts: SampleCounts, target_bed: str, regions: Regions) -> dict[str, Any]:
+def target_figures(
+    sample: str, counts: SampleCounts, low: Mapping[str, Any], target_bed: str, regions: Regions
+) -> dict[str, Any]:
     """What a sample's target.json holds: depth over the target's intervals, and how much of the sample lies there."""
     counters, on_target_names = counts.counters, [name for name in counts.contigs if name in regions]
     return {
@@ -77,6 +81,7 @@ def target_figures(sample: str, counts: SampleCounts, target_bed: str, regions: 
             "contigs": {name: int((regions[name][:, 1] - regions[name][:, 0]).sum()) for name in on_target_names},
         },
         "depth": depth(counters),
+        "low_coverage": low,
         "on_target": on_target(counters),
     }
 
@@ -89,7 +94,6 @@ def depth(counters: Counters) -> dict[str, Any]:
         "bases": int(counters.totals["target_bases"][0]),
         "profile": counters.profile.tolist(),
         "profile_bin": profile_bin(positions),
-        "low": LOW_DEPTH,
     }
 
 

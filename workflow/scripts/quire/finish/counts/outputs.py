@@ -7,17 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from quire.finish.counts.bgzip_text import BgzipText
 from quire.finish.counts.figures import figures_of, target_figures, window_rows
+from quire.finish.counts.low_coverage import LowCoverage
 from quire.finish.counts.sample import Counting, count_sample
-from quire.io.bgzf import compress_blocks
-from quire.io.files import BGZF_END, atomic_path
+from quire.io.files import atomic_path
 from quire.reference import Reference
 from quire.reference.regions import islands_of, read_regions
-
-BYTES_AT_A_TIME = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -27,12 +23,13 @@ class CountsOutputs:
     Attributes:
         counts: JSON.
         windows: bgzip BED of the mean depth in windows along all contigs.
-        low_coverage: bgzip BED of the positions of the islands that have a low depth.
+        low_coverage: bgzip BED of the positions of the islands whose depth is below `low_depth`.
     """
 
     counts: Path
     windows: Path
     low_coverage: Path
+    low_depth: int
 
 
 class CountsWriter:
@@ -42,8 +39,8 @@ class CountsWriter:
         """Begin; `header` is the text of the file's header, and `take` is given all records in their order."""
         self._sample, self._reference, self._outputs = sample, reference, outputs
         self._islands = islands_of(reference)
-        self._low = _LowCoverage(outputs.low_coverage, reference.contig_names)
-        self._counting = Counting(header, reference, self._islands, threads, self._low.add)
+        self._low = LowCoverage(outputs.low_coverage, reference.contig_names, outputs.low_depth)
+        self._counting = Counting(header, reference, self._islands, threads, self._low)
         self.take = self._counting.take
 
     def __enter__(self) -> "CountsWriter":
@@ -56,13 +53,13 @@ class CountsWriter:
         """Write the files; returns what counts.json holds."""
         reference = self._reference
         counts = self._counting.finish()
-        self._low.close()
+        low = self._low.close()
         lengths = dict(zip(reference.contig_names, reference.contig_lengths.tolist(), strict=True))
         known = {name: int((rows[:, 1] - rows[:, 0]).sum()) for name, rows in self._islands.items()}
-        windows = _BgzipText(self._outputs.windows)
+        windows = BgzipText(self._outputs.windows)
         windows.write("".join(window_rows(counts, lengths)))
         windows.close()
-        figures = figures_of(self._sample, counts, lengths, known)
+        figures = figures_of(self._sample, counts, low, lengths, known)
         self._outputs.counts.write_text(one_line_a_key(figures))
         return figures
 
@@ -75,6 +72,7 @@ def write_target(
     threads: int,
     output: Path,
     low_coverage: Path,
+    low_depth: int,
 ) -> None:
     """Count the depth of a sorted and marked BAM file over a target.
 
@@ -85,6 +83,7 @@ def write_target(
         intervals_bed: the target.
         threads: that count.
         output: JSON (docs/formats.md); low_coverage: bgzip BED. Both appear whole or not at all.
+        low_depth: positions below it are listed in `low_coverage`.
 
     Raises:
         InputError: the BED cannot be used, or the BAM is damaged.
@@ -93,10 +92,10 @@ def write_target(
     lengths = dict(zip(reference.contig_names, reference.contig_lengths.tolist(), strict=True))
     regions = read_regions(intervals_bed, lengths)
     with atomic_path(output) as whole, atomic_path(low_coverage) as whole_low:
-        low = _LowCoverage(whole_low, reference.contig_names)
-        counts = count_sample(bam, reference, regions, threads, low.add)
-        low.close()
-        whole.write_text(one_line_a_key(target_figures(sample, counts, str(intervals_bed), regions)))
+        low = LowCoverage(whole_low, reference.contig_names, low_depth)
+        counts = count_sample(bam, reference, regions, threads, low)
+        figures = target_figures(sample, counts, low.close(), str(intervals_bed), regions)
+        whole.write_text(one_line_a_key(figures))
 
 
 @contextmanager
@@ -104,68 +103,11 @@ def atomic_outputs(final: CountsOutputs) -> Iterator[CountsOutputs]:
     """Temporary names for the counts, which get their final names together when the block ends without an error."""
     with ExitStack() as whole:
         paths = (final.counts, final.windows, final.low_coverage)
-        yield CountsOutputs(*(whole.enter_context(atomic_path(path)) for path in paths))
+        counts, windows, low = (whole.enter_context(atomic_path(path)) for path in paths)
+        yield CountsOutputs(counts, windows, low, final.low_depth)
 
 
 def one_line_a_key(content: dict[str, Any]) -> str:
     """JSON with one line for each of the outermost keys: histograms would take a line for each number otherwise."""
     lines = (f" {json.dumps(key)}: {json.dumps(value)}" for key, value in content.items())
     return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
-class _LowCoverage:
-    """A BED of positions of low depth; rows that touch each other across batches are joined."""
-
-    def __init__(self, path: Path, contigs: list[str]) -> None:
-        self._file, self._contigs = _BgzipText(path), contigs
-        self._last = np.empty((0, 3), np.int64)
-
-    def add(self, rows: NDArray[np.int64]) -> None:
-        """Take the next rows of contig, start, end; all but the last are written."""
-        if not len(rows):
-            return
-        if len(self._last) and self._last[0, 0] == rows[0, 0] and self._last[0, 2] == rows[0, 1]:
-            rows = rows.copy()
-            rows[0, 1] = self._last[0, 1]
-        else:
-            self._write(self._last)
-        self._write(rows[:-1])
-        self._last = rows[-1:]
-
-    def close(self) -> None:
-        """Write the last row and the closing block."""
-        self._write(self._last)
-        self._file.close()
-
-    def _write(self, rows: NDArray[np.int64]) -> None:
-        self._file.write("".join(f"{self._contigs[contig]}\t{a}\t{b}\n" for contig, a, b in rows.tolist()))
-
-
-class _BgzipText:
-    """A bgzip file that text is appended to."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._held: list[bytes] = []
-        self._bytes = 0
-        path.write_bytes(b"")
-
-    def write(self, text: str) -> None:
-        """Append text."""
-        self._held.append(text.encode())
-        self._bytes += len(self._held[-1])
-        if self._bytes >= BYTES_AT_A_TIME:
-            self._flush()
-
-    def close(self) -> None:
-        """Write what is held and the closing block."""
-        self._flush()
-        with self._path.open("ab") as stream:
-            stream.write(BGZF_END)
-
-    def _flush(self) -> None:
-        data = b"".join(self._held)
-        self._held, self._bytes = [], 0
-        if data:
-            with self._path.open("ab") as stream:
-                stream.write(compress_blocks(data).tobytes())

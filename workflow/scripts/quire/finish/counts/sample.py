@@ -6,10 +6,10 @@ own, which are added at the end. Positions of low depth leave in the order of th
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +40,19 @@ FIRST_CYCLES = 160
 STRETCH_BYTES = 1 << 21  # compressed, that are read at a time
 BATCH_RECORDS = 1 << 15
 HELD = 1 << 28  # bytes of records that may wait for being counted; a larger batch waits alone
-LowDepth = Callable[[NDArray[np.int64]], None]
-"""Takes rows of contig, start, end (int64[n, 3]), in the order of the genome."""
+
+
+class LowDepth(Protocol):
+    """Takes the regions of low depth."""
+
+    @property
+    def below(self) -> int:
+        """Positions of a lower depth are low."""
+        ...
+
+    def add(self, rows: NDArray[np.int64]) -> None:
+        """Take rows of contig, start, end (int64[n, 3]), in the order of the genome."""
+        ...
 
 
 class Unsorted(ValueError):
@@ -132,7 +143,9 @@ class Counting:
             low: is given the positions of low depth, in order.
         """
         self.contigs = reference.contig_names
-        self._counter = SampleCounter(genome_of(reference), target_of(regions, reference), read_groups(header))
+        self._counter = SampleCounter(
+            genome_of(reference), target_of(regions, reference, low.below), read_groups(header)
+        )
         self._pool = ThreadPoolExecutor(threads)
         self._low = low
         self._windows = [self._pool.submit(windows_of, reference, *piece) for piece in pieces_of(reference)]
@@ -162,7 +175,7 @@ class Counting:
         """Wait for all counts; the positions behind the last record are closed."""
         self._submit(Place(len(self.contigs), 0))
         while self._jobs:
-            self._low(self._jobs.popleft()[0].result())
+            self._low.add(self._jobs.popleft()[0].result())
         windows = np.sum([np.zeros(GC_BINS, np.int64), *(part.result() for part in self._windows)], axis=0)
         return SampleCounts(self._counter.sum(), self._counter.libraries, windows, self.contigs)
 
@@ -181,7 +194,7 @@ class Counting:
         batch = Batch(self._records, self._carried, self._start, end)
         size = _bytes_of(self._records)
         while self._jobs and size + sum(price for _, price in self._jobs) > HELD:
-            self._low(self._jobs.popleft()[0].result())
+            self._low.add(self._jobs.popleft()[0].result())
         self._jobs.append((self._pool.submit(self._counter.add, batch), size))
 
 
@@ -245,11 +258,11 @@ def genome_of(reference: Reference) -> Genome:
     )
 
 
-def target_of(regions: Regions, reference: Reference) -> Target:
-    """Regions as kernels take them."""
+def target_of(regions: Regions, reference: Reference, low: int) -> Target:
+    """Regions as kernels take them, and the depth below which positions are listed."""
     nothing = np.empty((0, 2), np.int64)
     intervals = [regions.get(name, nothing) for name in reference.contig_names]
     both = np.concatenate([nothing, *intervals])
     offsets = offsets_from_lengths(both[:, 1] - both[:, 0])
     first = offsets_from_lengths([len(rows) for rows in intervals])
-    return Target(first, both[:, 0].copy(), both[:, 1].copy(), offsets, profile_bin(int(offsets[-1])))
+    return Target(first, both[:, 0].copy(), both[:, 1].copy(), offsets, profile_bin(int(offsets[-1])), low)

@@ -1,0 +1,61 @@
+"""The regions of a sample that few reads cover: a BED file of all of them, and the longest for the report."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.finish.counts.bgzip_text import BgzipText
+
+LISTED = 20
+
+
+class LowCoverage:
+    """A BED of positions of low depth; rows that touch each other across batches are joined."""
+
+    def __init__(self, path: Path, contigs: list[str], below: int) -> None:
+        """Nothing written yet.
+
+        Args:
+            path: of the bgzip BED.
+            contigs: names by number.
+            below: the depth below which positions are listed.
+        """
+        self.below = below
+        self._file, self._contigs = BgzipText(path), contigs
+        self._last = np.empty((0, 3), np.int64)
+        self._longest = self._last
+        self._regions = self._positions = 0
+
+    def add(self, rows: NDArray[np.int64]) -> None:
+        """Take the next rows of contig, start, end; all but the last are written."""
+        if not len(rows):
+            return
+        if len(self._last) and self._last[0, 0] == rows[0, 0] and self._last[0, 2] == rows[0, 1]:
+            rows = rows.copy()
+            rows[0, 1] = self._last[0, 1]
+        else:
+            self._write(self._last)
+        self._write(rows[:-1])
+        self._last = rows[-1:]
+
+    def close(self) -> dict[str, Any]:
+        """Write the last row and the closing block; returns what counts.json says of the regions (docs/formats.md)."""
+        self._write(self._last)
+        self._file.close()
+        return {
+            "below": self.below,
+            "regions": self._regions,
+            "positions": self._positions,
+            "longest": [[self._contigs[contig], start, end] for contig, start, end in self._longest.tolist()],
+        }
+
+    def _write(self, rows: NDArray[np.int64]) -> None:
+        self._regions += len(rows)
+        self._positions += int((rows[:, 2] - rows[:, 1]).sum())
+        both = np.concatenate([self._longest, rows])
+        # The first of equally long ones, so that the answer does not depend on the batches.
+        order = np.lexsort((both[:, 1], both[:, 0], both[:, 1] - both[:, 2]))
+        self._longest = both[order[:LISTED]]
+        self._file.write("".join(f"{self._contigs[contig]}\t{a}\t{b}\n" for contig, a, b in rows.tolist()))

@@ -1,0 +1,214 @@
+"""A folder for MultiQC: the counts in the text that samtools, bcftools and Picard write, and the checks as its own.
+
+Nothing is counted for it. Each file says in its first line that Quire wrote it in another program's format; what that
+program prints besides, and Quire does not count, is left out.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from quire.io.files import atomic_directory
+from quire.report.criteria import CRITERIA, FAIL, LOOK, PASS
+from quire.report.ledgers import read_json
+from quire.version import VERSION
+
+_WRITTEN = f"counted by Quire {VERSION}, in the same format"
+_FLAGSTAT = (  # names of counts.json, and of the program's lines where they differ
+    *("primary", "secondary", "supplementary", "duplicates", "primary duplicates", "mapped", "primary mapped"),
+    *("paired in sequencing", "read1", "read2", "properly paired", "with itself and mate mapped", "singletons"),
+    *("with mate mapped to a different chr", "with mate mapped to a different chr (mapQ >= 5)"),
+)
+_SHARE_OF = {  # lines that end in a share, of these
+    **dict.fromkeys(("mapped",), "total"),
+    **dict.fromkeys(("primary mapped",), "primary"),
+    **dict.fromkeys(("properly paired", "singletons"), "paired in sequencing"),
+}
+_DUPLICATION = {
+    "UNPAIRED_READS_EXAMINED": "unpaired_reads_examined",
+    "READ_PAIRS_EXAMINED": "read_pairs_examined",
+    "SECONDARY_OR_SUPPLEMENTARY_RDS": "secondary_or_supplementary",
+    "UNMAPPED_READS": "unmapped_reads",
+    "UNPAIRED_READ_DUPLICATES": "unpaired_read_duplicates",
+    "READ_PAIR_DUPLICATES": "read_pair_duplicates",
+    "READ_PAIR_OPTICAL_DUPLICATES": None,
+    "PERCENT_DUPLICATION": "fraction_duplication",
+    "ESTIMATED_LIBRARY_SIZE": "estimated_library_size",
+}
+
+
+def write_folder(
+    folder: str | Path,
+    samples: Sequence[Mapping[str, Any]],
+    variants: str | Path | None,
+    rows: Sequence[Mapping[str, Any]],
+) -> None:
+    """Write the folder, whole or not at all.
+
+    Args:
+        folder: for the files.
+        samples: for each `sample` and `counts` (path of counts.json).
+        variants: path of variants.json, or None without samples.
+        rows: what summary.json holds of the samples.
+
+    Raises:
+        QuireError: a file of counts cannot be read.
+    """
+    called = read_json(variants) if variants else {"samples": {}}
+    with atomic_directory(folder) as temporary:
+        for sample in samples:
+            name, counts = sample["sample"], read_json(sample["counts"])
+            of_sample = called["samples"][name]
+            files = {
+                "stats.txt": samtools_stats(counts),
+                "flagstat": flagstat(counts),
+                "idxstats": idxstats(counts),
+                "markdup_metrics.txt": duplication_metrics(name, counts),
+                "gc_bias_metrics.txt": gc_bias_metrics(name, counts),
+                "bcftools_stats.txt": bcftools_stats(name, of_sample),
+            }
+            for ending, lines in files.items():
+                (temporary / f"{name}.{ending}").write_text("".join(f"{line}\n" for line in lines))
+        if rows:
+            (temporary / "quire_checks_mqc.json").write_text(json.dumps(checks_table(rows), indent=1))
+            (temporary / "quire_figures_mqc.json").write_text(json.dumps(general_figures(rows), indent=1))
+
+
+def samtools_stats(counts: Mapping[str, Any]) -> Iterator[str]:
+    """`samtools stats`: the sections SN and IS."""
+    stats, sizes = counts["stats"], counts["insert_size"]
+    yield f"# This file was produced by samtools stats, or rather {_WRITTEN}."
+    yield f"SN\traw total sequences:\t{stats['sequences']}"
+    yield "SN\tfiltered sequences:\t0"
+    yield "SN\tis sorted:\t1"
+    for name, value in stats.items():
+        style = "d" if isinstance(value, int) else "e" if name == "error rate" else ".1f"
+        yield f"SN\t{name}:\t{value:{style}}"
+    columns = [sizes[orientation] for orientation in ("inward", "outward", "other")]
+    for size in range(sizes["main_bulk"]):
+        pairs = [column[size] if size < len(column) else 0 for column in columns]
+        yield "\t".join(map(str, ("IS", size, sum(pairs), *pairs)))
+
+
+def flagstat(counts: Mapping[str, Any]) -> Iterator[str]:
+    """`samtools flagstat`, all of it."""
+    passed, failed = counts["flagstat"]["passed"], counts["flagstat"]["failed"]
+    yield f"{passed['total']} + {failed['total']} in total (QC-passed reads + QC-failed reads)"
+    for name in _FLAGSTAT:
+        line = f"{passed[name]} + {failed[name]} {name.replace('mapQ >= 5', 'mapQ>=5')}"
+        if name in _SHARE_OF:
+            whole = _SHARE_OF[name]
+            shares = (f"{100 * part[name] / part[whole]:.2f}%" if part[whole] else "N/A" for part in (passed, failed))
+            line += f" ({' : '.join(shares)})"
+        yield line
+
+
+def idxstats(counts: Mapping[str, Any]) -> Iterator[str]:
+    """`samtools idxstats`, all of it."""
+    contigs = counts["contigs"]
+    for row in zip(*(contigs[key] for key in ("name", "length", "mapped", "unmapped")), strict=True):
+        yield "\t".join(map(str, row))
+    yield f"*\t0\t0\t{counts['unplaced']}"
+
+
+def duplication_metrics(sample: str, counts: Mapping[str, Any]) -> Iterator[str]:
+    """Picard's DuplicationMetrics; optical duplicates are not counted apart."""
+    yield "## htsjdk.samtools.metrics.StringHeader"
+    yield f"# MarkDuplicates INPUT={sample}.bam ({_WRITTEN})"
+    yield ""
+    yield "## METRICS CLASS\tpicard.sam.DuplicationMetrics"
+    yield "\t".join(("LIBRARY", *_DUPLICATION))
+    for library in counts["libraries"]:
+        values = (0 if key is None else library[key] for key in _DUPLICATION.values())
+        yield "\t".join((library["library"], *("" if value is None else str(value) for value in values)))
+    yield ""
+
+
+def gc_bias_metrics(sample: str, counts: Mapping[str, Any]) -> Iterator[str]:
+    """Picard's GcBiasDetailMetrics: windows, reads and relative coverage by GC content."""
+    bias = counts["gc_bias"]
+    yield "## htsjdk.samtools.metrics.StringHeader"
+    yield f"# CollectGcBiasMetrics INPUT={sample}.bam ({_WRITTEN})"
+    yield ""
+    yield "## METRICS CLASS\tpicard.analysis.GcBiasDetailMetrics"
+    yield "\t".join(("ACCUMULATION_LEVEL", "GC", "WINDOWS", "READ_STARTS", "NORMALIZED_COVERAGE"))
+    columns = zip(bias["windows"], bias["read_starts"], bias["normalized_coverage"], strict=True)
+    for percent, row in enumerate(columns):
+        yield "\t".join(("All Reads", str(percent), *map(str, row)))
+    yield ""
+
+
+def bcftools_stats(sample: str, variants: Mapping[str, Any]) -> Iterator[str]:
+    """`bcftools stats` of the alleles that a sample carries: SN, TSTV, IDD and ST."""
+    counts = variants["counts"]
+    yield f"# This file was produced by bcftools stats, or rather {_WRITTEN}."
+    yield f"ID\t0\t{sample}.vcf.gz"
+    summary = {
+        "samples": 1,
+        "records": counts["heterozygous"] + counts["homozygous"],
+        "SNPs": counts["snvs"],
+        "indels": counts["indels"],
+        "others": counts["other"],
+    }
+    for name, number in summary.items():
+        yield f"SN\t0\tnumber of {name}:\t{number}"
+    transitions, transversions = counts["transitions"], counts["transversions"]
+    ratio = f"{transitions / transversions if transversions else 0:.2f}"
+    yield "\t".join(map(str, ("TSTV", 0, *(transitions, transversions, ratio) * 2)))
+    for length, number in variants["indel_lengths"]:
+        yield f"IDD\t0\t{length}\t{number}"
+    for change, number in variants["substitutions"].items():
+        yield f"ST\t0\t{change}\t{number}"
+
+
+def checks_table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Custom content: the verdicts of all samples."""
+    return {
+        "id": "quire_checks",
+        "section_name": "Quire: checks",
+        "description": "What is usual, and where that comes from, stands in the report of the run (docs/verdicts.md).",
+        "plot_type": "table",
+        "pconfig": {"id": "quire_checks_table", "title": "Quire: checks", "namespace": "Quire", "scale": False},
+        "headers": {
+            criterion.key: {
+                "title": criterion.title,
+                "description": f"usual: {criterion.usual}",
+                "cond_formatting_rules": {
+                    "pass": [{"s_eq": PASS}],
+                    "warn": [{"s_eq": LOOK}],
+                    "fail": [{"s_eq": FAIL}],
+                },
+            }
+            for criterion in CRITERIA
+        },
+        "data": {row["sample"]: {check["criterion"]: check["verdict"] for check in row["checks"]} for row in rows},
+    }
+
+
+def general_figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Custom content: columns of MultiQC's general statistics that no other program's file gives."""
+    columns = {
+        "coverage": ("Coverage", "mean depth of the target", lambda row: row["coverage"]["mean"]),
+        "breadth_10x": ("≥ 10X", "% of the target", lambda row: row["coverage"]["breadth_10x_percent"]),
+        "adapters": ("Adapters", "% of reads", lambda row: row["reads"]["adapter_percent"]),
+        "contamination": (
+            "Foreign",
+            "% of reads of another person",
+            lambda row: (row["contamination"] or {}).get("percent"),
+        ),
+        "passed": ("Checks", "checks passed", lambda row: row["verdicts"][PASS]),
+    }
+    figures = {
+        row["sample"]: {key: value for key, (_, _, of) in columns.items() if (value := of(row)) is not None}
+        for row in rows
+    }
+    return {
+        "id": "quire_figures",
+        "plot_type": "generalstats",
+        "pconfig": [
+            {key: {"title": title, "description": words, "namespace": "Quire", "min": 0}}
+            for key, (title, words, _) in columns.items()
+        ],
+        "data": figures,
+    }
