@@ -92,12 +92,12 @@ def sweep(card: Card, pair: Pair) -> tuple[StripShape, Callable[[], object]]:
     """The shape of the kernel that sweeps a matrix for scores, and its launch; borders are made ready each time."""
     shape, batch = gpu.linear_batch(card, pair)
     (matrix,) = batch.matrices
-    job, nothing = batch.sweep(shape, matrix, 0), card.empty(0, np.uint64)
+    jobs, nothing = np.array([batch.sweep(shape, matrix, 0)], np.int64), card.empty(0, np.uint64)
     first = matrix.left + matrix.rows
 
     def launch() -> None:
         batch.words[first:] = 0
-        batch.fill(shape, [job], batch.words, nothing, pair.mode == Mode.LOCAL)
+        batch.fill(shape, jobs, batch.words, nothing, pair.mode == Mode.LOCAL)
 
     return shape, launch
 

@@ -20,15 +20,15 @@ from tests.support.pairwise_cases import as_oracle, pair, pairs, rescored
 
 TIES, WIDE = Scoring(1, -1, -1, -1), HAPLOTYPE_TO_REFERENCE
 # So narrow that sequences which the oracle can align fill several strips, warps and tiles.
-NARROW_SCORES = (StripShape(2, 2, 8, 1, False, 2),)
-NARROW_BITS = (StripShape(1, 2, 16, 1, True), StripShape(4, 1, 16, 1, True, 2))
-SHORTEST = 80
+NARROW_SCORES = (StripShape(2, 2, 8, 1, False),)
+NARROW_BITS = (StripShape(1, 2, 16, 1, True), StripShape(4, 1, 16, 1, True))
+SHORTEST = 48
 
 
 NARROW = {
     "SCORE_SHAPES": NARROW_SCORES, "WIDE_SCORE_SHAPES": NARROW_SCORES,
     "BITS_SHAPES": NARROW_BITS, "WIDE_BITS_SHAPES": NARROW_BITS[:1],
-    "SHORTEST_TILE": SHORTEST, "WHOLE_KEEP": 80,
+    "SHORTEST_TILE": SHORTEST, "WHOLE_KEEP": 50,
 }  # fmt: skip
 
 
@@ -86,6 +86,16 @@ def test_seams(card, mode: Mode) -> None:
             pair(*edited(random, rows, columns, 3), TIES, mode),
             [Memory.WHOLE, Memory.LINEAR][(rows + columns) % 2],
         )
+
+
+@pytest.mark.parametrize("memory", [Memory.WHOLE, Memory.LINEAR])
+def test_the_last_row_is_kept(card, memory: Memory) -> None:
+    """Of a query that ends with a chunk, far below the kept row before: in any lane."""
+    random = np.random.default_rng(8)
+    target = random.integers(0, 4, 200).tolist()
+    with mock.patch.multiple(gpu, **(NARROW | {"SHORTEST_TILE": 80, "WHOLE_KEEP": 80})):
+        for end in (191, 192, 193, 194):
+            check(card, pair(target[end - 144 : end], target, BWA_MEM, Mode.GLOCAL), memory)
 
 
 @pytest.mark.usefixtures("narrow")
@@ -167,18 +177,6 @@ def test_guesses() -> None:
     assert guess_tiles(matrix, peaks, 100, 150, False) == [(2, 2), (1, 2), (1, 1), (0, 1), (0, 0)]
     assert guess_tiles(matrix, peaks, 100, 150, True) == [(2, 2), (1, 2), (1, 1)]
     assert guess_tiles(matrix, peaks, 1, 1, True) == [(0, 0)]
-
-
-@pytest.mark.parametrize("memory", [Memory.WHOLE, Memory.LINEAR])
-@pytest.mark.parametrize("apart", [1, 2])
-def test_lanes_one_and_two_rows_apart(card, apart: int, memory: Memory) -> None:
-    scores, bits = StripShape(3, 2, 16, 1, False, apart), StripShape(2, 2, 16, 1, True, apart)
-    with mock.patch.multiple(
-        gpu, SCORE_SHAPES=(scores,), BITS_SHAPES=(bits,), SHORTEST_TILE=SHORTEST, WHOLE_KEEP=SHORTEST
-    ):
-        random = np.random.default_rng(apart)
-        for mode in Mode:
-            check(card, pair(*edited(random, 170, 290, 3), BWA_MEM, mode), memory)
 
 
 def test_shapes_fit_their_kernels() -> None:

@@ -37,7 +37,7 @@ struct Terms {
 };
 
 struct Cells {
-    u32 letter[COLUMNS];  // WIDE: the column's code; else its scores by the row's letter, a byte each
+    u32 letter[COLUMNS];  // WIDE: the column's selector; else its scores by the row's letter, a byte each
     i32 best[COLUMNS];    // H of the row above
     i32 insertion[COLUMNS];
     i32 corner;    // H left of it
@@ -51,7 +51,7 @@ struct Cells {
             int column = first + k;
             bool inside = column < job.columns;
             u32 code = inside ? target[job.target + column] : 5;
-            letter[k] = WIDE ? code : terms.mismatches();
+            letter[k] = WIDE ? selector_of(code) : terms.mismatches();
             if (!WIDE && code < 4) {
                 u32 shift = 8 * code;
                 letter[k] = (letter[k] & ~(255u << shift)) | (u32)(terms.match & 255) << shift;
@@ -66,11 +66,11 @@ struct Cells {
     }
 
     __device__ __forceinline__ i32 of_letters(int k, u32 row_letter, const Terms& terms) const {
-        if (WIDE) return letter[k] == row_letter ? terms.match : terms.mismatch;
+        if (WIDE) return letter[k] == (row_letter & 0xFFFF) ? terms.match : terms.mismatch;
         return (i32)permute_bytes(letter[k], terms.mismatches(), row_letter);
     }
 
-    // The next row: H of the column on the left there, and D of the first column.
+    // The next row: its selector, in the lower half; H of the column on the left there, and D of the first column.
     __device__ __forceinline__ void step(u32 row_letter, i32 left, i32 first_deletion, const Terms& terms) {
         i32 diagonal = corner;
         corner = left;

@@ -33,7 +33,7 @@ from quire.algorithms.pairwise.shapes import (
     StripShape,
     fastest_shape,
 )
-from quire.algorithms.pairwise.sweep_gpu import CardMatrices, StripJob, is_wide, words_of
+from quire.algorithms.pairwise.sweep_gpu import CardMatrices, StripJob, is_wide
 from quire.algorithms.scoring import Scoring
 from quire.device.card import Card, CardArray
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION
@@ -46,8 +46,11 @@ MOST_PAIRS = 65_535
 """Pairs of one part: CUDA's limit of a grid's second dimension."""
 WHOLE_KEEP = 512
 """Rows between those of a whole matrix from which its path is followed by several warps."""
-SHORTEST_TILE, MOST_TILES = 2048, 256
-"""Rows of a tile, and tiles one below the other, for which borders are kept where there is room."""
+SHORTEST_TILE, LONGER_TILE = 512, 1024
+FEW_TILES, MOST_TILES = 96, 256
+"""Rows of a tile, and tiles one below the other, for which borders are kept where there is room: the fewer rows, the
+less is computed again, and the more rows are kept on the way, which takes a warp time. So a matrix of more than
+FEW_TILES of the shortest tiles has longer ones."""
 MOST_SCORE = 1 << 27
 """Of (m + n + 2) times the largest score: kernels compute with up to 16 times as much."""
 
@@ -147,7 +150,8 @@ def _whole_bytes(card: Card, pair: Pair) -> int:
 def _tile_size(card: Card, pair: Pair) -> int:
     """Rows of a tile: the fewer, the less is computed again, as long as there is room for what is kept of borders."""
     rows, columns = len(pair.query), len(pair.target)
-    size = max(SHORTEST_TILE, -(-max(rows, columns) // MOST_TILES))
+    longest = max(rows, columns)
+    size = max(SHORTEST_TILE, min(LONGER_TILE, longest // FEW_TILES), -(-longest // MOST_TILES))
     while size < max(rows, columns) and 16 * rows * columns // size > card.free_bytes() // 3:
         size *= 2
     return size
@@ -166,7 +170,7 @@ def _align_whole(card: Card, pairs: list[Pair]) -> list[PairwiseAlignment]:
         jobs.append(batch.sweep(shape, matrix, bits))
         bits += shape.bits_size(matrix.rows, matrix.columns)
     directions = card.empty(bits, np.uint64)
-    ends = batch.fill(shape, jobs, batch.words, directions, batch.mode == Mode.LOCAL)
+    ends = batch.fill(shape, np.array(jobs, np.int64), batch.words, directions, batch.mode == Mode.LOCAL)
     peaks = batch.peaks()
     found = _ends(batch, shape, jobs, ends, peaks)
     tiles = TileDirections(shape, directions, [whole_grid(matrix, shape) for matrix in batch.matrices],
@@ -235,7 +239,7 @@ def _align_one_linear(card: Card, pair: Pair) -> PairwiseAlignment:
     (matrix,) = batch.matrices
     local = batch.mode == Mode.LOCAL
     job = batch.sweep(shape, matrix, 0)
-    ends = batch.fill(shape, [job], batch.words, card.empty(0, np.uint64), local)
+    ends = batch.fill(shape, np.array([job], np.int64), batch.words, card.empty(0, np.uint64), local)
     peaks = batch.peaks()
     (end,) = _ends(batch, shape, [job], ends, peaks)
     walk = Walk(end.row, end.column)
@@ -248,15 +252,14 @@ def _align_one_linear(card: Card, pair: Pair) -> PairwiseAlignment:
 def _compute_tiles(batch: CardMatrices, swept: StripShape, guessed: list[tuple[int, int]]) -> TileDirections:
     """The directions of tiles, of the first ones if there is no room for more."""
     card, (matrix,) = batch.card, batch.matrices
-    shape = _shape(card, batch.scoring, [matrix.size_of(*tile) for tile in guessed], bits=True)
+    shape = _shape(card, batch.scoring, [(matrix.keep, matrix.tile_columns)] * len(guessed), bits=True)
     size = shape.bits_size(matrix.keep, matrix.tile_columns)
     room = max(1, min(card.free_bytes() // 2, MOST_BITS) // (size * PAIR_BYTES))
+    chosen = np.array(guessed[:room], np.int64)
+    bits_places = np.arange(len(chosen)) * size
     places = np.full(matrix.down * matrix.across, -1, np.int64)
-    jobs, border = [], 0
-    for number, (down, across) in enumerate(guessed[:room]):
-        places[down * matrix.across + across] = number * size
-        jobs.append(batch.tile(shape, matrix, down, across, border, number * size, swept.width))
-        border += words_of(jobs[-1].rows)
+    places[chosen[:, 0] * matrix.across + chosen[:, 1]] = bits_places
+    jobs, border = batch.tiles(shape, matrix, chosen, bits_places, swept.width)
     bits = card.empty(len(jobs) * size, np.uint64)
     batch.fill(shape, jobs, card.zeros(border, np.uint64), bits)
     return TileDirections(shape, bits, [tile_grid(matrix, shape)], [places])

@@ -1,8 +1,7 @@
 // Where the parts of a launch lie: rectangles of matrices ("jobs"), the words on their borders, and directions.
 //
-// By -D: COLUMNS (of the matrix, per lane), APART (rows that a lane is behind the lane on its left), WARPS (of a block,
-// that compute), STEPS (of a chunk: what is done between two barriers), LOCAL (mode LOCAL), BITS (directions are kept),
-// WIDE (scores that a signed byte does not hold).
+// By -D: COLUMNS (of the matrix, per lane), WARPS (of a block, that compute), STEPS (of a chunk: what is done between
+// two barriers), LOCAL (mode LOCAL), BITS (directions are kept), WIDE (scores that a signed byte does not hold).
 //
 // A lane owns COLUMNS neighbouring columns, a warp a strip of WIDTH, a block a strip of WIDTH * WARPS; it goes down all
 // rows of its job. The strip on its right follows by the words on their common border, one a row: H, D of the next
@@ -13,17 +12,17 @@
 
 constexpr int WARP = 32, WIDTH = WARP * COLUMNS;
 constexpr u32 EVERY_LANE = 0xFFFFFFFFu;
-// A lane does a row APART steps after the lane on its left; its last column is handed on as much later.
-constexpr int SKEW = WARP * APART;
+// A lane does a row one step after the lane on its left; its last column is handed on one step later.
+constexpr int SKEW = WARP;
 // Chunks that a warp is behind the warp on its left.
 constexpr int LAG = SKEW / STEPS + 1;
 
 // A rectangle of a matrix. Row 0 and column 0 of a job are its borders.
 struct Job {
     i64 rows, columns;
-    i64 query, target;   // place of its first row's letter, and of its first column's
+    i64 query, target;   // place of its first row's selector, and of its first column's letter
     i64 left, left_tag;  // place and tag of the words on its left border, a row each
-    i64 border;          // place of the words on its strips' right borders, with room for 2 * WARP more on both sides
+    i64 border;          // place of the words on its strips' right borders, with room for WARP more on both sides
     i64 border_strips;   // strips of blocks that share a column of words; the next one is
     i64 border_stride;   // so many words further
     i64 top;             // place of the kept row on its upper border: column 0
@@ -44,6 +43,15 @@ struct Jobs {
 
 // Chunks of a warp: the last step hands on the last row.
 __device__ __forceinline__ int chunks_of(i64 rows) { return (int)((rows + SKEW + STEPS - 1) / STEPS); }
+
+// ---- letters ----
+
+// What chooses a column's score of a row's letter: for permute_bytes the byte of the letter, and its sign three times.
+__device__ __forceinline__ u32 selector_of(u32 code) { return code * 0x1111 + 0x8880; }
+
+// Selectors of 16 bits are read several at once, wherever a lane's row is: each place is the first of an aligned word of
+// one of as many copies as a word holds, of which each lies one place further than the one before.
+constexpr int TOGETHER = sizeof(uint4) / sizeof(u16);
 
 // ---- words on borders ----
 

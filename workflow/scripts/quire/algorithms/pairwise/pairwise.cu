@@ -9,7 +9,8 @@
 constexpr u32 NAP = 20;  // nanoseconds between two looks at a word
 
 struct Inputs {
-    const u16* query;  // WIDE: codes; else selectors of bytes. 128 more on both sides
+    const u16* query;  // selectors, in TOGETHER copies; 128 more on both sides of a query
+    i64 query_stride;  // places from one copy to the next
     const u8* target;
     Scores scores;
 };
@@ -48,47 +49,63 @@ __device__ __forceinline__ u64 look(const u64* word) { return *(const volatile u
 struct Keeping {
     Kept *next, *last;  // none: nothing is kept
     int next_row, columns;
+
+    __device__ __forceinline__ void store(const Cells& cells, Kept* place) const {
+#pragma unroll
+        for (int k = 0; k < COLUMNS; k++)
+            if (k < columns)
+                place[k] = make_int2(cells.best[k] / SCALE, (cells.insertion[k] - INSERTION_CODE) / SCALE);
+    }
 };
 
-// H and D that a lane has from its neighbour or has had itself, two steps ago: with lanes two rows apart nothing waits
-// for a shuffle, as what it gives is needed a step later.
-struct Handed {
-    i32 best, deletion, own_best, own_deletion;
+// What a chunk of steps has to look at besides its cells: whether rows are kept, and whether lanes may stand outside of
+// the rows. Few chunks have to; those that look at both are a short loop.
+enum Care { NONE, KEPT_ROWS, EDGES };
+
+// The selectors of a chunk's rows, two a word.
+struct Letters {
+    u32 words[STEPS / 2];
+
+    // query: of the lane's row at step 0, in the copy where it is aligned.
+    __device__ __forceinline__ void read(const u16* query, int step) {
+#pragma unroll
+        for (int i = 0; i < STEPS / TOGETHER; i++) {
+            uint4 four = __ldg((const uint4*)(query + step) + i);
+            words[4 * i] = four.x;
+            words[4 * i + 1] = four.y;
+            words[4 * i + 2] = four.z;
+            words[4 * i + 3] = four.w;
+        }
+    }
+    // What stands above the lower half is of no importance.
+    __device__ __forceinline__ u32 of(int i) const { return words[i / 2] >> (i % 2 * 16); }
 };
 
-// A chunk of steps. CAREFUL: lanes may stand outside of the rows, or rows are kept; a short loop, as few chunks are.
+// A chunk of steps.
 // Branches would tear a warp apart, and what exchanges its lanes would put it together again at each step; so there are
 // none where it matters.
 //   in, out: H and D of the columns left and right of the strip, by step; in chunks that are not careful they are read
 //   all at once before the steps, and written two at a time, so that no step waits for shared memory.
-//   letters: of each step's row; become those of the next chunk.
-template <bool CAREFUL>
-__device__ __forceinline__ void do_chunk(Cells& cells, Handed& handed, End& end, const Terms& terms, const u16* query,
+//   letters: become those of the next chunk.
+template <Care CARE>
+__device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Terms& terms, const u16* query,
                                          const Keeping& kept, uint2* bits, const int2* in, int2* out, int step,
-                                         int rows, u32 (&letters)[STEPS]) {
-    constexpr int UNROLLED = CAREFUL ? 1 : STEPS;
+                                         int rows, Letters& letters) {
+    constexpr int UNROLLED = CARE == EDGES ? 1 : STEPS;
     int lane = threadIdx.x % WARP;
     int4 edges[STEPS / 2];
-    if (!CAREFUL)
+    if (CARE != EDGES)
 #pragma unroll
         for (int i = 0; i < STEPS / 2; i++) edges[i] = ((const int4*)in)[i];
-    u32 next[STEPS];
-#pragma unroll
-    for (int i = 0; i < STEPS; i++) next[i] = __ldg(query + step + STEPS + i - APART * lane);
+    Letters next;
+    next.read(query, step + STEPS);
     int2 before = make_int2(0, 0);
 #pragma unroll UNROLLED
     for (int i = 0; i < STEPS; i++) {
         i32 left = __shfl_up_sync(EVERY_LANE, cells.best[COLUMNS - 1], 1);
         i32 deletion = __shfl_up_sync(EVERY_LANE, cells.deletion, 1);
         int2 after = make_int2(cells.best[COLUMNS - 1], cells.deletion), edge;
-        if (APART == 2) {
-            Handed now = {left, deletion, after.x, after.y};
-            left = handed.best;
-            deletion = handed.deletion;
-            after = make_int2(handed.own_best, handed.own_deletion);
-            handed = now;
-        }
-        if (CAREFUL) {
+        if (CARE == EDGES) {
             edge = in[i];
             if (lane == WARP - 1) out[i] = after;
         } else {
@@ -100,28 +117,24 @@ __device__ __forceinline__ void do_chunk(Cells& cells, Handed& handed, End& end,
             left = edge.x;
             deletion = edge.y;
         }
-        int row = step + i - APART * lane;
-        if (CAREFUL) {
+        int row = step + i - lane;
+        if (CARE == EDGES) {
             bool inside = row >= 0 && row < rows;
             Cells above = cells;
-            cells.step(__ldg(query + row), left, deletion, terms);
+            cells.step(__ldg(query + step + i), left, deletion, terms);
             cells.keep_if(inside, above);
             if (LOCAL) end.offer(cells, row + 1, inside, terms);
-            Kept* place = row + 1 == rows ? kept.last : kept.next;
             bool keeps = inside && kept.last != nullptr && (row + 1 == rows || row + 1 == kept.next_row);
-#pragma unroll
-            for (int k = 0; k < COLUMNS; k++)
-                if (keeps && k < kept.columns)
-                    place[k] = make_int2(cells.best[k] / SCALE, (cells.insertion[k] - INSERTION_CODE) / SCALE);
+            if (keeps) kept.store(cells, row + 1 == rows ? kept.last : kept.next);
         } else {
-            cells.step(letters[i], left, deletion, terms);
+            cells.step(letters.of(i), left, deletion, terms);
             if (LOCAL) end.offer(cells, row + 1, true, terms);
+            if (CARE == KEPT_ROWS && row + 1 == kept.next_row) kept.store(cells, kept.next);
         }
         if (BITS && i % GROUP == GROUP - 1)
             bits[(i64)(step + i) / GROUP * WARP + lane] = make_uint2(cells.from, cells.longer);
     }
-#pragma unroll
-    for (int i = 0; i < STEPS; i++) letters[i] = next[i];
+    letters = next;
 }
 
 // The largest of a warp's numbers.
@@ -140,7 +153,9 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, rows = (int)job.rows;
     int first = ((int)strip * WARPS + warp) * WIDTH + lane * COLUMNS;
     int2* ring = (int2*)shared_memory;  // [WARPS + 1][2][STEPS]: what warps hand on
-    const u16* query = inputs.query + job.query;
+    // The lane's row at step 0 in the copy where its place is aligned.
+    int copy = (lane - (int)(job.query % TOGETHER) + TOGETHER) % TOGETHER;
+    const u16* query = inputs.query + copy * inputs.query_stride + job.query + copy - lane;
     uint2* bits = matrices.bits + job.bits + (strip * WARPS + warp) * job.bits_stride;
     const u64* left = strip == 0 ? matrices.left + job.left
                                  : matrices.borders + job.border + (strip - 1) / job.border_strips * job.border_stride;
@@ -148,7 +163,6 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
     u32 left_tag = strip == 0 ? (u32)job.left_tag : tag_of(strip), right_tag = tag_of(strip + 1);
     Cells cells;
     if (warp < WARPS) cells.begin(job, first, inputs.target, matrices.kept, terms);
-    Handed handed = {0, 0, 0, 0};
     End end = {15, 0};
     int chunks = chunks_of(rows), keep = (int)job.keep;
     Keeping kept = {nullptr, nullptr, keep > 0 ? keep : rows, (int)job.columns - first};
@@ -157,9 +171,8 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
         kept.next = own + job.keep_stride;
         kept.last = own + (rows + keep - 1) / keep * job.keep_stride;
     }
-    u32 letters[STEPS];
-#pragma unroll
-    for (int i = 0; i < STEPS; i++) letters[i] = __ldg(query + i - APART * lane);
+    Letters letters;
+    letters.read(query, 0);
     u64 word = warp == WARPS && lane < STEPS && lane < rows ? look(left + lane) : 0;
     for (int turn = 0; turn < chunks + (WARPS - 1) * LAG + 2; turn++) {
         // What was handed on in the turn before, and where what is handed on in this turn goes.
@@ -185,14 +198,17 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
             if (chunk >= 0 && chunk < chunks) {
                 const int2* in = ring + 2 * warp * STEPS + before;
                 int2* out = ring + 2 * (warp + 1) * STEPS + now;
-                while (keep > 0 && kept.next_row <= step - APART * (WARP - 1)) {
+                while (keep > 0 && kept.next_row <= step - WARP + 1) {
                     kept.next_row += keep;
                     kept.next += job.keep_stride;
                 }
-                if (step < APART * (WARP - 1) || step + STEPS > rows || kept.next_row <= step + STEPS)
-                    do_chunk<true>(cells, handed, end, terms, query, kept, bits, in, out, step, rows, letters);
+                // The last row is kept wherever it is.
+                if (step < WARP - 1 || step + STEPS >= rows)
+                    do_chunk<EDGES>(cells, end, terms, query, kept, bits, in, out, step, rows, letters);
+                else if (keep > 0 && kept.next_row <= step + STEPS)
+                    do_chunk<KEPT_ROWS>(cells, end, terms, query, kept, bits, in, out, step, rows, letters);
                 else
-                    do_chunk<false>(cells, handed, end, terms, query, kept, bits, in, out, step, rows, letters);
+                    do_chunk<NONE>(cells, end, terms, query, kept, bits, in, out, step, rows, letters);
             }
         }
         __syncthreads();

@@ -24,6 +24,8 @@ from quire.sam import CIGAR_SHIFT
 
 ROWS_PER_ELEMENT, FEWEST_ELEMENTS = 4, 64
 """Room for the elements of a guessed part, by the rows between two kept rows; what has more goes on later."""
+USUAL_ELEMENTS = 4096  # of the parts that begin where the paths are
+_ROW, _COLUMN, _FIRST, _ROOM = (PathState._fields.index(name) for name in ("row", "column", "first", "room"))
 
 
 class TileDirections(NamedTuple):
@@ -41,11 +43,12 @@ class TileDirections(NamedTuple):
     grids: list[TileGrid]
     places: list[NDArray[np.int64]]
 
-    def has(self, matrix: int, row: int, column: int) -> bool:
-        """Whether the directions of a cell, row and column from 1, are there."""
+    def has(self, matrix: int, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether the directions of cells, rows and columns from 1, are there."""
         grid = self.grids[matrix]
-        tile = (row - 1) // grid.tile_rows * grid.across + (column - 1) // grid.tile_columns
-        return bool(self.places[matrix][tile] >= 0)
+        tiles = (rows - 1) // grid.tile_rows * grid.across + (columns - 1) // grid.tile_columns
+        there: NDArray[np.bool_] = self.places[matrix][tiles] >= 0
+        return there
 
 
 @dataclass
@@ -71,7 +74,7 @@ class Walk:
 
     def advance(self, path: PathState, elements: NDArray[np.uint32]) -> None:
         """Take over a part that was followed from here."""
-        self.parts += [elements, element(path.run, path.operation)]
+        self.parts.append(elements)
         self.row, self.column, self.state = path.row, path.column, path.state
         self.complete = bool(path.ended)
 
@@ -101,50 +104,57 @@ def follow(batch: CardMatrices, tiles: TileDirections, peaks: list[NDArray[np.in
     befores = np.cumsum([0, *(len(rows) for rows in peaks)]).tolist()
     firsts = np.cumsum([0, *(len(places) for places in tiles.places)]).tolist()
     starts = np.zeros(befores[-1], np.int64)
-    paths: list[PathState] = []
-    begun: dict[tuple[int, int], int] = {}  # (matrix, kept row): path
-    guessed = 0  # elements of guessed parts, which come first
+    begun = np.full(befores[-1], -1, np.int64)  # the part that begins on a kept row, likewise
+    own: dict[int, int] = {}  # of each walk: its first part
+    tables = [np.empty((0, len(PathState._fields)), np.int64)]
+    count = 0
     for number, walk in enumerate(walks):
         if walk.complete:
             continue
         keep = batch.matrices[number].keep
-        begun[number, -1] = len(paths)
-        paths.append(PathState(number, walk.row, walk.column, walk.state, 0, 0, -1, 2 * min(walk.row, walk.column) + 2))
-        room = keep // ROWS_PER_ELEMENT + FEWEST_ELEMENTS
-        for kept in range((walk.row - 1) // keep, 0, -1):
-            row, column = kept * keep, int(peaks[number][kept, 1])
-            if 0 < column <= walk.column and tiles.has(number, row, column):
-                starts[befores[number] + kept] = column
-                begun[number, kept] = len(paths)
-                paths.append(PathState(number, row, column, IN_BEST, 0, 0, guessed, room))
-                guessed += room
-    taken = guessed
-    for part, path in enumerate(paths):
-        if path.first < 0:
-            paths[part] = path._replace(first=taken)
-            taken += path.room
-    if not paths:
+        kept = np.arange((walk.row - 1) // keep, 0, -1)
+        columns = peaks[number][kept, 1].astype(np.int64)
+        kept, columns = (array[(columns > 0) & (columns <= walk.column)] for array in (kept, columns))
+        known = tiles.has(number, kept * keep, columns)
+        kept, columns = kept[known], columns[known]
+        table = np.zeros((1 + len(kept), len(PathState._fields)), np.int64)
+        table[0] = number, walk.row, walk.column, walk.state, 0, 2 * min(walk.row, walk.column) + 4, 0, 0
+        table[1:] = number, 0, 0, IN_BEST, 0, keep // ROWS_PER_ELEMENT + FEWEST_ELEMENTS, 0, 0
+        table[1:, _ROW], table[1:, _COLUMN] = kept * keep, columns
+        starts[befores[number] + kept] = columns
+        begun[befores[number] + kept] = count + 1 + np.arange(len(kept))
+        own[number] = count
+        count += len(table)
+        tables.append(table)
+    if count == 0:
         return
+    # What little of the walks' own parts is usual stands beside the others' elements, so that it comes with them.
+    paths = np.concatenate(tables)
+    rooms, is_own = paths[:, _ROOM], np.isin(np.arange(count), list(own.values()))
+    paths[~is_own, _FIRST] = np.cumsum(np.append(0, rooms[~is_own]))[:-1]
+    guessed = int(rooms[~is_own].sum())
+    paths[is_own, _FIRST] = guessed + np.cumsum(np.append(0, rooms[is_own]))[:-1]
+    usual = min(guessed + USUAL_ELEMENTS, guessed + int(rooms[is_own].sum()))
     grids = [grid._replace(tiles=firsts[number], starts=befores[number]) for number, grid in enumerate(tiles.grids)]
-    tables = [np.array(paths, np.int64), np.array(grids, np.int64), np.concatenate(tiles.places), starts]
-    on_card, card_grids, places, card_starts = upload_together(card, tables)
-    elements = card.empty(taken, np.uint32)
+    on_card, card_grids, places, card_starts = upload_together(
+        card, [paths, np.array(grids, np.int64), np.concatenate(tiles.places), starts]
+    )
+    elements = card.empty(int(rooms.sum()), np.uint32)
     batch.follow(tiles.shape, on_card, card_grids, places, card_starts, tiles.bits, elements)
-    followed = [PathState(*row) for row in card.download(on_card).tolist()]
-    written = card.download(elements[:guessed])
-    for number, walk in enumerate(walks):
-        keep = batch.matrices[number].keep
-        going: int | None = begun.get((number, -1))
-        while going is not None:
-            path = followed[going]
+    followed = card.download(on_card).tolist()
+    written = card.download(elements[:usual])
+    for number, first in own.items():
+        walk, keep, going = walks[number], batch.matrices[number].keep, first
+        while going >= 0:
+            path = PathState(*followed[going])
             last = path.first + path.elements
-            own = written[path.first : last] if last <= guessed else card.download(elements[path.first : last])
-            walk.advance(path, own)
-            going = None
+            walk.advance(
+                path, written[path.first : last] if last <= usual else card.download(elements[path.first : last])
+            )
+            going = -1
             if walk.row % keep == 0 and walk.state == IN_BEST and not walk.complete:
-                met = begun.get((number, walk.row // keep))
-                if met is not None and paths[met].column == walk.column:
-                    going = met
+                met = befores[number] + walk.row // keep
+                going = int(begun[met]) if starts[met] == walk.column else -1
 
 
 def element(length: int, operation: int) -> NDArray[np.uint32]:

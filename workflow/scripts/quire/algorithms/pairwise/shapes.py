@@ -29,7 +29,6 @@ class StripShape(NamedTuple):
         steps: of a chunk: rows between two barriers.
         resident: blocks that a multiprocessor is to hold; a thread's registers follow from it.
         bits: whether directions are kept.
-        apart: rows that a lane is behind the lane on its left, 1 or 2.
     """
 
     columns: int
@@ -37,7 +36,6 @@ class StripShape(NamedTuple):
     steps: int
     resident: int
     bits: bool
-    apart: int = 1
 
     @property
     def width(self) -> int:
@@ -57,7 +55,7 @@ class StripShape(NamedTuple):
     @property
     def rows_at_once(self) -> int:
         """Rows that the lanes of a warp stand on in a chunk: a kernel keeps at most one of so many neighbours."""
-        return (WARP - 1) * self.apart + self.steps
+        return WARP - 1 + self.steps
 
     def strips(self, columns: int) -> int:
         """Blocks for so many columns."""
@@ -65,7 +63,7 @@ class StripShape(NamedTuple):
 
     def bits_stride(self, rows: int) -> int:
         """Pairs of words of a warp's directions."""
-        steps = -(-(rows + WARP * self.apart) // self.steps) * self.steps
+        steps = -(-(rows + WARP) // self.steps) * self.steps
         return steps * self.columns // CELLS_PER_PAIR * WARP
 
     def bits_size(self, rows: int, columns: int) -> int:
@@ -76,7 +74,6 @@ class StripShape(NamedTuple):
         """The macros of pairwise.cu."""
         return {
             "COLUMNS": self.columns,
-            "APART": self.apart,
             "WARPS": self.warps,
             "BLOCK": self.block,
             "STEPS": self.steps,
@@ -90,7 +87,6 @@ class StripShape(NamedTuple):
         """The macros of trace.cu."""
         return {
             "COLUMNS": self.columns,
-            "APART": self.apart,
             "WARPS": self.warps,
             "STEPS": self.steps,
             "BITS": 1,
@@ -125,7 +121,7 @@ def cycles(shape: StripShape, multiprocessors: int, sizes: list[tuple[int, int]]
     strips = sum(shape.strips(columns) for _, columns in sizes)
     blocks = -(-min(strips, multiprocessors * shape.resident) // multiprocessors)
     per_row = max(LATENCY + CHAIN * shape.columns, blocks * (ROW + (CELL_BITS if shape.bits else CELL) * shape.columns))
-    lag = shape.warps * (WARP * shape.apart + shape.steps) + HANDING_OVER * shape.steps
+    lag = shape.warps * (WARP + shape.steps) + HANDING_OVER * shape.steps
     alone = max(rows + shape.strips(columns) * lag for rows, columns in sizes)
     work = sum(rows * shape.strips(columns) for rows, columns in sizes) / (multiprocessors * blocks)
     return per_row * max(alone, work + sum(lag * shape.strips(columns) for _, columns in sizes) / len(sizes) / 2)

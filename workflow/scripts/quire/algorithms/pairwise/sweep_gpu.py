@@ -35,8 +35,9 @@ KERNELS = [
 ]
 IN_BEST = 0  # trace.cu: a path's state
 _PADDING = 128  # letters before and behind a query that lanes look at, and do nothing with
+_COPIES = 8  # layout.cuh: TOGETHER
 _BITS_SCALE, _KEY = 4, 16  # cells.cuh: SCALE; pairwise.cu: End
-_WORDS_AROUND = 64  # layout.cuh: Job.border
+_WORDS_AROUND = 32  # layout.cuh: Job.border
 _TAGS = 65535  # layout.cuh: tag_of
 _EVERY_STRIP = 1 << 40  # strips that share a column of words: all
 _PEAK_THREADS, _WARP = 256, 32
@@ -84,13 +85,6 @@ class PlacedMatrix(NamedTuple):
         """Tiles side by side."""
         return -(-self.columns // self.tile_columns)
 
-    def size_of(self, down: int, across: int) -> tuple[int, int]:
-        """Rows and columns of a tile."""
-        return (
-            min(self.keep, self.rows - down * self.keep),
-            min(self.tile_columns, self.columns - across * self.tile_columns),
-        )
-
 
 class StripJob(NamedTuple):
     """A rectangle to fill."""
@@ -130,12 +124,10 @@ class PathState(NamedTuple):
     row: int
     column: int
     state: int
-    operation: int
-    run: int
     first: int
     room: int
-    elements: int = 0
-    ended: int = 0
+    elements: int
+    ended: int
 
 
 class _Jobs(NamedTuple):
@@ -147,6 +139,7 @@ class _Jobs(NamedTuple):
 
 class _Inputs(NamedTuple):
     query: CardArray
+    query_stride: int
     target: CardArray
     match: int
     mismatch: int
@@ -193,10 +186,9 @@ class CardMatrices:
             target += matrix.columns
             left += matrix.stride * (1 + matrix.across)
             top += (matrix.down + 1) * (matrix.columns + 1)
-        codes = np.zeros(query, np.uint16)
+        codes = np.zeros(query, np.uint8)
         for matrix in self.matrices:
             codes[matrix.query : matrix.query + matrix.rows] = matrix.pair.query
-        selectors = (codes * 0x1111 + 0x8880).astype(np.uint16)  # of a column's bytes, and the byte's sign three times
         targets = np.concatenate([np.asarray(pair.target, np.uint8) for pair in pairs])
         edges = np.array([self._edges(matrix) for matrix in self.matrices], np.int64)
         kept_rows = [
@@ -204,9 +196,12 @@ class CardMatrices:
             for matrix in self.matrices
             for number in range(matrix.down + 1)
         ]
-        self._codes, self._selectors, self._target, edges, self._kept_rows = upload_together(
-            card, [codes, selectors, targets, edges, np.array(kept_rows, np.int64)]
+        codes, self._target, edges, self._kept_rows = upload_together(
+            card, [codes, targets, edges, np.array(kept_rows, np.int64)]
         )
+        self._query_stride = -(-query // _COPIES) * _COPIES + _COPIES
+        self._query = card.empty(_COPIES * self._query_stride, np.uint16)
+        self._trace("spread").for_each(query, codes, query, self._query_stride, self._query)
         self.words = card.zeros(left, np.uint64)
         self.kept = card.empty((top, 2), np.int32)
         longest = max(max(matrix.rows, matrix.columns) for matrix in self.matrices)
@@ -214,13 +209,13 @@ class CardMatrices:
         self._trace("begin")(grid, THREADS, edges, self.words, self.kept)
 
     def fill(
-        self, shape: StripShape, jobs: Sequence[StripJob], borders: CardArray, bits: CardArray, track: bool = False
+        self, shape: StripShape, jobs: NDArray[np.int64], borders: CardArray, bits: CardArray, track: bool = False
     ) -> CardArray:
         """Compute rectangles.
 
         Args:
             shape: of the kernel.
-            jobs: which.
+            jobs: int64[k, 14], which: a `StripJob` each.
             borders: uint64, words on the borders of strips; their tags must be 0, or of strips further right.
             bits: uint64, room for directions.
             track: whether the largest H is wanted (mode LOCAL).
@@ -229,13 +224,14 @@ class CardMatrices:
             int32[strips, warps, 4]: largest H, column and row (from 1) of each warp's strip, if wanted.
         """
         card, wide = self.card, is_wide(self.scoring, shape.bits)
-        before = np.concatenate([[0], np.cumsum([shape.strips(job.columns) for job in jobs])]).astype(np.int64)
+        before = np.cumsum(np.append(0, -(-jobs[:, StripJob._fields.index("columns")] // shape.width)))
         strips = int(before[-1])
         ends = card.empty((strips if track else 0, shape.warps, 4), np.int32)
-        tables = upload_together(card, [before, np.array(jobs, np.int64), np.zeros(1, np.uint32)])
+        tables = upload_together(card, [before, jobs, np.zeros(1, np.uint32)])
         launched = _Jobs(tables[0], tables[1], len(jobs), tables[2])
         inputs = _Inputs(
-            self._codes if wide else self._selectors,
+            self._query,
+            self._query_stride,
             self._target,
             *self.scoring,
             _KEY // (_BITS_SCALE if shape.bits else 1),
@@ -256,21 +252,38 @@ class CardMatrices:
             shape.bits_stride(matrix.rows) if shape.bits else 0,
         )  # fmt: skip
 
-    def tile(
-        self, shape: StripShape, matrix: PlacedMatrix, down: int, across: int, border: int, bits: int, swept: int
-    ) -> StripJob:
-        """The job of a tile of a matrix that was swept with strips of `swept` columns.
+    def tiles(
+        self, shape: StripShape, matrix: PlacedMatrix, chosen: NDArray[np.int64], bits: NDArray[np.int64], swept: int
+    ) -> tuple[NDArray[np.int64], int]:
+        """The jobs of tiles of a matrix that was swept with strips of `swept` columns.
 
-        Its words of borders, `words_of` its rows, begin at `border` of another array; directions have the strides of a
-        tile that is not cut.
+        Args:
+            shape: of the kernel.
+            matrix: with its tiles.
+            chosen: int64[k, 2], tiles: how many are above and on the left.
+            bits: int64[k], where the directions of each begin; they have the strides of a tile that is not cut.
+            swept: columns.
+
+        Returns:
+            int64[k, 14], a `StripJob` each; and how many words of borders they share, in an array of their own.
         """
-        top, left = down * matrix.keep, across * matrix.tile_columns
-        rows, columns = matrix.size_of(down, across)
-        return StripJob(
-            rows, columns, matrix.query + top, matrix.target + left, matrix.left + across * matrix.stride + top,
-            tag_of(left // swept), border + _WORDS_AROUND, _EVERY_STRIP, 0,
-            matrix.top + down * (matrix.columns + 1) + left, 0, 0, bits, shape.bits_stride(matrix.keep),
+        tops, lefts = chosen[:, 0] * matrix.keep, chosen[:, 1] * matrix.tile_columns
+        rows = np.minimum(matrix.keep, matrix.rows - tops)
+        words = np.cumsum(np.append(0, rows + words_of(0)))
+        first = StripJob(
+            0, 0, matrix.query, matrix.target, matrix.left, 0, _WORDS_AROUND, _EVERY_STRIP, 0, matrix.top, 0, 0, 0,
+            shape.bits_stride(matrix.keep),
         )  # fmt: skip
+        more = {
+            "rows": rows, "columns": np.minimum(matrix.tile_columns, matrix.columns - lefts),
+            "query": tops, "target": lefts, "left": chosen[:, 1] * matrix.stride + tops,
+            "left_tag": tag_of(lefts // swept), "border": words[:-1],
+            "top": chosen[:, 0] * (matrix.columns + 1) + lefts, "bits": bits,
+        }  # fmt: skip
+        jobs = np.tile(np.array(first, np.int64), (len(chosen), 1))
+        for name, numbers in more.items():
+            jobs[:, StripJob._fields.index(name)] += numbers
+        return jobs, int(words[-1])
 
     def peaks(self) -> list[NDArray[np.int32]]:
         """int32[down + 1, 4] of each matrix: of row 0 and each kept row the largest H, its first column, the last H."""
@@ -290,7 +303,7 @@ class CardMatrices:
 
         Args:
             shape: of the kernel that made the directions.
-            paths: int64[paths, 10], `PathState`; become what is reached.
+            paths: int64[paths, 8], `PathState`; become what is reached.
             grids: int64[matrices, 7], `TileGrid`.
             tiles: int64, place of each tile's directions; -1: they are not there.
             starts: int64, for each kept row of each matrix the column where a path begins; 0: none does.
@@ -331,6 +344,6 @@ def upload_together(card: Card, arrays: list[NDArray[Any]]) -> list[CardArray]:
     return places_in(card.upload(buffer), arrays)
 
 
-def tag_of(strip: int) -> int:
-    """The tag of the words that strip number `strip` reads; the first one of a matrix reads those of column 0."""
-    return (strip - 1) % _TAGS + 1 if strip > 0 else 0
+def tag_of(strip: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Tags of the words that strips of these numbers read; the first one of a matrix reads those of column 0."""
+    return np.where(strip > 0, (strip - 1) % _TAGS + 1, 0)

@@ -36,6 +36,15 @@ extern "C" __global__ void begin(const Edges* all, u64* left, Kept* kept) {
     }
 }
 
+// A thread per letter of all queries: its selector in each copy, see layout.cuh.
+extern "C" __global__ void spread(const u8* codes, i64 letters, i64 stride, u16* copies) {
+    i64 place = thread_index();
+    if (place >= letters) return;
+    u16 selector = (u16)selector_of(codes[place]);
+#pragma unroll
+    for (int copy = 0; copy < TOGETHER; copy++) copies[copy * stride + place + copy] = selector;
+}
+
 // ---- kept rows ----
 
 struct KeptRow {
@@ -68,7 +77,6 @@ struct Path {
     i64 matrix;
     i64 row, column;     // of the cell where it is
     i64 state;           // IN_BEST, or that it came here by a gap, which may go on
-    i64 operation, run;  // of the element that is not written yet
     i64 first, room;     // place of its first element, and for how many there is room
     i64 elements;        // that are written, the last one first
     i64 ended;
@@ -93,7 +101,7 @@ struct Window {
     // Whether a cell is in it, which is none of a row below the tile; `place` becomes that of its words, `cell` its
     // number in them.
     __device__ bool has(int row, int column, int& place, int& cell) const {
-        int inside = column - left, lane = inside / COLUMNS, step = row - top + APART * lane, pair = step / GROUP;
+        int inside = column - left, lane = inside / COLUMNS, step = row - top + lane, pair = step / GROUP;
         place = (pair - first) * WARP + lane;
         cell = step % GROUP * COLUMNS + inside % COLUMNS;
         return inside >= 0 && inside < WIDTH && row >= top && pair >= first && pair < end;
@@ -107,7 +115,7 @@ struct Window {
         top = down * (int)grid.tile_rows;
         left = tile_left + strip * WIDTH;
         // A lane on the left is as many steps earlier as a lane on the right: the cells behind this one are not needed.
-        end = (row - top + APART * ((column - left) / COLUMNS)) / GROUP + 1;
+        end = (row - top + (column - left) / COLUMNS) / GROUP + 1;
         first = max(0, end - WINDOW);
         const ulonglong2* source = (const ulonglong2*)(bits + begin + strip * grid.bits_stride + (i64)first * WARP);
         ulonglong2* target = (ulonglong2*)shared;
@@ -125,13 +133,15 @@ struct Elements {
     int operation, run, count;
 
     __device__ void add(int next, int length) {
-        if (next != operation && run > 0) {
-            if (threadIdx.x == 0) written[count] = (u32)run << CIGAR_SHIFT | (u32)operation;
-            count++;
-            run = 0;
-        }
+        if (next != operation) finish();
         operation = next;
         run += length;
+    }
+    __device__ void finish() {
+        if (run == 0) return;
+        if (threadIdx.x == 0) written[count] = (u32)run << CIGAR_SHIFT | (u32)operation;
+        count++;
+        run = 0;
     }
 };
 
@@ -147,10 +157,10 @@ extern "C" __global__ void __launch_bounds__(32) follow(Path* paths, const Grid*
     Path path = paths[blockIdx.x];
     const Grid grid = grids[path.matrix];
     Window window = {(uint2*)shared_memory, 0, 0, 0, 0};
-    Elements elements = {all_elements + path.first, (int)path.operation, (int)path.run, 0};
+    Elements elements = {all_elements + path.first, 0, 0, 0};
     int lane = threadIdx.x, row = (int)path.row, column = (int)path.column, state = (int)path.state, ended = 0;
     int begun = row, keep = (int)grid.keep, kept = (row - 1) / keep * keep;
-    while (!ended && row > 0 && column > 0 && elements.count < path.room - 1) {
+    while (!ended && row > 0 && column > 0 && elements.count + 3 <= path.room) {
         if (row == kept) kept -= keep;
         if (row == kept + keep && row != begun && state == IN_BEST && column == starts[grid.starts + row / keep]) break;
         // The cells ahead: on the diagonal, or above, or on the left; none behind the next kept row.
@@ -197,7 +207,7 @@ extern "C" __global__ void __launch_bounds__(32) follow(Path* paths, const Grid*
         }
     }
     if (row == 0 || column == 0) ended = 1;
+    elements.finish();
     if (lane == 0)
-        paths[blockIdx.x] = {path.matrix, row, column, state, elements.operation, elements.run, path.first, path.room,
-                             elements.count, ended};
+        paths[blockIdx.x] = {path.matrix, row, column, state, path.first, path.room, elements.count, ended};
 }
