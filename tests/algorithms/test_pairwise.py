@@ -9,7 +9,7 @@ import parasail
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.algorithms.pairwise import Memory, Mode, Pair, PairwiseAlignment, oracle, pair_of
+from quire.algorithms.pairwise import Memory, Mode, Pair, PairwiseAlignment, cpu_bytes, oracle, pair_of
 from quire.algorithms.pairwise.cpu import align, tiling_for
 from quire.algorithms.pairwise.tiling import Tiling
 from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
@@ -55,6 +55,41 @@ def test_scores_around_what_16_bits_hold(given_pair: Pair, scale: int, shape: tu
     scaled = Pair(given_pair.query, given_pair.target, scoring, given_pair.mode)
     tiling = Tiling(max(1, len(scaled.query)), max(1, len(scaled.target)), *shape)
     assert as_oracle(align(scaled, memory=Memory.LINEAR, tiling=tiling)) == oracle.align(scaled)
+
+
+@settings(max_examples=150, deadline=None)
+@given(pairs(longest=90), st.sampled_from(Memory), st.booleans())
+def test_small_pairs_at_once(pair: Pair, memory: Memory, at_corner: bool) -> None:
+    """In bytes, or as one tile."""
+    assert as_oracle(align(pair, memory=memory, at_corner=at_corner)) == oracle.align(pair, at_corner)
+
+
+@pytest.mark.parametrize("scoring", [BWA_MEM, Scoring(1, -1, -2, -1), Scoring(3, -9, -15, -2)])
+@pytest.mark.parametrize("letters", [2, 4, 5])
+def test_bytes_are_as_tiles(letters: int, scoring: Scoring) -> None:
+    """Paths longer than a window, across strips, and ends of equal score."""
+    random = np.random.default_rng(letters)
+    swept = 0
+    for piece in (0, 12, 30, 200, 230):
+        query, target = (random.integers(0, letters, size) for size in (1300, 900 + piece))
+        for first, place in ((400, 500), (1000, 300), (600, 301)):  # 400 to 600: over the end of a strip
+            same = random.integers(0, 4, piece)
+            query[first : first + piece], target[place : place + piece] = same, same
+        target = np.delete(target, slice(550, 553))
+        given_pair = pair(query.tolist(), target.tolist(), scoring, Mode.LOCAL)
+        tiling = Tiling(len(query), len(target), 300, 200)
+        found = align(given_pair, memory=Memory.LINEAR)
+        assert as_oracle(found) == as_oracle(align(given_pair, memory=Memory.LINEAR, tiling=tiling))
+        swept += cpu_bytes.align_strips(given_pair.query, given_pair.target, scoring)[0] >= 0
+    assert swept > 0 or scoring != BWA_MEM
+
+
+@pytest.mark.parametrize("length", [254, 255])
+def test_scores_that_bytes_hold(length: int) -> None:
+    letters = np.random.default_rng(length).integers(0, 4, length).astype(np.uint8)
+    given_pair = Pair(letters, letters, BWA_MEM, Mode.LOCAL)
+    assert (cpu_bytes.align_strips(letters, letters, BWA_MEM)[0] >= 0) == (length < 255)
+    assert as_oracle(align(given_pair)) == (length, 0, length, 0, length, [("M", length)])
 
 
 @pytest.mark.parametrize("mode", Mode)

@@ -13,16 +13,16 @@ _BASES = 200
 
 
 def compile_kernels() -> None:
-    """Align in both memories; small scores and ones that need 32 bits are compiled together."""
+    """Align in each of the ways that there are; small scores and ones that need 32 bits are compiled together."""
     generator = random.Random(1)
     bases = "".join(generator.choices("ACGT", k=_BASES))
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         (root / "query.fa").write_text(f">query\n{bases[: _BASES // 2]}{bases[_BASES // 2 + 5 :]}\n")
         (root / "target.fa").write_text(f">target\n{bases}\n")
-        for memory in ("whole", "linear"):
+        for mode, memory in (("global", "whole"), ("global", "linear"), ("local", "auto")):
             align_pair(
                 PairwiseInputs(root / "query.fa", "", root / "target.fa", ""),
                 PairwiseOutputs(root / "out.paf", root / "out.bam", root / "out.json"),
-                PairwiseSettings("compile", mode="global", memory_mode=memory, backend="cpu"),
+                PairwiseSettings("compile", mode=mode, memory_mode=memory, backend="cpu"),
             )

@@ -11,11 +11,12 @@ from threading import Condition
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.pairwise import LARGEST, Memory, Mode, Pair, PairwiseAlignment, State
+from quire.algorithms.pairwise import LARGEST, Memory, Mode, Pair, PairwiseAlignment, State, cpu_bytes
 from quire.algorithms.pairwise.cpu_follow import follow_tile
+from quire.algorithms.pairwise.cpu_small import align_tile
 from quire.algorithms.pairwise.cpu_tiles import BITS, WIDTH, Border, direction_words, solve_tile, space_for
 from quire.algorithms.pairwise.driver import Cell, PathStretch, Sweep, trace, without_matrix
-from quire.algorithms.pairwise.tiling import Tile, Tiling, left_border, top_border
+from quire.algorithms.pairwise.tiling import DIRECTION_BITS, Tile, Tiling, left_border, top_border
 from quire.algorithms.scoring import Scoring
 from quire.ragged import offsets_from_lengths
 from quire.simd.compiled import compiled
@@ -23,7 +24,8 @@ from quire.simd.compiled import compiled
 TILES = ((1024, 2048), (2048, 4096), (4096, 8192), (8192, 16384), (16384, 32768))
 """Rows and columns. Small ones have more borders, and there is less to compute again."""
 LONG = 40_000  # bases of the longer sequence from which the second size is faster than the first
-FASTEST_WHOLE = 1 << 20  # bytes of directions: with fewer, keeping all is faster than computing some again
+SMALL = 1 << 20  # bytes of directions: with fewer, one tile that keeps all is fastest
+CELLS_PER_BYTE = 8 // DIRECTION_BITS
 MEMORY = 2 << 30
 """Bytes that a matrix takes at most, unless it needs more for the borders of the largest tiles."""
 _RUN = 8  # tiles of a row between two calls of `progress`, in one thread; several hand on every tile at once
@@ -53,13 +55,33 @@ def align(
     alignment = without_matrix(pair, at_corner)
     if alignment is not None:
         return alignment
-    tiling = tiling or tiling_for(len(pair.query), len(pair.target), budget)
-    keep = memory == Memory.WHOLE
-    if memory == Memory.AUTO:
-        keep = tiling.direction_bytes <= min(FASTEST_WHOLE, budget)
-    sweep = CpuSweep(pair, tiling, keep)
-    sweep.run(threads, progress or (lambda cells: None))
+    progress = progress or (lambda cells: None)
+    if tiling is None:
+        alignment = _align_at_once(pair, threads, memory, budget, at_corner, progress)
+        if alignment is not None:
+            return alignment
+        tiling = tiling_for(len(pair.query), len(pair.target), budget)
+    sweep = CpuSweep(pair, tiling, memory == Memory.WHOLE)
+    sweep.run(threads, progress)
     return trace(pair, sweep, at_corner)
+
+
+def _align_at_once(
+    pair: Pair, threads: int, memory: Memory, budget: int, at_corner: bool, progress: Callable[[int], None]
+) -> PairwiseAlignment | None:
+    """The alignment of sequences that are not alike, or of short ones; None where these ways do not lead to it."""
+    scoring = Scoring(*map(int, pair.scoring))
+    query, target = (np.require(codes, np.uint8, ["C", "W"]) for codes in (pair.query, pair.target))
+    cells, found = len(query) * len(target), None
+    if memory != Memory.WHOLE and threads == 1 and not at_corner and cpu_bytes.fits(pair, budget // 2):
+        found = cpu_bytes.align_strips(query, target, scoring)
+    if (found is None or found[0] < 0) and memory != Memory.LINEAR and cells // CELLS_PER_BYTE <= min(SMALL, budget):
+        found = align_tile(query, target, scoring, int(pair.mode), at_corner)
+    if found is None or (found[0] < 0 and pair.mode == Mode.LOCAL):
+        return None
+    progress(cells)
+    score, end_row, end_column, begin_row, begin_column, cigar = found
+    return PairwiseAlignment(score, begin_row, end_row, begin_column, end_column, cigar)
 
 
 def tiling_for(rows: int, columns: int, budget: int) -> Tiling:
@@ -102,6 +124,7 @@ class CpuSweep(Sweep):
         self.offsets = offsets_from_lengths(np.array(words, np.int64))
         self.directions = np.empty(int(self.offsets[-1]), BITS)
         self.buffer = np.empty(0, BITS)  # of the directions of a tile that is computed again
+        self.held: tuple[int, int] | None = None  # which tile, if it is whole
         self.spaces = self._spaces()
 
     def _spaces(self) -> tuple:
@@ -181,6 +204,7 @@ class CpuSweep(Sweep):
         tile = self.tiling.tile(down, across)
         score = int(self.maxima[down, across])
         _, (_, row, column) = self._directions(tile, score)
+        self.held = down, across
         return tile.top + 1 + row, tile.left + 1 + column
 
     def follow(self, cell: Cell) -> PathStretch:
@@ -189,6 +213,8 @@ class CpuSweep(Sweep):
         number = tile.down * self.tiling.across + tile.across
         if len(self.directions) > 0:
             directions = self.directions[self.offsets[number] : self.offsets[number + 1]]
+        elif self.held == (tile.down, tile.across):
+            directions = self.buffer
         else:
             # What lies behind the cell or below it does not matter to the path.
             tile = tile._replace(rows=cell.row - tile.top, columns=cell.column - tile.left)
@@ -217,6 +243,7 @@ class CpuSweep(Sweep):
         words = direction_words(tile.rows, tile.columns)
         if words > len(self.buffer):
             self.buffer = np.empty(words, BITS)
+        self.held = None
         directions = self.buffer[:words]
         found = _solve_again(
             self.spaces,
@@ -252,7 +279,7 @@ def _solve_tiles(
         number = down * maxima.shape[1] + across
         kept = directions[offsets[number] : offsets[number + 1]]
         maxima[down, across] = solve_tile(
-            spaces, query[top:bottom], target[left:right], border, scoring, local, np.int64(LARGEST), kept
+            spaces, query[top:bottom], target[left:right], border, scoring, local, np.int64(LARGEST), 0, kept
         )[0]
 
 
@@ -273,7 +300,7 @@ def _solve_again(spaces, query, target, rows, columns, tile, scoring, local, goa
     """Compute one tile for its directions."""
     letters = query[tile.top : tile.top + tile.rows], target[tile.left : tile.left + tile.columns]
     border = _border(rows, columns, tile)
-    return solve_tile(spaces, letters[0], letters[1], border, scoring, local, goal, directions)
+    return solve_tile(spaces, letters[0], letters[1], border, scoring, local, goal, 0, directions)
 
 
 @compiled

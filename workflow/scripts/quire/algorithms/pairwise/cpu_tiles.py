@@ -19,8 +19,8 @@ import numpy as np
 from quire.algorithms.pairwise import NEVER
 from quire.simd.compiled import compiled, inlined
 from quire.simd.vectors import (
+    CACHE_LINE,
     add,
-    aligned_zeros,
     bits_greater,
     choose_equal,
     has_avx512,
@@ -40,6 +40,7 @@ FLOOR, CEILING = -32000, 32000  # of int16
 _MATCH, _MISMATCH, _OPEN, _EXTEND, _ZERO, _GOAL = range(6)  # constants of a tile
 _CORNER, _BEST = range(2)  # vectors of which a lane is written or read by itself
 _PADDING = 6  # a letter of its own
+MORE = -2  # for a row: the first cell with a goal has more
 
 
 class Space(NamedTuple):
@@ -88,12 +89,24 @@ class Border(NamedTuple):
     right: np.ndarray
 
 
-def space_for(rows: int, columns: int, dtype: np.typing.DTypeLike) -> Space:
+@compiled
+def space_for(rows, columns, dtype):
     """Room for tiles up to this size; a tile of fewer rows may have more lanes, and so take more steps."""
-    height, steps = -(-rows // LANES), -(-columns // WIDTH) + LANES - 1
-    lanes, letters, across = height * LANES, steps + LANES - 1, WIDTH * steps
-    sizes = (lanes, letters, letters, lanes, lanes, across, across, across, across, 6 * LANES, 2 * LANES, 4 * LANES)
-    return Space(*(aligned_zeros(size, dtype) for size in sizes))
+    lanes, steps = height_of(rows) * LANES, (columns + WIDTH - 1) // WIDTH + LANES - 1
+    letters, across = steps + LANES - 1, WIDTH * steps
+    return Space(
+        _aligned(lanes, dtype), _aligned(letters, dtype), _aligned(letters, dtype), _aligned(lanes, dtype),
+        _aligned(lanes, dtype), _aligned(across, dtype), _aligned(across, dtype), _aligned(across, dtype),
+        _aligned(across, dtype), _aligned(6 * LANES, dtype), _aligned(2 * LANES, dtype), _aligned(4 * LANES, dtype),
+    )  # fmt: skip
+
+
+@compiled
+def _aligned(length, dtype):
+    """Zeros that begin on a cache line, so that no vector of 64 bytes crosses one."""
+    array = np.zeros(length + CACHE_LINE, dtype)
+    begin = (CACHE_LINE - array.ctypes.data % CACHE_LINE) % CACHE_LINE // array.itemsize
+    return array[begin : begin + length]
 
 
 @compiled
@@ -139,7 +152,13 @@ def _base(border, scoring, local):
 
 
 @compiled
-def solve_tile(spaces, query, target, border, scoring, local, goal, directions):
+def fits_in_16_bits(border, scoring, local):
+    """Whether `solve_tile` computes a tile with such a border in int16."""
+    return _base(border, scoring, local)[1]
+
+
+@compiled
+def solve_tile(spaces, query, target, border, scoring, local, goal, goal_column, directions):
     """Compute a tile from its upper and left border.
 
     Args:
@@ -149,21 +168,22 @@ def solve_tile(spaces, query, target, border, scoring, local, goal, directions):
             needs an even number of columns.
         scoring: `Scoring`.
         local: whether the mode is LOCAL.
-        goal: a score; the first cell with it is looked for (only with directions).
+        goal, goal_column: a score; the first cell with it or a larger one is looked for, in this column of the tile
+            and those behind it (only with directions).
         directions: BITS[direction_words(rows, columns)], written; or of length 0.
 
     Returns:
         The tile's largest H (mode LOCAL only), and row and column within the tile of the first cell whose H is `goal`
-        (smallest column, then row), or -1.
+        or more (smallest column, then row), or -1. The row is MORE where that cell's H is more.
     """
     base, fits = _base(border, scoring, local)
     if fits:
-        return _solve(spaces[0], query, target, border, scoring, local, goal, directions, base, FLOOR)
-    return _solve(spaces[1], query, target, border, scoring, local, goal, directions, 0, NEVER)
+        return _solve(spaces[0], query, target, border, scoring, local, goal, goal_column, directions, base, FLOOR)
+    return _solve(spaces[1], query, target, border, scoring, local, goal, goal_column, directions, 0, NEVER)
 
 
 @compiled
-def _solve(space, query, target, border, scoring, local, goal, directions, base, floor):
+def _solve(space, query, target, border, scoring, local, goal, goal_column, directions, base, floor):
     """`solve_tile` in the type of `space`."""
     rows, columns = len(query), len(target)
     height = height_of(rows)
@@ -177,9 +197,9 @@ def _solve(space, query, target, border, scoring, local, goal, directions, base,
     _place_letters(space, query, target, height, groups)
     _place_upper(space, border.upper, columns, base, floor)
     if len(directions) > 0:
-        best, row, column = _steps_with_directions(space, border, rows, columns, base, floor, directions)
+        best, row, column = _steps_with_directions(space, border, rows, columns, base, floor, directions, goal_column)
     else:
-        best, row, column = _steps_without(space, border, rows, columns, base, floor, directions)
+        best, row, column = _steps_without(space, border, rows, columns, base, floor, directions, 0)
     if border.lower.shape[1] > 0:
         border.lower[0, 0] = border.left[0, rows]
         for j in range(columns):
@@ -239,15 +259,15 @@ def _leave(scores, deletions, right, lane, rows, height, base):
 
 
 @compiled
-def _steps_without(space, border, rows, columns, base, floor, directions):
+def _steps_without(space, border, rows, columns, base, floor, directions, goal_column):
     """The steps of a tile whose directions are not asked for."""
-    return _steps(space, border, rows, columns, base, floor, directions, False)
+    return _steps(space, border, rows, columns, base, floor, directions, goal_column, False)
 
 
 @compiled
-def _steps_with_directions(space, border, rows, columns, base, floor, directions):
+def _steps_with_directions(space, border, rows, columns, base, floor, directions, goal_column):
     """The same with directions."""
-    return _steps(space, border, rows, columns, base, floor, directions, True)
+    return _steps(space, border, rows, columns, base, floor, directions, goal_column, True)
 
 
 @inlined
@@ -257,11 +277,12 @@ def _constant(space, which):
 
 
 @inlined
-def _steps(space, border, rows, columns, base, floor, directions, keep):
+def _steps(space, border, rows, columns, base, floor, directions, goal_column, keep):
     """All steps; `keep` is known where this is compiled.
 
     Returns:
-        The largest H, relative to the base; row and column of the first cell that is above _GOAL (`keep` only), or -1.
+        The largest H, relative to the base; row (or MORE) and column of the first cell that is above _GOAL (`keep`
+        only), or -1.
     """
     query, even, odd, scores, deletions, upper, gaps, lower, lower_gaps, _, carried, export = space
     left_border, right_border = border.left, border.right
@@ -272,7 +293,7 @@ def _steps(space, border, rows, columns, base, floor, directions, keep):
     zero, goal = _constant(space, _ZERO), _constant(space, _GOAL)
     # Lanes that have not begun compute what nobody reads.
     corner, best, last_0, last_1, gaps_0, gaps_1 = zero, zero, zero, zero, zero, zero
-    largest, found = np.int64(floor), (np.int64(-1), np.int64(-1))
+    largest, found = np.int64(floor), (np.int64(-1), np.int64(-1), np.int64(-1))
     for step in range(groups + last_lane):
         if step <= last_lane:
             store(carried, _CORNER * LANES, corner)
@@ -309,9 +330,10 @@ def _steps(space, border, rows, columns, base, floor, directions, keep):
             gap_1, deletion = maximum(opened, longer_gap), maximum(opened, longer)
             best = maximum(best, above_1)
 
-            if keep and bits_greater(maximum(above_0, above_1), goal) != 0:
-                found = _first(bits_greater(above_0, goal), step, 0, row, height, rows, columns, found)
-                found = _first(bits_greater(above_1, goal), step, 1, row, height, rows, columns, found)
+            if keep and 2 * step + 1 >= goal_column and bits_greater(maximum(above_0, above_1), goal) != 0:
+                store(carried, 0, above_0)
+                store(carried, LANES, above_1)
+                found = _first(space, step, row, rows, goal_column, columns, found)
             store(scores, at, above_1)
             store(deletions, at, deletion)
             if row == last_row:
@@ -328,6 +350,8 @@ def _steps(space, border, rows, columns, base, floor, directions, keep):
             largest = max(largest, np.int64(carried[_BEST * LANES + lane]))
             if right_border.shape[1] > 0:
                 _leave(scores, deletions, right_border, lane, rows, height, base)
+    if found[0] >= 0 and found[2] > space.constants[_GOAL * LANES] + 1:
+        return largest, np.int64(MORE), found[1]
     return largest, found[0], found[1]
 
 
@@ -341,11 +365,17 @@ def _note(directions, word, value, gap, deletion, opened, longer_gap, longer):
 
 
 @compiled
-def _first(above, step, second, row, height, rows, columns, found):
-    """The first of `found` and the cells of a row of lanes whose bits are set."""
+def _first(space, step, row, rows, goal_column, columns, found):
+    """The first of `found` and the cells of a row of lanes, in both columns of a step, that are above _GOAL."""
+    height = height_of(rows)
     for lane in range(LANES):
-        i, j = np.int64(lane * height + row), np.int64(WIDTH * (step - lane) + second)
-        inside = 0 <= j < columns and i < rows and (np.int64(above) >> lane) & 1 == 1
-        if inside and (found[0] < 0 or j < found[1] or (j == found[1] and i < found[0])):
-            found = (i, j)
+        i, j = np.int64(lane * height + row), np.int64(WIDTH * (step - lane))
+        if i >= rows:
+            break
+        for second in range(WIDTH):
+            score = space.carried[second * LANES + lane]
+            if not (goal_column <= j + second < columns and score > space.constants[_GOAL * LANES]):
+                continue
+            if found[0] < 0 or j + second < found[1] or (j + second == found[1] and i < found[0]):
+                found = (i, j + second, np.int64(score))
     return found
