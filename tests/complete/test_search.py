@@ -1,5 +1,6 @@
 """The stage of complete search: records, counts and summary against the oracle, and one answer however it is run."""
 
+import hashlib
 import json
 from contextlib import nullcontext
 from itertools import product
@@ -128,6 +129,11 @@ def test_every_hit_has_a_record(case, wanted):
     for line, (name, rows) in zip(table[1:], wanted.items(), strict=True):
         by_distance = [sum(row[0] == k for row in rows) for k in range(DIFFERENCES + 1)]
         assert line.split("\t") == [name, *map(str, [*by_distance, len(rows), len(rows)])]
+    assert summary["identity"]["reads"]["bytes"] == case[2].stat().st_size
+    text = "".join(f">{name}\n{bases.upper()}" for name, bases in contigs.items())
+    assert summary["identity"]["reference"] == {
+        "md5": hashlib.md5(text.encode()).hexdigest(), "contigs": 2, "bases": sum(map(len, contigs.values())),
+    }  # fmt: skip
     counts = summary["counts"]
     assert counts["reads"] == len(wanted) == counts["reads_with_hits"] + counts["reads_without_hits"]
     assert counts["hits"] == counts["hits_with_record"] == sum(map(len, wanted.values()))

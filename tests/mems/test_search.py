@@ -125,6 +125,7 @@ def test_the_summary_counts_what_was_written(built, fasta, queries, tmp_path):
     counts = summary["counts"]
     assert (summary["tool"], summary["name"], summary["settings"]["min_length"]) == ("mems", "test", 12)
     assert summary["backend"]["name"] == "cpu"
+    assert set(summary["identity"]) == set(summary["inputs"]) == {"queries", "reference"}
     assert counts["queries"] == len(queries) == counts["queries_with_matches"] + counts["queries_without_matches"]
     assert counts["bases"] == sum(len(letters) for _, letters in queries)
     blocks = text.split("> ")[1:]

@@ -107,6 +107,8 @@ def test_summary_says_what_was_done(folder: Path) -> None:
     assert (summary["tool"], summary["name"], summary["optimal"]) == ("pairwise", "pair", True)
     assert summary["settings"]["gap_open"] == 3
     assert summary["backend"]["name"] == "cpu"
+    assert set(summary["identity"]) == set(summary["inputs"]) == {"query", "target"}
+    assert set(summary["identity"]["query"]) == {"bytes", "modified"}
     counts = summary["counts"]
     assert counts["query_bases"] == len(QUERY)
     for side, gap in (("query", "inserted_bases"), ("target", "deleted_bases")):

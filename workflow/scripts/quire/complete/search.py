@@ -32,6 +32,7 @@ from quire.ledger import require_balance
 from quire.reads import ReadBatch, Reads
 from quire.reads.cpu import orient
 from quire.reference import Reference
+from quire.run.identity import identify
 from quire.run.interrupts import worker_threads
 from quire.version import VERSION
 
@@ -193,6 +194,7 @@ def search_reads(inputs: CompleteInputs, outputs: CompleteOutputs, settings: Com
         "tool": "complete",
         "name": settings.name,
         "inputs": {"reads": str(inputs.reads), "reference": str(inputs.fasta)},
+        "identity": identify({"reads": inputs.reads}, reference),
         "settings": shown,
         "backend": backend.to_json(),
         "counts": counts.to_json(),

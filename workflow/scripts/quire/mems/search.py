@@ -23,6 +23,7 @@ from quire.mems.tasks import MOST_MATCHES, PreparedBatch, Result, Search, prepar
 from quire.mems.text import contig_columns
 from quire.mems.writing import Counts, Writer
 from quire.reference import Reference
+from quire.run.identity import identify
 from quire.run.interrupts import worker_threads
 
 log = logging.getLogger("quire.mems")
@@ -108,7 +109,7 @@ def find_mems(inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings) 
     warnings = []
     if lacks_bgzip_end(inputs.queries):
         warnings.append(f"{inputs.queries} has no closing bgzip block: if it was cut there, queries are missing.")
-    _write_summary(inputs, outputs, settings, backend, counts, time.monotonic() - began, warnings)
+    _write_summary(inputs, reference, outputs, settings, backend, counts, time.monotonic() - began, warnings)
 
 
 def _check(settings: MemsSettings) -> None:
@@ -170,6 +171,7 @@ def _run(queries: Path, search: Search[Prepared], threads: int, writer: Writer) 
 
 def _write_summary(
     inputs: MemsInputs,
+    reference: Reference,
     outputs: MemsOutputs,
     settings: MemsSettings,
     backend: Backend,
@@ -182,6 +184,7 @@ def _write_summary(
         "tool": "mems",
         "name": settings.name,
         "inputs": {"queries": str(inputs.queries), "reference": str(inputs.fasta)},
+        "identity": identify({"queries": inputs.queries}, reference),
         "settings": asdict(settings),
         "backend": backend.to_json(),
         "counts": counts.to_json(),

@@ -18,6 +18,7 @@ from quire.ledger import require_balance
 from quire.pairwise.aligners import CardAligner, CpuAligner, PairAligner
 from quire.pairwise.files import AlignedPair, require_short_name, write_bam, write_dots, write_paf
 from quire.pairwise.sequences import SequenceRegion, read_region
+from quire.run.identity import identify
 
 log = logging.getLogger("quire.pairwise")
 MODES = {mode.name.lower(): mode for mode in Mode}
@@ -131,6 +132,7 @@ def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: Pairw
             "query": ":".join(filter(None, (str(inputs.query), inputs.query_region))),
             "target": ":".join(filter(None, (str(inputs.target), inputs.target_region))),
         },
+        "identity": identify({"query": inputs.query, "target": inputs.target}),
         "settings": asdict(settings),
         "backend": backend.to_json(),
         "counts": _counts(pair, alignment, columns) | ({} if optimal else {"anchors": anchors}),
