@@ -115,6 +115,7 @@ def test_summary_has_the_documented_figures(written):
             "samples",
             "metadata",
             "relatedness",
+            "consequences",
             "truth",
             "rules",
         ),

@@ -111,6 +111,7 @@ def test_every_script_depends_on_its_stage() -> None:
         "rescore_interval.py": "algorithms/pairhmm/cpu.py",
         "calibrate_repeats.py": "rescore/dragen/estimation.py",
         "gather_variants.py": "io/vcf.py",
+        "annotate_variants.py": "rescore/consequences.py",
         "search_complete.py": "algorithms/complete/seeds/cpu.py",
         "find_mems.py": "algorithms/mems/cpu.py",
         "align_pairwise.py": "algorithms/pairwise/cpu.py",

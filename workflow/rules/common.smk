@@ -42,6 +42,7 @@ REFERENCE = INDEX / "reference/manifest.json"
 ALIGN = OUTPUT / "align"
 RESCORE = OUTPUT / "rescore"
 PIECES = RESCORE / "pieces.json"
+ANNOTATE = OUTPUT / "annotate"
 REPORT = OUTPUT / "report"
 SUMMARY = str(REPORT / "summary.json")
 LEDGER = OUTPUT / "ledger"
@@ -255,8 +256,15 @@ def results_of_samples():
         *targets_of_samples(),
         *(expand(RESCORE / "{sample}.{ending}", sample=SAMPLES, ending=["g.vcf.gz", "g.vcf.gz.tbi"]) if GVCF else []),
         *(str(RESCORE / name) for name in ("all.vcf.gz", "all.vcf.gz.tbi", "variants.json")),
+        *annotations(),
         *([str(REPORT / "truth.json")] if TRUTH["vcf"] else []),
     ]
+
+
+def annotations(*wanted):
+    """The files of annotated variants, or one of them; nothing where no genes are named."""
+    names = wanted or ("all.csq.vcf.gz", "all.csq.vcf.gz.tbi", "consequences.json")
+    return [str(ANNOTATE / name) for name in names] if SAMPLES and SETTINGS["annotate"]["gff3"] else []
 
 
 def pieces_of_sample(wildcards):

@@ -58,7 +58,7 @@ if TRUTH["vcf"]:
             "../scripts/compare_truth.py"
 
 
-PAGE = ("page.html.jinja", "sample.html.jinja", "metadata.html.jinja", "page.css", "page.js")
+PAGE = ("page.html.jinja", "sample.html.jinja", "metadata.html.jinja", "consequences.html.jinja", "page.css", "page.js")
 
 
 # Reads what the other jobs counted: no BAM and no VCF.
@@ -73,6 +73,7 @@ rule write_report:
         calling_ledger=RESCORE / "ledger.json" if SAMPLES else [],
         searches=[results_of_searches(tool, "json", "dots.json") for tool in EXACT_TOOLS],
         comparison=REPORT / "truth.json" if TRUTH["vcf"] else [],
+        consequences=annotations("consequences.json"),
     output:
         page=report(REPORT / "report.html", caption="../report/report.rst", category="Summary"),
         summary=report(SUMMARY, caption="../report/summary.rst", category="Summary"),

@@ -19,6 +19,7 @@ def main(job) -> None:
         searches=job.params.searches,
         identity=vars(job.params.identity),
         metadata=job.params.metadata,
+        consequences=next(iter(job.input.consequences), None),
     )
 
 

@@ -61,6 +61,7 @@ def write_report(
     calling_ledger: str | Path | None = None,
     identity: Mapping[str, Any] | None = None,
     metadata: Mapping[str, Sequence[Mapping[str, str]]] | None = None,
+    consequences: str | Path | None = None,
 ) -> None:
     """Write the page and the summary of a run, from what the earlier stages counted; no BAM and no VCF is read.
 
@@ -80,6 +81,7 @@ def write_report(
         calling_ledger: what `quire.rescore.ledgers.gather_ledgers` wrote.
         identity: optionally `command` (as typed), `configuration` (all keys), `reference` (path of the manifest of the
             packed one) and `repository` (folder of the workflow, whose commit is named where git knows it).
+        consequences: what `quire.rescore.consequences` counted; None without genes.
         metadata: columns of the sheets (`samples`, `units`) that mean nothing to Quire, as `Configuration` has them.
 
     Raises:
@@ -137,6 +139,7 @@ def write_report(
         "samples": rows,
         "metadata": metadata or {"samples": [], "units": []},
         "relatedness": relatedness,
+        "consequences": read_json(consequences) if consequences else None,
         "truth": read_json(comparison) if comparison else None,
         "rules": summary.summarise_rules(read_benchmarks(benchmarks_directory)),
         "ledger": ledger,

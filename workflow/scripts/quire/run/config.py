@@ -26,7 +26,7 @@ from quire.run.inputs import listed_files, require_file, require_writable
 from quire.run.schema import SHEETS, complete_settings, read_schema
 from quire.run.sheets import Row, first_repeat, read_sheet
 
-STAGE_FOLDERS = ("align", "rescore", *EXACT_TOOLS, "report", "ledger", "logs", "benchmarks")
+STAGE_FOLDERS = ("align", "rescore", "annotate", *EXACT_TOOLS, "report", "ledger", "logs", "benchmarks")
 
 
 @dataclass(frozen=True)
@@ -203,6 +203,7 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
     named = {
         "rescore.intervals": settings["rescore"]["intervals"],
         "rescore.ploidy_regions": settings["rescore"]["ploidy_regions"],
+        "annotate.gff3": settings["annotate"]["gff3"],
         "report.truth.vcf": truth["vcf"],
         "report.truth.bed": truth["bed"],
     }

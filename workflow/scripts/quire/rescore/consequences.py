@@ -1,0 +1,162 @@
+"""Consequences of variants for genes, by `bcftools csq` (Danecek & McCarthy 2017, doi:10.1093/bioinformatics/btx100).
+
+Each record is looked at by itself (`--local-csq`), since most genotypes are not phased. What comes out is the same VCF
+with BCSQ in INFO, and counts by the most severe consequence of each record.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pysam.bcftools
+from pysam.utils import SamtoolsError
+
+from quire.errors import InputError
+from quire.io import vcf
+from quire.io.fasta_index import indexed_fasta
+from quire.io.files import open_input, read_errors, scratch_directory, write_json_atomic
+
+# As Ensembl ranks them (https://www.ensembl.org/info/genome/variation/prediction/predicted_data.html), by csq's names.
+SEVERITY = (
+    *("splice_acceptor", "splice_donor", "stop_gained", "frameshift", "stop_lost", "start_lost"),
+    *("inframe_altering", "inframe_insertion", "inframe_deletion", "missense", "splice_region"),
+    *("start_retained", "stop_retained", "synonymous", "coding_sequence"),
+    *("5_prime_utr", "3_prime_utr", "non_coding", "intron"),
+)
+OUTSIDE = "outside of genes"
+GRAVE = SEVERITY[:6]
+LISTED = 100
+_COLUMNS = 9  # before those of the samples
+
+
+class Consequence(NamedTuple):
+    """A consequence: its type, and gene, transcript and change of the protein, as csq has them."""
+
+    kind: str
+    gene: str = ""
+    transcript: str = ""
+    amino_acids: str = ""
+
+
+def annotate_variants(
+    variants: str | Path, gff3: str | Path, fasta: str | Path, output: str | Path, index: str | Path, counts: str | Path
+) -> None:
+    """Write the variants with their consequences, and counts of these.
+
+    Args:
+        variants: VCF, bgzip.
+        gff3: genes and transcripts as Ensembl writes them, plain, gzip or bgzip.
+        fasta: the reference.
+        output, index: the VCF, bgzip, and its index.
+        counts: JSON (docs/formats.md).
+
+    Raises:
+        InputError: a GFF3 that csq does not understand, or of other contigs.
+    """
+    _require_contigs(gff3, variants)
+    counted = ConsequenceCounts(_samples(variants))
+    with scratch_directory(Path(output).parent, f"{Path(output).name}.annotating") as scratch:
+        annotated = scratch / "annotated.vcf.gz"
+        reference = indexed_fasta(fasta, scratch)
+        given = ["-f", str(reference), "-g", str(gff3), "--local-csq", "--no-version", "-O", "z", "-o", str(annotated)]
+        try:
+            pysam.bcftools.csq(*given, str(variants), catch_stdout=False)
+        except SamtoolsError as error:
+            raise InputError(
+                f"{gff3}: bcftools csq cannot use it ({_complaint(error)}); give a GFF3 file as Ensembl writes it for "
+                "this assembly."
+            ) from None
+        vcf.gather([annotated], output, index, counted)
+    write_json_atomic(counts, {"format_version": 1, "gff3": str(gff3), **counted.to_json()})
+
+
+class ConsequenceCounts:
+    """Takes the records of an annotated VCF, and counts those that pass the filters."""
+
+    def __init__(self, samples: Sequence[str]) -> None:
+        self._samples = list(samples)
+        self._records: Counter[str] = Counter()
+        self._carried: dict[str, Counter[str]] = {sample: Counter() for sample in samples}
+        self._grave: list[dict[str, Any]] = []
+
+    def add(self, line: bytes) -> None:
+        """Take a record."""
+        columns = line.decode().split("\t")
+        if columns[6] not in ("PASS", "."):
+            return
+        found = most_severe(columns[7])
+        carriers = [
+            sample
+            for sample, values in zip(self._samples, columns[_COLUMNS:], strict=True)
+            if set(values.split(":", 1)[0]) & set("123456789")
+        ]
+        self._records[found.kind] += 1
+        for sample in carriers:
+            self._carried[sample][found.kind] += 1
+        if found.kind in GRAVE and len(self._grave) < LISTED:
+            place = f"{columns[0]}:{columns[1]} {columns[3]}>{columns[4]}"
+            self._grave.append({"variant": place, **found._asdict(), "samples": carriers})
+
+    def to_json(self) -> dict[str, Any]:
+        """Counts by consequence, the most severe first: `variants`, `samples`; and the first of the grave ones."""
+        kinds = (*SEVERITY, *sorted(set(self._records) - set(SEVERITY) - {OUTSIDE}), OUTSIDE)
+        seen = [kind for kind in kinds if self._records[kind]]
+        return {
+            "variants": {kind: self._records[kind] for kind in seen},
+            "samples": {name: {kind: counts[kind] for kind in seen} for name, counts in self._carried.items()},
+            "grave": self._grave,
+        }
+
+
+def most_severe(info: str) -> Consequence:
+    """The most severe of the consequences in a record's INFO, the first of equals."""
+    found = [_consequence(text) for text in _values(info)]
+    rank = {kind: number for number, kind in enumerate(SEVERITY)}
+    return min(found, key=lambda one: rank.get(one.kind, len(rank)), default=Consequence(OUTSIDE))
+
+
+def _values(info: str) -> list[str]:
+    field = next((field for field in info.split(";") if field.startswith("BCSQ=")), "BCSQ=")
+    return [value for value in field.removeprefix("BCSQ=").split(",") if value and not value.startswith("@")]
+
+
+def _consequence(text: str) -> Consequence:
+    """Of `missense&splice_region|gene|transcript|biotype|strand|amino acids|change` the most severe part."""
+    kinds, gene, transcript, _, _, amino_acids = [*text.split("|"), *[""] * 6][:6]
+    parts = kinds.lstrip("*").split("&")
+    kind = min(parts, key=lambda part: SEVERITY.index(part) if part in SEVERITY else len(SEVERITY))
+    return Consequence(kind, gene, transcript, amino_acids)
+
+
+def _samples(variants: str | Path) -> list[str]:
+    return vcf.read_head(variants)[-1].rstrip("\n").split("\t")[_COLUMNS:]
+
+
+def _require_contigs(gff3: str | Path, variants: str | Path) -> None:
+    """Refuse a GFF3 none of whose contigs the VCF has; `chr` in front of a name does not matter, nor to csq."""
+    head = [line for line in vcf.read_head(variants) if line.startswith("##contig=")]
+    known = [line.split("ID=")[1].split(",length")[0] for line in head]
+    plain = {name.removeprefix("chr") for name in known}
+    other = ""
+    for contig in _contigs_of(gff3):
+        if contig.removeprefix("chr") in plain:
+            return
+        other = other or contig
+    raise InputError(
+        f"{gff3}: holds no genes on the contigs of the reference (its first is {other or 'missing'}, the reference's "
+        f"{known[0]}); give the genes of this assembly, with its names of contigs."
+    )
+
+
+def _contigs_of(gff3: str | Path) -> Iterator[str]:
+    with read_errors(gff3), open_input(gff3) as stream:
+        for line in stream:
+            if not line.startswith(b"#") and b"\t" in line:
+                yield line.split(b"\t", 1)[0].decode("ascii", "replace")
+
+
+def _complaint(error: SamtoolsError) -> str:
+    text = str(error).split("stderr=")[-1].strip(" '\"").replace("\\n", "\n").replace("\\t", " ")
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("Parsing")]
+    return lines[-1].rstrip(".") if lines else "it says no more"
