@@ -137,3 +137,16 @@ def test_a_module_that_fails(module: Run) -> None:
     assert result.returncode != 0
     assert result.stdout.splitlines()[-1:] == errors_of(result.stdout)
     assert "bad.fq" in errors_of(result.stdout)[0]
+
+
+def test_single_keys_on_the_command_line(module: Run, finished: Run) -> None:
+    """`--config` replaces single keys, inside of a block of the module and in a run by itself; the others stay."""
+    for run, given in ((module, "quire={output: elsewhere}"), (finished, "output=elsewhere")):
+        planned = run.snakemake("--dry-run", "--config", given)
+        assert planned.returncode == 0, planned.stdout
+        assert "elsewhere/align/NA12878.bam" in planned.stdout
+        assert "out/align/NA12878.bam" not in planned.stdout
+    refused = module.snakemake("--dry-run", "--config", "quire={align: {formt: cram}}")
+    assert "the key align.formt is unknown" in errors_of(refused.stdout)[0]
+    again = module.snakemake("--dry-run", "--config", "quire={align: {format: cram}}")
+    assert "genome.fa.gz is plain gzip, which CRAM cannot use" in errors_of(again.stdout)[0]

@@ -1,0 +1,17 @@
+"""CITATION.cff is of the version that the code says, with what the format demands."""
+
+from pathlib import Path
+
+import yaml
+from quire.version import VERSION
+
+CITATION = Path(__file__).resolve().parents[2] / "CITATION.cff"
+
+
+def test_citation() -> None:
+    content = yaml.safe_load(CITATION.read_text())
+    assert {"cff-version", "message", "title", "authors"} <= set(content)
+    assert content["version"] == VERSION
+    assert content["license"] == "MIT"
+    for reference in content["references"]:
+        assert {"type", "title", "authors", "doi"} <= set(reference)
