@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from quire.align.read_ends import (
-    BASES_PER_DIFFERENCE,
     BASES_PER_OTHER,
+    COMPARED,
     MOST_DIFFERENCES,
     MOST_OTHER,
     SHORTEST_OVERLAP,
@@ -117,10 +117,9 @@ def _agree(one, begin1, length1, other, begin2, length2):
     overlap = min(length1, length2)
     if overlap < SHORTEST_OVERLAP:
         return False
-    most = min(MOST_DIFFERENCES, overlap // BASES_PER_DIFFERENCE)
     differences = 0
-    for i in range(overlap):
+    for i in range(min(overlap, COMPARED)):
         differences += one[begin1 + i] != other[begin2 + i]
-        if differences > most:
+        if differences > MOST_DIFFERENCES:
             return False
     return True

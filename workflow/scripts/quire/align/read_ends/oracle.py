@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from quire.align.read_ends import (
-    BASES_PER_DIFFERENCE,
     BASES_PER_OTHER,
+    COMPARED,
     MOST_DIFFERENCES,
     MOST_OTHER,
     SHORTEST_OVERLAP,
@@ -41,5 +41,5 @@ def _agree(one: Sequence[int], other: Sequence[int]) -> bool:
     overlap = min(len(one), len(other))
     if overlap < SHORTEST_OVERLAP:
         return False
-    differences = sum(a != b for a, b in zip(one, other, strict=False))
-    return differences <= min(MOST_DIFFERENCES, overlap // BASES_PER_DIFFERENCE)
+    differences = sum(a != b for a, b in zip(one[:COMPARED], other[:COMPARED], strict=False))
+    return differences <= MOST_DIFFERENCES
