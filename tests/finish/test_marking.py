@@ -7,7 +7,7 @@ import numpy as np
 import pysam
 import pytest
 from quire.errors import QuireError
-from quire.finish.marking import oracle
+from quire.finish.marking import DUPLICATE, OPTICAL, UNREADABLE_NAME, oracle
 from quire.finish.marking.cpu import mark
 from quire.io.bam.decode import header_bytes, records_of
 
@@ -61,12 +61,42 @@ def sorted_file(folder: Path, lines: list[str]) -> Path:
     return bam
 
 
-def marked_by_us(bam: Path, library: list[int], order: list[int] | None = None) -> list[bool]:
+def marks_of(bam: Path, library: list[int], order: list[int] | None = None, distance: int | None = None) -> np.ndarray:
     with pysam.BGZFile(str(bam)) as stream:
         content = stream.read()
     records = records_of(np.frombuffer(content, np.uint8)[header_bytes(content) :].copy())
     ordered = np.arange(len(library)) if order is None else np.array(order)
-    return mark(records, ordered, np.array(library, np.int32), "x.bam").tolist()
+    return mark(records, ordered, np.array(library, np.int32), "x.bam", distance)
+
+
+def marked_by_us(bam: Path, library: list[int], order: list[int] | None = None) -> list[bool]:
+    return (marks_of(bam, library, order) == DUPLICATE).tolist()
+
+
+BEGINNINGS = {"new": ["M1:7:FC:1", "M1:7:FC:2"], "old": ["HWI_1:3", "HWI_1:4"], "three": ["HW_1", "HW_2"]}
+
+
+def names_of_spots(generator: random.Random, lines: list[str], beginnings: list[str]) -> list[str]:
+    """The same lines with names of Illumina's machines on two tiles; without coordinates where nothing begins them."""
+    spots: dict[str, str] = {}
+    for line in lines:
+        beginning, tile = generator.choice(beginnings), generator.choice((1101, 1102))
+        place = f"{tile}:{generator.randrange(40)}:{generator.randrange(1, 40)}"
+        number = len(spots)
+        end = f":{number:06d}" if beginning.startswith("M") else f"_{number:06d}"
+        spots.setdefault(line.split("\t")[0], f"{beginning}:{place}{end}" if beginning else f"SRR1.{number}")
+    return ["\t".join([spots[line.split("\t")[0]], *line.split("\t")[1:]]) for line in lines]
+
+
+def optical_by_samtools(bam: Path, folder: Path, distance: int) -> list[bool]:
+    """Reads of pairs that `samtools markdup -d` tags as optical duplicates."""
+    marked = folder / f"optical{distance}.bam"
+    pysam.markdup("-l", "1000", "-d", str(distance), str(bam), str(marked), catch_stdout=False)
+    with pysam.AlignmentFile(str(marked)) as stream:
+        return [
+            record.has_tag("dt") and record.get_tag("dt") == "SQ" and record.is_paired and not record.mate_is_unmapped
+            for record in stream
+        ]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -82,6 +112,39 @@ def test_like_the_definition_and_samtools(tmp_path: Path, seed: int) -> None:
     pysam.markdup("-l", "1000", str(bam), str(tmp_path / "marked.bam"), catch_stdout=False)
     with pysam.AlignmentFile(str(tmp_path / "marked.bam")) as stream:
         assert [record.is_duplicate for record in stream] == expected
+
+
+@pytest.mark.parametrize("distance", [4, 9, 17, 60])
+@pytest.mark.parametrize("kind", list(BEGINNINGS))
+def test_optical_like_the_definition_and_samtools(tmp_path: Path, kind: str, distance: int) -> None:
+    """The duplicates are the same as without; the optical ones among them are samtools'."""
+    generator = random.Random(distance)
+    bam = sorted_file(tmp_path, names_of_spots(generator, crowded_lines(generator, 1500), BEGINNINGS[kind]))
+    with pysam.AlignmentFile(str(bam)) as stream:
+        records = list(stream)
+    one = [0] * len(records)
+    marks = marks_of(bam, one, distance=distance)
+    assert np.array_equal(marks & DUPLICATE, marks_of(bam, one))
+    optical = (marks & OPTICAL != 0).tolist()
+    assert optical == oracle.optical_duplicates(records, one, distance)
+    assert optical == optical_by_samtools(bam, tmp_path, distance)
+    assert sum(optical) > 2
+    assert not (marks & UNREADABLE_NAME).any()
+
+
+def test_names_of_several_kinds_and_of_none(tmp_path: Path) -> None:
+    """Names of other machines, and those without coordinates, which are told (samtools mixes these up)."""
+    generator = random.Random(3)
+    beginnings = [*BEGINNINGS["new"], *BEGINNINGS["old"], ""]
+    bam = sorted_file(tmp_path, names_of_spots(generator, crowded_lines(generator, 1500), beginnings))
+    with pysam.AlignmentFile(str(bam)) as stream:
+        records = list(stream)
+    library = [ord(str(record.query_name)[-1]) % 2 for record in records]
+    marks = marks_of(bam, library, distance=17)
+    assert (marks & OPTICAL != 0).tolist() == oracle.optical_duplicates(records, library, 17)
+    pairs = [r.is_paired and not r.mate_is_unmapped and ":" not in str(r.query_name) for r in records]
+    assert (marks & UNREADABLE_NAME != 0).tolist() == [bool(m) and p for m, p in zip(marks, pairs, strict=True)]
+    assert (marks & UNREADABLE_NAME).any()
 
 
 def test_libraries_are_apart(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_reads(name: str, continued: Callable[[], Run]) -> None:
     require_one_sentence(run, expected)
     result = run.snakemake()
     assert "bad_R2.fastq" in "".join(errors_of(result.stdout))
-    assert not list(run.output.glob("align/units/*.bam"))
+    assert not list(run.output.glob("align/units/*.buckets"))
     assert not (run.output / "ledger/NA12878.lane_1.json").exists()
 
 

@@ -113,6 +113,7 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "no read at all": (set_key("rescore.minimum_support", 0), "rescore.minimum_support is 0 and must be at least 1"),
     "neither true nor false": (set_key("rescore.long_indels", "maybe"), "must be of type boolean"),
     "depth of zero": (set_key("align.low_depth", 0), "align.low_depth"),
+    "no distance": (set_key("align.optical_distance", 0), "align.optical_distance is 0 and must be at least 1"),
     "wrong choice": (set_key("align.index_format", "tbi"), "must be one of bai, csi"),
     "block not a block": (set_key("align", "fast"), "must be of type object"),
     "backend unknown": (set_key("device.backend", "tpu"), "must be one of auto, gpu, cpu"),

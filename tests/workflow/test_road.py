@@ -79,7 +79,7 @@ def test_outputs_have_their_fixed_names(finished: Run) -> None:
     assert any((finished.output / "logs").rglob("*.log"))
     assert any((finished.output / "benchmarks").rglob("*.tsv"))
     assert not [path for path in finished.output.rglob("*") if path.name.endswith(".tmp")]
-    assert not list(finished.output.glob("align/units/*.bam"))
+    assert [path.suffix for path in finished.output.glob("align/units/*")] == [".json"]
 
 
 def test_no_read_is_lost(finished: Run) -> None:
@@ -168,7 +168,7 @@ def test_no_card_where_one_is_demanded(continued: Callable[[], Run]) -> None:
     (error,) = errors_of(result.stdout)
     assert error.startswith("quire: error: device.backend is gpu, but ")
     assert "Remedy: " in error
-    assert not list(run.output.glob("align/units/*.bam"))
+    assert not list(run.output.glob("align/units/*.buckets"))
 
 
 def test_variants_agree_with_the_truth(finished: Run) -> None:
@@ -312,7 +312,7 @@ def test_lanes_samples_single_ends_and_cram(finished: Run, tmp_path: Path) -> No
         folder,
         config={
             "reference": {"fasta": "genome.fa", "index_directory": "../shared_index"},
-            "align": {"format": "cram"},
+            "align": {"format": "cram", "optical_distance": 100},
             "rescore": {"intervals": "targets.bed"},
         },
         samples=[{"sample": "NA12878", "ploidy": "2"}, {"sample": "b", "ploidy": "1"}],
@@ -324,6 +324,9 @@ def test_lanes_samples_single_ends_and_cram(finished: Run, tmp_path: Path) -> No
     assert result.returncode == 0, result.stdout
     for sample in ("NA12878", "b"):
         assert (run.output / f"align/{sample}.cram.crai").exists()
+        header, *rows = (run.output / f"align/{sample}.duplicates.tsv").read_text().splitlines()
+        assert header.endswith("\tpercent\toptical_duplicates")
+        assert rows
     with pysam.AlignmentFile(
         str(run.output / "align/NA12878.cram"), reference_filename=str(folder / "genome.fa")
     ) as cram:

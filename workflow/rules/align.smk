@@ -68,6 +68,7 @@ rule finish_sample:
     params:
         format=FORMAT,
         index_format=SETTINGS["align"]["index_format"],
+        optical_distance=SETTINGS["align"]["optical_distance"],
         libraries=lambda wildcards: libraries(wildcards.sample),
         low_depth=SETTINGS["align"]["low_depth"],
         digest=sources.digest("finish_sample.py"),

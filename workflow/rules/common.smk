@@ -71,6 +71,7 @@ CALLER_KEYS = (
 # Each sample called to a gVCF of its own, and these genotyped together; or all samples called at once.
 GVCF = SETTINGS["rescore"]["gvcf"]
 # What repeats do to each sample, which DRAGEN's error models need and nothing else does.
+OPTICAL = SETTINGS["align"]["optical_distance"] is not None
 DRAGEN = SETTINGS["rescore"]["error_model"] == "dragen"
 REPEATS = str(RESCORE / "{sample}.repeats.txt")
 # What each search of an exact tool leaves in the folder of its tool.

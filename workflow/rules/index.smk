@@ -18,7 +18,9 @@ rule compile_kernels:
     # run again, Snakemake then forgot the jobs behind it and called the run finished. Indexing does not wait for it: an
     # index is shared by runs, and would be built again in each.
     params:
-        options=lambda wildcards: dict(gvcf=GVCF, dragen=DRAGEN) if wildcards.stage == "rescore" else {},
+        options=lambda wildcards: {"rescore": dict(gvcf=GVCF, dragen=DRAGEN), "align": dict(optical=OPTICAL)}.get(
+            wildcards.stage, {}
+        ),
     message:
         "Compiling the kernels of {wildcards.stage} for this processor: up to two minutes, once."
     script:

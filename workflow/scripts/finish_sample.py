@@ -30,6 +30,7 @@ def main(job) -> None:
         memory_mb=job.resources.mem_mb,
         # Beside the output: the usual temporary folder is often too small for a sample.
         temporary=Path(job.output.alignments).parent,
+        optical_distance=job.params.optical_distance,
     )
 
 

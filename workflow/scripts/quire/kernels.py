@@ -29,12 +29,12 @@ def compile_stage(stage: str, **options: bool) -> None:
 
 
 # Stages are imported by name, for the digests of sources, and late, since they take seconds.
-def _align() -> None:
+def _align(optical: bool) -> None:
     from quire.align.compile_kernels import compile_kernels as compile_mapping
     from quire.finish.compile_kernels import compile_kernels as compile_finishing
 
     compile_mapping()
-    compile_finishing()
+    compile_finishing(optical)
 
 
 def _rescore(gvcf: bool, dragen: bool) -> None:

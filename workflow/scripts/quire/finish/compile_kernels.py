@@ -19,15 +19,16 @@ from quire.sam import FLAG_FIRST_OF_PAIR, FLAG_PAIRED, FLAG_SECOND_OF_PAIR
 _CONTIGS = ["contig"], [100]
 
 
-def compile_kernels() -> None:
-    """Sort, mark, index and count a pair of one base each."""
+def compile_kernels(optical: bool) -> None:
+    """Sort, mark, index and count a pair of one base each; `optical` duplicates are looked for too."""
     with tempfile.TemporaryDirectory() as folder:
         unit, ordered = Path(folder) / "unit.buckets", Path(folder) / "sorted.bam"
         with BucketWriter(unit, "@HD\tVN:1.6\n@SQ\tSN:contig\tLN:100\n", *_CONTIGS) as buckets:
             for flag in (FLAG_FIRST_OF_PAIR, FLAG_SECOND_OF_PAIR):
                 record = np.frombuffer(bytearray(_record(flag)), np.uint8)  # writable: kernels are compiled for that
                 buckets.write(deal(records_of(record), buckets.genome))
-        sort_and_mark("compiling", [(BucketFile(unit), 0)], ordered, Path(f"{ordered}.bai"), "bai", Effort(1, 50))
+        units, distance = [(BucketFile(unit), 0)], 100 if optical else None
+        sort_and_mark("compiling", units, ordered, Path(f"{ordered}.bai"), "bai", Effort(1, 50), None, distance)
         (Path(folder) / "contig.fa").write_text(f">contig\n{'ACGT' * 25}\n")
         build(Path(folder) / "contig.fa", Path(folder) / "reference", 1 << 20)
         reference = Reference.open(Path(folder) / "reference")

@@ -7,6 +7,7 @@ from pathlib import Path
 from quire.io.files import atomic_path
 
 COLUMNS = ("library", "reads", "mapped", "duplicates", "percent")
+OPTICAL_COLUMN = "optical_duplicates"
 
 
 @dataclass(frozen=True)
@@ -16,12 +17,16 @@ class LibraryCounts:
     Attributes:
         library: name of the library.
         reads: all reads; mapped: those with a place; duplicates: those marked.
+        optical: reads of pairs among the duplicates that are optical ones; 0 where none are looked for.
+        unreadable: those whose names do not say where they were read.
     """
 
     library: str
     reads: int
     mapped: int
     duplicates: int
+    optical: int
+    unreadable: int
 
     @property
     def percent(self) -> float:
@@ -29,9 +34,15 @@ class LibraryCounts:
         return 100 * self.duplicates / self.mapped if self.mapped else 0.0
 
 
-def write_duplicates_table(path: str | Path, libraries: Iterable[LibraryCounts]) -> None:
-    """Write the table (tab-separated, with a line of column names); it appears whole or not at all."""
-    rows = ["\t".join(COLUMNS)]
-    rows += [f"{c.library}\t{c.reads}\t{c.mapped}\t{c.duplicates}\t{c.percent:.4f}" for c in libraries]
+def write_duplicates_table(path: str | Path, libraries: Iterable[LibraryCounts], optical: bool) -> None:
+    """Write the table (tab-separated, with a line of column names); it appears whole or not at all.
+
+    Args:
+        path: of the table.
+        libraries: its rows.
+        optical: whether optical duplicates were looked for and have a column.
+    """
+    rows: list[tuple[object, ...]] = [(*COLUMNS, OPTICAL_COLUMN)]
+    rows += [(c.library, c.reads, c.mapped, c.duplicates, f"{c.percent:.4f}", c.optical) for c in libraries]
     with atomic_path(path) as temporary:
-        temporary.write_text("\n".join(rows) + "\n")
+        temporary.write_text("".join("\t".join(map(str, row if optical else row[:-1])) + "\n" for row in rows))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from quire.buckets.cpu import place_of, reach
 from quire.buckets.file import BucketFile, Piece
 from quire.buckets.layout import BucketLayout
+from quire.finish.marking import DUPLICATE, OPTICAL, UNREADABLE_NAME
 from quire.finish.marking.cpu import mark
 from quire.io.bam.decode import records_of
 from quire.io.bam.indexing import IndexEntries, entries_of
@@ -20,6 +21,7 @@ from quire.simd.bits import copy_bytes
 from quire.simd.compiled import compiled
 
 LARGEST_RANGE = 1 << 28  # bytes of records at a time; the blocks of the output depend on it
+COUNTED = 5  # columns of `count_marked`
 LEVEL = 2  # of ISA-L, for the output
 _FLAG_OFFSET = FIXED_FIELDS.fields["flag"][1]  # type: ignore[index]
 
@@ -55,7 +57,7 @@ class FinishedRange(NamedTuple):
     Attributes:
         blocks: uint8[], BGZF.
         records: in them.
-        counts: int64[libraries, 3], reads, mapped reads and duplicates, without secondary and supplementary records.
+        counts: int64[libraries, COUNTED], see `count_marked`.
         entries: of the index; none of records without a position.
         data: uint8[], the records of the blocks end to end, duplicates marked.
     """
@@ -110,7 +112,9 @@ def _borders(units: list[UnitPieces], genome: BucketLayout, low: int, high: int,
     return [*borders, high]
 
 
-def finish_range(part: Range, genome: BucketLayout, libraries: int, index_depth: int) -> FinishedRange:
+def finish_range(
+    part: Range, genome: BucketLayout, libraries: int, index_depth: int, optical_distance: int | None
+) -> FinishedRange:
     """Mark, sort and lay out the records of a range. Any thread may call it.
 
     Raises:
@@ -123,11 +127,12 @@ def finish_range(part: Range, genome: BucketLayout, libraries: int, index_depth:
     library_of = _libraries_of(records.starts, parts, part.units)
     own, keys = _sort_keys(records.starts, records.fixed, genome.contig_offsets, part.low, part.high)
     order = np.argsort(keys, kind="stable")
-    duplicate = mark(records, order, library_of, ", ".join(str(unit.file.path) for unit in part.units))
+    source = ", ".join(str(unit.file.path) for unit in part.units)
+    marks = mark(records, order, library_of, source, optical_distance)
     order = order[own[order]]
-    counts = np.zeros((libraries, 3), np.int64)
-    _count(records.fixed, order, duplicate, library_of, counts)
-    data = _lay_out(records.data, records.starts, order, duplicate)
+    counts = np.zeros((libraries, COUNTED), np.int64)
+    count_marked(records.fixed, order, marks, library_of, counts)
+    data = _lay_out(records.data, records.starts, order, marks)
     blocks = compress_blocks(data, LEVEL)
     entries = entries_of(records_of(data), blocks, BLOCK_PAYLOAD, index_depth)
     return FinishedRange(blocks, len(order), counts, entries, data)
@@ -157,8 +162,9 @@ def _finish_unplaced(part: Range, libraries: int) -> FinishedRange:
     (unit,) = part.units
     data = unit.file.read(unit.pieces)
     records = records_of(data)
-    n, counts = len(records.starts), np.zeros((libraries, 3), np.int64)
-    _count(records.fixed, np.arange(n), np.zeros(n, np.bool_), np.full(n, unit.library, np.int32), counts)
+    n, counts = len(records.starts), np.zeros((libraries, COUNTED), np.int64)
+    library_of = np.full(n, unit.library, np.int32)
+    count_marked(records.fixed, np.arange(n), np.zeros(n, np.uint8), library_of, counts)
     return FinishedRange(compress_blocks(data, LEVEL), n, counts, None, data)
 
 
@@ -199,18 +205,23 @@ def _sort_keys(starts, fixed, contig_offsets, low, high):
 
 
 @compiled
-def _count(fixed, order, duplicate, library, counts):
-    """Add reads, mapped reads and duplicates of each library."""
+def count_marked(fixed, order, marks, library, counts):
+    """Add reads, mapped reads, duplicates, optical ones and those of unreadable names of each library.
+
+    Reads are records that are neither secondary nor supplementary.
+    """
     for i in order:
         flag = fixed[i].flag
         if flag & (FLAG_SECONDARY | FLAG_SUPPLEMENTARY) == 0:
             counts[library[i], 0] += 1
             counts[library[i], 1] += flag & FLAG_UNMAPPED == 0
-            counts[library[i], 2] += duplicate[i]
+            counts[library[i], 2] += marks[i] & DUPLICATE != 0
+            counts[library[i], 3] += marks[i] & OPTICAL != 0
+            counts[library[i], 4] += marks[i] & UNREADABLE_NAME != 0
 
 
 @compiled
-def _lay_out(data, starts, order, duplicate):
+def _lay_out(data, starts, order, marks):
     """The records in order, end to end, with their flag."""
     total = 0
     for i in order:
@@ -219,7 +230,7 @@ def _lay_out(data, starts, order, duplicate):
     for i in order:
         begin = at
         at = copy_bytes(out, at, data, starts[i], starts[i + 1] if i + 1 < len(starts) else len(data))
-        if duplicate[i]:
+        if marks[i]:
             out[begin + _FLAG_OFFSET] |= np.uint8(FLAG_DUPLICATE & 255)
             out[begin + _FLAG_OFFSET + 1] |= np.uint8(FLAG_DUPLICATE >> 8)
     return out

@@ -49,6 +49,7 @@ def finish_sample(
     threads: int,
     memory_mb: int,
     temporary: str | Path,
+    optical_distance: int | None = None,
 ) -> None:
     """Write a sample's alignments, their index, its counts, the table of duplicates and the ledger.
 
@@ -66,6 +67,7 @@ def finish_sample(
         threads: for each step.
         memory_mb: of the whole job.
         temporary: folder for temporary files, which CRAM alone needs: those of one and a half BAM files.
+        optical_distance: pixels in x and in y between pairs that are optical duplicates; None counts none.
 
     Raises:
         QuireError: a unit's file that is not whole, a contig too long for BAI, a read group used twice, a step that
@@ -88,21 +90,23 @@ def finish_sample(
     ):
         effort = Effort(threads, int(memory_mb * SHARE_FOR_SORTING))
         if format == "bam":
-            done = sort_and_mark(sample, ordered, output, whole_index, index, effort, counting.take)
+            done = sort_and_mark(sample, ordered, output, whole_index, index, effort, counting.take, optical_distance)
         else:
             merged = scratch / "whole.bam"
-            done = sort_and_mark(sample, ordered, merged, None, index, effort, counting.take)
+            done = sort_and_mark(sample, ordered, merged, None, index, effort, counting.take, optical_distance)
             with atomic_path(output) as whole:
                 _write_cram(merged, whole, Path(reference_fasta), scratch, threads)
                 samtools.index(whole, whole_index, kind, threads)
-        counting.finish()
         by_library = [LibraryCounts(name, *row) for name, row in zip(libraries, done.counts.tolist(), strict=True)]
+        pairs = {library.library: library.optical // 2 for library in by_library}
+        counting.finish(None if optical_distance is None else pairs)
         for library in by_library:
             log.info(
                 "%s library %s: %d reads, %.2f %% duplicates", sample, library.library, library.reads, library.percent
             )
-        write_duplicates_table(duplicates_table, by_library)
-        write_ledger(ledger, "sort", sample, _ledger_counts(done.records_in, done.records_out, by_library))
+        write_duplicates_table(duplicates_table, by_library, optical_distance is not None)
+        counted = _ledger_counts(done.records_in, done.records_out, by_library)
+        write_ledger(ledger, "sort", sample, counted, _warnings(by_library))
 
 
 def _write_cram(bam: Path, output: Path, fasta: Path, scratch: Path, threads: int) -> None:
@@ -126,6 +130,16 @@ def _ledger_counts(records_in: int, records_out: int, counts: Sequence[LibraryCo
         "unmapped": reads - mapped,
         "duplicates": sum(c.duplicates for c in counts),
     }
+
+
+def _warnings(counts: Sequence[LibraryCounts]) -> list[str]:
+    """Sentences that the report shows first."""
+    return [
+        f"library {c.library}: {c.unreadable} duplicates have names without tile and coordinates, so that it cannot be "
+        "said whether they are optical; leave align.optical_distance empty for reads that other machines named."
+        for c in counts
+        if c.unreadable
+    ]
 
 
 def _require_sound_headers(files: Sequence[BucketFile], reference: Reference, format: str, index: str) -> None:

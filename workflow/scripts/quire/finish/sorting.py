@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.buckets.file import BucketFile
-from quire.buckets.layout import BucketLayout
-from quire.finish.ranges import FinishedRange, Range, finish_range, ranges
+from quire.finish.ranges import COUNTED, FinishedRange, Range, finish_range, ranges
 from quire.io.ahead import ahead
 from quire.io.bam.indexing import IndexBuilder
 from quire.io.bam.writer import BamWriter
@@ -52,7 +51,7 @@ class Sorted:
 
     Attributes:
         records_in, records_out: read and written.
-        counts: int64[libraries, 3], reads, mapped reads and duplicates, without secondary and supplementary records.
+        counts: int64[libraries, COUNTED] of `quire.finish.ranges.count_marked`.
     """
 
     records_in: int
@@ -68,6 +67,7 @@ def sort_and_mark(
     index_kind: str,
     effort: Effort,
     take: Callable[[NDArray[np.uint8]], None] | None = None,
+    optical_distance: int | None = None,
 ) -> Sorted:
     """Write the sorted and marked records of some units, and the index.
 
@@ -79,6 +79,7 @@ def sort_and_mark(
         index_kind: "bai" or "csi".
         effort: changes nothing in the answer.
         take: is shown all records (uint8[], end to end) in their order, as they are written; None where nobody looks.
+        optical_distance: pixels between optical duplicates; None counts none.
 
     Raises:
         QuireError: a file that is damaged, a record without the tags that are compared, a record lost or
@@ -91,8 +92,13 @@ def sort_and_mark(
         builder = IndexBuilder(index_kind, head.contig_lengths)
         text = sorted_header([file.header_text for file, _ in units])
         with BamWriter(output, text, head.contig_names, head.contig_lengths) as bam:
-            counts, records_out, unplaced = np.zeros((libraries, 3), np.int64), 0, 0
-            parts = _finished(ranges(units, head.genome), head.genome, libraries, builder.depth, executor, effort)
+            counts, records_out, unplaced = np.zeros((libraries, COUNTED), np.int64), 0, 0
+
+            def finished_range(part: Range) -> FinishedRange:
+                return finish_range(part, head.genome, libraries, builder.depth, optical_distance)
+
+            memory = effort.memory_mb * MEGABYTE // _TIMES_RECORDS
+            parts = in_order(executor, finished_range, ranges(units, head.genome), lambda part: part.bytes, memory)
             finished = ahead(lambda: parts, WRITES_AHEAD)  # in this thread nothing but writing
             spent, start = TimeSpent(), time.monotonic()
             while True:
@@ -137,23 +143,6 @@ def sorted_header(headers: Sequence[str]) -> str:
             last = next(field[3:] for field in programs[-1].split("\t") if field.startswith("ID:"))
             kept.append(f"@PG\tID:finish.{last}\tPN:quire\tPP:{last}\tVN:{VERSION}\tDS:{FINISHED}")
     return "\n".join(kept) + "\n"
-
-
-def _finished(
-    parts: Iterable[Range],
-    genome: BucketLayout,
-    libraries: int,
-    index_depth: int,
-    executor: Executor,
-    effort: Effort,
-) -> Iterator[FinishedRange]:
-    """All ranges, finished, in order."""
-
-    def finished(part: Range) -> FinishedRange:
-        return finish_range(part, genome, libraries, index_depth)
-
-    memory = effort.memory_mb * MEGABYTE // _TIMES_RECORDS
-    return in_order(executor, finished, parts, lambda part: part.bytes, memory)
 
 
 def in_order(

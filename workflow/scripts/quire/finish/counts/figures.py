@@ -31,7 +31,12 @@ _FLAG = np.arange(1 << 12)
 
 
 def figures_of(
-    sample: str, counts: SampleCounts, low: Mapping[str, Any], lengths: Mapping[str, int], known: Mapping[str, int]
+    sample: str,
+    counts: SampleCounts,
+    low: Mapping[str, Any],
+    lengths: Mapping[str, int],
+    known: Mapping[str, int],
+    optical_pairs: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """The figures of a sample.
 
@@ -41,6 +46,7 @@ def figures_of(
         low: summary of the regions of low depth (`quire.finish.counts.low_coverage`).
         lengths: of the contigs by name.
         known: positions of each contig without its runs of N.
+        optical_pairs: optical duplicates by library; None where none were looked for.
     """
     counters = counts.counters
     return {
@@ -57,7 +63,10 @@ def figures_of(
         "cycles": cycles(counters),
         "gc_content": dict(zip(("first", "last"), map(trimmed, np.cumsum(counters.gc_steps, axis=1)), strict=True)),
         "gc_bias": gc_bias(counters.gc_reads, counts.gc_windows),
-        "libraries": [library(name, row) for name, row in zip(counts.libraries, counters.libraries, strict=True)],
+        "libraries": [
+            library(name, row, None if optical_pairs is None else optical_pairs[name])
+            for name, row in zip(counts.libraries, counters.libraries, strict=True)
+        ],
         "depth": depth(counters),
         "low_coverage": low,
         "contigs": contigs(counts, lengths, known),
@@ -262,8 +271,14 @@ def gc_bias(reads: NDArray[np.int64], windows: NDArray[np.int64]) -> dict[str, A
     }
 
 
-def library(name: str, row: np.void) -> dict[str, Any]:
-    """Picard's DuplicationMetrics of a library, without optical duplicates, and what the table of duplicates says."""
+def library(name: str, row: np.void, optical_pairs: int | None) -> dict[str, Any]:
+    """Picard's DuplicationMetrics of a library, and what the table of duplicates says.
+
+    Args:
+        name: of the library.
+        row: of the counters.
+        optical_pairs: pairs that are optical duplicates, which say nothing of the library's size; None if not known.
+    """
     unpaired, unpaired_duplicates = int(row["unpaired_examined"]), int(row["unpaired_duplicates"])
     pairs, pair_duplicates = int(row["paired_examined"]) // 2, int(row["paired_duplicates"]) // 2
     examined = unpaired + 2 * pairs
@@ -277,8 +292,9 @@ def library(name: str, row: np.void) -> dict[str, Any]:
         "unmapped_reads": int(row["unmapped"]),
         "unpaired_read_duplicates": unpaired_duplicates,
         "read_pair_duplicates": pair_duplicates,
+        "read_pair_optical_duplicates": optical_pairs,
         "fraction_duplication": round(duplicates / examined, 6) if examined else 0.0,
-        "estimated_library_size": estimate_library_size(pairs, pairs - pair_duplicates),
+        "estimated_library_size": estimate_library_size(pairs - (optical_pairs or 0), pairs - pair_duplicates),
     }
 
 

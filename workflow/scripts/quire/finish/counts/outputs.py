@@ -1,7 +1,7 @@
 """What counting a sample leaves behind: counts.json, and two BED files of coverage."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,8 +49,12 @@ class CountsWriter:
     def __exit__(self, *_: object) -> None:
         self._counting.__exit__()
 
-    def finish(self) -> dict[str, Any]:
-        """Write the files; returns what counts.json holds."""
+    def finish(self, optical_pairs: Mapping[str, int] | None = None) -> dict[str, Any]:
+        """Write the files; returns what counts.json holds.
+
+        Args:
+            optical_pairs: optical duplicates by library, which records do not tell; None where none were looked for.
+        """
         reference = self._reference
         counts = self._counting.finish()
         low = self._low.close()
@@ -59,7 +63,7 @@ class CountsWriter:
         windows = BgzipText(self._outputs.windows)
         windows.write("".join(window_rows(counts, lengths)))
         windows.close()
-        figures = figures_of(self._sample, counts, low, lengths, known)
+        figures = figures_of(self._sample, counts, low, lengths, known, optical_pairs)
         self._outputs.counts.write_text(one_line_a_key(figures))
         return figures
 

@@ -1,4 +1,4 @@
-"""Which records are duplicates: the rule of `samtools markdup` (its template mode), without the optical part.
+"""Which records are duplicates: the rule of `samtools markdup` (its template mode); `optical` has its optical part.
 
 Records that are secondary, supplementary, unmapped or failed a quality check are left alone. All others have the 5' and
 3' ends that they would have if nothing of them were clipped. Two records of a library with a mapped mate are the same
@@ -13,3 +13,8 @@ lie within `SPAN` of each other on the reference (`quire.buckets.layout`).
 """
 
 LEAST_QUALITY = 15  # of a base that counts
+
+# Bits of a record's mark.
+DUPLICATE = 1
+OPTICAL = 2  # a duplicate that was read close to a better record of its fragment
+UNREADABLE_NAME = 4  # a duplicate whose name does not say where it was read

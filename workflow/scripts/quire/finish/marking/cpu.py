@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from quire.buckets.cpu import LEFT_ALONE
 from quire.buckets.layout import SPAN
 from quire.errors import QuireError
-from quire.finish.marking import LEAST_QUALITY
+from quire.finish.marking import DUPLICATE, LEAST_QUALITY
+from quire.finish.marking.optical import mark_optical
 from quire.io.bam.decode import Records, qualities_begin, unclipped
 from quire.io.bam.layout import FIXED_FIELDS, SIZE_BYTES
 from quire.sam import (
@@ -52,7 +53,13 @@ def _table(records: int) -> _Table:
     return _Table(own, mate, kind, score, slots)
 
 
-def mark(records: Records, order: NDArray[np.int64], library: NDArray[np.int32], source: str) -> NDArray[np.bool_]:
+def mark(
+    records: Records,
+    order: NDArray[np.int64],
+    library: NDArray[np.int32],
+    source: str,
+    optical_distance: int | None = None,
+) -> NDArray[np.uint8]:
     """Which records are duplicates.
 
     Args:
@@ -60,20 +67,25 @@ def mark(records: Records, order: NDArray[np.int64], library: NDArray[np.int32],
         order: int64[n], the records in the order of the sorted file.
         library: int32[n], number of each record's library.
         source: file that the records come from, for complaints.
+        optical_distance: pixels between pairs of a fragment that are optical duplicates; None looks for none.
 
     Returns:
-        bool[n], in the order of `records`.
+        uint8[n], in the order of `records`: 0, or DUPLICATE with the other bits of `quire.finish.marking`.
 
     Raises:
         QuireError: a record with a mapped mate lacks MC or ms, or is longer than SPAN.
     """
     n = len(records.starts)
-    duplicate = np.zeros(n, np.bool_)
-    fault, at = _mark(records.data, records.starts, records.fixed, order, library, _table(n), _table(n), duplicate)
+    duplicate, pairs = np.zeros(n, np.bool_), _table(n)
+    pairs.score[:] = -1  # of records that are not compared as pairs
+    fault, at = _mark(records.data, records.starts, records.fixed, order, library, pairs, _table(n), duplicate)
     if fault:
         name = records.data[records.starts[at] + _FIXED_BYTES :][: int(records.fixed["name_bytes"][at]) - 1]
         raise QuireError(f"{source}: record {name.tobytes().decode()} {_FAULTS[fault]}; align the unit again.")
-    return duplicate
+    marks = duplicate.astype(np.uint8) * np.uint8(DUPLICATE)
+    if optical_distance is not None:
+        mark_optical(records, pairs.score, _fragments(pairs), optical_distance, marks)
+    return marks
 
 
 @inlined
@@ -222,6 +234,16 @@ def _slot(table, i):
             break
         at = (at + np.uint64(1)) & mask
     return at
+
+
+@compiled
+def _fragments(pairs):
+    """The record of its fragment that stays (int64[n]), for each that was compared as a pair; -1 for the others."""
+    stays = np.full(len(pairs.score), -1, np.int64)
+    for i in range(len(stays)):
+        if pairs.score[i] >= 0:
+            stays[i] = pairs.slots[_slot(pairs, i)]
+    return stays
 
 
 @compiled

@@ -9,6 +9,8 @@ import pysam
 
 from quire.finish.marking import LEAST_QUALITY
 
+_LEFT_ALONE = 0x100 | 0x800 | 0x4 | 0x200  # secondary, supplementary, unmapped, failed
+
 
 def duplicates(records: Sequence[pysam.AlignedSegment], library: Sequence[int]) -> list[bool]:
     """Which records are duplicates.
@@ -39,6 +41,36 @@ def duplicates(records: Sequence[pysam.AlignedSegment], library: Sequence[int]) 
         for i in alone:
             marked[i] = i != stays
     return marked
+
+
+def optical_duplicates(records: Sequence[pysam.AlignedSegment], library: Sequence[int], distance: int) -> list[bool]:
+    """Which records are optical duplicates (`quire.finish.marking.optical`); arguments as above, and pixels."""
+    fragments, optical = defaultdict(list), [False] * len(records)
+    for i, record in enumerate(records):
+        if record.flag & _LEFT_ALONE == 0 and _has_mate(record):
+            low, high = _ends(record.reference_start, record.cigarstring)
+            fragments[library[i], _fragment(record, low, high)].append(i)
+    for group in fragments.values():
+        order = sorted(group, key=lambda i: (-_score(records[i]) - _mate_score(records[i]), records[i].query_name))
+        spots = [_spot(str(records[i].query_name)) for i in order]
+        for k, spot in enumerate(spots):
+            optical[order[k]] = spot is not None and any(
+                better is not None
+                and better[0] == spot[0]
+                and max(abs(better[1] - spot[1]), abs(better[2] - spot[2])) <= distance
+                for better in spots[:k]
+            )
+    return optical
+
+
+def _spot(name: str) -> tuple[str, int, int] | None:
+    """What is before the coordinates of a name, and these."""
+    parts = name.split(":")
+    x = {4: 2, 5: 3, 7: 5, 8: 5}.get(len(parts))
+    if x is None or not re.match(r"-?\d", parts[x]) or not re.match(r"-?\d", parts[x + 1]):
+        return None
+    numbers = [int(re.match(r"-?\d+", part).group()) for part in parts[x : x + 2]]  # type: ignore[union-attr]
+    return ":".join(parts[:x]), numbers[0], numbers[1]
 
 
 def _has_mate(record: pysam.AlignedSegment) -> bool:
