@@ -31,6 +31,7 @@ def reference():
     return SimpleNamespace(
         text=np.zeros(1, np.uint64), ambiguous=np.empty((0, 2), np.int64), island_axis=np.array(axis, np.int64),
         island_contig=np.array(contig[:-1], np.int32), island_start=np.array(start[:-1], np.int64),
+        alternate=np.zeros(0, np.uint8),
     )  # fmt: skip
 
 

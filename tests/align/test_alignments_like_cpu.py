@@ -1,5 +1,8 @@
 """Alignments of simulated pairs after each round: a card gathers the CPU's, and says the same of them."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from quire.align.alignments.gpu import collect, poorly_aligned
 from quire.align.model import Alignments
@@ -17,11 +20,19 @@ from tests.support.simulated_batch import simulated_batch
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3])
-def test_alignments(card, rounds: int) -> None:
+@pytest.mark.parametrize("alternate", [False, True])
+def test_alignments(card, rounds: int, alternate: bool) -> None:
     batch = simulated_batch()
     parts = [tuple(upload_all(card, item) for item in part) for part in batch.parts[:rounds]]
-    wanted = batch.alignments[rounds - 1]
-    found = collect(card, parts, orient(card, *batch.mates), upload_reference(card, batch.reference))
+    wanted, reference = batch.alignments[rounds - 1], batch.reference
+    if alternate:
+        contigs = np.arange(len(reference.contig_names), dtype=np.uint8) % 2
+        reference = replace(reference, alternate=contigs)
+        wanted = cpu.collect(batch.parts[:rounds], batch.reads, reference)
+        behind = contigs[wanted.contig[1:]] < contigs[wanted.contig[:-1]]
+        assert not (behind & (wanted.read[1:] == wanted.read[:-1])).any()
+        assert wanted.axis_begin.tolist() != batch.alignments[rounds - 1].axis_begin.tolist()
+    found = collect(card, parts, orient(card, *batch.mates), upload_reference(card, reference))
     found = download_all(card, found)
     for name, ours, theirs in zip(Alignments._fields, found, wanted, strict=True):
         assert ours.dtype == theirs.dtype, name

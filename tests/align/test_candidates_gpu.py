@@ -112,6 +112,7 @@ def check(card, sequences, hits_of_reads, axis: list[int], borders: list[int], s
     reference = SimpleNamespace(
         text=pack(axis), ambiguous=np.empty((0, 2), np.int64), island_axis=np.array(borders, np.int64),
         island_contig=np.zeros(len(borders) - 1, np.int32), island_start=np.zeros(len(borders) - 1, np.int64),
+        alternate=np.zeros(0, np.uint8),
     )  # fmt: skip
     offsets = offsets_from_lengths([len(hits) for hits in hits_of_reads])
     jobs = find_candidates(

@@ -45,6 +45,11 @@ def random_places(generator: random.Random, length: int, name_hash: int) -> list
     return places
 
 
+def behind(places: list[Place], alternate: list[int]) -> list[Place]:
+    """The same, those on alternate contigs behind the others."""
+    return sorted(places, key=lambda place: place.contig in alternate)
+
+
 def random_sequence(generator: random.Random, length: int) -> np.ndarray:
     if generator.random() < 0.2:
         word = generator.choices(range(4), k=generator.randint(1, 6))
@@ -72,18 +77,21 @@ def reported(selection, read: int, first: int) -> Chosen:
     )
 
 
+@pytest.mark.parametrize("alternate", [[], [1], [0, 1]], ids=["no alternate", "one alternate", "all alternate"])
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("name", MODELS)
-def test_equals_brute_force(name, paired):
+def test_equals_brute_force(name, paired, alternate):
     model, generator = MODELS[name], random.Random(name)
     count = 400
     sequences = [[random_sequence(generator, generator.choice([40, 100, 150])) for _ in range(count)] for _ in range(2)]
     reads = make_reads(*sequences) if paired else make_reads(sequences[0])
     lengths = np.diff(reads.offsets)
     places = [random_places(generator, int(lengths[r]), int(reads.name_hash[r])) for r in range(len(reads))]
+    places = [behind(of_read, alternate) for of_read in places]
     alignments = alignments_of(places)
-    selection = select(alignments, reads, paired, model)
-    marked = [Marked(of_read, int(length), quality) for of_read, length in zip(places, lengths, strict=True)]
+    contigs = np.array([contig in alternate for contig in range(2)] if alternate else [], np.uint8)
+    selection = select(alignments, reads, paired, model, contigs)
+    marked = [Marked(of_read, int(length), quality, alternate) for of_read, length in zip(places, lengths, strict=True)]
     proper = 0
     for pair in range(count):
         members = [pair, count + pair] if paired else [pair]
@@ -99,7 +107,7 @@ def test_equals_brute_force(name, paired):
             assert got == wanted, (read, [places[member] for member in members])
             proper += got.proper
     if paired and model.are_known:
-        assert 0 < proper < 2 * count
+        assert (0 if len(alternate) < 2 else -1) < proper < 2 * count
     else:
         assert proper == 0
 

@@ -92,12 +92,13 @@ def random_batch(generator: random.Random, count: int, paired: bool) -> tuple[li
     return reads, [random_places(generator, len(bases), read % count) for read, bases in enumerate(reads)]
 
 
-def on_card(card, reads, places, paired, model):
+def on_card(card, reads, places, paired, model, alternate=()):
     """(selection on the host, offsets of the alignments)"""
     half = len(reads) // 2
     oriented = card_reads(card, reads[:half], reads[half:]) if paired else card_reads(card, reads)
     alignments = alignments_of(places)
-    selection = select(card, upload_all(card, alignments), oriented, paired, model)
+    contigs = card.upload(np.array([contig in alternate for contig in range(2)], np.uint8)) if alternate else None
+    selection = select(card, upload_all(card, alignments), oriented, paired, model, contigs)
     return download_all(card, selection), alignments.offsets
 
 
@@ -118,9 +119,10 @@ def reported(selection, read: int, first: int) -> Chosen:
     )
 
 
-def check(card, reads, places, paired, model) -> None:
-    selection, offsets = on_card(card, reads, places, paired, model)
-    marked = [Marked(of_read, len(bases), quality) for of_read, bases in zip(places, reads, strict=True)]
+def check(card, reads, places, paired, model, alternate=()) -> None:
+    places = [sorted(of_read, key=lambda place: place.contig in alternate) for of_read in places]
+    selection, offsets = on_card(card, reads, places, paired, model, alternate)
+    marked = [Marked(of_read, len(bases), quality, alternate) for of_read, bases in zip(places, reads, strict=True)]
     pairs = len(reads) // 2 if paired else len(reads)
     wanted = [choose_single(of_read) for of_read in marked]
     if paired:
@@ -141,6 +143,12 @@ def test_many_pairs_equal_brute_force(card, model: str) -> None:
 
 def test_many_single_reads_equal_brute_force(card) -> None:
     check(card, *random_batch(random.Random(1), 300, False), False, NO_INSERT_SIZES)
+
+
+@pytest.mark.parametrize("alternate", [[0], [1], [0, 1]])
+@pytest.mark.parametrize("paired", [True, False])
+def test_alternate_contigs_equal_brute_force(card, paired: bool, alternate: list[int]) -> None:
+    check(card, *random_batch(random.Random(7), 200, paired), paired, MODELS["all"], alternate)
 
 
 @given(generator=st.randoms(use_true_random=False), paired=st.booleans(), model=st.sampled_from(list(MODELS)))

@@ -121,6 +121,7 @@ def test_no_job_beside_a_proper_partner_without_a_model_or_for_a_short_mate(stra
         )
     weak = Place(anchor.score - 18, strand, 5000, 0, 100)  # worse than the best by more than an unpaired end costs
     assert len(rescue_jobs(alignments_of([[anchor, weak], []]), reads, reference, MODELS)) == 1
+    assert len(rescue_jobs(alignments_of([[weak, anchor], []]), reads, reference, MODELS)) == 1
 
 
 def test_a_mate_without_any_seed_is_found(tmp_path, monkeypatch):

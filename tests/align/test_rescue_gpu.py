@@ -52,6 +52,7 @@ def upload_axis(card):
     reference = SimpleNamespace(
         text=packed_axis(), ambiguous=np.zeros((0, 2), np.int64), island_axis=np.array(ISLANDS, np.int64),
         island_contig=np.zeros(islands, np.int32), island_start=np.zeros(islands, np.int64),
+        alternate=np.zeros(0, np.uint8),
     )  # fmt: skip
     return upload_reference(card, reference)
 
@@ -106,7 +107,7 @@ def wanted_jobs(reads: list[list[int]], places: list[list[Place]], models: Inser
     for read, mate in (order for pair in range(pairs) for order in ((pair, pairs + pair), (pairs + pair, pair))):
         side, lengths = int(read >= pairs), (len(reads[read]), len(reads[mate]))
         for anchor in places[read][:MOST_ANCHORS]:
-            if anchor.score < places[read][0].score - UNPAIRED_COST:
+            if anchor.score < max(place.score for place in places[read]) - UNPAIRED_COST:
                 continue
             found = [in_order(anchor, other, lengths, side) or ("FR", 0) for other in places[mate]]
             if any(getattr(models, name).low <= length <= getattr(models, name).high for name, length in found):
@@ -274,6 +275,9 @@ def test_the_first_anchors_only_and_near_the_best(card) -> None:
     assert [job[2] for job in on_card(card, reads, [anchors, []], MODEL)] == [2140] * MOST_ANCHORS
     anchors[3:] = [Place(100 - UNPAIRED_COST - (copy > 5), 0, 1940 + copy, 0, 100) for copy in range(3, 9)]
     assert len(on_card(card, reads, [anchors, []], MODEL)) == 6
+    # Behind the others there may be a better one, on an alternate contig.
+    better = [Place(100 - UNPAIRED_COST - 1, 0, 1940, 0, 100), *anchors[:3]]
+    assert len(on_card(card, reads, [better, []], MODEL)) == 3
 
 
 def test_nothing_to_rescue(card) -> None:

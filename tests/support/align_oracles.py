@@ -104,18 +104,39 @@ class Chosen:
 
 
 class Marked:
-    """A read's places, best first, each with the better one that it competes with (None: none)."""
+    """A read's places, best first, each with the better one that it competes with (None: none).
 
-    def __init__(self, places: Sequence[Place], length: int, quality) -> None:
-        self.places, self.length, self._quality = places, length, quality
-        self.overlapped_by: list[int | None] = []
-        for i, place in enumerate(places):
-            above = [j for j in range(i) if self.overlapped_by[j] is None and compete(place, places[j], length)]
-            self.overlapped_by.append(above[0] if above else None)
+    Places on `alternate` contigs stand behind the others. They compete with all, by score; the others among themselves.
+    """
+
+    def __init__(
+        self, places: Sequence[Place], length: int, quality, alternate: Sequence[int] | frozenset[int] = ()
+    ) -> None:
+        self.places, self.length, self._quality, self.alternate = places, length, quality, alternate
+        self.of_primary = [i for i, place in enumerate(places) if place.contig not in alternate]
+        everywhere = sorted(range(len(places)), key=lambda i: (-places[i].score, self.is_alternate(i), i))
+        among_primary, among_all = self._losers(self.of_primary), self._losers(everywhere)
+        self.overlapped_by = [(among_all if self.is_alternate(i) else among_primary)[i] for i in range(len(places))]
+        self._rivals = [
+            [j for j, better in (among_all if self.is_alternate(i) else among_primary).items() if better == i]
+            for i in range(len(places))
+        ]
+
+    def is_alternate(self, i: int) -> bool:
+        """Whether place i lies on an alternate contig."""
+        return self.places[i].contig in self.alternate
+
+    def _losers(self, order: Sequence[int]) -> dict[int, int | None]:
+        """Of these places, in this order, the better one that each competes with."""
+        better: dict[int, int | None] = {}
+        for i in order:
+            above = [j for j in better if better[j] is None and compete(self.places[i], self.places[j], self.length)]
+            better[i] = above[0] if above else None
+        return better
 
     def rivals(self, i: int) -> list[int]:
         """Scores of those that compete with place i and lose."""
-        return [place.score for place, better in zip(self.places, self.overlapped_by, strict=True) if better == i]
+        return [self.places[j].score for j in self._rivals[i]]
 
     def suboptimal_score(self, i: int) -> int:
         """Score of the best rival; 0 for none."""
@@ -139,8 +160,15 @@ def choose_pair(mates: tuple[Marked, Marked], name_hash: int, models: InsertSize
     """The places of both mates: of all proper pairs the best, unless two places far apart are better by the cost."""
     alone = choose_single(mates[0]), choose_single(mates[1])
     pairs = []
-    for i, a in enumerate(mates[0].places):
-        for j, b in enumerate(mates[1].places):
+    if mates[0].places and mates[1].places and not (mates[0].of_primary and mates[1].of_primary):
+        a, b = mates[0].places[0], mates[1].places[0]
+        orientation, length = template_length(a, b, (mates[0].length, mates[1].length)) or ("FR", 0)
+        model = getattr(models, orientation)
+        alone[0].proper = alone[1].proper = model.low <= length <= model.high
+        return alone
+    for i in mates[0].of_primary:
+        for j in mates[1].of_primary:
+            a, b = mates[0].places[i], mates[1].places[j]
             orientation, length = template_length(a, b, (mates[0].length, mates[1].length)) or ("FR", 0)
             model = getattr(models, orientation)
             if model.low <= length <= model.high:
@@ -188,7 +216,8 @@ def complete(chosen: Chosen, marked: Marked, codes: Sequence[Sequence[int]], mat
     for i, place in enumerate(marked.places):
         root = marked.overlapped_by[chosen.primary]
         is_best = marked.overlapped_by[i] is None and i not in (chosen.primary, root)
-        if is_best and not compete(place, primary, marked.length):
-            chosen.supplementary.append((i, min(marked.quality(i), chosen.quality), marked.suboptimal_score(i)))
+        if is_best and (marked.is_alternate(i) or not compete(place, primary, marked.length)):
+            most = 60 if marked.is_alternate(i) else chosen.quality
+            chosen.supplementary.append((i, min(marked.quality(i), most), marked.suboptimal_score(i)))
     del chosen.supplementary[MOST_SUPPLEMENTARY:]
     return chosen

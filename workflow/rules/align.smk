@@ -9,6 +9,7 @@ rule map_unit:
         reference=REFERENCE,
         pages=page_manifests,
         fasta=FASTA,
+        alternate=ALTERNATE,
         kernels=OUTPUT / ".compiled/align.done",
     output:
         records=temp(ALIGN / "units/{sample}.{unit}.buckets"),

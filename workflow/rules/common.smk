@@ -36,6 +36,8 @@ UNITS = RUN.units.set_index(["sample", "unit"], drop=False)
 SEARCHES = {tool: {search["name"]: search for search in SETTINGS[tool]} for tool in EXACT_TOOLS}
 
 FASTA = SETTINGS["reference"]["fasta"] or []  # alignments of two sequences alone need none
+# The list of alternate contigs beside it, if there is one.
+ALTERNATE = [f"{FASTA}.alt"] if FASTA and Path(f"{FASTA}.alt").exists() else []
 OUTPUT = Path(SETTINGS["output"])
 INDEX = Path(SETTINGS["reference"]["index_directory"])
 REFERENCE = INDEX / "reference/manifest.json"

@@ -23,6 +23,7 @@ def main(job) -> None:
                 **job.params.reads,
             ),
             fasta=Path(job.input.fasta),
+            alternate=next(map(Path, job.input.alternate), None),
         ),
         UnitOutputs(
             records=Path(job.output.records), ledger=Path(job.output.ledger), insert_size=Path(job.output.insert_size)

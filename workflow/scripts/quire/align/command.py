@@ -24,6 +24,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--interleaved", action="store_true", help="fq1 holds the mates in turn")
     made.add_argument("--qualities", default="", choices=["", *QUALITIES])
     made.add_argument("--fasta", type=Path, help="the reference, for CRAM")
+    made.add_argument("--alternate", type=Path, help="list of the reference's alternate contigs, such as genome.fa.alt")
     made.add_argument("--clip-adapters", action="store_true")
     made.add_argument("--clip-poly-g", action="store_true")
     made.add_argument("--out", required=True, type=Path)
@@ -41,7 +42,7 @@ def inputs_of(arguments: argparse.Namespace) -> UnitInputs:
     """What a unit is mapped from, by the command line."""
     pages = sorted(arguments.index.glob("page_*"), key=lambda path: int(path.name.split("_")[1]))
     reads = ReadFiles(arguments.fq1, arguments.fq2, arguments.bam, arguments.interleaved, arguments.qualities)
-    return UnitInputs(arguments.index / "reference", pages, reads, arguments.fasta)
+    return UnitInputs(arguments.index / "reference", pages, reads, arguments.fasta, arguments.alternate)
 
 
 def read_group_of(arguments: argparse.Namespace) -> ReadGroup:
@@ -63,6 +64,7 @@ def command_line(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, 
     words += ["--interleaved"] if reads.interleaved else []
     words += ["--qualities", reads.qualities] if reads.qualities else []
     words += ["--fasta", inputs.fasta] if inputs.fasta else []
+    words += ["--alternate", inputs.alternate] if inputs.alternate else []
     words += ["--clip-adapters"] if clipping.adapters else []
     words += ["--clip-poly-g"] if clipping.poly_g else []
     for part in ("sample", "unit", "library", "platform"):

@@ -8,7 +8,8 @@ import numpy as np
 class Alignments(NamedTuple):
     """Alignments of n reads, m in all; those of read r stand in [offsets[r], offsets[r + 1]), best first.
 
-    Order: score, then hash(read name, axis position), then axis position, then strand.
+    Order: those on the primary assembly before those on alternate contigs, then score, then hash(read name, axis
+    position), then axis position, then strand.
 
     Attributes:
         offsets: int64[n + 1].

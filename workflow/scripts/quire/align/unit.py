@@ -51,7 +51,7 @@ def map_unit(
         InputError: bad reads, an index that does not fit, or no card where the backend is "gpu".
         QuireError: an output cannot be written, or the ledger does not balance.
     """
-    reference = Reference.open(inputs.reference, inputs.fasta)
+    reference = Reference.open(inputs.reference, inputs.fasta).with_alternate(inputs.alternate)
     indexes = [PageIndex.open(directory, reference) for directory in inputs.pages]
     log.info("%s: %d pages, %d bases", inputs.reference, len(indexes), reference.axis_length)
     with use_backend(settings.backend, settings.memory) as (backend, open_card):

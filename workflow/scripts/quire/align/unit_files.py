@@ -17,12 +17,14 @@ class UnitInputs:
         pages: directories of the indexes of all its pages, in order.
         reads: their files.
         fasta: the FASTA that the reference must still be of; None skips the check.
+        alternate: the list of its alternate contigs (`quire.reference.alternate`); None if it has none.
     """
 
     reference: Path
     pages: Sequence[Path]
     reads: ReadFiles
     fasta: Path | None = None
+    alternate: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ class CardReference(NamedTuple):
     island_contig: CardArray
     island_start: CardArray
     islands: int
+    alternate: CardArray | None  # None: no contig is
 
 
 def upload_reference(card: Card, reference: Reference) -> CardReference:
@@ -27,5 +28,6 @@ def upload_reference(card: Card, reference: Reference) -> CardReference:
         for array in (reference.text, reference.ambiguous, reference.island_axis, reference.island_contig,
                       reference.island_start)
     )  # fmt: skip
+    alternate = card.upload(reference.alternate) if len(reference.alternate) else None
     return CardReference(text, ambiguous, len(reference.ambiguous), island_axis, island_contig, island_start,
-                         len(reference.island_contig))  # fmt: skip
+                         len(reference.island_contig), alternate)  # fmt: skip

@@ -1,6 +1,6 @@
 """The reference directory opened for use: contigs, islands, the packed axis and its pages."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.errors import InputError
+from quire.reference.alternate import read_alternate
 from quire.reference.construction import FORMAT_VERSION
 from quire.reference.fasta import fasta_digest
 from quire.reference.storage import open_array, read_manifest
@@ -46,6 +47,7 @@ class Reference:
         ambiguous: int64[m, 2], axis runs whose codes in `text` only stand in for an ambiguous base.
         pages: the pages in axis order.
         axis_length: bases on the axis.
+        alternate: uint8[contigs], 1 for alternate contigs; empty where none is known to be one.
     """
 
     directory: Path
@@ -59,6 +61,7 @@ class Reference:
     ambiguous: NDArray[np.int64]
     pages: list[Page]
     axis_length: int
+    alternate: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
 
     @classmethod
     def open(cls, directory: str | Path, fasta: str | Path | None = None, verify: bool = True) -> "Reference":
@@ -93,6 +96,14 @@ class Reference:
             axis_length=manifest["axis_length"],
         )
 
+    def with_alternate(self, path: str | Path | None) -> "Reference":
+        """The same reference with the alternate contigs that a file lists; None leaves it as it is.
+
+        Raises:
+            InputError: the file cannot be read, or does not fit.
+        """
+        return self if path is None else replace(self, alternate=read_alternate(path, self.contig_names))
+
     @cached_property
     def contig_number(self) -> dict[str, int]:
         """The index of each contig by name."""
@@ -104,12 +115,14 @@ class Reference:
         return [contig["md5"] for contig in self.manifest["contigs"]]
 
     def sam_tags(self, fasta: str | Path | None) -> list[str]:
-        """Of each contig what its @SQ line says besides name and length: M5, and UR where the FASTA is known.
+        """What each contig's @SQ line says besides name and length: M5, UR of a known FASTA, AH of alternate contigs.
 
         AS, the assembly, is left out: a FASTA does not say of which it is.
         """
         address = "" if fasta is None else f"\tUR:{file_address(fasta)}"
-        return [f"M5:{checksum}{address}" for checksum in self.contig_checksums]
+        tags = [f"M5:{checksum}{address}" for checksum in self.contig_checksums]
+        alternate = self.alternate if len(self.alternate) else np.zeros(len(tags), np.uint8)
+        return [f"{tag}\tAH:*" if other else tag for tag, other in zip(tags, alternate, strict=True)]
 
     def axis_to_contig(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Contig index (int32) and position on the contig (int64) of axis positions in [0, axis_length)."""

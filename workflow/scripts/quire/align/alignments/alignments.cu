@@ -40,8 +40,12 @@ extern "C" __global__ void link_runs(Found found, Reads reads, i32* heads, i32* 
 
 // Whether extension a (its score, axis position and hash at hand) comes before extension b of the same read: what the
 // CPU's _before says, and between equals the one found first.
-__device__ __forceinline__ bool goes_before(const Found& found, i32 a, i32 score, i64 position, u64 hash, i32 b,
-                                            u64 name_hash) {
+__device__ __forceinline__ bool goes_before(const Found& found, const Reference& reference, i32 a, i32 score,
+                                            i64 position, u64 hash, i32 b, u64 name_hash) {
+    if (reference.alternate) {
+        bool alternate = on_alternate(reference, position), other_alternate = on_alternate(reference, found.axis_begin[b]);
+        if (alternate != other_alternate) return other_alternate;
+    }
     i32 other_score = found.score[b];
     if (score != other_score) return score > other_score;
     i64 other_position = found.axis_begin[b];
@@ -61,8 +65,8 @@ __device__ __forceinline__ bool is_repeat(const Found& found, i32 a, i32 b) {
 
 // One thread a read: the indices of its good extensions, best first and without repeats, from order[offsets[read]] on,
 // and their number. Extensions come nearly sorted (candidates are), so that inserting them takes few steps.
-extern "C" __global__ void order_by_read(Found found, Reads reads, const i32* heads, const i32* next,
-                                         const i64* offsets, i32* order, i32* kept) {
+extern "C" __global__ void order_by_read(Found found, Reads reads, Reference reference, const i32* heads,
+                                         const i32* next, const i64* offsets, i32* order, i32* kept) {
     i64 read = thread_index();
     if (read >= reads.count) return;
     i32* mine = order + offsets[read];
@@ -76,7 +80,8 @@ extern "C" __global__ void order_by_read(Found found, Reads reads, const i32* he
             i64 position = found.axis_begin[i];
             u64 hash = tie_hash(name_hash, position);
             i32 place = used++;
-            for (; place > 0 && goes_before(found, i, score, position, hash, mine[place - 1], name_hash); place--)
+            for (; place > 0 && goes_before(found, reference, i, score, position, hash, mine[place - 1], name_hash);
+                 place--)
                 mine[place] = mine[place - 1];
             mine[place] = i;
         }

@@ -29,8 +29,11 @@ def collect(parts: list[tuple[ExtensionJobs, Extensions]], reads: Reads, referen
 
     lengths = np.diff(reads.offsets)
     good = score >= np.minimum(SHORTEST_SCORE, lengths[read] - SHORT_READ_MARGIN)
+    alternate = np.empty(0, np.uint8)
+    if len(reference.alternate):
+        alternate = reference.alternate[reference.axis_to_contig(axis_begin)[0]]
     order, offsets = _order(np.flatnonzero(good), read, strand, score, read_begin, read_end, axis_begin, axis_end,
-                            reads.name_hash)  # fmt: skip
+                            alternate, reads.name_hash)  # fmt: skip
     contig, position = reference.axis_to_contig(axis_begin[order])
     return Alignments(
         offsets, read[order], strand[order], score[order], read_begin[order], read_end[order], axis_begin[order],
@@ -39,8 +42,11 @@ def collect(parts: list[tuple[ExtensionJobs, Extensions]], reads: Reads, referen
 
 
 @compiled
-def _order(good, read, strand, score, read_begin, read_end, axis_begin, axis_end, name_hash):
-    """Indices of the alignments to keep, by read and best first, and the offsets of the reads."""
+def _order(good, read, strand, score, read_begin, read_end, axis_begin, axis_end, alternate, name_hash):
+    """Indices of the alignments to keep, by read and best first, and the offsets of the reads.
+
+    `alternate`: whether each lies on an alternate contig; empty where there are none.
+    """
     count = len(name_hash)
     offsets = np.zeros(count + 1, np.int64)
     for i in good:
@@ -52,7 +58,7 @@ def _order(good, read, strand, score, read_begin, read_end, axis_begin, axis_end
     for i in good:
         r = read[i]
         place = placed[r]
-        while place > offsets[r] and _before(i, order[place - 1], strand, score, axis_begin, name_hash[r]):
+        while place > offsets[r] and _before(i, order[place - 1], strand, score, axis_begin, alternate, name_hash[r]):
             order[place] = order[place - 1]
             place -= 1
         order[place] = i
@@ -81,8 +87,10 @@ def _order(good, read, strand, score, read_begin, read_end, axis_begin, axis_end
 
 
 @inlined
-def _before(a, b, strand, score, axis_begin, name_hash):
+def _before(a, b, strand, score, axis_begin, alternate, name_hash):
     """Whether alignment a of a read comes before its alignment b."""
+    if len(alternate) > 0 and alternate[a] != alternate[b]:
+        return alternate[a] < alternate[b]
     if score[a] != score[b]:
         return score[a] > score[b]
     hash_a, hash_b = tie_hash(name_hash, axis_begin[a]), tie_hash(name_hash, axis_begin[b])

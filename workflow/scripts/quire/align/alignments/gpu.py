@@ -65,7 +65,7 @@ def collect(
     kernel("link_runs").for_each(found.extensions, found, reads, heads, following, counts)
     order_offsets = card.offsets(counts)
     order, kept = card.empty(found.extensions, np.int32), card.empty(count, np.int32)
-    kernel("order_by_read").for_each(count, found, reads, heads, following, order_offsets, order, kept)
+    kernel("order_by_read").for_each(count, found, reads, reference, heads, following, order_offsets, order, kept)
     offsets = card.offsets(kept)
     total = int(offsets[-1])
     alignments = Alignments(

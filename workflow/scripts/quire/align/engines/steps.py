@@ -22,6 +22,8 @@ Array: TypeAlias = np.ndarray | CardArray
 BackendReads: TypeAlias = Any
 BackendReference: TypeAlias = Any
 BackendPages: TypeAlias = Any
+# Of a reference: which contigs are alternate.
+BackendAlternate: TypeAlias = Any
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Steps:
     collect: Callable[[Rounds, BackendReads, BackendReference], Alignments]
     poorly_aligned: Callable[[Alignments, BackendReads], Array]
     rescue_jobs: Callable[[Alignments, BackendReads, BackendReference, InsertSizes], ExtensionJobs]
-    select: Callable[[Alignments, BackendReads, bool, InsertSizes], Selection]
+    select: Callable[[Alignments, BackendReads, bool, InsertSizes, BackendAlternate], Selection]
     take_reported: Callable[[Alignments, Selection], Reported]
     unique_template_lengths: Callable[[Alignments, BackendReads], Array]
 
@@ -110,4 +112,4 @@ def rescue_and_select(
         if len(jobs):
             rescued = steps.extend(jobs, reads, reference.text, reference.ambiguous)
             alignments = steps.collect([*found.rounds, (jobs, rescued)], reads, reference)
-    return alignments, steps.select(alignments, reads, paired, insert_sizes)
+    return alignments, steps.select(alignments, reads, paired, insert_sizes, reference.alternate)

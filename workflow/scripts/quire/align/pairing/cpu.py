@@ -8,10 +8,12 @@ alignments less UNPAIRED_COST. Ties go to the smaller hash of read name and posi
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quire.align.insert_size import InsertSizes, proper_lengths
 from quire.align.model import Alignments, Selection
 from quire.align.pairing.mapping_quality import count_cost, raw_quality, single_quality
+from quire.align.pairing.overlap import overlaps
 from quire.align.pairing.template_length import orientation_of, pair_distance
 from quire.align.parameters import (
     MOST_QUALITY,
@@ -32,10 +34,13 @@ from quire.sequence.ties.cpu import tie_hash
 from quire.simd.compiled import compiled, inlined
 
 _NO_PAIR = np.int64(-(1 << 62))
+NO_ALTERNATE = np.empty(0, np.uint8)
 
 
 class Competition(NamedTuple):
     """How the alignments of a read compete for it: one entry for each alignment.
+
+    Those on the primary assembly compete among themselves, those on alternate contigs with all.
 
     Attributes:
         overlapped_by: int64[m], the better alignment of the read that it overlaps by half, -1 for none.
@@ -56,7 +61,13 @@ class _Reads(NamedTuple):
     name_hash: np.ndarray
 
 
-def select(alignments: Alignments, reads: Reads, paired: bool, insert_sizes: InsertSizes) -> Selection:
+def select(
+    alignments: Alignments,
+    reads: Reads,
+    paired: bool,
+    insert_sizes: InsertSizes,
+    alternate: NDArray[np.uint8] = NO_ALTERNATE,
+) -> Selection:
     """Choose the alignments to report.
 
     Args:
@@ -64,6 +75,7 @@ def select(alignments: Alignments, reads: Reads, paired: bool, insert_sizes: Ins
         reads: the batch; for pairs of 2n reads (mates r and n + r).
         paired: whether the batch holds pairs.
         insert_sizes: the unit's models.
+        alternate: uint8[contigs], 1 for alternate contigs; empty where none is.
     """
     count = len(reads)
     selection = Selection(
@@ -75,45 +87,84 @@ def select(alignments: Alignments, reads: Reads, paired: bool, insert_sizes: Ins
         np.zeros((count, MOST_SUPPLEMENTARY), np.uint8),
         np.zeros((count, MOST_SUPPLEMENTARY), np.int32),
     )
-    competition = _compete(alignments, reads.offsets)
+    competition = _compete(alignments, reads.offsets, alternate)
     read_arrays = _Reads(reads.offsets, reads.codes, reads.name_hash)
-    _select(alignments, read_arrays, paired, proper_lengths(insert_sizes), competition, selection)
+    _select(alignments, read_arrays, paired, proper_lengths(insert_sizes), alternate, competition, selection)
     return selection
 
 
-@inlined
-def _overlaps(alignments, a, b, length):
-    """Whether two alignments of one read share at least half of the shorter one, in the direction as read."""
-    begin_a, end_a = alignments.read_begin[a], alignments.read_end[a]
-    if alignments.strand[a] == 1:
-        begin_a, end_a = length - alignments.read_end[a], length - alignments.read_begin[a]
-    begin_b, end_b = alignments.read_begin[b], alignments.read_end[b]
-    if alignments.strand[b] == 1:
-        begin_b, end_b = length - alignments.read_end[b], length - alignments.read_begin[b]
-    shared = min(end_a, end_b) - max(begin_a, begin_b)
-    return 2 * shared >= min(end_a - begin_a, end_b - begin_b)
-
-
 @compiled
-def _compete(alignments, read_offsets):
+def _compete(alignments, read_offsets, alternate):
     """The `Competition` of all alignments."""
     count = len(alignments.score)
-    overlapped_by = np.full(count, -1, np.int64)
-    suboptimal_score = np.zeros(count, np.int32)
-    near_best_count = np.zeros(count, np.int32)
+    competition = Competition(np.full(count, -1, np.int64), np.zeros(count, np.int32), np.zeros(count, np.int32))
     for read in range(len(alignments.offsets) - 1):
         first, last = alignments.offsets[read], alignments.offsets[read + 1]
         length = read_offsets[read + 1] - read_offsets[read]
-        for i in range(first + 1, last):
+        primary_end = _primary_end(alignments, first, last, alternate)
+        if first < primary_end < last:
+            _compete_by_score(alignments, first, primary_end, last, length, competition)
+            for i in range(first, primary_end):
+                competition.overlapped_by[i] = -1
+                competition.suboptimal_score[i], competition.near_best_count[i] = 0, 0
+        else:
+            primary_end = last
+        for i in range(first + 1, primary_end):
             for j in range(first, i):
-                if overlapped_by[j] < 0 and _overlaps(alignments, i, j, length):
-                    overlapped_by[i] = j
-                    if suboptimal_score[j] == 0:
-                        suboptimal_score[j] = alignments.score[i]
-                    if alignments.score[j] - alignments.score[i] <= NEAR_BEST:
-                        near_best_count[j] += 1
+                if competition.overlapped_by[j] < 0 and overlaps(alignments, i, j, length):
+                    _yield_to(alignments, i, j, competition)
                     break
-    return Competition(overlapped_by, suboptimal_score, near_best_count)
+    return competition
+
+
+@inlined
+def _primary_end(alignments, first, last, alternate):
+    """Where those of a read's alignments end that lie on the primary assembly; they stand first."""
+    if len(alternate) > 0:
+        while last > first and alternate[alignments.contig[last - 1]] != 0:
+            last -= 1
+    return last
+
+
+@inlined
+def _yield_to(alignments, i, j, competition):
+    """Note that alignment i is overlapped by the better one j."""
+    competition.overlapped_by[i] = j
+    if competition.suboptimal_score[j] == 0:
+        competition.suboptimal_score[j] = alignments.score[i]
+    if alignments.score[j] - alignments.score[i] <= NEAR_BEST:
+        competition.near_best_count[j] += 1
+
+
+@compiled
+def _compete_by_score(alignments, first, primary_end, last, length, competition):
+    """Let all alignments of a read compete, wherever they lie: by score, of equals the primary assembly's first."""
+    score = alignments.score
+    next_primary, next_alternate = first, primary_end
+    while next_primary < primary_end or next_alternate < last:
+        i = _next_by_score(score, next_primary, primary_end, next_alternate, last)
+        primary, other = first, primary_end
+        while primary < next_primary or other < next_alternate:
+            j = _next_by_score(score, primary, next_primary, other, next_alternate)
+            if competition.overlapped_by[j] < 0 and overlaps(alignments, i, j, length):
+                _yield_to(alignments, i, j, competition)
+                break
+            if j < primary_end:
+                primary += 1
+            else:
+                other += 1
+        if i < primary_end:
+            next_primary += 1
+        else:
+            next_alternate += 1
+
+
+@inlined
+def _next_by_score(score, a, end_a, b, end_b):
+    """The better one of two sorted lists' first elements; one of the lists may be empty."""
+    if b == end_b or (a < end_a and score[a] >= score[b]):
+        return a
+    return b
 
 
 @inlined
@@ -143,7 +194,7 @@ def _is_simple(codes, share):
 
 
 @compiled
-def _select(alignments, reads, paired, template_lengths, competition, selection):
+def _select(alignments, reads, paired, template_lengths, alternate, competition, selection):
     """Fill the `Selection`: each read as if it had no mate, then pairs, then what depends on the primary alignment.
 
     Args:
@@ -151,6 +202,7 @@ def _select(alignments, reads, paired, template_lengths, competition, selection)
         reads: of the batch.
         paired: whether reads r and r + n / 2 are mates.
         template_lengths: of proper pairs, `ProperLengths`.
+        alternate: whether a contig is, empty where none is.
         competition: of the alignments.
         selection: to fill; no read is mapped before.
     """
@@ -164,7 +216,7 @@ def _select(alignments, reads, paired, template_lengths, competition, selection)
             selection.suboptimal_score[read] = suboptimal_score
     if paired:
         for pair in range(count // 2):
-            _pair(alignments, reads, pair, count // 2 + pair, template_lengths, competition, selection)
+            _pair(alignments, reads, pair, count // 2 + pair, template_lengths, alternate, competition, selection)
     for read in range(count):
         chosen = selection.primary[read]
         length = reads.offsets[read + 1] - reads.offsets[read]
@@ -180,7 +232,7 @@ def _select(alignments, reads, paired, template_lengths, competition, selection)
             if weak and selection.primary[mate] >= 0:
                 selection.quality[read] = min(np.int64(selection.quality[read]), np.int64(UNSUPPORTED_QUALITY))
         if alignments.offsets[read + 1] - alignments.offsets[read] > 1:
-            _choose_supplementary(alignments, read, length, competition, selection)
+            _choose_supplementary(alignments, read, length, alternate, competition, selection)
 
 
 @inlined
@@ -204,14 +256,20 @@ def _pair_score(alignments, i, j, lengths, template_lengths):
 
 
 @inlined
-def _pair(alignments, reads, read1, read2, template_lengths, competition, selection):
+def _pair(alignments, reads, read1, read2, template_lengths, alternate, competition, selection):
     """Choose the alignments of two mates together where the best proper pair beats their best alignments by themselves.
 
     The primary alignments, their qualities and suboptimal scores, and `proper` of both reads are changed then; `proper`
-    alone where the best alignments by themselves make a proper pair.
+    alone where the best alignments by themselves make a proper pair. Alignments on alternate contigs make no pairs.
     """
     first1, last1 = alignments.offsets[read1], alignments.offsets[read1 + 1]
     first2, last2 = alignments.offsets[read2], alignments.offsets[read2 + 1]
+    if first1 == last1 or first2 == last2:
+        return
+    last1, last2 = (
+        _primary_end(alignments, first1, last1, alternate),
+        _primary_end(alignments, first2, last2, alternate),
+    )
     lengths = (reads.offsets[read1 + 1] - reads.offsets[read1], reads.offsets[read2 + 1] - reads.offsets[read2])
     name_hash = reads.name_hash[read1]
     best, best_hash, best1, best2 = np.int64(-1), np.uint64(0), np.int64(-1), np.int64(-1)
@@ -223,10 +281,11 @@ def _pair(alignments, reads, read1, read2, template_lengths, competition, select
             rank = tie_hash(name_hash, alignments.axis_begin[i] + alignments.axis_begin[j])
             if score > best or rank < best_hash:
                 best, best_hash, best1, best2 = score, rank, i, j
-    if best1 < 0:
+    off_primary = last1 == first1 or last2 == first2  # a mate lies on alternate contigs alone
+    if best1 < 0 and not off_primary:
         return
     unpaired = np.int64(alignments.score[first1]) + alignments.score[first2] - UNPAIRED_COST
-    if best <= unpaired:
+    if best <= unpaired or off_primary:
         proper = _pair_cost(alignments, first1, first2, lengths, template_lengths) != _NO_PAIR
         selection.proper[read1] = selection.proper[read2] = proper
         return
@@ -275,8 +334,11 @@ def _other_pairs(alignments, span1, span2, best, lengths, template_lengths):
 
 
 @inlined
-def _choose_supplementary(alignments, read, length, competition, selection):
-    """The best alignments of other parts of the read; their quality is at most that of the primary one."""
+def _choose_supplementary(alignments, read, length, alternate, competition, selection):
+    """The best alignments of other parts of the read; their quality is at most that of the primary one.
+
+    An alignment on an alternate contig that is better than all that it overlaps is one too, with its own quality.
+    """
     overlapped_by = competition.overlapped_by
     chosen = selection.primary[read]
     root = chosen if overlapped_by[chosen] < 0 else overlapped_by[chosen]
@@ -286,11 +348,13 @@ def _choose_supplementary(alignments, read, length, competition, selection):
             break
         if i in (chosen, root) or overlapped_by[i] >= 0:
             continue
-        if _overlaps(alignments, i, chosen, length):
+        is_alternate = len(alternate) > 0 and alternate[alignments.contig[i]] != 0
+        if not is_alternate and overlaps(alignments, i, chosen, length):
             continue
         suboptimal_score = competition.suboptimal_score[i]
         quality = _quality(alignments, i, suboptimal_score, competition.near_best_count[i])
         selection.supplementary[read, used] = i
-        selection.supplementary_quality[read, used] = min(quality, np.int64(selection.quality[read]))
+        most = np.int64(MOST_QUALITY) if is_alternate else np.int64(selection.quality[read])
+        selection.supplementary_quality[read, used] = min(quality, most)
         selection.supplementary_suboptimal_score[read, used] = suboptimal_score
         used += 1

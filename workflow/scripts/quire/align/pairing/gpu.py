@@ -59,6 +59,12 @@ class _QualityTables(NamedTuple):
     count_cost: CardArray
 
 
+class _Contigs(NamedTuple):
+    """pairing.cu: Contigs; uint8[], None where no contig is alternate."""
+
+    alternate: CardArray | None
+
+
 class CardCompetition(NamedTuple):
     """pairing.cu: Competition; one entry for each alignment: int64[], int32[], int32[], int64[]."""
 
@@ -71,7 +77,14 @@ class CardCompetition(NamedTuple):
 _tables: WeakKeyDictionary[Card, _QualityTables] = WeakKeyDictionary()
 
 
-def select(card: Card, alignments: Alignments, reads: CardReads, paired: bool, insert_sizes: InsertSizes) -> Selection:
+def select(
+    card: Card,
+    alignments: Alignments,
+    reads: CardReads,
+    paired: bool,
+    insert_sizes: InsertSizes,
+    alternate: CardArray | None = None,
+) -> Selection:
     """Choose the alignments to report.
 
     Args:
@@ -80,6 +93,7 @@ def select(card: Card, alignments: Alignments, reads: CardReads, paired: bool, i
         reads: the batch; for pairs of 2n reads (mates r and n + r).
         paired: whether the batch holds pairs.
         insert_sizes: the unit's models.
+        alternate: uint8[contigs], 1 for alternate contigs; None where none is.
 
     Returns:
         A `Selection` of the card's arrays; `proper` as uint8.
@@ -100,16 +114,18 @@ def select(card: Card, alignments: Alignments, reads: CardReads, paired: bool, i
         card.empty((count, MOST_SUPPLEMENTARY), np.uint8),
         card.empty((count, MOST_SUPPLEMENTARY), np.int32),
     )
-    tables = _tables_of(card)
+    tables, contigs = _tables_of(card), _Contigs(alternate)
     compete, pair, complete_selection = (
         card.kernel(SOURCE, entry, **DEFINES) for entry in ("compete", "pair", "complete_selection")
     )
-    compete.for_each(count, alignments, reads, tables, competition, selection, threads=THREADS)
+    compete.for_each(count, alignments, reads, contigs, tables, competition, selection, threads=THREADS)
     if paired and insert_sizes.are_known:
         lengths = proper_lengths_on(card, insert_sizes)
-        pair.for_each(count // 2, alignments, reads, tables, lengths, competition, selection, threads=THREADS)
+        pair.for_each(count // 2, alignments, reads, contigs, tables, lengths, competition, selection, threads=THREADS)
     pairs = count // 2 if paired else 0
-    complete_selection.for_each(count, alignments, reads, pairs, tables, competition, selection, threads=THREADS)
+    complete_selection.for_each(
+        count, alignments, reads, pairs, contigs, tables, competition, selection, threads=THREADS
+    )
     return selection
 
 

@@ -18,6 +18,19 @@ struct Competition {
     i64* five_prime_end;  // on the contig, clips included: template lengths are differences of these
 };
 
+// Which contigs are alternate: [contigs]; none at all: no contig is.
+struct Contigs {
+    const u8* alternate;
+
+    __device__ __forceinline__ bool is_alternate(i32 contig) const { return alternate && alternate[contig]; }
+};
+
+// Where those of a read's alignments end that lie on the primary assembly; they stand first.
+__device__ __forceinline__ i64 primary_end(const Alignments& alignments, const Contigs& contigs, i64 first, i64 last) {
+    while (last > first && contigs.is_alternate(alignments.contig[last - 1])) last--;
+    return last;
+}
+
 // An alignment's part of the read, in the direction as read.
 __device__ __forceinline__ void part_as_read(const Alignments& alignments, i64 i, i64 length, i64& begin, i64& end) {
     begin = alignments.read_begin[i];
@@ -43,30 +56,74 @@ __device__ __forceinline__ i64 quality_of(const Alignments& alignments, const Qu
                           alignments.axis_end[i] - alignments.axis_begin[i]);
 }
 
-// One thread per read: lets its alignments compete, and chooses the best as if it had no mate.
-extern "C" __global__ void compete(Alignments alignments, Reads reads, QualityTables tables, Competition competition,
-                                   Selection selection) {
+__device__ __forceinline__ bool overlap_on_read(const Alignments& alignments, i64 i, i64 j, i64 length) {
+    i64 begin_i, end_i, begin_j, end_j;
+    part_as_read(alignments, i, length, begin_i, end_i);
+    part_as_read(alignments, j, length, begin_j, end_j);
+    return overlap(begin_i, end_i, begin_j, end_j);
+}
+
+// Notes that alignment i is overlapped by the better one j.
+__device__ __forceinline__ void yield_to(const Alignments& alignments, const Competition& competition, i64 i, i64 j) {
+    i32 score = alignments.score[i];
+    competition.overlapped_by[i] = j;
+    if (competition.suboptimal_score[j] == 0) competition.suboptimal_score[j] = score;
+    if (alignments.score[j] - score <= NEAR_BEST) competition.near_best_count[j]++;
+}
+
+// The better one of two sorted lists' first elements; one of the lists may be empty.
+__device__ __forceinline__ i64 next_by_score(const i32* score, i64 a, i64 end_a, i64 b, i64 end_b) {
+    return b == end_b || (a < end_a && score[a] >= score[b]) ? a : b;
+}
+
+// Lets all alignments of a read compete, wherever they lie: by score, of equals the primary assembly's first.
+__device__ __forceinline__ void compete_by_score(const Alignments& alignments, const Competition& competition,
+                                                 i64 first, i64 primary_end, i64 last, i64 length) {
+    i64 next_primary = first, next_alternate = primary_end;
+    while (next_primary < primary_end || next_alternate < last) {
+        i64 i = next_by_score(alignments.score, next_primary, primary_end, next_alternate, last);
+        i64 primary = first, other = primary_end;
+        while (primary < next_primary || other < next_alternate) {
+            i64 j = next_by_score(alignments.score, primary, next_primary, other, next_alternate);
+            if (competition.overlapped_by[j] < 0 && overlap_on_read(alignments, i, j, length)) {
+                yield_to(alignments, competition, i, j);
+                break;
+            }
+            if (j < primary_end) primary++;
+            else other++;
+        }
+        if (i < primary_end) next_primary++;
+        else next_alternate++;
+    }
+}
+
+// One thread per read: lets its alignments compete, those on the primary assembly among themselves and those on
+// alternate contigs with all, and chooses the best as if it had no mate.
+extern "C" __global__ void compete(Alignments alignments, Reads reads, Contigs contigs, QualityTables tables,
+                                   Competition competition, Selection selection) {
     i64 read = thread_index();
     if (read >= reads.count) return;
     i64 first = alignments.offsets[read], last = alignments.offsets[read + 1], length = reads.length(read);
-    for (i64 i = first; i < last; i++) {
+    i64 end = primary_end(alignments, contigs, first, last);
+    if (end == first || end == last) {
+        end = last;
+    } else {
+        for (i64 i = first; i < last; i++) {
+            competition.overlapped_by[i] = -1;
+            competition.suboptimal_score[i] = competition.near_best_count[i] = 0;
+        }
+        compete_by_score(alignments, competition, first, end, last, length);
+        for (i64 i = end; i < last; i++) competition.five_prime_end[i] = five_prime_end(alignments, i, length);
+    }
+    for (i64 i = first; i < end; i++) {
         competition.five_prime_end[i] = five_prime_end(alignments, i, length);
-        i64 overlapped_by = -1, begin, end;
-        i32 score = alignments.score[i];
-        part_as_read(alignments, i, length, begin, end);
+        competition.overlapped_by[i] = -1;
+        competition.suboptimal_score[i] = competition.near_best_count[i] = 0;
         for (i64 j = first; j < i; j++) {
-            if (competition.overlapped_by[j] >= 0) continue;
-            i64 begin_j, end_j;
-            part_as_read(alignments, j, length, begin_j, end_j);
-            if (!overlap(begin, end, begin_j, end_j)) continue;
-            overlapped_by = j;
-            if (competition.suboptimal_score[j] == 0) competition.suboptimal_score[j] = score;
-            if (alignments.score[j] - score <= NEAR_BEST) competition.near_best_count[j]++;
+            if (competition.overlapped_by[j] >= 0 || !overlap_on_read(alignments, i, j, length)) continue;
+            yield_to(alignments, competition, i, j);
             break;
         }
-        competition.overlapped_by[i] = overlapped_by;
-        competition.suboptimal_score[i] = 0;
-        competition.near_best_count[i] = 0;
     }
     bool mapped = first < last;
     selection.primary[read] = mapped ? first : -1;
@@ -93,13 +150,17 @@ __device__ __forceinline__ bool scored_pair(const Alignments& alignments, const 
 }
 
 // One thread per pair: mates whose places fit each other better than their best places do apart are chosen together.
-extern "C" __global__ void pair(Alignments alignments, Reads reads, QualityTables tables,
+// Alignments on alternate contigs make no pairs.
+extern "C" __global__ void pair(Alignments alignments, Reads reads, Contigs contigs, QualityTables tables,
                                 ProperLengths lengths, Competition competition, Selection selection) {
     i64 read1 = thread_index(), read2 = reads.count / 2 + read1;
     if (read1 >= reads.count / 2) return;
     i64 first1 = alignments.offsets[read1], last1 = alignments.offsets[read1 + 1];
     i64 first2 = alignments.offsets[read2], last2 = alignments.offsets[read2 + 1];
     if (first1 == last1 || first2 == last2) return;
+    last1 = primary_end(alignments, contigs, first1, last1);
+    last2 = primary_end(alignments, contigs, first2, last2);
+    bool off_primary = first1 == last1 || first2 == last2;  // a mate lies on alternate contigs alone
     u64 name_hash = reads.name_hash[read1], best_hash = 0;
     i64 best = -1, best1 = -1, best2 = -1, score;
     for (i64 i = first1; i < last1; i++) {
@@ -113,9 +174,9 @@ extern "C" __global__ void pair(Alignments alignments, Reads reads, QualityTable
             best2 = j;
         }
     }
-    if (best < 0) return;
+    if (best < 0 && !off_primary) return;
     i64 unpaired = (i64)alignments.score[first1] + alignments.score[first2] - UNPAIRED_COST;
-    if (best <= unpaired) {
+    if (best <= unpaired || off_primary) {
         bool proper = scored_pair(alignments, competition, lengths, first1, first2, score);
         selection.proper[read1] = selection.proper[read2] = proper;
         return;
@@ -175,9 +236,10 @@ __device__ __forceinline__ bool is_simple(const u64* packed, i64 begin, i64 end,
 
 // One thread per read: distrusts simple sequence, and short alignments whose mate lies elsewhere (reads r and pairs + r
 // are mates; pairs = 0 for single reads); chooses the best alignments of other parts of the read, whose quality is at
-// most that of the primary one.
-extern "C" __global__ void complete_selection(Alignments alignments, Reads reads, i64 pairs, QualityTables tables,
-                                              Competition competition, Selection selection) {
+// most that of the primary one. One on an alternate contig that is better than all that it overlaps is one too, with its
+// own quality.
+extern "C" __global__ void complete_selection(Alignments alignments, Reads reads, i64 pairs, Contigs contigs,
+                                              QualityTables tables, Competition competition, Selection selection) {
     i64 read = thread_index();
     if (read >= reads.count) return;
     i64 first = alignments.offsets[read], last = alignments.offsets[read + 1], chosen = selection.primary[read];
@@ -200,17 +262,15 @@ extern "C" __global__ void complete_selection(Alignments alignments, Reads reads
     }
     if (last - first > 1) {
         i64 root = competition.overlapped_by[chosen] < 0 ? chosen : competition.overlapped_by[chosen];
-        i64 length = reads.length(read), begin, end;
-        part_as_read(alignments, chosen, length, begin, end);
+        i64 length = reads.length(read);
         for (i64 i = first; i < last && used < full; i++) {
             if (i == chosen || i == root || competition.overlapped_by[i] >= 0) continue;
-            i64 begin_i, end_i;
-            part_as_read(alignments, i, length, begin_i, end_i);
-            if (overlap(begin_i, end_i, begin, end)) continue;
+            bool is_alternate = contigs.is_alternate(alignments.contig[i]);
+            if (!is_alternate && overlap_on_read(alignments, i, chosen, length)) continue;
             i32 suboptimal_score = competition.suboptimal_score[i];
             i64 quality = quality_of(alignments, tables, i, suboptimal_score, competition.near_best_count[i]);
             selection.supplementary[used] = i;
-            selection.supplementary_quality[used] = (u8)(quality < most ? quality : most);
+            selection.supplementary_quality[used] = (u8)(is_alternate || quality < most ? quality : most);
             selection.supplementary_suboptimal_score[used] = suboptimal_score;
             used++;
         }

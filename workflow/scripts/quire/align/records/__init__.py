@@ -8,6 +8,7 @@ import numpy as np
 
 from quire.align.model import Reported
 from quire.align.records import cpu as kernels
+from quire.align.records.alternate import alternate_shares
 from quire.io.bam.encode import RecordBatch
 from quire.ragged import pack_bytes
 from quire.reference import Reference
@@ -41,11 +42,14 @@ def build_records(
         mate_record=np.full(count, -1, np.int64),
     )
     kernels.fill_fields(reported, read, row, reads, paired, fields)
-    cigar, cigar_offsets = kernels.cigars(reported, offsets, read, row, fields.flag)
+    cigar, cigar_offsets = kernels.cigars(reported, offsets, read, row, fields.flag, reference.alternate)
     sequences = kernels.RecordSequences(codes, offsets, reference.text, reference.ambiguous)
     md, md_offsets = kernels.differences(reported, sequences, read, row, fields.edit_distance)
     names = kernels.ContigNames(*pack_bytes([name.encode() for name in reference.contig_names]))
     sa, sa_offsets = kernels.supplementary_texts(reported, offsets, read, row, fields, names)
+    share = np.empty(0, np.float32)
+    if len(reference.alternate):
+        share = alternate_shares(reported, offsets, read, row, reference.alternate)
     pairs = reads // 2 if paired else reads
     return RecordBatch(
         mate=(read >= pairs).astype(np.uint8),
@@ -56,5 +60,6 @@ def build_records(
         md_offsets=md_offsets,
         sa=sa,
         sa_offsets=sa_offsets,
+        alternate_share=share,
         **fields._asdict(),
     )

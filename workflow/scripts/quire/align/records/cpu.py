@@ -176,8 +176,12 @@ def _five_prime_end(positions, strands, axis_begin, axis_end, chosen):
 
 
 @compiled
-def cigars(reported, read_offsets, record_read, row, flag):
-    """CIGAR of every record, clips included (uint32[]), and where each begins (int64[n + 1])."""
+def cigars(reported, read_offsets, record_read, row, flag, alternate):
+    """CIGAR of every record, clips included (uint32[]), and where each begins (int64[n + 1]).
+
+    Supplementary alignments are clipped hard, but for those on alternate contigs (`alternate`: uint8[contigs], or
+    none), whose reads stay whole as bwa mem leaves them: they are other versions of the primary one.
+    """
     offsets = np.zeros(len(record_read) + 1, np.int64)
     for i in range(len(record_read)):
         offsets[i + 1] = offsets[i] + (reported.cigar_length[row[i]] + 2 if row[i] >= 0 else 0)
@@ -187,7 +191,8 @@ def cigars(reported, read_offsets, record_read, row, flag):
         chosen = row[i]
         if chosen >= 0:
             length = read_offsets[record_read[i] + 1] - read_offsets[record_read[i]]
-            clip = CIGAR_HARD_CLIP if flag[i] & FLAG_SUPPLEMENTARY else CIGAR_SOFT_CLIP
+            hard = flag[i] & FLAG_SUPPLEMENTARY and not (len(alternate) > 0 and alternate[reported.contig[chosen]])
+            clip = CIGAR_HARD_CLIP if hard else CIGAR_SOFT_CLIP
             if reported.read_begin[chosen] > 0:
                 cigar[used] = element_of(reported.read_begin[chosen], clip)
                 used += 1

@@ -56,9 +56,12 @@ def _plan(alignments, offsets, codes, text, island_axis, low, high):
         for side in range(2):
             anchor_read, mate = (pair, pairs + pair) if side == 0 else (pairs + pair, pair)
             first, last = alignments.offsets[anchor_read], alignments.offsets[anchor_read + 1]
+            best = np.int64(0)  # which need not be the first: alternate contigs stand behind
+            for anchor in range(first, last):
+                best = max(best, np.int64(alignments.score[anchor]))
             for anchor in range(first, min(last, first + MOST_ANCHORS)):
-                if alignments.score[anchor] < alignments.score[first] - UNPAIRED_COST:
-                    break
+                if alignments.score[anchor] < best - UNPAIRED_COST:
+                    continue
                 if _has_partner(alignments, anchor, side, anchor_read, mate, offsets, low, high):
                     continue
                 for orientation in range(len(ORIENTATIONS)):

@@ -54,9 +54,11 @@ __device__ __forceinline__ void for_each_anchor(const Alignments& alignments, co
     i64 pairs = reads.count / 2, first_mate = side >> 1, second_mate = pairs + first_mate;
     i64 read = side & 1 ? second_mate : first_mate, mate = side & 1 ? first_mate : second_mate;
     i64 first = alignments.offsets[read], last = alignments.offsets[read + 1];
+    i32 best = 0;  // which need not be the first: alternate contigs stand behind
+    for (i64 anchor = first; anchor < last; anchor++) best = max(best, alignments.score[anchor]);
     if (last - first > MOST_ANCHORS) last = first + MOST_ANCHORS;
     for (i64 anchor = first; anchor < last; anchor++) {
-        if (alignments.score[anchor] < alignments.score[first] - UNPAIRED_COST) break;
+        if (alignments.score[anchor] < best - UNPAIRED_COST) continue;
         if (!has_partner(alignments, reads, anchor, side & 1, read, mate, proper)) visit(anchor, read, mate);
     }
 }

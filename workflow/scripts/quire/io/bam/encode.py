@@ -36,6 +36,7 @@ class RecordBatch:
         sa: uint8, flat text of SA; sa_offsets: int64[n + 1]; empty for no tag.
         hit_count, hit_index, all_hits: int32[n], tags NH, HI and th (all hits of a read of which some have no record);
             -1 for no tag. Empty where no record has them.
+        alternate_share: float32[n], tag pa; 0 for no tag. Empty where no record has it.
 
     A secondary record (0x100) has neither bases nor qualities: `*` for both.
     """
@@ -62,13 +63,14 @@ class RecordBatch:
     hit_count: NDArray[np.int32] = field(default_factory=_no_tags)
     hit_index: NDArray[np.int32] = field(default_factory=_no_tags)
     all_hits: NDArray[np.int32] = field(default_factory=_no_tags)
+    alternate_share: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
 
     def __len__(self) -> int:
         return len(self.flag)
 
 
 def assemble(records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes) -> NDArray[np.uint8]:
-    """The bytes of the records, without any BGZF: name, bin, bases, qualities, tags NM MD MC ms AS XS SA NH HI th RG.
+    """The bytes of the records, without BGZF: name, bin, bases, qualities, tags NM MD MC ms AS XS SA NH HI th pa RG.
 
     `ms` (sum of the mate's base qualities of at least 15, as `samtools fixmate -m` writes it) goes to paired records;
     `samtools markdup` chooses by it. Runs without the GIL, so several threads may assemble at once.
@@ -112,7 +114,7 @@ class _Assembly:
     def __init__(self, records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes) -> None:
         other = mate1 if mate2 is None else mate2
         self._inputs = encode_kernels.Inputs(
-            **vars(records),
+            **{**vars(records), "alternate_share": records.alternate_share.view(np.uint32)},
             group=np.frombuffer(read_group, np.uint8),
             names=mate1.names,
             name_offsets=mate1.name_offsets,

@@ -51,6 +51,7 @@ class Inputs(NamedTuple):
     hit_count: NDArray[np.int32]
     hit_index: NDArray[np.int32]
     all_hits: NDArray[np.int32]
+    alternate_share: NDArray[np.uint32]  # the bits of float32
     group: NDArray[np.uint8]
     names: NDArray[np.uint8]
     name_offsets: NDArray[np.int64]
@@ -82,8 +83,9 @@ _FIXED_BYTES = FIXED_FIELDS.itemsize
 
 # Tags, and the letters that tell their types: an unsigned integer of one, two or four bytes, or text.
 _NM, _MD, _MC, _MS, _AS, _XS, _SA, _RG = map(tuple, (b"NM", b"MD", b"MC", b"ms", b"AS", b"XS", b"SA", b"RG"))
-_NH, _HI, _TH = map(tuple, (b"NH", b"HI", b"th"))
-_ONE_BYTE, _TWO_BYTES, _FOUR_BYTES, _TEXT = b"CSIZ"
+_NH, _HI, _TH, _PA = map(tuple, (b"NH", b"HI", b"th", b"pa"))
+_ONE_BYTE, _TWO_BYTES, _FOUR_BYTES, _TEXT, _FLOAT = b"CSIZf"
+_FLOAT_BYTES = 7  # tag, type and value
 _ZERO = ord("0")
 
 
@@ -166,6 +168,8 @@ def _tag_bytes(inputs, r, mate_score):
     if len(inputs.hit_count) > 0:
         size += _integer_bytes(inputs.hit_count[r]) + _integer_bytes(inputs.hit_index[r])
         size += _integer_bytes(inputs.all_hits[r])
+    if len(inputs.alternate_share) > 0 and inputs.alternate_share[r] != 0:
+        size += _FLOAT_BYTES
     return size + _text_bytes(len(inputs.group))
 
 
@@ -195,6 +199,7 @@ def write_records(inputs, places, first_record, last_record, fixed, fixed_bytes,
     edit_distance, md, md_offsets = inputs.edit_distance, inputs.md, inputs.md_offsets
     mate_record, sa, sa_offsets, group = inputs.mate_record, inputs.sa, inputs.sa_offsets, inputs.group
     hit_count, hit_index, all_hits = inputs.hit_count, inputs.hit_index, inputs.all_hits
+    alternate_share = inputs.alternate_share
     mates, reads, flags = inputs.mate, inputs.read, inputs.flag
     starts, clips, mate_scores = places.starts, places.clips, places.mate_scores
     fields = fixed[0]
@@ -236,14 +241,16 @@ def write_records(inputs, places, first_record, last_record, fixed, fixed_bytes,
             at = _put_read(out, at, bases1, qualities1, first, last, flag & FLAG_REVERSE != 0)
         _put_tags(
             out, at, r, mate_scores[r], alignment_score, suboptimal_score, edit_distance,
-            md, md_offsets, mate_record, cigar, cigar_offsets, sa, sa_offsets, hit_count, hit_index, all_hits, group,
+            md, md_offsets, mate_record, cigar, cigar_offsets, sa, sa_offsets, hit_count, hit_index, all_hits,
+            alternate_share, group,
         )  # fmt: skip
 
 
 @inlined
 def _put_tags(
     out, at, r, mate_score, alignment_score, suboptimal_score, edit_distance,
-    md, md_offsets, mate_record, cigar, cigar_offsets, sa, sa_offsets, hit_count, hit_index, all_hits, group,
+    md, md_offsets, mate_record, cigar, cigar_offsets, sa, sa_offsets, hit_count, hit_index, all_hits,
+            alternate_share, group,
 ):  # fmt: skip
     """Write the tags of record `r`; `_tag_bytes` counted them."""
     at = _put_integer(out, at, _NM, edit_distance[r])
@@ -259,6 +266,10 @@ def _put_tags(
         at = _put_integer(out, at, _NH, hit_count[r])
         at = _put_integer(out, at, _HI, hit_index[r])
         at = _put_integer(out, at, _TH, all_hits[r])
+    if len(alternate_share) > 0 and alternate_share[r] != 0:
+        out[at], out[at + 1], out[at + 2] = _PA[0], _PA[1], _FLOAT
+        _put32(out, at + 3, alternate_share[r])
+        at += _FLOAT_BYTES
     _put_text(out, at, _RG, group, 0, len(group))
 
 

@@ -1,0 +1,16 @@
+"""Whether two alignments of one read are of the same part of it."""
+
+from quire.simd.compiled import inlined
+
+
+@inlined
+def overlaps(alignments, a, b, length):
+    """Whether two alignments of one read share at least half of the shorter one, in the direction as read."""
+    begin_a, end_a = alignments.read_begin[a], alignments.read_end[a]
+    if alignments.strand[a] == 1:
+        begin_a, end_a = length - alignments.read_end[a], length - alignments.read_begin[a]
+    begin_b, end_b = alignments.read_begin[b], alignments.read_end[b]
+    if alignments.strand[b] == 1:
+        begin_b, end_b = length - alignments.read_end[b], length - alignments.read_begin[b]
+    shared = min(end_a, end_b) - max(begin_a, begin_b)
+    return 2 * shared >= min(end_a - begin_a, end_b - begin_b)

@@ -1,0 +1,28 @@
+"""What records on the primary assembly say of hits on alternate contigs."""
+
+import numpy as np
+
+from quire.align.pairing.overlap import overlaps
+from quire.simd.compiled import compiled
+
+
+@compiled
+def alternate_shares(reported, read_offsets, record_read, row, alternate):
+    """float32[n], the tag pa: score by that of the read's best alternate hit that overlaps it and beats it; 0 for none.
+
+    It goes to records on the primary assembly (bwa's README-alt), in thousandths as bwa mem writes it.
+    """
+    shares = np.zeros(len(record_read), np.float32)
+    for i in range(len(record_read)):
+        read, chosen = record_read[i], row[i]
+        if chosen < 0 or alternate[reported.contig[chosen]] != 0:
+            continue
+        length = read_offsets[read + 1] - read_offsets[read]
+        best = np.int64(0)
+        for other in range(reported.first[read], reported.first[read] + reported.rows[read]):
+            beats = alternate[reported.contig[other]] != 0 and reported.score[other] > reported.score[chosen]
+            if beats and overlaps(reported, chosen, other, length):
+                best = max(best, np.int64(reported.score[other]))
+        if best > 0:
+            shares[i] = np.float32((2000 * np.int64(reported.score[chosen]) + best) // (2 * best)) / np.float32(1000)
+    return shares
