@@ -438,7 +438,7 @@ def test_blocks_left_empty_are_blocks_of_defaults(run: Run) -> None:
     """`align:` with nothing below it is what is left when a user comments its keys out."""
     run.config |= {"align": None, "report": {"truth": None}}
     run.write()
-    assert load(run).settings["report"] == {"truth": {"vcf": "", "bed": "", "sample": ""}}
+    assert load(run).settings["report"] == {"known_sites": "", "truth": {"vcf": "", "bed": "", "sample": ""}}
 
 
 def test_numbers_given_on_the_command_line(run: Run) -> None:

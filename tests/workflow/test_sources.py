@@ -116,6 +116,7 @@ def test_every_script_depends_on_its_stage() -> None:
         "find_mems.py": "algorithms/mems/cpu.py",
         "align_pairwise.py": "algorithms/pairwise/cpu.py",
         "count_target.py": "finish/counts/records.py",
+        "count_known_sites.py": "io/frequencies.py",
         "compare_truth.py": "report/known_variants.py",
         "write_report.py": "report/page.py",
     }

@@ -105,3 +105,30 @@ if SETTINGS["rescore"]["intervals"]:
             digest=sources.digest("count_target.py"),
         script:
             "../scripts/count_target.py"
+
+
+if SETTINGS["report"]["known_sites"]:
+
+    rule count_known_sites:
+        input:
+            alignments=ALIGN / f"{{sample}}.{FORMAT}",
+            reference=REFERENCE,
+            fasta=FASTA,
+            sites=SETTINGS["report"]["known_sites"],
+            kernels=OUTPUT / ".compiled/align.done",
+        output:
+            counts=ALIGN / "{sample}.known_sites.json",
+        log:
+            LOGS / "count_known_sites/{sample}.log",
+        benchmark:
+            BENCHMARKS / "count_known_sites/{sample}.tsv"
+        conda:
+            "../../envs/align.yaml"
+        threads: 4
+        resources:
+            mem_mb=2000,
+            runtime=120,
+        params:
+            digest=sources.digest("count_known_sites.py"),
+        script:
+            "../scripts/count_known_sites.py"

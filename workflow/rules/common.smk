@@ -227,6 +227,11 @@ def targets_of_samples():
     return expand(ALIGN / "{sample}.target.json", sample=SAMPLES) if SETTINGS["rescore"]["intervals"] else []
 
 
+def known_sites_of_samples():
+    """What was counted at sites of known frequency, in the order of the sheet; nothing where none are named."""
+    return expand(ALIGN / "{sample}.known_sites.json", sample=SAMPLES) if SETTINGS["report"]["known_sites"] else []
+
+
 def files_of_pieces(pattern):
     """An input function: one file for each piece of the reference that is called by a job of its own."""
 
@@ -257,6 +262,7 @@ def results_of_samples():
         *expand(ALIGN / "{sample}.{ending}", sample=SAMPLES, ending=endings),
         *(ledger for sample in SAMPLES for ledger in ledgers(sample)),
         *targets_of_samples(),
+        *known_sites_of_samples(),
         *(expand(RESCORE / "{sample}.{ending}", sample=SAMPLES, ending=["g.vcf.gz", "g.vcf.gz.tbi"]) if GVCF else []),
         *(str(RESCORE / name) for name in ("all.vcf.gz", "all.vcf.gz.tbi", "variants.json")),
         *annotations(),
@@ -294,6 +300,7 @@ def samples_of_report():
             "bam": str(ALIGN / f"{sample}.{FORMAT}"),
             "counts": str(ALIGN / f"{sample}.counts.json"),
             "target": str(ALIGN / f"{sample}.target.json") if SETTINGS["rescore"]["intervals"] else None,
+            "known_sites": str(ALIGN / f"{sample}.known_sites.json") if SETTINGS["report"]["known_sites"] else None,
             "ledgers": ledgers(sample),
             "duplicates_table": str(ALIGN / f"{sample}.duplicates.tsv"),
             "insert_size": files_of_units(ALIGN / "units/{sample}.{unit}.insert_size.json", sample),

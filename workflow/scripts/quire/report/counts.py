@@ -15,6 +15,7 @@ from quire.device.backend import VCF_KEY
 from quire.errors import QuireError
 
 COUNTS_VERSION = 1  # of counts.json, as quire.finish writes it
+KNOWN_SITES_VERSION = 1  # of known_sites.json, as quire.finish writes it
 VARIANTS_VERSION = 1  # of variants.json, as quire.rescore writes it
 _MAPPING_QUALITIES = 256
 _OF_VARIANTS = ("substitutions", "indel_lengths", "depth", "genotype_quality", "allele_depths")
@@ -212,6 +213,19 @@ def median_of_histogram(histogram: np.ndarray) -> int:
     """The lower median of values counted in a histogram; 0 where it is empty."""
     cumulated = np.cumsum(histogram)
     return int(np.searchsorted(cumulated, (cumulated[-1] + 1) // 2)) if histogram.any() else 0
+
+
+def read_known_sites(path: str | Path) -> tuple[list[list[int]], int]:
+    """The cells of known_sites.json (bin of frequency, reads of both alleles, sites), and the number of bins.
+
+    Raises:
+        QuireError: it is missing, or no such file of this version.
+    """
+    content = _read(path, KNOWN_SITES_VERSION)
+    try:
+        return [[int(value) for value in cell] for cell in content["cells"]], int(content["frequency_bins"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise _is_none(path, error) from None
 
 
 def _insert_sizes(sizes: Mapping[str, Any]) -> np.ndarray:

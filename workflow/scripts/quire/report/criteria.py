@@ -6,7 +6,7 @@ a ratio of few counts must lie two standard errors beyond an end. What cannot be
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import sqrt
+from math import exp, sqrt
 from typing import Any
 
 PASS, LOOK, FAIL, NOT_JUDGED = "pass", "look", "fail", "not judged"
@@ -38,10 +38,18 @@ class Setting:
 
 @dataclass(frozen=True)
 class Measured:
-    """A value with its standard error, or why there is none to judge; `shown` where a number says too little."""
+    """A value, or why there is none to judge.
+
+    Attributes:
+        value: in its unit.
+        low, high: two standard errors to both sides of it, where it is made from few counts.
+        reason: why it is not judged.
+        shown: what people read where a number says too little.
+    """
 
     value: float | None = None
-    error: float = 0.0
+    low: float | None = None
+    high: float | None = None
     reason: str = ""
     shown: str = ""
 
@@ -90,7 +98,10 @@ class Criterion:
     def judge(self, sample: Mapping[str, Any], setting: Setting) -> dict[str, Any]:
         """A check as summary.json has it; `reason` says why it is not judged."""
         measured = self.measure(sample, setting)
-        verdict = NOT_JUDGED if measured.value is None else self._verdict(measured.value, 2 * measured.error)
+        verdict = NOT_JUDGED
+        if measured.value is not None:
+            low, high = (measured.value if end is None else end for end in (measured.low, measured.high))
+            verdict = self._verdict(low, high)
         value = None if measured.value is None else round(measured.value, 6)
         shown = measured.shown or ("" if value is None else f"{value:,.{self.digits}f} {self.unit}".strip())
         return {
@@ -102,9 +113,9 @@ class Criterion:
             "reason": measured.reason,
         }
 
-    def _verdict(self, value: float, margin: float) -> str:
+    def _verdict(self, least: float, most: float) -> str:
         def outside(low: float | None, high: float | None) -> bool:
-            return (low is not None and value + margin < low) or (high is not None and value - margin > high)
+            return (low is not None and most < low) or (high is not None and least > high)
 
         if outside(self.fail_low, self.fail_high):
             return FAIL
@@ -157,12 +168,10 @@ def _of_variants(sample: Mapping[str, Any], setting: Setting, diploid: bool = Fa
 
 
 def _ratio(above: int, below: int) -> Measured:
-    """A ratio of two counts, with the error that counting by chance gives it."""
-    if not below:
-        # Nothing below: as if there were one, so that the ratio is large and not unknown.
-        return Measured(float(above), sqrt(above))
-    value = above / below
-    return Measured(value, value * sqrt(1 / above + 1 / below) if above else sqrt(1.0) / below)
+    """A ratio of two counts; its errors are those of its logarithm, with half a count more where there is none."""
+    value = above / (below or 0.5)
+    factor = exp(2 * sqrt(1 / (above or 0.5) + 1 / (below or 0.5)))
+    return Measured(value, value / factor, (above or 0.5) / (below or 0.5) * factor)
 
 
 def _transitions(sample: Mapping[str, Any], setting: Setting) -> Measured:
@@ -196,7 +205,8 @@ def _balance(sample: Mapping[str, Any], _: Setting) -> Measured:
     if balance["sites"] < FEWEST_HETS:
         return Measured(reason=f"fewer than {FEWEST_HETS} heterozygous SNVs with 10 reads and more")
     share = balance["outside_percent"] / 100
-    return Measured(100 * share, 100 * sqrt(share * (1 - share) / balance["sites"]))
+    margin = 200 * sqrt(share * (1 - share) / balance["sites"])
+    return Measured(100 * share, 100 * share - margin, 100 * share + margin)
 
 
 def _contamination(sample: Mapping[str, Any], _: Setting) -> Measured:
@@ -205,7 +215,7 @@ def _contamination(sample: Mapping[str, Any], _: Setting) -> Measured:
         return Measured(reason=f"the sample's ploidy is {sample['ploidy']}")
     if found is None:
         return Measured(reason="too few SNVs")
-    return Measured(found["percent"], (found["percent"] - found["low_percent"]) / 2)
+    return Measured(found["percent"], found["low_percent"], found["high_percent"])
 
 
 def _sex(sample: Mapping[str, Any], _: Setting) -> Measured:

@@ -70,8 +70,8 @@ def write_report(
         summary_json: the same figures; keys in docs/formats.md.
         multiqc: folder of files that MultiQC reads; None writes none.
         samples: for each `sample`, `ploidy`, `bam` (BAM or CRAM), `counts` (path of counts.json), `ledgers` (paths),
-            and optionally `sex` of the sheet, `target` (path of target.json), `duplicates_table` (path), `insert_size`
-            (paths) and `beds` (paths of the BED files of coverage).
+            and optionally `sex` of the sheet, `target` (path of target.json), `known_sites` (path), `duplicates_table`
+            (path), `insert_size` (paths) and `beds` (paths of the BED files of coverage).
         vcf: calls of all samples; None where there are no samples.
         variants: their counts (variants.json); None where there are no samples.
         searches: of the exact tools, for each `summary` (path of its JSON), `results` (paths of its files), and `dots`

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quire.report import figures, summary
-from quire.report.contamination import from_called_sites
-from quire.report.counts import CountedSample, VariantCounts
+from quire.report.contamination import from_called_sites, from_known_sites
+from quire.report.counts import CountedSample, VariantCounts, read_known_sites
 from quire.report.criteria import LARGEST_PANEL_INTERVAL, Setting
 from quire.report.figures import Picture
 from quire.report.ledgers import read_duplicates, read_insert_size_models
@@ -30,14 +30,19 @@ def describe_sample(
         "low_coverage": {key: counted.low_coverage[key] for key in ("below", "regions", "positions")},
         "variants": summary.summarise_variants(variants),
         "allele_balance": summary.summarise_balance(variants),
-        "contamination": summary.summarise_contamination(
-            from_called_sites([*variants.allele_depths["heterozygous"], *variants.allele_depths["homozygous"]]),
-            "called sites",
-        ),
+        "contamination": _contamination(sample.get("known_sites"), variants),
         "sex": summary.summarise_sex(alignments.sex_chromosomes, sample.get("sex") or "", setting.human, setting.panel),
         "libraries": read_duplicates(sample.get("duplicates_table")),
         "insert_size_models": read_insert_size_models(sample.get("insert_size", ())),
     }
+
+
+def _contamination(known_sites: str | None, variants: VariantCounts) -> dict[str, Any] | None:
+    """The estimate from known sites where they were counted, else from those that were called."""
+    if known_sites:
+        return summary.summarise_contamination(from_known_sites(*read_known_sites(known_sites)), "known sites")
+    called = [*variants.allele_depths["heterozygous"], *variants.allele_depths["homozygous"]]
+    return summary.summarise_contamination(from_called_sites(called), "called sites")
 
 
 def setting_of(counted: CountedSample, human: str | None) -> Setting:

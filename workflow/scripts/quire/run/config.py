@@ -204,6 +204,7 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
         "rescore.intervals": settings["rescore"]["intervals"],
         "rescore.ploidy_regions": settings["rescore"]["ploidy_regions"],
         "annotate.gff3": settings["annotate"]["gff3"],
+        "report.known_sites": settings["report"]["known_sites"],
         "report.truth.vcf": truth["vcf"],
         "report.truth.bed": truth["bed"],
     }

@@ -1,0 +1,91 @@
+"""Ruined samples through the whole road: what was planted is flagged, and a clean sample beside them is not."""
+
+import gzip
+import json
+import random
+
+import pytest
+
+from tests.support.spoiled_reads import (
+    DEMO,
+    another_genome,
+    demo_pairs,
+    dimers,
+    pairs_of_genome,
+    with_random_bases,
+    write_pairs,
+)
+from tests.workflow.runs import Run
+
+SHARE = 0.4  # of the demo's 52x
+OTHER = 0.35
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
+    """What the summary says of three samples: clean, a mixture as issue 14 has it, and one with 4 % random bases."""
+    folder = tmp_path_factory.mktemp("spoiled")
+    generator = random.Random(14)
+    clean = demo_pairs(generator, SHARE)
+    number = len(clean)
+    own = [pair for pair in clean if generator.random() < 1 - OTHER - 0.05]
+    other = pairs_of_genome(generator, another_genome(generator), round(OTHER * number), clean)
+    mixture = [*with_random_bases(generator, [*own, *other], 0.02 / 0.75), *dimers(round(0.05 * number), 101)]
+    generator.shuffle(mixture)
+    samples = {"clean": clean, "mixture": mixture, "noisy": with_random_bases(generator, clean, 0.04)}
+    # The truth's SNVs as if they were common: their frequencies matter little where the other person has none of them.
+    sites = folder / "sites.vcf"
+    lines = gzip.decompress((DEMO / "giab_v3.3.2.vcf.gz").read_bytes()).decode().splitlines()
+    known = [line.split("\t")[:7] for line in lines if not line.startswith("#")]
+    sites.write_text("##fileformat=VCFv4.2\n" + "".join("\t".join([*row, "AF=0.4"]) + "\n" for row in known))
+    run = Run(
+        folder,
+        config={
+            "reference": {"fasta": str(DEMO / "hg19.chr20.masked.fa.gz")},
+            "rescore": {"intervals": str(DEMO / "region.bed"), "gvcf": True},
+            "report": {"known_sites": str(sites)},
+            "align": {"low_depth": 12},
+        },
+        samples=[{"sample": name, "ploidy": "2"} for name in samples],
+        units=[write_pairs(folder, name, pairs) for name, pairs in samples.items()],
+    )
+    result = run.snakemake()
+    assert result.returncode == 0, result.stdout
+    summary = json.loads((run.output / "report/summary.json").read_text())
+    return {sample["sample"]: sample for sample in summary["samples"]}
+
+
+def verdicts(sample: dict) -> dict[str, str]:
+    """Verdicts by criterion."""
+    return {check["criterion"]: check["verdict"] for check in sample["checks"]}
+
+
+def test_a_clean_sample_is_not_failed(judged: dict[str, dict]) -> None:
+    assert judged["clean"]["verdicts"]["fail"] == 0
+    # Not judged: GC bias on a target, sex without X and Y.
+    assert judged["clean"]["verdicts"]["not judged"] == 2
+    found = verdicts(judged["clean"])
+    assert {key for key, verdict in found.items() if verdict == "look"} <= {"same_person"}
+    assert judged["clean"]["contamination"]["percent"] < 1
+
+
+def test_a_mixture_is_flagged(judged: dict[str, dict]) -> None:
+    """35 % reads of another genome, 5 % dimers, 2 % errors: each is told by the checks that are about it."""
+    found = verdicts(judged["mixture"])
+    assert found["contamination"] == found["het_hom"] == "fail"
+    assert found["mismatches"] in ("look", "fail")
+    assert found["adapters"] == "look"
+    assert 4 < judged["mixture"]["reads"]["adapter_percent"] < 6
+    assert judged["mixture"]["contamination"]["from"] == "known sites"
+    assert judged["mixture"]["contamination"]["low_percent"] > 25
+
+
+def test_random_bases_are_flagged(judged: dict[str, dict]) -> None:
+    found = verdicts(judged["noisy"])
+    assert found["mismatches"] == found["ti_tv"] == "fail"
+
+
+def test_regions_of_low_depth_are_listed(judged: dict[str, dict]) -> None:
+    low = judged["clean"]["low_coverage"]
+    assert low["below"] == 12
+    assert low["positions"] > low["regions"] > 0

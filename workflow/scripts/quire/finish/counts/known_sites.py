@@ -1,0 +1,133 @@
+"""Reads of both alleles at sites whose frequencies are known, of a finished sample: what contamination is told from.
+
+Reads count that are mapped with quality 20 and more, primary and no duplicates, with a base of quality 20 and more; as
+VerifyBamID takes them (Jun et al. 2012). Both mates over a site count.
+"""
+
+import json
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from quire.errors import QuireError
+from quire.finish.counts.records import ALIGNED, NOT_IN_DEPTH
+from quire.finish.counts.sample import STRETCH_BYTES
+from quire.io import samtools
+from quire.io.bam.decode import bases_begin, cigar_begin, cigar_element, qualities_begin, records_of
+from quire.io.bam.layout import CODES_OF_BYTE
+from quire.io.bam.stream import BamStream
+from quire.io.fasta_index import indexed_fasta
+from quire.io.files import atomic_path, scratch_directory
+from quire.io.frequencies import read_known_sites
+from quire.reference import Reference
+from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_READ, CONSUMES_REFERENCE, FLAG_SUPPLEMENTARY
+from quire.simd.compiled import compiled
+
+FORMAT_VERSION = 1
+FREQUENCY_BINS = 20
+LEAST_QUALITY = 20  # of mapping and of bases
+DEEPEST = 100  # reads of a site; more are scaled down to it
+
+
+@compiled
+def count_alleles(data, starts, fixed, first, positions, reference, alternate, reads):
+    """Add the reads of records to those of the sites.
+
+    Args:
+        data, starts, fixed: as in `quire.io.bam.decode.Records`.
+        first, positions, reference, alternate: as in `quire.io.frequencies.KnownSites`.
+        reads: int64[sites, 2], of the reference and of the alternate allele.
+    """
+    for r in range(len(starts)):
+        fields, start = fixed[r], starts[r]
+        if fields.flag & (NOT_IN_DEPTH | FLAG_SUPPLEMENTARY) or fields.mapping_quality < LEAST_QUALITY:
+            continue
+        contig, position = np.int64(fields.contig), np.int64(fields.position)
+        low, high = first[contig], first[contig + 1]
+        last = high
+        while low < high:  # the first site at or behind the record's start
+            middle = (low + high) >> 1
+            if positions[middle] >= position:
+                high = middle
+            else:
+                low = middle + 1
+        begin, read = cigar_begin(start, fields), np.int64(0)
+        letters, qualities = bases_begin(start, fields), qualities_begin(start, fields)
+        for k in range(np.int64(fields.operations)):
+            element = cigar_element(data, begin, k)
+            operation, length = np.int64(element & CIGAR_MASK), np.int64(element >> CIGAR_SHIFT)
+            if CONSUMES_REFERENCE >> operation & 1:
+                while low < last and positions[low] < position + length:
+                    base = read + positions[low] - position
+                    if ALIGNED >> operation & 1 and data[qualities + base] >= LEAST_QUALITY:
+                        code = CODES_OF_BYTE[data[letters + (base >> 1)]] >> (8 * (base & 1)) & 7
+                        if code == reference[low]:
+                            reads[low, 0] += 1
+                        elif code == alternate[low]:
+                            reads[low, 1] += 1
+                    low += 1
+                position += length
+            if CONSUMES_READ >> operation & 1:
+                read += length
+
+
+def count_known_sites(
+    sample: str,
+    alignments: str | Path,
+    reference_directory: str | Path,
+    reference_fasta: str | Path,
+    sites_vcf: str | Path,
+    output: str | Path,
+    threads: int,
+) -> None:
+    """Write the reads of both alleles at known sites (docs/formats.md).
+
+    Args:
+        sample: name.
+        alignments: the sample's BAM or CRAM; a CRAM is decoded to a temporary BAM beside `output`.
+        reference_directory: what `quire.reference.build` wrote.
+        reference_fasta: plain, gzip or bgzip; needed for CRAM only.
+        sites_vcf: with AF in INFO.
+        output: JSON; it appears whole or not at all.
+        threads: that inflate.
+
+    Raises:
+        InputError: the VCF cannot be used.
+        QuireError: the alignments are damaged, or of another reference.
+    """
+    alignments, output = Path(alignments), Path(output)
+    reference = Reference.open(reference_directory)
+    names, lengths = reference.contig_names, reference.contig_lengths.tolist()
+    sites = read_known_sites(sites_vcf, dict(zip(names, lengths, strict=True)))
+    reads = np.zeros((len(sites.positions), 2), np.int64)
+    with scratch_directory(output.parent, f"{output.name}.counting") as scratch:
+        bam = alignments
+        if alignments.suffix == ".cram":
+            bam = scratch / "decoded.bam"
+            samtools.to_bam(alignments, bam, indexed_fasta(reference_fasta, scratch), threads)
+        stream = BamStream(bam)
+        if (stream.contig_names, stream.contig_lengths) != (names, lengths):
+            raise QuireError(f"{bam}: its contigs are not those of {reference_directory}; align the sample again.")
+        with ThreadPoolExecutor(threads) as inflating:
+            for stretch in stream.stretches(inflating, STRETCH_BYTES, threads):
+                records = records_of(stretch.bytes())
+                count_alleles(*records, *sites[:4], reads)
+    total = reads.sum(axis=1)
+    scale = np.minimum(1.0, DEEPEST / np.maximum(total, 1))
+    alternate = np.rint(reads[:, 1] * scale).astype(np.int64)
+    shown = np.minimum(total, DEEPEST)
+    bins = np.minimum((sites.frequencies * FREQUENCY_BINS).astype(np.int64), FREQUENCY_BINS - 1)
+    rows = zip(bins.tolist(), (shown - alternate).tolist(), alternate.tolist(), strict=True)
+    cells = Counter(row for row in rows if row[1] + row[2])
+    content = {
+        "format_version": FORMAT_VERSION,
+        "sample": sample,
+        "sites": len(total),
+        "covered": int((total > 0).sum()),
+        "frequency_bins": FREQUENCY_BINS,
+        "cells": [[*cell, cells[cell]] for cell in sorted(cells)],
+    }
+    with atomic_path(output) as temporary:
+        temporary.write_text(json.dumps(content) + "\n")
