@@ -8,7 +8,7 @@ import numpy as np
 import pysam
 import pytest
 from quire.errors import InputError
-from quire.io.alignment_reads import read_alignments
+from quire.io.alignment_reads import first_name, read_alignments
 from quire.io.bam.reads import RecordCounts
 from quire.reads import PairBatch, ReadBatch
 
@@ -221,3 +221,9 @@ def test_damaged_files(tmp_path: Path, genome: Path) -> None:
     (tmp_path / "cut.cram").write_bytes((tmp_path / "in.cram").read_bytes()[:-38])
     with pytest.raises(InputError, match=r"cut.cram: lacks the container that closes it"):
         reads_of(tmp_path / "cut.cram", tmp_path, fasta=genome)
+
+
+def test_the_first_name(tmp_path: Path) -> None:
+    assert first_name(write_bam(tmp_path / "reads.bam", ["first", "second"])) == "first"
+    (tmp_path / "none.bam").write_bytes(b"no alignments")
+    assert first_name(tmp_path / "none.bam") == ""

@@ -7,6 +7,7 @@ first, by `samtools collate`: in little memory, with temporary files of about it
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pysam
 
@@ -40,12 +41,15 @@ def read_alignments(
         yield from bam_batches(_in_order(path, fasta, scratch, threads), reads_per_batch, counts, path)
 
 
+# For names alone CRAM needs no reference. pysam's stubs ask for text, its code for bytes.
+NAMES_ALONE: list[Any] = [b"required_fields=0x1"]
+
+
 def first_name(path: Path) -> str:
     """The name of the first record of a BAM or CRAM file; empty where none can be had."""
     with (
         suppress(OSError, ValueError, StopIteration),
-        # Nothing but names, for which CRAM needs no reference.
-        pysam.AlignmentFile(str(path), check_sq=False, format_options=["required_fields=0x1"]) as stream,
+        pysam.AlignmentFile(str(path), check_sq=False, format_options=NAMES_ALONE) as stream,
     ):
         return str(next(stream.fetch(until_eof=True)).query_name)
     return ""
