@@ -11,6 +11,7 @@ MEASUREMENTS = (
     "mapping_speed",
     "placement",
     "libraries",
+    "read_lengths",
     "read_ends",
     "split_reads",
     "finishing",

@@ -70,14 +70,21 @@ class Planted:
         return self.kind, max(low for low, _ in CLASSES if low <= self.length)
 
 
-def plant(letters: str, contig: str, span: tuple[int, int], each: int, seed: int) -> list[Planted]:
-    """Draw `each` indels of every class into a span of a contig, in order."""
+def plant(
+    letters: str,
+    contig: str,
+    span: tuple[int, int],
+    each: int,
+    seed: int,
+    classes: Sequence[tuple[int, int]] = CLASSES,
+) -> list[Planted]:
+    """Draw `each` indels of every class of lengths into a span of a contig, in order."""
     generator = np.random.default_rng(seed)
-    wanted = [(kind, low, high) for kind in ("deletion", "insertion") for low, high in CLASSES for _ in range(each)]
+    wanted = [(kind, low, high) for kind in ("deletion", "insertion") for low, high in classes for _ in range(each)]
     starts: list[int] = []
     while len(starts) < len(wanted):
         start = int(generator.integers(span[0] + MARGIN, span[1] - MARGIN - APART))
-        free = all(abs(start - other) >= APART + CLASSES[-1][1] for other in starts)
+        free = all(abs(start - other) >= APART + classes[-1][1] for other in starts)
         if free and "N" not in letters[start - APART : start + APART]:
             starts.append(start)
     planted = []
