@@ -2,13 +2,14 @@
 
 import random
 import re
+import resource
 from pathlib import Path
 
 import numpy as np
 import pytest
 from quire.buckets import file as bucket_file
 from quire.buckets import layout as bucket_layout
-from quire.buckets.cpu import deal, joined
+from quire.buckets.cpu import Dealt, deal, joined
 from quire.buckets.file import BucketFile, BucketWriter
 from quire.buckets.layout import SPAN, layout
 from quire.errors import QuireError
@@ -158,12 +159,26 @@ def test_no_records(tmp_path: Path) -> None:
     assert len(file.read([])) == 0
 
 
-def test_a_full_disk_is_one_sentence() -> None:
-    with (
-        pytest.raises(QuireError, match=r"/dev/full/x\.buckets: cannot be written"),
-        BucketWriter("/dev/full/x.buckets", "@HD\tVN:1.6\n", ["c"], [10]),
-    ):
-        pass
+def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk: what is written first is too much, and nothing stays behind."""
+    file = BucketFile(unit_file(tmp_path, 300))
+    dealt = deal(records_of(file.read(file.pieces(12))), file.genome)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, limits[1]))
+    try:
+        with pytest.raises(
+            QuireError, match=r"x\.buckets: cannot be written \(File too large\); check"
+        ):
+            write_often(tmp_path / "x.buckets", dealt, 20)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not [path for path in tmp_path.iterdir() if "x.buckets" in path.name]
+
+
+def write_often(path: Path, dealt: Dealt, times: int) -> None:
+    with BucketWriter(path, "@HD\tVN:1.6\n", list(CONTIGS), list(CONTIGS.values())) as writer:
+        for _ in range(times):
+            writer.write(dealt)
 
 
 def test_layout() -> None:

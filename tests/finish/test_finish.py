@@ -146,6 +146,28 @@ def test_like_plain_samtools(tmp_path: Path, units: list[UnsortedUnit]) -> None:
     ]
 
 
+def test_twenty_lanes_and_an_empty_one(tmp_path: Path) -> None:
+    """The marks and the order are those of all lanes in one, and of samtools."""
+    lines = random_lines(21, "u", 500)
+    pairs = [lines[i : i + 2] for i in range(0, len(lines), 2)]
+    lanes = [[line for pair in pairs[lane::20] for line in pair] for lane in range(20)]
+    named = [[line.replace("S.u", f"S.{lane}") for line in rows] for lane, rows in enumerate([*lanes, []])]
+    units = [unit_file(tmp_path, str(lane), "lib", rows) for lane, rows in enumerate(named)]
+    many = [line.split("\t")[:9] for line in records(finish(tmp_path, units))]
+    one = unit_file(tmp_path, "u", "lib", [line for rows in lanes for line in rows])
+    assert many == [line.split("\t")[:9] for line in records(finish(tmp_path, [one]))]
+    ordered, marked = str(tmp_path / "ordered.bam"), str(tmp_path / "marked.bam")
+    pysam.sort("-o", ordered, str(one.path.with_suffix(".bam")), catch_stdout=False)
+    pysam.markdup(ordered, marked, catch_stdout=False)
+    assert duplicates(tmp_path / "out" / "S.bam") == duplicates(Path(marked))
+
+
+def test_all_but_one_are_duplicates(tmp_path: Path) -> None:
+    lines = [line for i in range(700) for line in paired_lines(f"r{i}", "chr1", (100, 300), 50, "S.a", "I")]
+    output = finish(tmp_path, [unit_file(tmp_path, "a", "lib", lines)])
+    assert duplicates(output) == {(f"r{i}", first) for i in range(1, 700) for first in (True, False)}
+
+
 def test_nothing_lost_and_order(tmp_path: Path, units: list[UnsortedUnit]) -> None:
     """Records differ from the input in the duplicate flag only; ties stand in order of library, unit and record."""
     inputs = [
