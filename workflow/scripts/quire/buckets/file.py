@@ -34,7 +34,7 @@ from quire.io.files import atomic_path
 MAGIC = b"QBUCKETS"
 FORMAT_VERSION = 1
 PIECE_BYTES = 1 << 16  # of a bucket in a stretch, on average, where the limits below allow it
-LEAST_STRETCH, LARGEST_STRETCH = 1 << 23, 1 << 27  # bytes
+LEAST_STRETCH, LARGEST_STRETCH = 1 << 23, 1 << 28  # bytes
 UNPLACED_BYTES = 1 << 24  # of a piece of records without a position
 _TRAILER = struct.Struct("<QQI8s")  # bytes of directory, of description, checksum of both, magic
 _PIECE = np.dtype([("bytes", "<i8"), ("checksum", "<u4")])

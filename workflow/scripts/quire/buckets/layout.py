@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from quire.ragged import offsets_from_lengths
 
-MOST_BUCKETS = 2048
+MOST_BUCKETS = 4096
 LEAST_WIDTH = 1 << 17  # bases: copies are few
 SPAN = 1 << 12
 """Bases of the reference that a record may take, with what is clipped. Reads have at most 1,024 bases, and a deletion
