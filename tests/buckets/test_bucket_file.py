@@ -166,9 +166,7 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (3000, limits[1]))
     try:
-        with pytest.raises(
-            QuireError, match=r"x\.buckets: cannot be written \(File too large\); check"
-        ):
+        with pytest.raises(QuireError, match=r"x\.buckets: cannot be written \(File too large\); check"):
             write_often(tmp_path / "x.buckets", dealt, 20)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
