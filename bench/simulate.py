@@ -1,5 +1,8 @@
 """Simulate diploid paired-end reads from a real chromosome that carries a sample's real, phased truth variants.
 
+The sample may belong to a cousin of the reference (--divergence: so many of its bases are changed, one change in ten is
+an insertion or a deletion), and the sequencer may be worse than its quality strings say (--errors).
+
 Writes OUT_1.fq.gz and OUT_2.fq.gz. Each name holds the truth:
 s<serial>:<contig>:<1-based leftmost reference position of read 1>:<its strand>:<of read 2>:<its strand>.
 With the same seed the reads are the same; they are drawn pair by pair, about 20,000 pairs a second.
@@ -27,6 +30,8 @@ BASES = np.frombuffer(b"ACGT", np.uint8)
 N = ord("N")
 COMPLEMENT = np.full(256, N, np.uint8)
 COMPLEMENT[np.frombuffer(b"ACGTN", np.uint8)] = np.frombuffer(b"TGCAN", np.uint8)
+INDEL_SHARE = 0.1  # of the changes of a diverged sequence
+MEAN_INDEL, LONGEST_INDEL = 2, 30
 # TruSeq adapters, read through by the first and the second read of a fragment that is shorter than a read.
 ADAPTERS = ("AGATCGGAAGAGCACACGTCTGAACTCCAGTCA", "AGATCGGAAGAGCGTCGTGTAGGGAAAGAGTGT")
 
@@ -67,6 +72,32 @@ def haplotype(number: int, variants: list[pysam.VariantRecord], reference: np.nd
     return Haplotype(np.concatenate(letters), np.concatenate(positions))
 
 
+def diverge(source: Haplotype, rate: float, generator: np.random.Generator) -> Haplotype:
+    """Change a share of the bases: substitutions, and short insertions and deletions of geometric length."""
+    size = source.letters.size
+    where = np.flatnonzero((generator.random(size) < rate) & (source.letters != N))
+    kind = generator.random(where.size)
+    lengths = np.minimum(generator.geometric(1 / MEAN_INDEL, where.size), LONGEST_INDEL)
+    letters = source.letters.copy()
+    substituted = where[kind >= INDEL_SHARE]
+    letters[substituted] = _other_bases(letters[substituted], generator)
+    is_deletion, is_insertion = kind < INDEL_SHARE / 2, (kind >= INDEL_SHARE / 2) & (kind < INDEL_SHARE)
+    repeats = np.ones(size, np.int64)
+    for start, length in zip(where[is_deletion], lengths[is_deletion], strict=True):
+        repeats[start : start + length] = 0
+    repeats[where[is_insertion]] += lengths[is_insertion]
+    from_source = np.repeat(np.arange(size), repeats)
+    letters = letters[from_source]
+    inserted = np.flatnonzero(np.diff(from_source, prepend=-1) == 0)
+    letters[inserted] = BASES[generator.integers(0, 4, inserted.size)]
+    return Haplotype(letters, source.positions[from_source])
+
+
+def _other_bases(letters: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """For each letter (no N) one of the three others."""
+    return BASES[(np.searchsorted(BASES, letters) + generator.integers(1, 4, letters.size)) % 4]
+
+
 def quality_strings(path: str | None, length: int) -> np.ndarray:
     """Real quality strings in the order of sequencing, stretched to the length of a read; uint8[strings, length]."""
     if path is None:
@@ -84,15 +115,16 @@ def quality_strings(path: str | None, length: int) -> np.ndarray:
     return np.stack(strings)
 
 
-def with_errors(letters: np.ndarray, qualities: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Change bases with the probability that their quality states; N stays."""
-    wrong = generator.random(letters.size) < 10.0 ** (qualities.astype(float) / -10.0)
+def with_errors(
+    letters: np.ndarray, qualities: np.ndarray, generator: np.random.Generator, more: float = 0.0
+) -> np.ndarray:
+    """Change bases with the probability that their quality states, and `more`; N stays."""
+    wrong = generator.random(letters.size) < 10.0 ** (qualities.astype(float) / -10.0) + more
     where = np.flatnonzero(wrong & (letters != N))
     if where.size == 0:
         return letters
     letters = letters.copy()
-    shift = generator.integers(1, 4, where.size)
-    letters[where] = BASES[(np.searchsorted(BASES, letters[where]) + shift) % 4]
+    letters[where] = _other_bases(letters[where], generator)
     return letters
 
 
@@ -107,6 +139,7 @@ class Simulator:
     insert: float
     insert_deviation: float
     adapters: bool
+    errors: float
     generator: np.random.Generator
     orientation: str = "FR"
     shadow: float = 0.0
@@ -160,7 +193,10 @@ class Simulator:
         if max((read == N).mean() for read in reads) > HIGHEST_SHARE_OF_N:
             return None
         mates = [
-            (with_errors(read, quality, self.generator).tobytes(), (quality + 33).astype(np.uint8).tobytes())
+            (
+                with_errors(read, quality, self.generator, self.errors).tobytes(),
+                (quality + 33).astype(np.uint8).tobytes(),
+            )
             for read, quality in zip(reads, qualities, strict=True)
         ]
         return mates, int(source.positions[start]) + 1, int(source.positions[right_start]) + 1
@@ -170,7 +206,7 @@ def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("reference", help="indexed FASTA")
-    parser.add_argument("variants", help="indexed VCF with phased genotypes of one sample")
+    parser.add_argument("variants", help="indexed VCF with phased genotypes of one sample, or none")
     parser.add_argument("region", help="contig or contig:first-last")
     parser.add_argument("out", help="prefix of the two files")
     amount = parser.add_mutually_exclusive_group()
@@ -184,6 +220,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--adapters", action="store_true", help="let fragments be shorter than a read")
     parser.add_argument("--orientation", choices=ORIENTATIONS, default="FR")
     parser.add_argument("--shadow", type=float, default=0, help="share of the pairs that are FR with inserts of 300")
+    parser.add_argument("--errors", type=float, default=0.0, help="random errors beside those that qualities tell of")
+    parser.add_argument("--divergence", type=float, default=0.0, help="share of the sample's bases that are changed")
     parser.add_argument("--vcf-contig", help="the contig's name in the VCF, if it is another")
     given = parser.parse_args()
     if given.adapters and given.orientation != "FR":
@@ -201,17 +239,24 @@ def main() -> None:
             first, last = (int(text.replace(",", "")) for text in span.split("-"))
             start, end = first - 1, last
         reference = np.frombuffer(fasta.fetch(contig, start, end).upper().encode(), np.uint8)
-    with pysam.VariantFile(arguments.variants) as stream:
-        variants = list(stream.fetch(arguments.vcf_contig or contig, start, end))
+    variants: list[pysam.VariantRecord] = []
+    if arguments.variants != "none":
+        with pysam.VariantFile(arguments.variants) as stream:
+            variants = list(stream.fetch(arguments.vcf_contig or contig, start, end))
+    generator = np.random.default_rng(arguments.seed)
+    haplotypes = [haplotype(number, variants, reference, start) for number in (0, 1)]
+    if arguments.divergence:
+        haplotypes = [diverge(item, arguments.divergence, generator) for item in haplotypes]
     simulator = Simulator(
         contig=contig,
-        haplotypes=(haplotype(0, variants, reference, start), haplotype(1, variants, reference, start)),
+        haplotypes=(haplotypes[0], haplotypes[1]),
         qualities=quality_strings(arguments.quals, arguments.length),
         length=arguments.length,
         insert=arguments.insert,
         insert_deviation=arguments.insert_sd,
         adapters=arguments.adapters,
-        generator=np.random.default_rng(arguments.seed),
+        errors=arguments.errors,
+        generator=generator,
         orientation=arguments.orientation,
         shadow=arguments.shadow,
     )
