@@ -84,7 +84,7 @@ def test_hits_equal_a_scan_of_the_axis(genome, page_size, sa_sampling):
     axis, fasta, folder, rng = genome
     reference, pages = open_pages(fasta, folder, page_size, sa_sampling)
     reads = make_reads(sample_reads(rng, axis, 60))
-    for parameters in (SeedingParameters(10, 12), SeedingParameters(7, 1), SeedingParameters(20, 3)):
+    for parameters in (SeedingParameters(10, 12), SeedingParameters(7, 1, 16), SeedingParameters(20, 3)):
         require_hits_of_oracle(axis, reference, pages, reads, parameters)
 
 
@@ -152,7 +152,7 @@ def test_a_rarest_seed_has_its_hits_on_all_pages(spread, sa_sampling):
 
 def test_seed_ends_reach_the_end_of_the_read_and_stay_within_the_limit():
     for length in range(20, 1025):
-        ends = oracle.seed_ends(length, 10)
+        ends = oracle.seed_ends(length, SeedingParameters(10, 1))
         assert ends[0] == 20
         assert ends[-1] == length
         assert len(ends) <= 64

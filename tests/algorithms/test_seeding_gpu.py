@@ -5,8 +5,8 @@ import weakref
 import numpy as np
 import pytest
 from quire.algorithms.fm_index.gpu import upload_page
-from quire.algorithms.seeding import DEPTHS, SeedingParameters
-from quire.algorithms.seeding.gpu import DEFINES, MOST_HITS, PLANNED_HITS, bytes_per_read, find_hits
+from quire.algorithms.seeding import DEEPEST, SeedingParameters
+from quire.algorithms.seeding.gpu import MOST_HITS, MOST_PAGES, PLANNED_HITS, bytes_per_read, find_hits
 
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
@@ -14,7 +14,7 @@ from tests.support.card_builders import card_reads, pack, reverse_complement
 from tests.support.index_builders import build_index, cut_pages
 from tests.support.seeding_cases import count_cases, expected, repetitive_axis, sample_reads
 
-OVERLAP = int(DEPTHS[-1])
+OVERLAP = DEEPEST
 CASES = {"first depth", "deeper", "frequent", "ambiguous", "rarest", "many rows of a rarest"}
 
 
@@ -36,19 +36,18 @@ def one_page(card, axis, **parameters):
 
 
 @pytest.mark.parametrize(
-    ("stride", "maximum_hits", "index"),
+    ("parameters", "index"),
     [
-        (20, 3, {"words_per_block": 4, "prefix_length": 5, "sa_sampling": 1}),
-        (5, 12, {"words_per_block": 32, "prefix_length": 6, "sa_sampling": 4}),
-        (20, 1, {"words_per_block": 4, "prefix_length": 4, "sa_sampling": 4}),
-        (10, 12, {"words_per_block": 32, "prefix_length": 8, "sa_sampling": 1}),
+        (SeedingParameters(20, 3), {"words_per_block": 4, "prefix_length": 5, "sa_sampling": 1}),
+        (SeedingParameters(5, 12, 16), {"words_per_block": 32, "prefix_length": 6, "sa_sampling": 4}),
+        (SeedingParameters(20, 1), {"words_per_block": 4, "prefix_length": 4, "sa_sampling": 4}),
+        (SeedingParameters(10, 12, 16), {"words_per_block": 32, "prefix_length": 8, "sa_sampling": 1}),
     ],
 )
-def test_one_page(card, stride, maximum_hits, index) -> None:
-    rng = np.random.default_rng(stride + maximum_hits)
+def test_one_page(card, parameters, index) -> None:
+    rng = np.random.default_rng(parameters.stride + parameters.maximum_hits)
     axis = repetitive_axis(rng)
     sequences = [*sample_reads(rng, axis, rng.integers(15, 160, 30)), [0] * 90, [3] * 90, [0] * 70 + [4] + [0] * 25]
-    parameters = SeedingParameters(stride, maximum_hits)
     assert set(+count_cases(axis, sequences, parameters)) == CASES
     check(card, one_page(card, axis, **index), axis, sequences, parameters)
 
@@ -68,14 +67,18 @@ class InTurn:
 
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize(
-    ("cuts", "stride", "maximum_hits", "index"),
+    ("cuts", "parameters", "index"),
     [
-        ([0.5], 20, 3, {"words_per_block": 4, "prefix_length": 6}),
-        ([0.1, 0.3, 0.3001, 0.83, 0.9], 10, 12, {"words_per_block": 32, "prefix_length": 4, "sa_sampling": 4}),
-        ([0.2, 0.8, 0.999], 20, 2, {"words_per_block": 4, "prefix_length": 5}),
+        ([0.5], SeedingParameters(20, 3), {"words_per_block": 4, "prefix_length": 6}),
+        (
+            [0.1, 0.3, 0.3001, 0.83, 0.9],
+            SeedingParameters(10, 12, 16),
+            {"words_per_block": 32, "prefix_length": 4, "sa_sampling": 4},
+        ),
+        ([0.2, 0.8, 0.999], SeedingParameters(20, 2), {"words_per_block": 4, "prefix_length": 5}),
     ],
 )
-def test_pages_cut_anywhere(card, together, cuts, stride, maximum_hits, index) -> None:
+def test_pages_cut_anywhere(card, together, cuts, parameters, index) -> None:
     rng = np.random.default_rng(len(cuts))
     axis = repetitive_axis(rng)
     borders = [0, *(int(cut * len(axis)) for cut in cuts), len(axis)]
@@ -83,7 +86,6 @@ def test_pages_cut_anywhere(card, together, cuts, stride, maximum_hits, index) -
     sequences = [*sample_reads(rng, axis, rng.integers(15, 160, 25)), [0] * 90, [3] * 90]
     for border in borders[1:-1]:
         sequences += [axis[max(border - 30, 0) :][:80].tolist(), axis[max(border - 64, 0) :][:64].tolist()]
-    parameters = SeedingParameters(stride, maximum_hits)
     assert set(+count_cases(axis, sequences, parameters)) == CASES
     check(card, pages if together else InTurn(pages), axis, sequences, parameters)
 
@@ -94,7 +96,7 @@ def test_many_small_pages(card) -> None:
     axis = repetitive_axis(rng, copies=4, run=200)
     owned = [40] * (len(axis) // 40)
     pages = cut_pages(card, axis, [*owned, len(axis) - sum(owned)], 2 * OVERLAP, prefix_length=4)
-    assert len(pages) > DEFINES["MOST_PAGES"]
+    assert len(pages) > MOST_PAGES
     sequences, parameters = [[0] * 90, *sample_reads(rng, axis, [100] * 6)], SeedingParameters(20, 60)
     assert count_cases(axis, sequences, parameters)["rarest"]
     check(card, pages, axis, sequences, parameters)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from quire.algorithms.seeding import SeedingParameters
 from quire.algorithms.seeding.gpu import find_hits
+from quire.align.parameters import LATER_LOOKS, SEEDING
 
 from tests.support.card_builders import card_reads, download_all, pack
 from tests.support.index_builders import build_index
@@ -23,16 +24,17 @@ def axis() -> np.ndarray:
 @pytest.mark.parametrize(
     ("owned", "words_per_block", "sa_sampling"), [(1 << 30, 8, 1), (1 << 30, 16, 8), (15_000, 8, 4)]
 )
-@pytest.mark.parametrize("stride", [20, 5])
-def test_the_same_hits(card, axis, owned: int, words_per_block: int, sa_sampling: int, stride: int) -> None:
+@pytest.mark.parametrize("parameters", [SEEDING, LATER_LOOKS[1].seeding])
+def test_the_same_hits(
+    card, axis, owned: int, words_per_block: int, sa_sampling: int, parameters: SeedingParameters
+) -> None:
     from quire.algorithms.fm_index.gpu import upload_page
     from quire.algorithms.fm_index.pages.cpu import page_arrays
     from quire.algorithms.seeding import cpu
     from quire.reads import Reads
 
-    rng = np.random.default_rng(stride)
+    rng = np.random.default_rng(parameters.stride)
     reads = card_reads(card, sample_reads(rng, axis, rng.choice([36, 100, 150, 151, 250], 250)))
-    parameters = SeedingParameters(stride, 32)
     card_pages, cpu_pages = [], []
     for start in range(0, len(axis), owned):
         length = min(owned, len(axis) - start)

@@ -12,7 +12,7 @@ from quire.align.alignments.gpu import collect, poorly_aligned
 from quire.align.insert_size import ORIENTATIONS
 from quire.align.model import Alignments
 from quire.align.pairing.template_length_gpu import unique_template_lengths
-from quire.align.parameters import LONGEST_INSERT, SHORTEST_SCORE
+from quire.align.parameters import LEAST_SCORE, LONGEST_INSERT, SEEDING, Look
 from quire.reference.gpu import upload_reference
 from quire.sequence.ties.oracle import hash_name, tie_hash
 
@@ -43,7 +43,8 @@ def drawn_part(generator: random.Random, lengths: list[int], count: int, by_read
     end = np.array([max(int(b) + 1, lengths[r] - generator.randint(0, 2)) for r, b in zip(read, begin, strict=True)])
     axis_begin = np.array([generator.choice([0, 499, 500, 501, 940, 1000, 2900, 2999]) for _ in range(count)], np.int64)
     axis_end = axis_begin + np.array([generator.choice([40, 41, 80]) for _ in range(count)], np.int64)
-    score = np.array([generator.choice([0, lengths[r] - 6, lengths[r] - 5, SHORTEST_SCORE - 1, SHORTEST_SCORE, 90])
+    near_least = [LEAST_SCORE - 6, LEAST_SCORE - 5, LEAST_SCORE - 1, LEAST_SCORE]
+    score = np.array([generator.choice([0, lengths[r] - 11, lengths[r] - 6, lengths[r] - 5, *near_least, 90])
                       for r in read], np.int32)  # fmt: skip
     strand = np.array([generator.randint(0, 1) for _ in range(count)], np.uint8)
     cigar_length = np.array([generator.randint(0, 3) for _ in range(count)], np.int32)
@@ -66,7 +67,8 @@ def collected(parts, lengths: list[int], names: list[bytes]) -> list[list[tuple]
         for i, read in enumerate(jobs.read.tolist()):
             found += 1
             score, begin = int(part.score[i]), int(part.axis_begin[i])
-            if score < min(SHORTEST_SCORE, lengths[read] - 5):
+            whole = part.read_begin[i] == 0 and part.read_end[i] == lengths[read]
+            if score + 5 * whole < min(LEAST_SCORE, lengths[read] - 5):
                 continue
             rank = (-score, tie_hash(hash_name(names[read]), begin), begin, int(jobs.strand[i]), found)
             island = max(number for number, island in enumerate(ISLANDS) if island[0] <= begin)
@@ -124,14 +126,14 @@ def test_collect_of_no_reads(card) -> None:
 
 
 def test_poorly_aligned(card) -> None:
-    """Below nine tenths of the read, or nowhere."""
-    lengths, scores = [100, 100, 100, 101, 101, 1], [90, 89, None, 91, 90, 1]
+    """Below nine tenths of the read, nowhere, or short and not perfect."""
+    lengths, scores = [100, 100, 100, 101, 101, 1, 60, 60, 61], [90, 89, None, 91, 90, 1, 60, 59, 60]
     places = [[] if score is None else [Place(score, 0, 5, 0, score), Place(1, 1, 7, 0, 1)] for score in scores]
     alignments = upload_all(card, alignments_of(places))
     reads = card_reads(card, [[0] * length for length in lengths])
-    poor = card.download(poorly_aligned(card, alignments, reads))
+    poor = card.download(poorly_aligned(card, alignments, reads, Look(SEEDING, 9, 10, 61)))
     assert poor.dtype == np.uint8
-    assert poor.tolist() == [0, 1, 1, 0, 1, 0]
+    assert poor.tolist() == [0, 1, 1, 0, 1, 0, 0, 1, 0]
 
 
 def drawn_places(generator: random.Random) -> list[Place]:

@@ -7,6 +7,7 @@ import pytest
 from quire.align.alignments.gpu import collect, poorly_aligned
 from quire.align.model import Alignments
 from quire.align.pairing.template_length_gpu import unique_template_lengths
+from quire.align.parameters import LATER_LOOKS
 from quire.reads.gpu import orient
 from quire.reference.gpu import upload_reference
 
@@ -19,7 +20,7 @@ from tests.support.card_builders import download_all, upload_all
 from tests.support.simulated_batch import simulated_batch
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 3])
+@pytest.mark.parametrize("rounds", [1, 2, 3, 4])
 @pytest.mark.parametrize("alternate", [False, True])
 def test_alignments(card, rounds: int, alternate: bool) -> None:
     batch = simulated_batch()
@@ -45,8 +46,9 @@ def test_poor_reads_and_template_lengths(card) -> None:
     batch = simulated_batch()
     wanted = batch.alignments[0]
     alignments, reads = upload_all(card, wanted), orient(card, *batch.mates)
-    poor = card.download(poorly_aligned(card, alignments, reads))
-    assert poor.tolist() == cpu.poorly_aligned(wanted, batch.reads).tolist()
+    for look in LATER_LOOKS:
+        poor = card.download(poorly_aligned(card, alignments, reads, look))
+        assert poor.tolist() == cpu.poorly_aligned(wanted, batch.reads, look).tolist()
     lengths = cpu_template_length.unique_template_lengths(wanted, batch.reads)
     assert (lengths > 0).sum() > 50
     assert card.download(unique_template_lengths(card, alignments, reads)).tolist() == lengths.tolist()

@@ -17,7 +17,7 @@ from quire.reads import Reads
 from tests.support.builders import random_bases, write_fasta
 from tests.support.read_builders import build_index, make_reads, with_errors
 
-STRIDE = 10
+SEEDING = SeedingParameters(stride=10, maximum_hits=32)
 UNIT = 31
 
 
@@ -37,8 +37,8 @@ class Genome:
         self.axis = self.reference.codes(0, self.reference.axis_length)
 
     def candidates(self, reads: Reads) -> ExtensionJobs:
-        offsets, hits = find_hits(self.pages, reads, self.reference.text, SeedingParameters(STRIDE, 32))
-        return find_candidates(offsets, hits, reads, self.reference, STRIDE)
+        offsets, hits = find_hits(self.pages, reads, self.reference.text, SEEDING)
+        return find_candidates(offsets, hits, reads, self.reference, SEEDING)
 
 
 @pytest.fixture(scope="module")

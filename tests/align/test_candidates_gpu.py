@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from quire.algorithms.seeding import DIAGONAL_BIAS, SEED_LENGTH
+from quire.algorithms.seeding import DIAGONAL_BIAS, SeedingParameters
 from quire.algorithms.seeding.oracle import seed_ends
 from quire.align.candidates.gpu import LOCAL_BUNDLES, find_candidates
 from quire.align.parameters import (
@@ -25,6 +25,8 @@ from quire.sequence.ties.oracle import hash_name, tie_hash
 
 from tests.support.card_builders import card_reads, download_all, pack, reverse_complement
 
+SEEDINGS = [SeedingParameters(3, 32, 16), SeedingParameters(5, 32), SeedingParameters(20, 32)]
+
 
 class Bundle:
     """Neighbouring hits of one strand and island."""
@@ -35,7 +37,8 @@ class Bundle:
         self.seeds: set[int] = set()
 
     def covered(self, ends: list[int], also: set[int] = frozenset()) -> int:
-        return len({base for seed in self.seeds | also for base in range(ends[seed] - SEED_LENGTH, ends[seed])})
+        seed_length = ends[0]
+        return len({base for seed in self.seeds | also for base in range(ends[seed] - seed_length, ends[seed])})
 
     def peak(self) -> int:
         counts = Counter(self.diagonals)
@@ -46,7 +49,7 @@ def bundles_of(hits, ends: list[int], borders: list[int]) -> list[Bundle]:
     bundles: list[Bundle] = []
     for strand, diagonal, seed in hits:
         end = diagonal + ends[seed]
-        inside = [i for i in range(len(borders) - 1) if borders[i] <= end - SEED_LENGTH and end <= borders[i + 1]]
+        inside = [i for i in range(len(borders) - 1) if borders[i] <= end - ends[0] and end <= borders[i + 1]]
         if not inside:
             continue
         last = bundles[-1] if bundles else None
@@ -77,9 +80,11 @@ def continuations(bundles: list[Bundle], i: int):
             j += step
 
 
-def candidates_of(hits, codes: list[int], name: bytes, axis: list[int], borders: list[int], stride: int) -> list[tuple]:
+def candidates_of(
+    hits, codes: list[int], name: bytes, axis: list[int], borders: list[int], seeding: SeedingParameters
+) -> list[tuple]:
     """(strand, diagonal, lowest, highest, island) of the candidates of a read, as the module's text defines them."""
-    length, ends = len(codes), seed_ends(len(codes), stride)
+    length, ends = len(codes), seed_ends(len(codes), seeding)
     bundles = bundles_of(hits, ends, borders)
     found = []
     for i, own in enumerate(bundles):
@@ -104,7 +109,7 @@ def candidates_of(hits, codes: list[int], name: bytes, axis: list[int], borders:
     return [place for _, place in found]
 
 
-def check(card, sequences, hits_of_reads, axis: list[int], borders: list[int], stride: int) -> list[int]:
+def check(card, sequences, hits_of_reads, axis: list[int], borders: list[int], seeding: SeedingParameters) -> list[int]:
     """Compare with the definition; returns the number of candidates of each read."""
     hits_of_reads = [sorted(set(hits)) for hits in hits_of_reads]
     words = [strand << 63 | (diagonal + DIAGONAL_BIAS) << 8 | seed
@@ -117,10 +122,10 @@ def check(card, sequences, hits_of_reads, axis: list[int], borders: list[int], s
     offsets = offsets_from_lengths([len(hits) for hits in hits_of_reads])
     jobs = find_candidates(
         card, card.upload(offsets), card.upload(np.array(words, np.uint64)), card_reads(card, sequences),
-        upload_reference(card, reference), stride,
+        upload_reference(card, reference), seeding,
     )  # fmt: skip
     jobs = download_all(card, jobs)
-    wanted = [candidates_of(hits, sequences[read], b"r%05d" % read, axis, borders, stride)
+    wanted = [candidates_of(hits, sequences[read], b"r%05d" % read, axis, borders, seeding)
               for read, hits in enumerate(hits_of_reads)]  # fmt: skip
     flat = [(read, strand, peak, low - BAND_MARGIN, high + BAND_MARGIN, borders[island], borders[island + 1])
             for read, places in enumerate(wanted) for strand, peak, low, high, island in places]  # fmt: skip
@@ -157,22 +162,22 @@ def drawn_hits(generator: random.Random, seeds: int, axis: int, clusters: int) -
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    st.integers(0, 1 << 32), st.integers(1, 4), st.sampled_from([3, 5, 20]),
+    st.integers(0, 1 << 32), st.integers(1, 4), st.sampled_from(SEEDINGS),
     st.lists(st.tuples(st.sampled_from([0, 19, 20, 21, 50, 63, 96, 120, 393, 400]), st.integers(0, 20)), max_size=6),
 )  # fmt: skip
-@example(1, 3, 5, [(150, 60), (100, 60), (60, 90)])
-def test_as_defined(card, seed: int, islands: int, stride: int, shapes: list[tuple[int, int]]) -> None:
+@example(1, 3, SEEDINGS[1], [(150, 60), (100, 60), (60, 90)])
+def test_as_defined(card, seed: int, islands: int, seeding: SeedingParameters, shapes: list[tuple[int, int]]) -> None:
     generator = random.Random(seed)
     axis, borders = drawn_axis(generator, islands)
     sequences, hits = [], []
     for length, clusters in shapes:
         start = generator.randrange(len(axis) - length)
         codes = [generator.randrange(5) if generator.random() < 0.02 else code for code in axis[start : start + length]]
-        strand, seeds = generator.randint(0, 1), len(seed_ends(length, stride))
+        strand, seeds = generator.randint(0, 1), len(seed_ends(length, seeding))
         sequences.append(reverse_complement(codes) if strand else codes)
         hits.append(drawn_hits(generator, seeds, len(axis), clusters))
         hits[-1] += [(strand, start, seed) for seed in range(seeds) if generator.random() < 0.5]
-    check(card, sequences, hits, axis, borders, stride)
+    check(card, sequences, hits, axis, borders, seeding)
 
 
 @pytest.mark.parametrize("count", [LOCAL_BUNDLES, LOCAL_BUNDLES + 1, 700])
@@ -185,7 +190,7 @@ def test_the_best_of_many_and_of_all_alike(card, count: int) -> None:
     hits += [(1 - strand, diagonal, seed) for strand, diagonal, seed in hits]
     # Bundles of two and three seeds, spread over all.
     hits += [(strand, diagonal, 1 + i % 4) for i, (strand, diagonal, _) in enumerate(hits) if i % 41 == 0]
-    assert check(card, [read, read[:50]], [hits[:count], []], axis, [0, len(axis)], 20) == [MOST_CANDIDATES, 0]
+    assert check(card, [read, read[:50]], [hits[:count], []], axis, [0, len(axis)], SEEDINGS[2]) == [MOST_CANDIDATES, 0]
 
 
 @pytest.mark.parametrize("step", [1, 5, 8])
@@ -196,10 +201,10 @@ def test_a_chain_of_hits_is_cut_by_its_width(card, step: int) -> None:
     chain = [(0, 130 + step * i, i % 3) for i in range(120)]
     others = [(0, 20, 1), (1, 300, 0), (1, 900, 2)]
     borders = [0, 217, 640, 1500]
-    assert len(bundles_of(chain, seed_ends(60, 20), borders)) > 3
-    check(card, [axis[200:260]] * 2, [chain + others, chain], axis, borders, 20)
+    assert len(bundles_of(chain, seed_ends(60, SEEDINGS[2]), borders)) > 3
+    check(card, [axis[200:260]] * 2, [chain + others, chain], axis, borders, SEEDINGS[2])
 
 
 def test_no_reads_and_no_hits(card) -> None:
-    assert check(card, [], [], [0] * 50, [0, 50], 20) == []
-    assert check(card, [[0] * 30, []], [[], []], [0] * 50, [0, 50], 20) == [0, 0]
+    assert check(card, [], [], [0] * 50, [0, 50], SEEDINGS[2]) == []
+    assert check(card, [[0] * 30, []], [[], []], [0] * 50, [0, 50], SEEDINGS[2]) == [0, 0]

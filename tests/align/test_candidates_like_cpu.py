@@ -13,14 +13,14 @@ from tests.support.card_builders import download_all
 from tests.support.simulated_batch import simulated_batch
 
 
-@pytest.mark.parametrize("round_number", [0, 1])
+@pytest.mark.parametrize("round_number", [0, 1, 2])
 def test_candidates(card, round_number: int) -> None:
     batch = simulated_batch()
     step = batch.rounds[round_number]
     assert len(step.candidates) > 100
     reads = orient(card, *batch.mates).subset(card, card.upload(step.chosen))
     found = find_candidates(card, card.upload(step.offsets), card.upload(step.hits), reads,
-                            upload_reference(card, batch.reference), step.seeding.stride)  # fmt: skip
+                            upload_reference(card, batch.reference), step.seeding)  # fmt: skip
     found = download_all(card, found)
     for field in fields(step.candidates):
         ours, theirs = getattr(found, field.name), getattr(step.candidates, field.name)

@@ -99,11 +99,10 @@ def test_equals_brute_force(name, paired, alternate):
             wanted = choose_pair((marked[pair], marked[count + pair]), int(reads.name_hash[pair]), model)
         else:
             wanted = (choose_single(marked[pair]),)
-        for read, chosen, mate in zip(members, wanted, reversed(wanted), strict=True):
-            elsewhere = paired and not chosen.proper and mate.primary >= 0
+        for read, chosen in zip(members, wanted, strict=True):
             codes = reads.codes[:, reads.offsets[read] : reads.offsets[read + 1]].tolist()
             got = reported(selection, read, int(alignments.offsets[read]))
-            wanted = complete(chosen, marked[read], codes, elsewhere)
+            wanted = complete(chosen, marked[read], codes)
             assert got == wanted, (read, [places[member] for member in members])
             proper += got.proper
     if paired and model.are_known:
@@ -144,7 +143,13 @@ def test_a_pair_is_decided_alone_as_in_any_batch():
 
 @pytest.mark.parametrize(
     ("bases", "whole", "short"),
-    [("A" * 60, 1, 1), ("AC" * 30, 1, 1), ("ACGTTGCA" * 8, 1, 1), ("ACGGTCATT" * 4, 0, 1), ("ACGGTCA" * 3, 0, 0)],
+    [
+        ("A" * 60, 1, 1),
+        ("AC" * 30, 1, 1),
+        ("ACGTTGCA" * 8, 1, 1),
+        ("ACGGTCATT" * 4, 0, 1),
+        ("ACGGTCATTGCAGTA" * 2, 0, 0),
+    ],
 )
 def test_simple_sequence_gets_no_quality(bases, whole, short):
     generator = random.Random(8)
@@ -158,15 +163,26 @@ def test_simple_sequence_gets_no_quality(bases, whole, short):
 
 @pytest.mark.parametrize(
     ("score", "mate", "quality"),
-    [(37, 40_000, 40), (38, 40_000, 60), (37, None, 60), (37, 250, 60)],
-    ids=["short, mate elsewhere", "a quarter of the read", "mate unmapped", "proper pair"],
+    [(75, 40_000, 60), (74, 40_000, 59), (50, 40_000, 40), (50, None, 40), (50, 250, 60), (25, 250, 30)],
+    ids=["half of the read", "less", "a third", "mate unmapped", "a third beside the mate", "a sixth beside it"],
 )
-def test_a_short_alignment_whose_mate_lies_elsewhere_is_not_certain(score, mate, quality):
+def test_the_less_of_a_read_agrees_the_less_is_known(score, mate, quality):
     generator = random.Random(7)
     reads = make_reads([random_sequence(generator, 150)], [random_sequence(generator, 150)])
     mates = [] if mate is None else [Place(150, 1, mate, 0, 150)]
     selection = select(alignments_of([[Place(score, 0, 100, 0, score)], mates]), reads, True, MODELS["300"])
     assert selection.quality[0] == quality
+
+
+@pytest.mark.parametrize(("mate", "mapped"), [(250, True), (40_000, False), (None, False)])
+def test_a_short_alignment_needs_its_mate(mate, mapped):
+    generator = random.Random(7)
+    reads = make_reads([random_sequence(generator, 150)], [random_sequence(generator, 150)])
+    mates = [] if mate is None else [Place(150, 1, mate, 0, 150)]
+    selection = select(alignments_of([[Place(29, 0, 100, 0, 29)], mates]), reads, True, MODELS["300"])
+    assert (selection.primary[0] == 0) == selection.proper[0] == mapped
+    assert (selection.quality[0] > 0) == mapped
+    assert (selection.primary[1] >= 0) == (mate is not None)
 
 
 def test_no_reads_and_reads_without_places():

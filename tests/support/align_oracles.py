@@ -19,13 +19,17 @@ from tests.support.places import Place
 
 
 def bwa_quality(score: int, second: int, near: int, read_span: int, axis_span: int) -> int:
-    """bwa mem's mem_approx_mapq_se (bwamem.c), default parameters, without its share of repetitive seeds."""
+    """bwa mem's mem_approx_mapq_se (bwamem.c), default parameters, without its share of repetitive seeds.
+
+    Where another place is nearly as good, a short alignment counts as twice as long, up to 100 bases: our own rule.
+    """
     second = max(second, 19)
     if second >= score:
         return 0
     span = max(read_span, axis_span)
     identity = 1.0 - (span - score) / 5.0 / span
-    factor = 1.0 if span < 50 else math.log(50) / math.log(span)
+    counted = max(span, min(2 * span, 100)) if near > 0 else span
+    factor = 1.0 if counted < 50 else math.log(50) / math.log(counted)
     factor *= identity * identity
     quality = int(6.02 * (score - second) * factor * factor + 0.499)
     if near > 0:
@@ -197,26 +201,35 @@ def choose_pair(mates: tuple[Marked, Marked], name_hash: int, models: InsertSize
     return chosen[0], chosen[1]
 
 
-def complete(chosen: Chosen, marked: Marked, codes: Sequence[Sequence[int]], mate_elsewhere: bool = False) -> Chosen:
-    """Distrust simple sequence and short places without support of the mate; add the supplementary places.
+def complete(chosen: Chosen, marked: Marked, codes: Sequence[Sequence[int]]) -> Chosen:
+    """Take back what is too short without a mate, distrust simple sequence and poor places, add supplementary places.
 
     Args:
         chosen, marked: of the read.
         codes: of both strands.
-        mate_elsewhere: whether the mate has a place that makes no proper pair with the chosen one.
     """
     if chosen.primary < 0:
         return chosen
-    primary = marked.places[chosen.primary]
+    primary, least = marked.places[chosen.primary], min(30, marked.length - 5)
+    if primary.score < least and not chosen.proper:
+        standing = [i for i, place in enumerate(marked.places) if marked.is_alternate(i) and place.score >= least]
+        if not standing:
+            return Chosen()
+        chosen = Chosen(standing[0], marked.quality(standing[0]), marked.suboptimal_score(standing[0]))
+        primary = marked.places[chosen.primary]
     share = 3 if primary.score < marked.length / 2 else 4
-    if primary.score < SIMPLE_SCORE and is_simple(codes[primary.strand][primary.read_begin : primary.read_end], share):
+    is_supported = chosen.proper and primary.score >= 0.75 * marked.length
+    aligned = codes[primary.strand][primary.read_begin : primary.read_end]
+    if primary.score < SIMPLE_SCORE and not is_supported and is_simple(aligned, share):
         chosen.quality = 0
-    if mate_elsewhere and primary.score < marked.length / 4:
-        chosen.quality = min(chosen.quality, 40)
+    weighted = primary.score * (3 if chosen.proper else 2)
+    chosen.quality = chosen.quality * min(weighted, marked.length) // marked.length
     for i, place in enumerate(marked.places):
         root = marked.overlapped_by[chosen.primary]
         is_best = marked.overlapped_by[i] is None and i not in (chosen.primary, root)
-        if is_best and (marked.is_alternate(i) or not compete(place, primary, marked.length)):
+        if place.score < least or not is_best:
+            continue
+        if marked.is_alternate(i) or not compete(place, primary, marked.length):
             most = 60 if marked.is_alternate(i) else chosen.quality
             chosen.supplementary.append((i, min(marked.quality(i), most), marked.suboptimal_score(i)))
     del chosen.supplementary[MOST_SUPPLEMENTARY:]

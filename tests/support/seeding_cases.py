@@ -3,7 +3,7 @@
 from collections import Counter
 
 import numpy as np
-from quire.algorithms.seeding import DEPTHS, RAREST_LIMIT, SeedingParameters, oracle
+from quire.algorithms.seeding import RAREST_LIMIT, SeedingParameters, oracle
 from quire.sequence.ties.oracle import hash_name
 
 from tests.support.card_builders import reverse_complement
@@ -52,9 +52,9 @@ def count_cases(axis: np.ndarray, sequences: list[list[int]], parameters: Seedin
     for sequence in sequences:
         usable, frequent = 0, []
         for strand in (sequence, reverse_complement(sequence)):
-            for end in oracle.seed_ends(len(strand), parameters.stride):
+            for end in oracle.seed_ends(len(strand), parameters):
                 counts = []
-                for depth in DEPTHS:
+                for depth in parameters.depths():
                     seed = np.array(strand[max(end - depth, 0) : end], np.uint8)
                     if end < depth or (seed > 3).any():
                         break

@@ -16,7 +16,7 @@ from quire.align.alignments.cpu import collect, poorly_aligned
 from quire.align.candidates.cpu import find_candidates
 from quire.align.insert_size import InsertSize, InsertSizes
 from quire.align.model import Alignments
-from quire.align.parameters import DENSE_SEEDING, SEEDING
+from quire.align.parameters import LATER_LOOKS, SEEDING
 from quire.align.rescue.cpu import rescue_jobs
 from quire.index import PageIndex
 from quire.reads import ReadBatch, Reads
@@ -47,7 +47,7 @@ class Round:
 
 @dataclass
 class SimulatedBatch:
-    """The mates, and the steps of the CPU: two rounds of seeding and one of rescue, and `collect` after each."""
+    """The mates, and the steps of the CPU: three rounds of seeding and one of rescue, and `collect` after each."""
 
     mates: tuple[ReadBatch, ReadBatch]
     reads: Reads
@@ -58,7 +58,7 @@ class SimulatedBatch:
 
     @property
     def parts(self) -> list[tuple[ExtensionJobs, Extensions]]:
-        """Jobs and extensions of the three."""
+        """Jobs and extensions of the four."""
         return [*(step.part for step in self.rounds), self.rescue]
 
 
@@ -77,12 +77,12 @@ def simulated_batch() -> SimulatedBatch:
         make_batch([["ACGTN".find(base) % 5 for base in pair[side].bases] for pair in pairs]) for side in (0, 1)
     )
     reads = orient(*mates)
-    chosen = np.arange(len(reads))
-    rounds, alignments = [], []
-    for seeding in (SEEDING, DENSE_SEEDING):
-        rounds.append(_round(pages, reads, chosen, reference, seeding))
+    rounds = [_round(pages, reads, np.arange(len(reads)), reference, SEEDING)]
+    alignments = [collect([rounds[0].part], reads, reference)]
+    for look in LATER_LOOKS:
+        chosen = np.flatnonzero(poorly_aligned(alignments[-1], reads, look))
+        rounds.append(_round(pages, reads, chosen, reference, look.seeding))
         alignments.append(collect([step.part for step in rounds], reads, reference))
-        chosen = np.flatnonzero(poorly_aligned(alignments[0], reads))
     jobs = rescue_jobs(alignments[-1], reads, reference, INSERT_SIZES)
     rescue = jobs, extend(jobs, reads, reference.text, reference.ambiguous)
     alignments.append(collect([*(step.part for step in rounds), rescue], reads, reference))
@@ -92,7 +92,7 @@ def simulated_batch() -> SimulatedBatch:
 def _round(pages, reads: Reads, chosen: np.ndarray, reference: Reference, seeding: SeedingParameters) -> Round:
     part = reads.subset(chosen)
     offsets, hits = find_hits(pages, part, reference.text, seeding)
-    candidates = find_candidates(offsets, hits, part, reference, seeding.stride)
+    candidates = find_candidates(offsets, hits, part, reference, seeding)
     extensions = extend(candidates, part, reference.text, reference.ambiguous)
     jobs = replace(candidates, read=chosen[candidates.read].astype(np.int32))
     return Round(part, chosen, seeding, offsets, hits, candidates, (jobs, extensions))

@@ -1,21 +1,42 @@
 """The numbers that mapping is decided by, for all backends: bwa mem's where it has them. NumPy only."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from quire.algorithms.seeding import SeedingParameters
 
-# ---- seeding: every read; then those that aligned poorly ----
+
+@dataclass(frozen=True)
+class Look:
+    """A later round of seeds, candidates and extension, for reads of which a better or a second place may be missed.
+
+    Attributes:
+        seeding: of the round.
+        numerator, denominator: reads without an alignment take part, and those whose best score is below this share of
+            their length.
+        shortest_clear: shorter reads take part unless they match perfectly: a mismatch leaves too few of their seeds.
+    """
+
+    seeding: SeedingParameters
+    numerator: int
+    denominator: int
+    shortest_clear: int
+
+
+# ---- seeding: every read; then those that aligned poorly, and those that still do ----
 SEEDING = SeedingParameters(stride=20, maximum_hits=32)
-DENSE_SEEDING = SeedingParameters(stride=5, maximum_hits=32)
+LATER_LOOKS = (
+    Look(SeedingParameters(stride=5, maximum_hits=32), 9, 10, shortest_clear=100),
+    Look(SeedingParameters(stride=4, maximum_hits=64, seed_length=16), 8, 10, shortest_clear=100),
+)
 
 # ---- alignments ----
-# The least score of an alignment; for reads not much longer than that, their length less the margin.
-SHORTEST_SCORE = 30
+# The least score of an alignment that is looked at, and of one that is reported by itself, without a mate at a proper
+# distance (bwa mem: min_seed_len and T); for reads not much longer than that, their length less the margin.
+LEAST_SCORE, SHORTEST_SCORE = 19, 30
 SHORT_READ_MARGIN = 5
-# An alignment below this share of the read's length is poor: a better one may have been missed.
-POOR_NUMERATOR, POOR_DENOMINATOR = 9, 10
 
 # ---- candidates ----
 # Diagonals this close together are one place (a small gap), however their seeds lie.
@@ -49,15 +70,16 @@ MOST_SUPPLEMENTARY = 4
 SIMPLE_SCORE = 100
 SIMPLE_WORD = 4
 SIMPLE_SHARE, SIMPLE_SHARE_OF_SHORT = 4, 3
-# An alignment that scores less than this share of its read's length, while the mate lies elsewhere, is never certain:
-# the highest quality it gets.
-UNSUPPORTED_NUMERATOR, UNSUPPORTED_DENOMINATOR = 1, 4
-UNSUPPORTED_QUALITY = 40
+# The quality of an alignment is lowered in proportion where so many times its score are less than its read's length: of
+# a read that lies alone, and of one beside its mate.
+WEIGHT_ALONE, WEIGHT_PROPER = 2, 3
 
 # ---- mapping quality ----
 MOST_QUALITY = 60
 QUALITY_SHIFT = 15
 LONGEST_SPAN = 4096
+# Beside a place that is nearly as good, an alignment is no more certain than one of this span would be.
+LONG_SPAN = 100
 # A second place is at least as good as a chance match of a seed (bwa mem: min_seed_len).
 CHANCE_SCORE = 19
 _SHORT_SPAN = 50

@@ -1,11 +1,11 @@
 """Seeds: exact matches that end at fixed offsets of a read, on both strands, found in every page of the reference.
 
-A seed ends at offset e = 20, 20 + stride, ... of the oriented read, and at the read's end; it may be 20 to 64 bases
-deep. For each seed the occurrences at the fixed DEPTHS are counted over all pages, each hit owned by the page its
-first base lies in, and the shortest depth with at most `maximum_hits` occurrences is used; a seed too frequent at
-every depth is dropped. A read left without a hit locates its rarest dropped seed and keeps the hits of smallest
-hash(read name, axis position). So the hits of a read are a property of the read and the whole axis, never of how it
-was cut into pages. `cpu.find_hits` and `gpu.find_hits` locate them.
+A seed ends at offset e = s, s + stride, ... of the oriented read, and at the read's end; it may be s (`seed_length`) to
+64 bases deep. For each seed the occurrences at fixed depths (s, and those of DEPTHS that are longer) are counted over
+all pages, each hit owned by the page its first base lies in, and the shortest depth with at most `maximum_hits`
+occurrences is used; a seed too frequent at every depth is dropped. A read left without a hit locates its rarest dropped
+seed and keeps the hits of smallest hash(read name, axis position). So the hits of a read are a property of the read and
+the whole axis, never of how it was cut into pages. `cpu.find_hits` and `gpu.find_hits` locate them.
 
 A hit is one uint64: strand in bit 63, (diagonal + DIAGONAL_BIAS) in bits 8..62, the seed's ordinal in bits 0..7. The
 diagonal is the axis position of base 0 of the oriented read if the alignment had no gap.
@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 DEPTHS = np.array([20, 24, 28, 32, 40, 48, 64], np.int64)
-SEED_LENGTH = 20
+DEEPEST = int(DEPTHS[-1])
+SEED_LENGTHS = (16, 20)  # what `seed_length` may be: at least as long as an index's prefix table is deep
 MAXIMUM_SEEDS = 64
 DIAGONAL_BIAS = 1 << 20
 RAREST_LIMIT = 65536
@@ -29,7 +30,13 @@ class SeedingParameters:
     Attributes:
         stride: bases between the ends of neighbouring seeds.
         maximum_hits: occurrences on the axis up to which a seed is located.
+        seed_length: least bases of a seed, one of SEED_LENGTHS.
     """
 
     stride: int
     maximum_hits: int
+    seed_length: int = 20
+
+    def depths(self) -> np.ndarray:
+        """int64[]: the depths at which a seed is counted, ascending."""
+        return np.concatenate([[self.seed_length], DEPTHS[self.seed_length < DEPTHS]]).astype(np.int64)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from quire.algorithms.fm_index.pages.cpu import PageArrays, page_of, page_table
-from quire.algorithms.seeding import MAXIMUM_SEEDS, RAREST_LIMIT, SEED_LENGTH, SeedingParameters
+from quire.algorithms.seeding import MAXIMUM_SEEDS, RAREST_LIMIT, SeedingParameters
 from quire.algorithms.seeding.cpu_steps import ReadArrays, append_owned, encode_hit, keep_smallest
 from quire.algorithms.seeding.cpu_together import (
     END,
@@ -41,7 +41,7 @@ def find_hits(
         offsets int64[n + 1] and hits uint64[], the hits of a read sorted ascending.
     """
     batch = ReadArrays(reads.offsets, reads.codes, reads.word_offsets, reads.packed, reads.ambiguous, reads.name_hash,
-                       parameters.stride, parameters.maximum_hits)  # fmt: skip
+                       parameters.depths(), parameters.stride, parameters.maximum_hits)  # fmt: skip
     table = page_table(pages)
     count = len(batch.offsets) - 1
     offsets = np.zeros(count + 1, np.int64)
@@ -89,7 +89,7 @@ def _hits_of_read(table, batch, together, first_seed, last_seed, hits, used):
             if total < rarest:
                 rarest, rarest_seed = total, index
         elif places_in_all(together.places[index]) == total:
-            used = _append_places(together.places[index], together.seeds[index], hits, used)
+            used = _append_places(together.places[index], together.seeds[index], batch.depths[0], hits, used)
         else:
             used = _append_found(table, together, index, hits, used)
     if used == first and rarest <= RAREST_LIMIT:
@@ -102,11 +102,11 @@ def _hits_of_read(table, batch, together, first_seed, last_seed, hits, used):
 
 
 @inlined
-def _append_places(places, seed, hits, used):
+def _append_places(places, seed, seed_length, hits, used):
     """Append the hits of a seed whose rows were looked through on all pages."""
     for number in range(len(places)):
         for item in range(1, places[number, 0] + 1):
-            diagonal = places[number, item] - (seed[END] - SEED_LENGTH)
+            diagonal = places[number, item] - (seed[END] - seed_length)
             hits[used] = encode_hit(seed[STRAND], diagonal, seed[ORDINAL])
             used += 1
     return used

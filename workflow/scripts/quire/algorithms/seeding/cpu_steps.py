@@ -5,15 +5,13 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.algorithms.fm_index.pages.cpu import announce_row, start_of_row
-from quire.algorithms.seeding import DEPTHS, DIAGONAL_BIAS, MAXIMUM_SEEDS, SEED_LENGTH
+from quire.algorithms.seeding import DEEPEST, DIAGONAL_BIAS, MAXIMUM_SEEDS
 from quire.sequence.ties.cpu import tie_hash
 from quire.sequence.words import packed_word
 from quire.simd.bits import swap_bytes
 from quire.simd.compiled import compiled, inlined
 
 ROWS_AHEAD = 16  # rows of an interval that are announced before they are located
-DEEPEST = int(DEPTHS[-1])
-DEPTH_COUNT = len(DEPTHS)
 
 
 class ReadArrays(NamedTuple):
@@ -25,31 +23,32 @@ class ReadArrays(NamedTuple):
     packed: np.ndarray
     ambiguous: np.ndarray
     name_hash: np.ndarray
+    depths: np.ndarray
     stride: int
     maximum_hits: int
 
 
 @inlined
-def spread(length, stride):
+def spread(length, seed_length, stride):
     """The stride of a read of this length: wider for long reads: a strand has at most MAXIMUM_SEEDS seeds."""
-    needed = (length - SEED_LENGTH + MAXIMUM_SEEDS - 3) // (MAXIMUM_SEEDS - 2)
+    needed = (length - seed_length + MAXIMUM_SEEDS - 3) // (MAXIMUM_SEEDS - 2)
     return max(stride, needed)
 
 
 @inlined
-def seed_count(length, stride):
+def seed_count(length, seed_length, stride):
     """Number of seeds of a read on one strand."""
-    if length < SEED_LENGTH:
+    if length < seed_length:
         return 0
-    step = spread(length, stride)
-    regular = (length - SEED_LENGTH) // step + 1
-    return regular if SEED_LENGTH + (regular - 1) * step == length else regular + 1
+    step = spread(length, seed_length, stride)
+    regular = (length - seed_length) // step + 1
+    return regular if seed_length + (regular - 1) * step == length else regular + 1
 
 
 @inlined
-def seed_end(ordinal, length, stride):
+def seed_end(ordinal, length, seed_length, stride):
     """End (exclusive) of a seed in the oriented read."""
-    return min(SEED_LENGTH + ordinal * spread(length, stride), length)
+    return min(seed_length + ordinal * spread(length, seed_length, stride), length)
 
 
 @inlined

@@ -3,9 +3,9 @@
 Seeds are laid out until there are SEEDS_TOGETHER or more, each as a row of `seeds` (int64[s, 5]: READ, STRAND, ORDINAL,
 END, LONGEST). What a page holds of seed s stands in
 
-- `found`, int64[s, page, 3]: (low, high, depth) of an interval, SEED_LENGTH deep or empty, and
+- `found`, int64[s, page, 3]: (low, high, depth) of an interval, `seed_length` deep or empty, and
 - `places`, int64[s, page, 1 + LISTED_ROWS]: of an interval of at most LISTED_ROWS rows how many hits the page owns at
-  SEED_LENGTH, and where on the axis they begin; MANY for any other.
+  `seed_length`, and where on the axis they begin; MANY for any other.
 
 Seeds that are too frequent on all pages together are searched on, depth by depth, until `choose_depths` knows of each
 seed its depth and what all pages hold of it there.
@@ -17,9 +17,8 @@ import numpy as np
 
 from quire.algorithms.fm_index.cpu import backward_step, owned_count, prefetch_row, previous_row, sampled_rank
 from quire.algorithms.fm_index.pages.cpu import announce_row, page_of
-from quire.algorithms.seeding import DEPTHS, MAXIMUM_SEEDS, SEED_LENGTH
+from quire.algorithms.seeding import MAXIMUM_SEEDS
 from quire.algorithms.seeding.cpu_steps import (
-    DEPTH_COUNT,
     longest_seed,
     prefix,
     seed_count,
@@ -76,16 +75,17 @@ def room_together(page_count):
 
 @compiled
 def lay_seeds(batch, read, seeds):
-    """Lay the seeds of reads from `read` on, those without an N in SEED_LENGTH bases; returns (reads' end, seeds)."""
+    """Lay the seeds of reads from `read` on, those without an N in `seed_length` bases; returns (reads' end, seeds)."""
     number = 0
+    seed_length = batch.depths[0]
     while read < len(batch.offsets) - 1 and number < SEEDS_TOGETHER:
         origin = batch.offsets[read]
         length = batch.offsets[read + 1] - origin
         for strand in range(2):
-            for ordinal in range(seed_count(length, batch.stride)):
-                end = seed_end(ordinal, length, batch.stride)
+            for ordinal in range(seed_count(length, seed_length, batch.stride)):
+                end = seed_end(ordinal, length, seed_length, batch.stride)
                 longest = longest_seed(batch.codes[strand], origin, end, batch.ambiguous[read])
-                if longest < SEED_LENGTH:
+                if longest < seed_length:
                     continue
                 seed = seeds[number]
                 seed[READ], seed[STRAND], seed[ORDINAL], seed[END], seed[LONGEST] = read, strand, ordinal, end, longest
@@ -99,7 +99,7 @@ def search_page(page, number, batch, count, together):
     """Fill found[:count, number] and places[:count, number] with what page `number` holds of the seeds."""
     found, places = together.found[:count, number], together.places[:count, number]
     _look_up(page, batch, together, found)
-    _narrow(page, batch, together, found, _list_all(together, found), SEED_LENGTH)
+    _narrow(page, batch, together, found, _list_all(together, found), batch.depths[0])
     listed = _list_rows(together, found, places)
     _locate(page, together, listed)
     for item in range(listed):
@@ -121,7 +121,7 @@ def _look_up(page, batch, together, found):
         kmer = found[index, LOW]
         low, high = np.int64(page.prefix_table[2 * kmer]), np.int64(page.prefix_table[2 * kmer + 1])
         found[index, LOW], found[index, HIGH], found[index, DEPTH] = low, high, page.prefix_length
-        _announce(page, low, high, page.prefix_length, SEED_LENGTH)
+        _announce(page, low, high, page.prefix_length, batch.depths[0])
 
 
 @inlined
@@ -212,11 +212,11 @@ def choose_depths(table, batch, count, together):
     left = 0
     for index in range(count):
         total = places_in_all(together.places[index])
-        together.chosen[index, TOTAL], together.chosen[index, WANTED] = total, SEED_LENGTH
+        together.chosen[index, TOTAL], together.chosen[index, WANTED] = total, batch.depths[0]
         together.frequent[left] = index
         left += total > batch.maximum_hits
     left = _count_frequent(table, batch, left, together, 0)
-    for level in range(1, DEPTH_COUNT):
+    for level in range(1, len(batch.depths)):
         if left == 0:
             return
         for number in range(len(table)):
@@ -227,14 +227,14 @@ def choose_depths(table, batch, count, together):
                 together.listed[listed] = index
                 if found[index, LOW] < found[index, HIGH]:
                     listed += 1
-                    _announce(page, found[index, LOW], found[index, HIGH], found[index, DEPTH], DEPTHS[level])
-            _narrow(page, batch, together, found, listed, DEPTHS[level])
+                    _announce(page, found[index, LOW], found[index, HIGH], found[index, DEPTH], batch.depths[level])
+            _narrow(page, batch, together, found, listed, batch.depths[level])
         left = _count_frequent(table, batch, left, together, level)
 
 
 @inlined
 def places_in_all(places):
-    """Hits of a seed at SEED_LENGTH on all pages; MANY_IN_ALL if the rows of one of them were not looked through."""
+    """Hits of a seed at `seed_length` on all pages; MANY_IN_ALL if the rows of one of them were not looked through."""
     total = np.int64(0)
     for number in range(len(places)):
         if places[number, 0] == MANY:
@@ -247,7 +247,7 @@ def places_in_all(places):
 def _count_frequent(table, batch, count, together, level):
     """Count the first `count` frequent seeds at a depth; keeps those that must be searched deeper, returns how many."""
     kept = 0
-    wanted = DEPTHS[level]
+    wanted, deepest = batch.depths[level], len(batch.depths) - 1
     for item in range(count):
         index = together.frequent[item]
         longest = together.seeds[index, LONGEST]
@@ -258,5 +258,5 @@ def _count_frequent(table, batch, count, together, level):
                 total += owned_count(page_of(table, number).unowned_rows, low, high)
         together.chosen[index, TOTAL], together.chosen[index, WANTED] = total, wanted
         together.frequent[kept] = index
-        kept += total > batch.maximum_hits and level + 1 < DEPTH_COUNT and DEPTHS[level + 1] <= longest
+        kept += total > batch.maximum_hits and level < deepest and batch.depths[level + 1] <= longest
     return kept

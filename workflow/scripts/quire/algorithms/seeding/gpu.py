@@ -9,6 +9,8 @@ Memory a seed: its read (4 bytes), its chosen depth or what was found of it (8),
 and its hits, 8 bytes each.
 """
 
+from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -17,11 +19,10 @@ from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
 from quire.algorithms.fm_index.gpu import CardPage
 from quire.algorithms.fm_index.pages.gpu import PagesInTurn, page_table
 from quire.algorithms.seeding import (
-    DEPTHS,
     DIAGONAL_BIAS,
     MAXIMUM_SEEDS,
     RAREST_LIMIT,
-    SEED_LENGTH,
+    SEED_LENGTHS,
     SeedingParameters,
 )
 from quire.device.card import THREADS, Card, CardArray, Kernel
@@ -29,20 +30,34 @@ from quire.reads.gpu import CardReads
 
 SOURCE = "quire/algorithms/seeding/seeding.cu"
 SEARCH = "quire/algorithms/seeding/search.cu"
-DEFINES = {
-    "SEED_LENGTH": SEED_LENGTH,
-    "MAXIMUM_SEEDS": MAXIMUM_SEEDS,
-    "DIAGONAL_BIAS": DIAGONAL_BIAS,
-    "RAREST_LIMIT": RAREST_LIMIT,
-    "DEPTH_COUNT": len(DEPTHS),
-    "PACKED_DEPTHS": sum(int(depth) << 8 * level for level, depth in enumerate(DEPTHS)),
-    "MOST_PAGES": 16,  # that are searched together
-    "THREADS": THREADS,
-    "WARP_ROOM": 256,  # hits of a read that are sorted in shared memory; more are sorted where they lie
-}
+MOST_PAGES = 16  # that are searched together
+WARP_ROOM = 256  # hits of a read that are sorted in shared memory; more are sorted where they lie
+
+
+@cache
+def _defines(seed_length: int) -> dict[str, int]:
+    """Macros of the kernels for seeds of this least length."""
+    depths = SeedingParameters(1, 1, seed_length).depths()
+    return {
+        "SEED_LENGTH": seed_length,
+        "MAXIMUM_SEEDS": MAXIMUM_SEEDS,
+        "DIAGONAL_BIAS": DIAGONAL_BIAS,
+        "RAREST_LIMIT": RAREST_LIMIT,
+        "DEPTH_COUNT": len(depths),
+        "PACKED_DEPTHS": sum(int(depth) << 8 * level for level, depth in enumerate(depths)),
+        "MOST_PAGES": MOST_PAGES,
+        "THREADS": THREADS,
+        "WARP_ROOM": WARP_ROOM,
+    }
+
+
 KERNELS = [
-    (SOURCE, DEFINES),
-    *((SEARCH, {"WORDS_PER_BLOCK": words_of_distance(d), **DEFINES}) for d in SAMPLING_DISTANCES),
+    *((SOURCE, _defines(length)) for length in SEED_LENGTHS),
+    *(
+        (SEARCH, {"WORDS_PER_BLOCK": words_of_distance(distance), **_defines(length)})
+        for length in SEED_LENGTHS
+        for distance in SAMPLING_DISTANCES
+    ),
 ]
 MOST_HITS = 1024  # the largest maximum_hits: so many pairs of hash and hit fit a block's shared memory on every card
 PLANNED_HITS = 4  # hits a seed that `bytes_per_read` counts with; a batch of more is halved by its owner
@@ -90,19 +105,20 @@ def find_hits(
         raise ValueError(f"maximum_hits is {parameters.maximum_hits}; on a card it is from 1 to {MOST_HITS}")
     if len(reads) == 0:
         return card.zeros(1, np.int64), card.empty(0, np.uint64)
-    seeds = _lay_seeds(card, reads, parameters)
+    kernels = _Kernels(card, parameters.seed_length)
+    seeds = _lay_seeds(kernels, reads, parameters)
     chosen = card.empty(len(seeds.read), np.uint64)
     if len(pages) == 1:
         pages = [next(iter(pages))]
-        _kernel(card, "search_one_page", pages[0]).for_each(len(chosen), pages[0], reads, seeds, text, chosen)
+        kernels("search_one_page", pages[0]).for_each(len(chosen), pages[0], reads, seeds, text, chosen)
         found = [chosen]
     elif isinstance(pages, list) and _can_be_searched_together(pages):
-        found = _search_pages(card, pages, reads, seeds, text, chosen)
+        found = _search_pages(kernels, pages, reads, seeds, text, chosen)
     else:
-        _choose_depths(card, pages, reads, seeds, text, chosen)
+        _choose_depths(kernels, pages, reads, seeds, text, chosen)
         found = None
     read_hits, rarest = card.empty(len(reads), np.int32), card.empty(len(reads), np.int32)
-    _kernel(card, "count_hits_of_reads").for_each(len(reads), seeds, len(reads), chosen, read_hits, rarest)
+    kernels("count_hits_of_reads").for_each(len(reads), seeds, len(reads), chosen, read_hits, rarest)
     offsets = card.offsets(read_hits)
     listed = card.xp.flatnonzero(rarest)
     hits = card.empty(int(offsets[-1]), np.uint64)
@@ -110,14 +126,14 @@ def find_hits(
     numbers = iter(range(len(pages)))  # `enumerate` would hold a page while the next one is made
     for page in pages:
         number = next(numbers)
-        here = found[number] if found is not None else _search_chosen(card, page, reads, seeds, text, chosen)
-        locate = _kernel(card, "locate_hits", page)
+        here = found[number] if found is not None else _search_chosen(kernels, page, reads, seeds, text, chosen)
+        locate = kernels("locate_hits", page)
         _for_each_warp(locate, len(reads), page, reads, seeds, here, offsets, written, hits)
         if len(listed):
-            _locate_rarest(card, page, reads, seeds, listed, rarest, offsets, written, hits)
+            _locate_rarest(kernels, page, reads, seeds, listed, rarest, offsets, written, hits)
         del here, page  # before the next page's are taken
-    room = 8 * DEFINES["WARP_ROOM"] * THREADS // 32
-    _for_each_warp(_kernel(card, "sort_hits"), len(reads), offsets, len(reads), hits, shared_bytes=room)
+    room = 8 * WARP_ROOM * THREADS // 32
+    _for_each_warp(kernels("sort_hits"), len(reads), offsets, len(reads), hits, shared_bytes=room)
     return offsets, hits
 
 
@@ -133,18 +149,26 @@ def bytes_per_read(parameters: SeedingParameters, length: float, pages: int, tog
     hits = 8 * PLANNED_HITS
     if pages == 1:
         each = hits
-    elif together and pages <= DEFINES["MOST_PAGES"]:
+    elif together and pages <= MOST_PAGES:
         each = 8 * pages + hits
     else:
-        each = max(4 * len(DEPTHS), 8 + hits)
+        each = max(4 * len(parameters.depths()), 8 + hits)
     return int(seeds * (12 + each)) + 36
 
 
-def _kernel(card: Card, entry: str, page: CardPage | None = None) -> Kernel:
-    """A kernel; those that read a page are compiled for its size of occurrence blocks, to save registers."""
-    if page is None:
-        return card.kernel(SOURCE, entry, **DEFINES)
-    return card.kernel(SEARCH, entry, WORDS_PER_BLOCK=page.words_per_block, **DEFINES)
+@dataclass(frozen=True)
+class _Kernels:
+    """The kernels of a card for seeds of one least length."""
+
+    card: Card
+    seed_length: int
+
+    def __call__(self, entry: str, page: CardPage | None = None) -> Kernel:
+        """A kernel; those that read a page are compiled for its size of occurrence blocks, to save registers."""
+        defines = _defines(self.seed_length)
+        if page is None:
+            return self.card.kernel(SOURCE, entry, **defines)
+        return self.card.kernel(SEARCH, entry, WORDS_PER_BLOCK=page.words_per_block, **defines)
 
 
 def _for_each_warp(kernel: Kernel, count: int, *arguments: object, shared_bytes: int = 0) -> None:
@@ -152,35 +176,36 @@ def _for_each_warp(kernel: Kernel, count: int, *arguments: object, shared_bytes:
     kernel(-(-32 * count // THREADS), THREADS, *arguments, shared_bytes=shared_bytes)
 
 
-def _lay_seeds(card: Card, reads: CardReads, parameters: SeedingParameters) -> CardSeeds:
+def _lay_seeds(kernels: _Kernels, reads: CardReads, parameters: SeedingParameters) -> CardSeeds:
     """Number the seeds of all reads. Their room is a bound that needs no word from the card."""
+    card = kernels.card
     counts = card.empty(len(reads), np.int32)
-    _kernel(card, "count_seeds").for_each(len(reads), reads, parameters.stride, counts)
+    kernels("count_seeds").for_each(len(reads), reads, parameters.stride, counts)
     offsets = card.offsets(counts)
-    # A read has at most (length - SEED_LENGTH) // stride + 2 seeds on each strand.
-    ends = reads.bases // parameters.stride + len(reads) * (1 if parameters.stride <= SEED_LENGTH else 2)
+    # A read has at most (length - seed_length) // stride + 2 seeds on each strand.
+    ends = reads.bases // parameters.stride + len(reads) * (1 if parameters.stride <= parameters.seed_length else 2)
     read = card.empty(2 * min(ends, MAXIMUM_SEEDS * len(reads)), np.int32)
-    _kernel(card, "own_seeds").for_each(len(reads), offsets, len(reads), read)
+    kernels("own_seeds").for_each(len(reads), offsets, len(reads), read)
     return CardSeeds(offsets, read, parameters.stride, parameters.maximum_hits)
 
 
 def _can_be_searched_together(pages: list[CardPage]) -> bool:
-    return len(pages) <= DEFINES["MOST_PAGES"] and len({page.words_per_block for page in pages}) == 1
+    return len(pages) <= MOST_PAGES and len({page.words_per_block for page in pages}) == 1
 
 
 def _search_pages(
-    card: Card, pages: list[CardPage], reads: CardReads, seeds: CardSeeds, text: CardArray, chosen: CardArray
+    kernels: _Kernels, pages: list[CardPage], reads: CardReads, seeds: CardSeeds, text: CardArray, chosen: CardArray
 ) -> CardArray:
     """Fill chosen (uint64[room]) as `_choose_depths`; returns what pages hold of each seed: uint64[pages, room]."""
     room = len(chosen)
-    found = card.empty((len(pages), room), np.uint64)
-    search = _kernel(card, "search_pages", pages[0])
-    search.for_each(room, page_table(pages, DEFINES["MOST_PAGES"]), len(pages), reads, seeds, text, room, chosen, found)
+    found = kernels.card.empty((len(pages), room), np.uint64)
+    search = kernels("search_pages", pages[0])
+    search.for_each(room, page_table(pages, MOST_PAGES), len(pages), reads, seeds, text, room, chosen, found)
     return found
 
 
 def _choose_depths(
-    card: Card,
+    kernels: _Kernels,
     pages: list[CardPage] | PagesInTurn,
     reads: CardReads,
     seeds: CardSeeds,
@@ -189,26 +214,26 @@ def _choose_depths(
 ) -> None:
     """Fill chosen (uint64[room]) with what all pages together hold of each seed, without rows (seeding.cuh: Found)."""
     room = len(chosen)
-    counts = card.zeros((len(DEPTHS), room), np.int32)
+    counts = kernels.card.zeros((_defines(kernels.seed_length)["DEPTH_COUNT"], room), np.int32)
     numbers = iter(range(len(pages)))
     for page in pages:
         is_last = int(next(numbers) + 1 == len(pages))
-        _kernel(card, "count_hits", page).for_each(room, page, reads, seeds, text, is_last, room, counts)
+        kernels("count_hits", page).for_each(room, page, reads, seeds, text, is_last, room, counts)
         del page
-    _kernel(card, "choose_depths").for_each(room, reads, seeds, counts, room, chosen)
+    kernels("choose_depths").for_each(room, reads, seeds, counts, room, chosen)
 
 
 def _search_chosen(
-    card: Card, page: CardPage, reads: CardReads, seeds: CardSeeds, text: CardArray, chosen: CardArray
+    kernels: _Kernels, page: CardPage, reads: CardReads, seeds: CardSeeds, text: CardArray, chosen: CardArray
 ) -> CardArray:
     """What a page holds of each seed at its chosen depth (seeding.cuh: Found): uint64[room]."""
-    found = card.empty(len(chosen), np.uint64)
-    _kernel(card, "search_chosen", page).for_each(len(chosen), page, reads, seeds, text, chosen, found)
+    found = kernels.card.empty(len(chosen), np.uint64)
+    kernels("search_chosen", page).for_each(len(chosen), page, reads, seeds, text, chosen, found)
     return found
 
 
 def _locate_rarest(
-    card: Card,
+    kernels: _Kernels,
     page: CardPage,
     reads: CardReads,
     seeds: CardSeeds,
@@ -219,10 +244,10 @@ def _locate_rarest(
     hits: CardArray,
 ) -> None:
     """Write the hits of smallest hash that a page has of the rarest seeds of the listed reads (int64[])."""
-    rows = card.empty((len(listed), 2), np.uint32)
-    _kernel(card, "search_rarest", page).for_each(len(listed), page, reads, seeds, listed, len(listed), rarest, rows)
+    rows = kernels.card.empty((len(listed), 2), np.uint32)
+    kernels("search_rarest", page).for_each(len(listed), page, reads, seeds, listed, len(listed), rarest, rows)
     pairs = seeds.maximum_hits + 2 * THREADS
-    _kernel(card, "locate_rarest", page)(
+    kernels("locate_rarest", page)(
         len(listed), THREADS, page, reads, seeds, listed, rarest, rows, offsets, written, hits,
         shared_bytes=16 * pairs + 4 * (THREADS // 32),
     )  # fmt: skip

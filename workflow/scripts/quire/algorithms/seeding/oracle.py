@@ -2,16 +2,17 @@
 
 import numpy as np
 
-from quire.algorithms.seeding import DEPTHS, DIAGONAL_BIAS, MAXIMUM_SEEDS, RAREST_LIMIT, SEED_LENGTH, SeedingParameters
+from quire.algorithms.seeding import DIAGONAL_BIAS, MAXIMUM_SEEDS, RAREST_LIMIT, SeedingParameters
 from quire.sequence.ties.oracle import tie_hash
 
 
-def seed_ends(length: int, stride: int) -> list[int]:
-    """Ends (exclusive) of the seeds of a read: from SEED_LENGTH on every `stride`, and the read's end."""
-    if length < SEED_LENGTH:
+def seed_ends(length: int, parameters: SeedingParameters) -> list[int]:
+    """Ends (exclusive) of the seeds of a read: from `seed_length` on every `stride`, and the read's end."""
+    shortest = parameters.seed_length
+    if length < shortest:
         return []
-    stride = max(stride, -(-(length - SEED_LENGTH) // (MAXIMUM_SEEDS - 2)))
-    ends = list(range(SEED_LENGTH, length + 1, stride))
+    stride = max(parameters.stride, -(-(length - shortest) // (MAXIMUM_SEEDS - 2)))
+    ends = list(range(shortest, length + 1, stride))
     return ends if ends[-1] == length else [*ends, length]
 
 
@@ -32,7 +33,7 @@ def find_hits(axis: np.ndarray, codes: np.ndarray, name_hash: int, parameters: S
         axis: uint8[], codes 0..3 of the whole axis (ambiguous bases replaced as in the index).
         codes: uint8[2, length], the oriented read.
         name_hash: hash of the read's name.
-        parameters: stride and cap.
+        parameters: stride, cap and least length.
 
     Returns:
         Hits in the encoding of the package, ascending.
@@ -40,9 +41,9 @@ def find_hits(axis: np.ndarray, codes: np.ndarray, name_hash: int, parameters: S
     hits: list[int] = []
     dropped: list[tuple[int, int, int, int, list[int]]] = []
     for strand in (0, 1):
-        for ordinal, end in enumerate(seed_ends(codes.shape[1], parameters.stride)):
+        for ordinal, end in enumerate(seed_ends(codes.shape[1], parameters)):
             rarest = None
-            for depth in DEPTHS:
+            for depth in parameters.depths():
                 seed = codes[strand, max(end - depth, 0) : end]
                 if end < depth or (seed > 3).any():
                     break

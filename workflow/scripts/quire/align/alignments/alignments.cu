@@ -1,7 +1,6 @@
 // The alignments of a batch: the twins of quire/align/alignments/cpu.py, and of unique_template_lengths.
 //
-// -D: LONGEST_INSERT, POOR_DENOMINATOR, POOR_NUMERATOR, SHORTEST_SCORE, SHORT_READ_MARGIN, UNIQUE_DENOMINATOR,
-// UNIQUE_NUMERATOR.
+// -D: END_BONUS, LEAST_SCORE, LONGEST_INSERT, SHORT_READ_MARGIN, UNIQUE_DENOMINATOR, UNIQUE_NUMERATOR.
 #include "quire/align/alignments/alignments.cuh"
 #include "quire/device/ragged.cuh"
 #include "quire/reads/reads.cuh"
@@ -22,9 +21,11 @@ struct Found {
     i64 count;
 };
 
-__device__ __forceinline__ bool is_good(i32 score, i64 length) {
-    i64 least = length - SHORT_READ_MARGIN;
-    return score >= (least < SHORTEST_SCORE ? least : SHORTEST_SCORE);
+// Whether an extension is looked at: one of the whole read earns END_BONUS first.
+__device__ __forceinline__ bool is_good(const Found& found, i64 i, i64 length) {
+    i64 least = length - SHORT_READ_MARGIN, score = found.score[i];
+    if (found.read_begin[i] == 0 && found.read_end[i] == length) score += END_BONUS;
+    return score >= (least < LEAST_SCORE ? least : LEAST_SCORE);
 }
 
 // One thread an extension: counts the good ones of each read, and hangs each run of extensions of one read into the
@@ -34,7 +35,7 @@ extern "C" __global__ void link_runs(Found found, Reads reads, i32* heads, i32* 
     i64 i = thread_index();
     if (i >= found.count) return;
     i32 read = found.read[i];
-    if (is_good(found.score[i], reads.length(read))) atomicAdd(&counts[read], 1);
+    if (is_good(found, i, reads.length(read))) atomicAdd(&counts[read], 1);
     if (i == 0 || found.read[i - 1] != read) next[i] = atomicExch(&heads[read], (i32)i);
 }
 
@@ -75,8 +76,8 @@ extern "C" __global__ void order_by_read(Found found, Reads reads, Reference ref
     i32 used = 0;
     for (i32 run = heads[read]; run >= 0; run = next[run]) {
         for (i32 i = run; i < found.count && found.read[i] == read; i++) {
+            if (!is_good(found, i, length)) continue;
             i32 score = found.score[i];
-            if (!is_good(score, length)) continue;
             i64 position = found.axis_begin[i];
             u64 hash = tie_hash(name_hash, position);
             i32 place = used++;
@@ -119,13 +120,16 @@ extern "C" __global__ void gather(Found found, Reference reference, const i32* o
     cigar_length[target] = found.cigar_length[i];
 }
 
-// One thread a read: whether it has no alignment, or a poor one as its best.
-extern "C" __global__ void find_poor(Alignments alignments, Reads reads, u8* poor) {
+// One thread a read: whether it takes part in a later look.
+extern "C" __global__ void find_poor(Alignments alignments, Reads reads, i64 numerator, i64 denominator,
+                                     i64 shortest_clear, u8* poor) {
     i64 read = thread_index();
     if (read >= reads.count) return;
-    i64 first = alignments.offsets[read];
-    poor[read] = first == alignments.offsets[read + 1] ||
-                 (i64)alignments.score[first] * POOR_DENOMINATOR < reads.length(read) * POOR_NUMERATOR;
+    i64 first = alignments.offsets[read], length = reads.length(read);
+    poor[read] = 1;
+    if (first == alignments.offsets[read + 1]) return;
+    i64 score = alignments.score[first];
+    poor[read] = score * denominator < length * numerator || (length < shortest_clear && score < length);
 }
 
 // Whether a read has a place, and no second one that comes close to it.

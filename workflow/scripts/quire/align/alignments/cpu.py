@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from quire.algorithms.extension import ExtensionJobs, Extensions
+from quire.algorithms.extension import END_BONUS, ExtensionJobs, Extensions
 from quire.align.model import Alignments
-from quire.align.parameters import POOR_DENOMINATOR, POOR_NUMERATOR, SHORT_READ_MARGIN, SHORTEST_SCORE
+from quire.align.parameters import LEAST_SCORE, SHORT_READ_MARGIN, SHORTEST_SCORE, Look
 from quire.reads import Reads
 from quire.reference import Reference
 from quire.sequence.ties.cpu import tie_hash
@@ -14,7 +14,8 @@ from quire.simd.compiled import compiled, inlined
 def collect(parts: list[tuple[ExtensionJobs, Extensions]], reads: Reads, reference: Reference) -> Alignments:
     """Gather the results of one or more rounds of extension.
 
-    Alignments below min(SHORTEST_SCORE, read length - SHORT_READ_MARGIN) are left out, as are those that begin or end
+    Alignments below min(LEAST_SCORE, read length - SHORT_READ_MARGIN) are left out (one of the whole read earns
+    END_BONUS first), as are those that begin or end
     where a better one of the same read and strand does: two candidates that led to one place.
     """
     base = np.cumsum([0] + [len(extensions.cigar) for _, extensions in parts])
@@ -28,7 +29,8 @@ def collect(parts: list[tuple[ExtensionJobs, Extensions]], reads: Reads, referen
     cigar = np.concatenate([extensions.cigar for _, extensions in parts])
 
     lengths = np.diff(reads.offsets)
-    good = score >= np.minimum(SHORTEST_SCORE, lengths[read] - SHORT_READ_MARGIN)
+    whole = (read_begin == 0) & (read_end == lengths[read])
+    good = score + np.where(whole, END_BONUS, 0) >= np.minimum(LEAST_SCORE, lengths[read] - SHORT_READ_MARGIN)
     alternate = np.empty(0, np.uint8)
     if len(reference.alternate):
         alternate = reference.alternate[reference.axis_to_contig(axis_begin)[0]]
@@ -102,24 +104,29 @@ def _before(a, b, strand, score, axis_begin, alternate, name_hash):
 
 
 @inlined
-def is_poor(score, length):
-    """Whether an alignment of a read of this length scores so low that a better place may have been missed."""
-    return score * POOR_DENOMINATOR < length * POOR_NUMERATOR
+def stands_alone(score, length):
+    """Whether an alignment of a read of this length is good enough to be reported without a mate beside it."""
+    return score >= min(SHORTEST_SCORE, length - SHORT_READ_MARGIN)
 
 
-def poorly_aligned(alignments: Alignments, reads: Reads) -> np.ndarray:
-    """bool[n]: reads without an alignment, or whose best one is poor."""
-    poor: np.ndarray = _find_poor(alignments, reads.offsets)
+def poorly_aligned(alignments: Alignments, reads: Reads, look: Look) -> np.ndarray:
+    """bool[n]: reads that take part in a later look: of which a better place, or a second one, may have been missed."""
+    poor: np.ndarray = _find_poor(alignments, reads.offsets, look.numerator, look.denominator, look.shortest_clear)
     return poor
 
 
 @compiled
-def _find_poor(alignments, read_offsets):
+def _find_poor(alignments, read_offsets, numerator, denominator, shortest_clear):
     """See `poorly_aligned`."""
     count = len(read_offsets) - 1
     poor = np.empty(count, np.bool_)
     for read in range(count):
         first, last = alignments.offsets[read], alignments.offsets[read + 1]
         length = read_offsets[read + 1] - read_offsets[read]
-        poor[read] = first == last or is_poor(np.int64(alignments.score[first]), length)
+        if first == last:
+            poor[read] = True
+            continue
+        score = np.int64(alignments.score[first])
+        is_imperfect = length < shortest_clear and score < length
+        poor[read] = score * denominator < length * numerator or is_imperfect
     return poor

@@ -5,16 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.extension import ExtensionJobs, Extensions
+from quire.algorithms.extension import END_BONUS, ExtensionJobs, Extensions
 from quire.align.model import Alignments
 from quire.align.parameters import (
+    LEAST_SCORE,
     LONGEST_INSERT,
-    POOR_DENOMINATOR,
-    POOR_NUMERATOR,
     SHORT_READ_MARGIN,
-    SHORTEST_SCORE,
     UNIQUE_DENOMINATOR,
     UNIQUE_NUMERATOR,
+    Look,
 )
 from quire.device.card import Card, CardArray, Kernel
 from quire.reads.gpu import CardReads
@@ -22,11 +21,10 @@ from quire.reference.gpu import CardReference
 
 SOURCE = "quire/align/alignments/alignments.cu"
 DEFINES = {
+    "END_BONUS": END_BONUS,
+    "LEAST_SCORE": LEAST_SCORE,
     "LONGEST_INSERT": LONGEST_INSERT,
     "SHORT_READ_MARGIN": SHORT_READ_MARGIN,
-    "POOR_DENOMINATOR": POOR_DENOMINATOR,
-    "POOR_NUMERATOR": POOR_NUMERATOR,
-    "SHORTEST_SCORE": SHORTEST_SCORE,
     "UNIQUE_DENOMINATOR": UNIQUE_DENOMINATOR,
     "UNIQUE_NUMERATOR": UNIQUE_NUMERATOR,
 }
@@ -88,10 +86,11 @@ def collect(
     return alignments
 
 
-def poorly_aligned(card: Card, alignments: Alignments, reads: CardReads) -> CardArray:
-    """uint8[n] on the card: reads without an alignment, or whose best one is poor."""
+def poorly_aligned(card: Card, alignments: Alignments, reads: CardReads, look: Look) -> CardArray:
+    """uint8[n] on the card: reads that take part in a later look."""
     poor = card.empty(len(reads), np.uint8)
-    _kernels(card)("find_poor").for_each(len(reads), alignments, reads, poor)
+    find_poor = _kernels(card)("find_poor")
+    find_poor.for_each(len(reads), alignments, reads, look.numerator, look.denominator, look.shortest_clear, poor)
     return poor
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from quire.algorithms.extension import MATCH, MISMATCH, ExtensionJobs
 from quire.algorithms.extension.cpu import mismatches
-from quire.algorithms.seeding import DIAGONAL_BIAS, SEED_LENGTH
+from quire.algorithms.seeding import DIAGONAL_BIAS, SeedingParameters
 from quire.algorithms.seeding.cpu_steps import seed_end
 from quire.align.parameters import (
     BAND_MARGIN,
@@ -58,10 +58,11 @@ CANDIDATE = np.dtype(
 
 
 class _Hits(NamedTuple):
-    """Of every read, sorted: offsets int64[n + 1], hits uint64[], and the stride of the seeds."""
+    """Of every read, sorted: offsets int64[n + 1], hits uint64[], and how the seeds lie: least length and stride."""
 
     offsets: np.ndarray
     hits: np.ndarray
+    seed_length: int
     stride: int
 
 
@@ -75,7 +76,7 @@ class _Reads(NamedTuple):
 
 
 def find_candidates(
-    offsets: np.ndarray, hits: np.ndarray, reads: Reads, reference: Reference, stride: int
+    offsets: np.ndarray, hits: np.ndarray, reads: Reads, reference: Reference, seeding: SeedingParameters
 ) -> ExtensionJobs:
     """Cluster the hits of each read and keep the places of highest estimated score.
 
@@ -83,14 +84,19 @@ def find_candidates(
         offsets: int64[n + 1]; hits: uint64[], as `quire.algorithms.seeding.cpu.find_hits` gives them.
         reads: the batch.
         reference: the axis.
-        stride: of the seeds.
+        seeding: how the reads were seeded.
     """
     room = np.minimum(np.diff(offsets), MOST_CANDIDATES)
     starts = offsets_from_lengths(room)
     candidates = np.empty(int(starts[-1]), CANDIDATE)
     read_arrays = _Reads(reads.offsets, reads.word_offsets, reads.packed, reads.name_hash)
     counts = _cluster(
-        _Hits(offsets, hits, stride), read_arrays, reference.text, reference.island_axis, starts, candidates
+        _Hits(offsets, hits, seeding.seed_length, seeding.stride),
+        read_arrays,
+        reference.text,
+        reference.island_axis,
+        starts,
+        candidates,
     )
     found = candidates[np.arange(len(candidates)) - np.repeat(starts[:-1], room) < np.repeat(counts, room)]
     return ExtensionJobs(
@@ -108,7 +114,8 @@ def find_candidates(
 def _cluster(hits, reads, text, island_axis, starts, candidates):
     """Write the candidates of each read from candidates[starts[read]] on, best first; returns how many each has."""
     # Taken out once: each use of a tuple inside the loop would count references of all its arrays.
-    hit_offsets, hit, stride = hits
+    hit_offsets, hit, seed_length, stride = hits
+    lying = (seed_length, stride)
     offsets, word_offsets, packed, name_hash = reads
     count = len(starts) - 1
     kept = np.zeros(count, np.int64)
@@ -120,10 +127,10 @@ def _cluster(hits, reads, text, island_axis, starts, candidates):
     for read in range(count):
         length = offsets[read + 1] - offsets[read]
         best = candidates[starts[read] : starts[read + 1]]
-        bundled = _bundle(hit[hit_offsets[read] : hit_offsets[read + 1]], length, stride, island_axis, bundles)
+        bundled = _bundle(hit[hit_offsets[read] : hit_offsets[read + 1]], length, lying, island_axis, bundles)
         found = 0
         for i in range(bundled):
-            covered = _join(bundles, bundled, i, length, stride, candidate)
+            covered = _join(bundles, bundled, i, length, lying, candidate)
             if covered < 0:
                 continue
             _estimate(candidate, covered, packed, word_offsets[read], length, text, island_axis, bundles[i].island)
@@ -138,18 +145,19 @@ def _cluster(hits, reads, text, island_axis, starts, candidates):
 
 
 @compiled
-def _bundle(hits, length, stride, island_axis, bundles):
+def _bundle(hits, length, lying, island_axis, bundles):
     """Group the sorted hits of a read on close diagonals of one strand and island; returns the number of bundles."""
     used = -1
+    seed_length, stride = lying
     current, current_count, best_count = _NO_DIAGONAL, 0, 0
     for i in range(len(hits)):
         strand, diagonal = np.int64(hits[i] >> np.uint64(63)), _diagonal(hits[i])
         ordinal = np.int64(hits[i] & np.uint64(255))
-        last = diagonal + seed_end(ordinal, length, stride)
-        if last < SEED_LENGTH or last > island_axis[-1]:
+        last = diagonal + seed_end(ordinal, length, seed_length, stride)
+        if last < seed_length or last > island_axis[-1]:
             continue
-        if used < 0 or not _belongs(bundles[used], strand, diagonal, last, island_axis):
-            island = interval_of(island_axis, last - SEED_LENGTH)
+        if used < 0 or not _belongs(bundles[used], strand, diagonal, last - seed_length, last, island_axis):
+            island = interval_of(island_axis, last - seed_length)
             if last > island_axis[island + 1]:  # a match across the border of two islands is none
                 continue
             used += 1
@@ -167,15 +175,15 @@ def _bundle(hits, length, stride, island_axis, bundles):
 
 
 @inlined
-def _belongs(bundle, strand, diagonal, last, island_axis):
-    """Whether a hit, whose seed ends at axis position `last`, belongs to the bundle of the hit before it."""
+def _belongs(bundle, strand, diagonal, begin, last, island_axis):
+    """Whether a hit, whose seed lies at [begin, last) on the axis, belongs to the bundle of the hit before it."""
     if strand != bundle.strand or diagonal - bundle.highest > BUNDLE_GAP or diagonal - bundle.lowest > WIDEST_BUNDLE:
         return False
-    return last - SEED_LENGTH >= island_axis[bundle.island] and last <= island_axis[bundle.island + 1]
+    return begin >= island_axis[bundle.island] and last <= island_axis[bundle.island + 1]
 
 
 @compiled
-def _join(bundles, bundled, i, length, stride, candidate):
+def _join(bundles, bundled, i, length, lying, candidate):
     """Extend bundle i by those that continue it across a gap; write strand and diagonals of candidate[0].
 
     An insertion or deletion leaves different seeds of the read on two diagonals; a tandem repeat leaves the same seeds
@@ -186,7 +194,7 @@ def _join(bundles, bundled, i, length, stride, candidate):
     """
     own = bundles[i]
     low, high, together = own.lowest, own.highest, own.seeds
-    own_covered = _covered(own.seeds, length, stride)
+    own_covered = _covered(own.seeds, length, lying)
     absorbed = False
     for step in (-1, 1):
         j = i + step
@@ -200,14 +208,14 @@ def _join(bundles, bundled, i, length, stride, candidate):
             if 4 * shared <= min(count_ones(own.seeds), count_ones(other.seeds)):
                 low, high = min(low, other.lowest), max(high, other.highest)
                 together |= other.seeds
-                other_covered = _covered(other.seeds, length, stride)
+                other_covered = _covered(other.seeds, length, lying)
                 absorbed = absorbed or other_covered > own_covered or (other_covered == own_covered and j < i)
             j += step
     if absorbed:
         return np.int64(-1)
     candidate[0].strand, candidate[0].diagonal = own.strand, own.most_frequent
     candidate[0].lowest, candidate[0].highest = low, high
-    return _covered(together, length, stride)
+    return _covered(together, length, lying)
 
 
 @inlined
@@ -232,13 +240,14 @@ def _diagonal(hit):
 
 
 @inlined
-def _covered(seeds, length, stride):
-    """Bases of the read under at least one of the seeds (a bit each)."""
+def _covered(seeds, length, lying):
+    """Bases of the read under at least one of the seeds (a bit each); lying: their least length and stride."""
+    seed_length, stride = lying
     covered, reached, ordinal = np.int64(0), np.int64(0), np.int64(0)
     while seeds:
         if seeds & np.uint64(1):
-            end = np.int64(seed_end(ordinal, length, stride))
-            covered += min(np.int64(SEED_LENGTH), end - reached)
+            end = np.int64(seed_end(ordinal, length, seed_length, stride))
+            covered += min(np.int64(seed_length), end - reached)
             reached = end
         seeds >>= np.uint64(1)
         ordinal += 1

@@ -3,7 +3,7 @@
 import numpy as np
 
 from quire.algorithms.extension import MATCH, MISMATCH, ExtensionJobs
-from quire.algorithms.seeding import DIAGONAL_BIAS, MAXIMUM_SEEDS, SEED_LENGTH
+from quire.algorithms.seeding import DIAGONAL_BIAS, MAXIMUM_SEEDS, SEED_LENGTHS, SeedingParameters
 from quire.align.parameters import (
     BAND_MARGIN,
     BUNDLE_GAP,
@@ -34,15 +34,20 @@ DEFINES = {
     "MISMATCH": MISMATCH,
     "MOST_CANDIDATES": MOST_CANDIDATES,
     "RANKED_BYTES": RANKED_BYTES,
-    "SEED_LENGTH": SEED_LENGTH,
     "SHORTEST_SCORE": SHORTEST_SCORE,
     "THREADS": THREADS,
     "WIDEST_BUNDLE": WIDEST_BUNDLE,
 }
+KERNELS = [(SOURCE, {"SEED_LENGTH": length, **DEFINES}) for length in SEED_LENGTHS]
 
 
 def find_candidates(
-    card: Card, offsets: CardArray, hits: CardArray, reads: CardReads, reference: CardReference, stride: int
+    card: Card,
+    offsets: CardArray,
+    hits: CardArray,
+    reads: CardReads,
+    reference: CardReference,
+    seeding: SeedingParameters,
 ) -> ExtensionJobs:
     """Cluster the hits of each read and keep the places of highest estimated score; arrays on the card.
 
@@ -51,7 +56,7 @@ def find_candidates(
         offsets: int64[n + 1]; hits: uint64[], those of a read sorted ascending.
         reads: the batch.
         reference: the axis.
-        stride: of the seeds.
+        seeding: how the reads were seeded.
     """
     xp, count = card.xp, len(reads)
     hit_counts = offsets[1:] - offsets[:-1]
@@ -63,16 +68,17 @@ def find_candidates(
     counts = card.empty(count, np.int32)
     warps = THREADS // 32
     shared_bytes = warps * (MOST_CANDIDATES * RANKED_BYTES + LOCAL_BUNDLES * BUNDLE_BYTES)
-    card.kernel(SOURCE, "cluster", **DEFINES)(
-        -(-count // warps), THREADS, offsets, hits, reads, reference, stride, scratch_offsets, scratch, slots, staged,
-        counts, shared_bytes=shared_bytes,
+    defines = {"SEED_LENGTH": seeding.seed_length, **DEFINES}
+    card.kernel(SOURCE, "cluster", **defines)(
+        -(-count // warps), THREADS, offsets, hits, reads, reference, seeding.stride, scratch_offsets, scratch, slots,
+        staged, counts, shared_bytes=shared_bytes,
     )  # fmt: skip
     job_offsets = card.offsets(counts)
     total = int(job_offsets[-1])
     jobs = ExtensionJobs(
         card.empty(total, np.int32), card.empty(total, np.uint8), *(card.empty(total, np.int64) for _ in range(5))
     )
-    card.kernel(SOURCE, "write_jobs", **DEFINES).for_each(
+    card.kernel(SOURCE, "write_jobs", **defines).for_each(
         total, job_offsets, count, total, slots, staged, reference, jobs.read, jobs.strand, jobs.diagonal,
         jobs.diagonal_low, jobs.diagonal_high, jobs.axis_low, jobs.axis_high,
     )  # fmt: skip

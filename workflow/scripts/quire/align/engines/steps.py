@@ -13,7 +13,7 @@ from quire.algorithms.extension import ExtensionJobs, Extensions
 from quire.algorithms.seeding import SeedingParameters
 from quire.align.insert_size import InsertSizes
 from quire.align.model import Alignments, Reported, Selection
-from quire.align.parameters import DENSE_SEEDING, SEEDING
+from quire.align.parameters import LATER_LOOKS, SEEDING, Look
 from quire.device.card import CardArray
 
 Rounds: TypeAlias = list[tuple[ExtensionJobs, Extensions]]
@@ -40,10 +40,10 @@ class Steps:
     flatnonzero: Callable[[Array], Array]
     subset: Callable[[BackendReads, Array], BackendReads]
     find_hits: Callable[[BackendPages, BackendReads, Array, SeedingParameters], tuple[Array, Array]]
-    find_candidates: Callable[[Array, Array, BackendReads, BackendReference, int], ExtensionJobs]
+    find_candidates: Callable[[Array, Array, BackendReads, BackendReference, SeedingParameters], ExtensionJobs]
     extend: Callable[[ExtensionJobs, BackendReads, Array, Array], Extensions]
     collect: Callable[[Rounds, BackendReads, BackendReference], Alignments]
-    poorly_aligned: Callable[[Alignments, BackendReads], Array]
+    poorly_aligned: Callable[[Alignments, BackendReads, Look], Array]
     rescue_jobs: Callable[[Alignments, BackendReads, BackendReference, InsertSizes], ExtensionJobs]
     select: Callable[[Alignments, BackendReads, bool, InsertSizes, BackendAlternate], Selection]
     take_reported: Callable[[Alignments, Selection], Reported]
@@ -61,7 +61,7 @@ class FoundAlignments:
 def find_alignments(
     steps: Steps, reads: BackendReads, pages: BackendPages, reference: BackendReference
 ) -> FoundAlignments:
-    """Seeds, candidates and extensions of a batch, and a second round for the reads that aligned poorly.
+    """Seeds, candidates and extensions of a batch, and further rounds for the reads that aligned poorly.
 
     Args:
         steps: of the backend.
@@ -71,10 +71,12 @@ def find_alignments(
     """
     rounds = [_seed_and_extend(steps, reads, pages, reference, SEEDING)]
     alignments = steps.collect(rounds, reads, reference)
-    poor = steps.flatnonzero(steps.poorly_aligned(alignments, reads))
-    if len(poor):
+    for look in LATER_LOOKS:
+        poor = steps.flatnonzero(steps.poorly_aligned(alignments, reads, look))
+        if len(poor) == 0:
+            continue
         few = steps.subset(reads, poor)
-        jobs, extensions = _seed_and_extend(steps, few, pages, reference, DENSE_SEEDING)
+        jobs, extensions = _seed_and_extend(steps, few, pages, reference, look.seeding)
         rounds.append((replace(jobs, read=poor[jobs.read].astype(np.int32)), extensions))
         alignments = steps.collect(rounds, reads, reference)
     return FoundAlignments(rounds, alignments)
@@ -84,7 +86,7 @@ def _seed_and_extend(
     steps: Steps, reads: BackendReads, pages: BackendPages, reference: BackendReference, seeding: SeedingParameters
 ) -> tuple[ExtensionJobs, Extensions]:
     offsets, hits = steps.find_hits(pages, reads, reference.text, seeding)
-    jobs = steps.find_candidates(offsets, hits, reads, reference, seeding.stride)
+    jobs = steps.find_candidates(offsets, hits, reads, reference, seeding)
     return jobs, steps.extend(jobs, reads, reference.text, reference.ambiguous)
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from quire.align.alignments.cpu import stands_alone
 from quire.align.insert_size import InsertSizes, proper_lengths
 from quire.align.model import Alignments, Selection
 from quire.align.pairing.mapping_quality import count_cost, raw_quality, single_quality
@@ -25,9 +26,8 @@ from quire.align.parameters import (
     SIMPLE_SHARE_OF_SHORT,
     SIMPLE_WORD,
     UNPAIRED_COST,
-    UNSUPPORTED_DENOMINATOR,
-    UNSUPPORTED_NUMERATOR,
-    UNSUPPORTED_QUALITY,
+    WEIGHT_ALONE,
+    WEIGHT_PROPER,
 )
 from quire.reads import Reads
 from quire.sequence.ties.cpu import tie_hash
@@ -219,18 +219,30 @@ def _select(alignments, reads, paired, template_lengths, alternate, competition,
             _pair(alignments, reads, pair, count // 2 + pair, template_lengths, alternate, competition, selection)
     for read in range(count):
         chosen = selection.primary[read]
-        length = reads.offsets[read + 1] - reads.offsets[read]
-        if chosen >= 0 and alignments.score[chosen] < SIMPLE_SCORE:
+        if chosen < 0:
+            continue
+        length, score = reads.offsets[read + 1] - reads.offsets[read], np.int64(alignments.score[chosen])
+        if not selection.proper[read] and not stands_alone(score, length):
+            # The first one on an alternate contig takes its place if it is good enough.
+            first, last = alignments.offsets[read], alignments.offsets[read + 1]
+            chosen = _primary_end(alignments, first, last, alternate)
+            if chosen == last or not stands_alone(alignments.score[chosen], length):
+                selection.primary[read], selection.quality[read], selection.suboptimal_score[read] = -1, 0, 0
+                continue
+            score, suboptimal_score = np.int64(alignments.score[chosen]), competition.suboptimal_score[chosen]
+            selection.primary[read], selection.suboptimal_score[read] = chosen, suboptimal_score
+            near_best_count = competition.near_best_count[chosen]
+            selection.quality[read] = _quality(alignments, chosen, suboptimal_score, near_best_count)
+        # A short read that lies well beside its mate needs no words of its own to be believed.
+        is_supported = selection.proper[read] and 4 * score >= 3 * length
+        if score < SIMPLE_SCORE and not is_supported:
             codes = reads.codes[alignments.strand[chosen], reads.offsets[read] : reads.offsets[read + 1]]
-            is_short = 2 * np.int64(alignments.score[chosen]) < length
-            share = SIMPLE_SHARE_OF_SHORT if is_short else SIMPLE_SHARE
+            share = SIMPLE_SHARE_OF_SHORT if 2 * score < length else SIMPLE_SHARE
             if _is_simple(codes[alignments.read_begin[chosen] : alignments.read_end[chosen]], share):
                 selection.quality[read] = 0
-        if paired and chosen >= 0 and not selection.proper[read]:
-            mate = read + count // 2 if read < count // 2 else read - count // 2
-            weak = alignments.score[chosen] * UNSUPPORTED_DENOMINATOR < length * UNSUPPORTED_NUMERATOR
-            if weak and selection.primary[mate] >= 0:
-                selection.quality[read] = min(np.int64(selection.quality[read]), np.int64(UNSUPPORTED_QUALITY))
+        weighted = score * (WEIGHT_PROPER if selection.proper[read] else WEIGHT_ALONE)
+        if weighted < length:  # the less of a read agrees with its place, the less is known
+            selection.quality[read] = np.int64(selection.quality[read]) * weighted // length
         if alignments.offsets[read + 1] - alignments.offsets[read] > 1:
             _choose_supplementary(alignments, read, length, alternate, competition, selection)
 
@@ -347,6 +359,8 @@ def _choose_supplementary(alignments, read, length, alternate, competition, sele
         if used == MOST_SUPPLEMENTARY:
             break
         if i in (chosen, root) or overlapped_by[i] >= 0:
+            continue
+        if not stands_alone(alignments.score[i], length):
             continue
         is_alternate = len(alternate) > 0 and alternate[alignments.contig[i]] != 0
         if not is_alternate and overlaps(alignments, i, chosen, length):

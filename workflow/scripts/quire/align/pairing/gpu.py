@@ -12,20 +12,22 @@ from quire.align.parameters import (
     CHANCE_SCORE,
     COUNT_COST,
     LENGTH_FACTOR,
+    LONG_SPAN,
     LONGEST_SPAN,
     MOST_QUALITY,
     MOST_SUPPLEMENTARY,
     NEAR_BEST,
     PAIR_BONUS_LIMIT,
     QUALITY_SHIFT,
+    SHORT_READ_MARGIN,
+    SHORTEST_SCORE,
     SIMPLE_SCORE,
     SIMPLE_SHARE,
     SIMPLE_SHARE_OF_SHORT,
     SIMPLE_WORD,
     UNPAIRED_COST,
-    UNSUPPORTED_DENOMINATOR,
-    UNSUPPORTED_NUMERATOR,
-    UNSUPPORTED_QUALITY,
+    WEIGHT_ALONE,
+    WEIGHT_PROPER,
 )
 from quire.device.card import Card, CardArray
 from quire.reads.gpu import CardReads
@@ -34,20 +36,22 @@ SOURCE = "quire/align/pairing/pairing.cu"
 DEFINES = {
     "CHANCE_SCORE": CHANCE_SCORE,
     "LONGEST_SPAN": LONGEST_SPAN,
+    "LONG_SPAN": LONG_SPAN,
     "MOST_COUNT": len(COUNT_COST) - 1,
     "MOST_QUALITY": MOST_QUALITY,
     "MOST_SUPPLEMENTARY": MOST_SUPPLEMENTARY,
     "NEAR_BEST": NEAR_BEST,
     "PAIR_BONUS_LIMIT": PAIR_BONUS_LIMIT,
     "QUALITY_SHIFT": QUALITY_SHIFT,
+    "SHORTEST_SCORE": SHORTEST_SCORE,
+    "SHORT_READ_MARGIN": SHORT_READ_MARGIN,
     "SIMPLE_SCORE": SIMPLE_SCORE,
     "SIMPLE_WORD": SIMPLE_WORD,
     "SIMPLE_SHARE": SIMPLE_SHARE,
     "SIMPLE_SHARE_OF_SHORT": SIMPLE_SHARE_OF_SHORT,
-    "UNSUPPORTED_NUMERATOR": UNSUPPORTED_NUMERATOR,
-    "UNSUPPORTED_DENOMINATOR": UNSUPPORTED_DENOMINATOR,
-    "UNSUPPORTED_QUALITY": UNSUPPORTED_QUALITY,
     "UNPAIRED_COST": UNPAIRED_COST,
+    "WEIGHT_ALONE": WEIGHT_ALONE,
+    "WEIGHT_PROPER": WEIGHT_PROPER,
 }
 THREADS = 128
 
@@ -122,10 +126,7 @@ def select(
     if paired and insert_sizes.are_known:
         lengths = proper_lengths_on(card, insert_sizes)
         pair.for_each(count // 2, alignments, reads, contigs, tables, lengths, competition, selection, threads=THREADS)
-    pairs = count // 2 if paired else 0
-    complete_selection.for_each(
-        count, alignments, reads, pairs, contigs, tables, competition, selection, threads=THREADS
-    )
+    complete_selection.for_each(count, alignments, reads, contigs, tables, competition, selection, threads=THREADS)
     return selection
 
 

@@ -1,8 +1,9 @@
 // From alignments to what is reported: the twin of quire/align/pairing/cpu.py, in three steps: one thread per read, one
-// per pair, one per read. -D: those of mapping_quality.cuh, MOST_SUPPLEMENTARY, NEAR_BEST, PAIR_BONUS_LIMIT,
-// SIMPLE_SCORE, SIMPLE_WORD, SIMPLE_SHARE, SIMPLE_SHARE_OF_SHORT, UNPAIRED_COST, UNSUPPORTED_NUMERATOR,
-// UNSUPPORTED_DENOMINATOR, UNSUPPORTED_QUALITY.
+// per pair, one per read. -D: those of mapping_quality.cuh and standing.cuh, MOST_SUPPLEMENTARY, NEAR_BEST,
+// PAIR_BONUS_LIMIT, SIMPLE_SCORE, SIMPLE_WORD, SIMPLE_SHARE, SIMPLE_SHARE_OF_SHORT, UNPAIRED_COST, WEIGHT_ALONE,
+// WEIGHT_PROPER.
 #include "quire/align/alignments/alignments.cuh"
+#include "quire/align/alignments/standing.cuh"
 #include "quire/align/pairing/mapping_quality.cuh"
 #include "quire/align/pairing/selection.cuh"
 #include "quire/reads/reads.cuh"
@@ -234,37 +235,43 @@ __device__ __forceinline__ bool is_simple(const u64* packed, i64 begin, i64 end,
     return different * share < last - begin;
 }
 
-// One thread per read: distrusts simple sequence, and short alignments whose mate lies elsewhere (reads r and pairs + r
-// are mates; pairs = 0 for single reads); chooses the best alignments of other parts of the read, whose quality is at
-// most that of the primary one. One on an alternate contig that is better than all that it overlaps is one too, with its
-// own quality.
-extern "C" __global__ void complete_selection(Alignments alignments, Reads reads, i64 pairs, Contigs contigs,
+// One thread per read: takes back an alignment that is too short to be reported without a mate beside it, distrusts
+// simple sequence and reads of which little agrees with their places, and chooses the best alignments of other
+// parts of the read, whose quality is at most that of the primary one. One on an alternate contig that is better than
+// all that it overlaps is one too, with its own quality.
+extern "C" __global__ void complete_selection(Alignments alignments, Reads reads, Contigs contigs,
                                               QualityTables tables, Competition competition, Selection selection) {
     i64 read = thread_index();
     if (read >= reads.count) return;
     i64 first = alignments.offsets[read], last = alignments.offsets[read + 1], chosen = selection.primary[read];
-    i64 most = selection.quality[read], used = read * MOST_SUPPLEMENTARY, full = used + MOST_SUPPLEMENTARY;
-    if (chosen >= 0 && alignments.score[chosen] < SIMPLE_SCORE &&
+    i64 used = read * MOST_SUPPLEMENTARY, full = used + MOST_SUPPLEMENTARY, length = reads.length(read);
+    bool proper = selection.proper[read];
+    if (chosen >= 0 && !proper && !stands_alone(alignments.score[chosen], length)) {
+        // The first one on an alternate contig takes its place if it is good enough.
+        chosen = primary_end(alignments, contigs, first, last);
+        if (chosen == last || !stands_alone(alignments.score[chosen], length)) chosen = -1;
+        i32 suboptimal_score = chosen < 0 ? 0 : competition.suboptimal_score[chosen];
+        selection.primary[read] = chosen;
+        selection.suboptimal_score[read] = suboptimal_score;
+        selection.quality[read] = chosen < 0 ? 0
+                                             : (u8)quality_of(alignments, tables, chosen, suboptimal_score,
+                                                              competition.near_best_count[chosen]);
+    }
+    i64 score = chosen >= 0 ? alignments.score[chosen] : 0, most = selection.quality[read];
+    // A short read that lies well beside its mate needs no words of its own to be believed.
+    bool is_supported = proper && 4 * score >= 3 * length;
+    if (chosen >= 0 && score < SIMPLE_SCORE && !is_supported &&
         is_simple(reads.packed_of(alignments.strand[chosen], read), alignments.read_begin[chosen],
-                  alignments.read_end[chosen],
-                  2 * (i64)alignments.score[chosen] < reads.length(read) ? SIMPLE_SHARE_OF_SHORT : SIMPLE_SHARE)) {
+                  alignments.read_end[chosen], 2 * score < length ? SIMPLE_SHARE_OF_SHORT : SIMPLE_SHARE))
         most = 0;
-        selection.quality[read] = 0;
-    }
-    if (pairs > 0 && chosen >= 0 && !selection.proper[read]) {
-        i64 mate = read < pairs ? read + pairs : read - pairs;
-        i64 score = alignments.score[chosen];
-        bool weak = score * UNSUPPORTED_DENOMINATOR < reads.length(read) * UNSUPPORTED_NUMERATOR;
-        if (weak && selection.primary[mate] >= 0 && most > UNSUPPORTED_QUALITY) {
-            most = UNSUPPORTED_QUALITY;
-            selection.quality[read] = UNSUPPORTED_QUALITY;
-        }
-    }
-    if (last - first > 1) {
+    i64 weighted = score * (proper ? WEIGHT_PROPER : WEIGHT_ALONE);
+    if (chosen >= 0 && weighted < length) most = most * weighted / length;
+    selection.quality[read] = (u8)most;
+    if (chosen >= 0 && last - first > 1) {
         i64 root = competition.overlapped_by[chosen] < 0 ? chosen : competition.overlapped_by[chosen];
-        i64 length = reads.length(read);
         for (i64 i = first; i < last && used < full; i++) {
             if (i == chosen || i == root || competition.overlapped_by[i] >= 0) continue;
+            if (!stands_alone(alignments.score[i], length)) continue;
             bool is_alternate = contigs.is_alternate(alignments.contig[i]);
             if (!is_alternate && overlap_on_read(alignments, i, chosen, length)) continue;
             i32 suboptimal_score = competition.suboptimal_score[i];

@@ -7,6 +7,7 @@ most of them becomes an extension job. So a rescue costs a scan of some hundred 
 import numpy as np
 
 from quire.algorithms.extension import ExtensionJobs
+from quire.align.alignments.cpu import stands_alone
 from quire.align.insert_size import ORIENTATIONS, InsertSizes, proper_lengths
 from quire.align.model import Alignments
 from quire.align.pairing.template_length import orientation_of, pair_distance
@@ -59,8 +60,13 @@ def _plan(alignments, offsets, codes, text, island_axis, low, high):
             best = np.int64(0)  # which need not be the first: alternate contigs stand behind
             for anchor in range(first, last):
                 best = max(best, np.int64(alignments.score[anchor]))
+            length = offsets[anchor_read + 1] - offsets[anchor_read]
             for anchor in range(first, min(last, first + MOST_ANCHORS)):
-                if alignments.score[anchor] < best - UNPAIRED_COST:
+                score = np.int64(alignments.score[anchor])
+                if score < best - UNPAIRED_COST:
+                    continue
+                # What half of the read does not even agree with may lie there by chance.
+                if 2 * score < length and not stands_alone(score, length):
                     continue
                 if _has_partner(alignments, anchor, side, anchor_read, mate, offsets, low, high):
                     continue

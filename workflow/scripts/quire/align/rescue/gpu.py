@@ -8,7 +8,15 @@ from quire.algorithms.extension import ExtensionJobs
 from quire.align.insert_size import InsertSizes
 from quire.align.model import Alignments
 from quire.align.pairing.template_length_gpu import proper_lengths_on
-from quire.align.parameters import BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, UNPAIRED_COST
+from quire.align.parameters import (
+    BAND_MARGIN,
+    FEWEST_KMERS,
+    KMER,
+    MOST_ANCHORS,
+    SHORT_READ_MARGIN,
+    SHORTEST_SCORE,
+    UNPAIRED_COST,
+)
 from quire.device.card import Card, CardArray
 from quire.reads.gpu import CardReads
 from quire.reference.gpu import CardReference
@@ -20,6 +28,8 @@ DEFINES = {
     "FEWEST_KMERS": FEWEST_KMERS,
     "KMER": KMER,
     "MOST_ANCHORS": MOST_ANCHORS,
+    "SHORTEST_SCORE": SHORTEST_SCORE,
+    "SHORT_READ_MARGIN": SHORT_READ_MARGIN,
     "UNPAIRED_COST": UNPAIRED_COST,
 }
 WARP = 32

@@ -1,7 +1,8 @@
 // Mate rescue: the twin of quire/align/rescue/cpu.py. Anchors whose mate has no place beside them become tasks (count,
 // scan, write); a warp looks for the best diagonal of each task's window; tasks with one become jobs (scan, write).
-// -D: BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, UNPAIRED_COST.
+// -D: those of standing.cuh, BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, UNPAIRED_COST.
 #include "quire/align/alignments/alignments.cuh"
+#include "quire/align/alignments/standing.cuh"
 #include "quire/reads/reads.cuh"
 #include "quire/reference/reference.cuh"
 #include "quire/sequence/words.cuh"
@@ -58,7 +59,9 @@ __device__ __forceinline__ void for_each_anchor(const Alignments& alignments, co
     for (i64 anchor = first; anchor < last; anchor++) best = max(best, alignments.score[anchor]);
     if (last - first > MOST_ANCHORS) last = first + MOST_ANCHORS;
     for (i64 anchor = first; anchor < last; anchor++) {
-        if (alignments.score[anchor] < best - UNPAIRED_COST) continue;
+        i64 score = alignments.score[anchor], length = reads.length(read);
+        if (score < best - UNPAIRED_COST) continue;
+        if (2 * score < length && !stands_alone(score, length)) continue;
         if (!has_partner(alignments, reads, anchor, side & 1, read, mate, proper)) visit(anchor, read, mate);
     }
 }

@@ -1,0 +1,9 @@
+// Whether an alignment of a read of this length is good enough to be reported without a mate beside it: the twin of
+// stands_alone in quire/align/alignments/cpu.py. -D: SHORTEST_SCORE, SHORT_READ_MARGIN.
+#pragma once
+#include "quire/device/types.cuh"
+
+__device__ __forceinline__ bool stands_alone(i64 score, i64 length) {
+    i64 least = length - SHORT_READ_MARGIN;
+    return score >= (least < SHORTEST_SCORE ? least : SHORTEST_SCORE);
+}
