@@ -23,7 +23,10 @@ def compile_stage(stage: str, **options: bool) -> None:
         log.info("the kernels of %s were compiled before", name)
         return
     gc.disable()  # Numba's millions of objects all stay; looking for garbage among them took a fifth of the time
-    STAGES[stage](**options)
+    try:
+        STAGES[stage](**options)
+    finally:
+        gc.enable()
     stamps.remember(name, SCRIPT, began)
     log.info("the kernels of %s are compiled: %.1f s", name, time.time() - began)
 
