@@ -41,6 +41,28 @@ rule reference_index:
         required_reference,
 
 
+# The stages of the road from reads to the report.
+rule align:
+    input:
+        results_of_stage("align"),
+
+
+rule call:
+    input:
+        results_of_stage("call"),
+
+
+rule rescore:
+    input:
+        results_of_stage("call"),
+
+
+rule report:
+    input:
+        REPORT / "report.html",
+        SUMMARY,
+
+
 rule complete:
     input:
         results_of_target("complete"),
@@ -64,6 +86,8 @@ onsuccess:
         print_summary(SUMMARY)
     elif not workflow.touch:
         print_searches([search for search in searches_of_report() if search["summary"] in made])
+    if not workflow.touch:
+        print_lines(leftover_lines(OUTPUT, {sample: set(libraries(sample)) for sample in SAMPLES}))
 
 
 onerror:

@@ -18,6 +18,11 @@ UNEXPECTED = "quire: error: unexpected failure in rule map_unit; see logs/job.lo
     [
         ("raise InputError('reads.fq: is empty.')", "quire: error: reads.fq: is empty."),
         ("open('none.fa')", "quire: error: none.fa: No such file or directory; check the path"),
+        (
+            "raise OSError(28, 'No space left on device')",
+            "quire: error: No space left on device; check permissions and",
+        ),
+        ("raise MemoryError", "quire: error: memory ran out in rule map_unit; set align.reads_per_batch to a smaller"),
         ("raise ValueError('in two\\nlines')", UNEXPECTED),
         ("os.write(2, b'htslib speaks\\n'); 1 / 0", UNEXPECTED),
     ],
@@ -33,7 +38,7 @@ def test_a_job_that_fails_ends_its_log_with_a_sentence(failure: str, sentence: s
         def main():
             {failure}
 
-        run_job(SimpleNamespace(log=["logs/job.log"], rule="map_unit"), main)
+        run_job(SimpleNamespace(log=["logs/job.log"], output=["out.bam"], rule="map_unit"), main)
     """
     result = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)],
@@ -45,7 +50,7 @@ def test_a_job_that_fails_ends_its_log_with_a_sentence(failure: str, sentence: s
     )
     assert (result.returncode, result.stdout, result.stderr) == (1, "", "")
     log = tmp_path / "logs/job.log"
-    assert log.read_text().count("Traceback") == (sentence == UNEXPECTED)
+    assert log.read_text().count("Traceback") == (sentence == UNEXPECTED or "memory" in sentence)
     (found,) = failure_sentences([job(log)])
     assert found.startswith(sentence)
 

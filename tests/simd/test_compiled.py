@@ -33,6 +33,7 @@ def library(tmp_path: Path) -> Path:
     for name in (
         "__init__.py",
         "cache.py",
+        "errors.py",
         "sources.py",
         "simd/__init__.py",
         "simd/compiled.py",

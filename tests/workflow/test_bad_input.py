@@ -153,6 +153,17 @@ def test_contig_too_long_for_bai_is_refused_when_the_reference_is_packed(tmp_pat
     assert "Nothing to be done" in run.snakemake("--until", "pack_reference", "--dry-run").stdout
 
 
+@pytest.mark.parametrize("with_index", [True, False])
+def test_names_that_no_later_step_can_carry(with_index: bool, tmp_path: Path) -> None:
+    """By the index of the FASTA before any job, else when it is packed: not at the report, after all work."""
+    (tmp_path / "genome.fa").write_text(">#hash\nACGTTGCATTACGGATTCAG\n")
+    if with_index:
+        (tmp_path / "genome.fa.fai").write_text("#hash\t20\t7\t20\t21\n")
+    run = Run(tmp_path, config={"reference": {"fasta": "genome.fa"}})
+    require_one_sentence(run, "contig #hash: readers of BED", *(["--dry-run"] if with_index else []))
+    assert not list(run.output.glob("index/*"))
+
+
 def test_contig_too_long_for_bai_is_refused_by_the_index_of_the_fasta(tmp_path: Path) -> None:
     """The FASTA's own index tells the lengths before a job runs; an older one tells nothing."""
     fasta, index = tmp_path / "genome.fa", tmp_path / "genome.fa.fai"
@@ -200,3 +211,41 @@ def test_disk_full(small_disk: Path, finished: Run, tmp_path: Path) -> None:
     )
     require_one_sentence(run, "No space left on device")
     assert not list((small_disk / "out").glob("align/**/*.bam"))
+
+
+@pytest.mark.parametrize(("bytes_left", "job"), [(8_000, "reference:"), (100_000, "page_0")])
+def test_disk_full_of_the_index(bytes_left: int, job: str, small_disk: Path, tmp_path: Path) -> None:
+    """While the reference is packed, and while a page is indexed."""
+    fill(small_disk, bytes_left)
+    index = {"fasta": str(SMALL / "genome.fa.gz"), "index_directory": str(small_disk)}
+    run = Run(tmp_path / "run", config={"reference": index})
+    require_one_sentence(run, "No space left on device", "reference_index")
+    assert not (small_disk / "page_0").exists()
+    assert job in errors_of(run.snakemake("reference_index").stdout)[0]
+
+
+def test_temporary_folder_full(small_disk: Path, tmp_path: Path) -> None:
+    """The sentence names it, with what is free there, and the variable that names another."""
+    fill(small_disk, 40_000)
+    run = Run(tmp_path / "run")
+    folders = {"NUMBA_CACHE_DIR": str(tmp_path / "kernels"), "TMPDIR": str(small_disk)}
+    result = run.snakemake("out/.compiled/align.done", **folders)
+    assert len(errors_of(result.stdout)) == 1, result.stdout
+    (error,) = errors_of(result.stdout)
+    assert "No space left on device" in error
+    assert str(small_disk) in error
+    assert not list(small_disk.glob("tmp*"))
+
+
+def test_folder_of_kernels_full(small_disk: Path, tmp_path: Path) -> None:
+    fill(small_disk, 20_000)
+    run = Run(tmp_path / "run")
+    result = run.snakemake("out/.compiled/align.done", NUMBA_CACHE_DIR=str(small_disk))
+    (error,) = errors_of(result.stdout)
+    assert f"{small_disk}: compiled kernels cannot be kept there (No space left on device); free some" in error
+    assert "XDG_CACHE_HOME" in error
+
+
+def fill(disk: Path, bytes_left: int) -> None:
+    """Leave so many bytes of a disk free."""
+    (disk / "filling").write_bytes(bytes(shutil.disk_usage(disk).free - bytes_left))

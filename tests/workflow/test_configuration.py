@@ -531,6 +531,9 @@ def test_words_in_any_case(sheet: str, column: str, written: str, read: str, run
     ("content", "expected"),
     [
         (b"sample,unit,fq1\na,b,c\n", "not separated by tabs"),
+        (b"sample  unit  fq1\na  b  c\n", "not separated by tabs"),
+        (b"sample\tunit\tR1\tR2\na\tb\tc\td\n", "the column R1 is unknown; did you mean fq1\\?"),
+        (b"sample\tunit\tfq1\tfastq_2\na\tb\tc\td\n", "the column fastq_2 is unknown; did you mean fq2\\?"),
         (b"sample\tunit\tfq1\tfq3\na\tb\tc\td\n", "the column fq3 is unknown; correct it to fq2, or"),
         (b"sample\tfq1\na\tb\n", "the column unit is missing"),
         (b"Sample\tunit\tfq1\na\tb\tc\n", "the column Sample is unknown; correct it to sample"),

@@ -102,6 +102,7 @@ def test_killed_snakemake_is_made_up_for(finished: Run, continued: Callable[[], 
     """Everything dies at once, as in a power cut: unlock, and the same command finishes with the same results."""
     run = continued()
     kill_in_the_middle(run, "map_unit", log_of(run, "map_unit"), whole=True)
+    assert "removed with the --unlock argument" in " ".join(run.snakemake().stdout.split())
     assert run.snakemake("--unlock").returncode == 0
     result = run.snakemake()
     assert result.returncode == 0, result.stdout

@@ -11,16 +11,17 @@ sys.path.insert(0, str(WORKFLOW / "scripts"))
 
 from quire import sources
 from quire.errors import QuireError
-from quire.report.terminal import print_searches, print_summary
+from quire.report.terminal import print_lines, print_searches, print_summary
 from quire.run import config as configuration
 from quire.run.exact_tools import EXACT_TOOLS, fasta_and_region
 from quire.run.job import failure_sentences
+from quire.run.leftovers import leftover_lines
 
 try:
     RUN = configuration.load(config, WORKFLOW / "schemas")
     if workflow.is_main_process:
         configuration.check_index(RUN.settings)
-        configuration.check_alignment_index(RUN.settings)
+        configuration.check_contigs(RUN.settings)
         configuration.check_first_reads(RUN)
 except QuireError as error:
     # Not a WorkflowError: that would wrap the sentence in the place in this file where it was raised.
@@ -257,17 +258,42 @@ def results_of_samples():
     """What is kept of the road from FASTQ to VCF, without the ledgers of calling; nothing where there are no samples."""
     if not SAMPLES:
         return []
+    return [
+        *alignments_of_samples(),
+        *known_sites_of_samples(),
+        *calls_of_samples(),
+        *([str(REPORT / "truth.json")] if TRUTH["vcf"] else []),
+    ]
+
+
+def alignments_of_samples():
+    """What is kept of mapping, sorting and counting."""
     endings = (FORMAT, FORMAT_INDEX, "duplicates.tsv", "counts.json", "coverage.bed.gz", "low_coverage.bed.gz")
     return [
         *expand(ALIGN / "{sample}.{ending}", sample=SAMPLES, ending=endings),
         *(ledger for sample in SAMPLES for ledger in ledgers(sample)),
         *targets_of_samples(),
-        *known_sites_of_samples(),
+    ]
+
+
+def calls_of_samples():
+    """What is kept of calling."""
+    return [
         *(expand(RESCORE / "{sample}.{ending}", sample=SAMPLES, ending=["g.vcf.gz", "g.vcf.gz.tbi"]) if GVCF else []),
         *(str(RESCORE / name) for name in ("all.vcf.gz", "all.vcf.gz.tbi", "variants.json")),
         *annotations(),
-        *([str(REPORT / "truth.json")] if TRUTH["vcf"] else []),
     ]
+
+
+def results_of_stage(stage):
+    """An input function: the results of a stage of the road; the run ends in a sentence where there are no samples."""
+
+    def results(wildcards):
+        if not SAMPLES:
+            sys.exit(f"quire: error: configuration: samples is not given, and {stage} needs their sheet.")
+        return alignments_of_samples() if stage == "align" else calls_of_samples()
+
+    return results
 
 
 def annotations(*wanted):

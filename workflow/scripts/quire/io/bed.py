@@ -1,7 +1,7 @@
 """BED in: intervals on the contigs of a reference, every line checked."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from quire.errors import InputError
@@ -12,6 +12,20 @@ Interval = tuple[str, int, int]
 
 _NO_INTERVAL = re.compile(r"#|(track|browser)(\s|$)")
 _BYTE_ORDER_MARK = "\ufeff"
+
+
+def require_names(names: Iterable[str]) -> None:
+    """Refuse names of contigs that begin a line which readers of BED and VCF take for no record.
+
+    Raises:
+        InputError: naming the first of them.
+    """
+    for name in names:
+        if _NO_INTERVAL.match(name):
+            raise InputError(
+                f"contig {name}: readers of BED and VCF take a line that begins with this name for a comment or a "
+                "heading; rename the record in the FASTA."
+            )
 
 
 def read_bed(path: str | Path, lengths: Mapping[str, int]) -> list[Interval]:

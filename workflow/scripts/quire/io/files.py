@@ -1,5 +1,6 @@
 """Outputs that appear whole or not at all, and inputs whose compression is found from their first bytes."""
 
+import errno
 import glob
 import io
 import json
@@ -53,10 +54,13 @@ def atomic_path(final: str | Path) -> Iterator[Path]:
         os.replace(temporary, final)
     except BaseException as error:
         _discard(temporary)
-        # An error without a number is none of the file system (a library that cannot be loaded, say).
-        if isinstance(error, OSError) and error.errno is not None:
+        # An error without a number is none of the file system (a library that cannot be loaded, say), but for NumPy's
+        # of an array that was not written whole.
+        cut_short = "requested and" in str(error)
+        if isinstance(error, OSError) and (error.errno is not None or cut_short):
+            reason = os.strerror(errno.ENOSPC) if cut_short else error.strerror or error
             raise QuireError(
-                f"{final}: cannot be written ({error.strerror or error}); check permissions and the free space there."
+                f"{final}: cannot be written ({reason}); check permissions and the free space there."
             ) from error
         raise
 

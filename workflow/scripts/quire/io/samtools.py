@@ -66,6 +66,10 @@ def _call(function: Callable[..., Any], path: Path, *arguments: object, catch_st
         if shutil.disk_usage(path.parent).free < FULL_BYTES:
             raise QuireError(f"{path}: cannot be written (No space left on device); free some space there.") from error
         complaint = str(error).split("stderr=")[-1].strip(" '\"").replace("\\n", "\n").strip().splitlines()
+        if any(re.search("allocat|out of memory", line, re.IGNORECASE) for line in complaint):
+            raise QuireError(
+                f"{path}: memory ran out ({complaint[-1].strip()}); give the job more (its mem_mb) or fewer threads."
+            ) from error
         raise QuireError(
             f"{path}: a step of samtools failed ({complaint[-1].strip() if complaint else error}); "
             "check that its input is whole and that there is free space for temporary files."

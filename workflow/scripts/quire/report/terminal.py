@@ -4,7 +4,7 @@ It is printed by the Python that runs Snakemake, which need not have the package
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,7 @@ def print_summary(path: str | Path) -> None:
     Raises:
         InputError: the file is missing or no summary of this version.
     """
-    for line in summary_lines(load_summary(path)):
-        print(line)
+    print_lines(summary_lines(load_summary(path)))
 
 
 def print_searches(searches: Sequence[Mapping[str, Any]]) -> None:
@@ -33,7 +32,12 @@ def print_searches(searches: Sequence[Mapping[str, Any]]) -> None:
         searches: as `quire.report.searches.read_searches` takes them.
     """
     found = read_searches(searches)
-    for line in [*search_lines(found), *_of_all_stages(as_ledgers(found), warnings_of_searches(found))]:
+    print_lines([*search_lines(found), *_of_all_stages(as_ledgers(found), warnings_of_searches(found))])
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print what a run says at its end."""
+    for line in lines:
         print(line)
 
 

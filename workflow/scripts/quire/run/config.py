@@ -16,6 +16,7 @@ import pandas
 
 from quire.errors import InputError
 from quire.io.bai import require_index_fits
+from quire.io.bed import require_names
 from quire.io.first_reads import require_as_declared
 from quire.io.ploidy import SEXES
 from quire.io.sniff import require_alignments, require_fasta, require_fastq, require_variants
@@ -239,8 +240,8 @@ def check_index(settings: Mapping[str, Any]) -> None:
         Reference.open(directory, settings["reference"]["fasta"], verify=False)
 
 
-def check_alignment_index(settings: Mapping[str, Any]) -> None:
-    """Check that the alignments' index can hold all contigs, if their lengths are known before a job runs.
+def check_contigs(settings: Mapping[str, Any]) -> None:
+    """Check that all steps can carry the contigs' names and lengths, if these are known before a job runs.
 
     They are of a packed reference, or of a FASTA with its index (.fai) beside it; else packing the reference checks.
     """
@@ -252,6 +253,7 @@ def check_alignment_index(settings: Mapping[str, Any]) -> None:
         contigs = dict(zip(reference.contig_names, reference.contig_lengths.tolist(), strict=True))
     else:
         contigs = contigs_of_index(settings["reference"]["fasta"])
+    require_names(contigs)
     align = settings["align"]
     require_index_fits(align["format"], align["index_format"], list(contigs), list(contigs.values()))
 

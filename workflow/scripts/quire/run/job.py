@@ -7,13 +7,20 @@ end of what Snakemake itself prints.
 
 import logging
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from quire.errors import QuireError
 
+# What lets the jobs of a rule do with less memory.
+_LESS_MEMORY = {
+    "map_unit": "set align.reads_per_batch to a smaller number or give the rule fewer threads",
+    "index_page": "set reference.page_size to a smaller number",
+}
 SENTENCE = "quire: error: "  # how the last line of a failed job's log begins, behind the time
 
 
@@ -38,7 +45,15 @@ def run_job(snakemake: Any, main: Callable[[], None]) -> None:
         try:
             main()
         except (QuireError, OSError) as error:
-            logging.getLogger("quire").error("%s%s", SENTENCE, describe(error))
+            logging.getLogger("quire").error("%s%s", SENTENCE, describe(error, Path(snakemake.output[0]).parent))
+            sys.exit(1)
+        except MemoryError:
+            logging.getLogger("quire").exception("memory ran out")
+            helps = _LESS_MEMORY.get(snakemake.rule, "give the rule fewer threads")
+            logging.getLogger("quire").error(
+                "%smemory ran out in rule %s; %s, or give it more (--set-resources %s:mem_mb=NUMBER on a cluster).",
+                *(SENTENCE, snakemake.rule, helps, snakemake.rule),
+            )
             sys.exit(1)
         except Exception:
             logging.getLogger("quire").exception("an exception that no user can cause")
@@ -78,10 +93,27 @@ def _sentence_in(log: Path) -> str | None:
     return mark + rest if mark else None
 
 
-def describe(error: Exception) -> str:
-    """One sentence for an error: a QuireError's own, or the file and reason of an OSError."""
+def describe(error: Exception, output: Path = Path()) -> str:
+    """One sentence for an error: a QuireError's own, or the file and reason of an OSError.
+
+    Args:
+        error: what ended the job.
+        output: the folder that the job writes to, named with its free space where an OSError names no file.
+    """
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}; check the path, its permissions and the free space."
     if isinstance(error, OSError):
-        return f"{error.strerror or error}; check permissions and the free space of the output and temporary folders."
+        temporary = tempfile.gettempdir()
+        return (
+            f"{error.strerror or error}; check permissions and the free space of the output folder {output} "
+            f"({_free(output)}) and of the temporary folder {temporary} ({_free(temporary)}; the variable TMPDIR names "
+            "another)."
+        )
     return str(error)
+
+
+def _free(folder: str | Path) -> str:
+    try:
+        return f"{shutil.disk_usage(folder).free / 1e6:,.1f} MB free"
+    except OSError as error:
+        return str(error.strerror)

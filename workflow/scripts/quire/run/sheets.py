@@ -3,6 +3,7 @@
 import csv
 import difflib
 import io
+import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,10 @@ import pandas
 
 from quire.errors import InputError
 
+# What other programs' sheets call the files of reads: in lower case, letters and digits alone.
+_OTHER_NAMES = {
+    f"{word}{mate}": f"fq{mate}" for word in ("r", "read", "reads", "fastq", "fastqr", "mate") for mate in (1, 2)
+} | {"fastq": "fq1", "fq": "fq1", "reads": "fq1"}
 ALIKE = 0.66  # share of letters that two names of columns have in common, from which on one is taken for a slip
 
 
@@ -130,10 +135,13 @@ def _read_table(path: str, required: list[str]) -> tuple[list[int], pandas.DataF
 
 def _check_header(path: str, header: list[str], schema: Mapping[str, Any]) -> None:
     known = list(schema["properties"])
-    if len(header) == 1 and ("," in header[0] or ";" in header[0]):
+    if len(header) == 1 and re.search("[,; ]", header[0]):
         raise InputError(f"{path}: the columns are not separated by tabs; save the sheet as tab-separated text.")
     lacking = {column.lower(): column for column in known if column not in header}
     for column in header:
+        meant = _OTHER_NAMES.get(re.sub("[^a-z0-9]", "", column.lower()))
+        if meant in lacking.values() and column not in known:
+            raise InputError(f"{path}: the column {column} is unknown; did you mean {meant}?")
         if not column:
             raise InputError(f"{path}: a column has no name; name it or remove it (known: {', '.join(known)}).")
         alike = difflib.get_close_matches(column.lower(), lacking, 1, ALIKE) if column not in known else []

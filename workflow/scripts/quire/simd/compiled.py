@@ -23,7 +23,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataC
 from numba.core.registry import CPUDispatcher
 
 from quire.simd import late_code
-from quire.simd.stamps import kernels_root
+from quire.simd.stamps import kernels_cannot_be_kept, kernels_root
 from quire.sources import SCRIPTS, kernels_digest
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -145,8 +145,15 @@ class _KernelCache(FunctionCache):
         self._cache_file: Any = _CheckedFile(self.cache_path, self._impl.filename_base, stamp)
 
     def save_overload(self, signature: object, data: object) -> None:
-        """Called by Numba with what it compiled."""
-        super().save_overload(signature, data)
+        """Called by Numba with what it compiled.
+
+        Raises:
+            QuireError: the folder of the kernels is full or cannot be written.
+        """
+        try:
+            super().save_overload(signature, data)
+        except OSError as error:
+            raise kernels_cannot_be_kept(error) from error
         prune(Path(self.cache_path).parent)
 
 

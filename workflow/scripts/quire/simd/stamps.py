@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 
 from quire.cache import cache_root
+from quire.errors import QuireError
 from quire.sources import SCRIPTS, digest
 
 PROCESSOR = Path("/proc/cpuinfo")
@@ -58,15 +59,31 @@ def are_compiled(stage: str, script: str) -> bool:
 
 
 def remember(stage: str, script: str, since: float) -> None:
-    """Write the stamp of a stage whose kernels were all called by this process, which began at `since` (Unix time)."""
+    """Write the stamp of a stage whose kernels were all called by this process, which began at `since` (Unix time).
+
+    Raises:
+        QuireError: it cannot be written.
+    """
     used = (folder for folder in kernels_root().iterdir() if folder.is_dir() and folder.stat().st_mtime >= since)
     stamp = _stamp(stage, script)
     temporary = stamp.with_suffix(f".{os.getpid()}")
-    temporary.write_text(json.dumps({folder.name: len(os.listdir(folder)) for folder in used}))
-    temporary.replace(stamp)
+    try:
+        temporary.write_text(json.dumps({folder.name: len(os.listdir(folder)) for folder in used}))
+        temporary.replace(stamp)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise kernels_cannot_be_kept(error) from error
     for other in kernels_root().glob(f"{stage}-*.json"):
         if other.stat().st_mtime < since - 30 * 86400:
             other.unlink(missing_ok=True)
+
+
+def kernels_cannot_be_kept(error: OSError) -> QuireError:
+    """The sentence for a folder of kernels that is full or cannot be written."""
+    return QuireError(
+        f"{kernels_root()}: compiled kernels cannot be kept there ({error.strerror or error}); free some space, or "
+        "name another folder with the variable XDG_CACHE_HOME."
+    )
 
 
 def _stamp(stage: str, script: str) -> Path:

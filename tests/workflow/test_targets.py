@@ -1,0 +1,71 @@
+"""Stages as targets, samples that are added, and samples and lanes that are taken away."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tests.workflow.runs import SMALL_UNIT, Run, errors_of
+
+
+def planned(output: str) -> dict[str, int]:
+    """How many jobs of each rule a dry run counts."""
+    table = output.split("Job stats:")[1].split("total")[0]
+    return {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE)}
+
+
+@pytest.mark.parametrize(
+    ("target", "last"),
+    [
+        ("align", "finish_sample"),
+        ("call", "gather_variants"),
+        ("rescore", "gather_variants"),
+        ("report", "write_report"),
+    ],
+)
+def test_stages_are_targets(target: str, last: str, continued: Callable[[], Run]) -> None:
+    """Each ends with the rule that makes its results."""
+    run = continued()
+    result = run.snakemake(target, "--dry-run", "--forcerun", "map_unit")
+    assert result.returncode == 0, result.stdout
+    jobs = planned(result.stdout)
+    assert {target, last} <= jobs.keys()
+    later = {"align": {"rescore_interval", "write_report"}, "report": set()}.get(target, {"write_report"})
+    assert not later & jobs.keys()
+
+
+def test_a_sample_that_is_added_is_mapped_alone(continued: Callable[[], Run]) -> None:
+    """Nothing of the others is mapped or sorted again."""
+    run = continued()
+    (run.folder / "second.fq").write_text("@a\nACGT\n+\nIIII\n")
+    run.samples = [*run.samples, {"sample": "second", "ploidy": "2"}]
+    run.units = [dict(SMALL_UNIT), {**SMALL_UNIT, "sample": "second", "fq1": "second.fq", "fq2": ""}]
+    run.write()
+    result = run.snakemake("--dry-run")
+    jobs = planned(result.stdout)
+    assert (jobs["map_unit"], jobs["finish_sample"]) == (1, 1)
+    assert "wildcards: sample=second, unit=lane_1" in result.stdout
+    assert not {"pack_reference", "index_page"} & jobs.keys()
+
+
+def test_what_the_sheets_name_no_longer_is_said(continued: Callable[[], Run]) -> None:
+    """After the run, once for each, and the files stay."""
+    run = continued()
+    (run.output / "align/former.counts.json").write_text("{}")
+    (run.output / "ledger/NA12878.lane_0.json").write_text("{}")
+    (run.output / "report/report.html").unlink()
+    result = run.snakemake()
+    assert result.returncode == 0, result.stdout
+    said = re.findall(r"^leftover +(\S+) is of an earlier run", result.stdout, re.MULTILINE)
+    assert said == ["former", "NA12878.lane_0"]
+    assert (run.output / "align/former.counts.json").exists()
+
+
+def test_a_stage_without_samples_is_refused(continued: Callable[[], Run]) -> None:
+    run = continued()
+    genome = run.config["reference"]["fasta"]
+    run.config |= {"report": {}, "samples": "", "units": "", "mems": [{"name": "own", "queries": genome}]}
+    run.write()
+    result = run.snakemake("align", "--dry-run")
+    assert result.returncode != 0
+    assert "samples is not given, and align needs their sheet" in errors_of(result.stdout)[-1]
