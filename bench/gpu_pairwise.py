@@ -113,7 +113,7 @@ def measure_size(card: Card, hertz: float, clock: Clock, length: int, mode: Mode
     with profiled(card):
         seconds = median(clock(card, launch) for _ in range(REPEATS))
     arithmetic = card.multiprocessors * ARITHMETIC_LANES * hertz / OPERATIONS[mode]
-    wave = cells * hertz / cycles(shape, card.multiprocessors, [(len(pair.query), len(pair.target))])
+    wave = cells * hertz / cycles(shape, card.multiprocessors, {(len(pair.query), len(pair.target)): 1})
     speeds = []
     for memory in (Memory.LINEAR, Memory.WHOLE, Memory.AUTO):
         if memory == Memory.WHOLE and length > LARGEST_WHOLE:

@@ -66,11 +66,11 @@ struct Cells {
     }
 
     __device__ __forceinline__ i32 of_letters(int k, u32 row_letter, const Terms& terms) const {
-        if (WIDE) return letter[k] == (row_letter & 0xFFFF) ? terms.match : terms.mismatch;
+        if (WIDE) return letter[k] == row_letter ? terms.match : terms.mismatch;
         return (i32)permute_bytes(letter[k], terms.mismatches(), row_letter);
     }
 
-    // The next row: its selector, in the lower half; H of the column on the left there, and D of the first column.
+    // The next row: its selector; H of the column on the left there, and D of the first column.
     __device__ __forceinline__ void step(u32 row_letter, i32 left, i32 first_deletion, const Terms& terms) {
         i32 diagonal = corner;
         corner = left;

@@ -46,11 +46,9 @@ MOST_PAIRS = 65_535
 """Pairs of one part: CUDA's limit of a grid's second dimension."""
 WHOLE_KEEP = 512
 """Rows between those of a whole matrix from which its path is followed by several warps."""
-SHORTEST_TILE, LONGER_TILE = 512, 1024
-FEW_TILES, MOST_TILES = 96, 256
-"""Rows of a tile, and tiles one below the other, for which borders are kept where there is room: the fewer rows, the
-less is computed again, and the more rows are kept on the way, which takes a warp time. So a matrix of more than
-FEW_TILES of the shortest tiles has longer ones."""
+SHORTEST_TILE, MOST_TILES = 2048, 256
+"""Rows of a tile, and tiles one below the other, for which borders are kept where there is room. Shorter ones, of which
+less is computed again, take longer to plan, and more rows are kept on the way: 512 were slower at 8 to 100 kb."""
 MOST_SCORE = 1 << 27
 """Of (m + n + 2) times the largest score: kernels compute with up to 16 times as much."""
 
@@ -150,8 +148,7 @@ def _whole_bytes(card: Card, pair: Pair) -> int:
 def _tile_size(card: Card, pair: Pair) -> int:
     """Rows of a tile: the fewer, the less is computed again, as long as there is room for what is kept of borders."""
     rows, columns = len(pair.query), len(pair.target)
-    longest = max(rows, columns)
-    size = max(SHORTEST_TILE, min(LONGER_TILE, longest // FEW_TILES), -(-longest // MOST_TILES))
+    size = max(SHORTEST_TILE, -(-max(rows, columns) // MOST_TILES))
     while size < max(rows, columns) and 16 * rows * columns // size > card.free_bytes() // 3:
         size *= 2
     return size

@@ -49,10 +49,6 @@ __device__ __forceinline__ int chunks_of(i64 rows) { return (int)((rows + SKEW +
 // What chooses a column's score of a row's letter: for permute_bytes the byte of the letter, and its sign three times.
 __device__ __forceinline__ u32 selector_of(u32 code) { return code * 0x1111 + 0x8880; }
 
-// Selectors of 16 bits are read several at once, wherever a lane's row is: each place is the first of an aligned word of
-// one of as many copies as a word holds, of which each lies one place further than the one before.
-constexpr int TOGETHER = sizeof(uint4) / sizeof(u16);
-
 // ---- words on borders ----
 
 // Of strip 1 and further; the left border of a matrix has tag 0.

@@ -9,8 +9,7 @@
 constexpr u32 NAP = 20;  // nanoseconds between two looks at a word
 
 struct Inputs {
-    const u16* query;  // selectors, in TOGETHER copies; 128 more on both sides of a query
-    i64 query_stride;  // places from one copy to the next
+    const u16* query;  // selectors; 128 more on both sides of a query
     const u8* target;
     Scores scores;
 };
@@ -62,43 +61,25 @@ struct Keeping {
 // the rows. Few chunks have to; those that look at both are a short loop.
 enum Care { NONE, KEPT_ROWS, EDGES };
 
-// The selectors of a chunk's rows, two a word.
-struct Letters {
-    u32 words[STEPS / 2];
-
-    // query: of the lane's row at step 0, in the copy where it is aligned.
-    __device__ __forceinline__ void read(const u16* query, int step) {
-#pragma unroll
-        for (int i = 0; i < STEPS / TOGETHER; i++) {
-            uint4 four = __ldg((const uint4*)(query + step) + i);
-            words[4 * i] = four.x;
-            words[4 * i + 1] = four.y;
-            words[4 * i + 2] = four.z;
-            words[4 * i + 3] = four.w;
-        }
-    }
-    // What stands above the lower half is of no importance.
-    __device__ __forceinline__ u32 of(int i) const { return words[i / 2] >> (i % 2 * 16); }
-};
-
 // A chunk of steps.
 // Branches would tear a warp apart, and what exchanges its lanes would put it together again at each step; so there are
 // none where it matters.
 //   in, out: H and D of the columns left and right of the strip, by step; in chunks that are not careful they are read
 //   all at once before the steps, and written two at a time, so that no step waits for shared memory.
-//   letters: become those of the next chunk.
+//   letters: selectors of each step's row; become those of the next chunk.
 template <Care CARE>
 __device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Terms& terms, const u16* query,
                                          const Keeping& kept, uint2* bits, const int2* in, int2* out, int step,
-                                         int rows, Letters& letters) {
+                                         int rows, u32 (&letters)[STEPS]) {
     constexpr int UNROLLED = CARE == EDGES ? 1 : STEPS;
     int lane = threadIdx.x % WARP;
     int4 edges[STEPS / 2];
     if (CARE != EDGES)
 #pragma unroll
         for (int i = 0; i < STEPS / 2; i++) edges[i] = ((const int4*)in)[i];
-    Letters next;
-    next.read(query, step + STEPS);
+    u32 next[STEPS];
+#pragma unroll
+    for (int i = 0; i < STEPS; i++) next[i] = __ldg(query + step + STEPS + i);
     int2 before = make_int2(0, 0);
 #pragma unroll UNROLLED
     for (int i = 0; i < STEPS; i++) {
@@ -127,14 +108,15 @@ __device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Terms& te
             bool keeps = inside && kept.last != nullptr && (row + 1 == rows || row + 1 == kept.next_row);
             if (keeps) kept.store(cells, row + 1 == rows ? kept.last : kept.next);
         } else {
-            cells.step(letters.of(i), left, deletion, terms);
+            cells.step(letters[i], left, deletion, terms);
             if (LOCAL) end.offer(cells, row + 1, true, terms);
             if (CARE == KEPT_ROWS && row + 1 == kept.next_row) kept.store(cells, kept.next);
         }
         if (BITS && i % GROUP == GROUP - 1)
             bits[(i64)(step + i) / GROUP * WARP + lane] = make_uint2(cells.from, cells.longer);
     }
-    letters = next;
+#pragma unroll
+    for (int i = 0; i < STEPS; i++) letters[i] = next[i];
 }
 
 // The largest of a warp's numbers.
@@ -153,9 +135,7 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, rows = (int)job.rows;
     int first = ((int)strip * WARPS + warp) * WIDTH + lane * COLUMNS;
     int2* ring = (int2*)shared_memory;  // [WARPS + 1][2][STEPS]: what warps hand on
-    // The lane's row at step 0 in the copy where its place is aligned.
-    int copy = (lane - (int)(job.query % TOGETHER) + TOGETHER) % TOGETHER;
-    const u16* query = inputs.query + copy * inputs.query_stride + job.query + copy - lane;
+    const u16* query = inputs.query + job.query - lane;  // of the lane's row at step 0
     uint2* bits = matrices.bits + job.bits + (strip * WARPS + warp) * job.bits_stride;
     const u64* left = strip == 0 ? matrices.left + job.left
                                  : matrices.borders + job.border + (strip - 1) / job.border_strips * job.border_stride;
@@ -171,8 +151,9 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
         kept.next = own + job.keep_stride;
         kept.last = own + (rows + keep - 1) / keep * job.keep_stride;
     }
-    Letters letters;
-    letters.read(query, 0);
+    u32 letters[STEPS];
+#pragma unroll
+    for (int i = 0; i < STEPS; i++) letters[i] = __ldg(query + i);
     u64 word = warp == WARPS && lane < STEPS && lane < rows ? look(left + lane) : 0;
     for (int turn = 0; turn < chunks + (WARPS - 1) * LAG + 2; turn++) {
         // What was handed on in the turn before, and where what is handed on in this turn goes.

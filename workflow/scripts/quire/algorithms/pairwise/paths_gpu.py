@@ -178,10 +178,11 @@ def guess_tiles(
         local: whether it may begin anywhere.
     """
     tiles = []
+    kept = peaks[:, :2].tolist()
     for down in range((row - 1) // matrix.keep, -1, -1):
         top = down * matrix.keep
         diagonal = column - (row - top)
-        score, peak = peaks[down, :2].tolist()
+        score, peak = kept[down]
         near = abs(peak - diagonal) <= matrix.tile_columns and peak <= column
         across = max(peak if near else diagonal, 1)
         first, last = (across - 1) // matrix.tile_columns, (column - 1) // matrix.tile_columns

@@ -1,5 +1,7 @@
 """How the lanes of a card's kernels share a matrix, the macros that say so, and which shape is fastest for a size."""
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from quire.algorithms.pairwise import Mode
@@ -12,10 +14,11 @@ LARGEST_GAP_OPEN = 65535
 """Price of a gap's first base that the words on borders have room for."""
 
 
-# Cycles of a warp, counted in sm_90's code: what a row costs, and each of a lane's columns in it; how long a row takes
-# at least until the next lane can go on.
-ROW, CELL, CELL_BITS = 14, 10, 24
-LATENCY, CHAIN = 42, 5
+SCHEDULERS = 4  # of a multiprocessor
+# Cycles, as measured on an H200: what a row takes a warp that has a scheduler to itself, and each of a lane's columns
+# in it; and what they take a scheduler that has several warps.
+LATENCY, CHAIN, CHAIN_BITS = 75, 10, 22
+ROW, CELL, CELL_BITS = 40, 11, 23
 HANDING_OVER = 4
 """Chunks that a block is behind the one on its left, besides those of its warps."""
 
@@ -105,7 +108,11 @@ class StripShape(NamedTuple):
         return 12 * self.columns
 
 
-SCORE_SHAPES = tuple(StripShape(columns, 4, 16, 2, False) for columns in (2, 4, 6, 8))
+# With twelve columns a lane one strip of 400 kb is as wide as what each of an H200's multiprocessors has to do.
+SCORE_SHAPES = (
+    *(StripShape(columns, 4, 16, 2, False) for columns in (4, 6)),
+    *(StripShape(columns, 8, 16, 1, False) for columns in (9, 12, 16)),
+)
 BITS_SHAPES = tuple(StripShape(columns, 4, 16, 2, True) for columns in (2, 4))
 # Scores that a signed byte does not hold take more registers than two blocks leave to a thread.
 WIDE_SCORE_SHAPES, WIDE_BITS_SHAPES = (StripShape(4, 4, 16, 1, False),), (StripShape(4, 4, 16, 1, True),)
@@ -113,15 +120,23 @@ WIDE_SCORE_SHAPES, WIDE_BITS_SHAPES = (StripShape(4, 4, 16, 1, False),), (StripS
 
 def fastest_shape(shapes: tuple[StripShape, ...], multiprocessors: int, sizes: list[tuple[int, int]]) -> StripShape:
     """The shape that takes the fewest cycles for matrices (rows, columns) that are computed at once, by count."""
-    return min(shapes, key=lambda shape: cycles(shape, multiprocessors, sizes))
+    counted = Counter(sizes)
+    return min(shapes, key=lambda shape: cycles(shape, multiprocessors, counted))
 
 
-def cycles(shape: StripShape, multiprocessors: int, sizes: list[tuple[int, int]]) -> float:
-    """Of a launch, estimated."""
-    strips = sum(shape.strips(columns) for _, columns in sizes)
+def cycles(shape: StripShape, multiprocessors: int, sizes: Mapping[tuple[int, int], int]) -> float:
+    """Of a launch, estimated; `sizes` has how many matrices there are of each (rows, columns)."""
+    matrices = sum(sizes.values())
+    strips = sum(count * shape.strips(columns) for (_, columns), count in sizes.items())
     blocks = -(-min(strips, multiprocessors * shape.resident) // multiprocessors)
-    per_row = max(LATENCY + CHAIN * shape.columns, blocks * (ROW + (CELL_BITS if shape.bits else CELL) * shape.columns))
+    chain, cell = (CHAIN_BITS, CELL_BITS) if shape.bits else (CHAIN, CELL)
+    warps = blocks * shape.warps / SCHEDULERS
+    per_row = max(LATENCY + chain * shape.columns, warps * (ROW + cell * shape.columns))
     lag = shape.warps * (WARP + shape.steps) + HANDING_OVER * shape.steps
+    at_once = multiprocessors * blocks
+    if matrices == 1:  # those that follow begin when those before them end
+        ((rows, _),) = sizes
+        return per_row * (rows * -(-strips // at_once) + lag * min(strips, at_once))
     alone = max(rows + shape.strips(columns) * lag for rows, columns in sizes)
-    work = sum(rows * shape.strips(columns) for rows, columns in sizes) / (multiprocessors * blocks)
-    return per_row * max(alone, work + sum(lag * shape.strips(columns) for _, columns in sizes) / len(sizes) / 2)
+    rows_of_strips = sum(count * rows * shape.strips(columns) for (rows, columns), count in sizes.items())
+    return per_row * max(alone, rows_of_strips / at_once + lag * strips / matrices / 2)

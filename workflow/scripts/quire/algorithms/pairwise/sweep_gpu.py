@@ -35,7 +35,6 @@ KERNELS = [
 ]
 IN_BEST = 0  # trace.cu: a path's state
 _PADDING = 128  # letters before and behind a query that lanes look at, and do nothing with
-_COPIES = 8  # layout.cuh: TOGETHER
 _BITS_SCALE, _KEY = 4, 16  # cells.cuh: SCALE; pairwise.cu: End
 _WORDS_AROUND = 32  # layout.cuh: Job.border
 _TAGS = 65535  # layout.cuh: tag_of
@@ -139,7 +138,6 @@ class _Jobs(NamedTuple):
 
 class _Inputs(NamedTuple):
     query: CardArray
-    query_stride: int
     target: CardArray
     match: int
     mismatch: int
@@ -186,7 +184,7 @@ class CardMatrices:
             target += matrix.columns
             left += matrix.stride * (1 + matrix.across)
             top += (matrix.down + 1) * (matrix.columns + 1)
-        codes = np.zeros(query, np.uint8)
+        codes = np.zeros(query, np.uint16)
         for matrix in self.matrices:
             codes[matrix.query : matrix.query + matrix.rows] = matrix.pair.query
         targets = np.concatenate([np.asarray(pair.target, np.uint8) for pair in pairs])
@@ -196,12 +194,10 @@ class CardMatrices:
             for matrix in self.matrices
             for number in range(matrix.down + 1)
         ]
-        codes, self._target, edges, self._kept_rows = upload_together(
-            card, [codes, targets, edges, np.array(kept_rows, np.int64)]
+        selectors = codes * np.uint16(0x1111) + np.uint16(0x8880)  # layout.cuh: selector_of
+        self._query, self._target, edges, self._kept_rows = upload_together(
+            card, [selectors, targets, edges, np.array(kept_rows, np.int64)]
         )
-        self._query_stride = -(-query // _COPIES) * _COPIES + _COPIES
-        self._query = card.empty(_COPIES * self._query_stride, np.uint16)
-        self._trace("spread").for_each(query, codes, query, self._query_stride, self._query)
         self.words = card.zeros(left, np.uint64)
         self.kept = card.empty((top, 2), np.int32)
         longest = max(max(matrix.rows, matrix.columns) for matrix in self.matrices)
@@ -231,7 +227,6 @@ class CardMatrices:
         launched = _Jobs(tables[0], tables[1], len(jobs), tables[2])
         inputs = _Inputs(
             self._query,
-            self._query_stride,
             self._target,
             *self.scoring,
             _KEY // (_BITS_SCALE if shape.bits else 1),

@@ -36,15 +36,6 @@ extern "C" __global__ void begin(const Edges* all, u64* left, Kept* kept) {
     }
 }
 
-// A thread per letter of all queries: its selector in each copy, see layout.cuh.
-extern "C" __global__ void spread(const u8* codes, i64 letters, i64 stride, u16* copies) {
-    i64 place = thread_index();
-    if (place >= letters) return;
-    u16 selector = (u16)selector_of(codes[place]);
-#pragma unroll
-    for (int copy = 0; copy < TOGETHER; copy++) copies[copy * stride + place + copy] = selector;
-}
-
 // ---- kept rows ----
 
 struct KeptRow {
