@@ -78,6 +78,11 @@ rule pairwise:
         results_of_target("pairwise"),
 
 
+# Not in a dry run, which is asked for Snakemake's own words, and not where Quire is a module of another workflow.
+onstart:
+    shorten(logger)
+
+
 # The last words of a run. Snakemake calls neither handler after a dry run, nor where there was nothing to do.
 onsuccess:
     # A run of some targets alone may leave the summary of an older run.

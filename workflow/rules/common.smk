@@ -16,6 +16,7 @@ from quire.run import config as configuration
 from quire.run.exact_tools import EXACT_TOOLS, fasta_and_region
 from quire.run.job import failure_sentences
 from quire.run.leftovers import leftover_lines
+from quire.run.short_log import shorten
 
 try:
     RUN = configuration.load(config, WORKFLOW / "schemas")

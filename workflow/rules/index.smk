@@ -22,7 +22,7 @@ rule compile_kernels:
             wildcards.stage, {}
         ),
     message:
-        "Compiling the kernels of {wildcards.stage} for this processor: up to two minutes, once."
+        "Compiling the kernels of {wildcards.stage} for this processor, once: half a minute of an idle core."
     script:
         "../scripts/compile_kernels.py"
 
