@@ -9,6 +9,7 @@ import pytest
 from quire.errors import QuireError
 from quire.finish.marking import DUPLICATE, OPTICAL, UNREADABLE_NAME, oracle
 from quire.finish.marking.cpu import mark
+from quire.finish.umis import by_umi
 from quire.io.bam.decode import header_bytes, records_of
 
 CONTIGS = {"chr1": 3000, "chr2": 3000}
@@ -175,3 +176,32 @@ def test_tags_of_all_types_are_passed_over(tmp_path: Path) -> None:
         for name, score in (("a", 300), ("b", 70_000), ("c", 90))
     ]
     assert marked_by_us(sorted_file(tmp_path, lines), [0, 0, 0]) == [True, False, True]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_umis_like_samtools(tmp_path: Path, seed: int) -> None:
+    """Records of other UMIs are no duplicates of each other; some have none, and mates have the same."""
+    generator = random.Random(seed)
+    umis: dict[str, str] = {}
+    lines = []
+    for line in crowded_lines(generator, 250):
+        umi = umis.setdefault(line.split("\t")[0], generator.choice(("AC", "AG", "AC-GT", "")))
+        lines.append(line + (f"\tRX:Z:{umi}" if umi else ""))
+    bam = sorted_file(tmp_path, lines)
+    with pysam.BGZFile(str(bam)) as stream:
+        content = stream.read()
+    records = records_of(np.frombuffer(content, np.uint8)[header_bytes(content) :].copy())
+    one = np.zeros(len(lines), np.int32)
+    ours = mark(records, np.arange(len(lines)), by_umi(records, one), "x.bam") != 0
+    marked = tmp_path / "marked.bam"
+    pysam.samtools.markdup("--barcode-tag", "RX", str(bam), str(marked), catch_stdout=False)
+    with pysam.AlignmentFile(str(marked)) as stream:
+        assert ours.tolist() == [record.is_duplicate for record in stream]
+    assert 0 < ours.sum() < (mark(records, np.arange(len(lines)), one, "x.bam") != 0).sum()
+
+    # Libraries stay apart as well.
+    two = np.arange(len(lines), dtype=np.int32) % 2
+    groups = by_umi(records, two)
+    same = groups[:, None] == groups[None, :]
+    text = np.array([line.partition("RX:Z:")[2] for line in pysam.samtools.view(str(bam)).splitlines()])
+    assert (same == ((two[:, None] == two[None, :]) & (text[:, None] == text[None, :]))).all()

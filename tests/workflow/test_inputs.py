@@ -166,3 +166,38 @@ def test_ends_are_clipped_and_not_trimmed(finished: Run, tmp_path: Path) -> None
     assert sorted(record.get_forward_sequence() for record in primary) == expected
     clips = [{record.cigartuples[0][0], record.cigartuples[-1][0]} for record in primary if not record.is_unmapped]
     assert sum(pysam.CSOFT_CLIP in both_ends for both_ends in clips) > 1000
+
+
+def test_duplicates_by_umi(finished: Run, tmp_path: Path) -> None:
+    """RX is what names end in; marks are those of `samtools markdup --barcode-tag RX`; names without UMI are refused."""
+    run = Run(tmp_path, config={"reference": {"fasta": str(SMALL / "genome.fa.gz")}, "align": {"umi": "name"}})
+    run.config["reference"]["index_directory"] = str(finished.output / "index")
+    names = {}
+    for mate, path in enumerate(MATES, 1):
+        with (tmp_path / f"{mate}.fq").open("w") as stream:
+            # All pairs twice, so that there are duplicates, of which one in two has the same UMI.
+            for number, record in enumerate(read for read in reads(path)[:1500] for _ in range(2)):
+                title, bases, _, qualities = record.splitlines()
+                umi = "AC+GT" if number % 2 == 0 or number % 4 == 1 else "TT+GT"
+                name = f"{title[1:].split()[0][:-1]}{number}:{umi}"
+                names[name] = umi.replace("+", "-")
+                stream.write(f"@{name}\n{bases}\n+\n{qualities}\n")
+    run.units = [{**SMALL_UNIT, "fq1": "1.fq", "fq2": "2.fq"}]
+    run.write()
+    result = run.snakemake("out/align/NA12878.bam")
+    assert result.returncode == 0, result.stdout
+    ours = run.output / "align/NA12878.bam"
+    with pysam.AlignmentFile(str(ours)) as stream:
+        found = [(record.query_name, record.get_tag("RX"), record.is_duplicate) for record in stream]
+    assert all(names[name] == umi for name, umi, _ in found)
+    peer = tmp_path / "peer.bam"
+    pysam.samtools.markdup("-c", "--barcode-tag", "RX", str(ours), str(peer), catch_stdout=False)
+    with pysam.AlignmentFile(str(peer)) as stream:
+        assert [duplicate for _, _, duplicate in found] == [record.is_duplicate for record in stream]
+    assert 1300 < sum(duplicate for _, _, duplicate in found) < 1800
+
+    run.units = [dict(SMALL_UNIT)]
+    run.write()
+    result = run.snakemake("out/align/NA12878.bam")
+    assert result.returncode != 0
+    assert "has no UMI of A, C, G, T and N behind the last" in errors_of(result.stdout)[0]

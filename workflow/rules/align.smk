@@ -32,6 +32,7 @@ rule map_unit:
         read_group=read_group,
         reads=about_reads,
         clipping={end: SETTINGS["align"][f"clip_{end}"] for end in ("adapters", "poly_g")},
+        umi=SETTINGS["align"]["umi"],
         digest=sources.digest("map_unit.py"),
     script:
         "../scripts/map_unit.py"
@@ -71,6 +72,7 @@ rule finish_sample:
         index_format=SETTINGS["align"]["index_format"],
         optical_distance=SETTINGS["align"]["optical_distance"],
         libraries=lambda wildcards: libraries(wildcards.sample),
+        umi=SETTINGS["align"]["umi"],
         low_depth=SETTINGS["align"]["low_depth"],
         digest=sources.digest("finish_sample.py"),
     script:

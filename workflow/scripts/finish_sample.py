@@ -31,6 +31,7 @@ def main(job) -> None:
         # Beside the output: the usual temporary folder is often too small for a sample.
         temporary=Path(job.output.alignments).parent,
         optical_distance=job.params.optical_distance,
+        umis=job.params.umi == "name",
     )
 
 

@@ -36,6 +36,7 @@ def main(job) -> None:
             reads_per_batch=job.params.reads_per_batch,
         ),
         Clipping(**job.params.clipping),
+        umis=job.params.umi == "name",
     )
 
 

@@ -20,7 +20,8 @@ def main() -> None:
     )
     settings = MappingSettings(arguments.threads, arguments.backend, arguments.memory, arguments.batch or "auto")
     try:
-        map_unit(inputs_of(arguments), outputs, read_group_of(arguments), settings, clipping_of(arguments))
+        inputs, read_group, clipping = inputs_of(arguments), read_group_of(arguments), clipping_of(arguments)
+        map_unit(inputs, outputs, read_group, settings, clipping, arguments.umis)
     except QuireError as error:
         sys.exit(f"quire: error: {error}")
 

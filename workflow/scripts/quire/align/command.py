@@ -27,6 +27,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--alternate", type=Path, help="list of the reference's alternate contigs, such as genome.fa.alt")
     made.add_argument("--clip-adapters", action="store_true")
     made.add_argument("--clip-poly-g", action="store_true")
+    made.add_argument("--umis", action="store_true", help="names end in UMIs")
     made.add_argument("--out", required=True, type=Path)
     for part in ("sample", "unit", "library"):
         made.add_argument(f"--{part}", default=part, help="of the read group")
@@ -55,7 +56,7 @@ def clipping_of(arguments: argparse.Namespace) -> Clipping:
     return Clipping(arguments.clip_adapters, arguments.clip_poly_g)
 
 
-def command_line(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, backend: str) -> str:
+def command_line(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, umis: bool, backend: str) -> str:
     """The command that gives the same records: paths as they were given, and nothing that changes no record."""
     reads = inputs.reads
     words = [*PROGRAM.split(), "--backend", backend, "--index", inputs.reference.parent]
@@ -67,6 +68,7 @@ def command_line(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, 
     words += ["--alternate", inputs.alternate] if inputs.alternate else []
     words += ["--clip-adapters"] if clipping.adapters else []
     words += ["--clip-poly-g"] if clipping.poly_g else []
+    words += ["--umis"] if umis else []
     for part in ("sample", "unit", "library", "platform"):
         words += [f"--{part}", getattr(read_group, part)]
     return shlex.join([*map(str, words), "--out", f"{read_group.identifier}.bam"])

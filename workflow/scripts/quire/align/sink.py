@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from quire.buckets.cpu import Dealt, deal
 from quire.buckets.file import BucketWriter
 from quire.io.bam.decode import records_of
-from quire.io.bam.encode import RecordBatch, assemble, assemble_blocks
+from quire.io.bam.encode import NO_UMIS, RecordBatch, Umis, assemble, assemble_blocks
 from quire.io.bam.writer import BamWriter, ReadGroup
 from quire.reads import PairBatch
 
@@ -43,6 +43,10 @@ class RecordSink(Protocol[Encoded]):
         """Take what `encode` made of the batch that follows in the order of the reads."""
 
 
+def _umis_of(batch: PairBatch) -> Umis:
+    return NO_UMIS if batch.umis is None or batch.umi_offsets is None else Umis(batch.umis, batch.umi_offsets)
+
+
 class BucketSink:
     """Deals records out to the buckets of a file.
 
@@ -61,7 +65,8 @@ class BucketSink:
 
     def encode(self, records: RecordBatch, batch: PairBatch) -> Dealt:
         """Lay out the records and deal them out; runs without the interpreter's lock."""
-        data = assemble(records, batch.mate1, batch.mate2, self.read_group.identifier.encode())
+        identifier = self.read_group.identifier.encode()
+        data = assemble(records, batch.mate1, batch.mate2, identifier, _umis_of(batch))
         return deal(records_of(data), self.file.genome)
 
     def write(self, encoded: Dealt) -> None:
@@ -84,7 +89,9 @@ class BamSink:
     def encode(self, records: RecordBatch, batch: PairBatch) -> tuple[int, list[NDArray[np.uint8]]]:
         """Lay out the records and compress them; runs without the interpreter's lock. Their number, and the blocks."""
         identifier = self.read_group.identifier.encode()
-        return len(records), assemble_blocks(records, batch.mate1, batch.mate2, identifier, self.bam.level)
+        return len(records), assemble_blocks(
+            records, batch.mate1, batch.mate2, identifier, self.bam.level, _umis_of(batch)
+        )
 
     def write(self, encoded: tuple[int, list[NDArray[np.uint8]]]) -> None:
         """Append the blocks."""

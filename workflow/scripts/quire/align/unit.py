@@ -12,6 +12,7 @@ from quire.align.mapper import Mapper
 from quire.align.read_ends import NO_CLIPPING, ClippedCounts, Clipping
 from quire.align.read_ends.cpu import clip_ends
 from quire.align.sink import open_sink
+from quire.align.umis import with_umis
 from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
 from quire.device.backend import Backend
 from quire.device.choice import use_backend
@@ -37,6 +38,7 @@ def map_unit(
     read_group: ReadGroup,
     settings: MappingSettings,
     clipping: Clipping = NO_CLIPPING,
+    umis: bool = False,
 ) -> None:
     """Map the reads of a unit.
 
@@ -46,6 +48,7 @@ def map_unit(
         read_group: of all records.
         settings: threads, backend and batches.
         clipping: which ends of reads are not mapped.
+        umis: whether names end in UMIs, which become RX.
 
     Raises:
         InputError: bad reads, an index that does not fit, or no card where the backend is "gpu".
@@ -57,12 +60,12 @@ def map_unit(
     with use_backend(settings.backend, settings.memory) as (backend, open_card):
         if open_card is None:
             pages = [page_arrays(index, index.start, index.owned_length) for index in indexes]
-            _map(CpuEngine(reference, pages), reference, backend, inputs, outputs, read_group, settings, clipping)
+            _map(CpuEngine(reference, pages), reference, backend, inputs, outputs, read_group, settings, clipping, umis)
             return
         from quire.align.engines.gpu import CardEngine
 
         engine = CardEngine(open_card, reference, indexes)
-        _map(engine, reference, backend, inputs, outputs, read_group, settings, clipping)
+        _map(engine, reference, backend, inputs, outputs, read_group, settings, clipping, umis)
 
 
 def _map(
@@ -74,10 +77,11 @@ def _map(
     read_group: ReadGroup,
     settings: MappingSettings,
     clipping: Clipping,
+    umis: bool,
 ) -> None:
     """Map a unit with the engine of its backend, and write all outputs."""
     mapper = Mapper(engine)
-    command = command_line(inputs, read_group, clipping, backend.name)
+    command = command_line(inputs, read_group, clipping, umis, backend.name)
     description = f"backend {backend.name}: {backend.reason}"
     contigs = reference.contig_names, reference.contig_lengths
     named = replace(read_group, platform_unit=inputs.reads.flowcell_and_lane())
@@ -89,6 +93,7 @@ def _map(
 
     def reading() -> Iterator[PairBatch]:
         batches = inputs.reads.batches(reads_per_batch, records, inputs.fasta, outputs.records.parent, settings.threads)
+        batches = with_umis(batches) if umis else batches
         return clip_ends(batches, clipped) if clipped.counts else batches
 
     batches = ahead(reading, BATCHES_AHEAD)  # it goes on while the card is opened and the index copied to it

@@ -12,6 +12,7 @@ from quire.buckets.file import BucketFile, Piece
 from quire.buckets.layout import BucketLayout
 from quire.finish.marking import DUPLICATE, OPTICAL, UNREADABLE_NAME
 from quire.finish.marking.cpu import mark
+from quire.finish.umis import by_umi
 from quire.io.bam.decode import records_of
 from quire.io.bam.indexing import IndexEntries, entries_of
 from quire.io.bam.layout import FIXED_FIELDS
@@ -113,7 +114,12 @@ def _borders(units: list[UnitPieces], genome: BucketLayout, low: int, high: int,
 
 
 def finish_range(
-    part: Range, genome: BucketLayout, libraries: int, index_depth: int, optical_distance: int | None
+    part: Range,
+    genome: BucketLayout,
+    libraries: int,
+    index_depth: int,
+    optical_distance: int | None,
+    umis: bool = False,
 ) -> FinishedRange:
     """Mark, sort and lay out the records of a range. Any thread may call it.
 
@@ -128,7 +134,8 @@ def finish_range(
     own, keys = _sort_keys(records.starts, records.fixed, genome.contig_offsets, part.low, part.high)
     order = np.argsort(keys, kind="stable")
     source = ", ".join(str(unit.file.path) for unit in part.units)
-    marks = mark(records, order, library_of, source, optical_distance)
+    compared = by_umi(records, library_of) if umis else library_of
+    marks = mark(records, order, compared, source, optical_distance)
     order = order[own[order]]
     counts = np.zeros((libraries, COUNTED), np.int64)
     count_marked(records.fixed, order, marks, library_of, counts)

@@ -50,6 +50,7 @@ def finish_sample(
     memory_mb: int,
     temporary: str | Path,
     optical_distance: int | None = None,
+    umis: bool = False,
 ) -> None:
     """Write a sample's alignments, their index, its counts, the table of duplicates and the ledger.
 
@@ -68,6 +69,7 @@ def finish_sample(
         memory_mb: of the whole job.
         temporary: folder for temporary files, which CRAM alone needs: those of one and a half BAM files.
         optical_distance: pixels in x and in y between pairs that are optical duplicates; None counts none.
+        umis: whether duplicates have the same UMI (RX).
 
     Raises:
         QuireError: a unit's file that is not whole, a contig too long for BAI, a read group used twice, a step that
@@ -89,11 +91,12 @@ def finish_sample(
         CountsWriter(sample, header, reference, threads, whole_counts) as counting,
     ):
         effort = Effort(threads, int(memory_mb * SHARE_FOR_SORTING))
+        take = counting.take
         if format == "bam":
-            done = sort_and_mark(sample, ordered, output, whole_index, index, effort, counting.take, optical_distance)
+            done = sort_and_mark(sample, ordered, output, whole_index, index, effort, take, optical_distance, umis)
         else:
             merged = scratch / "whole.bam"
-            done = sort_and_mark(sample, ordered, merged, None, index, effort, counting.take, optical_distance)
+            done = sort_and_mark(sample, ordered, merged, None, index, effort, take, optical_distance, umis)
             with atomic_path(output) as whole:
                 _write_cram(merged, whole, Path(reference_fasta), scratch, threads)
                 samtools.index(whole, whole_index, kind, threads)

@@ -68,6 +68,7 @@ def sort_and_mark(
     effort: Effort,
     take: Callable[[NDArray[np.uint8]], None] | None = None,
     optical_distance: int | None = None,
+    umis: bool = False,
 ) -> Sorted:
     """Write the sorted and marked records of some units, and the index.
 
@@ -80,6 +81,7 @@ def sort_and_mark(
         effort: changes nothing in the answer.
         take: is shown all records (uint8[], end to end) in their order, as they are written; None where nobody looks.
         optical_distance: pixels between optical duplicates; None counts none.
+        umis: whether duplicates have the same UMI (RX).
 
     Raises:
         QuireError: a file that is damaged, a record without the tags that are compared, a record lost or
@@ -95,7 +97,7 @@ def sort_and_mark(
             counts, records_out, unplaced = np.zeros((libraries, COUNTED), np.int64), 0, 0
 
             def finished_range(part: Range) -> FinishedRange:
-                return finish_range(part, head.genome, libraries, builder.depth, optical_distance)
+                return finish_range(part, head.genome, libraries, builder.depth, optical_distance, umis)
 
             memory = effort.memory_mb * MEGABYTE // _TIMES_RECORDS
             parts = in_order(executor, finished_range, ranges(units, head.genome), lambda part: part.bytes, memory)

@@ -64,11 +64,14 @@ class PairBatch:
     Attributes:
         mate1, mate2: the reads as they are mapped.
         untrimmed: the same reads whole, where ends of some are not mapped (`quire.align.read_ends`); else None.
+        umis, umi_offsets: uint8, flat text of the UMI of each read or pair, and int64[n + 1]; both None without UMIs.
     """
 
     mate1: ReadBatch
     mate2: ReadBatch | None
     untrimmed: "PairBatch | None" = None
+    umis: NDArray[np.uint8] | None = None
+    umi_offsets: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.mate1)
@@ -76,7 +79,10 @@ class PairBatch:
     def part(self, begin: int, end: int) -> "PairBatch":
         """Reads or pairs [begin, end) as a batch of their own, on the same memory."""
         mates = self.mate1.part(begin, end), self.mate2 and self.mate2.part(begin, end)
-        return PairBatch(*mates, self.untrimmed and self.untrimmed.part(begin, end))
+        umis, offsets = self.umis, self.umi_offsets
+        if umis is not None and offsets is not None:
+            umis, offsets = umis[offsets[begin] : offsets[end]], offsets[begin : end + 1] - offsets[begin]
+        return PairBatch(*mates, self.untrimmed and self.untrimmed.part(begin, end), umis, offsets)
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """Alignment records from flat arrays to BAM's bytes in bulk; bins follow the SAM specification, section 5.3."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,16 @@ from quire.io.bgzf import BLOCK_PAYLOAD, compress_blocks
 from quire.reads import ReadBatch
 
 PIECE_BYTES = 1 << 22  # of records that are assembled before they are compressed; the caches hold them
+
+
+class Umis(NamedTuple):
+    """Texts of RX: uint8, flat, and int64[reads + 1]; both empty where no record has one."""
+
+    texts: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+
+NO_UMIS = Umis(np.empty(0, np.uint8), np.empty(0, np.int64))
 
 
 def _no_tags() -> NDArray[np.int32]:
@@ -69,8 +80,10 @@ class RecordBatch:
         return len(self.flag)
 
 
-def assemble(records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes) -> NDArray[np.uint8]:
-    """The bytes of the records, without BGZF: name, bin, bases, qualities, tags NM MD MC ms AS XS SA NH HI th pa RG.
+def assemble(
+    records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes, umis: Umis = NO_UMIS
+) -> NDArray[np.uint8]:
+    """The bytes of the records, without BGZF: name, bin, bases, qualities, tags NM MD MC ms AS XS SA NH HI th pa RX RG.
 
     `ms` (sum of the mate's base qualities of at least 15, as `samtools fixmate -m` writes it) goes to paired records;
     `samtools markdup` chooses by it. Runs without the GIL, so several threads may assemble at once.
@@ -79,18 +92,24 @@ def assemble(records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, re
         records: what to write, in this order.
         mate1, mate2: the batches that `records.mate` and `records.read` point into; mate2 is None for single-end.
         read_group: text of the RG tag.
+        umis: texts of the RX tags, by read.
     """
-    assembly = _Assembly(records, mate1, mate2, read_group)
+    assembly = _Assembly(records, mate1, mate2, read_group, umis)
     out = np.empty(assembly.starts[-1], np.uint8)
     assembly.write(0, len(records), out)
     return out
 
 
 def assemble_blocks(
-    records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes, level: int = 1
+    records: RecordBatch,
+    mate1: ReadBatch,
+    mate2: ReadBatch | None,
+    read_group: bytes,
+    level: int = 1,
+    umis: Umis = NO_UMIS,
 ) -> list[NDArray[np.uint8]]:
     """`compress_blocks` of what `assemble` gives, in pieces: a few thousand records at a time stay in the caches."""
-    assembly = _Assembly(records, mate1, mate2, read_group)
+    assembly = _Assembly(records, mate1, mate2, read_group, umis)
     starts, pieces = assembly.starts, []
     buffer = np.empty(0, np.uint8)
     held = first = 0  # bytes of the buffer that no block has taken yet; records written
@@ -111,11 +130,15 @@ def assemble_blocks(
 class _Assembly:
     """The kernels' inputs for a batch, and where each record starts (`starts`, int64[n + 1])."""
 
-    def __init__(self, records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes) -> None:
+    def __init__(
+        self, records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes, umis: Umis
+    ) -> None:
         other = mate1 if mate2 is None else mate2
         self._inputs = encode_kernels.Inputs(
             **{**vars(records), "alternate_share": records.alternate_share.view(np.uint32)},
             group=np.frombuffer(read_group, np.uint8),
+            umis=umis.texts,
+            umi_offsets=umis.offsets,
             names=mate1.names,
             name_offsets=mate1.name_offsets,
             bases1=mate1.bases,

@@ -53,6 +53,8 @@ class Inputs(NamedTuple):
     all_hits: NDArray[np.int32]
     alternate_share: NDArray[np.uint32]  # the bits of float32
     group: NDArray[np.uint8]
+    umis: NDArray[np.uint8]
+    umi_offsets: NDArray[np.int64]
     names: NDArray[np.uint8]
     name_offsets: NDArray[np.int64]
     bases1: NDArray[np.uint8]
@@ -83,6 +85,7 @@ _FIXED_BYTES = FIXED_FIELDS.itemsize
 
 # Tags, and the letters that tell their types: an unsigned integer of one, two or four bytes, or text.
 _NM, _MD, _MC, _MS, _AS, _XS, _SA, _RG = map(tuple, (b"NM", b"MD", b"MC", b"ms", b"AS", b"XS", b"SA", b"RG"))
+_RX = tuple(b"RX")
 _NH, _HI, _TH, _PA = map(tuple, (b"NH", b"HI", b"th", b"pa"))
 _ONE_BYTE, _TWO_BYTES, _FOUR_BYTES, _TEXT, _FLOAT = b"CSIZf"
 _FLOAT_BYTES = 7  # tag, type and value
@@ -170,6 +173,8 @@ def _tag_bytes(inputs, r, mate_score):
         size += _integer_bytes(inputs.all_hits[r])
     if len(inputs.alternate_share) > 0 and inputs.alternate_share[r] != 0:
         size += _FLOAT_BYTES
+    if len(inputs.umi_offsets) > 0:
+        size += _text_bytes(inputs.umi_offsets[inputs.read[r] + 1] - inputs.umi_offsets[inputs.read[r]])
     return size + _text_bytes(len(inputs.group))
 
 
@@ -200,6 +205,7 @@ def write_records(inputs, places, first_record, last_record, fixed, fixed_bytes,
     mate_record, sa, sa_offsets, group = inputs.mate_record, inputs.sa, inputs.sa_offsets, inputs.group
     hit_count, hit_index, all_hits = inputs.hit_count, inputs.hit_index, inputs.all_hits
     alternate_share = inputs.alternate_share
+    umis, umi_offsets = inputs.umis, inputs.umi_offsets
     mates, reads, flags = inputs.mate, inputs.read, inputs.flag
     starts, clips, mate_scores = places.starts, places.clips, places.mate_scores
     fields = fixed[0]
@@ -239,20 +245,23 @@ def write_records(inputs, places, first_record, last_record, fixed, fixed_bytes,
             at = _put_read(out, at, bases2, qualities2, first, last, flag & FLAG_REVERSE != 0)
         else:
             at = _put_read(out, at, bases1, qualities1, first, last, flag & FLAG_REVERSE != 0)
-        _put_tags(
+        at = _put_tags(
             out, at, r, mate_scores[r], alignment_score, suboptimal_score, edit_distance,
             md, md_offsets, mate_record, cigar, cigar_offsets, sa, sa_offsets, hit_count, hit_index, all_hits,
-            alternate_share, group,
+            alternate_share,
         )  # fmt: skip
+        if len(umi_offsets) > 0:
+            at = _put_text(out, at, _RX, umis, umi_offsets[i], umi_offsets[i + 1])
+        _put_text(out, at, _RG, group, 0, len(group))
 
 
 @inlined
 def _put_tags(
     out, at, r, mate_score, alignment_score, suboptimal_score, edit_distance,
     md, md_offsets, mate_record, cigar, cigar_offsets, sa, sa_offsets, hit_count, hit_index, all_hits,
-            alternate_share, group,
+    alternate_share,
 ):  # fmt: skip
-    """Write the tags of record `r`; `_tag_bytes` counted them."""
+    """Write the tags of record `r` but RX and RG, which `_tag_bytes` counted too; return the position behind them."""
     at = _put_integer(out, at, _NM, edit_distance[r])
     at = _put_text(out, at, _MD, md, md_offsets[r], md_offsets[r + 1])
     other = mate_record[r]
@@ -270,7 +279,7 @@ def _put_tags(
         out[at], out[at + 1], out[at + 2] = _PA[0], _PA[1], _FLOAT
         _put32(out, at + 3, alternate_share[r])
         at += _FLOAT_BYTES
-    _put_text(out, at, _RG, group, 0, len(group))
+    return at
 
 
 @inlined

@@ -27,6 +27,33 @@ def _integer(data, at, size, signed):
 
 
 @inlined
+def text_tag(data, at, end, first, second):
+    """Where the text of a tag of these two letters begins and ends, both -1 where there is none.
+
+    Args:
+        data, at, end: the tags of a record are data[at:end].
+    """
+    while at + 3 < end:
+        kind, value = data[at + 2], at + 3
+        size = np.int64(BYTES_OF_TYPE[kind])
+        if size:
+            behind = value + size
+        elif kind in (_Z, _H):
+            behind = value
+            while behind < end and data[behind] != 0:
+                behind += 1
+            if kind == _Z and data[at] == first and data[at + 1] == second:
+                return value, behind
+            behind += 1
+        elif kind == _B:
+            behind = value + 5 + np.int64(BYTES_OF_TYPE[data[value]]) * _integer(data, value + 1, 4, False)
+        else:
+            break
+        at = behind
+    return np.int64(-1), np.int64(-1)
+
+
+@inlined
 def find_tags(data, at, end, groups, group):
     """NM (0 where it lacks), where the text of MD begins and ends, and the number of the read group.
 

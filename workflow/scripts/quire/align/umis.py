@@ -1,0 +1,72 @@
+"""Unique molecular identifiers (UMIs) of a batch's reads, from their names: what RX says (SAM tags, section 1.4).
+
+The UMI is what stands behind the last ':' or '_' of a name: the eighth field that bcl-convert writes, or what umi_tools
+extract appends. Two UMIs are parted by '+' there and by '-' in RX.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from quire.errors import InputError
+from quire.ragged import offsets_from_lengths
+from quire.reads import PairBatch
+from quire.simd.compiled import compiled
+
+_COLON, _UNDERSCORE, _PLUS, _MINUS = (ord(letter) for letter in ":_+-")
+_IS_BASE = np.isin(np.arange(256), [*b"ACGTN"])
+
+
+def with_umis(batches: Iterator[PairBatch]) -> Iterator[PairBatch]:
+    """The batches with the UMIs of their reads.
+
+    Raises:
+        InputError: a name without a UMI.
+    """
+    for batch in batches:
+        reads = batch.mate1
+        lengths = _lengths(reads.names, reads.name_offsets)
+        if (lengths == 0).any():
+            read = int(np.argmax(lengths == 0))
+            raise InputError(
+                f"align.umi: read {reads.first_ordinal + read + 1} ({reads.name(read)}) has no UMI of A, C, G, T and N "
+                "behind the last ':' or '_' of its name; write UMIs there (bcl-convert, umi_tools extract), or set "
+                "align.umi: none."
+            )
+        offsets = offsets_from_lengths(lengths)
+        yield replace(batch, umis=_texts(reads.names, reads.name_offsets, offsets), umi_offsets=offsets)
+
+
+@compiled
+def _lengths(names, offsets):
+    """Letters of the UMI of each name (int64[n]); 0 where there is none."""
+    lengths = np.zeros(len(offsets) - 1, np.int64)
+    for read in range(len(lengths)):
+        begin, end = offsets[read], offsets[read + 1]
+        at, bases, parted = end, 0, True  # parted: by a '+' or the end, behind which a base must stand
+        while at > begin:
+            letter = names[at - 1]
+            if letter in (_COLON, _UNDERSCORE):
+                if not parted:
+                    lengths[read] = end - at
+                break
+            if _IS_BASE[letter]:
+                bases, parted = bases + 1, False
+            elif letter in (_PLUS, _MINUS) and not parted:
+                parted = True
+            else:
+                break
+            at -= 1
+    return lengths
+
+
+@compiled
+def _texts(names, offsets, new):
+    """The UMIs end to end, as RX has them."""
+    texts = np.empty(new[-1], np.uint8)
+    for read in range(len(new) - 1):
+        for i in range(new[read + 1] - new[read]):
+            letter = names[offsets[read + 1] - (new[read + 1] - new[read]) + i]
+            texts[new[read] + i] = _MINUS if letter == _PLUS else letter
+    return texts
