@@ -120,6 +120,9 @@ def test_reads_that_are_not_what_the_sheet_says(forms: Run, tmp_path: Path) -> N
         (error,) = errors_of(result.stdout)
         assert "units.tsv, NA12878.lane_1, column fq1: turn.fq: " in error
         assert expected in error
+    run = Run(tmp_path, config={"complete": [{"name": "x", "reads": "turn.fq"}], "samples": "", "units": ""})
+    (error,) = errors_of(run.snakemake("-n").stdout)
+    assert "complete x, reads: turn.fq has qualities as Phred+64 writes them; convert it with `seqtk" in error
 
 
 def test_columns_of_ones_own_are_in_the_report_and_run_nothing_else(continued: Callable[[], Run]) -> None:
@@ -169,7 +172,7 @@ def test_ends_are_clipped_and_not_trimmed(finished: Run, tmp_path: Path) -> None
 
 
 def test_duplicates_by_umi(finished: Run, tmp_path: Path) -> None:
-    """RX is what names end in; marks are those of `samtools markdup --barcode-tag RX`; names without UMI are refused."""
+    """RX is what names end in; marks are those of `samtools markdup --barcode-tag RX`; other names are refused."""
     run = Run(tmp_path, config={"reference": {"fasta": str(SMALL / "genome.fa.gz")}, "align": {"umi": "name"}})
     run.config["reference"]["index_directory"] = str(finished.output / "index")
     names = {}

@@ -17,7 +17,7 @@ import pandas
 from quire.errors import InputError
 from quire.io.bai import require_index_fits
 from quire.io.bed import require_names
-from quire.io.first_reads import require_as_declared
+from quire.io.first_reads import look, require_as_declared
 from quire.io.ploidy import SEXES
 from quire.io.sniff import require_alignments, require_fasta, require_fastq, require_variants
 from quire.reference import Reference
@@ -170,7 +170,7 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
 
 
 def check_first_reads(run: Configuration) -> None:
-    """Check that the first reads of every FASTQ are written as the sheet says: mates in turn or not, and qualities.
+    """Check that the first reads of every FASTQ are written as is said: mates in turn or not, and qualities.
 
     Not part of `load`, since every file is decompressed for it: once a run is enough, not in every job.
     """
@@ -179,6 +179,12 @@ def check_first_reads(run: Configuration) -> None:
             for path in unit[column]:
                 what = f"{run.settings['units']}, {unit['sample']}.{unit['unit']}, column {column}"
                 require_as_declared(path, unit["interleaved"], unit["qualities"], bool(unit["fq2"]), what)
+    for search in run.settings["complete"]:
+        if look(search["reads"]).phred64:
+            raise InputError(
+                f"complete {search['name']}, reads: {search['reads']} has qualities as Phred+64 writes them; "
+                "convert it with `seqtk seq -Q64 -V` and give that."
+            )
 
 
 def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> None:
