@@ -33,6 +33,7 @@ rule all:
         calling_ledgers if SAMPLES else [],
         [results_of_searches(tool) for tool in EXACT_TOOLS],
         REPORT / "report.html",
+        REPORT / "multiqc",
         SUMMARY,
 
 
@@ -60,6 +61,7 @@ rule rescore:
 rule report:
     input:
         REPORT / "report.html",
+        REPORT / "multiqc",
         SUMMARY,
 
 
