@@ -2,13 +2,13 @@
 
 import gzip
 import json
-import re
 from collections.abc import Callable
 
 import pysam
 import pytest
 
 from tests.workflow.runs import Run, errors_of
+from tests.workflow.test_road import finished_rules
 
 GENES = """##gff-version 3
 chr22\ttest\tgene\t1001\t39000\t.\t+\t.\tID=gene:G1;Name=ONE;biotype=protein_coding
@@ -27,7 +27,7 @@ def test_consequences_are_in_the_file_and_in_the_report(continued: Callable[[], 
     run.write()
     result = run.snakemake()
     assert result.returncode == 0, result.stdout
-    ran = set(re.findall(r"^\w*rule (\w+):", result.stdout, re.MULTILINE))
+    ran = finished_rules(result.stdout)
     assert "annotate_variants" in ran
     assert not ran & {"map_unit", "finish_sample", "rescore_interval"}
 

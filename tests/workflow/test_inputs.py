@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from pysam import FastxFile
 
 from tests.workflow.runs import SMALL, SMALL_UNIT, Run, errors_of
+from tests.workflow.test_road import finished_rules
 
 MATES = [SMALL / "NA12878_R1.fastq.gz", SMALL / "NA12878_R2.fastq.gz"]
 
@@ -131,7 +131,7 @@ def test_columns_of_ones_own_are_in_the_report_and_run_nothing_else(continued: C
     run.write()
     result = run.snakemake()
     assert result.returncode == 0, result.stdout
-    assert set(re.findall(r"^rule (\w+):", result.stdout, re.MULTILINE)) <= {"write_report", "all"}, result.stdout
+    assert finished_rules(result.stdout) == {"write_report", "all"}, result.stdout
     summary = json.loads((run.output / "report/summary.json").read_text())
     row = {"sample": "NA12878", "tissue": "blood & <b>"}
     assert summary["metadata"] == {"samples": [row], "units": []}
