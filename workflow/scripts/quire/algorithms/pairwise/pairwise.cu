@@ -7,6 +7,8 @@
 #include "quire/device/ragged.cuh"
 
 constexpr u32 NAP = 20;  // nanoseconds between two looks at a word
+// Steps of a chunk that are unrolled, those of a word of directions at least; 16 would spill registers on sm_120.
+constexpr int PART = BITS && GROUP > 8 ? GROUP : 8;
 
 struct Inputs {
     const u16* query;  // selectors; 128 more on both sides of a query
@@ -64,59 +66,63 @@ enum Care { NONE, KEPT_ROWS, EDGES };
 // A chunk of steps.
 // Branches would tear a warp apart, and what exchanges its lanes would put it together again at each step; so there are
 // none where it matters.
-//   in, out: H and D of the columns left and right of the strip, by step; in chunks that are not careful they are read
-//   all at once before the steps, and written two at a time, so that no step waits for shared memory.
-//   letters: selectors of each step's row; become those of the next chunk.
+//   in, out: H and D of the columns left and right of the strip, by step; where lanes do not stand outside of the rows
+//   they are read for a part of the chunk at once, and written two at a time, so that no step waits for shared memory.
+//   letters: selectors of the rows of a part's steps; become those of the next chunk's first part.
 template <Care CARE>
 __device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Terms& terms, const u16* query,
                                          const Keeping& kept, uint2* bits, const int2* in, int2* out, int step,
-                                         int rows, u32 (&letters)[STEPS]) {
-    constexpr int UNROLLED = CARE == EDGES ? 1 : STEPS;
+                                         int rows, u32 (&letters)[PART]) {
+    constexpr int UNROLLED = CARE == EDGES ? 1 : PART;
     int lane = threadIdx.x % WARP;
-    int4 edges[STEPS / 2];
-    if (CARE != EDGES)
-#pragma unroll
-        for (int i = 0; i < STEPS / 2; i++) edges[i] = ((const int4*)in)[i];
-    u32 next[STEPS];
-#pragma unroll
-    for (int i = 0; i < STEPS; i++) next[i] = __ldg(query + step + STEPS + i);
     int2 before = make_int2(0, 0);
-#pragma unroll UNROLLED
-    for (int i = 0; i < STEPS; i++) {
-        i32 left = __shfl_up_sync(EVERY_LANE, cells.best[COLUMNS - 1], 1);
-        i32 deletion = __shfl_up_sync(EVERY_LANE, cells.deletion, 1);
-        int2 after = make_int2(cells.best[COLUMNS - 1], cells.deletion), edge;
-        if (CARE == EDGES) {
-            edge = in[i];
-            if (lane == WARP - 1) out[i] = after;
-        } else {
-            edge = i % 2 ? make_int2(edges[i / 2].z, edges[i / 2].w) : make_int2(edges[i / 2].x, edges[i / 2].y);
-            if (i % 2 && lane == WARP - 1) ((int4*)out)[i / 2] = make_int4(before.x, before.y, after.x, after.y);
-            before = after;
-        }
-        if (lane == 0) {
-            left = edge.x;
-            deletion = edge.y;
-        }
-        int row = step + i - lane;
-        if (CARE == EDGES) {
-            bool inside = row >= 0 && row < rows;
-            Cells above = cells;
-            cells.step(__ldg(query + step + i), left, deletion, terms);
-            cells.keep_if(inside, above);
-            if (LOCAL) end.offer(cells, row + 1, inside, terms);
-            bool keeps = inside && kept.last != nullptr && (row + 1 == rows || row + 1 == kept.next_row);
-            if (keeps) kept.store(cells, row + 1 == rows ? kept.last : kept.next);
-        } else {
-            cells.step(letters[i], left, deletion, terms);
-            if (LOCAL) end.offer(cells, row + 1, true, terms);
-            if (CARE == KEPT_ROWS && row + 1 == kept.next_row) kept.store(cells, kept.next);
-        }
-        if (BITS && i % GROUP == GROUP - 1)
-            bits[(i64)(step + i) / GROUP * WARP + lane] = make_uint2(cells.from, cells.longer);
-    }
+#pragma unroll 1
+    for (int part = 0; part < STEPS; part += PART) {
+        int4 edges[PART / 2];
+        if (CARE != EDGES)
 #pragma unroll
-    for (int i = 0; i < STEPS; i++) letters[i] = next[i];
+            for (int i = 0; i < PART / 2; i++) edges[i] = ((const int4*)(in + part))[i];
+        u32 next[PART];
+#pragma unroll
+        for (int i = 0; i < PART; i++) next[i] = __ldg(query + step + part + PART + i);
+#pragma unroll UNROLLED
+        for (int i = 0; i < PART; i++) {
+            i32 left = __shfl_up_sync(EVERY_LANE, cells.best[COLUMNS - 1], 1);
+            i32 deletion = __shfl_up_sync(EVERY_LANE, cells.deletion, 1);
+            int2 after = make_int2(cells.best[COLUMNS - 1], cells.deletion), edge;
+            if (CARE == EDGES) {
+                edge = in[part + i];
+                if (lane == WARP - 1) out[part + i] = after;
+            } else {
+                edge = i % 2 ? make_int2(edges[i / 2].z, edges[i / 2].w) : make_int2(edges[i / 2].x, edges[i / 2].y);
+                if (i % 2 && lane == WARP - 1)
+                    ((int4*)(out + part))[i / 2] = make_int4(before.x, before.y, after.x, after.y);
+                before = after;
+            }
+            if (lane == 0) {
+                left = edge.x;
+                deletion = edge.y;
+            }
+            int at = step + part + i, row = at - lane;
+            if (CARE == EDGES) {
+                bool inside = row >= 0 && row < rows;
+                Cells above = cells;
+                cells.step(__ldg(query + at), left, deletion, terms);
+                cells.keep_if(inside, above);
+                if (LOCAL) end.offer(cells, row + 1, inside, terms);
+                bool keeps = inside && kept.last != nullptr && (row + 1 == rows || row + 1 == kept.next_row);
+                if (keeps) kept.store(cells, row + 1 == rows ? kept.last : kept.next);
+            } else {
+                cells.step(letters[i], left, deletion, terms);
+                if (LOCAL) end.offer(cells, row + 1, true, terms);
+                if (CARE == KEPT_ROWS && row + 1 == kept.next_row) kept.store(cells, kept.next);
+            }
+            if (BITS && i % GROUP == GROUP - 1)
+                bits[(i64)at / GROUP * WARP + lane] = make_uint2(cells.from, cells.longer);
+        }
+#pragma unroll
+        for (int i = 0; i < PART; i++) letters[i] = next[i];
+    }
 }
 
 // The largest of a warp's numbers.
@@ -151,9 +157,9 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
         kept.next = own + job.keep_stride;
         kept.last = own + (rows + keep - 1) / keep * job.keep_stride;
     }
-    u32 letters[STEPS];
+    u32 letters[PART];
 #pragma unroll
-    for (int i = 0; i < STEPS; i++) letters[i] = __ldg(query + i);
+    for (int i = 0; i < PART; i++) letters[i] = __ldg(query + i);
     u64 word = warp == WARPS && lane < STEPS && lane < rows ? look(left + lane) : 0;
     for (int turn = 0; turn < chunks + (WARPS - 1) * LAG + 2; turn++) {
         // What was handed on in the turn before, and where what is handed on in this turn goes.
