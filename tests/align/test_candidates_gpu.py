@@ -65,6 +65,10 @@ def bundles_of(hits, ends: list[int], borders: list[int]) -> list[Bundle]:
     return bundles
 
 
+def gap_between(a: Bundle, b: Bundle) -> int:
+    return max(min(b.diagonals) - max(a.diagonals), min(a.diagonals) - max(b.diagonals))
+
+
 def continuations(bundles: list[Bundle], i: int):
     """Indices of the bundles that continue bundle i across a gap."""
     own = bundles[i]
@@ -72,8 +76,7 @@ def continuations(bundles: list[Bundle], i: int):
         j = i + step
         while 0 <= j < len(bundles):
             other = bundles[j]
-            gap = max(min(other.diagonals) - max(own.diagonals), min(own.diagonals) - max(other.diagonals))
-            if (other.strand, other.island) != (own.strand, own.island) or gap > LARGEST_GAP:
+            if (other.strand, other.island) != (own.strand, own.island) or gap_between(own, other) > LARGEST_GAP:
                 break
             if 4 * len(own.seeds & other.seeds) <= min(len(own.seeds), len(other.seeds)):
                 yield j
@@ -90,10 +93,13 @@ def candidates_of(
     for i, own in enumerate(bundles):
         near = list(continuations(bundles, i))
         covered = own.covered(ends)
-        if any((bundles[j].covered(ends), i) > (covered, j) for j in near):
+        absorbing = [j for j in near if (bundles[j].covered(ends), i) > (covered, j)]
+        if any(covered > 6 + gap_between(own, bundles[j]) for j in absorbing):
             continue
+        near = [] if absorbing else near
         diagonals = own.diagonals + [d for j in near for d in bundles[j].diagonals]
-        promise = own.covered(ends, {seed for j in near for seed in bundles[j].seeds})
+        paying = [j for j in near if min(covered, bundles[j].covered(ends)) > 6 + gap_between(own, bundles[j])]
+        promise = own.covered(ends, {seed for j in paying for seed in bundles[j].seeds})
         peak = own.peak()
         if borders[own.island] <= peak and peak + length <= borders[own.island + 1]:
             oriented = reverse_complement(codes) if own.strand else codes

@@ -4,8 +4,8 @@
 // in ten more than 64, the most 1,300 (in dense seeding). With a thread a read nearly every warp would wait for one in
 // a repeat. A warp loads its hits side by side, keeps the bundles of most reads in shared memory, and looks at 32
 // bundles at once; their scattered loads from the text, one or two sectors a bundle, are then under way together.
-// -D: BAND_MARGIN, BUNDLE_BYTES, BUNDLE_GAP, CANDIDATE_BYTES, DIAGONAL_BIAS, LARGEST_GAP, LOCAL_BUNDLES, MATCH,
-// MAXIMUM_SEEDS, MISMATCH, MOST_CANDIDATES, RANKED_BYTES, SEED_LENGTH, SHORTEST_SCORE, THREADS, WIDEST_BUNDLE.
+// -D: BAND_MARGIN, BUNDLE_BYTES, BUNDLE_GAP, CANDIDATE_BYTES, DIAGONAL_BIAS, GAP_COST, GAP_COST_PER_BASE,
+// LARGEST_GAP, LOCAL_BUNDLES, MATCH, MAXIMUM_SEEDS, MISMATCH, MOST_CANDIDATES, RANKED_BYTES, SEED_LENGTH, SHORTEST_SCORE, THREADS, WIDEST_BUNDLE.
 #include "quire/algorithms/extension/mismatches.cuh"
 #include "quire/algorithms/seeding/seed_positions.cuh"
 #include "quire/device/ragged.cuh"
@@ -170,29 +170,39 @@ __device__ __forceinline__ i32 covered_bases(u64 seeds, const Query& query) {
 }
 
 // A bundle with those that continue it across a gap (the twin of _join): `candidate` and the bases that its seeds
-// cover; -1 where another one absorbs it.
+// cover; -1 where another one absorbs it and it covers enough to pay for the gap between them.
 __device__ __forceinline__ i32 join(const Bundle* bundles, i32 bundled, i32 i, const Query& query,
                                     Candidate& candidate) {
     Bundle own = bundles[i];
     i64 own_high = own.low + own.span, low = own.low, high = own_high;
     u64 together = own.seeds;
     i32 own_seeds = __popcll(own.seeds), own_covered = covered_bases(own.seeds, query);
-    bool absorbed = false;
+    bool absorbed = false, pays = false;
     for (i32 step = -1; step <= 1; step += 2) {
         for (i32 j = i + step; j >= 0 && j < bundled; j += step) {
             Bundle other = bundles[j];
             i64 other_high = other.low + other.span;
-            if (other.place != own.place || max(other.low - own_high, own.low - other_high) > LARGEST_GAP) break;
+            i64 gap = max(other.low - own_high, own.low - other_high);
+            if (other.place != own.place || gap > LARGEST_GAP) break;
             i32 shared = __popcll(own.seeds & other.seeds);
             if (4 * shared > min(own_seeds, __popcll(other.seeds))) continue;
             low = min(low, other.low);
             high = max(high, other_high);
-            together |= other.seeds;
             i32 other_covered = covered_bases(other.seeds, query);
-            absorbed |= other_covered > own_covered || (other_covered == own_covered && j < i);
+            i64 cost = GAP_COST + gap * GAP_COST_PER_BASE;
+            if (min(own_covered, other_covered) > cost) together |= other.seeds;
+            if (other_covered > own_covered || (other_covered == own_covered && j < i)) {
+                absorbed = true;
+                pays |= own_covered > cost;
+            }
         }
     }
-    if (absorbed) return -1;
+    if (absorbed) {
+        if (pays) return -1;
+        low = own.low;
+        high = own_high;
+        together = own.seeds;
+    }
     i64 diagonal = own.low + own.peak;
     candidate = {diagonal, own.place, (u16)(diagonal - low), (u16)(high - diagonal)};
     return together == own.seeds ? own_covered : covered_bases(together, query);

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.extension import MATCH, MISMATCH, ExtensionJobs
+from quire.algorithms.extension import GAP_EXTEND, GAP_OPEN, MATCH, MISMATCH, ExtensionJobs
 from quire.algorithms.extension.cpu import mismatches
 from quire.algorithms.seeding import DIAGONAL_BIAS, SeedingParameters
 from quire.algorithms.seeding.cpu_steps import seed_end
@@ -187,7 +187,9 @@ def _join(bundles, bundled, i, length, lying, candidate):
     """Extend bundle i by those that continue it across a gap; write strand and diagonals of candidate[0].
 
     An insertion or deletion leaves different seeds of the read on two diagonals; a tandem repeat leaves the same seeds
-    on both, and its copies must stay candidates of their own. Of joined bundles the one that covers least is absorbed.
+    on both, and its copies must stay candidates of their own. Of joined bundles the one that covers least is absorbed;
+    where it covers too little to pay for the gap, it stays a candidate by itself, for a supplementary alignment, and
+    what it covers counts for itself alone.
 
     Returns:
         The bases of the read that the seeds of all cover; -1 if another bundle absorbs this one.
@@ -195,24 +197,29 @@ def _join(bundles, bundled, i, length, lying, candidate):
     own = bundles[i]
     low, high, together = own.lowest, own.highest, own.seeds
     own_covered = _covered(own.seeds, length, lying)
-    absorbed = False
+    absorbed, pays = False, False
     for step in (-1, 1):
         j = i + step
         while 0 <= j < bundled:
             other = bundles[j]
             if other.strand != own.strand or other.island != own.island:
                 break
-            if max(other.lowest - own.highest, own.lowest - other.highest) > LARGEST_GAP:
+            gap = max(other.lowest - own.highest, own.lowest - other.highest)
+            if gap > LARGEST_GAP:
                 break
             shared = count_ones(own.seeds & other.seeds)
             if 4 * shared <= min(count_ones(own.seeds), count_ones(other.seeds)):
                 low, high = min(low, other.lowest), max(high, other.highest)
-                together |= other.seeds
-                other_covered = _covered(other.seeds, length, lying)
-                absorbed = absorbed or other_covered > own_covered or (other_covered == own_covered and j < i)
+                other_covered, cost = _covered(other.seeds, length, lying), abs(GAP_OPEN) + gap * abs(GAP_EXTEND)
+                if min(own_covered, other_covered) > cost:
+                    together |= other.seeds
+                if other_covered > own_covered or (other_covered == own_covered and j < i):
+                    absorbed, pays = True, pays or own_covered > cost
             j += step
     if absorbed:
-        return np.int64(-1)
+        if pays:
+            return np.int64(-1)
+        low, high, together = own.lowest, own.highest, own.seeds
     candidate[0].strand, candidate[0].diagonal = own.strand, own.most_frequent
     candidate[0].lowest, candidate[0].highest = low, high
     return _covered(together, length, lying)

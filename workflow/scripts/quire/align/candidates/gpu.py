@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from quire.algorithms.extension import MATCH, MISMATCH, ExtensionJobs
+from quire.algorithms.extension import GAP_EXTEND, GAP_OPEN, MATCH, MISMATCH, ExtensionJobs
 from quire.algorithms.seeding import DIAGONAL_BIAS, MAXIMUM_SEEDS, SEED_LENGTHS, SeedingParameters
 from quire.align.parameters import (
     BAND_MARGIN,
@@ -27,6 +27,8 @@ DEFINES = {
     "BUNDLE_GAP": BUNDLE_GAP,
     "CANDIDATE_BYTES": CANDIDATE_BYTES,
     "DIAGONAL_BIAS": DIAGONAL_BIAS,
+    "GAP_COST": abs(GAP_OPEN),
+    "GAP_COST_PER_BASE": abs(GAP_EXTEND),
     "LARGEST_GAP": LARGEST_GAP,
     "LOCAL_BUNDLES": LOCAL_BUNDLES,
     "MATCH": MATCH,
