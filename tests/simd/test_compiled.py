@@ -114,6 +114,19 @@ def test_truncated_files_are_noticed(library: Path) -> None:
         assert run(library)[:3] == (12, 0, 1)
 
 
+def test_two_processes_never_leave_code_under_the_name_of_other_code(tmp_path: Path, monkeypatch) -> None:
+    """Both read an index without either's code, and write: what is found later is right or compiled again."""
+    files = [compiled._CheckedFile(str(tmp_path), "kernel", "stamp") for _ in range(2)]
+    monkeypatch.setattr(files[1], "_load_index", dict)
+    files[0].save("int64", "code of int64")
+    files[1].save("float32", "code of float32")
+    later = compiled._CheckedFile(str(tmp_path), "kernel", "stamp")
+    assert later.load("float32") == "code of float32"
+    assert later.load("int64") is None
+    later.save("int64", "code of int64")
+    assert [later.load(key) for key in ("int64", "float32")] == ["code of int64", "code of float32"]
+
+
 def test_only_what_nobody_used_for_a_month_is_removed(tmp_path: Path) -> None:
     names = {
         "quire.align.records-0123456789abcdef": False,

@@ -115,6 +115,15 @@ class _CheckedFile(IndexDataCacheFile):
         stamp, overloads = pickle.loads(data)
         return overloads if stamp == self._source_stamp else {}
 
+    def save(self, key: object, data: object) -> None:
+        """Called by Numba. A file is named by what it is for: two processes never give one name to different code."""
+        name = self._data_name(int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:8]))
+        self._save_data(name, data)
+        overloads = self._load_index()
+        if overloads.get(key) != name:
+            overloads[key] = name
+            self._save_index(overloads)
+
     def _load_data(self, name: str) -> Any:
         path = self._data_path(name)
         data = _unchanged(Path(path).read_bytes())
