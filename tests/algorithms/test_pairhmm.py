@@ -1,4 +1,4 @@
-"""PairHMM against GATK's and GKL's values, the float64 oracle, and its own recurrence bit for bit."""
+"""PairHMM against GATK's and GKL's values, the oracle, and its own recurrence bit for bit."""
 
 import math
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ from quire.algorithms.pairhmm.cpu import log10_likelihoods
 from quire.algorithms.pairhmm.model import SCALE_EXPONENT, log10_of_sums, needs_float64, tables
 
 from bench.pairhmm_regions import LOWEST_QUALITY, read_regions
+from tests.support.pairhmm_cases import LEAST_OF_FLOAT64
 
 VECTORS = Path(__file__).parents[1] / "data" / "kernel_vectors"
 CODES = np.full(256, 4, np.uint8)
@@ -85,9 +86,9 @@ def tolerance(batch: PairHmmBatch) -> np.ndarray:
 
 def assert_close(answers: np.ndarray, batch: PairHmmBatch) -> None:
     expected = oracle.log10_likelihoods(batch)
-    finite = np.isfinite(expected)
-    np.testing.assert_array_equal(answers[~finite], expected[~finite])
-    assert np.all(np.abs(answers[finite] - expected[finite]) <= tolerance(batch)[finite])
+    held = expected > LEAST_OF_FLOAT64
+    assert np.all(answers[~held] < LEAST_OF_FLOAT64 + 1)
+    assert np.all(np.abs(answers[held] - expected[held]) <= tolerance(batch)[held])
 
 
 @st.composite

@@ -28,7 +28,7 @@ from quire.device.compiler import read_source
 from bench.pairhmm_regions import read_regions
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
-from tests.support.pairhmm_cases import VECTORS, model_sums, region_of
+from tests.support.pairhmm_cases import LEAST_OF_FLOAT64, VECTORS, model_sums, region_of
 
 
 def assert_close(answers: np.ndarray, batch: PairHmmBatch) -> None:
@@ -36,10 +36,10 @@ def assert_close(answers: np.ndarray, batch: PairHmmBatch) -> None:
     expected = oracle.log10_likelihoods(batch)
     rows = np.diff(batch.read_offsets)[batch.tasks[:, 0]]
     columns = np.diff(batch.haplotype_offsets)[batch.tasks[:, 1]]
-    finite = np.isfinite(expected)
-    np.testing.assert_array_equal(answers[~finite], expected[~finite])
+    held = expected > LEAST_OF_FLOAT64
+    assert np.all(answers[~held] < LEAST_OF_FLOAT64 + 1)
     bound = 7 * (rows + columns) * 2.0**-24 / math.log(10)
-    assert np.all(np.abs(answers[finite] - expected[finite]) <= bound[finite])
+    assert np.all(np.abs(answers[held] - expected[held]) <= bound[held])
 
 
 def check(card, batch: PairHmmBatch) -> np.ndarray:

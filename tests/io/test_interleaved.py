@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from quire.errors import InputError
+from quire.io.bam.reads import RecordCounts
 from quire.io.fastq import read_batches
 from quire.io.read_files import ReadFiles
 from quire.reads import PairBatch, ReadBatch
@@ -83,7 +84,8 @@ def test_files_that_follow_each_other(tmp_path: Path) -> None:
     ]
     reads = ReadFiles(*files)
     assert reads.files == [path for pair in zip(*files, strict=True) for path in pair]
-    names = [batch.mate1.name(i) for batch in reads.batches(4) for i in range(len(batch))]
+    rest = RecordCounts(), None, tmp_path, 1
+    names = [batch.mate1.name(i) for batch in reads.batches(4, *rest) for i in range(len(batch))]
     assert names == [f"r{i}" for i in range(20)]
     with pytest.raises(InputError, match=r"0_1.fq: record 1 is named r0 but its mate in .*7_0.fq is named r7"):
-        list(ReadFiles(files[0][1:], files[1]).batches(4))
+        list(ReadFiles(files[0][1:], files[1]).batches(4, *rest))

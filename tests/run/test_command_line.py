@@ -177,13 +177,15 @@ with loading():
     except BaseException:
         raise ImportError
 """
-    if ignored:
-        script = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)" + script
+    # Processes in the background of a shell are started with the signal ignored.
+    handler = "SIG_IGN" if ignored else "default_int_handler"
+    script = f"import signal; signal.signal(signal.SIGINT, signal.{handler})" + script
+    before = signal.getsignal(signal.SIGINT)
     environment = {**os.environ, "PYTHONPATH": str(SOURCES)}
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == status
     assert done.stderr == ("" if ignored else interrupts.LINE)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_threads_are_not_waited_for_after_an_exception() -> None:

@@ -1,15 +1,18 @@
 """Batches for tests of PairHMM, and the recurrence of model.py in NumPy, operation by operation."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from quire.algorithms.pairhmm.batch import PairHmmBatch, region_batch
-from quire.algorithms.pairhmm.model import tables
+from quire.algorithms.pairhmm.model import SCALE_EXPONENT, tables
 
 VECTORS = Path(__file__).parents[1] / "data" / "kernel_vectors"
 FLOAT32 = np.dtype(np.float32)
 SMALLEST_NORMAL = np.finfo(np.float32).smallest_normal
+# Likelihoods below are beyond the scaled second look and come out as almost nothing or as zero.
+LEAST_OF_FLOAT64 = -math.log10(2) * (1022 + SCALE_EXPONENT[np.dtype(np.float64)])
 
 
 def ends(sequences: Sequence) -> np.ndarray:

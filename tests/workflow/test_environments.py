@@ -25,6 +25,7 @@ from tests.workflow.conftest import TRUTH
 from tests.workflow.import_guard import JOURNAL
 from tests.workflow.runs import REPOSITORY, SMALL, Run
 from tests.workflow.stand_in_conda import PYPI_NAMES, pins
+from tests.workflow.test_annotation import GENES
 
 # CuPy and what it needs stand in an environment of their own, which rules take where device.backend is gpu.
 GPU_ENVIRONMENT = "gpu"
@@ -217,6 +218,10 @@ def test_guard_hides_what_the_environment_lacks(tmp_path: Path) -> None:
 def test_every_rule_runs_in_its_environment(tmp_path: Path, big_folder: Path) -> None:
     """`--use-conda` from FASTQ to report, where a script imports nothing but what its own environment holds."""
     run = Run(tmp_path / "run", config={"report": {"truth": TRUTH}, **SEARCHES})
+    sites, genes = run.folder / "sites.vcf", run.folder / "genes.gff3"
+    sites.write_text("##fileformat=VCFv4.2\nchr22\t20000\t.\tA\tC\t.\tPASS\tAF=0.4\n")
+    genes.write_text(GENES)
+    run.config["report"]["known_sites"], run.config["annotate"] = sites.name, {"gff3": genes.name}
     path = f"{stand_in_conda.install(tmp_path / 'conda')}{os.pathsep}{os.environ['PATH']}"
     journal = tmp_path / "journal"
     for gvcf in (False, True):  # both ways to call have rules of their own

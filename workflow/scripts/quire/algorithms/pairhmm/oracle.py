@@ -1,4 +1,7 @@
-"""PairHMM by its definition: three float64 matrices filled cell by cell. Slow; the other ones are tested against it."""
+"""PairHMM by its definition: three matrices filled cell by cell. Slow; the other ones are tested against it.
+
+The matrices are of C's long double: float64 unscaled, as this is, loses its precision below 10^-308.
+"""
 
 import math
 
@@ -23,7 +26,7 @@ def log10_likelihood(
     Row 0 holds D = 1 / len(haplotype) everywhere; the answer sums M and I over the last row.
     """
     rows, columns = len(read), len(haplotype)
-    match, insertion, deletion = (np.zeros((rows + 1, columns + 1)) for _ in range(3))
+    match, insertion, deletion = (np.zeros((rows + 1, columns + 1), np.longdouble) for _ in range(3))
     deletion[0, :] = 1.0 / columns
     continuations = 10.0 ** (-np.broadcast_to(np.asarray(gap_continuation_quality, np.float64), rows) / 10)
     for i in range(1, rows + 1):
@@ -39,8 +42,8 @@ def log10_likelihood(
             match[i, j] = prior * (stay * match[i - 1, j - 1] + (1.0 - continuation) * gaps)
             insertion[i, j] = insertion_open * match[i - 1, j] + continuation * insertion[i - 1, j]
             deletion[i, j] = deletion_open * match[i, j - 1] + continuation * deletion[i, j - 1]
-    likelihood = float(np.sum(match[rows, 1:] + insertion[rows, 1:]))
-    return math.log10(likelihood) if likelihood > 0 else -math.inf
+    likelihood = np.sum(match[rows, 1:] + insertion[rows, 1:])
+    return float(np.log10(likelihood)) if likelihood > 0 else -math.inf
 
 
 def log10_likelihoods(batch: PairHmmBatch) -> np.ndarray:

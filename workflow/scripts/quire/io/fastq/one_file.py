@@ -25,6 +25,7 @@ from quire.io.sniff import is_bgzip, is_gzip
 from quire.reads import ReadBatch
 
 CHUNK_BYTES = 4 << 20
+CHECKED_BEYOND = 1 << 28  # bytes of text behind a wrong record in which damage is looked for
 PARSERS = 2  # threads that parse a file
 LINES_PER_RECORD = 4
 log = logging.getLogger("quire.fastq")
@@ -46,15 +47,26 @@ def file_batches(path: str | Path, reads_per_batch: int, maximum_length: int, ch
         if lacks_bgzip_end(path):
             log.warning("%s: the closing block of bgzip is missing; the file may be truncated.", path)
         text = TextWindow(path, stream, chunk_bytes)
-        first_ordinal = 0
-        for batch in _plain_batches(text, reads_per_batch, maximum_length):
-            yield batch
-            first_ordinal += len(batch)
-        for batch in _careful_batches(text, first_ordinal, reads_per_batch, maximum_length):
-            yield batch
-            first_ordinal += len(batch)
-        if first_ordinal == 0:
-            raise InputError(f"{path}: holds no reads; an empty FASTQ file cannot be aligned, check how it was made.")
+        try:
+            yield from _batches(path, text, reads_per_batch, maximum_length)
+        except InputError:
+            # What is damaged in a gzip file makes wrong records before a checksum says so.
+            if is_gzip(path):
+                text.raise_damage(CHECKED_BEYOND)
+            raise
+
+
+def _batches(path: str | Path, text: TextWindow, reads_per_batch: int, maximum_length: int) -> Iterator[ReadBatch]:
+    """The batches of a text; raises as `file_batches` does."""
+    first_ordinal = 0
+    for batch in _plain_batches(text, reads_per_batch, maximum_length):
+        yield batch
+        first_ordinal += len(batch)
+    for batch in _careful_batches(text, first_ordinal, reads_per_batch, maximum_length):
+        yield batch
+        first_ordinal += len(batch)
+    if first_ordinal == 0:
+        raise InputError(f"{path}: holds no reads; an empty FASTQ file cannot be aligned, check how it was made.")
 
 
 def _open_text(path: str | Path) -> BufferedIOBase | RawIOBase:

@@ -10,6 +10,7 @@ from quire.errors import InputError
 from quire.io import sniff
 from quire.io.fastq.parser import NEWLINE, behind_lines
 
+DAMAGE_CHUNK = 1 << 20  # bytes read at a time where text is looked through for damage alone
 MOST_RECORD_BYTES = 64 << 20  # a record larger than this is no FASTQ record
 LONG_LINE = 4096  # bytes; text whose lines are longer on average is no FASTQ of short reads
 
@@ -54,6 +55,13 @@ class TextWindow:
             self.data[self.end] = NEWLINE
             count = 1
         self.end += count
+
+    def raise_damage(self, most: int) -> None:
+        """Raise what goes wrong in reading the next `most` bytes of text, which are lost; nothing may be wrong."""
+        if self._failure is not None:
+            raise self._failure
+        while most > 0 and (lost := self.stream.read(DAMAGE_CHUNK)):
+            most -= len(lost)
 
     def more(self) -> None:
         """Move the unparsed text to the front, with room for another chunk, and read it."""
