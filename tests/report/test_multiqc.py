@@ -8,7 +8,7 @@ import pysam
 import pysam.bcftools
 import pytest
 from quire.report.criteria import CRITERIA
-from quire.report.multiqc import write_folder
+from quire.report.multiqc import duplication_metrics, write_folder
 from quire.report.page import write_report
 from quire.report.terminal import load_summary
 
@@ -99,6 +99,15 @@ def test_metrics_are_tables_as_picard_has_them(
     assert columns <= set(head)
     table = [line.split("\t") for line in lines[at + 2 :]]
     assert [len(row) for row in table[: rows + 1]] == [*[len(head)] * rows, 1]
+
+
+@pytest.mark.parametrize(("counted", "expected"), [(7, "7"), (None, "0")])
+def test_optical_duplicates_are_those_counted(run: Run, counted: int | None, expected: str) -> None:
+    """None are counted without align.optical_distance."""
+    (library,) = json.loads(run.counts.read_text())["libraries"]
+    counts = {"libraries": [library | {"read_pair_optical_duplicates": counted}]}
+    head, row = (line.split("\t") for line in list(duplication_metrics("sample", counts))[4:6])
+    assert dict(zip(head, row, strict=True))["READ_PAIR_OPTICAL_DUPLICATES"] == expected
 
 
 def test_checks_and_figures_are_custom_content(folder: Path) -> None:

@@ -9,7 +9,9 @@ from html.parser import HTMLParser
 import pytest
 from quire.errors import InputError, QuireError
 from quire.reference.fasta import fasta_digest
+from quire.report import page
 from quire.report.comparison import choose_sample, compare_with_truth
+from quire.report.criteria import BY_KEY, LOOK, NOT_JUDGED
 from quire.report.page import write_report
 from quire.report.terminal import load_summary, print_summary
 from quire.report.warnings import find_warnings
@@ -246,6 +248,36 @@ def test_warnings_say_what_is_unusual(written):
     changed = copy.deepcopy(good)
     changed["truth"]["snv"]["f1"] = 0.2
     assert "F1 0.200" in find_warnings(changed)[0]["message"]
+
+
+def test_the_ledger_has_what_any_unit_counts(run, tmp_path):
+    """A unit of FASTQ counts no secondary alignments that are left out, one of BAM does."""
+    ledgers = [tmp_path / "fastq.json", tmp_path / "bam.json"]
+    for path, more in zip(ledgers, ({}, {"secondary_left_out": 4321}), strict=True):
+        backend = {"name": "cpu", "reason": "asked for.", "card": None, "memory": None}
+        line = {"stage": "align", "unit": path.stem, "counts": {"reads": 86, **more}, "backend": backend}
+        path.write_text(json.dumps(line))
+    samples = [{"sample": "sample", "ploidy": 2, "bam": run.bam, "counts": run.counts, "ledgers": ledgers}]
+    files = tmp_path / "report.html", tmp_path / "summary.json"
+    write_report(*files, samples=samples, vcf=run.vcf, variants=run.variants)
+    text = files[0].read_text()
+    assert '<th scope="col">reads</th><th scope="col">secondary left out</th></tr>' in text
+    assert '<th scope="row">fastq</th><td>86</td><td>\N{EN DASH}</td></tr>' in text
+    assert '<th scope="row">bam</th><td>86</td><td>4,321</td></tr>' in text
+
+
+def test_what_is_usual_is_drawn_only_where_it_was_judged(monkeypatch):
+    """Ti/Tv of another genome than a person's has no usual range."""
+    blocks = {block: {} for _, _, block, _, _ in page.COMPARED}
+    samples = [
+        {"sample": name, **blocks, "checks": [{"criterion": name, "verdict": verdict} for name in BY_KEY]}
+        for name, verdict in (("first", NOT_JUDGED), ("second", NOT_JUDGED))
+    ]
+    monkeypatch.setattr(page.figures, "draw_comparison", lambda title, unit, values, usual: (title, usual))
+    assert set(dict(page._compare(samples)).values()) == {(None, None)}
+    next(check for check in samples[1]["checks"] if check["criterion"] == "ti_tv")["verdict"] = LOOK
+    drawn = {title: usual for title, usual in page._compare(samples) if usual != (None, None)}
+    assert drawn == {"Ti/Tv": (BY_KEY["ti_tv"].low, BY_KEY["ti_tv"].high)}
 
 
 def test_only_a_summary_is_read(tmp_path):

@@ -30,13 +30,15 @@ def test_the_most_severe_counts(info: str, expected: Consequence) -> None:
 
 
 def test_counts() -> None:
-    """Records that pass, by sample where it carries an alternate; grave ones are listed."""
+    """Records of variants that pass, by sample where it carries an alternate; grave ones are listed."""
     counts = ConsequenceCounts(["a", "b", "c"])
     stop = "BCSQ=stop_gained|ONE|T1|protein_coding|+|4F>4*|6T>C"
     for line in (
         f"chr1\t6\t.\tT\tC\t50\tPASS\t{stop}\tGT:DP\t0/1:3\t./.:0\t0|0:9",
         "chr1\t9\t.\tT\tC\t50\t.\tBCSQ=intron|ONE||protein_coding\tGT:DP\t1:3\t0/2:0\t0|0:9",
         "chr1\t10\t.\tT\tC\t50\tPASS\tDP=12\tGT\t0/0\t0/0\t1/1",
+        "chr1\t12\t.\tT\t.\t50\tPASS\tDP=12\tGT\t0/0\t0/0\t0/0",
+        "chr1\t13\t.\tT\t*\t50\tPASS\tDP=12\tGT\t0/0\t0/1\t1/1",
         f"chr1\t11\t.\tT\tC\t50\tSNV_QD\t{stop}\tGT\t1/1\t1/1\t1/1",
     ):
         counts.add(line.encode())

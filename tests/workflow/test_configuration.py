@@ -158,6 +158,13 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
         "units.tsv, line 3: unit NA12878.lane_1 stands in line 2",
     ),
     "reads not there": (set_unit(fq2="no.fastq.gz"), "units.tsv, line 2, column fq2: no.fastq.gz does not exist"),
+    **{
+        f"reads of a name with {character}": (
+            set_unit(fq1=f"reads{character}1.fastq.gz"),
+            f"column fq1: reads{character}1.fastq.gz has one of {{}}<> in its name",
+        )
+        for character in "{}<>"
+    },
     "reads empty": (lambda run: replace(run, "NA12878_R1.fastq.gz", b""), "NA12878_R1.fastq.gz is empty"),
     "reads an empty gzip": (lambda run: replace(run, "NA12878_R1.fastq.gz", gzip.compress(b"")), "holds no reads"),
     "reads a BAM": (
@@ -215,6 +222,18 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "emit without gvcf": (set_key("rescore.emit", "all_sites"), "set rescore.gvcf: true"),
     "intervals not there": (set_key("rescore.intervals", "no.bed"), "rescore.intervals: no.bed does not exist"),
     "truth not there": (set_key("report.truth.vcf", "no.vcf.gz"), "report.truth.vcf: no.vcf.gz does not exist"),
+    "known sites not a VCF": (
+        set_key("report.known_sites", "regions.bed"),
+        "report.known_sites: regions.bed is not a VCF",
+    ),
+    "genes not a GFF3": (
+        set_key("annotate.gff3", "regions.bed"),
+        "annotate.gff3: regions.bed is not a GFF3: its first line of data has 3 columns",
+    ),
+    "genes of no line": (
+        lambda run: replace(run, "no.gff3", b"##gff-version 3\n") or set_key("annotate.gff3", "no.gff3")(run),
+        "annotate.gff3: no.gff3 is not a GFF3: its first line of data has 0 columns",
+    ),
     "truth not a VCF": (set_key("report.truth.vcf", "regions.bed"), "is not a VCF"),
     "truth regions alone": (set_key("report.truth.bed", "regions.bed"), "without report.truth.vcf"),
     "truth of a sample unknown": (
@@ -498,6 +517,9 @@ def test_lines_are_counted_with_comments(run: Run) -> None:
     replace(run, "samples.tsv", b"# a comment\n\nsample\tploidy\n# another\nNA12878\tmany\n")
     with pytest.raises(InputError, match=r"samples.tsv, line 5: ploidy 'many' must be"):
         load(run)
+    replace(run, "samples.tsv", b"# a comment\n\nsample\tploidy\n# another\nNA12878\t2\tmore\n")
+    with pytest.raises(InputError, match=r"samples.tsv, line 5: the row has more fields than the header"):
+        load(run)
 
 
 def test_other_columns_are_metadata(run: Run) -> None:
@@ -515,6 +537,7 @@ def test_other_columns_are_metadata(run: Run) -> None:
 @pytest.mark.parametrize(("sheet", "column", "written", "read"), [
     ("units", "platform", "Illumina", "ILLUMINA"),
     ("units", "platform", "pacbio", "PACBIO"),
+    ("units", "qualities", "Phred64", "phred64"),
     ("samples", "sex", "XX", "female"),
     ("samples", "sex", "m", "male"),
     ("samples", "sex", "2", "female"),

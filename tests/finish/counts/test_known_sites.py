@@ -147,10 +147,13 @@ def test_files_that_cannot_be_used(genome: tuple[Path, dict[str, str]], tmp_path
         path.write_text(text)
         with pytest.raises(InputError, match=sentence):
             read_known_sites(path, LENGTHS)
-    cut = gzip.compress((HEAD * 500).encode())[:60]
-    path.write_bytes(cut)
-    with pytest.raises(InputError, match=r"sites\.vcf: cannot be read as a VCF"):
-        read_known_sites(path, LENGTHS)
+    rows = "".join(f"1\t{position}\t.\tA\tC\t.\t.\tAF=0.{position}\n" for position in range(1, 4000))
+    whole = gzip.compress((HEAD + rows).encode())
+    spoiled = whole[:2000] + bytes(255 - byte for byte in whole[2000:2100]) + whole[2100:]
+    for packed, sentence in ((whole[:60], "ends too early"), (spoiled, "is damaged")):
+        path.write_bytes(packed)
+        with pytest.raises(InputError, match=rf"sites\.vcf: the gzip stream {sentence}"):
+            read_known_sites(path, LENGTHS)
     write_sites(path, known_sites(genome[1], 100, seed=1))
     other = write_bam(tmp_path / "other.bam", {"elsewhere": 100}, [])
     with pytest.raises(QuireError, match=r"other\.bam: its contigs are not those of"):

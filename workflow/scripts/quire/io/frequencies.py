@@ -1,6 +1,5 @@
 """Sites whose alleles a population has at known frequencies, from a VCF with AF in INFO."""
 
-import gzip
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -9,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.errors import InputError
+from quire.io.files import open_input, read_errors
 
 RAREST = 0.05
 """Of the rarer allele: other sites tell little of mixtures, and are many."""
@@ -46,16 +46,14 @@ def read_known_sites(path: str | Path, lengths: Mapping[str, int]) -> KnownSites
     sites: dict[tuple[int, int], tuple[int, int, float]] = {}
     line_number = 1
     try:
-        with open(path, "rb") as raw:
-            packed = raw.read(2) == b"\x1f\x8b"
-        with gzip.open(path, "rt") if packed else open(path, encoding="utf-8") as stream:
-            if not stream.readline().startswith("##fileformat=VCF"):
+        with read_errors(path), open_input(path) as stream:
+            if not stream.readline().startswith(b"##fileformat=VCF"):
                 raise InputError(f"{path}: is no VCF; name one with AF in INFO as report.known_sites.")
             for line in stream:
                 line_number += 1
-                if line.startswith("#"):
+                if line.startswith(b"#"):
                     continue
-                columns = line.rstrip("\n").split("\t", 8)
+                columns = line.decode().rstrip("\r\n").split("\t", 8)
                 contig, reference, alternate = columns[0], columns[3].upper(), columns[4].upper()
                 if reference not in _BASES or alternate not in _BASES or len(reference) * len(alternate) != 1:
                     continue
@@ -68,7 +66,7 @@ def read_known_sites(path: str | Path, lengths: Mapping[str, int]) -> KnownSites
                     sites.setdefault(place, (_BASES.index(reference), _BASES.index(alternate), frequency))
     except (IndexError, ValueError):
         raise InputError(f"{path}: line {line_number} is no record of a VCF with a number as AF; correct it.") from None
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise InputError(f"{path}: cannot be read as a VCF ({error}); is it whole?") from None
     if not sites:
         raise InputError(

@@ -20,6 +20,7 @@ CRAM_MAGIC = b"CRAM"
 BGZF_HEADER = bytes.fromhex("1f8b08040000000000ff060042430200")
 _BGZF_EXTRA = slice(12, 16)  # the extra field's name and length
 _SNIFFED_BYTES = 64
+_GFF3_COLUMNS = 9
 
 
 class FileType(NamedTuple):
@@ -100,6 +101,22 @@ def require_variants(path: str, what: str) -> None:
     start = _first_bytes(path, what)
     if not start.startswith(b"##fileformat=VCF"):
         raise InputError(f"{what}: {path} is not a VCF: it starts with {_show(start)} and not with '##fileformat=VCF'.")
+
+
+def require_features(path: str, what: str) -> None:
+    """Raise InputError unless the first line of data has the columns of a GFF3, plain, gzip or bgzip."""
+    _first_bytes(path, what)
+    try:
+        with gzip.open(path, "rb") if is_gzip(path) else open(path, "rb") as stream:
+            line = next((line for line in stream if line.strip() and not line.startswith(b"#")), b"")
+    except (EOFError, OSError, zlib.error) as error:
+        raise InputError(f"{what}: {path} is a damaged gzip file ({error}); copy or download it again.") from None
+    columns = len(line.split(b"\t")) if line else 0
+    if columns != _GFF3_COLUMNS:
+        raise InputError(
+            f"{what}: {path} is not a GFF3: its first line of data has {columns} columns "
+            f"between tabs and not {_GFF3_COLUMNS}; give the genes as Ensembl writes them."
+        )
 
 
 def require_alignments(path: str, what: str) -> None:

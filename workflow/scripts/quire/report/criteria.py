@@ -19,6 +19,7 @@ LEAST_DEPTH_FOR_EVENNESS = 15.0
 LEAST_DEPTH_FOR_SEX = 1.0
 MALE, FEMALE, UNCLEAR = "male", "female", "unclear"
 UNCLEAR_SEX = 0.5  # its value: to look at
+USUAL_CONTAMINATION, FAILING_CONTAMINATION = 2, 5
 OWN = "Quire's choice"
 
 
@@ -215,6 +216,8 @@ def _contamination(sample: Mapping[str, Any], _: Setting) -> Measured:
         return Measured(reason=f"the sample's ploidy is {sample['ploidy']}")
     if found is None:
         return Measured(reason="too few SNVs")
+    if found["low_percent"] <= USUAL_CONTAMINATION and found["high_percent"] > FAILING_CONTAMINATION:
+        return Measured(reason=f"too few reads at {found['from']}")
     return Measured(found["percent"], found["low_percent"], found["high_percent"])
 
 
@@ -292,7 +295,8 @@ CRITERIA = (
         "0.2 to 0.8 at depth 10: gnomAD's filter of genotypes (Karczewski et al. 2020, Nature 581:434); the share: "
         + OWN,
         _balance),
-    Criterion("contamination", "Reads of another person", "%", 2, None, 2, None, 5,
+    Criterion("contamination", "Reads of another person", "%", 2, None, USUAL_CONTAMINATION, None,
+        FAILING_CONTAMINATION,
         "DNA of another person may be in the sample",
         "gnomAD v3 leaves samples above 5 % out (its notes of 2019); method after VerifyBamID (Jun et al. 2012)",
         _contamination),

@@ -32,10 +32,11 @@ _DUPLICATION = {
     "UNMAPPED_READS": "unmapped_reads",
     "UNPAIRED_READ_DUPLICATES": "unpaired_read_duplicates",
     "READ_PAIR_DUPLICATES": "read_pair_duplicates",
-    "READ_PAIR_OPTICAL_DUPLICATES": None,
+    "READ_PAIR_OPTICAL_DUPLICATES": "read_pair_optical_duplicates",
     "PERCENT_DUPLICATION": "fraction_duplication",
     "ESTIMATED_LIBRARY_SIZE": "estimated_library_size",
 }
+_OPTICAL = list(_DUPLICATION).index("READ_PAIR_OPTICAL_DUPLICATES")
 
 
 def write_folder(
@@ -113,14 +114,15 @@ def idxstats(counts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def duplication_metrics(sample: str, counts: Mapping[str, Any]) -> Iterator[str]:
-    """Picard's DuplicationMetrics; optical duplicates are not counted apart."""
+    """Picard's DuplicationMetrics; without `align.optical_distance` its optical duplicates are 0."""
     yield "## htsjdk.samtools.metrics.StringHeader"
     yield f"# MarkDuplicates INPUT={sample}.bam ({_WRITTEN})"
     yield ""
     yield "## METRICS CLASS\tpicard.sam.DuplicationMetrics"
     yield "\t".join(("LIBRARY", *_DUPLICATION))
     for library in counts["libraries"]:
-        values = (0 if key is None else library[key] for key in _DUPLICATION.values())
+        values = [library[key] for key in _DUPLICATION.values()]
+        values[_OPTICAL] = values[_OPTICAL] or 0
         yield "\t".join((library["library"], *("" if value is None else str(value) for value in values)))
     yield ""
 

@@ -23,7 +23,7 @@ from quire.report import figures, summary
 from quire.report.assemblies import human_assembly
 from quire.report.backends import summarise_backends
 from quire.report.counts import CalledVariants, read_sample_counts, read_variants
-from quire.report.criteria import BY_KEY, check_sample, count_verdicts
+from quire.report.criteria import BY_KEY, NOT_JUDGED, check_sample, count_verdicts
 from quire.report.ledgers import read_calling_ledger, read_json, read_ledgers
 from quire.report.multiqc import write_folder
 from quire.report.relatedness import relate
@@ -171,6 +171,7 @@ def render(
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["figure"] = _figure
+    environment.filters["counted"] = _counted
     environment.filters["pretty"] = lambda value: json.dumps(value, indent=2)
     ran = [line for line in [*content["ledger"], *as_ledgers(content["searches"])] if "backend" in line]
     pairs = sorted(content["relatedness"], key=lambda pair: -(pair["kinship"] if pair["kinship"] is not None else -9))
@@ -195,9 +196,15 @@ def _compare(samples: Sequence[Mapping[str, Any]]) -> list[figures.Picture]:
     pictures = []
     for title, unit, block, key, name in COMPARED:
         values = [(sample["sample"], (sample[block] or {}).get(key)) for sample in samples]
-        usual = (BY_KEY[name].low, BY_KEY[name].high) if name else (None, None)
+        usual = (BY_KEY[name].low, BY_KEY[name].high) if name and _is_judged(name, samples) else (None, None)
         pictures.append(figures.draw_comparison(title, unit, values, usual))
     return pictures
+
+
+def _is_judged(criterion: str, samples: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether what is usual holds for any of the samples."""
+    checks = [check for sample in samples for check in sample["checks"] if check["criterion"] == criterion]
+    return any(check["verdict"] != NOT_JUDGED for check in checks)
 
 
 def _links(content: Mapping[str, Any]) -> dict[str, str]:
@@ -239,6 +246,11 @@ def _commit(repository: str | Path | None) -> str | None:
 def _figure(value: float | None, digits: int = 0) -> str:
     """A number with separators between thousands; a dash where there is none."""
     return "\N{EN DASH}" if value is None else f"{value:,.{digits}f}"
+
+
+def _counted(lines: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What any of the units of a stage counts, in order: units of FASTQ and of BAM do not count the same."""
+    return list(dict.fromkeys(name for line in lines for name in line["counts"]))
 
 
 def _draw_pairs(searches: Sequence[Mapping[str, Any]]) -> list[figures.Picture]:

@@ -28,6 +28,7 @@ OUTSIDE = "outside of genes"
 GRAVE = SEVERITY[:6]
 LISTED = 100
 _COLUMNS = 9  # before those of the samples
+_NO_VARIANT = (".", "*")
 
 
 class Consequence(NamedTuple):
@@ -81,9 +82,9 @@ class ConsequenceCounts:
         self._grave: list[dict[str, Any]] = []
 
     def add(self, line: bytes) -> None:
-        """Take a record."""
+        """Take a record; a position without a variant, as in a VCF of all sites, has no consequence."""
         columns = line.decode().split("\t")
-        if columns[6] not in ("PASS", "."):
+        if columns[4] in _NO_VARIANT or columns[6] not in ("PASS", "."):
             return
         found = most_severe(columns[7])
         carriers = [

@@ -19,7 +19,7 @@ from quire.io.bai import require_index_fits
 from quire.io.bed import require_names
 from quire.io.first_reads import look, require_as_declared
 from quire.io.ploidy import SEXES
-from quire.io.sniff import require_alignments, require_fasta, require_fastq, require_variants
+from quire.io.sniff import require_alignments, require_fasta, require_fastq, require_features, require_variants
 from quire.reference import Reference
 from quire.reference.storage import MANIFEST
 from quire.run.exact_tools import EXACT_TOOLS, check_exact_tools
@@ -218,8 +218,11 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
     for key, path in named.items():
         if path:
             require_file(path, key)
-    if truth["vcf"]:
-        require_variants(truth["vcf"], "report.truth.vcf")
+    for key in ("report.known_sites", "report.truth.vcf"):
+        if named[key]:
+            require_variants(named[key], key)
+    if named["annotate.gff3"]:
+        require_features(named["annotate.gff3"], "annotate.gff3")
 
 
 def check_output(settings: Mapping[str, Any]) -> None:
@@ -308,6 +311,7 @@ def _units_frame(rows: list[Row]) -> pandas.DataFrame:
             **row.values,
             **{column: listed_files(row.values[column]) for column in ("fq1", "fq2", "bam")},
             "interleaved": _says_yes(row.values["interleaved"]),
+            "qualities": row.values["qualities"].lower(),
             "library": row.values["library"] or row.values["sample"],
         }
         for row in rows

@@ -15,8 +15,8 @@ def listed_files(text: str) -> list[str]:
 
 def require_file(path: str, what: str) -> None:
     """Raise InputError unless `path` is a readable ordinary file that is not empty, with a name for a workflow."""
-    if "{" in path or "}" in path:
-        raise InputError(f"{what}: {path} has a brace in its name, which Snakemake takes for a wildcard; rename it.")
+    if any(character in path for character in "{}<>"):
+        raise InputError(f"{what}: {path} has one of {{}}<> in its name, which Snakemake fills in; rename it.")
     if not os.path.exists(path):
         hint = f"relative to {os.getcwd()}" if not os.path.isabs(path) else "check the path"
         raise InputError(f"{what}: {path} does not exist ({hint}).")

@@ -1,5 +1,6 @@
 """Results of samples and units that the sheets name no longer: they are left alone, and said."""
 
+import shlex
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -26,6 +27,6 @@ def leftover_lines(output: Path, units: Mapping[str, Collection[str]]) -> list[s
 def _line(name: str, output: Path) -> str:
     """In the form of the summary that a run ends with."""
     return (
-        f"{'leftover':<12}{name} is of an earlier run and in no sheet now; its files stay (find {output} -name "
-        f"'{name}.*' lists them)"
+        f"{'leftover':<12}{name} is of an earlier run and in no sheet now; its files stay "
+        f"(find {shlex.quote(str(output))} -name '{name}.*' lists them)"
     )

@@ -109,6 +109,11 @@ def _read_table(path: str, required: list[str]) -> tuple[list[int], pandas.DataF
         while kept and not kept[0][1]:
             kept.pop(0)
         lines = [line.removeprefix("#") if index == 0 else line for index, (_, line) in enumerate(kept)]
+        for (number, _), line in zip(kept, lines, strict=True):
+            if line.count("\t") > lines[0].count("\t"):
+                raise InputError(
+                    f"{path}, line {number}: the row has more fields than the header; remove the extra tab."
+                )
         table = pandas.read_csv(
             io.StringIO("\n".join(lines)),
             sep="\t",
@@ -124,7 +129,7 @@ def _read_table(path: str, required: list[str]) -> tuple[list[int], pandas.DataF
         raise InputError(f"{path}: the sheet is empty; its first line must name the columns.") from None
     except pandas.errors.ParserError as error:
         detail = str(error).split("C error: ")[-1].strip().rstrip(".")
-        raise InputError(f"{path}: a line has more fields than the header ({detail}); remove the extra tab.") from None
+        raise InputError(f"{path}: the sheet is no table ({detail}); save it as tab-separated text (UTF-8).") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: the sheet is not text; save it as tab-separated text (UTF-8).") from None
     except OSError as error:
