@@ -8,6 +8,7 @@ import pytest
 from quire.buckets import file as bucket_file
 from quire.buckets import layout as buckets
 from quire.buckets.file import BucketFile
+from quire.buckets.layout import SPAN
 from quire.errors import QuireError
 from quire.finish import ranges, sorting
 from quire.finish.sorting import FINISHED, Effort, sort_and_mark, sorted_header
@@ -116,6 +117,28 @@ def test_ranges_are_as_large_as_asked(tmp_path: Path, monkeypatch: pytest.Monkey
     output, _ = run(tmp_path, unit)
     assert len(sizes) > 40
     assert lines_of(output) == lines_of(samtools_answer(tmp_path, unit))
+
+
+def test_parts_of_a_deep_contig_are_priced_at_what_they_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neighbours included, and of these no more than short reads need: the same bytes as with more."""
+    contigs = {"deep": 30_000}
+    unit = unsorted_file(tmp_path, "a.bam", crowded_pairs(7, 4000, contigs), contigs)
+    monkeypatch.setattr(ranges.ranges, "__defaults__", (40_000,))
+    file = BucketFile(buckets_of(unit))
+    parts = [part for part in ranges.ranges([(file, 0)], file.genome) if part.span is not None]
+    assert len(parts) > 20
+    assert {part.span for part in parts} == {50}
+    for part in parts:
+        held = sum(len(ranges._records_of_unit(unit, part, file.genome)) for unit in part.units)
+        assert held <= part.bytes <= 1.1 * held
+        assert held < 4 * 40_000
+    expected = run(tmp_path, unit)[0].read_bytes()
+
+    def wider(*arguments):
+        return (part._replace(span=part.span and SPAN) for part in ranges.ranges(*arguments))
+
+    monkeypatch.setattr(sorting, "ranges", wider)
+    assert run(tmp_path, unit)[0].read_bytes() == expected
 
 
 def test_an_alignment_longer_than_buckets_allow(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ rule map_unit:
         device=DEVICE,
         read_group=read_group,
         reads=about_reads,
-        clipping={end: SETTINGS["align"][f"clip_{end}"] for end in ("adapters", "poly_g")},
+        clipping=CLIPPING,
         umi=SETTINGS["align"]["umi"],
         digest=sources.digest("map_unit.py"),
     script:

@@ -76,6 +76,7 @@ CALLER_KEYS = (
 GVCF = SETTINGS["rescore"]["gvcf"]
 # What repeats do to each sample, which DRAGEN's error models need and nothing else does.
 OPTICAL = SETTINGS["align"]["optical_distance"] is not None
+CLIPPING = {end: SETTINGS["align"][f"clip_{end}"] for end in ("adapters", "poly_g")}
 DRAGEN = SETTINGS["rescore"]["error_model"] == "dragen"
 REPEATS = str(RESCORE / "{sample}.repeats.txt")
 # What each search of an exact tool leaves in the folder of its tool.

@@ -18,9 +18,10 @@ rule compile_kernels:
     # run again, Snakemake then forgot the jobs behind it and called the run finished. Indexing does not wait for it: an
     # index is shared by runs, and would be built again in each.
     params:
-        options=lambda wildcards: {"rescore": dict(gvcf=GVCF, dragen=DRAGEN), "align": dict(optical=OPTICAL)}.get(
-            wildcards.stage, {}
-        ),
+        options=lambda wildcards: {
+            "rescore": dict(gvcf=GVCF, dragen=DRAGEN),
+            "align": dict(optical=OPTICAL, umis=SETTINGS["align"]["umi"] == "name", **CLIPPING),
+        }.get(wildcards.stage, {}),
     message:
         "Compiling the kernels of {wildcards.stage} for this processor, once: half a minute of an idle core."
     script:

@@ -32,12 +32,13 @@ def compile_stage(stage: str, **options: bool) -> None:
 
 
 # Stages are imported by name, for the digests of sources, and late, since they take seconds.
-def _align(optical: bool) -> None:
+def _align(optical: bool, umis: bool, adapters: bool, poly_g: bool) -> None:
     from quire.align.compile_kernels import compile_kernels as compile_mapping
+    from quire.align.read_ends import Clipping
     from quire.finish.compile_kernels import compile_kernels as compile_finishing
 
-    compile_mapping()
-    compile_finishing(optical)
+    compile_mapping(Clipping(adapters, poly_g), umis)
+    compile_finishing(optical, umis)
 
 
 def _rescore(gvcf: bool, dragen: bool) -> None:

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from quire import index, reference
+from quire.align.read_ends import NO_CLIPPING, Clipping
 from quire.align.unit import map_unit
 from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
 from quire.io import gzip_text
@@ -19,8 +20,8 @@ _PAIRS = 40
 _LENGTH, _INSERT = 100, 300
 
 
-def compile_kernels() -> None:
-    """Map paired and single reads against one page and against several, and inflate a little."""
+def compile_kernels(clipping: Clipping = NO_CLIPPING, umis: bool = False) -> None:
+    """Map paired and single reads against one page and against several, clipped and with UMIs if asked, and inflate."""
     gzip_text.library_functions()
     generator = random.Random(1)
     genome = "".join(generator.choices("ACGT", k=_BASES))
@@ -41,6 +42,8 @@ def compile_kernels() -> None:
                     UnitOutputs(run / "out.buckets", run / "ledger.json", run / "insert_size.json"),
                     ReadGroup(sample="compile", unit="kernels", library="none", platform="none"),
                     MappingSettings(threads=1, backend="cpu", reads_per_batch=_PAIRS),
+                    clipping,
+                    umis,
                 )
 
 
@@ -56,4 +59,4 @@ def _write_reads(root: Path, genome: str, generator: random.Random) -> None:
             if pair % 4 == 2:  # no seed, for rescue
                 mates[1] = "".join("A" if i % 15 == 7 else base for i, base in enumerate(mates[1]))
             for stream, bases in zip((first, second), mates, strict=True):
-                stream.write(f"@read{pair}\n{bases}\n+\n{'I' * len(bases)}\n")
+                stream.write(f"@read{pair}:ACGT\n{bases}\n+\n{'I' * len(bases)}\n")

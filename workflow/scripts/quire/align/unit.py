@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 
 from quire.algorithms.fm_index.pages.cpu import page_arrays
@@ -92,12 +93,16 @@ def _map(
     reads_per_batch = engine.reads_per_batch if chosen_size == "auto" else chosen_size
 
     def reading() -> Iterator[PairBatch]:
-        batches = inputs.reads.batches(reads_per_batch, records, inputs.fasta, outputs.records.parent, settings.threads)
-        batches = with_umis(batches) if umis else batches
-        return clip_ends(batches, clipped) if clipped.counts else batches
+        folder = outputs.records.parent
+        # Closed here, since a failure's traceback would keep it, and with it its copy of a BAM file.
+        with closing(inputs.reads.batches(reads_per_batch, records, inputs.fasta, folder, settings.threads)) as found:
+            batches = with_umis(found) if umis else found
+            yield from clip_ends(batches, clipped) if clipped.counts else batches
 
-    batches = ahead(reading, BATCHES_AHEAD)  # it goes on while the card is opened and the index copied to it
-    with open_sink(outputs.records, text, *contigs, read_group) as sink:
+    with (
+        closing(ahead(reading, BATCHES_AHEAD)) as batches,  # goes on while the card is opened and the index copied
+        open_sink(outputs.records, text, *contigs, read_group) as sink,
+    ):
         # In this thread nothing but writing: a disk, or memory for a file, takes its time.
         for encoded in ahead(lambda: mapper.map(batches, settings.threads, sink), WRITES_AHEAD):
             sink.write(encoded)

@@ -55,13 +55,16 @@ def place_of(fields, contig_offsets):
 
 
 @inlined
-def reach(data, start, fields, contig_offsets):
-    """First and last place whose records may share a fragment with this one; its own place where none can."""
+def reach(data, start, fields, contig_offsets, span):
+    """First and last place whose records may share a fragment with this one, if none takes more than `span` bases.
+
+    Its own place where none can.
+    """
     place = place_of(fields, contig_offsets)
     if fields.flag & LEFT_ALONE:
         return place, place
     low, high = unclipped(data, start, fields)
-    return place + low - fields.position - SPAN, place + high - fields.position + SPAN
+    return place + low - fields.position - span, place + high - fields.position + span
 
 
 @compiled
@@ -73,7 +76,7 @@ def _deal(data, starts, fixed, contig_offsets, width, buckets):
     for i in range(n):
         first[i] = last[i] = buckets
         if fixed[i].contig >= 0:
-            low, high = reach(data, starts[i], fixed[i], contig_offsets)
+            low, high = reach(data, starts[i], fixed[i], contig_offsets, SPAN)
             first[i], last[i] = max(low, 0) // width, min(high // width, buckets - 1)
         size = _size(starts, i, len(data))
         for bucket in range(first[i], last[i] + 1):

@@ -13,6 +13,7 @@ docs/formats.md has the layout of the bytes.
 import json
 import os
 import struct
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from io import BufferedWriter
@@ -103,7 +104,7 @@ class BucketWriter:
                 raise error
             self._write_stretch()
             if len(self._unplaced):
-                self._write_unplaced(len(self._unplaced))
+                self._write_unplaced(self._unplaced)
             self._stream.write(self._tail())
             self._stream.flush()
 
@@ -121,15 +122,18 @@ class BucketWriter:
         self._directory.append(pieces)
         self._stream.write(data[: offsets[-2]].data)
         self._unplaced = np.concatenate([self._unplaced, data[offsets[-2] :]])
-        while len(self._unplaced) >= UNPLACED_BYTES:
-            starts = records_of(self._unplaced).starts
-            behind = int(np.searchsorted(starts, UNPLACED_BYTES))
-            self._write_unplaced(int(starts[behind]) if behind < len(starts) else len(self._unplaced))
+        if len(self._unplaced) < UNPLACED_BYTES:
+            return
+        borders, begin = [*records_of(self._unplaced).starts.tolist(), len(self._unplaced)], 0
+        while len(self._unplaced) - begin >= UNPLACED_BYTES:
+            end = borders[bisect_left(borders, begin + UNPLACED_BYTES)]
+            self._write_unplaced(self._unplaced[begin:end])
+            begin = end
+        self._unplaced = self._unplaced[begin:].copy()
 
-    def _write_unplaced(self, size: int) -> None:
+    def _write_unplaced(self, piece: NDArray[np.uint8]) -> None:
         """Write a piece of the records without a position."""
-        piece, self._unplaced = self._unplaced[:size], self._unplaced[size:].copy()
-        self._unplaced_pieces.append(Piece(self._stream.tell(), size, crc32(piece)))
+        self._unplaced_pieces.append(Piece(self._stream.tell(), len(piece), crc32(piece)))
         self._stream.write(piece.data)
 
     def _tail(self) -> bytes:

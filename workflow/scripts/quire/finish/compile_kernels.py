@@ -9,6 +9,7 @@ from quire.buckets.cpu import deal
 from quire.buckets.file import BucketFile, BucketWriter
 from quire.finish.counts.low_coverage import LowCoverage
 from quire.finish.counts.sample import count_sample
+from quire.finish.ranges import finish_range, ranges
 from quire.finish.sorting import Effort, sort_and_mark
 from quire.io.bam.decode import records_of
 from quire.io.bam.layout import FIXED_FIELDS
@@ -19,8 +20,8 @@ from quire.sam import FLAG_FIRST_OF_PAIR, FLAG_PAIRED, FLAG_SECOND_OF_PAIR
 _CONTIGS = ["contig"], [100]
 
 
-def compile_kernels(optical: bool) -> None:
-    """Sort, mark, index and count a pair of one base each; `optical` duplicates are looked for too."""
+def compile_kernels(optical: bool, umis: bool) -> None:
+    """Sort, mark, index and count a pair of one base each; `optical` duplicates are looked for too, and UMIs."""
     with tempfile.TemporaryDirectory() as folder:
         unit, ordered = Path(folder) / "unit.buckets", Path(folder) / "sorted.bam"
         with BucketWriter(unit, "@HD\tVN:1.6\n@SQ\tSN:contig\tLN:100\n", *_CONTIGS) as buckets:
@@ -28,7 +29,10 @@ def compile_kernels(optical: bool) -> None:
                 record = np.frombuffer(bytearray(_record(flag)), np.uint8)  # writable: kernels are compiled for that
                 buckets.write(deal(records_of(record), buckets.genome))
         units, distance = [(BucketFile(unit), 0)], 100 if optical else None
-        sort_and_mark("compiling", units, ordered, Path(f"{ordered}.bai"), "bai", Effort(1, 50), None, distance)
+        sort_and_mark("compiling", units, ordered, Path(f"{ordered}.bai"), "bai", Effort(1, 50), None, distance, umis)
+        genome = units[0][0].genome
+        for part in ranges(units, genome, 0):  # as a deep bucket is, in parts
+            finish_range(part, genome, 1, 0, distance, umis)
         (Path(folder) / "contig.fa").write_text(f">contig\n{'ACGT' * 25}\n")
         build(Path(folder) / "contig.fa", Path(folder) / "reference", 1 << 20)
         reference = Reference.open(Path(folder) / "reference")

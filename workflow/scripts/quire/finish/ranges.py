@@ -42,14 +42,14 @@ class Range(NamedTuple):
         low, high: places, half-open; both -1 for records without.
         units: that have records of it, in the order that decides ties.
         bytes: of its records and their neighbours.
-        whole: whether all records of the pieces are of use.
+        span: the most bases that a record of the pieces takes; None where all of their records are of use.
     """
 
     low: int
     high: int
     units: list[UnitPieces]
     bytes: int
-    whole: bool
+    span: int | None
 
 
 class FinishedRange(NamedTuple):
@@ -86,31 +86,37 @@ def ranges(
         size = sum(piece.size for unit in held for piece in unit.pieces)
         if size <= largest:
             if held:
-                yield Range(low, high, held, size, whole=True)
+                yield Range(low, high, held, size, None)
             continue
-        borders = _borders(held, genome, low, high, largest)
-        for first, last in pairwise(borders):
-            yield Range(first, last, held, largest, whole=False)
+        yield from _parts(held, genome, low, high, largest)
     for file, library in units:
         for piece in file.pieces(genome.buckets):
-            yield Range(-1, -1, [UnitPieces(file, [piece], library)], piece.size, whole=True)
+            yield Range(-1, -1, [UnitPieces(file, [piece], library)], piece.size, None)
 
 
-def _borders(units: list[UnitPieces], genome: BucketLayout, low: int, high: int, largest: int) -> list[int]:
-    """Where a bucket is cut, both its ends among the borders; no part is larger than asked, but for one position's."""
-    at_place = np.zeros(high - low, np.int64)
+def _parts(units: list[UnitPieces], genome: BucketLayout, low: int, high: int, largest: int) -> Iterator[Range]:
+    """A bucket in parts whose own records take no more than `largest` bytes, but for those of one position.
+
+    A part is read with the neighbours of its records, which in a deep target are many times its own: its bytes are of
+    both, or jobs would take far more memory than is counted for them.
+    """
+    sizes, span = np.zeros((3, high - low), np.int64), 1
     for unit in units:
         for data in unit.file.read_each(unit.pieces):
             records = records_of(data)
-            _add_sizes(data, records.starts, records.fixed, genome.contig_offsets, low, at_place)
+            span = max(span, _add_sizes(data, records.starts, records.fixed, genome.contig_offsets, low, sizes))
     borders, held = [low], 0
-    for place in np.flatnonzero(at_place).tolist():
-        size = int(at_place[place])
+    for place in np.flatnonzero(sizes[0]).tolist():
+        size = int(sizes[0, place])
         if held and held + size > largest:
             borders.append(low + place)
             held = 0
         held += size
-    return [*borders, high]
+    # Bytes of the records that begin, and that end, before each place.
+    begun, ended = (np.concatenate([[0], np.cumsum(column)]) for column in sizes[1:])
+    for first, last in pairwise([*borders, high]):
+        needed = begun[min(last + span, high) - low] - ended[max(first - span, low) - low]
+        yield Range(first, last, units, int(needed), span)
 
 
 def finish_range(
@@ -147,12 +153,13 @@ def finish_range(
 
 def _records_of_unit(unit: UnitPieces, part: Range, genome: BucketLayout) -> NDArray[np.uint8]:
     """A unit's records that a range needs, end to end."""
-    if part.whole:
+    if part.span is None:
         return unit.file.read(unit.pieces)
     chosen = []
     for data in unit.file.read_each(unit.pieces):  # not all at once: a range may be a small part of them
         records = records_of(data)
-        chosen.append(_choose(data, records.starts, records.fixed, genome.contig_offsets, part.low, part.high))
+        bounds = part.low, part.high, part.span
+        chosen.append(_choose(data, records.starts, records.fixed, genome.contig_offsets, *bounds))
     return np.concatenate(chosen)
 
 
@@ -176,20 +183,29 @@ def _finish_unplaced(part: Range, libraries: int) -> FinishedRange:
 
 
 @compiled
-def _add_sizes(data, starts, fixed, contig_offsets, low, at_place):
-    """Add each record's bytes at its place, counted from `low`; copies from elsewhere at the nearer end."""
+def _add_sizes(data, starts, fixed, contig_offsets, low, sizes):
+    """Add each record's bytes at its place, and where it begins and ends had nothing been clipped; returns the longest.
+
+    Places (int64[3, places]) are counted from `low`; what lies elsewhere is added at the nearer end.
+    """
+    longest, end = 0, sizes.shape[1] - 1
     for i in range(len(starts)):
         size = (starts[i + 1] if i + 1 < len(starts) else len(data)) - starts[i]
         place = place_of(fixed[i], contig_offsets) - low
-        at_place[min(max(place, 0), len(at_place) - 1)] += size
+        first, last = reach(data, starts[i], fixed[i], contig_offsets, 0)
+        longest = max(longest, last - first + 1)
+        sizes[0, min(max(place, 0), end)] += size
+        sizes[1, min(max(first - low, 0), end)] += size
+        sizes[2, min(max(last - low, 0), end)] += size
+    return longest
 
 
 @compiled
-def _choose(data, starts, fixed, contig_offsets, low, high):
+def _choose(data, starts, fixed, contig_offsets, low, high, span):
     """Those records that may share a fragment with one whose place is in [low, high), and those themselves."""
     kept, total = np.zeros(len(starts), np.bool_), 0
     for i in range(len(starts)):
-        first, last = reach(data, starts[i], fixed[i], contig_offsets)
+        first, last = reach(data, starts[i], fixed[i], contig_offsets, span)
         kept[i] = first < high and last >= low
         if kept[i]:
             total += (starts[i + 1] if i + 1 < len(starts) else len(data)) - starts[i]

@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -101,24 +102,24 @@ def sort_and_mark(
 
             memory = effort.memory_mb * MEGABYTE // _TIMES_RECORDS
             parts = in_order(executor, finished_range, ranges(units, head.genome), lambda part: part.bytes, memory)
-            finished = ahead(lambda: parts, WRITES_AHEAD)  # in this thread nothing but writing
             spent, start = TimeSpent(), time.monotonic()
-            while True:
-                with spent.on("waiting for sorted records"):
-                    done = next(finished, None)
-                if done is None:
-                    break
-                if done.entries is None:
-                    unplaced += done.records
-                else:
-                    builder.add(done.entries, bam.offset)
-                with spent.on("waiting for the file"):
-                    bam.write_blocks([done.blocks])
-                if take is not None:
-                    with spent.on("waiting for the counts"):
-                        take(done.data)
-                counts += done.counts
-                records_out += done.records
+            with closing(ahead(lambda: parts, WRITES_AHEAD)) as finished:  # in this thread nothing but writing
+                while True:
+                    with spent.on("waiting for sorted records"):
+                        done = next(finished, None)
+                    if done is None:
+                        break
+                    if done.entries is None:
+                        unplaced += done.records
+                    else:
+                        builder.add(done.entries, bam.offset)
+                    with spent.on("waiting for the file"):
+                        bam.write_blocks([done.blocks])
+                    if take is not None:
+                        with spent.on("waiting for the counts"):
+                            take(done.data)
+                    counts += done.counts
+                    records_out += done.records
             log.info("%s: %s", sample, spent.shares(time.monotonic() - start))
             require_balance("align (sorting)", sample, {"records in": records_in}, {"records out": records_out})
             if index is not None:

@@ -1,6 +1,7 @@
 """Duplicates by UMI: records whose RX differs are no duplicates of each other, as if they were of other libraries.
 
-The same as `samtools markdup --barcode-tag RX` and Picard's BARCODE_TAG: UMIs are compared letter by letter.
+The same as `samtools markdup --barcode-tag RX` and Picard's BARCODE_TAG: UMIs are the same if all their
+letters are. What is compared are hashes of 64 bits of them, which hardly ever agree by chance.
 """
 
 import numpy as np

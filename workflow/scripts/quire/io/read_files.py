@@ -1,6 +1,6 @@
 """The files of a unit's reads, whatever their format, as batches."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -42,7 +42,7 @@ class ReadFiles:
 
     def batches(
         self, reads_per_batch: int, counts: RecordCounts, fasta: Path | None, temporary: Path, threads: int
-    ) -> Iterator[PairBatch]:
+    ) -> Generator[PairBatch, None, None]:
         """The reads, or pairs, in the order of the files; a batch holds those of one file.
 
         Args:
