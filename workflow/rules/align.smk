@@ -1,4 +1,5 @@
-# Reads to alignments: each unit is mapped, then the units of a sample are sorted, merged, marked and counted.
+# Reads to alignments: each unit is mapped, then the units of a sample are sorted, merged, marked and counted. What
+# mapping makes is temporary; where it is needed again and would be the same, the job takes it from the finished file.
 
 
 rule map_unit:
@@ -33,6 +34,7 @@ rule map_unit:
         reads=about_reads,
         clipping=CLIPPING,
         umi=SETTINGS["align"]["umi"],
+        earlier=earlier_file,
         digest=sources.digest("map_unit.py"),
     script:
         "../scripts/map_unit.py"
@@ -41,12 +43,17 @@ rule map_unit:
 rule finish_sample:
     input:
         units=lambda wildcards: files_of_units(ALIGN / "units/{sample}.{unit}.buckets", wildcards.sample),
+        ledgers=lambda wildcards: files_of_units(LEDGER / "{sample}.{unit}.json", wildcards.sample),
+        insert_sizes=lambda wildcards: files_of_units(
+            ALIGN / "units/{sample}.{unit}.insert_size.json", wildcards.sample
+        ),
         fasta=FASTA,
         reference=REFERENCE,
         kernels=OUTPUT / ".compiled/align.done",
     output:
         alignments=ALIGN / f"{{sample}}.{FORMAT}",
         index=ALIGN / f"{{sample}}.{FORMAT_INDEX}",
+        units=ALIGN / "units/{sample}.units.json",
         duplicates=report(
             ALIGN / "{sample}.duplicates.tsv",
             caption="../report/duplicates.rst",

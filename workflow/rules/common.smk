@@ -154,6 +154,25 @@ def about_reads(wildcards):
     return {"interleaved": bool(unit.interleaved), "qualities": unit.qualities}
 
 
+def mapping_is_forced():
+    """Whether mapping was asked for by name, so that nothing is taken from finished alignments.
+
+    Snakemake knows it only after this file is read, and in the first process alone: that tells the jobs, as the command.
+    """
+    given = workflow.dag_settings
+    forced = given.forceall or any(name == "map_unit" or "/" in str(name) for name in given.forcerun)
+    return os.environ.setdefault("QUIRE_MAP_AGAIN", str(int(forced))) == "1"
+
+
+def earlier_file(wildcards):
+    """Where the finished alignments of a unit's sample would be, of which its records may be taken."""
+    return SimpleNamespace(
+        alignments=str(ALIGN / f"{wildcards.sample}.{FORMAT}"),
+        units=str(ALIGN / f"units/{wildcards.sample}.units.json"),
+        forced=mapping_is_forced(),
+    )
+
+
 def read_group(wildcards):
     """What the read group of a unit says."""
     unit = UNITS.loc[(wildcards.sample, wildcards.unit)]

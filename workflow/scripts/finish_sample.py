@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from quire.finish.counts.outputs import CountsOutputs
+from quire.finish.earlier import UnitFiles, keep_units
 from quire.finish.sample import UnsortedUnit, finish_sample
 from quire.run.job import run_job
 
@@ -33,6 +34,9 @@ def main(job) -> None:
         optical_distance=job.params.optical_distance,
         umis=job.params.umi == "name",
     )
+    files = zip(job.input.units, job.input.ledgers, job.input.insert_sizes, strict=True)
+    left = [UnitFiles(*map(Path, of_unit)) for of_unit in files]
+    keep_units(job.output.units, Path(job.output.alignments), [*zip(job.params.libraries, left, strict=True)])
 
 
 run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

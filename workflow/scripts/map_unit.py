@@ -2,40 +2,49 @@
 
 from pathlib import Path
 
+from quire.align.origin import origin_of
 from quire.align.read_ends import Clipping
 from quire.align.unit import map_unit
 from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
+from quire.finish.earlier import UnitFiles, take_back
 from quire.io.bam.writer import ReadGroup
 from quire.io.read_files import ReadFiles
 from quire.run.job import run_job
 
 
 def main(job) -> None:
-    """Unpack the job and map the unit."""
+    """Unpack the job, and map the unit, or take its records back from the finished file of its sample."""
+    read_group, clipping = ReadGroup(**job.params.read_group), Clipping(**job.params.clipping)
+    inputs = UnitInputs(
+        reference=Path(job.input.reference).parent,
+        pages=[Path(page).parent for page in job.input.pages],
+        reads=ReadFiles(
+            fq1=[*map(Path, job.input.fq1)],
+            fq2=[*map(Path, job.input.fq2)],
+            bam=[*map(Path, job.input.bam)],
+            **job.params.reads,
+        ),
+        fasta=Path(job.input.fasta),
+        alternate=next(map(Path, job.input.alternate), None),
+    )
+    earlier, unit = job.params.earlier, job.wildcards.unit
+    files = UnitFiles(*map(Path, (job.output.records, job.output.ledger, job.output.insert_size)))
+    origin = origin_of(inputs, read_group, clipping, job.params.umi, job.params.digest)
+    if not earlier.forced and take_back(
+        Path(earlier.units), Path(earlier.alignments), read_group.identifier, unit, origin, files, job.threads
+    ):
+        return
     map_unit(
-        UnitInputs(
-            reference=Path(job.input.reference).parent,
-            pages=[Path(page).parent for page in job.input.pages],
-            reads=ReadFiles(
-                fq1=[*map(Path, job.input.fq1)],
-                fq2=[*map(Path, job.input.fq2)],
-                bam=[*map(Path, job.input.bam)],
-                **job.params.reads,
-            ),
-            fasta=Path(job.input.fasta),
-            alternate=next(map(Path, job.input.alternate), None),
-        ),
-        UnitOutputs(
-            records=Path(job.output.records), ledger=Path(job.output.ledger), insert_size=Path(job.output.insert_size)
-        ),
-        ReadGroup(**job.params.read_group),
+        inputs,
+        UnitOutputs(**files._asdict(), mapped_from=origin),
+        read_group,
         MappingSettings(
             threads=job.threads,
             backend=job.params.device.backend,
             memory=job.params.device.memory,
             reads_per_batch=job.params.reads_per_batch,
         ),
-        Clipping(**job.params.clipping),
+        clipping,
         umis=job.params.umi == "name",
     )
 

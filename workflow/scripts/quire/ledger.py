@@ -50,6 +50,7 @@ def write_ledger(
     counts: Mapping[str, int],
     warnings: Sequence[str] = (),
     backend: Mapping[str, Any] | None = None,
+    mapped_from: str = "",
 ) -> None:
     """Write one unit's ledger of one stage as JSON under its final name.
 
@@ -59,6 +60,7 @@ def write_ledger(
         counts: by name.
         warnings: sentences about the input that the report shows first.
         backend: what the stage's kernels ran on (`Backend.to_json` of quire.device.backend); None without kernels.
+        mapped_from: digest of what was mapped and how (`quire.align.origin`); empty where nothing was.
     """
     content: dict[str, Any] = {
         "stage": stage,
@@ -68,4 +70,6 @@ def write_ledger(
     }
     if backend is not None:
         content["backend"] = dict(backend)
+    if mapped_from:
+        content["mapped_from"] = mapped_from
     write_json_atomic(path, content)

@@ -118,7 +118,9 @@ def _map(
     write_json_atomic(outputs.insert_size, mapper.insert_sizes.to_json())
     ledger = {**vars(counts), **left_out, **clipped.counts}
     warnings = inputs.reads.warnings()
-    write_ledger(outputs.ledger, "align", read_group.identifier, ledger, warnings, backend.to_json())
+    write_ledger(
+        outputs.ledger, "align", read_group.identifier, ledger, warnings, backend.to_json(), outputs.mapped_from
+    )
 
 
 def _left_out(reads: ReadFiles, records: RecordCounts) -> dict[str, int]:

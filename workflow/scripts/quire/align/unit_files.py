@@ -34,11 +34,13 @@ class UnitOutputs:
     Attributes:
         records: buckets (`quire.buckets`), or a BAM in the order of the reads if its name ends in `.bam`.
         ledger, insert_size: JSON.
+        mapped_from: what the ledger says of where the records come from (`quire.align.origin`); empty for nothing.
     """
 
     records: Path
     ledger: Path
     insert_size: Path
+    mapped_from: str = ""
 
 
 @dataclass(frozen=True)

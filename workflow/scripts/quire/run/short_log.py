@@ -13,7 +13,7 @@ _CHATTER = re.compile(
     r"Select jobs to execute|Execute \d+ jobs|DAG of jobs will be updated|Updating checkpoint dependencies"
     r"|Touching output file|Removing temporary output"
 )
-_RATE = re.compile(r"[\d,]+ reads mapped, [\d,]+ reads/s")
+_RATE = re.compile(r"[\d,]+ (?:reads mapped, [\d,]+ reads/s|records taken back from .*)")
 
 
 class ShortFormatter(logging.Formatter):

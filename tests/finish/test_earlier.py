@@ -1,0 +1,128 @@
+"""Units taken back from the finished file of their sample: finished again they give the same bytes."""
+
+import json
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from quire.buckets.file import BucketFile
+from quire.finish.earlier import UnitFiles, keep_units, take_back
+from quire.finish.sample import UnsortedUnit
+
+from tests.finish.test_finish import finish, random_lines, unit_file
+from tests.finish.test_optical import CONTIGS as LONG_CONTIGS
+from tests.finish.test_optical import spots_of_pairs
+
+LIBRARIES = {"1": "libA", "2": "libB", "3": "libA"}
+
+
+def files_of(folder: Path, unit: UnsortedUnit) -> UnitFiles:
+    """A unit's buckets with the two files that mapping writes beside them."""
+    ledger, insert_size = (folder / f"{unit.unit}.{name}.json" for name in ("ledger", "insert_size"))
+    ledger.write_text(json.dumps({"unit": unit.unit, "mapped_from": f"origin {unit.unit}"}, indent=2) + "\n")
+    insert_size.write_text(json.dumps({"median": 300}, indent=2) + "\n")
+    return UnitFiles(unit.path, ledger, insert_size)
+
+
+def results(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / "out").iterdir() if path.name != "units.json"}
+
+
+def taken_back(folder: Path, unit: UnsortedUnit, to: Path, **changed: object) -> bool:
+    """Take a unit back to a folder of its own."""
+    to.mkdir(exist_ok=True)
+    arguments: dict = {
+        "path": folder / "out/units.json", "alignments": folder / "out/S.bam", "read_group": f"S.{unit.unit}",
+        "unit": unit.unit, "mapped_from": f"origin {unit.unit}",
+        "outputs": UnitFiles(to / f"{unit.unit}.buckets", to / f"{unit.unit}.json", to / f"{unit.unit}.insert.json"),
+        "threads": 2,
+    } | changed  # fmt: skip
+    return take_back(**arguments)
+
+
+def finished(folder: Path, lines: Callable[[int, str], list[str]], **changed: object) -> list[UnsortedUnit]:
+    """A finished sample of three lanes, and what is kept of them."""
+    folder.mkdir(exist_ok=True)
+    contigs = {"contigs": changed["contigs"]} if "contigs" in changed else {}
+    units = [
+        unit_file(folder, unit, library, lines(seed, unit), *contigs.values())
+        for seed, (unit, library) in enumerate(LIBRARIES.items())
+    ]
+    output = finish(folder, units, **changed)
+    keep_units(folder / "out/units.json", output, [(unit.unit, files_of(folder, unit)) for unit in units])
+    return units
+
+
+@pytest.mark.parametrize("kind", ["crowded", "optical"])
+def test_finished_again_they_give_the_same_bytes(kind: str, tmp_path: Path) -> None:
+    """All lanes, and fewer: duplicates were marked of more than there are now. Ties and unmapped reads among them."""
+    generator = random.Random(3)
+
+    def lines(seed: int, unit: str) -> list[str]:
+        if kind == "crowded":
+            return random_lines(seed, unit, 400)
+        return spots_of_pairs(generator, unit, 150)
+
+    settings = {} if kind == "crowded" else {"contigs": LONG_CONTIGS, "optical_distance": 100}
+    units = finished(tmp_path / "first", lines, **settings)
+    again = []
+    for unit in units:
+        assert taken_back(tmp_path / "first", unit, tmp_path / "back")
+        again.append(UnsortedUnit(unit.unit, unit.library, tmp_path / f"back/{unit.unit}.buckets"))
+        assert (tmp_path / f"back/{unit.unit}.json").read_bytes() == (
+            tmp_path / f"first/{unit.unit}.ledger.json"
+        ).read_bytes()
+        assert json.loads((tmp_path / f"back/{unit.unit}.insert.json").read_text()) == {"median": 300}
+    for chosen in (slice(0, 3), slice(1, 3)):
+        for name, group in (("scratch", units[chosen]), ("later", again[chosen])):
+            (tmp_path / name).mkdir(exist_ok=True)
+            finish(tmp_path / name, group, **settings)
+        assert results(tmp_path / "later") == results(tmp_path / "scratch")
+    duplicates = json.loads((tmp_path / "later/out/S.json").read_text())["counts"]["duplicates"]
+    assert 0 < duplicates < json.loads((tmp_path / "first/out/S.json").read_text())["counts"]["duplicates"]
+
+
+def test_what_is_not_the_same_is_mapped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Another origin, unit or file, a damaged one, and one that lacks records: nothing is written."""
+    folder = tmp_path / "first"
+    unit = finished(folder, lambda seed, unit: random_lines(seed, unit, 100))[0]
+    bam, kept = folder / "out/S.bam", folder / "out/units.json"
+    status, content = bam.stat(), json.loads(kept.read_text())
+
+    def refused(**changed: object) -> bool:
+        done = taken_back(folder, unit, tmp_path / "back", **changed)
+        return not done and not list((tmp_path / "back").iterdir())
+
+    assert refused(mapped_from="another")
+    assert refused(outputs=UnitFiles(*[tmp_path / "back" / name for name in "abc"]), read_group="S.4")
+    assert refused(path=tmp_path / "none.json")
+    os.utime(bam, (status.st_mtime, status.st_mtime + 100))
+    assert refused()
+    os.utime(bam, ns=(status.st_atime_ns, status.st_mtime_ns))
+    damaged = bytearray(bam.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    whole = bam.read_bytes()
+    bam.write_bytes(whole + b" ")
+    assert refused()
+    bam.write_bytes(damaged)
+    assert refused()
+    assert "is damaged); it is not used. The reads are mapped instead." in caplog.text
+    bam.write_bytes(whole)
+    content["units"]["1"]["records"] += 1
+    kept.write_text(json.dumps(content))
+    assert refused()
+    assert "records of S.1, not" in caplog.text
+    content["units"]["1"]["records"] -= 1
+    kept.write_text(json.dumps(content))
+    assert taken_back(folder, unit, tmp_path / "back")
+    assert BucketFile(tmp_path / "back/1.buckets").records == content["units"]["1"]["records"]
+
+
+def test_of_a_cram_nothing_is_kept(tmp_path: Path) -> None:
+    """It does not keep the bytes of records."""
+    unit = unit_file(tmp_path, "1", "libA", random_lines(1, "1", 5))
+    (tmp_path / "S.cram").write_bytes(b"x")
+    keep_units(tmp_path / "units.json", tmp_path / "S.cram", [("1", files_of(tmp_path, unit))])
+    assert json.loads((tmp_path / "units.json").read_text())["units"] == {}

@@ -1,0 +1,49 @@
+"""What a unit is mapped from, as one digest: two runs that agree in it give the same records."""
+
+import hashlib
+import json
+from pathlib import Path
+
+from quire.align.read_ends import Clipping
+from quire.align.unit_files import UnitInputs
+from quire.io.bam.writer import ReadGroup
+from quire.reference.storage import MANIFEST
+
+
+def origin_of(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, umis: str, program: str) -> str:
+    """A digest (SHA-256, hexadecimal) of all that decides the records of a unit and their header.
+
+    Files of reads count by path, size and time stamp, as Snakemake takes them; the packed reference and the indexes of
+    its pages by the checksums in their manifests.
+
+    Args:
+        inputs, read_group, clipping, umis: as `quire.align.unit.map_unit` takes them.
+        program: digest of the sources that map.
+    """
+    reads = inputs.reads
+    alternate = inputs.alternate.read_text() if inputs.alternate else None
+    said = {
+        "program": program,
+        "reference": _manifest(inputs.reference),
+        "pages": [_manifest(page) for page in inputs.pages],
+        "fasta": str(inputs.fasta),
+        "alternate": alternate,
+        "files": [_file(path) for path in reads.files],
+        "reads": [[*map(str, files)] for files in (reads.fq1, reads.fq2, reads.bam)],
+        "written": [reads.interleaved, reads.qualities],
+        "read_group": [read_group.sample, read_group.unit, read_group.library, read_group.platform],
+        "clipping": [clipping.adapters, clipping.poly_g],
+        "umis": umis,
+    }
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def _manifest(directory: Path) -> dict[str, object]:
+    """What a manifest says of the contents of its directory, and not of when they were made from what."""
+    manifest = json.loads((directory / MANIFEST).read_text())
+    return {key: manifest.get(key) for key in ("format_version", "contigs", "checksums")}
+
+
+def _file(path: Path) -> list[str | int]:
+    status = path.stat()
+    return [str(path), status.st_size, status.st_mtime_ns]

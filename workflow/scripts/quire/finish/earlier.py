@@ -1,0 +1,168 @@
+"""A unit's records taken back from the finished file of its sample, where mapping would only make the same ones again.
+
+A unit's buckets are temporary, since they take several times the space of the finished BAM. When a sample is
+finished again, because a lane was added or a threshold of finishing changed, the records of its other units are dealt
+out from the finished BAM instead of being mapped. They are the same to the byte but for the mark of duplicates, which
+is taken off; and those of a unit that have the same place and strand stand in the order of the unit's reads, which is
+all that finishing needs of their order. So a sample that is finished again is the one that a run from the reads makes.
+
+What the BAM does not say of its units, their headers, ledgers and insert sizes, is kept in a file beside it. It says
+too what each unit was mapped from (`quire.align.origin`): records of another origin are mapped. CRAM does not keep
+records to the byte, so that nothing is taken from it.
+"""
+
+import json
+import logging
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from quire.buckets.cpu import Dealt, deal
+from quire.buckets.file import BucketFile, BucketWriter
+from quire.errors import QuireError
+from quire.finish.sorting import in_order
+from quire.io.bam.decode import qualities_begin, records_of
+from quire.io.bam.layout import FIXED_FIELDS, SIZE_BYTES
+from quire.io.bam.stream import BamStream, RecordStretch
+from quire.io.bam.tags import text_tag
+from quire.io.files import write_json_atomic
+from quire.sam import FLAG_DUPLICATE
+from quire.simd.bits import copy_bytes
+from quire.simd.compiled import compiled
+
+FORMAT_VERSION = 1
+# A finished file that is this much younger than what was kept beside it was changed. Snakemake stamps both anew, one
+# after another, when their job has ended.
+SECONDS_APART = 60
+STRETCH_BYTES = 1 << 20  # compressed bytes that are read at a time
+_FLAG_OFFSET = FIXED_FIELDS.fields["flag"][1]  # type: ignore[index]
+_R, _G = ord("R"), ord("G")
+log = logging.getLogger("quire.align")
+
+
+class UnitFiles(NamedTuple):
+    """What mapping leaves of a unit: its buckets, and two JSON files."""
+
+    records: Path
+    ledger: Path
+    insert_size: Path
+
+
+class _NotTheFile(QuireError):
+    """The finished file is not the one that was finished, or is not whole."""
+
+
+def keep_units(path: str | Path, alignments: Path, units: Sequence[tuple[str, UnitFiles]]) -> None:
+    """Write what taking the units of a finished file back needs.
+
+    Args:
+        path: JSON.
+        alignments: the finished file; of a CRAM no unit is kept.
+        units: names and files, as they were finished.
+    """
+    kept = {}
+    for name, files in units if alignments.suffix == ".bam" else ():
+        buckets, ledger = BucketFile(files.records), json.loads(files.ledger.read_text())
+        kept[name] = {
+            "mapped_from": ledger.get("mapped_from"),
+            "records": buckets.records,
+            "header": buckets.header_text,
+            "ledger": ledger,
+            "insert_size": json.loads(files.insert_size.read_text()),
+        }
+    size = alignments.stat().st_size
+    write_json_atomic(path, {"format_version": FORMAT_VERSION, "bytes": size, "units": kept})
+
+
+def take_back(
+    path: Path, alignments: Path, read_group: str, unit: str, mapped_from: str, outputs: UnitFiles, threads: int
+) -> bool:
+    """Write what mapping would leave of a unit, from the finished file of its sample.
+
+    Args:
+        path: what `keep_units` wrote; it need not exist.
+        alignments: the finished BAM.
+        read_group: of the unit's records.
+        unit: its name.
+        mapped_from: what mapping would begin from now.
+        outputs: each appears whole or not at all.
+        threads: that inflate and deal out.
+
+    Returns:
+        Whether it was done. It was not where there is no finished file, or another one than was kept, where the unit
+        is not in it, or was mapped from something else.
+
+    Raises:
+        QuireError: an output cannot be written.
+    """
+    kept = _kept(path, alignments, unit)
+    if kept is None or kept["mapped_from"] != mapped_from:
+        return False
+    try:
+        records = _deal_out(alignments, read_group, kept, outputs.records, threads)
+    except _NotTheFile as error:
+        log.warning("%s The reads are mapped instead.", error)
+        return False
+    write_json_atomic(outputs.insert_size, kept["insert_size"])
+    write_json_atomic(outputs.ledger, kept["ledger"])
+    log.info("%d records taken back from %s", records, alignments)
+    return True
+
+
+def _kept(path: Path, alignments: Path, unit: str) -> dict[str, Any] | None:
+    """What was kept of a unit of the finished file as it stands; None where nothing was."""
+    try:
+        content = json.loads(path.read_text())
+        status = alignments.stat()
+        unlike = status.st_size != content["bytes"] or status.st_mtime > path.stat().st_mtime + SECONDS_APART
+        if content["format_version"] != FORMAT_VERSION or unlike:
+            return None
+        kept: dict[str, Any] | None = content["units"].get(unit)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return kept
+
+
+def _deal_out(alignments: Path, read_group: str, kept: dict[str, Any], output: Path, threads: int) -> int:
+    """Write the buckets; returns the number of their records."""
+    stream = BamStream(alignments, _NotTheFile, "it is not used")
+    group = np.frombuffer(bytearray(read_group.encode()), np.uint8)  # writable: kernels are compiled for that
+    names, lengths = stream.contig_names, stream.contig_lengths
+    with BucketWriter(output, kept["header"], names, lengths) as file, ThreadPoolExecutor(threads) as pool:
+
+        def dealt(stretch: RecordStretch) -> Dealt:
+            records = records_of(stretch.bytes())
+            return deal(records_of(_unmarked_of(records.data, records.starts, records.fixed, group)), file.genome)
+
+        stretches = stream.stretches(pool, STRETCH_BYTES, 2 * threads)
+        for part in in_order(pool, dealt, stretches, lambda _: 1, 2 * threads):
+            file.write(part)
+        if file.records != kept["records"]:
+            raise _NotTheFile(f"{alignments}: has {file.records} records of {read_group}, not {kept['records']}.")
+    return file.records
+
+
+@compiled
+def _unmarked_of(data, starts, fixed, group):
+    """The records of a read group, end to end, as they were before duplicates were marked."""
+    out, at = np.empty(len(data), np.uint8), 0
+    for i in range(len(starts)):
+        end = starts[i] + SIZE_BYTES + np.int64(fixed[i].bytes_behind)
+        tags = qualities_begin(starts[i], fixed[i]) + np.int64(fixed[i].bases)
+        begin, behind = text_tag(data, tags, end, _R, _G)
+        if behind - begin != len(group):
+            continue
+        same = True
+        for k in range(len(group)):
+            if data[begin + k] != group[k]:
+                same = False
+                break
+        if same:
+            begin = at
+            at = copy_bytes(out, at, data, starts[i], end)
+            out[begin + _FLAG_OFFSET] &= np.uint8(~FLAG_DUPLICATE & 255)
+            out[begin + _FLAG_OFFSET + 1] &= np.uint8(~FLAG_DUPLICATE >> 8 & 255)
+    return out[:at].copy()
