@@ -32,6 +32,19 @@ def test_no_units() -> None:
     assert list(in_processes(slowest_first, [], 4)) == []
 
 
+@pytest.mark.parametrize(("units", "processes", "times"), [(8, 4, 1), (8, 1, 0), (1, 4, 0)])
+def test_the_parent_prepares_once_where_others_are_forked(units: int, processes: int, times: int) -> None:
+    prepared: list[int] = []
+
+    def seen(_: int) -> tuple[int, int]:
+        return len(prepared), os.getpid()
+
+    answers = list(in_processes(seen, range(units), processes, lambda: prepared.append(os.getpid())))
+    assert prepared == [os.getpid()] * times
+    assert {count for count, _ in answers} == {times}
+    assert (os.getpid() in {process for _, process in answers}) is (times == 0)
+
+
 def refuse_seven(unit: int) -> int:
     """Refuse one of the units."""
     if unit == 7:

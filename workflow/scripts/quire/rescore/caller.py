@@ -133,7 +133,8 @@ def write_units(
     def lines() -> Iterator[str]:
         nonlocal variants
         units = cut_at_multiples(intervals, UNIT_BASES)
-        for called in in_processes(partial(_call_unit, job, records_of, fields), units, threads):
+        load = partial(_load_kernels, fields is not FIELDS, job.parameters.dragen)
+        for called in in_processes(partial(_call_unit, job, records_of, fields), units, threads, load):
             variants += called.variants
             for name, counts in called.ledger.items():
                 job.ledger[name][:] += counts
@@ -142,6 +143,13 @@ def write_units(
 
     vcf.write_part(output, head, lines())
     return variants
+
+
+def _load_kernels(gvcf: bool, dragen: bool) -> None:
+    """See `compile_kernels.load_kernels`, which itself calls variants."""
+    from quire.rescore.compile_kernels import load_kernels
+
+    load_kernels(gvcf, dragen)
 
 
 def _call_unit(job: CallingJob, records_of: RecordsOf, fields: Fields, intervals: Sequence[Interval]) -> CalledUnit:

@@ -23,20 +23,28 @@ _SET_PARENT_DEATH_SIGNAL = 1  # prctl's PR_SET_PDEATHSIG
 _work: tuple[Callable[[Any], Any], Sequence[Any]] | None = None
 
 
-def in_processes(function: Callable[[Unit], Result], units: Sequence[Unit], processes: int) -> Iterator[Result]:
+def in_processes(
+    function: Callable[[Unit], Result],
+    units: Sequence[Unit],
+    processes: int,
+    prepare: Callable[[], object] = lambda: None,
+) -> Iterator[Result]:
     """Yield function(unit) of all units in their order.
 
     Args:
         function: called in the processes; what it returns, and a QuireError that it raises, must pickle.
         units: what to do.
         processes: how many; with one, or one unit, everything happens in this process.
+        prepare: called once before others are forked, with what each of them would have to do for itself.
 
     Raises:
         QuireError: one of the function's, or a process was killed.
     """
+    processes = min(processes, len(units))
+    if processes > 1:
+        prepare()
     # What is imported stays: the garbage collector need not visit it, nor copy its pages in each process.
     gc.freeze()
-    processes = min(processes, len(units))
     if processes <= 1:
         yield from map(function, units)
         return
