@@ -6,6 +6,7 @@
 # make lint    style and types of the Python files, style of the Snakemake files
 # make bench   the measurements of docs/benchmarks.md
 # make tune    measure which designs of exact search and of matches the machine's card is fastest with (docs/gpu.md says what uses it)
+# make check CONFIG=my.yaml  what is wrong with a configuration and its sheets, without a run
 # make why AT=chr20:10001298 [CONFIG=config/demo.yaml]  what a finished run's caller did at a position (config/README.md)
 # make clean   remove the environment and the demo's results
 PYTHON ?= python3
@@ -47,6 +48,10 @@ tune: card
 	@PYTHONPATH=workflow/scripts $(BIN)/python -m quire.algorithms.mems.tuning.tune
 
 CONFIG ?= config/config.yaml
+.PHONY: check
+check: install
+	@PYTHONPATH=workflow/scripts $(BIN)/python -m quire.run --configfile '$(CONFIG)'
+
 .PHONY: why
 why: install
 	@PYTHONPATH=workflow/scripts $(BIN)/python -m quire.rescore why --at '$(AT)' --configfile '$(CONFIG)'

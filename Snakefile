@@ -5,11 +5,6 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
-# A file given with --configfile stands alone: merged over the template, keys left out would come from there.
-if not workflow.config_settings.configfiles:
-
-    configfile: "config/config.yaml"
-
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/reference.smk"

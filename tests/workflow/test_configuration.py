@@ -3,6 +3,8 @@
 import gzip
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import yaml
 from quire.device.choice import parse_memory
 from quire.errors import InputError
 from quire.run import config
+from quire.run.config_file import read_config_file
 from quire.run.exact_tools import fasta_and_region
 from quire.run.schema import read_schema
 from snakemake.cli import parse_config
@@ -631,6 +634,69 @@ def test_unedited_template_says_what_to_edit(tmp_path: Path) -> None:
     assert errors_of(result.stdout) == [
         f"quire: error: reference.fasta: path/to/reference.fa.gz does not exist (relative to {tmp_path})."
     ]
+
+
+@pytest.mark.parametrize(("text", "sentence"), [
+    (b"reference:\n  fasta: x\n bad: [1\n", "line 3: is not YAML (expected <block end>"),
+    (b"reference:\n\tfasta: x\n", "line 2: is not YAML: the line begins with a tab; indent it with spaces."),
+    (b"reference: {fasta: 'x}\n", "line 2: is not YAML (found unexpected end of stream while scanning a"),
+    (b"align:\n  umi: name\n  umi: none\n", "line 3: the key umi stands in line 2 already; remove one of the two."),
+    (b"", "holds no keys"),
+    (b"- reference\n", "holds no keys"),
+    (b"\xff\xfe", "is not text"),
+    (b"a: \0", "is not YAML (unacceptable character"),
+    (None, "the configuration does not exist (relative to "),
+])  # fmt: skip
+def test_a_file_that_is_no_configuration(text: bytes | None, sentence: str, run: Run) -> None:
+    """It is one sentence, with the line."""
+    if text is not None:
+        replace(run, "bad.yaml", text)
+    with pytest.raises(InputError) as caught:
+        read_config_file(Path("bad.yaml"))
+    said = str(caught.value)
+    assert said.startswith("bad.yaml")
+    assert sentence in said
+    assert said.endswith(".")
+    assert "\n" not in said
+
+
+def test_json_is_a_configuration(run: Run) -> None:
+    """With tabs too, which YAML does not have."""
+    replace(run, "config.json", b'{\n\t"reference": {"fasta": "x"}\n}')
+    assert read_config_file(Path("config.json")) == {"reference": {"fasta": "x"}}
+
+
+def test_without_a_run(run: Run) -> None:
+    """`python -m quire.run` says what a run would say, and nothing is written."""
+
+    def said() -> tuple[int, str]:
+        command = [sys.executable, "-m", "quire.run", "--configfile", "config.yaml"]
+        variables = os.environ | {"PYTHONPATH": str(SCHEMAS.parent / "scripts")}
+        result = subprocess.run(command, cwd=run.folder, capture_output=True, text=True, check=False, env=variables)
+        return result.returncode, result.stdout + result.stderr
+
+    assert said() == (0, "config.yaml: nothing is wrong with it and its sheets (samples: 1, units: 1).\n")
+    run.config["align"] = {"formt": "bam"}
+    run.write()
+    status, sentence = said()
+    assert status == 1
+    assert sentence.startswith("quire: error: configuration: the key align.formt is unknown")
+    assert not run.output.exists()
+
+
+def test_the_file_that_is_read_by_default(tmp_path: Path) -> None:
+    """Through Snakemake: where it is missing, and where it is no YAML, the sentence is the last and stands once."""
+    run = Run(tmp_path)
+    command = [part for part in run.command("-n") if part not in ("--configfile", str(tmp_path / "config.yaml"))]
+    run.command = lambda *arguments: command
+    for line, sentence in (("", "does not exist"), ("reference: [\n", "config/config.yaml, line 2: is not YAML")):
+        if line:
+            (tmp_path / "config").mkdir()
+            (tmp_path / "config/config.yaml").write_text(line)
+        result = run.snakemake()
+        assert result.returncode == 1
+        assert errors_of(result.stdout) == result.stdout.splitlines()[-1:]
+        assert sentence in result.stdout
 
 
 def test_gvcfs_need_calling_by_gvcf(run: Run) -> None:

@@ -3,6 +3,7 @@ import json
 import os
 import shlex
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,20 +14,38 @@ from quire import sources
 from quire.errors import QuireError
 from quire.report.terminal import print_lines, print_searches, print_summary
 from quire.run import config as configuration
+from quire.run.config_file import DEFAULT, read_config_file
 from quire.run.exact_tools import EXACT_TOOLS, fasta_and_region
 from quire.run.job import failure_sentences
 from quire.run.leftovers import leftover_lines
 from quire.run.short_log import shorten
 
-try:
+
+@contextmanager
+def ends_in_a_sentence():
+    """Not in a WorkflowError: that would wrap the sentence in the place in this file where it was raised."""
+    try:
+        yield
+    except QuireError as error:
+        sys.exit(f"quire: error: {error}")
+
+
+with ends_in_a_sentence():
+    if workflow.is_main_process and not workflow.modifier.skip_configfile:
+        for path in workflow.config_settings.configfiles or [DEFAULT]:
+            read_config_file(Path(path))
+
+
+# A file given with --configfile stands alone: merged over the template, keys left out would come from there.
+if not workflow.config_settings.configfiles:
+
+    configfile: "config/config.yaml"
+
+
+with ends_in_a_sentence():
     RUN = configuration.load(config, WORKFLOW / "schemas")
     if workflow.is_main_process:
-        configuration.check_index(RUN.settings)
-        configuration.check_contigs(RUN.settings)
-        configuration.check_first_reads(RUN)
-except QuireError as error:
-    # Not a WorkflowError: that would wrap the sentence in the place in this file where it was raised.
-    sys.exit(f"quire: error: {error}")
+        configuration.check_before_jobs(RUN)
 
 SETTINGS = RUN.settings
 # As it was typed. Jobs run in a Snakemake of their own, also on a cluster: they find it where the first one left it.

@@ -10,17 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from quire.errors import InputError, QuireError
 from quire.io.bam.regions import IndexedAlignments
 from quire.rescore.caller import open_job
 from quire.rescore.filters import filters_of
 from quire.rescore.why import explain
+from quire.run.config_file import DEFAULT, read_config_file
 from quire.run.schema import SCHEMAS, complete_settings, read_schema
 from quire.run.sheets import read_sheet
-
-CONFIGURATION = Path("config/config.yaml")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -29,7 +26,7 @@ def main(arguments: list[str] | None = None) -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     why = commands.add_parser("why", help="what happened at a position")
     why.add_argument("--at", required=True, help="contig:position, 1-based, as in the VCF")
-    why.add_argument("--configfile", type=Path, help=f"of the run; {CONFIGURATION} by default")
+    why.add_argument("--configfile", type=Path, help=f"of the run; {DEFAULT} by default")
     why.add_argument("--sample", help="only this one, of a run that calls its samples by themselves")
     why.add_argument("--reference", type=Path, help="folder reference/ of an index, where there is no run")
     why.add_argument("--bam", type=Path, nargs="+", help="alignments of the samples, indexed, with --reference")
@@ -82,15 +79,9 @@ def _of_files(given: argparse.Namespace) -> dict[str, Any]:
 
 def _of_run(given: argparse.Namespace) -> dict[str, Any]:
     """What is needed, of a run whose alignments are finished."""
-    path = given.configfile or CONFIGURATION
-    try:
-        raw = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not YAML"
-        raise InputError(
-            f"{path}: cannot be read ({reason}); go to the folder of the run, or name its file with --configfile."
-        ) from None
-    settings = complete_settings(raw or {}, read_schema(SCHEMAS / "config.schema.yaml"))
+    settings = complete_settings(
+        read_config_file(given.configfile or DEFAULT), read_schema(SCHEMAS / "config.schema.yaml")
+    )
     rescore, align = settings["rescore"], Path(settings["output"]) / "align"
     rows = [row.values for row in read_sheet(settings["samples"], read_schema(SCHEMAS / "samples.schema.yaml"))]
     if given.sample is not None:

@@ -73,6 +73,17 @@ def load(raw: Mapping[str, Any], schemas: Path) -> Configuration:
     return Configuration(settings, _samples_frame(samples), _units_frame(units), metadata)
 
 
+def check_before_jobs(run: Configuration) -> None:
+    """What is checked once a run, before any job, and not in every job: it reads files.
+
+    Raises:
+        InputError: the first thing found wrong, as one sentence.
+    """
+    check_index(run.settings)
+    check_contigs(run.settings)
+    check_first_reads(run)
+
+
 def _read_sheets(raw: Mapping[str, Any], settings: dict[str, Any], schemas: Path) -> tuple[list[Row], list[Row]]:
     """The rows of both sheets; none in a run of the exact tools alone, and then `settings` names no sheet either.
 
