@@ -25,10 +25,11 @@ from quire.ragged import offsets_from_lengths
 from quire.reads import Reads
 from quire.reference import Reference
 from quire.sequence.ties.cpu import tie_hash
-from quire.simd.bits import count_ones
+from quire.simd.bits import count_ones, prefetch, trailing_zeros
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import interval_of
 
+READS_TOGETHER = 16  # whose hits are bundled before the first bundle is compared with the axis
 _NO_DIAGONAL = np.int64(-(1 << 62))
 
 # Hits on close diagonals of one strand and island.
@@ -112,7 +113,11 @@ def find_candidates(
 
 @compiled
 def _cluster(hits, reads, text, island_axis, starts, candidates):
-    """Write the candidates of each read from candidates[starts[read]] on, best first; returns how many each has."""
+    """Write the candidates of each read from candidates[starts[read]] on, best first; returns how many each has.
+
+    The hits of some reads are bundled before the first of these bundles is compared with the axis, so that what
+    is compared arrives from memory meanwhile.
+    """
     # Taken out once: each use of a tuple inside the loop would count references of all its arrays.
     hit_offsets, hit, seed_length, stride = hits
     lying = (seed_length, stride)
@@ -120,43 +125,77 @@ def _cluster(hits, reads, text, island_axis, starts, candidates):
     count = len(starts) - 1
     kept = np.zeros(count, np.int64)
     most = np.int64(0)
-    for read in range(count):
-        most = max(most, hit_offsets[read + 1] - hit_offsets[read])
+    for first in range(0, count, READS_TOGETHER):
+        most = max(most, hit_offsets[min(first + READS_TOGETHER, count)] - hit_offsets[first])
     bundles = np.empty(most, BUNDLE)
+    begins = np.zeros(READS_TOGETHER + 1, np.int64)
     candidate = np.empty(1, CANDIDATE)
-    for read in range(count):
-        length = offsets[read + 1] - offsets[read]
-        best = candidates[starts[read] : starts[read + 1]]
-        bundled = _bundle(hit[hit_offsets[read] : hit_offsets[read + 1]], length, lying, island_axis, bundles)
-        found = 0
-        for i in range(bundled):
-            covered = _join(bundles, bundled, i, length, lying, candidate)
-            if covered < 0:
-                continue
-            _estimate(candidate, covered, packed, word_offsets[read], length, text, island_axis, bundles[i].island)
-            found = _keep(best, found, candidate, name_hash[read])
-        # Beside a place that leaves no room for a supplementary alignment, one of half its estimated score changes
-        # neither the choice nor the mapping quality.
-        if found > 0 and best[0].estimated_score > length - SHORTEST_SCORE:
-            while best[found - 1].estimated_score * 2 < best[0].estimated_score:
-                found -= 1
-        kept[read] = found
+    for first in range(0, count, READS_TOGETHER):
+        last = min(first + READS_TOGETHER, count)
+        for read in range(first, last):
+            length = offsets[read + 1] - offsets[read]
+            begins[read - first + 1] = _bundle(
+                hit, hit_offsets[read], hit_offsets[read + 1], length, lying, island_axis, text, bundles,
+                begins[read - first],
+            )  # fmt: skip
+        for read in range(first, last):
+            length = offsets[read + 1] - offsets[read]
+            own = bundles[begins[read - first] : begins[read - first + 1]]
+            best = candidates[starts[read] : starts[read + 1]]
+            kept[read] = _choose(
+                own, length, lying, packed, word_offsets[read], text, island_axis, name_hash[read], candidate, best
+            )
     return kept
 
 
-@compiled
-def _bundle(hits, length, lying, island_axis, bundles):
-    """Group the sorted hits of a read on close diagonals of one strand and island; returns the number of bundles."""
-    used = -1
+@inlined
+def _choose(bundles, length, lying, packed, word, text, island_axis, name_hash, candidate, best):
+    """Write the candidates that the bundles of a read make to `best`, best first; returns how many."""
+    # Beside a place that leaves no room for a supplementary alignment, one of half its estimated score changes
+    # neither the choice nor the mapping quality. The bundle of most seeds mostly is such a place.
+    strongest, most_seeds = 0, np.int64(0)
+    for i in range(len(bundles)):
+        seeds = count_ones(bundles[i].seeds)
+        if seeds > most_seeds:
+            strongest, most_seeds = i, seeds
+    least = np.int64(0)
+    if len(bundles) > 1:
+        covered = _join(bundles, strongest, length, lying, candidate)
+        if covered >= 0:
+            _estimate(candidate, covered, packed, word, length, text, island_axis, bundles[strongest].island, least)
+            if candidate[0].estimated_score > length - SHORTEST_SCORE:
+                least = (candidate[0].estimated_score + 1) >> 1
+    found = 0
+    for i in range(len(bundles)):
+        covered = _join(bundles, i, length, lying, candidate)
+        if covered < 0:
+            continue
+        _estimate(candidate, covered, packed, word, length, text, island_axis, bundles[i].island, least)
+        if candidate[0].estimated_score >= least:
+            found = _keep(best, found, candidate, name_hash)
+    if found > 0 and best[0].estimated_score > length - SHORTEST_SCORE:
+        while best[found - 1].estimated_score * 2 < best[0].estimated_score:
+            found -= 1
+    return found
+
+
+@inlined
+def _bundle(hits, first, last_hit, length, lying, island_axis, text, bundles, used):
+    """Group the sorted hits of a read on close diagonals of one strand and island.
+
+    Bundles are written from bundles[used] on, and what they will be compared with is asked for; returns their end.
+    """
+    begin = used
+    used -= 1
     seed_length, stride = lying
     current, current_count, best_count = _NO_DIAGONAL, 0, 0
-    for i in range(len(hits)):
+    for i in range(first, last_hit):
         strand, diagonal = np.int64(hits[i] >> np.uint64(63)), _diagonal(hits[i])
         ordinal = np.int64(hits[i] & np.uint64(255))
         last = diagonal + seed_end(ordinal, length, seed_length, stride)
         if last < seed_length or last > island_axis[-1]:
             continue
-        if used < 0 or not _belongs(bundles[used], strand, diagonal, last - seed_length, last, island_axis):
+        if used < begin or not _belongs(bundles[used], strand, diagonal, last - seed_length, last, island_axis):
             island = interval_of(island_axis, last - seed_length)
             if last > island_axis[island + 1]:  # a match across the border of two islands is none
                 continue
@@ -165,6 +204,8 @@ def _bundle(hits, length, lying, island_axis, bundles):
             bundles[used].lowest, bundles[used].most_frequent = diagonal, diagonal
             bundles[used].seeds = np.uint64(0)
             current, current_count, best_count = diagonal, 0, 0
+            prefetch(text, diagonal >> 5)
+            prefetch(text, (diagonal + length) >> 5)
         bundles[used].highest = diagonal
         bundles[used].seeds |= np.uint64(1) << np.uint64(ordinal)
         current_count = current_count + 1 if diagonal == current else 1
@@ -182,8 +223,8 @@ def _belongs(bundle, strand, diagonal, begin, last, island_axis):
     return begin >= island_axis[bundle.island] and last <= island_axis[bundle.island + 1]
 
 
-@compiled
-def _join(bundles, bundled, i, length, lying, candidate):
+@inlined
+def _join(bundles, i, length, lying, candidate):
     """Extend bundle i by those that continue it across a gap; write strand and diagonals of candidate[0].
 
     An insertion or deletion leaves different seeds of the read on two diagonals; a tandem repeat leaves the same seeds
@@ -200,7 +241,7 @@ def _join(bundles, bundled, i, length, lying, candidate):
     absorbed, pays = False, False
     for step in (-1, 1):
         j = i + step
-        while 0 <= j < bundled:
+        while 0 <= j < len(bundles):
             other = bundles[j]
             if other.strand != own.strand or other.island != own.island:
                 break
@@ -226,16 +267,16 @@ def _join(bundles, bundled, i, length, lying, candidate):
 
 
 @inlined
-def _estimate(candidate, covered, packed, word, length, text, island_axis, island):
-    """Write the island and the estimated score of candidate[0].
+def _estimate(candidate, covered, packed, word, length, text, island_axis, island, least):
+    """Write the island and the estimated score of candidate[0], or less than `least` where it is less.
 
     The read has `length` bases from word `word` of `packed` on, `covered` of them under the candidate's seeds.
     """
     axis_low, axis_high = island_axis[island], island_axis[island + 1]
     diagonal, score = candidate[0].diagonal, covered
     if diagonal >= axis_low and diagonal + length <= axis_high:
-        # Up to this many mismatches the score without gaps can exceed what the seeds cover.
-        limit = (length - covered) // (MATCH - MISMATCH)
+        # Up to this many mismatches the score without gaps can exceed what the seeds cover, and matters.
+        limit = (length - max(covered, least)) // (MATCH - MISMATCH)
         differing = mismatches(packed[candidate[0].strand], word, length, text, diagonal, limit)
         score = max(score, length - (MATCH - MISMATCH) * differing)
     candidate[0].axis_low, candidate[0].axis_high, candidate[0].estimated_score = axis_low, axis_high, score
@@ -250,14 +291,12 @@ def _diagonal(hit):
 def _covered(seeds, length, lying):
     """Bases of the read under at least one of the seeds (a bit each); lying: their least length and stride."""
     seed_length, stride = lying
-    covered, reached, ordinal = np.int64(0), np.int64(0), np.int64(0)
+    covered, reached = np.int64(0), np.int64(0)
     while seeds:
-        if seeds & np.uint64(1):
-            end = np.int64(seed_end(ordinal, length, seed_length, stride))
-            covered += min(np.int64(seed_length), end - reached)
-            reached = end
-        seeds >>= np.uint64(1)
-        ordinal += 1
+        end = np.int64(seed_end(trailing_zeros(seeds), length, seed_length, stride))
+        covered += min(np.int64(seed_length), end - reached)
+        reached = end
+        seeds &= seeds - np.uint64(1)
     return covered
 
 
