@@ -25,6 +25,8 @@ from quire.algorithms.seeding.cpu_together import (
 from quire.reads import Reads
 from quire.simd.compiled import compiled, inlined
 
+FEW_HITS = 40  # up to which sorting by insertion is faster than Numba's quicksort
+
 
 def find_hits(
     pages: Sequence[PageArrays], reads: Reads, text: np.ndarray, parameters: SeedingParameters
@@ -34,7 +36,7 @@ def find_hits(
     Args:
         pages: of the whole axis, in order.
         reads: the batch.
-        text: uint64[], the packed axis, which a card compares long seeds with; here their steps are all taken.
+        text: uint64[], the packed axis, which the rest of a seed is compared with once few places are left.
         parameters: how reads are seeded.
 
     Returns:
@@ -46,15 +48,15 @@ def find_hits(
     count = len(batch.offsets) - 1
     offsets = np.zeros(count + 1, np.int64)
     hits = np.empty(64 * count + 2 * MAXIMUM_SEEDS * max(batch.maximum_hits, 1) + RAREST_LIMIT, np.uint64)
-    begin = hits_of_reads(table, batch, 0, offsets, hits)
+    begin = hits_of_reads(table, batch, text, 0, offsets, hits)
     while begin < count:  # it stopped for want of room
         hits = np.concatenate([hits, np.empty(len(hits), np.uint64)])
-        begin = hits_of_reads(table, batch, begin, offsets, hits)
+        begin = hits_of_reads(table, batch, text, begin, offsets, hits)
     return offsets, hits[: offsets[-1]]
 
 
 @compiled
-def hits_of_reads(table, batch, begin_read, offsets, hits):
+def hits_of_reads(table, batch, text, begin_read, offsets, hits):
     """Hits of the reads from `begin_read` on in the pages of a table; returns the read it stopped before."""
     used = offsets[begin_read]
     room = 2 * MAXIMUM_SEEDS * max(batch.maximum_hits, 1) + RAREST_LIMIT
@@ -63,7 +65,7 @@ def hits_of_reads(table, batch, begin_read, offsets, hits):
     while read < len(offsets) - 1:
         last, count = lay_seeds(batch, read, together.seeds)
         for number in range(len(table)):
-            search_page(page_of(table, number), number, batch, count, together)
+            search_page(page_of(table, number), number, batch, count, text, together)
         choose_depths(table, batch, count, together)
         seed = 0
         while read < last:
@@ -97,8 +99,22 @@ def _hits_of_read(table, batch, together, first_seed, last_seed, hits, used):
         used = _append_found(table, together, rarest_seed, hits, used)
         begin = seed[END] - together.chosen[rarest_seed, WANTED]
         used = keep_smallest(hits, first, used, begin, batch.name_hash[seed[READ]], batch.maximum_hits)
-    hits[first:used].sort()
+    _sort(hits, first, used)
     return used
+
+
+@inlined
+def _sort(hits, first, last):
+    """Sort hits[first:last]; those of most reads are few, and nearly in order."""
+    if last - first > FEW_HITS:
+        hits[first:last].sort()
+        return
+    for i in range(first + 1, last):
+        hit, place = hits[i], i
+        while place > first and hits[place - 1] > hit:
+            hits[place] = hits[place - 1]
+            place -= 1
+        hits[place] = hit
 
 
 @inlined

@@ -3,12 +3,14 @@
 Seeds are laid out until there are SEEDS_TOGETHER or more, each as a row of `seeds` (int64[s, 5]: READ, STRAND, ORDINAL,
 END, LONGEST). What a page holds of seed s stands in
 
-- `found`, int64[s, page, 3]: (low, high, depth) of an interval, `seed_length` deep or empty, and
+- `found`, int64[s, page, 3]: (low, high, depth) of an interval, `seed_length` deep, empty, or of few rows before, and
 - `places`, int64[s, page, 1 + LISTED_ROWS]: of an interval of at most LISTED_ROWS rows how many hits the page owns at
   `seed_length`, and where on the axis they begin; MANY for any other.
 
-Seeds that are too frequent on all pages together are searched on, depth by depth, until `choose_depths` knows of each
-seed its depth and what all pages hold of it there.
+A seed that is deep enough for its few rows not to be chance is not searched on: its rows are located, and the rest of
+it is compared with the axis, which for most seeds of a read is one place in memory. Seeds that are too frequent on
+all pages together are searched on, depth by depth, until `choose_depths` knows of each seed its depth and what all
+pages hold of it there.
 """
 
 from typing import NamedTuple
@@ -24,6 +26,7 @@ from quire.algorithms.seeding.cpu_steps import (
     seed_count,
     seed_end,
 )
+from quire.sequence.words import packed_word
 from quire.simd.bits import prefetch
 from quire.simd.compiled import compiled, inlined
 
@@ -95,18 +98,42 @@ def lay_seeds(batch, read, seeds):
 
 
 @compiled
-def search_page(page, number, batch, count, together):
+def search_page(page, number, batch, count, text, together):
     """Fill found[:count, number] and places[:count, number] with what page `number` holds of the seeds."""
     found, places = together.found[:count, number], together.places[:count, number]
+    seed_length = batch.depths[0]
     _look_up(page, batch, together, found)
-    _narrow(page, batch, together, found, _list_all(together, found), batch.depths[0])
+    _narrow(page, batch, together, found, _list_all(together, found), seed_length, _beyond_chance(page))
     listed = _list_rows(together, found, places)
-    _locate(page, together, listed)
+    _locate(page, together, listed, text)
     for item in range(listed):
-        if together.rows[item] < page.owned_length:
-            place = places[together.owners[item]]
+        owner = together.owners[item]
+        missing = seed_length - found[owner, DEPTH]
+        start = together.rows[item] - missing
+        if 0 <= start < page.owned_length and (
+            missing == 0 or _begins_there(batch, together.seeds[owner], seed_length, missing, text, page.start + start)
+        ):
+            place = places[owner]
             place[0] += 1
-            place[place[0]] = page.start + together.rows[item]
+            place[place[0]] = page.start + start
+
+
+@inlined
+def _beyond_chance(page):
+    """Depth at which one in sixteen seeds, or fewer, occurs in the page by chance."""
+    depth, rows = 2, page.C[4]
+    while rows > 0:
+        rows >>= 2
+        depth += 1
+    return depth
+
+
+@inlined
+def _begins_there(batch, seed, seed_length, missing, text, position):
+    """Whether the first `missing` bases of a seed are those of the axis from `position` on."""
+    first = batch.word_offsets[seed[READ]] * 32 + seed[END] - seed_length
+    differing = packed_word(batch.packed[seed[STRAND]], first) ^ packed_word(text, position)
+    return differing << np.uint64(64 - 2 * missing) == 0
 
 
 @inlined
@@ -121,13 +148,13 @@ def _look_up(page, batch, together, found):
         kmer = found[index, LOW]
         low, high = np.int64(page.prefix_table[2 * kmer]), np.int64(page.prefix_table[2 * kmer + 1])
         found[index, LOW], found[index, HIGH], found[index, DEPTH] = low, high, page.prefix_length
-        _announce(page, low, high, page.prefix_length, batch.depths[0])
+        _announce(page, low, high, low < high)
 
 
 @inlined
-def _announce(page, low, high, depth, wanted):
-    """Ask for what the next round reads of an interval."""
-    if depth < wanted and low < high:
+def _announce(page, low, high, goes_on):
+    """Ask for what is read next of an interval: a further step, or its rows."""
+    if goes_on:
         prefetch_row(page.blocks, page.words_per_block, low)
         prefetch_row(page.blocks, page.words_per_block, high)
     elif high - low <= LISTED_ROWS:
@@ -146,8 +173,11 @@ def _list_all(together, found):
 
 
 @compiled
-def _narrow(page, batch, together, found, count, wanted):
-    """A backward step of each of the `count` listed intervals in a round, until all are empty or `wanted` deep."""
+def _narrow(page, batch, together, found, count, wanted, enough):
+    """A backward step of each of the `count` listed intervals in a round, until all are empty or `wanted` deep.
+
+    From the depth `enough` on an interval of at most LISTED_ROWS rows takes no further step.
+    """
     listed = together.listed
     while count > 0:
         kept = 0
@@ -158,9 +188,10 @@ def _narrow(page, batch, together, found, count, wanted):
             symbol = np.int64(batch.codes[seed[STRAND], batch.offsets[seed[READ]] + seed[END] - depth])
             low, high = backward_step(page.blocks, page.words_per_block, page.C, page.primary, symbol, low, high)
             found[index, LOW], found[index, HIGH], found[index, DEPTH] = low, high, depth
-            _announce(page, low, high, depth, wanted)
+            goes_on = depth < wanted and low < high and (depth < enough or high - low > LISTED_ROWS)
+            _announce(page, low, high, goes_on)
             listed[kept] = index
-            kept += depth < wanted and low < high
+            kept += goes_on
         count = kept
 
 
@@ -180,8 +211,8 @@ def _list_rows(together, found, places):
 
 
 @inlined
-def _locate(page, together, count):
-    """Turn the first `count` rows into places in the page."""
+def _locate(page, together, count, text):
+    """Turn the first `count` rows into places in the page, and ask for the axis there."""
     rows, steps, listed = together.rows, together.steps, together.listed
     if page.sa_sampling > 1:
         for item in range(count):
@@ -204,6 +235,7 @@ def _locate(page, together, count):
             left = kept
     for item in range(count):
         rows[item] = np.int64(page.suffix_array[rows[item]]) + steps[item]
+        prefetch(text, (page.start + rows[item]) >> 5)
 
 
 @compiled
@@ -215,21 +247,30 @@ def choose_depths(table, batch, count, together):
         together.chosen[index, TOTAL], together.chosen[index, WANTED] = total, batch.depths[0]
         together.frequent[left] = index
         left += total > batch.maximum_hits
+    for number in range(len(table)):
+        _deepen(page_of(table, number), batch, together, together.found[:count, number], left, batch.depths[0])
     left = _count_frequent(table, batch, left, together, 0)
     for level in range(1, len(batch.depths)):
         if left == 0:
             return
         for number in range(len(table)):
             page, found = page_of(table, number), together.found[:count, number]
-            listed = 0
-            for item in range(left):
-                index = together.frequent[item]
-                together.listed[listed] = index
-                if found[index, LOW] < found[index, HIGH]:
-                    listed += 1
-                    _announce(page, found[index, LOW], found[index, HIGH], found[index, DEPTH], batch.depths[level])
-            _narrow(page, batch, together, found, listed, batch.depths[level])
+            _deepen(page, batch, together, found, left, batch.depths[level])
         left = _count_frequent(table, batch, left, together, level)
+
+
+@inlined
+def _deepen(page, batch, together, found, count, wanted):
+    """Narrow the intervals of the first `count` frequent seeds to a depth."""
+    listed = 0
+    for item in range(count):
+        index = together.frequent[item]
+        low, high = found[index, LOW], found[index, HIGH]
+        if low < high and found[index, DEPTH] < wanted:
+            together.listed[listed] = index
+            listed += 1
+            _announce(page, low, high, True)
+    _narrow(page, batch, together, found, listed, wanted, wanted)
 
 
 @inlined
