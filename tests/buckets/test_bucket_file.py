@@ -1,4 +1,4 @@
-"""The file of a unit's buckets: what goes in comes out where it belongs, and what was damaged is refused by name."""
+"""The folder of a unit's buckets: what goes in comes out where it belongs, and what was damaged is refused by name."""
 
 import random
 import re
@@ -31,7 +31,7 @@ def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bucket_file, "UNPLACED_BYTES", 3000)
 
 
-def unit_file(folder: Path, pairs: int, batch: int = 100) -> Path:
+def unit_folder(folder: Path, pairs: int, batch: int = 100, writers: int = 3) -> Path:
     """Pairs all over the genome, every fifth without a place."""
     generator = random.Random(5)
     lines = []
@@ -42,7 +42,7 @@ def unit_file(folder: Path, pairs: int, batch: int = 100) -> Path:
             lines += [f"u{i}\t{flag}\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\tRG:Z:S.a" for flag in (77, 141)]
         else:
             lines += paired_lines(f"r{i}", contig, (first, first + 200), 50, "S.a", "I")
-    return buckets_of(write_bam(folder / "unit.bam", CONTIGS, lines, ["@RG\tID:S.a\tSM:S"]), batch)
+    return buckets_of(write_bam(folder / "unit.bam", CONTIGS, lines, ["@RG\tID:S.a\tSM:S"]), batch, writers)
 
 
 def names_and_places(file: BucketFile, bucket: int) -> list[tuple[int, int, int]]:
@@ -58,7 +58,7 @@ def names_and_places(file: BucketFile, bucket: int) -> list[tuple[int, int, int]
 
 def test_every_record_is_where_it_belongs(tmp_path: Path) -> None:
     """Each bucket has its own records and those nearby, in the order of the reads, and each record one bucket."""
-    file = BucketFile(unit_file(tmp_path, 1000))
+    file = BucketFile(unit_folder(tmp_path, 1000))
     assert file.records == 2000
     assert (file.genome.width, file.genome.buckets) == (WIDTH, 18)
     everything = [names_and_places(file, bucket) for bucket in range(file.genome.buckets + 1)]
@@ -73,10 +73,14 @@ def test_every_record_is_where_it_belongs(tmp_path: Path) -> None:
 
 
 def test_batches_do_not_show(tmp_path: Path) -> None:
-    """What a bucket holds, and the pieces of records without a position, are the same whatever came together."""
-    path = unit_file(tmp_path, 700, 100)
-    files = [BucketFile(path)]
-    files.append(BucketFile(unit_file(tmp_path, 700, 7)))
+    """What a bucket holds, and the pieces of records without a position, are the same whatever came together.
+
+    Also for any number of threads that write."""
+    files = [BucketFile(unit_folder(tmp_path, 700, 100, 1))]
+    assert [len(list(tmp_path.glob("unit.buckets/*")))] == [3]
+    files.append(BucketFile(unit_folder(tmp_path, 700, 7, 5)))
+    written = [path.stat().st_size > 0 for path in sorted(tmp_path.glob("unit.buckets/records.*"))]
+    assert sum(written[:-1]) > 1, "one thread alone has written"
     for bucket in range(files[0].genome.buckets + 1):
         assert names_and_places(files[0], bucket) == names_and_places(files[1], bucket)
     unplaced = [[piece.size for piece in file.pieces(file.genome.buckets)] for file in files]
@@ -86,7 +90,7 @@ def test_batches_do_not_show(tmp_path: Path) -> None:
 
 
 def test_joined_parts_are_dealt_as_one(tmp_path: Path) -> None:
-    file = BucketFile(unit_file(tmp_path, 60))
+    file = BucketFile(unit_folder(tmp_path, 60))
     data = np.concatenate([file.read(file.pieces(bucket)) for bucket in (2, 18, 3)])
     records = records_of(data)
     whole = deal(records, file.genome)
@@ -108,45 +112,70 @@ def read_all(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "why"),
+    ("file", "place", "why"),
     [
-        (0.3, r"the piece at byte \d+ is damaged"),
-        (-400, "its directory is damaged"),
-        (-1, "its end is missing"),
-        (-20, "its directory is damaged"),
+        ("records.0", 0.3, r"the piece at byte \d+ of records\.0 is damaged"),
+        ("records.3", 0.3, r"the piece at byte \d+ of records\.3 is damaged"),
+        ("contents", -400, "its table of contents is damaged"),
+        ("contents", -1, "its table of contents is cut"),
+        ("contents", -20, "its table of contents is damaged"),
     ],
 )
-def test_a_flipped_byte_is_found(tmp_path: Path, place: float, why: str) -> None:
-    """In a piece, in the directory, in the last bytes."""
-    path = unit_file(tmp_path, 300)
-    content = bytearray(path.read_bytes())
+def test_a_flipped_byte_is_found(tmp_path: Path, file: str, place: float, why: str) -> None:
+    """In a piece, also of records without a position, in the directory, in the last bytes."""
+    folder = unit_folder(tmp_path, 300)
+    content = bytearray((folder / file).read_bytes())
     content[int(place * len(content)) if place > 0 else int(place)] ^= 4
-    path.write_bytes(content)
-    with pytest.raises(QuireError, match=rf"unit\.buckets: is no whole file of buckets \({why}\); delete it and run"):
-        read_all(path)
+    (folder / file).write_bytes(content)
+    with pytest.raises(QuireError, match=rf"unit\.buckets: is no whole folder of buckets \({why}\); delete it and run"):
+        read_all(folder)
 
 
-@pytest.mark.parametrize("left", [0, 5, 1000, -1])
-def test_a_cut_file_is_refused(tmp_path: Path, left: int) -> None:
-    path = unit_file(tmp_path, 300)
-    path.write_bytes(path.read_bytes()[:left])
-    with pytest.raises(QuireError, match=r"unit\.buckets: is no whole file of buckets"):
-        BucketFile(path)
+@pytest.mark.parametrize(
+    ("file", "left", "why"),
+    [
+        ("contents", 0, "its table of contents is cut"),
+        ("contents", 1000, "its table of contents is cut"),
+        ("contents", -1, "its table of contents is cut"),
+        ("records.0", -1, "its files are not as long as they were"),
+        ("records.3", 5, "its files are not as long as they were"),
+    ],
+)
+def test_a_cut_file_is_refused(tmp_path: Path, file: str, left: int, why: str) -> None:
+    folder = unit_folder(tmp_path, 300)
+    (folder / file).write_bytes((folder / file).read_bytes()[:left])
+    with pytest.raises(QuireError, match=rf"unit\.buckets: is no whole folder of buckets \({why}\)"):
+        BucketFile(folder)
+
+
+@pytest.mark.parametrize("file", ["contents", "records.1"])
+def test_a_lost_file_is_refused(tmp_path: Path, file: str) -> None:
+    folder = unit_folder(tmp_path, 300)
+    (folder / file).unlink()
+    with pytest.raises(QuireError, match=r"unit\.buckets: is no whole folder of buckets \(No such file or directory\)"):
+        BucketFile(folder)
+
+
+def test_what_an_earlier_version_left_is_refused(tmp_path: Path) -> None:
+    """It wrote one file."""
+    (tmp_path / "unit.buckets").write_bytes(b"QBUCKETS")
+    with pytest.raises(QuireError, match=r"unit\.buckets: is no whole folder of buckets \(Not a directory\); delete"):
+        BucketFile(tmp_path / "unit.buckets")
 
 
 def test_cut_while_it_is_read(tmp_path: Path) -> None:
-    path = unit_file(tmp_path, 300)
-    file = BucketFile(path)
-    with path.open("r+b") as stream:
+    folder = unit_folder(tmp_path, 300, writers=1)
+    file = BucketFile(folder)
+    with (folder / "records.0").open("r+b") as stream:
         stream.truncate(2000)
-    with pytest.raises(QuireError, match=r"the piece at byte \d+ is damaged"):
+    with pytest.raises(QuireError, match=r"the piece at byte \d+ of records\.0 is damaged"):
         file.read(file.pieces(12))
 
 
 def test_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = unit_file(tmp_path, 3)
+    path = unit_folder(tmp_path, 3)
     monkeypatch.setattr(bucket_file, "FORMAT_VERSION", 9)
-    with pytest.raises(QuireError, match=re.escape("(format version 1, not 9); delete it and run again")):
+    with pytest.raises(QuireError, match=re.escape("(format version 2, not 9); delete it and run again")):
         BucketFile(path)
 
 
@@ -159,22 +188,23 @@ def test_no_records(tmp_path: Path) -> None:
     assert len(file.read([])) == 0
 
 
-def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
+@pytest.mark.parametrize("writers", [1, 4])
+def test_a_full_disk_is_one_sentence(tmp_path: Path, writers: int) -> None:
     """A limit on the size of files stands for the disk: what is written first is too much, and nothing stays behind."""
-    file = BucketFile(unit_file(tmp_path, 300))
+    file = BucketFile(unit_folder(tmp_path, 300))
     dealt = deal(records_of(file.read(file.pieces(12))), file.genome)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (3000, limits[1]))
     try:
         with pytest.raises(QuireError, match=r"x\.buckets: cannot be written \(File too large\); check"):
-            write_often(tmp_path / "x.buckets", dealt, 20)
+            write_often(tmp_path / "x.buckets", dealt, 200, writers)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert not [path for path in tmp_path.iterdir() if "x.buckets" in path.name]
 
 
-def write_often(path: Path, dealt: Dealt, times: int) -> None:
-    with BucketWriter(path, "@HD\tVN:1.6\n", list(CONTIGS), list(CONTIGS.values())) as writer:
+def write_often(path: Path, dealt: Dealt, times: int, writers: int) -> None:
+    with BucketWriter(path, "@HD\tVN:1.6\n", list(CONTIGS), list(CONTIGS.values()), writers) as writer:
         for _ in range(times):
             writer.write(dealt)
 

@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import shutil
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -255,17 +256,20 @@ def test_cram(tmp_path: Path, units: list[UnsortedUnit], compression: str) -> No
 
 
 def test_faults_leave_nothing(tmp_path: Path, units: list[UnsortedUnit]) -> None:
-    content = units[1].path.read_bytes()
-    units[1].path.write_bytes(content[: len(content) // 2])
-    with pytest.raises(QuireError, match=r"lane2\.buckets: is no whole file of buckets \(its end is missing\)"):
+    contents = units[1].path / "contents"
+    content = contents.read_bytes()
+    contents.write_bytes(content[: len(content) // 2])
+    with pytest.raises(
+        QuireError, match=r"lane2\.buckets: is no whole folder of buckets \(its table of contents is cut"
+    ):
         finish(tmp_path, units)
-    units[1].path.write_bytes(content)
+    contents.write_bytes(content)
     with pytest.raises(QuireError, match=r"read group S\.lane1 is also in"):
         finish(tmp_path, [*units, units[0]])
     with pytest.raises(QuireError, match=r"lane1\.buckets: its contigs are not those of"):
         finish(tmp_path, units, contigs=dict(reversed(CONTIGS.items())))
-    units[1].path.unlink()
-    with pytest.raises(QuireError, match=r"lane2\.buckets: is no whole file of buckets \(No such file"):
+    shutil.rmtree(units[1].path)
+    with pytest.raises(QuireError, match=r"lane2\.buckets: is no whole folder of buckets \(No such file"):
         finish(tmp_path, units)
     assert list((tmp_path / "out").iterdir()) == []
 

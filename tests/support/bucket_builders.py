@@ -10,12 +10,12 @@ from quire.io.bam.decode import Records, records_of
 from quire.io.bam.stream import BamStream
 
 
-def buckets_of(bam: Path, records_at_a_time: int = 1000) -> Path:
-    """The records of a BAM file, dealt out in batches into a file beside it."""
+def buckets_of(bam: Path, records_at_a_time: int = 1000, writers: int = 2) -> Path:
+    """The records of a BAM file, dealt out in batches into a folder beside it."""
     stream, path = BamStream(bam), bam.with_suffix(".buckets")
     with (
         ThreadPoolExecutor(1) as executor,
-        BucketWriter(path, stream.header_text, stream.contig_names, stream.contig_lengths) as writer,
+        BucketWriter(path, stream.header_text, stream.contig_names, stream.contig_lengths, writers) as writer,
     ):
         for stretch in stream.stretches(executor, 1 << 20, 1):
             records = records_of(stretch.bytes())

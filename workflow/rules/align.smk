@@ -13,7 +13,7 @@ rule map_unit:
         alternate=ALTERNATE,
         kernels=OUTPUT / ".compiled/align.done",
     output:
-        records=temp(ALIGN / "units/{sample}.{unit}.buckets"),
+        records=temp(directory(ALIGN / "units/{sample}.{unit}.buckets")),
         ledger=LEDGER / "{sample}.{unit}.json",
         insert_size=ALIGN / "units/{sample}.{unit}.insert_size.json",
     log:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.buckets.cpu import Dealt, deal
-from quire.buckets.file import BucketWriter
+from quire.buckets.file import BucketWriter, writers_of
 from quire.io.bam.decode import records_of
 from quire.io.bam.encode import NO_UMIS, RecordBatch, Umis, assemble, assemble_blocks
 from quire.io.bam.writer import BamWriter, ReadGroup
@@ -48,10 +48,10 @@ def _umis_of(batch: PairBatch) -> Umis:
 
 
 class BucketSink:
-    """Deals records out to the buckets of a file.
+    """Deals records out to the buckets of a folder.
 
     Attributes:
-        file: open.
+        file: that writes it.
         read_group: of all records.
     """
 
@@ -102,15 +102,16 @@ class BamSink:
 
 @contextmanager
 def open_sink(
-    path: Path, text: str, names: Sequence[str], lengths: NDArray[np.int64], read_group: ReadGroup
+    path: Path, text: str, names: Sequence[str], lengths: NDArray[np.int64], read_group: ReadGroup, threads: int = 1
 ) -> Iterator[RecordSink[Any]]:
-    """The sink of a file, which appears when the `with` block ends without an error.
+    """The sink of a file or folder, which appears when the `with` block ends without an error.
 
     Args:
-        path: a BAM file if its name ends so; else buckets.
+        path: a BAM file if its name ends so; else a folder of buckets.
         text: of the header.
         names, lengths: of the contigs.
         read_group: of all records.
+        threads: of the job, by which more or fewer write buckets.
 
     Raises:
         QuireError: the folder cannot be written or the disk is full.
@@ -119,5 +120,5 @@ def open_sink(
         with BamWriter(path, text, names, lengths) as bam:
             yield BamSink(bam, read_group)
     else:
-        with BucketWriter(path, text, names, lengths) as file:
+        with BucketWriter(path, text, names, lengths, writers_of(threads)) as file:
             yield BucketSink(file, read_group)

@@ -101,7 +101,7 @@ def _map(
 
     with (
         closing(ahead(reading, BATCHES_AHEAD)) as batches,  # goes on while the card is opened and the index copied
-        open_sink(outputs.records, text, *contigs, read_group) as sink,
+        open_sink(outputs.records, text, *contigs, read_group, settings.threads) as sink,
     ):
         # In this thread nothing but writing: a disk, or memory for a file, takes its time.
         for encoded in ahead(lambda: mapper.map(batches, settings.threads, sink), WRITES_AHEAD):

@@ -32,7 +32,7 @@ class UnitOutputs:
     """What a unit's mapping writes: its records, and two JSON files.
 
     Attributes:
-        records: buckets (`quire.buckets`), or a BAM in the order of the reads if its name ends in `.bam`.
+        records: a folder of buckets (`quire.buckets`), or a BAM in the order of the reads if its name ends in `.bam`.
         ledger, insert_size: JSON.
         mapped_from: what the ledger says of where the records come from (`quire.align.origin`); empty for nothing.
     """

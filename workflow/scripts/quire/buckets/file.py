@@ -1,8 +1,10 @@
-"""The file of a unit's buckets: stretches of dealt records, and behind them what they are.
+"""The folder of a unit's buckets: files of dealt records, and one that says what lies where.
 
-A stretch holds the records of many reads, bucket after bucket; it is collected until a bucket's share of it, a *piece*,
-is worth a seek. Nothing is compressed: packing and unpacking took more of the processor than all that is done with the
-records between mapping and the sorted file. Each piece has a checksum, and so has the directory at the end.
+The records of many reads make a *stretch*, bucket after bucket; it is collected until a bucket's share of it, a
+*piece*, is worth a seek. Several threads write stretches, each to a file of its own: the kernel lets one thread at a
+time write to a file, and copying is what writing takes. Which file has a stretch says nothing; stretches are numbered
+in the order of the reads. Nothing is compressed: packing and unpacking took more of the processor than all that is done
+with the records between mapping and the sorted file. Each piece has a checksum, and so has the table of contents.
 
 Records without a position are not in the stretches but in pieces of their own. Where these end depends on the records
 alone, and not on the batches that they came in, so that the finished file's blocks do not either.
@@ -14,11 +16,14 @@ import json
 import os
 import struct
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from io import BufferedWriter
+from io import FileIO
 from itertools import pairwise
 from pathlib import Path
+from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -30,27 +35,49 @@ from quire.buckets.cpu import Dealt, joined
 from quire.buckets.layout import layout
 from quire.errors import QuireError
 from quire.io.bam.decode import records_of
-from quire.io.files import atomic_path
+from quire.io.files import atomic_directory
 
 MAGIC = b"QBUCKETS"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+CONTENTS = "contents"  # name of the file that says what lies where
 PIECE_BYTES = 1 << 16  # of a bucket in a stretch, on average, where the limits below allow it
-LEAST_STRETCH, LARGEST_STRETCH = 1 << 23, 1 << 28  # bytes
+LEAST_STRETCH, LARGEST_STRETCH = 1 << 23, 1 << 27  # bytes
 UNPLACED_BYTES = 1 << 24  # of a piece of records without a position
+MOST_WRITERS = 6  # threads that write; more of them wait for memory
 _TRAILER = struct.Struct("<QQI8s")  # bytes of directory, of description, checksum of both, magic
 _PIECE = np.dtype([("bytes", "<i8"), ("checksum", "<u4")])
 
 
 class Piece(NamedTuple):
-    """Whole records that lie end to end in the file."""
+    """Whole records that lie end to end in one of the files."""
 
+    file: int
     offset: int
     size: int
     checksum: int
 
 
+class _Stretch(NamedTuple):
+    """A stretch that was written: in which file and where, its pieces, and its records without a position."""
+
+    file: int
+    offset: int
+    pieces: NDArray[np.void]
+    unplaced: NDArray[np.uint8]
+
+
+def writers_of(threads: int) -> int:
+    """How many threads write the buckets of a job of so many threads."""
+    return min(max(1, threads // 3), MOST_WRITERS)
+
+
+def file_name(number: int) -> str:
+    """The name of one of the files of records."""
+    return f"records.{number}"
+
+
 class BucketWriter:
-    """Writes the buckets of a unit to a file, which appears when the `with` block ends without an error.
+    """Writes the buckets of a unit to a folder, which appears when the `with` block ends without an error.
 
     Attributes:
         path: final name.
@@ -67,34 +94,45 @@ class BucketWriter:
         header_text: str,
         contig_names: Sequence[str],
         contig_lengths: Sequence[int] | NDArray[np.int64],
+        writers: int = 1,
     ) -> None:
+        """Say what is written; `writers` threads write, each to a file of its own."""
         self.path, self.records = Path(path), 0
         self._header_text, self._names = header_text, list(contig_names)
         self._lengths = [int(length) for length in contig_lengths]
         self.genome = layout(self._lengths)
         self._stretch_bytes = min(max(PIECE_BYTES * self.genome.buckets, LEAST_STRETCH), LARGEST_STRETCH)
+        self._writers = writers
         self._waiting: list[Dealt] = []
+        self._waiting_bytes = 0
+        self._writing: deque[Future[_Stretch]] = deque()
+        self._written: list[_Stretch] = []  # without their records
         self._unplaced = np.empty(0, np.uint8)
-        self._directory: list[NDArray[np.void]] = []  # of each stretch, its pieces
-        self._stretches: list[int] = []  # where each begins
         self._unplaced_pieces: list[Piece] = []
         self._stack = ExitStack()
-        self._stream: BufferedWriter
+        self._folder: Path
+        self._pool: ThreadPoolExecutor
+        self._files: list[FileIO] = []
+        self._free: SimpleQueue[int] = SimpleQueue()  # files that nobody writes to
 
     def __enter__(self) -> "BucketWriter":
         with ExitStack() as stack:
-            temporary = stack.enter_context(atomic_path(self.path))
-            self._stream = stack.enter_context(open(temporary, "wb"))
-            self._stream.write(MAGIC)
+            self._folder = stack.enter_context(atomic_directory(self.path))
+            for number in range(self._writers + 1):  # the last is of records without a position
+                self._files.append(stack.enter_context(FileIO(self._folder / file_name(number), "w")))
+            for number in range(self._writers):
+                self._free.put(number)
+            self._pool = stack.enter_context(ThreadPoolExecutor(self._writers, "quire-buckets"))
             self._stack = stack.pop_all()
         return self
 
     def write(self, dealt: Dealt) -> None:
-        """Append records, which follow those before in the order of the reads."""
+        """Append records, which follow those before in the order of the reads; waits while the files are behind."""
         self._waiting.append(dealt)
+        self._waiting_bytes += len(dealt.data)
         self.records += dealt.records
-        if sum(len(part.data) for part in self._waiting) >= self._stretch_bytes:
-            self._write_stretch()
+        if self._waiting_bytes >= self._stretch_bytes:
+            self._hand_out()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -102,26 +140,27 @@ class BucketWriter:
         with self._stack:
             if error is not None:
                 raise error
-            self._write_stretch()
+            self._hand_out()
+            while self._writing:
+                self._take_back()
             if len(self._unplaced):
                 self._write_unplaced(self._unplaced)
-            self._stream.write(self._tail())
-            self._stream.flush()
+            (self._folder / CONTENTS).write_bytes(self._contents())
 
-    def _write_stretch(self) -> None:
-        """Write what waits: all but the last bucket, which is that of the records without a position."""
+    def _hand_out(self) -> None:
+        """Let a thread write what waits, once there is one that has nothing else to do soon."""
         if not self._waiting:
             return
-        data, offsets, _ = joined(self._waiting)
-        self._waiting.clear()
-        pieces = np.zeros(self.genome.buckets, _PIECE)
-        pieces["bytes"] = np.diff(offsets[:-1])
-        for bucket, (first, last) in enumerate(pairwise(offsets[:-1].tolist())):
-            pieces["checksum"][bucket] = crc32(data[first:last])
-        self._stretches.append(self._stream.tell())
-        self._directory.append(pieces)
-        self._stream.write(data[: offsets[-2]].data)
-        self._unplaced = np.concatenate([self._unplaced, data[offsets[-2] :]])
+        while len(self._writing) >= self._writers:
+            self._take_back()
+        self._writing.append(self._pool.submit(self._write_stretch, self._waiting))
+        self._waiting, self._waiting_bytes = [], 0
+
+    def _take_back(self) -> None:
+        """Wait for the oldest stretch; its records without a position follow those before."""
+        stretch = self._writing.popleft().result()
+        self._unplaced = np.concatenate([self._unplaced, stretch.unplaced])
+        self._written.append(stretch._replace(unplaced=np.empty(0, np.uint8)))
         if len(self._unplaced) < UNPLACED_BYTES:
             return
         borders, begin = [*records_of(self._unplaced).starts.tolist(), len(self._unplaced)], 0
@@ -131,47 +170,71 @@ class BucketWriter:
             begin = end
         self._unplaced = self._unplaced[begin:].copy()
 
+    def _write_stretch(self, parts: list[Dealt]) -> _Stretch:
+        """Write all but the last bucket, which is that of the records without a position, to a file that is free."""
+        data, offsets, _ = joined(parts)
+        pieces = np.zeros(self.genome.buckets, _PIECE)
+        pieces["bytes"] = np.diff(offsets[:-1])
+        for bucket, (first, last) in enumerate(pairwise(offsets[:-1].tolist())):
+            pieces["checksum"][bucket] = crc32(data[first:last])
+        number = self._free.get()
+        try:
+            stretch = _Stretch(number, self._files[number].tell(), pieces, data[offsets[-2] :].copy())
+            _write_all(self._files[number], data[: offsets[-2]])
+        finally:
+            self._free.put(number)
+        return stretch
+
     def _write_unplaced(self, piece: NDArray[np.uint8]) -> None:
         """Write a piece of the records without a position."""
-        self._unplaced_pieces.append(Piece(self._stream.tell(), len(piece), crc32(piece)))
-        self._stream.write(piece.data)
+        file = self._files[self._writers]
+        self._unplaced_pieces.append(Piece(self._writers, file.tell(), len(piece), crc32(piece)))
+        _write_all(file, piece)
 
-    def _tail(self) -> bytes:
+    def _contents(self) -> bytes:
         """Directory, description and trailer."""
-        directory = b"".join(pieces.tobytes() for pieces in self._directory)
+        directory = b"".join(stretch.pieces.tobytes() for stretch in self._written)
         description = {
             "format_version": FORMAT_VERSION,
             "header": self._header_text,
             "contigs": [[name, length] for name, length in zip(self._names, self._lengths, strict=True)],
             "width": self.genome.width,
             "records": self.records,
-            "stretches": self._stretches,
+            "files": [file.tell() for file in self._files],
+            "stretches": [[stretch.file, stretch.offset] for stretch in self._written],
             "unplaced": self._unplaced_pieces,
         }
         text = json.dumps(description).encode()
         return directory + text + _TRAILER.pack(len(directory), len(text), crc32(directory + text), MAGIC)
 
 
+def _write_all(file: FileIO, data: NDArray[np.uint8]) -> None:
+    """Write bytes to an unbuffered file, which may take fewer than it is given."""
+    view = data.data
+    while len(view):
+        view = view[file.write(view) or 0 :]
+
+
 class BucketFile:
     """The buckets of a unit, read. Any thread may read.
 
     Attributes:
-        path: of the file.
+        path: of the folder.
         header_text: of the unit's BAM header.
         contig_names, contig_lengths: its contigs.
         genome: how it is cut.
         records: in the file, each counted once.
 
     Raises:
-        QuireError: while it is opened or read: the file is missing, cut or damaged, or of another version.
+        QuireError: while it is opened or read: a file is missing, cut or damaged, or of another version.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         try:
-            self._stream = open(self.path, "rb")
-            size = os.path.getsize(self.path)
-            directory, description, end = self._read_tail(size)
+            directory, description = self._read_contents()
+            self._files = [open(self.path / file_name(number), "rb") for number in range(len(description["files"]))]
+            sizes_of_files = [os.fstat(file.fileno()).st_size for file in self._files]
         except OSError as error:
             raise self._not_whole(error.strerror) from error
         self.header_text: str = description["header"]
@@ -180,21 +243,23 @@ class BucketFile:
         self.genome = layout(self.contig_lengths)
         self.records = int(description["records"])
         self._unplaced = [Piece(*piece) for piece in description["unplaced"]]
-        stretches = np.array(description["stretches"], np.int64)
+        stretches = np.array(description["stretches"], np.int64).reshape(-1, 2)
         self._directory = np.frombuffer(directory, _PIECE).reshape(len(stretches), self.genome.buckets)
         sizes = self._directory["bytes"]
-        self._offsets = stretches[:, None] + np.cumsum(sizes, axis=1) - sizes
+        self._file_of = stretches[:, 0]
+        self._offsets = stretches[:, 1:] + np.cumsum(sizes, axis=1) - sizes
         held = int(sizes.sum()) + sum(piece.size for piece in self._unplaced)
-        if held != end - len(MAGIC) or self.genome.width != description["width"]:
-            raise self._not_whole("its directory does not fit it")
+        fits = held == sum(sizes_of_files) and self.genome.width == description["width"]
+        if not fits or sizes_of_files != description["files"]:
+            raise self._not_whole("its files are not as long as they were")
 
     def pieces(self, bucket: int) -> list[Piece]:
         """What a bucket consists of, in the order of the reads; the last bucket's are of records without a position."""
         if bucket == self.genome.buckets:
             return self._unplaced
         entries = self._directory[:, bucket]
-        columns = self._offsets[:, bucket].tolist(), entries["bytes"].tolist(), entries["checksum"].tolist()
-        return [piece for piece in map(Piece, *columns) if piece.size]
+        columns = self._file_of, self._offsets[:, bucket], entries["bytes"], entries["checksum"]
+        return [piece for piece in map(Piece, *(column.tolist() for column in columns)) if piece.size]
 
     def read(self, pieces: Sequence[Piece]) -> NDArray[np.uint8]:
         """The records of some pieces, end to end.
@@ -204,10 +269,10 @@ class BucketFile:
         """
         out = np.empty(sum(piece.size for piece in pieces), np.uint8)
         at = 0
-        for offset, size, checksum in pieces:
+        for file, offset, size, checksum in pieces:
             part = out[at : at + size]
-            if self._read_into(part, offset) < size or crc32(part) != checksum:
-                raise self._not_whole(f"the piece at byte {offset} is damaged")
+            if self._read_into(part, file, offset) < size or crc32(part) != checksum:
+                raise self._not_whole(f"the piece at byte {offset} of {file_name(file)} is damaged")
             at += size
         return out
 
@@ -216,12 +281,12 @@ class BucketFile:
         for piece in pieces:
             yield self.read([piece])
 
-    def _read_into(self, out: NDArray[np.uint8], place: int) -> int:
-        """Fill `out` from the file, as far as it goes; returns how far."""
+    def _read_into(self, out: NDArray[np.uint8], file: int, place: int) -> int:
+        """Fill `out` from a file, as far as it goes; returns how far."""
         got = 0
         while got < len(out):
             try:
-                more = os.preadv(self._stream.fileno(), [out[got:].data], place + got)
+                more = os.preadv(self._files[file].fileno(), [out[got:].data], place + got)
             except OSError as error:
                 raise self._not_whole(error.strerror) from error
             if more == 0:
@@ -229,20 +294,19 @@ class BucketFile:
             got += more
         return got
 
-    def _read_tail(self, size: int) -> tuple[bytes, dict[str, Any], int]:
-        """Directory, description, and where the directory begins."""
-        trailer = os.pread(self._stream.fileno(), _TRAILER.size, max(0, size - _TRAILER.size))
-        if len(trailer) < _TRAILER.size or not trailer.endswith(MAGIC):
-            raise self._not_whole("its end is missing")
-        directory_bytes, description_bytes, checksum, _ = _TRAILER.unpack(trailer)
-        begin = size - _TRAILER.size - directory_bytes - description_bytes
-        both = np.empty(max(0, min(size, directory_bytes + description_bytes)), np.uint8)
-        if begin < len(MAGIC) or self._read_into(both, begin) < len(both) or crc32(both) != checksum:
-            raise self._not_whole("its directory is damaged")
-        description: dict[str, Any] = json.loads(both[directory_bytes:].tobytes())
+    def _read_contents(self) -> tuple[bytes, dict[str, Any]]:
+        """Directory and description."""
+        content = (self.path / CONTENTS).read_bytes()
+        if len(content) < _TRAILER.size or not content.endswith(MAGIC):
+            raise self._not_whole("its table of contents is cut")
+        directory_bytes, description_bytes, checksum, _ = _TRAILER.unpack(content[-_TRAILER.size :])
+        both = content[: -_TRAILER.size]
+        if len(both) != directory_bytes + description_bytes or crc32(both) != checksum:
+            raise self._not_whole("its table of contents is damaged")
+        description: dict[str, Any] = json.loads(both[directory_bytes:])
         if description["format_version"] != FORMAT_VERSION:
             raise self._not_whole(f"format version {description['format_version']}, not {FORMAT_VERSION}")
-        return both[:directory_bytes].tobytes(), description, begin
+        return both[:directory_bytes], description
 
     def _not_whole(self, why: str | None) -> QuireError:
-        return QuireError(f"{self.path}: is no whole file of buckets ({why}); delete it and run again.")
+        return QuireError(f"{self.path}: is no whole folder of buckets ({why}); delete it and run again.")

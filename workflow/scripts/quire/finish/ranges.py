@@ -13,7 +13,7 @@ from quire.buckets.layout import BucketLayout
 from quire.finish.marking import DUPLICATE, OPTICAL, UNREADABLE_NAME
 from quire.finish.marking.cpu import mark
 from quire.finish.umis import by_umi
-from quire.io.bam.decode import records_of
+from quire.io.bam.decode import Records, records_of
 from quire.io.bam.indexing import IndexEntries, entries_of
 from quire.io.bam.layout import FIXED_FIELDS
 from quire.io.bgzf import BLOCK_PAYLOAD, compress_blocks
@@ -57,17 +57,15 @@ class FinishedRange(NamedTuple):
 
     Attributes:
         blocks: uint8[], BGZF.
-        records: in them.
+        records: in them, end to end, duplicates marked.
         counts: int64[libraries, COUNTED], see `count_marked`.
         entries: of the index; none of records without a position.
-        data: uint8[], the records of the blocks end to end, duplicates marked.
     """
 
     blocks: NDArray[np.uint8]
-    records: int
+    records: Records
     counts: NDArray[np.int64]
     entries: IndexEntries | None
-    data: NDArray[np.uint8]
 
 
 def ranges(
@@ -145,10 +143,10 @@ def finish_range(
     order = order[own[order]]
     counts = np.zeros((libraries, COUNTED), np.int64)
     count_marked(records.fixed, order, marks, library_of, counts)
-    data = _lay_out(records.data, records.starts, order, marks)
-    blocks = compress_blocks(data, LEVEL)
-    entries = entries_of(records_of(data), blocks, BLOCK_PAYLOAD, index_depth)
-    return FinishedRange(blocks, len(order), counts, entries, data)
+    finished = records_of(_lay_out(records.data, records.starts, order, marks))
+    blocks = compress_blocks(finished.data, LEVEL)
+    entries = entries_of(finished, blocks, BLOCK_PAYLOAD, index_depth)
+    return FinishedRange(blocks, finished, counts, entries)
 
 
 def _records_of_unit(unit: UnitPieces, part: Range, genome: BucketLayout) -> NDArray[np.uint8]:
@@ -179,7 +177,7 @@ def _finish_unplaced(part: Range, libraries: int) -> FinishedRange:
     n, counts = len(records.starts), np.zeros((libraries, COUNTED), np.int64)
     library_of = np.full(n, unit.library, np.int32)
     count_marked(records.fixed, np.arange(n), np.zeros(n, np.uint8), library_of, counts)
-    return FinishedRange(compress_blocks(data, LEVEL), n, counts, None, data)
+    return FinishedRange(compress_blocks(data, LEVEL), records, counts, None)
 
 
 @compiled

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.buckets.file import BucketFile
+from quire.finish.counts.sample import Prepared, prepared
 from quire.finish.ranges import COUNTED, FinishedRange, Range, finish_range, ranges
 from quire.io.ahead import ahead
 from quire.io.bam.indexing import IndexBuilder
@@ -67,7 +68,7 @@ def sort_and_mark(
     index: Path | None,
     index_kind: str,
     effort: Effort,
-    take: Callable[[NDArray[np.uint8]], None] | None = None,
+    take: Callable[[Sequence[Prepared]], None] | None = None,
     optical_distance: int | None = None,
     umis: bool = False,
 ) -> Sorted:
@@ -80,7 +81,7 @@ def sort_and_mark(
         index: where its index goes; None for none.
         index_kind: "bai" or "csi".
         effort: changes nothing in the answer.
-        take: is shown all records (uint8[], end to end) in their order, as they are written; None where nobody looks.
+        take: is shown all records in their order, as they are written; None where nobody looks.
         optical_distance: pixels between optical duplicates; None counts none.
         umis: whether duplicates have the same UMI (RX).
 
@@ -97,8 +98,9 @@ def sort_and_mark(
         with BamWriter(output, text, head.contig_names, head.contig_lengths) as bam:
             counts, records_out, unplaced = np.zeros((libraries, COUNTED), np.int64), 0, 0
 
-            def finished_range(part: Range) -> FinishedRange:
-                return finish_range(part, head.genome, libraries, builder.depth, optical_distance, umis)
+            def finished_range(part: Range) -> tuple[FinishedRange, list[Prepared]]:
+                done = finish_range(part, head.genome, libraries, builder.depth, optical_distance, umis)
+                return done, [] if take is None else prepared(done.records)
 
             memory = effort.memory_mb * MEGABYTE // _TIMES_RECORDS
             parts = in_order(executor, finished_range, ranges(units, head.genome), lambda part: part.bytes, memory)
@@ -106,20 +108,21 @@ def sort_and_mark(
             with closing(ahead(lambda: parts, WRITES_AHEAD)) as finished:  # in this thread nothing but writing
                 while True:
                     with spent.on("waiting for sorted records"):
-                        done = next(finished, None)
-                    if done is None:
+                        found = next(finished, None)
+                    if found is None:
                         break
+                    done, batches = found
                     if done.entries is None:
-                        unplaced += done.records
+                        unplaced += len(done.records.starts)
                     else:
                         builder.add(done.entries, bam.offset)
                     with spent.on("waiting for the file"):
                         bam.write_blocks([done.blocks])
                     if take is not None:
                         with spent.on("waiting for the counts"):
-                            take(done.data)
+                            take(batches)
                     counts += done.counts
-                    records_out += done.records
+                    records_out += len(done.records.starts)
             log.info("%s: %s", sample, spent.shares(time.monotonic() - start))
             require_balance("align (sorting)", sample, {"records in": records_in}, {"records out": records_out})
             if index is not None:

@@ -1,6 +1,7 @@
 """One pass over a sample's sorted and marked records: every count, by several threads, in memory that does not grow.
 
-The thread that writes or reads the records cuts them into batches and hands these out; each worker has counters of its
+What looks at each record is done by whichever thread has it (`prepared`, `SampleCounter.add`); the thread that writes
+or reads the records in their order only hands them on, since it would be waited for. Each worker has counters of its
 own, which are added at the end. Positions of low depth leave in the order of the file.
 """
 
@@ -40,6 +41,7 @@ FIRST_CYCLES = 160
 STRETCH_BYTES = 1 << 21  # compressed, that are read at a time
 BATCH_RECORDS = 1 << 15
 HELD = 1 << 28  # bytes of records that may wait for being counted; a larger batch waits alone
+_BEHIND_ALL = 1 << 32  # a contig's number behind those of all others, for records without one
 
 
 class LowDepth(Protocol):
@@ -72,6 +74,44 @@ class Batch(NamedTuple):
     carried: NDArray[np.int64]
     start: Place
     end: Place
+
+
+class Prepared(NamedTuple):
+    """Sorted records, ready to be counted.
+
+    Attributes:
+        records: of a batch, at least one.
+        start, last: places of the first and the last of them.
+        behind: their blocks that reach over `last` (`depth.blocks_behind`), and so all that reach over a later place.
+    """
+
+    records: Records
+    start: Place
+    last: Place
+    behind: NDArray[np.int64]
+
+
+def prepared(records: Records) -> list[Prepared]:
+    """Records of one stretch of memory in batches, as `Counting.take` is given them. Any thread may call it.
+
+    Raises:
+        Unsorted: they are not in the order of the genome.
+    """
+    if not in_order(records.fixed):
+        raise Unsorted
+    batches = []
+    for first in range(0, len(records.starts), BATCH_RECORDS):
+        some = slice(first, first + BATCH_RECORDS)
+        batch = Records(records.data, records.starts[some], records.fixed[some])
+        start, last = _place(batch.fixed[0]), _place(batch.fixed[-1])
+        batches.append(Prepared(batch, start, last, blocks_behind(batch, no_blocks(), last)))
+    return batches
+
+
+def _place(fields: np.void) -> Place:
+    """Where a record lies; one without a contig lies behind all contigs."""
+    contig = int(fields["contig"])
+    return Place(contig, int(fields["position"])) if contig >= 0 else Place(_BEHIND_ALL, 0)
 
 
 class SampleCounter:
@@ -143,6 +183,7 @@ class Counting:
             low: is given the positions of low depth, in order.
         """
         self.contigs = reference.contig_names
+        self._behind_all = Place(len(self.contigs), 0)
         self._counter = SampleCounter(
             genome_of(reference), target_of(regions, reference, low.below), read_groups(header)
         )
@@ -150,7 +191,9 @@ class Counting:
         self._low = low
         self._windows = [self._pool.submit(windows_of, reference, *piece) for piece in pieces_of(reference)]
         self._jobs: deque[tuple[Future[NDArray[np.int64]], int]] = deque()
-        self._records, self._carried, self._start = records_of(np.empty(0, np.uint8)), no_blocks(), Place(0, 0)
+        self._nothing = records_of(np.empty(0, np.uint8))
+        # The batch whose end is not known yet, and the blocks of those before that reach into it.
+        self._held, self._carried = Prepared(self._nothing, Place(0, 0), Place(0, 0), no_blocks()), no_blocks()
 
     def __enter__(self) -> "Counting":
         return self
@@ -158,41 +201,39 @@ class Counting:
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(cancel_futures=True)
 
-    def take(self, data: NDArray[np.uint8]) -> None:
-        """Count records (uint8[], end to end), which follow those before.
+    def take(self, batches: Sequence[Prepared]) -> None:
+        """Count records, which follow those before.
 
         Raises:
             Unsorted: they do not.
         """
-        records = records_of(data)
-        if not in_order(records.fixed):
-            raise Unsorted
-        for first in range(0, len(records.starts), BATCH_RECORDS):
-            last = first + BATCH_RECORDS
-            self._follow(Records(data, records.starts[first:last], records.fixed[first:last]))
+        for batch in batches:
+            self._follow(batch)
 
     def finish(self) -> SampleCounts:
         """Wait for all counts; the positions behind the last record are closed."""
-        self._submit(Place(len(self.contigs), 0))
+        self._submit(self._behind_all)
         while self._jobs:
             self._low.add(self._jobs.popleft()[0].result())
         windows = np.sum([np.zeros(GC_BINS, np.int64), *(part.result() for part in self._windows)], axis=0)
         return SampleCounts(self._counter.sum(), self._counter.libraries, windows, self.contigs)
 
-    def _follow(self, records: Records) -> None:
-        """Hand out the batch before, whose end is where these begin."""
-        first = records.fixed[0]
-        behind_all = Place(len(self.contigs), 0)
-        border = behind_all if first["contig"] < 0 else Place(int(first["contig"]), int(first["position"]))
-        if border < self._start:
+    def _follow(self, batch: Prepared) -> None:
+        """Hand out the batch before, whose end is where this one begins."""
+        held, border = self._held, min(batch.start, self._behind_all)
+        if batch.start < held.last:
             raise Unsorted
         self._submit(border)
-        self._carried = blocks_behind(self._records, self._carried, border)
-        self._records, self._start = records, border
+        if border.contig != held.last.contig:
+            self._carried = no_blocks()
+        else:
+            carried = self._carried if held.start.contig == border.contig else no_blocks()
+            self._carried = blocks_behind(self._nothing, np.concatenate([carried, held.behind]), border)
+        self._held = batch._replace(start=border)
 
     def _submit(self, end: Place) -> None:
-        batch = Batch(self._records, self._carried, self._start, end)
-        size = _bytes_of(self._records)
+        batch = Batch(self._held.records, self._carried, self._held.start, end)
+        size = _bytes_of(self._held.records)
         while self._jobs and size + sum(price for _, price in self._jobs) > HELD:
             self._low.add(self._jobs.popleft()[0].result())
         self._jobs.append((self._pool.submit(self._counter.add, batch), size))
@@ -220,7 +261,7 @@ def count_sample(bam: str | Path, reference: Reference, regions: Regions, thread
     ):
         for stretch in stream.stretches(inflating, STRETCH_BYTES, threads):
             try:
-                counting.take(stretch.bytes())
+                counting.take(prepared(records_of(stretch.bytes())))
             except Unsorted:
                 raise QuireError(f"{bam}: is not sorted by coordinate; sort it with samtools sort.") from None
         return counting.finish()
