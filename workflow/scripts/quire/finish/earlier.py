@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from quire.buckets.cpu import Dealt, deal
-from quire.buckets.file import BucketFile, BucketWriter
+from quire.buckets.file import BucketFile, BucketWriter, writers_of
 from quire.errors import QuireError
 from quire.finish.sorting import in_order
 from quire.io.bam.decode import qualities_begin, records_of
@@ -131,7 +131,10 @@ def _deal_out(alignments: Path, read_group: str, kept: dict[str, Any], output: P
     stream = BamStream(alignments, _NotTheFile, "it is not used")
     group = np.frombuffer(bytearray(read_group.encode()), np.uint8)  # writable: kernels are compiled for that
     names, lengths = stream.contig_names, stream.contig_lengths
-    with BucketWriter(output, kept["header"], names, lengths) as file, ThreadPoolExecutor(threads) as pool:
+    with (
+        BucketWriter(output, kept["header"], names, lengths, writers_of(threads)) as file,
+        ThreadPoolExecutor(threads) as pool,
+    ):
 
         def dealt(stretch: RecordStretch) -> Dealt:
             records = records_of(stretch.bytes())
