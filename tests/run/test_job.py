@@ -110,3 +110,13 @@ def test_of_a_group_those_jobs_count_that_said_anything(logs: dict[str, Path]) -
         "quire: error: a.fq: is truncated."
     ]
     assert len(failure_sentences([group(job(logs["killed"]), job(logs["absent"]))])) == 2
+
+
+def test_how_long_the_process_lives() -> None:
+    """What it did before the module was imported counts."""
+    script = (
+        "import time; time.sleep(0.3); from quire.time_spent import seconds_of_process; print(seconds_of_process())"
+    )
+    environment = {"PYTHONPATH": str(sources.SCRIPTS)}
+    result = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert 0.29 <= float(result.stdout) < 60

@@ -57,7 +57,7 @@ def map_unit(
     """
     reference = Reference.open(inputs.reference, inputs.fasta).with_alternate(inputs.alternate)
     indexes = [PageIndex.open(directory, reference) for directory in inputs.pages]
-    log.info("%s: %d pages, %d bases", inputs.reference, len(indexes), reference.axis_length)
+    log.info("%s: %d pages, %d bases opened", inputs.reference, len(indexes), reference.axis_length)
     with use_backend(settings.backend, settings.memory) as (backend, open_card):
         if open_card is None:
             pages = [page_arrays(index, index.start, index.owned_length) for index in indexes]

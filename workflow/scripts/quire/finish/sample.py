@@ -100,6 +100,7 @@ def finish_sample(
             with atomic_path(output) as whole:
                 _write_cram(merged, whole, Path(reference_fasta), scratch, threads)
                 samtools.index(whole, whole_index, kind, threads)
+        log.info("%s: %d records written, with their index", sample, done.records_out)
         by_library = [LibraryCounts(name, *row) for name, row in zip(libraries, done.counts.tolist(), strict=True)]
         pairs = {library.library: library.optical // 2 for library in by_library}
         counting.finish(None if optical_distance is None else pairs)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from quire.errors import QuireError
+from quire.time_spent import seconds_of_process
 
 # What lets the jobs of a rule do with less memory.
 _LESS_MEMORY = {
@@ -40,10 +41,17 @@ def run_job(snakemake: Any, main: Callable[[], None]) -> None:
         # File descriptor 2 itself is redirected, so that messages of C libraries (htslib) land in the log too.
         os.dup2(stream.fileno(), 2)
         logging.basicConfig(
-            stream=stream, level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S", force=True
+            stream=stream,
+            level=logging.INFO,
+            format="%(asctime)s.%(msecs)03d %(name)s %(message)s",
+            datefmt="%H:%M:%S",
+            force=True,
         )
+        spoken = logging.getLogger("quire.job")
+        spoken.info("loaded, %.2f s after the process began", seconds_of_process())
         try:
             main()
+            spoken.info("done, %.2f s after the process began", seconds_of_process())
         except (QuireError, OSError) as error:
             logging.getLogger("quire").error("%s%s", SENTENCE, describe(error, Path(snakemake.output[0]).parent))
             sys.exit(1)
