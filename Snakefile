@@ -78,6 +78,7 @@ rule pairwise:
 # Not in a dry run, which is asked for Snakemake's own words, and not where Quire is a module of another workflow.
 onstart:
     shorten(logger)
+    watch(logger)
 
 
 # The last words of a run. Snakemake calls neither handler after a dry run, nor where there was nothing to do.

@@ -18,6 +18,7 @@ from quire.run.config_file import DEFAULT, read_config_file
 from quire.run.exact_tools import EXACT_TOOLS, fasta_and_region
 from quire.run.job import failure_sentences
 from quire.run.leftovers import leftover_lines
+from quire.run.long_steps import watch
 from quire.run.short_log import shorten
 
 

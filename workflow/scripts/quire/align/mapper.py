@@ -7,9 +7,8 @@ records.
 """
 
 import logging
-import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Generic
@@ -28,11 +27,11 @@ from quire.align.insert_size import (
 )
 from quire.align.read_counts import ReadCounts
 from quire.align.sink import Encoded, RecordSink
+from quire.progress import Progress
 from quire.reads import PairBatch
 from quire.time_spent import TimeSpent
 
 log = logging.getLogger("quire.align")
-SECONDS_BETWEEN_REPORTS = 10
 
 
 @dataclass
@@ -44,6 +43,7 @@ class Mapper(Generic[Searched]):
         insert_sizes: the unit's models, once they are known: after the first batches; none for single-end reads.
         insert_sizes_known: whether they are.
         reads_in: reads (both mates count) that the batches brought so far.
+        share_done: the share of the unit that was read, from 0 to 1; None where that is not known.
         counts: what has left so far.
     """
 
@@ -51,6 +51,7 @@ class Mapper(Generic[Searched]):
     insert_sizes: InsertSizes = NO_INSERT_SIZES
     insert_sizes_known: bool = False
     reads_in: int = 0
+    share_done: Callable[[], float | None] = lambda: None
     counts: ReadCounts = field(default_factory=ReadCounts)
 
     def map(self, batches: Iterator[PairBatch], threads: int, sink: RecordSink[Encoded]) -> Iterator[Encoded]:
@@ -61,44 +62,49 @@ class Mapper(Generic[Searched]):
             threads: worker threads.
             sink: whose `encode` is called in the worker threads.
         """
-        progress = _Progress()
+        progress, spent = Progress(log), TimeSpent()
         with self.engine.running(threads):
             making_records: deque[Future[tuple[list[Encoded], ReadCounts]]] = deque()
-            for searched in self._with_insert_size(self._search_ahead(batches, progress)):
+            for searched in self._with_insert_size(self._search_ahead(batches, spent)):
                 making_records.extend(self.engine.make_records(searched, self.insert_sizes, sink))
                 while len(making_records) > self.engine.pieces_ahead:
-                    yield from self._wait_for(making_records.popleft(), progress)
+                    yield from self._wait_for(making_records.popleft(), progress, spent)
             while making_records:
-                yield from self._wait_for(making_records.popleft(), progress)
-        progress.report(self.counts.reads, final=True)
+                yield from self._wait_for(making_records.popleft(), progress, spent)
+        log.info("%s", self._so_far(progress))
+        # The thread that moves batches waits for whatever is slowest: the largest share names the next bottleneck.
+        log.info("%s", spent.shares(progress.elapsed))
+
+    def _so_far(self, progress: Progress) -> str:
+        return f"{self.counts.reads} reads mapped, {self.counts.reads / progress.elapsed:.0f} reads/s"
 
     def _wait_for(
-        self, making_records: Future[tuple[list[Encoded], ReadCounts]], progress: "_Progress"
+        self, making_records: Future[tuple[list[Encoded], ReadCounts]], progress: Progress, spent: TimeSpent
     ) -> Iterator[Encoded]:
-        with progress.spent.on("waiting for records"):
+        with spent.on("waiting for records"):
             encoded, counts = making_records.result()
         self.counts.add(counts)
-        progress.report(self.counts.reads)
-        with progress.spent.on("waiting for the file"):
+        progress.tell(lambda: self._so_far(progress), self.share_done)
+        with spent.on("waiting for the file"):
             yield from encoded
 
-    def _search_ahead(self, batches: Iterator[PairBatch], progress: "_Progress") -> Iterator[Searched]:
+    def _search_ahead(self, batches: Iterator[PairBatch], spent: TimeSpent) -> Iterator[Searched]:
         running: deque[Future[Searched]] = deque()
         while True:
-            with progress.spent.on("waiting for reads"):
+            with spent.on("waiting for reads"):
                 batch = next(batches, None)
             if batch is None:
                 break
             self.reads_in += len(batch) * (1 if batch.mate2 is None else 2)
-            with progress.spent.on("handing reads over"):
+            with spent.on("handing reads over"):
                 running.append(self.engine.search(batch))
             if len(running) >= self.engine.batches_ahead:
-                yield self._searched(running.popleft(), progress)
+                yield self._searched(running.popleft(), spent)
         while running:
-            yield self._searched(running.popleft(), progress)
+            yield self._searched(running.popleft(), spent)
 
-    def _searched(self, running: Future[Searched], progress: "_Progress") -> Searched:
-        with progress.spent.on("waiting for the search"):
+    def _searched(self, running: Future[Searched], spent: TimeSpent) -> Searched:
+        with spent.on("waiting for the search"):
             return running.result()
 
     def _with_insert_size(self, searched: Iterator[Searched]) -> Iterator[Searched]:
@@ -131,23 +137,3 @@ class Mapper(Generic[Searched]):
         self.insert_sizes_known = True
         for name, model in zip(ORIENTATIONS, self.insert_sizes.models, strict=True):
             log.info("insert size, %s: %s", name, model)
-
-
-class _Progress:
-    """Reads done and reads a second, in the log; at the end also what the thread that moves batches spent its time on.
-
-    It waits for whatever is slowest, so that the largest share names the next bottleneck.
-    """
-
-    def __init__(self) -> None:
-        self.start = self.last = time.monotonic()
-        self.spent = TimeSpent()
-
-    def report(self, reads: int, final: bool = False) -> None:
-        now = time.monotonic()
-        elapsed = max(now - self.start, 1e-9)
-        if final or now - self.last >= SECONDS_BETWEEN_REPORTS:
-            self.last = now
-            log.info("%d reads mapped, %.0f reads/s", reads, reads / elapsed)
-        if final:
-            log.info("%s", self.spent.shares(elapsed))

@@ -21,6 +21,7 @@ from quire.index import PageIndex
 from quire.io.ahead import ahead
 from quire.io.bam.reads import RecordCounts
 from quire.io.bam.writer import ReadGroup, header_text
+from quire.io.bytes_read import share_read
 from quire.io.fastq import BATCHES_AHEAD
 from quire.io.files import write_json_atomic
 from quire.io.read_files import ReadFiles
@@ -81,7 +82,7 @@ def _map(
     umis: bool,
 ) -> None:
     """Map a unit with the engine of its backend, and write all outputs."""
-    mapper = Mapper(engine)
+    mapper = Mapper(engine, share_done=lambda: share_read(inputs.reads.files))
     command = command_line(inputs, read_group, clipping, umis, backend.name)
     description = f"backend {backend.name}: {backend.reason}"
     contigs = reference.contig_names, reference.contig_lengths

@@ -26,9 +26,11 @@ from quire.errors import InputError
 from quire.index import PageIndex
 from quire.io.bam.encode import assemble_blocks
 from quire.io.bam.writer import BamWriter, header_text
+from quire.io.bytes_read import share_read
 from quire.io.fastq import read_batches
 from quire.io.files import atomic_path, lacks_bgzip_end, write_json_atomic
 from quire.ledger import require_balance
+from quire.progress import Progress
 from quire.reads import ReadBatch, Reads
 from quire.reads.cpu import orient
 from quire.reference import Reference
@@ -38,7 +40,6 @@ from quire.version import VERSION
 
 log = logging.getLogger("quire.complete")
 REPORTS = ("all", "best", "count")
-SECONDS_BETWEEN_REPORTS = 10
 MOST_BYTES = 128 << 20  # of a batch's compressed records, nearly, that wait to be written
 
 
@@ -235,7 +236,7 @@ class _Run:
         self.axis = Axis(reference.text, np.asarray(reference.ambiguous), reference.island_axis)
         self.wanted = Wanted(settings.max_differences, settings.report, settings.max_hits)
         self.counts = SearchCounts()
-        self.began = self.said = time.monotonic()
+        self.progress = Progress(log)
 
     def run(self, backend: Backend) -> SearchCounts:
         """Search all reads and write both files."""
@@ -339,10 +340,11 @@ class _Run:
             else:
                 self.bam.write_blocks(piece.result().blocks)
                 self.counts.hits_with_record += piece.result().records
-        now = time.monotonic()
-        if now - self.said >= SECONDS_BETWEEN_REPORTS:
-            self.said = now
-            log.info("%d reads searched, %.0f reads/s", self.counts.reads, self.counts.reads / (now - self.began))
+        self.progress.tell(self._so_far, lambda: share_read([self.inputs.reads]))
+
+    def _so_far(self) -> str:
+        reads = self.counts.reads
+        return f"{reads} reads searched, {reads / self.progress.elapsed:.0f} reads/s"
 
     def _search_again(self, searched: _Searched, chosen: range) -> None:
         """Search some reads of a batch a few hits at a time, and write their records."""

@@ -9,7 +9,6 @@ decided by contig, position, strand, library, unit and the order of the unit's r
 """
 
 import logging
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -28,6 +27,7 @@ from quire.io.ahead import ahead
 from quire.io.bam.indexing import IndexBuilder
 from quire.io.bam.writer import BamWriter
 from quire.ledger import require_balance
+from quire.progress import Progress
 from quire.time_spent import TimeSpent
 from quire.version import VERSION
 
@@ -104,7 +104,7 @@ def sort_and_mark(
 
             memory = effort.memory_mb * MEGABYTE // _TIMES_RECORDS
             parts = in_order(executor, finished_range, ranges(units, head.genome), lambda part: part.bytes, memory)
-            spent, start = TimeSpent(), time.monotonic()
+            spent, progress = TimeSpent(), Progress(log)
             with closing(ahead(lambda: parts, WRITES_AHEAD)) as finished:  # in this thread nothing but writing
                 while True:
                     with spent.on("waiting for sorted records"):
@@ -123,7 +123,8 @@ def sort_and_mark(
                             take(batches)
                     counts += done.counts
                     records_out += len(done.records.starts)
-            log.info("%s: %s", sample, spent.shares(time.monotonic() - start))
+                    progress.tell_count(records_out, records_in, "records sorted")
+            log.info("%s: %s", sample, spent.shares(progress.elapsed))
             require_balance("align (sorting)", sample, {"records in": records_in}, {"records out": records_out})
             if index is not None:
                 builder.write(index, unplaced)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quire.io.bytes_read import CountedFile
 from quire.io.files import gzip_text
 from quire.io.inflate import DamagedBlock, inflate_blocks, whole_blocks
 
@@ -31,7 +32,7 @@ class BgzfText(io.RawIOBase):
 
     def __init__(self, path: str | Path, threads: int = THREADS) -> None:
         super().__init__()
-        self._file = open(path, "rb", buffering=0)
+        self._file = CountedFile(path)
         self._pool = ThreadPoolExecutor(threads, "quire-inflate")
         self._most = 2 * threads
         self._waiting: deque[tuple[int, Future[NDArray[np.uint8]]]] = deque()  # with the place of each in the file

@@ -11,11 +11,12 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from gzip import BadGzipFile
-from io import BufferedIOBase
+from io import BufferedIOBase, BufferedReader
 from pathlib import Path
 from typing import Any, cast
 
 from quire.errors import InputError, QuireError
+from quire.io.bytes_read import CountedFile
 from quire.io.sniff import BGZF_HEADER, CRAM_MAGIC, is_bgzip, is_gzip
 
 DAMAGE: tuple[type[Exception], ...] = (BadGzipFile, zlib.error)
@@ -161,7 +162,7 @@ def open_input(path: str | Path) -> BufferedIOBase:
             raise InputError(f"{path}: is a pipe, which cannot be read twice; write it to a file and give that.")
         if is_gzip(path):
             return gzip_text(path)
-        return open(path, "rb")
+        return BufferedReader(CountedFile(path))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions.") from error
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.io.ahead import ahead
+from quire.io.bytes_read import CountedFile
 from quire.io.inflate import address_of, call_checksum, call_with_state
 from quire.io.sniff import GZIP_MAGIC
 from quire.simd.compiled import compiled
@@ -70,7 +71,7 @@ class GzipText(io.RawIOBase):
     def __init__(self, path: str | Path, functions: Functions) -> None:
         """Open the file; `functions` are those of `library_functions`."""
         super().__init__()
-        self._file = open(path, "rb", buffering=0)
+        self._file = CountedFile(path)
         self._used: SimpleQueue[NDArray[np.uint8]] = SimpleQueue()  # chunks whose memory may be written again
         self._chunks = ahead(lambda: _texts(self._file, functions, READ_BYTES, CHUNK_BYTES, self._used), CHUNKS_AHEAD)
         self._chunk = self._rest = np.empty(0, np.uint8)

@@ -14,6 +14,7 @@ from quire.device.choice import use_backend
 from quire.errors import InputError
 from quire.index import PageIndex
 from quire.io.ahead import ahead
+from quire.io.bytes_read import share_read
 from quire.io.files import atomic_path, lacks_bgzip_end, write_json_atomic
 from quire.ledger import require_balance
 from quire.mems.engine_gpu import MemsCardEngine
@@ -135,7 +136,7 @@ def _search(
     search = Search(engine, columns, settings.min_length, settings.unique, strands, MOST_MATCHES)
     with atomic_path(outputs.mems) as path:
         with open(path, "wb") as file:
-            writer = Writer(file, search)
+            writer = Writer(file, search, lambda: share_read([inputs.queries]))
             _run(inputs.queries, search, settings.threads, writer)
         counts = writer.counts
         written = {"with matches": counts.queries_with_matches, "without": counts.queries_without}

@@ -1,7 +1,7 @@
 """What tasks found goes into the file, in order, and is counted."""
 
 import logging
-import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -18,9 +18,9 @@ from quire.mems.tasks import (
     joined,
     piece_of_query,
 )
+from quire.progress import Progress
 
 log = logging.getLogger("quire.mems")
-PROGRESS_SECONDS = 30.0
 FIRST_BASES = 1 << 14  # of the first tasks; each result lets those to come be twice as large
 FORGETTING = 0.9  # what is left, with each result, of how dense matches were
 
@@ -78,15 +78,15 @@ class Writer:
         counts: the ledger.
     """
 
-    def __init__(self, file: BinaryIO, search: Search) -> None:
-        """Begin; `file` is open for writing."""
+    def __init__(self, file: BinaryIO, search: Search, share_done: Callable[[], float | None] = lambda: None) -> None:
+        """Begin; `file` is open for writing, and `share_done` is the share of the queries that were read, if known."""
         self.counts = Counts()
         self._file, self._search = file, search
         self._candidates: list[Matches] = []
         self._matches_of_query = 0  # of one whose parts are being written
         self._densest = 0.0  # matches a base, of what was searched lately
         self._most_bases = FIRST_BASES  # of a task; tasks are made before it is known how many matches the first have
-        self._said = time.monotonic()
+        self._progress, self._share_done = Progress(log), share_done
 
     @property
     def bases_per_task(self) -> int:
@@ -130,9 +130,10 @@ class Writer:
             density = (piece.forward + piece.reverse) / max(piece.bases, FEWEST_BASES)
             self._densest = max(density, FORGETTING * self._densest)
             self._most_bases = min(2 * self._most_bases, self._search.engine.bases_per_task)
-        if time.monotonic() - self._said > PROGRESS_SECONDS:
-            self._said = time.monotonic()
-            log.info("%d matches, %d of %d queries that were read", counts.matches, counts.done, counts.queries)
+        self._progress.tell(
+            lambda: f"{counts.matches} matches, {counts.done} of {counts.queries} queries that were read",
+            self._share_done,
+        )
 
     def _end_queries(self, queries: int, matched: int) -> None:
         self.counts.queries_with_matches += matched

@@ -1,7 +1,6 @@
 """What aligns for the stage: threads of the CPU, or a card."""
 
 import logging
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
@@ -9,10 +8,10 @@ from typing import Protocol
 from quire.algorithms.pairwise import Memory, Pair, PairwiseAlignment, cpu
 from quire.device.card import Card, OutOfDeviceMemory
 from quire.errors import InputError
+from quire.progress import Progress
 
 log = logging.getLogger("quire.pairwise")
 LARGE = 100_000_000  # cells from which all threads work on one pair; smaller ones are one thread's each
-_SECONDS_BETWEEN_LINES = 10.0
 
 
 class PairAligner(Protocol):
@@ -115,17 +114,12 @@ class _Progress:
     """A line in the log every few seconds."""
 
     def __init__(self, cells: int) -> None:
-        self.cells, self.done = cells, 0
-        self.begin = self.last = time.monotonic()
+        self.cells, self.done, self.progress = cells, 0, Progress(log)
 
     def __call__(self, cells: int) -> None:
         """Count cells that were computed."""
         self.done += cells
-        now = time.monotonic()
-        if now - self.last >= _SECONDS_BETWEEN_LINES:
-            self.last = now
-            rate = self.done / (now - self.begin)
-            log.info(
-                "%.1f %% of the cells, %.1f billion a second, %.0f s to go",
-                100 * self.done / self.cells, rate / 1e9, (self.cells - self.done) / rate,
-            )  # fmt: skip
+        self.progress.tell(
+            lambda: f"{self.done / self.progress.elapsed / 1e9:.1f} billion cells a second",
+            lambda: self.done / self.cells,
+        )

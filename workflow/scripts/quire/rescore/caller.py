@@ -20,6 +20,7 @@ from quire.io.files import write_json_atomic
 from quire.io.ploidy import read_ploidy_regions
 from quire.io.vcf import Fields, VariantRecord
 from quire.ledger import require_balance
+from quire.progress import Progress
 from quire.reference import Reference
 from quire.rescore.chunks import CalledSample, CallingJob, call_stretch, stretches
 from quire.rescore.dragen.tables import read_tables
@@ -134,7 +135,9 @@ def write_units(
         nonlocal variants
         units = cut_at_multiples(intervals, UNIT_BASES)
         load = partial(_load_kernels, fields is not FIELDS, job.parameters.dragen)
-        for called in in_processes(partial(_call_unit, job, records_of, fields), units, threads, load):
+        progress, calling = Progress(logger), partial(_call_unit, job, records_of, fields)
+        for done, called in enumerate(in_processes(calling, units, threads, load), 1):
+            progress.tell_count(done, len(units), "windows called")
             variants += called.variants
             for name, counts in called.ledger.items():
                 job.ledger[name][:] += counts

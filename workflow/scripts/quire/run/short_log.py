@@ -33,7 +33,9 @@ class ShortFormatter(logging.Formatter):
         event, clock = str(getattr(record, "event", "")), time.strftime("%H:%M:%S", time.localtime(record.created))
         if event == "job_info":
             self.begun[record.__dict__["jobid"]] = record
-            return f"{clock}  {_name(record)}"
+            return f"{clock}  {name_of(record)}"
+        if event == "job_error":
+            self.begun.pop(record.__dict__.get("jobid", -1), None)
         if event == "job_finished":
             self.ended.append(f"{clock}  {record.getMessage()}{self._effort(record)}")
             return ""
@@ -54,7 +56,7 @@ class ShortFormatter(logging.Formatter):
         return f" in {record.created - begun.created:,.1f} s" + (f", {rates[-1]}" if rates else "")
 
 
-def _name(record: logging.LogRecord) -> str:
+def name_of(record: logging.LogRecord) -> str:
     """What a job is: the message of its rule, or the name of this and of what it works on."""
     of_record = record.__dict__
     return of_record["rule_msg"] or f"{of_record['rule_name']} {'.'.join(of_record['wildcards'].values())}".rstrip()

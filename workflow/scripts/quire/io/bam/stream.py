@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from quire.errors import QuireError
 from quire.io.bam.decode import header_bytes
+from quire.io.bytes_read import note_place
 from quire.io.files import lacks_bgzip_end
 from quire.io.inflate import DamagedBlock, inflate_blocks, whole_blocks
 from quire.io.sniff import BAM_MAGIC
@@ -89,6 +90,7 @@ class BamStream:
                     break
                 waiting.append(executor.submit(self._inflate, content[:used], place))
                 place += used
+                note_place(self.path, place)
             if not waiting:
                 break
             text = waiting.popleft().result()
