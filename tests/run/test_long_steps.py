@@ -14,6 +14,7 @@ from quire.io.bytes_read import share_read
 from quire.io.fastq import read_batches
 from quire.io.files import BGZF_END
 from quire.progress import DONE, Progress, duration
+from quire.run.job import LINE
 from quire.run.long_steps import lines_of, watch
 from quire.run.short_log import shorten
 
@@ -115,6 +116,6 @@ def test_the_terminal_is_told_while_a_job_runs(tmp_path: Path) -> None:
 def test_words_of_jobs_and_of_the_terminal_agree() -> None:
     """What run_job's format puts before a message is what is looked for."""
     record = logging.makeLogRecord({"name": "quire.align", "msg": "1 of 2 records sorted, 50.0 % done, 3.4 h left"})
-    line = logging.Formatter("%(asctime)s %(name)s %(message)s", "%H:%M:%S").format(record)
+    line = logging.Formatter(LINE, "%H:%M:%S").format(record)
     assert DONE.findall(line + "\n") == [record.getMessage()]
     assert progress.SECONDS_BETWEEN < 30

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 SECONDS_BETWEEN = 10
-DONE = re.compile(r"\d\d:\d\d:\d\d \S+ (.*, [\d.]+ % done, [\d.]+ \w+ left)$", re.MULTILINE)
+DONE = re.compile(r"^[\d:.]+ \S+ (.*, [\d.]+ % done, [\d.]+ \w+ left)$", re.MULTILINE)
 """A line of a job's log that says how far it is; the group is what it says."""
 
 

@@ -22,6 +22,7 @@ _LESS_MEMORY = {
     "map_unit": "set align.reads_per_batch to a smaller number or give the rule fewer threads",
     "index_page": "set reference.page_size to a smaller number",
 }
+LINE = "%(asctime)s.%(msecs)03d %(name)s %(message)s"  # of a log; `quire.progress.DONE` finds some of them
 SENTENCE = "quire: error: "  # how the last line of a failed job's log begins, behind the time
 
 
@@ -43,7 +44,7 @@ def run_job(snakemake: Any, main: Callable[[], None]) -> None:
         logging.basicConfig(
             stream=stream,
             level=logging.INFO,
-            format="%(asctime)s.%(msecs)03d %(name)s %(message)s",
+            format=LINE,
             datefmt="%H:%M:%S",
             force=True,
         )
