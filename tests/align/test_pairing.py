@@ -7,6 +7,7 @@ import pytest
 from quire.align.insert_size import NO_INSERT_SIZES, InsertSize, InsertSizes
 from quire.align.pairing.cpu import select
 from quire.align.pairing.mapping_quality import single_quality
+from quire.reads.cpu import subset
 from quire.sequence.ties.oracle import tie_hash
 
 from tests.support.align_oracles import Chosen, Marked, choose_pair, choose_single, complete, is_simple
@@ -135,7 +136,7 @@ def test_a_pair_is_decided_alone_as_in_any_batch():
     for pair in range(60):
         chosen = np.array([pair, 60 + pair])
         alone = alignments_of([places[pair], places[60 + pair]])
-        single = select(alone, reads.subset(chosen), True, MODELS["300"])
+        single = select(alone, subset(reads, chosen), True, MODELS["300"])
         for member in range(2):
             got = reported(selection, int(chosen[member]), int(whole.offsets[chosen[member]]))
             assert got == reported(single, member, int(alone.offsets[member]))

@@ -20,7 +20,7 @@ from quire.align.parameters import LATER_LOOKS, SEEDING
 from quire.align.rescue.cpu import rescue_jobs
 from quire.index import PageIndex
 from quire.reads import ReadBatch, Reads
-from quire.reads.cpu import orient
+from quire.reads.cpu import orient, subset
 from quire.reference import Reference
 
 from tests.support.awkward_genomes import awkward_genome, awkward_pairs
@@ -90,7 +90,7 @@ def simulated_batch() -> SimulatedBatch:
 
 
 def _round(pages, reads: Reads, chosen: np.ndarray, reference: Reference, seeding: SeedingParameters) -> Round:
-    part = reads.subset(chosen)
+    part = subset(reads, chosen)
     offsets, hits = find_hits(pages, part, reference.text, seeding)
     candidates = find_candidates(offsets, hits, part, reference, seeding)
     extensions = extend(candidates, part, reference.text, reference.ambiguous)

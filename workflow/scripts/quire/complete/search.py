@@ -32,7 +32,7 @@ from quire.io.files import atomic_path, lacks_bgzip_end, write_json_atomic
 from quire.ledger import require_balance
 from quire.progress import Progress
 from quire.reads import ReadBatch, Reads
-from quire.reads.cpu import orient
+from quire.reads.cpu import orient, subset
 from quire.reference import Reference
 from quire.run.identity import identify
 from quire.run.interrupts import worker_threads
@@ -323,7 +323,7 @@ class _Run:
         """Make the records of some reads of a batch; `by_read` is theirs alone."""
         assert piece.hits is not None
         if len(by_read) < len(batch):
-            batch, reads = batch.part(piece.first, piece.last), reads.subset(np.arange(piece.first, piece.last))
+            batch, reads = batch.part(piece.first, piece.last), subset(reads, np.arange(piece.first, piece.last))
         hits = of_report(piece.hits._replace(read=piece.hits.read - piece.first), by_read, self.wanted)
         chosen = choose(hits, reads.name_hash, self.settings.max_hits)
         records = build_records(chosen, batch, reads, self.reference, self.settings.max_differences,
@@ -348,7 +348,7 @@ class _Run:
 
     def _search_again(self, searched: _Searched, chosen: range) -> None:
         """Search some reads of a batch a few hits at a time, and write their records."""
-        batch, reads = searched.batch.part(chosen.start, chosen.stop), searched.reads.subset(np.array(chosen))
+        batch, reads = searched.batch.part(chosen.start, chosen.stop), subset(searched.reads, np.array(chosen))
         by_read = searched.by_read[chosen.start : chosen.stop]
         pieces = records_in_pieces(
             self.finder, batch, reads, self.reference, by_read, self.wanted, self.settings.most_hits

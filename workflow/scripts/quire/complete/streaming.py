@@ -13,6 +13,7 @@ from quire.complete.records import build_records
 from quire.complete.selection import Chosen, Wanted, choose, join, listed, of_report, reportable, take
 from quire.io.bam.encode import RecordBatch
 from quire.reads import ReadBatch, Reads
+from quire.reads.cpu import subset
 from quire.reference import Reference
 
 MOST_HITS = 1 << 20  # that are held at once
@@ -101,7 +102,7 @@ def records_in_pieces(
     while first < len(batch):
         before = behind[first] - totals[first]
         last = max(first + 1, int(np.searchsorted(behind, before + most_hits, side="right")))
-        piece, oriented = batch.part(first, last), reads.subset(np.arange(first, last))
+        piece, oriented = batch.part(first, last), subset(reads, np.arange(first, last))
         if totals[first] > most_hits:
             yield from _records_of_read(finder, piece, oriented, reference, axis, counts[first:last], wanted, most_hits)
         else:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.ragged import offsets_from_lengths
 from quire.sequence.packing import BASES_PER_WORD
 
 
@@ -107,24 +106,6 @@ class Reads:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
-
-    def subset(self, chosen: NDArray[np.int64]) -> "Reads":
-        """The reads with these indices (int64[], ascending) as a batch of their own."""
-        bases, offsets = _ranges(self.offsets, chosen)
-        words, word_offsets = _ranges(self.word_offsets, chosen)
-        # `take` keeps rows contiguous, where indexing would transpose them and Numba compile every kernel once more.
-        codes = np.take(self.codes, bases, axis=1)
-        # One word of padding behind the last read, as `orient` leaves it.
-        packed = np.zeros((2, len(words) + 1), np.uint64)
-        np.take(self.packed, words, axis=1, out=packed[:, :-1])
-        return Reads(offsets, codes, word_offsets, packed, self.ambiguous[chosen], self.name_hash[chosen])
-
-
-def _ranges(offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Flat indices of the chosen items of a ragged array, and their new offsets."""
-    lengths = (offsets[1:] - offsets[:-1])[chosen]
-    new = offsets_from_lengths(lengths)
-    return np.repeat(offsets[chosen] - new[:-1], lengths) + np.arange(new[-1]), new
 
 
 def packed_words(lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,6 +1,7 @@
 """Reads laid on both strands, with Numba."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quire.ragged import offsets_from_lengths
 from quire.reads import ReadBatch, Reads, bases_of_mates, packed_words
@@ -52,3 +53,28 @@ def _lay_on_both_strands(bases, offsets, word_offsets, codes, packed, ambiguous)
             packed[0, word + (i >> 5)] |= np.uint64(code & 3) << np.uint64(2 * (i & 31))
             packed[1, word + (i >> 5)] |= np.uint64(turned_code & 3) << np.uint64(2 * (i & 31))
         ambiguous[read] = unknown != 0
+
+
+def subset(reads: Reads, chosen: NDArray[np.int64]) -> Reads:
+    """The reads with these indices (int64[], ascending) as a batch of their own."""
+    offsets = offsets_from_lengths(np.diff(reads.offsets)[chosen])
+    word_offsets = offsets_from_lengths(np.diff(reads.word_offsets)[chosen])
+    codes = np.empty((2, int(offsets[-1])), np.uint8)
+    # One word of padding behind the last read, as `orient` leaves it.
+    packed = np.empty((2, int(word_offsets[-1]) + 1), np.uint64)
+    packed[:, -1] = 0
+    _take(chosen, reads.offsets, reads.codes, offsets, codes)
+    _take(chosen, reads.word_offsets, reads.packed, word_offsets, packed)
+    return Reads(offsets, codes, word_offsets, packed, reads.ambiguous[chosen], reads.name_hash[chosen])
+
+
+@compiled
+def _take(chosen, offsets, items, new_offsets, taken):
+    """Copy the chosen ones of ragged items, [2, flat], to `taken`, where they begin at `new_offsets`."""
+    for strand in range(2):
+        source, target = items[strand], taken[strand]
+        for i in range(len(chosen)):
+            # Unsigned, and no slices: so that the loop is vectorised, and no references are counted.
+            begin, at = np.uint64(offsets[chosen[i]]), np.uint64(new_offsets[i])
+            for k in range(np.uint64(new_offsets[i + 1] - new_offsets[i])):
+                target[at + k] = source[begin + k]

@@ -23,12 +23,12 @@ from quire.align.reported.cpu import take_reported
 from quire.align.rescue.cpu import rescue_jobs
 from quire.align.sink import Encoded, RecordSink
 from quire.reads import PairBatch, Reads
-from quire.reads.cpu import orient
+from quire.reads.cpu import orient, subset
 from quire.reference import Reference
 
 STEPS = Steps(
     flatnonzero=np.flatnonzero,
-    subset=Reads.subset,
+    subset=subset,
     find_hits=find_hits,
     find_candidates=find_candidates,
     extend=extend,

@@ -11,6 +11,7 @@ from quire.algorithms.complete.seeds import cpu as seeds
 from quire.algorithms.complete.trie import cpu as trie
 from quire.algorithms.fm_index.pages.cpu import PageArrays
 from quire.reads import Reads
+from quire.reads.cpu import subset
 
 
 def find_ends(pages: Sequence[PageArrays], reads: Reads, axis: Axis, max_differences: int, room: int) -> PartsOfEnds:
@@ -44,8 +45,8 @@ def _runs(
     """Ends of some reads of one strategy after those of others, in order."""
     for_seeds, for_trie = np.flatnonzero(~chosen), np.flatnonzero(chosen)
     yield from _merged(
-        _numbered(seeds.find_ends(pages, reads.subset(for_seeds), axis, max_differences, room), for_seeds),
-        _numbered(trie.find_ends(pages, reads.subset(for_trie), axis, max_differences, room), for_trie),
+        _numbered(seeds.find_ends(pages, subset(reads, for_seeds), axis, max_differences, room), for_seeds),
+        _numbered(trie.find_ends(pages, subset(reads, for_trie), axis, max_differences, room), for_trie),
     )
 
 
