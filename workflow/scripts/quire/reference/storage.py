@@ -5,10 +5,12 @@ built; within one process each file is read once for that, as long as its size a
 """
 
 import json
+import mmap
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,11 +42,26 @@ def checksum_of_file(path: Path) -> str:
         return f"{_verified[key]:08x}"
     checksum = 0
     with path.open("rb") as stream:
-        while block := stream.read(_READ_SIZE):
-            checksum = crc32(block, checksum)
+        if status.st_size:
+            with _in_huge_pages(stream) as content, memoryview(content) as view:
+                for begin in range(0, len(view), _READ_SIZE):
+                    checksum = crc32(view[begin : begin + _READ_SIZE], checksum)
     if time.time_ns() - status.st_mtime_ns > _SETTLED_NANOSECONDS:
         _verified[key] = checksum
     return f"{checksum:08x}"
+
+
+def _in_huge_pages(stream: BinaryIO) -> mmap.mmap:
+    """A file mapped for reading, in pages of 2 MiB where the system and the file system have them for files.
+
+    What is read so from a disk stays in memory in such pages for all processes. Look-ups in an index go to random
+    places: with pages of 4 KiB most of them also miss the processor's list of pages.
+    """
+    content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with suppress(OSError):  # a kernel without such pages
+            content.madvise(mmap.MADV_HUGEPAGE)
+    return content
 
 
 def write_manifest(
