@@ -5,6 +5,9 @@ import random
 
 import pysam
 import pytest
+from quire.align.engines.cpu import CpuEngine
+from quire.align.engines.engine import READS_PER_BATCH_ON_CARD
+from quire.align.reading import UnitReads
 from quire.align.unit import map_unit
 from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
 from quire.errors import InputError
@@ -22,10 +25,10 @@ def run(tmp_path):
     write_fasta(fasta, {"one": random_bases(generator, 3000)})
     indexed = build_index(tmp_path, fasta)
 
-    def mapped(fastq=(), bam=(), **options):
+    def mapped(fastq=(), bam=(), reads_per_batch=100, **options):
         (tmp_path / "out").mkdir(exist_ok=True)
         outputs = UnitOutputs(*(tmp_path / "out" / name for name in ("out.bam", "ledger.json", "insert_size.json")))
-        settings = MappingSettings(threads=1, reads_per_batch=100)
+        settings = MappingSettings(threads=1, reads_per_batch=reads_per_batch)
         inputs = UnitInputs(indexed.directory, indexed.pages, ReadFiles(fastq, bam=bam))
         map_unit(inputs, outputs, READ_GROUP, settings, **options)
         return json.loads(outputs.ledger.read_text())
@@ -55,3 +58,28 @@ def test_a_failure_leaves_no_copy_of_the_reads(run, tmp_path):
         run(bam=[tmp_path / "sorted.bam"], umis=True)
     assert failure.traceback  # holds the frames of the job, as the sentence about a failed job's does
     assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["fastq", "bam"])
+def test_reading_begins_again_where_the_card_is_not_to_be_had(run, tmp_path, monkeypatch, kind):
+    """The size of batches goes by a guess at first; nothing is counted twice, and nothing stays behind."""
+    generator = random.Random(7)
+    reads = [random_read(generator, f"r{i}:ACGT", 50) for i in range(300)]
+    given = {"fastq": [write_fastq(tmp_path / "reads.fq.gz", reads, "bgzip")]}
+    if kind == "bam":
+        lines = [f"{name}\t4\t*\t0\t0\t*\t*\t0\t0\t{50 * 'C'}\t{50 * 'I'}" for name in range(300)]
+        lines += [f"x{i}:A\t256\tone\t9\t0\t50M\t*\t0\t0\t*\t*" for i in range(5)]
+        given = {"bam": [write_bam(tmp_path / "reads.bam", {"one": 3000}, lines)]}
+    expected = run(**given, reads_per_batch="auto")
+    sizes = []
+    begin = UnitReads.__init__
+
+    def counted(self, inputs, reads_per_batch, *others):
+        sizes.append(reads_per_batch)
+        begin(self, inputs, reads_per_batch, *others)
+
+    monkeypatch.setattr(UnitReads, "__init__", counted)
+    monkeypatch.setattr("quire.align.unit.may_have_card", lambda _: True)
+    assert run(**given, reads_per_batch="auto") == expected
+    assert sizes == [READS_PER_BATCH_ON_CARD, CpuEngine.reads_per_batch]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["insert_size.json", "ledger.json", "out.bam"]

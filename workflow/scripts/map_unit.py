@@ -2,18 +2,21 @@
 
 from pathlib import Path
 
-from quire.align.origin import origin_of
-from quire.align.read_ends import Clipping
-from quire.align.unit import map_unit
-from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
-from quire.finish.earlier import UnitFiles, take_back
-from quire.io.bam.writer import ReadGroup
-from quire.io.read_files import ReadFiles
+from quire.device.look import look_for_card
 from quire.run.job import run_job
 
 
 def main(job) -> None:
     """Unpack the job, and map the unit, or take its records back from the finished file of its sample."""
+    look_for_card(job.params.device.backend)  # beside what is imported here, which takes as long
+    from quire.align.origin import origin_of
+    from quire.align.read_ends import Clipping
+    from quire.align.unit import map_unit
+    from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
+    from quire.finish.earlier import UnitFiles, take_back
+    from quire.io.bam.writer import ReadGroup
+    from quire.io.read_files import ReadFiles
+
     read_group, clipping = ReadGroup(**job.params.read_group), Clipping(**job.params.clipping)
     inputs = UnitInputs(
         reference=Path(job.input.reference).parent,

@@ -1,37 +1,36 @@
 """One unit (lane) from its reads to unsorted records, with its ledger and insert size."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import replace
 
 from quire.algorithms.fm_index.pages.cpu import page_arrays
 from quire.align.command import command_line
 from quire.align.engines.cpu import CpuEngine
-from quire.align.engines.engine import Engine, Searched
+from quire.align.engines.engine import READS_PER_BATCH_ON_CARD, Engine, Searched
 from quire.align.mapper import Mapper
-from quire.align.read_ends import NO_CLIPPING, ClippedCounts, Clipping
-from quire.align.read_ends.cpu import clip_ends
+from quire.align.read_ends import NO_CLIPPING, Clipping
+from quire.align.reading import UnitReads
 from quire.align.sink import open_sink
-from quire.align.umis import with_umis
 from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
 from quire.device.backend import Backend
 from quire.device.choice import use_backend
+from quire.device.look import may_have_card
 from quire.index import PageIndex
 from quire.io.ahead import ahead
 from quire.io.bam.reads import RecordCounts
 from quire.io.bam.writer import ReadGroup, header_text
 from quire.io.bytes_read import share_read
-from quire.io.fastq import BATCHES_AHEAD
 from quire.io.files import write_json_atomic
 from quire.io.read_files import ReadFiles
 from quire.ledger import require_balance, write_ledger
-from quire.reads import PairBatch
 from quire.reference import Reference
 from quire.version import VERSION
 
 log = logging.getLogger("quire.align")
 WRITES_AHEAD = 4  # pieces of batches that wait for the file
+OPENED_AT_ONCE = 4  # pages, whose checksums are compared
 
 
 def map_unit(
@@ -56,18 +55,46 @@ def map_unit(
         InputError: bad reads, an index that does not fit, or no card where the backend is "gpu".
         QuireError: an output cannot be written, or the ledger does not balance.
     """
-    reference = Reference.open(inputs.reference, inputs.fasta).with_alternate(inputs.alternate)
-    indexes = [PageIndex.open(directory, reference) for directory in inputs.pages]
-    log.info("%s: %d pages, %d bases opened", inputs.reference, len(indexes), reference.axis_length)
-    with use_backend(settings.backend, settings.memory) as (backend, open_card):
+    with ExitStack() as stack:
+
+        def read(reads_per_batch: int) -> UnitReads:
+            folder = outputs.records.parent
+            reads = UnitReads(inputs, reads_per_batch, clipping, umis, folder, settings.threads)
+            return stack.enter_context(closing(reads))
+
+        # Reading begins before anything else, by a guess of what will map.
+        reads = read(_reads_per_batch(settings, may_have_card(settings.backend)))
+        opened = stack.enter_context(ThreadPoolExecutor(1)).submit(_open, inputs)
+        backend, open_card = stack.enter_context(use_backend(settings.backend, settings.memory))
+        reference, indexes = opened.result()
+        wanted = _reads_per_batch(settings, open_card is not None)
+        if wanted != reads.reads_per_batch:
+            reads.close()
+            reads = read(wanted)
         if open_card is None:
             pages = [page_arrays(index, index.start, index.owned_length) for index in indexes]
-            _map(CpuEngine(reference, pages), reference, backend, inputs, outputs, read_group, settings, clipping, umis)
+            _map(CpuEngine(reference, pages), reference, backend, inputs, outputs, read_group, settings, reads, umis)
             return
         from quire.align.engines.gpu import CardEngine
 
         engine = CardEngine(open_card, reference, indexes)
-        _map(engine, reference, backend, inputs, outputs, read_group, settings, clipping, umis)
+        _map(engine, reference, backend, inputs, outputs, read_group, settings, reads, umis)
+
+
+def _open(inputs: UnitInputs) -> tuple[Reference, list[PageIndex]]:
+    """The reference, and the indexes of its pages."""
+    reference = Reference.open(inputs.reference, inputs.fasta).with_alternate(inputs.alternate)
+    with ThreadPoolExecutor(OPENED_AT_ONCE) as pool:
+        indexes = list(pool.map(lambda directory: PageIndex.open(directory, reference), inputs.pages))
+    log.info("%s: %d pages, %d bases opened", inputs.reference, len(indexes), reference.axis_length)
+    return reference, indexes
+
+
+def _reads_per_batch(settings: MappingSettings, card: bool) -> int:
+    """Reads or pairs of a batch that were asked for, or that suit a card or the CPU."""
+    if settings.reads_per_batch != "auto":
+        return settings.reads_per_batch
+    return READS_PER_BATCH_ON_CARD if card else CpuEngine.reads_per_batch
 
 
 def _map(
@@ -78,46 +105,31 @@ def _map(
     outputs: UnitOutputs,
     read_group: ReadGroup,
     settings: MappingSettings,
-    clipping: Clipping,
+    reads: UnitReads,
     umis: bool,
 ) -> None:
-    """Map a unit with the engine of its backend, and write all outputs."""
+    """Map the reads of a unit with the engine of its backend, and write all outputs."""
     mapper = Mapper(engine, share_done=lambda: share_read(inputs.reads.files))
-    command = command_line(inputs, read_group, clipping, umis, backend.name)
+    command = command_line(inputs, read_group, reads.clipped.clipping, umis, backend.name)
     description = f"backend {backend.name}: {backend.reason}"
     contigs = reference.contig_names, reference.contig_lengths
     named = replace(read_group, platform_unit=inputs.reads.flowcell_and_lane())
     text = header_text(*contigs, [named], VERSION, command, description, reference.sam_tags(inputs.fasta))
-    chosen_size = settings.reads_per_batch
-    records = RecordCounts()
-    clipped = ClippedCounts(clipping)
-    reads_per_batch = engine.reads_per_batch if chosen_size == "auto" else chosen_size
-
-    def reading() -> Iterator[PairBatch]:
-        folder = outputs.records.parent
-        # Closed here, since a failure's traceback would keep it, and with it its copy of a BAM file.
-        with closing(inputs.reads.batches(reads_per_batch, records, inputs.fasta, folder, settings.threads)) as found:
-            batches = with_umis(found) if umis else found
-            yield from clip_ends(batches, clipped) if clipped.counts else batches
-
-    with (
-        closing(ahead(reading, BATCHES_AHEAD)) as batches,  # goes on while the card is opened and the index copied
-        open_sink(outputs.records, text, *contigs, read_group, settings.threads) as sink,
-    ):
+    with open_sink(outputs.records, text, *contigs, read_group, settings.threads) as sink:
         # In this thread nothing but writing: a disk, or memory for a file, takes its time.
-        for encoded in ahead(lambda: mapper.map(batches, settings.threads, sink), WRITES_AHEAD):
+        for encoded in ahead(lambda: mapper.map(reads.batches, settings.threads, sink), WRITES_AHEAD):
             sink.write(encoded)
         counts = mapper.counts
         placed = {"mapped": counts.mapped, "unmapped": counts.unmapped}
         require_balance("align", read_group.identifier, {"reads": mapper.reads_in}, placed)
         rows = {"reads": counts.reads, "supplementary": counts.supplementary}
         require_balance("align", read_group.identifier, rows, {"records written": sink.records})
-        left_out = _left_out(inputs.reads, records)
+        left_out = _left_out(inputs.reads, reads.records)
         if left_out:
             taken = {"reads": counts.reads, **left_out}
-            require_balance("align", read_group.identifier, {"records": records.records}, taken)
+            require_balance("align", read_group.identifier, {"records": reads.records.records}, taken)
     write_json_atomic(outputs.insert_size, mapper.insert_sizes.to_json())
-    ledger = {**vars(counts), **left_out, **clipped.counts}
+    ledger = {**vars(counts), **left_out, **reads.clipped.counts}
     warnings = inputs.reads.warnings()
     write_ledger(
         outputs.ledger, "align", read_group.identifier, ledger, warnings, backend.to_json(), outputs.mapped_from

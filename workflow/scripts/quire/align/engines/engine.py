@@ -27,6 +27,7 @@ class SearchedBatch(Protocol):
         """int64[pairs]: of the unique pairs, -1 for the others."""
 
 
+READS_PER_BATCH_ON_CARD = 1 << 18
 Searched = TypeVar("Searched", bound=SearchedBatch)
 
 

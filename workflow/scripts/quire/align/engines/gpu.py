@@ -20,6 +20,7 @@ import numpy as np
 
 from quire.algorithms.fm_index.gpu import CardPage
 from quire.algorithms.fm_index.pages.gpu import CardPages
+from quire.align.engines.engine import READS_PER_BATCH_ON_CARD
 from quire.align.engines.records import encode_records
 from quire.align.engines.steps import find_alignments, rescue_and_select
 from quire.align.engines.steps_gpu import bytes_per_read, steps_on
@@ -135,7 +136,7 @@ class CardEngine:
     """Maps batches on a card; see `quire.align.engines.engine.Engine`."""
 
     batches_ahead = 3  # one being copied on the host, one on its way up, and one that is mapped
-    reads_per_batch = 1 << 18
+    reads_per_batch = READS_PER_BATCH_ON_CARD
 
     def __init__(self, open_card: Callable[[], Card], reference: Reference, indexes: list[PageIndex]) -> None:
         """Say what to map with; nothing is uploaded before `running`.

@@ -1,0 +1,43 @@
+"""Whether a card is likely, which decides nothing but what is loaded first."""
+
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from quire.device import look
+
+
+@pytest.mark.parametrize(
+    ("requested", "node", "visible", "expected"),
+    [
+        ("auto", True, None, True),
+        ("auto", True, "0", True),
+        ("auto", True, "", False),
+        ("auto", True, "-1", False),
+        ("auto", False, None, False),
+        ("gpu", False, None, True),
+        ("cpu", True, "0", False),
+    ],
+)
+def test_may_have_card(
+    requested: str, node: bool, visible: str | None, expected: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "nvidiactl").touch()
+    monkeypatch.setattr(look, "_NODES", (str(tmp_path / ("nvidiactl" if node else "none")),))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert look.may_have_card(requested) is expected
+
+
+def test_a_driver_in_trouble_is_nobodys_business_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is in the way is said by the choice, in words."""
+    monkeypatch.setitem(sys.modules, "quire.device.probe", None)  # importing it fails
+    failures: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", failures.append)
+    look.look_for_card("gpu")
+    for thread in threading.enumerate():
+        if thread.name == "quire-look":
+            thread.join()
+    assert failures == []
