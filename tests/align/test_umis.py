@@ -1,9 +1,14 @@
-"""UMIs out of names: where they stand, and names without one."""
+"""UMIs out of names, and out of files of their own: where they stand, and what lacks one."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 from quire.align.umis import with_umis
 from quire.errors import InputError
+from quire.io.bam.reads import RecordCounts
+from quire.io.fastq.umis import with_umi_file
+from quire.io.read_files import ReadFiles
 from quire.ragged import unpack_bytes
 from quire.reads import PairBatch
 
@@ -42,3 +47,45 @@ def test_umis_of_names() -> None:
 def test_names_without_a_umi(name: str) -> None:
     with pytest.raises(InputError, match=r"align.umi: read 42 \(.*\) has no UMI of A, C, G, T and N behind the last"):
         list(with_umis(iter([batch_of(["x_AC", name, "read"])])))
+
+
+def fastq(path: Path, records: list[tuple[str, str]]) -> Path:
+    path.write_text("".join(f"@{name}\n{bases}\n+\n{'I' * len(bases)}\n" for name, bases in records))
+    return path
+
+
+@pytest.mark.parametrize("turn", [False, True])
+def test_umis_of_a_file(turn: bool, tmp_path: Path) -> None:
+    """Those of each read, or pair, whatever the size of batches; of several files that follow each other."""
+    umis = [f"{'ACGTN'[i % 5] * (4 + i % 3)}" for i in range(11)]
+    files: dict[str, list[Path]] = {"fq1": [], "fq2": [], "fq_umi": []}
+    for part, chosen in (("a", range(6)), ("b", range(6, 11))):
+        for column in files if not turn else ("fq1", "fq_umi"):
+            copies = 2 if turn and column == "fq1" else 1
+            bases = umis if column == "fq_umi" else ["ACGTACGT" if column == "fq1" else "TTGATTGA"] * len(umis)
+            text = [(f"r{i} {column}", bases[i]) for i in chosen for _ in range(copies)]
+            files[column].append(fastq(tmp_path / f"{part}_{column}.fq", text))
+    reads = ReadFiles(**files, interleaved=turn)
+    for size in (1, 4, 100):
+        found = []
+        for batch in reads.batches(size, RecordCounts(), None, tmp_path, 1):
+            assert batch.umis is not None
+            assert batch.umi_offsets is not None
+            found += unpack_bytes(batch.umis, batch.umi_offsets)
+        assert found == [umi.encode() for umi in umis]
+    assert set(reads.files) == {path for paths in files.values() for path in paths}
+
+
+@pytest.mark.parametrize(("records", "sentence"), [
+    ([("r0", "AC"), ("x", "AC"), ("r2", "AC")], "umi.fq: record 2 is named x but that of reads.fq is named r1; give"),
+    ([("r0", "AC"), ("r1", "AC")], "umi.fq: has fewer records than reads.fq; each read, or pair, needs one UMI"),
+    ([(f"r{i}", "AC") for i in range(4)], "reads.fq: has fewer records than .*umi.fq; each read"),
+    ([("r0", "AC"), ("r1", ""), ("r2", "AC")], "umi.fq: record 2 "),
+])  # fmt: skip
+def test_files_of_other_umis(records: list[tuple[str, str]], sentence: str, tmp_path: Path) -> None:
+    """Refused by file and record."""
+    path = fastq(tmp_path / "umi.fq", records)
+    for size in (3, 2):
+        batches = [batch_of([f"r{i}" for i in range(3)][first : first + size]) for first in range(0, 3, size)]
+        with pytest.raises(InputError, match=sentence):
+            list(with_umi_file(iter(batches), Path("reads.fq"), path, size))

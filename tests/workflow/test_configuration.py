@@ -125,7 +125,7 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
             set_key("device.memory", value),
             f"device.memory is {value!r} and must look like auto or 4GB or 800MB",
         )
-        for value in ("4", 4, "4GiB", "4 GB", "0GB", "50MB", "-4GB", "plenty", None)
+        for value in ("4", 4, "4GiB", "4 GB", "0GB", "50MB", "-4GB", "plenty")
     },
     "samples sheet not there": (set_key("samples", "no.tsv"), "no.tsv: the sheet does not exist"),
     "units sheet empty": (
@@ -195,6 +195,20 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
         "units.tsv, line 3: NA12878_R2.fastq.gz is given as fq1 of NA12878.lane_2 and is the same file as fq2",
     ),
     "interleaved with mates of their own": (set_unit(interleaved="yes"), "leave fq2 empty"),
+    "umis without the key": (set_unit(fq_umi="UMI.fq"), "line 2: fq_umi is given, and align.umi is not file; set"),
+    "no file of umis": (set_key("align.umi", "file"), "line 2: NA12878.lane_1 has no file in fq_umi, and align.umi is"),
+    "too few files of umis": (
+        lambda run: (set_key("align.umi", "file")(run), set_unit(fq_umi="a.fq,b.fq")(run)),
+        "line 2: fq1 names 1 files and fq_umi 2; each file of reads needs that of its UMIs",
+    ),
+    "a file of umis not there": (
+        lambda run: (set_key("align.umi", "file")(run), set_unit(fq_umi="a.fq")(run)),
+        "line 2, column fq_umi: a.fq does not exist",
+    ),
+    "umis of a BAM": (
+        set_unit(fq1="", fq2="", fq_umi="a.fq", bam="x.bam"),
+        "fq_umi is given, which says nothing about",
+    ),
     "reads in both forms": (set_unit(bam="reads.bam"), "line 2: both fq1 and bam name files of NA12878.lane_1"),
     "reads in neither form": (set_unit(fq1="", fq2=""), "line 2: neither fq1 nor bam name files of NA12878.lane_1"),
     "mates of a BAM": (set_unit(fq1="", bam="x.bam"), "line 2: fq2 is given, which says nothing about bam"),
@@ -658,6 +672,26 @@ def test_a_file_that_is_no_configuration(text: bytes | None, sentence: str, run:
     assert sentence in said
     assert said.endswith(".")
     assert "\n" not in said
+
+
+def test_a_key_without_a_value_is_one_left_out(run: Run) -> None:
+    """`umi:` and `umi: null` are what people write; where null means something it stays; unknown keys are told."""
+    run.config |= {"align": {"umi": None, "low_depth": None}, "rescore": None, "device": {"memory": None}}
+    run.config["report"] = {"known_sites": None}
+    run.write()
+    settings = load(run).settings
+    assert (settings["align"]["umi"], settings["align"]["low_depth"]) == ("none", 10)
+    assert (settings["device"]["memory"], settings["report"]["known_sites"]) == ("auto", "")
+    run.config["rescore"] = {"filters": {"snv": {"minimum_QD": None}}}
+    run.write()
+    assert load(run).settings["rescore"]["filters"]["snv"]["minimum_QD"] is None
+    for wrong, sentence in (
+        ({"align": {"ummi": None}}, "align.ummi is unknown"),
+        ({"reference": None}, "reference is missing"),
+    ):
+        changed = Run(run.folder, config=run.config | wrong, units=run.units)
+        with pytest.raises(InputError, match=sentence):
+            load(changed)
 
 
 def test_json_is_a_configuration(run: Run) -> None:

@@ -53,7 +53,7 @@ def _unmarked(record: pysam.AlignedSegment) -> str:
 def test_every_option_stands_in_the_command() -> None:
     """What a command line says is what the @PG line of its unit says."""
     for words in (
-        "--fq1 a_1.fq b_1.fq --fq2 a_2.fq b_2.fq --qualities phred64 --clip-adapters --umis",
+        "--fq1 a_1.fq b_1.fq --fq2 a_2.fq b_2.fq --fq-umi a_3.fq b_3.fq --qualities phred64 --clip-adapters --umis",
         "--fq1 'a b.fq' --interleaved --clip-poly-g --sample x --unit y --library z --platform ONT",
         "--bam x.cram y.bam --fasta genome.fa --alternate genome.fa.alt",
     ):

@@ -172,7 +172,7 @@ def test_ends_are_clipped_and_not_trimmed(finished: Run, tmp_path: Path) -> None
 
 
 def test_duplicates_by_umi(finished: Run, tmp_path: Path) -> None:
-    """RX is what names end in; marks are those of `samtools markdup --barcode-tag RX`; other names are refused."""
+    """RX is what names end in, or what a file says; marks are those of `samtools markdup --barcode-tag RX`."""
     run = Run(tmp_path, config={"reference": {"fasta": str(SMALL / "genome.fa.gz")}, "align": {"umi": "name"}})
     run.config["reference"]["index_directory"] = str(finished.output / "index")
     names = {}
@@ -199,8 +199,16 @@ def test_duplicates_by_umi(finished: Run, tmp_path: Path) -> None:
         assert [duplicate for _, _, duplicate in found] == [record.is_duplicate for record in stream]
     assert 1300 < sum(duplicate for _, _, duplicate in found) < 1800
 
-    run.units = [dict(SMALL_UNIT)]
+    # The same UMIs from a file of their own; they do not stand in the names as they are then.
+    with (tmp_path / "umi.fq").open("w") as stream:
+        for title in (tmp_path / "1.fq").read_text().splitlines()[::4]:
+            umi = title.rpartition(":")[2].replace("+", "")
+            stream.write(f"{title} 3:N:0\n{umi}\n+\n{'#' * len(umi)}\n")
+    run.config["align"] = {"umi": "file"}
+    run.units = [{**run.units[0], "fq_umi": "umi.fq"}]
     run.write()
     result = run.snakemake("out/align/NA12878.bam")
-    assert result.returncode != 0
-    assert "has no UMI of A, C, G, T and N behind the last" in errors_of(result.stdout)[0]
+    assert result.returncode == 0, result.stdout
+    with pysam.AlignmentFile(str(ours)) as stream:
+        of_file = [(record.query_name, record.get_tag("RX"), record.is_duplicate) for record in stream]
+    assert of_file == [(name, umi.replace("-", ""), duplicate) for name, umi, duplicate in found]

@@ -6,6 +6,7 @@ rule map_unit:
     input:
         fq1=files_of_unit("fq1"),
         fq2=files_of_unit("fq2"),
+        fq_umi=files_of_unit("fq_umi"),
         bam=files_of_unit("bam"),
         reference=REFERENCE,
         pages=page_manifests,

@@ -20,7 +20,7 @@ rule compile_kernels:
     params:
         options=lambda wildcards: {
             "rescore": dict(gvcf=GVCF, dragen=DRAGEN),
-            "align": dict(optical=OPTICAL, umis=SETTINGS["align"]["umi"] == "name", **CLIPPING),
+            "align": dict(optical=OPTICAL, umis=SETTINGS["align"]["umi"] != "none", **CLIPPING),
         }.get(wildcards.stage, {}),
     message:
         "Compiling the kernels of {wildcards.stage} for this processor, once: half a minute of an idle core."

@@ -32,7 +32,7 @@ def main(job) -> None:
         # Beside the output: the usual temporary folder is often too small for a sample.
         temporary=Path(job.output.alignments).parent,
         optical_distance=job.params.optical_distance,
-        umis=job.params.umi == "name",
+        umis=job.params.umi != "none",
     )
     files = zip(job.input.units, job.input.ledgers, job.input.insert_sizes, strict=True)
     left = [UnitFiles(*map(Path, of_unit)) for of_unit in files]

@@ -24,6 +24,7 @@ def main(job) -> None:
         reads=ReadFiles(
             fq1=[*map(Path, job.input.fq1)],
             fq2=[*map(Path, job.input.fq2)],
+            fq_umi=[*map(Path, job.input.fq_umi)],
             bam=[*map(Path, job.input.bam)],
             **job.params.reads,
         ),

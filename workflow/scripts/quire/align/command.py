@@ -21,6 +21,7 @@ def parser() -> argparse.ArgumentParser:
     reads.add_argument("--fq1", type=Path, nargs="+", default=[], help="FASTQ of first mates or single reads")
     reads.add_argument("--bam", type=Path, nargs="+", default=[], help="BAM or CRAM of the reads")
     made.add_argument("--fq2", type=Path, nargs="+", default=[], help="FASTQ of second mates")
+    made.add_argument("--fq-umi", type=Path, nargs="+", default=[], help="FASTQ of UMIs")
     made.add_argument("--interleaved", action="store_true", help="fq1 holds the mates in turn")
     made.add_argument("--qualities", default="", choices=["", *QUALITIES])
     made.add_argument("--fasta", type=Path, help="the reference, for CRAM")
@@ -42,7 +43,8 @@ def parser() -> argparse.ArgumentParser:
 def inputs_of(arguments: argparse.Namespace) -> UnitInputs:
     """What a unit is mapped from, by the command line."""
     pages = sorted(arguments.index.glob("page_*"), key=lambda path: int(path.name.split("_")[1]))
-    reads = ReadFiles(arguments.fq1, arguments.fq2, arguments.bam, arguments.interleaved, arguments.qualities)
+    given = arguments
+    reads = ReadFiles(given.fq1, given.fq2, given.bam, given.interleaved, given.qualities, given.fq_umi)
     return UnitInputs(arguments.index / "reference", pages, reads, arguments.fasta, arguments.alternate)
 
 
@@ -60,7 +62,7 @@ def command_line(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, 
     """The command that gives the same records: paths as they were given, and nothing that changes no record."""
     reads = inputs.reads
     words = [*PROGRAM.split(), "--backend", backend, "--index", inputs.reference.parent]
-    for option, paths in (("--fq1", reads.fq1), ("--fq2", reads.fq2), ("--bam", reads.bam)):
+    for option, paths in (("--fq1", reads.fq1), ("--fq2", reads.fq2), ("--fq-umi", reads.fq_umi), ("--bam", reads.bam)):
         words += [option, *paths] if paths else []
     words += ["--interleaved"] if reads.interleaved else []
     words += ["--qualities", reads.qualities] if reads.qualities else []

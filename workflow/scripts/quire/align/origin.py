@@ -29,7 +29,7 @@ def origin_of(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, umi
         "fasta": str(inputs.fasta),
         "alternate": alternate,
         "files": [_file(path) for path in reads.files],
-        "reads": [[*map(str, files)] for files in (reads.fq1, reads.fq2, reads.bam)],
+        "reads": [[*map(str, files)] for files in (reads.fq1, reads.fq2, reads.fq_umi, reads.bam)],
         "written": [reads.interleaved, reads.qualities],
         "read_group": [read_group.sample, read_group.unit, read_group.library, read_group.platform],
         "clipping": [clipping.adapters, clipping.poly_g],

@@ -11,6 +11,7 @@ from quire.io.ahead import ahead
 from quire.io.alignment_reads import read_alignments
 from quire.io.bam.reads import RecordCounts
 from quire.io.fastq import BATCHES_AHEAD, read_batches
+from quire.io.fastq.umis import with_umi_file
 from quire.io.files import lacks_bgzip_end
 from quire.io.first_reads import require_as_declared
 from quire.reads import PairBatch
@@ -25,6 +26,7 @@ class ReadFiles:
         fq2: FASTQ files of the second mates, one for each of `fq1`; none for single-end reads.
         bam: BAM or CRAM files, of pairs or of single reads, instead of FASTQ files.
         interleaved: the FASTQ files hold mates in turn.
+        fq_umi: FASTQ files of UMIs, one for each of `fq1`; none where these have no files of their own.
         qualities: "phred33", "phred64", or "" for Phred+33, where first reads that look otherwise are refused.
     """
 
@@ -33,11 +35,13 @@ class ReadFiles:
     bam: Sequence[Path] = ()
     interleaved: bool = False
     qualities: str = ""
+    fq_umi: Sequence[Path] = ()
 
     @property
     def files(self) -> list[Path]:
         """All files."""
-        fastq = [path for pair in zip_longest(self.fq1, self.fq2) for path in pair if path is not None]
+        together = zip_longest(self.fq1, self.fq2, self.fq_umi)
+        fastq = [path for files in together for path in files if path is not None]
         return [*fastq, *self.bam]
 
     def batches(
@@ -58,14 +62,15 @@ class ReadFiles:
             return
         for path in (*self.fq1, *self.fq2):
             require_as_declared(path, self.interleaved, self.qualities, bool(self.fq2))
-        for fq1, fq2 in zip_longest(self.fq1, self.fq2):
-            yield from read_batches(
+        for fq1, fq2, fq_umi in zip_longest(self.fq1, self.fq2, self.fq_umi):
+            pairs = read_batches(
                 fq1,
                 fq2,
                 reads_per_batch,
                 interleaved=self.interleaved,
                 phred64=self.qualities == "phred64",
             )
+            yield from with_umi_file(pairs, fq1, fq_umi, reads_per_batch) if fq_umi else pairs
 
     def _batches_of_bam(
         self, reads_per_batch: int, counts: RecordCounts, fasta: Path | None, temporary: Path, threads: int
@@ -100,6 +105,6 @@ class ReadFiles:
         # Some sequencers' software leaves the closing block out, so that this cannot be an error.
         return [
             f"{path} has no closing bgzip block: if it was cut there, reads are missing."
-            for path in (*self.fq1, *self.fq2)
+            for path in (*self.fq1, *self.fq2, *self.fq_umi)
             if lacks_bgzip_end(path)
         ]

@@ -39,8 +39,8 @@ class Configuration:
             and `reference.fasta` is empty where nothing needs a reference.
         samples: one row a sample: sample (str), ploidy (int), sex (str, one of the values of SEXES); none in a run of
             the exact tools alone.
-        units: one row a unit: sample, unit, platform, library, qualities (all str), fq1, fq2 and bam (lists of
-            paths; either fq1 or bam has some, and fq2 where mates have files of their own), and interleaved (bool).
+        units: one row a unit: sample, unit, platform, library, qualities (all str), fq1, fq2, fq_umi and bam (lists
+            of paths; either fq1 or bam has some, and fq2 where mates have files of their own), and interleaved (bool).
         metadata: the columns of the sheets that mean nothing to Quire, by sheet (samples, units): one dictionary a row,
             which begins with the row's sample (and unit); none where a sheet has no such columns.
     """
@@ -152,11 +152,14 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
     seen: dict[tuple[int, int], str] = {_identity(settings["reference"]["fasta"]): "reference.fasta"}
     for row in units:
         unit = f"{row.values['sample']}.{row.values['unit']}"
-        fq1, fq2, bam = (listed_files(row.values[column]) for column in ("fq1", "fq2", "bam"))
+        columns = ("fq1", "fq2", "fq_umi", "bam")
+        fq1, fq2, fq_umi, bam = (listed_files(row.values[column]) for column in columns)
         if bool(fq1) == bool(bam):
             both = "both fq1 and bam" if bam else "neither fq1 nor bam"
             raise InputError(f"{row.place}: {both} name files of {unit}; give its reads in one of the two columns.")
-        if bam and (given := next((key for key in ("fq2", "interleaved", "qualities") if row.values[key]), None)):
+        if bam and (
+            given := next((key for key in ("fq2", "fq_umi", "interleaved", "qualities") if row.values[key]), None)
+        ):
             raise InputError(f"{row.place}: {given} is given, which says nothing about bam; leave it empty.")
         if fq2 and _says_yes(row.values["interleaved"]):
             raise InputError(f"{row.place}: fq2 is given, but an interleaved fq1 holds the mates too; leave fq2 empty.")
@@ -165,9 +168,22 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
                 f"{row.place}: fq1 names {len(fq1)} files and fq2 {len(fq2)}; each file of first mates needs that of "
                 "its mates, in the same order."
             )
+        if bool(fq_umi) != (settings["align"]["umi"] == "file"):
+            said = (
+                f"{unit} has no file in fq_umi, and align.umi is file; name its FASTQ of UMIs"
+                if settings["align"]["umi"] == "file"
+                else "fq_umi is given, and align.umi is not file; set align.umi: file in the configuration"
+            )
+            raise InputError(f"{row.place}: {said}.")
+        if fq_umi and len(fq1) != len(fq_umi):
+            raise InputError(
+                f"{row.place}: fq1 names {len(fq1)} files and fq_umi {len(fq_umi)}; each file of reads needs that of "
+                "its UMIs, in the same order."
+            )
         for column, paths, require in (
             ("fq1", fq1, require_fastq),
             ("fq2", fq2, require_fastq),
+            ("fq_umi", fq_umi, require_fastq),
             ("bam", bam, require_alignments),
         ):
             for path in paths:
@@ -316,11 +332,11 @@ def _says_yes(value: str) -> bool:
 
 
 def _units_frame(rows: list[Row]) -> pandas.DataFrame:
-    columns = ["sample", "unit", "fq1", "fq2", "bam", "interleaved", "qualities", "platform", "library"]
+    columns = ["sample", "unit", "fq1", "fq2", "fq_umi", "bam", "interleaved", "qualities", "platform", "library"]
     made = [
         {
             **row.values,
-            **{column: listed_files(row.values[column]) for column in ("fq1", "fq2", "bam")},
+            **{column: listed_files(row.values[column]) for column in ("fq1", "fq2", "fq_umi", "bam")},
             "interleaved": _says_yes(row.values["interleaved"]),
             "qualities": row.values["qualities"].lower(),
             "library": row.values["library"] or row.values["sample"],

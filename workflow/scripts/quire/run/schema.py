@@ -64,7 +64,9 @@ def _with_defaults(value: Any, schema: Mapping[str, Any], around: Mapping[str, A
         value = {}
     if not isinstance(value, Mapping):
         return value
-    filled, parts = dict(value), schema["properties"]
+    parts = schema["properties"]
+    # A key without a value is as one that is left out, but where `null` says something.
+    filled = {key: one for key, one in value.items() if one is not None or _may_be_null(parts.get(key))}
     plain = {key: part["default"] for key, part in parts.items() if "default" in part and "default_with" not in part}
     around = {**(around or {}), **plain, **filled}
     for key, part in parts.items():
@@ -73,6 +75,11 @@ def _with_defaults(value: Any, schema: Mapping[str, Any], around: Mapping[str, A
         elif "default" in part:
             filled[key] = _with_defaults(_default(part, around), part, around)
     return filled
+
+
+def _may_be_null(part: Mapping[str, Any] | None) -> bool:
+    """Also an unknown key, which is refused."""
+    return part is None or "null" in part.get("type", ())
 
 
 def _default(part: Mapping[str, Any], around: Mapping[str, Any]) -> Any:

@@ -1,0 +1,55 @@
+"""UMIs that a sequencer wrote to a FASTQ file of their own, beside the files of the reads."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from quire.errors import InputError
+from quire.io.ahead import ahead
+from quire.io.fastq.one_file import CHUNK_BYTES, file_batches
+from quire.io.fastq.parser import first_difference
+from quire.reads import PairBatch
+
+MOST_BASES = 1024  # of a UMI
+_LETTERS = np.frombuffer(bytearray(b"ACGTN"), np.uint8)
+
+
+def with_umi_file(pairs: Iterator[PairBatch], reads: Path, path: Path, reads_per_batch: int) -> Iterator[PairBatch]:
+    """Batches with the UMIs of their reads, or pairs: record i of a file is the UMI of read i.
+
+    Args:
+        pairs: batches of `reads_per_batch`, the last may be smaller.
+        reads: the file that they come from, for sentences.
+        path: FASTQ of the UMIs.
+
+    Raises:
+        InputError: another number of records, other names, a UMI without bases, or what is wrong with the file.
+    """
+    umis = ahead(lambda: file_batches(path, reads_per_batch, MOST_BASES, CHUNK_BYTES), 2)
+    try:
+        while True:
+            batch, read = next(pairs, None), next(umis, None)
+            if batch is None and read is None:
+                return
+            counts = [0 if one is None else len(one) for one in (batch, read)]
+            mates = None if batch is None else batch.mate1
+            if mates is not None and read is not None:
+                different = first_difference(
+                    mates.names, mates.name_offsets, read.names, read.name_offsets, min(counts)
+                )
+                if different >= 0:
+                    raise InputError(
+                        f"{path}: record {read.first_ordinal + different + 1} is named {read.name(different)} but that "
+                        f"of {reads} is named {mates.name(different)}; give the files of one run, in the same order."
+                    )
+            if counts[0] != counts[1] or batch is None or read is None:
+                short, longer = (reads, path) if counts[0] < counts[1] else (path, reads)
+                raise InputError(f"{short}: has fewer records than {longer}; each read, or pair, needs one UMI.")
+            if (empty := np.diff(read.offsets) == 0).any():
+                number = read.first_ordinal + int(np.argmax(empty)) + 1
+                raise InputError(f"{path}: record {number} has no bases; each read, or pair, needs a UMI.")
+            yield replace(batch, umis=_LETTERS[read.bases], umi_offsets=read.offsets)
+    finally:
+        umis.close()
