@@ -13,6 +13,7 @@ from quire.algorithms.fm_index.pages.cpu import PageArrays
 from quire.algorithms.seeding.cpu import find_hits
 from quire.align.alignments.cpu import collect, poorly_aligned
 from quire.align.candidates.cpu import find_candidates
+from quire.align.candidates.known import leave_out_known
 from quire.align.engines.records import encode_records
 from quire.align.engines.steps import FoundAlignments, Steps, find_alignments, rescue_and_select
 from quire.align.insert_size import InsertSizes
@@ -31,6 +32,7 @@ STEPS = Steps(
     subset=subset,
     find_hits=find_hits,
     find_candidates=find_candidates,
+    leave_out_known=leave_out_known,
     extend=extend,
     collect=collect,
     poorly_aligned=poorly_aligned,

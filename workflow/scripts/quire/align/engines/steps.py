@@ -33,6 +33,8 @@ class Steps:
     Attributes:
         flatnonzero: indices (int64[]) of an array's items that are not 0.
         subset: (reads, indices): those reads as a batch of their own.
+        leave_out_known: (jobs, rounds): the jobs but for those of earlier rounds, whose alignments are there already; a
+            backend may leave them in, since `collect` leaves out what comes twice.
         find_hits, find_candidates, extend, collect, poorly_aligned, rescue_jobs, select, take_reported,
         unique_template_lengths: see the functions of these names.
     """
@@ -41,6 +43,7 @@ class Steps:
     subset: Callable[[BackendReads, Array], BackendReads]
     find_hits: Callable[[BackendPages, BackendReads, Array, SeedingParameters], tuple[Array, Array]]
     find_candidates: Callable[[Array, Array, BackendReads, BackendReference, SeedingParameters], ExtensionJobs]
+    leave_out_known: Callable[[ExtensionJobs, Rounds], ExtensionJobs]
     extend: Callable[[ExtensionJobs, BackendReads, Array, Array], Extensions]
     collect: Callable[[Rounds, BackendReads, BackendReference], Alignments]
     poorly_aligned: Callable[[Alignments, BackendReads, Look], Array]
@@ -69,25 +72,26 @@ def find_alignments(
         pages: of the whole axis in order.
         reference: the axis.
     """
-    rounds = [_seed_and_extend(steps, reads, pages, reference, SEEDING)]
+    jobs = _seed(steps, reads, pages, reference, SEEDING)
+    rounds = [(jobs, steps.extend(jobs, reads, reference.text, reference.ambiguous))]
     alignments = steps.collect(rounds, reads, reference)
     for look in LATER_LOOKS:
         poor = steps.flatnonzero(steps.poorly_aligned(alignments, reads, look))
         if len(poor) == 0:
             continue
         few = steps.subset(reads, poor)
-        jobs, extensions = _seed_and_extend(steps, few, pages, reference, look.seeding)
-        rounds.append((replace(jobs, read=poor[jobs.read].astype(np.int32)), extensions))
+        jobs = _seed(steps, few, pages, reference, look.seeding)
+        jobs = steps.leave_out_known(replace(jobs, read=poor[jobs.read].astype(np.int32)), rounds)
+        rounds.append((jobs, steps.extend(jobs, reads, reference.text, reference.ambiguous)))
         alignments = steps.collect(rounds, reads, reference)
     return FoundAlignments(rounds, alignments)
 
 
-def _seed_and_extend(
+def _seed(
     steps: Steps, reads: BackendReads, pages: BackendPages, reference: BackendReference, seeding: SeedingParameters
-) -> tuple[ExtensionJobs, Extensions]:
+) -> ExtensionJobs:
     offsets, hits = steps.find_hits(pages, reads, reference.text, seeding)
-    jobs = steps.find_candidates(offsets, hits, reads, reference, seeding)
-    return jobs, steps.extend(jobs, reads, reference.text, reference.ambiguous)
+    return steps.find_candidates(offsets, hits, reads, reference, seeding)
 
 
 def rescue_and_select(

@@ -2,12 +2,13 @@
 
 from functools import partial
 
+from quire.algorithms.extension import ExtensionJobs
 from quire.algorithms.extension.gpu import extend
 from quire.algorithms.seeding.gpu import bytes_per_read as seeding_bytes_per_read
 from quire.algorithms.seeding.gpu import find_hits
 from quire.align.alignments.gpu import collect, poorly_aligned
 from quire.align.candidates.gpu import find_candidates
-from quire.align.engines.steps import Steps
+from quire.align.engines.steps import Rounds, Steps
 from quire.align.pairing.gpu import select
 from quire.align.pairing.template_length_gpu import unique_template_lengths
 from quire.align.parameters import SEEDING
@@ -28,11 +29,15 @@ def steps_on(card: Card) -> Steps:
     def subset(reads: CardReads, chosen: CardArray) -> CardReads:
         return reads.subset(card, chosen)
 
+    def leave_out_known(jobs: ExtensionJobs, _rounds: Rounds) -> ExtensionJobs:
+        return jobs  # a card has aligned a few sooner than it has found them out
+
     return Steps(
         flatnonzero=card.xp.flatnonzero,
         subset=subset,
         find_hits=partial(find_hits, card),
         find_candidates=partial(find_candidates, card),
+        leave_out_known=leave_out_known,
         extend=partial(extend, card),
         collect=partial(collect, card),
         poorly_aligned=partial(poorly_aligned, card),

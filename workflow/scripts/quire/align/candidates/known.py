@@ -1,0 +1,48 @@
+"""Candidates that an earlier look at a read has found too: they need not be aligned again."""
+
+import numpy as np
+
+from quire.algorithms.extension import ExtensionJobs, Extensions
+from quire.simd.compiled import compiled
+
+
+def leave_out_known(jobs: ExtensionJobs, rounds: list[tuple[ExtensionJobs, Extensions]]) -> ExtensionJobs:
+    """The jobs that are not among those of earlier rounds; equal jobs have equal alignments.
+
+    Args:
+        jobs: by read, ascending.
+        rounds: earlier jobs, each round's by read, ascending; reads are numbered as in `jobs`.
+    """
+    is_new = np.ones(len(jobs), np.bool_)
+    for earlier, _ in rounds:
+        _strike_known(_columns(jobs), _columns(earlier), is_new)
+    return ExtensionJobs(*(column[is_new] for column in _columns(jobs)))
+
+
+def _columns(jobs: ExtensionJobs) -> tuple[np.ndarray, ...]:
+    return (
+        jobs.read, jobs.strand, jobs.diagonal, jobs.diagonal_low, jobs.diagonal_high, jobs.axis_low, jobs.axis_high,
+    )  # fmt: skip
+
+
+@compiled
+def _strike_known(jobs, earlier, is_new):
+    """Clear `is_new` of the jobs that are among the earlier ones."""
+    read, strand, diagonal, diagonal_low, diagonal_high, axis_low, axis_high = jobs
+    of_read, on_strand, on_diagonal, low, high, begin, end = earlier
+    first = 0
+    for job in range(len(read)):
+        while first < len(of_read) and of_read[first] < read[job]:
+            first += 1
+        other = first
+        while other < len(of_read) and of_read[other] == read[job]:
+            if (
+                on_diagonal[other] == diagonal[job]
+                and on_strand[other] == strand[job]
+                and low[other] == diagonal_low[job]
+                and high[other] == diagonal_high[job]
+                and begin[other] == axis_low[job]
+                and end[other] == axis_high[job]
+            ):
+                is_new[job] = False
+            other += 1
