@@ -122,6 +122,11 @@ class Inputs:
         """A gzip FASTA, decompressed."""
         return self._made(self.work / name / f"{name}.fa", f"gzip -dc {source} > {{}}")
 
+    def genome(self, source: Path) -> Path:
+        """Any genome, gzip or plain, as plain FASTA in a folder of its own."""
+        stem = source.name.removesuffix(".gz").rsplit(".", 1)[0]
+        return self._made(self.work / stem / f"{stem}.fa", f"gzip -dcf {source} > {{}}")
+
     def bwa_index(self, fasta: Path) -> Path:
         """Make bwa's index beside the FASTA."""
         if not Path(f"{fasta}.sa").exists():
@@ -136,14 +141,17 @@ class Inputs:
             (folder / "done").touch()
         return folder
 
-    def simulated(self, fasta: Path, region: str, seed: int, options: str) -> tuple[Path, Path]:
-        """Paired reads of a region that carries the real variants of HG001; both FASTQ files."""
+    def simulated(
+        self, fasta: Path, region: str, seed: int, options: str, has_variants: bool = True
+    ) -> tuple[Path, Path]:
+        """Paired reads of a region, which carries the real variants of HG001 if it has any; both FASTQ files."""
         name = f"{region}_{seed}_{options}".replace(" ", "").replace("/", "_").replace(":", "_")
-        prefix = self.work / "reads" / name
+        prefix = self.work / "reads" / (name if has_variants else f"{fasta.stem}_{name}")
         mates = Path(f"{prefix}_1.fq.gz"), Path(f"{prefix}_2.fq.gz")
         if not mates[1].exists():
             prefix.parent.mkdir(parents=True, exist_ok=True)
-            what = f"{fasta} {self.truth} {region} {prefix} --seed {seed} --quals {self.qualities} {options}"
+            truth = self.truth if has_variants else "none"
+            what = f"{fasta} {truth} {region} {prefix} --seed {seed} --quals {self.qualities} {options}"
             run(python(f"bench.simulate {what}"))
         return mates
 

@@ -16,6 +16,7 @@ import pysam
 from isal import igzip
 
 PAIRS_AT_A_TIME = 200_000
+WHOLE_GENOME = "all"  # as a region: every contig of the FASTA
 LARGEST_INSERT = 40_000
 SMALLEST_INSERT_WITH_ADAPTERS = 40
 HIGHEST_SHARE_OF_N = 0.3
@@ -207,7 +208,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("reference", help="indexed FASTA")
     parser.add_argument("variants", help="indexed VCF with phased genotypes of one sample, or none")
-    parser.add_argument("region", help="contig or contig:first-last")
+    parser.add_argument("region", help=f"contig, contig:first-last, or {WHOLE_GENOME}")
     parser.add_argument("out", help="prefix of the two files")
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument("--coverage", type=float, default=30)
@@ -229,28 +230,65 @@ def parse_arguments() -> argparse.Namespace:
     return given
 
 
+def spans(fasta: pysam.FastaFile, region: str) -> list[tuple[str, int, int]]:
+    """What reads are drawn from: contig, 0-based start and end; all contigs of the FASTA for WHOLE_GENOME."""
+    if region == WHOLE_GENOME:
+        return [(contig, 0, fasta.get_reference_length(contig)) for contig in fasta.references]
+    contig, _, span = region.partition(":")
+    if not span:
+        return [(contig, 0, fasta.get_reference_length(contig))]
+    first, last = (int(text.replace(",", "")) for text in span.split("-"))
+    return [(contig, first - 1, last)]
+
+
 def main() -> None:
     """Parse the command line and write both files."""
     arguments = parse_arguments()
-    contig, _, span = arguments.region.partition(":")
-    with pysam.FastaFile(arguments.reference) as fasta:
-        start, end = 0, fasta.get_reference_length(contig)
-        if span:
-            first, last = (int(text.replace(",", "")) for text in span.split("-"))
-            start, end = first - 1, last
-        reference = np.frombuffer(fasta.fetch(contig, start, end).upper().encode(), np.uint8)
+    generator = np.random.default_rng(arguments.seed)
+    qualities = quality_strings(arguments.quals, arguments.length)
+    with (
+        pysam.FastaFile(arguments.reference) as fasta,
+        igzip.open(f"{arguments.out}_1.fq.gz", "wb", 1) as one,
+        igzip.open(f"{arguments.out}_2.fq.gz", "wb", 1) as two,
+    ):
+        drawn_from = spans(fasta, arguments.region)
+        bases = sum(end - start for _, start, end in drawn_from)
+        total = arguments.pairs or int(arguments.coverage * bases / (2 * arguments.length))
+        behind = done = 0
+        for contig, start, end in drawn_from:
+            behind += end - start
+            last = total * behind // bases
+            simulator = _simulator(arguments, fasta, (contig, start, end), qualities, generator)
+            while done < last:
+                count = min(PAIRS_AT_A_TIME, last - done)
+                texts = simulator.draw(done, count)
+                one.write(texts[0])
+                two.write(texts[1])
+                done += count
+    print("pairs", total)
+
+
+def _simulator(
+    arguments: argparse.Namespace,
+    fasta: pysam.FastaFile,
+    span: tuple[str, int, int],
+    qualities: np.ndarray,
+    generator: np.random.Generator,
+) -> Simulator:
+    """Draws pairs from one span of a contig that carries the sample's variants."""
+    contig, start, end = span
+    reference = np.frombuffer(fasta.fetch(contig, start, end).upper().encode(), np.uint8)
     variants: list[pysam.VariantRecord] = []
     if arguments.variants != "none":
         with pysam.VariantFile(arguments.variants) as stream:
             variants = list(stream.fetch(arguments.vcf_contig or contig, start, end))
-    generator = np.random.default_rng(arguments.seed)
     haplotypes = [haplotype(number, variants, reference, start) for number in (0, 1)]
     if arguments.divergence:
         haplotypes = [diverge(item, arguments.divergence, generator) for item in haplotypes]
-    simulator = Simulator(
+    return Simulator(
         contig=contig,
         haplotypes=(haplotypes[0], haplotypes[1]),
-        qualities=quality_strings(arguments.quals, arguments.length),
+        qualities=qualities,
         length=arguments.length,
         insert=arguments.insert,
         insert_deviation=arguments.insert_sd,
@@ -260,13 +298,6 @@ def main() -> None:
         orientation=arguments.orientation,
         shadow=arguments.shadow,
     )
-    total = arguments.pairs or int(arguments.coverage * (end - start) / (2 * arguments.length))
-    with igzip.open(f"{arguments.out}_1.fq.gz", "wb", 1) as one, igzip.open(f"{arguments.out}_2.fq.gz", "wb", 1) as two:
-        for done in range(0, total, PAIRS_AT_A_TIME):
-            texts = simulator.draw(done, min(PAIRS_AT_A_TIME, total - done))
-            one.write(texts[0])
-            two.write(texts[1])
-    print("pairs", total)
 
 
 if __name__ == "__main__":
