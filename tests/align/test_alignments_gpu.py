@@ -126,7 +126,7 @@ def test_collect_of_no_reads(card) -> None:
 
 
 def test_poorly_aligned(card) -> None:
-    """Below nine tenths of the read, nowhere, or short and not perfect."""
+    """Below nine tenths of the read, nowhere, or short and not perfect; of another look, short."""
     lengths, scores = [100, 100, 100, 101, 101, 1, 60, 60, 61], [90, 89, None, 91, 90, 1, 60, 59, 60]
     places = [[] if score is None else [Place(score, 0, 5, 0, score), Place(1, 1, 7, 0, 1)] for score in scores]
     alignments = upload_all(card, alignments_of(places))
@@ -134,6 +134,8 @@ def test_poorly_aligned(card) -> None:
     poor = card.download(poorly_aligned(card, alignments, reads, Look(SEEDING, 9, 10, 61)))
     assert poor.dtype == np.uint8
     assert poor.tolist() == [0, 1, 1, 0, 1, 0, 0, 1, 0]
+    poor = card.download(poorly_aligned(card, alignments, reads, Look(SEEDING, 0, 1, shortest_certain=61)))
+    assert poor.tolist() == [0, 0, 0, 0, 0, 1, 1, 1, 0]
 
 
 def drawn_places(generator: random.Random) -> list[Place]:

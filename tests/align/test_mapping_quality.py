@@ -17,8 +17,7 @@ def largest_difference(near):
     """Largest difference between the integer quality and bwa's over spans, scores and second scores."""
     largest, second_at = 0, np.zeros(4, np.int64)
     for span in range(11, 1200, 7):
-        counted = max(span, min(2 * span, 100)) if near > 0 else span
-        factor = 1.0 if counted < 50 else math.log(50.0) / math.log(float(counted))
+        factor = 1.0 if span < 50 else math.log(50.0) / math.log(float(span))
         for score in range(1, min(span, 1024) + 1, 1 if span < 200 else 13):
             identity = 1.0 - (span - score) / 5.0 / span
             weight = (factor * identity * identity) ** 2

@@ -12,7 +12,6 @@ from quire.align.parameters import (
     CHANCE_SCORE,
     COUNT_COST,
     LENGTH_FACTOR,
-    LONG_SPAN,
     LONGEST_SPAN,
     MOST_SUPPLEMENTARY,
     SIMPLE_SCORE,
@@ -54,8 +53,7 @@ def quality(score: int, second: int, near: int, read_span: int, axis_span: int) 
     span = max(read_span, axis_span)
     identity = ((4 * span + score) << 15) // (5 * span)
     fourth = ((identity * identity) >> 15) ** 2 >> 15
-    counted = max(span, min(2 * span, LONG_SPAN)) if near else span
-    weight = int(LENGTH_FACTOR[min(counted, LONGEST_SPAN)]) * fourth >> 15
+    weight = int(LENGTH_FACTOR[min(span, LONGEST_SPAN)]) * fourth >> 15
     value = ((score - second) * 602 * weight // 100 + (1 << 14)) >> 15
     return max(0, min(60, value - int(COUNT_COST[near])))
 
@@ -168,6 +166,23 @@ def test_ties_of_many_places_go_to_the_smaller_hash(card) -> None:
         for strand in range(2)
     )
     check(card, [sequence, sequence], [left, right], True, MODELS["300"])
+
+
+@pytest.mark.parametrize(
+    ("left_copies", "right_copies", "quality"), [(15, 16, 40), (16, 15, 40), (16, 16, 0), (20, 30, 0)]
+)
+def test_one_pair_of_mates_with_more_places_than_are_kept_tells_nothing(
+    card, left_copies, right_copies, quality
+) -> None:
+    sequence = np.random.default_rng(8).integers(0, 4, 100).tolist()
+    left = [Place(100, 0, 5000 * copy, 0, 100) for copy in range(left_copies)]
+    right = [Place(100, 1, 5000 * copy + (200 if copy == 0 else 2500), 0, 100) for copy in range(right_copies)]
+    worse = [Place(90, 1, 5000 * copy + 1000, 0, 100) for copy in range(3)]  # which do not count
+    for places in (left, right):
+        places.sort(key=lambda place: tie_hash(name_hash(0), place.axis_begin))
+    check(card, [sequence, sequence], [left, right + worse], True, MODELS["300"])
+    selection, _ = on_card(card, [sequence, sequence], [left, right + worse], True, MODELS["300"])
+    assert selection.quality.tolist() == [quality, quality]
 
 
 def test_pairs_nearly_as_good_as_the_second_cost_quality(card) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from quire.align.insert_size import InsertSizes
 from quire.align.parameters import (
+    MOST_CANDIDATES,
     MOST_SUPPLEMENTARY,
     NEAR_BEST,
     PAIR_BONUS_LIMIT,
@@ -19,17 +20,13 @@ from tests.support.places import Place
 
 
 def bwa_quality(score: int, second: int, near: int, read_span: int, axis_span: int) -> int:
-    """bwa mem's mem_approx_mapq_se (bwamem.c), default parameters, without its share of repetitive seeds.
-
-    Where another place is nearly as good, a short alignment counts as twice as long, up to 100 bases: our own rule.
-    """
+    """bwa mem's mem_approx_mapq_se (bwamem.c), default parameters, without its share of repetitive seeds."""
     second = max(second, 19)
     if second >= score:
         return 0
     span = max(read_span, axis_span)
     identity = 1.0 - (span - score) / 5.0 / span
-    counted = max(span, min(2 * span, 100)) if near > 0 else span
-    factor = 1.0 if counted < 50 else math.log(50) / math.log(counted)
+    factor = 1.0 if span < 50 else math.log(50) / math.log(span)
     factor *= identity * identity
     quality = int(6.02 * (score - second) * factor * factor + 0.499)
     if near > 0:
@@ -194,6 +191,13 @@ def choose_pair(mates: tuple[Marked, Marked], name_hash: int, models: InsertSize
     if near:
         quality -= int(4.343 * math.log(near + 1) + 0.499)
     quality = max(0, min(60, quality))
+    # Our own rule: where both mates have as many places so good as are kept, others may have been dropped.
+    as_good = [
+        sum(marked.places[other].score >= marked.places[i].score for other in marked.of_primary)
+        for marked, i in zip(mates, best, strict=True)
+    ]
+    if min(as_good) >= MOST_CANDIDATES:
+        quality = 0
     chosen = []
     for marked, i in zip(mates, best, strict=True):
         own = marked.quality(i)

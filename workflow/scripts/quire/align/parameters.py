@@ -17,19 +17,25 @@ class Look:
         numerator, denominator: reads without an alignment take part, and those whose best score is below this share of
             their length.
         shortest_clear: shorter reads take part unless they match perfectly: a mismatch leaves too few of their seeds.
+        shortest_certain: shorter reads take part, whatever their alignment.
     """
 
     seeding: SeedingParameters
     numerator: int
     denominator: int
-    shortest_clear: int
+    shortest_clear: int = 0
+    shortest_certain: int = 0
 
 
-# ---- seeding: every read; then those that aligned poorly, and those that still do ----
+# ---- seeding: every read; then those that aligned poorly, those that still do, and those too short to be sure ----
+# The last one: a read of fewer than 60 bases has at most two seeds of 20 that share no base, so that one mismatch and
+# one frequent seed hide another place of it, the reason for a low quality, even where it matches perfectly. Seeds of 16
+# bases at its ends stand on either side of any mismatch, and may be as frequent as bwa mem allows (max_occ: 500).
 SEEDING = SeedingParameters(stride=20, maximum_hits=32)
 LATER_LOOKS = (
     Look(SeedingParameters(stride=5, maximum_hits=32), 9, 10, shortest_clear=100),
     Look(SeedingParameters(stride=4, maximum_hits=64, seed_length=16), 8, 10, shortest_clear=100),
+    Look(SeedingParameters(stride=20, maximum_hits=512, seed_length=16), 0, 1, shortest_certain=60),
 )
 
 # ---- alignments ----
@@ -78,8 +84,6 @@ WEIGHT_ALONE, WEIGHT_PROPER = 2, 3
 MOST_QUALITY = 60
 QUALITY_SHIFT = 15
 LONGEST_SPAN = 4096
-# Beside a place that is nearly as good, an alignment is no more certain than one of this span would be.
-LONG_SPAN = 100
 # A second place is at least as good as a chance match of a seed (bwa mem: min_seed_len).
 CHANCE_SCORE = 19
 _SHORT_SPAN = 50

@@ -122,14 +122,13 @@ extern "C" __global__ void gather(Found found, Reference reference, const i32* o
 
 // One thread a read: whether it takes part in a later look.
 extern "C" __global__ void find_poor(Alignments alignments, Reads reads, i64 numerator, i64 denominator,
-                                     i64 shortest_clear, u8* poor) {
+                                     i64 shortest_clear, i64 shortest_certain, u8* poor) {
     i64 read = thread_index();
     if (read >= reads.count) return;
     i64 first = alignments.offsets[read], length = reads.length(read);
-    poor[read] = 1;
-    if (first == alignments.offsets[read + 1]) return;
-    i64 score = alignments.score[first];
-    poor[read] = score * denominator < length * numerator || (length < shortest_clear && score < length);
+    i64 score = first < alignments.offsets[read + 1] ? alignments.score[first] : 0;
+    bool is_short = length < shortest_certain || (length < shortest_clear && score < length);
+    poor[read] = score * denominator < length * numerator || is_short;
 }
 
 // Whether a read has a place, and no second one that comes close to it.

@@ -111,22 +111,20 @@ def stands_alone(score, length):
 
 def poorly_aligned(alignments: Alignments, reads: Reads, look: Look) -> np.ndarray:
     """bool[n]: reads that take part in a later look: of which a better place, or a second one, may have been missed."""
-    poor: np.ndarray = _find_poor(alignments, reads.offsets, look.numerator, look.denominator, look.shortest_clear)
+    limits = look.numerator, look.denominator, look.shortest_clear, look.shortest_certain
+    poor: np.ndarray = _find_poor(alignments, reads.offsets, *limits)
     return poor
 
 
 @compiled
-def _find_poor(alignments, read_offsets, numerator, denominator, shortest_clear):
+def _find_poor(alignments, read_offsets, numerator, denominator, shortest_clear, shortest_certain):
     """See `poorly_aligned`."""
     count = len(read_offsets) - 1
     poor = np.empty(count, np.bool_)
     for read in range(count):
         first, last = alignments.offsets[read], alignments.offsets[read + 1]
         length = read_offsets[read + 1] - read_offsets[read]
-        if first == last:
-            poor[read] = True
-            continue
-        score = np.int64(alignments.score[first])
-        is_imperfect = length < shortest_clear and score < length
-        poor[read] = score * denominator < length * numerator or is_imperfect
+        score = np.int64(alignments.score[first]) if first < last else np.int64(0)
+        is_short = length < shortest_certain or (length < shortest_clear and score < length)
+        poor[read] = score * denominator < length * numerator or is_short
     return poor

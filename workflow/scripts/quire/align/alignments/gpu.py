@@ -90,7 +90,8 @@ def poorly_aligned(card: Card, alignments: Alignments, reads: CardReads, look: L
     """uint8[n] on the card: reads that take part in a later look."""
     poor = card.empty(len(reads), np.uint8)
     find_poor = _kernels(card)("find_poor")
-    find_poor.for_each(len(reads), alignments, reads, look.numerator, look.denominator, look.shortest_clear, poor)
+    limits = look.numerator, look.denominator, look.shortest_clear, look.shortest_certain
+    find_poor.for_each(len(reads), alignments, reads, *limits, poor)
     return poor
 
 

@@ -17,6 +17,7 @@ from quire.align.pairing.mapping_quality import count_cost, raw_quality, single_
 from quire.align.pairing.overlap import overlaps
 from quire.align.pairing.template_length import orientation_of, pair_distance
 from quire.align.parameters import (
+    MOST_CANDIDATES,
     MOST_QUALITY,
     MOST_SUPPLEMENTARY,
     NEAR_BEST,
@@ -308,6 +309,8 @@ def _pair(alignments, reads, read1, read2, template_lengths, alternate, competit
     if other_count > 0:
         pair_quality -= count_cost(other_count)
     pair_quality = max(np.int64(0), min(pair_quality, np.int64(MOST_QUALITY)))
+    if _is_crowded(alignments, first1, last1, best1) and _is_crowded(alignments, first2, last2, best2):
+        pair_quality = np.int64(0)
     for read, chosen in ((read1, best1), (read2, best2)):
         better = competition.overlapped_by[chosen]
         suboptimal_score = np.int64(competition.suboptimal_score[chosen])
@@ -321,6 +324,18 @@ def _pair(alignments, reads, read1, read2, template_lengths, alternate, competit
         selection.quality[read] = quality
         selection.suboptimal_score[read] = suboptimal_score
         selection.proper[read] = True
+
+
+@inlined
+def _is_crowded(alignments, first, last, chosen):
+    """Whether a read has as many places as good as the chosen one as are looked at at most: there may be more.
+
+    Where both mates have, other pairs may be as good as theirs.
+    """
+    as_good = 0
+    for i in range(first, last):
+        as_good += alignments.score[i] >= alignments.score[chosen]
+    return as_good >= MOST_CANDIDATES
 
 
 @inlined

@@ -1,5 +1,5 @@
 // Mapping qualities in integers: the twin of quire/align/pairing/mapping_quality.py. All divisions are of
-// non-negative numbers, where C and Python agree. -D: CHANCE_SCORE, LONGEST_SPAN, LONG_SPAN, MOST_COUNT, MOST_QUALITY, QUALITY_SHIFT.
+// non-negative numbers, where C and Python agree. -D: CHANCE_SCORE, LONGEST_SPAN, MOST_COUNT, MOST_QUALITY, QUALITY_SHIFT.
 #pragma once
 #include "quire/device/types.cuh"
 
@@ -29,9 +29,7 @@ __device__ __forceinline__ i64 single_quality(const QualityTables& tables, i64 s
     i64 identity = ((4 * span + score) << QUALITY_SHIFT) / (5 * span);
     i64 squared = (identity * identity) >> QUALITY_SHIFT;
     i64 fourth = (squared * squared) >> QUALITY_SHIFT;
-    i64 long_span = span;  // what one more mismatch tells does not grow as the read gets shorter
-    if (near_best_count > 0 && span < LONG_SPAN) long_span = 2 * span < LONG_SPAN ? 2 * span : LONG_SPAN;
-    i64 weight = (tables.length_factor[long_span < LONGEST_SPAN ? long_span : LONGEST_SPAN] * fourth) >> QUALITY_SHIFT;
+    i64 weight = (tables.length_factor[span < LONGEST_SPAN ? span : LONGEST_SPAN] * fourth) >> QUALITY_SHIFT;
     i64 quality = ((score - suboptimal_score) * 602 * weight / 100 + (1 << (QUALITY_SHIFT - 1))) >> QUALITY_SHIFT;
     if (near_best_count > 0) quality -= count_cost(tables, near_best_count);
     return within_qualities(quality);

@@ -6,7 +6,6 @@ from quire.align.parameters import (
     CHANCE_SCORE,
     COUNT_COST,
     LENGTH_FACTOR,
-    LONG_SPAN,
     LONGEST_SPAN,
     MOST_QUALITY,
     QUALITY_SHIFT,
@@ -43,9 +42,7 @@ def single_quality(score, suboptimal_score, near_best_count, read_span, axis_spa
     identity = ((4 * span + score) << QUALITY_SHIFT) // (5 * span)
     squared = (identity * identity) >> QUALITY_SHIFT
     fourth = (squared * squared) >> QUALITY_SHIFT
-    # What one more mismatch tells does not grow as the read gets shorter.
-    long_span = max(span, min(2 * span, LONG_SPAN)) if near_best_count > 0 else span
-    weight = (LENGTH_FACTOR[min(long_span, LONGEST_SPAN)] * fourth) >> QUALITY_SHIFT
+    weight = (LENGTH_FACTOR[min(span, LONGEST_SPAN)] * fourth) >> QUALITY_SHIFT
     quality = ((score - suboptimal_score) * 602 * weight // 100 + (1 << (QUALITY_SHIFT - 1))) >> QUALITY_SHIFT
     if near_best_count > 0:
         quality -= count_cost(near_best_count)

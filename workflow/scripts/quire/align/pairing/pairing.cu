@@ -1,7 +1,7 @@
 // From alignments to what is reported: the twin of quire/align/pairing/cpu.py, in three steps: one thread per read, one
-// per pair, one per read. -D: those of mapping_quality.cuh and standing.cuh, MOST_SUPPLEMENTARY, NEAR_BEST,
-// PAIR_BONUS_LIMIT, SIMPLE_SCORE, SIMPLE_WORD, SIMPLE_SHARE, SIMPLE_SHARE_OF_SHORT, UNPAIRED_COST, WEIGHT_ALONE,
-// WEIGHT_PROPER.
+// per pair, one per read. -D: those of mapping_quality.cuh and standing.cuh, MOST_CANDIDATES, MOST_SUPPLEMENTARY,
+// NEAR_BEST, PAIR_BONUS_LIMIT, SIMPLE_SCORE, SIMPLE_WORD, SIMPLE_SHARE, SIMPLE_SHARE_OF_SHORT,
+// UNPAIRED_COST, WEIGHT_ALONE, WEIGHT_PROPER.
 #include "quire/align/alignments/alignments.cuh"
 #include "quire/align/alignments/standing.cuh"
 #include "quire/align/pairing/mapping_quality.cuh"
@@ -150,6 +150,14 @@ __device__ __forceinline__ bool scored_pair(const Alignments& alignments, const 
     return true;
 }
 
+// Whether a read has as many places as good as the chosen one as are looked at at most: there may be more. Where both
+// mates have, other pairs may be as good as theirs.
+__device__ __forceinline__ bool is_crowded(const Alignments& alignments, i64 first, i64 last, i64 chosen) {
+    i32 as_good = 0;
+    for (i64 i = first; i < last; i++) as_good += alignments.score[i] >= alignments.score[chosen];
+    return as_good >= MOST_CANDIDATES;
+}
+
 // One thread per pair: mates whose places fit each other better than their best places do apart are chosen together.
 // Alignments on alternate contigs make no pairs.
 extern "C" __global__ void pair(Alignments alignments, Reads reads, Contigs contigs, QualityTables tables,
@@ -196,6 +204,7 @@ extern "C" __global__ void pair(Alignments alignments, Reads reads, Contigs cont
     i64 pair_quality = raw_quality(best - (other > unpaired ? other : unpaired));
     if (count > 0) pair_quality -= count_cost(tables, count);
     pair_quality = within_qualities(pair_quality);
+    if (is_crowded(alignments, first1, last1, best1) && is_crowded(alignments, first2, last2, best2)) pair_quality = 0;
     for (int mate = 0; mate < 2; mate++) {
         i64 read = mate == 0 ? read1 : read2, chosen = mate == 0 ? best1 : best2;
         i64 better = competition.overlapped_by[chosen];
