@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from quire import reference as reference_stage
+from quire.rescore.assembly.plain import SERVES, UNKNOWN, PlainGraphs
 from quire.rescore.caller import call_interval
 from quire.rescore.gvcf import call_gvcf_interval
 from quire.rescore.region_counts import RegionCounter, sentence
@@ -103,7 +104,16 @@ def test_regions_are_counted_once() -> None:
             if region < len(spans):
                 counter.hear("graph", {"region": region, "k": 10, "succeeded": False, "complete": True})
                 counter.hear("graph", {"region": region, "k": 25, "succeeded": served, "complete": complete})
-        counter.hear("assembled", {"contig": "c", "spans": np.array(spans), "sequences": []})
-    counter.hear("assembled", {"contig": "d", "spans": np.array([[150, 220]]), "sequences": []})
+        counter.hear("assembled", {"contig": "c", "spans": np.array(spans), "plain": known(len(spans), set())})
+    counter.hear("assembled", {"contig": "d", "spans": np.array([[150, 220]]), "plain": known(1, set())})
     assert counter.counts == {"active": 3, "not_assembled": 1, "too_many_haplotypes": 1}
     assert sentence(counter.counts).startswith("3 active regions; 1 could not be assembled, and of 1 only")
+    counter.hear("assembled", {"contig": "c", "spans": np.array([[101, 105], [106, 108]]), "plain": known(2, {1})})
+    assert counter.counts == {"active": 5, "not_assembled": 2, "too_many_haplotypes": 1}
+
+
+def known(regions: int, served: set[int]) -> PlainGraphs:
+    """Graphs of regions of which some are known to serve, and of the others nothing."""
+    kind = np.array([[SERVES if region in served else UNKNOWN, UNKNOWN] for region in range(regions)], np.int8)
+    nothing = np.zeros(0, np.int64)
+    return PlainGraphs(kind, kind, nothing, nothing, nothing, nothing, nothing)

@@ -32,15 +32,16 @@ class RegionCounter:
         self._cut: set[int] = set()
 
     def hear(self, step: str, facts: Mapping[str, Any]) -> None:
-        """A graph was tried for a region, or a batch of regions is through."""
+        """A graph was built for a region, or a batch of regions is through."""
         if step == "graph":
             if facts["succeeded"]:
                 self._served.add(facts["region"])
             if not facts["complete"]:
                 self._cut.add(facts["region"])
         elif step == "assembled":
+            plain = facts["plain"].served.tolist()
             for region, (start, _) in enumerate(facts["spans"].tolist()):
-                self._count(facts["contig"], start, region in self._served, region in self._cut)
+                self._count(facts["contig"], start, plain[region] or region in self._served, region in self._cut)
             self._served.clear()
             self._cut.clear()
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from quire.io.vcf import VariantRecord
 from quire.rescore.activity import FILTER_WING, profile
 from quire.rescore.activity.regions import BORDER_REACH, TILE, active_regions, tile_border
-from quire.rescore.assembly import assemble
+from quire.rescore.assembly import assemble_all
 from quire.rescore.dragen.genotypes import RegionModel
 from quire.rescore.engines import CallingEngine
 from quire.rescore.genotyping import Call, best_alleles, call_site
@@ -116,14 +116,14 @@ def assemble_regions(
         engine: aligns the haplotypes.
         parameters: the user's.
     """
-    references = [window.between(a, b) for a, b in padded.tolist()]
-    sequences = [assemble(reads, r, references[r], parameters.minimum_support) for r in range(len(spans))]
-    tell("assembled", contig=window.contig, spans=spans, padded=padded, reads=reads, sequences=sequences)
+    sequences, plain = assemble_all(reads, window.codes, padded - window.start, parameters.minimum_support)
+    story = {"contig": window.contig, "spans": spans, "padded": padded, "reads": reads}
+    tell("assembled", **story, sequences=sequences, plain=plain)
     varied = [r for r in range(len(spans)) if len(sequences[r]) > 1]
-    cigars = align_haplotypes([(references[r].tobytes(), sequences[r]) for r in varied], engine)
+    cigars = align_haplotypes([(sequences[r][0], sequences[r]) for r in varied], engine)
     regions = []
     for r, own in zip(varied, cigars, strict=True):
-        reference = references[r].tobytes()
+        reference = sequences[r][0]
         start, end = padded[r].tolist()
         haplotypes = make_haplotypes(sequences[r], own, reference, start)
         events = {event for haplotype in haplotypes for event in haplotype.events.values()}

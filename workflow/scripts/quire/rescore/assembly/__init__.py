@@ -4,12 +4,15 @@ Graphs of 10-mers and 25-mers both give haplotypes; where neither serves (cycles
 k-mers grow by 10 until one does.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 from quire.rescore.assembly.dangling import recover
 from quire.rescore.assembly.graph import build, has_cycle, keep_connected, no_graph, prune
 from quire.rescore.assembly.k_mers import ThreadedSequences, number_k_mers
 from quire.rescore.assembly.paths import best_paths
+from quire.rescore.assembly.plain import REFUSED, UNKNOWN, PlainGraphs, plain_graphs
 from quire.rescore.assembly.sequence_graph import likeliest_sequences, simplified
 from quire.rescore.parameters import (
     K_MER_INCREASE,
@@ -24,7 +27,32 @@ from quire.rescore.trace import tell
 from quire.simd.compiled import compiled
 
 
-def assemble(reads: RegionReads, region: int, reference: np.ndarray, support: int) -> list[bytes]:
+def assemble_all(
+    reads: RegionReads, window: np.ndarray, spans: np.ndarray, support: int
+) -> tuple[list[list[bytes]], PlainGraphs]:
+    """Haplotypes of all regions, as `assemble` gives them, and the graphs that were known without being built.
+
+    Args:
+        reads: clipped reads of all regions.
+        window: uint8 codes of the reference.
+        spans: int64[regions, 2], the regions' padded spans in the window.
+        support: reads that a chain of k-mers beside the reference must have.
+    """
+    plain = plain_graphs(reads, window, spans, support)
+    settled = plain.settled.tolist()
+    found = []
+    for region, (start, end) in enumerate(spans.tolist()):
+        reference = window[start:end]
+        if settled[region]:
+            found.append(plain.haplotypes(region, reference.tobytes()))
+        else:
+            found.append(assemble(reads, region, reference, support, plain))
+    return found, plain
+
+
+def assemble(
+    reads: RegionReads, region: int, reference: np.ndarray, support: int, plain: PlainGraphs | None = None
+) -> list[bytes]:
     """Haplotypes of a region as byte strings of codes: the reference first, the others as found.
 
     Args:
@@ -32,6 +60,7 @@ def assemble(reads: RegionReads, region: int, reference: np.ndarray, support: in
         region: which region.
         reference: uint8 codes of the region's padded span.
         support: reads that a chain of k-mers beside the reference must have.
+        plain: of all regions, graphs that need not be built where they are known.
     """
     whole = reference.tobytes()
     found = {whole: None}
@@ -39,21 +68,29 @@ def assemble(reads: RegionReads, region: int, reference: np.ndarray, support: in
     sequences = ThreadedSequences(*read_sequences(reads, first, last, reference))
     assembled = False
     largest = K_MER_SIZES[-1] + K_MER_INCREASE * K_MER_ITERATIONS
-    for k in (*K_MER_SIZES, *range(K_MER_SIZES[-1] + K_MER_INCREASE, largest + 1, K_MER_INCREASE)):
+    for number, k in enumerate((*K_MER_SIZES, *range(K_MER_SIZES[-1] + K_MER_INCREASE, largest + 1, K_MER_INCREASE))):
         if assembled and k > K_MER_SIZES[-1]:
             break
         if k > len(reference):
             break
-        succeeded, complete, bases, offsets = assemble_graph(sequences, k, k == largest, support)
+        if plain is not None and k <= K_MER_SIZES[-1] and plain.kind[region, number] != UNKNOWN:
+            succeeded, complete = plain.kind[region, number] != REFUSED, True
+            own = plain.sequences(region, number, whole)
+        else:
+            succeeded, complete, own = _assemble_graph(sequences, k, k == largest, support)
         assembled |= succeeded
-        tell("graph", region=region, k=k, succeeded=succeeded, complete=complete, haplotypes=len(offsets) - 1)
-        if not complete:
-            found |= dict.fromkeys(chosen_haplotypes(sequences, k, k == largest, support))
-            continue
-        text = bases.tobytes()
-        for i in range(len(offsets) - 1):
-            found[text[offsets[i] : offsets[i + 1]]] = None
+        tell("graph", region=region, k=k, succeeded=succeeded, complete=complete, haplotypes=len(own))
+        found |= dict.fromkeys(own if complete else chosen_haplotypes(sequences, k, k == largest, support))
     return list(found)
+
+
+def _assemble_graph(
+    sequences: ThreadedSequences, k: int, last_attempt: bool, support: int
+) -> tuple[bool, bool, list[bytes]]:
+    """`assemble_graph` with byte strings."""
+    succeeded, complete, bases, offsets = assemble_graph(sequences, k, last_attempt, support)
+    text = bases.tobytes()
+    return succeeded, complete, [text[a:b] for a, b in pairwise(offsets.tolist())]
 
 
 def chosen_haplotypes(sequences: ThreadedSequences, k: int, last_attempt: bool, support: int) -> list[bytes]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.io.bam.decode import Records, cigars_of
+from quire.rescore.assembly.plain import PlainGraphs
 from quire.rescore.genotyping.sites import Site
 from quire.rescore.haplotypes import Haplotype
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
@@ -138,11 +139,12 @@ class Story:
         padded: NDArray[np.int64],
         reads: RegionReads,
         sequences: list[list[bytes]],
+        plain: PlainGraphs,
     ) -> None:
         for r, (span, around) in enumerate(zip(spans.tolist(), padded.tolist(), strict=True)):
             if contig == self.contig and span[0] <= self.position < span[1]:
                 count = int(reads.region_offsets[r + 1] - reads.region_offsets[r])
-                graphs = self._graphs.get(r, [])
+                graphs = self._graphs.get(r) or plain.graphs(r)
                 self.region = RegionStory((span[0], span[1]), (around[0], around[1]), count, graphs, len(sequences[r]))
         self._graphs.clear()
 

@@ -1,0 +1,273 @@
+"""Sequences threaded through a reference that stays implicit: what leaves it becomes vertices and edges.
+
+See `plain`; the rules are those of `graph.py`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.rescore.assembly.k_mers import NONE
+from quire.simd.bits import load_bytes, trailing_zeros
+from quire.simd.compiled import compiled, inlined
+
+REFUSED_EDGES = -2
+BASES = 4
+MOST_VERTICES = (1 << 14) - 2
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_NUMBER_BITS = np.uint64(14)  # of a slot of the table; the rest holds up to 25 bases
+_NUMBER = np.uint64((1 << 14) - 1)
+_EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
+# Columns of vertices (the reference's k-mers in order, then the others): the edges beside the reference by the base
+# that they add, or NONE; how many lead there and away, the reference's included; of edges beside the reference the last
+# that was added; the last sequence that held the k-mer, and its last base, kept of those beside the reference.
+BY_BASE, INCOMING, OUTGOING, LAST_IN, LAST_OUT, SEEN_IN, BASE, VERTEX_COLUMNS = 0, 4, 5, 6, 7, 8, 9, 10
+# Columns of edges beside the reference: ends; times threaded by SAMPLE, the most by any sample before, and in all;
+# whether it is left when chains are pruned; the edges of the chain at hand.
+SOURCE, TARGET, WEIGHT, LARGEST, SAMPLE, TOTAL, ALIVE, CHAIN = range(8)
+
+
+class Beside(NamedTuple):
+    """Room for one graph after another.
+
+    Attributes:
+        table: uint64[slots], k-mer and vertex, or _EMPTY.
+        vertices: int32[vertices, 10], columns BY_BASE to BASE.
+        edges: int32[edges, 8], columns SOURCE to CHAIN.
+        through: int32[vertices + 1], how often the reference's edges from i on were threaded, less the same up to i.
+    """
+
+    table: np.ndarray
+    vertices: np.ndarray
+    edges: np.ndarray
+    through: np.ndarray
+
+
+@compiled
+def room_for(slots):
+    """Room for graphs with tables of so many slots at most."""
+    most = slots // 2
+    return Beside(
+        np.empty(slots, np.uint64),
+        np.empty((most, VERTEX_COLUMNS), np.int32),
+        np.empty((BASES * most, CHAIN + 1), np.int32),
+        np.empty(most + 1, np.int32),
+    )
+
+
+@compiled
+def thread_all(space, runs, count, reference, k, slots):
+    """Thread all runs beside a reference.
+
+    Returns:
+        How many edges lie beside the reference; NONE where the graph must be built, REFUSED_EDGES where it cannot be.
+    """
+    length = len(reference) - k + 1
+    table, vertices, edges, through = space.table[:slots], space.vertices, space.edges, space.through
+    if not _number_reference(table, reference, k):
+        return np.int64(REFUSED_EDGES)
+    for vertex in range(length):
+        for column in range(VERTEX_COLUMNS):
+            vertices[vertex, column] = NONE
+        vertices[vertex, INCOMING] = vertices[vertex, OUTGOING] = 1
+    vertices[0, INCOMING] = vertices[length - 1, OUTGOING] = 0
+    through[: length + 1] = 0
+    counts = length, np.int64(0)
+    for s in range(count):
+        first, stop, sample = runs.starts[s], runs.ends[s], runs.sample[s]
+        if stop - first > k:
+            counts = _thread(table, vertices, edges, through, runs.codes, first, stop, sample, s, reference, k, counts)
+            if counts[0] == NONE:
+                return np.int64(NONE)
+    return counts[1]
+
+
+@inlined
+def _number_reference(table, reference, k):
+    """Enter the reference's k-mers; False where it holds one twice."""
+    table[:] = _EMPTY
+    value, mask = np.uint64(0), (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
+    for i in range(len(reference)):
+        value = (value << np.uint64(2) | np.uint64(reference[i])) & mask
+        if i >= k - 1:
+            slot = _slot(table, value)
+            if table[slot] != _EMPTY:
+                return False
+            table[slot] = value << _NUMBER_BITS | np.uint64(i - k + 1)
+    return True
+
+
+@inlined
+def _slot(table, value):
+    """The slot of a k-mer: where it stands, or an empty one."""
+    last = np.uint64(len(table) - 1)
+    hashed = value * _MULTIPLIER
+    slot = (hashed ^ hashed >> np.uint64(32)) & last
+    while table[slot] != _EMPTY and table[slot] >> _NUMBER_BITS != value:
+        slot = slot + np.uint64(1) & last
+    return slot
+
+
+@inlined
+def _new_vertex(vertices, vertex, base, s):
+    """Add a vertex that the reference lacks."""
+    for column in range(BY_BASE, BY_BASE + BASES):
+        vertices[vertex, column] = NONE
+    vertices[vertex, INCOMING] = vertices[vertex, OUTGOING] = 0
+    vertices[vertex, SEEN_IN] = s
+    vertices[vertex, BASE] = base
+
+
+@inlined
+def _thread(table, vertices, edges, through, codes, start, stop, sample, s, reference, k, counts):
+    """Thread a run: how many vertices and edges there are now, NONE where it does what is left to the graph."""
+    length, most = len(reference) - k + 1, min(len(table) // 2, MOST_VERTICES)
+    held, added = counts
+    nothing = np.int64(NONE), np.int64(NONE)
+    mask = (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
+    value = np.uint64(0)
+    for i in range(start, start + k):
+        value = value << np.uint64(2) | np.uint64(codes[i])
+    slot = _slot(table, value)
+    front = np.int64(0)  # beyond all k-mers of the reference that the run met
+    if table[slot] == _EMPTY:
+        if held >= most:
+            return nothing
+        vertex = held
+        table[slot] = value << _NUMBER_BITS | np.uint64(vertex)
+        _new_vertex(vertices, vertex, codes[start + k - 1], s)
+        held += 1
+    else:
+        vertex = np.int64(table[slot] & _NUMBER)
+        if vertex < length:
+            front = vertex + 1
+        else:
+            vertices[vertex, SEEN_IN] = s
+        _count_backwards(vertices, edges, through, vertex, length, sample, k)
+    at, known = start + k, start + k - 1  # `value` holds the k bases up to `known`
+    while at < stop:
+        if vertex < length - 1:
+            same = _equal_bases(codes, at, stop, reference, vertex + k)
+            if same > 0:
+                through[vertex] += 1
+                vertex += same
+                through[vertex] -= 1
+                at += same
+                front = vertex + 1
+                continue
+        elif vertex == length - 1:
+            return nothing
+        base = codes[at]
+        edge = np.int64(vertices[vertex, BY_BASE + base])
+        if edge != NONE:
+            _count(edges, edge, sample)
+            following = np.int64(edges[edge, TARGET])
+        else:
+            for i in range(max(known, at - k) + 1, at + 1):
+                value = (value << np.uint64(2) | np.uint64(codes[i])) & mask
+            known = at
+            slot = _slot(table, value)
+            if table[slot] == _EMPTY:
+                if held >= most:
+                    return nothing
+                following = held
+                table[slot] = value << _NUMBER_BITS | np.uint64(following)
+                _new_vertex(vertices, following, base, NONE)
+                held += 1
+            else:
+                following = np.int64(table[slot] & _NUMBER)
+                if following == 0:
+                    return nothing
+            _new_edge(edges, added, vertex, following, sample)
+            vertices[vertex, BY_BASE + base] = vertices[vertex, LAST_OUT] = vertices[following, LAST_IN] = added
+            vertices[vertex, OUTGOING] += 1
+            vertices[following, INCOMING] += 1
+            added += 1
+        if following < length:
+            if following < front:
+                return nothing
+            front = following + 1
+        elif vertices[following, SEEN_IN] == s:
+            return nothing
+        else:
+            vertices[following, SEEN_IN] = s
+        vertex = following
+        at += 1
+    return held, added
+
+
+@inlined
+def _equal_bases(codes, at, stop, reference, place):
+    """How many of codes[at:stop] are those of the reference from `place` on, eight at a time."""
+    most = min(stop - at, len(reference) - place)
+    same = np.int64(0)
+    while same + 8 <= most:
+        word = load_bytes(codes, at + same) ^ load_bytes(reference, place + same)
+        if word != 0:
+            return same + (trailing_zeros(word) >> 3)
+        same += 8
+    while same < most and codes[at + same] == reference[place + same]:
+        same += 1
+    return same
+
+
+@inlined
+def _new_edge(edges, edge, source, target, sample):
+    edges[edge, SOURCE], edges[edge, TARGET], edges[edge, SAMPLE] = source, target, sample
+    edges[edge, WEIGHT] = edges[edge, TOTAL] = edges[edge, ALIVE] = 1
+    edges[edge, LARGEST] = 0
+
+
+@inlined
+def _count(edges, edge, sample):
+    """Count an edge once more for a sample."""
+    if edges[edge, SAMPLE] != sample:
+        edges[edge, LARGEST] = max(edges[edge, LARGEST], edges[edge, WEIGHT])
+        edges[edge, WEIGHT], edges[edge, SAMPLE] = 0, sample
+    edges[edge, WEIGHT] += 1
+    edges[edge, TOTAL] += 1
+
+
+@inlined
+def _count_backwards(vertices, edges, through, vertex, length, sample, k):
+    """Count the edges that spell the start of a run's first k-mer too: all that lead there, up to where two meet."""
+    steps = k - 1
+    while steps > 0 and vertices[vertex, INCOMING] == 1:
+        if vertex < length:
+            through[vertex] -= 1
+            vertex -= 1
+            through[vertex] += 1
+        else:
+            edge = np.int64(vertices[vertex, LAST_IN])
+            _count(edges, edge, sample)
+            vertex = np.int64(edges[edge, SOURCE])
+        steps -= 1
+
+
+@inlined
+def _inside_a_chain(vertices, vertex, length):
+    """Whether one edge leads to a vertex and one away; a k-mer of the reference has its own edges besides."""
+    return vertex >= length and vertices[vertex, INCOMING] == 1 and vertices[vertex, OUTGOING] == 1
+
+
+@inlined
+def prune_chains(vertices, edges, count, length, support):
+    """Take chains away on which no sample reaches the support (`graph.prune`); the edges that are left."""
+    left = count
+    for first in range(count):
+        if _inside_a_chain(vertices, edges[first, SOURCE], length):
+            continue
+        size, edge, keep = np.int64(0), np.int64(first), False
+        while True:
+            edges[size, CHAIN] = edge
+            size += 1
+            keep |= max(edges[edge, LARGEST], edges[edge, WEIGHT]) >= support
+            vertex = np.int64(edges[edge, TARGET])
+            if not _inside_a_chain(vertices, vertex, length):
+                break
+            edge = np.int64(vertices[vertex, LAST_OUT])
+        if not keep:
+            left -= size
+            for i in range(size):
+                edges[edges[i, CHAIN], ALIVE] = 0
+    return left
