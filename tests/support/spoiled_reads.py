@@ -39,7 +39,9 @@ def another_genome(generator: random.Random) -> list[str]:
     return ["".join(letters) for letters in haplotypes]
 
 
-def pairs_of_genome(generator: random.Random, haplotypes: list[str], number: int, like: list[Pair]) -> Iterator[Pair]:
+def pairs_of_genome(
+    generator: random.Random, haplotypes: list[str], number: int, like: list[Pair], name: str = "other"
+) -> Iterator[Pair]:
     """Pairs drawn from haplotypes, with the lengths and qualities of others."""
     for count in range(number):
         size = max(FEWEST_BASES, round(generator.gauss(INSERT_SIZE, DEVIATION)))
@@ -50,7 +52,7 @@ def pairs_of_genome(generator: random.Random, haplotypes: list[str], number: int
         generator.shuffle(ends)
         qualities = [mate[3] for mate in like[count % len(like)]]
         first, second = (
-            (f"@other{count}/{mate}", end[: len(quality)], "+", quality[:size])
+            (f"@{name}{count}/{mate}", end[: len(quality)], "+", quality[:size])
             for mate, end, quality in zip((1, 2), ends, qualities, strict=True)
         )
         yield first, second

@@ -19,6 +19,9 @@ from tests.workflow.runs import Run
 
 SHARE = 0.33  # of the demo's 52x
 OTHER = 0.35
+SEX_CONTIGS = {"chrX": 30_000, "chrY": 20_000}
+# The sex that the sheet names, and copies of X and Y for two of the autosomes: the mixture's tube was mistaken.
+SEXES = {"clean": ("female", 2, 0), "mixture": ("male", 2, 0), "noisy": ("male", 1, 1)}
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +36,16 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
     mixture = [*with_random_bases(generator, [*own, *other], 0.02 / 0.75), *dimers(round(0.05 * number), 101)]
     generator.shuffle(mixture)
     samples = {"clean": clean, "mixture": mixture, "noisy": with_random_bases(generator, clean, 0.04)}
+    contigs = {name: "".join(generator.choices("ACGT", k=length)) for name, length in SEX_CONTIGS.items()}
+    genome = gzip.decompress((DEMO / "hg19.chr20.masked.fa.gz").read_bytes())
+    known = sum(map(genome.count, b"ACGTacgt"))  # most of it without reads, so that the mean depth is low
+    for sample, (_, *copies) in SEXES.items():
+        for (name, sequence), copy in zip(contigs.items(), copies, strict=True):
+            pairs = round(number * copy / 2 * len(sequence) / known)
+            samples[sample] = [*samples[sample], *pairs_of_genome(generator, [sequence], pairs, clean, name)]
+    fasta = folder / "genome.fa"
+    more = "".join(f">{name}\n{sequence}\n" for name, sequence in contigs.items())
+    fasta.write_bytes(genome + more.encode())
     # The truth's SNVs as if they were common: their frequencies matter little where the other person has none of them.
     sites = folder / "sites.vcf"
     lines = gzip.decompress((DEMO / "giab_v3.3.2.vcf.gz").read_bytes()).decode().splitlines()
@@ -43,12 +56,12 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
     run = Run(
         folder,
         config={
-            "reference": {"fasta": str(DEMO / "hg19.chr20.masked.fa.gz")},
+            "reference": {"fasta": str(fasta)},
             "rescore": {"intervals": str(target)},
             "report": {"known_sites": str(sites)},
             "align": {"low_depth": 12},
         },
-        samples=[{"sample": name, "ploidy": "2"} for name in samples],
+        samples=[{"sample": name, "ploidy": "2", "sex": SEXES[name][0]} for name in samples],
         units=[write_pairs(folder, name, pairs) for name, pairs in samples.items()],
     )
     result = run.snakemake()
@@ -64,8 +77,8 @@ def verdicts(sample: dict) -> dict[str, str]:
 
 def test_a_clean_sample_is_not_failed(judged: dict[str, dict]) -> None:
     assert judged["clean"]["verdicts"]["fail"] == 0
-    # Not judged: GC bias on a target, sex without X and Y.
-    assert judged["clean"]["verdicts"]["not judged"] == 2
+    # Not judged: GC bias on a target.
+    assert judged["clean"]["verdicts"]["not judged"] == 1
     found = verdicts(judged["clean"])
     assert {key for key, verdict in found.items() if verdict == "look"} <= {"same_person"}
     assert judged["clean"]["contamination"]["percent"] < 1
@@ -85,6 +98,21 @@ def test_a_mixture_is_flagged(judged: dict[str, dict]) -> None:
 def test_random_bases_are_flagged(judged: dict[str, dict]) -> None:
     found = verdicts(judged["noisy"])
     assert found["mismatches"] == found["ti_tv"] == "fail"
+
+
+def test_sex_is_told_by_the_depth_of_x_and_y(judged: dict[str, dict]) -> None:
+    """As planted; a sample whose sheet says otherwise is flagged, the others are not."""
+    seen = {name: sample["sex"]["seen"] for name, sample in judged.items()}
+    assert seen == {"clean": "female", "mixture": "female", "noisy": "male"}
+    assert {name: verdicts(sample)["sex"] for name, sample in judged.items()} == {
+        "clean": "pass",
+        "mixture": "fail",
+        "noisy": "pass",
+    }
+    for name, (_, x, y) in SEXES.items():
+        ratios = judged[name]["sex"]
+        assert ratios["x_ratio"] == pytest.approx(x / 2, abs=0.15)
+        assert ratios["y_ratio"] == pytest.approx(y / 2, abs=0.15)
 
 
 def test_regions_of_low_depth_are_listed(judged: dict[str, dict]) -> None:
