@@ -23,7 +23,7 @@ from quire.algorithms.extension import (
 from quire.reads import Reads
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SHIFT
 from quire.sequence.cigar import element_of, operation_of
-from quire.sequence.words import code_at, packed_word
+from quire.sequence.words import packed_word
 from quire.simd.bits import count_ones
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import first_behind
@@ -240,14 +240,22 @@ def _fill_lanes(jobs, sequences, group, rows, width, lanes):
         r = read[job]
         length = offsets[r + 1] - offsets[r]
         begin = offsets[r]
-        for i in range(length):
-            query[i * LANES + lane] = codes[strand[job], begin + i]
+        # Unsigned: of signed indices Numba asks whether they are negative.
+        oriented, place = codes[strand[job]], np.uint64(lane)
+        for i in range(np.uint64(begin), np.uint64(begin + length)):
+            query[place] = oriented[i]
+            place += np.uint64(LANES)
         bonus[(length - 1) * LANES + lane] = END_BONUS
         origin = diagonal_low[job]
         low = max(axis_low[job], origin)
         high = min(axis_high[job], origin + length + width - 1)
-        for position in range(low, high):
-            target[(position - origin) * LANES + lane] = np.uint8(code_at(text, position))
+        place = np.uint64((low - origin) * LANES + lane)
+        for first in range(low, high, 32):
+            word = packed_word(text, first)
+            for _ in range(min(np.int64(32), high - first)):
+                target[place] = np.uint8(word & np.uint64(3))
+                word >>= np.uint64(2)
+                place += np.uint64(LANES)
         span = first_behind(ambiguous, low)
         while span < len(ambiguous) and ambiguous[span, 0] < high:
             for position in range(max(low, ambiguous[span, 0]), min(high, ambiguous[span, 1])):
@@ -318,7 +326,7 @@ def _fill_matrices(lanes, rows, width, matrices):
     store(best_column, 0, top_column)
 
 
-@compiled
+@inlined
 def _trace(matrices, width, lane, job, origin, length, cigar, used, results):
     """Follow the directions from the best cell of a lane; write its operations from `used` on, return their end.
 
@@ -357,7 +365,8 @@ def _trace(matrices, width, lane, job, origin, length, cigar, used, results):
         else:
             cigar[used] = element_of(1, operation)
             used += 1
-    cigar[begin:used] = cigar[begin:used][::-1].copy()
+    for i in range((used - begin) >> 1):
+        cigar[begin + i], cigar[used - 1 - i] = cigar[used - 1 - i], cigar[begin + i]
     read_begin[job] = row + 1
     axis_begin[job] = origin + row + column + 1
     cigar_length[job] = used - begin

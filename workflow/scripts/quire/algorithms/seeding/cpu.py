@@ -1,11 +1,12 @@
 """Seeding with Numba over the FM-indexes of all pages: one pass that stops at the first depth within the cap."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from quire.algorithms.fm_index.pages.cpu import PageArrays, page_of, page_table
-from quire.algorithms.seeding import MAXIMUM_SEEDS, RAREST_LIMIT, SeedingParameters
+from quire.algorithms.seeding import DIAGONAL_BIAS, MAXIMUM_SEEDS, RAREST_LIMIT, SeedingParameters
 from quire.algorithms.seeding.cpu_steps import ReadArrays, append_owned, encode_hit, keep_smallest
 from quire.algorithms.seeding.cpu_together import (
     END,
@@ -25,7 +26,8 @@ from quire.algorithms.seeding.cpu_together import (
 from quire.reads import Reads
 from quire.simd.compiled import compiled, inlined
 
-FEW_HITS = 40  # up to which sorting by insertion is faster than Numba's quicksort
+FEW_HITS = 16  # that are sorted by insertion alone
+BOXES = 256
 
 
 def find_hits(
@@ -61,6 +63,7 @@ def hits_of_reads(table, batch, text, begin_read, offsets, hits):
     used = offsets[begin_read]
     room = 2 * MAXIMUM_SEEDS * max(batch.maximum_hits, 1) + RAREST_LIMIT
     together = room_together(len(table))
+    sorting = _room_to_sort(table, room)
     read = begin_read
     while read < len(offsets) - 1:
         last, count = lay_seeds(batch, read, together.seeds)
@@ -74,14 +77,14 @@ def hits_of_reads(table, batch, text, begin_read, offsets, hits):
             end = seed
             while end < count and together.seeds[end, READ] == read:
                 end += 1
-            used = _hits_of_read(table, batch, together, seed, end, hits, used)
+            used = _hits_of_read(table, batch, together, sorting, seed, end, hits, used)
             read, seed = read + 1, end
             offsets[read] = used
     return read
 
 
 @compiled
-def _hits_of_read(table, batch, together, first_seed, last_seed, hits, used):
+def _hits_of_read(table, batch, together, sorting, first_seed, last_seed, hits, used):
     """Append the sorted hits of the seeds of one read; returns their end."""
     first = used
     rarest, rarest_seed = np.int64(RAREST_LIMIT) + 1, 0
@@ -99,22 +102,56 @@ def _hits_of_read(table, batch, together, first_seed, last_seed, hits, used):
         used = _append_found(table, together, rarest_seed, hits, used)
         begin = seed[END] - together.chosen[rarest_seed, WANTED]
         used = keep_smallest(hits, first, used, begin, batch.name_hash[seed[READ]], batch.maximum_hits)
-    _sort(hits, first, used)
+    _sort(hits, first, used, sorting)
     return used
 
 
+class _Sorting(NamedTuple):
+    """Room to sort the hits of a read: uint64[], int64[BOXES + 1], and the bits of a diagonal above a box's."""
+
+    hits: np.ndarray
+    ends: np.ndarray
+    shift: int
+
+
 @inlined
-def _sort(hits, first, last):
-    """Sort hits[first:last]; those of most reads are few, and nearly in order."""
+def _room_to_sort(table, room):
+    """Room for the hits of a read on the pages of a table."""
+    last = page_of(table, len(table) - 1)
+    positions, shift = (last.start + last.owned_length) + DIAGONAL_BIAS, 8
+    while positions >= BOXES // 2:
+        positions >>= 1
+        shift += 1
+    return _Sorting(np.empty(room, np.uint64), np.zeros(BOXES + 1, np.int64), shift)
+
+
+@inlined
+def _sort(hits, first, last, sorting):
+    """Sort hits[first:last], which lie anywhere on the axis: into boxes by strand and place, then by insertion."""
     if last - first > FEW_HITS:
-        hits[first:last].sort()
-        return
+        ends, moved, shift = sorting.ends, sorting.hits, np.uint64(sorting.shift)
+        ends[:] = 0
+        for i in range(first, last):
+            ends[_box(hits[i], shift) + 1] += 1
+            moved[i - first] = hits[i]
+        for box in range(1, BOXES):
+            ends[box + 1] += ends[box]
+        for i in range(last - first):
+            box = _box(moved[i], shift)
+            hits[first + ends[box]] = moved[i]
+            ends[box] += 1
     for i in range(first + 1, last):
         hit, place = hits[i], i
         while place > first and hits[place - 1] > hit:
             hits[place] = hits[place - 1]
             place -= 1
         hits[place] = hit
+
+
+@inlined
+def _box(hit, shift):
+    """Number of a hit's box; boxes are in the order of the hits."""
+    return np.int64((hit << np.uint64(1)) >> (shift + np.uint64(1)) | (hit >> np.uint64(63)) * np.uint64(BOXES // 2))
 
 
 @inlined
