@@ -3,6 +3,8 @@
 # make demo    bundled real reads to variants, with a truth set; on the machine's NVIDIA card where there is one
 # make card    install what the machine's NVIDIA card needs; without one nothing
 # make test    the whole test suite
+# make page-tools  MultiQC and axe-core into .page-tools, for the tests of pages; Chromium and pdftotext are the system's
+# make page-check  the tests of pages alone: in a browser, on paper, for axe-core, and in MultiQC
 # make lint    style and types of the Python files, style of the Snakemake files
 # make bench   the measurements of docs/benchmarks.md
 # make tune    measure which designs of exact search and of matches the machine's card is fastest with (docs/gpu.md says what uses it)
@@ -31,6 +33,20 @@ card: install
 
 test: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# MultiQC has an environment of its own, since its packages are others; it is no dependency.
+PAGE_TOOLS := .page-tools
+.PHONY: page-tools page-check
+page-tools: $(PAGE_TOOLS)/stamp
+
+$(PAGE_TOOLS)/stamp: requirements-page-tools.txt
+	$(PYTHON) -m venv $(PAGE_TOOLS)/multiqc
+	$(PAGE_TOOLS)/multiqc/bin/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: -r $<
+	npm install --silent --no-audit --no-fund --prefix $(PAGE_TOOLS) axe-core@4.14.1
+	@touch $@
+
+page-check: $(VENV)/test.stamp page-tools
+	$(BIN)/python -m pytest -n 0 tests/workflow/test_pages.py
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .

@@ -1,0 +1,79 @@
+"""A browser, axe-core, MultiQC and pdftotext, where `make page-tools` and the system have them, and what they say."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+FOLDER = REPOSITORY / ".page-tools"  # made by `make page-tools`
+AXE = FOLDER / "node_modules/axe-core/axe.min.js"
+MULTIQC = FOLDER / "multiqc/bin/multiqc"
+CHROMIUM = shutil.which("chromium")
+PDFTOTEXT = shutil.which("pdftotext")
+
+# Boxes that reach beyond the right edge of the page, but for those that a box around them scrolls or cuts.
+_SEEN = """
+const beyond = [...document.querySelectorAll("body *")].filter((one) => {
+  const box = one.getBoundingClientRect();
+  if (!box.width || box.right <= innerWidth + 1) return false;
+  for (let around = one.parentElement; around; around = around.parentElement)
+    if (["auto", "scroll", "hidden"].includes(getComputedStyle(around).overflowX)) return false;
+  return true;
+}).map((one) => `${one.tagName} ${one.className} ${one.textContent.trim().slice(0, 40)}`);
+const told = {width: innerWidth, scroll: document.documentElement.scrollWidth, beyond,
+              dark: matchMedia("(prefers-color-scheme: dark)").matches};
+"""
+_TELL = "parent.postMessage(JSON.stringify(told), '*');"
+
+
+def look(page: Path, folder: Path, width: int, script: str = "", dark: bool = False) -> dict[str, Any]:
+    """Load a page in a frame of a width (px), and return what it tells: `_SEEN`, and what a script adds to `told`.
+
+    A frame, since a window of Chromium's is 500 px and more.
+    """
+    inside, around = folder / "inside.html", folder / "around.html"
+    tell = f"addEventListener('load', async () => {{ {_SEEN} {script} {_TELL} }});"
+    text = page.read_text()
+    assert "</body>" in text
+    inside.write_text(text.replace("</body>", f"<script>{tell}</script></body>"))
+    write = "onmessage = (told) => { document.getElementById('told').textContent = told.data; };"
+    around.write_text(
+        f"<!doctype html><style>body {{margin: 0}} iframe {{border: 0; width: {width}px; height: 4000px}}</style>"
+        f"<pre id=told></pre><script>{write}</script><iframe src=inside.html></iframe>"
+    )
+    scheme = [f"--blink-settings=preferredColorScheme={0 if dark else 1}"]
+    size = f"--window-size={max(width, 500)},1000"
+    said = chromium(folder, around, size, *scheme, "--virtual-time-budget=60000", "--dump-dom")
+    found = re.search(r'<pre id="?told"?>(.*?)</pre>', said, re.DOTALL)
+    assert found, said[-2000:]
+    assert found[1], "the page told nothing"
+    told: dict[str, Any] = json.loads(html.unescape(found[1]))
+    return told
+
+
+def chromium(folder: Path, page: Path, *arguments: str) -> str:
+    """What headless Chromium writes about a page, with a profile of its own in a folder."""
+    assert CHROMIUM is not None
+    fixed = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        f"--user-data-dir={folder / 'profile'}",
+    ]
+    command = [CHROMIUM, *fixed, *arguments, page.absolute().as_uri()]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+
+
+def words_of_print(page: Path, folder: Path) -> Counter[str]:
+    """The words on the printed pages, each as often as it stands there; what lies beyond the paper does not."""
+    assert PDFTOTEXT is not None
+    printed = folder / "page.pdf"
+    chromium(folder, page, f"--print-to-pdf={printed}", "--no-pdf-header-footer")
+    text = subprocess.run([PDFTOTEXT, "-raw", str(printed), "-"], capture_output=True, text=True, check=True).stdout
+    return Counter(text.split())

@@ -1,0 +1,134 @@
+"""Pages in a browser, on paper and for axe-core, and the folder for MultiQC in MultiQC: a sample's, and a cohort's."""
+
+import json
+import struct
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from quire.report.page import write_report
+
+from tests.support.page_tools import AXE, CHROMIUM, MULTIQC, PDFTOTEXT, chromium, look, words_of_print
+from tests.workflow.runs import Run
+
+SAMPLES = [f"sample_{number}" for number in range(4)]
+in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (apt-get install chromium)")
+WIDTHS = [420, 1400]
+
+
+@pytest.fixture(scope="module")
+def pages(finished: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The page of the finished run, and one of its sample under four names."""
+    folder, align = tmp_path_factory.mktemp("cohort"), finished.output / "align"
+    content = json.loads((finished.output / "rescore/variants.json").read_text())
+    (one,) = content["samples"].values()
+    pairs = len(SAMPLES) * (len(SAMPLES) - 1) // 2
+    content["samples"] = dict.fromkeys(SAMPLES, one)
+    content["pairs"] = {name: [300] * pairs for name in content["pairs"]}
+    (folder / "variants.json").write_text(json.dumps(content))
+    write_report(
+        folder / "report.html",
+        folder / "summary.json",
+        samples=[
+            {"sample": name, "ploidy": 2, "bam": align / "NA12878.bam", "counts": align / "NA12878.counts.json",
+             "ledgers": []} for name in SAMPLES
+        ],
+        vcf=finished.output / "rescore/all.vcf.gz",
+        variants=folder / "variants.json",
+    )  # fmt: skip
+    return {"sample": finished.output / "report/report.html", "cohort": folder / "report.html"}
+
+
+@in_a_browser
+@pytest.mark.parametrize("name", ["sample", "cohort"])
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed (make page-tools)")
+def test_anybody_can_use_the_page(name: str, pages: dict[str, Path], tmp_path: Path) -> None:
+    """axe-core finds nothing, on a telephone in the dark and on a desk in the light; nothing is too wide."""
+    script = f"""{AXE.read_text()};
+        document.querySelectorAll("details").forEach((one) => {{ one.open = true; }});
+        told.violations = (await axe.run()).violations.map((one) => `${{one.id}}: ${{one.nodes[0].html}}`);"""
+    for width, dark in zip(WIDTHS, (True, False), strict=True):
+        told = look(pages[name], tmp_path, width, script, dark)
+        assert (told["width"], told["dark"]) == (width, dark)
+        assert told["violations"] == []
+        assert told["beyond"] == []
+        assert told["scroll"] == width
+
+
+@in_a_browser
+def test_what_is_looked_for_is_found(tmp_path: Path) -> None:
+    """A page that is too wide, without alternatives for its pictures, in grey on white."""
+    bad = tmp_path / "bad.html"
+    bad.write_text(
+        '<body><img src="x.png"><p style="color:#bbb">pale</p><table style="width:900px"><td>x</table></body>'
+    )
+    axe = AXE.read_text() if AXE.exists() else "window.axe = {run: async () => ({violations: []})}"
+    told = look(bad, tmp_path, 420, f"{axe}; told.violations = (await axe.run()).violations.map((one) => one.id);")
+    assert told["scroll"] > 420
+    assert any(one.startswith("TABLE") for one in told["beyond"])
+    assert {"image-alt", "color-contrast"} <= set(told["violations"]) or not AXE.exists()
+
+
+@in_a_browser
+def test_a_table_sorts_and_filters(pages: dict[str, Path], tmp_path: Path) -> None:
+    script = """
+        const table = document.getElementById("cohort"), names = () =>
+          [...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => row.cells[0].textContent.trim());
+        const head = table.querySelector("tr:last-child > th[scope=col] button");
+        told.before = names(); head.click(); told.up = names(); head.click(); told.down = names();
+        const words = document.querySelector(".tools input");
+        words.value = "sample_3"; words.dispatchEvent(new Event("input")); told.found = names();"""
+    told = look(pages["cohort"], tmp_path, 1400, script)
+    assert told["before"] == told["up"] == SAMPLES
+    assert told["down"] == SAMPLES[::-1]
+    assert told["found"] == ["sample_3"]
+
+
+@in_a_browser
+@pytest.mark.parametrize("name", ["sample", "cohort"])
+@pytest.mark.skipif(PDFTOTEXT is None, reason="pdftotext is not installed (apt-get install poppler-utils)")
+def test_print_keeps_all_columns(name: str, pages: dict[str, Path], tmp_path: Path) -> None:
+    """Every word of every table stands on the paper as often as in the page, also of those that are closed."""
+    script = """
+        document.querySelectorAll("details").forEach((one) => { one.open = true; });
+        told.cells = [...document.querySelectorAll("th, td")].map((cell) => cell.innerText);"""
+    cells = look(pages[name], tmp_path, 1400, script)["cells"]
+    words = Counter(word for cell in cells for word in cell.split())
+    printed = words_of_print(pages[name], tmp_path)
+    assert sum(words.values()) > 300
+    assert {word: count for word, count in words.items() if printed[word] < count} == {}
+
+
+@in_a_browser
+@pytest.mark.parametrize("width", WIDTHS)
+def test_screenshots_show_the_page(width: int, pages: dict[str, Path], tmp_path: Path) -> None:
+    """Of the size that was asked for, and not of one colour."""
+    picture = tmp_path / f"{width}.png"
+    chromium(tmp_path, pages["sample"], f"--window-size={width},900", f"--screenshot={picture}")
+    content = picture.read_bytes()
+    assert struct.unpack(">II", content[16:24])[0] == width
+    assert len(content) > 30_000
+
+
+@pytest.mark.skipif(not MULTIQC.exists(), reason="MultiQC is not installed (make page-tools)")
+def test_multiqc_finds_its_files(finished: Run, tmp_path: Path) -> None:
+    """Each by the module that it is for, with the figures of the summary; and nothing is said to be wrong."""
+    command = [str(MULTIQC), "--no-ansi", "--outdir", str(tmp_path), str(finished.output / "report")]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert not [line for line in result.stderr.splitlines() if "error" in line.lower() or "warning" in line.lower()]
+    content = json.loads((tmp_path / "multiqc_data/multiqc_data.json").read_text())
+    sources = {(name, kind) for name, kinds in content["report_data_sources"].items() for kind in kinds}
+    assert {("Samtools", "stats"), ("Samtools", "flagstat"), ("Samtools", "idxstats"), ("Bcftools", "stats"),
+            ("Picard", "DuplicationMetrics"), ("Picard", "GcBiasMetrics")} <= sources  # fmt: skip
+    (sample,) = json.loads((finished.output / "report/summary.json").read_text())["samples"]
+    figures = {name: of_module["NA12878"] for name, of_module in content["report_general_stats_data"].items()}
+    assert figures["samtools"]["reads_mapped"] == sample["reads"]["mapped"]
+    assert figures["samtools"]["reads_properly_paired"] == sample["reads"]["properly_paired"]
+    assert figures["bcftools"]["number_of_SNPs"] == sample["variants"]["snvs"]
+    assert figures["custom_content"]["coverage"] == pytest.approx(sample["coverage"]["mean"], abs=1e-3)
+    assert figures["custom_content"]["passed"] == sample["verdicts"]["pass"]
+    duplicates = figures["picard"]["READ_PAIR_DUPLICATES"] * 2 + figures["picard"]["UNPAIRED_READ_DUPLICATES"]
+    assert duplicates == sample["reads"]["duplicates"]
+    assert "NA12878" in content["report_saved_raw_data"]["multiqc_quire_checks_table"]
