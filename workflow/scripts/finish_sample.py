@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from quire import many_threads
 from quire.finish.counts.outputs import CountsOutputs
 from quire.finish.earlier import UnitFiles, keep_units
 from quire.finish.sample import UnsortedUnit, finish_sample
@@ -10,6 +11,7 @@ from quire.run.job import run_job
 
 def main(job) -> None:
     """Unpack the job and finish the sample."""
+    many_threads.prepare()
     libraries = job.params.libraries.items()
     finish_sample(
         sample=job.wildcards.sample,

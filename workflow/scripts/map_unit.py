@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+from quire import many_threads
 from quire.device.look import look_for_card
 from quire.run.job import run_job
 
 
 def main(job) -> None:
     """Unpack the job, and map the unit, or take its records back from the finished file of its sample."""
+    many_threads.prepare()
     look_for_card(job.params.device.backend)  # beside what is imported here, which takes as long
     from quire.align.origin import origin_of
     from quire.align.read_ends import Clipping

@@ -3,15 +3,19 @@
 import logging
 import sys
 
+from quire import many_threads
 from quire.align.command import clipping_of, inputs_of, parser, read_group_of
 from quire.align.unit import map_unit
 from quire.align.unit_files import MappingSettings, UnitOutputs
+from quire.device.look import look_for_card
 from quire.errors import QuireError
 
 
 def main() -> None:
     """Parse the command line and map one unit."""
     arguments = parser().parse_args()
+    many_threads.prepare()
+    look_for_card(arguments.backend)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
     outputs = UnitOutputs(
         records=arguments.out,

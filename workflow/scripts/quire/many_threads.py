@@ -1,0 +1,28 @@
+"""What a process sets for itself whose threads pass large arrays to each other.
+
+Measured on an H200 host (docs/benchmarks/results.md, "What threads cost each other"): a thread that runs kernels needs
+the interpreter's lock between two of them for microseconds, and waits for it as long as the switch interval where
+another thread works in Python. With Python's 5 ms one such thread halved the rate of a gzip stream; with half a
+millisecond it takes a tenth. And memory that goes back to the system with every large array comes back page by page.
+"""
+
+import ctypes
+import sys
+
+SWITCH_SECONDS = 0.0005
+# Of glibc's malloc.h.
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX, _ARENA_MAX = -1, -2, -4, -8
+_PAD_BYTES = 1 << 26
+_NEVER = (1 << 31) - 1  # the largest number that mallopt takes: 2 GB on top before any goes back
+
+
+def prepare() -> None:
+    """Set it. To be called before the threads begin; where the C library is not glibc, memory stays as it is."""
+    sys.setswitchinterval(SWITCH_SECONDS)
+    try:
+        set_option = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError, TypeError):
+        return
+    options = {_ARENA_MAX: 1, _MMAP_MAX: 0, _TRIM_THRESHOLD: _NEVER, _TOP_PAD: _PAD_BYTES}
+    for option, value in options.items():
+        set_option(option, value)
