@@ -105,13 +105,17 @@ def logs(folder: Path) -> str:
     return "\n".join(f"{path.parent.name}: {line}" for path in paths for line in path.read_text().splitlines())
 
 
-def whole_run(given: Namespace, fasta: Path, units: list[tuple[Path, Path]], name: str) -> tuple[Timing, Path]:
-    """One run into a fresh folder; what it took, and the folder."""
+def whole_run(
+    given: Namespace, fasta: Path, units: list[tuple[Path, Path]], name: str, target: str = ""
+) -> tuple[Timing, Path]:
+    """One run into a fresh folder, up to a target of the Snakefile if one is named; what it took, and the folder."""
     folder = (given.work / f"whole_run_{name}").resolve()
     files = [(one.resolve(), two.resolve()) for one, two in units]
     configuration = configure(folder, fasta.resolve(), files, given.backend)
     options = f"--cores {given.threads} --configfile {configuration} --directory {folder}"
-    command = f"{sys.executable} -m snakemake -s {REPOSITORY}/Snakefile {options} > {folder}/snakemake.log 2>&1"
+    command = (
+        f"{sys.executable} -m snakemake {target} -s {REPOSITORY}/Snakefile {options} > {folder}/snakemake.log 2>&1"
+    )
     cache = {"XDG_CACHE_HOME": str((given.work / "whole_run_cache").resolve())}
     return run(f"{command} || (tail -30 {folder}/snakemake.log >&2; false)", cache), folder
 
@@ -124,6 +128,7 @@ def main() -> None:
     parser.add_argument("--bgzip", action="store_true", help="reads in bgzip files instead of plain gzip")
     parser.add_argument("--units", type=int, default=1, help="lanes that the reads are in, each mapped by a job")
     parser.add_argument("--runs", nargs="+", choices=("cold", "warm"), default=("cold", "warm"))
+    parser.add_argument("--target", default="", help="a stage of the Snakefile to stop behind, such as align")
     parser.add_argument("--picture", type=Path, help="draw the last run into this file (SVG)")
     given = parser.parse_args()
     print_setting(())
@@ -135,7 +140,7 @@ def main() -> None:
     if "cold" in given.runs:
         shutil.rmtree(given.work / "whole_run_cache", ignore_errors=True)
     for name in given.runs:
-        timing, folder = whole_run(given, fasta, units, name)
+        timing, folder = whole_run(given, fasta, units, name, given.target)
         rows = jobs(folder)
         print(f"{name}: {timing.seconds:.1f} s, {timing.cpu_seconds:.0f} core-seconds")
         print_table(

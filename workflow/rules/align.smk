@@ -23,7 +23,7 @@ rule map_unit:
         BENCHMARKS / "map_unit/{sample}.{unit}.tsv"
     conda:
         environment("align")
-    threads: 16
+    threads: mapping_threads()
     resources:
         mem_mb=mapping_memory,
         runtime=1440,

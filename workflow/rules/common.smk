@@ -11,6 +11,7 @@ WORKFLOW = Path(str(workflow.current_basedir)).parent
 sys.path.insert(0, str(WORKFLOW / "scripts"))
 
 from quire import sources
+from quire.device.look import may_have_card
 from quire.errors import QuireError
 from quire.report.terminal import print_lines, print_searches, print_summary
 from quire.run import config as configuration
@@ -213,6 +214,15 @@ def files_of_units(pattern, sample):
 def environment(name):
     """The conda environment of what may run on a card; CuPy is large, so that only `gpu` has it installed."""
     return f"../../envs/{'gpu' if DEVICE.backend == 'gpu' else name}.yaml"
+
+
+def mapping_threads():
+    """Threads of a job that maps a unit.
+
+    With a card half as many map as fast (docs/benchmarks/results.md), so that on a host of 16 cores another unit's job
+    begins beside: with a card of its own, or ready to take over the only one.
+    """
+    return 8 if may_have_card(DEVICE.backend) and len(UNITS) > 1 else 16
 
 
 def mapping_memory(wildcards, input, threads):
