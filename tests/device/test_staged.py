@@ -64,3 +64,12 @@ def test_a_piece_without_room_is_put_back_in_halves(failing: int) -> None:
             done.append(staged.piece)
     covered = [row for first, end in sorted(done) for row in range(first, end)]
     assert covered == list(range(200))
+
+
+def test_staging_memory_is_kept_until_it_has_been_copied(card) -> None:
+    """Nobody waits for the card between pieces: a slow one copies a piece after the host has gone on to the next."""
+    pieces = [(first, first + 20) for first in range(0, 200, 20)]
+    with ThreadPoolExecutor(1) as pool:
+        kept = [staged.arrays()[0] + 1 for staged in staged_pieces(card, pool, pieces[::-1], arrays_of)]
+    for (first, end), rows in zip(pieces, kept, strict=True):
+        np.testing.assert_array_equal(card.download(rows), DATA[first:end] + 1)

@@ -158,23 +158,34 @@ class EmulatedKernel(Kernel):
         return f"an array that it was not given, {block.label}"
 
 
+class _Copy:
+    """Of staging memory to the card, done when somebody has waited for it: a card may take that long."""
+
+    done = False
+
+
 class _LateUpload(Upload):
     """An upload that takes place when its array is used, as late as it may; until then the array is poison."""
 
-    def __init__(self, array: CardArray, host: np.ndarray) -> None:
+    def __init__(self, array: CardArray, host: np.ndarray, copy: _Copy, ordered: list[_Copy]) -> None:
         super().__init__(array)
-        self._host = host
+        self._host, self._copy, self._ordered = host, copy, ordered
 
     def array(self) -> CardArray:
         self._array._host[...] = self._host
+        self._ordered.append(self._copy)
         return self._array
+
+    def wait(self) -> None:
+        self._copy.done = True
 
 
 class _LateDownload(Download):
     """Downloads that take place when they are first waited for; until then the host's memory is poison."""
 
-    def __init__(self, sources: list[CardArray], arrays: list[np.ndarray]) -> None:
+    def __init__(self, sources: list[CardArray], arrays: list[np.ndarray], behind: list[_Copy]) -> None:
         super().__init__(arrays)
+        self._behind = behind
         for array in arrays:
             array.view(np.uint8)[...] = POISON
         self._sources = [weakref.ref(source) for source in sources]
@@ -188,6 +199,8 @@ class _LateDownload(Download):
                 if source is None:
                     raise KernelFault(f"{array.dtype}{list(array.shape)} was let go of while it was copied to the host")
                 array[...] = source._host
+            for copy in self._behind:
+                copy.done = True
 
 
 class EmulatedCard(Card):
@@ -214,6 +227,9 @@ class EmulatedCard(Card):
         self.launches = 0
         self._let_go = -1  # launches when memory of an upload was last let go of
         self.texts = texts or {}
+        self._copies: dict[int, list[_Copy]] = {}  # by the identity of the staging memory that they read
+        self._ordered: list[_Copy] = []  # whose arrays have been used: who waits for what was launched waits for them
+        self._fault: str | None = None
 
     def fail_allocation(self, number: int) -> None:
         """Let the number-th allocation from now on (1: the next) fail as if memory were short, and no other."""
@@ -236,7 +252,29 @@ class EmulatedCard(Card):
             raise KernelFault("an upload may take memory that was let go of behind its mark, where kernels may use it")
         target = self.arrays.new(array.shape, array.dtype)
         weakref.finalize(target._block, self._note_let_go).atexit = False
-        return _LateUpload(target, array)
+        copy = _Copy()
+        self._copies.get(id(array if array.base is None else array.base), []).append(copy)
+        return _LateUpload(target, array, copy, self._ordered)
+
+    def staging(self, size: int) -> np.ndarray:
+        """Memory that must be kept until what is copied from it has been waited for, as CuPy gives it to the next."""
+        if self._fault is not None:
+            raise KernelFault(self._fault)
+        memory = np.empty(size, np.uint8)
+        self._copies[id(memory)] = []
+        weakref.finalize(memory, self._note_staging_let_go, id(memory)).atexit = False
+        return memory
+
+    def _note_staging_let_go(self, which: int) -> None:
+        if not all(copy.done for copy in self._copies.pop(which)):
+            self._fault = "staging memory was let go of that may still be copied to the card"
+
+    def _wait(self) -> None:
+        for copy in self._ordered:
+            copy.done = True
+        self._ordered.clear()
+        if self._fault is not None:
+            raise KernelFault(self._fault)
 
     def _note_let_go(self) -> None:
         self._let_go = self.launches
@@ -244,10 +282,11 @@ class EmulatedCard(Card):
     def download(self, array: CardArray) -> np.ndarray:
         if not isinstance(array, CardArray):
             raise TypeError(f"download of {type(array).__name__}, which is not on the card")
+        self._wait()
         return array._host.copy()
 
     def download_ahead(self, arrays: list[CardArray], buffer: np.ndarray) -> Download:
-        return _LateDownload(arrays, places_in(buffer, arrays))
+        return _LateDownload(arrays, places_in(buffer, arrays), list(self._ordered))
 
     def free_bytes(self) -> int:
         return self.arrays.size - self.arrays.taken
@@ -259,7 +298,9 @@ class EmulatedCard(Card):
         pass
 
     def synchronize(self) -> None:
-        pass
+        for copies in self._copies.values():
+            self._ordered += copies
+        self._wait()
 
     def _load(self, source, entry, defines) -> EmulatedKernel:
         if unnamed(source, defines):

@@ -81,6 +81,9 @@ class Upload:
         """
         return self._array
 
+    def wait(self) -> None:
+        """Return when the copy is done, so that the host's array may change, or its memory be somebody else's."""
+
 
 class Download(ABC):
     """Copies of a card's arrays that may still be under way.
@@ -162,7 +165,9 @@ class Card(ABC):
         """What has been launched so far, for `upload_ahead`."""
 
     def upload_ahead(self, array: NDArray[Any], mark: object = None) -> Upload:
-        """Begin to copy a host array, which must not change before the copy is used, beside the kernels.
+        """Begin to copy a host array beside the kernels.
+
+        It must be kept, and not change, until the upload, or what was launched behind its use, has been waited for.
 
         Args:
             array: from `staging`, or the caller waits while it is copied (not for kernels, though).

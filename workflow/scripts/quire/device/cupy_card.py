@@ -66,15 +66,23 @@ class _Arrays:
 
 
 class _UploadUnderWay(Upload):
-    """An upload on the stream of uploads; it keeps the host's array until the copy is done."""
+    """An upload on the stream of uploads.
 
-    def __init__(self, array: CardArray, host: NDArray[Any], done: cupy.cuda.Event) -> None:
+    It keeps the host's array as long as it is kept itself: CuPy's pool of pinned memory gives what is let go of to the
+    next who asks, whether it has been copied or not.
+    """
+
+    def __init__(self, array: CardArray, host: NDArray[Any], device: cupy.cuda.Device, done: cupy.cuda.Event) -> None:
         super().__init__(array)
-        self._host, self._done = host, done
+        self._host, self._device, self._done = host, device, done
 
     def array(self) -> CardArray:
         cupy.cuda.get_current_stream().wait_event(self._done)
         return self._array
+
+    def wait(self) -> None:
+        with self._device:
+            self._done.synchronize()
 
 
 class _DownloadUnderWay(Download):
@@ -160,7 +168,7 @@ class CupyCard(Card):
                 self._uploads.wait_event(mark)
             target = cupy.empty(array.shape, array.dtype)
             target.set(array, stream=self._uploads)
-            return _UploadUnderWay(target, array, self._uploads.record())
+            return _UploadUnderWay(target, array, self.device, self._uploads.record())
 
     def download(self, array: CardArray) -> NDArray[Any]:
         host: NDArray[Any] = cupy.asnumpy(array)

@@ -59,6 +59,11 @@ class Staged(Generic[Piece]):
         assert self._uploads is not None
         return [upload.array() for upload in self._uploads]
 
+    def wait(self) -> None:
+        """Return when staging memory is free, for whoever asks for some next: nothing of it is on its way any more."""
+        for upload in self._uploads or ():
+            upload.wait()
+
 
 def staged_pieces(
     card: Card, pool: Executor, waiting: list[Piece], arrays_of: Callable[[Piece], list[NDArray[Any]]]
@@ -84,3 +89,5 @@ def staged_pieces(
         except OutOfDeviceMemory:
             pass  # `arrays` will say so, or there is room by then
         yield now
+        # The host can be pieces ahead of the card. The copy waits for no more than what was launched before the piece.
+        now.wait()
