@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from quire.algorithms.fm_index.tuning.tune import REPEATS, Clock, seconds_by_events
 from quire.algorithms.pairwise import Memory, Mode, Pair, PairwiseAlignment, gpu, pair_of
-from quire.algorithms.pairwise.shapes import StripShape, cycles
+from quire.algorithms.pairwise.shapes import SCORE_SHAPES, VALUE_SHAPES, StripShape, cycles
 from quire.algorithms.pairwise.sweep_gpu import CardMatrices
 from quire.algorithms.scoring import BWA_MEM
 from quire.device.card import Card
@@ -39,6 +39,8 @@ PARTS_HEADER = ("bases", "mode", "memory", "whole call, ms", *PARTS, "rest")
 LARGEST_LOCAL, LARGEST_WHOLE, LARGEST_PARASAIL = 300_000, 100_000, 8_192
 TOGETHER = ((1_000, 256), (8_192, 32))  # bases, pairs
 BARS = (("bar", 100_000, 1e12), ("aim", 100_000, 2e12), ("bar", 8_192, 2e11))
+SHAPES_OF, LONGEST_VALUES, IN_A_ROW = (8_192, 32_768, 100_000, 400_000), 40_000, 8
+SHAPES_HEADER = ("bases", "mode", "columns a lane", "kept", "ms", "G cells/s", "cycles a row of the wave")
 ARITHMETIC_LANES = 64  # per cycle and multiprocessor
 OPERATIONS = {Mode.GLOBAL: 5.0, Mode.LOCAL: 6.5}  # of the arithmetic units per cell of a sweep, counted in sm_90's code
 EDITS = 0.01
@@ -88,18 +90,51 @@ def same(one: PairwiseAlignment, other: PairwiseAlignment) -> bool:
     )
 
 
-def sweep(card: Card, pair: Pair) -> tuple[StripShape, Callable[[], object]]:
-    """The shape of the kernel that sweeps a matrix for scores, and its launch; borders are made ready each time."""
-    shape, batch = gpu.linear_batch(card, pair)
+def sweep(card: Card, pair: Pair, shape: StripShape | None = None) -> tuple[StripShape, Callable[[], object]]:
+    """The shape of the kernel that sweeps a matrix for scores, and its launch; borders are made ready each time.
+
+    With a shape it is that one's kernel, which may keep the values of all cells.
+    """
+    with ExitStack() as stack:
+        if shape is not None:
+            stack.enter_context(mock.patch.object(gpu, "SCORE_SHAPES", (shape,)))
+        shape, batch = gpu.linear_batch(card, pair)
     (matrix,) = batch.matrices
-    jobs, nothing = np.array([batch.sweep(shape, matrix, 0)], np.int64), card.empty(0, np.uint64)
+    jobs = np.array([batch.sweep(shape, matrix, 0)], np.int64)
+    values = card.empty(shape.values_size(matrix.rows, matrix.columns) if shape.values else 0, np.uint32)
     first = matrix.left + matrix.rows
 
     def launch() -> None:
         batch.words[first:] = 0
-        batch.fill(shape, jobs, batch.words, nothing, pair.mode == Mode.LOCAL)
+        batch.fill(shape, jobs, batch.words, values, pair.mode == Mode.LOCAL)
 
     return shape, launch
+
+
+def seconds_of_sweep(card: Card, clock: Clock, pair: Pair, shape: StripShape) -> float:
+    """Of one of several sweeps in a row: the host lays out one while the card computes another."""
+    _, launch = sweep(card, pair, shape)
+
+    def launch_all() -> None:
+        for _ in range(IN_A_ROW):
+            launch()
+
+    launch_all()
+    return median(clock(card, launch_all) for _ in range(3)) / IN_A_ROW
+
+
+def measure_shapes(card: Card, hertz: float, clock: Clock, length: int) -> list[tuple[object, ...]]:
+    """Rows of SHAPES_HEADER: each shape's sweep, whichever would be taken."""
+    rows = []
+    for mode in (Mode.GLOBAL, Mode.LOCAL):
+        pair = pair_of(*related(length), BWA_MEM, mode)
+        for shape in (*SCORE_SHAPES, *(VALUE_SHAPES if length <= LONGEST_VALUES else ())):
+            seconds = seconds_of_sweep(card, clock, pair, shape)
+            steps = shape.wave(card.multiprocessors, len(pair.query), len(pair.target))
+            rows.append((length, mode.name.lower(), shape.columns, "all" if shape.values else "borders",
+                         f"{seconds * 1e3:.3f}", f"{length * len(pair.target) / seconds / 1e9:.4g}",
+                         f"{seconds * hertz / steps:.1f}"))  # fmt: skip
+    return rows
 
 
 def measure_size(card: Card, hertz: float, clock: Clock, length: int, mode: Mode) -> tuple[tuple[object, ...], float]:
@@ -205,6 +240,9 @@ def measure(card: Card, hertz: float, clock: Clock, sizes: tuple[int, ...] = SIZ
                 rows.append(row)
                 reached[length] = min(speed, reached.get(length, speed))
     print_table(HEADER, rows)
+    print("## sweeps by shape")
+    print_table(SHAPES_HEADER, [row for length in SHAPES_OF if length <= sizes[-1]
+                                for row in measure_shapes(card, hertz, clock, length)])  # fmt: skip
     print("## parts of a call, each waited for, ms")
     parts = [
         measure_parts(card, length, mode, memory)

@@ -21,13 +21,13 @@ from tests.support.pairwise_cases import as_oracle, pair, pairs, rescored
 TIES, WIDE = Scoring(1, -1, -1, -1), HAPLOTYPE_TO_REFERENCE
 # So narrow that sequences which the oracle can align fill several strips, warps and tiles.
 NARROW_SCORES = (StripShape(2, 2, 8, 1, False),)
-NARROW_BITS = (StripShape(1, 2, 16, 1, True), StripShape(4, 1, 16, 1, True))
+NARROW_VALUES = (StripShape(1, 2, 16, 1, True), StripShape(4, 1, 8, 1, True))
 SHORTEST = 48
 
 
 NARROW = {
     "SCORE_SHAPES": NARROW_SCORES, "WIDE_SCORE_SHAPES": NARROW_SCORES,
-    "BITS_SHAPES": NARROW_BITS, "WIDE_BITS_SHAPES": NARROW_BITS[:1],
+    "VALUE_SHAPES": NARROW_VALUES, "WIDE_VALUE_SHAPES": NARROW_VALUES[:1],
     "SHORTEST_TILE": SHORTEST, "WHOLE_KEEP": 50,
 }  # fmt: skip
 
@@ -136,7 +136,7 @@ def test_nothing_to_align(card) -> None:
 @pytest.mark.usefixtures("narrow")
 def test_a_small_card_takes_linear_memory() -> None:
     given = pair(*edited(np.random.default_rng(3), 300, 290), BWA_MEM, Mode.GLOBAL)
-    card = EmulatedCard(memory=70_000)
+    card = EmulatedCard(memory=250_000)
     assert [part.linear for part in gpu._parts(card, [given], Memory.AUTO)] == [True]
     check(card, given, Memory.AUTO)
     with pytest.raises(OutOfDeviceMemory):
@@ -160,7 +160,7 @@ def test_batches_within_memory(card, monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(4)
     given = [pair(*edited(random, rows, 40), BWA_MEM, Mode.GLOBAL) for rows in (30, 50, 20, 70)]
     sizes = [gpu._whole_bytes(card, one) for one in given]
-    monkeypatch.setattr(gpu, "MOST_BITS", sizes[1] + sizes[0])
+    monkeypatch.setattr(gpu, "MOST_VALUES", sizes[1] + sizes[0])
     monkeypatch.setattr(gpu, "FASTEST_WHOLE", sizes[3] - 1)
     parts = [(part.numbers, part.linear) for part in gpu._parts(card, given, Memory.AUTO)]
     assert parts == [([0, 1], False), ([3], True), ([2], False)]
@@ -180,8 +180,6 @@ def test_guesses() -> None:
 
 
 def test_shapes_fit_their_kernels() -> None:
-    for shape in (*shapes.SCORE_SHAPES, *shapes.BITS_SHAPES, *NARROW_SCORES, *NARROW_BITS):
+    for shape in (*shapes.SCORE_SHAPES, *shapes.VALUE_SHAPES, *NARROW_SCORES, *NARROW_VALUES):
         assert shapes.WARP % shape.steps == 0
         assert shape.rows_at_once <= min(gpu.SHORTEST_TILE, gpu.WHOLE_KEEP, SHORTEST)
-        if shape.bits:
-            assert shape.steps * shape.columns % shapes.CELLS_PER_PAIR == 0 == shapes.CELLS_PER_PAIR % shape.columns

@@ -107,6 +107,11 @@ def tiles(card) -> None:
         test_pairwise_gpu.test_strips_and_tiles(card, BWA_MEM, Mode.GLOBAL, Memory.LINEAR)
 
 
+def whole(card) -> None:
+    with mock.patch.multiple(gpu, **test_pairwise_gpu.NARROW):
+        test_pairwise_gpu.test_the_last_row_is_kept(card, Memory.WHOLE)
+
+
 def equal_ends(card) -> None:
     with mock.patch.multiple(gpu, **test_pairwise_gpu.NARROW):
         test_pairwise_gpu.test_ends_of_equal_score(card, Memory.WHOLE)
@@ -116,7 +121,8 @@ MUTATIONS = [
     # Barriers removed.
     (selection, "suffix_array/selection.cu", "        __syncthreads();\n    }", "    }"),
     (blocks, "fm_index/construction/construction.cu", "    __syncthreads();\n    Counts before", "    Counts before"),
-    (tiles, "pairwise/pairwise.cu", "        __syncthreads();\n    }\n    if (warp", "    }\n    if (warp"),
+    (tiles, "pairwise/pairwise.cu", "        __syncwarp();\n        if (!last)", "        if (!last)"),
+    (tiles, "pairwise/pairwise.cu", "        __syncwarp();\n        if (lane", "        if (lane"),
     # Wrong masks and widths.
     (
         rescue,
@@ -171,7 +177,12 @@ MUTATIONS = [
     (runs, "mems/queries.cu", "(word ? known[word - 1] >> 31 : 0)", "0"),
     (tiles, "pairwise/pairwise.cu", "kept.next_row <= step - WARP + 1", "kept.next_row <= step"),
     (tiles, "pairwise/pairwise.cu", "right_tag = tag_of(strip + 1)", "right_tag = tag_of(strip)"),
-    (tiles, "pairwise/trace.cu", "(insertion ? 0 : 1)", "(insertion ? 1 : 0)"),
+    (tiles, "pairwise/pairwise.cu", "row & (RING - 1);", "row & (RING / 2 - 1);"),
+    (tiles, "pairwise/trace.cu", "< extend - open", "<= extend - open"),
+    (tiles, "pairwise/trace.cu", "(u32)(score - lane * extend)", "(u32)score"),
+    (whole, "pairwise/trace.cu", "lane < WARP - 1 && !(local", "!(local"),
+    (equal_ends, "pairwise/trace.cu", "!(local && here == 0)", "true"),
+    (equal_ends, "pairwise/trace.cu", "(0x7FFFFFFF - strip)", "strip"),
     (equal_ends, "pairwise/pairwise.cu", "if (largest > key) row", "if (largest >= key) row"),
     (equal_ends, "pairwise/pairwise.cu", "+ (15 - k)", "+ k"),
     (narrow_bands, "extension/extension.cu", "block.insertion[0], 1)", "block.insertion[0], 2)"),

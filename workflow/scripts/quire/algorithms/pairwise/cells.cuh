@@ -3,35 +3,30 @@
 // X = max(H[i-1,j-1] + s, I) is H without D, and deletions are opened from it alone: one that follows a deletion at
 // once is no better than that deletion made longer. So D goes through the columns of a lane by one instruction each.
 //
-// BITS: numbers are four times as large, and the lower two bits of what H is a maximum of say what it comes from; they
-// decide ties as the rules of the package do. 3 is a zero of mode LOCAL, 2 a pair, 1 an insertion (I always has it),
-// 0 a deletion. Whether a gap goes on is the sign of a difference. Both are shifted into words by one instruction.
-//
 // On sm_90 a cell takes five instructions of the arithmetic units (64 lanes a cycle and multiprocessor), one more in
-// mode LOCAL, and seven more with BITS; sums are left to the multipliers. That is a ceiling of 3.3 T cells/s on an
-// H200, and of 1.4 T with directions.
+// mode LOCAL; sums, and what VALUES keep of a cell, are left to the multipliers. That is a ceiling of 3.3 T cells/s on
+// an H200.
 #pragma once
 #include "quire/algorithms/pairwise/layout.cuh"
 #include "quire/device/dpx.cuh"
 
-constexpr int SCALE = BITS ? 4 : 1;
-constexpr i32 PAIR_CODE = BITS ? (i32)BY_PAIR : 0, INSERTION_CODE = BITS ? (i32)BY_INSERTION : 0;
-
 struct Scores {
     i64 match, mismatch, gap_open, gap_extend;
-    i64 key;  // 16 / SCALE, unknown to the compiler: multiplied by units that have nothing else to do
+    // 16 and 65,537, unknown to the compiler: multiplied by units that have nothing else to do.
+    i64 key, value;
 };
 
 // Scores as cells need them.
 struct Terms {
-    i32 match, mismatch, open, extend, key;
+    i32 match, mismatch, open, extend, key, value;
 
     __device__ explicit Terms(const Scores& scores) {
-        match = SCALE * (i32)scores.match + PAIR_CODE;
-        mismatch = SCALE * (i32)scores.mismatch + PAIR_CODE;
-        open = SCALE * (i32)scores.gap_open;
-        extend = SCALE * (i32)scores.gap_extend;
+        match = (i32)scores.match;
+        mismatch = (i32)scores.mismatch;
+        open = (i32)scores.gap_open;
+        extend = (i32)scores.gap_extend;
         key = (i32)scores.key;
+        value = (i32)scores.value;
     }
     __device__ u32 mismatches() const { return (mismatch & 255) * 0x01010101u; }
 };
@@ -42,7 +37,6 @@ struct Cells {
     i32 insertion[COLUMNS];
     i32 corner;    // H left of it
     i32 deletion;  // D of the column behind the last one
-    u32 from, longer;
 
     __device__ __forceinline__ void begin(const Job& job, int first, const u8* target, const Kept* kept,
                                           const Terms& terms) {
@@ -57,12 +51,11 @@ struct Cells {
                 letter[k] = (letter[k] & ~(255u << shift)) | (u32)(terms.match & 255) << shift;
             }
             Kept above = inside ? kept[job.top + 1 + column] : make_int2(0, 0);
-            best[k] = SCALE * above.x;
-            insertion[k] = SCALE * above.y + INSERTION_CODE;
+            best[k] = above.x;
+            insertion[k] = above.y;
         }
-        corner = first <= job.columns ? SCALE * kept[job.top + first].x : 0;
+        corner = first <= job.columns ? kept[job.top + first].x : 0;
         deletion = 0;
-        from = longer = 0;
     }
 
     __device__ __forceinline__ i32 of_letters(int k, u32 row_letter, const Terms& terms) const {
@@ -71,39 +64,24 @@ struct Cells {
     }
 
     // The next row: its selector; H of the column on the left there, and D of the first column.
-    __device__ __forceinline__ void step(u32 row_letter, i32 left, i32 first_deletion, const Terms& terms) {
+    __device__ __forceinline__ void step(u32 row_letter, i32 left, i32 first_deletion, const Terms& terms,
+                                         u32 (&values)[COLUMNS]) {
         i32 diagonal = corner;
         corner = left;
         deletion = first_deletion;
 #pragma unroll
         for (int k = 0; k < COLUMNS; k++) {
             i32 score = of_letters(k, row_letter, terms), above = best[k];
-            if (BITS) {
-                i32 without = add_max(diagonal, score, insertion[k]);
-                if (LOCAL) without = max(without, (i32)BY_NOTHING);
-                from = __funnelshift_r(from, (u32)max(without, deletion), 2);
-                without &= ~3;
-                i32 largest = max(without, deletion);
-                i32 opened = without + terms.open, longer_deletion = deletion + terms.extend;
-                longer = __funnelshift_l((u32)(opened - longer_deletion), longer, 1);
-                deletion = max(opened, longer_deletion);
-                opened = largest + (terms.open + INSERTION_CODE);
-                i32 longer_insertion = insertion[k] + terms.extend;
-                longer = __funnelshift_l((u32)(opened - longer_insertion), longer, 1);
-                insertion[k] = max(opened, longer_insertion);
-                best[k] = largest;
-            } else {
-                i32 without = LOCAL ? add_max_relu(diagonal, score, insertion[k])
-                                    : add_max(diagonal, score, insertion[k]);
-                best[k] = max(without, deletion);
-                deletion = add_max(deletion, terms.extend, without + terms.open);
-                insertion[k] = add_max(insertion[k], terms.extend, best[k] + terms.open);
-            }
+            i32 without = LOCAL ? add_max_relu(diagonal, score, insertion[k]) : add_max(diagonal, score, insertion[k]);
+            best[k] = max(without, deletion);
+            if (VALUES) values[k] = value_of(best[k], insertion[k], (u32)terms.value);
+            deletion = add_max(deletion, terms.extend, without + terms.open);
+            insertion[k] = add_max(insertion[k], terms.extend, best[k] + terms.open);
             diagonal = above;
         }
     }
 
-    // Takes back a step outside of the matrix, but for its directions: these have a place of their own, and no reader.
+    // Takes back a step outside of the matrix, but for its values: these have a place of their own, and no reader.
     __device__ __forceinline__ void keep_if(bool inside, const Cells& above) {
 #pragma unroll
         for (int k = 0; k < COLUMNS; k++) {

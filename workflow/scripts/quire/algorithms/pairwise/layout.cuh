@@ -1,12 +1,12 @@
-// Where the parts of a launch lie: rectangles of matrices ("jobs"), the words on their borders, and directions.
+// Where the parts of a launch lie: rectangles of matrices ("jobs"), the words on their borders, and values of cells.
 //
-// By -D: COLUMNS (of the matrix, per lane), WARPS (of a block, that compute), STEPS (of a chunk: what is done between
-// two barriers), LOCAL (mode LOCAL), BITS (directions are kept), WIDE (scores that a signed byte does not hold).
+// By -D: COLUMNS (of the matrix, per lane), STEPS (of a chunk: rows that are handed on together), LOCAL (mode LOCAL),
+// VALUES (what all cells hold is kept), WIDE (scores that a signed byte does not hold).
 //
-// A lane owns COLUMNS neighbouring columns, a warp a strip of WIDTH, a block a strip of WIDTH * WARPS; it goes down all
-// rows of its job. The strip on its right follows by the words on their common border, one a row: H, D of the next
-// column, and a tag that says which strip wrote it. A word is there or it is not: it is stored and loaded whole, so
-// that no order of two stores matters, and one column of words serves all strips in turn.
+// A lane owns COLUMNS neighbouring columns, a warp a strip of WIDTH; it goes down all rows of its job, alone: no warp
+// meets another in a barrier. The strip on its right follows by the words on their common border, one a row: H, D of
+// the next column, and a tag that says which strip wrote it. A word is there or it is not: it is stored and loaded
+// whole, so that no order of two stores matters, and one column of words serves all strips in turn.
 #pragma once
 #include "quire/device/types.cuh"
 
@@ -14,8 +14,6 @@ constexpr int WARP = 32, WIDTH = WARP * COLUMNS;
 constexpr u32 EVERY_LANE = 0xFFFFFFFFu;
 // A lane does a row one step after the lane on its left; its last column is handed on one step later.
 constexpr int SKEW = WARP;
-// Chunks that a warp is behind the warp on its left.
-constexpr int LAG = SKEW / STEPS + 1;
 
 // A rectangle of a matrix. Row 0 and column 0 of a job are its borders.
 struct Job {
@@ -23,25 +21,25 @@ struct Job {
     i64 query, target;   // place of its first row's selector, and of its first column's letter
     i64 left, left_tag;  // place and tag of the words on its left border, a row each
     i64 border;          // place of the words on its strips' right borders, with room for WARP more on both sides
-    i64 border_strips;   // strips of blocks that share a column of words; the next one is
+    i64 border_strips;   // strips that share a column of words; the next one is
     i64 border_stride;   // so many words further
     i64 top;             // place of the kept row on its upper border: column 0
     i64 keep;            // rows between two rows that are kept, each
     i64 keep_stride;     // places behind the other; the last row is kept too; 0: nothing is kept
-    i64 bits, bits_stride;  // place of the directions, and what a warp's strip takes
+    i64 values, values_stride;  // place of the cells' values, and what a strip takes
 };
 
 // H and I of the next row, of a cell on a kept row.
 typedef int2 Kept;
 
 struct Jobs {
-    const i64* strips_before;  // [owners + 1], of blocks
+    const i64* strips_before;  // [owners + 1]
     const Job* jobs;
     i64 owners;
     u32* ticket;  // strips that are taken, in order
 };
 
-// Chunks of a warp: the last step hands on the last row.
+// Chunks of a strip: the last step hands on the last row.
 __device__ __forceinline__ int chunks_of(i64 rows) { return (int)((rows + SKEW + STEPS - 1) / STEPS); }
 
 // ---- letters ----
@@ -63,10 +61,13 @@ __device__ __forceinline__ int2 unpack_word(u64 word) {
     return make_int2(best, best - (i32)((u32)word >> 16));
 }
 
-// ---- directions ----
+// ---- values of cells ----
 
-// Cells of a lane that a pair of words holds: of GROUP steps, column by column within a step. Four bits each: two say
-// where H comes from, the first cell's lowest; two whether D of the next column and I of the next row go on with a gap,
-// the first cell's highest.
-constexpr int CELLS_PER_PAIR = 16, GROUP = CELLS_PER_PAIR / COLUMNS;
-constexpr u32 BY_DELETION = 0, BY_INSERTION = 1, BY_PAIR = 2, BY_NOTHING = 3;
+// What a path needs to know of a cell, in one word that takes one multiplication with 65,537: H in its upper half, and
+// how far I is below H in the lower one, both modulo 65,536. The words of a strip stand step by step, a step's lane by
+// lane. Differences between neighbouring cells are smaller than 65,536 (gpu.py: fits), so that nothing is ambiguous.
+__device__ __forceinline__ u32 value_of(i32 best, i32 insertion, u32 factor) {
+    return (u32)best * factor - (u32)insertion;
+}
+__device__ __forceinline__ u32 best_of(u32 value) { return value >> 16; }
+__device__ __forceinline__ u32 above_insertion(u32 value) { return value & 0xFFFF; }

@@ -1,7 +1,8 @@
-"""Paths through directions on a card: many warps follow parts of one path at once, and the host joins the parts.
+"""Paths through the values of cells on a card: many warps follow parts of one path at once, the host joins the parts.
 
 A part begins at the largest H of each kept row: if the path goes through that cell, the parts above and below meet
-there. What does not meet goes on alone, so that guesses decide the time and never the path.
+there. What does not meet goes on alone, so that guesses decide the time and never the path. The card knows where the
+largest H of its rows are, and where alignments end: the host need not ask before paths are followed.
 """
 
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from quire.algorithms.pairwise.shapes import StripShape
 from quire.algorithms.pairwise.sweep_gpu import (
     IN_BEST,
+    UNKNOWN,
     CardMatrices,
     PathState,
     PlacedMatrix,
@@ -25,30 +27,30 @@ from quire.sam import CIGAR_SHIFT
 ROWS_PER_ELEMENT, FEWEST_ELEMENTS = 4, 64
 """Room for the elements of a guessed part, by the rows between two kept rows; what has more goes on later."""
 USUAL_ELEMENTS = 4096  # of the parts that begin where the paths are
-_ROW, _COLUMN, _FIRST, _ROOM = (PathState._fields.index(name) for name in ("row", "column", "first", "room"))
+_FIELDS = len(PathState._fields)
+_ROW, _FIRST, _ROOM = (PathState._fields.index(name) for name in ("row", "first", "room"))
+_WORD, _ELEMENT = 8, 4  # bytes
 
 
-class TileDirections(NamedTuple):
-    """Directions of some tiles of a batch's matrices.
+class TileValues(NamedTuple):
+    """Values of the cells of some tiles of a batch's matrices.
 
     Attributes:
         shape: of the kernel that made them.
-        bits: uint64, on the card.
-        grids: of each matrix; `tiles` and `starts` are set when paths are followed.
-        places: int64[tiles], of each matrix: where a tile's directions begin in `bits`; -1: they are not there.
+        values: uint32, on the card.
+        grids: of each matrix; where their tables begin is set when paths are followed.
+        places: int64[tiles], of each matrix: where a tile's values begin in `values`; -1: they are not there.
+        peaks: int32[kept rows, 4], on the card: of all matrices, see `CardMatrices.peaks`.
+        ends: int32[strips, 4], on the card: where the strips of all matrices have their largest H, in mode LOCAL. Empty
+            if it is known where paths are.
     """
 
     shape: StripShape
-    bits: CardArray
+    values: CardArray
     grids: list[TileGrid]
     places: list[NDArray[np.int64]]
-
-    def has(self, matrix: int, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether the directions of cells, rows and columns from 1, are there."""
-        grid = self.grids[matrix]
-        tiles = (rows - 1) // grid.tile_rows * grid.across + (columns - 1) // grid.tile_columns
-        there: NDArray[np.bool_] = self.places[matrix][tiles] >= 0
-        return there
+    peaks: CardArray
+    ends: CardArray
 
 
 @dataclass
@@ -56,93 +58,66 @@ class Walk:
     """A path as far as it is known.
 
     Attributes:
-        row, column: of the cell where it is, from 1.
+        row, column: of the cell where it is, from 1; UNKNOWN: where the alignment ends.
+        score: H there; in a gap, see trace.cu.
         state: in H there, or in a gap that may go on (trace.cu).
         complete: whether it has ended, or stands on row 0 or column 0.
         parts: uint32[], its elements, the last one first.
+        end: row, column and score of the cell where it began.
     """
 
-    row: int
-    column: int
+    row: int = UNKNOWN
+    column: int = UNKNOWN
+    score: int = 0
     state: int = IN_BEST
     complete: bool = False
     parts: list[NDArray[np.uint32]] = field(default_factory=list)
+    end: tuple[int, int, int] = (0, 0, 0)
 
     def __post_init__(self) -> None:
         """A path on a border is complete."""
         self.complete = self.row == 0 or self.column == 0
+        self.end = self.row, self.column, self.score
 
     def advance(self, path: PathState, elements: NDArray[np.uint32]) -> None:
         """Take over a part that was followed from here."""
+        if self.row == UNKNOWN:
+            self.end = path.begin_row, path.begin_column, path.begin_score
         self.parts.append(elements)
-        self.row, self.column, self.state = path.row, path.column, path.state
+        self.row, self.column, self.score, self.state = path.row, path.column, path.score, path.state
         self.complete = bool(path.ended)
 
 
-def whole_grid(matrix: PlacedMatrix, shape: StripShape) -> TileGrid:
-    """One tile: all directions are there."""
-    return TileGrid(matrix.rows, matrix.columns, 1, 0, shape.bits_stride(matrix.rows), matrix.keep, 0)
-
-
-def tile_grid(matrix: PlacedMatrix, shape: StripShape) -> TileGrid:
-    """Tiles between kept rows and columns."""
-    return TileGrid(
-        matrix.keep, matrix.tile_columns, matrix.across, 0, shape.bits_stride(matrix.keep), matrix.keep, 0
-    )  # fmt: skip
-
-
-def follow(batch: CardMatrices, tiles: TileDirections, peaks: list[NDArray[np.int32]], walks: list[Walk]) -> None:
-    """Follow the paths of a batch's matrices as far as directions and room for elements go.
+def follow(batch: CardMatrices, tiles: TileValues, walks: list[Walk]) -> None:
+    """Follow the paths of a batch's matrices as far as values and room for elements go.
 
     Args:
         batch: with its matrices.
-        tiles: what is there of their directions.
-        peaks: `CardMatrices.peaks` of each.
+        tiles: what is there of their cells' values.
         walks: of each; those that are not complete go on, by one base at least if their tile is there.
     """
     card = batch.card
-    befores = np.cumsum([0, *(len(rows) for rows in peaks)]).tolist()
-    firsts = np.cumsum([0, *(len(places) for places in tiles.places)]).tolist()
-    starts = np.zeros(befores[-1], np.int64)
-    begun = np.full(befores[-1], -1, np.int64)  # the part that begins on a kept row, likewise
-    own: dict[int, int] = {}  # of each walk: its first part
-    tables = [np.empty((0, len(PathState._fields)), np.int64)]
-    count = 0
-    for number, walk in enumerate(walks):
-        if walk.complete:
-            continue
-        keep = batch.matrices[number].keep
-        kept = np.arange((walk.row - 1) // keep, 0, -1)
-        columns = peaks[number][kept, 1].astype(np.int64)
-        kept, columns = (array[(columns > 0) & (columns <= walk.column)] for array in (kept, columns))
-        known = tiles.has(number, kept * keep, columns)
-        kept, columns = kept[known], columns[known]
-        table = np.zeros((1 + len(kept), len(PathState._fields)), np.int64)
-        table[0] = number, walk.row, walk.column, walk.state, 0, 2 * min(walk.row, walk.column) + 4, 0, 0
-        table[1:] = number, 0, 0, IN_BEST, 0, keep // ROWS_PER_ELEMENT + FEWEST_ELEMENTS, 0, 0
-        table[1:, _ROW], table[1:, _COLUMN] = kept * keep, columns
-        starts[befores[number] + kept] = columns
-        begun[befores[number] + kept] = count + 1 + np.arange(len(kept))
-        own[number] = count
-        count += len(table)
-        tables.append(table)
-    if count == 0:
+    paths, own = _plan(batch, walks)
+    if not own:
         return
+    rooms, is_own = paths[:, _ROOM], np.isin(np.arange(len(paths)), list(own.values()))
     # What little of the walks' own parts is usual stands beside the others' elements, so that it comes with them.
-    paths = np.concatenate(tables)
-    rooms, is_own = paths[:, _ROOM], np.isin(np.arange(count), list(own.values()))
     paths[~is_own, _FIRST] = np.cumsum(np.append(0, rooms[~is_own]))[:-1]
-    guessed = int(rooms[~is_own].sum())
+    guessed, all_rooms = int(rooms[~is_own].sum()), int(rooms.sum())
     paths[is_own, _FIRST] = guessed + np.cumsum(np.append(0, rooms[is_own]))[:-1]
-    usual = min(guessed + USUAL_ELEMENTS, guessed + int(rooms[is_own].sum()))
-    grids = [grid._replace(tiles=firsts[number], starts=befores[number]) for number, grid in enumerate(tiles.grids)]
-    on_card, card_grids, places, card_starts = upload_together(
-        card, [paths, np.array(grids, np.int64), np.concatenate(tiles.places), starts]
+    usual = min(guessed + USUAL_ELEMENTS, all_rooms)
+    on_card, card_grids, places = upload_together(
+        card, [paths, np.array(_placed(batch, tiles), np.int64), np.concatenate(tiles.places)]
     )
-    elements = card.empty(int(rooms.sum()), np.uint32)
-    batch.follow(tiles.shape, on_card, card_grids, places, card_starts, tiles.bits, elements)
-    followed = card.download(on_card).tolist()
-    written = card.download(elements[:usual])
+    # Paths and elements in one array: what is usual comes back by one copy.
+    states = paths.size * _WORD
+    found = card.empty(states + all_rooms * _ELEMENT, np.uint8)
+    elements = found[states:].view(np.uint32)
+    batch.follow(tiles.shape, on_card, card_grids, places, tiles.values, tiles.peaks, tiles.ends,
+                 found[:states].view(np.int64), elements)  # fmt: skip
+    come = card.download(found[: states + usual * _ELEMENT])
+    followed = come[:states].view(np.int64).reshape(-1, _FIELDS).tolist()
+    written = come[states:].view(np.uint32)
     for number, first in own.items():
         walk, keep, going = walks[number], batch.matrices[number].keep, first
         while going >= 0:
@@ -151,10 +126,58 @@ def follow(batch: CardMatrices, tiles: TileDirections, peaks: list[NDArray[np.in
             walk.advance(
                 path, written[path.first : last] if last <= usual else card.download(elements[path.first : last])
             )
-            going = -1
-            if walk.row % keep == 0 and walk.state == IN_BEST and not walk.complete:
-                met = befores[number] + walk.row // keep
-                going = int(begun[met]) if starts[met] == walk.column else -1
+            part = _met(paths, followed, first, walk, keep)
+            going = part if part > going else -1  # none comes back to itself
+
+
+def _plan(batch: CardMatrices, walks: list[Walk]) -> tuple[NDArray[np.int64], dict[int, int]]:
+    """`PathState`s: of each walk that is not complete its own part, then those of kept rows above, the lowest first.
+
+    Returns:
+        int64[paths, 12]; and for each such walk the number of its own.
+    """
+    tables: list[NDArray[np.int64]] = []
+    own: dict[int, int] = {}
+    count = 0
+    for number, (walk, matrix) in enumerate(zip(walks, batch.matrices, strict=True)):
+        if walk.complete:
+            continue
+        known = walk.row != UNKNOWN
+        row, column = (walk.row, walk.column) if known else (matrix.rows, matrix.columns)
+        kept = np.arange((row - 1) // matrix.keep, 0, -1)
+        table = np.zeros((1 + len(kept), _FIELDS), np.int64)
+        table[0] = PathState(number, walk.row, walk.column, walk.state, walk.score, 0, 2 * min(row, column) + 4,
+                             0, 0, 0, 0, 0)  # fmt: skip
+        table[1:] = PathState(number, 0, UNKNOWN, IN_BEST, 0, 0, matrix.keep // ROWS_PER_ELEMENT + FEWEST_ELEMENTS,
+                              0, 0, 0, 0, 0)  # fmt: skip
+        table[1:, _ROW] = kept * matrix.keep
+        own[number] = count
+        count += len(table)
+        tables.append(table)
+    return np.concatenate(tables) if tables else np.empty((0, _FIELDS), np.int64), own
+
+
+def _placed(batch: CardMatrices, tiles: TileValues) -> list[TileGrid]:
+    """The grids, with the places of their tables."""
+    placed, first, peaks, ends = [], 0, 0, 0
+    for matrix, grid, places in zip(batch.matrices, tiles.grids, tiles.places, strict=True):
+        strips = tiles.shape.strips(matrix.columns)
+        placed.append(grid._replace(tiles=first, peaks=peaks, ends=ends, strips=strips))
+        first, peaks, ends = first + len(places), peaks + matrix.down + 1, ends + strips
+    return placed
+
+
+def _met(paths: NDArray[np.int64], followed: list[list[int]], own: int, walk: Walk, keep: int) -> int:
+    """The part that begins where a walk is; -1: none."""
+    if walk.complete or walk.state != IN_BEST or walk.row % keep:
+        return -1
+    lowest = int(paths[own + 1, _ROW]) if own + 1 < len(paths) else 0
+    part = own + 1 + (lowest - walk.row) // keep
+    if walk.row > lowest or part >= len(paths):
+        return -1
+    begun = PathState(*followed[part])
+    here = followed[own][0], walk.row, walk.column
+    return part if (begun.matrix, begun.begin_row, begun.begin_column) == here else -1
 
 
 def element(length: int, operation: int) -> NDArray[np.uint32]:

@@ -8,19 +8,18 @@ from quire.algorithms.pairwise import Mode
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SHIFT
 
 WARP = 32
-CELLS_PER_PAIR = 16  # of two words of directions
-PAIR_BYTES = 8
-LARGEST_GAP_OPEN = 65535
-"""Price of a gap's first base that the words on borders have room for."""
-
+VALUE_BYTES = 4
+"""What is kept of a cell where all are kept."""
+LARGEST_DIFFERENCE = 65535
+"""Between numbers of neighbouring cells: words on borders and values have room for so much."""
 
 SCHEDULERS = 4  # of a multiprocessor
 # Cycles, as measured on an H200: what a row takes a warp that has a scheduler to itself, and each of a lane's columns
 # in it; and what they take a scheduler that has several warps.
-LATENCY, CHAIN, CHAIN_BITS = 75, 10, 22
-ROW, CELL, CELL_BITS = 40, 11, 23
-HANDING_OVER = 4
-"""Chunks that a block is behind the one on its left, besides those of its warps."""
+LATENCY, CHAIN = 30, 10
+ROW, CELL = 12, 11
+HANDING_OVER = 12
+"""Rows that a strip is behind the one on its left, besides those of its lanes and two chunks."""
 
 
 class StripShape(NamedTuple):
@@ -28,32 +27,32 @@ class StripShape(NamedTuple):
 
     Attributes:
         columns: of the matrix, per lane.
-        warps: of a block that compute.
-        steps: of a chunk: rows between two barriers.
+        warps: of a block; each has a strip of its own.
+        steps: of a chunk: rows that are handed on together.
         resident: blocks that a multiprocessor is to hold; a thread's registers follow from it.
-        bits: whether directions are kept.
+        values: whether what all cells hold is kept.
     """
 
     columns: int
     warps: int
     steps: int
     resident: int
-    bits: bool
+    values: bool
 
     @property
     def width(self) -> int:
-        """Columns of a block."""
-        return WARP * self.columns * self.warps
+        """Columns of a strip."""
+        return WARP * self.columns
 
     @property
     def block(self) -> int:
-        """Threads of a block: those of the warps that compute, and of one that hands words on."""
-        return WARP * (self.warps + 1)
+        """Threads of a block."""
+        return WARP * self.warps
 
     @property
     def shared_bytes(self) -> int:
-        """Of a block: what warps hand on to each other, and the strip that was taken."""
-        return (self.warps + 1) * 2 * self.steps * 8 + 8
+        """Of a block: what is handed on, and letters at hand (pairwise.cu: Hands)."""
+        return self.warps * (2 * self.steps * 8 + 2 * (64 + 8))
 
     @property
     def rows_at_once(self) -> int:
@@ -61,27 +60,31 @@ class StripShape(NamedTuple):
         return WARP - 1 + self.steps
 
     def strips(self, columns: int) -> int:
-        """Blocks for so many columns."""
+        """Warps for so many columns."""
         return -(-columns // self.width)
 
-    def bits_stride(self, rows: int) -> int:
-        """Pairs of words of a warp's directions."""
-        steps = -(-(rows + WARP) // self.steps) * self.steps
-        return steps * self.columns // CELLS_PER_PAIR * WARP
+    def wave(self, multiprocessors: int, rows: int, columns: int) -> int:
+        """Rows that follow one another in one matrix: those that follow begin when those before them end."""
+        strips = self.strips(columns)
+        at_once = min(strips, multiprocessors * self.warps * self.resident)
+        return rows * -(-strips // at_once) + (WARP + 2 * self.steps + HANDING_OVER) * at_once
 
-    def bits_size(self, rows: int, columns: int) -> int:
-        """Pairs of words of a rectangle's directions."""
-        return self.strips(columns) * self.warps * self.bits_stride(rows)
+    def values_stride(self, rows: int) -> int:
+        """Words of a strip's values."""
+        return -(-(rows + WARP) // self.steps) * self.steps * self.width
+
+    def values_size(self, rows: int, columns: int) -> int:
+        """Words of a rectangle's values."""
+        return self.strips(columns) * self.values_stride(rows)
 
     def defines(self, mode: Mode, wide: bool) -> dict[str, int]:
         """The macros of pairwise.cu."""
         return {
             "COLUMNS": self.columns,
-            "WARPS": self.warps,
             "BLOCK": self.block,
             "STEPS": self.steps,
             "RESIDENT": self.resident,
-            "BITS": int(self.bits),
+            "VALUES": int(self.values),
             "LOCAL": int(mode == Mode.LOCAL),
             "WIDE": int(wide),
         }
@@ -90,32 +93,23 @@ class StripShape(NamedTuple):
         """The macros of trace.cu."""
         return {
             "COLUMNS": self.columns,
-            "WARPS": self.warps,
             "STEPS": self.steps,
-            "BITS": 1,
+            "VALUES": 1,
             "LOCAL": 0,
             "WIDE": 0,
-            "PAIRS_IN_WINDOW": self.window,
+            "MODE_LOCAL": int(Mode.LOCAL),
+            "MODE_GLOBAL": int(Mode.GLOBAL),
             "CIGAR_MATCH": CIGAR_MATCH,
             "CIGAR_INSERTION": CIGAR_INSERTION,
             "CIGAR_DELETION": CIGAR_DELETION,
             "CIGAR_SHIFT": CIGAR_SHIFT,
         }
 
-    @property
-    def window(self) -> int:
-        """Pairs of words per lane that the warp that follows a path has at hand: the way through a strip, and gaps."""
-        return 12 * self.columns
 
-
-# With twelve columns a lane one strip of 400 kb is as wide as what each of an H200's multiprocessors has to do.
-SCORE_SHAPES = (
-    *(StripShape(columns, 4, 16, 2, False) for columns in (4, 6)),
-    *(StripShape(columns, 8, 16, 1, False) for columns in (9, 12, 16)),
-)
-BITS_SHAPES = tuple(StripShape(columns, 4, 16, 2, True) for columns in (2, 4))
-# Scores that a signed byte does not hold take more registers than two blocks leave to a thread.
-WIDE_SCORE_SHAPES, WIDE_BITS_SHAPES = (StripShape(4, 4, 16, 1, False),), (StripShape(4, 4, 16, 1, True),)
+# With twelve columns a lane one strip of 400 kb is as wide as what each of an H200's warps has to do.
+SCORE_SHAPES = tuple(StripShape(columns, 4, 16, 2, False) for columns in (4, 6, 9, 12, 16))
+VALUE_SHAPES = (StripShape(4, 4, 16, 2, True),)
+WIDE_SCORE_SHAPES, WIDE_VALUE_SHAPES = (StripShape(4, 4, 16, 2, False),), VALUE_SHAPES
 
 
 def fastest_shape(shapes: tuple[StripShape, ...], multiprocessors: int, sizes: list[tuple[int, int]]) -> StripShape:
@@ -128,15 +122,13 @@ def cycles(shape: StripShape, multiprocessors: int, sizes: Mapping[tuple[int, in
     """Of a launch, estimated; `sizes` has how many matrices there are of each (rows, columns)."""
     matrices = sum(sizes.values())
     strips = sum(count * shape.strips(columns) for (_, columns), count in sizes.items())
-    blocks = -(-min(strips, multiprocessors * shape.resident) // multiprocessors)
-    chain, cell = (CHAIN_BITS, CELL_BITS) if shape.bits else (CHAIN, CELL)
-    warps = blocks * shape.warps / SCHEDULERS
-    per_row = max(LATENCY + chain * shape.columns, warps * (ROW + cell * shape.columns))
-    lag = shape.warps * (WARP + shape.steps) + HANDING_OVER * shape.steps
-    at_once = multiprocessors * blocks
+    at_once = min(strips, multiprocessors * shape.warps * shape.resident)
+    warps = -(-at_once // (multiprocessors * SCHEDULERS))
+    per_row = max(LATENCY + CHAIN * shape.columns, warps * (ROW + CELL * shape.columns))
+    lag = WARP + 2 * shape.steps + HANDING_OVER
     if matrices == 1:  # those that follow begin when those before them end
-        ((rows, _),) = sizes
-        return per_row * (rows * -(-strips // at_once) + lag * min(strips, at_once))
+        ((rows, columns),) = sizes
+        return per_row * shape.wave(multiprocessors, rows, columns)
     alone = max(rows + shape.strips(columns) * lag for rows, columns in sizes)
     rows_of_strips = sum(count * rows * shape.strips(columns) for (rows, columns), count in sizes.items())
     return per_row * max(alone, rows_of_strips / at_once + lag * strips / matrices / 2)

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from quire.algorithms.pairwise import Mode, Pair
 from quire.algorithms.pairwise.shapes import (
-    BITS_SHAPES,
-    PAIR_BYTES,
     SCORE_SHAPES,
-    WIDE_BITS_SHAPES,
+    VALUE_SHAPES,
     WIDE_SCORE_SHAPES,
+    WIDE_VALUE_SHAPES,
     StripShape,
 )
 from quire.algorithms.scoring import Scoring
@@ -27,15 +26,15 @@ TRACE = "quire/algorithms/pairwise/trace.cu"
 KERNELS = [
     *(
         (SOURCE, shape.defines(mode, wide))
-        for wide, shapes in ((False, (*SCORE_SHAPES, *BITS_SHAPES)), (True, (*WIDE_SCORE_SHAPES, *WIDE_BITS_SHAPES)))
+        for wide, shapes in ((False, (*SCORE_SHAPES, *VALUE_SHAPES)), (True, (*WIDE_SCORE_SHAPES, *WIDE_VALUE_SHAPES)))
         for shape in shapes
         for mode in (Mode.LOCAL, Mode.GLOBAL)
     ),
-    *((TRACE, shape.trace_defines()) for shape in BITS_SHAPES),
+    *((TRACE, shape.trace_defines()) for shape in VALUE_SHAPES),
 ]
-IN_BEST = 0  # trace.cu: a path's state
+IN_BEST, UNKNOWN = 0, -1  # trace.cu: a path's state, and its place before it is looked for
 _PADDING = 128  # letters before and behind a query that lanes look at, and do nothing with
-_BITS_SCALE, _KEY = 4, 16  # cells.cuh: SCALE; pairwise.cu: End
+_KEY, _VALUE = 16, 65537  # pairwise.cu: End; layout.cuh: value_of
 _WORDS_AROUND = 32  # layout.cuh: Job.border
 _TAGS = 65535  # layout.cuh: tag_of
 _EVERY_STRIP = 1 << 40  # strips that share a column of words: all
@@ -100,33 +99,50 @@ class StripJob(NamedTuple):
     top: int
     keep: int
     keep_stride: int
-    bits: int
-    bits_stride: int
+    values: int
+    values_stride: int
 
 
 class TileGrid(NamedTuple):
     """The tiles of a matrix for the path that is followed through them."""
 
+    rows: int
+    columns: int
+    query: int
+    target: int
     tile_rows: int
     tile_columns: int
     across: int
     tiles: int
-    bits_stride: int
+    values_stride: int
     keep: int
-    starts: int
+    peaks: int
+    top: int
+    top_stride: int
+    left: int
+    left_stride: int
+    ends: int
+    strips: int
 
 
 class PathState(NamedTuple):
-    """A path under way; row and column of the cell where it is, from 1."""
+    """A path under way; row, column and score of the cell where it is, from 1, and where it was taken up.
+
+    Column UNKNOWN: where the row's largest H is; row UNKNOWN too: where the alignment ends.
+    """
 
     matrix: int
     row: int
     column: int
     state: int
+    score: int
     first: int
     room: int
     elements: int
     ended: int
+    begin_row: int
+    begin_column: int
+    begin_score: int
 
 
 class _Jobs(NamedTuple):
@@ -144,15 +160,32 @@ class _Inputs(NamedTuple):
     gap_open: int
     gap_extend: int
     key: int
+    value: int
 
 
 class _Matrices(NamedTuple):
     left: CardArray
     borders: CardArray
     kept: CardArray
-    bits: CardArray
+    values: CardArray
     ends: CardArray
     track: int
+
+
+class _Sources(NamedTuple):
+    query: CardArray
+    target: CardArray
+    left: CardArray
+    kept: CardArray
+    tiles: CardArray
+    values: CardArray
+    peaks: CardArray
+    ends: CardArray
+    match: int
+    mismatch: int
+    gap_open: int
+    gap_extend: int
+    mode: int
 
 
 class CardMatrices:
@@ -205,7 +238,7 @@ class CardMatrices:
         self._trace("begin")(grid, THREADS, edges, self.words, self.kept)
 
     def fill(
-        self, shape: StripShape, jobs: NDArray[np.int64], borders: CardArray, bits: CardArray, track: bool = False
+        self, shape: StripShape, jobs: NDArray[np.int64], borders: CardArray, values: CardArray, track: bool = False
     ) -> CardArray:
         """Compute rectangles.
 
@@ -213,42 +246,38 @@ class CardMatrices:
             shape: of the kernel.
             jobs: int64[k, 14], which: a `StripJob` each.
             borders: uint64, words on the borders of strips; their tags must be 0, or of strips further right.
-            bits: uint64, room for directions.
+            values: uint32, room for the values of cells.
             track: whether the largest H is wanted (mode LOCAL).
 
         Returns:
-            int32[strips, warps, 4]: largest H, column and row (from 1) of each warp's strip, if wanted.
+            int32[strips, 4]: largest H, column and row (from 1) of each strip, if wanted.
         """
-        card, wide = self.card, is_wide(self.scoring, shape.bits)
+        card, wide = self.card, is_wide(self.scoring)
         before = np.cumsum(np.append(0, -(-jobs[:, StripJob._fields.index("columns")] // shape.width)))
         strips = int(before[-1])
-        ends = card.empty((strips if track else 0, shape.warps, 4), np.int32)
+        ends = card.empty((strips if track else 0, 4), np.int32)
         tables = upload_together(card, [before, jobs, np.zeros(1, np.uint32)])
         launched = _Jobs(tables[0], tables[1], len(jobs), tables[2])
-        inputs = _Inputs(
-            self._query,
-            self._target,
-            *self.scoring,
-            _KEY // (_BITS_SCALE if shape.bits else 1),
-        )
-        matrices = _Matrices(self.words, borders, self.kept, bits, ends, int(track))
+        inputs = _Inputs(self._query, self._target, *self.scoring, _KEY, _VALUE)
+        matrices = _Matrices(self.words, borders, self.kept, values, ends, int(track))
+        # More warps than there are strips: the strips are spread over the multiprocessors.
         card.kernel(SOURCE, "fill", **shape.defines(self.mode, wide))(
             min(strips, card.multiprocessors * shape.resident), shape.block, launched, inputs, matrices,
             shared_bytes=shape.shared_bytes,
         )  # fmt: skip
         return ends
 
-    def sweep(self, shape: StripShape, matrix: PlacedMatrix, bits: int) -> StripJob:
-        """The job of a whole matrix, whose borders are in `words` and whose directions begin at `bits`."""
+    def sweep(self, shape: StripShape, matrix: PlacedMatrix, values: int) -> StripJob:
+        """The job of a whole matrix, whose borders are in `words` and whose cells' values begin at `values`."""
         strips = matrix.tile_columns // shape.width if matrix.across > 1 else _EVERY_STRIP
         return StripJob(
             matrix.rows, matrix.columns, matrix.query, matrix.target, matrix.left, 0, matrix.left + matrix.stride,
-            strips, matrix.stride, matrix.top, matrix.keep, matrix.columns + 1, bits,
-            shape.bits_stride(matrix.rows) if shape.bits else 0,
+            strips, matrix.stride, matrix.top, matrix.keep, matrix.columns + 1, values,
+            shape.values_stride(matrix.rows) if shape.values else 0,
         )  # fmt: skip
 
     def tiles(
-        self, shape: StripShape, matrix: PlacedMatrix, chosen: NDArray[np.int64], bits: NDArray[np.int64], swept: int
+        self, shape: StripShape, matrix: PlacedMatrix, chosen: NDArray[np.int64], values: NDArray[np.int64], swept: int
     ) -> tuple[NDArray[np.int64], int]:
         """The jobs of tiles of a matrix that was swept with strips of `swept` columns.
 
@@ -256,7 +285,7 @@ class CardMatrices:
             shape: of the kernel.
             matrix: with its tiles.
             chosen: int64[k, 2], tiles: how many are above and on the left.
-            bits: int64[k], where the directions of each begin; they have the strides of a tile that is not cut.
+            values: int64[k], where the values of each begin; they have the strides of a tile that is not cut.
             swept: columns.
 
         Returns:
@@ -267,52 +296,64 @@ class CardMatrices:
         words = np.cumsum(np.append(0, rows + words_of(0)))
         first = StripJob(
             0, 0, matrix.query, matrix.target, matrix.left, 0, _WORDS_AROUND, _EVERY_STRIP, 0, matrix.top, 0, 0, 0,
-            shape.bits_stride(matrix.keep),
+            shape.values_stride(matrix.keep),
         )  # fmt: skip
         more = {
             "rows": rows, "columns": np.minimum(matrix.tile_columns, matrix.columns - lefts),
             "query": tops, "target": lefts, "left": chosen[:, 1] * matrix.stride + tops,
             "left_tag": tag_of(lefts // swept), "border": words[:-1],
-            "top": chosen[:, 0] * (matrix.columns + 1) + lefts, "bits": bits,
+            "top": chosen[:, 0] * (matrix.columns + 1) + lefts, "values": values,
         }  # fmt: skip
         jobs = np.tile(np.array(first, np.int64), (len(chosen), 1))
         for name, numbers in more.items():
             jobs[:, StripJob._fields.index(name)] += numbers
         return jobs, int(words[-1])
 
-    def peaks(self) -> list[NDArray[np.int32]]:
-        """int32[down + 1, 4] of each matrix: of row 0 and each kept row the largest H, its first column, the last H."""
+    def peaks(self) -> CardArray:
+        """int32[kept rows, 4], of row 0 and each kept row of all: the largest H, its first column, the last H."""
         rows = len(self._kept_rows)
         found = self.card.empty((rows, 4), np.int32)
         self._trace("peaks")(
             rows, _PEAK_THREADS, self._kept_rows, self.kept, found, shared_bytes=_PEAK_THREADS // _WARP * 8
         )
-        ends = np.cumsum([matrix.down + 1 for matrix in self.matrices])
-        return np.split(self.card.download(found), ends[:-1])
+        return found
+
+    def grids(self, shape: StripShape, whole: bool) -> list[TileGrid]:
+        """The tiles of each matrix, one of all its rows and columns if `whole`, but for where their tables begin."""
+        return [
+            TileGrid(
+                matrix.rows, matrix.columns, matrix.query, matrix.target,
+                matrix.rows if whole else matrix.keep, matrix.columns if whole else matrix.tile_columns,
+                1 if whole else matrix.across, 0, shape.values_stride(matrix.rows if whole else matrix.keep),
+                matrix.keep, 0, matrix.top, matrix.columns + 1, matrix.left, matrix.stride, 0, 0,
+            )
+            for matrix in self.matrices
+        ]  # fmt: skip
 
     def follow(
-        self, shape: StripShape, paths: CardArray, grids: CardArray, tiles: CardArray, starts: CardArray,
-        bits: CardArray, elements: CardArray,
+        self, shape: StripShape, paths: CardArray, grids: CardArray, tiles: CardArray, values: CardArray,
+        peaks: CardArray, ends: CardArray, followed: CardArray, elements: CardArray,
     ) -> None:  # fmt: skip
         """Follow paths through tiles.
 
         Args:
-            shape: of the kernel that made the directions.
-            paths: int64[paths, 8], `PathState`; become what is reached.
-            grids: int64[matrices, 7], `TileGrid`.
-            tiles: int64, place of each tile's directions; -1: they are not there.
-            starts: int64, for each kept row of each matrix the column where a path begins; 0: none does.
-            bits: uint64, directions.
+            shape: of the kernel that made the values.
+            paths: int64[paths, 12], `PathState`.
+            grids: int64[matrices, 17], `TileGrid`.
+            tiles: int64, place of each tile's values; -1: they are not there.
+            values: uint32, of cells.
+            peaks: int32[kept rows, 4], see `peaks`; a path ends where another one begins: at a kept row's largest H.
+            ends: int32[strips, 4], see `fill`.
+            followed: int64[paths, 12], for what is reached.
             elements: uint32, the paths' elements, which come from their ends to their beginnings.
         """
+        sources = _Sources(self._query, self._target, self.words, self.kept, tiles, values, peaks, ends,
+                           *self.scoring, int(self.mode))  # fmt: skip
         kernel = self.card.kernel(TRACE, "follow", **shape.trace_defines())
-        kernel(
-            len(paths), _WARP, paths, grids, tiles, starts, bits, elements, int(self.mode == Mode.LOCAL),
-            shared_bytes=shape.window * _WARP * PAIR_BYTES,
-        )  # fmt: skip
+        kernel(len(paths), _WARP, paths, grids, sources, followed, elements)
 
     def _trace(self, entry: str) -> Kernel:
-        return self.card.kernel(TRACE, entry, **BITS_SHAPES[0].trace_defines())
+        return self.card.kernel(TRACE, entry, **VALUE_SHAPES[0].trace_defines())
 
     def _edges(self, matrix: PlacedMatrix) -> tuple[int, ...]:
         """trace.cu: Edges."""
@@ -320,10 +361,9 @@ class CardMatrices:
                 self.mode != Mode.LOCAL, matrix.keep, matrix.columns + 1, matrix.left, matrix.top)  # fmt: skip
 
 
-def is_wide(scoring: Scoring, bits: bool) -> bool:
-    """Whether a signed byte does not hold what a kernel needs of the scores of letters (cells.cuh)."""
-    scale, code = (_BITS_SCALE, 2) if bits else (1, 0)
-    return any(not -128 <= scale * score + code <= 127 for score in scoring[:2])
+def is_wide(scoring: Scoring) -> bool:
+    """Whether a signed byte does not hold the scores of letters (cells.cuh)."""
+    return any(not -128 <= score <= 127 for score in scoring[:2])
 
 
 def words_of(rows: int) -> int:

@@ -1,9 +1,9 @@
 // Around the matrices: the borders that they begin with, the largest H of kept rows, and paths.
 //
-// A path is followed by a warp through the tiles whose directions are there. It looks at 32 cells at once: along the
-// diagonal, or up or left in a gap. The directions of a strip lie one step behind the other, so that a part of them,
-// a window, is copied to shared memory at once. Other warps follow the paths from cells of kept rows that the path
-// probably goes through; where it does, it goes on as theirs. So a guess that is right saves time, and nothing else.
+// A path is followed by a warp through the tiles whose values are there. It looks at 32 cells at once: along the
+// diagonal, or up or left in a gap. Where a cell's H comes from is seen from the values of its neighbours, by the rules
+// of the package. Other warps follow the paths from cells of kept rows that the path probably goes through; where it
+// does, it goes on as theirs. So a guess that is right saves time, and nothing else.
 #include "quire/algorithms/pairwise/layout.cuh"
 
 // ---- before ----
@@ -66,55 +66,68 @@ extern "C" __global__ void __launch_bounds__(256) peaks(const KeptRow* rows, con
 // A path under way; all are numbers of the matrix, from 1.
 struct Path {
     i64 matrix;
-    i64 row, column;     // of the cell where it is
+    i64 row, column;     // of the cell where it is; column -1: where row's largest H is, row -1: where alignments end
     i64 state;           // IN_BEST, or that it came here by a gap, which may go on
+    i64 score;           // H of the cell; in a gap I of the row below, or D of the column on the right
     i64 first, room;     // place of its first element, and for how many there is room
     i64 elements;        // that are written, the last one first
     i64 ended;
+    i64 begin_row, begin_column, begin_score;  // where it was when it was taken up
 };
 
 struct Grid {
+    i64 rows, columns;      // of the matrix
+    i64 query, target;      // places of its letters
     i64 tile_rows, tile_columns, across;  // tiles side by side
-    i64 tiles;         // place of its first tile in the table
-    i64 bits_stride;   // of a warp's strip
-    i64 keep, starts;  // rows between two kept rows; place of row 0 in the table of starts
+    i64 tiles;              // place of its first tile in the table
+    i64 values_stride;      // of a strip
+    i64 keep, peaks;        // rows between two kept rows; place of row 0 in the table of their peaks
+    i64 top, top_stride;    // place of what is kept of row 0, and of the next kept row behind it
+    i64 left, left_stride;  // place of the words of column 0, and of those of the next kept column behind it
+    i64 ends, strips;       // place of its strips' ends, and how many
 };
 
-constexpr int WINDOW = PAIRS_IN_WINDOW;  // pairs of words per lane
+struct Sources {
+    const u16* query;
+    const u8* target;
+    const u64* left;
+    const Kept* kept;
+    const i64* tiles;   // place of each tile's values; -1: they are not there
+    const u32* values;
+    const int4* peaks;  // of kept rows
+    const int4* ends;   // of strips
+    i64 match, mismatch, gap_open, gap_extend;
+    i64 mode;
+};
+
 constexpr int IN_BEST = 0, IN_INSERTION = 1, IN_DELETION = 2;
 
-// The window: directions of some steps of a warp's strip. Rows and columns are counted from 0.
-struct Window {
-    uint2* shared;
-    int top, left;   // the tile's first row, the strip's first column
-    int first, end;  // pairs, from the tile's first step
+// The tile of a cell, which has none of its borders; rows and columns from 1.
+struct Tile {
+    int top, left, across;
+    i64 place;  // of its values; -1: they are not there
+    const Kept* above;
+    const u64* words;  // of its left border, row 1 of the matrix
 
-    // Whether a cell is in it, which is none of a row below the tile; `place` becomes that of its words, `cell` its
-    // number in them.
-    __device__ bool has(int row, int column, int& place, int& cell) const {
-        int inside = column - left, lane = inside / COLUMNS, step = row - top + lane, pair = step / GROUP;
-        place = (pair - first) * WARP + lane;
-        cell = step % GROUP * COLUMNS + inside % COLUMNS;
-        return inside >= 0 && inside < WIDTH && row >= top && pair >= first && pair < end;
-    }
-    // Loads the window that ends with a cell; false where its tile's directions are not there.
-    __device__ bool load(const Grid& grid, const i64* tiles, const uint2* bits, int row, int column) {
-        int down = row / (int)grid.tile_rows, across = column / (int)grid.tile_columns;
-        int tile_left = across * (int)grid.tile_columns, strip = (column - tile_left) / WIDTH;
-        i64 begin = tiles[grid.tiles + down * grid.across + across];
-        if (begin < 0) return false;
+    __device__ void find(const Grid& grid, const Sources& sources, int row, int column) {
+        int down = (row - 1) / (int)grid.tile_rows;
+        across = (column - 1) / (int)grid.tile_columns;
         top = down * (int)grid.tile_rows;
-        left = tile_left + strip * WIDTH;
-        // A lane on the left is as many steps earlier as a lane on the right: the cells behind this one are not needed.
-        end = (row - top + (column - left) / COLUMNS) / GROUP + 1;
-        first = max(0, end - WINDOW);
-        const ulonglong2* source = (const ulonglong2*)(bits + begin + strip * grid.bits_stride + (i64)first * WARP);
-        ulonglong2* target = (ulonglong2*)shared;
-        __syncwarp();
-#pragma unroll 8
-        for (int i = threadIdx.x; i < (end - first) * (WARP / 2); i += WARP) target[i] = source[i];
-        __syncwarp();
-        return true;
+        left = across * (int)grid.tile_columns;
+        place = sources.tiles[grid.tiles + down * grid.across + across];
+        above = sources.kept + grid.top + down * grid.top_stride;
+        words = sources.left + grid.left + across * grid.left_stride;
+    }
+    __device__ bool has(const Grid& grid, int row, int column) const {
+        return row > top && column > left && row <= top + grid.tile_rows && column <= left + grid.tile_columns;
+    }
+    // The value of a cell; of one on the tile's borders, H alone.
+    __device__ __forceinline__ u32 value(const Grid& grid, const u32* values, int row, int column) const {
+        if (row == top) return (u32)above[column].x << 16;
+        if (column == left) return (u32)(words[row - 1] >> 32) << 16;
+        int inside = column - left - 1, lane = inside % WIDTH / COLUMNS;
+        i64 strip = inside / WIDTH, step = row - top - 1 + lane;
+        return values[place + strip * grid.values_stride + (step * WARP + lane) * COLUMNS + inside % COLUMNS];
     }
 };
 
@@ -138,47 +151,82 @@ struct Elements {
 
 // How many lanes from the first on have a bit set.
 __device__ __forceinline__ int leading(u32 votes) { return votes == EVERY_LANE ? WARP : __ffs((int)~votes) - 1; }
+__device__ __forceinline__ u32 lanes_below(int lane) { return lane < WARP ? (1u << lane) - 1 : EVERY_LANE; }
 
-// A warp per path: until it ends, comes to where another one began, needs directions that are not there, or has no room
+// Where a path begins that is told to find out; on row 0 or column 0: nowhere.
+__device__ void find_begin(Path& path, const Grid& grid, const Sources& sources) {
+    int lane = threadIdx.x;
+    if (path.row < 0 && sources.mode == MODE_LOCAL) {
+        // The leftmost strip with the largest H; none of them has a strip's number.
+        i64 best = -1;
+        for (i64 strip = lane; strip < grid.strips; strip += WARP)
+            best = max(best, (i64)sources.ends[grid.ends + strip].x << 32 | (0x7FFFFFFF - strip));
+        for (int distance = WARP / 2; distance > 0; distance /= 2)
+            best = max(best, __shfl_xor_sync(EVERY_LANE, best, distance));
+        int4 end = sources.ends[grid.ends + 0x7FFFFFFF - (best & 0x7FFFFFFF)];
+        path.score = end.x;
+        path.column = end.y;
+        path.row = end.z;
+    } else {
+        i64 kept = path.row < 0 ? (grid.rows + grid.keep - 1) / grid.keep : path.row / grid.keep;
+        int4 peak = sources.peaks[grid.peaks + kept];
+        bool at_corner = path.row < 0 && sources.mode == MODE_GLOBAL;
+        path.score = at_corner ? peak.z : peak.x;
+        path.column = at_corner ? grid.columns : peak.y;
+        if (path.row < 0) path.row = grid.rows;
+    }
+}
+
+// A warp per path: until it ends, comes to where another one begins, needs values that are not there, or has no room
 // for more elements.
-//   starts: the column where a path began on each kept row; 0: none.
-extern "C" __global__ void __launch_bounds__(32) follow(Path* paths, const Grid* grids, const i64* tiles,
-                                                        const i64* starts, const uint2* bits, u32* all_elements,
-                                                        i64 local) {
+extern "C" __global__ void __launch_bounds__(32) follow(const Path* paths, const Grid* grids, Sources sources,
+                                                        Path* followed, u32* all_elements) {
     Path path = paths[blockIdx.x];
     const Grid grid = grids[path.matrix];
-    Window window = {(uint2*)shared_memory, 0, 0, 0, 0};
     Elements elements = {all_elements + path.first, 0, 0, 0};
+    if (path.column < 0) find_begin(path, grid, sources);
     int lane = threadIdx.x, row = (int)path.row, column = (int)path.column, state = (int)path.state, ended = 0;
     int begun = row, keep = (int)grid.keep, kept = (row - 1) / keep * keep;
+    i32 score = (i32)path.score, match = (i32)sources.match, mismatch = (i32)sources.mismatch;
+    i32 open = (i32)sources.gap_open, extend = (i32)sources.gap_extend;
+    bool local = sources.mode == MODE_LOCAL;
+    Tile tile;
+    tile.place = -1;
+    if (row > 0 && column > 0) tile.find(grid, sources, row, column);
     while (!ended && row > 0 && column > 0 && elements.count + 3 <= path.room) {
         if (row == kept) kept -= keep;
-        if (row == kept + keep && row != begun && state == IN_BEST && column == starts[grid.starts + row / keep]) break;
-        // The cells ahead: on the diagonal, or above, or on the left; none behind the next kept row.
-        int ahead_row = row - 1 - (state == IN_DELETION ? 0 : lane);
-        int ahead_column = column - 1 - (state == IN_INSERTION ? 0 : lane), place, cell;
-        bool known = ahead_row >= kept && ahead_column >= 0 &&
-                     window.has(ahead_row, ahead_column, place, cell);
-        if (!__shfl_sync(EVERY_LANE, (int)known, 0)) {
-            if (!window.load(grid, tiles, bits, row - 1, column - 1)) break;
-            continue;
-        }
-        u32 from = BY_NOTHING, longer = 0;
-        if (known) {
-            uint2 pair = window.shared[place];
-            from = pair.x >> (2 * cell) & 3;
-            longer = pair.y >> (30 - 2 * cell) & 3;
-        }
+        if (row == kept + keep && row != begun && state == IN_BEST &&
+            column == sources.peaks[grid.peaks + row / keep].y)
+            break;
+        if (!tile.has(grid, row, column)) tile.find(grid, sources, row, column);
+        if (tile.place < 0) break;
+        // The cells ahead, on the diagonal, or above, or on the left: of this tile, and none behind the next kept row.
+        int upper = row - max(kept, tile.top), lefter = column - tile.left;
+        int ahead = state == IN_BEST ? min(upper, lefter) : state == IN_INSERTION ? upper : lefter;
+        int ahead_row = row - (state == IN_DELETION ? 0 : lane), ahead_column = column - (state == IN_INSERTION ? 0 : lane);
+        bool known = lane < ahead;
+        // The cell behind the last one is looked at too: a pair shows itself by both.
+        bool looked = known || (lane == ahead && state == IN_BEST);
+        u32 value = looked ? tile.value(grid, sources.values, ahead_row, ahead_column) : 0;
         if (state == IN_BEST) {
-            int run = leading(__ballot_sync(EVERY_LANE, known && from == BY_PAIR));
+            bool equal = known && sources.query[grid.query + ahead_row - 1] ==
+                                      selector_of(sources.target[grid.target + ahead_column - 1]);
+            u32 equals = __ballot_sync(EVERY_LANE, equal);
+            int matches = __popc(equals & lanes_below(lane));
+            i32 here = score - matches * match - (lane - matches) * mismatch;  // H, if all before are pairs
+            u32 next = __shfl_down_sync(EVERY_LANE, best_of(value), 1);
+            bool pair = known && lane < WARP - 1 && !(local && here == 0) &&
+                        ((best_of(value) - next - (u32)(equal ? match : mismatch)) & 0xFFFF) == 0;
+            int run = leading(__ballot_sync(EVERY_LANE, pair));
             if (run > 0) elements.add(CIGAR_MATCH, run);
             row -= run;
             column -= run;
-            if (run == WARP || !__shfl_sync(EVERY_LANE, (int)known, run)) continue;  // loads, or ends on a border
-            from = __shfl_sync(EVERY_LANE, from, run);
-            if (from == BY_NOTHING && local) {
+            score = __shfl_sync(EVERY_LANE, here, run);
+            value = __shfl_sync(EVERY_LANE, value, run);
+            if (run == min(ahead, WARP - 1)) continue;
+            if (local && score == 0) {
                 ended = 1;
-            } else if (from == BY_INSERTION) {
+            } else if (above_insertion(value) == 0) {
                 elements.add(CIGAR_INSERTION, 1);
                 row--;
                 state = IN_INSERTION;
@@ -188,17 +236,24 @@ extern "C" __global__ void __launch_bounds__(32) follow(Path* paths, const Grid*
                 state = IN_DELETION;
             }
         } else {
-            // The cell before a gap's base says whether the gap goes on: the lower bit if it is an insertion.
+            // The cell before a gap's base says whether the gap goes on there, or was opened, which is preferred.
             bool insertion = state == IN_INSERTION;
-            int run = leading(__ballot_sync(EVERY_LANE, known && (longer >> (insertion ? 0 : 1) & 1)));
+            bool goes_on = insertion ? (i32)above_insertion(value) < extend - open
+                                     : ((best_of(value) + (u32)open - (u32)(score - lane * extend)) & 0xFFFF) != 0;
+            int run = leading(__ballot_sync(EVERY_LANE, known && goes_on));
             if (run > 0) elements.add(insertion ? CIGAR_INSERTION : CIGAR_DELETION, run);
             if (insertion) row -= run;
             else column -= run;
-            if (run < WARP && __shfl_sync(EVERY_LANE, (int)known, run)) state = IN_BEST;
+            score -= run * extend;
+            if (run < min(ahead, WARP)) {
+                state = IN_BEST;
+                score -= open;
+            }
         }
     }
     if (row == 0 || column == 0) ended = 1;
     elements.finish();
     if (lane == 0)
-        paths[blockIdx.x] = {path.matrix, row, column, state, path.first, path.room, elements.count, ended};
+        followed[blockIdx.x] = {path.matrix, row,       column,        state,      score,      path.first, path.room,
+                                elements.count, ended, path.row, path.column, path.score};
 }
