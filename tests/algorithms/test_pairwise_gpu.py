@@ -124,6 +124,18 @@ def test_ends_of_equal_score(card, memory: Memory) -> None:
             check(card, pair(query, target, BWA_MEM, Mode.GLOCAL), memory)
 
 
+@pytest.mark.parametrize("memory", [Memory.WHOLE, Memory.LINEAR])
+def test_a_zero_ends_a_path(card, memory: Memory) -> None:
+    """Four pairs, whose score one mismatch takes away, before the best part: not half a base of them belongs to it."""
+    parts = [0, 1, 2, 3], [0, 3, 1, 1, 2, 0]
+    given = [
+        pair(parts[0] + [between] + parts[1], parts[0] + [0] + parts[1], BWA_MEM, Mode.LOCAL) for between in (1, 2)
+    ]
+    for one in given:
+        check(card, one, memory)
+        assert align(card, one, memory).query_begin == 5
+
+
 def test_nothing_to_align(card) -> None:
     for query, target in (([0] * 9, [1] * 30), ([4] * 3, [4] * 3)):
         assert as_oracle(align(card, pair(query, target, BWA_MEM, Mode.LOCAL), Memory.LINEAR)) == (0, 0, 0, 0, 0, [])

@@ -107,9 +107,13 @@ def tiles(card) -> None:
         test_pairwise_gpu.test_strips_and_tiles(card, BWA_MEM, Mode.GLOBAL, Memory.LINEAR)
 
 
-def whole(card) -> None:
+def ties(card) -> None:
     with mock.patch.multiple(gpu, **test_pairwise_gpu.NARROW):
-        test_pairwise_gpu.test_the_last_row_is_kept(card, Memory.WHOLE)
+        test_pairwise_gpu.test_strips_and_tiles(card, test_pairwise_gpu.TIES, Mode.GLOBAL, Memory.LINEAR)
+
+
+def zeros(card) -> None:
+    test_pairwise_gpu.test_a_zero_ends_a_path(card, Memory.WHOLE)
 
 
 def equal_ends(card) -> None:
@@ -121,8 +125,8 @@ MUTATIONS = [
     # Barriers removed.
     (selection, "suffix_array/selection.cu", "        __syncthreads();\n    }", "    }"),
     (blocks, "fm_index/construction/construction.cu", "    __syncthreads();\n    Counts before", "    Counts before"),
-    (tiles, "pairwise/pairwise.cu", "        __syncwarp();\n        if (!last)", "        if (!last)"),
-    (tiles, "pairwise/pairwise.cu", "        __syncwarp();\n        if (lane", "        if (lane"),
+    (tiles, "pairwise/pairwise.cu", "        __syncwarp();\n        if (!real) {", "        if (!real) {"),
+    (tiles, "pairwise/pairwise.cu", "        __syncwarp();\n        if (real) {", "        if (real) {"),
     # Wrong masks and widths.
     (
         rescue,
@@ -178,10 +182,9 @@ MUTATIONS = [
     (tiles, "pairwise/pairwise.cu", "kept.next_row <= step - WARP + 1", "kept.next_row <= step"),
     (tiles, "pairwise/pairwise.cu", "right_tag = tag_of(strip + 1)", "right_tag = tag_of(strip)"),
     (tiles, "pairwise/pairwise.cu", "row & (RING - 1);", "row & (RING / 2 - 1);"),
-    (tiles, "pairwise/trace.cu", "< extend - open", "<= extend - open"),
+    (ties, "pairwise/trace.cu", "< extend - open", "<= extend - open"),
     (tiles, "pairwise/trace.cu", "(u32)(score - lane * extend)", "(u32)score"),
-    (whole, "pairwise/trace.cu", "lane < WARP - 1 && !(local", "!(local"),
-    (equal_ends, "pairwise/trace.cu", "!(local && here == 0)", "true"),
+    (zeros, "pairwise/trace.cu", "!(local && here == 0)", "true"),
     (equal_ends, "pairwise/trace.cu", "(0x7FFFFFFF - strip)", "strip"),
     (equal_ends, "pairwise/pairwise.cu", "if (largest > key) row", "if (largest >= key) row"),
     (equal_ends, "pairwise/pairwise.cu", "+ (15 - k)", "+ k"),

@@ -71,7 +71,7 @@ def _align_at_once(
 ) -> PairwiseAlignment | None:
     """The alignment of sequences that are not alike, or of short ones; None where these ways do not lead to it."""
     scoring = Scoring(*map(int, pair.scoring))
-    query, target = (np.require(codes, np.uint8, ["C", "W"]) for codes in (pair.query, pair.target))
+    query, target = _plain(pair.query), _plain(pair.target)
     cells, found = len(query) * len(target), None
     if memory != Memory.WHOLE and threads == 1 and not at_corner and cpu_bytes.fits(pair, budget // 2):
         found = cpu_bytes.align_strips(query, target, scoring)
@@ -82,6 +82,14 @@ def _align_at_once(
     progress(cells)
     score, end_row, end_column, begin_row, begin_column, cigar = found
     return PairwiseAlignment(score, begin_row, end_row, begin_column, end_column, cigar)
+
+
+def _plain(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The array as kernels take it; `np.require` takes as long as a thousand cells to find out that it is one."""
+    flags = codes.flags
+    if codes.dtype == np.uint8 and flags.c_contiguous and flags.writeable:
+        return codes
+    return np.require(codes, np.uint8, ["C", "W"])
 
 
 def tiling_for(rows: int, columns: int, budget: int) -> Tiling:

@@ -38,6 +38,8 @@ ZERO, FULL = -128, 127  # H of 0 and of 255
 FIRST_WINDOW, WIDER = 128, 4
 """Columns that are computed again before where a path is; and how many times as many where that is not enough."""
 LARGEST_MATCH, LOWEST_SCORE = 10, -100  # a strip's scores fit in the 16 bits that directions are computed in
+LONGEST_LOOK, WORD, LARGEST_SHIFT, FEWEST_WORDS = 1000, 12, 8, 3
+"""Of the look at sequences before: their bases at most; words that are looked for so many bases away, and found."""
 _ROW_PADDING, _COLUMN_PADDING = 6, 7  # letters of their own, which match nothing
 
 
@@ -81,12 +83,39 @@ def align_strips(query, target, scoring):
 
     Returns:
         The alignment's score, row and column (from 1) of its end and of where it begins, and uint32, its CIGAR
-        elements. The score is -1 where some score reached 255: nothing is known then.
+        elements. The score is -1 where some score reached 255, or probably will: nothing is known then.
     """
+    nothing = np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.empty(0, np.uint32)
+    if _alike(query, target, scoring):
+        return nothing
     strips = _strips_of(query, target)
     if not _sweep(strips, scoring):
-        return np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.empty(0, np.uint32)
+        return nothing
     return _path(strips, query, target, scoring)
+
+
+@compiled
+def _alike(query, target, scoring):
+    """Whether short sequences are probably so alike that a score reaches 255, by some of their words.
+
+    Of longer ones the sweep finds out soon enough; here it would be at its end.
+    """
+    rows, columns = len(query), len(target)
+    if max(rows, columns) > LONGEST_LOOK or min(rows, columns) * scoring.match < FULL - ZERO:
+        return False
+    words = 0
+    for place in range(rows // 8, rows - WORD, max(1, rows // 8)):
+        for shift in range(-LARGEST_SHIFT, LARGEST_SHIFT + 1):
+            other = place + shift
+            if other < 0 or other + WORD > columns:
+                continue
+            equal = 0
+            while equal < WORD and query[place + equal] == target[other + equal]:
+                equal += 1
+            if equal == WORD:
+                words += 1
+                break
+    return words >= FEWEST_WORDS
 
 
 @compiled
@@ -96,9 +125,12 @@ def _strips_of(query, target):
     height = (len(query) + down * LANES - 1) // (down * LANES)
     steps = (len(target) + 1) // 2 + LANES - 1
     letters = np.full(down * height * LANES, _ROW_PADDING, np.int8)
-    for i in range(len(query)):
-        strip, inside = i // (height * LANES), i % (height * LANES)
-        letters[(strip * height + inside % height) * LANES + inside // height] = query[i]
+    i = 0
+    for strip in range(down):
+        for lane in range(LANES):
+            for row in range(min(height, len(query) - i)):
+                letters[(strip * height + row) * LANES + lane] = query[i]
+                i += 1
     even = np.full(steps + LANES - 1, _COLUMN_PADDING, np.int8)
     odd = np.full(steps + LANES - 1, _COLUMN_PADDING, np.int8)
     for j in range(len(target) // 2):
@@ -106,9 +138,7 @@ def _strips_of(query, target):
         odd[steps - 1 - j] = target[2 * j + 1]
     if len(target) % 2 == 1:
         even[steps - 1 - len(target) // 2] = target[-1]
-    upper = np.empty((down + 1, 2, 2 * steps), np.int8)
-    upper[0] = ZERO
-    upper[:, :, 2 * (steps - LANES + 1) :] = ZERO
+    upper = np.full((down + 1, 2, 2 * steps), ZERO, np.int8)
     places = np.zeros((3, down), np.int64)
     return Strips(letters, even, odd, upper, places[0], places[1], places[2])
 

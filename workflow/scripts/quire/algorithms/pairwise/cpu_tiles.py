@@ -93,12 +93,23 @@ class Border(NamedTuple):
 def space_for(rows, columns, dtype):
     """Room for tiles up to this size; a tile of fewer rows may have more lanes, and so take more steps."""
     lanes, steps = height_of(rows) * LANES, (columns + WIDTH - 1) // WIDTH + LANES - 1
-    letters, across = steps + LANES - 1, WIDTH * steps
+    letters, across = _whole_lines(steps + LANES - 1), _whole_lines(WIDTH * steps)
+    # One array for all: for small tiles taking memory counts.
+    room = _aligned(3 * lanes + 2 * letters + 4 * across + 12 * LANES, dtype)
+    behind, behind_letters = room[3 * lanes :], room[3 * lanes + 2 * letters :]
+    rest = behind_letters[4 * across :]
     return Space(
-        _aligned(lanes, dtype), _aligned(letters, dtype), _aligned(letters, dtype), _aligned(lanes, dtype),
-        _aligned(lanes, dtype), _aligned(across, dtype), _aligned(across, dtype), _aligned(across, dtype),
-        _aligned(across, dtype), _aligned(6 * LANES, dtype), _aligned(2 * LANES, dtype), _aligned(4 * LANES, dtype),
+        room[:lanes], behind[:letters], behind[letters : 2 * letters], room[lanes : 2 * lanes],
+        room[2 * lanes : 3 * lanes], behind_letters[:across], behind_letters[across : 2 * across],
+        behind_letters[2 * across : 3 * across], behind_letters[3 * across : 4 * across], rest[: 6 * LANES],
+        rest[6 * LANES : 8 * LANES], rest[8 * LANES :],
     )  # fmt: skip
+
+
+@compiled
+def _whole_lines(length):
+    """At least so many numbers, that fill lines of the cache whatever their type is."""
+    return (length + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
 
 
 @compiled

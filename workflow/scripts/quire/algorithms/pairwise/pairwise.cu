@@ -96,7 +96,7 @@ __device__ __forceinline__ void store_values(u32* place, const u32 (&values)[COL
 // What a chunk of steps has to look at besides its cells: whether rows are kept; whether lanes may stand above the rows,
 // where each strip begins and all that follow wait for it; whether all that may be, and lanes below the rows. Few
 // chunks have to.
-enum Care { NONE, KEPT_ROWS, BEGIN, EDGES };
+enum Care { NONE, KEPT_ROWS, BEGIN, EDGES, CARES };
 
 // A chunk of steps.
 // Branches would tear a warp apart, and what exchanges its lanes would put it together again at each step; so there are
@@ -159,9 +159,11 @@ __device__ __forceinline__ i32 largest_of_warp(i32 value) {
 }
 
 // One strip of a job, by a warp; `strip` is counted within the job. What comes from memory, words of the strip on the
-// left and letters, is asked for a chunk before it is needed.
-__device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last, int4* end_of_strip, Hands& hands,
-                                           const Inputs& inputs, const Matrices& matrices) {
+// left and letters, is asked for a chunk before it is needed. So is code: a multiprocessor's first strip would meet each
+// kind of chunk without its instructions at hand, and all that follow would wait for it. It goes through each before it
+// begins, above the rows, where nothing that counts is written.
+__device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last, bool rehearse, int4* end_of_strip,
+                                           Hands& hands, const Inputs& inputs, const Matrices& matrices) {
     const Terms terms(inputs.scores);
     int lane = threadIdx.x % WARP, rows = (int)job.rows;
     int first = (int)strip * WIDTH + lane * COLUMNS;
@@ -170,11 +172,10 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
     const u64* left = (strip == 0 ? matrices.left + job.left
                                   : matrices.borders + job.border + (strip - 1) / job.border_strips * job.border_stride)
                       + lane;
-    u64* right = matrices.borders + job.border + strip / job.border_strips * job.border_stride - SKEW + lane % STEPS;
+    u64* right = matrices.borders + job.border + strip / job.border_strips * job.border_stride - SKEW + lane;
     u32 left_tag = strip == 0 ? (u32)job.left_tag : tag_of(strip), right_tag = tag_of(strip + 1);
     u64 word = lane < STEPS && lane < rows ? look(left) : 0;
-    Cells cells;
-    cells.begin(job, first, inputs.target, matrices.kept, terms);
+    Cells cells = {};
     End end = {15, 0};
     int chunks = chunks_of(rows), keep = (int)job.keep;
     Keeping kept = {nullptr, nullptr, keep > 0 ? keep : rows, (int)job.columns - first};
@@ -189,38 +190,48 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
     __syncwarp();
     u32 letters[PART];
     hands.get_letters(-lane, letters);
-    for (int chunk = 0; chunk < chunks; chunk++) {
-        int step = chunk * STEPS;
-        bool reads = lane < STEPS && step + lane < rows;
+    for (int chunk = rehearse ? -CARES : 0; chunk < chunks; chunk++) {
+        bool real = chunk >= 0;
+        int step = real ? chunk * STEPS : chunk * 4 * RING;
+        if (chunk == 0) {
+            cells.begin(job, first, inputs.target, matrices.kept, terms);
+            end = {15, 0};
+        }
+        bool reads = real && lane < STEPS && step + lane < rows;
         while (__any_sync(EVERY_LANE, reads && ((u32)word & 0xFFFF) != left_tag)) {
             __nanosleep(NAP);
             if (reads) word = look(left + step);
         }
-        if (lane < STEPS) {
+        if (real && lane < STEPS) {
             hands.in[lane] = unpack_word(word);
             hands.put_letter(step + STEPS + lane, letter);
         }
         __syncwarp();
-        if (lane < STEPS && step + STEPS + lane < rows) word = look(left + step + STEPS);
-        letter = __ldg(query + step + 2 * STEPS);
+        if (real) {
+            if (lane < STEPS && step + STEPS + lane < rows) word = look(left + step + STEPS);
+            letter = __ldg(query + step + 2 * STEPS);
+        }
         while (keep > 0 && kept.next_row <= step - WARP + 1) {
             kept.next_row += keep;
             kept.next += job.keep_stride;
         }
+        bool keeps = keep > 0 && kept.next_row <= step + STEPS, above = step < WARP - 1;
         // The last row is kept wherever it is.
-        if (step + STEPS >= rows || (step < WARP - 1 && kept.next_row <= step + STEPS))
-            do_chunk<EDGES>(cells, end, terms, hands, kept, values, step, rows, letters);
-        else if (step < WARP - 1)
-            do_chunk<BEGIN>(cells, end, terms, hands, kept, values, step, rows, letters);
-        else if (keep > 0 && kept.next_row <= step + STEPS)
-            do_chunk<KEPT_ROWS>(cells, end, terms, hands, kept, values, step, rows, letters);
-        else
-            do_chunk<NONE>(cells, end, terms, hands, kept, values, step, rows, letters);
-        values += STEPS * WIDTH;
+        Care care = step + STEPS >= rows || (above && keeps) ? EDGES : above ? BEGIN : keeps ? KEPT_ROWS : NONE;
+        if (!real) care = (Care)(chunk + CARES);
+        if (care == NONE) do_chunk<NONE>(cells, end, terms, hands, kept, values, step, rows, letters);
+        else if (care == KEPT_ROWS) do_chunk<KEPT_ROWS>(cells, end, terms, hands, kept, values, step, rows, letters);
+        else if (care == BEGIN) do_chunk<BEGIN>(cells, end, terms, hands, kept, values, step, rows, letters);
+        else do_chunk<EDGES>(cells, end, terms, hands, kept, values, step, rows, letters);
         __syncwarp();
-        if (!last) {
-            // Rows before the first one, and lanes that have nothing to hand on, store into the room around the rows.
-            int2 edge = hands.out[lane % STEPS];
+        if (!real) {
+            hands.get_letters(-lane, letters);
+            continue;
+        }
+        values += STEPS * WIDTH;
+        if (!last && lane < STEPS) {
+            // Rows before the first one go into the room around the rows.
+            int2 edge = hands.out[lane];
             *(volatile u64*)(right + step) = pack_word(edge.x, edge.y, right_tag);
         }
     }
@@ -235,13 +246,13 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) fill(Jobs jobs, Inputs inputs, Matrices matrices) {
     Hands& hands = ((Hands*)shared_memory)[threadIdx.x / WARP];
     i64 strips = jobs.strips_before[jobs.owners];
-    while (true) {
+    for (bool first = true; true; first = false) {
         u32 taken = threadIdx.x % WARP == 0 ? atomicAdd(jobs.ticket, 1u) : 0;
         i64 strip = __shfl_sync(EVERY_LANE, taken, 0);
         if (strip >= strips) return;
         i64 owner = owner_of(jobs.strips_before, jobs.owners, strip);
         i64 before = jobs.strips_before[owner];
-        fill_strip(jobs.jobs[owner], strip - before, strip + 1 == jobs.strips_before[owner + 1],
+        fill_strip(jobs.jobs[owner], strip - before, strip + 1 == jobs.strips_before[owner + 1], first,
                    matrices.ends + strip, hands, inputs, matrices);
     }
 }

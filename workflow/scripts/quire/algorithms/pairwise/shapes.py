@@ -107,9 +107,10 @@ class StripShape(NamedTuple):
 
 
 # With twelve columns a lane one strip of 400 kb is as wide as what each of an H200's warps has to do.
-SCORE_SHAPES = tuple(StripShape(columns, 4, 16, 2, False) for columns in (4, 6, 9, 12, 16))
-VALUE_SHAPES = (StripShape(4, 4, 16, 2, True),)
-WIDE_SCORE_SHAPES, WIDE_VALUE_SHAPES = (StripShape(4, 4, 16, 2, False),), VALUE_SHAPES
+# Blocks of one warp are spread over all multiprocessors and schedulers, which larger ones are not.
+SCORE_SHAPES = tuple(StripShape(columns, 1, 16, 8, False) for columns in (4, 6, 9, 12, 16))
+VALUE_SHAPES = (StripShape(4, 1, 16, 8, True),)
+WIDE_SCORE_SHAPES, WIDE_VALUE_SHAPES = (StripShape(4, 1, 16, 8, False),), VALUE_SHAPES
 
 
 def fastest_shape(shapes: tuple[StripShape, ...], multiprocessors: int, sizes: list[tuple[int, int]]) -> StripShape:
