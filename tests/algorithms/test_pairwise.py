@@ -87,9 +87,23 @@ def test_bytes_are_as_tiles(letters: int, scoring: Scoring) -> None:
 @pytest.mark.parametrize("length", [254, 255])
 def test_scores_that_bytes_hold(length: int) -> None:
     letters = np.random.default_rng(length).integers(0, 4, length).astype(np.uint8)
-    given_pair = Pair(letters, letters, BWA_MEM, Mode.LOCAL)
-    assert (cpu_bytes.align_strips(letters, letters, BWA_MEM)[0] >= 0) == (length < 255)
+    given_pair = Pair(
+        letters, np.append(letters, np.full(1000, 5, np.uint8)), BWA_MEM, Mode.LOCAL
+    )  # too long for a look
+    assert (cpu_bytes.align_strips(letters, given_pair.target, BWA_MEM)[0] >= 0) == (length < 255)
     assert as_oracle(align(given_pair)) == (length, 0, length, 0, length, [("M", length)])
+
+
+def test_short_sequences_that_are_alike_are_not_swept_in_bytes() -> None:
+    """Their score would not fit; those that are not alike, or have less than 255 to score, are."""
+    random = np.random.default_rng(6)
+    one, other = (random.integers(0, 4, 300).astype(np.uint8) for _ in range(2))
+    edited = np.delete(one, [50, 200])
+    edited[100] ^= 1
+    assert cpu_bytes._alike(one, edited, BWA_MEM)
+    assert cpu_bytes._alike(edited, one, BWA_MEM)
+    assert not cpu_bytes._alike(one, other, BWA_MEM)
+    assert not cpu_bytes._alike(one[:250], one[:250], BWA_MEM)
 
 
 @pytest.mark.parametrize("mode", Mode)
