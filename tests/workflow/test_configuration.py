@@ -8,12 +8,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pysam
 import pytest
 import yaml
 from quire.device.choice import parse_memory
 from quire.errors import InputError
 from quire.run import config
 from quire.run.config_file import read_config_file
+from quire.run.contig_names import contig_names
 from quire.run.exact_tools import fasta_and_region
 from quire.run.schema import read_schema
 from snakemake.cli import parse_config
@@ -744,3 +746,58 @@ def test_gvcfs_need_calling_by_gvcf(run: Run) -> None:
     run.write()
     with pytest.raises(InputError, match=r"rescore.more_gvcfs: none.g.vcf.gz does not exist"):
         load(run)
+
+
+NAMING = {
+    "rescore.intervals": ("x.bed", b"# target\n{known}\t0\t100\n{other}\t0\t100\n", "line 3: unknown contig {other!r}"),
+    "rescore.ploidy_regions": ("x.bed", b"{other} 0 100 1\n", "line 1: unknown contig {other!r}"),
+    "annotate.gff3": ("x.gff3", b"##gff-version 3\n{other}\te\tgene\t1\t9\t.\t+\t.\tID=g\n", "such as {other!r}"),
+    "report.known_sites": ("x.vcf", b"##fileformat=VCFv4.2\n{other}\t9\t.\tA\tC\t.\t.\tAF=0.4\n", "such as {other!r}"),
+}
+
+
+@pytest.mark.parametrize("key", NAMING)
+@pytest.mark.parametrize("source", ["fasta", "index", "gzip"])
+def test_contigs_are_held_against_the_reference(key: str, source: str, run: Run) -> None:
+    """Before any job, whether or not the FASTA has an index; the name that the reference has is said."""
+    fasta = run.folder / "genome.fa"
+    fasta.write_bytes(b">first one\nACGT\n>chr22\tx\n" + b"ACGT\n" * 30 + b">last\nAC")
+    if source == "index":
+        pysam.faidx(str(fasta))
+    if source == "gzip":
+        Path(f"{fasta}.gz").write_bytes(gzip.compress(fasta.read_bytes()))
+        fasta = Path(f"{fasta}.gz")
+    assert contig_names({"reference": {"fasta": str(fasta), "index_directory": "none"}}) == {"first", "chr22", "last"}
+    set_key("reference.fasta", str(fasta))(run)
+    name, text, sentence = NAMING[key]
+    set_key(key, name)(run)
+    run.write()
+    hints = {"22": "the reference calls it 'chr22'", "chr7": "the reference has no such contig"}
+    for other, hint in hints.items() if key != "annotate.gff3" else [("chr7", hints["chr7"])]:
+        replace(run, name, text.replace(b"{other}", other.encode()).replace(b"{known}", b"last"))
+        with pytest.raises(InputError) as caught:
+            config.check_before_jobs(load(run))
+        said = str(caught.value)
+        assert said.startswith(f"{key}: {name}: ")
+        assert sentence.format(other=other) in said
+        assert said.endswith(f"{hint}.")
+    # A table may have other contigs too, wherever they stand.
+    more = text.replace(b"{known}", b"first").replace(b"{other}", b"last")
+    lines = more if key not in ("annotate.gff3", "report.known_sites") else more + more.splitlines()[-1][4:] + b"\n"
+    replace(run, name, lines)
+    config.check_before_jobs(load(run))
+
+
+def test_an_indexed_table_is_not_read(run: Run) -> None:
+    """Its index names its contigs."""
+    for name in ("truth.vcf.gz", "truth.vcf.gz.tbi"):
+        if (SMALL / name).exists():
+            shutil.copy(SMALL / name, run.folder / name)
+    if not (run.folder / "truth.vcf.gz.tbi").exists():
+        pysam.tabix_index(str(run.folder / "truth.vcf.gz"), preset="vcf", force=True)
+    (run.folder / "genome.fa").write_text(">22\nACGT\n")
+    set_key("reference.fasta", "genome.fa")(run)
+    set_key("report.truth.vcf", "truth.vcf.gz")(run)
+    run.write()
+    with pytest.raises(InputError, match="none of its contigs, such as 'chr22', is one of the reference"):
+        config.check_before_jobs(load(run))

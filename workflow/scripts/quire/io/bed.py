@@ -69,13 +69,27 @@ def read_rows(path: str | Path, lengths: Mapping[str, int]) -> Iterator[tuple[st
                 yield where, _parse_columns(where, line, columns, lengths), columns[3:]
 
 
+def contigs_of_bed(path: str | Path) -> Iterator[tuple[int, str]]:
+    """The number and the contig of each row of a BED file, plain or gzip; nothing else of it is looked at."""
+    with read_errors(path), open_input(path) as stream:
+        for number, raw in enumerate(stream, 1):
+            line = raw.decode(errors="replace").removeprefix(_BYTE_ORDER_MARK).strip()
+            if line and not _NO_INTERVAL.match(line):
+                yield number, (line.split("\t")[0] if "\t" in line else line.split()[0]).strip()
+
+
+def other_name(contig: str) -> str:
+    """What a contig is called where names have, or lack, `chr`."""
+    return contig[3:] if contig.startswith("chr") else f"chr{contig}"
+
+
 def _parse_columns(where: str, line: str, columns: list[str], lengths: Mapping[str, int]) -> Interval:
     """Check the first three columns of a line."""
     if len(columns) < 3 or not columns[1].isdecimal() or not columns[2].isdecimal():
         raise InputError(f"{where}: expected contig, start and end (whole numbers) but found {line[:60]!r}.")
     contig, start, end = columns[0], int(columns[1]), int(columns[2])
     if contig not in lengths:
-        other = contig[3:] if contig.startswith("chr") else f"chr{contig}"
+        other = other_name(contig)
         hint = f"the reference calls it {other!r}" if other in lengths else "the reference has no such contig"
         raise InputError(f"{where}: unknown contig {contig!r}; {hint}.")
     if start > end:

@@ -22,6 +22,7 @@ from quire.io.ploidy import SEXES
 from quire.io.sniff import require_alignments, require_fasta, require_fastq, require_features, require_variants
 from quire.reference import Reference
 from quire.reference.storage import MANIFEST
+from quire.run.contig_names import check_contig_names, contigs_of_index
 from quire.run.exact_tools import EXACT_TOOLS, check_exact_tools
 from quire.run.inputs import listed_files, require_file, require_writable
 from quire.run.schema import SHEETS, complete_settings, read_schema
@@ -81,6 +82,7 @@ def check_before_jobs(run: Configuration) -> None:
     """
     check_index(run.settings)
     check_contigs(run.settings)
+    check_contig_names(run.settings)
     check_first_reads(run)
 
 
@@ -292,18 +294,6 @@ def check_contigs(settings: Mapping[str, Any]) -> None:
     require_names(contigs)
     align = settings["align"]
     require_index_fits(align["format"], align["index_format"], list(contigs), list(contigs.values()))
-
-
-def contigs_of_index(fasta: str) -> dict[str, int]:
-    """Names and lengths of the contigs by the index (.fai) of a FASTA; none where it is missing, older, or none."""
-    index = Path(f"{fasta}.fai")
-    try:
-        if index.stat().st_mtime_ns < Path(fasta).stat().st_mtime_ns:
-            return {}
-        rows = [line.split("\t") for line in index.read_text().splitlines()]
-        return {row[0]: int(row[1]) for row in rows}
-    except (OSError, ValueError, IndexError):
-        return {}
 
 
 def _identity(path: str) -> tuple[int, int]:
