@@ -107,12 +107,22 @@ def candidates_of(
             differing = sum((0 if a > 3 else a) != b for a, b in zip(oriented, text, strict=True))
             promise = max(promise, length - 5 * differing)
         rank = (-promise, tie_hash(hash_name(name), peak), i)
-        found.append((rank, (own.strand, peak, min(diagonals), max(diagonals), own.island)))
-    found = sorted(found)[:MOST_CANDIDATES]
+        part = [ends[min(own.seeds)] - ends[0], ends[max(own.seeds)]]
+        part = [length - part[1], length - part[0]] if own.strand else part
+        found.append((rank, (own.strand, peak, min(diagonals), max(diagonals), own.island), part))
+    found, others = sorted(found)[:MOST_CANDIDATES], sorted(found)[MOST_CANDIDATES:]
     best = -found[0][0][0] if found else 0
     if best > length - SHORTEST_SCORE:
         found = [item for item in found if -2 * item[0][0] >= best]
-    return [place for _, place in found]
+    elif others and not any(are_apart(found[0][2], item[2]) for item in found):
+        found[-1] = next((item for item in others if are_apart(found[0][2], item[2])), found[-1])
+    return [place for _, place, _ in found]
+
+
+def are_apart(a: list[int], b: list[int]) -> bool:
+    """Whether two parts of a read share less than half of the shorter one."""
+    shared = len(set(range(*a)) & set(range(*b)))
+    return 2 * shared < min(a[1] - a[0], b[1] - b[0])
 
 
 def check(card, sequences, hits_of_reads, axis: list[int], borders: list[int], seeding: SeedingParameters) -> list[int]:
@@ -197,6 +207,26 @@ def test_the_best_of_many_and_of_all_alike(card, count: int) -> None:
     # Bundles of two and three seeds, spread over all.
     hits += [(strand, diagonal, 1 + i % 4) for i, (strand, diagonal, _) in enumerate(hits) if i % 41 == 0]
     assert check(card, [read, read[:50]], [hits[:count], []], axis, [0, len(axis)], SEEDINGS[2]) == [MOST_CANDIDATES, 0]
+
+
+@pytest.mark.parametrize("strand", [0, 1])
+@pytest.mark.parametrize("copies", [15, 16, 17, 60, 200])
+@pytest.mark.parametrize("others", [0, 1, 3, 40])
+def test_copies_of_one_part_leave_a_place_to_another_part(card, copies: int, others: int, strand: int) -> None:
+    """The first 60 bases lie in many places, the last 40 in others: of the least promise, alike or one better."""
+    generator = random.Random(copies + others)
+    axis = generator.choices(range(4), k=100 * (copies + others + 3))
+    read = generator.choices(range(4), k=100)
+    seeds = [2, 3, 4] if strand else [0, 1, 2]
+    hits = [(strand, 100 * i, seed) for i in range(copies) for seed in seeds]
+    other_seed = 0 if strand else 4
+    hits += [(strand, 100 * (copies + 1 + i), other_seed) for i in range(others)]
+    hits += [(1 - strand, 100 * (copies + 1 + others), 4 - other_seed)] if others == 3 else []
+    found = check(card, [read], [hits], axis, [0, len(axis)], SEEDINGS[2])
+    assert found == [min(MOST_CANDIDATES, len(hits) - 2 * copies)]
+    if others:
+        places = candidates_of(sorted(hits), read, b"r00000", axis, [0, len(axis)], SEEDINGS[2])
+        assert any(place[1] > 100 * copies for place in places)
 
 
 @pytest.mark.parametrize("step", [1, 5, 8])

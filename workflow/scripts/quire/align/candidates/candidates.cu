@@ -42,7 +42,8 @@ struct Candidate {
 struct Ranked {
     u64 hash;  // of read name and diagonal
     Candidate candidate;
-    i32 estimated_score;
+    i32 estimated_score;  // below 0: none
+    u16 begin, end;       // what its own seeds span, in the direction as read
 };
 
 static_assert(sizeof(Bundle) == BUNDLE_BYTES && sizeof(Candidate) == CANDIDATE_BYTES && sizeof(Ranked) == RANKED_BYTES,
@@ -220,21 +221,46 @@ __device__ __forceinline__ i32 estimated_score_of(const Candidate& candidate, i3
     return max(covered, length - (MATCH - MISMATCH) * differing);
 }
 
+// The candidate of bundle i with what decides its rank.
+__device__ __forceinline__ Ranked ranked(const Bundle* bundles, i32 bundled, i32 i, const Query& query,
+                                         const Reads& reads, i64 read, const Reference& reference, u64 name_hash) {
+    Ranked found = {0, {0, 0, 0, 0}, -1, 0, 0};
+    i32 covered = join(bundles, bundled, i, query, found.candidate);
+    if (covered < 0) return found;
+    found.estimated_score = estimated_score_of(found.candidate, covered, reads, read, reference, query.length);
+    found.hash = tie_hash(name_hash, found.candidate.diagonal);
+    u64 seeds = bundles[i].seeds;
+    i32 begin = seed_end(__ffsll((i64)seeds) - 1, query.length, query.stride) - SEED_LENGTH;
+    i32 end = seed_end(63 - __clzll((i64)seeds), query.length, query.stride);
+    bool turned = found.candidate.place & 1;
+    found.begin = (u16)(turned ? query.length - end : begin);
+    found.end = (u16)(turned ? query.length - begin : end);
+    return found;
+}
+
+// Whether two candidates share less than half of the shorter part of the read.
+__device__ __forceinline__ bool are_apart(const Ranked& a, const Ranked& b) {
+    i32 shared = min((i32)a.end, (i32)b.end) - max((i32)a.begin, (i32)b.begin);
+    return 2 * shared < min(a.end - a.begin, b.end - b.begin);
+}
+
 __device__ __forceinline__ bool is_better(i32 score, u64 hash, i32 other_score, u64 other_hash) {
     return score > other_score || (score == other_score && hash < other_hash);
 }
 
 // Merges a candidate of each lane (estimated score -1: none) into the `found` best ones of the read; returns how many
 // there are then. Of candidates alike the one that came first stands first. All lanes of a warp call it together.
-__device__ __forceinline__ i32 keep_best(Ranked* best, i32 found, const Candidate& candidate, i32 score, u64 hash) {
+__device__ __forceinline__ i32 keep_best(Ranked* best, i32 found, const Ranked& own) {
     int lane = threadIdx.x & 31;
+    i32 score = own.estimated_score;
+    u64 hash = own.hash;
     bool wanted = score >= 0;
     if (found == MOST_CANDIDATES)
         wanted &= is_better(score, hash, best[MOST_CANDIDATES - 1].estimated_score, best[MOST_CANDIDATES - 1].hash);
     u32 fresh = __ballot_sync(ALL_LANES, wanted);
     if (!fresh) return found;
     bool holds = lane < found;
-    Ranked held = {0, {0, 0, 0, 0}, 0};
+    Ranked held = {0, {0, 0, 0, 0}, 0, 0, 0};
     if (holds) held = best[lane];
     i32 rank = 0, held_rank = lane;
     for (i32 k = 0; k < found; k++) {
@@ -252,9 +278,39 @@ __device__ __forceinline__ i32 keep_best(Ranked* best, i32 found, const Candidat
     }
     __syncwarp();  // all have read what is overwritten now
     if (holds && held_rank < MOST_CANDIDATES) best[held_rank] = held;
-    if (wanted && rank < MOST_CANDIDATES) best[rank] = {hash, candidate, score};
+    if (wanted && rank < MOST_CANDIDATES) best[rank] = own;
     __syncwarp();
     return min(found + __popc(fresh), MOST_CANDIDATES);
+}
+
+// Gives the last of a full list of candidates to the best one of another part of the read than the first has, where
+// none has one (the twin of _reserve). All lanes of a warp call it together.
+__device__ __forceinline__ void reserve(Ranked* best, const Bundle* bundles, i32 bundled, const Query& query,
+                                        const Reads& reads, i64 read, const Reference& reference, u64 name_hash) {
+    int lane = threadIdx.x & 31;
+    if (__any_sync(ALL_LANES, lane < MOST_CANDIDATES && are_apart(best[0], best[lane]))) return;
+    Ranked own = {0, {0, 0, 0, 0}, -1, 0, 0};
+    i32 at = bundled;
+    for (i32 i = lane; i < bundled; i += 32) {
+        Ranked other = ranked(bundles, bundled, i, query, reads, read, reference, name_hash);
+        if (other.estimated_score < 0 || !are_apart(best[0], other)) continue;
+        if (!is_better(other.estimated_score, other.hash, own.estimated_score, own.hash)) continue;
+        own = other;
+        at = i;
+    }
+    i32 score = own.estimated_score, first = at;
+    u64 hash = own.hash;
+    for (int distance = 16; distance > 0; distance >>= 1) {
+        i32 other_score = __shfl_xor_sync(ALL_LANES, score, distance);
+        u64 other_hash = __shfl_xor_sync(ALL_LANES, hash, distance);
+        i32 other_first = __shfl_xor_sync(ALL_LANES, first, distance);
+        bool same = score == other_score && hash == other_hash;
+        if (same ? other_first < first : is_better(other_score, other_hash, score, hash))
+            score = other_score, hash = other_hash, first = other_first;
+    }
+    __syncwarp();
+    if (score >= 0 && first == at) best[MOST_CANDIDATES - 1] = own;
+    __syncwarp();
 }
 
 // One warp per read: its best candidates, best first, from staged[slots[read]] on, and their number.
@@ -277,17 +333,16 @@ cluster(const i64* hit_offsets, const u64* hits, Reads reads, Reference referenc
     i32 bundled = bundle_hits(query, reference, bundles);
     __syncwarp();
     u64 name_hash = reads.name_hash[read];
-    i32 found = 0;
+    i32 found = 0, seen = 0;
     for (i32 base = 0; base < bundled; base += 32) {
-        Candidate candidate = {0, 0, 0, 0};
-        i32 estimated_score = -1;
-        if (base + lane < bundled) {
-            i32 covered = join(bundles, bundled, base + lane, query, candidate);
-            if (covered >= 0)
-                estimated_score = estimated_score_of(candidate, covered, reads, read, reference, query.length);
-        }
-        found = keep_best(best, found, candidate, estimated_score, tie_hash(name_hash, candidate.diagonal));
+        Ranked own = {0, {0, 0, 0, 0}, -1, 0, 0};
+        if (base + lane < bundled)
+            own = ranked(bundles, bundled, base + lane, query, reads, read, reference, name_hash);
+        seen += __popc(__ballot_sync(ALL_LANES, own.estimated_score >= 0));
+        found = keep_best(best, found, own);
     }
+    if (seen > MOST_CANDIDATES && best[0].estimated_score <= query.length - SHORTEST_SCORE)
+        reserve(best, bundles, bundled, query, reads, read, reference, name_hash);
     bool kept = lane < found;
     // Beside a place that leaves no room for a supplementary alignment, one of half its estimated score changes neither
     // the choice nor the mapping quality.

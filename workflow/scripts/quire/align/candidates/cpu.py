@@ -2,7 +2,10 @@
 
 A candidate's *estimated score* is the larger of the read bases that its seeds cover and the score without gaps on its
 best diagonal. A read keeps its candidates of highest estimated score (ties: smallest hash of read name and axis
-position).
+position). Where there are more than it keeps, none of the kept ones is of another part of the read than the best, and
+that one leaves room for a supplementary alignment, the last place goes to the best candidate of another part: so the
+copies of a repeat do not crowd out where the rest of a read at a breakpoint lies. The part of a bundle is from the
+begin of its first seed to the end of its last; those are others that share less than half of the shorter one.
 """
 
 from typing import NamedTuple
@@ -25,7 +28,7 @@ from quire.ragged import offsets_from_lengths
 from quire.reads import Reads
 from quire.reference import Reference
 from quire.sequence.ties.cpu import tie_hash
-from quire.simd.bits import count_ones, prefetch, trailing_zeros
+from quire.simd.bits import count_ones, leading_zeros, prefetch, trailing_zeros
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import interval_of
 
@@ -54,6 +57,7 @@ CANDIDATE = np.dtype(
         ("highest", np.int64),
         ("axis_low", np.int64),  # its island
         ("axis_high", np.int64),
+        ("seeds", np.uint64),  # of the bundle itself
     ]
 )
 
@@ -165,7 +169,7 @@ def _choose(bundles, length, lying, packed, word, text, island_axis, name_hash, 
             _estimate(candidate, covered, packed, word, length, text, island_axis, bundles[strongest].island, least)
             if candidate[0].estimated_score > length - SHORTEST_SCORE:
                 least = (candidate[0].estimated_score + 1) >> 1
-    found = 0
+    found, seen = 0, 0
     for i in range(len(bundles)):
         covered = _join(bundles, i, length, lying, candidate)
         if covered < 0:
@@ -173,10 +177,53 @@ def _choose(bundles, length, lying, packed, word, text, island_axis, name_hash, 
         _estimate(candidate, covered, packed, word, length, text, island_axis, bundles[i].island, least)
         if candidate[0].estimated_score >= least:
             found = _keep(best, found, candidate, name_hash)
+            seen += 1
     if found > 0 and best[0].estimated_score > length - SHORTEST_SCORE:
         while best[found - 1].estimated_score * 2 < best[0].estimated_score:
             found -= 1
+    elif seen > MOST_CANDIDATES:
+        _reserve(bundles, length, lying, packed, word, text, island_axis, name_hash, candidate, best)
     return found
+
+
+@compiled
+def _reserve(bundles, length, lying, packed, word, text, island_axis, name_hash, candidate, best):
+    """Give the last place of `best`, which is full, to the best candidate of another part than that of its first."""
+    part = _part(best[0], length, lying)
+    for i in range(1, len(best)):
+        if _are_apart(part, _part(best[i], length, lying)):
+            return
+    last, is_reserved = len(best) - 1, False
+    for i in range(len(bundles)):
+        covered = _join(bundles, i, length, lying, candidate)
+        if covered < 0 or not _are_apart(part, _part(candidate[0], length, lying)):
+            continue
+        _estimate(candidate, covered, packed, word, length, text, island_axis, bundles[i].island, np.int64(0))
+        score, held = candidate[0].estimated_score, best[last].estimated_score
+        if is_reserved and score == held:
+            is_better = tie_hash(name_hash, candidate[0].diagonal) < tie_hash(name_hash, best[last].diagonal)
+        else:
+            is_better = score > held
+        if not is_reserved or is_better:
+            best[last], is_reserved = candidate[0], True
+
+
+@inlined
+def _part(candidate, length, lying):
+    """Begin and end, in the direction as read, of what a candidate's own seeds span."""
+    seed_length, stride = lying
+    first, last = trailing_zeros(candidate.seeds), 63 - leading_zeros(candidate.seeds)
+    begin = np.int64(seed_end(first, length, seed_length, stride)) - seed_length
+    end = np.int64(seed_end(last, length, seed_length, stride))
+    if candidate.strand == 1:
+        begin, end = length - end, length - begin
+    return begin, end
+
+
+@inlined
+def _are_apart(a, b):
+    """Whether two parts of a read share less than half of the shorter one."""
+    return 2 * (min(a[1], b[1]) - max(a[0], b[0])) < min(a[1] - a[0], b[1] - b[0])
 
 
 @inlined
@@ -261,7 +308,7 @@ def _join(bundles, i, length, lying, candidate):
         if pays:
             return np.int64(-1)
         low, high, together = own.lowest, own.highest, own.seeds
-    candidate[0].strand, candidate[0].diagonal = own.strand, own.most_frequent
+    candidate[0].strand, candidate[0].diagonal, candidate[0].seeds = own.strand, own.most_frequent, own.seeds
     candidate[0].lowest, candidate[0].highest = low, high
     return _covered(together, length, lying)
 
