@@ -52,35 +52,36 @@ def _first_run(runs, position):
 
 
 @inlined
-def window_bin(genome, contig, start):
+def window_bin(lengths, first_island, island_start, island_axis, text, ambiguous, contig, start):
     """The bin of the window that begins at `start` (0-based, at least 1); -1 where too much of it is unknown.
 
-    Windows that would begin near the end of a contig, or behind it, are in bin 0, as Picard's are for a read.
+    Windows that would begin near the end of a contig, or behind it, are in bin 0, as Picard's are for a read. The
+    arrays are those of `Genome`.
     """
-    if start >= genome.lengths[contig] - GC_WINDOW:
+    if start >= lengths[contig] - GC_WINDOW:
         return np.int64(0)
     end, strong, known = start + GC_WINDOW, np.int64(0), np.int64(0)
-    low, high = genome.first_island[contig], genome.first_island[contig + 1]
+    low, high = first_island[contig], first_island[contig + 1]
     while low < high:  # the first island that begins behind `start`; the one before it may hold it
         middle = (low + high) >> 1
-        if genome.island_start[middle] > start:
+        if island_start[middle] > start:
             high = middle
         else:
             low = middle + 1
-    island = max(low - 1, genome.first_island[contig])
-    while island < genome.first_island[contig + 1] and genome.island_start[island] < end:
-        to_axis = genome.island_axis[island] - genome.island_start[island]
+    island = max(low - 1, first_island[contig])
+    while island < first_island[contig + 1] and island_start[island] < end:
+        to_axis = island_axis[island] - island_start[island]
         first, last = (
-            max(start + to_axis, genome.island_axis[island]),
-            min(end + to_axis, genome.island_axis[island + 1]),
+            max(start + to_axis, island_axis[island]),
+            min(end + to_axis, island_axis[island + 1]),
         )
         if first < last:
-            strong += _strong_bases(genome.text, first, last)
+            strong += _strong_bases(text, first, last)
             known += last - first
-            run = _first_run(genome.ambiguous, first)
-            while run < len(genome.ambiguous) and genome.ambiguous[run, 0] < last:
-                begin, stop = max(first, genome.ambiguous[run, 0]), min(last, genome.ambiguous[run, 1])
-                strong -= _strong_bases(genome.text, begin, stop)
+            run = _first_run(ambiguous, first)
+            while run < len(ambiguous) and ambiguous[run, 0] < last:
+                begin, stop = max(first, ambiguous[run, 0]), min(last, ambiguous[run, 1])
+                strong -= _strong_bases(text, begin, stop)
                 known -= stop - begin
                 run += 1
         island += 1

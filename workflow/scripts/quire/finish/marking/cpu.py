@@ -78,13 +78,13 @@ def mark(
     n = len(records.starts)
     duplicate, pairs = np.zeros(n, np.bool_), _table(n)
     pairs.score[:] = -1  # of records that are not compared as pairs
-    fault, at = _mark(records.data, records.starts, records.fixed, order, library, pairs, _table(n), duplicate)
+    fault, at = _mark(*records, order, library, *pairs, *_table(n), duplicate)
     if fault:
         name = records.data[records.starts[at] + _FIXED_BYTES :][: int(records.fixed["name_bytes"][at]) - 1]
         raise QuireError(f"{source}: record {name.tobytes().decode()} {_FAULTS[fault]}; align the unit again.")
     marks = duplicate.astype(np.uint8) * np.uint8(DUPLICATE)
     if optical_distance is not None:
-        mark_optical(records, pairs.score, _fragments(pairs), optical_distance, marks)
+        mark_optical(records, pairs.score, _fragments(*pairs), optical_distance, marks)
     return marks
 
 
@@ -113,7 +113,7 @@ def _unclipped_mate(data, at, position):
     return low, high - 1
 
 
-@compiled
+@inlined
 def _find_tags(data, start, fields):
     """Where the values of the tags MC (text) and ms (a number's type) begin; -1 where there is none."""
     at = qualities_begin(start, fields) + np.int64(fields.bases)
@@ -179,7 +179,7 @@ def has_mapped_mate(fields):
     )
 
 
-@compiled
+@inlined
 def _pair_key(data, start, fields, low, high, mate_cigar, library):
     """(own, mate, kind) of a record with a mapped mate (make_pair_key, MD_MODE_TEMPLATE)."""
     mate_low, mate_high = _unclipped_mate(data, mate_cigar, np.int64(fields.mate_position))
@@ -221,32 +221,32 @@ def _place(contig, position):
 
 
 @inlined
-def _slot(table, i):
+def _slot(own, mate, kind, slots, i):
     """Where in a table the record stands that is like record i, or where i belongs."""
-    mask = np.uint64(len(table.slots) - 1)
-    value = np.uint64(table.own[i]) * np.uint64(0x9E3779B97F4A7C15)
-    value ^= np.uint64(table.mate[i]) * np.uint64(0xC2B2AE3D27D4EB4F) + np.uint64(table.kind[i])
+    mask = np.uint64(len(slots) - 1)
+    value = np.uint64(own[i]) * np.uint64(0x9E3779B97F4A7C15)
+    value ^= np.uint64(mate[i]) * np.uint64(0xC2B2AE3D27D4EB4F) + np.uint64(kind[i])
     value = (value ^ (value >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
     at = (value ^ (value >> np.uint64(32))) & mask
-    while table.slots[at] >= 0:
-        k = table.slots[at]
-        if table.own[k] == table.own[i] and table.mate[k] == table.mate[i] and table.kind[k] == table.kind[i]:
+    while slots[at] >= 0:
+        k = slots[at]
+        if own[k] == own[i] and mate[k] == mate[i] and kind[k] == kind[i]:
             break
         at = (at + np.uint64(1)) & mask
     return at
 
 
 @compiled
-def _fragments(pairs):
+def _fragments(own, mate, kind, score, slots):
     """The record of its fragment that stays (int64[n]), for each that was compared as a pair; -1 for the others."""
-    stays = np.full(len(pairs.score), -1, np.int64)
+    stays = np.full(len(score), -1, np.int64)
     for i in range(len(stays)):
-        if pairs.score[i] >= 0:
-            stays[i] = pairs.slots[_slot(pairs, i)]
+        if score[i] >= 0:
+            stays[i] = slots[_slot(own, mate, kind, slots, i)]
     return stays
 
 
-@compiled
+@inlined
 def _name_before(data, one, other):
     """Whether the record that starts at `one` has the smaller name."""
     a, b = one + _FIXED_BYTES, other + _FIXED_BYTES
@@ -257,8 +257,15 @@ def _name_before(data, one, other):
 
 
 @compiled
-def _mark(data, starts, fixed, order, library, pairs, ends, duplicate):
-    """Fill `duplicate`; (fault, record) of a record that cannot be compared, or (0, 0)."""
+def _mark(
+    data, starts, fixed, order, library, own, mate, kind, score, slots, end_own, end_mate, end_kind, end_score,
+    end_slots, duplicate,
+):  # fmt: skip
+    """Fill `duplicate` and two tables, of pairs and of 5' ends; (fault, record) of a record that cannot be compared.
+
+    The tables are given as arrays: taking one out of a tuple costs a reference count for each record. (0, 0) without a
+    fault.
+    """
     for i in order:
         fields = fixed[i]
         if fields.flag & LEFT_ALONE:
@@ -267,52 +274,50 @@ def _mark(data, starts, fixed, order, library, pairs, ends, duplicate):
         if high - low >= SPAN:
             return _TOO_LONG, i
         reverse = fields.flag & FLAG_REVERSE != 0
-        ends.score[i] = sum_of_qualities(data, starts[i], fields)
-        ends.own[i] = _place(fields.contig, high if reverse else low)
-        ends.kind[i] = np.int64(library[i]) << 1 | reverse
+        end_score[i] = sum_of_qualities(data, starts[i], fields)
+        end_own[i] = _place(fields.contig, high if reverse else low)
+        end_kind[i] = np.int64(library[i]) << 1 | reverse
         if has_mapped_mate(fields):
             mate_cigar, mate_score = _find_tags(data, starts[i], fields)
             if mate_cigar < 0:
                 return _NO_MC, i
             if mate_score < 0:
                 return _NO_MS, i
-            pairs.score[i] = ends.score[i] + _number(data, mate_score)
-            pairs.own[i], pairs.mate[i], pairs.kind[i] = _pair_key(
-                data, starts[i], fields, low, high, mate_cigar, library[i]
-            )
-            _compete_as_pair(data, starts, pairs, i, duplicate)
-        _compete_by_end(fixed, ends, i, duplicate)
+            score[i] = end_score[i] + _number(data, mate_score)
+            own[i], mate[i], kind[i] = _pair_key(data, starts[i], fields, low, high, mate_cigar, library[i])
+            _compete_as_pair(data, starts, own, mate, kind, score, slots, i, duplicate)
+        _compete_by_end(fixed, end_own, end_mate, end_kind, end_score, end_slots, i, duplicate)
     return 0, 0
 
 
 @inlined
-def _compete_as_pair(data, starts, pairs, i, duplicate):
+def _compete_as_pair(data, starts, own, mate, kind, score, slots, i, duplicate):
     """Record i against the record of its fragment that stays until now."""
-    slot = _slot(pairs, i)
-    k = pairs.slots[slot]
+    slot = _slot(own, mate, kind, slots, i)
+    k = slots[slot]
     if k < 0:
-        pairs.slots[slot] = i
+        slots[slot] = i
         return
-    better = pairs.score[i] > pairs.score[k]
-    if pairs.score[i] == pairs.score[k]:
+    better = score[i] > score[k]
+    if score[i] == score[k]:
         better = _name_before(data, starts[i], starts[k])
     duplicate[k if better else i] = True
     if better:
-        pairs.slots[slot] = i
+        slots[slot] = i
 
 
 @inlined
-def _compete_by_end(fixed, ends, i, duplicate):
+def _compete_by_end(fixed, own, mate, kind, score, slots, i, duplicate):
     """Record i against the record with its 5' end that stays until now; one with a mate is not marked here."""
-    slot = _slot(ends, i)
-    k = ends.slots[slot]
+    slot = _slot(own, mate, kind, slots, i)
+    k = slots[slot]
     if k < 0:
-        ends.slots[slot] = i
+        slots[slot] = i
         return
     with_mate, other_with_mate = has_mapped_mate(fixed[i]), has_mapped_mate(fixed[k])
     if with_mate and other_with_mate:
         return
-    better = with_mate or (not other_with_mate and ends.score[i] > ends.score[k])
+    better = with_mate or (not other_with_mate and score[i] > score[k])
     duplicate[k if better else i] = True
     if better:
-        ends.slots[slot] = i
+        slots[slot] = i

@@ -54,12 +54,12 @@ def text_tag(data, at, end, first, second):
 
 
 @inlined
-def find_tags(data, at, end, groups, group):
+def find_tags(data, at, end, names, offsets, group):
     """NM (0 where it lacks), where the text of MD begins and ends, and the number of the read group.
 
     Args:
         data, at, end: the tags of a record are data[at:end].
-        groups: names (uint8, flat) and offsets (int64[n + 1]) of the read groups.
+        names, offsets: of the read groups (uint8, flat; int64[n + 1]).
         group: the number that is looked at first, and returned where the record names no known group.
     """
     distance, md, md_end = np.int64(0), np.int64(0), np.int64(0)
@@ -78,7 +78,7 @@ def find_tags(data, at, end, groups, group):
             if first == 77 and second == 68:  # MD
                 md, md_end = value, at
             elif first == 82 and second == 71:  # RG
-                group = _group_of(data, value, at, groups, group)
+                group = _group_of(data, value, at, names, offsets, group)
             at += 1
         elif kind == _B:
             at = value + 5 + np.int64(BYTES_OF_TYPE[data[value]]) * _integer(data, value + 1, 4, False)
@@ -88,17 +88,17 @@ def find_tags(data, at, end, groups, group):
 
 
 @inlined
-def _group_of(data, begin, end, groups, group):
+def _group_of(data, begin, end, names, offsets, group):
     """The number of the group that data[begin:end] names; `group` is tried first and kept where none is."""
-    count = len(groups.offsets) - 1
+    count = len(offsets) - 1
     for turn in range(count):
         number = (group + turn) % count
-        first = groups.offsets[number]
-        if groups.offsets[number + 1] - first != end - begin:
+        first = offsets[number]
+        if offsets[number + 1] - first != end - begin:
             continue
         same = True
         for i in range(end - begin):
-            if data[begin + i] != groups.names[first + i]:
+            if data[begin + i] != names[first + i]:
                 same = False
                 break
         if same:
