@@ -139,6 +139,17 @@ def test_a_module_that_fails(module: Run) -> None:
     assert "bad.fq" in errors_of(result.stdout)[0]
 
 
+def test_a_module_with_another_folder(module: Run) -> None:
+    """`prefix:` is refused in a sentence that names the key to use."""
+    (module.folder / "Snakefile").write_text(
+        MODULE.replace('config["quire"]\n', 'config["quire"]\n    prefix: "sub"\n')
+    )
+    result = module.snakemake("--dry-run")
+    assert result.returncode != 0
+    assert "leave it out, and say where results go with Quire's key output" in errors_of(result.stdout)[-1]
+    assert result.stdout.splitlines()[-1:] == errors_of(result.stdout)
+
+
 def test_single_keys_on_the_command_line(module: Run, finished: Run) -> None:
     """`--config` replaces single keys, inside of a block of the module and in a run by itself; the others stay."""
     for run, given in ((module, "quire={output: elsewhere}"), (finished, "output=elsewhere")):

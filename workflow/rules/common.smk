@@ -12,7 +12,7 @@ sys.path.insert(0, str(WORKFLOW / "scripts"))
 
 from quire import sources
 from quire.device.look import may_have_card
-from quire.errors import QuireError
+from quire.errors import InputError, QuireError
 from quire.report.terminal import print_lines, print_searches, print_summary
 from quire.run import config as configuration
 from quire.run.config_file import DEFAULT, read_config_file
@@ -33,6 +33,11 @@ def ends_in_a_sentence():
 
 
 with ends_in_a_sentence():
+    if workflow.modifier.path_modifier.prefix:
+        raise InputError(
+            "prefix: of the module that takes Quire would move the files of reads and not all that jobs are told; leave it "
+            "out, and say where results go with Quire's key output."
+        )
     if workflow.is_main_process and not workflow.modifier.skip_configfile:
         for path in workflow.config_settings.configfiles or [DEFAULT]:
             read_config_file(Path(path))
