@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from quire.algorithms.extension import ExtensionJobs, Extensions
-from quire.align.alignments.gpu import collect, poorly_aligned
+from quire.align.alignments.gpu import best_scores, collect, poorly_aligned
 from quire.align.insert_size import ORIENTATIONS
 from quire.align.model import Alignments
 from quire.align.pairing.template_length_gpu import unique_template_lengths
-from quire.align.parameters import LEAST_SCORE, LONGEST_INSERT, SEEDING, Look
+from quire.align.parameters import LEAST_SCORE, LONGEST_INSERT, ON_PRIMARY, SEEDING, Look
 from quire.reference.gpu import upload_reference
 from quire.sequence.ties.oracle import hash_name, tie_hash
 
@@ -114,7 +114,11 @@ def test_collect(card, seed: int, lengths: list[int], shapes: list[tuple[int, bo
     result = download_all(card, collect(card, on_card, reads, upload_reference(card, reference())))
     model = alignments_of([])
     assert [column.dtype for column in result] == [column.dtype for column in model]
-    assert in_words(result) == collected(parts, lengths, [b"r%05d" % i for i in range(len(lengths))])
+    expected = collected(parts, lengths, [b"r%05d" % i for i in range(len(lengths))])
+    assert in_words(result) == expected
+    best = card.download(best_scores(card, on_card, reads, upload_reference(card, reference())))
+    assert best.dtype == np.int32
+    assert best.tolist() == [places[0][1] + ON_PRIMARY if places else 0 for places in expected]
 
 
 def test_collect_of_no_reads(card) -> None:
@@ -128,13 +132,13 @@ def test_collect_of_no_reads(card) -> None:
 def test_poorly_aligned(card) -> None:
     """Below nine tenths of the read, nowhere, or short and not perfect; of another look, short."""
     lengths, scores = [100, 100, 100, 101, 101, 1, 60, 60, 61], [90, 89, None, 91, 90, 1, 60, 59, 60]
-    places = [[] if score is None else [Place(score, 0, 5, 0, score), Place(1, 1, 7, 0, 1)] for score in scores]
-    alignments = upload_all(card, alignments_of(places))
+    best = card.upload(np.array([score or 0 for score in scores], np.int32))
+    best[::2] += ON_PRIMARY  # those of even reads lie on the primary assembly
     reads = card_reads(card, [[0] * length for length in lengths])
-    poor = card.download(poorly_aligned(card, alignments, reads, Look(SEEDING, 9, 10, 61)))
+    poor = card.download(poorly_aligned(card, best, reads, Look(SEEDING, 9, 10, 61)))
     assert poor.dtype == np.uint8
     assert poor.tolist() == [0, 1, 1, 0, 1, 0, 0, 1, 0]
-    poor = card.download(poorly_aligned(card, alignments, reads, Look(SEEDING, 0, 1, shortest_certain=61)))
+    poor = card.download(poorly_aligned(card, best, reads, Look(SEEDING, 0, 1, shortest_certain=61)))
     assert poor.tolist() == [0, 0, 0, 0, 0, 1, 1, 1, 0]
 
 

@@ -1,13 +1,14 @@
 """Alignments of simulated pairs after each round: a card gathers the CPU's, and says the same of them."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from quire.align.alignments.gpu import collect, poorly_aligned
+from quire.align.alignments.gpu import best_scores, collect, poorly_aligned
 from quire.align.model import Alignments
 from quire.align.pairing.template_length_gpu import unique_template_lengths
-from quire.align.parameters import LATER_LOOKS
+from quire.align.parameters import LATER_LOOKS, ON_PRIMARY
 from quire.reads.gpu import orient
 from quire.reference.gpu import upload_reference
 
@@ -18,6 +19,16 @@ from quire.align.pairing import template_length as cpu_template_length
 
 from tests.support.card_builders import download_all, upload_all
 from tests.support.simulated_batch import simulated_batch
+
+
+def first_scores(alignments: Alignments, alternate: np.ndarray) -> list[int]:
+    """The score of each read's first alignment, with ON_PRIMARY where that lies on the primary assembly; 0 for none."""
+    scores = []
+    for first, last in pairwise(alignments.offsets.tolist()):
+        contig = int(alignments.contig[first]) if first < last else 0
+        on_primary = not len(alternate) or not alternate[contig]
+        scores.append(int(alignments.score[first]) + ON_PRIMARY * on_primary if first < last else 0)
+    return scores
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3, 4])
@@ -34,6 +45,9 @@ def test_alignments(card, rounds: int, alternate: bool) -> None:
         assert not (behind & (wanted.read[1:] == wanted.read[:-1])).any()
         assert wanted.axis_begin.tolist() != batch.alignments[rounds - 1].axis_begin.tolist()
     found = collect(card, parts, orient(card, *batch.mates), upload_reference(card, reference))
+    best = best_scores(card, parts, orient(card, *batch.mates), upload_reference(card, reference))
+    assert card.download(best).tolist() == cpu.best_scores(batch.parts[:rounds], batch.reads, reference).tolist()
+    assert card.download(best).tolist() == first_scores(wanted, reference.alternate)
     found = download_all(card, found)
     for name, ours, theirs in zip(Alignments._fields, found, wanted, strict=True):
         assert ours.dtype == theirs.dtype, name
@@ -46,9 +60,10 @@ def test_poor_reads_and_template_lengths(card) -> None:
     batch = simulated_batch()
     wanted = batch.alignments[0]
     alignments, reads = upload_all(card, wanted), orient(card, *batch.mates)
+    best = cpu.best_scores(batch.parts[:1], batch.reads, batch.reference)
     for look in LATER_LOOKS:
-        poor = card.download(poorly_aligned(card, alignments, reads, look))
-        assert poor.tolist() == cpu.poorly_aligned(wanted, batch.reads, look).tolist()
+        poor = card.download(poorly_aligned(card, card.upload(best), reads, look))
+        assert poor.tolist() == cpu.poorly_aligned(best, batch.reads, look).tolist()
     lengths = cpu_template_length.unique_template_lengths(wanted, batch.reads)
     assert (lengths > 0).sum() > 50
     assert card.download(unique_template_lengths(card, alignments, reads)).tolist() == lengths.tolist()

@@ -12,7 +12,7 @@ from quire.algorithms.extension.cpu import extend
 from quire.algorithms.fm_index.pages.cpu import page_arrays
 from quire.algorithms.seeding import SeedingParameters
 from quire.algorithms.seeding.cpu import find_hits
-from quire.align.alignments.cpu import collect, poorly_aligned
+from quire.align.alignments.cpu import best_scores, collect, poorly_aligned
 from quire.align.candidates.cpu import find_candidates
 from quire.align.insert_size import InsertSize, InsertSizes
 from quire.align.model import Alignments
@@ -80,7 +80,8 @@ def simulated_batch() -> SimulatedBatch:
     rounds = [_round(pages, reads, np.arange(len(reads)), reference, SEEDING)]
     alignments = [collect([rounds[0].part], reads, reference)]
     for look in LATER_LOOKS:
-        chosen = np.flatnonzero(poorly_aligned(alignments[-1], reads, look))
+        best = best_scores([step.part for step in rounds], reads, reference)
+        chosen = np.flatnonzero(poorly_aligned(best, reads, look))
         rounds.append(_round(pages, reads, chosen, reference, look.seeding))
         alignments.append(collect([step.part for step in rounds], reads, reference))
     jobs = rescue_jobs(alignments[-1], reads, reference, INSERT_SIZES)

@@ -43,6 +43,8 @@ LATER_LOOKS = (
 # distance (bwa mem: min_seed_len and T); for reads not much longer than that, their length less the margin.
 LEAST_SCORE, SHORTEST_SCORE = 19, 30
 SHORT_READ_MARGIN = 5
+# Above any score. Of a read's alignments those on the primary assembly stand first, however they score: this is added.
+ON_PRIMARY = 1 << 20
 
 # ---- candidates ----
 # Diagonals this close together are one place (a small gap), however their seeds lie.

@@ -1,6 +1,6 @@
 // The alignments of a batch: the twins of quire/align/alignments/cpu.py, and of unique_template_lengths.
 //
-// -D: END_BONUS, LEAST_SCORE, LONGEST_INSERT, SHORT_READ_MARGIN, UNIQUE_DENOMINATOR, UNIQUE_NUMERATOR.
+// -D: END_BONUS, LEAST_SCORE, LONGEST_INSERT, ON_PRIMARY, SHORT_READ_MARGIN, UNIQUE_DENOMINATOR, UNIQUE_NUMERATOR.
 #include "quire/align/alignments/alignments.cuh"
 #include "quire/device/ragged.cuh"
 #include "quire/reads/reads.cuh"
@@ -120,13 +120,23 @@ extern "C" __global__ void gather(Found found, Reference reference, const i32* o
     cigar_length[target] = found.cigar_length[i];
 }
 
+// One thread an extension: its score, if that is the best of its read; best: all 0 before. Any on the primary assembly is
+// better than all on alternate contigs.
+extern "C" __global__ void take_best(Found found, Reads reads, Reference reference, i32* best) {
+    i64 i = thread_index();
+    if (i >= found.count) return;
+    i32 read = found.read[i];
+    if (!is_good(found, i, reads.length(read))) return;
+    bool alternate = reference.alternate && on_alternate(reference, found.axis_begin[i]);
+    atomicMax(&best[read], found.score[i] + (alternate ? 0 : ON_PRIMARY));
+}
+
 // One thread a read: whether it takes part in a later look.
-extern "C" __global__ void find_poor(Alignments alignments, Reads reads, i64 numerator, i64 denominator,
+extern "C" __global__ void find_poor(const i32* best, Reads reads, i64 numerator, i64 denominator,
                                      i64 shortest_clear, i64 shortest_certain, u8* poor) {
     i64 read = thread_index();
     if (read >= reads.count) return;
-    i64 first = alignments.offsets[read], length = reads.length(read);
-    i64 score = first < alignments.offsets[read + 1] ? alignments.score[first] : 0;
+    i64 length = reads.length(read), score = best[read] & (ON_PRIMARY - 1);
     bool is_short = length < shortest_certain || (length < shortest_clear && score < length);
     poor[read] = score * denominator < length * numerator || is_short;
 }

@@ -1,14 +1,35 @@
 """The alignments of a batch: extensions by read, best first, in coordinates of contigs, without repeats."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from quire.algorithms.extension import END_BONUS, ExtensionJobs, Extensions
 from quire.align.model import Alignments
-from quire.align.parameters import LEAST_SCORE, SHORT_READ_MARGIN, SHORTEST_SCORE, Look
+from quire.align.parameters import LEAST_SCORE, ON_PRIMARY, SHORT_READ_MARGIN, SHORTEST_SCORE, Look
 from quire.reads import Reads
 from quire.reference import Reference
 from quire.sequence.ties.cpu import tie_hash
 from quire.simd.compiled import compiled, inlined
+
+
+class _Rows(NamedTuple):
+    """Columns of extensions or alignments: see `quire.align.model.Alignments`.
+
+    Attributes:
+        alternate: uint8[], whether each lies on an alternate contig; empty where there are none.
+    """
+
+    read: np.ndarray
+    strand: np.ndarray
+    score: np.ndarray
+    read_begin: np.ndarray
+    read_end: np.ndarray
+    axis_begin: np.ndarray
+    axis_end: np.ndarray
+    cigar_begin: np.ndarray
+    cigar_length: np.ndarray
+    alternate: np.ndarray
 
 
 def collect(parts: list[tuple[ExtensionJobs, Extensions]], reads: Reads, reference: Reference) -> Alignments:
@@ -18,62 +39,119 @@ def collect(parts: list[tuple[ExtensionJobs, Extensions]], reads: Reads, referen
     END_BONUS first), as are those that begin or end
     where a better one of the same read and strand does: two candidates that led to one place.
     """
-    base = np.cumsum([0] + [len(extensions.cigar) for _, extensions in parts])
-    read = np.concatenate([jobs.read for jobs, _ in parts])
-    strand = np.concatenate([jobs.strand for jobs, _ in parts])
-    score, read_begin, read_end, axis_begin, axis_end, cigar_length = (
-        np.concatenate([getattr(extensions, name) for _, extensions in parts])
-        for name in ("score", "read_begin", "read_end", "axis_begin", "axis_end", "cigar_length")
+    rows = [_rows(jobs, extensions, reference) for jobs, extensions in parts]
+    offsets = np.zeros(len(reads) + 1, np.int64)
+    for part in rows:
+        _count_good(part, reads.offsets, offsets)
+    np.cumsum(offsets, out=offsets)
+    found = _Rows(*(np.empty(offsets[-1], column.dtype) for column in rows[0]))
+    if not len(reference.alternate):
+        found = found._replace(alternate=np.empty(0, np.uint8))
+    ends, cigar_base = offsets[:-1].copy(), 0
+    for part, (_, extensions) in zip(rows, parts, strict=True):
+        _put_in_order(part, reads.offsets, reads.name_hash, np.int64(cigar_base), offsets, ends, found)
+        cigar_base += len(extensions.cigar)
+    used = _leave_out_repeats(offsets, found)
+    read, strand, score, read_begin, read_end, axis_begin, axis_end, cigar_begin, cigar_length = (
+        column[:used] for column in found[:-1]
     )
-    cigar_begin = np.concatenate([extensions.cigar_begin + base[i] for i, (_, extensions) in enumerate(parts)])
-    cigar = np.concatenate([extensions.cigar for _, extensions in parts])
-
-    lengths = np.diff(reads.offsets)
-    whole = (read_begin == 0) & (read_end == lengths[read])
-    good = score + np.where(whole, END_BONUS, 0) >= np.minimum(LEAST_SCORE, lengths[read] - SHORT_READ_MARGIN)
-    alternate = np.empty(0, np.uint8)
-    if len(reference.alternate):
-        alternate = reference.alternate[reference.axis_to_contig(axis_begin)[0]]
-    order, offsets = _order(np.flatnonzero(good), read, strand, score, read_begin, read_end, axis_begin, axis_end,
-                            alternate, reads.name_hash)  # fmt: skip
-    contig, position = reference.axis_to_contig(axis_begin[order])
+    contig, position = reference.axis_to_contig(axis_begin)
     return Alignments(
-        offsets, read[order], strand[order], score[order], read_begin[order], read_end[order], axis_begin[order],
-        axis_end[order], contig, position, cigar_begin[order], cigar_length[order], cigar,
+        offsets, read, strand, score, read_begin, read_end, axis_begin, axis_end, contig, position, cigar_begin,
+        cigar_length, np.concatenate([extensions.cigar for _, extensions in parts]),
     )  # fmt: skip
 
 
-@compiled
-def _order(good, read, strand, score, read_begin, read_end, axis_begin, axis_end, alternate, name_hash):
-    """Indices of the alignments to keep, by read and best first, and the offsets of the reads.
+def _rows(jobs: ExtensionJobs, extensions: Extensions, reference: Reference) -> _Rows:
+    alternate = np.empty(0, np.uint8)
+    if len(reference.alternate):
+        alternate = reference.alternate[reference.axis_to_contig(extensions.axis_begin)[0]]
+    return _Rows(
+        jobs.read, jobs.strand, extensions.score, extensions.read_begin, extensions.read_end, extensions.axis_begin,
+        extensions.axis_end, extensions.cigar_begin, extensions.cigar_length, alternate,
+    )  # fmt: skip
 
-    `alternate`: whether each lies on an alternate contig; empty where there are none.
+
+@inlined
+def _is_good(score, read_begin, read_end, length):
+    """Whether an alignment of a read of this length is looked at."""
+    bonus = END_BONUS if read_begin == 0 and read_end == length else 0
+    return score + bonus >= min(LEAST_SCORE, length - SHORT_READ_MARGIN)
+
+
+@compiled
+def _count_good(part, read_offsets, offsets):
+    """Count the alignments to be looked at of read r in offsets[r + 1]."""
+    read, _, score, read_begin, read_end, _, _, _, _, _ = part
+    for i in range(len(read)):
+        length = read_offsets[read[i] + 1] - read_offsets[read[i]]
+        offsets[read[i] + 1] += _is_good(score[i], read_begin[i], read_end[i], length)
+
+
+@compiled
+def _put_in_order(part, read_offsets, name_hash, cigar_base, begins, ends, found):
+    """Insert the alignments to be looked at among those of their reads, best first.
+
+    Args:
+        part: of one round.
+        read_offsets, name_hash: of the reads.
+        cigar_base: where the part's operations will begin.
+        begins, ends: of the alignments of each read in `found`.
+        found: those that are there already.
     """
-    count = len(name_hash)
-    offsets = np.zeros(count + 1, np.int64)
-    for i in good:
-        offsets[read[i] + 1] += 1
-    for r in range(count):
-        offsets[r + 1] += offsets[r]
-    placed = offsets[:-1].copy()
-    order = np.empty(len(good), np.int64)
-    for i in good:
+    # Taken out once: each use of a tuple inside the loop would count references of all its arrays.
+    read, strand, score, read_begin, read_end, axis_begin, axis_end, cigar_begin, cigar_length, alternate = part
+    reads, strands, scores, read_begins, read_ends, axis_begins, axis_ends, cigar_begins, cigar_lengths, alternates = (
+        found
+    )
+    for i in range(len(read)):
         r = read[i]
-        place = placed[r]
-        while place > offsets[r] and _before(i, order[place - 1], strand, score, axis_begin, alternate, name_hash[r]):
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = i
-        placed[r] += 1
+        if not _is_good(score[i], read_begin[i], read_end[i], read_offsets[r + 1] - read_offsets[r]):
+            continue
+        place = ends[r]
+        reads[place] = r
+        ends[r] += 1
+        on_alternate = len(alternate) > 0 and alternate[i] != 0
+        while place > begins[r]:
+            other = place - 1
+            if len(alternate) > 0 and (alternates[other] != 0) != on_alternate:
+                if on_alternate:
+                    break
+            elif not _before(score[i], axis_begin[i], strand[i], scores[other], axis_begins[other], strands[other],
+                             name_hash[r]):  # fmt: skip
+                break
+            _copy_row(found, other, place)
+            place = other
+        strands[place], scores[place] = strand[i], score[i]
+        read_begins[place], read_ends[place] = read_begin[i], read_end[i]
+        axis_begins[place], axis_ends[place] = axis_begin[i], axis_end[i]
+        cigar_begins[place], cigar_lengths[place] = cigar_base + cigar_begin[i], cigar_length[i]
+        if len(alternate) > 0:
+            alternates[place] = alternate[i]
+
+
+@inlined
+def _copy_row(found, source, target):
+    """Copy one row to another place; its read is the same."""
+    found.strand[target], found.score[target] = found.strand[source], found.score[source]
+    found.read_begin[target], found.read_end[target] = found.read_begin[source], found.read_end[source]
+    found.axis_begin[target], found.axis_end[target] = found.axis_begin[source], found.axis_end[source]
+    found.cigar_begin[target], found.cigar_length[target] = found.cigar_begin[source], found.cigar_length[source]
+    if len(found.alternate) > 0:
+        found.alternate[target] = found.alternate[source]
+
+
+@compiled
+def _leave_out_repeats(offsets, found):
+    """Keep of each read the alignments that repeat no better one, and set the offsets to them; returns their number."""
+    read, strand, _, read_begin, read_end, axis_begin, axis_end, _, _, _ = found
     used = np.int64(0)
     first = np.int64(0)
-    for r in range(count):
+    for r in range(len(offsets) - 1):
         begin = used
-        for i in range(first, offsets[r + 1]):
-            a = order[i]
+        for a in range(first, offsets[r + 1]):
             repeated = False
-            for j in range(begin, used):
-                b = order[j]
+            for b in range(begin, used):
                 if strand[a] != strand[b]:
                     continue
                 same_begin = axis_begin[a] == axis_begin[b] and read_begin[a] == read_begin[b]
@@ -81,26 +159,26 @@ def _order(good, read, strand, score, read_begin, read_end, axis_begin, axis_end
                     repeated = True
                     break
             if not repeated:
-                order[used] = a
+                if used < a:
+                    read[used] = r
+                    _copy_row(found, a, used)
                 used += 1
         first = offsets[r + 1]
         offsets[r + 1] = used
-    return order[:used], offsets
+    return used
 
 
 @inlined
-def _before(a, b, strand, score, axis_begin, alternate, name_hash):
-    """Whether alignment a of a read comes before its alignment b."""
-    if len(alternate) > 0 and alternate[a] != alternate[b]:
-        return alternate[a] < alternate[b]
-    if score[a] != score[b]:
-        return score[a] > score[b]
-    hash_a, hash_b = tie_hash(name_hash, axis_begin[a]), tie_hash(name_hash, axis_begin[b])
-    if hash_a != hash_b:
-        return hash_a < hash_b
-    if axis_begin[a] != axis_begin[b]:
-        return axis_begin[a] < axis_begin[b]
-    return strand[a] < strand[b]
+def _before(score, axis_begin, strand, other_score, other_axis_begin, other_strand, name_hash):
+    """Whether an alignment of a read comes before another one; both lie on alternate contigs or neither does."""
+    if score != other_score:
+        return score > other_score
+    rank, other_rank = tie_hash(name_hash, axis_begin), tie_hash(name_hash, other_axis_begin)
+    if rank != other_rank:
+        return rank < other_rank
+    if axis_begin != other_axis_begin:
+        return axis_begin < other_axis_begin
+    return strand < other_strand
 
 
 @inlined
@@ -109,22 +187,37 @@ def stands_alone(score, length):
     return score >= min(SHORTEST_SCORE, length - SHORT_READ_MARGIN)
 
 
-def poorly_aligned(alignments: Alignments, reads: Reads, look: Look) -> np.ndarray:
-    """bool[n]: reads that take part in a later look: of which a better place, or a second one, may have been missed."""
-    limits = look.numerator, look.denominator, look.shortest_clear, look.shortest_certain
-    poor: np.ndarray = _find_poor(alignments, reads.offsets, *limits)
-    return poor
+def best_scores(parts: list[tuple[ExtensionJobs, Extensions]], reads: Reads, reference: Reference) -> np.ndarray:
+    """int32[n]: the score of what would be a read's first alignment if `collect` gathered the parts; 0 for none.
+
+    ON_PRIMARY is added to it where that lies on the primary assembly.
+    """
+    best = np.zeros(len(reads), np.int32)
+    for jobs, extensions in parts:
+        _take_best(_rows(jobs, extensions, reference), reads.offsets, best)
+    return best
 
 
 @compiled
-def _find_poor(alignments, read_offsets, numerator, denominator, shortest_clear, shortest_certain):
-    """See `poorly_aligned`."""
-    count = len(read_offsets) - 1
-    poor = np.empty(count, np.bool_)
-    for read in range(count):
-        first, last = alignments.offsets[read], alignments.offsets[read + 1]
-        length = read_offsets[read + 1] - read_offsets[read]
-        score = np.int64(alignments.score[first]) if first < last else np.int64(0)
-        is_short = length < shortest_certain or (length < shortest_clear and score < length)
-        poor[read] = score * denominator < length * numerator or is_short
+def _take_best(part, read_offsets, best):
+    """Put the better scores of a part in the place of those of `best`."""
+    read, _, score, read_begin, read_end, _, _, _, _, alternate = part
+    for i in range(len(read)):
+        r = read[i]
+        if _is_good(score[i], read_begin[i], read_end[i], read_offsets[r + 1] - read_offsets[r]):
+            on_alternate = len(alternate) > 0 and alternate[i] != 0
+            best[r] = max(best[r], score[i] if on_alternate else score[i] + ON_PRIMARY)
+
+
+def poorly_aligned(best: np.ndarray, reads: Reads, look: Look) -> np.ndarray:
+    """bool[n]: reads that take part in a later look: of which a better place, or a second one, may have been missed.
+
+    Args:
+        best: as `best_scores` gives it.
+        reads: the batch.
+        look: the look.
+    """
+    lengths, scores = np.diff(reads.offsets), best.astype(np.int64) & (ON_PRIMARY - 1)
+    is_short = (lengths < look.shortest_certain) | ((lengths < look.shortest_clear) & (scores < lengths))
+    poor: np.ndarray = (scores * look.denominator < lengths * look.numerator) | is_short
     return poor

@@ -10,6 +10,7 @@ from quire.align.model import Alignments
 from quire.align.parameters import (
     LEAST_SCORE,
     LONGEST_INSERT,
+    ON_PRIMARY,
     SHORT_READ_MARGIN,
     UNIQUE_DENOMINATOR,
     UNIQUE_NUMERATOR,
@@ -24,6 +25,7 @@ DEFINES = {
     "END_BONUS": END_BONUS,
     "LEAST_SCORE": LEAST_SCORE,
     "LONGEST_INSERT": LONGEST_INSERT,
+    "ON_PRIMARY": ON_PRIMARY,
     "SHORT_READ_MARGIN": SHORT_READ_MARGIN,
     "UNIQUE_DENOMINATOR": UNIQUE_DENOMINATOR,
     "UNIQUE_NUMERATOR": UNIQUE_NUMERATOR,
@@ -86,12 +88,24 @@ def collect(
     return alignments
 
 
-def poorly_aligned(card: Card, alignments: Alignments, reads: CardReads, look: Look) -> CardArray:
-    """uint8[n] on the card: reads that take part in a later look."""
+def best_scores(
+    card: Card, parts: list[tuple[ExtensionJobs, Extensions]], reads: CardReads, reference: CardReference
+) -> CardArray:
+    """int32[n] on the card: the score of what `collect` would put first of each read; ON_PRIMARY may be added to it."""
+    best = card.zeros(len(reads), np.int32)
+    take_best = _kernels(card)("take_best")
+    for part in parts:
+        found, _ = _put_together(card, [part])
+        take_best.for_each(found.extensions, found, reads, reference, best)
+    return best
+
+
+def poorly_aligned(card: Card, best: CardArray, reads: CardReads, look: Look) -> CardArray:
+    """uint8[n] on the card: reads that take part in a later look, by what `best_scores` gives."""
     poor = card.empty(len(reads), np.uint8)
     find_poor = _kernels(card)("find_poor")
     limits = look.numerator, look.denominator, look.shortest_clear, look.shortest_certain
-    find_poor.for_each(len(reads), alignments, reads, *limits, poor)
+    find_poor.for_each(len(reads), best, reads, *limits, poor)
     return poor
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from quire.algorithms.extension.cpu import extend
 from quire.algorithms.fm_index.pages.cpu import PageArrays
 from quire.algorithms.seeding.cpu import find_hits
-from quire.align.alignments.cpu import collect, poorly_aligned
+from quire.align.alignments.cpu import best_scores, collect, poorly_aligned
 from quire.align.candidates.cpu import find_candidates
 from quire.align.candidates.known import leave_out_known
 from quire.align.engines.records import encode_records
@@ -35,6 +35,7 @@ STEPS = Steps(
     leave_out_known=leave_out_known,
     extend=extend,
     collect=collect,
+    best_scores=best_scores,
     poorly_aligned=poorly_aligned,
     rescue_jobs=rescue_jobs,
     select=select,

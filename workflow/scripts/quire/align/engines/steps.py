@@ -35,7 +35,7 @@ class Steps:
         subset: (reads, indices): those reads as a batch of their own.
         leave_out_known: (jobs, rounds): the jobs but for those of earlier rounds, whose alignments are there already; a
             backend may leave them in, since `collect` leaves out what comes twice.
-        find_hits, find_candidates, extend, collect, poorly_aligned, rescue_jobs, select, take_reported,
+        find_hits, find_candidates, extend, collect, best_scores, poorly_aligned, rescue_jobs, select, take_reported,
         unique_template_lengths: see the functions of these names.
     """
 
@@ -46,7 +46,8 @@ class Steps:
     leave_out_known: Callable[[ExtensionJobs, Rounds], ExtensionJobs]
     extend: Callable[[ExtensionJobs, BackendReads, Array, Array], Extensions]
     collect: Callable[[Rounds, BackendReads, BackendReference], Alignments]
-    poorly_aligned: Callable[[Alignments, BackendReads, Look], Array]
+    best_scores: Callable[[Rounds, BackendReads, BackendReference], Array]
+    poorly_aligned: Callable[[Array, BackendReads, Look], Array]
     rescue_jobs: Callable[[Alignments, BackendReads, BackendReference, InsertSizes], ExtensionJobs]
     select: Callable[[Alignments, BackendReads, bool, InsertSizes, BackendAlternate], Selection]
     take_reported: Callable[[Alignments, Selection], Reported]
@@ -74,17 +75,16 @@ def find_alignments(
     """
     jobs = _seed(steps, reads, pages, reference, SEEDING)
     rounds = [(jobs, steps.extend(jobs, reads, reference.text, reference.ambiguous))]
-    alignments = steps.collect(rounds, reads, reference)
     for look in LATER_LOOKS:
-        poor = steps.flatnonzero(steps.poorly_aligned(alignments, reads, look))
+        best = steps.best_scores(rounds, reads, reference)
+        poor = steps.flatnonzero(steps.poorly_aligned(best, reads, look))
         if len(poor) == 0:
             continue
         few = steps.subset(reads, poor)
         jobs = _seed(steps, few, pages, reference, look.seeding)
         jobs = steps.leave_out_known(replace(jobs, read=poor[jobs.read].astype(np.int32)), rounds)
         rounds.append((jobs, steps.extend(jobs, reads, reference.text, reference.ambiguous)))
-        alignments = steps.collect(rounds, reads, reference)
-    return FoundAlignments(rounds, alignments)
+    return FoundAlignments(rounds, steps.collect(rounds, reads, reference))
 
 
 def _seed(

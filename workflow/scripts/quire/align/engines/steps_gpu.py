@@ -6,7 +6,7 @@ from quire.algorithms.extension import ExtensionJobs
 from quire.algorithms.extension.gpu import extend
 from quire.algorithms.seeding.gpu import bytes_per_read as seeding_bytes_per_read
 from quire.algorithms.seeding.gpu import find_hits
-from quire.align.alignments.gpu import collect, poorly_aligned
+from quire.align.alignments.gpu import best_scores, collect, poorly_aligned
 from quire.align.candidates.gpu import find_candidates
 from quire.align.engines.steps import Rounds, Steps
 from quire.align.pairing.gpu import select
@@ -40,6 +40,7 @@ def steps_on(card: Card) -> Steps:
         leave_out_known=leave_out_known,
         extend=partial(extend, card),
         collect=partial(collect, card),
+        best_scores=partial(best_scores, card),
         poorly_aligned=partial(poorly_aligned, card),
         rescue_jobs=partial(rescue_jobs, card),
         select=partial(select, card),
