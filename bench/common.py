@@ -19,17 +19,23 @@ PEERS = {
     "samtools": "samtools --version | sed -n '1s/samtools //p'",
     "bcftools": "bcftools --version | sed -n '1s/bcftools //p'",
     "freebayes": "freebayes --version | sed -n 's/version: *//p'",
+    "strobealign": "strobealign --version",
+    "snap-aligner": "snap-aligner 2>&1 | sed -n 's/.*version \\([^ ]*[0-9]\\).*/\\1/p' | head -1",
     "mummer": "dpkg-query -W -f '${Version}' mummer",
 }
 
 
 @dataclass(frozen=True)
 class Timing:
-    """What a command took: wall clock, processor time, and the largest resident memory of one of its processes."""
+    """What a command took: wall clock, processor time, and the largest resident memory of one of its processes.
+
+    `user_seconds` is the part of the processor time that the program itself took, not the system for it.
+    """
 
     seconds: float
     cpu_seconds: float
     peak_megabytes: float
+    user_seconds: float
 
     def __str__(self) -> str:
         return f"{self.seconds:7.2f} s wall, {self.cpu_seconds:7.2f} s processor, {self.peak_megabytes:6.0f} MB peak"
@@ -73,7 +79,7 @@ def run(command: str, variables: dict[str, str] | None = None) -> Timing:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         sys.exit(f"failed with status {process.returncode}: {command}")
-    timing = Timing(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    timing = Timing(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, usage.ru_utime)
     print(f"  {timing}", flush=True)
     return timing
 
@@ -83,7 +89,7 @@ def python(module_and_arguments: str) -> str:
     return f"{sys.executable} -m {module_and_arguments}"
 
 
-def print_setting(peers: Sequence[str] = tuple(PEERS)) -> None:
+def print_setting(peers: Sequence[str] = ("bwa", "samtools", "bcftools", "freebayes", "mummer")) -> None:
     """Print the command, the machine, the date, the commit and the versions of the peers."""
     print(f"# python -m {_module()} {' '.join(sys.argv[1:])}".rstrip())
     print(f"# {date.today()}, commit {_output('git rev-parse --short HEAD')}, Python {platform.python_version()}")

@@ -2,12 +2,16 @@
 
 By default FASTQ.gz on chr20: at least 3 times bwa's speed, at most 1.5 GB. With --fasta, --index and --reads any genome
 that both programs have an index of; on one of 3.1 Gb: at least bwa's speed, at most 16 GB.
+
+With --a-core instead: reads a second and core on chr20, by the user time of one thread, of other mappers too
+(`bench.mapping_peers`).
 """
 
 import tempfile
 from pathlib import Path
 
 from bench.common import Inputs, Timing, arguments, bwa_command, print_setting, print_table, quire_command, run
+from bench.mapping_peers import measure_a_core
 
 
 def main() -> None:
@@ -15,6 +19,7 @@ def main() -> None:
     parser = arguments(__doc__, needs_data=False)
     parser.add_argument("--pairs", type=int, default=250_000)
     parser.add_argument("--repeats", type=int, default=3, help="warm runs of each program, in turns")
+    parser.add_argument("--a-core", action="store_true", help="short and foreign reads too, SNAP and strobealign too")
     parser.add_argument("--fasta", type=Path, help="of another genome, with bwa's index beside it")
     parser.add_argument("--index", type=Path, help="Quire's index of it, as bench.build_index makes it")
     parser.add_argument("--reads", type=Path, nargs=2, help="both FASTQ files; --pairs says how many they hold")
@@ -24,6 +29,9 @@ def main() -> None:
         parser.error("--fasta, --index and --reads belong together")
     if not given.data and not given.fasta:
         parser.error("give --data, or --fasta, --index and --reads")
+    if given.a_core:
+        measure_a_core(Inputs(given.data, given.work), given.pairs, given.repeats)
+        return
     print_setting(("bwa", "samtools"))
     inputs = Inputs(given.data or Path(), given.work)
     fasta = given.fasta or inputs.chromosome_20()
