@@ -182,6 +182,26 @@ def test_the_likelier_haplotypes_come_first(weights: tuple[int, int, int]) -> No
     assert plain.detours.tolist() == [[2, 2]]
 
 
+def test_ends_of_the_reference_and_runs_of_one_base() -> None:
+    """Reads that come to the reference's first k-mer, go beyond its last, or hold a k-mer twice in a row."""
+    generator = random.Random(6)
+    reference, other = random_bases(generator, 200), random_bases(generator, 40)
+    run = random_bases(generator, 60, "CG") + "A" * 10 + random_bases(generator, 60, "CG")
+    cases = [
+        (reference, [other + reference[:120]] * 3),
+        (reference, [reference[:50] + other + reference[:50]] * 3),
+        (reference, [reference[80:] + other] * 3),
+        (reference, [reference[100:] + reference[:60]] * 3),
+        (reference, [reference[60:100] + other] * 3 + [other + reference[40:90]] * 3),
+        (reference, [reference[60:100] + other] * 3 + [other + reference[130:]] * 3),
+        (run, [run[:65] + "A" * more + run[65:] for more in (1, 1, 3, 20, 20)]),
+        (run, [run[:62] + run[68:]] * 3),
+    ]
+    for text, reads in cases:
+        for support in (1, 2, 4):
+            compare([(text, [(0, read, 0, number % 2, []) for number, read in enumerate(reads)])], support)
+
+
 def test_what_is_too_much_is_left_to_the_graph() -> None:
     """Many reads, an N in the reference, a reference that is too short."""
     generator = random.Random(5)

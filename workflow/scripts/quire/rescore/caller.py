@@ -34,7 +34,7 @@ from quire.rescore.provenance import provenance
 from quire.rescore.reads.filters import FILTERS
 from quire.rescore.reads.source import ReadSource
 from quire.rescore.records import FIELDS
-from quire.rescore.region_counts import RegionCounter, sentence
+from quire.rescore.region_counts import STEPS, RegionCounter, sentence
 from quire.rescore.trace import listening
 
 logger = logging.getLogger("quire.rescore")
@@ -160,7 +160,7 @@ def _call_unit(job: CallingJob, records_of: RecordsOf, fields: Fields, intervals
     ledger = {name: np.zeros_like(counts) for name, counts in job.ledger.items()}
     lines, variants = [], 0
     counter = RegionCounter(intervals)
-    with listening(counter.hear):
+    with listening(counter.hear, STEPS):
         for record in records_of(replace(job, ledger=ledger), intervals):
             lines.append(record.line(fields))
             variants += record.alleles[1] != vcf.NON_REFERENCE

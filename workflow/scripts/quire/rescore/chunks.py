@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.reads.clipping import region_reads
 from quire.rescore.reads.source import ReadSource
 from quire.rescore.reference_confidence.realignment import realigned
-from quire.rescore.regions import AssembledRegion, Window, assemble_regions, call_region, find_regions
+from quire.rescore.regions import AssembledRegion, Window, assemble_regions, call_regions, find_regions
 from quire.sequence.codes import AMBIGUOUS, code_table
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ logger = logging.getLogger("quire.rescore")
 # How much is handled at once: enough regions to fill PairHMM's lanes, in little memory. No answer depends on these.
 NEAR = 20_000
 FIRST_TILES = 10  # where an index does not tell how many reads there are
-TILES_PER_CHUNK = 64
+TILES_PER_CHUNK = 128
 READS_PER_CHUNK = 250_000
 BASES_PER_BATCH = 2_000_000
 _REACH = BORDER_REACH + max(FILTER_WING + REGION_PADDING, LONG_REACH)  # bases beyond a chunk's tiles that matter to it
@@ -242,9 +242,8 @@ def _region_records(job: CallingJob, chunk: Chunk, spans: NDArray[np.int64]) -> 
             job.repeat_gaps,
         )
         moved, _ = realigned(clipped, scored, regions, window, job.engine)
-        for region, own in zip(regions, moved, strict=True):
-            model = job.region_model(window, region)
-            yield from call_region(window.contig, region, clipped, *own, job.ploidies, job.parameters, model)
+        model_of = partial(job.region_model, window)
+        yield from call_regions(window.contig, regions, clipped, moved, job.ploidies, job.parameters, model_of)
 
 
 def touched(intervals: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -14,6 +14,10 @@ ACTIVE, NOT_ASSEMBLED, TOO_MANY_HAPLOTYPES = "active", "not_assembled", "too_man
 the likeliest were kept."""
 
 
+STEPS = frozenset(("graph", "assembled"))
+"""That a `RegionCounter` listens to."""
+
+
 class RegionCounter:
     """Counts regions as they are assembled; listens to `quire.rescore.trace`.
 

@@ -1,6 +1,6 @@
 """Active regions from their reads to their variants: found, assembled, and called once their reads are scored."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -15,6 +15,7 @@ from quire.rescore.dragen.genotypes import RegionModel
 from quire.rescore.engines import CallingEngine
 from quire.rescore.genotyping import Call, best_alleles, call_site
 from quire.rescore.genotyping.annotations import annotate
+from quire.rescore.genotyping.plain_sites import PlainSite, is_plain, judge, record_of
 from quire.rescore.genotyping.rank_sums import PlacedReads, allele_groups, rank_sums
 from quire.rescore.genotyping.sites import Site, make_site, site_starts
 from quire.rescore.haplotypes import Haplotype, align_haplotypes, genotyping_span, make_haplotypes, trim
@@ -23,7 +24,7 @@ from quire.rescore.parameters import CallingParameters
 from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.reads.clipping import RegionReads
 from quire.rescore.records import variant_record
-from quire.rescore.trace import tell
+from quire.rescore.trace import is_heard, tell
 from quire.simd.compiled import compiled
 
 
@@ -137,6 +138,44 @@ def assemble_regions(
         if len(trimmed) > 1:
             regions.append(AssembledRegion(r, reference, start, variants, span, trimmed))
     return regions
+
+
+def call_regions(
+    contig: str,
+    regions: Sequence[AssembledRegion],
+    reads: RegionReads,
+    moved: Sequence[tuple[RegionLikelihoods, PlacedReads]],
+    ploidies: NDArray[np.int64],
+    parameters: CallingParameters,
+    model_of: Callable[[AssembledRegion], RegionModel | None],
+) -> Iterator[VariantRecord]:
+    """Records of the variants of some regions, in order; see `call_region`.
+
+    Regions whose sites are all plain (`genotyping.plain_sites`) are judged together, unless somebody listens.
+    """
+    ploidy = int(ploidies[0])
+    plain: list[PlainSite] = []
+    if len(ploidies) == 1 and not parameters.dragen and not is_heard("site"):
+        for number, region in enumerate(regions):
+            sites = region_sites(region)
+            if is_plain(sites, ploidy):
+                plain += [PlainSite(number, site) for site in sites]
+    held = {region for region, _ in plain}
+    verdicts = None
+    if plain:
+        quality, margin = parameters.minimum_quality, parameters.genotyping_margin
+        verdicts = judge(plain, reads, moved, ploidy, quality, margin)
+        called = verdicts.called.tolist()
+    at = 0
+    for number, region in enumerate(regions):
+        if verdicts is None or number not in held:
+            own = moved[number]
+            yield from call_region(contig, region, reads, *own, ploidies, parameters, model_of(region))
+            continue
+        while at < len(plain) and plain[at].region == number:
+            if called[at]:
+                yield record_of(contig, plain[at].site, verdicts, at, ploidy)
+            at += 1
 
 
 def call_region(

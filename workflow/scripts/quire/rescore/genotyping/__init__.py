@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from quire.rescore.dragen.genotypes import SiteModel
 
 NO_CALL = -1
-_MAXIMUM_GQ = 99
-_NO_CALL_PHRED = 1.0  # a reference genotype less certain than this is no call (SUM_GL_THRESH_NOCALL)
+MAXIMUM_GQ = 99
+NO_CALL_PHRED = 1.0  # a reference genotype less certain than this is no call (SUM_GL_THRESH_NOCALL)
 
 
 @dataclass(frozen=True)
@@ -156,11 +156,11 @@ def _make_call(
         if len(kept) < len(site.alleles):
             own = own[kept_genotypes(ploidy, len(site.alleles), kept)]
         at += count
-        own, best, second = _from_the_best(own)
-        called = not (best == 0 and second < _NO_CALL_PHRED)
+        own, best, second = from_the_best(own)
+        called = not (best == 0 and second < NO_CALL_PHRED)
         subset.append(own)
         genotypes.append(genotype_members(ploidy, len(kept), best) if called else (NO_CALL,) * ploidy)
-        qualities.append(min(second, _MAXIMUM_GQ) if called else NO_CALL)
+        qualities.append(min(second, MAXIMUM_GQ) if called else NO_CALL)
     of_kept = by_allele if len(kept) == len(site.alleles) else np.ascontiguousarray(by_allele[:, kept])
     depths = allele_depths(of_kept, sample, len(ploidies))
     return Call(site.subset(kept), quality, subset, genotypes, qualities, depths, by_allele, kept, likeliest_counts)
@@ -173,7 +173,7 @@ def whole_counts(expected: NDArray[np.float64]) -> list[int]:
 
 
 @compiled
-def _from_the_best(phreds):
+def from_the_best(phreds):
     """Phreds with the best at 0, the index of the first best, and the second best value (of two genotypes or more)."""
     best = phreds.argmin()
     second = np.int64(np.iinfo(np.int64).max)

@@ -12,8 +12,8 @@ from quire.rescore.genotyping import NO_CALL, Call, best_alleles
 from quire.rescore.genotyping.cohort import DiploidSample, cohort_info
 from quire.rescore.genotyping.strands import fisher_exact, odds_ratio, phred, strand_counts, sum_of_rows
 
-_TARGET_TABLE = 200.0  # FisherStrand shrinks larger tables to about this many reads
-_SMALLEST_P = 1e-320
+TARGET_TABLE = 200.0  # FisherStrand shrinks larger tables to about this many reads
+SMALLEST_P = 1e-320
 MAXIMUM_QD = 35.0  # GATK replaces larger ones by random numbers around 30; here they stay at the limit
 
 
@@ -81,10 +81,10 @@ def strand_sum(table: np.ndarray, minimum: int) -> tuple[int, int, int, int]:
 def fisher_strand(table: tuple[int, int, int, int]) -> float:
     """Phred of the two-sided Fisher test of strand against allele."""
     total = sum(table)
-    if total > 2 * _TARGET_TABLE:
-        factor = total / _TARGET_TABLE
+    if total > 2 * TARGET_TABLE:
+        factor = total / TARGET_TABLE
         table = tuple(int(count / factor) for count in table)  # type: ignore[assignment]
-    quality: float = phred(max(fisher_exact(*table), _SMALLEST_P))
+    quality: float = phred(max(fisher_exact(*table), SMALLEST_P))
     return quality
 
 

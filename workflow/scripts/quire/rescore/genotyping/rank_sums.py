@@ -5,6 +5,8 @@ reads of all samples, the alternates together. Where both groups have fewer than
 to share out the ranks, half of the observed sum's own, and z is the normal quantile of p.
 """
 
+from collections.abc import Sequence
+from functools import lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -24,7 +26,7 @@ RANK_SUMS = tuple(field.key for field in FIELDS)
 _FEWEST_FOR_NORMAL = 10  # reads of either allele (MannWhitneyU.MINIMUM_NORMAL_N)
 _UNKNOWN = -1
 _UNAVAILABLE = 255  # a mapping quality that says nothing
-_NORMAL = NormalDist()
+_quantile = lru_cache(1 << 16)(NormalDist().inv_cdf)  # of small groups, whose p are few
 
 
 class PlacedReads(NamedTuple):
@@ -62,11 +64,16 @@ def rank_sums(
         groups: int8 per placed read: 0 for the reference, 1 for a written alternate, -1 for a read that is not clear.
         start, end: of the site's reference allele, 0-based, half-open.
     """
-    values, exact = _tests(reads, placed, groups, np.int64(start), np.int64(end))
+    values, exact = tests_of(reads, placed, groups, np.int64(start), np.int64(end))
+    return quantiles(values.tolist(), exact.tolist())
+
+
+def quantiles(values: Sequence[float], exact: Sequence[bool]) -> dict[str, float]:
+    """The z of each test by its key, of what `tests_of` gives; tests without reads of either allele are left out."""
     return {
-        key: _NORMAL.inv_cdf(value) if is_exact else value
-        for key, value, is_exact in zip(RANK_SUMS, values.tolist(), exact.tolist(), strict=True)
-        if not np.isnan(value)
+        key: _quantile(value) if is_exact else value
+        for key, value, is_exact in zip(RANK_SUMS, values, exact, strict=True)
+        if value == value
     }
 
 
@@ -77,12 +84,12 @@ def allele_groups(best: NDArray[np.int64], kept: list[int]) -> NDArray[np.int8]:
         best: the clear allele of each read, -1 without.
         kept: the written ones, the reference first.
     """
-    groups: NDArray[np.int8] = _groups(best, np.array(kept, np.int64))
+    groups: NDArray[np.int8] = groups_of(best, np.array(kept, np.int64))
     return groups
 
 
 @compiled
-def _groups(best, kept):
+def groups_of(best, kept):
     groups = np.full(len(best), -1, np.int8)
     for i in range(len(best)):
         if best[i] == 0:
@@ -142,7 +149,7 @@ def first_aligned(positions):
 
 
 @compiled
-def _tests(reads, placed, groups, start, end):
+def tests_of(reads, placed, groups, start, end):
     """Of each test: z (float64), or p where all ways were counted (bool); NaN where a group is empty."""
     result = np.full(len(RANK_SUMS), np.nan)
     exact = np.zeros(len(RANK_SUMS), np.bool_)

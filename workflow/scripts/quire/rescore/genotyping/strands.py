@@ -48,18 +48,18 @@ def fisher_exact(a: int, b: int, c: int, d: int) -> float:
     size = 512
     while size < a + b + c + d:
         size *= 2
-    p: float = _fisher_exact(a, b, c, d, _log10_factorials(size))
+    p: float = fisher_exact_of(a, b, c, d, log10_factorials(size))
     return p
 
 
 @cache
-def _log10_factorials(size: int) -> NDArray[np.float64]:
+def log10_factorials(size: int) -> NDArray[np.float64]:
     """float64[size + 1]: log10 of n!, summed up from the smallest factor on."""
     return np.concatenate([[0.0], np.cumsum(powers_of_ten.log10(np.arange(1.0, size + 1)))])
 
 
 @compiled
-def _fisher_exact(a, b, c, d, factorials):
+def fisher_exact_of(a, b, c, d, factorials):
     first, second, column = a + b, c + d, a + c
     observed = _log10_probability(a, first, second, column, factorials)
     total = 0.0

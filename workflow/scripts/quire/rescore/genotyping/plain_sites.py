@@ -1,0 +1,336 @@
+"""Sites of one sample with two alleles, judged for many regions in one kernel.
+
+Most sites are such. What `call_site`, `annotate` and `rank_sums` do for them one by one, a dozen kernels each, is done
+here by the same functions in one call, with the same figures to the last bit. Sites of several samples, of more
+alleles, below deletions, or with a model of GATK's DRAGEN mode are left to those.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.io.vcf import Value, VariantRecord
+from quire.ragged import offsets_from_lengths
+from quire.rescore.genotyping import (
+    MAXIMUM_GQ,
+    NO_CALL,
+    NO_CALL_PHRED,
+    best_alleles,
+    from_the_best,
+    genotype_members,
+    genotype_phreds,
+    marginalise,
+    pseudocounts,
+)
+from quire.rescore.genotyping.allele_frequency import genotype_count, no_variant_log10
+from quire.rescore.genotyping.annotations import MAXIMUM_QD, SMALLEST_P, TARGET_TABLE, likeliest_frequencies
+from quire.rescore.genotyping.cohort import DiploidSample, cohort_info
+from quire.rescore.genotyping.rank_sums import RANK_SUMS, PlacedReads, groups_of, quantiles, tests_of
+from quire.rescore.genotyping.sites import Site
+from quire.rescore.genotyping.strands import (
+    fisher_exact_of,
+    log10_factorials,
+    odds_ratio,
+    phred,
+    strand_counts,
+    sum_of_rows,
+)
+from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
+from quire.rescore.parameters import MAXIMUM_GENOTYPES
+from quire.rescore.reads.clipping import RegionReads
+from quire.rescore.records import FIELDS, allele_text, trim_right
+from quire.simd.compiled import compiled
+
+_DIPLOID = 2
+
+
+class PlainSite(NamedTuple):
+    """A site with two alleles, and the region that it lies in."""
+
+    region: int
+    site: Site
+
+
+class _Scored(NamedTuple):
+    """The scored reads of some regions, end to end.
+
+    Attributes:
+        offsets: int64[regions + 1] into the reads.
+        matrix_offsets: int64[regions + 1] into `matrix`, float64, each region's [reads, haplotypes] row by row.
+        start, end, usable: of the reads, as in `RegionLikelihoods`.
+        source, first_base, size, at, positions: as in `PlacedReads`.
+    """
+
+    offsets: NDArray[np.int64]
+    matrix_offsets: NDArray[np.int64]
+    matrix: NDArray[np.float64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    usable: NDArray[np.uint8]
+    source: NDArray[np.int64]
+    first_base: NDArray[np.int64]
+    size: NDArray[np.int64]
+    at: NDArray[np.int64]
+    positions: NDArray[np.int64]
+
+
+class _Sites(NamedTuple):
+    """Sites: region, span, carriers (uint8 of both alleles' haplotypes, end to end) and prior (float64[n, 2])."""
+
+    region: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    carrier_offsets: NDArray[np.int64]
+    carriers: NDArray[np.bool_]
+    prior: NDArray[np.float64]
+
+
+class Verdicts(NamedTuple):
+    """What is known of sites; the rows of those that are not called hold nothing else.
+
+    Attributes:
+        called: bool[n].
+        quality: float64[n], QUAL.
+        phreds: int64[n, genotypes], PL.
+        genotype: int64[n], number of the best genotype, NO_CALL where it is too uncertain.
+        genotype_quality: int64[n], GQ.
+        likeliest_count: int64[n], MLEAC.
+        allele_depths: int64[n, 2], AD.
+        depth: int64[n], reads that touch the site.
+        figures: float64[n, 4]: FS, SOR, MQ, QD; NaN for none.
+        tests: float64[n, 3]: z of the rank sums, or p where `exact` (bool[n, 3]); NaN for none.
+    """
+
+    called: NDArray[np.bool_]
+    quality: NDArray[np.float64]
+    phreds: NDArray[np.int64]
+    genotype: NDArray[np.int64]
+    genotype_quality: NDArray[np.int64]
+    likeliest_count: NDArray[np.int64]
+    allele_depths: NDArray[np.int64]
+    depth: NDArray[np.int64]
+    figures: NDArray[np.float64]
+    tests: NDArray[np.float64]
+    exact: NDArray[np.bool_]
+
+
+def is_plain(sites: Sequence[Site], ploidy: int) -> bool:
+    """Whether all sites of a region can be judged here."""
+    few = ploidy + 1 <= MAXIMUM_GENOTYPES
+    return few and all(len(site.alleles) == 2 and site.spanning_index < 0 for site in sites)
+
+
+def judge(
+    plain: Sequence[PlainSite],
+    reads: RegionReads,
+    scored: Sequence[tuple[RegionLikelihoods, PlacedReads]],
+    ploidy: int,
+    minimum_quality: float,
+    margin: int,
+) -> Verdicts:
+    """Judge some sites of one sample.
+
+    Args:
+        plain: sites, whose regions are indices into `scored`.
+        reads: of all regions.
+        scored: of each region, its reads where its haplotypes place them.
+        ploidy: of the sample.
+        minimum_quality: QUAL from which a site is called.
+        margin: bases around a site that a read must touch.
+    """
+    likelihoods, placed = [own for own, _ in scored], [own for _, own in scored]
+    carriers = [site.carriers for _, site in plain]
+    sites = _Sites(
+        np.array([region for region, _ in plain], np.int64),
+        np.array([site.start for _, site in plain], np.int64),
+        np.array([site.end for _, site in plain], np.int64),
+        offsets_from_lengths(np.array([own.size for own in carriers], np.int64)),
+        np.concatenate([own.ravel() for own in carriers]),
+        np.array([_prior(site.alleles) for _, site in plain]),
+    )
+    together = _Scored(
+        offsets_from_lengths(np.array([len(own.start) for own in likelihoods], np.int64)),
+        offsets_from_lengths(np.array([own.matrix.size for own in likelihoods], np.int64)),
+        np.concatenate([own.matrix.ravel() for own in likelihoods]),
+        np.concatenate([own.start for own in likelihoods]),
+        np.concatenate([own.end for own in likelihoods]),
+        np.concatenate([own.usable for own in likelihoods]),
+        np.concatenate([own.source for own in likelihoods]),
+        np.concatenate([own.first_base for own in placed]),
+        np.concatenate([own.size for own in placed]),
+        np.concatenate([own.at for own in placed]),
+        placed[0].positions,
+    )
+    verdicts: Verdicts = _judge(sites, reads, together, ploidy, float(minimum_quality), margin, log10_factorials(512))
+    return verdicts
+
+
+def _prior(alleles: Sequence[bytes]) -> NDArray[np.float64]:
+    return _prior_of_lengths(len(alleles[0]), len(alleles[1]))
+
+
+@lru_cache(1 << 12)
+def _prior_of_lengths(reference: int, alternate: int) -> NDArray[np.float64]:
+    return pseudocounts([bytes(reference), bytes(alternate)])
+
+
+@compiled
+def _judge(sites, reads, scored, ploidy, minimum_quality, margin, factorials):  # type: ignore[no-untyped-def]
+    n = len(sites.start)
+    result = Verdicts(
+        np.zeros(n, np.bool_),
+        np.empty(n),
+        np.empty((n, genotype_count(ploidy, 2)), np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty((n, 2), np.int64),
+        np.empty(n, np.int64),
+        np.empty((n, 4)),
+        np.empty((n, len(RANK_SUMS))),
+        np.empty((n, len(RANK_SUMS)), np.bool_),
+    )
+    ploidies = np.array([ploidy])
+    for i in range(n):
+        _judge_one(sites, i, reads, scored, ploidies, minimum_quality, margin, factorials, result)
+    return result
+
+
+@compiled
+def _judge_one(sites, i, reads, scored, ploidies, minimum_quality, margin, factorials, result):  # type: ignore[no-untyped-def]
+    """`call_site`, `annotate` and `rank_sums` of site i."""
+    region = sites.region[i]
+    first, last = scored.offsets[region], scored.offsets[region + 1]
+    carriers = sites.carriers[sites.carrier_offsets[i] : sites.carrier_offsets[i + 1]].reshape((2, -1))
+    matrix = scored.matrix[scored.matrix_offsets[region] : scored.matrix_offsets[region + 1]]
+    matrix = matrix.reshape((last - first, carriers.shape[1]))
+    chosen = _touching(matrix, scored, first, sites.start[i] - margin, sites.end[i] + margin)
+    by_allele = marginalise(matrix[chosen - first], carriers)
+    sample = np.zeros(len(chosen), np.int64)
+    phreds = genotype_phreds(by_allele, sample, ploidies)
+    nothing, _, expected = no_variant_log10(phreds / -10.0, ploidies, sites.prior[i], -1)
+    quality = -10.0 * nothing + 0.0
+    if quality < minimum_quality or not nothing + 1e-10 < -minimum_quality / 10:
+        return
+    result.called[i], result.quality[i] = True, quality
+    own, number, second = from_the_best(phreds)
+    certain = not (number == 0 and second < NO_CALL_PHRED)
+    result.phreds[i] = own
+    result.genotype[i] = number if certain else NO_CALL
+    result.genotype_quality[i] = min(second, MAXIMUM_GQ) if certain else NO_CALL
+    result.likeliest_count[i] = np.int64(np.floor(expected[1] + 0.5))
+    result.depth[i] = len(chosen)
+    source = scored.source[chosen]
+    best = best_alleles(by_allele)
+    result.allele_depths[i] = 0
+    for allele in best:
+        if allele >= 0:
+            result.allele_depths[i, allele] += 1
+    table = strand_counts(best, np.ones(2, np.bool_), sample, reads.reverse[source], 1)
+    result.figures[i, 0] = _fisher_strand(sum_of_rows(table, 2), factorials)
+    a, b, c, d = sum_of_rows(table, 0)
+    result.figures[i, 1] = odds_ratio((a + 1.0, b + 1.0, c + 1.0, d + 1.0))
+    result.figures[i, 2] = _root_mean_square(reads.mapping_quality[source])
+    depth = _variant_depth(certain and number > 0, result.allele_depths[i], len(chosen))
+    result.figures[i, 3] = min(quality / depth, MAXIMUM_QD) if depth > 0 else np.nan
+    placed = PlacedReads(source, scored.first_base[chosen], scored.size[chosen], scored.at[chosen], scored.positions)
+    groups = groups_of(best, np.arange(2))
+    result.tests[i], result.exact[i] = tests_of(reads, placed, groups, sites.start[i], sites.end[i])
+
+
+@compiled
+def _touching(matrix, scored, first, start, end):  # type: ignore[no-untyped-def]
+    """int64: the reads over a span, but for those that no haplotype explains."""
+    found = np.empty(len(matrix), np.int64)
+    count = 0
+    for row in range(len(matrix)):
+        i = first + row
+        modelled = scored.usable[i] == 0 or not np.isnan(matrix[row, 0])
+        if modelled and scored.start[i] < end and scored.end[i] > start:
+            found[count] = i
+            count += 1
+    return found[:count]
+
+
+@compiled
+def _fisher_strand(table, factorials):  # type: ignore[no-untyped-def]
+    """`annotations.fisher_strand`."""
+    a, b, c, d = table
+    total = a + b + c + d
+    if total > 2 * TARGET_TABLE:
+        factor = total / TARGET_TABLE
+        a, b, c, d = np.int64(a / factor), np.int64(b / factor), np.int64(c / factor), np.int64(d / factor)
+    return phred(max(fisher_exact_of(a, b, c, d, factorials), SMALLEST_P))
+
+
+@compiled
+def _root_mean_square(qualities):  # type: ignore[no-untyped-def]
+    """MQ of the reads; NaN without any."""
+    if len(qualities) == 0:
+        return np.nan
+    total = np.int64(0)
+    for quality in qualities:
+        total += np.int64(quality) * np.int64(quality)
+    return np.sqrt(total / len(qualities))
+
+
+@compiled
+def _variant_depth(is_variant, depths, touching):  # type: ignore[no-untyped-def]
+    """`annotations.variant_depth` of one sample."""
+    if not is_variant:
+        return 0
+    total = depths[0] + depths[1]
+    return total if total > 0 else touching
+
+
+def record_of(contig: str, site: Site, verdicts: Verdicts, i: int, ploidy: int) -> VariantRecord:
+    """The record of site i of `verdicts`, which is called; as `records.variant_record` makes it of a `Call`."""
+    phreds, depths = verdicts.phreds[i], verdicts.allele_depths[i].tolist()
+    number, copies = int(verdicts.genotype[i]), int(verdicts.likeliest_count[i])
+    members = (NO_CALL,) * ploidy if number == NO_CALL else genotype_members(ploidy, 2, number)
+    called = 0 if number == NO_CALL else ploidy
+    count = members.count(1)
+    fisher, odds, mapping_quality, by_depth = verdicts.figures[i].tolist()
+    found: dict[str, Value] = {
+        "AC": [count],
+        "AF": [count / called if called else 0.0],
+        "AN": called,
+        "DP": int(verdicts.depth[i]),
+        "FS": fisher,
+        "SOR": odds,
+        **likeliest_frequencies([copies], called),
+        **quantiles(verdicts.tests[i].tolist(), verdicts.exact[i].tolist()),
+    }
+    if ploidy == _DIPLOID:
+        found |= _cohort_info(tuple(phreds.tolist()), number != NO_CALL)
+    if mapping_quality == mapping_quality:
+        found["MQ"] = mapping_quality
+    if by_depth == by_depth:
+        found["QD"] = by_depth
+    quality = int(verdicts.genotype_quality[i])
+    return VariantRecord(
+        contig=contig,
+        start=site.start,
+        alleles=tuple(allele_text(allele) for allele in trim_right(site.alleles)),
+        quality=float(verdicts.quality[i]),
+        filters=(),
+        info={key: found[key] for key in FIELDS.info if key in found},
+        samples=[
+            {
+                "GT": "/".join("." if allele == NO_CALL else str(allele) for allele in members),
+                "AD": depths,
+                "DP": sum(depths),
+                "GQ": None if quality == NO_CALL else quality,
+                "PL": phreds.tolist(),
+            }
+        ],
+    )
+
+
+@lru_cache(1 << 16)
+def _cohort_info(phreds: tuple[int, ...], is_called: bool) -> Mapping[str, float]:
+    """`cohort_info` of one diploid sample."""
+    return cohort_info([DiploidSample(np.array(phreds, np.int64), is_called)], 2)
