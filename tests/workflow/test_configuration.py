@@ -95,10 +95,11 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "unknown key deep down": (set_key("report.truth.vfc", "x"), "the key report.truth.vfc is unknown"),
     "key of another block": (
         set_key("reference.index", "shared"),
-        "the key reference.index is unknown (known here: fasta, index_directory, page_size)",
+        "the key reference.index is unknown (known here: fasta, assembly, index_directory, page_size)",
     ),
     "no reference": (lambda run: run.config.pop("reference"), "the key reference is missing"),
     "no fasta": (set_key("reference", {"page_size": 5000}), "the key reference.fasta is missing"),
+    "assembly of two columns": (set_key("reference.assembly", "GRCh38\tx"), "may hold no tabs"),
     "empty fasta": (set_key("reference.fasta", ""), "reference.fasta is empty"),
     "fasta not there": (set_key("reference.fasta", "no.fa"), "no.fa does not exist"),
     "fasta a folder": (set_key("reference.fasta", "."), "is not an ordinary file"),

@@ -55,7 +55,7 @@ def test_every_option_stands_in_the_command() -> None:
     for words in (
         "--fq1 a_1.fq b_1.fq --fq2 a_2.fq b_2.fq --fq-umi a_3.fq b_3.fq --qualities phred64 --clip-adapters --umis",
         "--fq1 'a b.fq' --interleaved --clip-poly-g --sample x --unit y --library z --platform ONT",
-        "--bam x.cram y.bam --fasta genome.fa --alternate genome.fa.alt",
+        "--bam x.cram y.bam --fasta genome.fa --alternate genome.fa.alt --assembly GRCh38",
     ):
         given = parser().parse_args(shlex.split(f"--index index --out x.bam --backend cpu {words}"))
         text = command_line(inputs_of(given), read_group_of(given), clipping_of(given), given.umis, "cpu")

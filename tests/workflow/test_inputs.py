@@ -174,7 +174,7 @@ def test_ends_are_clipped_and_not_trimmed(finished: Run, tmp_path: Path) -> None
 def test_duplicates_by_umi(finished: Run, tmp_path: Path) -> None:
     """RX is what names end in, or what a file says; marks are those of `samtools markdup --barcode-tag RX`."""
     run = Run(tmp_path, config={"reference": {"fasta": str(SMALL / "genome.fa.gz")}, "align": {"umi": "name"}})
-    run.config["reference"]["index_directory"] = str(finished.output / "index")
+    run.config["reference"] |= {"index_directory": str(finished.output / "index"), "assembly": "GRCh38 of a test"}
     names = {}
     for mate, path in enumerate(MATES, 1):
         with (tmp_path / f"{mate}.fq").open("w") as stream:
@@ -192,6 +192,7 @@ def test_duplicates_by_umi(finished: Run, tmp_path: Path) -> None:
     ours = run.output / "align/NA12878.bam"
     with pysam.AlignmentFile(str(ours)) as stream:
         found = [(record.query_name, record.get_tag("RX"), record.is_duplicate) for record in stream]
+        assert [contig["AS"] for contig in stream.header.to_dict()["SQ"]] == ["GRCh38 of a test"]
     assert all(names[name] == umi for name, umi, _ in found)
     peer = tmp_path / "peer.bam"
     pysam.samtools.markdup("-c", "--barcode-tag", "RX", str(ours), str(peer), catch_stdout=False)

@@ -35,6 +35,7 @@ rule map_unit:
         reads=about_reads,
         clipping=CLIPPING,
         umi=SETTINGS["align"]["umi"],
+        assembly=SETTINGS["reference"]["assembly"],
         earlier=earlier_file,
         digest=sources.digest("map_unit.py"),
     script:

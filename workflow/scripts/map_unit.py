@@ -32,6 +32,7 @@ def main(job) -> None:
         ),
         fasta=Path(job.input.fasta),
         alternate=next(map(Path, job.input.alternate), None),
+        assembly=job.params.assembly,
     )
     earlier, unit = job.params.earlier, job.wildcards.unit
     files = UnitFiles(*map(Path, (job.output.records, job.output.ledger, job.output.insert_size)))

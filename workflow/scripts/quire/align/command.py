@@ -26,6 +26,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--qualities", default="", choices=["", *QUALITIES])
     made.add_argument("--fasta", type=Path, help="the reference, for CRAM")
     made.add_argument("--alternate", type=Path, help="list of the reference's alternate contigs, such as genome.fa.alt")
+    made.add_argument("--assembly", default="", help="name of the reference's assembly, for the header")
     made.add_argument("--clip-adapters", action="store_true")
     made.add_argument("--clip-poly-g", action="store_true")
     made.add_argument("--umis", action="store_true", help="names end in UMIs")
@@ -45,7 +46,7 @@ def inputs_of(arguments: argparse.Namespace) -> UnitInputs:
     pages = sorted(arguments.index.glob("page_*"), key=lambda path: int(path.name.split("_")[1]))
     given = arguments
     reads = ReadFiles(given.fq1, given.fq2, given.bam, given.interleaved, given.qualities, given.fq_umi)
-    return UnitInputs(arguments.index / "reference", pages, reads, arguments.fasta, arguments.alternate)
+    return UnitInputs(arguments.index / "reference", pages, reads, arguments.fasta, arguments.alternate, given.assembly)
 
 
 def read_group_of(arguments: argparse.Namespace) -> ReadGroup:
@@ -68,6 +69,7 @@ def command_line(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, 
     words += ["--qualities", reads.qualities] if reads.qualities else []
     words += ["--fasta", inputs.fasta] if inputs.fasta else []
     words += ["--alternate", inputs.alternate] if inputs.alternate else []
+    words += ["--assembly", inputs.assembly] if inputs.assembly else []
     words += ["--clip-adapters"] if clipping.adapters else []
     words += ["--clip-poly-g"] if clipping.poly_g else []
     words += ["--umis"] if umis else []

@@ -26,7 +26,7 @@ def origin_of(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, umi
         "program": program,
         "reference": _manifest(inputs.reference),
         "pages": [_manifest(page) for page in inputs.pages],
-        "fasta": str(inputs.fasta),
+        "fasta": [str(inputs.fasta), inputs.assembly],
         "alternate": alternate,
         "files": [_file(path) for path in reads.files],
         "reads": [[*map(str, files)] for files in (reads.fq1, reads.fq2, reads.fq_umi, reads.bam)],

@@ -114,7 +114,9 @@ def _map(
     description = f"backend {backend.name}: {backend.reason}"
     contigs = reference.contig_names, reference.contig_lengths
     named = replace(read_group, platform_unit=inputs.reads.flowcell_and_lane())
-    text = header_text(*contigs, [named], VERSION, command, description, reference.sam_tags(inputs.fasta))
+    text = header_text(
+        *contigs, [named], VERSION, command, description, reference.sam_tags(inputs.fasta, inputs.assembly)
+    )
     with open_sink(outputs.records, text, *contigs, read_group, settings.threads) as sink:
         # In this thread nothing but writing: a disk, or memory for a file, takes its time.
         for encoded in ahead(lambda: mapper.map(reads.batches, settings.threads, sink), WRITES_AHEAD):

@@ -18,6 +18,7 @@ class UnitInputs:
         reads: their files.
         fasta: the FASTA that the reference must still be of; None skips the check.
         alternate: the list of its alternate contigs (`quire.reference.alternate`); None if it has none.
+        assembly: name of the assembly, for the header; empty for none.
     """
 
     reference: Path
@@ -25,6 +26,7 @@ class UnitInputs:
     reads: ReadFiles
     fasta: Path | None = None
     alternate: Path | None = None
+    assembly: str = ""
 
 
 @dataclass(frozen=True)

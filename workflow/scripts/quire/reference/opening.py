@@ -114,12 +114,13 @@ class Reference:
         """MD5 of each contig's upper-case sequence, as in SAM's M5."""
         return [contig["md5"] for contig in self.manifest["contigs"]]
 
-    def sam_tags(self, fasta: str | Path | None) -> list[str]:
+    def sam_tags(self, fasta: str | Path | None, assembly: str = "") -> list[str]:
         """What each contig's @SQ line says besides name and length: M5, UR of a known FASTA, AH of alternate contigs.
 
-        AS, the assembly, is left out: a FASTA does not say of which it is.
+        And AS, where somebody names the assembly: a FASTA does not say of which it is.
         """
         address = "" if fasta is None else f"\tUR:{file_address(fasta)}"
+        address += f"\tAS:{assembly}" if assembly else ""
         tags = [f"M5:{checksum}{address}" for checksum in self.contig_checksums]
         alternate = self.alternate if len(self.alternate) else np.zeros(len(tags), np.uint8)
         return [f"{tag}\tAH:*" if other else tag for tag, other in zip(tags, alternate, strict=True)]
