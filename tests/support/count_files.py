@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from quire.finish.counts.outputs import CountsOutputs, CountsWriter
-from quire.finish.counts.sample import STRETCH_BYTES, prepared
+from quire.finish.counts.sample import STRETCH_BYTES
 from quire.io.bam.decode import records_of
 from quire.io.bam.stream import BamStream
 from quire.reference import Reference
@@ -18,5 +18,5 @@ def count_file(sample: str, bam: Path, reference: Reference, threads: int, outpu
         CountsWriter(sample, stream.header_text, reference, threads, outputs) as counting,
     ):
         for stretch in stream.stretches(executor, STRETCH_BYTES, 1):
-            counting.take(prepared(records_of(stretch.bytes())))
+            counting.take(counting.prepare(records_of(stretch.bytes())))
         return counting.finish()

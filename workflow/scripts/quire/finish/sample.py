@@ -91,12 +91,11 @@ def finish_sample(
         CountsWriter(sample, header, reference, threads, whole_counts) as counting,
     ):
         effort = Effort(threads, int(memory_mb * SHARE_FOR_SORTING))
-        take = counting.take
         if format == "bam":
-            done = sort_and_mark(sample, ordered, output, whole_index, index, effort, take, optical_distance, umis)
+            done = sort_and_mark(sample, ordered, output, whole_index, index, effort, counting, optical_distance, umis)
         else:
             merged = scratch / "whole.bam"
-            done = sort_and_mark(sample, ordered, merged, None, index, effort, take, optical_distance, umis)
+            done = sort_and_mark(sample, ordered, merged, None, index, effort, counting, optical_distance, umis)
             with atomic_path(output) as whole:
                 _write_cram(merged, whole, Path(reference_fasta), scratch, threads)
                 samtools.index(whole, whole_index, kind, threads)

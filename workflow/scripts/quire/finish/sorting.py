@@ -15,15 +15,16 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quire.buckets.file import BucketFile
-from quire.finish.counts.sample import Prepared, prepared
+from quire.finish.counts.sample import Prepared
 from quire.finish.ranges import COUNTED, FinishedRange, Range, finish_range, ranges
 from quire.io.ahead import ahead
+from quire.io.bam.decode import Records
 from quire.io.bam.indexing import IndexBuilder
 from quire.io.bam.writer import BamWriter
 from quire.ledger import require_balance
@@ -37,6 +38,16 @@ _TIMES_RECORDS = 5  # memory that finishing a range takes, over the size of its 
 log = logging.getLogger("quire.align")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+class Onlooker(Protocol):
+    """Is shown all records while they pass."""
+
+    def prepare(self, records: Records) -> Sequence[Prepared]:
+        """Look at some records, in any order and any thread; returns what `take` is given."""
+
+    def take(self, batches: Sequence[Prepared]) -> None:
+        """Take what `prepare` made of the records that follow in the order of the file."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +79,7 @@ def sort_and_mark(
     index: Path | None,
     index_kind: str,
     effort: Effort,
-    take: Callable[[Sequence[Prepared]], None] | None = None,
+    onlooker: Onlooker | None = None,
     optical_distance: int | None = None,
     umis: bool = False,
 ) -> Sorted:
@@ -81,7 +92,7 @@ def sort_and_mark(
         index: where its index goes; None for none.
         index_kind: "bai" or "csi".
         effort: changes nothing in the answer.
-        take: is shown all records in their order, as they are written; None where nobody looks.
+        onlooker: is shown all records; None where nobody looks.
         optical_distance: pixels between optical duplicates; None counts none.
         umis: whether duplicates have the same UMI (RX).
 
@@ -98,9 +109,9 @@ def sort_and_mark(
         with BamWriter(output, text, head.contig_names, head.contig_lengths) as bam:
             counts, records_out, unplaced = np.zeros((libraries, COUNTED), np.int64), 0, 0
 
-            def finished_range(part: Range) -> tuple[FinishedRange, list[Prepared]]:
+            def finished_range(part: Range) -> tuple[FinishedRange, Sequence[Prepared]]:
                 done = finish_range(part, head.genome, libraries, builder.depth, optical_distance, umis)
-                return done, [] if take is None else prepared(done.records)
+                return done, [] if onlooker is None else onlooker.prepare(done.records)
 
             memory = effort.memory_mb * MEGABYTE // _TIMES_RECORDS
             parts = in_order(executor, finished_range, ranges(units, head.genome), lambda part: part.bytes, memory)
@@ -118,9 +129,9 @@ def sort_and_mark(
                         builder.add(done.entries, bam.offset)
                     with spent.on("waiting for the file"):
                         bam.write_blocks([done.blocks])
-                    if take is not None:
+                    if onlooker is not None:
                         with spent.on("waiting for the counts"):
-                            take(batches)
+                            onlooker.take(batches)
                     counts += done.counts
                     records_out += len(done.records.starts)
                     progress.tell_count(records_out, records_in, "records sorted")

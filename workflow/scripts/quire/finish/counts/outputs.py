@@ -36,12 +36,12 @@ class CountsWriter:
     """Counts a sample while its records pass, the depth over the islands, and writes what was counted."""
 
     def __init__(self, sample: str, header: str, reference: Reference, threads: int, outputs: CountsOutputs) -> None:
-        """Begin; `header` is the text of the file's header, and `take` is given all records in their order."""
+        """Begin; `header` is the text of the file's header, `prepare` and `take` are `Counting`'s."""
         self._sample, self._reference, self._outputs = sample, reference, outputs
         self._islands = islands_of(reference)
         self._low = LowCoverage(outputs.low_coverage, reference.contig_names, outputs.low_depth)
         self._counting = Counting(header, reference, self._islands, threads, self._low)
-        self.take = self._counting.take
+        self.prepare, self.take = self._counting.prepare, self._counting.take
 
     def __enter__(self) -> "CountsWriter":
         return self

@@ -1,8 +1,9 @@
 """One pass over a sample's sorted and marked records: every count, by several threads, in memory that does not grow.
 
-What looks at each record is done by whichever thread has it (`prepared`, `SampleCounter.add`); the thread that writes
-or reads the records in their order only hands them on, since it would be waited for. Each worker has counters of its
-own, which are added at the end. Positions of low depth leave in the order of the file.
+What records hold by themselves is counted by whichever thread has them (`Counting.prepare`); the depth needs to know
+what reaches into a batch from those before. The thread that writes or reads the records in their order only hands them
+on to threads that count the depth, since it would be waited for. Each thread has counters of its own, which are added
+at the end. Positions of low depth leave in the order of the file.
 """
 
 import threading
@@ -77,7 +78,7 @@ class Batch(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """Sorted records, ready to be counted.
+    """Sorted records that were counted but for their depth.
 
     Attributes:
         records: of a batch, at least one.
@@ -91,23 +92,6 @@ class Prepared(NamedTuple):
     behind: NDArray[np.int64]
 
 
-def prepared(records: Records) -> list[Prepared]:
-    """Records of one stretch of memory in batches, as `Counting.take` is given them. Any thread may call it.
-
-    Raises:
-        Unsorted: they are not in the order of the genome.
-    """
-    if not in_order(records.fixed):
-        raise Unsorted
-    batches = []
-    for first in range(0, len(records.starts), BATCH_RECORDS):
-        some = slice(first, first + BATCH_RECORDS)
-        batch = Records(records.data, records.starts[some], records.fixed[some])
-        start, last = _place(batch.fixed[0]), _place(batch.fixed[-1])
-        batches.append(Prepared(batch, start, last, blocks_behind(batch, no_blocks(), last)))
-    return batches
-
-
 def _place(fields: np.void) -> Place:
     """Where a record lies; one without a contig lies behind all contigs."""
     contig = int(fields["contig"])
@@ -115,7 +99,7 @@ def _place(fields: np.void) -> Place:
 
 
 class SampleCounter:
-    """Adds batches to counters; any thread may call `add`, each has counters of its own."""
+    """Adds batches to counters; any thread may call `add` and `add_depth`, each has counters of its own."""
 
     def __init__(self, genome: Genome, target: Target, groups: Sequence[tuple[str, str]]) -> None:
         """Counters at zero; `groups` are ID and library of the read groups."""
@@ -128,12 +112,15 @@ class SampleCounter:
         self._mine = threading.local()
         self._lock = threading.Lock()
 
-    def add(self, batch: Batch) -> NDArray[np.int64]:
-        """Count a batch; returns the positions of low depth that it closes (`depth.count_runs`)."""
-        counters = self._counters(longest_read(*batch.records))
-        count_records(*batch.records, self.groups, self.genome, self.target, counters)
+    def add(self, records: Records) -> None:
+        """Count what records hold by themselves."""
+        counters = self._counters(longest_read(*records))
+        count_records(*records, self.groups, self.genome, self.target, counters)
+
+    def add_depth(self, batch: Batch) -> NDArray[np.int64]:
+        """Count the depth of a batch; returns the positions of low depth that it closes (`depth.count_runs`)."""
         runs = depth_runs(batch.records, batch.carried, batch.start, batch.end, self.genome.lengths)
-        return count_runs(runs, self.target, self.genome, counters)
+        return count_runs(runs, self.target, self.genome, self._counters(0))
 
     def sum(self) -> Counters:
         """The sum over all threads."""
@@ -170,7 +157,7 @@ class SampleCounts(NamedTuple):
 
 
 class Counting:
-    """Counts the records of a sample while they pass, in the order of the genome, in threads of its own."""
+    """Counts the records of a sample while they pass, in the order of the genome; the depth in threads of its own."""
 
     def __init__(self, header: str, reference: Reference, regions: Regions, threads: int, low: LowDepth) -> None:
         """Nothing counted yet.
@@ -179,7 +166,7 @@ class Counting:
             header: text of the file's header, for its read groups.
             reference: whose contigs the file has, in the same order.
             regions: the target.
-            threads: that count.
+            threads: that count the depth.
             low: is given the positions of low depth, in order.
         """
         self.contigs = reference.contig_names
@@ -201,8 +188,25 @@ class Counting:
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(cancel_futures=True)
 
+    def prepare(self, records: Records) -> list[Prepared]:
+        """Count records of one stretch of memory but for their depth, which `take` counts. Any thread may call it.
+
+        Raises:
+            Unsorted: they are not in the order of the genome.
+        """
+        if not in_order(records.fixed):
+            raise Unsorted
+        batches = []
+        for first in range(0, len(records.starts), BATCH_RECORDS):
+            some = slice(first, first + BATCH_RECORDS)
+            batch = Records(records.data, records.starts[some], records.fixed[some])
+            self._counter.add(batch)
+            start, last = _place(batch.fixed[0]), _place(batch.fixed[-1])
+            batches.append(Prepared(batch, start, last, blocks_behind(batch, no_blocks(), last)))
+        return batches
+
     def take(self, batches: Sequence[Prepared]) -> None:
-        """Count records, which follow those before.
+        """Count the depth of records, which follow those before.
 
         Raises:
             Unsorted: they do not.
@@ -236,7 +240,7 @@ class Counting:
         size = _bytes_of(self._held.records)
         while self._jobs and size + sum(price for _, price in self._jobs) > HELD:
             self._low.add(self._jobs.popleft()[0].result())
-        self._jobs.append((self._pool.submit(self._counter.add, batch), size))
+        self._jobs.append((self._pool.submit(self._counter.add_depth, batch), size))
 
 
 def count_sample(bam: str | Path, reference: Reference, regions: Regions, threads: int, low: LowDepth) -> SampleCounts:
@@ -261,7 +265,7 @@ def count_sample(bam: str | Path, reference: Reference, regions: Regions, thread
     ):
         for stretch in stream.stretches(inflating, STRETCH_BYTES, threads):
             try:
-                counting.take(prepared(records_of(stretch.bytes())))
+                counting.take(counting.prepare(records_of(stretch.bytes())))
             except Unsorted:
                 raise QuireError(f"{bam}: is not sorted by coordinate; sort it with samtools sort.") from None
         return counting.finish()
