@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from quire.buckets import file as bucket_file
 from quire.buckets import layout as bucket_layout
+from quire.buckets import pieces
 from quire.buckets.cpu import Dealt, deal, joined
 from quire.buckets.file import BucketFile, BucketWriter
 from quire.buckets.layout import SPAN, layout
@@ -216,3 +217,23 @@ def test_layout() -> None:
     assert genome.buckets <= bucket_layout.MOST_BUCKETS
     assert genome.width * genome.buckets >= 13 * 250_000_000
     assert np.array_equal(genome.contig_offsets, np.arange(14) * 250_000_000)
+
+
+def test_pieces_are_read_without_the_lock_and_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel reads what Python reads, and refuses a piece that was changed, or that is longer than its room."""
+    folder = unit_folder(tmp_path, 300)
+    file = BucketFile(folder)
+    wanted = [piece for bucket in range(file.genome.buckets + 1) for piece in file.pieces(bucket)]
+    table, files = np.array(wanted, np.int64), file._descriptors
+    by_kernel = np.empty(table[:, 2].sum(), np.uint8)
+    assert pieces.read_pieces(files, table, by_kernel)
+    assert not pieces.read_pieces(files, table, by_kernel[:-1].copy())
+    for column, change in ((1, 1), (3, 1), (0, 99)):
+        changed = table.copy()
+        changed[2, column] = changed[2, column] + change if column else changed[2, 0] ^ 1
+        assert not pieces.read_pieces(files, changed, by_kernel.copy())
+    monkeypatch.setattr(pieces, "library_functions", lambda: None)
+    assert not pieces.read_pieces(files, table, by_kernel.copy())
+    assert np.array_equal(file.read(wanted), by_kernel)
+    offsets = np.concatenate([[0], np.cumsum(table[:, 2])])
+    assert np.array_equal(pieces.checksums(by_kernel, offsets), table[:, 3])

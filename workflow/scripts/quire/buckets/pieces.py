@@ -1,0 +1,108 @@
+"""Many pieces read, or their checksums taken, in one call without the interpreter's lock.
+
+A piece is some ten to a hundred kilobytes, a moment's work, and a range of a sample has a hundred of them: sixteen
+threads that take the lock for each of them wait for each other most of the time. The C library's `pread` and ISA-L's
+checksum are therefore called from a kernel. Where they are not found (another platform), Python does the work.
+"""
+
+import ctypes
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+from isal.isal_zlib import crc32
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from quire.io.inflate import address_of, call_checksum
+from quire.simd.compiled import compiled
+
+
+def checksums(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """CRC-32 (uint32[n]) of the pieces of `data` that offsets (int64[n + 1]) tell apart."""
+    functions = library_functions()
+    out = np.empty(len(offsets) - 1, np.uint32)
+    if functions is None:
+        out[:] = [crc32(data[first:last]) for first, last in pairwise(offsets.tolist())]
+    else:
+        _checksums(functions[1], data, offsets, out)
+    return out
+
+
+def read_pieces(files: NDArray[np.int64], pieces: NDArray[np.int64], out: NDArray[np.uint8]) -> bool:
+    """Read pieces end to end; any thread may call it.
+
+    Args:
+        files: descriptors of open files.
+        pieces: int64[n, 4] of index of the file, offset, size and CRC-32.
+        out: as long as all of them.
+
+    Returns:
+        Whether all was there, with the checksums that were told. If not, or if the functions are not to be had, `out`
+        holds anything.
+    """
+    functions = library_functions()
+    return functions is not None and bool(_read(*functions, files, pieces, out))
+
+
+@lru_cache
+def library_functions() -> tuple[np.uint64, np.uint64] | None:
+    """Addresses of pread and of ISA-L's checksum, if they are there and do as expected."""
+    try:
+        read = ctypes.cast(ctypes.CDLL(None).pread, ctypes.c_void_p).value or 0
+    except (OSError, AttributeError, TypeError):
+        return None
+    check = address_of("crc32_gzip_refl")
+    # Offsets of 64 bits, as the kernel gives them.
+    if not read or not check or ctypes.sizeof(ctypes.c_long) != 8:
+        return None
+    sample, found = np.frombuffer(bytearray(b"A text to try the library with."), np.uint8), np.empty(1, np.uint32)
+    _checksums(np.uint64(check), sample, np.array([0, len(sample)]), found)
+    return (np.uint64(read), np.uint64(check)) if found[0] == crc32(sample) else None
+
+
+@intrinsic
+def _call_pread(_typing_context, address, file, buffer, size, offset):
+    """Call ssize_t pread(int, void *, size_t, off_t) at `address` (uint64)."""
+
+    def generate(_context, builder, _signature, arguments):
+        untyped, word, double = ir.IntType(8).as_pointer(), ir.IntType(32), ir.IntType(64)
+        function = ir.FunctionType(double, [word, untyped, double, double]).as_pointer()
+        pointer = builder.inttoptr(arguments[2], untyped)
+        return builder.call(
+            builder.inttoptr(arguments[0], function), [arguments[1], pointer, arguments[3], arguments[4]]
+        )
+
+    return types.int64(types.uint64, types.int32, types.uint64, types.uint64, types.int64), generate
+
+
+@compiled
+def _checksums(check, data, offsets, out):
+    """The CRC-32 of each piece."""
+    begin = np.uint64(data.ctypes.data)
+    for k in range(len(out)):
+        size = np.uint64(offsets[k + 1] - offsets[k])
+        out[k] = call_checksum(check, np.uint32(0), begin + np.uint64(offsets[k]), size)
+
+
+@compiled
+def _read(read, check, files, pieces, out):
+    """Read the pieces one behind another; False at the first that is not there or not as it was."""
+    target, room = np.uint64(out.ctypes.data), np.int64(len(out))
+    for k in range(len(pieces)):
+        file, offset, size = np.int32(files[pieces[k, 0]]), pieces[k, 1], pieces[k, 2]
+        if size > room:
+            return False
+        got = np.int64(0)
+        while got < size:
+            more = _call_pread(read, file, target + np.uint64(got), np.uint64(size - got), offset + got)
+            if more <= 0:
+                return False
+            got += more
+        if np.int64(call_checksum(check, np.uint32(0), target, np.uint64(size))) != pieces[k, 3]:
+            return False
+        target += np.uint64(size)
+        room -= size
+    return True
