@@ -221,9 +221,9 @@ rule gather_variants:
         BENCHMARKS / "gather_variants.tsv"
     conda:
         "../../envs/rescore.yaml"
-    threads: 1
+    threads: 8
     resources:
-        mem_mb=1500,
+        mem_mb=3000,
         runtime=60,
     params:
         digest=sources.digest("gather_variants.py"),

@@ -137,10 +137,14 @@ def header(
 
 
 def write_part(path: str | Path, head: str, lines: Iterable[str]) -> int:
-    """Write a bgzip VCF under its final name, its records as `VariantRecord.line` gives them; their number."""
+    """Write a bgzip VCF under its final name, its records as `VariantRecord.line` gives them; their number.
+
+    The header stands in blocks of its own, so that `vcf_parts.join` can copy the others.
+    """
     count = 0
     with atomic_path(path) as temporary, pysam.BGZFile(str(temporary), "wb", None) as stream:
         stream.write(head.encode())
+        stream.flush()
         for line in lines:
             stream.write(line.encode())
             count += 1
@@ -174,10 +178,7 @@ def gather(
     variants = 0
     with atomic_path(output) as temporary, atomic_path(index) as temporary_index:
         head = read_head(parts[0])
-        ranks = {line.split("ID=")[1].split(",length")[0]: i for i, line in enumerate(_contig_lines(head))}
-        longest = max(
-            (int(re.split("[,>]", line.rsplit(",length=", 1)[1])[0]) for line in _contig_lines(head)), default=0
-        )
+        ranks = contig_ranks(head)
         last = (-1, -1)
         with pysam.BGZFile(str(temporary), "wb", None) as stream:
             stream.write("".join(head).encode())
@@ -198,11 +199,22 @@ def gather(
                     if counter is not None:
                         counter.add(line)
                     variants += 1
-        csi = str(index).endswith(".csi") or longest > _LONGEST_TABIX
+        csi = str(index).endswith(".csi") or is_long(head)
         pysam.tabix_index(
             str(temporary), preset="vcf", force=True, csi=csi, index=str(temporary_index), keep_original=True
         )
     return variants
+
+
+def contig_ranks(head: Sequence[str]) -> dict[str, int]:
+    """The order of a header's contigs, by name."""
+    return {line.split("ID=")[1].split(",length")[0]: i for i, line in enumerate(_contig_lines(head))}
+
+
+def is_long(head: Sequence[str]) -> bool:
+    """Whether a contig of a header is too long for TBI."""
+    lengths = (int(re.split("[,>]", line.rsplit(",length=", 1)[1])[0]) for line in _contig_lines(head))
+    return max(lengths, default=0) > _LONGEST_TABIX
 
 
 def _contig_lines(head: Sequence[str]) -> list[str]:

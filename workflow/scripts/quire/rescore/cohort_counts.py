@@ -41,6 +41,12 @@ class PairCounter:
         if len(self._sites) == SITES_AT_A_TIME:
             self._count()
 
+    def merge(self, other: "PairCounter") -> None:
+        """Add what another counted of the same samples."""
+        self._count()
+        other._count()
+        self._sums += other._sums
+
     def counts(self) -> dict[str, list[int]]:
         """For each pair of samples, (0, 1), (0, 2), ... (1, 2), ..., the counts by name."""
         self._count()

@@ -5,6 +5,7 @@ not worked out for each sample.
 """
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
@@ -18,6 +19,7 @@ FORMAT_VERSION = 1
 # QUAL spans orders of magnitude: five bins a decade from 1 to 100,000; what lies outside falls in the outer bins.
 QUALITY_EDGES = np.logspace(0, 5, 26)
 QUALITY_BINS = QUALITY_EDGES.size - 1
+_EDGES = QUALITY_EDGES.tolist()
 COUNT_NAMES = (
     *("snvs", "indels", "other", "transitions", "transversions"),
     *("heterozygous", "homozygous", "reference", "missing", "filtered"),
@@ -88,7 +90,7 @@ class VariantCounter:
             self._filtered += 1
             return
         quality = 0.0 if columns[5] == b"." else float(columns[5])
-        quality_bin = int(np.searchsorted(QUALITY_EDGES, quality, side="right")) - 1
+        quality_bin = bisect_right(_EDGES, quality) - 1
         quality_bin = min(max(quality_bin, 0), QUALITY_BINS - 1)
         known: dict[bytes, tuple[Counts, int]] = {}
         names = columns[8].split(b":")
@@ -107,6 +109,18 @@ class VariantCounter:
                 _count_support(values, codes[-1] if simple else UNKNOWN, support)
         if simple:
             self._pairs.add(codes)
+
+    def merge(self, other: "VariantCounter") -> None:
+        """Add what another counted of the same samples."""
+        self._filtered += other._filtered
+        for found, more in zip(self._found, other._found, strict=True):
+            found.update(more)
+        for support, more_support in zip(self._support, other._support, strict=True):
+            support.depths.update(more_support.depths)
+            support.genotype_qualities.update(more_support.genotype_qualities)
+            support.heterozygous.update(more_support.heterozygous)
+            support.homozygous.update(more_support.homozygous)
+        self._pairs.merge(other._pairs)
 
     def content(self) -> dict[str, Any]:
         """What variants.json holds (docs/formats.md)."""

@@ -1,0 +1,93 @@
+"""Parts of a VCF put together block by block: the lines, the index and the counts of the plain way."""
+
+import random
+from pathlib import Path
+
+import pysam
+import pytest
+from quire.errors import QuireError
+from quire.io import vcf_parts
+from quire.io.files import BGZF_END
+from quire.io.vcf import VariantRecord, gather, header, read_head, write_part
+from quire.io.vcf_parts import join
+from quire.rescore import counting
+from quire.rescore.counting import CountingPool
+from quire.rescore.records import FIELDS
+from quire.rescore.variant_counts import VariantCounter
+
+CONTIGS = [("one", 3_000_000), ("HLA:1*01", 900), ("three", 40_000)]
+
+
+def part(path: Path, places: list[tuple[str, int]], samples: tuple[str, ...] = ("s", "t")) -> Path:
+    """A part with records at places (contig, position), whose genotypes and figures differ."""
+    generator = random.Random(len(places))
+
+    def line(contig: str, position: int) -> str:
+        own = [
+            {"GT": generator.choice(["0/1", "1/1", "0/0", "./."]), "AD": [3, n], "DP": 3 + n, "GQ": n}
+            for n in generator.choices(range(90), k=len(samples))
+        ]
+        alternate = generator.choice(["C", "G", "CT"])
+        return VariantRecord(contig, position - 1, ("A", alternate), 50.0, (), {"DP": 9}, own).line(FIELDS)
+
+    assert write_part(path, header(CONTIGS, samples, FIELDS), (line(*place) for place in places)) == len(places)
+    return path
+
+
+def some_parts(folder: Path) -> list[Path]:
+    """One of many blocks, an empty one, and small ones."""
+    return [
+        part(folder / "0.vcf.gz", [("one", 7 * n + 1) for n in range(20_000)]),
+        part(folder / "1.vcf.gz", []),
+        part(folder / "2.vcf.gz", [("one", 200_000), ("HLA:1*01", 5), ("HLA:1*01", 5)]),
+        part(folder / "3.vcf.gz", [("three", 30_000 + n) for n in range(900)]),
+    ]
+
+
+def content(path: Path) -> bytes:
+    """Of a bgzip file."""
+    with pysam.BGZFile(str(path)) as stream:
+        return bytes(stream.read())
+
+
+@pytest.mark.parametrize("window", [1, 1000, 8 << 20])
+@pytest.mark.parametrize("processes", [1, 3])
+def test_lines_index_and_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, window: int, processes: int) -> None:
+    monkeypatch.setattr(vcf_parts, "_WINDOW", window if window > 1 else 100)
+    monkeypatch.setattr(counting, "_LEAST_BYTES", 3000)
+    parts = some_parts(tmp_path)
+    plain, joined = tmp_path / "plain.vcf.gz", tmp_path / "joined.vcf.gz"
+    counter = VariantCounter(read_head(parts[0]))
+    records = gather(parts, plain, f"{plain}.tbi", counter)
+    with CountingPool(read_head(parts[0]), processes) as own:
+        assert join(parts, joined, f"{joined}.tbi", own.add) == records == 20_903
+    assert content(joined) == content(plain)
+    assert joined.read_bytes().endswith(BGZF_END)
+    assert joined.read_bytes().count(BGZF_END) == 1
+    assert own.counter.content() == counter.content()
+    with pysam.VariantFile(str(joined)) as file:
+        assert [record.pos for record in file.fetch("three", 30_000, 30_010)] == list(range(30_001, 30_011))
+        assert len(list(file.fetch("HLA:1*01"))) == 2
+
+
+def test_what_cannot_be_joined(tmp_path: Path) -> None:
+    """Other samples, contigs or positions out of order, damage: one sentence, and no output."""
+    first = part(tmp_path / "0.vcf.gz", [("HLA:1*01", 5)])
+    late = part(tmp_path / "late.vcf.gz", [("HLA:1*01", 9), ("HLA:1*01", 3)])
+    whole = part(tmp_path / "whole.vcf.gz", [("three", 7 * n + 1) for n in range(5000)]).read_bytes()
+    cut, flipped, joined = (tmp_path / f"{name}.vcf.gz" for name in ("cut", "flipped", "one_stream"))
+    cut.write_bytes(whole[: len(whole) - 500])
+    flipped.write_bytes(whole[:-300] + bytes([whole[-300] ^ 1]) + whole[-299:])
+    with pysam.BGZFile(str(joined), "wb") as stream:  # the header shares a block with records
+        stream.write(content(first))
+    for second, message in (
+        (part(tmp_path / "1.vcf.gz", [("one", 5)]), "out of genome order at one:5"),
+        (late, "out of genome order"),
+        (part(tmp_path / "2.vcf.gz", [], samples=("s", "u")), "samples"),
+        (cut, "cut off"),
+        (flipped, "damaged"),
+        (joined, "records in the header's blocks"),
+    ):
+        with pytest.raises(QuireError, match=message):
+            join([first, second], tmp_path / "all.vcf.gz", tmp_path / "all.vcf.gz.tbi")
+    assert not list(tmp_path.glob("*all*"))
