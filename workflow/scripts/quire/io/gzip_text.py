@@ -10,6 +10,8 @@ member are checked.
 
 import gzip
 import io
+import logging
+import time
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -24,6 +26,7 @@ from quire.io.bytes_read import CountedFile
 from quire.io.inflate import address_of, call_checksum, call_with_state
 from quire.io.sniff import GZIP_MAGIC
 from quire.simd.compiled import compiled
+from quire.time_spent import TimeSpent
 
 # Between two chunks the thread that inflates needs the interpreter's lock: with 4 MB at a time, 8 ms of work, it waited
 # for it about as long where other threads work in Python.
@@ -33,6 +36,8 @@ READS_AHEAD, CHUNKS_AHEAD = 4, 3
 _STATE_BYTES = 1 << 18  # struct inflate_state takes about 90 kB; see `quire.io.inflate`
 _REGISTER = 8  # bytes of a member's end that ISA-L may have read ahead
 _FIXED_HEADER, _TRAILER = 10, 8
+_WORTH_TELLING = 1 << 28  # bytes of text
+log = logging.getLogger("quire.fastq")
 _PADDING = 512  # zeros that are looked at together
 _CHECKSUM, _EXTRA, _NAME, _COMMENT = 2, 4, 8, 16  # flags of a member's header
 _ENDED, _WANTS_INPUT, _WANTS_ROOM, _DAMAGED = range(4)
@@ -162,6 +167,7 @@ def _texts(
 ) -> Iterator[NDArray[np.uint8]]:
     """The text of all members in chunks; `used` are some that may be written again."""
     source, state = _Source(file, size), np.zeros(_STATE_BYTES // 8, np.uint64)
+    spent, begun, inflated = TimeSpent(), time.monotonic(), 0
     try:
         while _at_member(source):
             _skip_header(source)
@@ -171,18 +177,22 @@ def _texts(
                 out = _buffer(used, chunk_bytes)
                 filled, status = 0, _WANTS_INPUT
                 while status == _WANTS_INPUT:
-                    taken, filled, status, checksum = _inflate(
-                        functions.inflate, functions.checksum, source.data, source.at, out, filled, checksum, state
-                    )
+                    with spent.on("inflating"):
+                        taken, filled, status, checksum = _inflate(
+                            functions.inflate, functions.checksum, source.data, source.at, out, filled, checksum, state
+                        )
                     source.at += taken
                     if status == _DAMAGED:
                         yield out[:filled]
                         raise gzip.BadGzipFile("a damaged member")
-                    if status == _WANTS_INPUT and not source.more():
+                    with spent.on("waiting for the file"):
+                        ended = status == _WANTS_INPUT and not source.more()
+                    if ended:
                         yield out[:filled]
                         raise EOFError("the file ends within a member")
                 total += filled
-                yield out[:filled]
+                with spent.on("waiting for who takes it"):
+                    yield out[:filled]
             if not source.has(_TRAILER):
                 raise EOFError("the file ends within a member")
             trailer = source.data[source.at : source.at + _TRAILER].tobytes()
@@ -190,8 +200,20 @@ def _texts(
             expected = int(checksum).to_bytes(4, "little") + (total & 0xFFFFFFFF).to_bytes(4, "little")
             if trailer != expected:
                 raise gzip.BadGzipFile("its data do not fit its checksum")
+            inflated += total
+        _tell(file, inflated, spent, time.monotonic() - begun)
     finally:
         source.close()
+
+
+def _tell(file: BinaryIO | io.RawIOBase, inflated: int, spent: TimeSpent, seconds: float) -> None:
+    """Say in the log how fast a large file was inflated: by the clock, and by this thread's processor."""
+    if inflated >= _WORTH_TELLING:
+        name, on_processor = getattr(file, "name", ""), max(time.thread_time(), 1e-9)
+        log.info(
+            "%s: %d MB of text, %.0f MB/s of this thread's processor; %s",
+            name, inflated // 10**6, inflated / 1e6 / on_processor, spent.shares(seconds),
+        )  # fmt: skip
 
 
 def _buffer(used: SimpleQueue[Any], size: int) -> NDArray[np.uint8]:
