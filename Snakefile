@@ -75,9 +75,8 @@ rule pairwise:
         results_of_target("pairwise"),
 
 
-# Not in a dry run, which is asked for Snakemake's own words, and not where Quire is a module of another workflow.
+# Not in a dry run, and not where Quire is a module of another workflow.
 onstart:
-    shorten(logger)
     watch(logger)
 
 

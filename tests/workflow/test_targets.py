@@ -14,6 +14,15 @@ def planned(output: str) -> dict[str, int]:
     return {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE)}
 
 
+def test_a_stage_ends_where_it_is_asked_to(continued: Callable[[], Run]) -> None:
+    """`--until` a rule, with a target of a stage."""
+    run = continued()
+    result = run.snakemake("call", "--until", "finish_sample", "--dry-run", "--forcerun", "map_unit")
+    assert result.returncode == 0, result.stdout
+    assert {"map_unit", "finish_sample"} <= planned(result.stdout).keys()
+    assert not {"rescore_interval", "gather_variants", "write_report"} & planned(result.stdout).keys()
+
+
 @pytest.mark.parametrize(
     ("target", "last"),
     [
@@ -63,6 +72,8 @@ def test_what_the_sheets_name_no_longer_is_said(continued: Callable[[], Run]) ->
     ends = r"^[\d:]{8}  Finished jobid: \d+ \(Rule: write_report\) in [\d.]+ s; 1 of 2 steps \(50%\) done$"
     assert re.search(r"^[\d:]{8}  write_report$", result.stdout, re.MULTILINE)
     assert re.search(ends, result.stdout, re.MULTILINE)
+    assert re.search(r"^[\d:]{8}  2 jobs: write_report, all$", result.stdout, re.MULTILINE)
+    assert len(result.stdout.split("write_report")[0].splitlines()) <= 2  # before the first word of a job
     assert "reason: " not in result.stdout
     assert "reason: " in sorted((run.folder / ".snakemake/log").glob("*.log"))[-1].read_text()
 

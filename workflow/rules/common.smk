@@ -32,6 +32,11 @@ def ends_in_a_sentence():
         sys.exit(f"quire: error: {error}")
 
 
+# Not where Quire is a module of another workflow, whose words are its own.
+if workflow.is_main_process and not workflow.modifier.skip_configfile:
+    shorten(logger, lambda: workflow.dryrun)
+
+
 with ends_in_a_sentence():
     if workflow.modifier.path_modifier.prefix:
         raise InputError(
