@@ -3,7 +3,9 @@
 Measured on an H200 host (docs/benchmarks/results.md, "What threads cost each other"): a thread that runs kernels needs
 the interpreter's lock between two of them for microseconds, and waits for it as long as the switch interval where
 another thread works in Python. With Python's 5 ms one such thread halved the rate of a gzip stream; with half a
-millisecond it takes a tenth. And memory that goes back to the system with every large array comes back page by page.
+millisecond it takes a tenth. And memory that goes back to the system with every array comes back page by page, so that
+it is kept; but for arrays from 64 MB on, of which a part may never be written: a job that kept these too took half as
+much memory again.
 """
 
 import ctypes
@@ -11,8 +13,8 @@ import sys
 
 SWITCH_SECONDS = 0.0005
 # Of glibc's malloc.h.
-_TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX, _ARENA_MAX = -1, -2, -4, -8
-_PAD_BYTES = 1 << 26
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -2, -3, -8
+_PAD_BYTES = LEAST_MAPPED = 1 << 26
 _NEVER = (1 << 31) - 1  # the largest number that mallopt takes: 2 GB on top before any goes back
 
 
@@ -23,6 +25,6 @@ def prepare() -> None:
         set_option = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError, TypeError):
         return
-    options = {_ARENA_MAX: 1, _MMAP_MAX: 0, _TRIM_THRESHOLD: _NEVER, _TOP_PAD: _PAD_BYTES}
+    options = {_ARENA_MAX: 1, _MMAP_THRESHOLD: LEAST_MAPPED, _TRIM_THRESHOLD: _NEVER, _TOP_PAD: _PAD_BYTES}
     for option, value in options.items():
         set_option(option, value)
