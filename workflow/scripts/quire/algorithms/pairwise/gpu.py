@@ -40,7 +40,7 @@ MOST_PAIRS = 65_535
 """Pairs of one part: CUDA's limit of a grid's second dimension."""
 WHOLE_KEEP = 512
 """Rows between those of a whole matrix from which its path is followed by several warps."""
-SHORTEST_TILE, MOST_TILES = 2048, 256
+SHORTEST_TILE, MOST_TILES = 1024, 256
 """Rows of a tile, and tiles one below the other, for which borders are kept where there is room. Shorter ones, of which
 less is computed again, take longer to plan, and more rows are kept on the way: 512 were slower at 8 to 100 kb."""
 MOST_SCORE = 1 << 27

@@ -31,9 +31,9 @@ constexpr int RING = 64;
 static_assert(STEPS % PART == 0 && WARP - 1 + 2 * STEPS <= RING, "letters of a chunk and of the next one");
 
 // A warp's shared memory.
-struct Hands {
+struct __align__(16) Hands {
     int2 in[STEPS], out[STEPS];  // H and D of the columns left and right of the strip, by step
-    u16 letters[RING + PART];
+    u16 letters[RING + WARP / 2];
 
     __device__ __forceinline__ void put_letter(int row, u16 letter) {
         int place = row & (RING - 1);
@@ -96,7 +96,7 @@ __device__ __forceinline__ void store_values(u32* place, const u32 (&values)[COL
 // What a chunk of steps has to look at besides its cells: whether rows are kept; whether lanes may stand above the rows,
 // where each strip begins and all that follow wait for it; whether all that may be, and lanes below the rows. Few
 // chunks have to.
-enum Care { NONE, KEPT_ROWS, BEGIN, EDGES, CARES };
+enum Care { NONE, KEPT_ROWS, BEGIN, EDGES };
 
 // A chunk of steps.
 // Branches would tear a warp apart, and what exchanges its lanes would put it together again at each step; so there are
@@ -104,9 +104,12 @@ enum Care { NONE, KEPT_ROWS, BEGIN, EDGES, CARES };
 // no step waits for shared memory.
 //   values: the lane's, of the chunk's first step.
 //   letters: selectors of the rows of a part's steps; become those of the next chunk's first part.
+//   word: becomes what is at `next_word`, the lane's of the next chunk, if it has one: asked for as late as the way there
+//   allows, since the strip on the left has had more time then.
 template <Care CARE>
 __device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Terms& terms, Hands& hands, const Keeping& kept,
-                                         u32* values, int step, int rows, u32 (&letters)[PART]) {
+                                         u32* values, int step, int rows, u32 (&letters)[PART], const u64* next_word,
+                                         u64& word) {
     int lane = threadIdx.x % WARP;
     int2 before = make_int2(0, 0);
 #pragma unroll 1
@@ -118,6 +121,7 @@ __device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Terms& te
         hands.get_letters(step + part + PART - lane, next);
 #pragma unroll
         for (int i = 0; i < PART; i++) {
+            if (i == STEPS / 2 % PART && part == STEPS / 2 / PART * PART && next_word != nullptr) word = look(next_word);
             i32 left = __shfl_up_sync(EVERY_LANE, cells.best[COLUMNS - 1], 1);
             i32 deletion = __shfl_up_sync(EVERY_LANE, cells.deletion, 1);
             int2 after = make_int2(cells.best[COLUMNS - 1], cells.deletion);
@@ -159,11 +163,9 @@ __device__ __forceinline__ i32 largest_of_warp(i32 value) {
 }
 
 // One strip of a job, by a warp; `strip` is counted within the job. What comes from memory, words of the strip on the
-// left and letters, is asked for a chunk before it is needed. So is code: a multiprocessor's first strip would meet each
-// kind of chunk without its instructions at hand, and all that follow would wait for it. It goes through each before it
-// begins, above the rows, where nothing that counts is written.
-__device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last, bool rehearse, int4* end_of_strip,
-                                           Hands& hands, const Inputs& inputs, const Matrices& matrices) {
+// left and letters, is asked for half a chunk before it is needed, or a whole one.
+__device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last, int4* end_of_strip, Hands& hands,
+                                           const Inputs& inputs, const Matrices& matrices) {
     const Terms terms(inputs.scores);
     int lane = threadIdx.x % WARP, rows = (int)job.rows;
     int first = (int)strip * WIDTH + lane * COLUMNS;
@@ -175,7 +177,8 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
     u64* right = matrices.borders + job.border + strip / job.border_strips * job.border_stride - SKEW + lane;
     u32 left_tag = strip == 0 ? (u32)job.left_tag : tag_of(strip), right_tag = tag_of(strip + 1);
     u64 word = lane < STEPS && lane < rows ? look(left) : 0;
-    Cells cells = {};
+    Cells cells;
+    cells.begin(job, first, inputs.target, matrices.kept, terms);
     End end = {15, 0};
     int chunks = chunks_of(rows), keep = (int)job.keep;
     Keeping kept = {nullptr, nullptr, keep > 0 ? keep : rows, (int)job.columns - first};
@@ -190,48 +193,42 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
     __syncwarp();
     u32 letters[PART];
     hands.get_letters(-lane, letters);
-    for (int chunk = rehearse ? -CARES : 0; chunk < chunks; chunk++) {
-        bool real = chunk >= 0;
-        int step = real ? chunk * STEPS : chunk * 4 * RING;
-        if (chunk == 0) {
-            cells.begin(job, first, inputs.target, matrices.kept, terms);
-            end = {15, 0};
-        }
-        bool reads = real && lane < STEPS && step + lane < rows;
-        while (__any_sync(EVERY_LANE, reads && ((u32)word & 0xFFFF) != left_tag)) {
+    bool missing = __any_sync(EVERY_LANE, lane < STEPS && lane < rows && ((u32)word & 0xFFFF) != left_tag);
+    for (int chunk = 0; chunk < chunks; chunk++) {
+        int step = chunk * STEPS;
+        while (missing) {
             __nanosleep(NAP);
+            bool reads = lane < STEPS && step + lane < rows;
             if (reads) word = look(left + step);
+            missing = __any_sync(EVERY_LANE, reads && ((u32)word & 0xFFFF) != left_tag);
         }
-        if (real && lane < STEPS) {
+        if (lane < STEPS) {
             hands.in[lane] = unpack_word(word);
             hands.put_letter(step + STEPS + lane, letter);
         }
         __syncwarp();
-        if (real) {
-            if (lane < STEPS && step + STEPS + lane < rows) word = look(left + step + STEPS);
-            letter = __ldg(query + step + 2 * STEPS);
-        }
+        letter = __ldg(query + step + 2 * STEPS);
+        const u64* next = lane < STEPS && step + STEPS + lane < rows ? left + step + STEPS : nullptr;
         while (keep > 0 && kept.next_row <= step - WARP + 1) {
             kept.next_row += keep;
             kept.next += job.keep_stride;
         }
         bool keeps = keep > 0 && kept.next_row <= step + STEPS, above = step < WARP - 1;
         // The last row is kept wherever it is.
-        Care care = step + STEPS >= rows || (above && keeps) ? EDGES : above ? BEGIN : keeps ? KEPT_ROWS : NONE;
-        if (!real) care = (Care)(chunk + CARES);
-        if (care == NONE) do_chunk<NONE>(cells, end, terms, hands, kept, values, step, rows, letters);
-        else if (care == KEPT_ROWS) do_chunk<KEPT_ROWS>(cells, end, terms, hands, kept, values, step, rows, letters);
-        else if (care == BEGIN) do_chunk<BEGIN>(cells, end, terms, hands, kept, values, step, rows, letters);
-        else do_chunk<EDGES>(cells, end, terms, hands, kept, values, step, rows, letters);
+        if (step + STEPS >= rows || (above && keeps))
+            do_chunk<EDGES>(cells, end, terms, hands, kept, values, step, rows, letters, next, word);
+        else if (above)
+            do_chunk<BEGIN>(cells, end, terms, hands, kept, values, step, rows, letters, next, word);
+        else if (keeps)
+            do_chunk<KEPT_ROWS>(cells, end, terms, hands, kept, values, step, rows, letters, next, word);
+        else
+            do_chunk<NONE>(cells, end, terms, hands, kept, values, step, rows, letters, next, word);
         __syncwarp();
-        if (!real) {
-            hands.get_letters(-lane, letters);
-            continue;
-        }
         values += STEPS * WIDTH;
+        int2 edge = hands.out[lane % STEPS];
+        missing = __any_sync(EVERY_LANE, next != nullptr && ((u32)word & 0xFFFF) != left_tag);
         if (!last && lane < STEPS) {
             // Rows before the first one go into the room around the rows.
-            int2 edge = hands.out[lane];
             *(volatile u64*)(right + step) = pack_word(edge.x, edge.y, right_tag);
         }
     }
@@ -246,13 +243,13 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) fill(Jobs jobs, Inputs inputs, Matrices matrices) {
     Hands& hands = ((Hands*)shared_memory)[threadIdx.x / WARP];
     i64 strips = jobs.strips_before[jobs.owners];
-    for (bool first = true; true; first = false) {
+    while (true) {
         u32 taken = threadIdx.x % WARP == 0 ? atomicAdd(jobs.ticket, 1u) : 0;
         i64 strip = __shfl_sync(EVERY_LANE, taken, 0);
         if (strip >= strips) return;
         i64 owner = owner_of(jobs.strips_before, jobs.owners, strip);
         i64 before = jobs.strips_before[owner];
-        fill_strip(jobs.jobs[owner], strip - before, strip + 1 == jobs.strips_before[owner + 1], first,
+        fill_strip(jobs.jobs[owner], strip - before, strip + 1 == jobs.strips_before[owner + 1],
                    matrices.ends + strip, hands, inputs, matrices);
     }
 }

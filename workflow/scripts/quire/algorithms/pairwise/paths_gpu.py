@@ -28,7 +28,10 @@ ROWS_PER_ELEMENT, FEWEST_ELEMENTS = 4, 64
 """Room for the elements of a guessed part, by the rows between two kept rows; what has more goes on later."""
 USUAL_ELEMENTS = 4096  # of the parts that begin where the paths are
 _FIELDS = len(PathState._fields)
-_ROW, _FIRST, _ROOM = (PathState._fields.index(name) for name in ("row", "first", "room"))
+_MATRIX, _ROW, _COLUMN, _STATE, _FIRST, _ROOM, _ELEMENTS, _ENDED, _BEGIN_ROW, _BEGIN_COLUMN = (
+    PathState._fields.index(name)
+    for name in ("matrix", "row", "column", "state", "first", "room", "elements", "ended", "begin_row", "begin_column")
+)
 _WORD, _ELEMENT = 8, 4  # bytes
 
 
@@ -79,13 +82,13 @@ class Walk:
         self.complete = self.row == 0 or self.column == 0
         self.end = self.row, self.column, self.score
 
-    def advance(self, path: PathState, elements: NDArray[np.uint32]) -> None:
-        """Take over a part that was followed from here."""
+    def advance(self, begun: PathState, reached: PathState, parts: list[NDArray[np.uint32]]) -> None:
+        """Take over parts that were followed from here: the state of the first one, and of the last one."""
         if self.row == UNKNOWN:
-            self.end = path.begin_row, path.begin_column, path.begin_score
-        self.parts.append(elements)
-        self.row, self.column, self.score, self.state = path.row, path.column, path.score, path.state
-        self.complete = bool(path.ended)
+            self.end = begun.begin_row, begun.begin_column, begun.begin_score
+        self.parts += parts
+        self.row, self.column, self.score, self.state = reached.row, reached.column, reached.score, reached.state
+        self.complete = bool(reached.ended)
 
 
 def follow(batch: CardMatrices, tiles: TileValues, walks: list[Walk]) -> None:
@@ -100,7 +103,8 @@ def follow(batch: CardMatrices, tiles: TileValues, walks: list[Walk]) -> None:
     paths, own = _plan(batch, walks)
     if not own:
         return
-    rooms, is_own = paths[:, _ROOM], np.isin(np.arange(len(paths)), list(own.values()))
+    rooms, is_own = paths[:, _ROOM], np.zeros(len(paths), bool)
+    is_own[list(own.values())] = True
     # What little of the walks' own parts is usual stands beside the others' elements, so that it comes with them.
     paths[~is_own, _FIRST] = np.cumsum(np.append(0, rooms[~is_own]))[:-1]
     guessed, all_rooms = int(rooms[~is_own].sum()), int(rooms.sum())
@@ -119,15 +123,14 @@ def follow(batch: CardMatrices, tiles: TileValues, walks: list[Walk]) -> None:
     followed = come[:states].view(np.int64).reshape(-1, _FIELDS).tolist()
     written = come[states:].view(np.uint32)
     for number, first in own.items():
-        walk, keep, going = walks[number], batch.matrices[number].keep, first
-        while going >= 0:
-            path = PathState(*followed[going])
-            last = path.first + path.elements
-            walk.advance(
-                path, written[path.first : last] if last <= usual else card.download(elements[path.first : last])
-            )
-            part = _met(paths, followed, first, walk, keep)
-            going = part if part > going else -1  # none comes back to itself
+        chain = _chain(paths, followed, first, batch.matrices[number].keep)
+        begun, reached = PathState(*followed[first]), PathState(*followed[chain[-1]])
+        parts = []
+        for part in chain:
+            begin = followed[part][_FIRST]
+            end = begin + followed[part][_ELEMENTS]
+            parts.append(written[begin:end] if end <= usual else card.download(elements[begin:end]))
+        walks[number].advance(begun, reached, parts)
 
 
 def _plan(batch: CardMatrices, walks: list[Walk]) -> tuple[NDArray[np.int64], dict[int, int]]:
@@ -167,17 +170,19 @@ def _placed(batch: CardMatrices, tiles: TileValues) -> list[TileGrid]:
     return placed
 
 
-def _met(paths: NDArray[np.int64], followed: list[list[int]], own: int, walk: Walk, keep: int) -> int:
-    """The part that begins where a walk is; -1: none."""
-    if walk.complete or walk.state != IN_BEST or walk.row % keep:
-        return -1
-    lowest = int(paths[own + 1, _ROW]) if own + 1 < len(paths) else 0
-    part = own + 1 + (lowest - walk.row) // keep
-    if walk.row > lowest or part >= len(paths):
-        return -1
-    begun = PathState(*followed[part])
-    here = followed[own][0], walk.row, walk.column
-    return part if (begun.matrix, begun.begin_row, begun.begin_column) == here else -1
+def _chain(paths: NDArray[np.int64], followed: list[list[int]], own: int, keep: int) -> list[int]:
+    """The parts of a walk, from its own one on: each ends in H where the next one, of a kept row above, begins."""
+    chain, lowest = [own], int(paths[own + 1, _ROW]) if own + 1 < len(paths) else 0
+    while True:
+        state = followed[chain[-1]]
+        row = state[_ROW]
+        part = own + 1 + (lowest - row) // keep
+        if state[_ENDED] or state[_STATE] != IN_BEST or row % keep or not chain[-1] < part < len(paths):
+            return chain
+        begun = followed[part]
+        if (begun[_MATRIX], begun[_BEGIN_ROW], begun[_BEGIN_COLUMN]) != (state[_MATRIX], row, state[_COLUMN]):
+            return chain
+        chain.append(part)
 
 
 def element(length: int, operation: int) -> NDArray[np.uint32]:

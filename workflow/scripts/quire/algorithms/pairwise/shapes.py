@@ -16,9 +16,9 @@ LARGEST_DIFFERENCE = 65535
 SCHEDULERS = 4  # of a multiprocessor
 # Cycles, as measured on an H200: what a row takes a warp that has a scheduler to itself, and each of a lane's columns
 # in it; and what they take a scheduler that has several warps.
-LATENCY, CHAIN = 30, 10
-ROW, CELL = 12, 11
-HANDING_OVER = 12
+LATENCY, CHAIN = 53, 9
+ROW, CELL = 10, 13.5
+HANDING_OVER = 45
 """Rows that a strip is behind the one on its left, besides those of its lanes and two chunks."""
 
 
@@ -52,7 +52,7 @@ class StripShape(NamedTuple):
     @property
     def shared_bytes(self) -> int:
         """Of a block: what is handed on, and letters at hand (pairwise.cu: Hands)."""
-        return self.warps * (2 * self.steps * 8 + 2 * (64 + 8))
+        return self.warps * (2 * self.steps * 8 + 2 * (64 + 16))
 
     @property
     def rows_at_once(self) -> int:
@@ -106,9 +106,12 @@ class StripShape(NamedTuple):
         }
 
 
-# With twelve columns a lane one strip of 400 kb is as wide as what each of an H200's warps has to do.
+# With six columns a lane each of an H200's schedulers has one strip of 100 kb to do, with twelve of 200 kb.
 # Blocks of one warp are spread over all multiprocessors and schedulers, which larger ones are not.
-SCORE_SHAPES = tuple(StripShape(columns, 1, 16, 8, False) for columns in (4, 6, 9, 12, 16))
+SCORE_SHAPES = (
+    *(StripShape(columns, 1, 16, 8, False) for columns in (4, 6, 9, 12)),
+    StripShape(16, 1, 16, 4, False),
+)
 VALUE_SHAPES = (StripShape(4, 1, 16, 8, True),)
 WIDE_SCORE_SHAPES, WIDE_VALUE_SHAPES = (StripShape(4, 1, 16, 8, False),), VALUE_SHAPES
 

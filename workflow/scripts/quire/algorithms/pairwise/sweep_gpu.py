@@ -34,7 +34,7 @@ KERNELS = [
 ]
 IN_BEST, UNKNOWN = 0, -1  # trace.cu: a path's state, and its place before it is looked for
 _PADDING = 128  # letters before and behind a query that lanes look at, and do nothing with
-_KEY, _VALUE = 16, 65537  # pairwise.cu: End; layout.cuh: value_of
+_FACTORS = 16, 65537, 1  # cells.cuh: Scores
 _WORDS_AROUND = 32  # layout.cuh: Job.border
 _TAGS = 65535  # layout.cuh: tag_of
 _EVERY_STRIP = 1 << 40  # strips that share a column of words: all
@@ -161,6 +161,7 @@ class _Inputs(NamedTuple):
     gap_extend: int
     key: int
     value: int
+    one: int
 
 
 class _Matrices(NamedTuple):
@@ -258,7 +259,7 @@ class CardMatrices:
         ends = card.empty((strips if track else 0, 4), np.int32)
         tables = upload_together(card, [before, jobs, np.zeros(1, np.uint32)])
         launched = _Jobs(tables[0], tables[1], len(jobs), tables[2])
-        inputs = _Inputs(self._query, self._target, *self.scoring, _KEY, _VALUE)
+        inputs = _Inputs(self._query, self._target, *self.scoring, *_FACTORS)
         matrices = _Matrices(self.words, borders, self.kept, values, ends, int(track))
         # More warps than there are strips: the strips are spread over the multiprocessors.
         card.kernel(SOURCE, "fill", **shape.defines(self.mode, wide))(

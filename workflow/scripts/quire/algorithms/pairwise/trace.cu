@@ -203,7 +203,8 @@ extern "C" __global__ void __launch_bounds__(32) follow(const Path* paths, const
         // The cells ahead, on the diagonal, or above, or on the left: of this tile, and none behind the next kept row.
         int upper = row - max(kept, tile.top), lefter = column - tile.left;
         int ahead = state == IN_BEST ? min(upper, lefter) : state == IN_INSERTION ? upper : lefter;
-        int ahead_row = row - (state == IN_DELETION ? 0 : lane), ahead_column = column - (state == IN_INSERTION ? 0 : lane);
+        int ahead_row = row - (state == IN_DELETION ? 0 : lane);
+        int ahead_column = column - (state == IN_INSERTION ? 0 : lane);
         bool known = lane < ahead;
         // The cell behind the last one is looked at too: a pair shows itself by both.
         bool looked = known || (lane == ahead && state == IN_BEST);
