@@ -137,12 +137,20 @@ class Reference:
         Raises:
             ValueError: an unknown contig, or a range that is not within it.
         """
+        return LETTERS[self.contig_codes(contig, start, end)].tobytes()
+
+    def contig_codes(self, contig: str | int, start: int, end: int) -> NDArray[np.uint8]:
+        """Codes (uint8) of [start, end) of a contig (name or index): 0..3 for A, C, G, T and 4 for all else.
+
+        Raises:
+            ValueError: an unknown contig, or a range that is not within it.
+        """
         index = self.contig_number.get(contig, -1) if isinstance(contig, str) else contig
         if index < 0:
             raise ValueError(f"{contig!r} is not a contig of {self.directory}")
         if not 0 <= start <= end <= self.contig_lengths[index]:
             raise ValueError(f"{self.contig_names[index]}:{start}-{end} is not within the contig")
-        letters = np.full(end - start, LETTERS[AMBIGUOUS], dtype=np.uint8)
+        codes = np.full(end - start, AMBIGUOUS, dtype=np.uint8)
         first, last = np.searchsorted(self.island_contig, [index, index + 1])
         lengths = np.diff(self.island_axis[first : last + 1])
         near = slice(
@@ -153,8 +161,8 @@ class Reference:
             to_axis = int(self.island_axis[island] - self.island_start[island])
             island_end = int(self.island_axis[island + 1]) - to_axis
             low, high = max(start, int(self.island_start[island])), min(end, island_end)
-            letters[low - start : high - start] = LETTERS[self.codes(low + to_axis, high + to_axis)]
-        return letters.tobytes()
+            codes[low - start : high - start] = self.codes(low + to_axis, high + to_axis)
+        return codes
 
     def codes(self, axis_start: int, axis_end: int) -> NDArray[np.uint8]:
         """Codes of the axis as uint8: 0..3 for A, C, G, T and 4 for an ambiguous base."""

@@ -30,7 +30,6 @@ from quire.rescore.reads.clipping import region_reads
 from quire.rescore.reads.source import ReadSource
 from quire.rescore.reference_confidence.realignment import realigned
 from quire.rescore.regions import AssembledRegion, Window, assemble_regions, call_regions, find_regions
-from quire.sequence.codes import AMBIGUOUS, code_table
 
 if TYPE_CHECKING:
     from quire.rescore.ploidy import PloidyMap
@@ -44,7 +43,6 @@ TILES_PER_CHUNK = 128
 READS_PER_CHUNK = 250_000
 BASES_PER_BATCH = 2_000_000
 _REACH = BORDER_REACH + max(FILTER_WING + REGION_PADDING, LONG_REACH)  # bases beyond a chunk's tiles that matter to it
-_CODES = code_table({}, AMBIGUOUS)  # of a reference's letters
 
 
 @dataclass(frozen=True)
@@ -108,8 +106,7 @@ class CallingJob:
         """The reference from `start` to `end` or to the contig's ends."""
         length = int(self.reference.contig_lengths[self.reference.contig_names.index(contig)])
         start, end = max(0, start), min(length, end)
-        letters = np.frombuffer(self.reference.sequence(contig, start, end), np.uint8)
-        return Window(contig, length, start, _CODES[letters])
+        return Window(contig, length, start, self.reference.contig_codes(contig, start, end))
 
     def fetch(self, window: Window, owned: NDArray[np.int64]) -> list[AlignedReads]:
         """Each sample's reads over a window; those that start in the owned spans (int64[n, 2]) go into the ledger."""
