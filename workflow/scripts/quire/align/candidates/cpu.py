@@ -76,7 +76,7 @@ class _Reads(NamedTuple):
 
     offsets: np.ndarray
     word_offsets: np.ndarray
-    packed: np.ndarray
+    packed: np.ndarray  # flat: those as read, then those of the other strand
     name_hash: np.ndarray
 
 
@@ -94,7 +94,7 @@ def find_candidates(
     room = np.minimum(np.diff(offsets), MOST_CANDIDATES)
     starts = offsets_from_lengths(room)
     candidates = np.empty(int(starts[-1]), CANDIDATE)
-    read_arrays = _Reads(reads.offsets, reads.word_offsets, reads.packed, reads.name_hash)
+    read_arrays = _Reads(reads.offsets, reads.word_offsets, reads.packed.reshape(-1), reads.name_hash)
     counts = _cluster(
         _Hits(offsets, hits, seeding.seed_length, seeding.stride),
         read_arrays,
@@ -126,6 +126,8 @@ def _cluster(hits, reads, text, island_axis, starts, candidates):
     hit_offsets, hit, seed_length, stride = hits
     lying = (seed_length, stride)
     offsets, word_offsets, packed, name_hash = reads
+    # Of one strand. A strand's words as an array of their own would cost references for each comparison.
+    strand_words = len(packed) >> 1
     count = len(starts) - 1
     kept = np.zeros(count, np.int64)
     most = np.int64(0)
@@ -146,14 +148,13 @@ def _cluster(hits, reads, text, island_axis, starts, candidates):
             length = offsets[read + 1] - offsets[read]
             own = bundles[begins[read - first] : begins[read - first + 1]]
             best = candidates[starts[read] : starts[read + 1]]
-            kept[read] = _choose(
-                own, length, lying, packed, word_offsets[read], text, island_axis, name_hash[read], candidate, best
-            )
+            words = (word_offsets[read], word_offsets[read] + strand_words)
+            kept[read] = _choose(own, length, lying, packed, words, text, island_axis, name_hash[read], candidate, best)
     return kept
 
 
 @inlined
-def _choose(bundles, length, lying, packed, word, text, island_axis, name_hash, candidate, best):
+def _choose(bundles, length, lying, packed, words, text, island_axis, name_hash, candidate, best):
     """Write the candidates that the bundles of a read make to `best`, best first; returns how many."""
     # Beside a place that leaves no room for a supplementary alignment, one of half its estimated score changes
     # neither the choice nor the mapping quality. The bundle of most seeds mostly is such a place.
@@ -166,7 +167,7 @@ def _choose(bundles, length, lying, packed, word, text, island_axis, name_hash, 
     if len(bundles) > 1:
         covered = _join(bundles, strongest, length, lying, candidate)
         if covered >= 0:
-            _estimate(candidate, covered, packed, word, length, text, island_axis, bundles[strongest].island, least)
+            _estimate(candidate, covered, packed, words, length, text, island_axis, bundles[strongest].island, least)
             if candidate[0].estimated_score > length - SHORTEST_SCORE:
                 least = (candidate[0].estimated_score + 1) >> 1
     found, seen = 0, 0
@@ -174,7 +175,7 @@ def _choose(bundles, length, lying, packed, word, text, island_axis, name_hash, 
         covered = _join(bundles, i, length, lying, candidate)
         if covered < 0:
             continue
-        _estimate(candidate, covered, packed, word, length, text, island_axis, bundles[i].island, least)
+        _estimate(candidate, covered, packed, words, length, text, island_axis, bundles[i].island, least)
         if candidate[0].estimated_score >= least:
             found = _keep(best, found, candidate, name_hash)
             seen += 1
@@ -182,12 +183,12 @@ def _choose(bundles, length, lying, packed, word, text, island_axis, name_hash, 
         while best[found - 1].estimated_score * 2 < best[0].estimated_score:
             found -= 1
     elif seen > MOST_CANDIDATES:
-        _reserve(bundles, length, lying, packed, word, text, island_axis, name_hash, candidate, best)
+        _reserve(bundles, length, lying, packed, words, text, island_axis, name_hash, candidate, best)
     return found
 
 
 @compiled
-def _reserve(bundles, length, lying, packed, word, text, island_axis, name_hash, candidate, best):
+def _reserve(bundles, length, lying, packed, words, text, island_axis, name_hash, candidate, best):
     """Give the last place of `best`, which is full, to the best candidate of another part than that of its first."""
     part = _part(best[0], length, lying)
     for i in range(1, len(best)):
@@ -198,7 +199,7 @@ def _reserve(bundles, length, lying, packed, word, text, island_axis, name_hash,
         covered = _join(bundles, i, length, lying, candidate)
         if covered < 0 or not _are_apart(part, _part(candidate[0], length, lying)):
             continue
-        _estimate(candidate, covered, packed, word, length, text, island_axis, bundles[i].island, np.int64(0))
+        _estimate(candidate, covered, packed, words, length, text, island_axis, bundles[i].island, np.int64(0))
         score, held = candidate[0].estimated_score, best[last].estimated_score
         if is_reserved and score == held:
             is_better = tie_hash(name_hash, candidate[0].diagonal) < tie_hash(name_hash, best[last].diagonal)
@@ -314,17 +315,18 @@ def _join(bundles, i, length, lying, candidate):
 
 
 @inlined
-def _estimate(candidate, covered, packed, word, length, text, island_axis, island, least):
+def _estimate(candidate, covered, packed, words, length, text, island_axis, island, least):
     """Write the island and the estimated score of candidate[0], or less than `least` where it is less.
 
-    The read has `length` bases from word `word` of `packed` on, `covered` of them under the candidate's seeds.
+    The read has `length` bases, `covered` of them under the candidate's seeds, and begins at words[strand] of `packed`.
     """
     axis_low, axis_high = island_axis[island], island_axis[island + 1]
     diagonal, score = candidate[0].diagonal, covered
     if diagonal >= axis_low and diagonal + length <= axis_high:
         # Up to this many mismatches the score without gaps can exceed what the seeds cover, and matters.
         limit = (length - max(covered, least)) // (MATCH - MISMATCH)
-        differing = mismatches(packed[candidate[0].strand], word, length, text, diagonal, limit)
+        word = words[0] if candidate[0].strand == 0 else words[1]
+        differing = mismatches(packed, word, length, text, diagonal, limit)
         score = max(score, length - (MATCH - MISMATCH) * differing)
     candidate[0].axis_low, candidate[0].axis_high, candidate[0].estimated_score = axis_low, axis_high, score
 
