@@ -10,6 +10,7 @@ from quire.align.parameters import LEAST_SCORE, ON_PRIMARY, SHORT_READ_MARGIN, S
 from quire.reads import Reads
 from quire.reference import Reference
 from quire.sequence.ties.cpu import tie_hash
+from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
 
@@ -179,6 +180,18 @@ def _before(score, axis_begin, strand, other_score, other_axis_begin, other_stra
     if axis_begin != other_axis_begin:
         return axis_begin < other_axis_begin
     return strand < other_strand
+
+
+@inlined
+def borrowed_alignments(alignments):
+    """The same alignments, for a kernel that takes their arrays out in loops."""
+    (offsets, read, strand, score, read_begin, read_end, axis_begin, axis_end, contig, position, cigar_begin,
+     cigar_length, cigar) = alignments  # fmt: skip
+    return Alignments(
+        borrowed(offsets), borrowed(read), borrowed(strand), borrowed(score), borrowed(read_begin), borrowed(read_end),
+        borrowed(axis_begin), borrowed(axis_end), borrowed(contig), borrowed(position), borrowed(cigar_begin),
+        borrowed(cigar_length), borrowed(cigar),
+    )  # fmt: skip
 
 
 @inlined

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.align.alignments.cpu import stands_alone
-from quire.align.insert_size import InsertSizes, proper_lengths
+from quire.align.alignments.cpu import borrowed_alignments, stands_alone
+from quire.align.insert_size import InsertSizes, ProperLengths, proper_lengths
 from quire.align.model import Alignments, Selection
 from quire.align.pairing.mapping_quality import count_cost, raw_quality, single_quality
 from quire.align.pairing.overlap import overlaps
@@ -32,6 +32,7 @@ from quire.align.parameters import (
 )
 from quire.reads import Reads
 from quire.sequence.ties.cpu import tie_hash
+from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
 _NO_PAIR = np.int64(-(1 << 62))
@@ -97,8 +98,10 @@ def select(
 @compiled
 def _compete(alignments, read_offsets, alternate):
     """The `Competition` of all alignments."""
+    alignments = borrowed_alignments(alignments)
     count = len(alignments.score)
-    competition = Competition(np.full(count, -1, np.int64), np.zeros(count, np.int32), np.zeros(count, np.int32))
+    owned = Competition(np.full(count, -1, np.int64), np.zeros(count, np.int32), np.zeros(count, np.int32))
+    competition = _borrowed_competition(owned)
     for read in range(len(alignments.offsets) - 1):
         first, last = alignments.offsets[read], alignments.offsets[read + 1]
         length = read_offsets[read + 1] - read_offsets[read]
@@ -115,7 +118,14 @@ def _compete(alignments, read_offsets, alternate):
                 if competition.overlapped_by[j] < 0 and overlaps(alignments, i, j, length):
                     _yield_to(alignments, i, j, competition)
                     break
-    return competition
+    return owned
+
+
+@inlined
+def _borrowed_competition(competition):
+    """The same arrays, borrowed."""
+    overlapped_by, suboptimal_score, near_best_count = competition
+    return Competition(borrowed(overlapped_by), borrowed(suboptimal_score), borrowed(near_best_count))
 
 
 @inlined
@@ -207,6 +217,17 @@ def _select(alignments, reads, paired, template_lengths, alternate, competition,
         competition: of the alignments.
         selection: to fill; no read is mapped before.
     """
+    alignments, competition = borrowed_alignments(alignments), _borrowed_competition(competition)
+    reads = _Reads(borrowed(reads.offsets), borrowed(reads.codes), borrowed(reads.name_hash))
+    template_lengths = ProperLengths(
+        borrowed(template_lengths.low), borrowed(template_lengths.high), borrowed(template_lengths.first),
+        borrowed(template_lengths.penalties),
+    )  # fmt: skip
+    selection = Selection(
+        borrowed(selection.primary), borrowed(selection.quality), borrowed(selection.suboptimal_score),
+        borrowed(selection.proper), borrowed(selection.supplementary), borrowed(selection.supplementary_quality),
+        borrowed(selection.supplementary_suboptimal_score),
+    )  # fmt: skip
     count = len(reads.offsets) - 1
     for read in range(count):
         first, last = alignments.offsets[read], alignments.offsets[read + 1]
