@@ -1,7 +1,7 @@
 """Arrays that a kernel borrows: views that count no references.
 
-Taking an array out of a tuple counts a reference to it, up and down again, each an atomic operation; in loops over small
-things that was two thirds of their time. A view of the same memory that nobody owns has nothing to count.
+Taking an array out of a tuple, or a row out of a matrix, counts a reference up and down again, in atomic operations:
+of pairing that was two thirds of the time. A view of the same memory that nobody owns has nothing to count.
 """
 
 from numba import types

@@ -7,7 +7,7 @@ import numpy as np
 
 from quire.algorithms.fm_index.pages.cpu import PageArrays, page_of, page_table
 from quire.algorithms.seeding import DIAGONAL_BIAS, MAXIMUM_SEEDS, RAREST_LIMIT, SeedingParameters
-from quire.algorithms.seeding.cpu_steps import ReadArrays, append_owned, encode_hit, keep_smallest
+from quire.algorithms.seeding.cpu_steps import ReadArrays, append_owned, borrowed_reads, encode_hit, keep_smallest
 from quire.algorithms.seeding.cpu_together import (
     END,
     HIGH,
@@ -17,6 +17,7 @@ from quire.algorithms.seeding.cpu_together import (
     STRAND,
     TOTAL,
     WANTED,
+    borrowed_together,
     choose_depths,
     lay_seeds,
     places_in_all,
@@ -50,19 +51,20 @@ def find_hits(
     count = len(batch.offsets) - 1
     offsets = np.zeros(count + 1, np.int64)
     hits = np.empty(64 * count + 2 * MAXIMUM_SEEDS * max(batch.maximum_hits, 1) + RAREST_LIMIT, np.uint64)
-    begin = hits_of_reads(table, batch, text, 0, offsets, hits)
+    together = room_together(len(table))
+    begin = hits_of_reads(table, batch, text, together, 0, offsets, hits)
     while begin < count:  # it stopped for want of room
         hits = np.concatenate([hits, np.empty(len(hits), np.uint64)])
-        begin = hits_of_reads(table, batch, text, begin, offsets, hits)
+        begin = hits_of_reads(table, batch, text, together, begin, offsets, hits)
     return offsets, hits[: offsets[-1]]
 
 
 @compiled
-def hits_of_reads(table, batch, text, begin_read, offsets, hits):
+def hits_of_reads(table, batch, text, together, begin_read, offsets, hits):
     """Hits of the reads from `begin_read` on in the pages of a table; returns the read it stopped before."""
+    batch, together = borrowed_reads(batch), borrowed_together(together)
     used = offsets[begin_read]
     room = 2 * MAXIMUM_SEEDS * max(batch.maximum_hits, 1) + RAREST_LIMIT
-    together = room_together(len(table))
     sorting = _room_to_sort(table, room)
     read = begin_read
     while read < len(offsets) - 1:
