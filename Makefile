@@ -73,7 +73,7 @@ why: install
 	@PYTHONPATH=workflow/scripts $(BIN)/python -m quire.rescore why --at '$(AT)' --configfile '$(CONFIG)'
 
 clean:
-	rm -rf $(VENV) results/demo
+	rm -rf $(VENV) $(PAGE_TOOLS) results/demo
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info[:2] <= (3, 13); \
