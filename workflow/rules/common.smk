@@ -239,11 +239,11 @@ def mapping_memory(wildcards, input, threads):
     """Megabytes for mapping a unit: text and index of the whole axis, the batches in flight and the stretches of records
     that are collected and written (measured: 2 x 150; stretches take up to 256 MB for each thread that writes).
 
-    On a card also what CUDA takes of the host, and its larger batches (measured: 4.7 GB in all with 2 threads, 6.3 to
-    7.7 GB with 16, of a genome of 95 Mb, when records were compressed where they are dealt out now).
+    On a card also what CUDA takes of the host, and its larger batches (measured: 7.5 GB in all from gzip and 8.9 from
+    bgzip with 16 threads, of a genome of 60 Mb).
     """
     manifest = json.loads(Path(input.reference).read_text())
-    return 1000 + 160 * threads + int(6 * manifest["axis_length"] / 1e6) + (5000 + 120 * threads) * MAYBE_CARDS
+    return 1000 + 160 * threads + int(6 * manifest["axis_length"] / 1e6) + (6000 + 60 * threads) * MAYBE_CARDS
 
 
 def pair_memory(wildcards, input, threads):
