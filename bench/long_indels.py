@@ -161,12 +161,12 @@ def aligned(inputs: Inputs, folder: Path, fasta: Path, index: Path, region: str,
 
 
 def call_by_quire(
-    output: Path, packed: Path, bam: Path, interval: tuple[str, int, int], threads: int, **settings: Any
+    output: Path, packed: Path, bam: Path, intervals: Sequence[tuple[str, int, int]], threads: int, **settings: Any
 ) -> Timing:
     """Call in a process of its own."""
     sample = {"sample": SAMPLE, "ploidy": 2, "bam": str(bam)}
     code = "from quire.rescore.caller import call_interval as call; "
-    code += f"call({str(packed)!r}, [{sample!r}], [{interval!r}], "
+    code += f"call({str(packed)!r}, [{sample!r}], {list(intervals)!r}, "
     code += f"{str(output)!r}, {SETTINGS | settings!r}, {str(output) + '.json'!r}, threads={threads})"
     timing = run(f'{sys.executable} -c "{code}"')
     pysam.tabix_index(str(output), preset="vcf", force=True)
@@ -256,7 +256,7 @@ def main() -> None:
         reference.build(fasta, packed, 1 << 30)
     ours = folder / "quire.vcf.gz"
     interval = (contig, start, end)
-    results = {"Quire": (ours, call_by_quire(ours, packed, bam, interval, given.threads))}
+    results = {"Quire": (ours, call_by_quire(ours, packed, bam, [interval], given.threads))}
     if not given.no_peers:
         results |= call_by_peers(folder, fasta, bam, given.region, given.gatk)
     bed = folder / "inner.bed"

@@ -1,0 +1,219 @@
+"""Calls against the reference of a cousin: reads of a diverged sample, mapped by Quire and by bwa mem, called by Quire.
+
+The sample is planted (--divergence: so many bases of every contig are changed, one change in ten an insertion or a
+deletion, on both haplotypes alike), and its reads are compared with what was planted; or it is another strain's real
+genome (--sample), and the truth is what MUMmer's dnadiff reports of the two: nucmer, the one-to-one alignments, their
+SNVs and indels outside ambiguous alignments. Of indels in a row, as show-snps lists them base by base, one is made.
+Bar: SNV and indel recall no more than 0.001 below bwa's. Missed indels differ in how they are written too: both
+programs' calls are compared as pairs of haplotypes (`quire.report.truth`).
+"""
+
+import argparse
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pysam
+from quire.reference.regions import read_regions
+from quire.report.known_variants import compare_files
+from quire.report.truth import TruthCounts, Variant, normalise
+
+from bench.common import Inputs, arguments, bwa_command, print_setting, print_table, python, quire_command, run
+from bench.long_indels import SAMPLE, call_by_quire
+from bench.simulate import INDEL_SHARE, LONGEST_INDEL, MEAN_INDEL, WHOLE_GENOME
+
+BAR = -0.001
+MARGIN = 1000  # of a contig, where reads thin out
+BASES = "ACGT"
+
+
+def plant(letters: str, contig: str, rate: float, generator: np.random.Generator) -> list[Variant]:
+    """Variants at so many bases of a contig, left-aligned, in order, none within a base of another."""
+    places = np.flatnonzero(generator.random(len(letters)) < rate)
+    kinds = generator.random(places.size)
+    lengths = np.minimum(generator.geometric(1 / MEAN_INDEL, places.size), LONGEST_INDEL)
+    found = []
+    for place, kind, length in zip(places.tolist(), kinds.tolist(), lengths.tolist(), strict=True):
+        here = letters[place]
+        if here not in BASES:
+            continue
+        if kind >= INDEL_SHARE:
+            other = BASES[(BASES.index(here) + int(generator.integers(1, 4))) % 4]
+            found.append(Variant(place, here, other))
+        elif kind < INDEL_SHARE / 2:
+            found.append(Variant(place, letters[place : place + length + 1], here))
+        else:
+            inserted = "".join(BASES[code] for code in generator.integers(0, 4, length))
+            found.append(Variant(place, here, here + inserted))
+    placed = sorted(normalise(contig, one, lambda _, begin, end: letters[begin:end]) for one in found)
+    apart: list[Variant] = []
+    for one in placed:
+        if one.end < len(letters) and (not apart or one.position > apart[-1].end):
+            apart.append(one)
+    return apart
+
+
+def of_strain(fasta: Path, sample: Path, folder: Path, letters: dict[str, str]) -> dict[str, list[Variant]]:
+    """Variants between two strains' genomes as MUMmer sees them."""
+    run(
+        f"nucmer -p {folder}/strain {fasta} {sample} 2> {folder}/nucmer.log"
+        f" && delta-filter -1 {folder}/strain.delta > {folder}/strain.1delta"
+        f" && show-snps -CTrH {folder}/strain.1delta > {folder}/strain.snps"
+    )
+    found: dict[str, list[Variant]] = {name: [] for name in letters}
+    for contig, rows in _rows_of_contigs(folder / "strain.snps"):
+        for one in _joined(rows, letters[contig]):
+            found[contig].append(normalise(contig, one, lambda name, begin, end: letters[name][begin:end]))
+    return {name: sorted(set(variants)) for name, variants in found.items()}
+
+
+def _rows_of_contigs(path: Path) -> Iterator[tuple[str, list[tuple[int, str, str, int, int]]]]:
+    """Of each contig: 1-based position, reference and sample base ("." for none), position and strand of the sample."""
+    rows: dict[str, list[tuple[int, str, str, int, int]]] = {}
+    for line in path.read_text().splitlines():
+        fields = line.split("\t")
+        rows.setdefault(fields[-2], []).append((int(fields[0]), fields[1], fields[2], int(fields[3]), int(fields[-3])))
+    yield from rows.items()
+
+
+def _joined(rows: list[tuple[int, str, str, int, int]], letters: str) -> Iterator[Variant]:
+    """SNVs as they are; bases that are deleted or inserted side by side as one indel."""
+    i = 0
+    while i < len(rows):
+        position, here, there, at, strand = rows[i]
+        j = i + 1
+        if here == ".":  # inserted behind `position`
+            inserted = [there]
+            while j < len(rows) and rows[j][:2] == (position, ".") and abs(rows[j][3] - at) == j - i:
+                inserted.append(rows[j][2])
+                j += 1
+            order = inserted if strand > 0 or rows[j - 1][3] < at else inserted[::-1]
+            anchor = letters[position - 1]
+            yield Variant(position - 1, anchor, anchor + "".join(order))
+        elif there == ".":
+            while j < len(rows) and rows[j][0] == position + j - i and rows[j][2] == "." and rows[j][3] == at:
+                j += 1
+            yield Variant(position - 2, letters[position - 2 : position - 2 + j - i + 1], letters[position - 2])
+        else:
+            yield Variant(position - 1, here, there)
+        i = j
+
+
+def write_truth(path: Path, lengths: dict[str, int], variants: dict[str, list[Variant]]) -> None:
+    """Homozygous phased variants as indexed VCF."""
+    header = pysam.VariantHeader()
+    for name, length in lengths.items():
+        header.add_line(f"##contig=<ID={name},length={length}>")
+    header.add_line('##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">')
+    header.add_sample(SAMPLE)
+    with pysam.VariantFile(str(path), "w", header=header) as out:
+        for name, ones in variants.items():
+            for one in ones:
+                record = out.new_record(contig=name, start=one.position, stop=one.end, alleles=one[1:])
+                record.samples[0]["GT"] = (1, 1)
+                record.samples[0].phased = True
+                out.write(record)
+    pysam.tabix_index(str(path), preset="vcf", force=True)
+
+
+def marked(folder: Path, name: str, command: str) -> Path:
+    """The sorted and marked BAM of a mapper, in whose command {} stands for what it writes; made once."""
+    bam, unsorted = folder / f"{name}.bam", folder / f"{name}.unsorted.bam"
+    if not Path(f"{bam}.bai").exists():
+        run(command.replace("{}", str(unsorted)))
+        run(
+            f"samtools fixmate -m {unsorted} - | samtools sort - 2> {folder}/sort.log | samtools markdup - - "
+            f"| samtools addreplacerg -r ID:1 -r SM:{SAMPLE} -o {bam} - && samtools index {bam}"
+        )
+        unsorted.unlink()
+    return bam
+
+
+def main() -> None:
+    """Make the sample, draw its reads, map them twice, call and compare."""
+    parser = arguments(__doc__)
+    parser.add_argument("--genome", type=Path, required=True, help="FASTA of the reference, gzip or plain")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--sample", type=Path, help="FASTA of another strain")
+    kind.add_argument("--divergence", type=float, default=0.03)
+    parser.add_argument("--coverage", type=float, default=30)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--call", help="contig or contig:first-last to call in; else everything")
+    given = parser.parse_args()
+    print_setting(("bwa", "samtools", "mummer"))
+    inputs = Inputs(given.data, given.work)
+    fasta = inputs.genome(given.genome)
+    with pysam.FastaFile(str(fasta)) as stream:
+        letters = {name: stream.fetch(name).upper() for name in stream.references}
+    lengths = {name: len(bases) for name, bases in letters.items()}
+    what = given.sample.name.split(".")[0] if given.sample else f"{given.divergence:g}"
+    folder = given.work / f"diverged_{fasta.stem}_{what}_{given.seed}_{given.coverage:g}"
+    folder.mkdir(exist_ok=True)
+    truth, mates = _sample(given, inputs, fasta, folder, letters)
+
+    interval = _interval(given.call, lengths)
+    bed = folder / "inner.bed"
+    bed.write_text("".join(f"{name}\t{start + MARGIN}\t{end - MARGIN}\n" for name, start, end in interval))
+    packed = inputs.quire_index(fasta) / "reference"
+    commands = {
+        "quire": quire_command(inputs.quire_index(fasta), mates, Path("{}"), given.threads),
+        "bwa": bwa_command(inputs.bwa_index(fasta), mates, Path("{}"), given.threads),
+    }
+    comparisons = {}
+    for name, command in commands.items():
+        bam, vcf = marked(folder, name, command), folder / f"{name}.vcf.gz"
+        call_by_quire(vcf, packed, bam, interval, given.threads, long_indels=False)
+        comparisons[name] = compare_files(
+            truth, vcf, SAMPLE, read_regions(bed, lengths), lengths,
+            lambda contig, begin, end: letters[contig][begin:end],
+        ).counts  # fmt: skip
+    _print(comparisons)
+
+
+def _sample(
+    given: argparse.Namespace, inputs: Inputs, fasta: Path, folder: Path, letters: dict[str, str]
+) -> tuple[Path, tuple[Path, Path]]:
+    """The truth (VCF) and the reads of the sample."""
+    truth, prefix = folder / "truth.vcf.gz", folder / "reads"
+    lengths = {name: len(bases) for name, bases in letters.items()}
+    options = f"--seed {given.seed} --quals {inputs.qualities} --coverage {given.coverage}"
+    mates = Path(f"{prefix}_1.fq.gz"), Path(f"{prefix}_2.fq.gz")
+    if mates[1].exists():
+        return truth, mates
+    if given.sample:
+        sample = inputs.genome(given.sample)
+        write_truth(truth, lengths, of_strain(fasta, sample, folder, letters))
+        run(python(f"bench.simulate {sample} none {WHOLE_GENOME} {prefix} {options}"))
+    else:
+        generator = np.random.default_rng(given.seed)
+        planted = {name: plant(bases, name, given.divergence, generator) for name, bases in letters.items()}
+        write_truth(truth, lengths, planted)
+        run(python(f"bench.simulate {fasta} {truth} {WHOLE_GENOME} {prefix} {options}"))
+    return truth, mates
+
+
+def _interval(region: str | None, lengths: dict[str, int]) -> list[tuple[str, int, int]]:
+    """What is called: (contig, start, end)."""
+    if region is None:
+        return [(name, 0, length) for name, length in lengths.items()]
+    contig, _, span = region.partition(":")
+    start, end = (int(text) for text in span.split("-")) if span else (1, lengths[contig])
+    return [(contig, start - 1, end)]
+
+
+def _print(comparisons: Mapping[str, Mapping[str, TruthCounts]]) -> None:
+    """The table, and whether the bar is met."""
+    rows = []
+    for name, counts in comparisons.items():
+        row: list[object] = [name]
+        for kind in ("snv", "indel"):
+            one, theirs = counts[kind], comparisons["bwa"][kind]
+            verdict = "met" if one.recall - theirs.recall >= BAR else "missed"
+            row += [f"{one.recall:.5f}", one.missed, f"{one.precision:.5f}", verdict if name == "quire" else ""]
+        rows.append(row)
+    header = ["mapped by", "SNV recall", "missed", "precision", "bar", "indel recall", "missed", "precision", "bar"]
+    print_table(header, rows)
+
+
+if __name__ == "__main__":
+    main()
