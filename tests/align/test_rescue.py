@@ -84,8 +84,9 @@ def test_jobs_equal_a_plain_vote():
     reads = make_reads(first, second)
     reference = SimpleNamespace(text=pack(axis), island_axis=ISLANDS)
     jobs = rescue_jobs(alignments_of(places + [[] for _ in second]), reads, reference, MODELS)
-    by_read = {int(read): i for i, read in enumerate(jobs.read)}
-    assert len(by_read) == len(jobs)
+    by_read = {
+        int(read): i for i, read in reversed(list(enumerate(jobs.read)))
+    }  # a second place stands behind the first
     for pair, (strand, island, votes) in enumerate(wanted):
         most = max(votes.values(), default=0)
         assert (150 + pair in by_read) == (most >= FEWEST_KMERS)
@@ -96,6 +97,17 @@ def test_jobs_equal_a_plain_vote():
             assert (jobs.axis_low[job], jobs.axis_high[job]) == (ISLANDS[island], ISLANDS[island + 1])
             assert jobs.diagonal_low[job] < jobs.diagonal[job] < jobs.diagonal_high[job]
     assert len(jobs) > 60
+
+
+@pytest.mark.parametrize(("differences", "jobs"), [(0, 2), (2, 2), (3, 1)])
+def test_a_second_place_in_the_window_is_looked_at_if_it_is_nearly_as_good(differences, jobs):
+    axis = np.random.default_rng(2).integers(0, 4, 9000).astype(np.uint8)
+    axis[1320 : 1320 + LENGTH] = axis[1200 : 1200 + LENGTH]
+    axis[1340 : 1340 + 20 * differences : 20] ^= 1
+    reference = SimpleNamespace(text=pack(axis), island_axis=ISLANDS)
+    reads = make_reads([axis[1000:1100]], [other_strand(axis[1200 : 1200 + LENGTH])])
+    found = rescue_jobs(alignments_of([[Place(LENGTH, 0, 1000, 0, LENGTH)], []]), reads, reference, MODELS)
+    assert found.diagonal.tolist() == [1200, 1320][:jobs]
 
 
 @pytest.mark.parametrize("strand", [0, 1])

@@ -58,6 +58,8 @@ MOST_CANDIDATES = 16
 # ---- rescue ----
 KMER = 8
 FEWEST_KMERS = 4
+# A second place in the same window is looked at if it has at most so many k-mers less than the best: two mismatches.
+SECOND_KMERS = 2 * KMER
 MOST_ANCHORS = 16
 # Anchors this much worse than a read's best are not tried: the cost of leaving a pair unpaired (bwa mem).
 UNPAIRED_COST = 17

@@ -1,7 +1,9 @@
 """Mate rescue: where a read has a place and its mate has none beside it, the mate is looked for there.
 
 The windows that the insert sizes allow, one for each orientation, are scanned for 8-mers of the mate; the diagonal with
-most of them becomes an extension job. So a rescue costs a scan of some hundred bases, not a full Smith-Waterman matrix.
+most of them becomes an extension job, and so does the best one beyond its band that has nearly as many: where a tandem
+repeat holds the mate twice, the pair must not get a high mapping quality. So a rescue costs a scan of some hundred
+bases, not a full Smith-Waterman matrix.
 """
 
 import numpy as np
@@ -11,7 +13,7 @@ from quire.align.alignments.cpu import stands_alone
 from quire.align.insert_size import ORIENTATIONS, InsertSizes, proper_lengths
 from quire.align.model import Alignments
 from quire.align.pairing.template_length import orientation_of, pair_distance
-from quire.align.parameters import BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, UNPAIRED_COST
+from quire.align.parameters import BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, SECOND_KMERS, UNPAIRED_COST
 from quire.reads import Reads
 from quire.reference import Reference
 from quire.sequence.words import code_at
@@ -77,18 +79,20 @@ def _plan(alignments, offsets, codes, text, island_axis, low, high):
                         alignments, anchor, side, anchor_read, mate, offsets, orientation, low[orientation],
                         high[orientation], island_axis,
                     )  # fmt: skip
-                    diagonal = _best_diagonal(codes[strand, offsets[mate] : offsets[mate + 1]], text, begin, end, table)
-                    if diagonal < 0:
-                        continue
-                    if count == len(jobs):
-                        larger = np.empty(2 * count, PLACE)
-                        larger[:count] = jobs
+                    codes_of_mate = codes[strand, offsets[mate] : offsets[mate + 1]]
+                    best_and_second = _best_diagonals(codes_of_mate, text, begin, end, table)
+                    if count + 2 > len(jobs):
+                        larger = np.empty(2 * len(jobs), PLACE)
+                        larger[:count] = jobs[:count]
                         jobs = larger
-                    island = interval_of(island_axis, begin)
-                    job = jobs[count]
-                    job.mate, job.strand, job.diagonal = mate, strand, diagonal + begin
-                    job.axis_low, job.axis_high = island_axis[island], island_axis[island + 1]
-                    count += 1
+                    for diagonal in best_and_second:
+                        if diagonal < 0:
+                            continue
+                        island = interval_of(island_axis, begin)
+                        job = jobs[count]
+                        job.mate, job.strand, job.diagonal = mate, strand, diagonal + begin
+                        job.axis_low, job.axis_high = island_axis[island], island_axis[island + 1]
+                        count += 1
     return jobs[:count]
 
 
@@ -141,14 +145,17 @@ def _window(alignments, anchor, side, anchor_read, mate, offsets, orientation, l
 
 
 @compiled
-def _best_diagonal(read, text, begin, end, table):
-    """Diagonal (relative to `begin`) with most k-mers in common, the first of equals; -1 for none.
+def _best_diagonals(read, text, begin, end, table):
+    """Diagonals (relative to `begin`) with most k-mers in common; -1 for none.
+
+    The best is the first to reach the most. The second is the lowest of those that have most of all beyond the band of
+    the best, if they are at most SECOND_KMERS less.
 
     `table` is all -1 on entry and on return.
     """
     length = len(read)
     if end - begin < KMER or length < KMER:
-        return np.int64(-1)
+        return np.int64(-1), np.int64(-1)
     mask = (1 << (2 * KMER)) - 1
     kmer, valid = 0, 0
     for i in range(length):
@@ -175,4 +182,9 @@ def _best_diagonal(read, text, begin, end, table):
         kmer = (kmer << 2 | np.int64(read[i] & 3)) & mask
         if i >= KMER - 1:
             table[kmer] = -1
-    return best
+    second, second_votes = np.int64(-1), max(FEWEST_KMERS, best_votes - SECOND_KMERS) - 1
+    if best >= 0:
+        for diagonal in range(len(votes)):
+            if votes[diagonal] > second_votes and abs(diagonal - best) > BAND_MARGIN:
+                second, second_votes = np.int64(diagonal), np.int64(votes[diagonal])
+    return best, second

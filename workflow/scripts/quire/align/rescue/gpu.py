@@ -13,6 +13,7 @@ from quire.align.parameters import (
     FEWEST_KMERS,
     KMER,
     MOST_ANCHORS,
+    SECOND_KMERS,
     SHORT_READ_MARGIN,
     SHORTEST_SCORE,
     UNPAIRED_COST,
@@ -28,6 +29,7 @@ DEFINES = {
     "FEWEST_KMERS": FEWEST_KMERS,
     "KMER": KMER,
     "MOST_ANCHORS": MOST_ANCHORS,
+    "SECOND_KMERS": SECOND_KMERS,
     "SHORTEST_SCORE": SHORTEST_SCORE,
     "SHORT_READ_MARGIN": SHORT_READ_MARGIN,
     "UNPAIRED_COST": UNPAIRED_COST,
@@ -84,14 +86,14 @@ def rescue_jobs(
     best, found = _scan(card, tasks, count, reads, reference, spread)
     offsets = card.offsets(found)
     jobs = _empty_jobs(card, int(offsets[-1]))
-    write_jobs.for_each(count, tasks, count, reference, best, found, offsets, jobs)
+    write_jobs.for_each(2 * count, tasks, count, reference, best, found, offsets, jobs)
     return jobs
 
 
 def _scan(
     card: Card, tasks: _Tasks, count: int, reads: CardReads, reference: CardReference, spread: int
 ) -> tuple[CardArray, CardArray]:
-    """Best diagonal (int64[count]) of each task, and whether it has one (uint8[count]).
+    """Best and second diagonal (int64[2 * count]) of each task, and whether it has them (uint8[2 * count]).
 
     Windows are at most `spread` (highest less lowest template length of an orientation) and a mate long.
     """
@@ -106,7 +108,7 @@ def _scan(
         slot_bits -= 1
     bytes_per_warp = (4 << slot_bits) + others
     warps = max(1, min(WARPS, card.shared_bytes // bytes_per_warp))
-    best, found = card.empty(count, np.int64), card.empty(count, np.uint8)
+    best, found = card.empty(2 * count, np.int64), card.empty(2 * count, np.uint8)
     scan = card.kernel(SOURCE, "scan", **DEFINES)
     scan(-(-count // warps), warps * WARP, tasks, count, reads, reference.text, np.int32(slot_bits), np.int32(words),
          np.int32(diagonals), best, found, shared_bytes=warps * bytes_per_warp)  # fmt: skip

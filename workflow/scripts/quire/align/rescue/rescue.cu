@@ -1,6 +1,7 @@
 // Mate rescue: the twin of quire/align/rescue/cpu.py. Anchors whose mate has no place beside them become tasks (count,
-// scan, write); a warp looks for the best diagonal of each task's window; tasks with one become jobs (scan, write).
-// -D: those of standing.cuh, BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, UNPAIRED_COST.
+// scan, write); a warp looks for the best diagonal of each task's window; tasks with one become jobs, and their second
+// places too (scan, write).
+// -D: those of standing.cuh, BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, SECOND_KMERS, UNPAIRED_COST.
 #include "quire/align/alignments/alignments.cuh"
 #include "quire/align/alignments/standing.cuh"
 #include "quire/reads/reads.cuh"
@@ -172,8 +173,35 @@ __device__ __forceinline__ void vote(u16* votes, int diagonal, int step, int ori
     if (most > winner.votes || step + first < winner.position) winner = {most, step + first, origin + chosen};
 }
 
-// One warp a task: the diagonal (on the axis) with most k-mers in common, -1 for none, and whether there is one.
-// Diagonals are counted `diagonals` at a time (a multiple of 4), over all positions that can vote for them.
+// The second diagonal of a window: of those beyond the band of the best the lowest that has most votes. Of each lane what
+// it has seen; the lanes' are put together at the end.
+struct Second {
+    int votes, diagonal;
+};
+
+// Looks through the final votes of a piece of the window, `count` diagonals from `origin` on.
+__device__ __forceinline__ void look_for_second(const u16* votes, int count, int origin, int best, int lane,
+                                                Second& second) {
+    for (int i = lane; i < count; i += 32) {
+        int distance = origin + i - best;
+        if (votes[i] > second.votes && (distance > BAND_MARGIN || distance < -BAND_MARGIN))
+            second = {votes[i], origin + i};
+    }
+}
+
+__device__ __forceinline__ Second second_of_all(Second second) {
+    for (int distance = 16; distance > 0; distance >>= 1) {
+        int votes = __shfl_xor_sync(WHOLE_WARP, second.votes, distance);
+        int diagonal = __shfl_xor_sync(WHOLE_WARP, second.diagonal, distance);
+        if (diagonal >= 0 && (votes > second.votes || (votes == second.votes && diagonal < second.diagonal)))
+            second = {votes, diagonal};
+    }
+    return second;
+}
+
+// One warp a task: the diagonal (on the axis) with most k-mers in common and the second, and whether there are such.
+// Diagonals are counted `diagonals` at a time (a multiple of 4), over all positions that can vote for them; where they
+// are more, once more for the second.
 // Shared memory of a warp: u32[1 << slot_bits], u64[words], u16[diagonals].
 extern "C" __global__ void __launch_bounds__(128) scan(Tasks tasks, i64 count, Reads reads, const u64* text,
                                                        int slot_bits, int words, int diagonals, i64* best, u8* found) {
@@ -190,7 +218,12 @@ extern "C" __global__ void __launch_bounds__(128) scan(Tasks tasks, i64 count, R
     Winner winner = {FEWEST_KMERS - 1, -1, -1};
     if (length >= KMER && last_position >= 0) fill_table(table, slot_bits, reads, strand, mate, length, lane);
     else last_position = -1;
-    for (int origin = 0; origin <= last_position; origin += diagonals) {
+    int pieces = last_position < 0 ? 0 : last_position / diagonals + 1;
+    Second second = {0, -1};
+    for (int round = 0; round < (pieces > 1 ? 2 * pieces : pieces); round++) {
+        int origin = (round < pieces ? round : round - pieces) * diagonals;
+        if (round == pieces && winner.diagonal < 0) break;
+        Winner counted = winner;  // which a second count does not change
         int last = origin + diagonals - 1 + length - KMER;
         if (last > last_position) last = last_position;
         int rest = last_position - origin + 1;
@@ -215,22 +248,31 @@ extern "C" __global__ void __launch_bounds__(128) scan(Tasks tasks, i64 count, R
                 if (diagonal >= diagonals) diagonal = -1;
             }
             bool votes_here = diagonal >= 0;
-            if (__any_sync(WHOLE_WARP, votes_here)) vote(votes, votes_here ? diagonal : -1, step, origin, lane, winner);
+            if (__any_sync(WHOLE_WARP, votes_here)) vote(votes, votes_here ? diagonal : -1, step, origin, lane, counted);
         }
         __syncwarp();
+        if (round < pieces) winner = counted;
+        if (winner.diagonal >= 0 && (pieces == 1 || round >= pieces)) {
+            if (second.diagonal < 0) second.votes = max(FEWEST_KMERS, winner.votes - SECOND_KMERS) - 1;
+            look_for_second(votes, rest < diagonals ? rest : diagonals, origin, winner.diagonal, lane, second);
+            __syncwarp();
+        }
     }
+    second = second_of_all(second);
     if (lane == 0) {
-        best[task] = begin + winner.diagonal;
-        found[task] = winner.diagonal >= 0;
+        best[2 * task] = begin + winner.diagonal;
+        best[2 * task + 1] = begin + second.diagonal;
+        found[2 * task] = winner.diagonal >= 0;
+        found[2 * task + 1] = second.diagonal >= 0;
     }
 }
 
-// One thread a task: a job for each task that found a diagonal, at offsets[task].
+// One thread for each of two diagonals of a task: a job for each that was found, at offsets[2 * task] and behind.
 extern "C" __global__ void write_jobs(Tasks tasks, i64 count, Reference reference, const i64* best, const u8* found,
                                       const i64* offsets, Jobs jobs) {
-    i64 task = thread_index();
-    if (task >= count || !found[task]) return;
-    i64 job = offsets[task], diagonal = best[task];
+    i64 index = thread_index(), task = index >> 1;
+    if (task >= count || !found[index]) return;
+    i64 job = offsets[index], diagonal = best[index];
     jobs.read[job] = tasks.mate[task];
     jobs.strand[job] = tasks.strand[task];
     jobs.diagonal[job] = diagonal;
