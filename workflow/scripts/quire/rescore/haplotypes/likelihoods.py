@@ -230,12 +230,14 @@ def _room_for(reads, regions):
 @compiled
 def _copy_bases(reads, i, low, high, trimmed, at, capped):
     """Write bases [low, high) of read i from place `at` on, their qualities as PairHMM is to see them."""
+    bases, qualities, mapping_quality = reads.bases, reads.qualities, reads.mapping_quality[i]
+    trimmed_bases, trimmed_qualities = trimmed.bases, trimmed.base_qualities
     for b in range(low, high):
-        quality = min(reads.qualities[b], reads.mapping_quality[i]) if capped else reads.qualities[b]
+        quality = min(qualities[b], mapping_quality) if capped else qualities[b]
         if quality < _BASE_QUALITY_THRESHOLD:
             quality = _MINIMUM_USABLE_QUALITY
-        trimmed.bases[at + b - low] = reads.bases[b]
-        trimmed.base_qualities[at + b - low] = quality
+        trimmed_bases[at + b - low] = bases[b]
+        trimmed_qualities[at + b - low] = quality
 
 
 @compiled

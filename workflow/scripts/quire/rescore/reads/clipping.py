@@ -196,26 +196,29 @@ def _clip_read(reads, i, low, high, clipped, at):
     Returns:
         The number of bases (0: none is aligned), and the first of them as an index into the bases of all reads.
     """
+    # Taken out of their tuples here: in a loop each would be counted as a reference once a base.
+    bases, qualities, effective = reads.bases, reads.qualities, reads.effective
+    clipped_bases, clipped_qualities, clipped_positions = clipped.bases, clipped.qualities, clipped.positions
     low = max(low, reads.keep_from[i])
     high = min(high, reads.keep_to[i])
     query = reads.base_offsets[i] + reads.effective_first[i]
     query_end = query
     for c in range(reads.effective_offsets[i], reads.effective_offsets[i + 1]):
-        if operation_of(reads.effective[c]) != CIGAR_DELETION:
-            query_end += length_of(reads.effective[c])
+        if operation_of(effective[c]) != CIGAR_DELETION:
+            query_end += length_of(effective[c])
     # ReadClipper.hardClipLowQualEnds: ends of quality below that of a usable base.
     good_first, good_last = query, query_end
-    while good_first < good_last and reads.qualities[good_first] < MINIMUM_BASE_QUALITY:
+    while good_first < good_last and qualities[good_first] < MINIMUM_BASE_QUALITY:
         good_first += 1
-    while good_last > good_first and reads.qualities[good_last - 1] < MINIMUM_BASE_QUALITY:
+    while good_last > good_first and qualities[good_last - 1] < MINIMUM_BASE_QUALITY:
         good_last -= 1
     size = 0
     aligned = 0
     first_base = query
     position = reads.start[i]
     for c in range(reads.effective_offsets[i], reads.effective_offsets[i + 1]):
-        operation = operation_of(reads.effective[c])
-        length = length_of(reads.effective[c])
+        operation = operation_of(effective[c])
+        length = length_of(effective[c])
         if operation == CIGAR_DELETION:
             position += length
             continue
@@ -229,11 +232,11 @@ def _clip_read(reads, i, low, high, clipped, at):
             source = np.uint64(query + first)  # unsigned, as in `quire.simd.bits.copy_bytes`
             target = np.uint64(at + size)
             for k in range(np.uint64(last - first)):
-                clipped.bases[target + k] = reads.bases[source + k]
-                clipped.qualities[target + k] = reads.qualities[source + k]
+                clipped_bases[target + k] = bases[source + k]
+                clipped_qualities[target + k] = qualities[source + k]
             place = np.int32(position + first)
             for k in range(np.uint64(last - first)):
-                clipped.positions[target + k] = place + np.int32(k) if operation == CIGAR_MATCH else np.int32(INSERTED)
+                clipped_positions[target + k] = place + np.int32(k) if operation == CIGAR_MATCH else np.int32(INSERTED)
             size += last - first
             aligned += last - first if operation == CIGAR_MATCH else 0
         query += length
@@ -277,15 +280,15 @@ def bases_within(reads, i, low, high):
         The first base and the end, as indices into the bases of all reads.
     """
     start, stop = reads.base_offsets[i], reads.base_offsets[i + 1]
-    first, end = start, stop
-    while first < stop and reads.positions[first] < low:
+    first, end, positions = start, stop, reads.positions
+    while first < stop and positions[first] < low:
         first += 1
-    while end > first and (reads.positions[end - 1] >= high or reads.positions[end - 1] < 0):
+    while end > first and (positions[end - 1] >= high or positions[end - 1] < 0):
         end -= 1
     if first < end:
-        while first > start and reads.positions[first - 1] < 0:
+        while first > start and positions[first - 1] < 0:
             first -= 1
-        while end < stop and reads.positions[end] < 0:
+        while end < stop and positions[end] < 0:
             end += 1
     return first, end
 
@@ -316,11 +319,11 @@ def _adjust_mates(reads, clipped, first, last):
 @compiled
 def _adjust_pair(clipped, left, right):
     """Adjust the qualities of two overlapping mates, base by base from where the right one starts."""
-    bases, qualities = clipped.bases, clipped.qualities
-    if clipped.end[left] <= clipped.start[right]:
+    bases, qualities, positions, start = clipped.bases, clipped.qualities, clipped.positions, clipped.start[right]
+    if clipped.end[left] <= start:
         return
     a, a_end = _aligned_bases(clipped, left)
-    while clipped.positions[a] < clipped.start[right]:
+    while positions[a] < start:
         a += 1
     b, b_end = _aligned_bases(clipped, right)
     overlap = min(a_end - a, b_end - b)
