@@ -125,8 +125,8 @@ MUTATIONS = [
     # Barriers removed.
     (selection, "suffix_array/selection.cu", "        __syncthreads();\n    }", "    }"),
     (blocks, "fm_index/construction/construction.cu", "    __syncthreads();\n    Counts before", "    Counts before"),
-    (tiles, "pairwise/pairwise.cu", "        __syncwarp();\n        values", "        values"),
-    (tiles, "pairwise/pairwise.cu", "        __syncwarp();\n        letter", "        letter"),
+    (tiles, "pairwise/pairwise.cu", "        __syncwarp();\n        if (!last", "        if (!last"),
+    (tiles, "pairwise/pairwise.cu", "        __syncwarp();\n        if (lane", "        if (lane"),
     # Wrong masks and widths.
     (
         rescue,

@@ -12,14 +12,13 @@
 
 struct Scores {
     i64 match, mismatch, gap_open, gap_extend;
-    // 16, 65,537 and 1, unknown to the compiler: multiplied by units that have nothing else to do. Sums by themselves
-    // would go where maxima and choices of bytes go (VIADD), two cycles each.
-    i64 key, value, one;
+    // 16 and 65,537, unknown to the compiler: multiplied by units that have nothing else to do.
+    i64 key, value;
 };
 
 // Scores as cells need them.
 struct Terms {
-    i32 match, mismatch, open, extend, key, value, one;
+    i32 match, mismatch, open, extend, key, value;
 
     __device__ explicit Terms(const Scores& scores) {
         match = (i32)scores.match;
@@ -28,9 +27,7 @@ struct Terms {
         extend = (i32)scores.gap_extend;
         key = (i32)scores.key;
         value = (i32)scores.value;
-        one = (i32)scores.one;
     }
-    __device__ __forceinline__ i32 opened(i32 best) const { return best * one + open; }
     __device__ u32 mismatches() const { return (mismatch & 255) * 0x01010101u; }
 };
 
@@ -78,8 +75,8 @@ struct Cells {
             i32 without = LOCAL ? add_max_relu(diagonal, score, insertion[k]) : add_max(diagonal, score, insertion[k]);
             best[k] = max(without, deletion);
             if (VALUES) values[k] = value_of(best[k], insertion[k], (u32)terms.value);
-            deletion = add_max(deletion, terms.extend, terms.opened(without));
-            insertion[k] = add_max(insertion[k], terms.extend, terms.opened(best[k]));
+            deletion = add_max(deletion, terms.extend, without + terms.open);
+            insertion[k] = add_max(insertion[k], terms.extend, best[k] + terms.open);
             diagonal = above;
         }
     }

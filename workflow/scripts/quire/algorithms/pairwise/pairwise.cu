@@ -33,7 +33,7 @@ static_assert(STEPS % PART == 0 && WARP - 1 + 2 * STEPS <= RING, "letters of a c
 // A warp's shared memory.
 struct __align__(16) Hands {
     int2 in[STEPS], out[STEPS];  // H and D of the columns left and right of the strip, by step
-    u16 letters[RING + WARP / 2];
+    u16 letters[RING + PART];
 
     __device__ __forceinline__ void put_letter(int row, u16 letter) {
         int place = row & (RING - 1);
@@ -104,12 +104,9 @@ enum Care { NONE, KEPT_ROWS, BEGIN, EDGES };
 // no step waits for shared memory.
 //   values: the lane's, of the chunk's first step.
 //   letters: selectors of the rows of a part's steps; become those of the next chunk's first part.
-//   word: becomes what is at `next_word`, the lane's of the next chunk, if it has one: asked for as late as the way there
-//   allows, since the strip on the left has had more time then.
 template <Care CARE>
 __device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Terms& terms, Hands& hands, const Keeping& kept,
-                                         u32* values, int step, int rows, u32 (&letters)[PART], const u64* next_word,
-                                         u64& word) {
+                                         u32* values, int step, int rows, u32 (&letters)[PART]) {
     int lane = threadIdx.x % WARP;
     int2 before = make_int2(0, 0);
 #pragma unroll 1
@@ -121,7 +118,6 @@ __device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Terms& te
         hands.get_letters(step + part + PART - lane, next);
 #pragma unroll
         for (int i = 0; i < PART; i++) {
-            if (i == STEPS / 2 % PART && part == STEPS / 2 / PART * PART && next_word != nullptr) word = look(next_word);
             i32 left = __shfl_up_sync(EVERY_LANE, cells.best[COLUMNS - 1], 1);
             i32 deletion = __shfl_up_sync(EVERY_LANE, cells.deletion, 1);
             int2 after = make_int2(cells.best[COLUMNS - 1], cells.deletion);
@@ -163,7 +159,7 @@ __device__ __forceinline__ i32 largest_of_warp(i32 value) {
 }
 
 // One strip of a job, by a warp; `strip` is counted within the job. What comes from memory, words of the strip on the
-// left and letters, is asked for half a chunk before it is needed, or a whole one.
+// left and letters, is asked for a chunk before it is needed.
 __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last, int4* end_of_strip, Hands& hands,
                                            const Inputs& inputs, const Matrices& matrices) {
     const Terms terms(inputs.scores);
@@ -193,42 +189,38 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
     __syncwarp();
     u32 letters[PART];
     hands.get_letters(-lane, letters);
-    bool missing = __any_sync(EVERY_LANE, lane < STEPS && lane < rows && ((u32)word & 0xFFFF) != left_tag);
     for (int chunk = 0; chunk < chunks; chunk++) {
         int step = chunk * STEPS;
-        while (missing) {
+        bool reads = lane < STEPS && step + lane < rows;
+        while (__any_sync(EVERY_LANE, reads && ((u32)word & 0xFFFF) != left_tag)) {
             __nanosleep(NAP);
-            bool reads = lane < STEPS && step + lane < rows;
             if (reads) word = look(left + step);
-            missing = __any_sync(EVERY_LANE, reads && ((u32)word & 0xFFFF) != left_tag);
         }
         if (lane < STEPS) {
             hands.in[lane] = unpack_word(word);
             hands.put_letter(step + STEPS + lane, letter);
         }
         __syncwarp();
+        if (lane < STEPS && step + STEPS + lane < rows) word = look(left + step + STEPS);
         letter = __ldg(query + step + 2 * STEPS);
-        const u64* next = lane < STEPS && step + STEPS + lane < rows ? left + step + STEPS : nullptr;
         while (keep > 0 && kept.next_row <= step - WARP + 1) {
             kept.next_row += keep;
             kept.next += job.keep_stride;
         }
-        bool keeps = keep > 0 && kept.next_row <= step + STEPS, above = step < WARP - 1;
         // The last row is kept wherever it is.
-        if (step + STEPS >= rows || (above && keeps))
-            do_chunk<EDGES>(cells, end, terms, hands, kept, values, step, rows, letters, next, word);
-        else if (above)
-            do_chunk<BEGIN>(cells, end, terms, hands, kept, values, step, rows, letters, next, word);
-        else if (keeps)
-            do_chunk<KEPT_ROWS>(cells, end, terms, hands, kept, values, step, rows, letters, next, word);
+        if (step + STEPS >= rows || (step < WARP - 1 && kept.next_row <= step + STEPS))
+            do_chunk<EDGES>(cells, end, terms, hands, kept, values, step, rows, letters);
+        else if (step < WARP - 1)
+            do_chunk<BEGIN>(cells, end, terms, hands, kept, values, step, rows, letters);
+        else if (keep > 0 && kept.next_row <= step + STEPS)
+            do_chunk<KEPT_ROWS>(cells, end, terms, hands, kept, values, step, rows, letters);
         else
-            do_chunk<NONE>(cells, end, terms, hands, kept, values, step, rows, letters, next, word);
-        __syncwarp();
+            do_chunk<NONE>(cells, end, terms, hands, kept, values, step, rows, letters);
         values += STEPS * WIDTH;
-        int2 edge = hands.out[lane % STEPS];
-        missing = __any_sync(EVERY_LANE, next != nullptr && ((u32)word & 0xFFFF) != left_tag);
+        __syncwarp();
         if (!last && lane < STEPS) {
             // Rows before the first one go into the room around the rows.
+            int2 edge = hands.out[lane];
             *(volatile u64*)(right + step) = pack_word(edge.x, edge.y, right_tag);
         }
     }

@@ -52,7 +52,7 @@ class StripShape(NamedTuple):
     @property
     def shared_bytes(self) -> int:
         """Of a block: what is handed on, and letters at hand (pairwise.cu: Hands)."""
-        return self.warps * (2 * self.steps * 8 + 2 * (64 + 16))
+        return self.warps * (2 * self.steps * 8 + 2 * (64 + 8))
 
     @property
     def rows_at_once(self) -> int:

@@ -34,7 +34,7 @@ KERNELS = [
 ]
 IN_BEST, UNKNOWN = 0, -1  # trace.cu: a path's state, and its place before it is looked for
 _PADDING = 128  # letters before and behind a query that lanes look at, and do nothing with
-_FACTORS = 16, 65537, 1  # cells.cuh: Scores
+_FACTORS = 16, 65537  # cells.cuh: Scores
 _WORDS_AROUND = 32  # layout.cuh: Job.border
 _TAGS = 65535  # layout.cuh: tag_of
 _EVERY_STRIP = 1 << 40  # strips that share a column of words: all
@@ -161,7 +161,6 @@ class _Inputs(NamedTuple):
     gap_extend: int
     key: int
     value: int
-    one: int
 
 
 class _Matrices(NamedTuple):
