@@ -129,7 +129,7 @@ def test_mistakes(world: Path, arguments: list[str], sentence: str, monkeypatch:
 def test_mistakes_without_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for arguments, sentence in (
-        ([], "config/config.yaml: cannot be read (No such file or directory); go to the folder of the run"),
+        ([], "config/config.yaml: the configuration does not exist"),
         (["--bam", "A.bam"], "--reference and --bam are needed together"),
     ):
         with pytest.raises(SystemExit) as caught:
