@@ -30,11 +30,13 @@ _SETTINGS: dict[str, Any] = {
     "long_indels": True,
 }
 _SNV, _DELETION = 900, 1100  # positions; every other read carries both
+# So many variants in a region that its graph is not plain (assembly/plain.py), and at the first a third allele.
+_CLUSTER = tuple(range(1300, 1385, 17))
 _LONG_DELETION, _LONG_INSERTION, _LONG = (300, 500), 1600, 100  # reads are clipped at the ends
 
 
 def compile_kernels(gvcf: bool, dragen: bool) -> None:
-    """Call one SNV, one deletion, and two long indels of one sample, as a run calls that is configured so."""
+    """Call SNVs, one deletion, and two long indels of one sample, as a run calls that is configured so."""
     generator = random.Random(1)
     genome = "".join(generator.choices("ACGT", k=_BASES))
     with tempfile.TemporaryDirectory() as folder:
@@ -76,6 +78,7 @@ def _write_reads(path: Path, genome: str, generator: random.Random) -> None:
     other = genome[:_SNV] + ("A" if genome[_SNV] != "A" else "C") + genome[_SNV + 1 :]
     drawn = (generator.randrange(_SNV - _LENGTH + 5, _DELETION - 5) for _ in range(_READS))
     reads = [(start, *_small(genome, other, start, number)) for number, start in enumerate(sorted(drawn))]
+    reads += [_clustered(genome, start, number) for number, start in enumerate(range(1240, 1360, 2))]
     start, end = _LONG_DELETION
     reads += _clipped(genome[:start] + genome[end:], start, start, None) * 2
     reads += _clipped(genome[:start] + genome[end:], start, None, end) * 2
@@ -106,6 +109,16 @@ def _small(genome: str, other: str, start: int, number: int) -> tuple[str, str]:
         bases = other[start:_DELETION] + other[_DELETION + 3 : start + _LENGTH + 3]
         return bases, f"{before}M3D{_LENGTH - before}M"
     return (other if number % 2 else genome)[start : start + _LENGTH], f"{_LENGTH}M"
+
+
+def _clustered(genome: str, start: int, number: int) -> tuple[int, str, str]:
+    """A read over many SNVs; each third read has others than the next, and each third none."""
+    bases = list(genome[start : start + _LENGTH])
+    for place, position in enumerate(_CLUSTER):
+        if number % 3 and (place == 0 or place % 2 == number % 2) and start <= position < start + _LENGTH:
+            others = "ACGT".replace(genome[position], "")
+            bases[position - start] = others[number % 3 - 1]
+    return start, "".join(bases), f"{_LENGTH}M"
 
 
 def _clipped(spelled: str, at: int, end: int | None, start: int | None) -> list[tuple[int, str, str]]:
