@@ -1,10 +1,13 @@
 """What a process with many threads sets for itself holds, and memory stays with it."""
 
+import ctypes
 import subprocess
 import sys
 import textwrap
+from types import SimpleNamespace
 
-from quire import sources
+import pytest
+from quire import many_threads, sources
 
 
 def test_large_arrays_come_from_memory_that_was_there() -> None:
@@ -32,3 +35,21 @@ def test_large_arrays_come_from_memory_that_was_there() -> None:
     assert interval == 0.0005
     assert after < before / 5, (before, after)
     assert large > after + 200, (after, large)
+
+
+@pytest.mark.parametrize(
+    ("most", "asked"), [(1 << 30, [-3, -8, -1, -2]), (1 << 25, [-3, -3, -8, -1, -2]), (0, [-3, -3])]
+)
+def test_a_c_library_that_refuses_the_threshold(most: int, asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """glibc takes 32 MB at most before 2.35. Where it takes neither, the other options would do harm."""
+    seen = []
+
+    def set_option(option: int, value: int) -> int:
+        seen.append(option)
+        return int(option != -3 or value <= most)
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(mallopt=set_option))
+    interval = sys.getswitchinterval()
+    many_threads.prepare()
+    sys.setswitchinterval(interval)
+    assert seen == asked

@@ -14,17 +14,19 @@ import sys
 SWITCH_SECONDS = 0.0005
 # Of glibc's malloc.h.
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -2, -3, -8
-_PAD_BYTES = LEAST_MAPPED = 1 << 26
+_PAD_BYTES = 1 << 26
+LEAST_MAPPED = (1 << 26, 1 << 25)  # bytes; the C library takes no more than the second before glibc 2.35
 _NEVER = (1 << 31) - 1  # the largest number that mallopt takes: 2 GB on top before any goes back
 
 
 def prepare() -> None:
-    """Set it. To be called before the threads begin; where the C library is not glibc, memory stays as it is."""
+    """Set it before the threads begin. Where the C library takes no such threshold, memory stays as it is."""
     sys.setswitchinterval(SWITCH_SECONDS)
     try:
         set_option = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError, TypeError):
         return
-    options = {_ARENA_MAX: 1, _MMAP_THRESHOLD: LEAST_MAPPED, _TRIM_THRESHOLD: _NEVER, _TOP_PAD: _PAD_BYTES}
-    for option, value in options.items():
-        set_option(option, value)
+    # Any other option ends glibc's own ways with the threshold, so that it is left alone where this one is refused.
+    if any(set_option(_MMAP_THRESHOLD, value) for value in LEAST_MAPPED):
+        for option, value in {_ARENA_MAX: 1, _TRIM_THRESHOLD: _NEVER, _TOP_PAD: _PAD_BYTES}.items():
+            set_option(option, value)

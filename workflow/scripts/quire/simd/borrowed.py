@@ -5,6 +5,7 @@ of pairing that was two thirds of the time. A view of the same memory that nobod
 """
 
 from numba import types
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 from numba.np.numpy_support import carray
 
@@ -12,17 +13,19 @@ from quire.simd.compiled import inlined
 
 
 @intrinsic
-def _pointer(_typing_context, address, dtype):
-    """The address (int64) of the first item of an array of `dtype`."""
-    pointer = types.CPointer(dtype.dtype)
+def _pointer(_typing_context, array):
+    """The address of the first item of an array in C order, which is all that a view of it takes along."""
+    if array.layout != "C":
+        raise TypingError(f"only arrays in C order can be borrowed, not {array}")
+    pointer = types.CPointer(array.dtype)
 
-    def generate(context, builder, _signature, arguments):
-        return builder.inttoptr(arguments[0], context.get_value_type(pointer))
+    def generate(context, builder, signature, arguments):
+        return context.make_array(signature.args[0])(context, builder, arguments[0]).data
 
-    return pointer(address, dtype), generate
+    return pointer(array), generate
 
 
 @inlined
 def borrowed(array):
     """A view of a contiguous array, which the caller must hold as long as it is used: an argument of the kernel."""
-    return carray(_pointer(array.ctypes.data, array.dtype), array.shape)
+    return carray(_pointer(array), array.shape)
