@@ -2,6 +2,7 @@
 
 import json
 import random
+import time
 
 import pysam
 import pytest
@@ -11,6 +12,7 @@ from quire.align.reading import UnitReads
 from quire.align.unit import map_unit
 from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
 from quire.errors import InputError
+from quire.io import ahead, samtools
 from quire.io.files import BGZF_END
 from quire.io.read_files import ReadFiles
 
@@ -81,5 +83,29 @@ def test_reading_begins_again_where_the_card_is_not_to_be_had(run, tmp_path, mon
     monkeypatch.setattr(UnitReads, "__init__", counted)
     monkeypatch.setattr("quire.align.unit.may_have_card", lambda _: True)
     assert run(**given, reads_per_batch="auto") == expected
-    assert sizes == [READS_PER_BATCH_ON_CARD, CpuEngine.reads_per_batch]
+    guessed = [READS_PER_BATCH_ON_CARD] if kind == "fastq" else []  # a BAM is not read before it is known
+    assert sizes == [*guessed, CpuEngine.reads_per_batch]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["insert_size.json", "ledger.json", "out.bam"]
+
+
+def test_a_file_that_samtools_orders_is_read_once(run, tmp_path, monkeypatch):
+    """No second reader begins while samtools still works for a first one, in a folder of the same name."""
+    lines = []
+    for i in range(300):
+        lines += paired_lines(f"r{i}", "one", (1 + i % 2000, 201 + i % 2000), 50, "S.a", "I")
+    plain = write_bam(tmp_path / "plain.bam", {"one": 3000}, lines, ["@RG\tID:S.a\tSM:S"])
+    pysam.sort("-o", str(tmp_path / "sorted.bam"), str(plain), catch_stdout=False)
+    begun = []
+
+    def slowly(*arguments):
+        begun.append(arguments)
+        time.sleep(1)
+        collate(*arguments)
+
+    collate = samtools.collate
+    monkeypatch.setattr(samtools, "collate", slowly)
+    monkeypatch.setattr(ahead, "FAREWELL_SECONDS", 0.01)
+    monkeypatch.setattr("quire.align.unit.may_have_card", lambda _: True)
+    assert run(bam=[tmp_path / "sorted.bam"], reads_per_batch="auto")["counts"]["reads"] == 600
+    assert len(begun) == 1
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["insert_size.json", "ledger.json", "out.bam"]

@@ -1,4 +1,4 @@
-"""The reads of a unit on their way to the mapper: read ahead of it from the first moment of a job on."""
+"""The reads of a unit on their way to the mapper: read ahead of it, FASTQ from the first moment of a job on."""
 
 from collections.abc import Iterator
 from contextlib import closing

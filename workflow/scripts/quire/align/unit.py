@@ -62,15 +62,20 @@ def map_unit(
             reads = UnitReads(inputs, reads_per_batch, clipping, umis, folder, settings.threads)
             return stack.enter_context(closing(reads))
 
-        # Reading begins before anything else, by a guess of what will map.
-        reads = read(_reads_per_batch(settings, may_have_card(settings.backend)))
+        # Reading begins before anything else, by a guess of what will map. Not of BAM and CRAM: samtools, which may put
+        # them in order first, cannot be stopped where the guess was wrong.
+        reads = None
+        if not inputs.reads.bam:
+            reads = read(_reads_per_batch(settings, may_have_card(settings.backend)))
         opened = stack.enter_context(ThreadPoolExecutor(1)).submit(_open, inputs)
         backend, open_card = stack.enter_context(use_backend(settings.backend, settings.memory))
-        reference, indexes = opened.result()
         wanted = _reads_per_batch(settings, open_card is not None)
-        if wanted != reads.reads_per_batch:
+        if reads is None:
+            reads = read(wanted)
+        elif wanted != reads.reads_per_batch:
             reads.close()
             reads = read(wanted)
+        reference, indexes = opened.result()
         if open_card is None:
             pages = [page_arrays(index, index.start, index.owned_length) for index in indexes]
             _map(CpuEngine(reference, pages), reference, backend, inputs, outputs, read_group, settings, reads, umis)
