@@ -5,12 +5,14 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
+from multiprocessing import get_context
 from pathlib import Path
 
 import psutil
 import pytest
 from quire.errors import InputError, QuireError
-from quire.rescore.processes import in_processes
+from quire.rescore.processes import AHEAD, in_processes
 
 LIBRARY = Path(__file__).resolve().parents[2] / "workflow/scripts"
 
@@ -43,6 +45,52 @@ def test_the_parent_prepares_once_where_others_are_forked(units: int, processes:
     assert prepared == [os.getpid()] * times
     assert {count for count, _ in answers} == {times}
     assert (os.getpid() in {process for _, process in answers}) is (times == 0)
+
+
+@pytest.mark.parametrize("slow", [None, 0])
+def test_few_units_are_begun_ahead_of_what_is_taken(slow: int | None) -> None:
+    """While the consumer stands still, and while the first unit keeps it waiting."""
+    begun = get_context("fork").Value("i", 0)
+
+    def count(unit: int) -> int:
+        with begun.get_lock():
+            begun.value += 1
+        if unit == slow:
+            time.sleep(1)
+            return -begun.value
+        return unit
+
+    answers = in_processes(count, range(100), 2)
+    first = next(answers)
+    assert -2 * AHEAD <= first <= 0
+    time.sleep(0.5)
+    assert 1 <= begun.value <= 2 * AHEAD
+    next(answers)
+    time.sleep(0.5)
+    assert begun.value <= 2 * AHEAD + 1
+    assert list(answers) == list(range(2, 100))
+
+
+class Held:
+    """A result that can be watched."""
+
+
+def test_what_is_taken_is_let_go_of() -> None:
+    watched = []
+    for answer in in_processes(lambda _: Held(), range(20), 2):
+        watched.append(weakref.ref(answer))
+        del answer
+        assert all(one() is None for one in watched[:-1])
+    assert len(watched) == 20
+
+
+def test_closing_ends_the_processes() -> None:
+    answers = in_processes(slowest_first, range(1000), 2)
+    _, process = next(answers)
+    begun = time.monotonic()
+    answers.close()  # type: ignore[attr-defined]
+    assert not psutil.pid_exists(process)
+    assert time.monotonic() - begun < 10
 
 
 def refuse_seven(unit: int) -> int:

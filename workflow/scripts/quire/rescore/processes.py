@@ -1,7 +1,8 @@
 """Work shared out among processes of one job: forked from a parent that has imported and opened everything already.
 
 A fork costs milliseconds where a job of its own costs seconds of imports. What each process takes next is decided when
-it is free, so that a unit with many reads holds up nobody else; results come back in the order of the units.
+it is free, so that a unit with many reads holds up nobody else; results come back in the order of the units. Only so many
+units are begun ahead of what has been taken: a job of a whole contig need not fit into memory.
 """
 
 import ctypes
@@ -9,8 +10,9 @@ import gc
 import multiprocessing
 import os
 import signal
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
@@ -18,6 +20,7 @@ from quire.errors import QuireError
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
+AHEAD = 4  # units for each process, begun or done, beyond what has been taken: enough behind one that is slow
 _SET_PARENT_DEATH_SIGNAL = 1  # prctl's PR_SET_PDEATHSIG
 # What the processes are forked for. A module's variable, since open files and mapped arrays cannot be sent to them.
 _work: tuple[Callable[[Any], Any], Sequence[Any]] | None = None
@@ -29,7 +32,9 @@ def in_processes(
     processes: int,
     prepare: Callable[[], object] = lambda: None,
 ) -> Iterator[Result]:
-    """Yield function(unit) of all units in their order.
+    """Yield function(unit) of all units in their order, and hold no result that has been yielded.
+
+    At most AHEAD units for each process are begun, or done and held, beyond those that have been yielded.
 
     Args:
         function: called in the processes; what it returns, and a QuireError that it raises, must pickle.
@@ -53,10 +58,14 @@ def in_processes(
     try:
         context = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(processes, context, die_with, (os.getpid(),)) as pool:
-            futures = [pool.submit(_run, number) for number in range(len(units))]
+            waiting: deque[Future[Result]] = deque()
             try:
-                for future in futures:
-                    yield future.result()
+                for number in range(len(units)):
+                    if len(waiting) == AHEAD * processes:
+                        yield waiting.popleft().result()
+                    waiting.append(pool.submit(_run, number))
+                while waiting:
+                    yield waiting.popleft().result()
             except BrokenProcessPool:
                 raise QuireError(
                     "a process of the job was killed, as happens where memory lacks; give the rule more memory "
