@@ -1,7 +1,7 @@
 """Work shared out among processes of one job: forked from a parent that has imported and opened everything already.
 
 A fork costs milliseconds where a job of its own costs seconds of imports. What each process takes next is decided when
-it is free, so that a unit with many reads holds up nobody else; results come back in the order of the units. Only so many
+it is free, so that a unit with many reads holds up nobody else; results come back in the order of the units. Few
 units are begun ahead of what has been taken: a job of a whole contig need not fit into memory.
 """
 
