@@ -1,5 +1,6 @@
 """Parts of a VCF put together block by block: the lines, the index and the counts of the plain way."""
 
+import errno
 import random
 from pathlib import Path
 
@@ -18,7 +19,12 @@ from quire.rescore.variant_counts import VariantCounter
 CONTIGS = [("one", 3_000_000), ("HLA:1*01", 900), ("three", 40_000)]
 
 
-def part(path: Path, places: list[tuple[str, int]], samples: tuple[str, ...] = ("s", "t")) -> Path:
+def part(
+    path: Path,
+    places: list[tuple[str, int]],
+    samples: tuple[str, ...] = ("s", "t"),
+    contigs: list[tuple[str, int]] = CONTIGS,
+) -> Path:
     """A part with records at places (contig, position), whose genotypes and figures differ."""
     generator = random.Random(len(places))
 
@@ -30,7 +36,7 @@ def part(path: Path, places: list[tuple[str, int]], samples: tuple[str, ...] = (
         alternate = generator.choice(["C", "G", "CT"])
         return VariantRecord(contig, position - 1, ("A", alternate), 50.0, (), {"DP": 9}, own).line(FIELDS)
 
-    assert write_part(path, header(CONTIGS, samples, FIELDS), (line(*place) for place in places)) == len(places)
+    assert write_part(path, header(contigs, samples, FIELDS), (line(*place) for place in places)) == len(places)
     return path
 
 
@@ -80,9 +86,21 @@ def test_what_cannot_be_joined(tmp_path: Path) -> None:
     flipped.write_bytes(whole[:-300] + bytes([whole[-300] ^ 1]) + whole[-299:])
     with pysam.BGZFile(str(joined), "wb") as stream:  # the header shares a block with records
         stream.write(content(first))
+    few = part(tmp_path / "few.vcf.gz", [("three", 5)])
+    headless, endless = tmp_path / "headless.vcf.gz", tmp_path / "endless.vcf.gz"
+    header_only = few.read_bytes()
+    headless.write_bytes(header_only[: int.from_bytes(header_only[16:18], "little") + 1])
+    endless.write_bytes(header_only.removesuffix(BGZF_END))
+    others = [("one", 3_000_000), ("HLA:1*01", 900), ("four", 40_000)]
     for second, message in (
         (part(tmp_path / "1.vcf.gz", [("one", 5)]), "out of genome order at one:5"),
-        (late, "out of genome order"),
+        (late, r"late.vcf.gz: out of genome order at HLA:1\*01:3;"),
+        (part(tmp_path / "3.vcf.gz", [("three", 7), ("HLA:1*01", 9)]), r"out of genome order at HLA:1\*01:9;"),
+        (part(tmp_path / "4.vcf.gz", [("HLA:1*01", 3)]), r"4.vcf.gz: out of genome order at HLA:1\*01:3;"),
+        (part(tmp_path / "5.vcf.gz", [("two", 5)]), "its header lacks the contig two of a record"),
+        (part(tmp_path / "6.vcf.gz", [("four", 5)], contigs=others), "its contigs are not those of"),
+        (headless, "cut off"),
+        (endless, "cut off"),
         (part(tmp_path / "2.vcf.gz", [], samples=("s", "u")), "samples"),
         (cut, "cut off"),
         (flipped, "damaged"),
@@ -90,4 +108,17 @@ def test_what_cannot_be_joined(tmp_path: Path) -> None:
     ):
         with pytest.raises(QuireError, match=message):
             join([first, second], tmp_path / "all.vcf.gz", tmp_path / "all.vcf.gz.tbi")
+    assert not list(tmp_path.glob("*all*"))
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), OSError("building failed")])
+def test_an_index_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError) -> None:
+    """Is no fault of the records' order."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(pysam, "tabix_index", fail)
+    with pytest.raises(QuireError, match=r"cannot be written \(.*\); check permissions and the free space there"):
+        join(some_parts(tmp_path), tmp_path / "all.vcf.gz", tmp_path / "all.vcf.gz.tbi")
     assert not list(tmp_path.glob("*all*"))

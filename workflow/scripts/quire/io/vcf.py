@@ -208,16 +208,17 @@ def gather(
 
 def contig_ranks(head: Sequence[str]) -> dict[str, int]:
     """The order of a header's contigs, by name."""
-    return {line.split("ID=")[1].split(",length")[0]: i for i, line in enumerate(_contig_lines(head))}
+    return {line.split("ID=")[1].split(",length")[0]: i for i, line in enumerate(contig_lines(head))}
 
 
 def is_long(head: Sequence[str]) -> bool:
     """Whether a contig of a header is too long for TBI."""
-    lengths = (int(re.split("[,>]", line.rsplit(",length=", 1)[1])[0]) for line in _contig_lines(head))
+    lengths = (int(re.split("[,>]", line.rsplit(",length=", 1)[1])[0]) for line in contig_lines(head))
     return max(lengths, default=0) > _LONGEST_TABIX
 
 
-def _contig_lines(head: Sequence[str]) -> list[str]:
+def contig_lines(head: Sequence[str]) -> list[str]:
+    """Lines of a header that name contigs."""
     return [line for line in head if line.startswith("##contig=")]
 
 

@@ -9,14 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pysam
+from numpy.typing import NDArray
 
 from quire.errors import QuireError
 from quire.io.bgzf import HEADER_BYTES
 from quire.io.files import BGZF_END, atomic_path
 from quire.io.inflate import DamagedBlock, inflate_blocks
-from quire.io.vcf import contig_ranks, is_long, read_head
+from quire.io.vcf import contig_lines, contig_ranks, is_long, read_head
 
 _WINDOW = 8 << 20  # bytes of a part that are held at a time
+_POSITION_BITS = 40
+_TAB, _LINE_END = b"\t\n"
 _HEAD_END = re.compile(rb"^#CHROM.*\n", re.MULTILINE)
 
 TakesLines = Callable[[bytes], None]
@@ -38,29 +41,19 @@ def join(
         The number of records.
 
     Raises:
-        QuireError: parts of different samples, damaged, or not in genome order.
+        QuireError: parts of different samples or contigs, damaged, cut off, or not in genome order; or a full disk.
     """
     head = read_head(parts[0])
-    ranks, records, last = contig_ranks(head), 0, (-1, -1)
+    ranks, records, last = contig_ranks(head), 0, -1
     with atomic_path(output) as temporary, atomic_path(index) as temporary_index:
         with temporary.open("wb") as out:
             for number, part in enumerate(parts):
-                if read_head(part)[-1] != head[-1]:
-                    raise QuireError(
-                        f"{part}: its samples are not those of {parts[0]}; delete the parts and run again."
-                    )
+                _check_head(part, read_head(part), parts[0], head)
                 for blocks, lines in _windows(part, number == 0):
                     out.write(blocks)
                     if not lines:
                         continue
-                    first, last_line = lines[: lines.index(b"\n")], lines[lines.rfind(b"\n", 0, -1) + 1 :]
-                    here = _place(first, ranks)
-                    if here < last:
-                        contig, position = first.split(b"\t", 2)[:2]
-                        raise QuireError(
-                            f"{part}: out of genome order at {contig.decode()}:{int(position)}; run rescore again."
-                        )
-                    last = _place(last_line, ranks)
+                    last = _last_place(part, lines, ranks, last)
                     records += lines.count(b"\n")
                     if takes_lines is not None:
                         takes_lines(lines)
@@ -70,21 +63,88 @@ def join(
             pysam.tabix_index(
                 str(temporary), preset="vcf", force=True, csi=csi, index=str(temporary_index), keep_original=True
             )
-        except OSError as error:  # htslib's check of the order within contigs
-            raise QuireError(f"{output}: its records are out of genome order ({error}); run rescore again.") from None
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            # pysam keeps the number to itself. The order of the records has been checked, so it is no fault of theirs.
+            raise QuireError(
+                f"{index}: cannot be written ({error}); check permissions and the free space there."
+            ) from error
     return records
 
 
-def _place(line: bytes, ranks: dict[str, int]) -> tuple[int, int]:
-    contig, position, _ = line.split(b"\t", 2)
-    return ranks[contig.decode()], int(position)
+def _check_head(part: str | Path, head: Sequence[str], first: str | Path, expected: Sequence[str]) -> None:
+    """Refuse a part whose samples or contigs are not the first's."""
+    if head[-1:] != expected[-1:]:
+        raise QuireError(f"{part}: its samples are not those of {first}; delete the parts and run again.")
+    if contig_lines(head) != contig_lines(expected):
+        raise QuireError(f"{part}: its contigs are not those of {first}; delete the parts and run again.")
+
+
+def _last_place(part: str | Path, lines: bytes, ranks: dict[str, int], last: int) -> int:
+    """The place of the last of some lines, once they and the place before them were found to be in order.
+
+    A place is the contig's rank and, in the lower bits, the position.
+    """
+    data = np.frombuffer(lines, np.uint8)
+    begins = np.concatenate([[0], np.flatnonzero(data == _LINE_END)[:-1] + 1])
+    ends = _ends_of_names(data, begins)
+    if (data[ends] != _TAB).any():
+        raise QuireError(f"{part}: has a line that is no record; delete the parts and run again.")
+    # Names are looked up where they change, which is seldom.
+    firsts = np.concatenate([[0], np.flatnonzero(_changes(data, begins, ends - begins)) + 1])
+    own = []
+    for begin, end in zip(begins[firsts].tolist(), ends[firsts].tolist(), strict=True):
+        name = lines[begin:end].decode()
+        if name not in ranks:
+            raise QuireError(f"{part}: its header lacks the contig {name} of a record; delete the parts and run again.")
+        own.append(ranks[name])
+    rank = np.repeat(np.array(own, np.int64), np.diff(firsts, append=len(begins)))
+    position = _numbers(data, ends + 1)
+    places = np.concatenate([[last], rank << _POSITION_BITS | position])
+    wrong = np.flatnonzero(places[1:] < places[:-1])
+    if wrong.size:
+        at = int(wrong[0])
+        name = lines[int(begins[at]) : int(ends[at])].decode()
+        raise QuireError(f"{part}: out of genome order at {name}:{int(position[at])}; run rescore again.")
+    return int(places[-1])
+
+
+def _ends_of_names(data: NDArray[np.uint8], begins: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where the first column ends, of lines that begin at some bytes: at a tab, or at the end of a line without one."""
+    ends, going = begins.copy(), np.arange(len(begins))
+    while going.size:
+        going = going[data[ends[going]] >= ord(" ")]
+        ends[going] += 1
+    return ends
+
+
+def _changes(data: NDArray[np.uint8], begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each line but the first has another name than the one before."""
+    changes: NDArray[np.bool_] = lengths[1:] != lengths[:-1]
+    for letter in range(int(lengths.max())):
+        lines = np.flatnonzero(~changes & (lengths[1:] > letter))
+        changes[lines] = data[begins[lines + 1] + letter] != data[begins[lines] + letter]
+    return changes
+
+
+def _numbers(data: NDArray[np.uint8], begins: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The decimal numbers that begin at some bytes."""
+    numbers, at, going = np.zeros(len(begins), np.int64), begins.copy(), np.arange(len(begins))
+    while going.size:
+        letters = data[at[going]].astype(np.int64) - ord("0")
+        is_digit = (letters >= 0) & (letters <= 9)
+        going = going[is_digit]
+        numbers[going] = 10 * numbers[going] + letters[is_digit]
+        at[going] += 1
+    return numbers
 
 
 def _windows(part: str | Path, with_head: bool) -> Iterator[tuple[bytes, bytes]]:
     """Runs of a part's blocks, and the lines of records that end in them; the header's blocks only if they are wanted.
 
     Raises:
-        QuireError: a damaged part, or one whose records share a block with the header.
+        QuireError: a damaged part, one without its closing block, or one whose records share a block with the header.
     """
     with Path(part).open("rb") as stream:
         head, text = b"", b""
@@ -98,16 +158,17 @@ def _windows(part: str | Path, with_head: bool) -> Iterator[tuple[bytes, bytes]]
             raise QuireError(f"{part}: has records in the header's blocks; delete the parts and run again.")
         if with_head:
             yield head, b""
-        held, unfinished = b"", b""  # the beginning of a block, and of a line
+        held, unfinished, closed = b"", b"", False  # the beginning of a block, and of a line
         while new := stream.read(_WINDOW):
             held += new
             text, used = _inflated(part, held)
             blocks, held = held[:used], held[used:]
+            closed = blocks.endswith(BGZF_END) if blocks else closed
             lines = unfinished + text
             end = lines.rfind(b"\n") + 1
             unfinished = lines[end:]
             yield blocks.removesuffix(BGZF_END), lines[:end]
-    if held or unfinished:
+    if held or unfinished or not closed:
         raise QuireError(f"{part}: is cut off; delete the parts and run again.")
 
 
