@@ -658,6 +658,9 @@ def test_unedited_template_says_what_to_edit(tmp_path: Path) -> None:
     (b"reference:\n\tfasta: x\n", "line 2: is not YAML: the line begins with a tab; indent it with spaces."),
     (b"reference: {fasta: 'x}\n", "line 2: is not YAML (found unexpected end of stream while scanning a"),
     (b"align:\n  umi: name\n  umi: none\n", "line 3: the key umi stands in line 2 already; remove one of the two."),
+    (b"a: [{b: 1,\n b: 2}]\n", "line 2: the key b stands in line 1 already; remove one of the two."),
+    (b"a: {<<: &x {k: 1}, k: 2,\n  <<: *x}\n", "line 2: the key << stands in line 1 already; remove one of the two."),
+    (b'{"align": {"umi": "name",\n"umi": "none"}}', "the key umi stands twice in one object; remove one of the two."),
     (b"", "holds no keys"),
     (b"- reference\n", "holds no keys"),
     (b"\xff\xfe", "is not text"),
@@ -701,6 +704,17 @@ def test_json_is_a_configuration(run: Run) -> None:
     """With tabs too, which YAML does not have."""
     replace(run, "config.json", b'{\n\t"reference": {"fasta": "x"}\n}')
     assert read_config_file(Path("config.json")) == {"reference": {"fasta": "x"}}
+
+
+def test_anchors_and_merge_keys_are_no_keys_that_stand_twice(run: Run) -> None:
+    """However they are nested; a key may also go by a word and a number."""
+    text = b"a: {inner: &x {<<: &y {k: 1}, k: 2, l: [*y, *y]}}\nb: {<<: *x, m: 3}\nc: &z {k: 4, d: *x}\n1: a\n'1': b\n"
+    replace(run, "config.yaml", text)
+    inner = {"k": 2, "l": [{"k": 1}, {"k": 1}]}
+    content = {"a": {"inner": inner}, "b": {**inner, "m": 3}, "c": {"k": 4, "d": inner}, 1: "a", "1": "b"}
+    assert read_config_file(Path("config.yaml")) == content
+    replace(run, "config.yaml", b"a: &a {b: 1, c: *a}\n")  # holds itself
+    assert read_config_file(Path("config.yaml"))["a"]["b"] == 1
 
 
 def test_without_a_run(run: Run) -> None:

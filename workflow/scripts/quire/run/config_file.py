@@ -7,6 +7,7 @@ keys that stand in it twice, of which YAML silently takes the last.
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +47,13 @@ def _beside(path: Path) -> str:
 
 def _parsed(path: Path, text: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=partial(_without_twins, path))
     except ValueError:
         pass
     try:
-        return yaml.load(text, _Loader)
+        # The tree is checked as it was written: merge keys (<<) and aliases are resolved while it is constructed.
+        _refuse_twins(yaml.compose(text, yaml.SafeLoader))
+        return yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f", line {mark.line + 1}" if mark else ""
@@ -73,13 +76,41 @@ class _Twice(yaml.MarkedYAMLError):  # type: ignore[misc]
     """A key that stands in a block twice."""
 
 
-class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: dict[str, int] = {}
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.value in seen:
-                said = f"the key {key.value} stands in line {seen[key.value]} already; remove one of the two."
-                raise _Twice(problem=said, problem_mark=key.start_mark)
-            if isinstance(key, yaml.ScalarNode):
-                seen[key.value] = key.start_mark.line + 1
-        return dict(super().construct_mapping(node, deep))
+def _refuse_twins(root: yaml.Node | None) -> None:
+    """Refuse a tree with a key that stands in one of its blocks twice, naming the one that stands first in the file."""
+    waiting, visited, twins = [root], set[int](), []
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, yaml.CollectionNode) or id(node) in visited:
+            continue
+        visited.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+            continue
+        seen: dict[tuple[str, str], int] = {}
+        for key, value in node.value:
+            waiting += [key, value]
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            name = (key.tag, key.value)
+            if name in seen:
+                twins.append((key, seen[name]))
+            seen.setdefault(name, key.start_mark.line + 1)
+    if twins:
+        key, line = min(twins, key=lambda twin: twin[0].start_mark.index)
+        said = f"the key {key.value} stands in line {line} already; remove one of the two."
+        raise _Twice(problem=said, problem_mark=key.start_mark)
+
+
+def _without_twins(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object of its keys and values.
+
+    Raises:
+        InputError: a key stands in it twice.
+    """
+    content: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in content:
+            raise InputError(f"{path}: the key {key} stands twice in one object; remove one of the two.")
+        content[key] = value
+    return content
