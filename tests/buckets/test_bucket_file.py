@@ -237,3 +237,35 @@ def test_pieces_are_read_without_the_lock_and_with_it(tmp_path: Path, monkeypatc
     assert np.array_equal(file.read(wanted), by_kernel)
     offsets = np.concatenate([[0], np.cumsum(table[:, 2])])
     assert np.array_equal(pieces.checksums(by_kernel, offsets), table[:, 3])
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_files_are_closed(tmp_path: Path) -> None:
+    """At the end of the block, and where the folder is refused, though the traceback keeps what was opened."""
+    folder, before = unit_folder(tmp_path, 300), open_files()
+    with BucketFile(folder) as file:
+        assert open_files() == before + 4
+    assert open_files() == before
+    assert file.records == 600
+    (folder / "records.3").write_bytes(b"")
+    with pytest.raises(QuireError, match="its files are not as long as they were") as failure:
+        BucketFile(folder)
+    assert open_files() == before, failure
+
+
+def test_too_many_open_files_are_no_fault_of_the_buckets(tmp_path: Path) -> None:
+    """They are whole: nobody is told to delete them."""
+    folder = unit_folder(tmp_path, 300)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with BucketFile(folder) as file:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (int(file._descriptors.max()) + 2, limits[1]))
+        try:
+            with pytest.raises(QuireError) as failure:
+                BucketFile(folder)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    remedy = "allow more open files (`ulimit -n`; a unit takes up to 7) and run again."
+    assert str(failure.value) == f"{folder}: cannot be read (Too many open files); {remedy}"

@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import resource
 import shutil
 from collections import Counter
 from functools import cache
@@ -288,3 +289,15 @@ def test_a_record_lost_or_doubled_stops_the_job(tmp_path: Path, units: list[Unso
     with pytest.raises(QuireError, match=f"records in 2400 = 2400 is not records out {2399 + 2 * (planted != 'lost')}"):
         finish(tmp_path, units)
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_more_files_than_the_usual_limit(tmp_path: Path, units: list[UnsortedUnit]) -> None:
+    """The limit is raised as far as may be: a sample of many units has more files than most systems begin with."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = max(int(path.name) for path in Path("/proc/self/fd").iterdir())
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used + 3, limits[1]))
+    try:
+        finish(tmp_path, units)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert (tmp_path / "out/S.bam").exists()

@@ -12,6 +12,7 @@ alone, and not on the batches that they came in, so that the finished file's blo
 docs/formats.md has the layout of the bytes.
 """
 
+import errno
 import json
 import os
 import struct
@@ -44,6 +45,7 @@ PIECE_BYTES = 1 << 16  # of a bucket in a stretch, on average, where the limits 
 LEAST_STRETCH, LARGEST_STRETCH = 1 << 23, 1 << 27  # bytes
 UNPLACED_BYTES = 1 << 24  # of a piece of records without a position
 MOST_WRITERS = 6  # threads that write; more of them wait for memory
+MOST_FILES = MOST_WRITERS + 1  # of records; one is of those without a position
 _TRAILER = struct.Struct("<QQI8s")  # bytes of directory, of description, checksum of both, magic
 _PIECE = np.dtype([("bytes", "<i8"), ("checksum", "<u4")])
 
@@ -215,7 +217,7 @@ def _write_all(file: FileIO, data: NDArray[np.uint8]) -> None:
 
 
 class BucketFile:
-    """The buckets of a unit, read. Any thread may read.
+    """The buckets of a unit, read. Any thread may read, until the `with` block ends, which closes the files.
 
     Attributes:
         path: of the folder.
@@ -225,18 +227,32 @@ class BucketFile:
         records: in the file, each counted once.
 
     Raises:
-        QuireError: while it is opened or read: a file is missing, cut or damaged, or of another version.
+        QuireError: while it is opened or read: a file is missing, cut or damaged, of another version, or cannot be
+            opened or read.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        try:
-            directory, description = self._read_contents()
-            self._files = [open(self.path / file_name(number), "rb") for number in range(len(description["files"]))]
-            self._descriptors = np.array([file.fileno() for file in self._files], np.int64)
-            sizes_of_files = [os.fstat(file.fileno()).st_size for file in self._files]
-        except OSError as error:
-            raise self._not_whole(error.strerror) from error
+        with ExitStack() as stack:
+            try:
+                directory, description = self._read_contents()
+                names = [file_name(number) for number in range(len(description["files"]))]
+                self._files = [stack.enter_context(FileIO(self.path / name)) for name in names]
+                sizes_of_files = [os.fstat(file.fileno()).st_size for file in self._files]
+            except OSError as error:
+                raise self._unreadable(error) from error
+            self._take(directory, description, sizes_of_files)
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> "BucketFile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _take(self, directory: bytes, description: dict[str, Any], sizes_of_files: list[int]) -> None:
+        """Set out what the table of contents says; the files are to be as long as it says."""
+        self._descriptors = np.array([file.fileno() for file in self._files], np.int64)
         self.header_text: str = description["header"]
         self.contig_names = [str(name) for name, _ in description["contigs"]]
         self.contig_lengths = [int(length) for _, length in description["contigs"]]
@@ -290,7 +306,7 @@ class BucketFile:
             try:
                 more = os.preadv(self._files[file].fileno(), [out[got:].data], place + got)
             except OSError as error:
-                raise self._not_whole(error.strerror) from error
+                raise self._unreadable(error) from error
             if more == 0:
                 break
             got += more
@@ -309,6 +325,15 @@ class BucketFile:
         if description["format_version"] != FORMAT_VERSION:
             raise self._not_whole(f"format version {description['format_version']}, not {FORMAT_VERSION}")
         return both[:directory_bytes], description
+
+    def _unreadable(self, error: OSError) -> QuireError:
+        """What the system says; the buckets are lost only where it finds no file, else they may be as good as ever."""
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return self._not_whole(error.strerror)
+        remedy = "see to that"
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            remedy = f"allow more open files (`ulimit -n`; a unit takes up to {MOST_FILES})"
+        return QuireError(f"{self.path}: cannot be read ({error.strerror}); {remedy} and run again.")
 
     def _not_whole(self, why: str | None) -> QuireError:
         return QuireError(f"{self.path}: is no whole folder of buckets ({why}); delete it and run again.")

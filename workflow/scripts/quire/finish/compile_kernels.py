@@ -1,6 +1,7 @@
 """Compile the kernels of the finish stage once, by finishing a sample of two records."""
 
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -22,13 +23,13 @@ _CONTIGS = ["contig"], [100]
 
 def compile_kernels(optical: bool, umis: bool) -> None:
     """Sort, mark, index and count a pair of one base each; `optical` duplicates are looked for too, and UMIs."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         unit, ordered = Path(folder) / "unit.buckets", Path(folder) / "sorted.bam"
         with BucketWriter(unit, "@HD\tVN:1.6\n@SQ\tSN:contig\tLN:100\n", *_CONTIGS) as buckets:
             for flag in (FLAG_FIRST_OF_PAIR, FLAG_SECOND_OF_PAIR):
                 record = np.frombuffer(bytearray(_record(flag)), np.uint8)  # writable: kernels are compiled for that
                 buckets.write(deal(records_of(record), buckets.genome))
-        units, distance = [(BucketFile(unit), 0)], 100 if optical else None
+        units, distance = [(stack.enter_context(BucketFile(unit)), 0)], 100 if optical else None
         sort_and_mark("compiling", units, ordered, Path(f"{ordered}.bai"), "bai", Effort(1, 50), None, distance, umis)
         genome = units[0][0].genome
         for part in ranges(units, genome, 0):  # as a deep bucket is, in parts

@@ -65,11 +65,13 @@ def keep_units(path: str | Path, alignments: Path, units: Sequence[tuple[str, Un
     """
     kept = {}
     for name, files in units if alignments.suffix == ".bam" else ():
-        buckets, ledger = BucketFile(files.records), json.loads(files.ledger.read_text())
+        ledger = json.loads(files.ledger.read_text())
+        with BucketFile(files.records) as buckets:
+            records, header = buckets.records, buckets.header_text
         kept[name] = {
             "mapped_from": ledger.get("mapped_from"),
-            "records": buckets.records,
-            "header": buckets.header_text,
+            "records": records,
+            "header": header,
             "ledger": ledger,
             "insert_size": json.loads(files.insert_size.read_text()),
         }

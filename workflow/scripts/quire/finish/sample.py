@@ -6,6 +6,7 @@ written by samtools, through pysam.
 
 import logging
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from quire.io import samtools
 from quire.io.bai import require_index_fits
 from quire.io.fasta_index import indexed_fasta
 from quire.io.files import atomic_path, scratch_directory
+from quire.io.open_files import allow_open_files
 from quire.ledger import write_ledger
 from quire.reference import Reference
 
@@ -78,18 +80,18 @@ def finish_sample(
     output = Path(output)
     kind = index if format == "bam" else "crai"
     reference = Reference.open(reference_directory)
-    files = [BucketFile(unit.path) for unit in units]
-    _require_sound_headers(files, reference, format, index)
     libraries = {library: number for number, library in enumerate(dict.fromkeys(unit.library for unit in units))}
     numbers = [libraries[unit.library] for unit in units]
-    ordered = sorted(zip(files, numbers, strict=True), key=lambda member: member[1])
-    header = sorted_header([file.header_text for file, _ in ordered])
-    with (
-        scratch_directory(temporary, f"{output.name}.sorting") as scratch,
-        atomic_outputs(counts) as whole_counts,
-        atomic_path(output.with_name(f"{output.name}.{kind}")) as whole_index,
-        CountsWriter(sample, header, reference, threads, whole_counts) as counting,
-    ):
+    allow_open_files()
+    with ExitStack() as stack:
+        files = [stack.enter_context(BucketFile(unit.path)) for unit in units]
+        _require_sound_headers(files, reference, format, index)
+        ordered = sorted(zip(files, numbers, strict=True), key=lambda member: member[1])
+        header = sorted_header([file.header_text for file, _ in ordered])
+        scratch = stack.enter_context(scratch_directory(temporary, f"{output.name}.sorting"))
+        whole_counts = stack.enter_context(atomic_outputs(counts))
+        whole_index = stack.enter_context(atomic_path(output.with_name(f"{output.name}.{kind}")))
+        counting = stack.enter_context(CountsWriter(sample, header, reference, threads, whole_counts))
         effort = Effort(threads, int(memory_mb * SHARE_FOR_SORTING))
         if format == "bam":
             done = sort_and_mark(sample, ordered, output, whole_index, index, effort, counting, optical_distance, umis)
