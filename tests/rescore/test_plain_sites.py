@@ -125,6 +125,20 @@ def test_deep_tables_are_shrunk_alike() -> None:
         assert together == records(regions, reads, scored, 2, 0.0)
 
 
+@pytest.mark.parametrize("step", ["scored", "site", "judged"])
+def test_who_listens_to_one_step_is_told_of_it(step: str) -> None:
+    generator = random.Random(1)
+    regions = [drawn_region(generator, number) for number in range(6)]
+    reads, scored = drawn_reads(np.random.default_rng(1), regions, 30)
+    told: list[int] = []
+    for wanted in (None, frozenset((step,))):
+        heard: list[str] = []
+        with listening(lambda name, _, heard=heard: heard.append(name), wanted):  # type: ignore[misc]
+            records(regions, reads, scored, 2, 0.0)
+        told.append(heard.count(step))
+    assert told[0] == told[1] > 0
+
+
 @pytest.mark.parametrize(
     ("alleles", "ploidy", "plain"),
     [

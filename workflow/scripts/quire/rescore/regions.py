@@ -27,6 +27,8 @@ from quire.rescore.records import variant_record
 from quire.rescore.trace import is_heard, tell
 from quire.simd.compiled import compiled
 
+_TOLD_OF_SITES = ("scored", "site", "judged")  # steps of `call_region` that sites judged together do not take
+
 
 @dataclass(frozen=True)
 class Window:
@@ -151,11 +153,11 @@ def call_regions(
 ) -> Iterator[VariantRecord]:
     """Records of the variants of some regions, in order; see `call_region`.
 
-    Regions whose sites are all plain (`genotyping.plain_sites`) are judged together, unless somebody listens.
+    Regions whose sites are all plain (`genotyping.plain_sites`) are judged together, unless somebody listens to each.
     """
     ploidy = int(ploidies[0])
     plain: list[PlainSite] = []
-    if len(ploidies) == 1 and not parameters.dragen and not is_heard("site"):
+    if len(ploidies) == 1 and not parameters.dragen and not any(map(is_heard, _TOLD_OF_SITES)):
         for number, region in enumerate(regions):
             sites = region_sites(region)
             if is_plain(sites, ploidy):
