@@ -38,6 +38,19 @@ def test_leftovers_of_killed_jobs_are_removed(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([other.name, alive.name, "d", "x.bam"])
 
 
+def test_a_directory_takes_the_place_of_a_file(tmp_path: Path) -> None:
+    """Which an earlier version wrote under that name; not before the directory is whole."""
+    final = tmp_path / "unit.buckets"
+    final.write_text("one file")
+    with pytest.raises(KeyError), atomic_directory(final):
+        raise KeyError
+    assert final.read_text() == "one file"
+    with atomic_directory(final) as folder:
+        (folder / "f").write_text("whole")
+    assert [path.name for path in tmp_path.iterdir()] == ["unit.buckets"]
+    assert (final / "f").read_text() == "whole"
+
+
 def test_scratch_directory_is_deleted_on_error(tmp_path: Path) -> None:
     with (
         pytest.raises(QuireError, match="temporary files cannot be written"),

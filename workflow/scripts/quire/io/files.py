@@ -116,13 +116,13 @@ def _discard(path: Path) -> None:
 
 @contextmanager
 def atomic_directory(final: str | Path) -> Iterator[Path]:
-    """Like `atomic_path` for a whole directory: an older one under the final name is replaced only on success."""
+    """Like `atomic_path` for a whole directory: what has the final name, a file too, is replaced only on success."""
     final = Path(final)
     with atomic_path(final) as temporary:
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(parents=True)
         yield temporary
-        shutil.rmtree(final, ignore_errors=True)
+        _discard(final)
 
 
 def write_json_atomic(path: str | Path, content: Any) -> None:
