@@ -64,6 +64,8 @@ def test_the_share_that_was_read(form: str, tmp_path: Path, monkeypatch: pytest.
     assert 0 < shares[0] <= 0.5
     assert 0.4 < shares[len(shares) // 2 - 1] < 0.6  # at the end of the first
     assert shares[-1] == 1
+    paths[1].unlink()
+    assert share_read(paths) is None  # and no error, which would end a job that has the file open
 
 
 def job(log: Path, number: int = 3) -> logging.LogRecord:

@@ -29,7 +29,14 @@ def note_place(path: str | Path, place: int) -> None:
 
 
 def share_read(paths: Iterable[str | Path]) -> float | None:
-    """The share of the bytes of some files that were read, from 0 to 1; None before the first of them was."""
-    sizes = {str(path): Path(path).stat().st_size for path in paths}
+    """The share of the bytes of some files that were read, from 0 to 1.
+
+    None before the first of them was, and where a size is not to be had: a file may be deleted while it is read, and
+    what only tells how far a job is must not end it.
+    """
+    try:
+        sizes = {str(path): Path(path).stat().st_size for path in paths}
+    except OSError:
+        return None
     read = sum(min(_bytes.get(path, 0), size) for path, size in sizes.items())
     return read / sum(sizes.values()) if read else None
