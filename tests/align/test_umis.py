@@ -87,5 +87,8 @@ def test_files_of_other_umis(records: list[tuple[str, str]], sentence: str, tmp_
     path = fastq(tmp_path / "umi.fq", records)
     for size in (3, 2):
         batches = [batch_of([f"r{i}" for i in range(3)][first : first + size]) for first in range(0, 3, size)]
-        with pytest.raises(InputError, match=sentence):
-            list(with_umi_file(iter(batches), Path("reads.fq"), path, size))
+        pairs = (batch for batch in batches)
+        with pytest.raises(InputError, match=sentence) as failure:
+            list(with_umi_file(pairs, Path("reads.fq"), path, size))
+        assert failure.traceback  # holds what was being read, as the sentence about a failed job's does
+        assert pairs.gi_frame is None, "the reads are not closed"

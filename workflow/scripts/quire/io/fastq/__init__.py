@@ -5,7 +5,7 @@ lockstep and their reads must carry the same names; so must the neighbours in a 
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def read_batches(
     chunk_bytes: int = CHUNK_BYTES,
     interleaved: bool = False,
     phred64: bool = False,
-) -> Iterator[PairBatch]:
+) -> Generator[PairBatch, None, None]:
     """Read one FASTQ file, or two in lockstep, in batches of `reads_per_batch` reads (pairs); the last may be smaller.
 
     Args:

@@ -1,6 +1,7 @@
 """UMIs that a sequencer wrote to a FASTQ file of their own, beside the files of the reads."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,11 +17,13 @@ MOST_BASES = 1024  # of a UMI
 _LETTERS = np.frombuffer(bytearray(b"ACGTN"), np.uint8)
 
 
-def with_umi_file(pairs: Iterator[PairBatch], reads: Path, path: Path, reads_per_batch: int) -> Iterator[PairBatch]:
+def with_umi_file(
+    pairs: Generator[PairBatch, None, None], reads: Path, path: Path, reads_per_batch: int
+) -> Iterator[PairBatch]:
     """Batches with the UMIs of their reads, or pairs: record i of a file is the UMI of read i.
 
     Args:
-        pairs: batches of `reads_per_batch`, the last may be smaller.
+        pairs: batches of `reads_per_batch`, the last may be smaller; closed in the end, whatever happens.
         reads: the file that they come from, for sentences.
         path: FASTQ of the UMIs.
 
@@ -28,7 +31,7 @@ def with_umi_file(pairs: Iterator[PairBatch], reads: Path, path: Path, reads_per
         InputError: another number of records, other names, a UMI without bases, or what is wrong with the file.
     """
     umis = ahead(lambda: file_batches(path, reads_per_batch, MOST_BASES, CHUNK_BYTES), 2)
-    try:
+    with closing(umis), closing(pairs):  # a failure's traceback would keep them, and the threads that read
         while True:
             batch, read = next(pairs, None), next(umis, None)
             if batch is None and read is None:
@@ -51,5 +54,3 @@ def with_umi_file(pairs: Iterator[PairBatch], reads: Path, path: Path, reads_per
                 number = read.first_ordinal + int(np.argmax(empty)) + 1
                 raise InputError(f"{path}: record {number} has no bases; each read, or pair, needs a UMI.")
             yield replace(batch, umis=_LETTERS[read.bases], umi_offsets=read.offsets)
-    finally:
-        umis.close()
