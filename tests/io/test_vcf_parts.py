@@ -76,6 +76,18 @@ def test_lines_index_and_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         assert len(list(file.fetch("HLA:1*01"))) == 2
 
 
+def test_each_process_sends_one_counter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not one for each stretch: it holds figures of each two samples."""
+    monkeypatch.setattr(counting, "_LEAST_BYTES", 1000)
+    merged: list[VariantCounter] = []
+    monkeypatch.setattr(VariantCounter, "merge", lambda _, other: merged.append(other))
+    head = header(CONTIGS, ("s",), FIELDS).splitlines(keepends=True)
+    with CountingPool(head, 3) as pool:
+        pool.add(b"one\t5\t.\tA\tC\t50\tPASS\t.\tGT\t0/1\n" * 2000)
+    assert len(merged) == 3
+    assert sum(counter.content()["samples"]["s"]["counts"]["snvs"] for counter in merged) == 2000
+
+
 def test_what_cannot_be_joined(tmp_path: Path) -> None:
     """Other samples, contigs or positions out of order, damage: one sentence, and no output."""
     first = part(tmp_path / "0.vcf.gz", [("HLA:1*01", 5)])
