@@ -7,7 +7,7 @@ import pytest
 
 from bench.__main__ import MEASUREMENTS
 
-SHARED = {"cards", "common", "pairhmm_regions", "read_sets"}  # by the measurements; no program
+SHARED = {"cards", "common", "mapping_peers", "pairhmm_regions", "read_sets"}  # by the measurements; no program
 MODULES = {path.stem for path in Path(__file__).parents[2].joinpath("bench").glob("[a-z]*.py")}
 
 

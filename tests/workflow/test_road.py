@@ -210,7 +210,7 @@ def test_why_is_said_in_the_folder_of_a_run(finished: Run) -> None:
     assert shown[9] == wanted.rstrip("\n").split("\t")[9]
     result = subprocess.run(command, cwd=finished.folder, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 1
-    assert result.stderr.startswith("quire: error: config/config.yaml: cannot be read")
+    assert result.stderr.startswith("quire: error: config/config.yaml: the configuration does not exist")
 
 
 def test_second_call_does_nothing(continued: Callable[[], Run]) -> None:

@@ -289,17 +289,15 @@ __device__ __forceinline__ void reserve(Ranked* best, const Bundle* bundles, i32
                                         const Reads& reads, i64 read, const Reference& reference, u64 name_hash) {
     int lane = threadIdx.x & 31;
     if (__any_sync(ALL_LANES, lane < MOST_CANDIDATES && are_apart(best[0], best[lane]))) return;
-    Ranked own = {0, {0, 0, 0, 0}, -1, 0, 0};
-    i32 at = bundled;
+    i32 score = -1, at = bundled;
+    u64 hash = 0;
     for (i32 i = lane; i < bundled; i += 32) {
         Ranked other = ranked(bundles, bundled, i, query, reads, read, reference, name_hash);
         if (other.estimated_score < 0 || !are_apart(best[0], other)) continue;
-        if (!is_better(other.estimated_score, other.hash, own.estimated_score, own.hash)) continue;
-        own = other;
-        at = i;
+        if (is_better(other.estimated_score, other.hash, score, hash))
+            score = other.estimated_score, hash = other.hash, at = i;
     }
-    i32 score = own.estimated_score, first = at;
-    u64 hash = own.hash;
+    i32 first = at;
     for (int distance = 16; distance > 0; distance >>= 1) {
         i32 other_score = __shfl_xor_sync(ALL_LANES, score, distance);
         u64 other_hash = __shfl_xor_sync(ALL_LANES, hash, distance);
@@ -309,7 +307,9 @@ __device__ __forceinline__ void reserve(Ranked* best, const Bundle* bundles, i32
             score = other_score, hash = other_hash, first = other_first;
     }
     __syncwarp();
-    if (score >= 0 && first == at) best[MOST_CANDIDATES - 1] = own;
+    // Made once more: kept along, it would not fit the registers.
+    if (score >= 0 && first == at)
+        best[MOST_CANDIDATES - 1] = ranked(bundles, bundled, at, query, reads, read, reference, name_hash);
     __syncwarp();
 }
 
