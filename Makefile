@@ -42,7 +42,7 @@ page-tools: $(PAGE_TOOLS)/stamp
 $(PAGE_TOOLS)/stamp: requirements-page-tools.txt
 	$(PYTHON) -m venv $(PAGE_TOOLS)/multiqc
 	$(PAGE_TOOLS)/multiqc/bin/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: -r $<
-	npm install --silent --no-audit --no-fund --prefix $(PAGE_TOOLS) axe-core@4.14.1
+	npm install --loglevel=error --no-audit --no-fund --prefix $(PAGE_TOOLS) axe-core@4.14.1
 	@touch $@
 
 page-check: $(VENV)/test.stamp page-tools

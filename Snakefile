@@ -7,6 +7,7 @@ min_version("9.0")
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/resources.smk"
 include: "workflow/rules/reference.smk"
 include: "workflow/rules/index.smk"
 include: "workflow/rules/align.smk"

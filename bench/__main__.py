@@ -14,6 +14,7 @@ MEASUREMENTS = (
     "read_lengths",
     "read_ends",
     "split_reads",
+    "alternate",
     "finishing",
     "calls",
     "callers",

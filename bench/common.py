@@ -3,6 +3,7 @@
 import argparse
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import time
@@ -171,9 +172,13 @@ class Inputs:
 
 
 def bwa_command(fasta: Path, mates: Sequence[Path], output: Path, threads: int) -> str:
-    """bwa mem to an unsorted BAM at compression level 1, as its users pipe it."""
+    """bwa mem to an unsorted BAM at compression level 1, as its users pipe it; by pysam's samtools where none is."""
     files = " ".join(map(str, mates))
-    return f"bwa mem -t {threads} {fasta} {files} 2> {output}.log | samtools view -1 -o {output} -"
+    view = f"samtools view -1 -o {output} -"
+    if not shutil.which("samtools"):
+        catch = "import pysam, sys; pysam.view(*sys.argv[1:], catch_stdout=False)"
+        view = f'{sys.executable} -c "{catch}" -1 -o {output} -'
+    return f"bwa mem -t {threads} {fasta} {files} 2> {output}.log | {view}"
 
 
 def quire_command(

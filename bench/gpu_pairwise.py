@@ -32,7 +32,7 @@ from bench.common import arguments, print_setting, print_table
 
 SIZES = (1_000, 2_000, 4_000, 8_192, 16_384, 32_768, 100_000, 300_000, 1_000_000)
 PARTS_OF = (8_192, 32_768, 100_000, 400_000)
-PARTS = {"sequences and first borders": (CardMatrices, "__init__"), "matrix or tiles": (CardMatrices, "fill"),
+PARTS = {"sequences and first borders": (CardMatrices, "__init__"), "matrix or tiles": (CardMatrices, "launch"),
          "largest of kept rows": (CardMatrices, "peaks"), "tiles planned": (gpu, "_compute_tiles"),
          "path": (gpu, "follow")}  # fmt: skip
 PARTS_HEADER = ("bases", "mode", "memory", "whole call, ms", *PARTS, "rest")

@@ -100,7 +100,7 @@ def call(function: str, output: Path, packed: Path, fasta: Path, alignment: Path
     interval = (CONTIG, START, END)
     module = "caller" if function == "call_interval" else "gvcf"
     code = f"from quire.rescore.{module} import {function} as call; call({str(packed)!r}, {what!r}, [{interval!r}], "
-    code += f"{str(output)!r}, {SETTINGS!r}, {str(output) + '.json'!r}, (), {str(fasta)!r})"
+    code += f"{str(output)!r}, {SETTINGS!r}, {str(output) + '.json'!r}, {str(fasta)!r})"
     run(f'{sys.executable} -c "{code}"')
 
 

@@ -3,15 +3,22 @@
 The last seed's fragments are about as short as a read and run into adapters. Bars: right overall and right at MAPQ 20
 no more than 0.0003 below bwa; wrong at MAPQ 20 and at MAPQ 60 at most 1.15 times bwa's. With --sets other kinds of
 reads are mapped instead (bench.read_sets), a row of the table each; with --genome these are drawn from every contig of
-another FASTA, whose sample differs from it by NATURAL_DIVERGENCE. bwa's records of a set are kept and used again.
+another FASTA, whose sample differs from it by NATURAL_DIVERGENCE. bwa's records of a set are kept and used again. With
+--jobs sets and seeds are simulated and mapped side by side, and a set's row is printed as soon as its last seed ends.
 """
 
 import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from pathlib import Path
+
+import pysam
 
 from bench.common import Inputs, arguments, bwa_command, print_setting, print_table, quire_command, run
 from bench.place import Placement, place, print_placement
-from bench.read_sets import SETS, ReadSet
+from bench.read_sets import SETS
 from bench.simulate import WHOLE_GENOME
 
 LOWEST_DIFFERENCE = -0.0003
@@ -29,6 +36,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=8, help="number of simulations")
     parser.add_argument("--first-seed", type=int, default=1, help="of the sets")
     parser.add_argument("--pairs", type=int, default=280_000, help="of each; fragments of many Ns are left out of them")
+    parser.add_argument(
+        "--reads", type=int, help="of each set and seed, in place of --pairs: 1x sets have as many as 2x"
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="of the sets and seeds, side by side, each of --threads")
     parser.add_argument("--region", default="20")
     parser.add_argument("--sets", nargs="+", choices=SETS, metavar="SET", help=f"of {', '.join(SETS)}")
     parser.add_argument("--genome", type=Path, help="FASTA, gzip or plain, that the sets are drawn from")
@@ -38,14 +49,10 @@ def main() -> None:
     print_setting()
     inputs = Inputs(given.data, given.work)
     fasta = inputs.genome(given.genome) if given.genome else inputs.chromosome_20()
-    bwa_index, quire_index = inputs.bwa_index(fasta), inputs.quire_index(fasta)
     if given.sets:
-        rows = []
-        for name in given.sets:
-            rows.append(_row(name, *_place_set(SETS[name], given, inputs, (quire_index, bwa_index))))
-            print_table(HEADER, rows[-1:])
-        print_table(HEADER, rows)
+        _place_sets(given, inputs, fasta)
         return
+    bwa_index, quire_index = inputs.bwa_index(fasta), inputs.quire_index(fasta)
     pooled = {"quire": Placement(), "bwa": Placement()}
     usual = dict(pooled)
     for seed in range(1, given.seeds + 1):
@@ -68,26 +75,74 @@ def main() -> None:
     print_bars(pooled["quire"], pooled["bwa"])
 
 
-def _place_set(
-    kind: ReadSet, given: argparse.Namespace, inputs: Inputs, indexes: tuple[Path, Path]
-) -> tuple[Placement, Placement]:
-    """Placement of a set by Quire and by bwa, pooled over the seeds."""
-    ours, theirs = Placement(), Placement()
-    options = kind.simulation(given.pairs)
-    if given.genome and "--divergence" not in options:
-        options += NATURAL_DIVERGENCE
-    for seed in range(given.first_seed, given.first_seed + given.seeds):
-        region = WHOLE_GENOME if given.genome else given.region
-        mates = inputs.simulated(indexes[1], region, seed, options, has_variants=not given.genome)[: kind.mates]
-        stem = f"{mates[0].name.removesuffix('_1.fq.gz')}_{kind.mates}"
-        ours_bam, theirs_bam = (mates[0].parent / f"{stem}.{name}.bam" for name in ("quire", "bwa"))
-        run(quire_command(indexes[0], mates, ours_bam, given.threads))
-        if not theirs_bam.exists():
-            unfinished = theirs_bam.with_suffix(".tmp.bam")
-            run(bwa_command(indexes[1], mates, unfinished, given.threads))
-            unfinished.rename(theirs_bam)
-        ours, theirs = ours + place(ours_bam), theirs + place(theirs_bam)
-    return ours, theirs
+def _place_sets(given: argparse.Namespace, inputs: Inputs, fasta: Path) -> None:
+    """Print a row for each set, pooled over the seeds, as soon as its last seed has been placed."""
+    pooled = {name: (Placement(), Placement()) for name in given.sets}
+    seeds_left = Counter(dict.fromkeys(given.sets, given.seeds))
+    rows: list[tuple[object, ...]] = []
+
+    placed: dict[Future[tuple[Placement, Placement]], str] = {}
+
+    def gather(finished: Iterable[Future[tuple[Placement, Placement]]]) -> None:
+        for future in finished:
+            name, (ours, theirs) = placed.pop(future), future.result()
+            pooled[name] = (pooled[name][0] + ours, pooled[name][1] + theirs)
+            seeds_left[name] -= 1
+            if not seeds_left[name]:
+                rows.append(_row(name, *pooled[name]))
+                print_table(HEADER, rows[-1:])
+
+    pysam.FastaFile(str(fasta)).close()  # makes its .fai, which simulations side by side would each write
+    work = [(name, seed) for name in given.sets for seed in range(given.first_seed, given.first_seed + given.seeds)]
+    with ProcessPoolExecutor(given.jobs) as pool:
+        indexes = [pool.submit(inputs.bwa_index, fasta), pool.submit(_quire_index, inputs, fasta, given.jobs)]
+        # As many simulations are ahead of mapping as there are jobs: none of these waits, and the first rows come soon.
+        simulated: dict[tuple[str, int], Future[tuple[Path, Path]]] = {}  # 1x and 2x sets may be of the same pairs
+
+        def simulate(name: str, seed: int) -> None:
+            options = _simulation(name, given)
+            if (options, seed) not in simulated:
+                region = WHOLE_GENOME if given.genome else given.region
+                arguments = fasta, region, seed, options, not given.genome
+                simulated[options, seed] = pool.submit(inputs.simulated, *arguments)
+
+        for item in work[: given.jobs]:
+            simulate(*item)
+        for number, (name, seed) in enumerate(work):
+            mates = simulated[_simulation(name, given), seed].result()[: SETS[name].mates]
+            index_paths = indexes[1].result(), indexes[0].result()
+            placed[pool.submit(_place_mates, mates, index_paths, given.threads)] = name
+            gather([future for future in placed if future.done()])
+            for item in work[number + given.jobs : number + given.jobs + 1]:
+                simulate(*item)
+        gather(as_completed([*placed]))
+    print_table(HEADER, sorted(rows, key=lambda row: given.sets.index(str(row[0]))))
+
+
+def _quire_index(inputs: Inputs, fasta: Path, jobs: int) -> Path:
+    """Quire's index; the kernels of mapping are compiled once, before jobs side by side would each do it."""
+    if jobs > 1:
+        run(f'{sys.executable} -c "from quire.align.compile_kernels import compile_kernels; compile_kernels()"')
+    return inputs.quire_index(fasta)
+
+
+def _simulation(name: str, given: argparse.Namespace) -> str:
+    """Options of bench.simulate for a set."""
+    kind = SETS[name]
+    options = kind.simulation(-(-given.reads // kind.mates) if given.reads else given.pairs)
+    return options + (NATURAL_DIVERGENCE if given.genome and "--divergence" not in options else "")
+
+
+def _place_mates(mates: tuple[Path, ...], indexes: tuple[Path, Path], threads: int) -> tuple[Placement, Placement]:
+    """Placement of the reads by Quire and by bwa."""
+    stem = f"{mates[0].name.removesuffix('_1.fq.gz')}_{len(mates)}"
+    ours_bam, theirs_bam = (mates[0].parent / f"{stem}.{name}.bam" for name in ("quire", "bwa"))
+    run(quire_command(indexes[0], mates, ours_bam, threads))
+    if not theirs_bam.exists():
+        unfinished = theirs_bam.with_suffix(".tmp.bam")
+        run(bwa_command(indexes[1], mates, unfinished, threads))
+        unfinished.rename(theirs_bam)
+    return place(ours_bam), place(theirs_bam)
 
 
 def _row(name: str, ours: Placement, theirs: Placement) -> tuple[object, ...]:

@@ -67,6 +67,19 @@ def as_bgzip(path: Path, threads: int) -> Path:
     return packed
 
 
+def repeated(path: Path, times: int) -> Path:
+    """A file with the same reads several times over, as a larger lane has them; gzip files may be put together."""
+    longer = path.with_name(f"{times}_times_{path.name}")
+    temporary = longer.with_suffix(".tmp")
+    if not longer.exists():
+        with temporary.open("wb") as out:
+            for _ in range(times):
+                with path.open("rb") as once:
+                    shutil.copyfileobj(once, out, STRETCH)
+        temporary.rename(longer)
+    return longer
+
+
 def jobs(folder: Path) -> list[tuple[str, float, float]]:
     """Rule, start and end (seconds from the first start) of each job that Snakemake recorded below a folder."""
     found: dict[tuple[str, int], tuple[float, float]] = {}
@@ -127,6 +140,7 @@ def main() -> None:
     parser.add_argument("--backend", choices=("auto", "cpu", "gpu"), default="auto")
     parser.add_argument("--bgzip", action="store_true", help="reads in bgzip files instead of plain gzip")
     parser.add_argument("--units", type=int, default=1, help="lanes that the reads are in, each mapped by a job")
+    parser.add_argument("--repeats", type=int, default=1, help="how many times over each lane has its reads")
     parser.add_argument("--runs", nargs="+", choices=("cold", "warm"), default=("cold", "warm"))
     parser.add_argument("--target", default="", help="a stage of the Snakefile to stop behind, such as align")
     parser.add_argument("--picture", type=Path, help="draw the last run into this file (SVG)")
@@ -137,6 +151,8 @@ def main() -> None:
     units = simulate(inputs, fasta, given.coverage, given.units)
     if given.bgzip:
         units = [(as_bgzip(one, given.threads), as_bgzip(two, given.threads)) for one, two in units]
+    if given.repeats > 1:
+        units = [(repeated(one, given.repeats), repeated(two, given.repeats)) for one, two in units]
     if "cold" in given.runs:
         shutil.rmtree(given.work / "whole_run_cache", ignore_errors=True)
     for name in given.runs:
@@ -147,6 +163,9 @@ def main() -> None:
             ("rule", "starts at", "seconds"),
             [(r, f"{s:.1f}", f"{e - s:.1f}") for r, s, e in sorted(rows, key=lambda r: r[1])],
         )
+        mapped = [(s, e) for rule, s, e in rows if rule == "map_unit"]
+        print(f"from the start of the first map_unit to the end of the last: "
+              f"{max(e for _, e in mapped) - min(s for s, _ in mapped):.1f} s")  # fmt: skip
         print(logs(folder), end="\n\n", flush=True)
         if given.picture:
             draw(

@@ -9,9 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from quire.algorithms.pairwise import Memory, Mode, Pair, gpu, oracle, shapes
 from quire.algorithms.pairwise.gpu import align, align_many
-from quire.algorithms.pairwise.paths_gpu import guess_tiles
+from quire.algorithms.pairwise.paths_gpu import placed_grids
 from quire.algorithms.pairwise.shapes import StripShape
-from quire.algorithms.pairwise.sweep_gpu import PlacedMatrix
+from quire.algorithms.pairwise.structs import StripJob, TilePlan
+from quire.algorithms.pairwise.sweep_gpu import CardMatrices
 from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
 from quire.device.card import OutOfDeviceMemory
 
@@ -179,16 +180,47 @@ def test_batches_within_memory(card, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [as_oracle(answer) for answer in align_many(card, given)] == [oracle.align(one) for one in given]
 
 
-def test_guesses() -> None:
+def planned(card, mode: Mode, peaks: list[list[int]], row: int, column: int, most: int = 99) -> list[tuple[int, int]]:
+    """Tiles (down, across) of 40 rows and 64 columns of a matrix of 100 rows and 200 columns, in their order."""
+    shape = StripShape(2, 1, 16, 1, False)
+    batch = CardMatrices(card, [pair([0] * 100, [0] * 200, BWA_MEM, mode)], [(40, 64)], shape)
+    grids = card.upload(np.array(placed_grids(batch, shape, shape, False), np.int64))
+    places = card.empty(3 * 4, np.int64)
+    known = card.upload(np.array([[*peak, 0, 0] for peak in peaks], np.int32))
+    plan = TilePlan(row, column, most, 64, 32, 32, 104, 1000)
+    before, jobs = (card.download(array) for array in batch.plan_tiles(plan, grids, known, known, places))
+    strips = np.diff(before)
+    number = int(np.count_nonzero(strips))
+    assert before[0] == 0
+    assert not strips[number:].any()
+    (matrix,) = batch.matrices
+    tiles = []
+    for place, job in enumerate(StripJob(*line) for line in jobs[:number].tolist()):
+        down, across = (job.query - matrix.query) // 40, (job.target - matrix.target) // 64
+        assert (job.rows, job.columns) == (min(40, 100 - 40 * down), min(64, 200 - 64 * across))
+        assert strips[place] == -(-job.columns // 32)
+        assert (job.left_tag, job.border, job.values) == (across, 32 + 104 * place, 1000 * place)
+        assert job.top - matrix.top == down * 201 + across * 64
+        assert job.left - matrix.left == across * matrix.stride + down * 40
+        tiles.append((down, across))
+    expected = np.full(12, -1)
+    expected[[4 * down + across for down, across in tiles]] = 1000 * np.arange(number)
+    np.testing.assert_array_equal(card.download(places), expected)
+    return tiles
+
+
+def test_guesses(card) -> None:
     """Down the diagonal where kept rows have no clear maximum, else through their maxima."""
-    given = pair([0] * 100, [0] * 200, BWA_MEM, Mode.GLOBAL)
-    matrix = PlacedMatrix(given, 40, 50, 0, 0, 0, 0)
-    peaks = np.array([[0, 0], [30, 70], [70, 120], [90, 190]])
-    assert guess_tiles(matrix, peaks, 100, 150, False) == [(2, 2), (1, 2), (1, 1), (0, 1), (0, 0)]
-    peaks[1] = 5, 199
-    assert guess_tiles(matrix, peaks, 100, 150, False) == [(2, 2), (1, 2), (1, 1), (0, 1), (0, 0)]
-    assert guess_tiles(matrix, peaks, 100, 150, True) == [(2, 2), (1, 2), (1, 1)]
-    assert guess_tiles(matrix, peaks, 1, 1, True) == [(0, 0)]
+    peaks = [[0, 0], [30, 70], [70, 120], [90, 190]]
+    assert planned(card, Mode.GLOBAL, peaks, 100, 150) == [(2, 2), (2, 1), (1, 1), (0, 1), (0, 0)]
+    assert planned(card, Mode.GLOBAL, peaks, 100, 150, 2) == [(2, 2), (2, 1)]
+    assert planned(card, Mode.GLOCAL, peaks, -1, -1) == [(2, 2), (2, 1), (1, 1), (0, 1), (0, 0)]
+    peaks[1] = [5, 130]  # near the diagonal, but no path to where it is leads through it
+    assert planned(card, Mode.GLOBAL, peaks, 100, 150) == [(2, 2), (2, 1), (1, 1), (0, 1), (0, 0)]
+    peaks[1] = [5, 199]
+    assert planned(card, Mode.GLOBAL, peaks, 100, 150) == [(2, 2), (2, 1), (1, 1), (0, 1), (0, 0)]
+    assert planned(card, Mode.LOCAL, peaks, 100, 150) == [(2, 2), (2, 1), (1, 1)]
+    assert planned(card, Mode.LOCAL, peaks, 1, 1) == [(0, 0)]
 
 
 def test_shapes_fit_their_kernels() -> None:

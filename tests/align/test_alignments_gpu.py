@@ -12,7 +12,7 @@ from quire.align.alignments.gpu import best_scores, collect, poorly_aligned
 from quire.align.insert_size import ORIENTATIONS
 from quire.align.model import Alignments
 from quire.align.pairing.template_length_gpu import unique_template_lengths
-from quire.align.parameters import LEAST_SCORE, LONGEST_INSERT, ON_PRIMARY, SEEDING, Look
+from quire.align.parameters import LEAST_SCORE, LONGEST_INSERT, SEEDING, Look
 from quire.reference.gpu import upload_reference
 from quire.sequence.ties.oracle import hash_name, tie_hash
 
@@ -118,7 +118,7 @@ def test_collect(card, seed: int, lengths: list[int], shapes: list[tuple[int, bo
     assert in_words(result) == expected
     best = card.download(best_scores(card, on_card, reads, upload_reference(card, reference())))
     assert best.dtype == np.int32
-    assert best.tolist() == [places[0][1] + ON_PRIMARY if places else 0 for places in expected]
+    assert best.tolist() == [[max(0, places[0][1]) if places else 0, 0] for places in expected]
 
 
 def test_collect_of_no_reads(card) -> None:
@@ -130,16 +130,21 @@ def test_collect_of_no_reads(card) -> None:
 
 
 def test_poorly_aligned(card) -> None:
-    """Below nine tenths of the read, nowhere, or short and not perfect; of another look, short."""
+    """Below nine tenths of the read, not on the primary assembly, or short and not perfect; of another look, short."""
     lengths, scores = [100, 100, 100, 101, 101, 1, 60, 60, 61], [90, 89, None, 91, 90, 1, 60, 59, 60]
-    best = card.upload(np.array([score or 0 for score in scores], np.int32))
-    best[::2] += ON_PRIMARY  # those of even reads lie on the primary assembly
+    best = np.zeros((len(scores), 2), np.int32)
+    best[:, 0] = [score or 0 for score in scores]
+    best[3], best[5] = (0, 91), (0, 1)  # on an alternate contig alone
+    best[4, 1] = best[6, 1] = 60  # there, too
+    best = card.upload(best)
     reads = card_reads(card, [[0] * length for length in lengths])
     poor = card.download(poorly_aligned(card, best, reads, Look(SEEDING, 9, 10, 61)))
     assert poor.dtype == np.uint8
-    assert poor.tolist() == [0, 1, 1, 0, 1, 0, 0, 1, 0]
+    assert poor.tolist() == [0, 1, 1, 1, 1, 1, 0, 1, 0]
     poor = card.download(poorly_aligned(card, best, reads, Look(SEEDING, 0, 1, shortest_certain=61)))
     assert poor.tolist() == [0, 0, 0, 0, 0, 1, 1, 1, 0]
+    poor = card.download(poorly_aligned(card, best, reads, Look(SEEDING, 0, 1, all_versions=True)))
+    assert poor.tolist() == [0, 0, 0, 1, 1, 1, 1, 0, 0]
 
 
 def drawn_places(generator: random.Random) -> list[Place]:

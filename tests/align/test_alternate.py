@@ -1,19 +1,24 @@
-"""Alternate contigs: the primary assembly's places, flags and qualities are bwa mem's with the same list."""
+"""Alternate contigs that a list names: the primary assembly's places, flags and qualities are bwa mem's with it."""
 
 import random
 import shutil
 import subprocess
 from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import pysam
 import pytest
+from quire.align.origin import origin_of
+from quire.align.parameters import MOST_CANDIDATES
+from quire.align.read_ends import Clipping
 from quire.align.unit import map_unit
 from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
+from quire.errors import InputError
 from quire.io.read_files import ReadFiles
 
 from tests.support.builders import random_bases, reverse_complement, write_fasta
-from tests.support.read_builders import READ_GROUP, build_index, named, with_errors, write_pairs
+from tests.support.read_builders import READ_GROUP, build_index, map_files, named, with_errors, write_pairs
 
 LENGTH, PAIRS = 120, 900
 ALTERNATE = ("chr1_alt", "HLA-A*01:01:01:01")
@@ -46,7 +51,7 @@ class Run:
         genome = make_genome(generator)
         self.fasta = write_fasta(folder / "genome.fa", genome)
         self.listed = folder / "genome.fa.alt"
-        self.listed.write_text(f"@SQ\tSN:chr1\n{ALTERNATE[0]}\t0\tchr1\t20001\t60\t*\t*\t0\t0\t*\t*\n{ALTERNATE[1]}\n")
+        self.listed.write_text(f"@SQ\tSN:chr1\n{ALTERNATE[0]}\n{ALTERNATE[1]}\n")
         pairs = []
         for number in range(PAIRS):
             source = genome[generator.choices(list(DRAWN), DRAWN.values())[0]]
@@ -143,3 +148,44 @@ def test_batches_change_nothing(run):
     again = run.mapped("again", run.listed, batch=70)
     lines = [pysam.samtools.view("--no-PG", str(path)) for path in (run.with_list, again)]
     assert lines[0] == lines[1]
+
+
+def test_more_versions_than_candidates_leave_the_chromosomes_place(tmp_path):
+    """More versions of one ancestor than places of a read are kept, and all nearer to it than the chromosome."""
+    generator = random.Random(3)
+    chromosome = random_bases(generator, 20_000)
+    ancestor = mutated(generator, chromosome[8000:12_000], 0.04)
+    versions = {f"HLA-A*{i:02d}:01": mutated(generator, ancestor, 0.005) for i in range(MOST_CANDIDATES + 4)}
+    listed = tmp_path / "genome.fa.alt"
+    listed.write_text("".join(f"{name}\n" for name in versions))
+    pairs = []
+    for number in range(100):
+        source = versions[generator.choice(list(versions))]
+        start = generator.randrange(len(source) - 350)
+        ends = (source[start : start + 150], reverse_complement(source[start + 200 : start + 350]))
+        pairs.append(tuple(named(generator, f"r{number}", end) for end in ends))
+    folder = tmp_path / "mapped"
+    folder.mkdir()
+    indexed = build_index(folder, write_fasta(tmp_path / "genome.fa", {"chr1": chromosome, **versions}))
+    records = map_files(folder, indexed, write_pairs(tmp_path, pairs), alternate=listed).records()
+    primary = [record for record in records if not record.is_secondary and not record.is_supplementary]
+    assert len(primary) == 200
+    assert {record.reference_name for record in primary} == {"chr1"}
+
+
+@pytest.mark.parametrize("content", [b"HLA-\xe9\n", None], ids=["not UTF-8", "a folder"])
+def test_a_list_that_cannot_be_read_is_said_by_mapping_and_not_by_the_origin(run, tmp_path, content):
+    listed = tmp_path / "genome.fa.alt"
+    if content is None:
+        listed.mkdir()
+    else:
+        listed.write_bytes(content)
+    inputs = UnitInputs(
+        run.indexed.directory, run.indexed.pages, ReadFiles(run.mates[:1], run.mates[1:]), alternate=listed
+    )
+    of_none = origin_of(replace(inputs, alternate=None), READ_GROUP, Clipping(), "", "program")
+    assert origin_of(inputs, READ_GROUP, Clipping(), "", "program") != of_none
+    outputs = UnitOutputs(tmp_path / "out.bam", tmp_path / "ledger.json", tmp_path / "insert_size.json")
+    with pytest.raises(InputError, match="the list of alternate contigs cannot be read"):
+        map_unit(inputs, outputs, READ_GROUP, MappingSettings(1, backend="cpu"))
+    assert not outputs.records.exists()

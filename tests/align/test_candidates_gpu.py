@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from types import SimpleNamespace
 
 import numpy as np
@@ -25,6 +26,7 @@ from quire.sequence.ties.oracle import hash_name, tie_hash
 
 from tests.support.card_builders import card_reads, download_all, pack, reverse_complement
 
+NONE = np.zeros(0, np.uint8)
 SEEDINGS = [SeedingParameters(3, 32, 16), SeedingParameters(5, 32), SeedingParameters(20, 32)]
 
 
@@ -84,9 +86,18 @@ def continuations(bundles: list[Bundle], i: int):
 
 
 def candidates_of(
-    hits, codes: list[int], name: bytes, axis: list[int], borders: list[int], seeding: SeedingParameters
+    hits,
+    codes: list[int],
+    name: bytes,
+    axis: list[int],
+    borders: list[int],
+    seeding: SeedingParameters,
+    alternate: Sequence[int] = (),
 ) -> list[tuple]:
-    """(strand, diagonal, lowest, highest, island) of the candidates of a read, as the module's text defines them."""
+    """(strand, diagonal, lowest, highest, island) of the candidates of a read, as the module's text defines them.
+
+    Those on `alternate` islands come last; what stands before them is what there is without them.
+    """
     length, ends = len(codes), seed_ends(len(codes), seeding)
     bundles = bundles_of(hits, ends, borders)
     found = []
@@ -110,8 +121,15 @@ def candidates_of(
         part = [ends[min(own.seeds)] - ends[0], ends[max(own.seeds)]]
         part = [length - part[1], length - part[0]] if own.strand else part
         found.append((rank, (own.strand, peak, min(diagonals), max(diagonals), own.island), part))
+    of_primary = [item for item in found if item[1][-1] not in alternate]
+    of_alternate = [item for item in found if item[1][-1] in alternate]
+    places = kept_of(of_primary, length, max((-item[0][0] for item in of_primary), default=0))
+    return places + kept_of(of_alternate, length, max((-item[0][0] for item in found), default=0))
+
+
+def kept_of(found: list[tuple], length: int, best: int) -> list[tuple]:
+    """The places kept of (rank, place, part); none of less than half the best score where that is of the whole read."""
     found, others = sorted(found)[:MOST_CANDIDATES], sorted(found)[MOST_CANDIDATES:]
-    best = -found[0][0][0] if found else 0
     if best > length - SHORTEST_SCORE:
         found = [item for item in found if -2 * item[0][0] >= best]
     elif others and not any(are_apart(found[0][2], item[2]) for item in found):
@@ -125,15 +143,23 @@ def are_apart(a: list[int], b: list[int]) -> bool:
     return 2 * shared < min(a[1] - a[0], b[1] - b[0])
 
 
-def check(card, sequences, hits_of_reads, axis: list[int], borders: list[int], seeding: SeedingParameters) -> list[int]:
+def check(
+    card,
+    sequences,
+    hits_of_reads,
+    axis: list[int],
+    borders: list[int],
+    seeding: SeedingParameters,
+    alternate: Sequence[int] = (),
+) -> list[int]:
     """Compare with the definition; returns the number of candidates of each read."""
     hits_of_reads = [sorted(set(hits)) for hits in hits_of_reads]
     words = [strand << 63 | (diagonal + DIAGONAL_BIAS) << 8 | seed
              for hits in hits_of_reads for strand, diagonal, seed in hits]  # fmt: skip
     reference = SimpleNamespace(
         text=pack(axis), ambiguous=np.empty((0, 2), np.int64), island_axis=np.array(borders, np.int64),
-        island_contig=np.zeros(len(borders) - 1, np.int32), island_start=np.zeros(len(borders) - 1, np.int64),
-        alternate=np.zeros(0, np.uint8),
+        island_contig=np.arange(len(borders) - 1, dtype=np.int32), island_start=np.zeros(len(borders) - 1, np.int64),
+        alternate=np.isin(np.arange(len(borders) - 1), alternate).astype(np.uint8) if len(alternate) else NONE,
     )  # fmt: skip
     offsets = offsets_from_lengths([len(hits) for hits in hits_of_reads])
     jobs = find_candidates(
@@ -141,7 +167,7 @@ def check(card, sequences, hits_of_reads, axis: list[int], borders: list[int], s
         upload_reference(card, reference), seeding,
     )  # fmt: skip
     jobs = download_all(card, jobs)
-    wanted = [candidates_of(hits, sequences[read], b"r%05d" % read, axis, borders, seeding)
+    wanted = [candidates_of(hits, sequences[read], b"r%05d" % read, axis, borders, seeding, alternate)
               for read, hits in enumerate(hits_of_reads)]  # fmt: skip
     flat = [(read, strand, peak, low - BAND_MARGIN, high + BAND_MARGIN, borders[island], borders[island + 1])
             for read, places in enumerate(wanted) for strand, peak, low, high, island in places]  # fmt: skip
@@ -194,6 +220,19 @@ def test_as_defined(card, seed: int, islands: int, seeding: SeedingParameters, s
         hits.append(drawn_hits(generator, seeds, len(axis), clusters))
         hits[-1] += [(strand, start, seed) for seed in range(seeds) if generator.random() < 0.5]
     check(card, sequences, hits, axis, borders, seeding)
+    check(
+        card, sequences, hits, axis, borders, seeding, [island for island in range(islands) if island % 2 == seed % 2]
+    )
+
+
+@pytest.mark.parametrize(("alternate", "kept"), [((), 2), ((0,), 4), ((0, 1), 3), ((1,), 2)])
+def test_a_place_on_an_alternate_contig_leaves_out_none_of_the_primary_assembly(card, alternate, kept: int) -> None:
+    """A read that fits one island, half of it another place there, and a seed of it one of each of three islands."""
+    generator = random.Random(4)
+    axis = generator.choices(range(4), k=900)
+    hits = [(0, 100, seed) for seed in range(5)] + [(0, 180, 0), (0, 180, 1), (0, 180, 2)]
+    hits += [(0, 400, 1), (0, 700, 2)]
+    assert check(card, [axis[100:200]], [hits], axis, [0, 300, 600, 900], SEEDINGS[2], alternate) == [kept]
 
 
 @pytest.mark.parametrize("count", [LOCAL_BUNDLES, LOCAL_BUNDLES + 1, 700])
@@ -227,6 +266,24 @@ def test_copies_of_one_part_leave_a_place_to_another_part(card, copies: int, oth
     if others:
         places = candidates_of(sorted(hits), read, b"r00000", axis, [0, len(axis)], SEEDINGS[2])
         assert any(place[1] > 100 * copies for place in places)
+
+
+@pytest.mark.parametrize(
+    ("alternate", "kept"),
+    [((), MOST_CANDIDATES), ((0,), MOST_CANDIDATES + 4), ((1,), 2 * MOST_CANDIDATES), ((0, 1, 2), MOST_CANDIDATES)],
+)
+def test_places_on_alternate_contigs_take_none_of_the_primary_assembly(card, alternate, kept: int) -> None:
+    """Islands with 4 and 20 copies of a read's first two seeds and 30 of its third: none crowds out another list's."""
+    generator = random.Random(6)
+    axis = generator.choices(range(4), k=100 * 60)
+    read = generator.choices(range(4), k=100)
+    hits = [(i % 2, 100 * i + 10, seed) for i in range(54) for seed in ((0, 1) if i < 24 else (2,))]
+    borders = [0, 400, 2400, 6000]
+    assert check(card, [read], [hits], axis, borders, SEEDINGS[2], alternate) == [kept]
+    own = {place for place in candidates_of(sorted(hits), read, b"r00000", axis, borders, SEEDINGS[2], alternate)
+           if place[-1] not in alternate}  # fmt: skip
+    alone = [hit for hit in sorted(hits) if sum(hit[1] >= border for border in borders[1:3]) not in alternate]
+    assert own == {*candidates_of(alone, read, b"r00000", axis, borders, SEEDINGS[2])}
 
 
 @pytest.mark.parametrize("step", [1, 5, 8])

@@ -1,13 +1,18 @@
 """The threads of a card's engine when something fails in one of them: the error comes out, and no thread is left."""
 
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from quire.align.engines import gpu as engine_gpu
+from quire.align.engines.engine import READS_PER_BATCH_ON_CARD
 from quire.align.mapper import Mapper
 from quire.align.read_counts import ReadCounts
+from quire.align.unit import USUAL_LENGTH, card_memory
+from quire.align.unit_files import MappingSettings, UnitInputs
+from quire.io.read_files import ReadFiles
 from quire.reads import PairBatch, ReadBatch
 
 BATCHES = 30
@@ -101,3 +106,32 @@ def test_a_failure_comes_out(fails: str, threads: int, monkeypatch: pytest.Monke
         assert (written, mapper.counts.reads) == (BATCHES, 10 * BATCHES)
     names = [thread.name for thread in threading.enumerate()]
     assert not [name for name in names if name.startswith("quire")]
+
+
+@pytest.mark.parametrize("reads", ["auto", 1000])
+def test_half_a_card_is_enough_where_it_is_shared(reads: int | str, tmp_path: Path) -> None:
+    """With the memory for which a job shares a card, its pages stay and its batches are mapped in one part."""
+    folders = [tmp_path / name for name in ("reference", "page_0", "page_1")]
+    resident = 0
+    for number, folder in enumerate(folders):
+        folder.mkdir()
+        for file in ("one.npy", "two.npy"):
+            (folder / file).write_bytes(bytes(1000 * (number + 1)))
+            resident += 1000 * (number + 1)
+    inputs = UnitInputs(folders[0], folders[1:], ReadFiles([Path("1.fq")]))
+    wanted = card_memory(inputs, MappingSettings(threads=1, reads_per_batch=reads))
+    assert resident <= wanted * (1 - engine_gpu.BATCH_SHARE)
+    count = READS_PER_BATCH_ON_CARD if reads == "auto" else reads
+
+    class Batch(SimpleNamespace):
+        def __len__(self) -> int:
+            return count
+
+    bases = np.broadcast_to(np.uint8(0), count * USUAL_LENGTH)
+    engine = engine_gpu.CardEngine(lambda: None, None, [None, None])
+    engine.pages, engine.free_bytes = [], wanted - resident
+    engine._plan(Batch(mate1=SimpleNamespace(bases=bases), mate2=SimpleNamespace(bases=bases)))
+    assert engine.most_pairs >= count
+    engine.free_bytes //= 2
+    engine._plan(Batch(mate1=SimpleNamespace(bases=bases), mate2=SimpleNamespace(bases=bases)))
+    assert engine.most_pairs < count

@@ -25,6 +25,7 @@ from quire.device.card import Card  # noqa: E402
 from quire.errors import QuireError  # noqa: E402
 
 from tests.emulator.emulated_card import EmulatedCard  # noqa: E402
+from tests.support.alternate_genomes import alternate_reads  # noqa: E402
 from tests.support.awkward_genomes import awkward_genome, awkward_pairs  # noqa: E402
 from tests.support.builders import Read, reverse_complement, write_fasta  # noqa: E402
 from tests.support.read_builders import WHOLE, Indexed, Mapped, build_index, map_files, write_pairs  # noqa: E402
@@ -54,14 +55,15 @@ def map_on(monkeypatch: pytest.MonkeyPatch, data) -> Callable[..., Mapped]:
         batch: int = 1000,
         threads: int = 4,
         clipping: Clipping = NO_CLIPPING,
+        alternate: Path | None = None,
     ) -> Mapped:
         @contextmanager
-        def chosen(*_):
+        def chosen(*_, **__):
             name = "cpu" if card is None else "gpu"
             yield Backend(name, "it was asked for."), (None if card is None else lambda: card)
 
         monkeypatch.setattr(unit, "use_backend", chosen)
-        return map_files(data[0], indexed, mates, batch, threads, clipping)
+        return map_files(data[0], indexed, mates, batch, threads, clipping, alternate)
 
     return run
 
@@ -105,6 +107,25 @@ def test_real_reads(tmp_path: Path, map_on) -> None:
         fasta.write_bytes(stream.read())
     indexed = build_index(tmp_path, fasta, page_size=60_000)
     same(map_on(EmulatedCard("random"), indexed, mates, batch=600), map_on(None, indexed, mates))
+
+
+def test_alternate_contigs(card: Card, tmp_path: Path, map_on) -> None:
+    """Hits that are lifted over."""
+    genome, mates, listed = alternate_reads(random.Random(40), tmp_path, pairs=100)
+    indexed = build_index(tmp_path, genome)
+    wanted = map_on(None, indexed, mates, alternate=listed)
+    tags = Counter(tag[:2] for line in wanted.lines for tag in line.split("\t")[11:])
+    assert min(tags["om"], tags["lt"], tags["pa"]) > 20
+    same(map_on(card, indexed, mates, alternate=listed), wanted)
+
+
+def test_alternate_contigs_in_pieces(tmp_path: Path, map_on, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces of batches, of reads whose ends are clipped."""
+    genome, mates, listed = alternate_reads(random.Random(41), tmp_path, pairs=100)
+    indexed, clipping = build_index(tmp_path, genome), Clipping(adapters=True, poly_g=False)
+    monkeypatch.setattr(engine_gpu, "READS_PER_PIECE", 13)
+    wanted = map_on(None, indexed, mates, 40, clipping=clipping, alternate=listed)
+    same(map_on(EmulatedCard("random"), indexed, mates, 40, clipping=clipping, alternate=listed), wanted)
 
 
 @pytest.mark.parametrize("batch", [1, 7, 64])

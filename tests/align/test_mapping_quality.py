@@ -6,14 +6,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
-from quire.align.pairing.mapping_quality import count_cost, raw_quality, single_quality
+from quire.align.pairing.mapping_quality import count_cost, lowered, raw_quality, single_quality
 from quire.align.parameters import MOST_QUALITY as MOST
 
 from tests.support.align_oracles import bwa_quality
 
 
 @njit
-def largest_difference(near):
+def largest_difference(near, crowded):
     """Largest difference between the integer quality and bwa's over spans, scores and second scores."""
     largest, second_at = 0, np.zeros(4, np.int64)
     for span in range(11, 1200, 7):
@@ -27,8 +27,10 @@ def largest_difference(near):
                     wanted = int(6.02 * (score - max(second, 19)) * weight + 0.499)
                     if near > 0:
                         wanted -= int(4.343 * math.log(near + 1.0) + 0.499)
-                    wanted = max(0, min(60, wanted))
-                got = single_quality(np.int64(score), np.int64(second), np.int32(near), np.int32(span), np.int64(span))
+                    wanted = min(60, max(0, wanted) * (8 - crowded) // 8)
+                got = single_quality(
+                    np.int64(score), np.int64(second), np.int32(near), np.int32(span), np.int64(span), np.int64(crowded)
+                )
                 if abs(got - wanted) > largest:
                     largest = abs(got - wanted)
                     second_at[:] = (span, score, second, got)
@@ -37,26 +39,32 @@ def largest_difference(near):
 
 def test_is_bwas_quality_within_one_over_the_whole_domain():
     for near in (0, 1, 30):
-        largest, where = largest_difference(near)
-        assert largest <= 1, (near, where)
+        for crowded in (0, 1):
+            largest, where = largest_difference(near, crowded)
+            assert largest <= 1, (near, crowded, where)
 
 
 @settings(deadline=None)  # the first call compiles
-@given(st.integers(1, 1024), st.integers(0, 1024), st.integers(0, 2000), st.integers(0, 80))
-def test_is_bwas_quality_when_read_and_axis_differ(score, second, near, gap):
-    wanted = bwa_quality(score, second, min(near, 1024), score, score + gap)
-    assert abs(int(single_quality(score, second, near, score, score + gap)) - wanted) <= 1
-    assert abs(int(single_quality(score, second, near, score + gap, score)) - wanted) <= 1
+@given(st.integers(1, 1024), st.integers(0, 1024), st.integers(0, 2000), st.integers(0, 80), st.integers(0, 1))
+def test_is_bwas_quality_when_read_and_axis_differ(score, second, near, gap, crowded):
+    wanted = bwa_quality(score, second, min(near, 1024), score, score + gap, crowded)
+    assert abs(int(single_quality(score, second, near, score, score + gap, crowded)) - wanted) <= 1
+    assert abs(int(single_quality(score, second, near, score + gap, score, crowded)) - wanted) <= 1
 
 
 def test_falls_with_the_second_score_and_with_the_number_of_near_places():
     for score in (30, 90, 150, 1000):
-        qualities = [int(single_quality(score, second, 0, score, score)) for second in range(score + 1)]
+        qualities = [int(single_quality(score, second, 0, score, score, 0)) for second in range(score + 1)]
         assert qualities == sorted(qualities, reverse=True)
         assert qualities[-1] == 0
-        fewer = [int(single_quality(score, score - 10, near, score, score)) for near in range(100)]
+        fewer = [int(single_quality(score, score - 10, near, score, score, 0)) for near in range(100)]
         assert fewer == sorted(fewer, reverse=True)
-    assert int(single_quality(150, 0, 0, 150, 150)) == MOST
+    assert int(single_quality(150, 0, 0, 150, 150, 0)) == MOST
+
+
+def test_of_as_many_places_as_a_look_keeps_a_part_is_taken_before_the_cap():
+    for reads, wanted in enumerate([[0, 0, 24, 60, 60], [0, 0, 21, 52, 60], [0, 0, 18, 45, 60]]):
+        assert [int(lowered(np.int64(quality), np.int64(reads))) for quality in (-3, 0, 24, 60, 80)] == wanted
 
 
 def test_tables_are_bwas():

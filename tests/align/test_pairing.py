@@ -7,6 +7,7 @@ import pytest
 from quire.align.insert_size import NO_INSERT_SIZES, InsertSize, InsertSizes
 from quire.align.pairing.cpu import select
 from quire.align.pairing.mapping_quality import single_quality
+from quire.align.parameters import MOST_CANDIDATES
 from quire.reads.cpu import subset
 from quire.sequence.ties.oracle import tie_hash
 
@@ -33,9 +34,9 @@ def quality(*arguments: int) -> int:
 
 
 def random_places(generator: random.Random, length: int, name_hash: int) -> list[Place]:
-    """Up to eight places, close together and of few scores, so that ties, overlaps and proper pairs are frequent."""
+    """Up to eight places, or more than a look keeps; close together and of few scores, for ties, overlaps and pairs."""
     places = []
-    for _ in range(generator.choice([0, 1, 1, 2, 3, 8])):
+    for _ in range(generator.choices([0, 1, 2, 3, 8, MOST_CANDIDATES + 1], weights=[4, 8, 4, 4, 4, 1])[0]):
         begin = generator.choice([0, 0, 0, length // 3, length // 2])
         end = generator.choice([length, length, length - length // 4, (begin + length) // 2 + 1])
         score = max(1, end - begin - generator.choice([0, 0, 5, 10, 17, 40]))
@@ -163,14 +164,26 @@ def test_simple_sequence_gets_no_quality(bases, whole, short):
 
 
 @pytest.mark.parametrize(
-    ("score", "mate", "quality"),
-    [(75, 40_000, 60), (74, 40_000, 59), (50, 40_000, 40), (50, None, 40), (50, 250, 60), (25, 250, 30)],
-    ids=["half of the read", "less", "a third", "mate unmapped", "a third beside the mate", "a sixth beside it"],
-)
-def test_the_less_of_a_read_agrees_the_less_is_known(score, mate, quality):
+    ("length", "score", "mate", "quality"),
+    [
+        (150, 75, Place(150, 1, 40_000, 0, 150), 60),
+        (150, 74, Place(150, 1, 40_000, 0, 150), 59),
+        (150, 50, Place(150, 1, 40_000, 0, 150), 40),
+        (150, 50, None, 40),
+        (150, 25, Place(150, 1, 250, 0, 150), 60),
+        (300, 25, Place(300, 1, 100, 0, 300), 40),
+        (150, 25, Place(30, 1, 250, 0, 30), 60),
+        (150, 25, Place(29, 1, 250, 0, 29), 30),
+    ],
+    ids=[
+        "half of the read", "less", "a third", "mate unmapped", "a sixth beside the mate", "a twelfth beside it",
+        "beside what is reported alone", "beside what is not",
+    ],
+)  # fmt: skip
+def test_the_less_of_a_read_agrees_the_less_is_known(length, score, mate, quality):
     generator = random.Random(7)
-    reads = make_reads([random_sequence(generator, 150)], [random_sequence(generator, 150)])
-    mates = [] if mate is None else [Place(150, 1, mate, 0, 150)]
+    reads = make_reads([random_sequence(generator, length)], [random_sequence(generator, length)])
+    mates = [] if mate is None else [mate]
     selection = select(alignments_of([[Place(score, 0, 100, 0, score)], mates]), reads, True, MODELS["300"])
     assert selection.quality[0] == quality
 

@@ -11,8 +11,10 @@ from quire.align.pairing.gpu import select
 from quire.align.parameters import (
     CHANCE_SCORE,
     COUNT_COST,
+    CROWDED_PARTS,
     LENGTH_FACTOR,
     LONGEST_SPAN,
+    MOST_CANDIDATES,
     MOST_SUPPLEMENTARY,
     SIMPLE_SCORE,
 )
@@ -45,7 +47,7 @@ SETTINGS = settings(
 )
 
 
-def quality(score: int, second: int, near: int, read_span: int, axis_span: int) -> int:
+def quality(score: int, second: int, near: int, read_span: int, axis_span: int, crowded: int) -> int:
     """Mapping quality of a place by itself, in Python's integers (docs: mapping_quality.py)."""
     second = max(second, CHANCE_SCORE)
     if second >= score:
@@ -55,7 +57,7 @@ def quality(score: int, second: int, near: int, read_span: int, axis_span: int) 
     fourth = ((identity * identity) >> 15) ** 2 >> 15
     weight = int(LENGTH_FACTOR[min(span, LONGEST_SPAN)]) * fourth >> 15
     value = ((score - second) * 602 * weight // 100 + (1 << 14)) >> 15
-    return max(0, min(60, value - int(COUNT_COST[near])))
+    return min(60, max(0, value - int(COUNT_COST[near])) * (CROWDED_PARTS - crowded) // CROWDED_PARTS)
 
 
 def name_hash(pair: int) -> int:
@@ -63,9 +65,9 @@ def name_hash(pair: int) -> int:
 
 
 def random_places(generator: random.Random, length: int, pair: int) -> list[Place]:
-    """Up to eight places, close together and of few scores, so that ties, overlaps and proper pairs are frequent."""
+    """Up to eight places, or more than a look keeps; close together and of few scores, for ties, overlaps and pairs."""
     places = []
-    for _ in range(generator.choice([0, 1, 1, 2, 3, 8])):
+    for _ in range(generator.choices([0, 1, 2, 3, 8, MOST_CANDIDATES + 1], weights=[4, 8, 4, 4, 4, 1])[0]):
         begin = generator.choice([0, 0, 0, length // 3, length // 2])
         end = generator.choice([length, length, length - length // 4, (begin + length) // 2 + 1])
         score = max(1, end - begin - generator.choice([0, 0, 5, 7, 10, 17, 40]))
@@ -241,11 +243,20 @@ def test_simple_sequence_gets_no_quality(card) -> None:
 
 
 @pytest.mark.parametrize(
-    ("score", "mate", "quality"), [(75, 40_000, 60), (74, 40_000, 59), (50, None, 40), (50, 250, 60), (25, 250, 30)]
+    ("length", "score", "mate", "quality"),
+    [
+        (150, 75, Place(150, 1, 40_000, 0, 150), 60),
+        (150, 74, Place(150, 1, 40_000, 0, 150), 59),
+        (150, 50, None, 40),
+        (150, 25, Place(150, 1, 250, 0, 150), 60),
+        (300, 25, Place(300, 1, 100, 0, 300), 40),
+        (150, 25, Place(30, 1, 250, 0, 30), 60),
+        (150, 25, Place(29, 1, 250, 0, 29), 30),
+    ],
 )
-def test_the_less_of_a_read_agrees_the_less_is_known(card, score, mate, quality) -> None:
-    reads = np.random.default_rng(7).integers(0, 4, (2, 150)).tolist()
-    mates = [] if mate is None else [Place(150, 1, mate, 0, 150)]
+def test_the_less_of_a_read_agrees_the_less_is_known(card, length, score, mate, quality) -> None:
+    reads = np.random.default_rng(7).integers(0, 4, (2, length)).tolist()
+    mates = [] if mate is None else [mate]
     selection, _ = on_card(card, reads, [[Place(score, 0, 100, 0, score)], mates], True, MODELS["300"])
     assert selection.quality[0] == quality
 

@@ -1,5 +1,7 @@
 """The alignments that are reported, taken from all of a batch, against the same in words."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from quire.align.model import Alignments, Reported, Selection
@@ -10,7 +12,7 @@ from quire.ragged import offsets_from_lengths
 from tests.support.card_builders import download_all, upload_all
 
 COLUMNS = ("strand", "score", "read_begin", "read_end", "axis_begin", "axis_end", "contig", "position")
-_ROW = np.dtype("i8,i4,u1,u1,i4,u1,i4,i4,i4,i8,i8,i4,i8,i8,i4,u4")
+_ROW = np.dtype("i8,i4,u1,u1,i4,u1,i4,i4,i4,i8,i8,i4,i8,i8,i4,u4,i4,i4")
 DTYPES = [_ROW[number] for number in range(len(_ROW))]
 LARGE = {np.dtype(np.uint8): 1 << 8, np.dtype(np.int32): 1 << 31, np.dtype(np.int64): 1 << 40}
 
@@ -42,6 +44,47 @@ def random_batch(seed: int, reads: int) -> tuple[Alignments, Selection]:
         chosen = offsets[read] + generator.permutation(counts[read])[: generator.integers(1, MOST_SUPPLEMENTARY + 2)]
         selection.primary[read], selection.supplementary[read, : len(chosen) - 1] = chosen[0], chosen[1:]
     return alignments, selection
+
+
+def with_alternate(alignments: Alignments, seed: int) -> tuple[Alignments, np.ndarray]:
+    """The same alignments on six contigs, of which two are alternate: those stand last; and uint8[contigs]."""
+    generator = np.random.default_rng(seed)
+    alternate = np.array([0, 1, 0, 0, 1, 0], np.uint8)
+    contig = generator.integers(0, 6, len(alignments.contig)).astype(np.int32)
+    for first, last in pairwise(alignments.offsets):
+        contig[first:last] = sorted(contig[first:last], key=lambda number: alternate[number])
+    return alignments._replace(contig=contig), alternate
+
+
+def wanted_rivals(alignments: Alignments, selection: Selection, alternate: np.ndarray) -> list[tuple[list, list]]:
+    """Of each read the places of its reported rows and of those behind them, among its alignments."""
+    reads = []
+    for read, (first, last) in enumerate(pairwise(alignments.offsets.tolist())):
+        reported = [i for i in (selection.primary[read], *selection.supplementary[read]) if i >= 0]
+        scores = alignments.score.tolist()
+        good = [i for i in range(first, last) if reported and 5 * scores[i] > 4 * min(scores[j] for j in reported)]
+        others = [i for i in good if i not in reported] if any(alternate[alignments.contig[i]] for i in good) else []
+        reads.append(([i - first for i in reported], [i - first for i in others]))
+    return reads
+
+
+def rivals_in_words(reported: Reported, alignments: Alignments) -> list[tuple[list, list]]:
+    """The same of what was taken, whose rows are what the alignments at their places are."""
+    reads = []
+    for read, (first, rows, every) in enumerate(zip(reported.first, reported.rows, reported.all_rows, strict=True)):
+        rank = reported.rank[first : first + every].tolist()
+        places = alignments.offsets[read] + np.array(rank, np.int64)
+        for name in COLUMNS:
+            assert (getattr(reported, name)[first : first + every] == getattr(alignments, name)[places]).all()
+        for row, place in zip(range(first, first + every), places, strict=True):
+            begin, taken = alignments.cigar_begin[place], reported.cigar_begin[row]
+            length = alignments.cigar_length[place]
+            assert reported.cigar_length[row] == length
+            assert (reported.cigar[taken : taken + length] == alignments.cigar[begin : begin + length]).all()
+        assert not reported.quality[first + rows : first + every].any()
+        reads.append((rank[:rows], rank[rows:]))
+    assert len(reported.rank) == reported.all_rows.sum()
+    return reads
 
 
 def wanted(alignments: Alignments, selection: Selection) -> list[tuple[bool, list[tuple]]]:
@@ -95,6 +138,17 @@ def test_taken_rows_are_those_chosen(card, reads: int) -> None:
     assert [column.dtype for column in found] == DTYPES
     if reads > 2:
         assert {len(rows) for _, rows in wanted(alignments, selection)} == set(range(MOST_SUPPLEMENTARY + 2))
+
+
+def test_rivals_of_reads_on_alternate_contigs(card) -> None:
+    alignments, selection = random_batch(9, 500)
+    alignments, alternate = with_alternate(alignments, 9)
+    on_card = upload_all(card, selection._replace(proper=selection.proper.astype(np.uint8)))
+    found = take_reported(card, upload_all(card, alignments), on_card, card.upload(alternate))
+    expected = wanted_rivals(alignments, selection, alternate)
+    assert rivals_in_words(download_all(card, found), alignments) == expected
+    assert sum(len(others) > 0 for _, others in expected) > 50
+    assert sum(len(reported) > 1 and not others for reported, others in expected) > 50
 
 
 def test_reads_without_any_alignment(card) -> None:

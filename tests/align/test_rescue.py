@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from quire.align.engines import cpu as engine_cpu
 from quire.align.insert_size import NO_INSERT_SIZES, InsertSize, InsertSizes
-from quire.align.parameters import FEWEST_KMERS, KMER
+from quire.align.parameters import FEWEST_KMERS, KMER, MONOTONOUS_KMERS, MOST_CANDIDATES
 from quire.align.rescue.cpu import rescue_jobs
 
 from tests.support.builders import random_bases, write_fasta
@@ -134,6 +134,45 @@ def test_no_job_beside_a_proper_partner_without_a_model_or_for_a_short_mate(stra
     weak = Place(anchor.score - 18, strand, 5000, 0, 100)  # worse than the best by more than an unpaired end costs
     assert len(rescue_jobs(alignments_of([[anchor, weak], []]), reads, reference, MODELS)) == 1
     assert len(rescue_jobs(alignments_of([[weak, anchor], []]), reads, reference, MODELS)) == 1
+
+
+@pytest.mark.parametrize("length", [KMER, KMER + 3, 36, 60, 80])
+@pytest.mark.parametrize("word", [[0], [0, 1], [0, 0, 1, 2, 2, 3, 1, 1], [0, 0, 1, 2, 2, 3, 1, 1, 3]])
+def test_a_microsatellite_lies_where_most_kmers_are_its(word, length):
+    axis = np.random.default_rng(3).integers(0, 4, 9000).astype(np.uint8)
+    axis[1180:1260] = np.resize(word, 80)
+    axis[1190:1194] ^= 1
+    mate = np.resize(word, length).astype(np.uint8)
+    kmers = {tuple(mate[i : i + KMER]) for i in range(length - KMER + 1)}
+    begin, end = window(Place(LENGTH, 0, 1000, 0, LENGTH), (0, 4000))
+    begin += LENGTH - length
+    known = [tuple(axis[position : position + KMER]) in kmers for position in range(begin, end - KMER + 1)]
+    votes = [sum(known[i : i + length - KMER + 1]) for i in range(len(known) - (length - KMER))]
+    reference = SimpleNamespace(text=pack(axis), island_axis=ISLANDS)
+    reads = make_reads([axis[1000:1100]], [other_strand(mate)])
+    jobs = rescue_jobs(alignments_of([[Place(LENGTH, 0, 1000, 0, LENGTH)], []]), reads, reference, MODELS)
+    if len(kmers) > MONOTONOUS_KMERS:  # a longer word: every k-mer votes for one diagonal
+        assert length > 2 * KMER
+        assert max(shared_kmers(mate, axis[begin:end]).values()) <= len(kmers)
+    elif max(votes) < FEWEST_KMERS:
+        assert len(jobs) == 0
+    else:
+        assert jobs.diagonal[0] == begin + votes.index(max(votes))
+        assert max(votes) > len(kmers) or length < 36
+        bands = list(zip(jobs.diagonal_low, jobs.diagonal_high, strict=True))
+        assert len(bands) == 1 or bands[0][1] < bands[1][0]
+
+
+@pytest.mark.parametrize(
+    ("anchors", "partners", "jobs"),
+    [(1, 1, 0), (1, MOST_CANDIDATES - 1, 0), (1, MOST_CANDIDATES, 1), (MOST_CANDIDATES, MOST_CANDIDATES, 0)],
+)
+def test_looks_again_beside_few_places_if_the_mate_has_many(anchors, partners, jobs):
+    axis = np.random.default_rng(1).integers(0, 4, 9000).astype(np.uint8)
+    reference = SimpleNamespace(text=pack(axis), island_axis=ISLANDS)
+    reads = make_reads([axis[1000:1100]], [other_strand(axis[1200:1300])])
+    places = [[Place(100, 0, 1000, 0, 100)] * anchors, [Place(40, 1, 1210, 0, 100)] * partners]
+    assert rescue_jobs(alignments_of(places), reads, reference, MODELS).diagonal.tolist() == [1200] * jobs
 
 
 def test_a_mate_without_any_seed_is_found(tmp_path, monkeypatch):

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from quire.align.insert_size import NO_INSERT_SIZES, ORIENTATIONS, InsertSize, InsertSizes
-from quire.align.parameters import BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, SECOND_KMERS, UNPAIRED_COST
+from quire.align.parameters import (
+    BAND_MARGIN,
+    FEWEST_KMERS,
+    KMER,
+    MONOTONOUS_KMERS,
+    MOST_ANCHORS,
+    MOST_CANDIDATES,
+    SECOND_KMERS,
+    UNPAIRED_COST,
+)
 from quire.align.rescue import gpu as rescue_gpu
 from quire.align.rescue.gpu import rescue_jobs
 from quire.reference.gpu import upload_reference
@@ -60,7 +69,9 @@ def upload_axis(card):
 def best_diagonals(read: list[int], begin: int, end: int) -> list[int]:
     """The diagonal that is the first to reach the most votes, a k-mer counting where it stands last in the read.
 
-    And the lowest of those beyond its band that have most of all, if they have at most SECOND_KMERS less.
+    And the lowest of those beyond its band that have most of all, if they have at most SECOND_KMERS less. Of a read of
+    few different k-mers each of them counts under all diagonals whose stretch of the read's length it lies in, and the
+    second lies beyond twice as much.
     """
     places = {tuple(read[i : i + KMER]): i for i in range(len(read) - KMER + 1) if max(read[i : i + KMER]) < 4}
     window = axis()[max(begin, 0) : max(end, 0)].tolist()
@@ -69,16 +80,24 @@ def best_diagonals(read: list[int], begin: int, end: int) -> list[int]:
         place = places.get(tuple(window[position : position + KMER]))
         if place is not None and position >= place:
             votes.append(begin + position - place)
+    if len(places) <= MONOTONOUS_KMERS:
+        votes = []
+        for end in range(len(read), len(window) + 1):
+            stretch = window[end - len(read) : end]
+            known = [tuple(stretch[i : i + KMER]) in places for i in range(len(read) - KMER + 1)]
+            votes += [begin + end - len(read)] * sum(known)
     counts = Counter(votes)
     most = max(counts.values(), default=0)
     if most < FEWEST_KMERS:
         return []
     seen: Counter[int] = Counter()
+    assert votes == sorted(votes) or len(places) > MONOTONOUS_KMERS
     for diagonal in votes:
         seen[diagonal] += 1
         if seen[diagonal] == most:
             break
-    others = [(-count, other) for other, count in counts.items() if abs(other - diagonal) > BAND_MARGIN
+    beyond = BAND_MARGIN if len(places) > MONOTONOUS_KMERS else 2 * BAND_MARGIN
+    others = [(-count, other) for other, count in counts.items() if abs(other - diagonal) > beyond
               and count >= max(FEWEST_KMERS, most - SECOND_KMERS)]  # fmt: skip
     return [diagonal, *(other for _, other in sorted(others)[:1])]
 
@@ -112,11 +131,13 @@ def wanted_jobs(reads: list[list[int]], places: list[list[Place]], models: Inser
     pairs = len(reads) // 2
     for read, mate in (order for pair in range(pairs) for order in ((pair, pairs + pair), (pairs + pair, pair))):
         side, lengths = int(read >= pairs), (len(reads[read]), len(reads[mate]))
+        looks_again = len(places[read]) < MOST_CANDIDATES <= len(places[mate])
         for anchor in places[read][:MOST_ANCHORS]:
             if anchor.score < max(place.score for place in places[read]) - UNPAIRED_COST:
                 continue
             found = [in_order(anchor, other, lengths, side) or ("FR", 0) for other in places[mate]]
-            if any(getattr(models, name).low <= length <= getattr(models, name).high for name, length in found):
+            proper = [getattr(models, name).low <= length <= getattr(models, name).high for name, length in found]
+            if any(proper) and not looks_again:
                 continue
             island = next(i for i, end in enumerate(ISLANDS[1:]) if anchor.axis_begin < end)
             borders = ISLANDS[island], ISLANDS[island + 1]
@@ -180,9 +201,10 @@ def pairs_of_places(draw):
                     mate[i] = draw(st.sampled_from([4, (mate[i] + 1) % 4]))
                 mate = reverse_complement(mate) if anchor.strand == 0 else mate
             if draw(st.booleans()):
-                partners.append(Place(50, draw(st.integers(0, 1)), at, 0, mate_length, contig))
-        if draw(st.sampled_from([False, False, False, True])):
-            mate = [0] * mate_length
+                count = draw(st.sampled_from([1, 1, 1, MOST_CANDIDATES - 1, MOST_CANDIDATES]))
+                partners += [Place(50, draw(st.integers(0, 1)), at, 0, mate_length, contig)] * count
+        if draw(st.sampled_from([False, False, True])):
+            mate = np.resize(draw(st.sampled_from([[0], [0, 1], [0, 0, 1, 1, 2, 2, 0, 3]])), mate_length).tolist()
         read = generator.integers(0, 4, length).tolist()
         swapped = draw(st.booleans())
         first.append(mate if swapped else read)
@@ -283,6 +305,31 @@ def test_the_first_anchors_only_and_near_the_best(card) -> None:
     # Behind the others there may be a better one, on an alternate contig.
     better = [Place(100 - UNPAIRED_COST - 1, 0, 1940, 0, 100), *anchors[:3]]
     assert len(on_card(card, reads, [better, []], MODEL)) == 3
+
+
+@pytest.mark.parametrize("diagonals", [2048, 16])
+@pytest.mark.parametrize("length", [KMER, KMER + 3, 30, 60])
+def test_a_microsatellite_lies_where_most_kmers_are_its(card, monkeypatch, diagonals, length) -> None:
+    """Poly-A at [1200, 1260) and a repeat of AC at [1800, 1900)."""
+    monkeypatch.setattr(rescue_gpu, "MOST_DIAGONALS", diagonals)
+    places = [[Place(100, 0, at, 0, 100)] for at in (1000, 1600)] + [[], []]
+    reads = [[0] * 100, [0] * 100, [3] * length, reverse_complement(np.resize([0, 1], length).tolist())]
+    jobs = on_card(card, reads, places, MODEL)
+    assert jobs == wanted_jobs(reads, places, MODEL)
+    first = {job[0]: job[2] for job in reversed(jobs)}
+    # As short as a seed's votes are few, it is found nowhere.
+    assert first == ({} if length < KMER + FEWEST_KMERS - 1 else {2: 1200, 3: 1800})
+
+
+def test_looks_again_beside_few_places_if_the_mate_has_many(card) -> None:
+    mate = reverse_complement(axis()[2140:2240].tolist())
+    anchor, partner = Place(100, 0, 1940, 0, 100), Place(40, 1, 2150, 0, 100)
+    reads = [[0] * 100, mate]
+    for anchors, partners, jobs in ((1, 1, 0), (1, MOST_CANDIDATES - 1, 0), (1, MOST_CANDIDATES, 1),
+                                    (MOST_CANDIDATES - 1, MOST_CANDIDATES, MOST_CANDIDATES - 1),
+                                    (MOST_CANDIDATES, MOST_CANDIDATES, 0)):  # fmt: skip
+        found = on_card(card, reads, [[anchor] * anchors, [partner] * partners], MODEL)
+        assert [job[2] for job in found] == [2140] * jobs
 
 
 def test_nothing_to_rescue(card) -> None:

@@ -1,5 +1,6 @@
 """UMIs out of names, and out of files of their own: where they stand, and what lacks one."""
 
+import random
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ from quire.align.umis import with_umis
 from quire.errors import InputError
 from quire.io.bam.reads import RecordCounts
 from quire.io.fastq.umis import with_umi_file
+from quire.io.first_reads import require_umis_in_names
 from quire.io.read_files import ReadFiles
 from quire.ragged import unpack_bytes
 from quire.reads import PairBatch
@@ -47,6 +49,28 @@ def test_umis_of_names() -> None:
 def test_names_without_a_umi(name: str) -> None:
     with pytest.raises(InputError, match=r"align.umi: read 42 \(.*\) has no UMI of A, C, G, T and N behind the last"):
         list(with_umis(iter([batch_of(["x_AC", name, "read"])])))
+    with pytest.raises(InputError, match=r"x, fq1: reads.fq: align.umi: read 2 \(.*\) has no UMI"):
+        require_umis_in_names("reads.fq", ["x_AC", name], "x, fq1")
+
+
+def test_the_look_before_a_run_judges_names_alike() -> None:
+    """What the look refuses, mapping refuses, and the other way round."""
+    generator = random.Random(14)
+    judged = []
+    for _ in range(3000):
+        name = "".join(generator.choices("ACGTNacU:_+-/x", k=generator.randint(1, 9)))
+        refusals = 0
+        for check in (
+            lambda name=name: require_umis_in_names("r.fq", [name], "x"),
+            lambda name=name: list(with_umis(iter([batch_of([name])]))),
+        ):
+            try:
+                check()
+            except InputError:
+                refusals += 1
+        assert refusals != 1, name
+        judged.append(refusals)
+    assert 200 < judged.count(0) < 2800
 
 
 def fastq(path: Path, records: list[tuple[str, str]]) -> Path:

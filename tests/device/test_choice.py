@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from quire.device.backend import Backend, cpu_only
-from quire.device.choice import parse_memory, resolve, use_backend
+from quire.device.choice import half_of, parse_memory, resolve, use_backend
 from quire.errors import InputError
 
 from tests.support.fake_probe import Machine, card
@@ -147,7 +147,8 @@ def test_the_choice_holds_a_card_and_opens_it_later(tmp_path: Path, caplog: pyte
     ):
         assert backend == Backend("gpu", "a card was found.", "NVIDIA Fake", 2 * 10**9)
         assert callable(open_card)
-        assert [path.name for path in tmp_path.iterdir()] == [f"{0:032x}.lock"]
+        names = {f"{0:032x}.lock", f"{0:032x}.second.lock", f"{0:032x}.wanted.lock", "choosing.lock"}
+        assert {path.name for path in tmp_path.iterdir()} == names
     assert "backend gpu on NVIDIA Fake (number 0, compute capability 9.0): a card was found." in caplog.text
     assert "79.0 of 80.0 GB are free, 2.0 GB may be used" in caplog.text
 
@@ -244,3 +245,83 @@ def test_no_waiting_for_cards_that_others_hold(tmp_path: Path) -> None:
             assert open_card is None
         with pytest.raises(InputError, match=r"device.backend is gpu, but other jobs hold all cards\. Remedy: wait"):
             use_backend("gpu", load_probe=load, leases=tmp_path, wait=False).__enter__()
+
+
+def test_jobs_that_want_less_than_half_share_a_card(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Each plans with half of it, or with what it was given; headers and ledgers name the same backend as alone."""
+    load = load_of(Machine())
+    half = half_of(card(0))
+    given = {"load_probe": load, "leases": tmp_path, "wait": False}
+    with (
+        caplog.at_level(logging.INFO, "quire.device.backend"),
+        use_backend("auto", wanted=half, **given) as (first, open_first),
+        use_backend("auto", "2GB", wanted=half, **given) as (second, open_second),
+    ):
+        assert (first.name, first.memory, open_first.args) == ("gpu", None, (0, half))
+        assert (second.name, second.memory, open_second.args) == ("gpu", 2 * 10**9, (0, 2 * 10**9))
+        with use_backend("auto", wanted=half, **given) as (third, _):
+            assert third == Backend("cpu", "other jobs hold all cards.")
+    assert f"{half / 1e9:.1f} GB may be used" in caplog.text
+
+
+@pytest.mark.parametrize("wanted", [None, half_of(card(0)) + 1])
+def test_jobs_that_want_more_have_a_card_each(wanted: int | None, tmp_path: Path) -> None:
+    """And plan with all of it."""
+    given = {"load_probe": load_of(Machine()), "leases": tmp_path, "wait": False, "wanted": wanted}
+    with use_backend("auto", **given) as (first, open_card), use_backend("auto", **given) as (second, _):
+        assert (first.name, open_card.args) == ("gpu", (0, None))
+        assert second.name == "cpu"
+
+
+@pytest.mark.parametrize("free", [30, 60])
+def test_a_half_is_held_against_what_is_free(free: int, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Beside another program's memory two jobs share a card where both find what they want, else they take turns."""
+    wanted, most = 25 * 10**9, [None, 30 * 10**9][free == 60]
+    machine = Machine(free=free * 10**9)
+    given = {"load_probe": load_of(machine), "leases": tmp_path, "wait": False, "wanted": wanted}
+    with (
+        caplog.at_level(logging.INFO, "quire.device.backend"),
+        use_backend("auto", **given) as (first, open_first),
+    ):
+        assert (first.name, open_first.args) == ("gpu", (0, most))
+        machine.free -= 30 * 10**9  # what the first takes
+        with use_backend("auto", **given) as (second, open_second):
+            if most is None:
+                assert second == Backend("cpu", "other jobs hold all cards.")
+            else:
+                assert (second.name, open_second.args) == ("gpu", (0, 30 * 10**9))
+        with use_backend("auto", **given | {"wanted": None}) as (whole, _):
+            assert whole == Backend("cpu", "other jobs hold all cards.")  # also once the second has ended
+    with use_backend("auto", **given | {"wanted": None}) as (whole, _):
+        assert whole.name == "gpu"  # nothing is held any more
+    used = "30.0 GB" if most else "all"
+    assert f"{free}.0 of 80.0 GB are free, {used} may be used" in caplog.text
+    assert ("too little to share" in caplog.text) == (most is None)
+
+
+def test_a_half_that_lacks_memory_is_let_go(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The job that finds less than it wants goes to another card, or waits until it may have all of this one."""
+    machine = Machine()
+    given = {"load_probe": load_of(machine), "leases": tmp_path, "wait": False, "wanted": 25 * 10**9}
+    with use_backend("auto", **given) as (first, _):
+        machine.free = 24 * 10**9
+        with use_backend("auto", **given) as (second, _):
+            assert (first.name, second) == ("gpu", Backend("cpu", "other jobs hold all cards."))
+        with use_backend("auto", "20GB", **given) as (second, open_second):  # it wants no more than it may have
+            assert (second.name, open_second.args) == ("gpu", (0, 20 * 10**9))
+        machine.cards = [card(0), card(1)]
+        with use_backend("auto", **given | {"wait": True}) as (other, open_other):
+            assert (other.name, open_other.args) == ("gpu", (1, None))
+        machine.cards = [card(0)]
+        with use_backend("auto", **given | {"wanted": 1}) as (other, open_other):
+            assert (other.name, open_other.args) == ("gpu", (0, 24 * 10**9))  # the half was let go
+    with (
+        caplog.at_level(logging.INFO, "quire.device.backend"),
+        use_backend("auto", **given | {"wait": True}) as (last, open_last),
+    ):
+        assert (last.name, open_last.args) == ("gpu", (0, None))
+    assert caplog.messages == [
+        f"24.0 GB are free on card {card(0).identifier}: too little to share it",
+        "backend gpu on NVIDIA Fake (number 0, compute capability 9.0): a card was found. 24.0 of 80.0 GB are free, "
+        "all may be used",
+    ]

@@ -4,8 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -20,9 +22,10 @@ import logging, subprocess, sys, time
 from pathlib import Path
 from quire.device.lease import lease
 logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(message)s")
-with lease(sys.argv[2:], Path(sys.argv[1])) as taken:
+folder, half, *cards = sys.argv[1:]
+with lease(cards, Path(folder), shared=[half == "half"] * len(cards)) as taken:
     child = subprocess.Popen(["sleep", "30"])
-    print("took", sys.argv[2 + taken], child.pid, flush=True)
+    print("took", cards[taken.card], child.pid, flush=True)
     time.sleep(60)
 """
 
@@ -30,9 +33,9 @@ with lease(sys.argv[2:], Path(sys.argv[1])) as taken:
 class Job:
     """A process that wants a card."""
 
-    def __init__(self, folder: Path, *cards: str) -> None:
+    def __init__(self, folder: Path, *cards: str, half: bool = False) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-u", "-c", JOB, str(folder), *cards],
+            [sys.executable, "-u", "-c", JOB, str(folder), "half" if half else "whole", *cards],
             env=os.environ | {"PYTHONPATH": str(LIBRARY)},
             stdout=subprocess.PIPE,
             text=True,
@@ -67,8 +70,8 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Job]]:
     """Starts jobs, and ends them with the test."""
     jobs = []
 
-    def begin(*cards: str) -> Job:
-        jobs.append(Job(tmp_path / "leases", *cards))
+    def begin(*cards: str, half: bool = False) -> Job:
+        jobs.append(Job(tmp_path / "leases", *cards, half=half))
         return jobs[-1]
 
     yield begin
@@ -99,12 +102,112 @@ def test_a_job_waits_for_the_only_card(start: Callable[..., Job]) -> None:
     os.kill(first.child, 0)  # still there
 
 
+def test_two_jobs_share_a_card(start: Callable[..., Job]) -> None:
+    """Two and no more; one that wants the whole card waits for both, and names them and nobody who has ended."""
+    first, second = start("card", half=True), start("card", half=True)
+    assert (first.card(), second.card()) == ("card", "card")
+    third = start("card", half=True)
+    assert third.line().endswith(": waiting for one")
+    first.kill()
+    assert third.line() == "card card is free now"
+    assert third.card() == "card"
+    third.kill()
+    whole = start("card")
+    assert whole.line() == f"other jobs hold all cards (1; processes {second.process.pid}): waiting for one"
+    time.sleep(2 * module.SECONDS_BETWEEN_LOOKS)
+    assert whole.process.poll() is None
+    second.kill()
+    assert whole.line() == "card card is free now"
+    assert whole.card() == "card"
+    last = start("card", half=True)
+    assert last.line() == f"other jobs hold all cards (1; processes {whole.process.pid}): waiting for one"
+
+
+def test_who_waits_for_a_whole_card_is_not_passed_over(start: Callable[..., Job], tmp_path: Path) -> None:
+    """While it waits no half of that card is given, of another card yes; if it is killed, halves are given again."""
+    first = start("card", half=True)
+    assert first.card() == "card"
+    whole = start("card")
+    assert whole.line() == f"other jobs hold all cards (1; processes {first.process.pid}): waiting for one"
+    second = start("card", half=True)
+    holders = f"{first.process.pid}, {whole.process.pid}"
+    assert second.line() == f"other jobs hold all cards (1; processes {holders}): waiting for one"
+    with (
+        pytest.raises(module.AllHeld),
+        lease(["card"], tmp_path / "leases", wait=False, shared=[True]),
+    ):
+        pass
+    with lease(["card", "other"], tmp_path / "leases", wait=False, shared=[True, True]) as held:
+        assert held == (1, True)
+    first.kill()
+    assert whole.line() == "card card is free now"
+    assert whole.card() == "card"
+    another = start("card")
+    assert another.line() == f"other jobs hold all cards (1; processes {whole.process.pid}): waiting for one"
+    whole.kill()
+    assert another.line() == "card card is free now"  # before the second, which would share it
+    assert another.card() == "card"
+    third = start("card")
+    assert third.line() == f"other jobs hold all cards (1; processes {another.process.pid}): waiting for one"
+    third.kill()  # while it waits
+    another.kill()
+    assert second.line() == "card card is free now"
+    assert second.card() == "card"
+    with lease(["card"], tmp_path / "leases", wait=False, shared=[True]) as held:
+        assert held == (0, False)
+
+
+def test_a_whole_card_is_had_among_streams_of_sharers(tmp_path: Path) -> None:
+    """Jobs that share a card, three at a time and one after another, let one through that wants all of it."""
+    ended = threading.Event()
+
+    def share() -> None:
+        while not ended.is_set():
+            with lease(["card"], tmp_path, shared=[True]):
+                time.sleep(0.3)
+
+    streams = [threading.Thread(target=share) for _ in range(3)]
+    for stream in streams:
+        stream.start()
+        time.sleep(0.1)
+    began = time.monotonic()
+    threading.Timer(20, ended.set).start()  # a lease that starves would wait until then
+    with lease(["card"], tmp_path):
+        seconds = time.monotonic() - began
+    ended.set()
+    for stream in streams:
+        stream.join()
+    assert seconds < 10
+
+
+def test_a_card_is_shared_where_no_other_is_free(start: Callable[..., Job]) -> None:
+    """Jobs that may share go to cards that nobody uses as long as there are any, whichever half is taken elsewhere."""
+    first, second = start("card_a", half=True), start("card_a", half=True)
+    assert (first.card(), second.card()) == ("card_a", "card_a")
+    first.kill()
+    third, fourth, fifth = (start("card_a", "card_b", half=True) for _ in range(3))
+    taken = [third.card(), fourth.card(), fifth.card()]
+    assert sorted(taken) == ["card_a", "card_b", "card_b"]
+
+
+def test_only_cards_that_are_large_enough_are_shared(tmp_path: Path) -> None:
+    """Of two cards of which one has too little memory for two, the other is shared."""
+
+    def half() -> AbstractContextManager[module.Held]:
+        return lease(["small", "large"], tmp_path, wait=False, shared=[False, True])
+
+    with half() as one, half() as two, half() as three:
+        assert (one, two, three) == ((0, True), (1, True), (1, False))
+        with pytest.raises(module.AllHeld), half():
+            pass
+
+
 def test_a_card_is_free_after_the_block(tmp_path: Path) -> None:
     """Also when the block fails; and two cards can be held in one process."""
     with pytest.raises(ZeroDivisionError), lease(["a"], tmp_path):
         raise ZeroDivisionError
     with lease(["a", "b"], tmp_path) as first, lease(["a", "b"], tmp_path) as second:
-        assert (first, second) == (0, 1)
+        assert (first.card, second.card) == (0, 1)
 
 
 def test_the_folder_must_be_this_users(tmp_path: Path) -> None:

@@ -162,6 +162,22 @@ def test_an_error_names_file_and_line(sources: Path, file: str, before: str, aft
 
 
 @needs_nvrtc
+def test_compiling_is_announced_once(sources: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """In a job's first moment on a new card, and never where the code is found."""
+    compiler._announce.cache_clear()
+    with caplog.at_level("INFO", "quire.device.compiler"):
+        for entry in (2, 3, 3):
+            cubin("kernel.cu", "sm_90", {"EXTRA": entry})
+        assert caplog.messages == [
+            "kernels for sm_90 are compiled as they are needed, once for this card: some seconds"
+        ]
+        caplog.clear()
+        compiler._announce.cache_clear()
+        cubin(*ARGUMENTS)
+        assert not caplog.messages
+
+
+@needs_nvrtc
 def test_the_cache_is_used_and_its_key_changes(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from cupy_backends.cuda.libs import nvrtc
 

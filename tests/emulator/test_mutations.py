@@ -116,6 +116,10 @@ def zeros(card) -> None:
     test_pairwise_gpu.test_a_zero_ends_a_path(card, Memory.WHOLE)
 
 
+def planned(card) -> None:
+    test_pairwise_gpu.test_guesses(card)
+
+
 def equal_ends(card) -> None:
     with mock.patch.multiple(gpu, **test_pairwise_gpu.NARROW):
         test_pairwise_gpu.test_ends_of_equal_score(card, Memory.WHOLE)
@@ -185,6 +189,10 @@ MUTATIONS = [
     (ties, "pairwise/trace.cu", "< extend - open", "<= extend - open"),
     (tiles, "pairwise/trace.cu", "(u32)(score - lane * extend)", "(u32)score"),
     (zeros, "pairwise/trace.cu", "!(local && here == 0)", "true"),
+    (planned, "pairwise/trace.cu", "<= wide && place <= column", "<= wide"),
+    (planned, "pairwise/trace.cu", "grid.peaks + down - lane]", "grid.peaks + down]"),
+    (planned, "pairwise/trace.cu", "if (lane >= distance) own", "own"),
+    (planned, "pairwise/trace.cu", "tag_of(left / plan.swept)", "tag_of(left / plan.width)"),
     (equal_ends, "pairwise/trace.cu", "(0x7FFFFFFF - strip)", "strip"),
     (equal_ends, "pairwise/pairwise.cu", "if (largest > key) row", "if (largest >= key) row"),
     (equal_ends, "pairwise/pairwise.cu", "+ (15 - k)", "+ k"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from quire.buckets.file import BucketFile
-from quire.finish.earlier import UnitFiles, keep_units, take_back
+from quire.finish.earlier import MOST_TIMES, UnitFiles, keep_units, take_back
 from quire.finish.sample import UnsortedUnit
 
 from tests.finish.test_finish import finish, random_lines, unit_file
@@ -118,6 +118,18 @@ def test_what_is_not_the_same_is_mapped(tmp_path: Path, caplog: pytest.LogCaptur
     kept.write_text(json.dumps(content))
     assert taken_back(folder, unit, tmp_path / "back")
     assert BucketFile(tmp_path / "back/1.buckets").records == content["units"]["1"]["records"]
+
+
+@pytest.mark.parametrize(("records", "mapped"), [(24, False), (20, True), (0, True)])
+def test_a_small_part_of_a_large_file_is_mapped(
+    records: int, mapped: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Reading all records of a sample of many lanes for each of them would take longer than mapping."""
+    units = finished(tmp_path, lambda seed, unit: random_lines(seed, unit, records if seed == 1 else 120))
+    assert MOST_TIMES == 12  # 264 records are 11 times 24, and 260 are 13 times 20
+    with caplog.at_level("INFO", "quire.align"):
+        assert [taken_back(tmp_path, unit, tmp_path / "back") for unit in units] == [True, not mapped, True]
+    assert ("mapping takes less than reading them" in caplog.text) is mapped
 
 
 def test_of_a_cram_nothing_is_kept(tmp_path: Path) -> None:

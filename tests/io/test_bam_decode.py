@@ -8,7 +8,7 @@ import numpy as np
 import pysam
 import pytest
 from quire.errors import InputError
-from quire.io.bam.decode import bases_of, cigars_of, header_bytes, name_hashes, records_of
+from quire.io.bam.decode import bases_of, cigars_of, header_bytes, name_hashes, records_of, tags_begin
 from quire.io.bam.regions import IndexedAlignments
 from quire.sam import CIGAR_MASK, CIGAR_SHIFT
 from quire.sequence.ties.oracle import hash_name
@@ -46,7 +46,7 @@ def test_records_are_what_pysam_reads(tmp_path: Path, seed: int) -> None:
     chosen = np.array(sorted(generator.sample(range(60), 40)))
     cigar_offsets, cigars = cigars_of(records, chosen)
     offsets, bases, qualities = bases_of(records, chosen)
-    hashes = name_hashes(records, chosen)
+    hashes, tags = name_hashes(records, chosen), tags_begin(records, chosen)
     for i, number in enumerate(chosen.tolist()):
         record, fixed = expected[number], records.fixed[number]
         assert (fixed["contig"], fixed["position"]) == (record.reference_id, record.reference_start)
@@ -54,6 +54,7 @@ def test_records_are_what_pysam_reads(tmp_path: Path, seed: int) -> None:
         assert (fixed["flag"], fixed["mapping_quality"]) == (record.flag, record.mapping_quality)
         assert (fixed["template_length"], fixed["bin"]) == (record.template_length, record.bin)
         assert hashes[i] == hash_name(record.query_name.encode())
+        assert records.data[tags[i] : tags[i] + 3].tobytes() == b"RGZ"
         elements = cigars[cigar_offsets[i] : cigar_offsets[i + 1]].tolist()
         assert [(e & CIGAR_MASK, e >> CIGAR_SHIFT) for e in elements] == (record.cigartuples or [])
         own = slice(offsets[i], offsets[i + 1])

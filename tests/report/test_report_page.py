@@ -14,7 +14,7 @@ from quire.report.comparison import choose_sample, compare_with_truth
 from quire.report.criteria import BY_KEY, LOOK, NOT_JUDGED
 from quire.report.page import write_report
 from quire.report.terminal import load_summary, print_summary
-from quire.report.warnings import find_warnings
+from quire.report.warnings import find_warnings, gathered_warnings
 from quire.version import VERSION
 
 from tests.support.report_files import count_bam, count_vcf, write_bam, write_vcf
@@ -248,6 +248,32 @@ def test_warnings_say_what_is_unusual(written):
     changed = copy.deepcopy(good)
     changed["truth"]["snv"]["f1"] = 0.2
     assert "F1 0.200" in find_warnings(changed)[0]["message"]
+
+
+def test_warnings_of_a_cohort_are_a_line_a_check(written):
+    """Where there are many; none is lost, and the summary has them one by one."""
+    summary = load_summary(written / "summary.json")
+    (one,) = summary["samples"]
+    for check in one["checks"]:
+        check["verdict"] = "pass"
+    summary["samples"] = [copy.deepcopy(one) | {"sample": f"sample_{number}"} for number in range(24)]
+    for number, sample in enumerate(summary["samples"]):
+        if number < 13:
+            sample["checks"][0] |= {"verdict": "look", "shown": f"{number}.00 %"}
+        if number == 20:
+            sample["checks"][1] |= {"verdict": "fail", "shown": "50.00 % of paired"}
+            sample["variants"] |= {"snvs": 0, "indels": 0, "other": 0}
+    summary |= {"ledger": [], "truth": None}
+    summary["warnings"] = find_warnings(summary)
+    assert len(summary["warnings"]) == 15
+    title, *rest = gathered_warnings(summary)
+    assert title["sample"] == "13 of 24 samples"
+    assert title["message"].startswith("Mapped reads: sample_0 0.00 %, sample_1 1.00 %, ")
+    assert " sample_5 5.00 % and 7 more (usual: at least 90 %); " in title["message"]
+    assert [one["sample"] for one in rest] == ["sample_20", "sample_20"]
+    assert rest[1]["message"] == "No variant was called."
+    summary["warnings"] = summary["warnings"][:12]
+    assert gathered_warnings(summary) == summary["warnings"]
 
 
 def test_the_ledger_has_what_any_unit_counts(run, tmp_path):

@@ -34,7 +34,7 @@ CARD = Backend("gpu", "a card was found.", "emulated card")
 
 
 @contextmanager
-def emulated(*_settings, wait: bool = True) -> Iterator[tuple[Backend, Callable[[], EmulatedCard]]]:
+def emulated(*_settings, **_named) -> Iterator[tuple[Backend, Callable[[], EmulatedCard]]]:
     """In place of `use_backend`."""
     yield CARD, EmulatedCard
 
@@ -175,7 +175,7 @@ def test_a_card_that_ends_in_the_middle_changes_no_call(world, tmp_path: Path, m
     assert not (tmp_path / "demanded/part.vcf.gz").exists()
 
 
-def opening_ends(*_settings, wait: bool = True):
+def opening_ends(*_settings, **_named):
     """In place of `use_backend`: the driver ends the process."""
     os.kill(os.getpid(), signal.SIGKILL)
 

@@ -6,12 +6,14 @@ import subprocess
 import sys
 import time
 import weakref
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
 import psutil
 import pytest
 from quire.errors import InputError, QuireError
+from quire.rescore.counting import counted
 from quire.rescore.processes import AHEAD, in_processes
 
 LIBRARY = Path(__file__).resolve().parents[2] / "workflow/scripts"
@@ -116,8 +118,10 @@ def die_at_three(unit: int) -> int:
 
 
 def test_a_killed_process_is_one_sentence() -> None:
-    with pytest.raises(QuireError, match="a process of the job was killed"):
+    with pytest.raises(QuireError, match="memory ran out: a process of the job was killed"):
         list(in_processes(die_at_three, range(9), 2))
+    with ProcessPoolExecutor(1) as pool, pytest.raises(QuireError, match="memory ran out: a process of the job was"):
+        counted(pool.submit(die_at_three, 3))
 
 
 ORPHANS = r"""

@@ -1,5 +1,6 @@
 """What surrounds a job: its log, its one sentence where it fails, and where that is found again."""
 
+import signal
 import subprocess
 import sys
 import textwrap
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from quire import sources
 from quire.run.job import failure_sentences
+from quire.run.second_attempts import may_help
 
 UNEXPECTED = "quire: error: unexpected failure in rule map_unit; see logs/job.log"
 
@@ -22,6 +24,7 @@ UNEXPECTED = "quire: error: unexpected failure in rule map_unit; see logs/job.lo
             "raise OSError(28, 'No space left on device')",
             "quire: error: No space left on device; check permissions and",
         ),
+        ("raise OSError(12, 'Cannot allocate memory')", "quire: error: memory ran out (Cannot allocate memory); give"),
         ("raise MemoryError", "quire: error: memory ran out in rule map_unit; set align.reads_per_batch to a smaller"),
         ("raise ValueError('in two\\nlines')", UNEXPECTED),
         ("os.write(2, b'htslib speaks\\n'); 1 / 0", UNEXPECTED),
@@ -50,9 +53,34 @@ def test_a_job_that_fails_ends_its_log_with_a_sentence(failure: str, sentence: s
     )
     assert (result.returncode, result.stdout, result.stderr) == (1, "", "")
     log = tmp_path / "logs/job.log"
-    assert log.read_text().count("Traceback") == (sentence == UNEXPECTED or "memory" in sentence)
+    assert log.read_text().count("Traceback") == (sentence == UNEXPECTED or failure == "raise MemoryError")
+    assert may_help(log) == ("memory ran out" in sentence)
     (found,) = failure_sentences([job(log)])
     assert found.startswith(sentence)
+
+
+CRASH = """
+import os, signal
+from types import SimpleNamespace
+from quire.run.job import run_job
+
+run_job(
+    SimpleNamespace(log=["job.log"], output=["out.bam"], rule="map_unit"),
+    lambda: os.kill(os.getpid(), signal.SIGSEGV),
+)
+"""
+
+
+def test_a_crash_says_where(tmp_path: Path) -> None:
+    """No user is told of memory."""
+    log = tmp_path / "job.log"
+    environment = {"PYTHONPATH": str(sources.SCRIPTS)}
+    result = subprocess.run([sys.executable, "-c", CRASH], cwd=tmp_path, env=environment, check=False)
+    assert result.returncode == -signal.SIGSEGV
+    assert "in run_job" in log.read_text()
+    (sentence,) = failure_sentences([job(log)])
+    assert sentence.startswith("quire: error: a job of rule map_unit crashed (Segmentation fault), which")
+    assert not may_help(log)
 
 
 def job(log: Path, rule: str = "map_unit") -> SimpleNamespace:
@@ -93,7 +121,7 @@ def test_each_sentence_is_found_once(logs: dict[str, Path]) -> None:
     ("name", "told"),
     [
         ("killed", "ended without saying why, as one does that is killed"),
-        ("empty", "ended without saying why, as one does that is killed"),
+        ("empty", "failed before it began its log"),
         ("absent", "failed before it began its log"),
     ],
 )
@@ -102,6 +130,12 @@ def test_a_job_that_said_nothing_is_told_by_its_rule_and_log(name: str, told: st
     (sentence,) = failure_sentences([job(logs[name])])
     assert sentence.startswith(f"quire: error: a job of rule map_unit {told}")
     assert str(logs[name]) in sentence
+
+
+def test_more_memory_may_help_those_that_lacked_it_or_said_nothing(logs: dict[str, Path], tmp_path: Path) -> None:
+    assert [name for name in logs if may_help(logs[name])] == ["killed", "empty", "absent"]
+    (tmp_path / "lacked.log").write_text("12:00:00.000 quire quire: error: memory ran out in rule map_unit; give more.")
+    assert may_help(tmp_path / "lacked.log")
 
 
 def test_of_a_group_those_jobs_count_that_said_anything(logs: dict[str, Path]) -> None:

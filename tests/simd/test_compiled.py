@@ -49,11 +49,20 @@ def library(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(library: Path) -> tuple[int, int, int, str]:
+# An upgrade of the library between two imports of a process.
+UPGRADED = (
+    "import logging; logging.basicConfig()\n"
+    "import quire.kernels.inner, pathlib\n"
+    "source = pathlib.Path(quire.kernels.inner.__file__)\n"
+    "source.write_text(source.read_text().replace('2 * x', '3 * x'))\n"
+) + RUN.partition("\n")[2]
+
+
+def run(library: Path, program: str = RUN) -> tuple[int, int, int, str]:
     """Answer of the kernel in a new process, how often its code was found and was not, and the log."""
     environment = {**os.environ, "PYTHONPATH": str(library), "XDG_CACHE_HOME": str(library / "cache")}
     environment.pop("NUMBA_CACHE_DIR", None)
-    done = subprocess.run([sys.executable, "-c", RUN], text=True, env=environment, capture_output=True, check=True)
+    done = subprocess.run([sys.executable, "-c", program], text=True, env=environment, capture_output=True, check=True)
     answer, hits, misses = map(int, done.stdout.split())
     return answer, hits, misses, done.stderr
 
@@ -91,6 +100,15 @@ def test_a_changed_function_of_another_module_changes_the_answer(library: Path) 
     inner = library / "quire/kernels/inner.py"
     inner.write_text(inner.read_text().replace("2 * x", "3 * x"))
     assert run(library)[:3] == (27, 0, 1)
+
+
+def test_what_changes_while_a_process_runs_is_not_kept(library: Path) -> None:
+    """The process works with what it imported, and the next one with what is there; the log says so."""
+    answer, hits, misses, log = run(library, UPGRADED)
+    assert (answer, hits, misses) == (12, 0, 1)
+    assert log.count("quire/kernels/inner.py: changed while this process ran") == 1
+    assert run(library)[:3] == (27, 0, 1)
+    assert run(library)[:3] == (27, 1, 0)
 
 
 @pytest.mark.parametrize("place", [0.1, 0.5, 0.9])

@@ -1,9 +1,11 @@
 """Machine code is made of what Python calls, once, and of nothing that kernels alone call."""
 
+import gc
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numba.core import ir
 from numba.core.targetconfig import Option, TargetConfig
 from numpy.typing import NDArray
 from quire.simd import late_code
@@ -71,3 +73,21 @@ def test_flags_are_equal_by_what_they_say() -> None:
     assert hash(unset) == hash(default)
     assert len({unset, default, inline, fast}) == 3
     assert unset != "flags"
+
+
+def test_variables_of_an_instruction() -> None:
+    """All in order, at any depth and of instructions within; no garbage is left, which nobody would look for."""
+    place = ir.Loc("file.py", 1)
+    scope = ir.Scope(None, place)
+    a, b, c, d = (ir.Var(scope, name, place) for name in "abcd")
+    call = ir.Expr.call(a, [b, (c, [a])], (("name", d),), place)
+    assert call.list_vars() == [a, b, c, a, d]
+    assert ir.Assign(call, d, place).list_vars() == [a, b, c, a, d, d]
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(10):
+            call.list_vars()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

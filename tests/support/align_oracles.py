@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 
 from quire.align.insert_size import InsertSizes
 from quire.align.parameters import (
+    CROWDED_PARTS,
     MOST_CANDIDATES,
     MOST_SUPPLEMENTARY,
     NEAR_BEST,
     PAIR_BONUS_LIMIT,
+    SHORTEST_CERTAIN,
     SIMPLE_SCORE,
     SIMPLE_WORD,
     UNPAIRED_COST,
@@ -19,8 +21,8 @@ from quire.sequence.ties.oracle import tie_hash
 from tests.support.places import Place
 
 
-def bwa_quality(score: int, second: int, near: int, read_span: int, axis_span: int) -> int:
-    """bwa mem's mem_approx_mapq_se (bwamem.c), default parameters, without its share of repetitive seeds."""
+def bwa_quality(score: int, second: int, near: int, read_span: int, axis_span: int, crowded: int = 0) -> int:
+    """bwa mem's mem_approx_mapq_se (bwamem.c), default parameters, with our rule in place of its repetitive seeds."""
     second = max(second, 19)
     if second >= score:
         return 0
@@ -31,7 +33,12 @@ def bwa_quality(score: int, second: int, near: int, read_span: int, axis_span: i
     quality = int(6.02 * (score - second) * factor * factor + 0.499)
     if near > 0:
         quality -= int(4.343 * math.log(near + 1) + 0.499)
-    return max(0, min(60, quality))
+    return lowered(quality, crowded)
+
+
+def lowered(quality: int, crowded: int) -> int:
+    """Our own rule: a part less for each of `crowded` reads, short ones of as many places as a look keeps; 0 to 60."""
+    return min(60, max(0, quality) * (CROWDED_PARTS - crowded) // CROWDED_PARTS)
 
 
 def bwa_insert_size(lengths: Sequence[int]) -> tuple[float, float, int, int]:
@@ -102,6 +109,7 @@ class Chosen:
     suboptimal_score: int = 0
     proper: bool = False
     supplementary: list[tuple[int, int, int]] = field(default_factory=list)  # (place, quality, suboptimal score)
+    mate_stands: bool = field(default=False, compare=False)  # whether its mate in a proper pair stands by itself
 
 
 class Marked:
@@ -122,6 +130,11 @@ class Marked:
             [j for j, better in (among_all if self.is_alternate(i) else among_primary).items() if better == i]
             for i in range(len(places))
         ]
+
+    def crowded(self, i: int) -> int:
+        """1 for a short read of which as many places as a look keeps compete with place i, itself included; else 0."""
+        competing = self.places if self.is_alternate(i) else self.of_primary
+        return int(len(competing) >= MOST_CANDIDATES and self.length < SHORTEST_CERTAIN)
 
     def is_alternate(self, i: int) -> bool:
         """Whether place i lies on an alternate contig."""
@@ -149,7 +162,8 @@ class Marked:
         place = self.places[i]
         near = sum(place.score - score <= NEAR_BEST for score in self.rivals(i))
         span = place.axis_end - place.axis_begin
-        return self._quality(place.score, self.suboptimal_score(i), near, place.read_end - place.read_begin, span)
+        spans = place.read_end - place.read_begin, span
+        return self._quality(place.score, self.suboptimal_score(i), near, *spans, self.crowded(i))
 
 
 def choose_single(marked: Marked) -> Chosen:
@@ -159,6 +173,13 @@ def choose_single(marked: Marked) -> Chosen:
 
 def choose_pair(mates: tuple[Marked, Marked], name_hash: int, models: InsertSizes) -> tuple[Chosen, Chosen]:
     """The places of both mates: of all proper pairs the best, unless two places far apart are better by the cost."""
+    chosen = _choose_pair(mates, name_hash, models)
+    for one, other, marked in ((chosen[0], chosen[1], mates[1]), (chosen[1], chosen[0], mates[0])):
+        one.mate_stands = other.primary >= 0 and marked.places[other.primary].score >= min(30, marked.length - 5)
+    return chosen
+
+
+def _choose_pair(mates: tuple[Marked, Marked], name_hash: int, models: InsertSizes) -> tuple[Chosen, Chosen]:
     alone = choose_single(mates[0]), choose_single(mates[1])
     pairs = []
     if mates[0].places and mates[1].places and not (mates[0].of_primary and mates[1].of_primary):
@@ -190,7 +211,7 @@ def choose_pair(mates: tuple[Marked, Marked], name_hash: int, models: InsertSize
     quality = math.floor(6.02 * (-score - max(second, unpaired)) + 0.5)
     if near:
         quality -= int(4.343 * math.log(near + 1) + 0.499)
-    quality = max(0, min(60, quality))
+    quality = lowered(quality, mates[0].crowded(best[0]) + mates[1].crowded(best[1]))
     # Our own rule: where both mates have as many places so good as are kept, others may have been dropped.
     as_good = [
         sum(marked.places[other].score >= marked.places[i].score for other in marked.of_primary)
@@ -226,7 +247,8 @@ def complete(chosen: Chosen, marked: Marked, codes: Sequence[Sequence[int]]) -> 
     aligned = codes[primary.strand][primary.read_begin : primary.read_end]
     if primary.score < SIMPLE_SCORE and not is_supported and is_simple(aligned, share):
         chosen.quality = 0
-    weighted = primary.score * (3 if chosen.proper else 2)
+    weight = (8 if chosen.mate_stands else 3) if chosen.proper else 2
+    weighted = primary.score * weight
     chosen.quality = chosen.quality * min(weighted, marked.length) // marked.length
     for i, place in enumerate(marked.places):
         root = marked.overlapped_by[chosen.primary]

@@ -88,11 +88,12 @@ def map_files(
     batch: int = 1000,
     threads: int = 1,
     clipping: Clipping = NO_CLIPPING,
+    alternate: Path | None = None,
 ) -> Mapped:
     """Map FASTQ files; every call writes into the same files of `folder`."""
     bam, ledger, sizes = folder / "out.bam", folder / "ledger.json", folder / "insert_size.json"
     map_unit(
-        UnitInputs(indexed.directory, indexed.pages, ReadFiles(mates[:1], mates[1:])),
+        UnitInputs(indexed.directory, indexed.pages, ReadFiles(mates[:1], mates[1:]), alternate=alternate),
         UnitOutputs(bam, ledger, sizes),
         READ_GROUP,
         MappingSettings(threads, backend="cpu", reads_per_batch=batch),

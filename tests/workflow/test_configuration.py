@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,8 +15,8 @@ import yaml
 from quire.device.choice import parse_memory
 from quire.errors import InputError
 from quire.run import config
-from quire.run.config_file import read_config_file
-from quire.run.contig_names import contig_names
+from quire.run.config_file import read_config_file, refuse_unreadable
+from quire.run.contig_names import contig_lengths
 from quire.run.exact_tools import fasta_and_region
 from quire.run.schema import read_schema
 from snakemake.cli import parse_config
@@ -680,6 +681,52 @@ def test_a_file_that_is_no_configuration(text: bytes | None, sentence: str, run:
     assert "\n" not in said
 
 
+@pytest.mark.parametrize("profile", ["default", "slurm"])
+def test_a_named_file_that_is_no_configuration(profile: str, run: Run) -> None:
+    """One sentence, from Quire's profiles, since Snakemake reads such a file before the workflow."""
+    replace(run, "bad.yaml", b"reference:\n\tfasta: x\n")
+    chosen = ["--workflow-profile", str(REPOSITORY / "profiles" / profile)]
+    for name, sentence in (
+        ("none.yaml", "none.yaml: the configuration does not exist (relative to "),
+        ("bad.yaml", "bad.yaml, line 2: is not YAML: the line begins with a tab; indent it with spaces."),
+    ):
+        result = run.snakemake("-n", *chosen, "--configfile", name)
+        assert result.returncode == 1
+        assert errors_of(result.stdout) == [result.stdout.splitlines()[-1]]
+        assert result.stdout.splitlines()[-1].startswith(f"quire: error: {sentence}")
+        assert len(result.stdout.splitlines()) <= 2
+
+
+def test_what_snakemake_says_of_a_named_file(run: Run) -> None:
+    """Without Quire's profiles it is as config/README.md shows it, and `make check` has the sentence."""
+    shown = (REPOSITORY / "config/README.md").read_text()
+    replace(run, "bad.yaml", b"reference:\n\tfasta: x\n")
+    for name, said in (
+        ("none.yaml", "FileNotFoundError: [Errno 2] No such file or directory: 'none.yaml'"),
+        ("bad.yaml", "Config file is not valid JSON or YAML."),
+    ):
+        result = run.snakemake("-n", "--workflow-profile", "none", "--configfile", name)
+        assert result.returncode == 1
+        assert said in result.stdout
+        assert said.replace("none.yaml", "my.yaml") in shown
+        with pytest.raises(InputError, match=rf"{name}.*: "):
+            read_config_file(Path(name))
+
+
+@pytest.mark.parametrize("arguments", [
+    ["--configfile", "a.yaml", "none.yaml", "--cores", "1"],
+    ["-n", "--configfiles", "none.yaml"],
+    ["--configfile=none.yaml", "a.yaml"],
+    ["--configfile", "a.yaml", "--configfile", "none.yaml"],
+])  # fmt: skip
+def test_named_files_are_found_on_a_command_line(arguments: list[str], run: Run) -> None:
+    (run.folder / "a.yaml").write_text("reference: {}\n")
+    with pytest.raises(SystemExit, match=r"quire: error: none.yaml: the configuration does not exist"):
+        refuse_unreadable(arguments)
+    refuse_unreadable([argument.replace("none", "a") for argument in arguments])
+    refuse_unreadable(["--configfile", "a.yaml", "--", "none.yaml"])
+
+
 def test_a_key_without_a_value_is_one_left_out(run: Run) -> None:
     """`umi:` and `umi: null` are what people write; where null means something it stays; unknown keys are told."""
     run.config |= {"align": {"umi": None, "low_depth": None}, "rescore": None, "device": {"memory": None}}
@@ -776,13 +823,14 @@ NAMING = {
 def test_contigs_are_held_against_the_reference(key: str, source: str, run: Run) -> None:
     """Before any job, whether or not the FASTA has an index; the name that the reference has is said."""
     fasta = run.folder / "genome.fa"
-    fasta.write_bytes(b">first one\nACGT\n>chr22\tx\n" + b"ACGT\n" * 30 + b">last\nAC")
+    fasta.write_bytes(b">first one\n" + b"A" * 104 + b"\n>chr22\tx\n" + b"ACGT\n" * 30 + b">last\n" + b"A" * 107)
     if source == "index":
         pysam.faidx(str(fasta))
     if source == "gzip":
         Path(f"{fasta}.gz").write_bytes(gzip.compress(fasta.read_bytes()))
         fasta = Path(f"{fasta}.gz")
-    assert contig_names({"reference": {"fasta": str(fasta), "index_directory": "none"}}) == {"first", "chr22", "last"}
+    known = {"first": 104, "chr22": 120, "last": 107}
+    assert contig_lengths({"reference": {"fasta": str(fasta), "index_directory": "none"}}) == known
     set_key("reference.fasta", str(fasta))(run)
     name, text, sentence = NAMING[key]
     set_key(key, name)(run)
@@ -801,6 +849,74 @@ def test_contigs_are_held_against_the_reference(key: str, source: str, run: Run)
     lines = more if key not in ("annotate.gff3", "report.known_sites") else more + more.splitlines()[-1][4:] + b"\n"
     replace(run, name, lines)
     config.check_before_jobs(load(run))
+
+
+@pytest.mark.parametrize("key", [key for key, (name, _, _) in NAMING.items() if name.endswith(".bed")])
+@pytest.mark.parametrize(("row", "sentence"), [
+    (b"chr22 80 70 2", "line 2: the start 80 is after the end 70; correct the line"),
+    (b"chr22 80 121 2", "line 2: the end 121 is beyond contig 'chr22' (120 bases); correct the line"),
+    (b"chr22 80 x 2", "line 2: expected contig, start and end (whole numbers)"),
+])  # fmt: skip
+def test_rows_of_a_bed_are_checked_before_any_job(key: str, row: bytes, sentence: str, run: Run) -> None:
+    (run.folder / "genome.fa").write_bytes(b">chr22\n" + b"ACGT\r\n" * 30)
+    set_key("reference.fasta", "genome.fa")(run)
+    set_key(key, "x.bed")(run)
+    run.write()
+    (run.folder / "x.bed").write_bytes(b"chr22 0 120 2\n")
+    config.check_before_jobs(load(run))
+    (run.folder / "x.bed").write_bytes(b"chr22 0 120 2\n" + row + b"\n")
+    with pytest.raises(InputError, match=re.escape(f"{key}: x.bed: {sentence}")):
+        config.check_before_jobs(load(run))
+
+
+UMI_TEXT = "@r{0}:AC\nACGT\n+\nIIII\n"
+
+
+@pytest.mark.parametrize("turn", ["", "yes"])
+def test_umis_are_looked_at_before_any_job(turn: str, run: Run) -> None:
+    """In the names of the first reads, of FASTQ and of BAM, and in files of their own."""
+    twice = 2 if turn else 1
+    set_key("align.umi", "name")(run)
+    run.units = [{**run.units[0], "fq1": "r.fq", "fq2": "", "interleaved": turn}]
+    run.write()
+    right = [UMI_TEXT.format(i) for i in range(3) for _ in range(twice)]
+    (run.folder / "r.fq").write_text("".join(right))
+    config.check_before_jobs(load(run))
+    (run.folder / "r.fq").write_text("".join(right).replace("r1:AC", "r1:XC"))
+    with pytest.raises(
+        InputError, match=r"column fq1: r.fq: align.umi: read 2 \(r1:XC\) has no UMI of A, C, G, T and N"
+    ):
+        config.check_before_jobs(load(run))
+
+    set_key("align.umi", "file")(run)
+    run.units = [{**run.units[0], "fq_umi": "u.fq"}]
+    run.write()
+    umis = "".join(UMI_TEXT.format(i) for i in range(3)).replace("r1:AC", "r1:XC")
+    (run.folder / "u.fq").write_text(umis)
+    config.check_before_jobs(load(run))
+    for wrong, sentence in (
+        (umis.replace("r2:AC", "r7:AC"), "record 3 is named r7:AC but that of r.fq is named r2:AC"),
+        (umis.replace("ACGT\n+\nIIII", "\n+\n", 1), "record 1 has no bases"),
+    ):
+        (run.folder / "u.fq").write_text(wrong)
+        with pytest.raises(InputError, match=f"column fq_umi: u.fq: {sentence}"):
+            config.check_before_jobs(load(run))
+
+
+def test_umis_of_a_bam_are_looked_at_before_any_job(run: Run) -> None:
+    set_key("align.umi", "name")(run)
+    run.units = [{**run.units[0], "fq1": "", "fq2": "", "bam": "r.bam"}]
+    run.write()
+    for names in (["r1:AC", "r2_ACG+T"], ["r1:AC", "r2"]):
+        with pysam.AlignmentFile(str(run.folder / "r.bam"), "wb", header={"HD": {"VN": "1.6"}}) as stream:
+            for name in names:
+                record = pysam.AlignedSegment(stream.header)
+                record.query_name, record.query_sequence, record.flag = name, "ACGT", 4
+                stream.write(record)
+        if names[1] != "r2":
+            config.check_before_jobs(load(run))
+    with pytest.raises(InputError, match=r"column bam: r.bam: align.umi: read 2 \(r2\) has no UMI"):
+        config.check_before_jobs(load(run))
 
 
 def test_an_indexed_table_is_not_read(run: Run) -> None:

@@ -1,18 +1,13 @@
 """DRAGEN's error models through Snakemake: tables of each sample, then calls at once and by gVCF."""
 
 import json
-import re
 from collections.abc import Callable
 
 from quire.rescore.dragen.tables import read_tables
 
 from tests.support.gvcf import lines_of, sample_of
 from tests.workflow.runs import Run
-
-
-def finished_rules(output: str) -> set[str]:
-    """Names of the rules whose jobs a run has finished."""
-    return set(re.findall(r"Finished jobid: \d+ \(Rule: (\w+)\)", output))
+from tests.workflow.test_road import finished_rules
 
 
 def test_calls_with_tables_of_the_sample(finished: Run, continued: Callable[[], Run]) -> None:

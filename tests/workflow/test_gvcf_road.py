@@ -9,11 +9,7 @@ import pysam
 
 from tests.support.gvcf import lines_of, sample_of
 from tests.workflow.runs import Run, errors_of
-
-
-def finished_rules(output: str) -> set[str]:
-    """Names of the rules whose jobs a run has finished."""
-    return set(re.findall(r"Finished jobid: \d+ \(Rule: (\w+)\)", output))
+from tests.workflow.test_road import finished_rules
 
 
 def renamed(gvcf: Path, target: Path, old: str, new: str) -> None:

@@ -1,6 +1,7 @@
 """A job, or Snakemake itself, killed with SIGKILL in any stage: the same command gives the same results."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -30,15 +31,20 @@ def results(run: Run) -> dict[str, bytes]:
     return {name: (run.output / name).read_bytes() for name in RESULTS}
 
 
-def kill_in_the_middle(run: Run, rule: str, log: Path, whole: bool) -> str:
+def kill_in_the_middle(run: Run, rule: str, log: Path, whole: bool, retries: int = 0) -> str:
     """Start Snakemake so that `rule` runs, and kill the job, or everything, once the job is at work.
+
+    Args:
+        run, rule, log: the run, the rule of its job and the job's log.
+        whole: kill Snakemake and all its jobs.
+        retries: how often Snakemake may begin a job again.
 
     Returns:
         What Snakemake printed.
     """
     with (run.folder / "terminal.txt").open("w") as terminal:
         snakemake = subprocess.Popen(
-            run.command("--forcerun", rule),
+            run.command("--forcerun", rule, "--retries", str(retries)),
             stdout=terminal,
             stderr=subprocess.STDOUT,
             cwd=run.folder,
@@ -49,7 +55,7 @@ def kill_in_the_middle(run: Run, rule: str, log: Path, whole: bool) -> str:
             assert snakemake.poll() is None, (run.folder / "terminal.txt").read_text()
             jobs = jobs_of(psutil.Process(snakemake.pid), rule)
         # Snakemake takes the old log away; the job writes a new one when its own work begins.
-        while not log.exists():
+        while not (log.exists() and log.stat().st_size):
             assert snakemake.poll() is None, (run.folder / "terminal.txt").read_text()
             time.sleep(0.001)
         if whole:
@@ -107,3 +113,33 @@ def test_killed_snakemake_is_made_up_for(finished: Run, continued: Callable[[], 
     result = run.snakemake()
     assert result.returncode == 0, result.stdout
     assert results(run) == results(finished)
+
+
+def test_killed_job_is_tried_again_with_more_memory(finished: Run, continued: Callable[[], Run]) -> None:
+    """As one is that a cluster kills for its memory: twice as much is asked for, and the same results come out."""
+    run = continued()
+    said = kill_in_the_middle(run, "finish_sample", log_of(run, "finish_sample"), whole=False, retries=1)
+    assert re.search(
+        r"finish_sample NA12878 failed after .*\n[\d:]{8}  It is tried again, and asks for twice the memory\.", said
+    )
+    assert not errors_of(said)
+    log = log_of(run, "finish_sample")
+    assert "quire.job loaded" in Path(f"{log}.attempt_1").read_text()
+    assert "quire.job done" in log.read_text()
+    told = sorted((run.folder / ".snakemake/log").glob("*.log"))[-1].read_text()
+    assert re.findall(r"rule finish_sample:.*?mem_mb=(\d+)", told, re.DOTALL) == ["4000", "8000"]
+    assert results(run) == results(finished)
+
+
+def test_a_job_that_says_what_is_wrong_is_not_tried_again(continued: Callable[[], Run]) -> None:
+    """A damaged file is not mapped twice."""
+    run = continued()
+    content = Path(run.units[0]["fq1"]).read_bytes()
+    (run.folder / "bad.fq.gz").write_bytes(content[: len(content) // 2])
+    run.units = [{**run.units[0], "fq1": "bad.fq.gz"}]
+    run.write()
+    result = run.snakemake("--retries", "3")
+    assert result.returncode != 0
+    assert result.stdout.count("map_unit NA12878.lane_1 failed after") == 1
+    assert "tried again" not in result.stdout
+    assert "bad.fq.gz: the gzip stream ends too early" in errors_of(result.stdout)[-1]

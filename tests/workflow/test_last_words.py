@@ -1,5 +1,6 @@
 """What a user sees at the end of a run, what Snakemake's own report holds, and Quire as a part of another workflow."""
 
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -66,6 +67,21 @@ def test_the_report_of_snakemake_holds_small_results(continued: Callable[[], Run
     assert (run.folder / "run.html").stat().st_size < 5_000_000
     requirements = [(REPOSITORY / name).read_text().lower() for name in ("requirements.txt", "requirements-test.txt")]
     assert ["\npygments==" in text for text in requirements] == [True, False]
+
+
+def test_what_else_snakemake_offers_is_as_documented(finished: Run) -> None:
+    """`--archive` without conda, and `--generate-unit-tests` outside of the clone: config/README.md says the same."""
+    documented = (REPOSITORY / "config/README.md").read_text()
+    without = {"PATH": os.pathsep.join(p for p in os.environ["PATH"].split(":") if not (Path(p) / "conda").exists())}
+    said = "Error running conda info. Is conda installed and accessible?"
+    archived = finished.snakemake("--archive", "archive.tar.gz", **without)
+    assert (archived.returncode, said in archived.stdout, said in documented) == (1, True, True)
+    assert not (finished.folder / "archive.tar.gz").exists()
+    generated = finished.snakemake("--generate-unit-tests", "unit_tests")
+    assert generated.returncode == 1
+    assert "Snakefile' is not in the subpath of" in generated.stdout
+    assert "Snakemake wants the Snakefile below the working directory" in documented
+    shutil.rmtree(finished.folder / "unit_tests", ignore_errors=True)
 
 
 MODULE = f"""

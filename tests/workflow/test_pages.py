@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from quire.report.page import write_report
 
-from tests.support.page_tools import AXE, CHROMIUM, MULTIQC, PDFTOTEXT, chromium, look, words_of_print
+from tests.support.page_tools import AXE, CHROMIUM, MULTIQC, PDFTOTEXT, REPOSITORY, chromium, look, words_of_print
 from tests.workflow.runs import Run
 
 SAMPLES = [f"sample_{number}" for number in range(4)]
@@ -57,6 +57,26 @@ def test_anybody_can_use_the_page(name: str, pages: dict[str, Path], tmp_path: P
 
 
 @in_a_browser
+@pytest.mark.parametrize("name", ["sample", "cohort"])
+def test_nothing_is_hidden_beside_a_table(name: str, pages: dict[str, Path], tmp_path: Path) -> None:
+    """On a telephone the verdicts, and on a desk the samples, too, are seen without scrolling; so are all labels."""
+    script = """
+        document.querySelectorAll("details").forEach((one) => { one.open = true; });
+        const around = [...document.querySelectorAll(told.width < 500 ? ".checks" : "table")];
+        told.hidden = around.map((one) => one.parentElement).filter((one) => one.scrollWidth > one.clientWidth + 1)
+          .map((one) => one.ariaLabel);
+        told.tables = around.length;
+        told.cut = [...document.querySelectorAll("svg text")].filter((one) => {
+          const [box, within] = [one.getBoundingClientRect(), one.closest("svg").getBoundingClientRect()];
+          return box.right > within.right + 1 || box.left < within.left - 1;
+        }).map((one) => one.textContent);"""
+    for width in WIDTHS:
+        told = look(pages[name], tmp_path, width, script)
+        assert told["tables"] > 1
+        assert (told["hidden"], told["cut"]) == ([], [])
+
+
+@in_a_browser
 def test_what_is_looked_for_is_found(tmp_path: Path) -> None:
     """A page that is too wide, without alternatives for its pictures, in grey on white."""
     bad = tmp_path / "bad.html"
@@ -98,6 +118,24 @@ def test_print_keeps_all_columns(name: str, pages: dict[str, Path], tmp_path: Pa
     printed = words_of_print(pages[name], tmp_path)
     assert sum(words.values()) > 300
     assert {word: count for word, count in words.items() if printed[word] < count} == {}
+
+
+@in_a_browser
+@pytest.mark.skipif(PDFTOTEXT is None, reason="pdftotext is not installed (apt-get install poppler-utils)")
+def test_print_repeats_the_names_of_columns(tmp_path: Path) -> None:
+    """On every page of a table that a script sorts."""
+    style, script = ((REPOSITORY / "workflow/report" / name).read_text() for name in ("page.css", "page.js"))
+    rows = "".join(f"<tr><th scope=row>sample</th><td>{number}</td></tr>" for number in range(150))
+    head = "<thead><tr><th scope=col>Sample</th><th scope=col>Depth</th></tr></thead>"
+    page = tmp_path / "table.html"
+    page.write_text(
+        f"<!doctype html><style>{style}</style><table class=sortable>{head}<tbody>{rows}</tbody></table>"
+        f"<script>{script}</script>"
+    )
+    words = words_of_print(page, tmp_path)
+    pages = (tmp_path / "page.pdf").read_bytes().count(b"/Type /Page\n")
+    assert words["sample"] == 150
+    assert words["Depth"] == pages > 2
 
 
 @in_a_browser

@@ -47,6 +47,7 @@ def test_small_set_on_a_cluster(finished: Run, tmp_path: Path) -> None:
 # Stands for sbatch: keeps what it is asked and refuses.
 SBATCH = """#!/bin/sh
 echo "$@" >>"$REQUESTS"
+echo sbatch: error: invalid partition specified >&2
 exit 1
 """
 
@@ -59,17 +60,36 @@ def test_a_group_of_pages_asks_for_one_card(backend: str, expected: list[str], t
     manifest = "out/index/reference/manifest.json"
     assert run.snakemake(manifest).returncode == 0
     assert len(json.loads((run.folder / manifest).read_text())["pages"]) == 2
-    programs = tmp_path / "programs"
+    pages = [f"out/index/page_{number}/manifest.json" for number in range(2)]
+    _, (request,) = refused(run, tmp_path, "--retries", "0", *pages)
+    assert "index_page" in request
+    assert [word for word in request.split() if word.startswith(("--gpus", "--gres"))] == expected
+
+
+def test_a_job_that_is_refused_says_why_and_is_not_tried_again(tmp_path: Path) -> None:
+    """More memory would not help; what the log says is of an earlier run."""
+    run = Run(tmp_path / "run")
+    log = run.output / "logs/pack_reference.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("12:00:00.000 quire quire: error: memory ran out in rule pack_reference; give it more.\n")
+    said, requests = refused(run, tmp_path, "out/index/reference/manifest.json")
+    assert len(requests) == 1
+    assert "sbatch: error: invalid partition specified" in said
+    assert "sbatch call" not in said
+    assert "It is tried again" not in said
+    assert "quire: error: a job of rule pack_reference failed before it began its log" in said
+    assert "memory ran out" not in said
+
+
+def refused(run: Run, folder: Path, *arguments: str) -> tuple[str, list[str]]:
+    """What a run says all of whose jobs Slurm refuses, and what it asked of Slurm."""
+    programs = folder / "programs"
     programs.mkdir()
     for name in ("sinfo", "squeue", "sbatch"):
         (programs / name).write_text(SBATCH if name == "sbatch" else "#!/bin/sh\n")
         (programs / name).chmod(0o755)
-    profile = ["--workflow-profile", str(REPOSITORY / "profiles/slurm")]
-    pages = [f"out/index/page_{number}/manifest.json" for number in range(2)]
-    result = run.snakemake(
-        *profile, *pages, PATH=f"{programs}:{os.environ['PATH']}", REQUESTS=str(tmp_path / "requests")
-    )
+    profile = ("--workflow-profile", str(REPOSITORY / "profiles/slurm"))
+    path, requests = f"{programs}:{os.environ['PATH']}", folder / "requests"
+    result = run.snakemake(*profile, *arguments, PATH=path, REQUESTS=str(requests))
     assert result.returncode != 0
-    (request,) = (tmp_path / "requests").read_text().splitlines()
-    assert "index_page" in request
-    assert [word for word in request.split() if word.startswith(("--gpus", "--gres"))] == expected
+    return result.stdout, requests.read_text().splitlines()

@@ -69,7 +69,7 @@ def test_what_the_sheets_name_no_longer_is_said(continued: Callable[[], Run]) ->
     assert said == ["former", "NA12878.lane_0"]
     assert (run.output / "align/former.counts.json").exists()
     # A line where a job begins and one where it ends; what Snakemake says of it besides is in its log.
-    ends = r"^[\d:]{8}  Finished jobid: \d+ \(Rule: write_report\) in [\d.]+ s; 1 of 2 steps \(50%\) done$"
+    ends = r"^[\d:]{8}  write_report done in [\d.]+ s; 1 of 2 steps \(50%\) done$"
     assert re.search(r"^[\d:]{8}  write_report$", result.stdout, re.MULTILINE)
     assert re.search(ends, result.stdout, re.MULTILINE)
     assert re.search(r"^[\d:]{8}  2 jobs: write_report, all$", result.stdout, re.MULTILINE)

@@ -23,9 +23,9 @@ rule map_unit:
         BENCHMARKS / "map_unit/{sample}.{unit}.tsv"
     conda:
         environment("align")
-    threads: mapping_threads()
+    threads: mapping_threads
     resources:
-        mem_mb=mapping_memory,
+        mem_mb=growing(mapping_memory),
         runtime=1440,
         gpu=CARDS,
     params:
@@ -74,7 +74,8 @@ rule finish_sample:
         "../../envs/align.yaml"
     threads: 16
     resources:
-        mem_mb=4000,
+        mem_mb=growing(4000),
+        attempt=which_attempt,
         runtime=480,
     params:
         format=FORMAT,
@@ -109,7 +110,7 @@ if SETTINGS["rescore"]["intervals"]:
             "../../envs/align.yaml"
         threads: 4
         resources:
-            mem_mb=2000,
+            mem_mb=growing(2000),
             runtime=120,
         params:
             low_depth=SETTINGS["align"]["low_depth"],
@@ -137,7 +138,7 @@ if SETTINGS["report"]["known_sites"]:
             "../../envs/align.yaml"
         threads: 4
         resources:
-            mem_mb=2000,
+            mem_mb=growing(2000),
             runtime=120,
         params:
             digest=sources.digest("count_known_sites.py"),

@@ -20,7 +20,7 @@ if SETTINGS["annotate"]["gff3"]:
             "../../envs/rescore.yaml"
         threads: 1
         resources:
-            mem_mb=4000,
+            mem_mb=growing(4000),
             runtime=120,
         params:
             digest=sources.digest("annotate_variants.py"),

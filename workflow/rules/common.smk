@@ -20,6 +20,7 @@ from quire.run.exact_tools import EXACT_TOOLS, fasta_and_region
 from quire.run.job import failure_sentences
 from quire.run.leftovers import leftover_lines
 from quire.run.long_steps import watch
+from quire.run.second_attempts import only_for_memory
 from quire.run.short_log import shorten
 
 
@@ -31,6 +32,13 @@ def ends_in_a_sentence():
     except QuireError as error:
         sys.exit(f"quire: error: {error}")
 
+
+if workflow.is_main_process:
+    only_for_memory(
+        logger,
+        lambda: workflow.scheduler.running,
+        lambda: None if workflow.dryrun or workflow.touch else LOGS,
+    )
 
 # Not where Quire is a module of another workflow, whose words are its own.
 if workflow.is_main_process and not workflow.modifier.skip_configfile:
@@ -224,52 +232,6 @@ def files_of_units(pattern, sample):
 def environment(name):
     """The conda environment of what may run on a card; CuPy is large, so that only `gpu` has it installed."""
     return f"../../envs/{'gpu' if DEVICE.backend == 'gpu' else name}.yaml"
-
-
-def mapping_threads():
-    """Threads of a job that maps a unit.
-
-    With a card half of them are enough (measured: six threads that make records are busy 36 % behind two gzip streams,
-    and twelve 39 % from bgzip), so that on a host of 16 cores another unit's job begins beside: with a card of its own,
-    or ready to take over the only one.
-    """
-    return 8 if may_have_card(DEVICE.backend) and len(UNITS) > 1 else 16
-
-
-def mapping_memory(wildcards, input, threads):
-    """Megabytes for mapping a unit: text and index of the whole axis, the batches in flight and the stretches of records
-    that are collected and written (measured: 2 x 150; stretches take up to 256 MB for each thread that writes).
-
-    On a card also what CUDA takes of the host, and its larger batches (measured: 7.5 GB in all from gzip and 8.9 from
-    bgzip with 16 threads, of a genome of 60 Mb).
-    """
-    manifest = json.loads(Path(input.reference).read_text())
-    return 1000 + 160 * threads + int(6 * manifest["axis_length"] / 1e6) + (6000 + 60 * threads) * MAYBE_CARDS
-
-
-def pair_memory(wildcards, input, threads):
-    """Megabytes for aligning a pair."""
-    return 4000 + 3000 * MAYBE_CARDS
-
-
-def searching_memory(wildcards, input, threads):
-    """Megabytes for an exact search: those of mapping, and the hits and matches that each thread holds.
-
-    Measured of complete: 430 MB a thread with 4 differences; of mems 6 bytes a base of the longest query.
-    """
-    queries = sum(Path(path).stat().st_size for path in [input.get("queries")] if path and Path(path).exists())
-    return mapping_memory(wildcards, input, threads) + 400 * threads + int(12 * queries / 1e6)
-
-
-def calling_memory(wildcards, threads):
-    """Megabytes for calling a piece: what the processes share, and the reads and matrices of each; CUDA's own."""
-    return 1000 + 400 * threads + 3000 * MAYBE_CARDS
-
-
-def page_memory(wildcards, input):
-    """Megabytes for indexing a page: its text, its suffix array and the sorting of both; on a card also CUDA's own."""
-    page = json.loads(Path(input.reference).read_text())["pages"][int(wildcards.page)]
-    return 1000 + int(12 * (page["end"] - page["start"]) / 1e6) + 2000 * MAYBE_CARDS
 
 
 def ledgers(sample):

@@ -22,7 +22,7 @@ rule search_complete:
         environment("align")
     threads: 16
     resources:
-        mem_mb=searching_memory,
+        mem_mb=growing(searching_memory),
         runtime=1440,
         gpu=CARDS,
     params:

@@ -12,7 +12,7 @@ rule compile_kernels:
         "../../envs/align.yaml"
     threads: 1
     resources:
-        mem_mb=1500,
+        mem_mb=growing(1500),
         runtime=20,
     # No digest, since compiled kernels are no result; and no job takes the stamp as `ancient`: when compiling alone had to
     # run again, Snakemake then forgot the jobs behind it and called the run finished. Indexing does not wait for it: an
@@ -20,7 +20,12 @@ rule compile_kernels:
     params:
         options=lambda wildcards: {
             "rescore": dict(gvcf=GVCF, dragen=DRAGEN),
-            "align": dict(optical=OPTICAL, umis=SETTINGS["align"]["umi"] != "none", **CLIPPING),
+            "align": dict(
+                optical=OPTICAL,
+                umis=SETTINGS["align"]["umi"] != "none",
+                alternate=bool(ALTERNATE),
+                **CLIPPING,
+            ),
         }.get(wildcards.stage, {}),
     message:
         "Compiling the kernels of {wildcards.stage} for this processor, once: half a minute of an idle core."
@@ -42,7 +47,7 @@ rule index_page:
     # Beside a card, threads write its arrays.
     threads: 4 if CARDS else 1
     resources:
-        mem_mb=page_memory,
+        mem_mb=growing(page_memory),
         runtime=120,
         gpu=CARDS,
     params:

@@ -21,7 +21,7 @@ rule find_mems:
         environment("align")
     threads: 16
     resources:
-        mem_mb=searching_memory,
+        mem_mb=growing(searching_memory),
         runtime=1440,
         gpu=CARDS,
     params:

@@ -25,7 +25,7 @@ rule align_pairwise:
         environment("align")
     threads: 16
     resources:
-        mem_mb=pair_memory,
+        mem_mb=growing(pair_memory),
         runtime=1440,
         gpu=CARDS,
     params:

@@ -19,7 +19,7 @@ rule check_truth:
         "../../envs/report.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=growing(1000),
         runtime=10,
     params:
         digest=sources.digest("check_truth.py"),
@@ -48,7 +48,7 @@ if TRUTH["vcf"]:
             "../../envs/report.yaml"
         threads: 1
         resources:
-            mem_mb=2000,
+            mem_mb=growing(2000),
             runtime=60,
         params:
             samples=SAMPLES,
@@ -87,7 +87,7 @@ rule write_report:
         "../../envs/report.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=growing(1000),
         runtime=20,
     params:
         samples=samples_of_report(),

@@ -22,7 +22,7 @@ checkpoint split_intervals:
         "../../envs/rescore.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=growing(1000),
         runtime=10,
     params:
         interval_size=SETTINGS["rescore"]["interval_size"],
@@ -52,7 +52,7 @@ if DRAGEN:
             "../../envs/rescore.yaml"
         threads: 4
         resources:
-            mem_mb=calling_memory,
+            mem_mb=growing(calling_memory),
             runtime=60,
         params:
             digest=sources.digest("calibrate_repeats.py"),
@@ -79,7 +79,7 @@ if GVCF:
             "../../envs/rescore.yaml"
         threads: 1
         resources:
-            mem_mb=1000,
+            mem_mb=growing(1000),
             runtime=10,
         params:
             samples=SAMPLES,
@@ -108,7 +108,7 @@ if GVCF:
             environment("rescore")
         threads: 16
         resources:
-            mem_mb=calling_memory,
+            mem_mb=growing(calling_memory),
             runtime=480,
             gpu=CARDS,
         params:
@@ -134,7 +134,7 @@ if GVCF:
             "../../envs/rescore.yaml"
         threads: 1
         resources:
-            mem_mb=1500,
+            mem_mb=growing(1500),
             runtime=60,
         params:
             digest=sources.digest("gather_gvcf.py"),
@@ -160,7 +160,7 @@ if GVCF:
             "../../envs/rescore.yaml"
         threads: 16
         resources:
-            mem_mb=lambda wildcards, input, threads: 1000 + threads * (100 + len(input.gvcfs)),
+            mem_mb=growing(lambda wildcards, input, threads: 1000 + threads * (100 + len(input.gvcfs))),
             runtime=480,
         params:
             minimum_quality=SETTINGS["rescore"]["minimum_quality"],
@@ -193,7 +193,7 @@ else:
             environment("rescore")
         threads: 16
         resources:
-            mem_mb=calling_memory,
+            mem_mb=growing(calling_memory),
             runtime=480,
             gpu=CARDS,
         params:
@@ -223,7 +223,7 @@ rule gather_variants:
         "../../envs/rescore.yaml"
     threads: 8
     resources:
-        mem_mb=3000,
+        mem_mb=growing(3000),
         runtime=60,
     params:
         digest=sources.digest("gather_variants.py"),

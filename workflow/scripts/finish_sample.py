@@ -30,7 +30,8 @@ def main(job) -> None:
         duplicates_table=job.output.duplicates,
         ledger=job.output.ledger,
         threads=job.threads,
-        memory_mb=job.resources.mem_mb,
+        # A second attempt asks for twice the memory, and plans with half of the first one's.
+        memory_mb=job.resources.mem_mb // job.resources.attempt**2,
         # Beside the output: the usual temporary folder is often too small for a sample.
         temporary=Path(job.output.alignments).parent,
         optical_distance=job.params.optical_distance,

@@ -20,40 +20,24 @@ def main(job) -> None:
     from quire.io.read_files import ReadFiles
 
     read_group, clipping = ReadGroup(**job.params.read_group), Clipping(**job.params.clipping)
+    reads = {column: [*map(Path, getattr(job.input, column))] for column in ("fq1", "fq2", "fq_umi", "bam")}
     inputs = UnitInputs(
         reference=Path(job.input.reference).parent,
         pages=[Path(page).parent for page in job.input.pages],
-        reads=ReadFiles(
-            fq1=[*map(Path, job.input.fq1)],
-            fq2=[*map(Path, job.input.fq2)],
-            fq_umi=[*map(Path, job.input.fq_umi)],
-            bam=[*map(Path, job.input.bam)],
-            **job.params.reads,
-        ),
+        reads=ReadFiles(**reads, **job.params.reads),
         fasta=Path(job.input.fasta),
         alternate=next(map(Path, job.input.alternate), None),
         assembly=job.params.assembly,
     )
-    earlier, unit = job.params.earlier, job.wildcards.unit
+    earlier, device, umi = job.params.earlier, job.params.device, job.params.umi
     files = UnitFiles(*map(Path, (job.output.records, job.output.ledger, job.output.insert_size)))
-    origin = origin_of(inputs, read_group, clipping, job.params.umi, job.params.digest)
-    if not earlier.forced and take_back(
-        Path(earlier.units), Path(earlier.alignments), read_group.identifier, unit, origin, files, job.threads
-    ):
+    origin = origin_of(inputs, read_group, clipping, umi, job.params.digest)
+    kept = Path(earlier.units), Path(earlier.alignments), read_group.identifier, job.wildcards.unit
+    if not earlier.forced and take_back(*kept, origin, files, job.threads):
         return
-    map_unit(
-        inputs,
-        UnitOutputs(**files._asdict(), mapped_from=origin),
-        read_group,
-        MappingSettings(
-            threads=job.threads,
-            backend=job.params.device.backend,
-            memory=job.params.device.memory,
-            reads_per_batch=job.params.reads_per_batch,
-        ),
-        clipping,
-        umis=job.params.umi == "name",
-    )
+    settings = MappingSettings(job.threads, device.backend, device.memory, job.params.reads_per_batch)
+    outputs = UnitOutputs(**files._asdict(), mapped_from=origin)
+    map_unit(inputs, outputs, read_group, settings, clipping, umis=umi == "name")
 
 
 run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

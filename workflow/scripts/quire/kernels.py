@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable
 
 from quire.simd import stamps
+from quire.sources import SCRIPTS, dependencies
 
 SCRIPT = "compile_kernels.py"  # on whose imports, this module's among them, compiled kernels depend
 log = logging.getLogger("quire.compiled")
+_BEGAN = time.time()  # before Numba and the kernels are imported
 
 
 def compile_stage(stage: str, **options: bool) -> None:
@@ -23,21 +25,36 @@ def compile_stage(stage: str, **options: bool) -> None:
         log.info("the kernels of %s were compiled before", name)
         return
     gc.disable()  # Numba's millions of objects all stay; looking for garbage among them took a fifth of the time
+    before = logging.root.manager.disable
+    logging.disable(logging.INFO)  # how far a tiny genome's jobs are tells nothing of this one
     try:
         STAGES[stage](**options)
     finally:
+        logging.disable(before)
+        gc.freeze()  # nor at the end of the process, where it took three seconds
         gc.enable()
-    stamps.remember(name, SCRIPT, began)
+    if _sources_changed():
+        log.warning("sources changed while the kernels of %s were compiled: the next run compiles them again", name)
+    else:
+        stamps.remember(name, SCRIPT, began)
     log.info("the kernels of %s are compiled: %.1f s", name, time.time() - began)
 
 
+def _sources_changed() -> bool:
+    """Whether a source changed since this process began: kernels are not kept then (`quire.simd.compiled`)."""
+    try:
+        return any(path.stat().st_ctime >= _BEGAN for path in dependencies(SCRIPTS / SCRIPT))
+    except OSError:  # one was removed
+        return True
+
+
 # Stages are imported by name, for the digests of sources, and late, since they take seconds.
-def _align(optical: bool, umis: bool, adapters: bool, poly_g: bool) -> None:
+def _align(optical: bool, umis: bool, adapters: bool, poly_g: bool, alternate: bool) -> None:
     from quire.align.compile_kernels import compile_kernels as compile_mapping
     from quire.align.read_ends import Clipping
     from quire.finish.compile_kernels import compile_kernels as compile_finishing
 
-    compile_mapping(Clipping(adapters, poly_g), umis)
+    compile_mapping(Clipping(adapters, poly_g), umis, alternate)
     compile_finishing(optical, umis)
 
 

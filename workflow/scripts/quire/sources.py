@@ -55,7 +55,12 @@ def digest(script: str, *others: str) -> str:
 
 
 def kernels_digest(module: Path) -> str:
-    """Digest of the sources that the kernels of a module are compiled from.
+    """Digest of the sources that the kernels of a module are compiled from (`kernel_sources`)."""
+    return _digest_of(sorted(kernel_sources(module)), SCRIPTS)
+
+
+def kernel_sources(module: Path) -> frozenset[Path]:
+    """The sources that the kernels of a module are compiled from.
 
     A kernel takes functions and constants from its own module and from those that this one names in imports at its top
     level, and so on; packages on the way to them add nothing to it.
@@ -71,7 +76,7 @@ def kernels_digest(module: Path) -> str:
                 for imported in imports(path)
                 if imported.at_top and (file := _module_file(imported.name)) is not None
             ]
-    return _digest_of(sorted(found), SCRIPTS)
+    return frozenset(found)
 
 
 def _digest_of(paths: Iterable[Path], root: Path) -> str:

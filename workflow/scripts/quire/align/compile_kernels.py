@@ -20,14 +20,20 @@ _PAIRS = 40
 _LENGTH, _INSERT = 100, 300
 
 
-def compile_kernels(clipping: Clipping = NO_CLIPPING, umis: bool = False) -> None:
-    """Map paired and single reads against one page and against several, clipped and with UMIs if asked, and inflate."""
+def compile_kernels(clipping: Clipping = NO_CLIPPING, umis: bool = False, alternate: bool = False) -> None:
+    """Map paired and single reads against one page and against several, and inflate.
+
+    Clipped, with UMIs, and with a contig that is lifted over, if asked.
+    """
     gzip_text.library_functions()
     generator = random.Random(1)
     genome = "".join(generator.choices("ACGT", k=_BASES))
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        (root / "genome.fa").write_text(f">compiling\n{genome}\n")
+        version = f">version\n{genome}\n" if alternate else ""
+        (root / "genome.fa").write_text(f">compiling\n{genome}\n{version}")
+        listed = root / "genome.fa.alt"
+        listed.write_text(f"version\t0\tcompiling\t1\t60\t{_BASES}M\t*\t0\t0\t*\t*\n")
         _write_reads(root, genome, generator)
         for page_size in (1 << 20, 2048):
             run = root / str(page_size)
@@ -38,7 +44,12 @@ def compile_kernels(clipping: Clipping = NO_CLIPPING, umis: bool = False) -> Non
                 index.build(run / "reference", page, pages[-1], {"sampling_distance": 64, "sa_sampling": 1})
             for mates in ([root / "2.fq"], []):
                 map_unit(
-                    UnitInputs(run / "reference", pages, ReadFiles([root / "1.fq"], mates)),
+                    UnitInputs(
+                        run / "reference",
+                        pages,
+                        ReadFiles([root / "1.fq"], mates),
+                        alternate=listed if alternate else None,
+                    ),
                     UnitOutputs(run / "out.buckets", run / "ledger.json", run / "insert_size.json"),
                     ReadGroup(sample="compile", unit="kernels", library="none", platform="none"),
                     MappingSettings(threads=1, backend="cpu", reads_per_batch=_PAIRS),

@@ -64,6 +64,9 @@ class Reported(NamedTuple):
         quality: uint8[m], mapping quality.
         suboptimal_score: int32[m], of the best competing alignment (tag XS), 0 for none.
         strand, ..., cigar_length: [m], as in `Alignments`; cigar: uint32[], the operations of these rows.
+        all_rows: int32[n], rows of the read with those behind the reported ones that `quire.align.lift_over` compares
+            them with; empty where there are none.
+        rank: int32[m], place of the row among the alignments of its read; empty where `all_rows` is.
     """
 
     first: np.ndarray
@@ -82,3 +85,5 @@ class Reported(NamedTuple):
     cigar_begin: np.ndarray
     cigar_length: np.ndarray
     cigar: np.ndarray
+    all_rows: np.ndarray
+    rank: np.ndarray

@@ -21,13 +21,12 @@ def origin_of(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, umi
         program: digest of the sources that map.
     """
     reads = inputs.reads
-    alternate = inputs.alternate.read_text() if inputs.alternate else None
     said = {
         "program": program,
         "reference": _manifest(inputs.reference),
         "pages": [_manifest(page) for page in inputs.pages],
         "fasta": [str(inputs.fasta), inputs.assembly],
-        "alternate": alternate,
+        "alternate": _contents(inputs.alternate) if inputs.alternate else None,
         "files": [_file(path) for path in reads.files],
         "reads": [[*map(str, files)] for files in (reads.fq1, reads.fq2, reads.fq_umi, reads.bam)],
         "written": [reads.interleaved, reads.qualities],
@@ -42,6 +41,14 @@ def _manifest(directory: Path) -> dict[str, object]:
     """What a manifest says of the contents of its directory, and not of when they were made from what."""
     manifest = json.loads((directory / MANIFEST).read_text())
     return {key: manifest.get(key) for key in ("format_version", "contigs", "checksums")}
+
+
+def _contents(path: Path) -> str:
+    """A digest of what is in a file; empty where it cannot be read, which mapping says."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
 
 
 def _file(path: Path) -> list[str | int]:

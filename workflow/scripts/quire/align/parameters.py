@@ -18,6 +18,7 @@ class Look:
             their length.
         shortest_clear: shorter reads take part unless they match perfectly: a mismatch leaves too few of their seeds.
         shortest_certain: shorter reads take part, whatever their alignment.
+        all_versions: reads with a place on an alternate contig take part: there may be more versions of it.
     """
 
     seeding: SeedingParameters
@@ -25,17 +26,19 @@ class Look:
     denominator: int
     shortest_clear: int = 0
     shortest_certain: int = 0
+    all_versions: bool = False
 
 
 # ---- seeding: every read; then those that aligned poorly, those that still do, and those too short to be sure ----
 # The last one: a read of fewer than 60 bases has at most two seeds of 20 that share no base, so that one mismatch and
 # one frequent seed hide another place of it, the reason for a low quality, even where it matches perfectly. Seeds of 16
 # bases at its ends stand on either side of any mismatch, and may be as frequent as bwa mem allows (max_occ: 500).
+SHORTEST_CERTAIN = 60
 SEEDING = SeedingParameters(stride=20, maximum_hits=32)
 LATER_LOOKS = (
-    Look(SeedingParameters(stride=5, maximum_hits=32), 9, 10, shortest_clear=100),
-    Look(SeedingParameters(stride=4, maximum_hits=64, seed_length=16), 8, 10, shortest_clear=100),
-    Look(SeedingParameters(stride=20, maximum_hits=512, seed_length=16), 0, 1, shortest_certain=60),
+    Look(SeedingParameters(stride=5, maximum_hits=32), 9, 10, shortest_clear=100, all_versions=True),
+    Look(SeedingParameters(stride=4, maximum_hits=64, seed_length=16), 7, 10, shortest_clear=100),
+    Look(SeedingParameters(stride=20, maximum_hits=512, seed_length=16), 0, 1, shortest_certain=SHORTEST_CERTAIN),
 )
 
 # ---- alignments ----
@@ -43,8 +46,6 @@ LATER_LOOKS = (
 # distance (bwa mem: min_seed_len and T); for reads not much longer than that, their length less the margin.
 LEAST_SCORE, SHORTEST_SCORE = 19, 30
 SHORT_READ_MARGIN = 5
-# Above any score. Of a read's alignments those on the primary assembly stand first, however they score: this is added.
-ON_PRIMARY = 1 << 20
 
 # ---- candidates ----
 # Diagonals this close together are one place (a small gap), however their seeds lie.
@@ -58,6 +59,8 @@ MOST_CANDIDATES = 16
 # ---- rescue ----
 KMER = 8
 FEWEST_KMERS = 4
+# A mate of at most so many different k-mers is a microsatellite: each of its k-mers stands in it many times.
+MONOTONOUS_KMERS = KMER
 # A second place in the same window is looked at if it has at most so many k-mers less than the best: two mismatches.
 SECOND_KMERS = 2 * KMER
 MOST_ANCHORS = 16
@@ -81,13 +84,26 @@ SIMPLE_SCORE = 100
 SIMPLE_WORD = 4
 SIMPLE_SHARE, SIMPLE_SHARE_OF_SHORT = 4, 3
 # The quality of an alignment is lowered in proportion where so many times its score are less than its read's length: of
-# a read that lies alone, and of one beside its mate.
-WEIGHT_ALONE, WEIGHT_PROPER = 2, 3
+# a read that lies alone, of one beside its mate, and of one beside a mate that would be reported without it. Two mates
+# that both would not be may have read the same few bases, which say as little as those of one.
+WEIGHT_ALONE, WEIGHT_PROPER, WEIGHT_SUPPORTED = 2, 3, 8
+
+# ---- lift-over of alternate contigs ----
+# What competes with a reported alignment and scores more than this share of it is compared with it (bwa mem: what XA
+# lists); not, as in bwa mem, where none of more than five lies on an alternate contig.
+RIVAL_NUMERATOR, RIVAL_DENOMINATOR = 4, 5
+MOST_RIVALS_ON_PRIMARY = 5
+# Quality for each unit of score between the best two groups of places (bwa-postalt).
+QUALITY_OF_GROUPS = 6
 
 # ---- mapping quality ----
 MOST_QUALITY = 60
 QUALITY_SHIFT = 15
 LONGEST_SPAN = 4096
+# A read of fewer than SHORTEST_CERTAIN bases and as many places as a look keeps may have more, nearly as good. Its
+# quality by itself is lowered by one part in so many, that of a pair for each such mate: what frac_rep is to bwa mem,
+# the share of a read under seeds that are too frequent.
+CROWDED_PARTS = 8
 # A second place is at least as good as a chance match of a seed (bwa mem: min_seed_len).
 CHANCE_SCORE = 19
 _SHORT_SPAN = 50

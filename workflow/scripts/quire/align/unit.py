@@ -31,6 +31,7 @@ from quire.version import VERSION
 log = logging.getLogger("quire.align")
 WRITES_AHEAD = 4  # pieces of batches that wait for the file
 OPENED_AT_ONCE = 4  # pages, whose checksums are compared
+USUAL_LENGTH = 150  # bases of a read
 
 
 def map_unit(
@@ -68,7 +69,8 @@ def map_unit(
         if not inputs.reads.bam:
             reads = read(_reads_per_batch(settings, may_have_card(settings.backend)))
         opened = stack.enter_context(ThreadPoolExecutor(1)).submit(_open, inputs)
-        backend, open_card = stack.enter_context(use_backend(settings.backend, settings.memory))
+        wanted_memory = card_memory(inputs, settings) if may_have_card(settings.backend) else None
+        backend, open_card = stack.enter_context(use_backend(settings.backend, settings.memory, wanted=wanted_memory))
         wanted = _reads_per_batch(settings, open_card is not None)
         if reads is None:
             reads = read(wanted)
@@ -84,6 +86,22 @@ def map_unit(
 
         engine = CardEngine(open_card, reference, indexes)
         _map(engine, reference, backend, inputs, outputs, read_group, settings, reads, umis)
+
+
+def card_memory(inputs: UnitInputs, settings: MappingSettings) -> int:
+    """Bytes of a card with which mapping a unit is as fast as with more: text, index and batches in one part.
+
+    By the sizes of the files of text and index, and for pairs of 150 bases.
+    """
+    from quire.align.engines.gpu import BATCH_SHARE
+    from quire.align.engines.steps_gpu import bytes_per_read
+
+    folders = [inputs.reference, *inputs.pages]
+    resident = sum(file.stat().st_size for folder in folders for file in folder.glob("*"))
+    pairs = _reads_per_batch(settings, card=True)
+    batch = 2 * pairs * bytes_per_read(USUAL_LENGTH, len(inputs.pages), together=True)
+    # Half of what the batch has goes to the matrices of extension (`CardEngine`).
+    return max(int(resident / (1 - BATCH_SHARE)), resident + 2 * batch)
 
 
 def _open(inputs: UnitInputs) -> tuple[Reference, list[PageIndex]]:

@@ -32,8 +32,8 @@ class Finder(Protocol):
     reads_per_batch: int
     in_threads: bool
 
-    def find(self, batch: ReadBatch, reads: Reads) -> PartsOfEnds:
-        """The ends of reads, as read and on both strands."""
+    def find(self, batch: ReadBatch, reads: Reads | None) -> PartsOfEnds:
+        """The ends of reads, as read and on both strands; a finder that is not for threads makes the latter itself."""
 
 
 class CpuFinder:
@@ -48,8 +48,9 @@ class CpuFinder:
         self._axis, self._differences = axis, max_differences
         self._module = _on_cpu(strategy)
 
-    def find(self, batch: ReadBatch, reads: Reads) -> PartsOfEnds:
+    def find(self, batch: ReadBatch, reads: Reads | None) -> PartsOfEnds:
         """See `Finder`."""
+        assert reads is not None
         parts: PartsOfEnds = self._module.find_ends(self._pages, reads, self._axis, self._differences, ROOM)
         return parts
 
@@ -78,7 +79,7 @@ class CardFinder:
             ) from None
         self._pages = pages if pages.cycled else pages.resident
 
-    def find(self, batch: ReadBatch, reads: Reads) -> Iterator[Ends]:
+    def find(self, batch: ReadBatch, reads: Reads | None) -> Iterator[Ends]:
         """See `Finder`."""
         from quire.reads.gpu import orient
 
@@ -92,6 +93,20 @@ class CardFinder:
                 f"{card.name}: one read of those from record {batch.first_ordinal + 1} on has more places than fit "
                 f"({error}); give device.memory more, use another card, or use device.backend: cpu."
             ) from None
+
+
+class FoundEnds:
+    """The ends of a batch that a card has found, for a thread that goes on with them."""
+
+    reads_per_batch = CpuFinder.reads_per_batch
+    in_threads = True
+
+    def __init__(self, ends: Ends) -> None:
+        self._ends = ends
+
+    def find(self, batch: ReadBatch, reads: Reads | None) -> PartsOfEnds:
+        """See `Finder`; of the batch that they were found for."""
+        yield self._ends
 
 
 # Imports by name, and not by a text that is put together: the digests of sources follow the former alone.

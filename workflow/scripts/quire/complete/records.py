@@ -113,4 +113,6 @@ def _reported(chosen: Chosen, cigar: NDArray[np.uint32], offsets: NDArray[np.int
         cigar_begin=offsets[:-1],
         cigar_length=np.diff(offsets).astype(np.int32),
         cigar=cigar,
+        all_rows=nothing,
+        rank=nothing,
     )

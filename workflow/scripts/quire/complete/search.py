@@ -16,10 +16,17 @@ from numpy.typing import NDArray
 
 from quire.algorithms.complete import MOST_DIFFERENCES, Axis, Hits, shortest_read
 from quire.complete import counts as table
-from quire.complete.finders import STRATEGIES, Finder, open_finder
+from quire.complete.finders import STRATEGIES, CpuFinder, Finder, FoundEnds, open_finder
 from quire.complete.records import build_records
 from quire.complete.selection import Wanted, choose, count_by_read, listed, of_report, reportable
-from quire.complete.streaming import MOST_HITS, WholeReads, hits_in_parts, records_in_pieces, whole_reads
+from quire.complete.streaming import (
+    MOST_HITS,
+    WholeReads,
+    hits_in_parts,
+    records_in_pieces,
+    shares_of_reads,
+    whole_reads,
+)
 from quire.device.backend import Backend
 from quire.device.choice import use_backend
 from quire.errors import InputError
@@ -263,17 +270,29 @@ class _Run:
         return self.counts
 
     def _searched(self, pool: ThreadPoolExecutor) -> Iterator[_Searched]:
-        """Batches in order; several are in work."""
+        """Batches in order; several are in work. What one thread has found on a card is cut up between the threads."""
         running: deque[Future[_Searched]] = deque()
+        most = self.settings.threads if self.finder.in_threads else 2 * self.settings.threads
         for batch in self._batches():
-            if self.finder.in_threads:
-                running.append(pool.submit(self._search, batch, _run_now))
-            else:
-                running.append(_run_now(self._search, batch, pool.submit))
-            if len(running) > self.settings.threads:
-                yield running.popleft().result()
+            for future in self._begun(batch, pool):
+                running.append(future)
+                if len(running) > most:
+                    yield running.popleft().result()
         while running:
             yield running.popleft().result()
+
+    def _begun(self, batch: ReadBatch, pool: ThreadPoolExecutor) -> Iterator[Future[_Searched]]:
+        """The search of a batch, or of its shares."""
+        if self.finder.in_threads:
+            yield pool.submit(self._search, self.finder, batch, _run_now)
+            return
+        parts = self.finder.find(batch, None)
+        for share in shares_of_reads(parts, len(batch), CpuFinder.reads_per_batch, self.settings.most_hits):
+            reads = batch.part(share.first, share.last)
+            if share.ends is None:
+                yield _run_now(self._search, self.finder, reads, pool.submit)
+            else:
+                yield pool.submit(self._search, FoundEnds(share.ends), reads, _run_now)
 
     def _batches(self) -> Iterator[ReadBatch]:
         """The reads, none of them too short."""
@@ -292,13 +311,13 @@ class _Run:
                 )
             yield batch
 
-    def _search(self, batch: ReadBatch, submit: Callable[..., Future[Any]]) -> _Searched:
+    def _search(self, finder: Finder, batch: ReadBatch, submit: Callable[..., Future[Any]]) -> _Searched:
         """Find and count the hits of a batch, and have `submit` make its records and lines."""
         reads, k = orient(batch), self.settings.max_differences
         by_read = np.zeros((len(batch), k + 1), np.int64)
 
         def counted() -> Iterator[Hits]:
-            for hits in hits_in_parts(self.finder, batch, reads, self.axis, k):
+            for hits in hits_in_parts(finder, batch, reads, self.axis, k):
                 count_by_read(hits, by_read)
                 yield hits
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.complete import Axis, Hits
+from quire.algorithms.complete import Axis, Ends, Hits
 from quire.algorithms.complete.alignment.cpu import find_hits
 from quire.complete.finders import Finder
 from quire.complete.records import build_records
@@ -69,6 +69,81 @@ def whole_reads(parts: Iterable[Hits], count: int, most_hits: int) -> Iterator[W
         first += 1
     if first < count:
         yield WholeReads(first, count, join(kept))
+
+
+class ReadShare(NamedTuple):
+    """Reads of a batch with all their ends, whose reads count from the share's first.
+
+    Attributes:
+        first, last: the reads are [first, last) of the batch.
+        ends: None where they are too many to hold; the share is one read then.
+    """
+
+    first: int
+    last: int
+    ends: Ends | None
+
+
+def shares_of_reads(parts: Iterable[Ends], count: int, reads: int, most_ends: int) -> Iterator[ReadShare]:
+    """Cut the ends of a batch between reads, for threads that align them: each share as soon as its reads are whole.
+
+    Args:
+        parts: `quire.algorithms.complete.PartsOfEnds` of the batch.
+        count: reads of the batch.
+        reads: of a share, at most.
+        most_ends: of a share.
+    """
+    held: Ends | None = None
+    first = 0
+    dropping = False  # the ends of read `first`, which has too many
+    for part in parts:
+        if not len(part.read):
+            continue
+        if dropping and part.read[-1] == first:
+            continue
+        if dropping:
+            yield ReadShare(first, first + 1, None)
+            part, first, dropping = Ends._make(values[part.read != first] for values in part), first + 1, False
+        held = part if held is None else _joined(held, part)
+        whole = int(held.read[-1])
+        for share in _shares(held, first, whole, reads, most_ends):
+            if share.last - share.first < reads and share.last == whole and share.ends is not None:
+                break  # more of its reads will come
+            yield share
+            first = share.last
+        held = _behind(held, first)
+        dropping = len(held.read) > most_ends and first == whole
+        held = None if dropping else held
+    if dropping:
+        yield ReadShare(first, first + 1, None)
+        first += 1
+    no_numbers, no_bytes = np.empty(0, np.int64), np.empty(0, np.uint8)
+    rest = Ends(no_numbers, no_bytes, no_numbers, no_bytes) if held is None else held
+    yield from _shares(rest, first, count, reads, most_ends)
+
+
+def _shares(ends: Ends, first: int, last: int, reads: int, most_ends: int) -> Iterator[ReadShare]:
+    """Shares of reads [first, last), all whole; `ends` are theirs and those of later ones."""
+    ends = _behind(ends, first)
+    while first < last:
+        end = min(first + reads, last)
+        number = int(np.searchsorted(ends.read, end))
+        if number > most_ends:
+            end = max(int(ends.read[most_ends]), first + 1)
+            number = int(np.searchsorted(ends.read, end))
+        share = Ends._make(values[:number] for values in ends)._replace(read=ends.read[:number] - first)
+        yield ReadShare(first, end, share if number <= most_ends else None)
+        ends, first = Ends._make(values[number:] for values in ends), end
+
+
+def _joined(before: Ends, behind: Ends) -> Ends:
+    return Ends._make(np.concatenate([before[column], behind[column]]) for column in range(len(before)))
+
+
+def _behind(ends: Ends, first: int) -> Ends:
+    """The ends of read `first` and later ones."""
+    begin = int(np.searchsorted(ends.read, first))
+    return Ends._make(values[begin:] for values in ends)
 
 
 def hits_in_parts(finder: Finder, batch: ReadBatch, reads: Reads, axis: Axis, max_differences: int) -> Iterator[Hits]:

@@ -29,6 +29,7 @@ INSTALL = "install requirements-gpu.txt"
 INSTALL_CUDA12 = "install requirements-gpu-cuda12.txt instead of requirements-gpu.txt"
 NO_DEVICE = "cudaErrorNoDevice"
 ALL_HELD = "other jobs hold all cards."
+BYTES_OF_CUDA = 1 << 30  # of a card, for each process that uses it; half a gigabyte on an H200
 _MEMORY = re.compile(r"([1-9][0-9]*(?:\.[0-9]+)?)(MB|GB)")
 _BYTES = {"MB": 10**6, "GB": 10**9}
 
@@ -163,6 +164,7 @@ def use_backend(
     load_probe: Callable[[], Probe] = _load_probe,
     leases: Path | None = None,
     wait: bool = True,
+    wanted: int | None = None,
 ) -> Iterator[tuple[Backend, Callable[[], Card] | None]]:
     """Choose the backend of a job and hold its card while the block runs.
 
@@ -174,6 +176,9 @@ def use_backend(
         requested, memory, load_probe: as `resolve` takes them.
         leases: folder of the lock files; None for the one that all jobs of a user share.
         wait: for a card that other jobs hold; if not, "auto" takes the CPU.
+        wanted: bytes of a card that are enough for the job to be as fast as with all of it: where two such jobs fit, a
+            card is shared, and the job plans with half of it. Where other programs leave too little for that, it takes
+            the whole card when no other job uses it. None for a whole card.
 
     Raises:
         InputError: as `resolve`; and "gpu" where the card cannot be opened.
@@ -182,41 +187,65 @@ def use_backend(
     if visible := os.environ.get("CUDA_VISIBLE_DEVICES"):
         log.info("CUDA_VISIBLE_DEVICES is %s", visible)
     with ExitStack() as stack:
+        without_room: set[str] = set()  # cards of which half is too little, since other programs have memory there
         while cards:
+            shared = [
+                wanted is not None and wanted <= half_of(card) and card.identifier not in without_room for card in cards
+            ]
             try:
-                taken = stack.enter_context(lease([card.identifier for card in cards], leases, wait))
+                held = stack.enter_context(lease([card.identifier for card in cards], leases, wait, shared))
             except AllHeld:
                 backend, cards = _without_card(requested, Unusable(ALL_HELD, "wait for them")), []
                 break
-            card = cards.pop(taken)
-            problem = _problem_of(card, backend, load_probe())
-            if problem is None:
-                yield replace(backend, card=card.name), partial(_open, card.ordinal, backend.memory)
-                return
-            stack.close()  # the lease
-            if cards:
-                log.info("%s Trying another card.", problem.sentence)
-            else:
-                backend = _without_card(requested, problem)
+            card, most = cards[held.card], backend.memory
+            try:
+                free = load_probe().free_memory(card.ordinal)
+            except RuntimeError as error:  # the first call that really uses a card; another program may have it
+                stack.close()  # the lease
+                cards.remove(card)
+                problem = Unusable(f"{card.name} cannot be opened ({_line(error)}).", "see in nvidia-smi who uses it")
+                if cards:
+                    log.info("%s Trying another card.", problem.sentence)
+                else:
+                    backend = _without_card(requested, problem)
+                continue
+            if wanted is not None and shared[held.card]:
+                share = _share_of(card, free, min(wanted, most or wanted), held.alone)
+                if share is None:
+                    # All of the card, when nobody else uses it, may still be what the job wants.
+                    log.info("%.1f GB are free on card %s: too little to share it", free / 1e9, card.identifier)
+                    without_room.add(card.identifier)
+                    stack.close()  # the lease: who waits for a whole card must not hold a half
+                    continue
+                most = min(share, most or share)
+            _log_choice(card, backend.reason, free, most)
+            yield replace(backend, card=card.name), partial(_open, card.ordinal, most)
+            return
         log.info("backend cpu: %s", backend.reason)
         yield backend, None
 
 
-def _problem_of(card: VisibleCard, backend: Backend, probe: Probe) -> Unusable | None:
-    """What is in the way of a card, else the choice goes into the log.
+def half_of(card: VisibleCard) -> int:
+    """Bytes that a job plans with which shares a card; CUDA itself takes some for each process."""
+    return card.memory // 2 - BYTES_OF_CUDA
 
-    The first call that really uses a card fails where another program has it.
+
+def _share_of(card: VisibleCard, free: int, wanted: int, alone: bool) -> int | None:
+    """Bytes that a job plans with on a card that it shares; None where what is free is not enough to share it.
+
+    Who comes first looks for room for two, since another job may come before this one has taken its memory.
     """
-    try:
-        free = probe.free_memory(card.ordinal)
-    except RuntimeError as error:
-        return Unusable(f"{card.name} cannot be opened ({_line(error)}).", "see in nvidia-smi who uses it")
+    if free < (2 * wanted if alone else wanted):
+        return None
+    return min(half_of(card), free // 2 if alone else free)
+
+
+def _log_choice(card: VisibleCard, reason: str, free: int, most: int | None) -> None:
     log.info(
         "backend gpu on %s (number %d, compute capability %d.%d): %s %.1f of %.1f GB are free, %s may be used",
-        card.name, card.ordinal, *card.capability, backend.reason, free / 1e9, card.memory / 1e9,
-        "all" if backend.memory is None else f"{backend.memory / 1e9:.1f} GB",
+        card.name, card.ordinal, *card.capability, reason, free / 1e9, card.memory / 1e9,
+        "all" if most is None else f"{min(most, free) / 1e9:.1f} GB",
     )  # fmt: skip
-    return None
 
 
 def _open(ordinal: int, budget: int | None) -> Card:

@@ -5,11 +5,12 @@ includes.
 """
 
 import hashlib
+import logging
 import os
 import re
 import tempfile
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from quire.cache import cache_root
@@ -18,6 +19,7 @@ from quire.errors import QuireError
 
 # Floating point as IEEE 754 has it, the same as on the CPU: no contraction, no flushing of subnormal numbers.
 OPTIONS = ("-fmad=false", "-ftz=false", "-std=c++17", "-default-device", "--ptxas-options=-v")
+log = logging.getLogger("quire.device.compiler")
 _DIGEST_BYTES = hashlib.sha256().digest_size
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 
@@ -94,6 +96,7 @@ def cubin(source: str, architecture: str, defines: dict[str, int]) -> bytes:
             return code
     except OSError:
         pass  # not there, or not readable: compiled again
+    _announce(architecture)
     code, _ = compile_kernel(source, architecture, defines)
     beside = None
     try:
@@ -106,6 +109,11 @@ def cubin(source: str, architecture: str, defines: dict[str, int]) -> bytes:
             with suppress(OSError):
                 os.unlink(beside.name)
     return code
+
+
+@cache
+def _announce(architecture: str) -> None:
+    log.info("kernels for %s are compiled as they are needed, once for this card: some seconds", architecture)
 
 
 def cache_path(source: str, architecture: str, defines: dict[str, int]) -> Path:

@@ -18,14 +18,15 @@ from quire.reference import Reference, build
 from quire.reference.regions import islands_of
 from quire.sam import FLAG_FIRST_OF_PAIR, FLAG_PAIRED, FLAG_SECOND_OF_PAIR
 
-_CONTIGS = ["contig"], [100]
+_BASES = 250  # more than a window of GC content
+_CONTIGS = ["contig"], [_BASES]
 
 
 def compile_kernels(optical: bool, umis: bool) -> None:
     """Sort, mark, index and count a pair of one base each; `optical` duplicates are looked for too, and UMIs."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         unit, ordered = Path(folder) / "unit.buckets", Path(folder) / "sorted.bam"
-        with BucketWriter(unit, "@HD\tVN:1.6\n@SQ\tSN:contig\tLN:100\n", *_CONTIGS) as buckets:
+        with BucketWriter(unit, f"@HD\tVN:1.6\n@SQ\tSN:contig\tLN:{_BASES}\n", *_CONTIGS) as buckets:
             for flag in (FLAG_FIRST_OF_PAIR, FLAG_SECOND_OF_PAIR):
                 record = np.frombuffer(bytearray(_record(flag)), np.uint8)  # writable: kernels are compiled for that
                 buckets.write(deal(records_of(record), buckets.genome))
@@ -34,7 +35,7 @@ def compile_kernels(optical: bool, umis: bool) -> None:
         genome = units[0][0].genome
         for part in ranges(units, genome, 0):  # as a deep bucket is, in parts
             finish_range(part, genome, 1, 0, distance, umis)
-        (Path(folder) / "contig.fa").write_text(f">contig\n{'ACGT' * 25}\n")
+        (Path(folder) / "contig.fa").write_text(f">contig\n{('ACGT' * _BASES)[:_BASES]}\n")
         build(Path(folder) / "contig.fa", Path(folder) / "reference", 1 << 20)
         reference = Reference.open(Path(folder) / "reference")
         count_sample(

@@ -38,6 +38,9 @@ FORMAT_VERSION = 1
 # after another, when their job has ended.
 SECONDS_APART = 60
 STRETCH_BYTES = 1 << 20  # compressed bytes that are read at a time
+# Records of the whole file for one of the unit, up to which reading them takes less than mapping: 0.6 microseconds of a
+# core each, and 1.0 for the unit's own, where mapping a read takes 8 to 9 (docs/benchmarks/results.md).
+MOST_TIMES = 12
 _FLAG_OFFSET = FIXED_FIELDS.fields["flag"][1]  # type: ignore[index]
 _R, _G = ord("R"), ord("G")
 log = logging.getLogger("quire.align")
@@ -95,37 +98,45 @@ def take_back(
 
     Returns:
         Whether it was done. It was not where there is no finished file, or another one than was kept, where the unit
-        is not in it, or was mapped from something else.
+        is not in it, or was mapped from something else, or is so small a part of it that mapping takes less.
 
     Raises:
         QuireError: an output cannot be written.
     """
-    kept = _kept(path, alignments, unit)
-    if kept is None or kept["mapped_from"] != mapped_from:
+    kept = _kept(path, alignments)
+    own = kept.get(unit)
+    if own is None or own["mapped_from"] != mapped_from:
+        return False
+    all_records = sum(one["records"] for one in kept.values())
+    if all_records > MOST_TIMES * own["records"]:
+        log.info(
+            "%s has %d records, %d of them of this unit: mapping takes less than reading them", alignments, all_records,
+            own["records"],
+        )  # fmt: skip
         return False
     try:
-        records = _deal_out(alignments, read_group, kept, outputs.records, threads)
+        records = _deal_out(alignments, read_group, own, outputs.records, threads)
     except _NotTheFile as error:
         log.warning("%s The reads are mapped instead.", error)
         return False
-    write_json_atomic(outputs.insert_size, kept["insert_size"])
-    write_json_atomic(outputs.ledger, kept["ledger"])
+    write_json_atomic(outputs.insert_size, own["insert_size"])
+    write_json_atomic(outputs.ledger, own["ledger"])
     log.info("%d records taken back from %s", records, alignments)
     return True
 
 
-def _kept(path: Path, alignments: Path, unit: str) -> dict[str, Any] | None:
-    """What was kept of a unit of the finished file as it stands; None where nothing was."""
+def _kept(path: Path, alignments: Path) -> dict[str, dict[str, Any]]:
+    """What was kept of the units of the finished file as it stands, by name; nothing where that is another file."""
     try:
         content = json.loads(path.read_text())
         status = alignments.stat()
         unlike = status.st_size != content["bytes"] or status.st_mtime > path.stat().st_mtime + SECONDS_APART
         if content["format_version"] != FORMAT_VERSION or unlike:
-            return None
-        kept: dict[str, Any] | None = content["units"].get(unit)
+            return {}
+        units = content["units"]
+        return {name: kept for name, kept in units.items() if {"mapped_from", "records"} <= set(kept)}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
-    return kept
+        return {}
 
 
 def _deal_out(alignments: Path, read_group: str, kept: dict[str, Any], output: Path, threads: int) -> int:

@@ -6,6 +6,7 @@ first, by `samtools collate`: in little memory, with temporary files of about it
 
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +48,18 @@ NAMES_ALONE: list[Any] = [b"required_fields=0x1"]
 
 def first_name(path: Path) -> str:
     """The name of the first record of a BAM or CRAM file; empty where none can be had."""
+    return next(iter(first_names(path, 1)), "")
+
+
+def first_names(path: Path, most: int) -> list[str]:
+    """The names of the first records of a BAM or CRAM file, as far as they can be had."""
+    names: list[str] = []
     with (
-        suppress(OSError, ValueError, StopIteration),
+        suppress(OSError, ValueError),
         pysam.AlignmentFile(str(path), check_sq=False, format_options=NAMES_ALONE) as stream,
     ):
-        return str(next(stream.fetch(until_eof=True)).query_name)
-    return ""
+        names += (str(record.query_name) for record in islice(stream.fetch(until_eof=True), most))
+    return names
 
 
 def _in_order(path: Path, fasta: Path | None, scratch: Path, threads: int) -> Path:

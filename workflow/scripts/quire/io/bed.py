@@ -69,15 +69,6 @@ def read_rows(path: str | Path, lengths: Mapping[str, int]) -> Iterator[tuple[st
                 yield where, _parse_columns(where, line, columns, lengths), columns[3:]
 
 
-def contigs_of_bed(path: str | Path) -> Iterator[tuple[int, str]]:
-    """The number and the contig of each row of a BED file, plain or gzip; nothing else of it is looked at."""
-    with read_errors(path), open_input(path) as stream:
-        for number, raw in enumerate(stream, 1):
-            line = raw.decode(errors="replace").removeprefix(_BYTE_ORDER_MARK).strip()
-            if line and not _NO_INTERVAL.match(line):
-                yield number, (line.split("\t")[0] if "\t" in line else line.split()[0]).strip()
-
-
 def other_name(contig: str) -> str:
     """What a contig is called where names have, or lack, `chr`."""
     return contig[3:] if contig.startswith("chr") else f"chr{contig}"

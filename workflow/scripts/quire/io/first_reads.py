@@ -1,12 +1,12 @@
-"""A look at the first reads of a FASTQ file: are they mates in turn, and how are their qualities written?
+"""A look at the first reads of a FASTQ file: are they mates in turn, how are their qualities written, have they UMIs?
 
-Both mistakes would go unseen: mates in turn map as single reads, and Phred+64 gives qualities that are 31 too high. The
-look is Python alone and takes a millisecond or two, so that the sheet is checked before any job; whatever is wrong with
-the text itself is left to the reader (`quire.io.fastq`), which words it.
+The first two mistakes would go unseen: mates in turn map as single reads, and Phred+64 gives qualities that are 31 too
+high. The look is Python alone and takes a millisecond or two, so that the sheet is checked before any job; whatever is
+wrong with the text itself is left to the reader (`quire.io.fastq`), which words it, and UMIs of later reads to mapping.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +22,9 @@ PHRED64_OFFSET = 64
 QUALITIES = ("phred33", "phred64")
 # instrument:run:flowcell:lane:tile:x:y, behind which bcl-convert writes a UMI, if there is one.
 _ILLUMINA_NAME = re.compile(r"[^:]+:\d+:(?P<flowcell>[A-Za-z0-9-]+):(?P<lane>\d+):\d+:\d+:\d+(:|$)")
+
+# Behind the last ':' or '_', as `quire.align.umis` reads it.
+_UMI_OF_NAME = re.compile(r"[:_][ACGTN]+([+-][ACGTN]+)*\Z")
 
 
 class FirstReads(NamedTuple):
@@ -70,6 +73,49 @@ def first_name(path: str | Path) -> str:
     """The name of the first read of a FASTQ file; empty where there is none."""
     title = next((title for title, _ in _records(_text(path, PIECE))), b"@")
     return _title(title)[0].decode("ascii", "replace")
+
+
+def first_names(path: str | Path) -> list[str]:
+    """The names of the first reads of a FASTQ file, in its order, without /1 or /2."""
+    return [_title(title)[0].decode("ascii", "replace") for title, _ in _records(_text(path))]
+
+
+def require_umis_in_names(path: str | Path, names: Iterable[str], what: str) -> None:
+    """Raise InputError where a name does not end in a UMI.
+
+    Args:
+        path: of the reads, for the sentence.
+        names: of its first reads, in the order of the file.
+        what: where the file is named, for the sentence.
+    """
+    for number, name in enumerate(names, 1):
+        if not _UMI_OF_NAME.search(name):
+            raise InputError(
+                f"{what}: {path}: align.umi: read {number} ({name}) has no UMI of A, C, G, T and N behind the last ':' "
+                "or '_' of its name; write UMIs there (bcl-convert, umi_tools extract), or set align.umi: none."
+            )
+
+
+def require_umis_of_reads(path: str | Path, reads: str | Path, interleaved: bool, what: str) -> None:
+    """Raise InputError where the first records of a file of UMIs are not those of the first reads, or have no bases.
+
+    Args:
+        path: FASTQ of the UMIs.
+        reads: FASTQ of the reads.
+        interleaved: it holds the mates of a pair in turn, which have one UMI.
+        what: where the file of UMIs is named, for the sentence.
+    """
+    umis = [(*_title(title), len(letters)) for title, letters in _records(_text(path))]
+    for number, ((umi, _, length), name) in enumerate(
+        zip(umis, first_names(reads)[:: 1 + interleaved], strict=False), 1
+    ):
+        if (found := umi.decode("ascii", "replace")) != name:
+            raise InputError(
+                f"{what}: {path}: record {number} is named {found} but that of {reads} is named {name}; give the files "
+                "of one run, in the same order."
+            )
+        if not length:
+            raise InputError(f"{what}: {path}: record {number} has no bases; each read, or pair, needs a UMI.")
 
 
 def require_as_declared(path: str | Path, interleaved: bool, qualities: str, has_mates: bool, what: str = "") -> None:

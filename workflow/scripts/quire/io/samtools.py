@@ -13,7 +13,7 @@ from typing import Any
 import pysam
 from pysam.utils import SamtoolsError
 
-from quire.errors import QuireError
+from quire.errors import MEMORY, QuireError
 
 FULL_BYTES = 1 << 20  # a disk with less free than this counts as full when a step fails
 
@@ -68,7 +68,7 @@ def _call(function: Callable[..., Any], path: Path, *arguments: object, catch_st
         complaint = str(error).split("stderr=")[-1].strip(" '\"").replace("\\n", "\n").strip().splitlines()
         if any(re.search("allocat|out of memory", line, re.IGNORECASE) for line in complaint):
             raise QuireError(
-                f"{path}: memory ran out ({complaint[-1].strip()}); give the job more (its mem_mb) or fewer threads."
+                f"{path}: {MEMORY} ({complaint[-1].strip()}); give the job more (its mem_mb) or fewer threads."
             ) from error
         raise QuireError(
             f"{path}: a step of samtools failed ({complaint[-1].strip() if complaint else error}); "

@@ -1,39 +1,75 @@
-"""Alternate contigs: which contigs of a reference are other versions of parts of the primary assembly.
+"""Alternate contigs: which contigs of a reference are other versions of parts of the primary assembly, and of which.
 
-They are listed in a file beside the FASTA, as bwa reads it (bwa's README-alt): SAM lines, of which the first column
-counts, or names alone. What an alternate contig is a version of is not read.
+They are listed in a file beside the FASTA, as bwa and bwa-postalt read it (bwa's README-alt): SAM lines that align them
+to the primary assembly, or names alone.
 """
 
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quire.errors import InputError
+from quire.reference.lifts import SAM_COLUMNS, Lifts, read_lifts
 
 logger = logging.getLogger("quire.reference")
 
 
-def read_alternate(path: str | Path, contig_names: Sequence[str]) -> NDArray[np.uint8]:
-    """uint8[contigs]: 1 for the alternate ones. Lines of the file that name no contig count for nothing, as for bwa.
+class AlternateContigs(NamedTuple):
+    """What the list says.
+
+    Attributes:
+        contigs: uint8[contigs], 1 for the alternate ones.
+        lifts: where these lie on other contigs; None where the list has names alone.
+    """
+
+    contigs: NDArray[np.uint8]
+    lifts: Lifts | None
+
+
+def read_alternate(
+    path: str | Path, contig_names: Sequence[str], contig_lengths: NDArray[np.int64]
+) -> AlternateContigs:
+    """Read a list of alternate contigs.
 
     Args:
-        path: lines of SAM (those that begin with @ are left out) or names; further columns are not read.
-        contig_names: of the reference.
+        path: lines of SAM (those that begin with @ are left out), or names, one a line.
+        contig_names, contig_lengths: of the reference.
 
     Raises:
-        InputError: the file cannot be read, names no contig of the reference, or names all.
+        InputError: the file cannot be read, names no contig of the reference, all of them, or one that it has not; or a
+            line is neither SAM nor a name, or does not fit the reference.
     """
+    path = Path(path)
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        text = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"{path}: the list of alternate contigs cannot be read ({error}); mend or remove it."
         ) from None
-    names = {line.split("\t")[0].strip() for line in lines if not line.startswith("@")} - {""}
-    alternate = np.array([name in names for name in contig_names], np.uint8)
+    lines = [
+        (number, [column.strip() for column in line.rstrip().split("\t")])
+        for number, line in enumerate(text, 1)
+        if not line.startswith("@")
+    ]
+    lines = [(number, line) for number, line in lines if line[0]]
+    contig_number = {name: number for number, name in enumerate(contig_names)}
+    alternate = _named(path, lines, contig_number)
+    sam = [(number, line) for number, line in lines if len(line) > 1]
+    lifts = read_lifts(path, sam, contig_number, contig_lengths) if sam else None
+    aligned = 0 if lifts is None else int((np.diff(lifts.offsets) > 0).sum())
+    logger.info("%s: %d of %d contigs are alternate, %d of them aligned to others", path, alternate.sum(),
+                len(alternate), aligned)  # fmt: skip
+    return AlternateContigs(alternate, lifts)
+
+
+def _named(path: Path, lines: list[tuple[int, list[str]]], contig_number: dict[str, int]) -> NDArray[np.uint8]:
+    names = {line[0] for _, line in lines}
+    alternate = np.zeros(len(contig_number), np.uint8)
+    alternate[[contig_number[name] for name in names if name in contig_number]] = 1
     if not alternate.any():
         raise InputError(
             f"{path}: none of its {len(names)} names is a contig of the reference; give the list of this reference's "
@@ -41,5 +77,16 @@ def read_alternate(path: str | Path, contig_names: Sequence[str]) -> NDArray[np.
         )
     if alternate.all():
         raise InputError(f"{path}: names all contigs of the reference; leave those of the primary assembly out.")
-    logger.info("%s: %d of %d contigs are alternate", path, alternate.sum(), len(alternate))
+    for number, line in lines:
+        name = line[0]
+        if name not in contig_number:
+            raise InputError(
+                f"{path}: line {number} names {name}, which is no contig of the reference; leave the line out, or give "
+                "the list of this reference's alternate contigs."
+            )
+        if 1 < len(line) < SAM_COLUMNS:
+            raise InputError(
+                f"{path}: line {number} is neither SAM nor a name: it has {len(line)} columns and not {SAM_COLUMNS}; "
+                "give the alignment as an aligner writes it, or the name alone."
+            )
     return alternate

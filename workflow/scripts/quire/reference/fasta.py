@@ -77,6 +77,24 @@ def fasta_digest(path: str | Path) -> str:
     return digest.hexdigest()
 
 
+def lengths_of_contigs(path: str | Path) -> dict[str, int]:
+    """The name and the length of each record, in the order of the file; their letters are not checked.
+
+    Raises:
+        InputError: the file is empty or damaged, or is no FASTA.
+    """
+    lengths: dict[str, int] = {}
+    name = ""
+    with read_errors(path), open_input(path) as stream:
+        for is_header, piece in _pieces(stream, path):
+            if is_header:
+                name = (piece.split(maxsplit=1) or [b""])[0].decode("ascii", "backslashreplace")
+                lengths[name] = 0
+            else:
+                lengths[name] += len(piece) - sum(map(piece.count, _BLANKS))
+    return lengths
+
+
 def _pieces(stream: BufferedIOBase, path: str | Path) -> Iterator[tuple[bool, bytes]]:
     """Cut a stream into whole header lines (True, without `>`) and stretches of sequence lines (False)."""
     header: list[bytes] | None = None

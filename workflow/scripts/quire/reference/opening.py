@@ -12,6 +12,7 @@ from quire.errors import InputError
 from quire.reference.alternate import read_alternate
 from quire.reference.construction import FORMAT_VERSION
 from quire.reference.fasta import fasta_digest
+from quire.reference.lifts import Lifts
 from quire.reference.storage import open_array, read_manifest
 from quire.sequence.codes import AMBIGUOUS, LETTERS
 from quire.sequence.packing import unpack
@@ -48,6 +49,7 @@ class Reference:
         pages: the pages in axis order.
         axis_length: bases on the axis.
         alternate: uint8[contigs], 1 for alternate contigs; empty where none is known to be one.
+        lifts: where these lie on other contigs; None where that is not known.
     """
 
     directory: Path
@@ -62,6 +64,7 @@ class Reference:
     pages: list[Page]
     axis_length: int
     alternate: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    lifts: Lifts | None = None
 
     @classmethod
     def open(cls, directory: str | Path, fasta: str | Path | None = None, verify: bool = True) -> "Reference":
@@ -102,7 +105,10 @@ class Reference:
         Raises:
             InputError: the file cannot be read, or does not fit.
         """
-        return self if path is None else replace(self, alternate=read_alternate(path, self.contig_names))
+        if path is None:
+            return self
+        alternate, lifts = read_alternate(path, self.contig_names, self.contig_lengths)
+        return replace(self, alternate=alternate, lifts=lifts)
 
     @cached_property
     def contig_number(self) -> dict[str, int]:

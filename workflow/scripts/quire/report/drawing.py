@@ -160,7 +160,10 @@ class Drawing:
         for value, text in self._x.ticks():
             at = self._at_x(value)
             axes += f"M{at} {ground}v4" if text else ""
-            texts.append(f'<text x="{at}" y="{ground + 15}" text-anchor="middle">{escape(text)}</text>' if text else "")
+            middle = min(at, WIDTH - 4 * len(text))  # letters are up to 8 wide: the last must not stand over the edge
+            texts.append(
+                f'<text x="{middle}" y="{ground + 15}" text-anchor="middle">{escape(text)}</text>' if text else ""
+            )
         for value, text in self._y.ticks():
             at = self._at_y(value)
             axes += f"M{LEFT} {at}h-4"

@@ -31,7 +31,7 @@ from quire.report.resources import read_benchmarks
 from quire.report.samples import contig_rows, describe_sample, draw_sample, relatives_of, setting_of
 from quire.report.searches import TITLES, as_ledgers, read_dots, read_searches
 from quire.report.terminal import FORMAT_VERSION
-from quire.report.warnings import find_warnings
+from quire.report.warnings import find_warnings, gathered_warnings
 from quire.version import VERSION
 
 TEMPLATES = Path(__file__).parents[3] / "report"
@@ -41,7 +41,7 @@ COMPARED = (  # what all samples are compared by in pictures: title, unit, block
     ("Mean coverage", "mean depth", "coverage", "mean", "coverage"),
     ("Duplicates", "% of mapped reads", "reads", "duplicates_percent", "duplicates"),
     ("Insert size", "median, bases", "insert_size", "median", None),
-    ("Mismatches and gaps", "per aligned base", "reads", "mismatches_per_base", None),
+    ("Mismatches and gaps", "% of aligned bases", "reads", "mismatches_per_base", "mismatches"),
     ("Ti/Tv", "Ti/Tv", "variants", "ti_tv", "ti_tv"),
     ("Het/hom", "het/hom", "variants", "het_hom", "het_hom"),
 )
@@ -183,6 +183,7 @@ def render(
         ran=ran,
         criteria=BY_KEY,
         comparisons=_compare(content["samples"]),
+        gathered=gathered_warnings(content),
         closest=pairs[:LISTED_PAIRS],
         listed_pairs=LISTED_PAIRS,
         links=_links(content),
@@ -194,9 +195,12 @@ def _compare(samples: Sequence[Mapping[str, Any]]) -> list[figures.Picture]:
     if len(samples) < 2:
         return []
     pictures = []
-    for title, unit, block, key, name in COMPARED:
-        values = [(sample["sample"], (sample[block] or {}).get(key)) for sample in samples]
-        usual = (BY_KEY[name].low, BY_KEY[name].high) if name and _is_judged(name, samples) else (None, None)
+    for title, unit, block, key, criterion in COMPARED:
+        scale = 100 if key.endswith("_per_base") else 1
+        found = [(sample["sample"], (sample[block] or {}).get(key)) for sample in samples]
+        values = [(name, None if value is None else scale * value) for name, value in found]
+        judged = BY_KEY[criterion] if criterion and _is_judged(criterion, samples) else None
+        usual = (judged.low, judged.high) if judged else (None, None)
         pictures.append(figures.draw_comparison(title, unit, values, usual))
     return pictures
 

@@ -11,7 +11,7 @@ from typing import Any
 from quire.errors import InputError
 from quire.report.backends import describe_backends
 from quire.report.searches import as_ledgers, read_searches, search_lines
-from quire.report.warnings import warnings_of_searches
+from quire.report.warnings import gathered_warnings, warnings_of_searches
 
 FORMAT_VERSION = 1  # of summary.json
 
@@ -63,7 +63,7 @@ def summary_lines(summary: Mapping[str, Any]) -> list[str]:
     for sample in summary["samples"]:
         reads, variants = sample["reads"], sample["variants"]
         lines.append(
-            f"{sample['sample']:<12}{reads['total']:,} reads in, {reads['mapped']:,} mapped "
+            f"{sample['sample']:<11} {reads['total']:,} reads in, {reads['mapped']:,} mapped "
             f"({_shown(reads['mapped_percent'])} %), {reads['duplicates']:,} duplicates"
         )
         lines.append(f"{'':<12}{variants['snvs']:,} SNVs and {variants['indels']:,} indels called")
@@ -74,7 +74,7 @@ def summary_lines(summary: Mapping[str, Any]) -> list[str]:
                 f"{'truth':<12}{name}: recall {counts['recall']:.4f} ({counts['found']} of {counts['truth']}), "
                 f"precision {counts['precision']:.4f} ({counts['false_calls']} false), F1 {counts['f1']:.4f}"
             )
-    return lines + _of_all_stages([*summary["ledger"], *as_ledgers(searches)], summary["warnings"])
+    return lines + _of_all_stages([*summary["ledger"], *as_ledgers(searches)], gathered_warnings(summary))
 
 
 def _of_all_stages(ledger: Sequence[Mapping[str, Any]], warnings: Sequence[Mapping[str, str]]) -> list[str]:

@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from quire.report.criteria import BY_KEY, FAIL, LOOK
+from quire.report.criteria import BY_KEY, CRITERIA, FAIL, LOOK
 
 LOWEST_F1 = 0.8
+MOST_LINES = 12  # that stand one by one
+NAMED_SAMPLES = 6
 
 
 def find_warnings(summary: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -19,6 +21,39 @@ def find_warnings(summary: Mapping[str, Any]) -> list[dict[str, str]]:
     if summary["truth"]:
         warnings += [{"sample": summary["truth"]["sample"], "message": message} for message in _truth(summary["truth"])]
     return warnings
+
+
+def gathered_warnings(summary: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The warnings of a summary as people read them: of a cohort one line a check, and not one for each of its samples.
+
+    Returns:
+        Objects of `sample` and `message`: the warnings themselves where they are few; else what several samples have
+        in common, with some of them and their values, and then all others.
+    """
+    warnings: list[dict[str, str]] = summary["warnings"]
+    if len(warnings) <= MOST_LINES:
+        return warnings
+    samples, gathered = summary["samples"], list[dict[str, str]]()
+    for criterion in CRITERIA:
+        marked = [
+            (sample["sample"], check)
+            for sample in samples
+            for check in sample["checks"]
+            if check["criterion"] == criterion.key and check["verdict"] in (FAIL, LOOK)
+        ]
+        if len(marked) < 2:
+            continue
+        some = ", ".join(f"{name} {check['shown']}" for name, check in marked[:NAMED_SAMPLES])
+        more = f" and {len(marked) - NAMED_SAMPLES} more" if len(marked) > NAMED_SAMPLES else ""
+        message = f"{criterion.title}: {some}{more} (usual: {marked[0][1]['usual']}); {criterion.advice}."
+        gathered.append({"sample": f"{len(marked)} of {len(samples)} samples", "message": message})
+        names = {name for name, _ in marked}
+        warnings = [
+            one
+            for one in warnings
+            if not (one["sample"] in names and one["message"].startswith(f"{criterion.title}: "))
+        ]
+    return gathered + warnings
 
 
 def warnings_of_searches(searches: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:

@@ -14,7 +14,7 @@ from threading import Barrier, BrokenBarrierError
 from types import TracebackType
 from typing import TypeVar
 
-from quire.errors import QuireError
+from quire.errors import MEMORY, QuireError
 from quire.rescore.processes import die_with
 from quire.rescore.variant_counts import VariantCounter
 
@@ -64,27 +64,28 @@ class CountingPool:
         self._is_used = True
         for begin, end in _stretches(lines):
             if len(self._waiting) >= 2 * self._processes:
-                _result(self._waiting.popleft())
+                counted(self._waiting.popleft())
             self._waiting.append(self._pool.submit(_count_here, lines[begin:end]))
 
     def _finish(self) -> None:
         """Add what the processes have counted, once they have counted everything."""
         while self._waiting:
-            _result(self._waiting.popleft())
+            counted(self._waiting.popleft())
         if self._pool is None or not self._is_used:
             return
         fetched = deque(self._pool.submit(_fetch) for _ in range(self._processes))
         while fetched:
-            self.counter.merge(_result(fetched.popleft()))
+            self.counter.merge(counted(fetched.popleft()))
 
 
-def _result(future: "Future[Result]") -> Result:
+def counted(future: "Future[Result]") -> Result:
+    """What a process of a pool returned, or the sentence of a job one of whose processes was killed."""
     try:
         return future.result()
     except (BrokenProcessPool, BrokenBarrierError):
         raise QuireError(
-            "a process of the job was killed, as happens where memory lacks; give the rule more memory (mem_mb) or "
-            "fewer threads."
+            f"{MEMORY}: a process of the job was killed, as happens where memory lacks; give the rule more memory "
+            "(mem_mb) or fewer threads."
         ) from None
 
 

@@ -34,6 +34,9 @@ LEAST_CELLS = 100_000_000
 LEAST_ALIGNED_CELLS = 5_000_000_000
 """The same of GATK's aligner: all that calling aligns takes a processor less time than waiting for PairHMM's turn."""
 
+CARD_BYTES = 8 << 30
+"""Of a card that are enough for batches as they come about; a larger one is halved."""
+
 CARD_BATCH_SCALE = 15
 """Of batches for a card: larger ones than LEAST_CELLS come about."""
 
@@ -154,7 +157,8 @@ def calling_engine(
         yield Backend("cpu", reason), cpu_engine()
         return
     demanded = settings.backend == "gpu"
-    service = CardService(partial(use_backend, *settings, wait=demanded), CARD_WORKS, demanded)
+    use = partial(use_backend, *settings, wait=demanded, wanted=CARD_BYTES)
+    service = CardService(use, CARD_WORKS, demanded)
     found = service.backend
     try:
         if found.card is None:

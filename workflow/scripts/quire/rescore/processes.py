@@ -16,7 +16,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
-from quire.errors import QuireError
+from quire.errors import MEMORY, QuireError
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
@@ -68,8 +68,8 @@ def in_processes(
                     yield waiting.popleft().result()
             except BrokenProcessPool:
                 raise QuireError(
-                    "a process of the job was killed, as happens where memory lacks; give the rule more memory "
-                    "(mem_mb) or fewer threads."
+                    f"{MEMORY}: a process of the job was killed, as happens where memory lacks; give the rule more "
+                    "memory (mem_mb) or fewer threads."
                 ) from None
             finally:
                 pool.shutdown(cancel_futures=True)

@@ -15,9 +15,16 @@ from typing import Any
 import pandas
 
 from quire.errors import InputError
+from quire.io import alignment_reads
 from quire.io.bai import require_index_fits
 from quire.io.bed import require_names
-from quire.io.first_reads import look, require_as_declared
+from quire.io.first_reads import (
+    first_names,
+    look,
+    require_as_declared,
+    require_umis_in_names,
+    require_umis_of_reads,
+)
 from quire.io.ploidy import SEXES
 from quire.io.sniff import require_alignments, require_fasta, require_fastq, require_features, require_variants
 from quire.reference import Reference
@@ -29,6 +36,7 @@ from quire.run.schema import SHEETS, complete_settings, read_schema
 from quire.run.sheets import Row, first_repeat, read_sheet
 
 STAGE_FOLDERS = ("align", "rescore", "annotate", *EXACT_TOOLS, "report", "ledger", "logs", "benchmarks")
+_FIRST_RECORDS = 1000  # of a BAM or CRAM file whose names are looked at
 
 
 @dataclass(frozen=True)
@@ -199,15 +207,23 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
 
 
 def check_first_reads(run: Configuration) -> None:
-    """Check that the first reads of every FASTQ are written as is said: mates in turn or not, and qualities.
+    """Check that the first reads of every file are written as is said: mates in turn or not, qualities, and UMIs.
 
     Not part of `load`, since every file is decompressed for it: once a run is enough, not in every job.
     """
+    umis_in_names = run.settings["align"]["umi"] == "name"
     for unit in run.units.to_dict("records"):
+        what = f"{run.settings['units']}, {unit['sample']}.{unit['unit']}, column"
         for column in ("fq1", "fq2"):
             for path in unit[column]:
-                what = f"{run.settings['units']}, {unit['sample']}.{unit['unit']}, column {column}"
-                require_as_declared(path, unit["interleaved"], unit["qualities"], bool(unit["fq2"]), what)
+                require_as_declared(path, unit["interleaved"], unit["qualities"], bool(unit["fq2"]), f"{what} {column}")
+        for path in unit["fq1"] if umis_in_names else ():
+            require_umis_in_names(path, first_names(path)[:: 1 + unit["interleaved"]], f"{what} fq1")
+        for path in unit["bam"] if umis_in_names else ():
+            names = alignment_reads.first_names(Path(path), _FIRST_RECORDS)
+            require_umis_in_names(path, names, f"{what} bam")
+        for reads, path in zip(unit["fq1"], unit["fq_umi"], strict=False):
+            require_umis_of_reads(path, reads, unit["interleaved"], f"{what} fq_umi")
     for search in run.settings["complete"]:
         if look(search["reads"]).phred64:
             raise InputError(

@@ -1,12 +1,15 @@
 """The file of the configuration, as text: that it is there and is YAML (or JSON), with the line where it is not.
 
 Snakemake reads a file that `--configfile` names before it reads the workflow, and has its own words for a mistake in
-it. The file that is read by default, and all files of `python -m quire.run`, are checked here first; and every file for
-keys that stand in it twice, of which YAML silently takes the last.
+it (a traceback where it is missing). Our profiles, which are read earlier still, call `refuse_unreadable` for it; the
+file that is read by default is checked when the workflow is read. Every file is checked for keys that stand in it
+twice, of which YAML silently takes the last.
 """
 
 import json
 import os
+import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,6 +42,32 @@ def read_config_file(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise InputError(f"{path}: the configuration holds no keys; it begins with `reference:` as the template does.")
     return content
+
+
+def refuse_unreadable(arguments: Sequence[str]) -> None:
+    """End the process with a sentence where a file of the configuration is missing or is none.
+
+    Args:
+        arguments: those of the command line of Snakemake.
+
+    Raises:
+        SystemExit: with the sentence of `read_config_file`.
+    """
+    names, taking = list[str](), False
+    for argument in arguments:
+        key, given, value = argument.partition("=")
+        if key in ("--configfile", "--configfiles"):
+            names += [value] if given else []
+            taking = not given
+        elif argument.startswith("-"):
+            taking = False
+        elif taking:
+            names.append(argument)
+    try:
+        for name in names:
+            read_config_file(Path(name))
+    except InputError as error:
+        sys.exit(f"quire: error: {error}")
 
 
 def _beside(path: Path) -> str:

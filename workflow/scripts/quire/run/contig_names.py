@@ -1,7 +1,10 @@
-"""Files that name contigs, held against those of the reference before any job runs: chr1 is not 1."""
+"""Files that name contigs, held against those of the reference before any job runs: chr1 is not 1.
+
+Rows of BED files are read as the jobs read them, so that an end beyond its contig is told here too.
+"""
 
 import itertools
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -9,22 +12,28 @@ from typing import Any
 import pysam
 
 from quire.errors import InputError
-from quire.io.bed import contigs_of_bed, other_name
+from quire.io.bed import other_name, read_bed
 from quire.io.files import open_input, read_errors
+from quire.io.ploidy import read_ploidy_regions
 from quire.reference import Reference
+from quire.reference.fasta import lengths_of_contigs
 from quire.reference.storage import MANIFEST
 
-_BLOCK = 1 << 24  # bytes of a FASTA that are looked through at a time
 MOST_LINES = 3_000_000
 """Lines of a file without an index that are looked through for a contig of the reference; jobs look at all."""
 
-# Keys of files all of whose contigs must be the reference's, and of files that need have only some of them.
-BEDS = ("rescore.intervals", "rescore.ploidy_regions", "report.truth.bed")
+# Keys of files all of whose contigs must be the reference's, with what reads them.
+BEDS: dict[str, Callable[[str, Mapping[str, int]], object]] = {
+    "rescore.intervals": read_bed,
+    "rescore.ploidy_regions": read_ploidy_regions,
+    "report.truth.bed": read_bed,
+}
+# Keys of files that need have only some of its contigs.
 TABLES = ("annotate.gff3", "report.known_sites", "report.truth.vcf")
 
 
 def check_contig_names(settings: Mapping[str, Any]) -> None:
-    """Check that the files of a configuration name contigs as the reference does.
+    """Check that the files of a configuration name contigs as the reference does, and that BED files are right.
 
     Raises:
         InputError: naming the key, the file and, of a BED file, the line.
@@ -32,24 +41,24 @@ def check_contig_names(settings: Mapping[str, Any]) -> None:
     given = {key: path for key in (*BEDS, *TABLES) if (path := _value(settings, key))}
     if not given or not settings["samples"]:
         return
-    contigs = contig_names(settings)
+    lengths = contig_lengths(settings)
     for key, path in given.items():
         if key in BEDS:
-            for line, contig in contigs_of_bed(path):
-                if contig not in contigs:
-                    raise InputError(
-                        f"{key}: {path}: line {line}: unknown contig {contig!r}; {_hint(contig, contigs)}."
-                    )
+            try:
+                BEDS[key](path, lengths)
+            except InputError as error:
+                raise InputError(f"{key}: {error}") from None
         else:
-            _require_one_known(key, path, contigs)
+            _require_one_known(key, path, lengths)
 
 
-def contig_names(settings: Mapping[str, Any]) -> Collection[str]:
-    """Of the packed reference, of the FASTA's index, or else of the FASTA itself, which is read for them."""
+def contig_lengths(settings: Mapping[str, Any]) -> dict[str, int]:
+    """The contigs and their lengths, of the packed reference, the FASTA's index, or the FASTA itself, which is read."""
     directory, fasta = Path(settings["reference"]["index_directory"]) / "reference", settings["reference"]["fasta"]
     if (directory / MANIFEST).exists():
-        return set(Reference.open(directory, verify=False).contig_names)
-    return set(contigs_of_index(fasta) or _names_in(fasta))
+        reference = Reference.open(directory, verify=False)
+        return dict(zip(reference.contig_names, reference.contig_lengths.tolist(), strict=True))
+    return contigs_of_index(fasta) or lengths_of_contigs(fasta)
 
 
 def contigs_of_index(fasta: str) -> dict[str, int]:
@@ -62,28 +71,6 @@ def contigs_of_index(fasta: str) -> dict[str, int]:
         return {row[0]: int(row[1]) for row in rows}
     except (OSError, ValueError, IndexError):
         return {}
-
-
-def _names_in(fasta: str) -> Iterator[str]:
-    """The first word of each heading of a FASTA."""
-    with read_errors(fasta), open_input(fasta) as stream:
-        rest = b"\n"
-        while block := stream.read(_BLOCK):
-            block = rest + block
-            last = block.rfind(b"\n")
-            at = block.find(b"\n>", 0, last)
-            while at >= 0:
-                end = block.find(b"\n", at + 1)
-                yield _first_word(block[at + 2 : end])
-                at = block.find(b"\n>", end, last)
-            rest = block[last:]
-        if rest.startswith(b"\n>"):
-            yield _first_word(rest[2:])
-
-
-def _first_word(heading: bytes) -> str:
-    words = heading.decode(errors="replace").split(maxsplit=1)
-    return words[0] if words else ""
 
 
 def _require_one_known(key: str, path: str, contigs: Collection[str]) -> None:

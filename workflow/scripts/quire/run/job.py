@@ -5,8 +5,11 @@ with one sentence where the job fails. `failure_sentences` finds these sentences
 end of what Snakemake itself prints.
 """
 
+import errno
+import faulthandler
 import logging
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -14,7 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from quire.errors import QuireError
+from quire.errors import MEMORY, QuireError
 from quire.time_spent import seconds_of_process
 
 # What lets the jobs of a rule do with less memory.
@@ -24,6 +27,7 @@ _LESS_MEMORY = {
 }
 LINE = "%(asctime)s.%(msecs)03d %(name)s %(message)s"  # of a log; `quire.progress.DONE` finds some of them
 SENTENCE = "quire: error: "  # how the last line of a failed job's log begins, behind the time
+_CRASH = re.compile("^Fatal Python error: (.*)$", re.MULTILINE)  # faulthandler's words
 
 
 def run_job(snakemake: Any, main: Callable[[], None]) -> None:
@@ -41,6 +45,7 @@ def run_job(snakemake: Any, main: Callable[[], None]) -> None:
     with log.open("w") as stream:
         # File descriptor 2 itself is redirected, so that messages of C libraries (htslib) land in the log too.
         os.dup2(stream.fileno(), 2)
+        faulthandler.enable(2)  # where each thread was when a library crashed, which no exception tells
         logging.basicConfig(
             stream=stream,
             level=logging.INFO,
@@ -60,8 +65,8 @@ def run_job(snakemake: Any, main: Callable[[], None]) -> None:
             logging.getLogger("quire").exception("memory ran out")
             helps = _LESS_MEMORY.get(snakemake.rule, "give the rule fewer threads")
             logging.getLogger("quire").error(
-                "%smemory ran out in rule %s; %s, or give it more (--set-resources %s:mem_mb=NUMBER on a cluster).",
-                *(SENTENCE, snakemake.rule, helps, snakemake.rule),
+                "%s%s in rule %s; %s, or give it more (--set-resources %s:mem_mb=NUMBER on a cluster).",
+                *(SENTENCE, MEMORY, snakemake.rule, helps, snakemake.rule),
             )
             sys.exit(1)
         except Exception:
@@ -80,35 +85,59 @@ def failure_sentences(failed: Iterable[Any]) -> list[str]:
     sentences: set[str] = set()
     for job in failed:
         jobs = list(job.jobs) if job.is_group() else [job]
-        said = {sentence for one in jobs if (sentence := _sentence_in(Path(one.log[0])))}
+        said = {sentence for one in jobs if (sentence := why_it_failed(one.rule.name, Path(one.log[0])))}
         sentences |= said or {_sentence_without_words(one.rule.name, Path(one.log[0])) for one in jobs}
     return sorted(sentences)
 
 
+def why_it_failed(rule: str, log: Path) -> str | None:
+    """The sentence of a job that failed, by its log; None where that does not tell.
+
+    A crash comes first: where it was one of the job's processes, the job itself takes that for want of memory.
+    """
+    if crash := crash_of_log(log):
+        return (
+            f"{SENTENCE}a job of rule {rule} crashed ({crash}), which no input should make it do; see where in {log}."
+        )
+    return sentence_of_log(log)
+
+
 def _sentence_without_words(rule: str, log: Path) -> str:
     """What can be said of a job that failed and did not say why."""
-    if not log.exists():
+    if not log.exists() or not log.stat().st_size:  # Snakemake makes the log, empty, of a job that never began
         return f"{SENTENCE}a job of rule {rule} failed before it began its log {log}; see what is said of it above."
     return (
         f"{SENTENCE}a job of rule {rule} ended without saying why, as one does that is killed (for its memory or its "
-        f"time?); see {log}"
+        f"time?); see {log}, and on a cluster give it more (--set-resources {rule}:mem_mb=NUMBER "
+        f"{rule}:runtime=MINUTES)."
     )
 
 
-def _sentence_in(log: Path) -> str | None:
+def sentence_of_log(log: Path) -> str | None:
     """The sentence at the end of a job's log; None where there is none."""
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     _, mark, rest = lines[-1].partition(SENTENCE) if lines else ("", "", "")
     return mark + rest if mark else None
 
 
+def crash_of_log(log: Path) -> str | None:
+    """The signal, in words, by which a job or a process of it crashed, by its log; None where there was none."""
+    found = _CRASH.findall(log.read_text(errors="replace")) if log.exists() else []
+    return found[-1] if found else None
+
+
 def describe(error: Exception, output: Path = Path()) -> str:
     """One sentence for an error: a QuireError's own, or the file and reason of an OSError.
+
+    That memory ran out is said in the same words as elsewhere: os.fork, for one, says it by ENOMEM.
 
     Args:
         error: what ended the job.
         output: the folder that the job writes to, named with its free space where an OSError names no file.
     """
+    if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+        named = f"{error.filename}: " if error.filename is not None else ""
+        return f"{named}{MEMORY} ({error.strerror}); give the rule fewer threads or more memory (its mem_mb)."
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}; check the path, its permissions and the free space."
     if isinstance(error, OSError):

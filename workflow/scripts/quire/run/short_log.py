@@ -1,20 +1,30 @@
 """Fewer words on the terminal: a line where a job begins and one where it ends, with its time and its reads per second.
 
-Snakemake says a dozen lines of each job. They stay in its own log file, which it names at the end of a run, and errors
-and warnings stay on the terminal as they are.
+Snakemake says a dozen lines of each job, and two dozen of one that fails. They stay in its own log file, which it names
+at the end of a run. Warnings, and errors that are not of a job with a log, stay on the terminal as they are.
 """
 
 import logging
 import re
+import textwrap
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
+
+from quire.run.job import why_it_failed
 
 _CHATTER = re.compile(
     r"Select jobs to execute|Execute \d+ jobs|DAG of jobs will be updated|Updating checkpoint dependencies"
     r"|Touching output file|Removing temporary output"
     r"|Assuming unrestricted shared|Building DAG of jobs|Using shell:|Provided cores:|Rules claiming more threads"
     r"|Conda environments: ignored"
+    r"|Shutting down, this might"
+)
+# What Snakemake says of a job besides that it failed: the place in the rules, and the command of a temporary script.
+_FAILED = re.compile(
+    r"RuleException:\s+CalledProcessError in file|WorkflowError:\s+At least one job did not complete"
+    r"|Exiting because a job execution failed"
 )
 _RATE = re.compile(r"[\d,]+ (?:reads mapped, [\d,]+ reads/s|records taken back from .*)")
 
@@ -43,27 +53,65 @@ class ShortFormatter(logging.Formatter):
             return f"{clock}  {_jobs(record.__dict__['stats'])}"
         if event == "job_info":
             self.begun[record.__dict__["jobid"]] = record
-            return f"{clock}  {name_of(record)}"
+            return f"{clock}  {name_of(record)}" if _makes_something(record) else ""
+        if event == "group_error":
+            return _group_that_failed(record, clock)
         if event == "job_error":
-            self.begun.pop(record.__dict__.get("jobid", -1), None)
+            begun = self.begun.pop(record.__dict__.get("jobid", -1), None)
+            if begun and begun.__dict__["log"]:
+                # Of a group every job is said to have failed: those that ended well too, and those that never began.
+                if record.__dict__.get("indent") and not why_it_failed("", Path(begun.__dict__["log"][0])):
+                    return ""
+                lasted = f"{record.created - begun.created:,.1f} s"
+                failed = f"{clock}  {_short_name(begun)} failed after {lasted}; its log: {begun.__dict__['log'][0]}"
+                return "\n".join([failed, *_reason(record)])
         if event == "job_finished":
-            self.ended.append(f"{clock}  {record.getMessage()}{self._effort(record)}")
+            begun = self.begun.pop(record.__dict__["job_id"], None)
+            if begun is None or _makes_something(begun):
+                self.ended.append(f"{clock}  {_end(begun, record)}")
             return ""
         if event == "progress":
             lines, self.ended = self.ended, []
             done = self.whole.format(record)
             return "\n".join([*lines[:-1], f"{lines[-1]}; {done}"] if lines else [done])
         said = self.whole.format(record)
-        return "" if record.levelno <= logging.INFO and _CHATTER.match(said) else said
-
-    def _effort(self, record: logging.LogRecord) -> str:
-        """The time of a job since it was begun or submitted, and how fast it mapped, if it did."""
-        begun = self.begun.pop(record.__dict__["job_id"], None)
-        if begun is None:
+        if record.levelno <= logging.INFO and _CHATTER.match(said):
             return ""
-        mapped = begun.__dict__["rule_name"] == "map_unit"
-        rates = [rate for log in begun.__dict__["log"] for rate in _rates(Path(log))] if mapped else []
-        return f" in {record.created - begun.created:,.1f} s" + (f", {rates[-1]}" if rates else "")
+        if said.startswith("Trying to restart job"):
+            return f"{clock}  It is tried again, and asks for twice the memory."
+        return "" if _FAILED.match(said.strip()) else said
+
+
+def _reason(record: logging.LogRecord) -> list[str]:
+    """Why a job failed, where its log cannot say it: Slurm refused it, or ended it."""
+    said = str(record.__dict__.get("rule_msg") or "").partition("For further error details")[0]
+    said = said.partition("\n    sbatch call:")[0].strip()  # the command: Snakemake's own log has it
+    return [textwrap.indent(said, " " * 10)] if said else []
+
+
+def _group_that_failed(record: logging.LogRecord, clock: str) -> str:
+    """A line for a group none of whose jobs says why it failed; nothing where one does, which has a line then."""
+    jobs: list[dict[str, Any]] = record.__dict__["job_error_info"]
+    if any(why_it_failed("", Path(job["log"][0])) for job in jobs if job["log"]):
+        return ""
+    rules = ", ".join(sorted({job["rule_name"] for job in jobs}))
+    logs = [*record.__dict__["aux_logs"], *(log for job in jobs for log in job["log"][:1] if Path(log).exists())]
+    named = f"; see {', '.join(map(str, logs))}" if logs else ""
+    return f"{clock}  a group of {len(jobs)} jobs ({rules}) failed, and none says why{named}"
+
+
+def _makes_something(begun: logging.LogRecord) -> bool:
+    """Whether a job has outputs: a target, which has none, does nothing but wait for others."""
+    return bool(begun.__dict__.get("output", True))
+
+
+def _end(begun: logging.LogRecord | None, ended: logging.LogRecord) -> str:
+    """What job ended, its time since it was begun or submitted, and how fast it mapped, if it did."""
+    if begun is None:
+        return ended.getMessage()
+    mapped = begun.__dict__["rule_name"] == "map_unit"
+    rates = [rate for log in begun.__dict__["log"] for rate in _rates(Path(log))] if mapped else []
+    return f"{_short_name(begun)} done in {ended.created - begun.created:,.1f} s" + (f", {rates[-1]}" if rates else "")
 
 
 def _jobs(stats: Mapping[str, int]) -> str:
@@ -74,8 +122,12 @@ def _jobs(stats: Mapping[str, int]) -> str:
 
 def name_of(record: logging.LogRecord) -> str:
     """What a job is: the message of its rule, or the name of this and of what it works on."""
-    of_record = record.__dict__
-    return of_record["rule_msg"] or f"{of_record['rule_name']} {'.'.join(of_record['wildcards'].values())}".rstrip()
+    return str(record.__dict__["rule_msg"] or _short_name(record))
+
+
+def _short_name(record: logging.LogRecord) -> str:
+    """The name of a job's rule and of what it works on."""
+    return f"{record.__dict__['rule_name']} {'.'.join(record.__dict__['wildcards'].values())}".rstrip()
 
 
 def _rates(log: Path) -> list[str]:

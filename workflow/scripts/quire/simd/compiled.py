@@ -2,8 +2,9 @@
 
 Machine code is kept on disk under a digest of the sources that it is compiled from: the module's own and those that it
 imports from, at any depth (`quire.sources.kernels_digest`), and of Numba's version. So an edit compiles again what
-depends on it and nothing else, and no file's name or place decides. Every file carries a checksum; one that was damaged
-is compiled again.
+depends on it and nothing else, and no file's name or place decides. Every file carries a checksum; a damaged one
+is compiled again. What a process compiles is not kept where one of its sources has changed on the disk since this
+module was imported: the digest might be that of other sources than were imported.
 """
 
 import hashlib
@@ -24,13 +25,14 @@ from numba.core.registry import CPUDispatcher
 
 from quire.simd import late_code
 from quire.simd.stamps import kernels_cannot_be_kept, kernels_root
-from quire.sources import SCRIPTS, kernels_digest
+from quire.sources import SCRIPTS, kernel_sources, kernels_digest
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 log = logging.getLogger("quire.compiled")
 DAYS_UNUSED = 30  # after which compiled kernels are removed
 CHECKSUM_BYTES = hashlib.sha256().digest_size
 _DAY = 86400.0
+_BEGAN = time.time()  # sources that are older are those that this process imports
 late_code.install()
 _OURS = re.compile(r"([\w.]+-)?[0-9a-f]{16}")  # names of folders; earlier versions had the digest alone
 
@@ -51,8 +53,15 @@ class _Kernel(CPUDispatcher):
     part: Any
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Called by Numba for a call in another function: the types of it."""
-        return self.part.get_call_template(args, kws)
+        """Called by Numba for a call in another function: the types of it.
+
+        Numba makes a function anew for each constant that it is given. LLVM sees constants where it inlines, so that
+        here each type has one code: a tenth fewer functions to compile.
+        """
+        unliteral = numba.types.unliteral
+        return self.part.get_call_template(
+            tuple(map(unliteral, args)), {name: unliteral(kind) for name, kind in kws.items()}
+        )
 
     def get_overload(self, sig: Any) -> Any:
         """Called by Numba for a call in another function: what is called."""
@@ -159,6 +168,9 @@ class _KernelCache(FunctionCache):
         Raises:
             QuireError: the folder of the kernels is full or cannot be written.
         """
+        if (changed := changed_since(self._py_func.__code__.co_filename, _BEGAN)) is not None:
+            _say_changed(changed)
+            return
         try:
             super().save_overload(signature, data)
         except OSError as error:
@@ -177,6 +189,22 @@ def kernel_folder(file: str) -> tuple[Path, str]:
     folder.mkdir(exist_ok=True)
     os.utime(folder)  # it is in use
     return folder, digest
+
+
+@cache
+def _say_changed(path: Path) -> None:
+    log.warning("%s: changed while this process ran; the kernels that depend on it are not kept", path)
+
+
+def changed_since(file: str, began: float) -> Path | None:
+    """A source of a file's kernels that was written or put there at a time (Unix) or later; None if there is none."""
+    for path in sorted(kernel_sources(Path(file).resolve())):
+        try:
+            if path.stat().st_ctime >= began:
+                return path
+        except OSError:
+            return path
+    return None
 
 
 @cache

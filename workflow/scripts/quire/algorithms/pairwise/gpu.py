@@ -12,11 +12,10 @@ from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quire.algorithms.pairwise import Memory, Mode, Pair, PairwiseAlignment
 from quire.algorithms.pairwise.driver import joined, nothing, without_matrix
-from quire.algorithms.pairwise.paths_gpu import TileValues, Walk, element, follow, guess_tiles
+from quire.algorithms.pairwise.paths_gpu import TileValues, Walk, element, follow, placed_grids
 from quire.algorithms.pairwise.shapes import (
     LARGEST_DIFFERENCE,
     SCORE_SHAPES,
@@ -27,7 +26,8 @@ from quire.algorithms.pairwise.shapes import (
     StripShape,
     fastest_shape,
 )
-from quire.algorithms.pairwise.sweep_gpu import CardMatrices, PlacedMatrix, is_wide
+from quire.algorithms.pairwise.structs import WORDS_AROUND, JobTables, TilePlan, words_of
+from quire.algorithms.pairwise.sweep_gpu import CardMatrices, is_wide
 from quire.algorithms.scoring import Scoring
 from quire.device.card import Card, CardArray, OutOfDeviceMemory
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION
@@ -161,19 +161,17 @@ def _tile_size(card: Card, pair: Pair) -> int:
 
 def _align_whole(card: Card, pairs: list[Pair]) -> list[PairwiseAlignment]:
     """Keep the values of all cells."""
-    batch = CardMatrices(card, pairs, [(min(WHOLE_KEEP, len(pair.query)), len(pair.target)) for pair in pairs])
-    shape = _shape(card, batch.scoring, [(matrix.rows, matrix.columns) for matrix in batch.matrices], values=True)
-    jobs, size = [], 0
-    for matrix in batch.matrices:
-        jobs.append(batch.sweep(shape, matrix, size))
-        size += shape.values_size(matrix.rows, matrix.columns)
-    values = card.empty(size, np.uint32)
-    ends = batch.fill(shape, np.array(jobs, np.int64), batch.words, values, batch.mode == Mode.LOCAL)
-    tiles = TileValues(shape, values, batch.grids(shape, whole=True),
-                       [np.array([job.values], np.int64) for job in jobs], batch.peaks(), ends)  # fmt: skip
+    shape = _shape(card, pairs[0].scoring, [(len(pair.query), len(pair.target)) for pair in pairs], values=True)
+    tiles = [(min(WHOLE_KEEP, len(pair.query)), len(pair.target)) for pair in pairs]
+    batch = CardMatrices(card, pairs, tiles, shape)
+    values = card.empty(batch.values, np.uint32)
+    ends = batch.fill_all(values)
+    sizes = [shape.values_size(matrix.rows, matrix.columns) for matrix in batch.matrices]
+    places = card.upload(np.cumsum(np.append(0, sizes), dtype=np.int64)[:-1])
+    computed = TileValues(shape, values, placed_grids(batch, shape, shape, True), places, batch.peaks(), ends)
     walks = [Walk() for _ in pairs]
     while not all(walk.complete for walk in walks):
-        follow(batch, tiles, walks)
+        follow(batch, computed, walks)
     return [_alignment(batch.mode, walk) for walk in walks]
 
 
@@ -205,46 +203,34 @@ def linear_batch(card: Card, pair: Pair) -> tuple[StripShape, CardMatrices]:
     size = len(pair.query), len(pair.target)
     shape = _shape(card, pair.scoring, [size], values=False)
     tile = _tile_size(card, pair)
-    return shape, CardMatrices(card, [pair], [(min(tile, size[0]), -(-tile // shape.width) * shape.width)])
+    return shape, CardMatrices(card, [pair], [(min(tile, size[0]), -(-tile // shape.width) * shape.width)], shape)
 
 
 def _align_one_linear(card: Card, pair: Pair) -> PairwiseAlignment:
-    shape, batch = linear_batch(card, pair)
-    (matrix,) = batch.matrices
-    job = batch.sweep(shape, matrix, 0)
-    local = batch.mode == Mode.LOCAL
-    ends = batch.fill(shape, np.array([job], np.int64), batch.words, card.empty(0, np.uint32), local)
-    on_card = batch.peaks()
-    peaks = card.download(on_card)
-    walk = _end(batch.mode, matrix, peaks[-1].tolist(), card.download(ends) if local else None)
+    """The card plans tiles and follows the path without a word from the host, which waits for the whole."""
+    swept, batch = linear_batch(card, pair)
+    ends = batch.fill_all(card.empty(0, np.uint32))
+    peaks = batch.peaks()
+    walk = Walk()
     while not walk.complete:
-        guessed = guess_tiles(matrix, peaks, walk.row, walk.column, local)
-        follow(batch, _compute_tiles(batch, shape, guessed, on_card), [walk])
+        follow(batch, _compute_tiles(batch, swept, walk, peaks, ends), [walk])
     return _alignment(batch.mode, walk)
 
 
-def _end(mode: Mode, matrix: PlacedMatrix, last: list[int], ends: NDArray[np.int32] | None) -> Walk:
-    """A path that stands where the alignment ends: by the peak of the last row, or the ends of strips (mode LOCAL)."""
-    if ends is not None:
-        score, column, row = ends[int(np.argmax(ends[:, 0])), :3].tolist()  # the first of several: the leftmost
-        return Walk(row, column, score)
-    peak, column, corner, _ = last
-    return Walk(matrix.rows, column, peak) if mode == Mode.GLOCAL else Walk(matrix.rows, matrix.columns, corner)
-
-
-def _compute_tiles(
-    batch: CardMatrices, swept: StripShape, guessed: list[tuple[int, int]], peaks: CardArray
-) -> TileValues:
-    """The values of tiles, of the first ones if there is no room for more."""
+def _compute_tiles(batch: CardMatrices, swept: StripShape, walk: Walk, peaks: CardArray, ends: CardArray) -> TileValues:
+    """The values of tiles that a path probably goes through, of the first ones if there is no room for more."""
     card, (matrix,) = batch.card, batch.matrices
-    shape = _shape(card, batch.scoring, [(matrix.keep, matrix.tile_columns)] * len(guessed), values=True)
+    most = matrix.down + matrix.across  # a path goes up and to the left
+    shape = _shape(card, batch.scoring, [(matrix.keep, matrix.tile_columns)] * most, values=True)
     size = shape.values_size(matrix.keep, matrix.tile_columns)
-    room = max(1, min(card.free_bytes() // 2, MOST_VALUES) // (size * VALUE_BYTES))
-    chosen = np.array(guessed[:room], np.int64)
-    value_places = np.arange(len(chosen)) * size
-    places = np.full(matrix.down * matrix.across, -1, np.int64)
-    places[chosen[:, 0] * matrix.across + chosen[:, 1]] = value_places
-    jobs, border = batch.tiles(shape, matrix, chosen, value_places, swept.width)
-    values = card.empty(len(jobs) * size, np.uint32)
-    batch.fill(shape, jobs, card.zeros(border, np.uint64), values)
-    return TileValues(shape, values, batch.grids(shape, whole=False), [places], peaks, card.empty((0, 4), np.int32))
+    most = max(1, min(most, min(card.free_bytes() // 2, MOST_VALUES) // (size * VALUE_BYTES)))
+    stride = words_of(matrix.keep)
+    plan = TilePlan(walk.row, walk.column, most, swept.width, shape.width, WORDS_AROUND, stride, size)
+    grids = placed_grids(batch, swept, shape, False)
+    places = card.empty(matrix.down * matrix.across, np.int64)
+    before, jobs = batch.plan_tiles(plan, card.upload(np.array(grids, np.int64)), peaks, ends, places)
+    borders = card.zeros(most * stride + 1, np.uint64)  # the last one is the ticket
+    values = card.empty(most * size, np.uint32)
+    tables = JobTables(before, jobs, most, borders[most * stride :].view(np.uint32))
+    batch.launch(shape, tables, most * shape.strips(matrix.tile_columns), borders, values, track=False)
+    return TileValues(shape, values, grids, places, peaks, ends)

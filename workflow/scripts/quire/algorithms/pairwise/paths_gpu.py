@@ -12,15 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.pairwise.shapes import StripShape
-from quire.algorithms.pairwise.sweep_gpu import (
-    IN_BEST,
-    UNKNOWN,
-    CardMatrices,
-    PathState,
-    PlacedMatrix,
-    TileGrid,
-    upload_together,
-)
+from quire.algorithms.pairwise.structs import PathState, TileGrid
+from quire.algorithms.pairwise.sweep_gpu import IN_BEST, UNKNOWN, CardMatrices, upload_together
 from quire.device.card import CardArray
 from quire.sam import CIGAR_SHIFT
 
@@ -41,17 +34,17 @@ class TileValues(NamedTuple):
     Attributes:
         shape: of the kernel that made them.
         values: uint32, on the card.
-        grids: of each matrix; where their tables begin is set when paths are followed.
-        places: int64[tiles], of each matrix: where a tile's values begin in `values`; -1: they are not there.
+        grids: of each matrix, see `placed_grids`.
+        places: int64[tiles of all matrices], on the card: where a tile's values begin in `values`; -1: they are not
+            there.
         peaks: int32[kept rows, 4], on the card: of all matrices, see `CardMatrices.peaks`.
-        ends: int32[strips, 4], on the card: where the strips of all matrices have their largest H, in mode LOCAL. Empty
-            if it is known where paths are.
+        ends: int32[strips, 4], on the card: where the strips of all matrices have their largest H, in mode LOCAL.
     """
 
     shape: StripShape
     values: CardArray
     grids: list[TileGrid]
-    places: list[NDArray[np.int64]]
+    places: CardArray
     peaks: CardArray
     ends: CardArray
 
@@ -110,14 +103,12 @@ def follow(batch: CardMatrices, tiles: TileValues, walks: list[Walk]) -> None:
     guessed, all_rooms = int(rooms[~is_own].sum()), int(rooms.sum())
     paths[is_own, _FIRST] = guessed + np.cumsum(np.append(0, rooms[is_own]))[:-1]
     usual = min(guessed + USUAL_ELEMENTS, all_rooms)
-    on_card, card_grids, places = upload_together(
-        card, [paths, np.array(_placed(batch, tiles), np.int64), np.concatenate(tiles.places)]
-    )
+    on_card, card_grids = upload_together(card, [paths, np.array(tiles.grids, np.int64)])
     # Paths and elements in one array: what is usual comes back by one copy.
     states = paths.size * _WORD
     found = card.empty(states + all_rooms * _ELEMENT, np.uint8)
     elements = found[states:].view(np.uint32)
-    batch.follow(tiles.shape, on_card, card_grids, places, tiles.values, tiles.peaks, tiles.ends,
+    batch.follow(tiles.shape, on_card, card_grids, tiles.places, tiles.values, tiles.peaks, tiles.ends,
                  found[:states].view(np.int64), elements)  # fmt: skip
     come = card.download(found[: states + usual * _ELEMENT])
     followed = come[:states].view(np.int64).reshape(-1, _FIELDS).tolist()
@@ -160,13 +151,25 @@ def _plan(batch: CardMatrices, walks: list[Walk]) -> tuple[NDArray[np.int64], di
     return np.concatenate(tables) if tables else np.empty((0, _FIELDS), np.int64), own
 
 
-def _placed(batch: CardMatrices, tiles: TileValues) -> list[TileGrid]:
-    """The grids, with the places of their tables."""
+def placed_grids(batch: CardMatrices, swept: StripShape, computed: StripShape, whole: bool) -> list[TileGrid]:
+    """The tiles of each matrix for the path that is followed through them.
+
+    Args:
+        batch: with its matrices.
+        swept, computed: the shapes of the kernels that swept them and compute values.
+        whole: whether a matrix is one tile of all its rows and columns.
+    """
     placed, first, peaks, ends = [], 0, 0, 0
-    for matrix, grid, places in zip(batch.matrices, tiles.grids, tiles.places, strict=True):
-        strips = tiles.shape.strips(matrix.columns)
-        placed.append(grid._replace(tiles=first, peaks=peaks, ends=ends, strips=strips))
-        first, peaks, ends = first + len(places), peaks + matrix.down + 1, ends + strips
+    for matrix in batch.matrices:
+        rows, columns = (matrix.rows, matrix.columns) if whole else (matrix.keep, matrix.tile_columns)
+        strips = swept.strips(matrix.columns)
+        placed.append(TileGrid(
+            matrix.rows, matrix.columns, matrix.query, matrix.target, rows, columns, 1 if whole else matrix.across,
+            first, computed.values_stride(rows), matrix.keep, peaks, matrix.top, matrix.columns + 1, matrix.left,
+            matrix.stride, ends, strips,
+        ))  # fmt: skip
+        first += 1 if whole else matrix.down * matrix.across
+        peaks, ends = peaks + matrix.down + 1, ends + strips
     return placed
 
 
@@ -188,34 +191,3 @@ def _chain(paths: NDArray[np.int64], followed: list[list[int]], own: int, keep: 
 def element(length: int, operation: int) -> NDArray[np.uint32]:
     """The element of a CIGAR as BAM has it; none of no length."""
     return np.array([length << CIGAR_SHIFT | operation] if length > 0 else [], np.uint32)
-
-
-def guess_tiles(
-    matrix: PlacedMatrix, peaks: NDArray[np.int32], row: int, column: int, local: bool
-) -> list[tuple[int, int]]:
-    """Tiles (down, across) that a path probably goes through, from the one where it is.
-
-    A path that crosses a kept row does so near the row's largest H, if it is the path of similar sequences. Where that
-    is not near the diagonal through the place before, the diagonal is the better guess, and in mode LOCAL the path has
-    probably begun.
-
-    Args:
-        matrix: with its tiles.
-        peaks: int32[down + 1, 4], see `CardMatrices.peaks`.
-        row, column: of the cell where the path is, from 1.
-        local: whether it may begin anywhere.
-    """
-    tiles = []
-    kept = peaks[:, :2].tolist()
-    for down in range((row - 1) // matrix.keep, -1, -1):
-        top = down * matrix.keep
-        diagonal = column - (row - top)
-        score, peak = kept[down]
-        near = abs(peak - diagonal) <= matrix.tile_columns and peak <= column
-        across = max(peak if near else diagonal, 1)
-        first, last = (across - 1) // matrix.tile_columns, (column - 1) // matrix.tile_columns
-        tiles += [(down, i) for i in range(last, first - 1, -1)]
-        row, column = top, peak if near else diagonal
-        if column < 1 or (local and (not near or score <= 0)):
-            break
-    return tiles

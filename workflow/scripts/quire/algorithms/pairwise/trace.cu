@@ -42,14 +42,26 @@ struct KeptRow {
     i64 place, columns;  // of its column 0, and its last column
 };
 
+// The larger, the larger H and, where H is equal, the smaller the column.
+__device__ __forceinline__ i64 peak_key(i32 best, i64 column) {
+    return ((i64)best + (1ll << 31)) << 31 | ((1ll << 31) - 1 - column);
+}
+
 // Of each kept row the largest H, its smallest column, and H of the last column: a block each.
 extern "C" __global__ void __launch_bounds__(256) peaks(const KeptRow* rows, const Kept* kept, int4* found) {
     i64 columns = rows[blockIdx.x].columns, best = -1;
     const Kept* row = kept + rows[blockIdx.x].place;
-    for (i64 column = threadIdx.x; column <= columns; column += blockDim.x) {
-        i64 key = ((i64)row[column].x + (1ll << 31)) << 31 | ((1ll << 31) - 1 - column);
-        best = max(best, key);
+    // Eight loads are under way before the first is looked at: the compiler does not ask ahead over the loop's own test.
+    constexpr int AHEAD = 8;
+    i64 place = threadIdx.x, stride = blockDim.x;
+    for (; place + (AHEAD - 1) * stride <= columns; place += AHEAD * stride) {
+        i32 seen[AHEAD];
+#pragma unroll
+        for (int i = 0; i < AHEAD; i++) seen[i] = row[place + i * stride].x;
+#pragma unroll
+        for (int i = 0; i < AHEAD; i++) best = max(best, peak_key(seen[i], place + i * stride));
     }
+    for (; place <= columns; place += stride) best = max(best, peak_key(row[place].x, place));
     for (int distance = WARP / 2; distance > 0; distance /= 2)
         best = max(best, __shfl_xor_sync(EVERY_LANE, best, distance));
     i64* of_warps = (i64*)shared_memory;
@@ -176,6 +188,89 @@ __device__ void find_begin(Path& path, const Grid& grid, const Sources& sources)
         if (path.row < 0) path.row = grid.rows;
     }
 }
+
+// ---- the tiles that a path probably goes through ----
+
+struct Plan {
+    i64 row, column;   // of the cell where the path is, from 1; -1: where the alignment ends
+    i64 most;          // tiles
+    i64 swept, width;  // columns of the strips that wrote the borders, and of those that compute tiles
+    i64 border, border_stride;  // place of the first tile's words on its strips' borders, and of the next one's behind it
+    i64 values;        // that a tile has room for
+};
+
+// The job of a tile, as the one of that number.
+__device__ void plan_tile(const Plan& plan, const Grid& grid, int number, int down, int across, Job& job) {
+    i64 top = down * grid.tile_rows, left = across * grid.tile_columns;
+    job.rows = min(grid.tile_rows, grid.rows - top);
+    job.columns = min(grid.tile_columns, grid.columns - left);
+    job.query = grid.query + top;
+    job.target = grid.target + left;
+    job.left = grid.left + across * grid.left_stride + top;
+    job.left_tag = left == 0 ? 0 : tag_of(left / plan.swept);
+    job.border = plan.border + number * plan.border_stride;
+    job.border_strips = grid.columns;  // all
+    job.border_stride = 0;
+    job.top = grid.top + down * grid.top_stride + left;
+    job.keep = job.keep_stride = 0;
+    job.values = number * plan.values;
+    job.values_stride = grid.values_stride;
+}
+
+// A path that crosses a kept row does so near the row's largest H, if it is the path of similar sequences. Where that is
+// not near the diagonal through the place before, the diagonal is the better guess, and in mode LOCAL the path has
+// probably begun. One warp, for the first matrix: all lanes go through the rows, whose peaks they look up side by side,
+// and then each writes some of the jobs.
+//   jobs, strips_before: [most], [most + 1], those behind the last tile without a strip.
+//   tiles: place of each tile's values, or -1.
+extern "C" __global__ void __launch_bounds__(32) plan_tiles(Plan plan, const Grid* grids, Sources sources, Job* jobs,
+                                                            i64* strips_before, i64* tiles) {
+    const Grid grid = grids[0];
+    int lane = threadIdx.x, keep = (int)grid.tile_rows, wide = (int)grid.tile_columns, count = 0;
+    Path path = {};
+    path.row = plan.row;
+    path.column = plan.column;
+    if (path.column < 0) find_begin(path, grid, sources);
+    for (i64 tile = lane; tile < (grid.rows + keep - 1) / keep * grid.across; tile += WARP) tiles[tile] = -1;
+    int row = (int)path.row, column = (int)path.column;
+    int highest = row > 0 ? (row - 1) / keep : -1;
+    int4 seen = {};
+    // The tiles, as their places in the table, wait where the strips before them will stand.
+    for (int down = highest; down >= 0 && column > 0 && count < plan.most; down--) {
+        int since = (highest - down) % WARP;
+        if (since == 0 && down >= lane) seen = sources.peaks[grid.peaks + down - lane];
+        i32 best = __shfl_sync(EVERY_LANE, seen.x, since), place = __shfl_sync(EVERY_LANE, seen.y, since);
+        int top = down * keep, diagonal = column - (row - top);
+        bool near = abs(place - diagonal) <= wide && place <= column;
+        int reached = near ? place : diagonal, first = (max(reached, 1) - 1) / wide;
+        for (int across = (column - 1) / wide; across >= first && count < plan.most; across--, count++)
+            if (lane == 0) strips_before[count + 1] = down * grid.across + across;
+        row = top;
+        column = reached;
+        if (sources.mode == MODE_LOCAL && (!near || best <= 0)) break;
+    }
+    __syncwarp();
+    i64 strips = 0;
+    if (lane == 0) strips_before[0] = 0;
+    for (i64 from = 0; from < plan.most; from += WARP) {
+        i64 number = from + lane, own = 0;
+        if (number < count) {
+            i64 tile = strips_before[number + 1];
+            int down = (int)(tile / grid.across), across = (int)(tile % grid.across);
+            own = (min(grid.tile_columns, grid.columns - across * grid.tile_columns) + plan.width - 1) / plan.width;
+            plan_tile(plan, grid, (int)number, down, across, jobs[number]);
+            tiles[tile] = number * plan.values;
+        }
+        for (int distance = 1; distance < WARP; distance *= 2) {
+            i64 below = __shfl_up_sync(EVERY_LANE, own, distance);
+            if (lane >= distance) own += below;
+        }
+        if (number < plan.most) strips_before[number + 1] = strips + own;
+        strips += __shfl_sync(EVERY_LANE, own, WARP - 1);
+    }
+}
+
+// ---- following ----
 
 // A warp per path: until it ends, comes to where another one begins, needs values that are not there, or has no room
 // for more elements.

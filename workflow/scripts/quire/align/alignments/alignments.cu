@@ -1,6 +1,6 @@
 // The alignments of a batch: the twins of quire/align/alignments/cpu.py, and of unique_template_lengths.
 //
-// -D: END_BONUS, LEAST_SCORE, LONGEST_INSERT, ON_PRIMARY, SHORT_READ_MARGIN, UNIQUE_DENOMINATOR, UNIQUE_NUMERATOR.
+// -D: END_BONUS, LEAST_SCORE, LONGEST_INSERT, SHORT_READ_MARGIN, UNIQUE_DENOMINATOR, UNIQUE_NUMERATOR.
 #include "quire/align/alignments/alignments.cuh"
 #include "quire/device/ragged.cuh"
 #include "quire/reads/reads.cuh"
@@ -120,25 +120,27 @@ extern "C" __global__ void gather(Found found, Reference reference, const i32* o
     cigar_length[target] = found.cigar_length[i];
 }
 
-// One thread an extension: its score, if that is the best of its read; best: all 0 before. Any on the primary assembly is
-// better than all on alternate contigs.
+// One thread an extension: its score, if that is the best of its read on the primary assembly, or on alternate contigs;
+// best[reads][2]: all 0 before.
 extern "C" __global__ void take_best(Found found, Reads reads, Reference reference, i32* best) {
     i64 i = thread_index();
     if (i >= found.count) return;
     i32 read = found.read[i];
     if (!is_good(found, i, reads.length(read))) return;
     bool alternate = reference.alternate && on_alternate(reference, found.axis_begin[i]);
-    atomicMax(&best[read], found.score[i] + (alternate ? 0 : ON_PRIMARY));
+    atomicMax(&best[2 * read + alternate], found.score[i]);
 }
 
 // One thread a read: whether it takes part in a later look.
 extern "C" __global__ void find_poor(const i32* best, Reads reads, i64 numerator, i64 denominator,
-                                     i64 shortest_clear, i64 shortest_certain, u8* poor) {
+                                     i64 shortest_clear, i64 shortest_certain, i64 all_versions, u8* poor) {
     i64 read = thread_index();
     if (read >= reads.count) return;
-    i64 length = reads.length(read), score = best[read] & (ON_PRIMARY - 1);
+    // A place on alternate contigs alone says nothing of the primary assembly, whose place of the read is still missing.
+    i64 length = reads.length(read), score = best[2 * read];
     bool is_short = length < shortest_certain || (length < shortest_clear && score < length);
-    poor[read] = score * denominator < length * numerator || is_short;
+    bool has_version = all_versions && best[2 * read + 1] > 0;
+    poor[read] = score * denominator < length * numerator || is_short || has_version;
 }
 
 // Whether a read has a place, and no second one that comes close to it.

@@ -6,7 +6,7 @@ import numpy as np
 
 from quire.algorithms.extension import END_BONUS, ExtensionJobs, Extensions
 from quire.align.model import Alignments
-from quire.align.parameters import LEAST_SCORE, ON_PRIMARY, SHORT_READ_MARGIN, SHORTEST_SCORE, Look
+from quire.align.parameters import LEAST_SCORE, SHORT_READ_MARGIN, SHORTEST_SCORE, Look
 from quire.reads import Reads
 from quire.reference import Reference
 from quire.sequence.ties.cpu import tie_hash
@@ -201,11 +201,8 @@ def stands_alone(score, length):
 
 
 def best_scores(parts: list[tuple[ExtensionJobs, Extensions]], reads: Reads, reference: Reference) -> np.ndarray:
-    """int32[n]: the score of what would be a read's first alignment if `collect` gathered the parts; 0 for none.
-
-    ON_PRIMARY is added to it where that lies on the primary assembly.
-    """
-    best = np.zeros(len(reads), np.int32)
+    """int32[n, 2]: each read's best score on the primary assembly and on alternate contigs; 0 for none."""
+    best = np.zeros((len(reads), 2), np.int32)
     for jobs, extensions in parts:
         _take_best(_rows(jobs, extensions, reference), reads.offsets, best)
     return best
@@ -218,8 +215,8 @@ def _take_best(part, read_offsets, best):
     for i in range(len(read)):
         r = read[i]
         if _is_good(score[i], read_begin[i], read_end[i], read_offsets[r + 1] - read_offsets[r]):
-            on_alternate = len(alternate) > 0 and alternate[i] != 0
-            best[r] = max(best[r], score[i] if on_alternate else score[i] + ON_PRIMARY)
+            side = 1 if len(alternate) > 0 and alternate[i] != 0 else 0
+            best[r, side] = max(best[r, side], score[i])
 
 
 def poorly_aligned(best: np.ndarray, reads: Reads, look: Look) -> np.ndarray:
@@ -230,7 +227,10 @@ def poorly_aligned(best: np.ndarray, reads: Reads, look: Look) -> np.ndarray:
         reads: the batch.
         look: the look.
     """
-    lengths, scores = np.diff(reads.offsets), best.astype(np.int64) & (ON_PRIMARY - 1)
+    # A place on alternate contigs alone says nothing of the primary assembly, whose place of the read is still missing.
+    lengths, scores = np.diff(reads.offsets), best[:, 0].astype(np.int64)
     is_short = (lengths < look.shortest_certain) | ((lengths < look.shortest_clear) & (scores < lengths))
     poor: np.ndarray = (scores * look.denominator < lengths * look.numerator) | is_short
+    if look.all_versions:
+        poor |= best[:, 1] > 0
     return poor

@@ -10,7 +10,6 @@ from quire.align.model import Alignments
 from quire.align.parameters import (
     LEAST_SCORE,
     LONGEST_INSERT,
-    ON_PRIMARY,
     SHORT_READ_MARGIN,
     UNIQUE_DENOMINATOR,
     UNIQUE_NUMERATOR,
@@ -25,7 +24,6 @@ DEFINES = {
     "END_BONUS": END_BONUS,
     "LEAST_SCORE": LEAST_SCORE,
     "LONGEST_INSERT": LONGEST_INSERT,
-    "ON_PRIMARY": ON_PRIMARY,
     "SHORT_READ_MARGIN": SHORT_READ_MARGIN,
     "UNIQUE_DENOMINATOR": UNIQUE_DENOMINATOR,
     "UNIQUE_NUMERATOR": UNIQUE_NUMERATOR,
@@ -91,8 +89,8 @@ def collect(
 def best_scores(
     card: Card, parts: list[tuple[ExtensionJobs, Extensions]], reads: CardReads, reference: CardReference
 ) -> CardArray:
-    """int32[n] on the card: the score of what `collect` would put first of each read; ON_PRIMARY may be added to it."""
-    best = card.zeros(len(reads), np.int32)
+    """int32[n, 2] on the card: each read's best score on the primary assembly and on alternate contigs; 0 for none."""
+    best = card.zeros((len(reads), 2), np.int32)
     take_best = _kernels(card)("take_best")
     for part in parts:
         found, _ = _put_together(card, [part])
@@ -104,7 +102,7 @@ def poorly_aligned(card: Card, best: CardArray, reads: CardReads, look: Look) ->
     """uint8[n] on the card: reads that take part in a later look, by what `best_scores` gives."""
     poor = card.empty(len(reads), np.uint8)
     find_poor = _kernels(card)("find_poor")
-    limits = look.numerator, look.denominator, look.shortest_clear, look.shortest_certain
+    limits = look.numerator, look.denominator, look.shortest_clear, look.shortest_certain, int(look.all_versions)
     find_poor.for_each(len(reads), best, reads, *limits, poor)
     return poor
 

@@ -20,7 +20,13 @@ static_assert(MAXIMUM_SEEDS <= 64, "a bit for each seed of a read");
 
 const u32 ALL_LANES = 0xFFFFFFFFu;
 const i32 FAR = 1 << 20;  // more than the longest read
-const int BLOCKS = 8;     // a multiprocessor: of 128 threads, which leaves each the 64 registers that it needs
+// Of 128 threads on a multiprocessor: eight leave each the 64 registers that it needs, but not as the compiler allots
+// them for sm_86 and sm_89.
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890)
+const int BLOCKS = 7;
+#else
+const int BLOCKS = 8;
+#endif
 
 // Hits on close diagonals of one strand and island.
 struct Bundle {
@@ -238,6 +244,11 @@ __device__ __forceinline__ Ranked ranked(const Bundle* bundles, i32 bundled, i32
     return found;
 }
 
+// Whether a bundle's hits lie on an alternate contig.
+__device__ __forceinline__ bool is_alternate(const Reference& reference, const Bundle& bundle) {
+    return reference.alternate && reference.alternate[reference.island_contig[bundle.place >> 1]];
+}
+
 // Whether two candidates share less than half of the shorter part of the read.
 __device__ __forceinline__ bool are_apart(const Ranked& a, const Ranked& b) {
     i32 shared = min((i32)a.end, (i32)b.end) - max((i32)a.begin, (i32)b.begin);
@@ -284,14 +295,17 @@ __device__ __forceinline__ i32 keep_best(Ranked* best, i32 found, const Ranked& 
 }
 
 // Gives the last of a full list of candidates to the best one of another part of the read than the first has, where
-// none has one (the twin of _reserve). All lanes of a warp call it together.
+// none has one (the twin of _reserve); all are of the primary assembly, or `on_alternate` contigs. All lanes of a warp
+// call it together.
 __device__ __forceinline__ void reserve(Ranked* best, const Bundle* bundles, i32 bundled, const Query& query,
-                                        const Reads& reads, i64 read, const Reference& reference, u64 name_hash) {
+                                        const Reads& reads, i64 read, const Reference& reference, u64 name_hash,
+                                        bool on_alternate) {
     int lane = threadIdx.x & 31;
     if (__any_sync(ALL_LANES, lane < MOST_CANDIDATES && are_apart(best[0], best[lane]))) return;
     i32 score = -1, at = bundled;
     u64 hash = 0;
     for (i32 i = lane; i < bundled; i += 32) {
+        if (is_alternate(reference, bundles[i]) != on_alternate) continue;
         Ranked other = ranked(bundles, bundled, i, query, reads, read, reference, name_hash);
         if (other.estimated_score < 0 || !are_apart(best[0], other)) continue;
         if (is_better(other.estimated_score, other.hash, score, hash))
@@ -313,43 +327,53 @@ __device__ __forceinline__ void reserve(Ranked* best, const Bundle* bundles, i32
     __syncwarp();
 }
 
-// One warp per read: its best candidates, best first, from staged[slots[read]] on, and their number.
+// One warp per read: its best candidates from staged[slots[read]] on, and their number. Those on the primary assembly
+// come first, then those on alternate contigs, both best first.
 //
-// slots: [reads + 1], room for min(hits, MOST_CANDIDATES) each; scratch: for the bundles of a read with more than
-// LOCAL_BUNDLES hits, from scratch_offsets[read] on. Shared memory a warp: MOST_CANDIDATES Ranked and LOCAL_BUNDLES
-// Bundles.
+// slots: [reads + 1], room for min(hits, MOST_CANDIDATES) each, twice as many where contigs are alternate; scratch: for
+// the bundles of a read with more than LOCAL_BUNDLES hits, from scratch_offsets[read] on. Shared memory a warp: one or
+// two lists of MOST_CANDIDATES Ranked, and LOCAL_BUNDLES Bundles.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 cluster(const i64* hit_offsets, const u64* hits, Reads reads, Reference reference, i64 stride,
         const i64* scratch_offsets, Bundle* scratch, const i64* slots, Candidate* staged, i32* counts) {
     i64 read = thread_index() >> 5;
     if (read >= reads.count) return;
-    int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, lists = reference.alternate ? 2 : 1;
     i64 begin = hit_offsets[read];
     Query query = {hits + begin, (i32)(hit_offsets[read + 1] - begin), (i32)reads.length(read), (i32)stride};
-    Ranked* best = (Ranked*)shared_memory + warp * MOST_CANDIDATES;
-    Bundle* bundles = (Bundle*)((Ranked*)shared_memory + blockDim.x / 32 * MOST_CANDIDATES) + warp * LOCAL_BUNDLES;
+    Ranked* best = (Ranked*)shared_memory + warp * lists * MOST_CANDIDATES;
+    Bundle* bundles =
+        (Bundle*)((Ranked*)shared_memory + blockDim.x / 32 * lists * MOST_CANDIDATES) + warp * LOCAL_BUNDLES;
     if (query.hit_count > LOCAL_BUNDLES) bundles = scratch + scratch_offsets[read];
 
     i32 bundled = bundle_hits(query, reference, bundles);
     __syncwarp();
     u64 name_hash = reads.name_hash[read];
-    i32 found = 0, seen = 0;
-    for (i32 base = 0; base < bundled; base += 32) {
-        Ranked own = {0, {0, 0, 0, 0}, -1, 0, 0};
-        if (base + lane < bundled)
-            own = ranked(bundles, bundled, base + lane, query, reads, read, reference, name_hash);
-        seen += __popc(__ballot_sync(ALL_LANES, own.estimated_score >= 0));
-        found = keep_best(best, found, own);
+    i32 count = 0;
+    for (i32 list = 0; list < lists; list++, best += MOST_CANDIDATES) {
+        i32 found = 0, seen = 0;
+        for (i32 base = 0; base < bundled; base += 32) {
+            Ranked own = {0, {0, 0, 0, 0}, -1, 0, 0};
+            if (base + lane < bundled && is_alternate(reference, bundles[base + lane]) == (list == 1))
+                own = ranked(bundles, bundled, base + lane, query, reads, read, reference, name_hash);
+            seen += __popc(__ballot_sync(ALL_LANES, own.estimated_score >= 0));
+            found = keep_best(best, found, own);
+        }
+        if (found == 0) continue;
+        i32 highest = best[0].estimated_score;
+        if (count > 0) highest = max(highest, best[-MOST_CANDIDATES].estimated_score);  // no register is left for it
+        bool kept = lane < found;
+        // Beside a place that leaves no room for a supplementary alignment, one of half its estimated score changes
+        // neither the choice nor the mapping quality, unless it lies on the primary assembly and the better one does
+        // not.
+        if (highest > query.length - SHORTEST_SCORE)
+            kept = kept && 2 * best[lane].estimated_score >= highest;
+        else if (seen > MOST_CANDIDATES)
+            reserve(best, bundles, bundled, query, reads, read, reference, name_hash, list == 1);
+        u32 kept_lanes = __ballot_sync(ALL_LANES, kept);
+        if (kept) staged[slots[read] + count + __popc(kept_lanes & ((1u << lane) - 1))] = best[lane].candidate;
+        count += __popc(kept_lanes);
     }
-    if (seen > MOST_CANDIDATES && best[0].estimated_score <= query.length - SHORTEST_SCORE)
-        reserve(best, bundles, bundled, query, reads, read, reference, name_hash);
-    bool kept = lane < found;
-    // Beside a place that leaves no room for a supplementary alignment, one of half its estimated score changes neither
-    // the choice nor the mapping quality.
-    if (kept && best[0].estimated_score > query.length - SHORTEST_SCORE)
-        kept = 2 * best[lane].estimated_score >= best[0].estimated_score;
-    if (kept) staged[slots[read] + lane] = best[lane].candidate;
-    i32 count = __popc(__ballot_sync(ALL_LANES, kept));
     if (lane == 0) counts[read] = count;
 }
 

@@ -6,6 +6,9 @@ position). Where there are more than it keeps, none of the kept ones is of anoth
 that one leaves room for a supplementary alignment, the last place goes to the best candidate of another part: so the
 copies of a repeat do not crowd out where the rest of a read at a breakpoint lies. The part of a bundle is from the
 begin of its first seed to the end of its last; those are others that share less than half of the shorter one.
+
+Where contigs are alternate, places on them are kept beside those on the primary assembly, as many again: what is kept
+of the primary assembly is what it is without them.
 """
 
 from typing import NamedTuple
@@ -16,6 +19,7 @@ from quire.algorithms.extension import GAP_EXTEND, GAP_OPEN, MATCH, MISMATCH, Ex
 from quire.algorithms.extension.cpu import mismatches
 from quire.algorithms.seeding import DIAGONAL_BIAS, SeedingParameters
 from quire.algorithms.seeding.cpu_steps import seed_end
+from quire.align.candidates.best import are_apart, keep, leave_out_half, part_of
 from quire.align.parameters import (
     BAND_MARGIN,
     BUNDLE_GAP,
@@ -28,7 +32,7 @@ from quire.ragged import offsets_from_lengths
 from quire.reads import Reads
 from quire.reference import Reference
 from quire.sequence.ties.cpu import tie_hash
-from quire.simd.bits import count_ones, leading_zeros, prefetch, trailing_zeros
+from quire.simd.bits import count_ones, prefetch, trailing_zeros
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import interval_of
 
@@ -91,7 +95,7 @@ def find_candidates(
         reference: the axis.
         seeding: how the reads were seeded.
     """
-    room = np.minimum(np.diff(offsets), MOST_CANDIDATES)
+    room = np.minimum(np.diff(offsets), MOST_CANDIDATES if len(reference.alternate) == 0 else 2 * MOST_CANDIDATES)
     starts = offsets_from_lengths(room)
     candidates = np.empty(int(starts[-1]), CANDIDATE)
     read_arrays = _Reads(reads.offsets, reads.word_offsets, reads.packed.reshape(-1), reads.name_hash)
@@ -100,6 +104,7 @@ def find_candidates(
         read_arrays,
         reference.text,
         reference.island_axis,
+        reference.alternate[reference.island_contig] if len(reference.alternate) else np.empty(0, np.uint8),
         starts,
         candidates,
     )
@@ -116,8 +121,11 @@ def find_candidates(
 
 
 @compiled
-def _cluster(hits, reads, text, island_axis, starts, candidates):
-    """Write the candidates of each read from candidates[starts[read]] on, best first; returns how many each has.
+def _cluster(hits, reads, text, island_axis, alternate, starts, candidates):
+    """Write the candidates of each read from candidates[starts[read]] on; returns how many each has.
+
+    Those on the primary assembly come first, then those on alternate contigs (uint8[islands], or none is), both best
+    first.
 
     The hits of some reads are bundled before the first of these bundles is compared with the axis, so that what
     is compared arrives from memory meanwhile.
@@ -136,6 +144,7 @@ def _cluster(hits, reads, text, island_axis, starts, candidates):
     bundles = np.empty(most, BUNDLE)
     begins = np.zeros(READS_TOGETHER + 1, np.int64)
     candidate = np.empty(1, CANDIDATE)
+    others = np.empty(MOST_CANDIDATES if len(alternate) > 0 else 0, CANDIDATE)
     for first in range(0, count, READS_TOGETHER):
         last = min(first + READS_TOGETHER, count)
         for read in range(first, last):
@@ -149,55 +158,89 @@ def _cluster(hits, reads, text, island_axis, starts, candidates):
             own = bundles[begins[read - first] : begins[read - first + 1]]
             best = candidates[starts[read] : starts[read + 1]]
             words = (word_offsets[read], word_offsets[read] + strand_words)
-            kept[read] = _choose(own, length, lying, packed, words, text, island_axis, name_hash[read], candidate, best)
+            kept[read] = _choose(
+                own, length, lying, packed, words, text, island_axis, alternate, name_hash[read], candidate, best,
+                others,
+            )  # fmt: skip
     return kept
 
 
 @inlined
-def _choose(bundles, length, lying, packed, words, text, island_axis, name_hash, candidate, best):
-    """Write the candidates that the bundles of a read make to `best`, best first; returns how many."""
+def _choose(bundles, length, lying, packed, words, text, island_axis, alternate, name_hash, candidate, best, others):
+    """Write the candidates that the bundles of a read make to `best`; returns how many. `others` is scratch."""
     # Beside a place that leaves no room for a supplementary alignment, one of half its estimated score changes
-    # neither the choice nor the mapping quality. The bundle of most seeds mostly is such a place.
+    # neither the choice nor the mapping quality, unless it lies on the primary assembly and the better one on an
+    # alternate contig. The bundle of most seeds mostly is such a place.
     strongest, most_seeds = 0, np.int64(0)
     for i in range(len(bundles)):
         seeds = count_ones(bundles[i].seeds)
         if seeds > most_seeds:
             strongest, most_seeds = i, seeds
     least = np.int64(0)
-    if len(bundles) > 1:
+    if len(bundles) > 1 and len(alternate) == 0:
         covered = _join(bundles, strongest, length, lying, candidate)
         if covered >= 0:
             _estimate(candidate, covered, packed, words, length, text, island_axis, bundles[strongest].island, least)
             if candidate[0].estimated_score > length - SHORTEST_SCORE:
                 least = (candidate[0].estimated_score + 1) >> 1
-    found, seen = 0, 0
+    most = min(len(best), MOST_CANDIDATES)
+    found, seen, other_found, other_seen = 0, 0, 0, 0
     for i in range(len(bundles)):
         covered = _join(bundles, i, length, lying, candidate)
         if covered < 0:
             continue
         _estimate(candidate, covered, packed, words, length, text, island_axis, bundles[i].island, least)
         if candidate[0].estimated_score >= least:
-            found = _keep(best, found, candidate, name_hash)
-            seen += 1
-    if found > 0 and best[0].estimated_score > length - SHORTEST_SCORE:
-        while best[found - 1].estimated_score * 2 < best[0].estimated_score:
-            found -= 1
+            if _is_alternate(alternate, bundles[i].island):
+                other_found = keep(others, len(others), other_found, candidate, name_hash)
+                other_seen += 1
+            else:
+                found = keep(best, most, found, candidate, name_hash)
+                seen += 1
+    highest = np.int64(0)
+    if found > 0:
+        highest = best[0].estimated_score
+    if highest > length - SHORTEST_SCORE:
+        found = leave_out_half(best, found, highest)
     elif seen > MOST_CANDIDATES:
-        _reserve(bundles, length, lying, packed, words, text, island_axis, name_hash, candidate, best)
-    return found
+        _reserve(bundles, length, lying, packed, words, text, island_axis, alternate, False, name_hash, candidate, best)
+    if other_found > 0:
+        highest = max(highest, others[0].estimated_score)
+        if highest > length - SHORTEST_SCORE:
+            other_found = leave_out_half(others, other_found, highest)
+        elif other_seen > MOST_CANDIDATES:
+            _reserve(
+                bundles, length, lying, packed, words, text, island_axis, alternate, True, name_hash, candidate, others
+            )
+    for i in range(other_found):
+        best[found + i] = others[i]
+    return found + other_found
+
+
+@inlined
+def _is_alternate(alternate, island):
+    """Whether an island lies on an alternate contig."""
+    return len(alternate) > 0 and alternate[island] != 0
 
 
 @compiled
-def _reserve(bundles, length, lying, packed, words, text, island_axis, name_hash, candidate, best):
-    """Give the last place of `best`, which is full, to the best candidate of another part than that of its first."""
-    part = _part(best[0], length, lying)
-    for i in range(1, len(best)):
-        if _are_apart(part, _part(best[i], length, lying)):
+def _reserve(
+    bundles, length, lying, packed, words, text, island_axis, alternate, on_alternate, name_hash, candidate, best
+):
+    """Give the last place of `best`, which is full, to the best candidate of another part than that of its first.
+
+    All are of the primary assembly, or `on_alternate`.
+    """
+    part = part_of(best[0], length, lying)
+    for i in range(1, MOST_CANDIDATES):
+        if are_apart(part, part_of(best[i], length, lying)):
             return
-    last, is_reserved = len(best) - 1, False
+    last, is_reserved = MOST_CANDIDATES - 1, False
     for i in range(len(bundles)):
+        if _is_alternate(alternate, bundles[i].island) != on_alternate:
+            continue
         covered = _join(bundles, i, length, lying, candidate)
-        if covered < 0 or not _are_apart(part, _part(candidate[0], length, lying)):
+        if covered < 0 or not are_apart(part, part_of(candidate[0], length, lying)):
             continue
         _estimate(candidate, covered, packed, words, length, text, island_axis, bundles[i].island, np.int64(0))
         score, held = candidate[0].estimated_score, best[last].estimated_score
@@ -207,24 +250,6 @@ def _reserve(bundles, length, lying, packed, words, text, island_axis, name_hash
             is_better = score > held
         if not is_reserved or is_better:
             best[last], is_reserved = candidate[0], True
-
-
-@inlined
-def _part(candidate, length, lying):
-    """Begin and end, in the direction as read, of what a candidate's own seeds span."""
-    seed_length, stride = lying
-    first, last = trailing_zeros(candidate.seeds), 63 - leading_zeros(candidate.seeds)
-    begin = np.int64(seed_end(first, length, seed_length, stride)) - seed_length
-    end = np.int64(seed_end(last, length, seed_length, stride))
-    if candidate.strand == 1:
-        begin, end = length - end, length - begin
-    return begin, end
-
-
-@inlined
-def _are_apart(a, b):
-    """Whether two parts of a read share less than half of the shorter one."""
-    return 2 * (min(a[1], b[1]) - max(a[0], b[0])) < min(a[1] - a[0], b[1] - b[0])
 
 
 @inlined
@@ -347,23 +372,3 @@ def _covered(seeds, length, lying):
         reached = end
         seeds &= seeds - np.uint64(1)
     return covered
-
-
-@inlined
-def _keep(best, found, candidate, name_hash):
-    """Insert candidate[0] among those of its read, highest estimated score first; returns how many there are."""
-    score, rank = candidate[0].estimated_score, tie_hash(name_hash, candidate[0].diagonal)
-    place = found
-    while place > 0:
-        other = best[place - 1].estimated_score
-        if other > score or (other == score and tie_hash(name_hash, best[place - 1].diagonal) <= rank):
-            break
-        place -= 1
-    if place == len(best):
-        return found
-    if found < len(best):
-        found += 1
-    for i in range(found - 1, place, -1):
-        best[i] = best[i - 1]
-    best[place] = candidate[0]
-    return found

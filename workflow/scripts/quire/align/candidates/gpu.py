@@ -64,12 +64,14 @@ def find_candidates(
     hit_counts = offsets[1:] - offsets[:-1]
     scratch_offsets = card.offsets(xp.where(hit_counts > LOCAL_BUNDLES, hit_counts, 0))
     scratch = card.empty(int(scratch_offsets[-1]) * BUNDLE_BYTES // 8, np.int64)
-    slots = card.offsets(xp.minimum(hit_counts, MOST_CANDIDATES))
-    most = min(len(hits), MOST_CANDIDATES * count)  # what the slots add up to at most: no need to wait for their sum
+    lists = 1 if reference.alternate is None else 2  # those of the primary assembly, those on alternate contigs
+    slots = card.offsets(xp.minimum(hit_counts, lists * MOST_CANDIDATES))
+    # What the slots add up to at most: no need to wait for their sum.
+    most = min(len(hits), lists * MOST_CANDIDATES * count)
     staged = card.empty(most * CANDIDATE_BYTES // 8, np.int64)
     counts = card.empty(count, np.int32)
     warps = THREADS // 32
-    shared_bytes = warps * (MOST_CANDIDATES * RANKED_BYTES + LOCAL_BUNDLES * BUNDLE_BYTES)
+    shared_bytes = warps * (lists * MOST_CANDIDATES * RANKED_BYTES + LOCAL_BUNDLES * BUNDLE_BYTES)
     defines = {"SEED_LENGTH": seeding.seed_length, **DEFINES}
     card.kernel(SOURCE, "cluster", **defines)(
         -(-count // warps), THREADS, offsets, hits, reads, reference, seeding.stride, scratch_offsets, scratch, slots,

@@ -20,7 +20,7 @@ from quire.align.insert_size import InsertSizes
 from quire.align.pairing.cpu import select
 from quire.align.pairing.template_length import unique_template_lengths
 from quire.align.read_counts import ReadCounts
-from quire.align.reported.cpu import take_reported
+from quire.align.reported.cpu import NO_ALTERNATE, take_reported
 from quire.align.rescue.cpu import rescue_jobs
 from quire.align.sink import Encoded, RecordSink
 from quire.reads import PairBatch, Reads
@@ -101,5 +101,7 @@ class CpuEngine:
     ) -> tuple[list[Encoded], ReadCounts]:
         batch, paired = searched.batch, searched.batch.mate2 is not None
         chosen = rescue_and_select(STEPS, searched.found, searched.reads, paired, self.reference, insert_sizes)
-        encoded, counts = encode_records(batch, STEPS.take_reported(*chosen), self.reference, sink)
+        lifted_over = self.reference.alternate if self.reference.lifts is not None else NO_ALTERNATE
+        reported = STEPS.take_reported(*chosen, lifted_over)
+        encoded, counts = encode_records(batch, reported, self.reference, sink)
         return [encoded], counts

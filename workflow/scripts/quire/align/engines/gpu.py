@@ -125,11 +125,12 @@ class _Results:
             return self.batch, reported
         starts = [0] if self.batch.mate2 is None else [0, len(self.batch)]
         reads = [slice(start + begin, start + end) for start in starts]
-        first, rows, proper = (
+        first, rows, proper, all_rows = (
             np.concatenate([column[some] for some in reads])
-            for column in (reported.first, reported.rows, reported.proper)
+            for column in (reported.first, reported.rows, reported.proper, reported.all_rows)
         )
-        return self.batch.part(begin, end), reported._replace(first=first, rows=rows, proper=proper)
+        reported = reported._replace(first=first, rows=rows, proper=proper, all_rows=all_rows)
+        return self.batch.part(begin, end), reported
 
 
 class CardEngine:
@@ -290,7 +291,8 @@ class CardEngine:
         self._let_go()  # of the batch before: its rows went down while this one was searched
         insert_sizes = insert_sizes if paired else NO_INSERT_SIZES
         chosen = rescue_and_select(self.steps, found, reads, paired, self.card_reference, insert_sizes)
-        arrays = [*self.steps.take_reported(*chosen)]
+        lifted_over = self.card_reference.alternate if self.reference.lifts is not None else None
+        arrays = [*self.steps.take_reported(*chosen, lifted_over)]
         buffer = self._result_buffers.take(bytes_of(arrays), card.staging)
         self._leaving = card.download_ahead(arrays, buffer), arrays
         return _Results(batch, self._leaving[0], buffer)

@@ -1,5 +1,7 @@
 """The end of a batch's way, the same for both engines: records, what the sink makes of them, and their counts."""
 
+from quire.align.lift_over import NOT_LIFTED_OVER
+from quire.align.lift_over.cpu import lift_over
 from quire.align.model import Reported
 from quire.align.read_counts import ReadCounts, count_reads
 from quire.align.records import build_records
@@ -24,5 +26,8 @@ def encode_records(
         reported = on_whole_reads(reported, batch)
         batch = batch.untrimmed
     codes, offsets = bases_of_mates(batch.mate1, batch.mate2)
-    records = build_records(reported, codes, offsets, batch.mate2 is not None, reference)
+    lifted = NOT_LIFTED_OVER
+    if reference.lifts is not None:
+        reported, lifted = lift_over(reported, offsets, reference)
+    records = build_records(reported, codes, offsets, batch.mate2 is not None, reference, lifted)
     return sink.encode(records, batch), count_reads(records.flag, offsets)

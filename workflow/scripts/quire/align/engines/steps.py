@@ -50,7 +50,7 @@ class Steps:
     poorly_aligned: Callable[[Array, BackendReads, Look], Array]
     rescue_jobs: Callable[[Alignments, BackendReads, BackendReference, InsertSizes], ExtensionJobs]
     select: Callable[[Alignments, BackendReads, bool, InsertSizes, BackendAlternate], Selection]
-    take_reported: Callable[[Alignments, Selection], Reported]
+    take_reported: Callable[[Alignments, Selection, BackendAlternate], Reported]
     unique_template_lengths: Callable[[Alignments, BackendReads], Array]
 
 

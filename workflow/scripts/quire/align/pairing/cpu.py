@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from quire.align.alignments.cpu import borrowed_alignments, stands_alone
 from quire.align.insert_size import InsertSizes, ProperLengths, proper_lengths
 from quire.align.model import Alignments, Selection
-from quire.align.pairing.mapping_quality import count_cost, raw_quality, single_quality
+from quire.align.pairing.crowded import has_many_places, is_crowded, primary_end
+from quire.align.pairing.mapping_quality import count_cost, lowered, raw_quality, single_quality
 from quire.align.pairing.overlap import overlaps
 from quire.align.pairing.template_length import orientation_of, pair_distance
 from quire.align.parameters import (
-    MOST_CANDIDATES,
     MOST_QUALITY,
     MOST_SUPPLEMENTARY,
     NEAR_BEST,
@@ -29,6 +29,7 @@ from quire.align.parameters import (
     UNPAIRED_COST,
     WEIGHT_ALONE,
     WEIGHT_PROPER,
+    WEIGHT_SUPPORTED,
 )
 from quire.reads import Reads
 from quire.sequence.ties.cpu import tie_hash
@@ -105,15 +106,15 @@ def _compete(alignments, read_offsets, alternate):
     for read in range(len(alignments.offsets) - 1):
         first, last = alignments.offsets[read], alignments.offsets[read + 1]
         length = read_offsets[read + 1] - read_offsets[read]
-        primary_end = _primary_end(alignments, first, last, alternate)
-        if first < primary_end < last:
-            _compete_by_score(alignments, first, primary_end, last, length, competition)
-            for i in range(first, primary_end):
+        end = primary_end(alignments, first, last, alternate)
+        if first < end < last:
+            _compete_by_score(alignments, first, end, last, length, competition)
+            for i in range(first, end):
                 competition.overlapped_by[i] = -1
                 competition.suboptimal_score[i], competition.near_best_count[i] = 0, 0
         else:
-            primary_end = last
-        for i in range(first + 1, primary_end):
+            end = last
+        for i in range(first + 1, end):
             for j in range(first, i):
                 if competition.overlapped_by[j] < 0 and overlaps(alignments, i, j, length):
                     _yield_to(alignments, i, j, competition)
@@ -126,15 +127,6 @@ def _borrowed_competition(competition):
     """The same arrays, borrowed."""
     overlapped_by, suboptimal_score, near_best_count = competition
     return Competition(borrowed(overlapped_by), borrowed(suboptimal_score), borrowed(near_best_count))
-
-
-@inlined
-def _primary_end(alignments, first, last, alternate):
-    """Where those of a read's alignments end that lie on the primary assembly; they stand first."""
-    if len(alternate) > 0:
-        while last > first and alternate[alignments.contig[last - 1]] != 0:
-            last -= 1
-    return last
 
 
 @inlined
@@ -179,12 +171,13 @@ def _next_by_score(score, a, end_a, b, end_b):
 
 
 @inlined
-def _quality(alignments, i, suboptimal_score, near_best_count):
-    """Mapping quality of alignment i by itself."""
+def _quality(alignments, i, length, suboptimal_score, near_best_count, alternate):
+    """Mapping quality of alignment i by itself; its read is of this length."""
     read_span = alignments.read_end[i] - alignments.read_begin[i]
     axis_span = alignments.axis_end[i] - alignments.axis_begin[i]
     score = np.int64(alignments.score[i])
-    return single_quality(score, np.int64(suboptimal_score), near_best_count, read_span, axis_span)
+    crowded = has_many_places(alignments, i, length, alternate)
+    return single_quality(score, np.int64(suboptimal_score), near_best_count, read_span, axis_span, crowded)
 
 
 @compiled
@@ -228,13 +221,14 @@ def _select(alignments, reads, paired, template_lengths, alternate, competition,
         borrowed(selection.proper), borrowed(selection.supplementary), borrowed(selection.supplementary_quality),
         borrowed(selection.supplementary_suboptimal_score),
     )  # fmt: skip
-    count = len(reads.offsets) - 1
+    offsets, count = reads.offsets, len(reads.offsets) - 1
     for read in range(count):
         first, last = alignments.offsets[read], alignments.offsets[read + 1]
         if first < last:
             suboptimal_score = competition.suboptimal_score[first]
             selection.primary[read] = first
-            selection.quality[read] = _quality(alignments, first, suboptimal_score, competition.near_best_count[first])
+            length, near = reads.offsets[read + 1] - reads.offsets[read], competition.near_best_count[first]
+            selection.quality[read] = _quality(alignments, first, length, suboptimal_score, near, alternate)
             selection.suboptimal_score[read] = suboptimal_score
     if paired:
         for pair in range(count // 2):
@@ -243,26 +237,31 @@ def _select(alignments, reads, paired, template_lengths, alternate, competition,
         chosen = selection.primary[read]
         if chosen < 0:
             continue
-        length, score = reads.offsets[read + 1] - reads.offsets[read], np.int64(alignments.score[chosen])
+        length, score = offsets[read + 1] - offsets[read], np.int64(alignments.score[chosen])
         if not selection.proper[read] and not stands_alone(score, length):
             # The first one on an alternate contig takes its place if it is good enough.
             first, last = alignments.offsets[read], alignments.offsets[read + 1]
-            chosen = _primary_end(alignments, first, last, alternate)
+            chosen = primary_end(alignments, first, last, alternate)
             if chosen == last or not stands_alone(alignments.score[chosen], length):
                 selection.primary[read], selection.quality[read], selection.suboptimal_score[read] = -1, 0, 0
                 continue
             score, suboptimal_score = np.int64(alignments.score[chosen]), competition.suboptimal_score[chosen]
             selection.primary[read], selection.suboptimal_score[read] = chosen, suboptimal_score
             near_best_count = competition.near_best_count[chosen]
-            selection.quality[read] = _quality(alignments, chosen, suboptimal_score, near_best_count)
+            selection.quality[read] = _quality(alignments, chosen, length, suboptimal_score, near_best_count, alternate)
         # A short read that lies well beside its mate needs no words of its own to be believed.
         is_supported = selection.proper[read] and 4 * score >= 3 * length
         if score < SIMPLE_SCORE and not is_supported:
-            codes = reads.codes[alignments.strand[chosen], reads.offsets[read] : reads.offsets[read + 1]]
+            codes = reads.codes[alignments.strand[chosen], offsets[read] : offsets[read + 1]]
             share = SIMPLE_SHARE_OF_SHORT if 2 * score < length else SIMPLE_SHARE
             if _is_simple(codes[alignments.read_begin[chosen] : alignments.read_end[chosen]], share):
                 selection.quality[read] = 0
-        weighted = score * (WEIGHT_PROPER if selection.proper[read] else WEIGHT_ALONE)
+        weight = WEIGHT_ALONE
+        if selection.proper[read]:
+            mate = (read + count // 2) % count
+            mate_score, mate_length = alignments.score[selection.primary[mate]], offsets[mate + 1] - offsets[mate]
+            weight = WEIGHT_SUPPORTED if stands_alone(mate_score, mate_length) else WEIGHT_PROPER
+        weighted = score * weight
         if weighted < length:  # the less of a read agrees with its place, the less is known
             selection.quality[read] = np.int64(selection.quality[read]) * weighted // length
         if alignments.offsets[read + 1] - alignments.offsets[read] > 1:
@@ -301,8 +300,8 @@ def _pair(alignments, reads, read1, read2, template_lengths, alternate, competit
     if first1 == last1 or first2 == last2:
         return
     last1, last2 = (
-        _primary_end(alignments, first1, last1, alternate),
-        _primary_end(alignments, first2, last2, alternate),
+        primary_end(alignments, first1, last1, alternate),
+        primary_end(alignments, first2, last2, alternate),
     )
     lengths = (reads.offsets[read1 + 1] - reads.offsets[read1], reads.offsets[read2 + 1] - reads.offsets[read2])
     name_hash = reads.name_hash[read1]
@@ -329,34 +328,24 @@ def _pair(alignments, reads, read1, read2, template_lengths, alternate, competit
     pair_quality = raw_quality(best - max(other, unpaired))
     if other_count > 0:
         pair_quality -= count_cost(other_count)
-    pair_quality = max(np.int64(0), min(pair_quality, np.int64(MOST_QUALITY)))
-    if _is_crowded(alignments, first1, last1, best1) and _is_crowded(alignments, first2, last2, best2):
+    crowded = has_many_places(alignments, best1, lengths[0], alternate)
+    crowded += has_many_places(alignments, best2, lengths[1], alternate)
+    pair_quality = lowered(pair_quality, crowded)
+    if is_crowded(alignments, first1, last1, best1) and is_crowded(alignments, first2, last2, best2):
         pair_quality = np.int64(0)
-    for read, chosen in ((read1, best1), (read2, best2)):
+    for read, chosen, length in ((read1, best1, lengths[0]), (read2, best2, lengths[1])):
         better = competition.overlapped_by[chosen]
         suboptimal_score = np.int64(competition.suboptimal_score[chosen])
         near_best_count = np.int64(competition.near_best_count[chosen])
         if better >= 0:
             suboptimal_score, near_best_count = np.int64(alignments.score[better]), np.int64(0)
-        quality = _quality(alignments, chosen, suboptimal_score, near_best_count)
+        quality = _quality(alignments, chosen, length, suboptimal_score, near_best_count, alternate)
         if quality < pair_quality:
             quality = min(pair_quality, quality + PAIR_BONUS_LIMIT)
         selection.primary[read] = chosen
         selection.quality[read] = quality
         selection.suboptimal_score[read] = suboptimal_score
         selection.proper[read] = True
-
-
-@inlined
-def _is_crowded(alignments, first, last, chosen):
-    """Whether a read has as many places as good as the chosen one as are looked at at most: there may be more.
-
-    Where both mates have, other pairs may be as good as theirs.
-    """
-    as_good = 0
-    for i in range(first, last):
-        as_good += alignments.score[i] >= alignments.score[chosen]
-    return as_good >= MOST_CANDIDATES
 
 
 @inlined
@@ -402,7 +391,7 @@ def _choose_supplementary(alignments, read, length, alternate, competition, sele
         if not is_alternate and overlaps(alignments, i, chosen, length):
             continue
         suboptimal_score = competition.suboptimal_score[i]
-        quality = _quality(alignments, i, suboptimal_score, competition.near_best_count[i])
+        quality = _quality(alignments, i, length, suboptimal_score, competition.near_best_count[i], alternate)
         selection.supplementary[read, used] = i
         most = np.int64(MOST_QUALITY) if is_alternate else np.int64(selection.quality[read])
         selection.supplementary_quality[read, used] = min(quality, most)

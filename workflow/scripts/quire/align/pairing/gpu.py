@@ -11,6 +11,7 @@ from quire.align.pairing.template_length_gpu import proper_lengths_on
 from quire.align.parameters import (
     CHANCE_SCORE,
     COUNT_COST,
+    CROWDED_PARTS,
     LENGTH_FACTOR,
     LONGEST_SPAN,
     MOST_CANDIDATES,
@@ -20,6 +21,7 @@ from quire.align.parameters import (
     PAIR_BONUS_LIMIT,
     QUALITY_SHIFT,
     SHORT_READ_MARGIN,
+    SHORTEST_CERTAIN,
     SHORTEST_SCORE,
     SIMPLE_SCORE,
     SIMPLE_SHARE,
@@ -28,6 +30,7 @@ from quire.align.parameters import (
     UNPAIRED_COST,
     WEIGHT_ALONE,
     WEIGHT_PROPER,
+    WEIGHT_SUPPORTED,
 )
 from quire.device.card import Card, CardArray
 from quire.reads.gpu import CardReads
@@ -35,6 +38,7 @@ from quire.reads.gpu import CardReads
 SOURCE = "quire/align/pairing/pairing.cu"
 DEFINES = {
     "CHANCE_SCORE": CHANCE_SCORE,
+    "CROWDED_PARTS": CROWDED_PARTS,
     "LONGEST_SPAN": LONGEST_SPAN,
     "MOST_CANDIDATES": MOST_CANDIDATES,
     "MOST_COUNT": len(COUNT_COST) - 1,
@@ -43,6 +47,7 @@ DEFINES = {
     "NEAR_BEST": NEAR_BEST,
     "PAIR_BONUS_LIMIT": PAIR_BONUS_LIMIT,
     "QUALITY_SHIFT": QUALITY_SHIFT,
+    "SHORTEST_CERTAIN": SHORTEST_CERTAIN,
     "SHORTEST_SCORE": SHORTEST_SCORE,
     "SHORT_READ_MARGIN": SHORT_READ_MARGIN,
     "SIMPLE_SCORE": SIMPLE_SCORE,
@@ -52,6 +57,7 @@ DEFINES = {
     "UNPAIRED_COST": UNPAIRED_COST,
     "WEIGHT_ALONE": WEIGHT_ALONE,
     "WEIGHT_PROPER": WEIGHT_PROPER,
+    "WEIGHT_SUPPORTED": WEIGHT_SUPPORTED,
 }
 THREADS = 128
 

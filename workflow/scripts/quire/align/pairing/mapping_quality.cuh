@@ -1,5 +1,6 @@
 // Mapping qualities in integers: the twin of quire/align/pairing/mapping_quality.py. All divisions are of
-// non-negative numbers, where C and Python agree. -D: CHANCE_SCORE, LONGEST_SPAN, MOST_COUNT, MOST_QUALITY, QUALITY_SHIFT.
+// non-negative numbers, where C and Python agree. -D: CHANCE_SCORE, CROWDED_PARTS, LONGEST_SPAN, MOST_COUNT, MOST_QUALITY,
+// QUALITY_SHIFT.
 #pragma once
 #include "quire/device/types.cuh"
 
@@ -15,14 +16,17 @@ __device__ __forceinline__ i64 count_cost(const QualityTables& tables, i64 count
 // Quality of a score difference (>= 0) alone: 6.02 a unit.
 __device__ __forceinline__ i64 raw_quality(i64 difference) { return (difference * 602 + 50) / 100; }
 
-__device__ __forceinline__ i64 within_qualities(i64 quality) {
-    return quality < 0 ? 0 : quality < MOST_QUALITY ? quality : MOST_QUALITY;
+// A quality between 0 and MOST_QUALITY, after one part of CROWDED_PARTS is taken for each of `crowded` reads.
+__device__ __forceinline__ i64 lowered(i64 quality, int crowded) {
+    quality = quality < 0 ? 0 : quality * (CROWDED_PARTS - crowded) / CROWDED_PARTS;
+    return quality < MOST_QUALITY ? quality : MOST_QUALITY;
 }
 
 // Mapping quality of an alignment by itself. suboptimal_score: of the best other place of the same part of the read (0:
-// none); near_best_count: other places within a gap's cost of the best; spans: its bases on the read and on the axis.
+// none); near_best_count: other places within a gap's cost of the best; spans: its bases on the read and on the axis;
+// crowded: 1 if the read has as many places as are looked at at most, else 0.
 __device__ __forceinline__ i64 single_quality(const QualityTables& tables, i64 score, i64 suboptimal_score,
-                                              i64 near_best_count, i64 read_span, i64 axis_span) {
+                                              i64 near_best_count, i64 read_span, i64 axis_span, int crowded) {
     if (suboptimal_score < CHANCE_SCORE) suboptimal_score = CHANCE_SCORE;
     if (suboptimal_score >= score) return 0;
     i64 span = read_span > axis_span ? read_span : axis_span;  // at least `score`, so not 0
@@ -32,5 +36,5 @@ __device__ __forceinline__ i64 single_quality(const QualityTables& tables, i64 s
     i64 weight = (tables.length_factor[span < LONGEST_SPAN ? span : LONGEST_SPAN] * fourth) >> QUALITY_SHIFT;
     i64 quality = ((score - suboptimal_score) * 602 * weight / 100 + (1 << (QUALITY_SHIFT - 1))) >> QUALITY_SHIFT;
     if (near_best_count > 0) quality -= count_cost(tables, near_best_count);
-    return within_qualities(quality);
+    return lowered(quality, crowded);
 }

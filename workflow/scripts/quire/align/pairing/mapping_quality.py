@@ -5,6 +5,7 @@ import numpy as np
 from quire.align.parameters import (
     CHANCE_SCORE,
     COUNT_COST,
+    CROWDED_PARTS,
     LENGTH_FACTOR,
     LONGEST_SPAN,
     MOST_QUALITY,
@@ -26,7 +27,13 @@ def raw_quality(difference):
 
 
 @inlined
-def single_quality(score, suboptimal_score, near_best_count, read_span, axis_span):
+def lowered(quality, crowded):
+    """A quality between 0 and MOST_QUALITY, after one part of CROWDED_PARTS is taken for each of `crowded` reads."""
+    return min(max(np.int64(0), quality) * (CROWDED_PARTS - crowded) // CROWDED_PARTS, np.int64(MOST_QUALITY))
+
+
+@inlined
+def single_quality(score, suboptimal_score, near_best_count, read_span, axis_span, crowded):
     """Mapping quality of an alignment by itself.
 
     Args:
@@ -34,6 +41,7 @@ def single_quality(score, suboptimal_score, near_best_count, read_span, axis_spa
         suboptimal_score: of the best other place of the same part of the read (0: none).
         near_best_count: other places within a gap's cost of the best.
         read_span, axis_span: bases of the alignment on the read and on the axis.
+        crowded: 1 if the read has as many places as are looked at at most, else 0.
     """
     suboptimal_score = max(suboptimal_score, CHANCE_SCORE)
     if suboptimal_score >= score:
@@ -46,4 +54,4 @@ def single_quality(score, suboptimal_score, near_best_count, read_span, axis_spa
     quality = ((score - suboptimal_score) * 602 * weight // 100 + (1 << (QUALITY_SHIFT - 1))) >> QUALITY_SHIFT
     if near_best_count > 0:
         quality -= count_cost(near_best_count)
-    return max(np.int64(0), min(quality, np.int64(MOST_QUALITY)))
+    return lowered(quality, crowded)

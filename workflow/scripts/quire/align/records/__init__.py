@@ -6,16 +6,22 @@ ones). They are made on the CPU, whatever the backend of the mapping.
 
 import numpy as np
 
+from quire.align.lift_over import NOT_LIFTED_OVER, LiftedOver
 from quire.align.model import Reported
 from quire.align.records import cpu as kernels
-from quire.align.records.alternate import alternate_shares
+from quire.align.records.alternate import alternate_shares, lifted_tags
+from quire.align.records.texts import names_of
 from quire.io.bam.encode import RecordBatch
-from quire.ragged import pack_bytes
 from quire.reference import Reference
 
 
 def build_records(
-    reported: Reported, codes: np.ndarray, offsets: np.ndarray, paired: bool, reference: Reference
+    reported: Reported,
+    codes: np.ndarray,
+    offsets: np.ndarray,
+    paired: bool,
+    reference: Reference,
+    lifted: LiftedOver = NOT_LIFTED_OVER,
 ) -> RecordBatch:
     """Records of a batch.
 
@@ -24,6 +30,7 @@ def build_records(
         codes, offsets: uint8[bases], int64[n + 1]: the reads as read, codes 0..3 and 4 for N.
         paired: whether they are mates r and n + r of n pairs.
         reference: that the alignments lie on.
+        lifted: what lifting over says of the rows.
     """
     reads = len(offsets) - 1
     read, row = kernels.lay_out(reported.rows, reported.first, paired)
@@ -45,11 +52,12 @@ def build_records(
     cigar, cigar_offsets = kernels.cigars(reported, offsets, read, row, fields.flag, reference.alternate)
     sequences = kernels.RecordSequences(codes, offsets, reference.text, reference.ambiguous)
     md, md_offsets = kernels.differences(reported, sequences, read, row, fields.edit_distance)
-    names = kernels.ContigNames(*pack_bytes([name.encode() for name in reference.contig_names]))
-    sa, sa_offsets = kernels.supplementary_texts(reported, offsets, read, row, fields, names)
+    names = names_of(reference)
+    sa, sa_offsets = kernels.supplementary_texts(reported, offsets, read, row, fields, names, lifted.added)
     share = np.empty(0, np.float32)
     if len(reference.alternate):
         share = alternate_shares(reported, offsets, read, row, reference.alternate)
+    original_quality, lifts, lifts_offsets = lifted_tags(lifted, row)
     pairs = reads // 2 if paired else reads
     return RecordBatch(
         mate=(read >= pairs).astype(np.uint8),
@@ -61,5 +69,8 @@ def build_records(
         sa=sa,
         sa_offsets=sa_offsets,
         alternate_share=share,
+        original_quality=original_quality,
+        lifts=lifts,
+        lifts_offsets=lifts_offsets,
         **fields._asdict(),
     )

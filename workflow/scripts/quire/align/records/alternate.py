@@ -26,3 +26,25 @@ def alternate_shares(reported, read_offsets, record_read, row, alternate):
         if best > 0:
             shares[i] = np.float32((2000 * np.int64(reported.score[chosen]) + best) // (2 * best)) / np.float32(1000)
     return shares
+
+
+@compiled
+def lifted_tags(lifted, row):
+    """The tags om (int32[n], -1 for none) and lt (uint8, flat, and int64[n + 1]) of records; empty where no row has.
+
+    Args:
+        lifted: what lifting over says of the rows.
+        row: int64[n], the row of each record, -1 for an unmapped read.
+    """
+    starts = lifted.text_offsets
+    count = len(row) if len(starts) > 0 else 0
+    original_quality, offsets = np.full(count, -1, np.int32), np.zeros(count + 1 if count > 0 else 0, np.int64)
+    for i in range(count):
+        size = starts[row[i] + 1] - starts[row[i]] if row[i] >= 0 else np.int64(0)
+        offsets[i + 1] = offsets[i] + size
+    texts = np.empty(offsets[-1] if count > 0 else 0, np.uint8)
+    for i in range(count):
+        if row[i] >= 0:
+            original_quality[i] = lifted.original_quality[row[i]]
+            texts[offsets[i] : offsets[i + 1]] = lifted.texts[starts[row[i]] : starts[row[i] + 1]]
+    return original_quality, texts, offsets

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from quire.align.records.texts import with_room, write_number
 from quire.sam import (
     CIGAR_DELETION,
     CIGAR_HARD_CLIP,
@@ -60,13 +61,6 @@ class RecordSequences(NamedTuple):
     offsets: np.ndarray
     text: np.ndarray
     ambiguous: np.ndarray
-
-
-class ContigNames(NamedTuple):
-    """Names of the contigs: uint8[] and int64[contigs + 1]."""
-
-    letters: np.ndarray
-    offsets: np.ndarray
 
 
 class _AlignedRead(NamedTuple):
@@ -207,30 +201,6 @@ def cigars(reported, read_offsets, record_read, row, flag, alternate):
     return cigar[:used], offsets
 
 
-@inlined
-def _write_number(text, used, value):
-    """Decimal digits of a non-negative number into a byte array; returns the end."""
-    digits = 1
-    rest = value
-    while rest >= 10:
-        rest //= 10
-        digits += 1
-    for i in range(used + digits - 1, used - 1, -1):
-        text[i] = 48 + value % 10
-        value //= 10
-    return used + digits
-
-
-@compiled
-def _with_room(text, needed):
-    """The array, or a larger one that begins alike if it has fewer than `needed` bytes."""
-    if needed <= len(text):
-        return text
-    larger = np.empty(2 * needed, np.uint8)
-    larger[: len(text)] = text
-    return larger
-
-
 @compiled
 def differences(reported, sequences, record_read, row, edit_distance):
     """MD texts, and NM into `edit_distance`: ambiguous bases of either side are differences."""
@@ -248,7 +218,7 @@ def differences(reported, sequences, record_read, row, edit_distance):
             if i + _AHEAD < len(record_read) and row[i + _AHEAD] >= 0:
                 prefetch(text, axis_begin[row[i + _AHEAD]] >> 5)
             first, last = axis_begin[chosen], axis_end[chosen]
-            md = _with_room(md, used + 4 * (last - first) + 16)
+            md = with_room(md, used + 4 * (last - first) + 16)
             aligned = _AlignedRead(
                 codes, read_offsets[record_read[i]], read_offsets[record_read[i] + 1], strand[chosen] != 0,
                 np.int64(read_begin[chosen]), first, last,
@@ -306,7 +276,7 @@ def _write_md(read, operations, text, ambiguous, md, used):
             edits += length
             continue
         if operation == CIGAR_DELETION:
-            used = _write_number(md, used, run)
+            used = write_number(md, used, run)
             run = np.int64(0)
             md[used] = _CARET
             used += 1
@@ -332,19 +302,22 @@ def _write_md(read, operations, text, ambiguous, md, used):
                 if code == _code_of_read(read, place) and code < 4:
                     run += 1
                 else:
-                    used = _write_number(md, used, run)
+                    used = write_number(md, used, run)
                     run = np.int64(0)
                     md[used] = LETTERS[code]
                     used += 1
                     edits += 1
                 place += 1
             axis += 1
-    return _write_number(md, used, run), edits
+    return write_number(md, used, run), edits
 
 
 @compiled
-def supplementary_texts(reported, read_offsets, record_read, row, fields, names):
-    """SA texts: of every record of a read with several, the other records (contig,position,strand,CIGAR,MAPQ,NM;)."""
+def supplementary_texts(reported, read_offsets, record_read, row, fields, names, added):
+    """SA texts: of every record of a read with several, the other records (contig,position,strand,CIGAR,MAPQ,NM;).
+
+    Rows that were added by lifting over (`added`: uint8[rows], or none) have no SA and stand in none.
+    """
     count = len(record_read)
     offsets = np.zeros(count + 1, np.int64)
     text = np.empty(1024, np.uint8)
@@ -356,16 +329,16 @@ def supplementary_texts(reported, read_offsets, record_read, row, fields, names)
             last += 1
         for i in range(first, last):
             for other in range(first, last):
-                if last - first == 1 or other == i:
+                if last - first == 1 or other == i or (len(added) > 0 and (added[row[i]] or added[row[other]])):
                     continue
                 length = read_offsets[record_read[i] + 1] - read_offsets[record_read[i]]
                 operations = reported.cigar_length[row[other]]
-                text = _with_room(text, used + 256 + 12 * operations + len(names.letters))
+                text = with_room(text, used + 256 + 12 * operations + len(names.letters))
                 used = _write_place(reported, row[other], length, names, text, used)
                 text[used] = _COMMA
-                used = _write_number(text, used + 1, np.int64(fields.mapping_quality[other]))
+                used = write_number(text, used + 1, np.int64(fields.mapping_quality[other]))
                 text[used] = _COMMA
-                used = _write_number(text, used + 1, np.int64(fields.edit_distance[other]))
+                used = write_number(text, used + 1, np.int64(fields.edit_distance[other]))
                 text[used] = _SEMICOLON
                 used += 1
             offsets[i + 1] = used
@@ -381,20 +354,20 @@ def _write_place(reported, chosen, length, names, text, used):
         text[used] = names.letters[j]
         used += 1
     text[used] = _COMMA
-    used = _write_number(text, used + 1, reported.position[chosen] + 1)
+    used = write_number(text, used + 1, reported.position[chosen] + 1)
     text[used], text[used + 1], text[used + 2] = _COMMA, _MINUS if reported.strand[chosen] else _PLUS, _COMMA
     used += 3
     if reported.read_begin[chosen] > 0:
-        used = _write_number(text, used, np.int64(reported.read_begin[chosen]))
+        used = write_number(text, used, np.int64(reported.read_begin[chosen]))
         text[used] = _OPERATION_LETTERS[CIGAR_SOFT_CLIP]
         used += 1
     begin = reported.cigar_begin[chosen]
     for j in range(begin, begin + reported.cigar_length[chosen]):
-        used = _write_number(text, used, length_of(reported.cigar[j]))
+        used = write_number(text, used, length_of(reported.cigar[j]))
         text[used] = _OPERATION_LETTERS[operation_of(reported.cigar[j])]
         used += 1
     if reported.read_end[chosen] < length:
-        used = _write_number(text, used, length - reported.read_end[chosen])
+        used = write_number(text, used, length - reported.read_end[chosen])
         text[used] = _OPERATION_LETTERS[CIGAR_SOFT_CLIP]
         used += 1
     return used

@@ -18,7 +18,7 @@ def on_whole_reads(reported: Reported, batch: PairBatch) -> Reported:
     assert batch.untrimmed is not None
     mapped, whole = (bases_of_mates(part.mate1, part.mate2)[1] for part in (batch, batch.untrimmed))
     left_out = (np.diff(whole) - np.diff(mapped)).astype(np.int32)
-    rows = reported.rows.astype(np.int64)
+    rows = (reported.all_rows if len(reported.all_rows) else reported.rows).astype(np.int64)
     reads = np.repeat(np.arange(len(rows)), rows)
     row = np.arange(len(reads)) + np.repeat(reported.first - (np.cumsum(rows) - rows), rows)
     shift = np.where(reported.strand[row] != 0, left_out[reads], 0)

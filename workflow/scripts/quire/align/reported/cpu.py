@@ -1,33 +1,48 @@
 """From all alignments of a batch to those that are reported, in the order of the reads."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quire.align.model import Alignments, Reported, Selection
-from quire.align.parameters import MOST_SUPPLEMENTARY
-from quire.simd.compiled import compiled
+from quire.align.parameters import MOST_SUPPLEMENTARY, RIVAL_DENOMINATOR, RIVAL_NUMERATOR
+from quire.simd.compiled import compiled, inlined
+
+NO_ALTERNATE = np.empty(0, np.uint8)
 
 
-def take_reported(alignments: Alignments, selection: Selection) -> Reported:
-    """The rows that records are made of.
+def take_reported(
+    alignments: Alignments, selection: Selection, alternate: NDArray[np.uint8] = NO_ALTERNATE
+) -> Reported:
+    """The rows that records are made of, and those that `quire.align.lift_over` compares them with.
 
     Args:
         alignments: of a batch of reads.
         selection: what is reported of them.
+        alternate: uint8[contigs], 1 for alternate contigs, if their places are lifted over: then all good alignments of
+            a read that has one of them there are taken. Empty if not.
     """
-    first, rows, chosen, quality, suboptimal_score = _choose(selection)
-    return Reported(first, rows, selection.proper, quality, suboptimal_score, *_take(alignments, chosen))
+    first, rows, chosen, quality, suboptimal_score, all_rows, rank = _choose(alignments, selection, alternate)
+    columns = [first, rows, selection.proper, quality, suboptimal_score, *_take(alignments, chosen), all_rows, rank]
+    return Reported(*columns)
 
 
 @compiled
-def _choose(selection):
-    """First row of each read, and how many it has; alignment, mapping quality and suboptimal score of every row."""
+def _choose(alignments, selection, alternate):
+    """First row of each read, and how many it has; alignment, mapping quality and suboptimal score of every row.
+
+    And how many rows each read has with those behind the reported ones, and where each row stands in its read; both
+    empty where no contig is alternate.
+    """
     # Taken out once: each use of a tuple inside the loop would count references of all its arrays.
     primary, supplementary = selection.primary, selection.supplementary
     primary_quality, primary_suboptimal = selection.quality, selection.suboptimal_score
     supplementary_quality = selection.supplementary_quality
     supplementary_suboptimal = selection.supplementary_suboptimal_score
+    offsets, score, contig = alignments.offsets, alignments.score, alignments.contig
     reads = len(primary)
     first, rows = np.empty(reads, np.int64), np.zeros(reads, np.int32)
+    with_rivals = len(alternate) > 0
+    all_rows = np.zeros(reads if with_rivals else 0, np.int32)
     total = np.int64(0)
     for read in range(reads):
         first[read] = total
@@ -35,8 +50,15 @@ def _choose(selection):
         for i in range(MOST_SUPPLEMENTARY):
             rows[read] += supplementary[read, i] >= 0
         total += rows[read]
-    chosen, quality = np.empty(total, np.int64), np.empty(total, np.uint8)
-    suboptimal = np.empty(total, np.int32)
+        if with_rivals:
+            all_rows[read] = rows[read]
+            least = _least_rival(score, contig, offsets, primary, supplementary, read, alternate)
+            if least >= 0:
+                for i in range(offsets[read], offsets[read + 1]):
+                    all_rows[read] += score[i] >= least and not _is_reported(primary, supplementary, read, i)
+            total += all_rows[read] - rows[read]
+    chosen, quality = np.empty(total, np.int64), np.zeros(total, np.uint8)
+    suboptimal, rank = np.zeros(total, np.int32), np.empty(total if with_rivals else 0, np.int32)
     row = 0
     for read in range(reads):
         if primary[read] >= 0:
@@ -49,7 +71,45 @@ def _choose(selection):
                 quality[row] = supplementary_quality[read, i]
                 suboptimal[row] = supplementary_suboptimal[read, i]
                 row += 1
-    return first, rows, chosen, quality, suboptimal
+        if with_rivals:
+            if all_rows[read] > rows[read]:
+                least = _least_rival(score, contig, offsets, primary, supplementary, read, alternate)
+                for i in range(offsets[read], offsets[read + 1]):
+                    if score[i] >= least and not _is_reported(primary, supplementary, read, i):
+                        chosen[row] = i
+                        row += 1
+            for i in range(first[read], row):
+                rank[i] = chosen[i] - offsets[read]
+    return first, rows, chosen, quality, suboptimal, all_rows, rank
+
+
+@inlined
+def _least_rival(score, contig, offsets, primary, supplementary, read, alternate):
+    """The least score of a read's alignments that are compared with its reported ones, -1 for none.
+
+    There are some where one of them, reported or not, lies on an alternate contig; these stand last, best first.
+    """
+    if primary[read] < 0:
+        return np.int64(-1)
+    least = np.int64(score[primary[read]])
+    for i in range(MOST_SUPPLEMENTARY):
+        if supplementary[read, i] >= 0:
+            least = min(least, np.int64(score[supplementary[read, i]]))
+    least = RIVAL_NUMERATOR * least // RIVAL_DENOMINATOR + 1
+    i = offsets[read + 1] - 1
+    while i >= offsets[read] and alternate[contig[i]] != 0:
+        if score[i] >= least:
+            return least
+        i -= 1
+    return np.int64(-1)
+
+
+@inlined
+def _is_reported(primary, supplementary, read, i):
+    found = primary[read] == i
+    for j in range(MOST_SUPPLEMENTARY):
+        found |= supplementary[read, j] == i
+    return found
 
 
 @compiled

@@ -3,29 +3,45 @@
 Nothing else of a batch goes back to the host.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from quire.align.model import Alignments, Reported, Selection
-from quire.align.parameters import MOST_SUPPLEMENTARY
-from quire.device.card import Card
+from quire.align.parameters import MOST_SUPPLEMENTARY, RIVAL_DENOMINATOR, RIVAL_NUMERATOR
+from quire.device.card import Card, CardArray
 
 SOURCE = "quire/align/reported/reported.cu"
-DEFINES = {"MOST_SUPPLEMENTARY": MOST_SUPPLEMENTARY}
+DEFINES = {
+    "MOST_SUPPLEMENTARY": MOST_SUPPLEMENTARY,
+    "RIVAL_DENOMINATOR": RIVAL_DENOMINATOR,
+    "RIVAL_NUMERATOR": RIVAL_NUMERATOR,
+}
 
 
-def take_reported(card: Card, alignments: Alignments, selection: Selection) -> Reported:
+class _Contigs(NamedTuple):
+    """reported.cu: Contigs; uint8[], None where no places are lifted over."""
+
+    alternate: CardArray | None
+
+
+def take_reported(
+    card: Card, alignments: Alignments, selection: Selection, alternate: CardArray | None = None
+) -> Reported:
     """The rows that records are made of; arrays on the card, `proper` as uint8.
 
     Args:
         card: where everything lies.
         alignments: of a batch of reads.
         selection: what is reported of them.
+        alternate: uint8[contigs], 1 for alternate contigs, if their places are lifted over; None if not.
     """
-    reads = len(selection.primary)
+    reads, contigs = len(selection.primary), _Contigs(alternate)
     count, take = (card.kernel(SOURCE, entry, **DEFINES) for entry in ("count_reported", "take_reported"))
     rows, operations = card.empty(reads, np.int32), card.empty(reads, np.int32)
-    count.for_each(reads, alignments, selection, reads, rows, operations)
-    offsets, operation_offsets = card.offsets(rows), card.offsets(operations)
+    all_rows = card.empty(reads, np.int32) if alternate is not None else rows
+    count.for_each(reads, alignments, selection, contigs, reads, rows, all_rows, operations)
+    offsets, operation_offsets = card.offsets(all_rows), card.offsets(operations)
     total, length = int(offsets[-1]), int(operation_offsets[-1])
     reported = Reported(
         first=offsets[:-1],
@@ -44,6 +60,8 @@ def take_reported(card: Card, alignments: Alignments, selection: Selection) -> R
         cigar_begin=card.empty(total, np.int64),
         cigar_length=card.empty(total, np.int32),
         cigar=card.empty(length, np.uint32),
+        all_rows=all_rows if alternate is not None else card.empty(0, np.int32),
+        rank=card.empty(total if alternate is not None else 0, np.int32),
     )
-    take.for_each(reads, alignments, selection, reads, operation_offsets, reported)
+    take.for_each(reads, alignments, selection, contigs, reads, operation_offsets, reported)
     return reported

@@ -1,5 +1,5 @@
 // From all alignments of a batch to those that are reported: the twin of quire/align/reported/cpu.py.
-// -D: MOST_SUPPLEMENTARY.
+// -D: MOST_SUPPLEMENTARY, RIVAL_DENOMINATOR, RIVAL_NUMERATOR.
 #include "quire/align/alignments/alignments.cuh"
 #include "quire/align/pairing/selection.cuh"
 
@@ -21,11 +21,42 @@ struct Reported {
     i64* cigar_begin;
     i32* cigar_length;
     u32* cigar;
+    const i32* all_rows;
+    i32* rank;
 };
 
-// One thread per read: how many rows a read has, and how many operations they have together.
-extern "C" __global__ void count_reported(Alignments alignments, Selection selection, i64 reads, i32* rows,
-                                          i32* operations) {
+// Which contigs are alternate, [contigs], where their places are lifted over; none at all where they are not.
+struct Contigs {
+    const u8* alternate;
+};
+
+__device__ __forceinline__ bool is_reported(const Selection& selection, i64 read, i64 i) {
+    bool found = selection.primary[read] == i;
+    for (i32 j = 0; j < MOST_SUPPLEMENTARY; j++) found |= selection.supplementary[read * MOST_SUPPLEMENTARY + j] == i;
+    return found;
+}
+
+// The least score of a read's alignments that are compared with its reported ones, -1 for none: there are some where
+// one of them, reported or not, lies on an alternate contig; these stand last, best first.
+__device__ __forceinline__ i64 least_rival(const Alignments& alignments, const Selection& selection,
+                                           const Contigs& contigs, i64 read) {
+    if (!contigs.alternate || selection.primary[read] < 0) return -1;
+    i64 least = alignments.score[selection.primary[read]];
+    for (i32 j = 0; j < MOST_SUPPLEMENTARY; j++) {
+        i64 chosen = selection.supplementary[read * MOST_SUPPLEMENTARY + j];
+        if (chosen >= 0 && alignments.score[chosen] < least) least = alignments.score[chosen];
+    }
+    least = RIVAL_NUMERATOR * least / RIVAL_DENOMINATOR + 1;
+    i64 first = alignments.offsets[read];
+    for (i64 i = alignments.offsets[read + 1] - 1; i >= first && contigs.alternate[alignments.contig[i]]; i--)
+        if (alignments.score[i] >= least) return least;
+    return -1;
+}
+
+// One thread per read: how many rows a read has, with and without those that are not reported, and how many operations
+// they have together. Where no places are lifted over both counts are one array.
+extern "C" __global__ void count_reported(Alignments alignments, Selection selection, Contigs contigs, i64 reads,
+                                          i32* rows, i32* all_rows, i32* operations) {
     i64 read = thread_index();
     if (read >= reads) return;
     i64 primary = selection.primary[read];
@@ -36,6 +67,11 @@ extern "C" __global__ void count_reported(Alignments alignments, Selection selec
         if (chosen >= 0) count++, length += alignments.cigar_length[chosen];
     }
     rows[read] = count;
+    i64 least = least_rival(alignments, selection, contigs, read);
+    for (i64 i = alignments.offsets[read]; least >= 0 && i < alignments.offsets[read + 1]; i++)
+        if (alignments.score[i] >= least && !is_reported(selection, read, i))
+            count++, length += alignments.cigar_length[i];
+    all_rows[read] = count;
     operations[read] = length;
 }
 
@@ -61,19 +97,28 @@ __device__ __forceinline__ i64 write_row(const Alignments& alignments, i64 chose
 }
 
 // One thread per read: its rows from `first` on, their operations from operation_offsets[read] on.
-extern "C" __global__ void take_reported(Alignments alignments, Selection selection, i64 reads,
+extern "C" __global__ void take_reported(Alignments alignments, Selection selection, Contigs contigs, i64 reads,
                                          const i64* operation_offsets, Reported reported) {
     i64 read = thread_index();
     if (read >= reads) return;
     i64 row = reported.first[read], used = operation_offsets[read], primary = selection.primary[read];
-    if (primary >= 0)
+    if (primary >= 0) {
+        if (contigs.alternate) reported.rank[row] = (i32)(primary - alignments.offsets[read]);
         used = write_row(alignments, primary, selection.quality[read], selection.suboptimal_score[read], reported,
                          row++, used);
+    }
     for (i64 i = read * MOST_SUPPLEMENTARY; i < (read + 1) * MOST_SUPPLEMENTARY; i++) {
         i64 chosen = selection.supplementary[i];
-        if (chosen >= 0)
-            used = write_row(alignments, chosen, selection.supplementary_quality[i],
-                             selection.supplementary_suboptimal_score[i],
-                             reported, row++, used);
+        if (chosen < 0) continue;
+        if (contigs.alternate) reported.rank[row] = (i32)(chosen - alignments.offsets[read]);
+        used = write_row(alignments, chosen, selection.supplementary_quality[i],
+                         selection.supplementary_suboptimal_score[i],
+                         reported, row++, used);
+    }
+    i64 least = least_rival(alignments, selection, contigs, read);
+    for (i64 i = alignments.offsets[read]; least >= 0 && i < alignments.offsets[read + 1]; i++) {
+        if (alignments.score[i] < least || is_reported(selection, read, i)) continue;
+        reported.rank[row] = (i32)(i - alignments.offsets[read]);
+        used = write_row(alignments, i, 0, 0, reported, row++, used);
     }
 }

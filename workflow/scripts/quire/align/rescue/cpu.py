@@ -1,9 +1,13 @@
 """Mate rescue: where a read has a place and its mate has none beside it, the mate is looked for there.
 
+So it is, too, beside the places of a read that has few where the mate has as many places as are looked at at most: the
+one that is known there need not be the best, nor the only one.
+
 The windows that the insert sizes allow, one for each orientation, are scanned for 8-mers of the mate; the diagonal with
 most of them becomes an extension job, and so does the best one beyond its band that has nearly as many: where a tandem
 repeat holds the mate twice, the pair must not get a high mapping quality. So a rescue costs a scan of some hundred
-bases, not a full Smith-Waterman matrix.
+bases, not a full Smith-Waterman matrix. A k-mer votes for the diagonal of its last place in the mate. Those of a
+microsatellite have many places in it; there a diagonal has a vote for each k-mer of it in the stretch under the mate.
 """
 
 import numpy as np
@@ -13,7 +17,16 @@ from quire.align.alignments.cpu import stands_alone
 from quire.align.insert_size import ORIENTATIONS, InsertSizes, proper_lengths
 from quire.align.model import Alignments
 from quire.align.pairing.template_length import orientation_of, pair_distance
-from quire.align.parameters import BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, SECOND_KMERS, UNPAIRED_COST
+from quire.align.parameters import (
+    BAND_MARGIN,
+    FEWEST_KMERS,
+    KMER,
+    MONOTONOUS_KMERS,
+    MOST_ANCHORS,
+    MOST_CANDIDATES,
+    SECOND_KMERS,
+    UNPAIRED_COST,
+)
 from quire.reads import Reads
 from quire.reference import Reference
 from quire.sequence.words import code_at
@@ -63,6 +76,8 @@ def _plan(alignments, offsets, codes, text, island_axis, low, high):
             for anchor in range(first, last):
                 best = max(best, np.int64(alignments.score[anchor]))
             length = offsets[anchor_read + 1] - offsets[anchor_read]
+            mate_places = alignments.offsets[mate + 1] - alignments.offsets[mate]
+            looks_again = last - first < MOST_CANDIDATES <= mate_places
             for anchor in range(first, min(last, first + MOST_ANCHORS)):
                 score = np.int64(alignments.score[anchor])
                 if score < best - UNPAIRED_COST:
@@ -70,7 +85,7 @@ def _plan(alignments, offsets, codes, text, island_axis, low, high):
                 # What half of the read does not even agree with may lie there by chance.
                 if 2 * score < length and not stands_alone(score, length):
                     continue
-                if _has_partner(alignments, anchor, side, anchor_read, mate, offsets, low, high):
+                if not looks_again and _has_partner(alignments, anchor, side, anchor_read, mate, offsets, low, high):
                     continue
                 for orientation in range(len(ORIENTATIONS)):
                     if low[orientation] > high[orientation]:
@@ -149,7 +164,7 @@ def _best_diagonals(read, text, begin, end, table):
     """Diagonals (relative to `begin`) with most k-mers in common; -1 for none.
 
     The best is the first to reach the most. The second is the lowest of those that have most of all beyond the band of
-    the best, if they are at most SECOND_KMERS less.
+    the best (for a microsatellite beyond twice as much), if they are at most SECOND_KMERS less.
 
     `table` is all -1 on entry and on return.
     """
@@ -157,17 +172,42 @@ def _best_diagonals(read, text, begin, end, table):
     if end - begin < KMER or length < KMER:
         return np.int64(-1), np.int64(-1)
     mask = (1 << (2 * KMER)) - 1
-    kmer, valid = 0, 0
+    kmer, valid, different = 0, 0, 0
     for i in range(length):
         valid = valid + 1 if read[i] < 4 else 0
         kmer = (kmer << 2 | np.int64(read[i] & 3)) & mask
         if valid >= KMER:
+            different += table[kmer] < 0
             table[kmer] = i - KMER + 1
     votes = np.zeros(end - begin + length, np.int16)
-    best, best_votes = np.int64(-1), FEWEST_KMERS - 1
-    window = 0
+    beyond = BAND_MARGIN
+    if different <= MONOTONOUS_KMERS:
+        best, best_votes = _count_known(length, text, begin, end, table, votes)
+        beyond = 2 * BAND_MARGIN  # a place that fits both bands as well would be found twice, and look like one
+    else:
+        best, best_votes = _vote(text, begin, end, table, votes)
+    kmer = 0
+    for i in range(length):
+        kmer = (kmer << 2 | np.int64(read[i] & 3)) & mask
+        if i >= KMER - 1:
+            table[kmer] = -1
+    second, second_votes = np.int64(-1), max(FEWEST_KMERS, best_votes - SECOND_KMERS) - 1
+    if best >= 0:
+        for diagonal in range(len(votes)):
+            if votes[diagonal] > second_votes and abs(diagonal - best) > beyond:
+                second, second_votes = np.int64(diagonal), np.int64(votes[diagonal])
+    return best, second
+
+
+@inlined
+def _vote(text, begin, end, table, votes):
+    """Let the k-mers of a window vote, each for the diagonal of its last place in the mate.
+
+    Returns the diagonal that is the first to reach the most votes, and these; -1 if none has FEWEST_KMERS.
+    """
+    best, best_votes, window = np.int64(-1), FEWEST_KMERS - 1, 0
     for position in range(begin, end):
-        window = (window << 2 | np.int64(code_at(text, position))) & mask
+        window = (window << 2 | np.int64(code_at(text, position))) & ((1 << (2 * KMER)) - 1)
         if position - begin < KMER - 1:
             continue
         place = np.int64(table[window])
@@ -177,14 +217,32 @@ def _best_diagonals(read, text, begin, end, table):
                 votes[diagonal] += 1
                 if votes[diagonal] > best_votes:
                     best, best_votes = diagonal, np.int64(votes[diagonal])
-    kmer = 0
-    for i in range(length):
-        kmer = (kmer << 2 | np.int64(read[i] & 3)) & mask
-        if i >= KMER - 1:
-            table[kmer] = -1
-    second, second_votes = np.int64(-1), max(FEWEST_KMERS, best_votes - SECOND_KMERS) - 1
-    if best >= 0:
-        for diagonal in range(len(votes)):
-            if votes[diagonal] > second_votes and abs(diagonal - best) > BAND_MARGIN:
-                second, second_votes = np.int64(diagonal), np.int64(votes[diagonal])
-    return best, second
+    return best, best_votes
+
+
+@inlined
+def _count_known(length, text, begin, end, table, votes):
+    """Give each diagonal as many votes as the stretch under a mate of this length has k-mers of it.
+
+    Stretches that reach beyond the window have none.
+
+    Returns the first diagonal of most votes, and these; -1 if none has FEWEST_KMERS.
+    """
+    best, best_votes, window = np.int64(-1), FEWEST_KMERS - 1, 0
+    kmers, last_place = end - begin - KMER + 1, length - KMER
+    for position in range(begin, end):
+        window = (window << 2 | np.int64(code_at(text, position))) & ((1 << (2 * KMER)) - 1)
+        if position - begin >= KMER - 1:
+            votes[position - begin - KMER + 1] = table[window] >= 0
+    known = np.int64(0)
+    for place in range(min(last_place, kmers)):
+        known += votes[place]
+    for diagonal in range(kmers):
+        leaving, votes[diagonal] = np.int64(votes[diagonal]), 0
+        if diagonal + last_place < kmers:
+            known += leaving if last_place == 0 else np.int64(votes[diagonal + last_place])
+            votes[diagonal] = known
+            if known > best_votes:
+                best, best_votes = np.int64(diagonal), known
+            known -= leaving
+    return best, best_votes

@@ -1,7 +1,8 @@
 // Mate rescue: the twin of quire/align/rescue/cpu.py. Anchors whose mate has no place beside them become tasks (count,
 // scan, write); a warp looks for the best diagonal of each task's window; tasks with one become jobs, and their second
 // places too (scan, write).
-// -D: those of standing.cuh, BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, SECOND_KMERS, UNPAIRED_COST.
+// -D: those of standing.cuh, BAND_MARGIN, FEWEST_KMERS, KMER, MONOTONOUS_KMERS, MOST_ANCHORS, MOST_CANDIDATES,
+// SECOND_KMERS, UNPAIRED_COST.
 #include "quire/align/alignments/alignments.cuh"
 #include "quire/align/alignments/standing.cuh"
 #include "quire/reads/reads.cuh"
@@ -48,8 +49,8 @@ __device__ __forceinline__ bool has_partner(const Alignments& alignments, const 
     return false;
 }
 
-// Calls visit(anchor, read, mate) for the anchors without a partner of one side: 2 * pair, + 1 where the second mate
-// has the anchors.
+// Calls visit(anchor, read, mate) for the anchors of one side beside which the mate is looked for: 2 * pair, + 1 where the
+// second mate has the anchors. These are those without a partner, or all of a read of few places whose mate has many.
 template <class Visit>
 __device__ __forceinline__ void for_each_anchor(const Alignments& alignments, const Reads& reads, i64 side,
                                                 const ProperLengths& proper, Visit visit) {
@@ -58,12 +59,15 @@ __device__ __forceinline__ void for_each_anchor(const Alignments& alignments, co
     i64 first = alignments.offsets[read], last = alignments.offsets[read + 1];
     i32 best = 0;  // which need not be the first: alternate contigs stand behind
     for (i64 anchor = first; anchor < last; anchor++) best = max(best, alignments.score[anchor]);
+    i64 mate_places = alignments.offsets[mate + 1] - alignments.offsets[mate];
+    bool looks_again = last - first < MOST_CANDIDATES && mate_places >= MOST_CANDIDATES;
     if (last - first > MOST_ANCHORS) last = first + MOST_ANCHORS;
     for (i64 anchor = first; anchor < last; anchor++) {
         i64 score = alignments.score[anchor], length = reads.length(read);
         if (score < best - UNPAIRED_COST) continue;
         if (2 * score < length && !stands_alone(score, length)) continue;
-        if (!has_partner(alignments, reads, anchor, side & 1, read, mate, proper)) visit(anchor, read, mate);
+        if (looks_again || !has_partner(alignments, reads, anchor, side & 1, read, mate, proper))
+            visit(anchor, read, mate);
     }
 }
 
@@ -119,8 +123,8 @@ extern "C" __global__ void write_tasks(Alignments alignments, Reads reads, Refer
 __device__ __forceinline__ u32 home_slot(u32 kmer, int slot_bits) { return (kmer * 0x9E3779B1u) >> (32 - slot_bits); }
 
 // Fills a warp's table with the k-mers of a mate, each with the last place where it stands; those with N are left out.
-// The slots' order depends on the lanes' order, what is found in them does not.
-__device__ __forceinline__ void fill_table(u32* table, int slot_bits, const Reads& reads, i64 strand, i64 mate,
+// The slots' order depends on the lanes' order, what is found in them does not. Returns how many different ones there are.
+__device__ __forceinline__ int fill_table(u32* table, int slot_bits, const Reads& reads, i64 strand, i64 mate,
                                            int length, int lane) {
     u64* empty = (u64*)table;
     for (int i = lane; i < 1 << (slot_bits - 1); i += 32) empty[i] = (u64)NO_KMER << 32 | NO_KMER;
@@ -128,6 +132,7 @@ __device__ __forceinline__ void fill_table(u32* table, int slot_bits, const Read
     const u64* packed = reads.packed_of(strand, mate);
     const u8* codes = reads.codes_of(strand, mate);
     bool ambiguous = reads.ambiguous[mate];
+    int different = 0;
     for (int place = lane; place <= length - KMER; place += 32) {
         bool valid = true;
         if (ambiguous)
@@ -136,7 +141,10 @@ __device__ __forceinline__ void fill_table(u32* table, int slot_bits, const Read
         u32 kmer = (u32)packed_word(packed, place) & ((1u << (2 * KMER)) - 1), entry = kmer << 16 | place;
         for (u32 slot = home_slot(kmer, slot_bits);; slot = (slot + 1) & ((1u << slot_bits) - 1)) {
             u32 old = atomicCAS(&table[slot], NO_KMER, entry);
-            if (old == NO_KMER) break;
+            if (old == NO_KMER) {
+                different++;
+                break;
+            }
             if (old >> 16 == kmer) {
                 atomicMax(&table[slot], entry);
                 break;
@@ -144,6 +152,20 @@ __device__ __forceinline__ void fill_table(u32* table, int slot_bits, const Read
         }
     }
     __syncwarp();
+    for (int distance = 16; distance > 0; distance >>= 1) different += __shfl_xor_sync(WHOLE_WARP, different, distance);
+    return different;
+}
+
+// The last place of the k-mer at a base of what is staged in a mate's table; -1 for none.
+__device__ __forceinline__ int place_in_mate(const u32* table, int slot_bits, const u32* half_words, int base) {
+    u64 bases = (u64)half_words[(base >> 4) + 1] << 32 | half_words[base >> 4];
+    u32 kmer = (u32)(bases >> (2 * (base & 15))) & ((1u << (2 * KMER)) - 1);
+    u32 slot = home_slot(kmer, slot_bits), entry = table[slot];
+    while (entry != NO_KMER && entry >> 16 != kmer) {
+        slot = (slot + 1) & ((1u << slot_bits) - 1);
+        entry = table[slot];
+    }
+    return entry == NO_KMER ? -1 : (int)(entry & 0xFFFF);
 }
 
 // The best diagonal so far. CPU and GPU agree on "the first one to reach the most votes": a diagonal reaches each
@@ -173,18 +195,39 @@ __device__ __forceinline__ void vote(u16* votes, int diagonal, int step, int ori
     if (most > winner.votes || step + first < winner.position) winner = {most, step + first, origin + chosen};
 }
 
-// The second diagonal of a window: of those beyond the band of the best the lowest that has most votes. Of each lane what
+// Of a microsatellite: gives each of `count` diagonals, from `origin` on, as many votes as the stretch under the mate, of
+// `kmers` k-mers, has k-mers of it. The base of a diagonal's first k-mer in what is staged is `shift` more than it.
+__device__ __forceinline__ void count_known(const u32* table, int slot_bits, const u32* half_words, u16* votes,
+                                            int count, int kmers, int origin, int shift, int lane, Winner& winner) {
+    Winner own = {FEWEST_KMERS - 1, -1, -1};
+    for (int i = lane; i < count; i += 32) {
+        int known = 0;
+        for (int k = 0; k < kmers; k++)
+            known += place_in_mate(table, slot_bits, half_words, origin + shift + i + k) >= 0;
+        votes[i] = (u16)known;
+        if (known > own.votes) own = {known, origin + i + kmers - 1, origin + i};
+    }
+    for (int distance = 16; distance > 0; distance >>= 1) {
+        Winner other = {__shfl_xor_sync(WHOLE_WARP, own.votes, distance),
+                        __shfl_xor_sync(WHOLE_WARP, own.position, distance),
+                        __shfl_xor_sync(WHOLE_WARP, own.diagonal, distance)};
+        if (other.votes > own.votes || (other.votes == own.votes && other.position < own.position)) own = other;
+    }
+    if (own.diagonal >= 0 && own.votes > winner.votes) winner = own;
+}
+
+// The second diagonal of a window: of those `beyond` the best the lowest that has most votes. Of each lane what
 // it has seen; the lanes' are put together at the end.
 struct Second {
     int votes, diagonal;
 };
 
 // Looks through the final votes of a piece of the window, `count` diagonals from `origin` on.
-__device__ __forceinline__ void look_for_second(const u16* votes, int count, int origin, int best, int lane,
-                                                Second& second) {
+__device__ __forceinline__ void look_for_second(const u16* votes, int count, int origin, int best, int beyond,
+                                                int lane, Second& second) {
     for (int i = lane; i < count; i += 32) {
         int distance = origin + i - best;
-        if (votes[i] > second.votes && (distance > BAND_MARGIN || distance < -BAND_MARGIN))
+        if (votes[i] > second.votes && (distance > beyond || distance < -beyond))
             second = {votes[i], origin + i};
     }
 }
@@ -216,10 +259,15 @@ extern "C" __global__ void __launch_bounds__(128) scan(Tasks tasks, i64 count, R
     i64 begin = tasks.begin[task], mate = tasks.mate[task], strand = tasks.strand[task];
     int length = (int)reads.length(mate), last_position = (int)(tasks.end[task] - begin) - KMER;
     Winner winner = {FEWEST_KMERS - 1, -1, -1};
-    if (length >= KMER && last_position >= 0) fill_table(table, slot_bits, reads, strand, mate, length, lane);
-    else last_position = -1;
+    bool monotonous = false;
+    if (length >= KMER && last_position >= 0)
+        monotonous = fill_table(table, slot_bits, reads, strand, mate, length, lane) <= MONOTONOUS_KMERS;
+    else
+        last_position = -1;
     int pieces = last_position < 0 ? 0 : last_position / diagonals + 1;
     Second second = {0, -1};
+    // Of a microsatellite a place that fits both bands as well would be found twice, and look like one.
+    int beyond = monotonous ? 2 * BAND_MARGIN : BAND_MARGIN;
     for (int round = 0; round < (pieces > 1 ? 2 * pieces : pieces); round++) {
         int origin = (round < pieces ? round : round - pieces) * diagonals;
         if (round == pieces && winner.diagonal < 0) break;
@@ -233,18 +281,14 @@ extern "C" __global__ void __launch_bounds__(128) scan(Tasks tasks, i64 count, R
         for (i64 i = first_word + lane; i <= last_word; i += 32) staged[i - first_word] = text[i];
         __syncwarp();
         int shift = (int)((begin + origin) & 31) - origin;  // from a position to its base in what is staged
-        for (int step = origin; step <= last; step += 32) {
+        int whole = last - (length - KMER) - origin + 1;  // diagonals whose stretch is wholly in the window
+        if (monotonous)
+            count_known(table, slot_bits, half_words, votes, whole, length - KMER + 1, origin, shift, lane, counted);
+        for (int step = monotonous ? last + 1 : origin; step <= last; step += 32) {
             int position = step + lane, diagonal = -1;
             if (position <= last) {
-                int base = position + shift;
-                u64 bases = (u64)half_words[(base >> 4) + 1] << 32 | half_words[base >> 4];
-                u32 kmer = (u32)(bases >> (2 * (base & 15))) & ((1u << (2 * KMER)) - 1);
-                u32 slot = home_slot(kmer, slot_bits), entry = table[slot];
-                while (entry != NO_KMER && entry >> 16 != kmer) {
-                    slot = (slot + 1) & ((1u << slot_bits) - 1);
-                    entry = table[slot];
-                }
-                if (entry != NO_KMER) diagonal = position - (int)(entry & 0xFFFF) - origin;
+                int place = place_in_mate(table, slot_bits, half_words, position + shift);
+                if (place >= 0) diagonal = position - place - origin;
                 if (diagonal >= diagonals) diagonal = -1;
             }
             bool votes_here = diagonal >= 0;
@@ -254,7 +298,7 @@ extern "C" __global__ void __launch_bounds__(128) scan(Tasks tasks, i64 count, R
         if (round < pieces) winner = counted;
         if (winner.diagonal >= 0 && (pieces == 1 || round >= pieces)) {
             if (second.diagonal < 0) second.votes = max(FEWEST_KMERS, winner.votes - SECOND_KMERS) - 1;
-            look_for_second(votes, rest < diagonals ? rest : diagonals, origin, winner.diagonal, lane, second);
+            look_for_second(votes, rest < diagonals ? rest : diagonals, origin, winner.diagonal, beyond, lane, second);
             __syncwarp();
         }
     }

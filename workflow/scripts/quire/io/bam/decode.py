@@ -122,6 +122,14 @@ def qualities_begin(start, fields):
     return bases_begin(start, fields) + (np.int64(fields.bases) + 1) // 2
 
 
+def tags_begin(records: Records, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where in the data the tags of each chosen record begin (int64[]): behind its qualities. For few records."""
+    fixed = records.fixed[chosen]
+    operations, bases = fixed["operations"].astype(np.int64), fixed["bases"].astype(np.int64)
+    begin: NDArray[np.int64] = records.starts[chosen] + _FIXED_BYTES + fixed["name_bytes"]
+    return begin + OPERATION_BYTES * operations + (bases + 1) // 2 + bases
+
+
 @inlined
 def unclipped(data, start, fields):
     """First and last position of the reference (0-based, the last included) had nothing been clipped."""

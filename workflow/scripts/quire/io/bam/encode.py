@@ -48,6 +48,8 @@ class RecordBatch:
         hit_count, hit_index, all_hits: int32[n], tags NH, HI and th (all hits of a read of which some have no record);
             -1 for no tag. Empty where no record has them.
         alternate_share: float32[n], tag pa; 0 for no tag. Empty where no record has it.
+        original_quality: int32[n], tag om; -1 for no tag. Empty where no record has it.
+        lifts: uint8, flat text of lt; lifts_offsets: int64[n + 1]; empty for no tag, both where no record has it.
 
     A secondary record (0x100) has neither bases nor qualities: `*` for both.
     """
@@ -75,6 +77,9 @@ class RecordBatch:
     hit_index: NDArray[np.int32] = field(default_factory=_no_tags)
     all_hits: NDArray[np.int32] = field(default_factory=_no_tags)
     alternate_share: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
+    original_quality: NDArray[np.int32] = field(default_factory=_no_tags)
+    lifts: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    lifts_offsets: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __len__(self) -> int:
         return len(self.flag)
@@ -83,7 +88,9 @@ class RecordBatch:
 def assemble(
     records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes, umis: Umis = NO_UMIS
 ) -> NDArray[np.uint8]:
-    """The bytes of the records, without BGZF: name, bin, bases, qualities, tags NM MD MC ms AS XS SA NH HI th pa RX RG.
+    """The bytes of the records, without BGZF: name, bin, bases, qualities and tags.
+
+    Tags in this order: NM MD MC ms AS XS SA NH HI th pa om lt RX RG.
 
     `ms` (sum of the mate's base qualities of at least 15, as `samtools fixmate -m` writes it) goes to paired records;
     `samtools markdup` chooses by it. Runs without the GIL, so several threads may assemble at once.

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from quire.io.bam.bins import bin_of
 from quire.io.bam.layout import (
     FIXED_FIELDS,
     NUMBER_OF_CODE,
@@ -15,11 +16,9 @@ from quire.io.bam.layout import (
 from quire.sam import (
     CIGAR_HARD_CLIP,
     CIGAR_LETTERS,
-    CONSUMES_REFERENCE,
     FLAG_PAIRED,
     FLAG_REVERSE,
     FLAG_SECONDARY,
-    FLAG_UNMAPPED,
 )
 from quire.sequence.cigar import length_of, operation_of
 from quire.simd.bits import ONES, copy_bytes, load_bytes, reverse_complement, store_bytes
@@ -52,6 +51,9 @@ class Inputs(NamedTuple):
     hit_index: NDArray[np.int32]
     all_hits: NDArray[np.int32]
     alternate_share: NDArray[np.uint32]  # the bits of float32
+    original_quality: NDArray[np.int32]
+    lifts: NDArray[np.uint8]
+    lifts_offsets: NDArray[np.int64]
     group: NDArray[np.uint8]
     umis: NDArray[np.uint8]
     umi_offsets: NDArray[np.int64]
@@ -86,7 +88,7 @@ _FIXED_BYTES = FIXED_FIELDS.itemsize
 # Tags, and the letters that tell their types: an unsigned integer of one, two or four bytes, or text.
 _NM, _MD, _MC, _MS, _AS, _XS, _SA, _RG = map(tuple, (b"NM", b"MD", b"MC", b"ms", b"AS", b"XS", b"SA", b"RG"))
 _RX = tuple(b"RX")
-_NH, _HI, _TH, _PA = map(tuple, (b"NH", b"HI", b"th", b"pa"))
+_NH, _HI, _TH, _PA, _OM, _LT = map(tuple, (b"NH", b"HI", b"th", b"pa", b"om", b"lt"))
 _ONE_BYTE, _TWO_BYTES, _FOUR_BYTES, _TEXT, _FLOAT = b"CSIZf"
 _FLOAT_BYTES = 7  # tag, type and value
 _ZERO = ord("0")
@@ -173,6 +175,9 @@ def _tag_bytes(inputs, r, mate_score):
         size += _integer_bytes(inputs.all_hits[r])
     if len(inputs.alternate_share) > 0 and inputs.alternate_share[r] != 0:
         size += _FLOAT_BYTES
+    if len(inputs.original_quality) > 0:
+        size += _integer_bytes(inputs.original_quality[r])
+        size += _text_bytes(inputs.lifts_offsets[r + 1] - inputs.lifts_offsets[r])
     if len(inputs.umi_offsets) > 0:
         size += _text_bytes(inputs.umi_offsets[inputs.read[r] + 1] - inputs.umi_offsets[inputs.read[r]])
     return size + _text_bytes(len(inputs.group))
@@ -204,7 +209,8 @@ def write_records(inputs, places, first_record, last_record, fixed, fixed_bytes,
     edit_distance, md, md_offsets = inputs.edit_distance, inputs.md, inputs.md_offsets
     mate_record, sa, sa_offsets, group = inputs.mate_record, inputs.sa, inputs.sa_offsets, inputs.group
     hit_count, hit_index, all_hits = inputs.hit_count, inputs.hit_index, inputs.all_hits
-    alternate_share = inputs.alternate_share
+    alternate_share, original_quality = inputs.alternate_share, inputs.original_quality
+    lifts, lifts_offsets = inputs.lifts, inputs.lifts_offsets
     umis, umi_offsets = inputs.umis, inputs.umi_offsets
     mates, reads, flags = inputs.mate, inputs.read, inputs.flag
     starts, clips, mate_scores = places.starts, places.clips, places.mate_scores
@@ -227,7 +233,7 @@ def write_records(inputs, places, first_record, last_record, fixed, fixed_bytes,
         fields.position = position[r]
         fields.name_bytes = last_name - first_name + 1
         fields.mapping_quality = mapping_quality[r]
-        fields.bin = _bin(flag, position[r], cigar, first_operation, last_operation)
+        fields.bin = bin_of(flag, position[r], cigar, first_operation, last_operation)
         fields.operations = last_operation - first_operation
         fields.flag = flag
         fields.bases = last - first
@@ -248,7 +254,7 @@ def write_records(inputs, places, first_record, last_record, fixed, fixed_bytes,
         at = _put_tags(
             out, at, r, mate_scores[r], alignment_score, suboptimal_score, edit_distance,
             md, md_offsets, mate_record, cigar, cigar_offsets, sa, sa_offsets, hit_count, hit_index, all_hits,
-            alternate_share,
+            alternate_share, original_quality, lifts, lifts_offsets,
         )  # fmt: skip
         if len(umi_offsets) > 0:
             at = _put_text(out, at, _RX, umis, umi_offsets[i], umi_offsets[i + 1])
@@ -259,7 +265,7 @@ def write_records(inputs, places, first_record, last_record, fixed, fixed_bytes,
 def _put_tags(
     out, at, r, mate_score, alignment_score, suboptimal_score, edit_distance,
     md, md_offsets, mate_record, cigar, cigar_offsets, sa, sa_offsets, hit_count, hit_index, all_hits,
-    alternate_share,
+    alternate_share, original_quality, lifts, lifts_offsets,
 ):  # fmt: skip
     """Write the tags of record `r` but RX and RG, which `_tag_bytes` counted too; return the position behind them."""
     at = _put_integer(out, at, _NM, edit_distance[r])
@@ -279,26 +285,10 @@ def _put_tags(
         out[at], out[at + 1], out[at + 2] = _PA[0], _PA[1], _FLOAT
         _put32(out, at + 3, alternate_share[r])
         at += _FLOAT_BYTES
+    if len(original_quality) > 0:
+        at = _put_integer(out, at, _OM, original_quality[r])
+        at = _put_text(out, at, _LT, lifts, lifts_offsets[r], lifts_offsets[r + 1])
     return at
-
-
-@inlined
-def _bin(flag, position, cigar, first_operation, last_operation):
-    """Bin of the record's span (SAM specification 5.3); a span of one base where nothing is aligned."""
-    span = np.int64(0)
-    if not flag & FLAG_UNMAPPED:
-        for k in range(first_operation, last_operation):
-            if CONSUMES_REFERENCE >> operation_of(cigar[k]) & 1:
-                span += length_of(cigar[k])
-    first = np.int64(position)
-    last = first + max(span, 1) - 1
-    offset, shift = 4681, 14
-    while shift <= 26:
-        if first >> shift == last >> shift:
-            return (offset + (first >> shift)) & 0xFFFF
-        shift += 3
-        offset = (offset - 1) >> 3
-    return 0
 
 
 @inlined

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.io.bam.decode import Records, bases_of, name_hashes, qualities_begin
+from quire.io.bam.decode import Records, bases_of, name_hashes, tags_begin
+from quire.io.bam.layout import SIZE_BYTES
 from quire.rescore.long_indels.contigs import on_both_strands, with_poor_hidden
 from quire.rescore.reads.source import ReadSource
 from quire.sam import (
@@ -86,10 +87,9 @@ def _primaries(records: Records, usable: NDArray[np.int64]) -> list[Place]:
     """Where the primary alignments are of reads with a supplementary one here (tag SA)."""
     chosen = usable[records.fixed["flag"][usable] & FLAG_SUPPLEMENTARY != 0]
     places = []
-    for i in chosen.tolist():
-        start, fields = int(records.starts[i]), records.fixed[i]
-        tags = int(qualities_begin(start, fields)) + int(fields["bases"])
-        text = records.data[tags : start + 4 + int(fields["bytes_behind"])].tobytes()
+    ends = records.starts[chosen] + SIZE_BYTES + records.fixed["bytes_behind"][chosen]
+    for tags, end in zip(tags_begin(records, chosen).tolist(), ends.tolist(), strict=True):
+        text = records.data[tags:end].tobytes()
         _, found, rest = text.partition(b"SAZ")
         if found:
             contig, position = rest.split(b",", 2)[:2]

@@ -1,0 +1,142 @@
+"""What `compile_kernels` compiles is what the jobs of a run use, so that none of them compiles anything in silence."""
+
+import logging
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from quire import kernels
+
+from tests.workflow.runs import REPOSITORY
+
+DEMO = REPOSITORY / "tests" / "data" / "demo"
+# In one process each stage is compiled, or loaded, and then runs on the demo's reads. A kernel has an overload for each
+# kind of arguments that it has code for, whether that was compiled or lay on the disk: what a job adds is one
+# that `compile_kernels` did not know.
+PROGRAM = """
+import logging, sys
+from pathlib import Path
+from quire import index, reference
+from quire.kernels import STAGES
+from quire.simd.compiled import _Kernel
+
+demo, folder = Path(sys.argv[1]), Path(sys.argv[2])
+
+def overloads():
+    modules = [module for name, module in sys.modules.items() if name.startswith("quire.")]
+    kernels = {id(value): value for module in modules for value in vars(module).values() if isinstance(value, _Kernel)}
+    return {
+        (kernel.py_func.__module__, kernel.py_func.__qualname__, str(arguments))
+        for kernel in kernels.values() for arguments in kernel.overloads
+    }
+
+def require_nothing_new(stage, before):
+    for new in sorted(overloads() - before):
+        print(stage, *new)
+
+STAGES["align"](optical=False, umis=False, adapters=False, poly_g=False, alternate=False)
+known = overloads()
+assert len(known) > 30, len(known)
+fasta, packed, page = demo / "hg19.chr20.masked.fa.gz", folder / "reference", folder / "page_0"
+reference.build(fasta, packed, 1 << 30)
+index.build(packed, 0, page, {"sampling_distance": 64, "sa_sampling": 1})
+
+from quire.align.unit import map_unit
+from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
+from quire.finish.counts.outputs import CountsOutputs
+from quire.finish.sample import UnsortedUnit, finish_sample
+from quire.finish.target import count_target
+from quire.io.bam.writer import ReadGroup
+from quire.io.read_files import ReadFiles
+
+buckets, bam = folder / "unit.buckets", folder / "sample.bam"
+map_unit(
+    UnitInputs(packed, [page], ReadFiles([demo / "NA12878_R1.fastq.gz"], [demo / "NA12878_R2.fastq.gz"]), fasta),
+    UnitOutputs(buckets, folder / "unit.json", folder / "insert_size.json"),
+    ReadGroup(sample="sample", unit="unit", library="library", platform="ILLUMINA"),
+    MappingSettings(threads=1, backend="cpu"),
+)
+finish_sample(
+    sample="sample", units=[UnsortedUnit("unit", "library", buckets)], output=bam, format="bam", index="bai",
+    reference_fasta=fasta, reference_directory=packed,
+    counts=CountsOutputs(folder / "counts.json", folder / "windows.bed.gz", folder / "low.bed.gz", 10),
+    duplicates_table=folder / "duplicates.tsv", ledger=folder / "sample.json", threads=1, memory_mb=2000,
+    temporary=folder,
+)
+count_target(
+    sample="sample", alignments=bam, reference_directory=packed, reference_fasta=fasta,
+    intervals_bed=demo / "region.bed", output=folder / "target.json", low_coverage=folder / "target.bed.gz",
+    low_depth=10, threads=1,
+)
+require_nothing_new("align", known)
+
+STAGES["rescore"](gvcf=False, dragen=False)
+known = overloads()
+from quire.io.vcf import read_head
+from quire.io.vcf_parts import join
+from quire.rescore.caller import call_interval
+from quire.rescore.counting import CountingPool
+
+part = folder / "part.vcf.gz"
+call_interval(
+    packed, [{"sample": "sample", "ploidy": 2, "bam": bam}], [("chr20", 9_999_999, 10_100_000)], part,
+    {"minimum_quality": 30.0, "minimum_mapping_quality": 20, "maximum_reads_per_start": 50, "minimum_support": 2,
+     "error_model": "gatk", "long_indels": True}, folder / "part.json",
+)
+with CountingPool(read_head(part), 1) as counting:
+    print(join([part], folder / "all.vcf.gz", folder / "all.vcf.gz.tbi", counting.add), "variants")
+require_nothing_new("rescore", known)
+"""
+
+
+def test_jobs_compile_nothing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(DEMO), str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY / "workflow" / "scripts")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "248 variants\n"
+
+
+def test_the_log_says_nothing_of_tiny_samples(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What the terminal shows of a long job is how far its log says it is."""
+    monkeypatch.setitem(kernels.STAGES, "tiny", lambda: logging.getLogger("quire.align").info("2 of 2 records sorted"))
+    monkeypatch.setattr(kernels.stamps, "are_compiled", lambda *_: False)
+    monkeypatch.setattr(kernels.stamps, "remember", lambda *_: None)
+    with caplog.at_level(logging.INFO):
+        kernels.compile_stage("tiny")
+        logging.getLogger("quire.align").info("spoken again")
+    assert [message.split(":")[0] for message in caplog.messages] == [
+        "the kernels of tiny are compiled",
+        "spoken again",
+    ]
+
+
+@pytest.mark.parametrize("change", ["nothing", "edited", "removed"])
+def test_a_stage_is_not_stamped_where_sources_changed(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its kernels were not kept, and the stamp would be that of other sources."""
+    source, stamped = tmp_path / "source.py", []
+    source.write_text("")
+    monkeypatch.setattr(kernels, "_BEGAN", source.stat().st_ctime + 0.001)
+    time.sleep(0.05)
+    stage = {
+        "nothing": lambda: None,
+        "edited": lambda: source.write_text("edited"),
+        "removed": source.unlink,
+    }[change]
+    monkeypatch.setitem(kernels.STAGES, "tiny", stage)
+    monkeypatch.setattr(kernels, "dependencies", lambda _: [source])
+    monkeypatch.setattr(kernels.stamps, "are_compiled", lambda *_: False)
+    monkeypatch.setattr(kernels.stamps, "remember", lambda name, *_: stamped.append(name))
+    kernels.compile_stage("tiny")
+    assert stamped == (["tiny"] if change == "nothing" else [])
+    assert ("sources changed" in caplog.text) == (change != "nothing")

@@ -1,0 +1,151 @@
+"""Where alternate contigs lie on the primary assembly: the alignments of the list, so that places are looked up."""
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.errors import InputError
+from quire.ragged import offsets_from_lengths
+from quire.sam import FLAG_REVERSE, FLAG_UNMAPPED
+
+SAM_COLUMNS = 11  # that every line has
+_ELEMENT = re.compile(r"(\d+)([MIDNSHP=X])")
+_CIGAR = re.compile(r"(\d+[MIDNSHP=X])+")
+
+
+class Lifts(NamedTuple):
+    """The alignments of alternate contigs to other contigs, n in all; coordinates are 0-based and half-open.
+
+    Attributes:
+        offsets: int64[contigs + 1]; those of contig c stand in [offsets[c], offsets[c + 1]), by `begin`.
+        begin, end: int64[n], the aligned part of the alternate contig.
+        length: int64[n], bases of the alternate contig.
+        contig: int32[n], what it is aligned to; position: int64[n], the first aligned base there.
+        reverse: uint8[n], whether it is the reverse complement that is aligned.
+        piece_offsets: int64[n + 1]; pieces of the alternate contig, one for each operation that has bases of it.
+        piece_begin: int64[pieces], from the end of the contig on where `reverse`.
+        piece_place: int64[pieces], from `position` on; an insertion has that of the base behind it, a clip -1.
+        piece_step: uint8[pieces], 1 where each base has a place of its own, 0 in insertions and clips.
+    """
+
+    offsets: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    length: NDArray[np.int64]
+    contig: NDArray[np.int32]
+    position: NDArray[np.int64]
+    reverse: NDArray[np.uint8]
+    piece_offsets: NDArray[np.int64]
+    piece_begin: NDArray[np.int64]
+    piece_place: NDArray[np.int64]
+    piece_step: NDArray[np.uint8]
+
+
+class _Lift(NamedTuple):
+    """One of them: source, then as in `Lifts`; pieces are (begin, place, step)."""
+
+    source: int
+    begin: int
+    end: int
+    length: int
+    contig: int
+    position: int
+    reverse: bool
+    pieces: list[tuple[int, int, int]]
+
+
+def read_lifts(
+    path: Path,
+    lines: Sequence[tuple[int, list[str]]],
+    contig_number: Mapping[str, int],
+    contig_lengths: NDArray[np.int64],
+) -> Lifts:
+    """The alignments of SAM lines. Unmapped ones have none, and their contigs are alternate all the same.
+
+    Args:
+        path: for messages.
+        lines: number (from 1) and columns of each, at least `SAM_COLUMNS`; the first is a contig of the reference.
+        contig_number: contigs by name; contig_lengths: int64[contigs].
+
+    Raises:
+        InputError: a line that is not SAM, or does not fit the reference.
+    """
+    found = [_lift(f"{path}: line {number}", line, contig_number, contig_lengths) for number, line in lines]
+    lifts = sorted((lift for lift in found if lift is not None), key=lambda lift: (lift.source, lift.begin))
+    pieces = [piece for lift in lifts for piece in lift.pieces]
+    places = np.array(pieces, np.int64).reshape(-1, 3)
+    columns = list(zip(*lifts, strict=True)) if lifts else [()] * len(_Lift._fields)
+    sources, begin, end, length, contig, position, reverse, _ = columns
+    return Lifts(
+        offsets=offsets_from_lengths(np.bincount(np.array(sources, np.int64), minlength=len(contig_lengths))),
+        begin=np.array(begin, np.int64),
+        end=np.array(end, np.int64),
+        length=np.array(length, np.int64),
+        contig=np.array(contig, np.int32),
+        position=np.array(position, np.int64),
+        reverse=np.array(reverse, np.uint8),
+        piece_offsets=offsets_from_lengths([len(lift.pieces) for lift in lifts]),
+        piece_begin=places[:, 0].copy(),
+        piece_place=places[:, 1].copy(),
+        piece_step=places[:, 2].astype(np.uint8),
+    )
+
+
+def _lift(
+    where: str, line: list[str], contig_number: Mapping[str, int], contig_lengths: NDArray[np.int64]
+) -> _Lift | None:
+    name, flag_text, target, position_text, _, cigar = line[:6]
+    if not flag_text.isdecimal() or not position_text.isdecimal():
+        raise InputError(
+            f"{where} is no SAM: its FLAG {flag_text!r} and POS {position_text!r} must be numbers; give the alignments "
+            "as an aligner writes them."
+        )
+    flag, position = int(flag_text), int(position_text) - 1
+    if flag & FLAG_UNMAPPED or target == "*":
+        return None
+    if target not in contig_number:
+        raise InputError(
+            f"{where} aligns {name} to {target}, which is no contig of the reference; give the list of this "
+            "reference's alternate contigs, or leave the line out."
+        )
+    if not _CIGAR.fullmatch(cigar):
+        raise InputError(
+            f"{where} aligns {name} to {target} by the CIGAR {cigar!r}, which is none; give the alignment, or the name "
+            "alone."
+        )
+    elements = [(int(length), operation) for length, operation in _ELEMENT.findall(cigar)]
+    pieces, on_source, on_target, aligned = _pieces(elements)
+    source, number = contig_number[name], contig_number[target]
+    if on_source != contig_lengths[source]:
+        raise InputError(
+            f"{where}: the CIGAR holds {on_source} bases of {name}, which has {contig_lengths[source]}; give the list "
+            "of this reference's alternate contigs."
+        )
+    if position < 0 or position + on_target > contig_lengths[number]:
+        raise InputError(
+            f"{where} aligns {name} to {target}:{position + 1}-{position + on_target}, which is not within its "
+            f"{contig_lengths[number]} bases; give the list of this reference's alternate contigs."
+        )
+    reverse = bool(flag & FLAG_REVERSE)
+    clips = itertools.takewhile(lambda element: element[1] in "SHP", reversed(elements) if reverse else elements)
+    begin = sum(length for length, operation in clips if operation != "P")
+    return _Lift(source, begin, begin + aligned, on_source, number, position, reverse, pieces)
+
+
+def _pieces(elements: list[tuple[int, str]]) -> tuple[list[tuple[int, int, int]], int, int, int]:
+    """Pieces; bases of the alternate contig, of what it is aligned to, and of the former's aligned part."""
+    pieces, source, target, aligned = [], 0, 0, 0
+    for length, operation in elements:
+        if operation in "M=XISH" and length:
+            place, step = (-1, 0) if operation in "SH" else (target, int(operation != "I"))
+            pieces.append((source, place, step))
+            source += length
+            aligned += 0 if operation in "SH" else length
+        if operation in "M=XDN":
+            target += length
+    return pieces, source, target, aligned
