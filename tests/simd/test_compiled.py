@@ -56,6 +56,7 @@ UPGRADED = (
     "source = pathlib.Path(quire.kernels.inner.__file__)\n"
     "source.write_text(source.read_text().replace('2 * x', '3 * x'))\n"
 ) + RUN.partition("\n")[2]
+LINK = "source.with_name('linked.py').hardlink_to(source)"
 
 
 def run(library: Path, program: str = RUN) -> tuple[int, int, int, str]:
@@ -109,6 +110,21 @@ def test_what_changes_while_a_process_runs_is_not_kept(library: Path) -> None:
     assert log.count("quire/kernels/inner.py: changed while this process ran") == 1
     assert run(library)[:3] == (27, 0, 1)
     assert run(library)[:3] == (27, 1, 0)
+
+
+def test_sources_of_a_server_whose_clock_is_ahead(library: Path) -> None:
+    for path in library.rglob("*.py"):
+        os.utime(path, (2**32, 2**32))
+    assert run(library)[:3] == (12, 0, 1)
+    assert run(library)[:3] == (12, 1, 0)
+
+
+def test_a_source_that_is_only_linked_is_the_same(library: Path) -> None:
+    """A link changes what the disk says of the file, but not the file."""
+    program = UPGRADED.replace("source.write_text(source.read_text().replace('2 * x', '3 * x'))", LINK)
+    assert LINK in program
+    assert run(library, program)[:3] == (12, 0, 1)
+    assert run(library)[:3] == (12, 1, 0)
 
 
 @pytest.mark.parametrize("place", [0.1, 0.5, 0.9])

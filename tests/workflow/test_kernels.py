@@ -4,11 +4,10 @@ import logging
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from quire import kernels
+from quire import kernels, sources
 
 from tests.workflow.runs import REPOSITORY
 
@@ -108,6 +107,7 @@ def test_the_log_says_nothing_of_tiny_samples(
 ) -> None:
     """What the terminal shows of a long job is how far its log says it is."""
     monkeypatch.setitem(kernels.STAGES, "tiny", lambda: logging.getLogger("quire.align").info("2 of 2 records sorted"))
+    monkeypatch.setattr(kernels, "_sources_changed", lambda: False)
     monkeypatch.setattr(kernels.stamps, "are_compiled", lambda *_: False)
     monkeypatch.setattr(kernels.stamps, "remember", lambda *_: None)
     with caplog.at_level(logging.INFO):
@@ -119,18 +119,23 @@ def test_the_log_says_nothing_of_tiny_samples(
     ]
 
 
-@pytest.mark.parametrize("change", ["nothing", "edited", "removed"])
+@pytest.mark.parametrize("change", ["nothing", "permissions", "link", "edited", "replaced", "removed"])
 def test_a_stage_is_not_stamped_where_sources_changed(
     change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its kernels were not kept, and the stamp would be that of other sources."""
-    source, stamped = tmp_path / "source.py", []
-    source.write_text("")
-    monkeypatch.setattr(kernels, "_BEGAN", source.stat().st_ctime + 0.001)
-    time.sleep(0.05)
+    """Its kernels were not kept, and the stamp would be that of other sources. Same texts are the same source, also
+    where the clock of the file server is ahead."""
+    source, other, stamped = tmp_path / "source.py", tmp_path / "other.py", []
+    for path in (source, other):
+        path.write_text("")
+        os.utime(path, (2**32, 2**32))
+    monkeypatch.setattr(kernels, "_FOUND", {source: sources.state(source)})
     stage = {
         "nothing": lambda: None,
+        "permissions": lambda: source.chmod(0o400),
+        "link": lambda: (tmp_path / "link.py").hardlink_to(source),
         "edited": lambda: source.write_text("edited"),
+        "replaced": lambda: other.rename(source),
         "removed": source.unlink,
     }[change]
     monkeypatch.setitem(kernels.STAGES, "tiny", stage)
@@ -138,5 +143,6 @@ def test_a_stage_is_not_stamped_where_sources_changed(
     monkeypatch.setattr(kernels.stamps, "are_compiled", lambda *_: False)
     monkeypatch.setattr(kernels.stamps, "remember", lambda name, *_: stamped.append(name))
     kernels.compile_stage("tiny")
-    assert stamped == (["tiny"] if change == "nothing" else [])
-    assert ("sources changed" in caplog.text) == (change != "nothing")
+    same = change in ("nothing", "permissions", "link")
+    assert stamped == (["tiny"] if same else [])
+    assert ("sources changed" in caplog.text) != same

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 
 from quire.simd import stamps
-from quire.sources import SCRIPTS, dependencies
+from quire.sources import SCRIPTS, dependencies, state, states
 
 SCRIPT = "compile_kernels.py"  # on whose imports, this module's among them, compiled kernels depend
 log = logging.getLogger("quire.compiled")
-_BEGAN = time.time()  # before Numba and the kernels are imported
+_FOUND = states()  # before Numba and the kernels are imported
 
 
 def compile_stage(stage: str, **options: bool) -> None:
@@ -42,10 +42,7 @@ def compile_stage(stage: str, **options: bool) -> None:
 
 def _sources_changed() -> bool:
     """Whether a source changed since this process began: kernels are not kept then (`quire.simd.compiled`)."""
-    try:
-        return any(path.stat().st_ctime >= _BEGAN for path in dependencies(SCRIPTS / SCRIPT))
-    except OSError:  # one was removed
-        return True
+    return any(state(path) != _FOUND.get(path) for path in dependencies(SCRIPTS / SCRIPT))
 
 
 # Stages are imported by name, for the digests of sources, and late, since they take seconds.

@@ -39,6 +39,14 @@ class Import(NamedTuple):
     at_top: bool
 
 
+class SourceState(NamedTuple):
+    """Which file lies under a name, when it was written (ns), and its size (bytes)."""
+
+    inode: int
+    written: int
+    size: int
+
+
 def digest(script: str, *others: str) -> str:
     """Digest of everything that a script depends on.
 
@@ -86,6 +94,29 @@ def _digest_of(paths: Iterable[Path], root: Path) -> str:
         total.update(name.encode() + b"\0")
         total.update(path.read_bytes() + b"\0")
     return total.hexdigest()
+
+
+def states() -> dict[Path, SourceState]:
+    """What lies in workflow/scripts: the state of every source, to compare with later ones (`state`)."""
+    return {
+        path: found
+        for kind in ("*.py", "*.cu", "*.cuh")
+        for path in SCRIPTS.rglob(kind)
+        if (found := state(path)) is not None
+    }
+
+
+def state(path: Path) -> SourceState | None:
+    """What of a file differs when it was written or replaced; None if it is not there.
+
+    Its time of change is no part of it: a hard link or other permissions change that too. Nor is any time compared with
+    this machine's clock, since a file server has its own.
+    """
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return SourceState(found.st_ino, found.st_mtime_ns, found.st_size)
 
 
 def dependencies(script: Path) -> list[Path]:

@@ -25,14 +25,14 @@ from numba.core.registry import CPUDispatcher
 
 from quire.simd import late_code
 from quire.simd.stamps import kernels_cannot_be_kept, kernels_root
-from quire.sources import SCRIPTS, kernel_sources, kernels_digest
+from quire.sources import SCRIPTS, SourceState, kernel_sources, kernels_digest, state, states
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 log = logging.getLogger("quire.compiled")
 DAYS_UNUSED = 30  # after which compiled kernels are removed
 CHECKSUM_BYTES = hashlib.sha256().digest_size
 _DAY = 86400.0
-_BEGAN = time.time()  # sources that are older are those that this process imports
+_found: dict[Path, SourceState | None] = {**states()}  # as they are when this process imports them
 late_code.install()
 _OURS = re.compile(r"([\w.]+-)?[0-9a-f]{16}")  # names of folders; earlier versions had the digest alone
 
@@ -168,7 +168,7 @@ class _KernelCache(FunctionCache):
         Raises:
             QuireError: the folder of the kernels is full or cannot be written.
         """
-        if (changed := changed_since(self._py_func.__code__.co_filename, _BEGAN)) is not None:
+        if (changed := changed_source(self._py_func.__code__.co_filename)) is not None:
             _say_changed(changed)
             return
         try:
@@ -182,6 +182,8 @@ class _KernelCache(FunctionCache):
 def kernel_folder(file: str) -> tuple[Path, str]:
     """Folder of the compiled kernels of a source file, and the digest of what they are compiled from."""
     path = Path(file).resolve()
+    for source in kernel_sources(path):  # those outside workflow/scripts
+        _found.setdefault(source, state(source))
     # Environments with different versions of Numba may share the folder of the user.
     digest = hashlib.sha256(f"{numba.__version__} {kernels_digest(path)}".encode()).hexdigest()
     name = ".".join(path.relative_to(SCRIPTS).with_suffix("").parts) if path.is_relative_to(SCRIPTS) else path.stem
@@ -196,15 +198,10 @@ def _say_changed(path: Path) -> None:
     log.warning("%s: changed while this process ran; the kernels that depend on it are not kept", path)
 
 
-def changed_since(file: str, began: float) -> Path | None:
-    """A source of a file's kernels that was written or put there at a time (Unix) or later; None if there is none."""
-    for path in sorted(kernel_sources(Path(file).resolve())):
-        try:
-            if path.stat().st_ctime >= began:
-                return path
-        except OSError:
-            return path
-    return None
+def changed_source(file: str) -> Path | None:
+    """A source of a file's kernels that changed since this process began; None if there is none."""
+    sources = sorted(kernel_sources(Path(file).resolve()))
+    return next((path for path in sources if state(path) != _found.get(path)), None)
 
 
 @cache
