@@ -107,7 +107,6 @@ def test_the_log_says_nothing_of_tiny_samples(
 ) -> None:
     """What the terminal shows of a long job is how far its log says it is."""
     monkeypatch.setitem(kernels.STAGES, "tiny", lambda: logging.getLogger("quire.align").info("2 of 2 records sorted"))
-    monkeypatch.setattr(kernels, "_sources_changed", lambda: False)
     monkeypatch.setattr(kernels.stamps, "are_compiled", lambda *_: False)
     monkeypatch.setattr(kernels.stamps, "remember", lambda *_: None)
     with caplog.at_level(logging.INFO):

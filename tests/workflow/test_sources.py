@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -14,7 +15,7 @@ LIBRARY = sources.SCRIPTS / "quire"
 
 
 @pytest.fixture
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A small library: a script that imports a package, which imports a kernel module from inside a function.
 
     The module names one kernel of its folder, which includes headers of another folder.
@@ -42,7 +43,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path.write_text(text)
     monkeypatch.setattr(sources, "SCRIPTS", scripts)
     forget()
-    return scripts
+    yield scripts
+    forget()
 
 
 def forget() -> None:
