@@ -84,26 +84,15 @@ def test_bytes_are_as_tiles(letters: int, scoring: Scoring) -> None:
     assert swept > 0 or scoring != BWA_MEM
 
 
-@pytest.mark.parametrize("length", [254, 255])
-def test_scores_that_bytes_hold(length: int) -> None:
+@pytest.mark.parametrize("scoring", [BWA_MEM, Scoring(10, -100, -60, -40), Scoring(3, -1, -1, -1)])
+@pytest.mark.parametrize("above", [0, 1])
+def test_scores_that_bytes_hold(above: int, scoring: Scoring) -> None:
+    length = cpu_bytes.largest_in_bytes(scoring) // scoring.match + above
     letters = np.random.default_rng(length).integers(0, 4, length).astype(np.uint8)
-    given_pair = Pair(
-        letters, np.append(letters, np.full(1000, 5, np.uint8)), BWA_MEM, Mode.LOCAL
-    )  # too long for a look
-    assert (cpu_bytes.align_strips(letters, given_pair.target, BWA_MEM)[0] >= 0) == (length < 255)
-    assert as_oracle(align(given_pair)) == (length, 0, length, 0, length, [("M", length)])
-
-
-def test_short_sequences_that_are_alike_are_not_swept_in_bytes() -> None:
-    """Their score would not fit; those that are not alike, or have less than 255 to score, are."""
-    random = np.random.default_rng(6)
-    one, other = (random.integers(0, 4, 300).astype(np.uint8) for _ in range(2))
-    edited = np.delete(one, [50, 200])
-    edited[100] ^= 1
-    assert cpu_bytes._alike(one, edited, BWA_MEM)
-    assert cpu_bytes._alike(edited, one, BWA_MEM)
-    assert not cpu_bytes._alike(one, other, BWA_MEM)
-    assert not cpu_bytes._alike(one[:250], one[:250], BWA_MEM)
+    given_pair = Pair(letters, np.append(letters, np.full(1000, 5, np.uint8)), scoring, Mode.LOCAL)
+    assert (cpu_bytes.align_strips(letters, given_pair.target, scoring)[0] >= 0) == (above == 0)
+    expected = (length * scoring.match, 0, length, 0, length, [("M", length)])
+    assert as_oracle(align(given_pair)) == as_oracle(align(given_pair, memory=Memory.LINEAR)) == expected
 
 
 @pytest.mark.parametrize("mode", Mode)

@@ -25,6 +25,7 @@ from quire.simd.vectors import (
     load,
     maximum,
     minimum,
+    moved_down,
     moved_up,
     multiply,
     shift_left,
@@ -275,12 +276,17 @@ def test_bits_greater_refuses_what_is_no_integers_size() -> None:
         kernel(np.zeros(4, np.int16))
 
 
-@pytest.mark.parametrize("dtype", [np.int16, np.int32])
-def test_moved_up(dtype: type) -> None:
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32])
+@pytest.mark.parametrize(
+    ("move", "expected"),
+    [(moved_up, [LANES + 1, *range(1, LANES)]), (moved_down, list(range(2, LANES + 2)))],
+    ids=["up", "down"],
+)
+def test_lanes_moved_by_one(move: object, expected: list[int], dtype: type) -> None:
     @njit
     def kernel(array, out):
-        store(out, 0, moved_up(load(array, 0, LANES), array[LANES]))
+        store(out, 0, move(load(array, 0, LANES), array[LANES]))
 
     array, out = np.arange(1, LANES + 2).astype(dtype), np.zeros(LANES, dtype)
     kernel(array, out)
-    assert out.tolist() == [LANES + 1, *range(1, LANES)]
+    assert out.tolist() == expected

@@ -255,20 +255,30 @@ def bits_greater(_typing_context, a, b):
     return types.Integer.from_bitwidth(a.lanes, signed=False)(a, b), generate
 
 
-@intrinsic
-def moved_up(_typing_context, vector, scalar):
-    """The lanes moved up by one, the scalar in lane 0; what stood in the last lane is dropped."""
-    _require(isinstance(vector, VectorType), "moved_up takes a vector")
-    _require(scalar == vector.element, f"moved_up of {vector} takes a scalar of its type")
+def _moved(name: str, up: bool):
+    """An intrinsic of a vector and a scalar of its type that moves the lanes by one."""
 
-    def generate(_context, builder, _signature, arguments):
-        zero = ir.Constant(ir.IntType(32), 0)
-        first = builder.insert_element(ir.Constant(arguments[0].type, ir.Undefined), arguments[1], zero)
-        lanes = [vector.lanes, *range(vector.lanes - 1)]
-        mask = ir.Constant(ir.VectorType(ir.IntType(32), vector.lanes), lanes)
-        return builder.shuffle_vector(arguments[0], first, mask)
+    @intrinsic
+    def function(_typing_context, vector, scalar):
+        _require(isinstance(vector, VectorType), f"{name} takes a vector")
+        _require(scalar == vector.element, f"{name} of {vector} takes a scalar of its type")
 
-    return vector(vector, scalar), generate
+        def generate(_context, builder, _signature, arguments):
+            zero = ir.Constant(ir.IntType(32), 0)
+            first = builder.insert_element(ir.Constant(arguments[0].type, ir.Undefined), arguments[1], zero)
+            lanes = [vector.lanes, *range(vector.lanes - 1)] if up else [*range(1, vector.lanes), vector.lanes]
+            mask = ir.Constant(ir.VectorType(ir.IntType(32), vector.lanes), lanes)
+            return builder.shuffle_vector(arguments[0], first, mask)
+
+        return vector(vector, scalar), generate
+
+    return function
+
+
+# The lanes moved by one: up, the scalar in lane 0 and what stood in the last lane dropped; or down, the scalar in the
+# last lane and what stood in lane 0 dropped.
+moved_up = _moved("moved_up", up=True)
+moved_down = _moved("moved_down", up=False)
 
 
 @intrinsic

@@ -33,6 +33,7 @@ same answer.
 
 from dataclasses import dataclass
 from enum import Enum, IntEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,9 +115,8 @@ def pair_of(query: NDArray[np.uint8], target: NDArray[np.uint8], scoring: Scorin
     )
 
 
-@dataclass(frozen=True)
-class PairwiseAlignment:
-    """The alignment.
+class PairwiseAlignment(NamedTuple):
+    """The alignment: a tuple, which is made in a third of the time of a frozen dataclass.
 
     Attributes:
         score: H at its end.

@@ -2,6 +2,7 @@
 
 A thread takes a row of tiles and goes along it as far as the row above has come, so that the threads follow each other
 down the matrix like a staircase. Tiles are computed in `cpu_tiles.py`, paths followed through them in `cpu_follow.py`.
+Before, `cpu_small.py` tries what is faster where it leads to the alignment: few diagonals, bytes, a single tile.
 """
 
 from collections.abc import Callable
@@ -11,12 +12,12 @@ from threading import Condition
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.pairwise import LARGEST, Memory, Mode, Pair, PairwiseAlignment, State, cpu_bytes
+from quire.algorithms.pairwise import LARGEST, Memory, Mode, Pair, PairwiseAlignment, State
 from quire.algorithms.pairwise.cpu_follow import follow_tile
-from quire.algorithms.pairwise.cpu_small import align_tile
+from quire.algorithms.pairwise.cpu_small import HEADER, align_at_once
 from quire.algorithms.pairwise.cpu_tiles import BITS, WIDTH, Border, direction_words, solve_tile, space_for
 from quire.algorithms.pairwise.driver import Cell, PathStretch, Sweep, trace, without_matrix
-from quire.algorithms.pairwise.tiling import DIRECTION_BITS, Tile, Tiling, left_border, top_border
+from quire.algorithms.pairwise.tiling import Tile, Tiling, left_border, top_border
 from quire.algorithms.scoring import Scoring
 from quire.ragged import offsets_from_lengths
 from quire.simd.compiled import compiled
@@ -25,9 +26,10 @@ TILES = ((1024, 2048), (2048, 4096), (4096, 8192), (8192, 16384), (16384, 32768)
 """Rows and columns. Small ones have more borders, and there is less to compute again."""
 LONG = 40_000  # bases of the longer sequence from which the second size is faster than the first
 SMALL = 1 << 20  # bytes of directions: with fewer, one tile that keeps all is fastest
-CELLS_PER_BYTE = 8 // DIRECTION_BITS
+BAND = 64 << 20  # bytes of directions of a band at most
 MEMORY = 2 << 30
 """Bytes that a matrix takes at most, unless it needs more for the borders of the largest tiles."""
+_AUTO, _WHOLE, _LINEAR, _BYTE = Memory.AUTO, Memory.WHOLE, Memory.LINEAR, np.dtype(np.uint8)  # looking them up costs
 _RUN = 8  # tiles of a row between two calls of `progress`, in one thread; several hand on every tile at once
 
 
@@ -55,41 +57,39 @@ def align(
     alignment = without_matrix(pair, at_corner)
     if alignment is not None:
         return alignment
-    progress = progress or (lambda cells: None)
     if tiling is None:
         alignment = _align_at_once(pair, threads, memory, budget, at_corner, progress)
         if alignment is not None:
             return alignment
         tiling = tiling_for(len(pair.query), len(pair.target), budget)
     sweep = CpuSweep(pair, tiling, memory == Memory.WHOLE)
-    sweep.run(threads, progress)
+    sweep.run(threads, progress or (lambda cells: None))
     return trace(pair, sweep, at_corner)
 
 
 def _align_at_once(
-    pair: Pair, threads: int, memory: Memory, budget: int, at_corner: bool, progress: Callable[[int], None]
+    pair: Pair, threads: int, memory: Memory, budget: int, at_corner: bool, progress: Callable[[int], None] | None
 ) -> PairwiseAlignment | None:
-    """The alignment of sequences that are not alike, or of short ones; None where these ways do not lead to it."""
-    scoring = Scoring(*map(int, pair.scoring))
+    """The alignment of sequences that are alike, of some that are not, or of short ones; None of others."""
     query, target = _plain(pair.query), _plain(pair.target)
-    cells, found = len(query) * len(target), None
-    if memory != Memory.WHOLE and threads == 1 and not at_corner and cpu_bytes.fits(pair, budget // 2):
-        found = cpu_bytes.align_strips(query, target, scoring)
-    if (found is None or found[0] < 0) and memory != Memory.LINEAR and cells // CELLS_PER_BYTE <= min(SMALL, budget):
-        found = align_tile(query, target, scoring, int(pair.mode), at_corner)
-    if found is None or (found[0] < 0 and pair.mode == Mode.LOCAL):
+    match, mismatch, gap_open, gap_extend = pair.scoring
+    in_bytes = threads == 1 and memory is not _WHOLE
+    band, tile = min(BAND, budget) if memory is _AUTO else 0, min(SMALL, budget) if memory is not _LINEAR else 0
+    found = align_at_once(
+        query, target, match, mismatch, gap_open, gap_extend, int(pair.mode), at_corner, band,
+        budget // 2 if in_bytes else 0, tile,
+    )  # fmt: skip
+    if len(found) == 0:
         return None
-    progress(cells)
-    score, end_row, end_column, begin_row, begin_column, cigar = found
-    return PairwiseAlignment(score, begin_row, end_row, begin_column, end_column, cigar)
+    if progress is not None:
+        progress(len(query) * len(target))
+    score, end_row, end_column, begin_row, begin_column = found[:HEADER].tolist()
+    return PairwiseAlignment(score - LARGEST, begin_row, end_row, begin_column, end_column, found[HEADER:])
 
 
 def _plain(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """The array as kernels take it; `np.require` takes as long as a thousand cells to find out that it is one."""
-    flags = codes.flags
-    if codes.dtype == np.uint8 and flags.c_contiguous and flags.writeable:
-        return codes
-    return np.require(codes, np.uint8, ["C", "W"])
+    return codes if codes.dtype is _BYTE and codes.flags.carray else np.require(codes, np.uint8, ["C", "W", "A"])
 
 
 def tiling_for(rows: int, columns: int, budget: int) -> Tiling:

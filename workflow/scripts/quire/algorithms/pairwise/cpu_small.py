@@ -1,15 +1,74 @@
-"""A matrix that is one tile, from its letters to the path in one call: for pairs that a call's own cost decides for."""
+"""From letters to the path in one call: for pairs that a call's own cost decides for, and for those of few cells."""
 
 import numpy as np
 
 from quire.algorithms.pairwise import LARGEST, Mode
+from quire.algorithms.pairwise.cpu_band import align_band, score_at_least
+from quire.algorithms.pairwise.cpu_bytes import align_strips, fits_in_bytes, largest_in_bytes
 from quire.algorithms.pairwise.cpu_follow import follow_tile
 from quire.algorithms.pairwise.cpu_tiles import BITS, Border, direction_words, fits_in_16_bits, solve_tile, space_for
+from quire.algorithms.pairwise.tiling import DIRECTION_BITS
+from quire.algorithms.scoring import Scoring
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_SHIFT
 from quire.sequence.cigar import element_of
-from quire.simd.compiled import compiled
+from quire.simd.compiled import compiled, inlined
 
+HEADER = 5  # numbers before the CIGAR
 _LOCAL, _GLOBAL, _GLOCAL = int(Mode.LOCAL), int(Mode.GLOBAL), int(Mode.GLOCAL)
+
+
+@compiled
+def align_at_once(query, target, match, mismatch, gap_open, gap_extend, mode, at_corner, band, strips, tile):
+    """Align two sequences, neither empty, in the first of three ways that leads to an alignment.
+
+    Args:
+        query, target: uint8, as a `Pair` has them.
+        match, mismatch, gap_open, gap_extend: of the `Scoring`; numbers cost a call less than a tuple of them.
+        mode: int of the `Mode`.
+        at_corner: whether the alignment must end at (m, n) in every mode.
+        band, strips, tile: bytes that a band's directions, the kept rows of strips, and the directions of all cells may
+            take; 0: that way is not tried.
+
+    Returns:
+        uint32: the score + LARGEST, row and column (from 1) of its end and of where it begins, and its CIGAR elements.
+        Empty where none of the ways led to an alignment.
+    """
+    scoring = Scoring(match, mismatch, gap_open, gap_extend)
+    rows, columns = len(query), len(target)
+    found, least = False, np.int64(0)
+    free = mode == _GLOBAL or not at_corner
+    in_bytes = strips > 0 and mode == _LOCAL and not at_corner and fits_in_bytes(rows, columns, scoring, strips)
+    if (band > 0 and free) or in_bytes:
+        least = score_at_least(query, target, scoring, mode)
+    if band > 0 and free:
+        found, answer = align_band(query, target, scoring, mode, least, band)
+    if not found and in_bytes and least <= largest_in_bytes(scoring):
+        answer = align_strips(query, target, scoring)
+        found = answer[0] >= 0
+    if not found and rows * columns * DIRECTION_BITS <= 8 * tile:
+        answer = align_tile(query, target, scoring, mode, at_corner)
+        found = True
+    if not found:
+        return np.empty(0, np.uint32)
+    return _packed(answer)
+
+
+@inlined
+def _packed(answer):
+    """An alignment as `align_at_once` returns it: one array is all that a call hands to Python."""
+    packed = np.empty(HEADER + len(answer[5]), np.uint32)
+    packed[0] = answer[0] + LARGEST
+    packed[1], packed[2], packed[3], packed[4] = answer[1:HEADER]
+    used = HEADER
+    for element in answer[5][::-1]:
+        if element >> CIGAR_SHIFT == 0:
+            continue
+        if used > HEADER and (packed[used - 1] ^ element) & np.uint32(CIGAR_MASK) == 0:
+            packed[used - 1] += element & ~np.uint32(CIGAR_MASK)
+        else:
+            packed[used] = element
+            used += 1
+    return packed[:used]
 
 
 @compiled
@@ -23,7 +82,7 @@ def align_tile(query, target, scoring, mode, at_corner):
         at_corner: whether the alignment must end at (m, n) in every mode.
 
     Returns:
-        Its score, row and column (from 1) of its end and of where it begins, and uint32, its CIGAR elements.
+        Its score, row and column (from 1) of its end and of where it begins, and uint32, its CIGAR elements, backwards.
     """
     rows, columns = len(query), len(target)
     local = mode == _LOCAL
@@ -58,25 +117,8 @@ def align_tile(query, target, scoring, mode, at_corner):
     if mode == _GLOBAL:
         ends[1] = element_of(begin_column + 1, CIGAR_DELETION)
         begin_column = -1
-    cigar = forwards(np.concatenate((cigar, ends)))
+    cigar = cigar if local else np.concatenate((cigar, ends))
     return score, row + 1, column + 1, begin_row + 1, begin_column + 1, cigar
-
-
-@compiled
-def forwards(backwards):
-    """Elements of a CIGAR in the other order; neighbours of one operation become one, and empty ones are left out."""
-    elements = np.empty(len(backwards), np.uint32)
-    used = 0
-    for k in range(len(backwards) - 1, -1, -1):
-        element = backwards[k]
-        if element >> CIGAR_SHIFT == 0:
-            continue
-        if used > 0 and (elements[used - 1] ^ element) & np.uint32(CIGAR_MASK) == 0:
-            elements[used - 1] += element & ~np.uint32(CIGAR_MASK)
-        else:
-            elements[used] = element
-            used += 1
-    return elements[:used].copy()
 
 
 @compiled

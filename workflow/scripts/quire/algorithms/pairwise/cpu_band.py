@@ -1,0 +1,413 @@
+"""Sequences that are alike: the diagonals that the alignment can be on, and no others; the answer is the same.
+
+Diagonal k holds the cells with j - i = k. An alignment on diagonal k has at most so many matches, and pays for the gaps
+that lead to it and back; so `most_on` bounds its score. `score_at_least` finds some alignment by looking along both
+sequences, and where a diagonal allows less than its score, no optimal alignment comes there (as Ukkonen 1985 bounds a
+distance). Cells outside are taken for nothing: the values along every optimal path are those of the whole matrix, and
+values beside it are at most those. So the end, the path and its ties are those of the whole matrix.
+
+Cells are computed by antidiagonals s = i + j, whose cells do not depend on each other: lane l holds the diagonal
+`first` + 2 l where s is even, and the one after it where s is odd (`first` is even). What a cell needs is then in the
+same lane, but for I before odd steps (from the lane above) and D before even ones (from the lane below).
+
+Scores are int16, H of 0 is 0. Outside mode LOCAL what does not exist is FLOOR, and stays below what counts
+(`fits_in_band`). Directions of the cells of one vector are four words, as those of a column in `cpu_tiles`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.algorithms.pairwise import Mode, State
+from quire.algorithms.pairwise.cpu_tiles import BITS, CEILING, FLOOR, LANES, LARGEST_SCORE
+from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT
+from quire.sequence.cigar import element_of
+from quire.simd.bits import load_bytes, trailing_zeros
+from quire.simd.compiled import compiled, inlined
+from quire.simd.vectors import (
+    CACHE_LINE,
+    add,
+    bits_greater,
+    choose_equal,
+    choose_greater,
+    load,
+    maximum,
+    moved_down,
+    moved_up,
+    splat,
+    store,
+)
+
+LONGEST = 60_000  # m + n: half of the steps are counted in 16 bits
+WORDS = 4  # of directions, of a vector
+_WORD = 8  # bases that must be the same behind a difference
+_LONGEST_GAP = 32  # that is looked for
+_TRIES, _BASES_A_TRY = 3, 32  # differences behind which nothing is the same: so many, and one for so many bases
+_ROW_PADDING, _COLUMN_PADDING = 6, 7  # letters of their own, which match nothing
+_LOCAL, _GLOBAL, _GLOCAL = int(Mode.LOCAL), int(Mode.GLOBAL), int(Mode.GLOCAL)
+_PAIRED, _INSERTION, _DELETION = int(State.PAIRED), int(State.INSERTION), int(State.DELETION)
+_UNKNOWN = -(1 << 40)
+
+
+class DiagonalBand(NamedTuple):
+    """The room of a band.
+
+    Attributes:
+        first: the diagonal of lane 0 in even steps.
+        vectors: of an antidiagonal.
+        pairs: of steps, an odd one and an even one; step 1 is the first.
+        query: int16[pairs + vectors * LANES], letters of the rows, the last first.
+        target: likewise, letters of the columns from the first lane's first on.
+        even, odd: int16[vectors * LANES], H of the last even and odd step.
+        gaps: int16[(vectors + 1) * LANES], I of the cells below the last step's; behind it what does not exist.
+        deletions: int16[vectors * LANES], D of the cells to the right of the last step's.
+        best, when: int16[2, vectors * LANES], the largest H of each diagonal, and its first pair of steps.
+        directions: BITS[2 * pairs * vectors * WORDS].
+    """
+
+    first: int
+    vectors: int
+    pairs: int
+    query: np.ndarray
+    target: np.ndarray
+    even: np.ndarray
+    odd: np.ndarray
+    gaps: np.ndarray
+    deletions: np.ndarray
+    best: np.ndarray
+    when: np.ndarray
+    directions: np.ndarray
+
+
+@compiled
+def align_band(query, target, scoring, mode, least, most_bytes):
+    """Align two sequences, neither empty, within the diagonals that the alignment can be on.
+
+    Args:
+        query, target: uint8, as a `Pair` has them.
+        scoring: `Scoring`.
+        mode: int of the `Mode`.
+        least: what `score_at_least` says.
+        most_bytes: that directions may take.
+
+    Returns:
+        Whether it was done: not where too many diagonals are left. Then the alignment's score, row and column (from 1)
+        of its end and of where it begins, and uint32, its CIGAR elements, backwards.
+    """
+    nothing = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.empty(0, np.uint32)
+    rows, columns = len(query), len(target)
+    if rows + columns > LONGEST or not fits_in_band(rows, columns, scoring, mode, least):
+        return False, nothing
+    low, high = diagonals(rows, columns, scoring, mode, least)
+    first = low - (low & 1)
+    vectors = (high - first) // 2 // LANES + 1
+    # A cell of a band takes about as long as one of a tile, with what a tile's lanes compute before they begin.
+    if (
+        vectors * LANES * (rows + columns) > rows * columns
+        or vectors * WORDS * LANES // 8 * (rows + columns + 1) > most_bytes
+    ):
+        return False, nothing
+    return True, align_within(query, target, scoring, mode, first, vectors)
+
+
+@compiled
+def align_within(query, target, scoring, mode, first, vectors):
+    """The best alignment on the 2 * `vectors` * LANES diagonals from `first` on, which is even; see `align_band`."""
+    band = _band(query, target, scoring, mode, first, vectors)
+    score, row, column = _sweep(band, len(query), len(target), scoring, mode)
+    begin_row, begin_column, cigar = _follow(band, query, target, scoring, mode, score, row, column)
+    return score, row, column, begin_row, begin_column, cigar
+
+
+@compiled
+def score_at_least(query, target, scoring, mode):
+    """The score of some alignment of a mode: along the diagonal, with the gaps behind which the same bases follow."""
+    rows, columns = len(query), len(target)
+    score, best, i, j, failed = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    while i < rows and j < columns:
+        same = _same(query, target, i, j)
+        if same > 0:
+            score += same * scoring.match
+            i, j, best = i + same, j + same, max(best, score)
+            continue
+        gap = _gap_before_same(query, target, i, j)
+        if gap == 0:
+            score += scoring.mismatch
+            i, j = i + 1, j + 1
+            if i + _WORD <= rows and j + _WORD <= columns and _same(query, target, i, j) < _WORD:
+                failed += 1
+                if failed > _TRIES + i // _BASES_A_TRY:
+                    break
+        else:
+            score += scoring.gap_open + (abs(gap) - 1) * scoring.gap_extend
+            if gap > 0:
+                j += gap
+            else:
+                i -= gap
+        if mode == _LOCAL:
+            score = max(score, 0)
+    if mode == _LOCAL:
+        return best
+    if i < rows and j < columns:
+        return np.int64(_UNKNOWN)
+    if i < rows:
+        score += scoring.gap_open + (rows - i - 1) * scoring.gap_extend
+    elif j < columns and mode == _GLOBAL:
+        score += scoring.gap_open + (columns - j - 1) * scoring.gap_extend
+    return score
+
+
+@inlined
+def _same(query, target, i, j):
+    """How many bases from there on are the same, of the next _WORD."""
+    if i + _WORD <= len(query) and j + _WORD <= len(target):
+        return trailing_zeros(load_bytes(query, i) ^ load_bytes(target, j)) >> 3
+    same = np.int64(0)
+    while i + same < len(query) and j + same < len(target) and query[i + same] == target[j + same]:
+        same += 1
+    return same
+
+
+@inlined
+def _gap_before_same(query, target, i, j):
+    """The shortest deletion (or insertion: negative) behind which bases are the same that differ at i and j; or 0."""
+    rows, columns = len(query) - _WORD, len(target) - _WORD
+    if i >= rows or j >= columns:
+        return np.int64(0)
+    if load_bytes(query, i + 1) == load_bytes(target, j + 1):
+        return np.int64(0)
+    word, other = load_bytes(query, i), load_bytes(target, j)
+    for gap in range(1, _LONGEST_GAP + 1):
+        if j + gap <= columns and load_bytes(target, j + gap) == word:
+            return np.int64(gap)
+        if i + gap <= rows and load_bytes(query, i + gap) == other:
+            return np.int64(-gap)
+    return np.int64(0)
+
+
+@compiled
+def fits_in_band(rows, columns, scoring, mode, least):
+    """Whether 16 bits hold the scores of a band whose alignment has at least so many."""
+    price = -min(scoring.gap_open + scoring.gap_extend, scoring.mismatch)
+    most = min(rows, columns) * scoring.match
+    if max(price, scoring.match) > LARGEST_SCORE or most > CEILING:
+        return False
+    # What comes from FLOOR has at most FLOOR + most anywhere, and an optimal path has at least least - most.
+    return mode == _LOCAL or FLOOR + 2 * most < least
+
+
+@compiled
+def diagonals(rows, columns, scoring, mode, least):
+    """The lowest and the highest diagonal on which an alignment can have a score; away from the corners' ever fewer."""
+    low, high = min(0, columns - rows), max(0, columns - rows)
+    below, above = -rows - 1, columns + 1
+    while low - below > 1:
+        middle = (low + below) // 2
+        if most_on(middle, rows, columns, scoring, mode) >= least:
+            low = middle
+        else:
+            below = middle
+    while above - high > 1:
+        middle = (high + above) // 2
+        if most_on(middle, rows, columns, scoring, mode) >= least:
+            high = middle
+        else:
+            above = middle
+    return low, high
+
+
+@compiled
+def most_on(diagonal, rows, columns, scoring, mode):
+    """What the score of an alignment that has a cell on a diagonal is at most.
+
+    On its way to the diagonal it has gaps of as many bases at least as the diagonal is away from where it must begin,
+    and likewise behind it; one gap of them costs least, and each base in a gap is not matched.
+    """
+    before, behind = diagonal, columns - rows - diagonal  # deletions; insertions where negative
+    if mode != _GLOBAL:
+        before, behind = min(before, 0), min(behind, 0)
+    if mode == _LOCAL:
+        return (min(rows, columns - diagonal) if diagonal >= 0 else min(rows + diagonal, columns)) * scoring.match
+    inserted, deleted = -min(before, 0) - min(behind, 0), max(before, 0) + max(behind, 0)
+    score = min(rows - inserted, columns - deleted) * scoring.match
+    if before * behind > 0:  # they may be one gap
+        before, behind = before + behind, 0
+    for gap in (abs(before), abs(behind)):
+        if gap > 0:
+            score += scoring.gap_open + (gap - 1) * scoring.gap_extend
+    return score
+
+
+@compiled
+def _band(query, target, scoring, mode, first, vectors):
+    """A band before its first step."""
+    rows, columns, lanes = len(query), len(target), vectors * LANES
+    pairs = (rows + columns + 1) // 2
+    letters = pairs + lanes
+    room = np.empty(2 * letters + 9 * lanes + LANES + CACHE_LINE, np.int16)
+    begin = (CACHE_LINE - room.ctypes.data % CACHE_LINE) % CACHE_LINE // 2
+    scores = room[begin : begin + 9 * lanes + LANES]
+    backwards, forwards = room[len(room) - 2 * letters : len(room) - letters], room[len(room) - letters :]
+    # Row and column of item x, so that `_sweep` finds the letters of a step side by side.
+    half = first // 2
+    for x in range(letters):
+        i, j = pairs - half - x, x + 1 + half
+        backwards[x] = query[i - 1] if 1 <= i <= rows else _ROW_PADDING
+        forwards[x] = target[j - 1] if 1 <= j <= columns else _COLUMN_PADDING
+    gaps, deletions = scores[2 * lanes : 3 * lanes + LANES], scores[3 * lanes + LANES : 4 * lanes + LANES]
+    scores[: 2 * lanes] = 0 if mode == _LOCAL else FLOOR
+    scores[2 * lanes : 4 * lanes + LANES] = FLOOR
+    scores[4 * lanes + LANES :] = 0
+    if mode != _LOCAL:  # (0, 0)
+        scores[-half] = 0
+        gaps[-half], deletions[-half] = scoring.gap_open, scoring.gap_open
+    behind = scores[4 * lanes + LANES :]
+    return DiagonalBand(
+        first, vectors, pairs, backwards, forwards, scores[:lanes], scores[lanes : 2 * lanes], gaps, deletions,
+        behind[: 2 * lanes], behind[2 * lanes : 4 * lanes], np.empty(2 * pairs * vectors * WORDS, BITS),
+    )  # fmt: skip
+
+
+@compiled
+def _sweep(band, rows, columns, scoring, mode):
+    """Compute all steps: the score of the alignment, and row and column of its end (from 1)."""
+    first, vectors, pairs, query, target, even, odd, gaps, deletions, best, when, directions = band
+    lanes = vectors * LANES
+    match, mismatch = splat(np.int16(scoring.match), LANES), splat(np.int16(scoring.mismatch), LANES)
+    gap_open, gap_extend = splat(np.int16(scoring.gap_open), LANES), splat(np.int16(scoring.gap_extend), LANES)
+    zero = splat(np.int16(0 if mode == _LOCAL else FLOOR), LANES)
+    constants = match, mismatch, gap_open, gap_extend, zero
+    score, end_row, end_column = np.int64(_UNKNOWN), np.int64(0), np.int64(0)
+    for pair in range(pairs):
+        now = splat(np.int16(pair), LANES)
+        # In both steps lane l has column pair + 1 + half + l; row pair - half - l in the odd one, the next in the even.
+        for v in range(vectors):
+            at = v * LANES
+            word = (2 * pair * vectors + v) * WORDS
+            letters = load(query, pairs - pair + at, LANES), load(target, pair + at, LANES)
+            gap, deletion = moved_down(load(gaps, at, LANES), gaps[at + LANES]), load(deletions, at, LANES)
+            above, gap, deletion = _cells(load(odd, at, LANES), gap, deletion, letters, constants, directions, word)
+            _keep_best(best, when, lanes + at, above, now)
+            store(odd, at, above)
+            store(gaps, at, gap)
+            store(deletions, at, deletion)
+        if mode != _LOCAL:
+            end = _after_step(band, odd, 2 * pair + 1, rows, columns, scoring, mode)
+            if end > score:
+                score, end_row, end_column = end, rows, 2 * pair + 1 - rows
+        carried = np.int16(FLOOR)
+        for v in range(vectors):
+            at = v * LANES
+            word = ((2 * pair + 1) * vectors + v) * WORDS
+            letters = load(query, pairs - pair - 1 + at, LANES), load(target, pair + at, LANES)
+            gap, deletion = load(gaps, at, LANES), moved_up(load(deletions, at, LANES), carried)
+            carried = deletions[at + LANES - 1]
+            above, gap, deletion = _cells(load(even, at, LANES), gap, deletion, letters, constants, directions, word)
+            _keep_best(best, when, at, above, now)
+            store(even, at, above)
+            store(gaps, at, gap)
+            store(deletions, at, deletion)
+        if mode != _LOCAL:
+            end = _after_step(band, even, 2 * pair + 2, rows, columns, scoring, mode)
+            if end > score:
+                score, end_row, end_column = end, rows, 2 * pair + 2 - rows
+    if mode == _LOCAL:
+        return _local_end(best, when, first, lanes)
+    return score, end_row, end_column
+
+
+@inlined
+def _cells(diagonal, gap, deletion, letters, constants, directions, word):
+    """H of a vector of cells, I of those below and D of those to the right; their directions are written."""
+    match, mismatch, gap_open, gap_extend, zero = constants
+    value = add(diagonal, choose_equal(letters[0], letters[1], match, mismatch))
+    above = maximum(maximum(maximum(value, deletion), zero), gap)
+    opened, longer_gap, longer = add(above, gap_open), add(gap, gap_extend), add(deletion, gap_extend)
+    directions[word] = bits_greater(gap, value)
+    directions[word + 1] = bits_greater(deletion, maximum(value, gap))
+    directions[word + 2] = bits_greater(longer_gap, opened)
+    directions[word + 3] = bits_greater(longer, opened)
+    return above, maximum(opened, longer_gap), maximum(opened, longer)
+
+
+@inlined
+def _keep_best(best, when, at, scores, now):
+    """Keep the largest H of diagonals, and when it came first."""
+    before = load(best, at, LANES)
+    store(when, at, choose_greater(scores, before, now, load(when, at, LANES)))
+    store(best, at, maximum(scores, before))
+
+
+@inlined
+def _after_step(band, scores, step, rows, columns, scoring, mode):
+    """H of the step's cell in the last row, if the alignment may end there; the cell in row 0 of mode GLOCAL is set."""
+    lane = (step - band.first) >> 1
+    if mode == _GLOCAL and lane < len(scores) and step <= columns:
+        scores[lane] = 0
+        band.gaps[lane], band.deletions[lane] = scoring.gap_open, scoring.gap_open
+    lane, column = (step - 2 * rows - band.first) >> 1, step - rows
+    if not (0 <= lane < len(scores) and 0 <= column <= columns) or (mode == _GLOBAL and column < columns):
+        return np.int64(_UNKNOWN)
+    return np.int64(scores[lane])
+
+
+@inlined
+def _local_end(best, when, first, lanes):
+    """The largest H, and the first cell by column and row that has it."""
+    score, row, column = np.int64(0), np.int64(0), np.int64(0)
+    for odd in range(2):
+        for lane in range(lanes):
+            other = np.int64(best[odd * lanes + lane])
+            if other == 0 or other < score:
+                continue
+            diagonal, step = first + odd + 2 * lane, 2 * np.int64(when[odd * lanes + lane]) + 2 - odd
+            j = (step + diagonal) // 2
+            i = j - diagonal
+            if other > score or j < column or (j == column and i < row):
+                score, row, column = other, i, j
+    return score, row, column
+
+
+@compiled
+def _follow(band, query, target, scoring, mode, score, row, column):
+    """Where the path to a cell begins, and uint32, its CIGAR elements, backwards; see `follow_tile`."""
+    cigar = np.empty(row + column + 1, np.uint32)
+    used, state, i, j = 0, _PAIRED, row, column
+    while True:
+        if state == _PAIRED:
+            if score == 0 if mode == _LOCAL else i == 0 and (j == 0 or mode == _GLOCAL):
+                return i, j, cigar[:used]
+            if _bit(band, i, j, 1):
+                state = _DELETION
+            elif _bit(band, i, j, 0):
+                state = _INSERTION
+        if state == _PAIRED:
+            operation = CIGAR_MATCH
+            score -= scoring.match if query[i - 1] == target[j - 1] else scoring.mismatch
+            i, j = i - 1, j - 1
+        elif state == _INSERTION:
+            operation = CIGAR_INSERTION
+            i -= 1
+            longer = _bit(band, i, j, 2)
+        else:
+            operation = CIGAR_DELETION
+            j -= 1
+            longer = _bit(band, i, j, 3)
+        if operation != CIGAR_MATCH:
+            score -= scoring.gap_extend if longer else scoring.gap_open
+            state = state if longer else _PAIRED
+        if used > 0 and cigar[used - 1] & np.uint32(CIGAR_MASK) == operation:
+            cigar[used - 1] += np.uint32(1 << CIGAR_SHIFT)
+        else:
+            cigar[used] = element_of(1, operation)
+            used += 1
+
+
+@inlined
+def _bit(band, i, j, which):
+    """One of the four directions of a cell; from (0, 0) no gap goes on."""
+    if i + j == 0:
+        return False
+    lane = (j - i - band.first) >> 1
+    word = ((i + j - 1) * band.vectors + lane // LANES) * WORDS + which
+    return (np.int64(band.directions[word]) >> (lane % LANES)) & 1 == 1
