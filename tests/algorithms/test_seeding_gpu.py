@@ -15,7 +15,8 @@ from tests.support.index_builders import build_index, cut_pages
 from tests.support.seeding_cases import count_cases, expected, repetitive_axis, sample_reads
 
 OVERLAP = DEEPEST
-CASES = {"first depth", "deeper", "frequent", "ambiguous", "rarest", "many rows of a rarest"}
+RAREST = {"rarest", "many rows of a rarest", "rarest beside hits", "too frequent beside hits"}
+CASES = {"first depth", "deeper", "frequent", "ambiguous", *RAREST}
 
 
 def check(card, pages, axis, sequences, parameters: SeedingParameters) -> list[list[int]]:
@@ -48,6 +49,7 @@ def test_one_page(card, parameters, index) -> None:
     rng = np.random.default_rng(parameters.stride + parameters.maximum_hits)
     axis = repetitive_axis(rng)
     sequences = [*sample_reads(rng, axis, rng.integers(15, 160, 30)), [0] * 90, [3] * 90, [0] * 70 + [4] + [0] * 25]
+    sequences.append(axis[-370:-270].tolist())  # the run of one letter, and what follows it once
     assert set(+count_cases(axis, sequences, parameters)) == CASES
     check(card, one_page(card, axis, **index), axis, sequences, parameters)
 
@@ -83,7 +85,7 @@ def test_pages_cut_anywhere(card, together, cuts, parameters, index) -> None:
     axis = repetitive_axis(rng)
     borders = [0, *(int(cut * len(axis)) for cut in cuts), len(axis)]
     pages = cut_pages(card, axis, np.diff(borders).tolist(), OVERLAP, **index)
-    sequences = [*sample_reads(rng, axis, rng.integers(15, 160, 25)), [0] * 90, [3] * 90]
+    sequences = [*sample_reads(rng, axis, rng.integers(15, 160, 25)), [0] * 90, [3] * 90, axis[-370:-270].tolist()]
     for border in borders[1:-1]:
         sequences += [axis[max(border - 30, 0) :][:80].tolist(), axis[max(border - 64, 0) :][:64].tolist()]
     assert set(+count_cases(axis, sequences, parameters)) == CASES

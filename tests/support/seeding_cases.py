@@ -3,7 +3,7 @@
 from collections import Counter
 
 import numpy as np
-from quire.algorithms.seeding import RAREST_LIMIT, SeedingParameters, oracle
+from quire.algorithms.seeding import FEW_HITS, RAREST_LIMIT, RAREST_LIMIT_BESIDE, SeedingParameters, oracle
 from quire.sequence.ties.oracle import hash_name
 
 from tests.support.card_builders import reverse_complement
@@ -47,7 +47,7 @@ def expected(axis: np.ndarray, sequences: list[list[int]], parameters: SeedingPa
 
 def count_cases(axis: np.ndarray, sequences: list[list[int]], parameters: SeedingParameters) -> Counter:
     """How many seeds are located at the first depth, at deeper ones and nowhere, and how many reads are left to their
-    rarest seed: so that a test can say that all of it happened."""
+    rarest seed or have it beside few hits: so that a test can say that all of it happened."""
     cases: Counter = Counter()
     for sequence in sequences:
         usable, frequent = 0, []
@@ -72,4 +72,7 @@ def count_cases(axis: np.ndarray, sequences: list[list[int]], parameters: Seedin
         if frequent and not usable and min(frequent) <= RAREST_LIMIT:
             cases["rarest"] += 1
             cases["many rows of a rarest"] += min(frequent) > 600
+        if frequent and 0 < usable < FEW_HITS:
+            cases["rarest beside hits"] += min(frequent) <= RAREST_LIMIT_BESIDE
+            cases["too frequent beside hits"] += min(frequent) > RAREST_LIMIT_BESIDE
     return cases

@@ -6,7 +6,14 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.algorithms.fm_index.pages.cpu import PageArrays, page_of, page_table
-from quire.algorithms.seeding import DIAGONAL_BIAS, MAXIMUM_SEEDS, RAREST_LIMIT, SeedingParameters
+from quire.algorithms.seeding import (
+    DIAGONAL_BIAS,
+    FEW_HITS,
+    MAXIMUM_SEEDS,
+    RAREST_LIMIT,
+    RAREST_LIMIT_BESIDE,
+    SeedingParameters,
+)
 from quire.algorithms.seeding.cpu_steps import ReadArrays, append_owned, borrowed_reads, encode_hit, keep_smallest
 from quire.algorithms.seeding.cpu_together import (
     END,
@@ -27,7 +34,7 @@ from quire.algorithms.seeding.cpu_together import (
 from quire.reads import Reads
 from quire.simd.compiled import compiled, inlined
 
-FEW_HITS = 16  # that are sorted by insertion alone
+FEW_TO_SORT = 16  # hits that are sorted by insertion alone
 BOXES = 256
 
 
@@ -99,11 +106,11 @@ def _hits_of_read(table, batch, together, sorting, first_seed, last_seed, hits, 
             used = _append_places(together.places[index], together.seeds[index], batch.depths[0], hits, used)
         else:
             used = _append_found(table, together, index, hits, used)
-    if used == first and rarest <= RAREST_LIMIT:
-        seed = together.seeds[rarest_seed]
+    if rarest <= RAREST_LIMIT and used - first < FEW_HITS and (used == first or rarest <= RAREST_LIMIT_BESIDE):
+        seed, others = together.seeds[rarest_seed], used
         used = _append_found(table, together, rarest_seed, hits, used)
         begin = seed[END] - together.chosen[rarest_seed, WANTED]
-        used = keep_smallest(hits, first, used, begin, batch.name_hash[seed[READ]], batch.maximum_hits)
+        used = keep_smallest(hits, others, used, begin, batch.name_hash[seed[READ]], batch.maximum_hits)
     _sort(hits, first, used, sorting)
     return used
 
@@ -130,7 +137,7 @@ def _room_to_sort(table, room):
 @inlined
 def _sort(hits, first, last, sorting):
     """Sort hits[first:last], which lie anywhere on the axis: into boxes by strand and place, then by insertion."""
-    if last - first > FEW_HITS:
+    if last - first > FEW_TO_SORT:
         ends, moved, shift = sorting.ends, sorting.hits, np.uint64(sorting.shift)
         ends[:] = 0
         for i in range(first, last):

@@ -20,8 +20,10 @@ from quire.algorithms.fm_index.gpu import CardPage
 from quire.algorithms.fm_index.pages.gpu import PagesInTurn, page_table
 from quire.algorithms.seeding import (
     DIAGONAL_BIAS,
+    FEW_HITS,
     MAXIMUM_SEEDS,
     RAREST_LIMIT,
+    RAREST_LIMIT_BESIDE,
     SEED_LENGTHS,
     SeedingParameters,
 )
@@ -43,6 +45,8 @@ def _defines(seed_length: int) -> dict[str, int]:
         "MAXIMUM_SEEDS": MAXIMUM_SEEDS,
         "DIAGONAL_BIAS": DIAGONAL_BIAS,
         "RAREST_LIMIT": RAREST_LIMIT,
+        "FEW_HITS": FEW_HITS,
+        "RAREST_LIMIT_BESIDE": RAREST_LIMIT_BESIDE,
         "DEPTH_COUNT": len(depths),
         "PACKED_DEPTHS": sum(int(depth) << 8 * level for level, depth in enumerate(depths)),
         "MOST_PAGES": MOST_PAGES,
@@ -122,7 +126,7 @@ def find_hits(
     offsets = card.offsets(read_hits)
     listed = card.xp.flatnonzero(rarest)
     hits = card.empty(int(offsets[-1]), np.uint64)
-    written = card.zeros(len(reads), np.int32)
+    written, kept = card.zeros(len(reads), np.int32), card.zeros(len(listed), np.int32)
     numbers = iter(range(len(pages)))  # `enumerate` would hold a page while the next one is made
     for page in pages:
         number = next(numbers)
@@ -130,7 +134,7 @@ def find_hits(
         locate = kernels("locate_hits", page)
         _for_each_warp(locate, len(reads), page, reads, seeds, here, offsets, written, hits)
         if len(listed):
-            _locate_rarest(kernels, page, reads, seeds, listed, rarest, offsets, written, hits)
+            _locate_rarest(kernels, page, reads, seeds, listed, rarest, offsets, kept, hits)
         del here, page  # before the next page's are taken
     room = 8 * WARP_ROOM * THREADS // 32
     _for_each_warp(kernels("sort_hits"), len(reads), offsets, len(reads), hits, shared_bytes=room)
@@ -240,14 +244,17 @@ def _locate_rarest(
     listed: CardArray,
     rarest: CardArray,
     offsets: CardArray,
-    written: CardArray,
+    kept: CardArray,
     hits: CardArray,
 ) -> None:
-    """Write the hits of smallest hash that a page has of the rarest seeds of the listed reads (int64[])."""
+    """Write the hits of smallest hash that a page has of the rarest seeds of the listed reads (int64[]).
+
+    kept: int32[listed], how many are there, from earlier pages too.
+    """
     rows = kernels.card.empty((len(listed), 2), np.uint32)
     kernels("search_rarest", page).for_each(len(listed), page, reads, seeds, listed, len(listed), rarest, rows)
     pairs = seeds.maximum_hits + 2 * THREADS
     kernels("locate_rarest", page)(
-        len(listed), THREADS, page, reads, seeds, listed, rarest, rows, offsets, written, hits,
+        len(listed), THREADS, page, reads, seeds, listed, rarest, rows, offsets, kept, hits,
         shared_bytes=16 * pairs + 4 * (THREADS // 32),
     )  # fmt: skip

@@ -2,7 +2,14 @@
 
 import numpy as np
 
-from quire.algorithms.seeding import DIAGONAL_BIAS, MAXIMUM_SEEDS, RAREST_LIMIT, SeedingParameters
+from quire.algorithms.seeding import (
+    DIAGONAL_BIAS,
+    FEW_HITS,
+    MAXIMUM_SEEDS,
+    RAREST_LIMIT,
+    RAREST_LIMIT_BESIDE,
+    SeedingParameters,
+)
 from quire.sequence.ties.oracle import tie_hash
 
 
@@ -55,11 +62,11 @@ def find_hits(axis: np.ndarray, codes: np.ndarray, name_hash: int, parameters: S
                 rarest = (len(places), strand, ordinal, end - int(depth), places)
             if rarest:
                 dropped.append(rarest)
-    if not hits and dropped:
+    if len(hits) < FEW_HITS and dropped:
         count, strand, ordinal, begin, places = min(dropped, key=lambda seed: seed[:3])
-        if count <= RAREST_LIMIT:
+        if count <= (RAREST_LIMIT_BESIDE if hits else RAREST_LIMIT):
             chosen = sorted(places, key=lambda p: (tie_hash(name_hash, p), p))[: parameters.maximum_hits]
-            hits = [encode(strand, place - begin, ordinal) for place in chosen]
+            hits += [encode(strand, place - begin, ordinal) for place in chosen]
     return sorted(hits)
 
 

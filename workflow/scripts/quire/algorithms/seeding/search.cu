@@ -184,9 +184,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) search_rarest(
 // One block a listed read: of the hits of its rarest seed in a page and those kept before, keeps the `maximum_hits` of
 // smallest hash(name, axis position of the seed). The hash tells positions of one read apart: there are no ties.
 // Hits below the limit so far gather in shared memory; when it is full they are sorted and the rest forgotten.
+// They lie at the end of the read's hits, behind those of its other seeds; kept[item] of them are there.
 extern "C" __global__ void __launch_bounds__(THREADS) locate_rarest(
         Page page, Reads reads, Seeds seeds, const i64* listed, const i32* rarest, const u32* rows_of_listed,
-        const i64* offsets, i32* written, u64* hits) {
+        const i64* offsets, i32* kept, u64* hits) {
     i32 most = (i32)seeds.maximum_hits, capacity = most + 2 * THREADS;
     u64* hash_of = shared_memory;
     u64* hit_of = hash_of + capacity;
@@ -194,13 +195,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) locate_rarest(
     i64 item = blockIdx.x, read = listed[item];
     i64 low = rows_of_listed[2 * item], high = rows_of_listed[2 * item + 1];
     if (low >= high) return;
-    i32 thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, gathered = written[read];
+    i32 thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, gathered = kept[item];
     i32 index = rarest[read] & 255, depth = rarest[read] >> 8;
     i32 count = (i32)(seeds.offsets[read + 1] - seeds.offsets[read]), strand = index >= count >> 1;
     i32 ordinal = strand ? index - (count >> 1) : index;
     i64 begin = seed_end(ordinal, (i32)reads.length(read), (i32)seeds.stride) - depth;
     u64 name_hash = reads.name_hash[read], limit = ~0ull;
-    u64* target = hits + offsets[read];
+    u64* target = hits + offsets[read + 1] - most;
     for (i32 i = thread; i < gathered; i += THREADS) {
         hit_of[i] = target[i];
         hash_of[i] = tie_hash(name_hash, diagonal_of_hit(target[i]) + begin);
@@ -236,5 +237,5 @@ extern "C" __global__ void __launch_bounds__(THREADS) locate_rarest(
     sort_pairs(hash_of, hit_of, gathered, thread);
     if (gathered > most) gathered = most;
     for (i32 i = thread; i < gathered; i += THREADS) target[i] = hit_of[i];
-    if (thread == 0) written[read] = gathered;
+    if (thread == 0) kept[item] = gathered;
 }

@@ -31,8 +31,8 @@ extern "C" __global__ void choose_depths(Reads reads, Seeds seeds, const i32* co
     else if (hits) chosen[index] = Found::make(0, hits, depth_of_level(level), Found::ALL_ROWS).word;
 }
 
-// One thread per read: its number of hits, and where it has none the rarest of its frequent seeds, as that seed's index
-// in the read with its depth from bit 8 on; 0 for none.
+// One thread per read: its number of hits, and where it has few the rarest of its frequent seeds, as that seed's index in
+// the read with its depth from bit 8 on; 0 for none. A seed that is too frequent has more hits than are kept of it.
 extern "C" __global__ void count_hits_of_reads(Seeds seeds, i64 count, const u64* found, i32* read_hits, i32* rarest) {
     i64 read = thread_index();
     if (read >= count) return;
@@ -45,8 +45,9 @@ extern "C" __global__ void count_hits_of_reads(Seeds seeds, i64 count, const u64
         fewest = item.number() + 1;
         seed = (i32)(index - first) | item.depth() << 8;
     }
-    rarest[read] = hits ? 0 : seed;
-    read_hits[read] = hits || !seed ? hits : (i32)seeds.maximum_hits;
+    bool is_located = hits < FEW_HITS && fewest <= (hits ? RAREST_LIMIT_BESIDE : RAREST_LIMIT);
+    rarest[read] = is_located ? seed : 0;
+    read_hits[read] = is_located ? hits + (i32)seeds.maximum_hits : hits;
 }
 
 // One warp per read: sorts its hits.

@@ -1,6 +1,6 @@
 // The steps of seeding a read on a card, one thread per seed: the twins of seeding/cpu_steps.py.
-// By -D from quire.algorithms.seeding: SEED_LENGTH, MAXIMUM_SEEDS, DIAGONAL_BIAS, RAREST_LIMIT, DEPTH_COUNT and
-// PACKED_DEPTHS (a byte for each of DEPTHS, the first in the lowest bits).
+// By -D from quire.algorithms.seeding: SEED_LENGTH, MAXIMUM_SEEDS, DIAGONAL_BIAS, RAREST_LIMIT, FEW_HITS,
+// RAREST_LIMIT_BESIDE, DEPTH_COUNT and PACKED_DEPTHS (a byte for each of DEPTHS, the first in the lowest bits).
 #pragma once
 #include "quire/algorithms/fm_index/fm_index.cuh"
 #include "quire/algorithms/seeding/seed_positions.cuh"
