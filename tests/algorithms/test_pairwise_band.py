@@ -80,6 +80,21 @@ def test_alike_sequences_are_as_in_tiles(length: int, scoring: Scoring, mode: Mo
             assert as_oracle(align(given_pair)) == as_oracle(align(given_pair, memory=Memory.WHOLE))
 
 
+@pytest.mark.parametrize("rate", [0.05, 0.1, 0.2, 0.3])
+@pytest.mark.parametrize("scoring", SCORINGS[:4])
+@pytest.mark.parametrize("length", [100, 300, 700, 1100])
+def test_half_alike_sequences_are_as_in_tiles(length: int, scoring: Scoring, rate: float) -> None:
+    """Scores around what bytes hold, and paths of which windows, strips or a band know the directions."""
+    random = np.random.default_rng(length)
+    target = random.integers(0, 4, length)
+    change = random.random(length) < rate
+    query = np.repeat(np.where(change, random.integers(0, 4, length), target), np.where(change, length % 3 + 1, 1))
+    query = np.delete(query, np.flatnonzero(random.random(len(query)) < rate / 3))
+    given_pair = pair(query.tolist(), target.tolist(), scoring, Mode.LOCAL)
+    assert as_oracle(align(given_pair)) == as_oracle(align(given_pair, memory=Memory.WHOLE))
+    assert as_oracle(align(given_pair, memory=Memory.LINEAR)) == as_oracle(align(given_pair))
+
+
 def test_alike_sequences_take_a_band_and_others_do_not() -> None:
     random = np.random.default_rng(6)
     one, other = (random.integers(0, 4, 300).astype(np.uint8) for _ in range(2))
@@ -88,10 +103,11 @@ def test_alike_sequences_take_a_band_and_others_do_not() -> None:
     for mode in Mode:
         least = cpu_band.score_at_least(one, edited, BWA_MEM, int(mode))
         assert least == 298 - 5 - 7 - 7
-        assert cpu_band.align_band(one, edited, BWA_MEM, int(mode), least, 1 << 20)[0]
-        assert not cpu_band.align_band(one, edited, BWA_MEM, int(mode), least, 1000)[0]
+        assert cpu_band.align_band(one, edited, BWA_MEM, int(mode), least, 60_000, 1 << 20)[0]
+        assert not cpu_band.align_band(one, edited, BWA_MEM, int(mode), least, 60_000, 1000)[0]
+        assert not cpu_band.align_band(one, edited, BWA_MEM, int(mode), least, 10_000, 1 << 20)[0]
         unlike = cpu_band.score_at_least(one, other, BWA_MEM, int(mode))
-        assert not cpu_band.align_band(one, other, BWA_MEM, int(mode), unlike, 1 << 20)[0]
+        assert not cpu_band.align_band(one, other, BWA_MEM, int(mode), unlike, 60_000, 1 << 20)[0]
 
 
 def test_scores_that_a_band_does_not_hold() -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from quire.algorithms.pairwise import LARGEST, Memory, Mode, Pair, PairwiseAlignment, State
 from quire.algorithms.pairwise.cpu_follow import follow_tile
 from quire.algorithms.pairwise.cpu_small import HEADER, align_at_once
-from quire.algorithms.pairwise.cpu_tiles import BITS, WIDTH, Border, direction_words, solve_tile, space_for
+from quire.algorithms.pairwise.cpu_tiles import BITS, WIDTH, Border, direction_words, height_of, solve_tile, space_for
 from quire.algorithms.pairwise.driver import Cell, PathStretch, Sweep, trace, without_matrix
 from quire.algorithms.pairwise.tiling import Tile, Tiling, left_border, top_border
 from quire.algorithms.scoring import Scoring
@@ -316,4 +316,7 @@ def _follow(query, target, rows, columns, tile, directions, scoring, local, row,
     """Follow a path through a tile; see `follow_tile`."""
     letters = query[tile.top : tile.top + tile.rows], target[tile.left : tile.left + tile.columns]
     border = _border(rows, columns, tile)
-    return follow_tile(letters[0], letters[1], directions, border, scoring, local, row, column, state, score)
+    height = height_of(tile.rows)
+    return follow_tile(
+        letters[0], letters[1], directions, height, WIDTH, border, scoring, local, row, column, state, score
+    )

@@ -42,7 +42,7 @@ LONGEST = 60_000  # m + n: half of the steps are counted in 16 bits
 WORDS = 4  # of directions, of a vector
 _WORD = 8  # bases that must be the same behind a difference
 _LONGEST_GAP = 32  # that is looked for
-_TRIES, _BASES_A_TRY = 3, 32  # differences behind which nothing is the same: so many, and one for so many bases
+_TRIES, _BASES_A_TRY = 3, 12  # differences behind which nothing is the same: so many, and one for so many bases
 _ROW_PADDING, _COLUMN_PADDING = 6, 7  # letters of their own, which match nothing
 _LOCAL, _GLOBAL, _GLOCAL = int(Mode.LOCAL), int(Mode.GLOBAL), int(Mode.GLOCAL)
 _PAIRED, _INSERTION, _DELETION = int(State.PAIRED), int(State.INSERTION), int(State.DELETION)
@@ -80,7 +80,7 @@ class DiagonalBand(NamedTuple):
 
 
 @compiled
-def align_band(query, target, scoring, mode, least, most_bytes):
+def align_band(query, target, scoring, mode, least, most_cells, most_bytes):
     """Align two sequences, neither empty, within the diagonals that the alignment can be on.
 
     Args:
@@ -88,6 +88,7 @@ def align_band(query, target, scoring, mode, least, most_bytes):
         scoring: `Scoring`.
         mode: int of the `Mode`.
         least: what `score_at_least` says.
+        most_cells: of the band; it is left to others to find out where more are slower than another way.
         most_bytes: that directions may take.
 
     Returns:
@@ -101,11 +102,8 @@ def align_band(query, target, scoring, mode, least, most_bytes):
     low, high = diagonals(rows, columns, scoring, mode, least)
     first = low - (low & 1)
     vectors = (high - first) // 2 // LANES + 1
-    # A cell of a band takes about as long as one of a tile, with what a tile's lanes compute before they begin.
-    if (
-        vectors * LANES * (rows + columns) > rows * columns
-        or vectors * WORDS * LANES // 8 * (rows + columns + 1) > most_bytes
-    ):
+    steps = rows + columns + 1
+    if vectors * LANES * steps > most_cells or vectors * WORDS * LANES // 8 * steps > most_bytes:
         return False, nothing
     return True, align_within(query, target, scoring, mode, first, vectors)
 

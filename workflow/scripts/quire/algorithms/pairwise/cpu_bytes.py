@@ -7,8 +7,8 @@ a byte holds the sweep is given up, at once.
 
 The matrix is cut into strips of rows, all columns wide; the row above each is kept. In a strip lane k holds `height`
 rows and is one column behind lane k - 1; columns before the first and behind the last one have a letter of their own.
-The cell where the alignment ends is known when the sweep is through. From there the path is followed through windows
-whose directions are computed again.
+The cell where the alignment ends is known when the sweep is through. Where the path from there has gaps it is followed
+through windows or strips whose directions are computed again.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,8 @@ import numpy as np
 
 from quire.algorithms.pairwise import LARGEST
 from quire.algorithms.pairwise.cpu_follow import follow_tile
-from quire.algorithms.pairwise.cpu_tiles import BITS, Border, direction_words, solve_tile, space_for
+from quire.algorithms.pairwise.cpu_tiles import BITS as TILE_BITS
+from quire.algorithms.pairwise.cpu_tiles import WIDTH, Border, direction_words, height_of, solve_tile, space_for
 from quire.sam import CIGAR_MATCH
 from quire.sequence.cigar import element_of
 from quire.simd.bits import trailing_zeros
@@ -39,8 +40,12 @@ LANES = 64 if has_avx512() else 32  # one register of bytes: no answer depends o
 TALLEST = 8
 """Rows of a lane at most: the taller, the less is lost between strips, and the more is computed again for the path."""
 LOWEST, HIGHEST = -128, 127  # of a byte
+BITS: np.typing.DTypeLike = np.uint64 if LANES == 64 else np.uint32
+"""Type of a word of a strip's directions: a bit for each lane."""
 FIRST_WINDOW, WIDER = 32, 4
 """Rows and columns that are computed again before where a path is; how many times as many where that is too few."""
+CELLS_OF_BYTES = 12  # with directions, in the time of one of a window
+STRIP = 32 << 20  # bytes of directions of a strip, at most
 LARGEST_MATCH, LOWEST_SCORE = 10, -100  # half of what a byte holds is left for H
 _ROW_PADDING, _COLUMN_PADDING = 6, 7  # letters of their own, which match nothing
 
@@ -146,31 +151,60 @@ def _strips_of(query, target, scoring):
 @compiled
 def _sweep(strips, scoring):
     """The `StripsEnd` of all strips; its score is -1 where bytes do not hold some score."""
-    end = StripsEnd(np.int64(0), np.int64(0), np.int64(len(strips.target)))
-    height = strips.height
-    room = np.empty((2 * height + 2) * LANES + CACHE_LINE, np.int8)
-    begin = (CACHE_LINE - room.ctypes.data % CACHE_LINE) % CACHE_LINE
-    work = room[begin : begin + (2 * height + 2) * LANES]
+    end, nothing = StripsEnd(np.int64(0), np.int64(0), np.int64(len(strips.target))), np.empty(0, BITS)
+    room = _work(strips)
+    work = room[_first_line(room) :]
     for strip in range(len(strips.upper)):
-        work[: height * LANES] = strips.zero
-        work[height * LANES :] = strips.zero + scoring.gap_open
-        end = _sweep_strip(strips, strip, scoring, work, end)
+        _begin(strips, scoring, work)
+        end = _steps_without(strips, strip, scoring, work, end, len(strips.upper[0, 0]), nothing)
         if end.score < 0:
             break
     return end
 
 
 @inlined
-def _sweep_strip(strips, strip, scoring, work, end):
-    """The `StripsEnd` so far, with one strip; the row above the next one is written.
+def _work(strips):
+    """Room for the scores of a strip's lanes."""
+    return np.empty((2 * strips.height + 2) * LANES + CACHE_LINE, np.int8)
 
-    `work` holds H and D of the column before, and room for two vectors.
+
+@inlined
+def _first_line(room):
+    """Where its first cache line begins."""
+    return (CACHE_LINE - room.ctypes.data % CACHE_LINE) % CACHE_LINE
+
+
+@inlined
+def _begin(strips, scoring, work):
+    """Write H and D of the column before the first."""
+    work[: strips.height * LANES] = strips.zero
+    work[strips.height * LANES :] = strips.zero + scoring.gap_open
+
+
+@compiled
+def _steps_without(strips, strip, scoring, work, end, steps, directions):
+    """The steps of a strip whose directions are not asked for."""
+    return _steps(strips, strip, scoring, work, end, steps, directions, False)
+
+
+@compiled
+def _steps_with_directions(strips, strip, scoring, work, end, steps, directions):
+    """The same with directions, and nothing else."""
+    return _steps(strips, strip, scoring, work, end, steps, directions, True)
+
+
+@inlined
+def _steps(strips, strip, scoring, work, end, steps, directions, keep):
+    """The `StripsEnd` so far, with one strip's first steps; `keep` is known where this is compiled.
+
+    Where directions are not kept, the row above the next strip is written. `work` holds H and D of the column before,
+    and room for two vectors.
     """
     query, target, height = strips.query, strips.target, strips.height
     upper, upper_gaps = strips.upper[strip, 0], strips.upper[strip, 1]
     below = min(strip + 1, len(strips.upper) - 1)
     lower, lower_gaps = strips.upper[below, 0], strips.upper[below, 1]
-    last = below == strip
+    hand_on = not keep and below > strip
     match, mismatch = splat(np.int8(scoring.match), LANES), splat(np.int8(scoring.mismatch), LANES)
     gap_open, gap_extend = splat(np.int8(scoring.gap_open), LANES), splat(np.int8(scoring.gap_extend), LANES)
     zero = splat(np.int8(strips.zero), LANES)
@@ -178,9 +212,8 @@ def _sweep_strip(strips, strip, scoring, work, end):
     largest = HIGHEST - scoring.match - strips.zero
     corner, above, gap = zero, zero, add(zero, gap_open)
     noted = splat(np.int8(max(end.score, 1) - 1 + strips.zero), LANES)
-    steps = len(upper)
     for step in range(steps):
-        letter = load(target, steps - 1 - step, LANES)
+        letter = load(target, len(upper) - 1 - step, LANES)
         diagonal = corner
         corner, gap = moved_up(above, upper[step]), moved_up(gap, upper_gaps[step])
         best = zero
@@ -190,12 +223,21 @@ def _sweep_strip(strips, strip, scoring, work, end):
             value = add(diagonal, choose_equal(load(query, first_letter + at, LANES), letter, match, mismatch))
             diagonal = left
             above = maximum(maximum(maximum(value, deletion), zero), gap)
-            opened = add(above, gap_open)
-            gap = maximum(opened, add(gap, gap_extend))
-            best = maximum(best, above)
+            opened, longer_gap, longer = add(above, gap_open), add(gap, gap_extend), add(deletion, gap_extend)
+            if keep:
+                word = (step * height + row) * 4
+                directions[word] = bits_greater(gap, value)
+                directions[word + 1] = bits_greater(deletion, maximum(value, gap))
+                directions[word + 2] = bits_greater(longer_gap, opened)
+                directions[word + 3] = bits_greater(longer, opened)
+            else:
+                best = maximum(best, above)
+            gap = maximum(opened, longer_gap)
             store(work, at, above)
-            store(work, deletions + at, maximum(opened, add(deletion, gap_extend)))
-        if not last and step >= LANES - 1:
+            store(work, deletions + at, maximum(opened, longer))
+        if keep:
+            continue
+        if hand_on and step >= LANES - 1:
             store(work, export, gap)
             lower[step - LANES + 1] = work[export - deletions - 1]
             lower_gaps[step - LANES + 1] = work[export + LANES - 1]
@@ -247,29 +289,35 @@ def _without_gaps(query, target, scoring, end):
 def _path(strips, query, target, scoring, end):
     """Row and column of the cell before the path's first one (from 0), and its CIGAR elements, backwards.
 
-    What stands on the left of a window, and above one that does not begin where its strip does, is taken for the
-    alignment's score, the most that it can be. So no cell of a window has less than in the whole matrix; where the
-    path comes in, it must have the same. A path that begins at a 0 inside has along it what it has in the whole
-    matrix, and what it does not take there, as it is less, is not taken in that either. A path that comes to such a
-    border, or does not have the same where it comes in, is followed again in a wider window.
+    It is looked for in windows, whose cells are computed again in 16 bits, or in a whole strip in bytes, up to the
+    column where it is. What stands on the left of a window, and above one that does not begin where its strip does, is
+    taken for the alignment's score, the most that it can be. So no cell of a window has less than in the whole matrix;
+    where the path comes in, it must have the same. A path that begins at a 0 inside has along it what it has in the
+    whole matrix, and what it does not take there, as it is less, is not taken in that either. A path that comes to such
+    a border, or does not have the same where it comes in, is followed again in a strip, or in a wider window.
     """
-    tall = strips.height * LANES
-    row, column, state, score, window = end.row, end.column, np.int64(0), end.score, FIRST_WINDOW
-    entered = score
-    cigar = np.empty(0, np.uint32)
+    tall, nothing = strips.height * LANES, np.empty(0, np.uint32)
+    row, column, state, score = end.row, end.column, np.int64(0), end.score
+    entered, cigar = score, nothing
+    # A path has a match for each of its score's, and what is taken for the score falls with each base of a gap.
+    window = FIRST_WINDOW + 2 * score
     while True:
         strip = row // tall
-        top, left = max(strip * tall, row + 1 - window), max(0, column + 1 - window)
-        letters = query[top : row + 1], target[left : column + 1]
-        directions, border = _window(strips, strip, top, left, letters[0], letters[1], scoring, end.score)
-        window *= WIDER
-        if border.lower[1 if state == 1 else 0, -1] != entered:
-            continue
-        i, j, state_there, ended, more = follow_tile(
-            letters[0], letters[1], directions, border, scoring, True, row - top, column - left, state, score
-        )
-        if not ended and ((j < 0 < left) or (i < 0 and top > strip * tall)):
-            continue
+        steps = column + (row - strip * tall) // strips.height + 1
+        if window * window * CELLS_OF_BYTES < steps * tall or steps * tall * 4 > 8 * STRIP:
+            top, left = max(strip * tall, row + 1 - window), max(0, column + 1 - window)
+            found, i, j, state_there, ended, more = _path_in_window(
+                strips, strip, top, left, query[top : row + 1], target[left : column + 1], scoring, end.score,
+                state, score, entered,
+            )  # fmt: skip
+            window *= WIDER
+            if not found:
+                continue
+        else:
+            top, left = strip * tall, np.int64(0)
+            i, j, state_there, ended, more = _path_in_strip(
+                strips, strip, steps, query[top : row + 1], target[: column + 1], scoring, state, score
+            )
         cigar = more if len(cigar) == 0 else np.concatenate((cigar, more))
         row, column, state = top + i, left + j, state_there
         if ended or row < 0 or column < 0:
@@ -277,13 +325,45 @@ def _path(strips, query, target, scoring, end):
         # A path that comes in with a gap goes on with it: the gap behind the border is one base longer.
         entered = np.int64(strips.upper[strip, 1 if state == 1 else 0, column]) - strips.zero
         score = entered - (scoring.gap_extend if state == 1 else 0)
-        window = FIRST_WINDOW
+        window = FIRST_WINDOW + 2 * score
 
 
 @compiled
-def _window(strips, strip, top, left, query, target, scoring, most):
-    """Directions of a part of a strip from row `top` and column `left` on, and its border."""
+def _path_in_strip(strips, strip, steps, query, target, scoring, state, score):
+    """The path from the last of some rows and columns of a strip, see `follow_tile`."""
+    directions = np.empty(steps * strips.height * 4, BITS)
+    room = _work(strips)
+    work = room[_first_line(room) :]
+    _begin(strips, scoring, work)
+    _steps_with_directions(
+        strips, strip, scoring, work, StripsEnd(np.int64(0), np.int64(0), np.int64(0)), steps, directions
+    )
+    border = _border(strips, strip, strip * strips.height * LANES, 0, len(query), len(target), scoring, np.int64(0))
+    return follow_tile(
+        query, target, directions, strips.height, 1, border, scoring, True, len(query) - 1, len(target) - 1, state,
+        score,
+    )  # fmt: skip
+
+
+@compiled
+def _path_in_window(strips, strip, top, left, query, target, scoring, most, state, score, entered):
+    """The same in a window from row `top` and column `left` on: whether it is the path, and it."""
     rows, columns = len(query), len(target)
+    border = _border(strips, strip, top, left, rows, columns, scoring, most)
+    directions = np.empty(direction_words(rows, columns), TILE_BITS)
+    spaces = space_for(rows, columns, np.int16), space_for(0, 0, np.int32)
+    solve_tile(spaces, query, target, border, scoring, True, LARGEST, 0, directions)
+    i, j, state_there, ended, cigar = follow_tile(
+        query, target, directions, height_of(rows), WIDTH, border, scoring, True, rows - 1, columns - 1, state, score
+    )
+    known = ended or not ((j < 0 < left) or (i < 0 and top > strip * strips.height * LANES))
+    found = known and border.lower[1 if state == 1 else 0, -1] == entered
+    return found, i, j, state_there, ended, cigar
+
+
+@compiled
+def _border(strips, strip, top, left, rows, columns, scoring, most):
+    """The border of a part of a strip from row `top` and column `left` on; `most` where it is not known."""
     upper, before = np.empty((2, columns + 1), np.int32), np.empty((2, rows + 1), np.int32)
     before[0], before[1] = (most, most) if left > 0 else (0, scoring.gap_open)
     if top > strip * strips.height * LANES:
@@ -295,8 +375,4 @@ def _window(strips, strip, top, left, query, target, scoring, most):
         for j in range(columns):
             upper[0, j + 1] = np.int32(strips.upper[strip, 0, left + j]) - strips.zero
             upper[1, j + 1] = np.int32(strips.upper[strip, 1, left + j]) - strips.zero
-    border = Border(upper, before, np.empty((2, columns + 1), np.int32), np.empty((2, 0), np.int32))
-    directions = np.empty(direction_words(rows, columns), BITS)
-    spaces = space_for(rows, columns, np.int16), space_for(0, 0, np.int32)
-    solve_tile(spaces, query, target, border, scoring, True, LARGEST, 0, directions)
-    return directions, border
+    return Border(upper, before, np.empty((2, columns + 1), np.int32), np.empty((2, 0), np.int32))

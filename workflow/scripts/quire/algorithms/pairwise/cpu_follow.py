@@ -1,9 +1,8 @@
-"""A path through one tile in Numba, from the directions that `quire.algorithms.pairwise.cpu_tiles` keeps."""
+"""A path through one tile or strip in Numba, from the directions that `cpu_tiles` or `cpu_bytes` keeps."""
 
 import numpy as np
 
 from quire.algorithms.pairwise import State
-from quire.algorithms.pairwise.cpu_tiles import WORDS, height_of
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT
 from quire.sequence.cigar import element_of
 from quire.simd.compiled import compiled, inlined
@@ -12,12 +11,14 @@ _PAIRED, _INSERTION, _DELETION = int(State.PAIRED), int(State.INSERTION), int(St
 
 
 @compiled
-def follow_tile(query, target, directions, border, scoring, local, row, column, state, score):
+def follow_tile(query, target, directions, height, width, border, scoring, local, row, column, state, score):
     """Follow a path from a cell until it leaves the tile or ends.
 
     Args:
         query, target: uint8, the letters of the tile's rows and columns.
-        directions: of the tile.
+        directions: of the tile, four words for each column of a step, for each row of a lane, for each step.
+        height: rows of a lane.
+        width: columns of a step; a lane is as many behind the one before.
         border: its `Border`; the upper and left parts are read.
         scoring: `Scoring`.
         local: whether the path ends where H is 0.
@@ -30,16 +31,15 @@ def follow_tile(query, target, directions, border, scoring, local, row, column, 
     """
     cigar = np.empty(row + column + 2, np.uint32)
     used = 0
-    height = height_of(len(query))
     ended = False
     while row >= 0 and column >= 0:
         if state == _PAIRED:
             if local and score == 0:
                 ended = True
                 break
-            if _bit(directions, height, row, column, 1):
+            if _bit(directions, height, width, row, column, 1):
                 state = _DELETION
-            elif _bit(directions, height, row, column, 0):
+            elif _bit(directions, height, width, row, column, 0):
                 state = _INSERTION
         if state == _PAIRED:
             operation = CIGAR_MATCH
@@ -52,14 +52,14 @@ def follow_tile(query, target, directions, border, scoring, local, row, column, 
                 if row < 0:
                     longer = border.upper[1, column + 1] > border.upper[0, column + 1] + scoring.gap_open
                 else:
-                    longer = _bit(directions, height, row, column, 2)
+                    longer = _bit(directions, height, width, row, column, 2)
             else:
                 operation = CIGAR_DELETION
                 column -= 1
                 if column < 0:
                     longer = border.left[1, row + 1] > border.left[0, row + 1] + scoring.gap_open
                 else:
-                    longer = _bit(directions, height, row, column, 3)
+                    longer = _bit(directions, height, width, row, column, 3)
             score -= scoring.gap_extend if longer else scoring.gap_open
             state = state if longer else _PAIRED
         if used > 0 and cigar[used - 1] & np.uint32(CIGAR_MASK) == operation:
@@ -71,8 +71,8 @@ def follow_tile(query, target, directions, border, scoring, local, row, column, 
 
 
 @inlined
-def _bit(directions, height, row, column, which):
+def _bit(directions, height, width, row, column, which):
     """One of the four directions of a cell."""
     lane = row // height
-    word = (((column >> 1) + lane) * height + row % height) * WORDS + 4 * (column & 1) + which
+    word = (((column // width + lane) * height + row % height) * width + column % width) * 4 + which
     return (np.int64(directions[word]) >> lane) & 1 == 1

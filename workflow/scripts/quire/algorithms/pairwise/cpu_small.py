@@ -6,13 +6,24 @@ from quire.algorithms.pairwise import LARGEST, Mode
 from quire.algorithms.pairwise.cpu_band import align_band, score_at_least
 from quire.algorithms.pairwise.cpu_bytes import align_strips, fits_in_bytes, largest_in_bytes
 from quire.algorithms.pairwise.cpu_follow import follow_tile
-from quire.algorithms.pairwise.cpu_tiles import BITS, Border, direction_words, fits_in_16_bits, solve_tile, space_for
+from quire.algorithms.pairwise.cpu_tiles import (
+    BITS,
+    WIDTH,
+    Border,
+    direction_words,
+    fits_in_16_bits,
+    height_of,
+    solve_tile,
+    space_for,
+)
 from quire.algorithms.pairwise.tiling import DIRECTION_BITS
 from quire.algorithms.scoring import Scoring
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_SHIFT
 from quire.sequence.cigar import element_of
 from quire.simd.compiled import compiled, inlined
 
+_BAND_FOR_BYTES, _BAND_FOR_TWO_SWEEPS, _BAND_FOR_ONE = 60, 130, 70
+"""Cells of a band, for a hundred of the matrix, that take as long as these in bytes, or in a tile (LOCAL; others)."""
 HEADER = 5  # numbers before the CIGAR
 _LOCAL, _GLOBAL, _GLOCAL = int(Mode.LOCAL), int(Mode.GLOBAL), int(Mode.GLOCAL)
 
@@ -40,9 +51,11 @@ def align_at_once(query, target, match, mismatch, gap_open, gap_extend, mode, at
     in_bytes = strips > 0 and mode == _LOCAL and not at_corner and fits_in_bytes(rows, columns, scoring, strips)
     if (band > 0 and free) or in_bytes:
         least = score_at_least(query, target, scoring, mode)
+    in_bytes = in_bytes and least <= largest_in_bytes(scoring)
     if band > 0 and free:
-        found, answer = align_band(query, target, scoring, mode, least, band)
-    if not found and in_bytes and least <= largest_in_bytes(scoring):
+        share = _BAND_FOR_BYTES if in_bytes else _BAND_FOR_TWO_SWEEPS if mode == _LOCAL else _BAND_FOR_ONE
+        found, answer = align_band(query, target, scoring, mode, least, rows * columns * share // 100, band)
+    if not found and in_bytes:
         answer = align_strips(query, target, scoring)
         found = answer[0] >= 0
     if not found and rows * columns * DIRECTION_BITS <= 8 * tile:
@@ -108,7 +121,7 @@ def align_tile(query, target, scoring, mode, at_corner):
     if local and score == 0:
         return score, 0, 0, 0, 0, np.empty(0, np.uint32)
     begin_row, begin_column, _, _, cigar = follow_tile(
-        query, target, directions, border, scoring, local, row, column, 0, score
+        query, target, directions, height_of(rows), WIDTH, border, scoring, local, row, column, 0, score
     )
     ends = np.array([element_of(0, CIGAR_INSERTION), element_of(0, CIGAR_DELETION)], np.uint32)
     if not local:
