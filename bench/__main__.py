@@ -10,6 +10,7 @@ MEASUREMENTS = (
     "index_speed",
     "mapping_speed",
     "placement",
+    "ties",
     "libraries",
     "read_lengths",
     "read_ends",
