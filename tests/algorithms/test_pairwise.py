@@ -9,7 +9,7 @@ import parasail
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.algorithms.pairwise import Memory, Mode, Pair, PairwiseAlignment, cpu_bytes, oracle, pair_of
+from quire.algorithms.pairwise import Memory, Mode, Pair, PairwiseAlignment, cpu_bytes, cpu_small, oracle, pair_of
 from quire.algorithms.pairwise.cpu import align, tiling_for
 from quire.algorithms.pairwise.tiling import Tiling
 from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
@@ -62,6 +62,18 @@ def test_scores_around_what_16_bits_hold(given_pair: Pair, scale: int, shape: tu
 def test_small_pairs_at_once(pair: Pair, memory: Memory, at_corner: bool) -> None:
     """In bytes, or as one tile."""
     assert as_oracle(align(pair, memory=memory, at_corner=at_corner)) == oracle.align(pair, at_corner)
+
+
+@settings(max_examples=150, deadline=None)
+@given(pairs(longest=90), st.sampled_from([1, 1, 40, 2000]))
+def test_a_tile_finds_its_end_in_one_sweep(given_pair: Pair, scale: int) -> None:
+    """Of many cells with the largest score the first, in 16 bits and in 32."""
+    scaled = Scoring(*(scale * score for score in given_pair.scoring))
+    local = Pair(given_pair.query, given_pair.target, scaled, Mode.LOCAL)
+    if len(local.query) > 0 and len(local.target) > 0:
+        found = cpu_small.align_tile(local.query, local.target, scaled, int(Mode.LOCAL), False)
+        score, begin_row, end_row, begin_column, end_column, _ = oracle.align(local)
+        assert found[:5] == (score, end_row, end_column, begin_row, begin_column)
 
 
 @pytest.mark.parametrize("scoring", [BWA_MEM, Scoring(1, -1, -2, -1), Scoring(3, -9, -15, -2)])

@@ -25,11 +25,13 @@ from quire.simd.compiled import compiled
 TILES = ((1024, 2048), (2048, 4096), (4096, 8192), (8192, 16384), (16384, 32768))
 """Rows and columns. Small ones have more borders, and there is less to compute again."""
 LONG = 40_000  # bases of the longer sequence from which the second size is faster than the first
-SMALL = 1 << 20  # bytes of directions: with fewer, one tile that keeps all is fastest
+SMALL, SMALL_ONE_THREAD = 1 << 20, 12 << 20
+"""Bytes of directions: with fewer, one tile that keeps all, of which one thread computes all, is fastest."""
 BAND = 64 << 20  # bytes of directions of a band at most
 MEMORY = 2 << 30
 """Bytes that a matrix takes at most, unless it needs more for the borders of the largest tiles."""
-_AUTO, _WHOLE, _LINEAR, _BYTE = Memory.AUTO, Memory.WHOLE, Memory.LINEAR, np.dtype(np.uint8)  # looking them up costs
+# Looking them up costs a short call.
+_AUTO, _WHOLE, _LINEAR, _BYTE = Memory.AUTO, Memory.WHOLE, Memory.LINEAR, np.dtype(np.uint8)
 _RUN = 8  # tiles of a row between two calls of `progress`, in one thread; several hand on every tile at once
 
 
@@ -74,7 +76,9 @@ def _align_at_once(
     query, target = _plain(pair.query), _plain(pair.target)
     match, mismatch, gap_open, gap_extend = pair.scoring
     in_bytes = threads == 1 and memory is not _WHOLE
-    band, tile = min(BAND, budget) if memory is _AUTO else 0, min(SMALL, budget) if memory is not _LINEAR else 0
+    band, tile = min(BAND, budget) if memory is _AUTO else 0, 0
+    if memory is not _LINEAR:
+        tile = min(SMALL if threads > 1 else SMALL_ONE_THREAD, budget)
     found = align_at_once(
         query, target, match, mismatch, gap_open, gap_extend, int(pair.mode), at_corner, band,
         budget // 2 if in_bytes else 0, tile,

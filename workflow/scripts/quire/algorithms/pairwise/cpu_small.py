@@ -13,6 +13,7 @@ from quire.algorithms.pairwise.cpu_tiles import (
     direction_words,
     fits_in_16_bits,
     height_of,
+    solve_for_end,
     solve_tile,
     space_for,
 )
@@ -22,8 +23,8 @@ from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_SHIFT
 from quire.sequence.cigar import element_of
 from quire.simd.compiled import compiled, inlined
 
-_BAND_FOR_BYTES, _BAND_FOR_TWO_SWEEPS, _BAND_FOR_ONE = 60, 130, 70
-"""Cells of a band, for a hundred of the matrix, that take as long as these in bytes, or in a tile (LOCAL; others)."""
+_BAND_FOR_BYTES, _BAND_FOR_TILE = 50, 70
+"""Cells of a band, for a hundred of the matrix, that take as long as these in bytes, or in a tile."""
 HEADER = 5  # numbers before the CIGAR
 _LOCAL, _GLOBAL, _GLOCAL = int(Mode.LOCAL), int(Mode.GLOBAL), int(Mode.GLOCAL)
 
@@ -53,7 +54,7 @@ def align_at_once(query, target, match, mismatch, gap_open, gap_extend, mode, at
         least = score_at_least(query, target, scoring, mode)
     in_bytes = in_bytes and least <= largest_in_bytes(scoring)
     if band > 0 and free:
-        share = _BAND_FOR_BYTES if in_bytes else _BAND_FOR_TWO_SWEEPS if mode == _LOCAL else _BAND_FOR_ONE
+        share = _BAND_FOR_BYTES if in_bytes else _BAND_FOR_TILE
         found, answer = align_band(query, target, scoring, mode, least, rows * columns * share // 100, band)
     if not found and in_bytes:
         answer = align_strips(query, target, scoring)
@@ -110,9 +111,7 @@ def align_tile(query, target, scoring, mode, at_corner):
     directions = np.empty(direction_words(rows, columns), BITS)
     row, column = rows - 1, columns - 1
     if local and not at_corner:
-        score, _, _ = solve_tile(spaces, query, target, border, scoring, local, LARGEST, 0, directions[:0])
-        if score > 0:
-            _, row, column = solve_tile(spaces, query, target, border, scoring, local, score, 0, directions)
+        score, row, column = solve_for_end(spaces, query, target, border, scoring, directions)
     else:
         solve_tile(spaces, query, target, border, scoring, local, LARGEST, 0, directions)
         if mode == _GLOCAL and not at_corner:

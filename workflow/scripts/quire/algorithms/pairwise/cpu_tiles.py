@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.algorithms.pairwise import NEVER
+from quire.simd.bits import trailing_zeros
 from quire.simd.compiled import compiled, inlined
 from quire.simd.vectors import (
     CACHE_LINE,
@@ -27,6 +28,7 @@ from quire.simd.vectors import (
     load,
     maximum,
     moved_up,
+    splat,
     store,
 )
 
@@ -189,13 +191,28 @@ def solve_tile(spaces, query, target, border, scoring, local, goal, goal_column,
     """
     base, fits = _base(border, scoring, local)
     if fits:
-        return _solve(spaces[0], query, target, border, scoring, local, goal, goal_column, directions, base, FLOOR)
-    return _solve(spaces[1], query, target, border, scoring, local, goal, goal_column, directions, 0, NEVER)
+        return _solve(
+            spaces[0], query, target, border, scoring, local, goal, goal_column, directions, base, FLOOR, False
+        )
+    return _solve(spaces[1], query, target, border, scoring, local, goal, goal_column, directions, 0, NEVER, False)
 
 
 @compiled
-def _solve(space, query, target, border, scoring, local, goal, goal_column, directions, base, floor):
-    """`solve_tile` in the type of `space`."""
+def solve_for_end(spaces, query, target, border, scoring, directions):
+    """`solve_tile` in mode LOCAL: the directions, the largest H, and the first cell that has it, in one sweep.
+
+    Returns:
+        The score, and row and column within the tile (smallest column, then row); 0, -1 and -1 where no H is above 0.
+    """
+    base, fits = _base(border, scoring, True)
+    if fits:
+        return _solve(spaces[0], query, target, border, scoring, True, 1, 0, directions, base, FLOOR, True)
+    return _solve(spaces[1], query, target, border, scoring, True, 1, 0, directions, 0, NEVER, True)
+
+
+@compiled
+def _solve(space, query, target, border, scoring, local, goal, goal_column, directions, base, floor, end):
+    """`solve_tile` in the type of `space`, or `solve_for_end`."""
     rows, columns = len(query), len(target)
     height = height_of(rows)
     lanes = (rows + height - 1) // height
@@ -207,7 +224,9 @@ def _solve(space, query, target, border, scoring, local, goal, goal_column, dire
         space.constants[k * LANES : (k + 1) * LANES] = scores[k]
     _place_letters(space, query, target, height, groups)
     _place_upper(space, border.upper, columns, base, floor)
-    if len(directions) > 0:
+    if end:
+        best, row, column = _steps_for_end(space, border, rows, columns, base, floor, directions, goal_column)
+    elif len(directions) > 0:
         best, row, column = _steps_with_directions(space, border, rows, columns, base, floor, directions, goal_column)
     else:
         best, row, column = _steps_without(space, border, rows, columns, base, floor, directions, 0)
@@ -221,7 +240,7 @@ def _solve(space, query, target, border, scoring, local, goal, goal_column, dire
     return np.int64(best) + base, row, column
 
 
-@compiled
+@inlined
 def _place_letters(space, query, target, height, groups):
     """Write the sequences where the steps read them."""
     for lane in range(LANES):
@@ -239,7 +258,7 @@ def _place_letters(space, query, target, height, groups):
             space.even[last - (j >> 1)] = target[j]
 
 
-@compiled
+@inlined
 def _place_upper(space, upper, columns, base, floor):
     """Write the row above the tile, relative to the base."""
     space.upper[:] = floor
@@ -272,13 +291,19 @@ def _leave(scores, deletions, right, lane, rows, height, base):
 @compiled
 def _steps_without(space, border, rows, columns, base, floor, directions, goal_column):
     """The steps of a tile whose directions are not asked for."""
-    return _steps(space, border, rows, columns, base, floor, directions, goal_column, False)
+    return _steps(space, border, rows, columns, base, floor, directions, goal_column, False, False)
 
 
 @compiled
 def _steps_with_directions(space, border, rows, columns, base, floor, directions, goal_column):
     """The same with directions."""
-    return _steps(space, border, rows, columns, base, floor, directions, goal_column, True)
+    return _steps(space, border, rows, columns, base, floor, directions, goal_column, True, False)
+
+
+@compiled
+def _steps_for_end(space, border, rows, columns, base, floor, directions, goal_column):
+    """The same with directions, and a goal that rises with the largest H so far."""
+    return _steps(space, border, rows, columns, base, floor, directions, goal_column, True, True)
 
 
 @inlined
@@ -288,12 +313,12 @@ def _constant(space, which):
 
 
 @inlined
-def _steps(space, border, rows, columns, base, floor, directions, goal_column, keep):
-    """All steps; `keep` is known where this is compiled.
+def _steps(space, border, rows, columns, base, floor, directions, goal_column, keep, end):
+    """All steps; `keep` and `end` are known where this is compiled.
 
     Returns:
         The largest H, relative to the base; row (or MORE) and column of the first cell that is above _GOAL (`keep`
-        only), or -1.
+        only), or -1. With `end` those of the first cell with the largest H.
     """
     query, even, odd, scores, deletions, upper, gaps, lower, lower_gaps, _, carried, export = space
     left_border, right_border = border.left, border.right
@@ -304,7 +329,7 @@ def _steps(space, border, rows, columns, base, floor, directions, goal_column, k
     zero, goal = _constant(space, _ZERO), _constant(space, _GOAL)
     # Lanes that have not begun compute what nobody reads.
     corner, best, last_0, last_1, gaps_0, gaps_1 = zero, zero, zero, zero, zero, zero
-    largest, found = np.int64(floor), (np.int64(-1), np.int64(-1), np.int64(-1))
+    largest, found = np.int64(floor), (np.int64(-1), np.int64(-1), np.int64(space.constants[_ZERO * LANES]))
     for step in range(groups + last_lane):
         if step <= last_lane:
             store(carried, _CORNER * LANES, corner)
@@ -344,7 +369,14 @@ def _steps(space, border, rows, columns, base, floor, directions, goal_column, k
             if keep and 2 * step + 1 >= goal_column and bits_greater(maximum(above_0, above_1), goal) != 0:
                 store(carried, 0, above_0)
                 store(carried, LANES, above_1)
-                found = _first(space, step, row, rows, goal_column, columns, found)
+                if end:
+                    lanes = np.uint64(bits_greater(maximum(above_0, above_1), goal))
+                    found = _first_best(carried, step, row, rows, height, columns, lanes, found)
+                    if found[0] >= 0:
+                        carried[0] = found[2] - 1
+                        goal = splat(carried[0], LANES)
+                else:
+                    found = _first(space, step, row, rows, goal_column, columns, found)
             store(scores, at, above_1)
             store(deletions, at, deletion)
             if row == last_row:
@@ -361,6 +393,8 @@ def _steps(space, border, rows, columns, base, floor, directions, goal_column, k
             largest = max(largest, np.int64(carried[_BEST * LANES + lane]))
             if right_border.shape[1] > 0:
                 _leave(scores, deletions, right_border, lane, rows, height, base)
+    if end:
+        return found[2], found[0], found[1]
     if found[0] >= 0 and found[2] > space.constants[_GOAL * LANES] + 1:
         return largest, np.int64(MORE), found[1]
     return largest, found[0], found[1]
@@ -389,4 +423,22 @@ def _first(space, step, row, rows, goal_column, columns, found):
                 continue
             if found[0] < 0 or j + second < found[1] or (j + second == found[1] and i < found[0]):
                 found = (i, j + second, np.int64(score))
+    return found
+
+
+@inlined
+def _first_best(carried, step, row, rows, height, columns, lanes, found):
+    """The first of `found` and the cells of these lanes of a row, in both columns of a step, with the largest score."""
+    while lanes != 0:
+        lane = trailing_zeros(lanes)
+        lanes &= lanes - np.uint64(1)
+        i, j = np.int64(lane * height + row), np.int64(WIDTH * (step - lane))
+        if i >= rows:
+            break
+        for second in range(WIDTH):
+            score = np.int64(carried[second * LANES + lane])
+            if not 0 <= j + second < columns or score < found[2] or (score == found[2] and found[0] < 0):
+                continue
+            if score > found[2] or j + second < found[1] or (j + second == found[1] and i < found[0]):
+                found = (i, j + second, score)
     return found
