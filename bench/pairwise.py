@@ -3,7 +3,7 @@
 Bar: at least parasail's best cells a second, whose functions keep every cell's directions or give the score alone; so
 with traceback it is asked at 20 kb at most, and for scores at any size. The pairs are random sequences, and a part of
 chr20 with a copy that has 1 % edits. The floor is one tile in the processor's caches, scores alone, in the same run;
-what is swept in bytes goes below it.
+what is swept in bytes, and diagonals that are left out, go below it: cells of the whole matrix are counted.
 """
 
 import time
