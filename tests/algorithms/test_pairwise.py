@@ -118,6 +118,15 @@ def codes(text: str) -> np.ndarray:
     return code_table({}, 4)[np.frombuffer(text.encode(), np.uint8)]
 
 
+@pytest.mark.parametrize("number", [np.int16, np.int32, np.int64, float])
+def test_scores_of_any_type_of_number(number: Callable) -> None:
+    bases = np.arange(60, dtype=np.uint8) % 4
+    scoring = Scoring(*map(number, BWA_MEM))
+    ours, usual = (align(Pair(bases, bases[5:], each, Mode.LOCAL)) for each in (scoring, BWA_MEM))
+    assert (ours.score, ours.cigar.tolist()) == (usual.score, usual.cigar.tolist())
+    assert ours.score == 55
+
+
 def test_mismatches_that_cost_nothing() -> None:
     """A score that reaches what fills a tile up is none of the tile's."""
     scored = pair([1, 0, 0, 0], [1], Scoring(1, 0, -3, -2), Mode.LOCAL)

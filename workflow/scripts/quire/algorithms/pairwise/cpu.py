@@ -74,7 +74,7 @@ def _align_at_once(
 ) -> PairwiseAlignment | None:
     """The alignment of sequences that are alike, of some that are not, or of short ones; None of others."""
     query, target = _plain(pair.query), _plain(pair.target)
-    match, mismatch, gap_open, gap_extend = pair.scoring
+    match, mismatch, gap_open, gap_extend = map(int, pair.scoring)  # kernels are compiled for Python's integers alone
     in_bytes = threads == 1 and memory is not _WHOLE
     band, tile = min(BAND, budget) if memory is _AUTO else 0, 0
     if memory is not _LINEAR:

@@ -1,6 +1,6 @@
 """Mode LOCAL in bytes, for sequences that are not alike: 64 bands of rows (32 without AVX-512), one a vector lane.
 
-A byte holds H + ZERO of `_byte_scores`, as low as it may be so that no sum leaves what a byte holds: I and D are never
+A byte holds H + `Strips.zero`, which is as low as it may be so that no sum leaves what a byte holds: I and D are never
 lower than a gap opened at 0. So plain sums do, which processors have more of than of sums that saturate (Intel's take
 two of the first in a cycle and one of the second), and all scores are exact. Where some H comes within a match of what
 a byte holds the sweep is given up, at once.
