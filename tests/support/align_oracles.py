@@ -116,12 +116,18 @@ class Marked:
     """A read's places, best first, each with the better one that it competes with (None: none).
 
     Places on `alternate` contigs stand behind the others. They compete with all, by score; the others among themselves.
+    `codes` are the read's bases, of both strands.
     """
 
     def __init__(
-        self, places: Sequence[Place], length: int, quality, alternate: Sequence[int] | frozenset[int] = ()
+        self,
+        places: Sequence[Place],
+        codes: Sequence[Sequence[int]],
+        quality,
+        alternate: Sequence[int] | frozenset[int] = (),
     ) -> None:
-        self.places, self.length, self._quality, self.alternate = places, length, quality, alternate
+        self.places, self.codes, self._quality, self.alternate = places, codes, quality, alternate
+        self.length = len(codes[0])
         self.of_primary = [i for i, place in enumerate(places) if place.contig not in alternate]
         everywhere = sorted(range(len(places)), key=lambda i: (-places[i].score, self.is_alternate(i), i))
         among_primary, among_all = self._losers(self.of_primary), self._losers(everywhere)
@@ -156,6 +162,20 @@ class Marked:
         """Score of the best rival; 0 for none."""
         better = self.overlapped_by[i]
         return max(self.rivals(i), default=0) if better is None else self.places[better].score
+
+    def is_simple(self, i: int) -> bool:
+        """Whether place i, of no high score, covers simple sequence."""
+        place = self.places[i]
+        share = 3 if place.score < self.length / 2 else 4
+        return place.score < SIMPLE_SCORE and is_simple(
+            self.codes[place.strand][place.read_begin : place.read_end], share
+        )
+
+    def telling_score(self, i: int) -> int:
+        """Our own rule: the best score of the parts of the read that are not simple, place i's part among them."""
+        part = i if self.overlapped_by[i] is None else self.overlapped_by[i]
+        best = [j for j in self.of_primary if self.overlapped_by[j] is None]
+        return max(self.places[j].score for j in best if j == part or not self.is_simple(j))
 
     def quality(self, i: int) -> int:
         """Quality of place i by itself."""
@@ -202,6 +222,8 @@ def _choose_pair(mates: tuple[Marked, Marked], name_hash: int, models: InsertSiz
     score, _, *best = pairs[0]
     unpaired = mates[0].places[0].score + mates[1].places[0].score - UNPAIRED_COST
     if -score <= unpaired:
+        unpaired = sum(marked.telling_score(i) for marked, i in zip(mates, best, strict=True)) - UNPAIRED_COST
+    if -score <= unpaired:
         proper = any(pair[2:] == (0, 0) for pair in pairs)
         alone[0].proper = alone[1].proper = proper
         return alone
@@ -226,13 +248,8 @@ def _choose_pair(mates: tuple[Marked, Marked], name_hash: int, models: InsertSiz
     return chosen[0], chosen[1]
 
 
-def complete(chosen: Chosen, marked: Marked, codes: Sequence[Sequence[int]]) -> Chosen:
-    """Take back what is too short without a mate, distrust simple sequence and poor places, add supplementary places.
-
-    Args:
-        chosen, marked: of the read.
-        codes: of both strands.
-    """
+def complete(chosen: Chosen, marked: Marked) -> Chosen:
+    """Take back what is too short without a mate, distrust simple sequence and poor places, add supplementary ones."""
     if chosen.primary < 0:
         return chosen
     primary, least = marked.places[chosen.primary], min(30, marked.length - 5)
@@ -242,10 +259,8 @@ def complete(chosen: Chosen, marked: Marked, codes: Sequence[Sequence[int]]) -> 
             return Chosen()
         chosen = Chosen(standing[0], marked.quality(standing[0]), marked.suboptimal_score(standing[0]))
         primary = marked.places[chosen.primary]
-    share = 3 if primary.score < marked.length / 2 else 4
     is_supported = chosen.proper and primary.score >= 0.75 * marked.length
-    aligned = codes[primary.strand][primary.read_begin : primary.read_end]
-    if primary.score < SIMPLE_SCORE and not is_supported and is_simple(aligned, share):
+    if not is_supported and marked.is_simple(chosen.primary):
         chosen.quality = 0
     weight = (8 if chosen.mate_stands else 3) if chosen.proper else 2
     weighted = primary.score * weight

@@ -2,7 +2,8 @@
 
 The rules are bwa mem's: alignments of one read that overlap by half on the read compete, the best of each group is a
 primary candidate; a pair at a proper distance wins if its score less the cost of its distance beats the two best
-alignments less UNPAIRED_COST. Ties go to the smaller hash of read name and positions.
+alignments less UNPAIRED_COST. Those of simple sequence in other parts of the reads are left out then: our own rule.
+Ties go to the smaller hash of read name and positions.
 """
 
 from typing import NamedTuple
@@ -197,6 +198,17 @@ def _is_simple(codes, share):
     return different * share < len(codes) - SIMPLE_WORD + 1
 
 
+@inlined
+def _is_simple_alignment(alignments, reads, read, i):
+    """Whether the part of a read that alignment i covers is simple sequence; no alignment of a high score is."""
+    begin, end, score = reads.offsets[read], reads.offsets[read + 1], alignments.score[i]
+    if score >= SIMPLE_SCORE:
+        return False
+    share = SIMPLE_SHARE_OF_SHORT if 2 * score < end - begin else SIMPLE_SHARE
+    codes = reads.codes[alignments.strand[i], begin:end]
+    return _is_simple(codes[alignments.read_begin[i] : alignments.read_end[i]], share)
+
+
 @compiled
 def _select(alignments, reads, paired, template_lengths, alternate, competition, selection):
     """Fill the `Selection`: each read as if it had no mate, then pairs, then what depends on the primary alignment.
@@ -251,11 +263,8 @@ def _select(alignments, reads, paired, template_lengths, alternate, competition,
             selection.quality[read] = _quality(alignments, chosen, length, suboptimal_score, near_best_count, alternate)
         # A short read that lies well beside its mate needs no words of its own to be believed.
         is_supported = selection.proper[read] and 4 * score >= 3 * length
-        if score < SIMPLE_SCORE and not is_supported:
-            codes = reads.codes[alignments.strand[chosen], offsets[read] : offsets[read + 1]]
-            share = SIMPLE_SHARE_OF_SHORT if 2 * score < length else SIMPLE_SHARE
-            if _is_simple(codes[alignments.read_begin[chosen] : alignments.read_end[chosen]], share):
-                selection.quality[read] = 0
+        if not is_supported and _is_simple_alignment(alignments, reads, read, chosen):
+            selection.quality[read] = 0
         weight = WEIGHT_ALONE
         if selection.proper[read]:
             mate = (read + count // 2) % count
@@ -318,6 +327,9 @@ def _pair(alignments, reads, read1, read2, template_lengths, alternate, competit
     if best1 < 0 and not off_primary:
         return
     unpaired = np.int64(alignments.score[first1]) + alignments.score[first2] - UNPAIRED_COST
+    if best <= unpaired and not off_primary:
+        unpaired = _telling_score(alignments, reads, read1, best1, competition) - UNPAIRED_COST
+        unpaired += _telling_score(alignments, reads, read2, best2, competition)
     if best <= unpaired or off_primary:
         proper = _pair_cost(alignments, first1, first2, lengths, template_lengths) != _NO_PAIR
         selection.proper[read1] = selection.proper[read2] = proper
@@ -346,6 +358,21 @@ def _pair(alignments, reads, read1, read2, template_lengths, alternate, competit
         selection.quality[read] = quality
         selection.suboptimal_score[read] = suboptimal_score
         selection.proper[read] = True
+
+
+@inlined
+def _telling_score(alignments, reads, read, chosen, competition):
+    """Best score of a read by itself that is to decide against a pair in which it has the chosen alignment.
+
+    Simple sequence in another part of the read tells nothing: what a sequencer reads behind an adapter (poly-A) lies
+    somewhere, and may be longer than what was sequenced of the fragment.
+    """
+    first, better = alignments.offsets[read], competition.overlapped_by[chosen]
+    part = chosen if better < 0 else better
+    for i in range(first, part):
+        if competition.overlapped_by[i] < 0 and not _is_simple_alignment(alignments, reads, read, i):
+            return np.int64(alignments.score[i])
+    return np.int64(alignments.score[part])
 
 
 @inlined

@@ -172,6 +172,49 @@ __device__ __forceinline__ bool is_crowded(const Alignments& alignments, i64 fir
     return as_good >= MOST_CANDIDATES;
 }
 
+// Whether fewer than one in `share` of the words of bases [begin, end) are different (N counts as A, as in
+// `codes & 3`). A word's bases stand in the other order than on the CPU, which changes no count.
+__device__ __forceinline__ bool is_simple(const u64* packed, i64 begin, i64 end, int share) {
+    const int kinds = 1 << (2 * SIMPLE_WORD), words_at_once = 32 - SIMPLE_WORD + 1;
+    u64 seen[kinds / 64];
+#pragma unroll
+    for (int part = 0; part < kinds / 64; part++) seen[part] = 0;
+    i64 last = end - SIMPLE_WORD + 1;
+    for (i64 from = begin; from < last; from += words_at_once) {
+        u64 bases = packed_word(packed, from);
+        int words = last - from < words_at_once ? (int)(last - from) : words_at_once;
+        for (int i = 0; i < words; i++, bases >>= 2) {
+            int word = (int)(bases & (kinds - 1));
+            u64 bit = 1ull << (word & 63);
+#pragma unroll
+            for (int part = 0; part < kinds / 64; part++) seen[part] |= part == word >> 6 ? bit : 0;
+        }
+    }
+    i64 different = 0;
+#pragma unroll
+    for (int part = 0; part < kinds / 64; part++) different += __popcll(seen[part]);
+    return different * share < last - begin;
+}
+
+// Whether the part of a read that alignment i covers is simple sequence; no alignment of a high score is.
+__device__ __forceinline__ bool is_simple_alignment(const Alignments& alignments, const Reads& reads, i64 read, i64 i) {
+    i64 score = alignments.score[i];
+    return score < SIMPLE_SCORE &&
+           is_simple(reads.packed_of(alignments.strand[i], read), alignments.read_begin[i], alignments.read_end[i],
+                     2 * score < reads.length(read) ? SIMPLE_SHARE_OF_SHORT : SIMPLE_SHARE);
+}
+
+// Best score of a read by itself that is to decide against a pair in which it has the chosen alignment. Simple sequence
+// in another part of the read tells nothing: what a sequencer reads behind an adapter (poly-A) lies somewhere.
+__device__ __forceinline__ i64 telling_score(const Alignments& alignments, const Reads& reads,
+                                          const Competition& competition, i64 read, i64 chosen) {
+    i64 better = competition.overlapped_by[chosen], part = better < 0 ? chosen : better;
+    for (i64 i = alignments.offsets[read]; i < part; i++)
+        if (competition.overlapped_by[i] < 0 && !is_simple_alignment(alignments, reads, read, i))
+            return alignments.score[i];
+    return alignments.score[part];
+}
+
 // One thread per pair: mates whose places fit each other better than their best places do apart are chosen together.
 // Alignments on alternate contigs make no pairs.
 extern "C" __global__ void pair(Alignments alignments, Reads reads, Contigs contigs, QualityTables tables,
@@ -199,6 +242,9 @@ extern "C" __global__ void pair(Alignments alignments, Reads reads, Contigs cont
     }
     if (best < 0 && !off_primary) return;
     i64 unpaired = (i64)alignments.score[first1] + alignments.score[first2] - UNPAIRED_COST;
+    if (best <= unpaired && !off_primary)
+        unpaired = telling_score(alignments, reads, competition, read1, best1) +
+                   telling_score(alignments, reads, competition, read2, best2) - UNPAIRED_COST;
     if (best <= unpaired || off_primary) {
         bool proper = scored_pair(alignments, competition, lengths, first1, first2, score);
         selection.proper[read1] = selection.proper[read2] = proper;
@@ -235,30 +281,6 @@ extern "C" __global__ void pair(Alignments alignments, Reads reads, Contigs cont
     }
 }
 
-// Whether fewer than one in `share` of the words of bases [begin, end) are different (N counts as A, as in
-// `codes & 3`). A word's bases stand in the other order than on the CPU, which changes no count.
-__device__ __forceinline__ bool is_simple(const u64* packed, i64 begin, i64 end, int share) {
-    const int kinds = 1 << (2 * SIMPLE_WORD), words_at_once = 32 - SIMPLE_WORD + 1;
-    u64 seen[kinds / 64];
-#pragma unroll
-    for (int part = 0; part < kinds / 64; part++) seen[part] = 0;
-    i64 last = end - SIMPLE_WORD + 1;
-    for (i64 from = begin; from < last; from += words_at_once) {
-        u64 bases = packed_word(packed, from);
-        int words = last - from < words_at_once ? (int)(last - from) : words_at_once;
-        for (int i = 0; i < words; i++, bases >>= 2) {
-            int word = (int)(bases & (kinds - 1));
-            u64 bit = 1ull << (word & 63);
-#pragma unroll
-            for (int part = 0; part < kinds / 64; part++) seen[part] |= part == word >> 6 ? bit : 0;
-        }
-    }
-    i64 different = 0;
-#pragma unroll
-    for (int part = 0; part < kinds / 64; part++) different += __popcll(seen[part]);
-    return different * share < last - begin;
-}
-
 // One thread per read: takes back an alignment that is too short to be reported without a mate beside it, distrusts
 // simple sequence and reads of which little agrees with their places, and chooses the best alignments of other
 // parts of the read, whose quality is at most that of the primary one. One on an alternate contig that is better than
@@ -284,10 +306,7 @@ extern "C" __global__ void complete_selection(Alignments alignments, Reads reads
     i64 score = chosen >= 0 ? alignments.score[chosen] : 0, most = selection.quality[read];
     // A short read that lies well beside its mate needs no words of its own to be believed.
     bool is_supported = proper && 4 * score >= 3 * length;
-    if (chosen >= 0 && score < SIMPLE_SCORE && !is_supported &&
-        is_simple(reads.packed_of(alignments.strand[chosen], read), alignments.read_begin[chosen],
-                  alignments.read_end[chosen], 2 * score < length ? SIMPLE_SHARE_OF_SHORT : SIMPLE_SHARE))
-        most = 0;
+    if (chosen >= 0 && !is_supported && is_simple_alignment(alignments, reads, read, chosen)) most = 0;
     i64 weight = WEIGHT_ALONE;
     if (proper) {
         // What is chosen of a proper pair is not taken back.
