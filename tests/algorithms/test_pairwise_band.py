@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.algorithms.pairwise import Memory, Mode, Pair, cpu_band, oracle
+from quire.algorithms.pairwise import Memory, Mode, Pair, cpu_band, cpu_diagonals, oracle
 from quire.algorithms.pairwise.cpu import align
 from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
 
@@ -22,14 +22,14 @@ def test_no_alignment_on_a_diagonal_has_more_than_is_said(given_pair: Pair) -> N
     best = through_cells(given_pair)
     for diagonal in range(-rows, columns + 1):
         found = best.diagonal(diagonal).max()
-        assert found <= cpu_band.most_on(diagonal, rows, columns, scoring, int(mode))
-    least = cpu_band.score_at_least(query, target, scoring, int(mode))
+        assert found <= cpu_diagonals.most_on(diagonal, rows, columns, scoring, int(mode))
+    least = cpu_diagonals.score_at_least(query, target, scoring, int(mode))
     assert least <= best.max()
-    low, high = cpu_band.diagonals(rows, columns, scoring, int(mode), least)
+    low, high = cpu_diagonals.diagonals(rows, columns, scoring, int(mode), least)
     outside = [best.diagonal(k).max() for k in range(-rows, columns + 1) if not low <= k <= high]
     assert max(outside, default=least - 1) < least
     if mode == Mode.LOCAL and least > 0:
-        bounds = [cpu_band.most_on(k, rows, columns, scoring, int(mode)) for k in (low - 1, high + 1)]
+        bounds = [cpu_diagonals.most_on(k, rows, columns, scoring, int(mode)) for k in (low - 1, high + 1)]
         assert all(bound < least for bound in bounds)
 
 
@@ -50,10 +50,10 @@ def test_a_band_is_as_the_oracle(given_pair: Pair, wider: int) -> None:
     if len(query) == 0 or len(target) == 0:
         return
     sizes = len(query), len(target)
-    least = cpu_band.score_at_least(query, target, scoring, int(mode))
+    least = cpu_diagonals.score_at_least(query, target, scoring, int(mode))
     if not cpu_band.fits_in_band(*sizes, scoring, int(mode), least):
         least = oracle.align(given_pair)[0]
-    low, high = cpu_band.diagonals(*sizes, scoring, int(mode), least)
+    low, high = cpu_diagonals.diagonals(*sizes, scoring, int(mode), least)
     first = (low - wider) // 2 * 2
     vectors = (high - first) // 2 // cpu_band.LANES + 1 + wider // 2
     score, row, column, begin_row, begin_column, cigar = cpu_band.align_within(
@@ -101,12 +101,12 @@ def test_alike_sequences_take_a_band_and_others_do_not() -> None:
     edited = np.delete(one, [50, 200])
     edited[100] ^= 1
     for mode in Mode:
-        least = cpu_band.score_at_least(one, edited, BWA_MEM, int(mode))
+        least = cpu_diagonals.score_at_least(one, edited, BWA_MEM, int(mode))
         assert least == 298 - 5 - 7 - 7
         assert cpu_band.align_band(one, edited, BWA_MEM, int(mode), least, 60_000, 1 << 20)[0]
         assert not cpu_band.align_band(one, edited, BWA_MEM, int(mode), least, 60_000, 1000)[0]
         assert not cpu_band.align_band(one, edited, BWA_MEM, int(mode), least, 10_000, 1 << 20)[0]
-        unlike = cpu_band.score_at_least(one, other, BWA_MEM, int(mode))
+        unlike = cpu_diagonals.score_at_least(one, other, BWA_MEM, int(mode))
         assert not cpu_band.align_band(one, other, BWA_MEM, int(mode), unlike, 60_000, 1 << 20)[0]
 
 

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from quire.algorithms.pairwise import LARGEST, Memory, Mode, Pair, PairwiseAlignment, State
 from quire.algorithms.pairwise.cpu_follow import follow_tile
+from quire.algorithms.pairwise.cpu_layout import BITS, WIDTH, Border, direction_words, height_of, space_for
 from quire.algorithms.pairwise.cpu_small import HEADER, align_at_once
-from quire.algorithms.pairwise.cpu_tiles import BITS, WIDTH, Border, direction_words, height_of, solve_tile, space_for
+from quire.algorithms.pairwise.cpu_tiles import solve_tile
 from quire.algorithms.pairwise.driver import Cell, PathStretch, Sweep, trace, without_matrix
 from quire.algorithms.pairwise.tiling import Tile, Tiling, left_border, top_border
 from quire.algorithms.scoring import Scoring

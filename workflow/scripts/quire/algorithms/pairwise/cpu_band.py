@@ -1,10 +1,7 @@
 """Sequences that are alike: the diagonals that the alignment can be on, and no others; the answer is the same.
 
-Diagonal k holds the cells with j - i = k. An alignment on diagonal k has at most so many matches, and pays for the gaps
-that lead to it and back; so `most_on` bounds its score. `score_at_least` finds some alignment by looking along both
-sequences, and where a diagonal allows less than its score, no optimal alignment comes there (as Ukkonen 1985 bounds a
-distance). Cells outside are taken for nothing: the values along every optimal path are those of the whole matrix, and
-values beside it are at most those. So the end, the path and its ties are those of the whole matrix.
+Cells outside of them (`cpu_diagonals`) are taken for nothing: the values along every optimal path are those of the
+whole matrix, and values beside it are at most those. So the end, the path and its ties are those of the whole matrix.
 
 Cells are computed by antidiagonals s = i + j, whose cells do not depend on each other: lane l holds the diagonal
 `first` + 2 l where s is even, and the one after it where s is odd (`first` is even). What a cell needs is then in the
@@ -19,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.algorithms.pairwise import Mode, State
-from quire.algorithms.pairwise.cpu_tiles import BITS, CEILING, FLOOR, LANES, LARGEST_SCORE
+from quire.algorithms.pairwise.cpu_diagonals import UNKNOWN, diagonals
+from quire.algorithms.pairwise.cpu_layout import BITS, CEILING, FLOOR, LANES, LARGEST_SCORE
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT
 from quire.sequence.cigar import element_of
-from quire.simd.bits import load_bytes, trailing_zeros
 from quire.simd.compiled import compiled, inlined
 from quire.simd.vectors import (
     CACHE_LINE,
@@ -40,13 +37,9 @@ from quire.simd.vectors import (
 
 LONGEST = 60_000  # m + n: half of the steps are counted in 16 bits
 WORDS = 4  # of directions, of a vector
-_WORD = 8  # bases that must be the same behind a difference
-_LONGEST_GAP = 32  # that is looked for
-_TRIES, _BASES_A_TRY = 3, 12  # differences behind which nothing is the same: so many, and one for so many bases
 _ROW_PADDING, _COLUMN_PADDING = 6, 7  # letters of their own, which match nothing
 _LOCAL, _GLOBAL, _GLOCAL = int(Mode.LOCAL), int(Mode.GLOBAL), int(Mode.GLOCAL)
 _PAIRED, _INSERTION, _DELETION = int(State.PAIRED), int(State.INSERTION), int(State.DELETION)
-_UNKNOWN = -(1 << 40)
 
 
 class DiagonalBand(NamedTuple):
@@ -118,72 +111,6 @@ def align_within(query, target, scoring, mode, first, vectors):
 
 
 @compiled
-def score_at_least(query, target, scoring, mode):
-    """The score of some alignment of a mode: along the diagonal, with the gaps behind which the same bases follow."""
-    rows, columns = len(query), len(target)
-    score, best, i, j, failed = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
-    while i < rows and j < columns:
-        same = _same(query, target, i, j)
-        if same > 0:
-            score += same * scoring.match
-            i, j, best = i + same, j + same, max(best, score)
-            continue
-        gap = _gap_before_same(query, target, i, j)
-        if gap == 0:
-            score += scoring.mismatch
-            i, j = i + 1, j + 1
-            if i + _WORD <= rows and j + _WORD <= columns and _same(query, target, i, j) < _WORD:
-                failed += 1
-                if failed > _TRIES + i // _BASES_A_TRY:
-                    break
-        else:
-            score += scoring.gap_open + (abs(gap) - 1) * scoring.gap_extend
-            if gap > 0:
-                j += gap
-            else:
-                i -= gap
-        if mode == _LOCAL:
-            score = max(score, 0)
-    if mode == _LOCAL:
-        return best
-    if i < rows and j < columns:
-        return np.int64(_UNKNOWN)
-    if i < rows:
-        score += scoring.gap_open + (rows - i - 1) * scoring.gap_extend
-    elif j < columns and mode == _GLOBAL:
-        score += scoring.gap_open + (columns - j - 1) * scoring.gap_extend
-    return score
-
-
-@inlined
-def _same(query, target, i, j):
-    """How many bases from there on are the same, of the next _WORD."""
-    if i + _WORD <= len(query) and j + _WORD <= len(target):
-        return trailing_zeros(load_bytes(query, i) ^ load_bytes(target, j)) >> 3
-    same = np.int64(0)
-    while i + same < len(query) and j + same < len(target) and query[i + same] == target[j + same]:
-        same += 1
-    return same
-
-
-@inlined
-def _gap_before_same(query, target, i, j):
-    """The shortest deletion (or insertion: negative) behind which bases are the same that differ at i and j; or 0."""
-    rows, columns = len(query) - _WORD, len(target) - _WORD
-    if i >= rows or j >= columns:
-        return np.int64(0)
-    if load_bytes(query, i + 1) == load_bytes(target, j + 1):
-        return np.int64(0)
-    word, other = load_bytes(query, i), load_bytes(target, j)
-    for gap in range(1, _LONGEST_GAP + 1):
-        if j + gap <= columns and load_bytes(target, j + gap) == word:
-            return np.int64(gap)
-        if i + gap <= rows and load_bytes(query, i + gap) == other:
-            return np.int64(-gap)
-    return np.int64(0)
-
-
-@compiled
 def fits_in_band(rows, columns, scoring, mode, least):
     """Whether 16 bits hold the scores of a band whose alignment has at least so many."""
     price = -min(scoring.gap_open + scoring.gap_extend, scoring.mismatch)
@@ -192,48 +119,6 @@ def fits_in_band(rows, columns, scoring, mode, least):
         return False
     # What comes from FLOOR has at most FLOOR + most anywhere, and an optimal path has at least least - most.
     return mode == _LOCAL or FLOOR + 2 * most < least
-
-
-@compiled
-def diagonals(rows, columns, scoring, mode, least):
-    """The lowest and the highest diagonal on which an alignment can have a score; away from the corners' ever fewer."""
-    low, high = min(0, columns - rows), max(0, columns - rows)
-    below, above = -rows - 1, columns + 1
-    while low - below > 1:
-        middle = (low + below) // 2
-        if most_on(middle, rows, columns, scoring, mode) >= least:
-            low = middle
-        else:
-            below = middle
-    while above - high > 1:
-        middle = (high + above) // 2
-        if most_on(middle, rows, columns, scoring, mode) >= least:
-            high = middle
-        else:
-            above = middle
-    return low, high
-
-
-@compiled
-def most_on(diagonal, rows, columns, scoring, mode):
-    """What the score of an alignment that has a cell on a diagonal is at most.
-
-    On its way to the diagonal it has gaps of as many bases at least as the diagonal is away from where it must begin,
-    and likewise behind it; one gap of them costs least, and each base in a gap is not matched.
-    """
-    before, behind = diagonal, columns - rows - diagonal  # deletions; insertions where negative
-    if mode != _GLOBAL:
-        before, behind = min(before, 0), min(behind, 0)
-    if mode == _LOCAL:
-        return (min(rows, columns - diagonal) if diagonal >= 0 else min(rows + diagonal, columns)) * scoring.match
-    inserted, deleted = -min(before, 0) - min(behind, 0), max(before, 0) + max(behind, 0)
-    score = min(rows - inserted, columns - deleted) * scoring.match
-    if before * behind > 0:  # they may be one gap
-        before, behind = before + behind, 0
-    for gap in (abs(before), abs(behind)):
-        if gap > 0:
-            score += scoring.gap_open + (gap - 1) * scoring.gap_extend
-    return score
 
 
 @compiled
@@ -275,7 +160,7 @@ def _sweep(band, rows, columns, scoring, mode):
     gap_open, gap_extend = splat(np.int16(scoring.gap_open), LANES), splat(np.int16(scoring.gap_extend), LANES)
     zero = splat(np.int16(0 if mode == _LOCAL else FLOOR), LANES)
     constants = match, mismatch, gap_open, gap_extend, zero
-    score, end_row, end_column = np.int64(_UNKNOWN), np.int64(0), np.int64(0)
+    score, end_row, end_column = np.int64(UNKNOWN), np.int64(0), np.int64(0)
     for pair in range(pairs):
         now = splat(np.int16(pair), LANES)
         # In both steps lane l has column pair + 1 + half + l; row pair - half - l in the odd one, the next in the even.
@@ -345,7 +230,7 @@ def _after_step(band, scores, step, rows, columns, scoring, mode):
         band.gaps[lane], band.deletions[lane] = scoring.gap_open, scoring.gap_open
     lane, column = (step - 2 * rows - band.first) >> 1, step - rows
     if not (0 <= lane < len(scores) and 0 <= column <= columns) or (mode == _GLOBAL and column < columns):
-        return np.int64(_UNKNOWN)
+        return np.int64(UNKNOWN)
     return np.int64(scores[lane])
 
 

@@ -17,8 +17,9 @@ import numpy as np
 
 from quire.algorithms.pairwise import LARGEST
 from quire.algorithms.pairwise.cpu_follow import follow_tile
-from quire.algorithms.pairwise.cpu_tiles import BITS as TILE_BITS
-from quire.algorithms.pairwise.cpu_tiles import WIDTH, Border, direction_words, height_of, solve_tile, space_for
+from quire.algorithms.pairwise.cpu_layout import BITS as TILE_BITS
+from quire.algorithms.pairwise.cpu_layout import WIDTH, Border, direction_words, height_of, space_for
+from quire.algorithms.pairwise.cpu_tiles import solve_tile
 from quire.sam import CIGAR_MATCH
 from quire.sequence.cigar import element_of
 from quire.simd.bits import trailing_zeros

@@ -14,19 +14,17 @@ from numpy.typing import NDArray
 from quire.align.alignments.cpu import borrowed_alignments, stands_alone
 from quire.align.insert_size import InsertSizes, ProperLengths, proper_lengths
 from quire.align.model import Alignments, Selection
+from quire.align.pairing.competition import borrowed_competition, compete
 from quire.align.pairing.crowded import has_many_places, is_crowded, primary_end
 from quire.align.pairing.mapping_quality import count_cost, lowered, raw_quality, single_quality
 from quire.align.pairing.overlap import overlaps
+from quire.align.pairing.simple_sequence import is_simple_alignment
 from quire.align.pairing.template_length import orientation_of, pair_distance
 from quire.align.parameters import (
     MOST_QUALITY,
     MOST_SUPPLEMENTARY,
     NEAR_BEST,
     PAIR_BONUS_LIMIT,
-    SIMPLE_SCORE,
-    SIMPLE_SHARE,
-    SIMPLE_SHARE_OF_SHORT,
-    SIMPLE_WORD,
     UNPAIRED_COST,
     WEIGHT_ALONE,
     WEIGHT_PROPER,
@@ -39,22 +37,6 @@ from quire.simd.compiled import compiled, inlined
 
 _NO_PAIR = np.int64(-(1 << 62))
 NO_ALTERNATE = np.empty(0, np.uint8)
-
-
-class Competition(NamedTuple):
-    """How the alignments of a read compete for it: one entry for each alignment.
-
-    Those on the primary assembly compete among themselves, those on alternate contigs with all.
-
-    Attributes:
-        overlapped_by: int64[m], the better alignment of the read that it overlaps by half, -1 for none.
-        suboptimal_score: int32[m], of one that overlaps no better one: the score of the best that overlaps it, 0: none.
-        near_best_count: int32[m], how many that overlap it score within NEAR_BEST of it.
-    """
-
-    overlapped_by: np.ndarray
-    suboptimal_score: np.ndarray
-    near_best_count: np.ndarray
 
 
 class _Reads(NamedTuple):
@@ -91,84 +73,10 @@ def select(
         np.zeros((count, MOST_SUPPLEMENTARY), np.uint8),
         np.zeros((count, MOST_SUPPLEMENTARY), np.int32),
     )
-    competition = _compete(alignments, reads.offsets, alternate)
+    competition = compete(alignments, reads.offsets, alternate)
     read_arrays = _Reads(reads.offsets, reads.codes, reads.name_hash)
     _select(alignments, read_arrays, paired, proper_lengths(insert_sizes), alternate, competition, selection)
     return selection
-
-
-@compiled
-def _compete(alignments, read_offsets, alternate):
-    """The `Competition` of all alignments."""
-    alignments = borrowed_alignments(alignments)
-    count = len(alignments.score)
-    owned = Competition(np.full(count, -1, np.int64), np.zeros(count, np.int32), np.zeros(count, np.int32))
-    competition = _borrowed_competition(owned)
-    for read in range(len(alignments.offsets) - 1):
-        first, last = alignments.offsets[read], alignments.offsets[read + 1]
-        length = read_offsets[read + 1] - read_offsets[read]
-        end = primary_end(alignments, first, last, alternate)
-        if first < end < last:
-            _compete_by_score(alignments, first, end, last, length, competition)
-            for i in range(first, end):
-                competition.overlapped_by[i] = -1
-                competition.suboptimal_score[i], competition.near_best_count[i] = 0, 0
-        else:
-            end = last
-        for i in range(first + 1, end):
-            for j in range(first, i):
-                if competition.overlapped_by[j] < 0 and overlaps(alignments, i, j, length):
-                    _yield_to(alignments, i, j, competition)
-                    break
-    return owned
-
-
-@inlined
-def _borrowed_competition(competition):
-    """The same arrays, borrowed."""
-    overlapped_by, suboptimal_score, near_best_count = competition
-    return Competition(borrowed(overlapped_by), borrowed(suboptimal_score), borrowed(near_best_count))
-
-
-@inlined
-def _yield_to(alignments, i, j, competition):
-    """Note that alignment i is overlapped by the better one j."""
-    competition.overlapped_by[i] = j
-    if competition.suboptimal_score[j] == 0:
-        competition.suboptimal_score[j] = alignments.score[i]
-    if alignments.score[j] - alignments.score[i] <= NEAR_BEST:
-        competition.near_best_count[j] += 1
-
-
-@compiled
-def _compete_by_score(alignments, first, primary_end, last, length, competition):
-    """Let all alignments of a read compete, wherever they lie: by score, of equals the primary assembly's first."""
-    score = alignments.score
-    next_primary, next_alternate = first, primary_end
-    while next_primary < primary_end or next_alternate < last:
-        i = _next_by_score(score, next_primary, primary_end, next_alternate, last)
-        primary, other = first, primary_end
-        while primary < next_primary or other < next_alternate:
-            j = _next_by_score(score, primary, next_primary, other, next_alternate)
-            if competition.overlapped_by[j] < 0 and overlaps(alignments, i, j, length):
-                _yield_to(alignments, i, j, competition)
-                break
-            if j < primary_end:
-                primary += 1
-            else:
-                other += 1
-        if i < primary_end:
-            next_primary += 1
-        else:
-            next_alternate += 1
-
-
-@inlined
-def _next_by_score(score, a, end_a, b, end_b):
-    """The better one of two sorted lists' first elements; one of the lists may be empty."""
-    if b == end_b or (a < end_a and score[a] >= score[b]):
-        return a
-    return b
 
 
 @inlined
@@ -179,34 +87,6 @@ def _quality(alignments, i, length, suboptimal_score, near_best_count, alternate
     score = np.int64(alignments.score[i])
     crowded = has_many_places(alignments, i, length, alternate)
     return single_quality(score, np.int64(suboptimal_score), near_best_count, read_span, axis_span, crowded)
-
-
-@compiled
-def _is_simple(codes, share):
-    """Whether a sequence has so few different words (poly-A, poly-G) that it must lie in many places.
-
-    bwa mem lowers the quality of such reads by the share of its seeds that are too frequent; here the words themselves
-    are counted: less than one in `share` of them different.
-    """
-    seen = np.zeros(1 << (2 * SIMPLE_WORD), np.bool_)
-    word, different = 0, 0
-    for i in range(len(codes)):
-        word = (word << 2 | np.int64(codes[i] & 3)) & ((1 << (2 * SIMPLE_WORD)) - 1)
-        if i >= SIMPLE_WORD - 1 and not seen[word]:
-            seen[word] = True
-            different += 1
-    return different * share < len(codes) - SIMPLE_WORD + 1
-
-
-@inlined
-def _is_simple_alignment(alignments, reads, read, i):
-    """Whether the part of a read that alignment i covers is simple sequence; no alignment of a high score is."""
-    begin, end, score = reads.offsets[read], reads.offsets[read + 1], alignments.score[i]
-    if score >= SIMPLE_SCORE:
-        return False
-    share = SIMPLE_SHARE_OF_SHORT if 2 * score < end - begin else SIMPLE_SHARE
-    codes = reads.codes[alignments.strand[i], begin:end]
-    return _is_simple(codes[alignments.read_begin[i] : alignments.read_end[i]], share)
 
 
 @compiled
@@ -222,7 +102,7 @@ def _select(alignments, reads, paired, template_lengths, alternate, competition,
         competition: of the alignments.
         selection: to fill; no read is mapped before.
     """
-    alignments, competition = borrowed_alignments(alignments), _borrowed_competition(competition)
+    alignments, competition = borrowed_alignments(alignments), borrowed_competition(competition)
     reads = _Reads(borrowed(reads.offsets), borrowed(reads.codes), borrowed(reads.name_hash))
     template_lengths = ProperLengths(
         borrowed(template_lengths.low), borrowed(template_lengths.high), borrowed(template_lengths.first),
@@ -263,7 +143,7 @@ def _select(alignments, reads, paired, template_lengths, alternate, competition,
             selection.quality[read] = _quality(alignments, chosen, length, suboptimal_score, near_best_count, alternate)
         # A short read that lies well beside its mate needs no words of its own to be believed.
         is_supported = selection.proper[read] and 4 * score >= 3 * length
-        if not is_supported and _is_simple_alignment(alignments, reads, read, chosen):
+        if not is_supported and is_simple_alignment(alignments, reads, read, chosen):
             selection.quality[read] = 0
         weight = WEIGHT_ALONE
         if selection.proper[read]:
@@ -370,7 +250,7 @@ def _telling_score(alignments, reads, read, chosen, competition):
     first, better = alignments.offsets[read], competition.overlapped_by[chosen]
     part = chosen if better < 0 else better
     for i in range(first, part):
-        if competition.overlapped_by[i] < 0 and not _is_simple_alignment(alignments, reads, read, i):
+        if competition.overlapped_by[i] < 0 and not is_simple_alignment(alignments, reads, read, i):
             return np.int64(alignments.score[i])
     return np.int64(alignments.score[part])
 

@@ -1,0 +1,102 @@
+"""Which alignments of a read compete for it: those of one part of it, the better ones first."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.align.alignments.cpu import borrowed_alignments
+from quire.align.pairing.crowded import primary_end
+from quire.align.pairing.overlap import overlaps
+from quire.align.parameters import NEAR_BEST
+from quire.simd.borrowed import borrowed
+from quire.simd.compiled import compiled, inlined
+
+
+class Competition(NamedTuple):
+    """How the alignments of a read compete for it: one entry for each alignment.
+
+    Those on the primary assembly compete among themselves, those on alternate contigs with all.
+
+    Attributes:
+        overlapped_by: int64[m], the better alignment of the read that it overlaps by half, -1 for none.
+        suboptimal_score: int32[m], of one that overlaps no better one: the score of the best that overlaps it, 0: none.
+        near_best_count: int32[m], how many that overlap it score within NEAR_BEST of it.
+    """
+
+    overlapped_by: np.ndarray
+    suboptimal_score: np.ndarray
+    near_best_count: np.ndarray
+
+
+@compiled
+def compete(alignments, read_offsets, alternate):
+    """The `Competition` of all alignments."""
+    alignments = borrowed_alignments(alignments)
+    count = len(alignments.score)
+    owned = Competition(np.full(count, -1, np.int64), np.zeros(count, np.int32), np.zeros(count, np.int32))
+    competition = borrowed_competition(owned)
+    for read in range(len(alignments.offsets) - 1):
+        first, last = alignments.offsets[read], alignments.offsets[read + 1]
+        length = read_offsets[read + 1] - read_offsets[read]
+        end = primary_end(alignments, first, last, alternate)
+        if first < end < last:
+            _compete_by_score(alignments, first, end, last, length, competition)
+            for i in range(first, end):
+                competition.overlapped_by[i] = -1
+                competition.suboptimal_score[i], competition.near_best_count[i] = 0, 0
+        else:
+            end = last
+        for i in range(first + 1, end):
+            for j in range(first, i):
+                if competition.overlapped_by[j] < 0 and overlaps(alignments, i, j, length):
+                    _yield_to(alignments, i, j, competition)
+                    break
+    return owned
+
+
+@inlined
+def borrowed_competition(competition):
+    """The same arrays, borrowed."""
+    overlapped_by, suboptimal_score, near_best_count = competition
+    return Competition(borrowed(overlapped_by), borrowed(suboptimal_score), borrowed(near_best_count))
+
+
+@inlined
+def _yield_to(alignments, i, j, competition):
+    """Note that alignment i is overlapped by the better one j."""
+    competition.overlapped_by[i] = j
+    if competition.suboptimal_score[j] == 0:
+        competition.suboptimal_score[j] = alignments.score[i]
+    if alignments.score[j] - alignments.score[i] <= NEAR_BEST:
+        competition.near_best_count[j] += 1
+
+
+@compiled
+def _compete_by_score(alignments, first, primary_end, last, length, competition):
+    """Let all alignments of a read compete, wherever they lie: by score, of equals the primary assembly's first."""
+    score = alignments.score
+    next_primary, next_alternate = first, primary_end
+    while next_primary < primary_end or next_alternate < last:
+        i = _next_by_score(score, next_primary, primary_end, next_alternate, last)
+        primary, other = first, primary_end
+        while primary < next_primary or other < next_alternate:
+            j = _next_by_score(score, primary, next_primary, other, next_alternate)
+            if competition.overlapped_by[j] < 0 and overlaps(alignments, i, j, length):
+                _yield_to(alignments, i, j, competition)
+                break
+            if j < primary_end:
+                primary += 1
+            else:
+                other += 1
+        if i < primary_end:
+            next_primary += 1
+        else:
+            next_alternate += 1
+
+
+@inlined
+def _next_by_score(score, a, end_a, b, end_b):
+    """The better one of two sorted lists' first elements; one of the lists may be empty."""
+    if b == end_b or (a < end_a and score[a] >= score[b]):
+        return a
+    return b
