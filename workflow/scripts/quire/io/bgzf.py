@@ -20,6 +20,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from quire.io.deflate_streams import deflate_stream
 from quire.io.sniff import BGZF_HEADER
 from quire.ragged import pack_bytes
 from quire.simd.compiled import compiled, inlined
@@ -32,7 +33,6 @@ GZIP_WINDOW, GZIP_HEADER_BYTES = 31, 10  # zlib's code for gzip's format, and wh
 
 # struct isal_zstream (igzip_lib.h of ISA-L 2) as 64-bit words: next_in; avail_in, total_in; next_out; avail_out,
 # total_out; hufftables; level, level_buf_size; level_buf; end_of_stream, flush, gzip_flag, hist_bits; internal state.
-STREAM_BYTES = 1 << 18  # the internal state takes a third of it
 LEVEL_BYTES = 1 << 20  # more than the largest level asks for
 GZIP_WITHOUT_HEADER = 2
 
@@ -110,9 +110,10 @@ def _compress_with(
     begins: NDArray[np.int64],
 ) -> bool:
     """Fill `out` with the blocks of the pieces and `begins` with where they begin; False if the library refused."""
-    stream, level_buffer = np.zeros(STREAM_BYTES // 8, np.uint64), np.empty(LEVEL_BYTES, np.uint8)
+    level_buffer = np.empty(LEVEL_BYTES, np.uint8)
     initialise, deflate = map(np.uint64, functions)
-    return bool(_compress(initialise, deflate, data, offsets, level, stream, level_buffer, out, begins))
+    with deflate_stream() as stream:
+        return bool(_compress(initialise, deflate, data, offsets, level, stream, level_buffer, out, begins))
 
 
 def _blocks(data: NDArray[np.uint8], level: int) -> list[bytes | memoryview]:
