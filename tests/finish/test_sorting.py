@@ -1,7 +1,6 @@
 """Buckets, ranges and the index of a sorted file, at sizes at which many of each are needed."""
 
 import random
-import zlib
 from pathlib import Path
 
 import pysam
@@ -59,20 +58,6 @@ def samtools_answer(folder: Path, unit: Path) -> Path:
     return Path(marked)
 
 
-def blocks_of(path: Path) -> list[bytes]:
-    """What each BGZF block of a file holds.
-
-    Not the block: of equal content ISA-L makes other bytes now and then, which hangs on where its state lies in memory
-    (docs/architecture.md, "One answer").
-    """
-    data, at, blocks = path.read_bytes(), 0, []
-    while at < len(data):
-        size = int.from_bytes(data[at + 16 : at + 18], "little") + 1
-        blocks.append(zlib.decompress(data[at : at + size], 31))
-        at += size
-    return blocks
-
-
 def lines_of(path: Path) -> list[str]:
     with pysam.AlignmentFile(str(path)) as stream:
         return [record.to_string() for record in stream]
@@ -105,15 +90,14 @@ def test_like_samtools(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small_buckets")
 def test_one_answer(tmp_path: Path) -> None:
-    """The file's blocks depend on neither threads nor memory, nor on the batches in which records came."""
+    """The file's bytes depend on neither threads nor memory, nor on the batches in which records came."""
     unit = unsorted_file(tmp_path, "a.bam", crowded_pairs(2, 4000, CONTIGS))
-    expected = blocks_of(run(tmp_path, unit, 1, 1)[0])
-    assert blocks_of(run(tmp_path, unit, 3, 500)[0]) == expected
-    assert len(expected) > 80
+    expected = run(tmp_path, unit, 1, 1)[0].read_bytes()
+    assert run(tmp_path, unit, 3, 500)[0].read_bytes() == expected
     other_batches = BucketFile(buckets_of(unit, 37))
     output = tmp_path / "other.bam"
     sort_and_mark("S", [(other_batches, 0)], output, None, "bai", Effort(2, 100))
-    assert blocks_of(output) == expected
+    assert output.read_bytes() == expected
 
 
 def test_ranges_are_as_large_as_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,13 +132,13 @@ def test_parts_of_a_deep_contig_are_priced_at_what_they_hold(tmp_path: Path, mon
         held = sum(len(ranges._records_of_unit(unit, part, file.genome)) for unit in part.units)
         assert held <= part.bytes <= 1.1 * held
         assert held < 4 * 40_000
-    expected = blocks_of(run(tmp_path, unit)[0])
+    expected = run(tmp_path, unit)[0].read_bytes()
 
     def wider(*arguments):
         return (part._replace(span=part.span and SPAN) for part in ranges.ranges(*arguments))
 
     monkeypatch.setattr(sorting, "ranges", wider)
-    assert blocks_of(run(tmp_path, unit)[0]) == expected
+    assert run(tmp_path, unit)[0].read_bytes() == expected
 
 
 def test_an_alignment_longer_than_buckets_allow(tmp_path: Path) -> None:
