@@ -22,3 +22,13 @@ def length_of(element):
 def element_of(length, operation):
     """The CIGAR element (uint32) of a length and an operation."""
     return np.uint32(np.int64(length) << np.int64(CIGAR_SHIFT) | np.int64(operation))
+
+
+@inlined
+def append_operation(cigar, begin, end, operation):
+    """Write an operation of one base behind the elements begin to end - 1 of a CIGAR (uint32[]); returns their end."""
+    if end > begin and operation_of(cigar[end - 1]) == operation:
+        cigar[end - 1] += np.uint32(1 << CIGAR_SHIFT)
+        return end
+    cigar[end] = element_of(1, operation)
+    return end + 1

@@ -22,7 +22,7 @@ from quire.algorithms.extension import (
 )
 from quire.reads import Reads
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SHIFT
-from quire.sequence.cigar import element_of, operation_of
+from quire.sequence.cigar import append_operation
 from quire.sequence.words import packed_word
 from quire.simd.bits import count_ones
 from quire.simd.compiled import compiled, inlined
@@ -360,11 +360,7 @@ def _trace(matrices, width, lane, job, origin, length, cigar, used, results):
             column -= 1
             if not directions[(row * width + column) * LANES + lane] & _DELETION_EXTENDS:
                 state = _STOP
-        if used > begin and operation_of(cigar[used - 1]) == operation:
-            cigar[used - 1] += np.uint32(1 << CIGAR_SHIFT)
-        else:
-            cigar[used] = element_of(1, operation)
-            used += 1
+        used = append_operation(cigar, begin, used, operation)
     for i in range((used - begin) >> 1):
         cigar[begin + i], cigar[used - 1 - i] = cigar[used - 1 - i], cigar[begin + i]
     read_begin[job] = row + 1

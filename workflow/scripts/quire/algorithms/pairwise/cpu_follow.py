@@ -3,8 +3,8 @@
 import numpy as np
 
 from quire.algorithms.pairwise import State
-from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT
-from quire.sequence.cigar import element_of
+from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH
+from quire.sequence.cigar import append_operation
 from quire.simd.compiled import compiled, inlined
 
 _PAIRED, _INSERTION, _DELETION = int(State.PAIRED), int(State.INSERTION), int(State.DELETION)
@@ -62,11 +62,7 @@ def follow_tile(query, target, directions, height, width, border, scoring, local
                     longer = _bit(directions, height, width, row, column, 3)
             score -= scoring.gap_extend if longer else scoring.gap_open
             state = state if longer else _PAIRED
-        if used > 0 and cigar[used - 1] & np.uint32(CIGAR_MASK) == operation:
-            cigar[used - 1] += np.uint32(1 << CIGAR_SHIFT)
-        else:
-            cigar[used] = element_of(1, operation)
-            used += 1
+        used = append_operation(cigar, 0, used, operation)
     return row, column, state, ended, cigar[:used].copy()
 
 
