@@ -18,8 +18,8 @@ import numpy as np
 from quire.algorithms.pairwise import Mode, State
 from quire.algorithms.pairwise.cpu_diagonals import UNKNOWN, diagonals
 from quire.algorithms.pairwise.cpu_layout import BITS, CEILING, FLOOR, LANES, LARGEST_SCORE
-from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT
-from quire.sequence.cigar import element_of
+from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH
+from quire.sequence.cigar import append_operation
 from quire.simd.compiled import compiled, inlined
 from quire.simd.vectors import (
     CACHE_LINE,
@@ -160,7 +160,7 @@ def _sweep(band, rows, columns, scoring, mode):
     gap_open, gap_extend = splat(np.int16(scoring.gap_open), LANES), splat(np.int16(scoring.gap_extend), LANES)
     zero = splat(np.int16(0 if mode == _LOCAL else FLOOR), LANES)
     constants = match, mismatch, gap_open, gap_extend, zero
-    score, end_row, end_column = np.int64(UNKNOWN), np.int64(0), np.int64(0)
+    end = np.int64(UNKNOWN), np.int64(0), np.int64(0)
     for pair in range(pairs):
         now = splat(np.int16(pair), LANES)
         # In both steps lane l has column pair + 1 + half + l; row pair - half - l in the odd one, the next in the even.
@@ -169,15 +169,11 @@ def _sweep(band, rows, columns, scoring, mode):
             word = (2 * pair * vectors + v) * WORDS
             letters = load(query, pairs - pair + at, LANES), load(target, pair + at, LANES)
             gap, deletion = moved_down(load(gaps, at, LANES), gaps[at + LANES]), load(deletions, at, LANES)
-            above, gap, deletion = _cells(load(odd, at, LANES), gap, deletion, letters, constants, directions, word)
-            _keep_best(best, when, lanes + at, above, now)
-            store(odd, at, above)
-            store(gaps, at, gap)
-            store(deletions, at, deletion)
+            cells = _cells(load(odd, at, LANES), gap, deletion, letters, constants, directions, word)
+            _keep_best(best, when, lanes + at, cells[0], now)
+            _hand_on(odd, gaps, deletions, at, cells)
         if mode != _LOCAL:
-            end = _after_step(band, odd, 2 * pair + 1, rows, columns, scoring, mode)
-            if end > score:
-                score, end_row, end_column = end, rows, 2 * pair + 1 - rows
+            end = _after_step(band, odd, 2 * pair + 1, rows, columns, scoring, mode, end)
         carried = np.int16(FLOOR)
         for v in range(vectors):
             at = v * LANES
@@ -185,18 +181,14 @@ def _sweep(band, rows, columns, scoring, mode):
             letters = load(query, pairs - pair - 1 + at, LANES), load(target, pair + at, LANES)
             gap, deletion = load(gaps, at, LANES), moved_up(load(deletions, at, LANES), carried)
             carried = deletions[at + LANES - 1]
-            above, gap, deletion = _cells(load(even, at, LANES), gap, deletion, letters, constants, directions, word)
-            _keep_best(best, when, at, above, now)
-            store(even, at, above)
-            store(gaps, at, gap)
-            store(deletions, at, deletion)
+            cells = _cells(load(even, at, LANES), gap, deletion, letters, constants, directions, word)
+            _keep_best(best, when, at, cells[0], now)
+            _hand_on(even, gaps, deletions, at, cells)
         if mode != _LOCAL:
-            end = _after_step(band, even, 2 * pair + 2, rows, columns, scoring, mode)
-            if end > score:
-                score, end_row, end_column = end, rows, 2 * pair + 2 - rows
+            end = _after_step(band, even, 2 * pair + 2, rows, columns, scoring, mode, end)
     if mode == _LOCAL:
         return _local_end(best, when, first, lanes)
-    return score, end_row, end_column
+    return end
 
 
 @inlined
@@ -214,6 +206,14 @@ def _cells(diagonal, gap, deletion, letters, constants, directions, word):
 
 
 @inlined
+def _hand_on(scores, gaps, deletions, at, cells):
+    """Keep what `_cells` says for the steps that follow."""
+    store(scores, at, cells[0])
+    store(gaps, at, cells[1])
+    store(deletions, at, cells[2])
+
+
+@inlined
 def _keep_best(best, when, at, scores, now):
     """Keep the largest H of diagonals, and when it came first."""
     before = load(best, at, LANES)
@@ -222,16 +222,20 @@ def _keep_best(best, when, at, scores, now):
 
 
 @inlined
-def _after_step(band, scores, step, rows, columns, scoring, mode):
-    """H of the step's cell in the last row, if the alignment may end there; the cell in row 0 of mode GLOCAL is set."""
+def _after_step(band, scores, step, rows, columns, scoring, mode, end):
+    """The better of `end` (score, row, column) and the step's cell in the last row, if the alignment may end there.
+
+    In mode GLOCAL the step's cell in row 0 is set.
+    """
     lane = (step - band.first) >> 1
     if mode == _GLOCAL and lane < len(scores) and step <= columns:
         scores[lane] = 0
         band.gaps[lane], band.deletions[lane] = scoring.gap_open, scoring.gap_open
     lane, column = (step - 2 * rows - band.first) >> 1, step - rows
-    if not (0 <= lane < len(scores) and 0 <= column <= columns) or (mode == _GLOBAL and column < columns):
-        return np.int64(UNKNOWN)
-    return np.int64(scores[lane])
+    may_end = 0 <= lane < len(scores) and (column == columns or (mode == _GLOCAL and 0 <= column < columns))
+    if may_end and scores[lane] > end[0]:
+        return np.int64(scores[lane]), np.int64(rows), np.int64(column)
+    return end
 
 
 @inlined
@@ -279,11 +283,7 @@ def _follow(band, query, target, scoring, mode, score, row, column):
         if operation != CIGAR_MATCH:
             score -= scoring.gap_extend if longer else scoring.gap_open
             state = state if longer else _PAIRED
-        if used > 0 and cigar[used - 1] & np.uint32(CIGAR_MASK) == operation:
-            cigar[used - 1] += np.uint32(1 << CIGAR_SHIFT)
-        else:
-            cigar[used] = element_of(1, operation)
-            used += 1
+        used = append_operation(cigar, 0, used, operation)
 
 
 @inlined
