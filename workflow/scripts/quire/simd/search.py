@@ -27,3 +27,15 @@ def first_behind(spans, position):
         else:
             low = middle + 1
     return low
+
+
+@inlined
+def first_above(values, first, last, bound):
+    """Place of the first of the sorted values[first:last] that is above a bound; `last` where there is none."""
+    while first < last:
+        middle = (first + last) >> 1
+        if values[middle] > bound:
+            last = middle
+        else:
+            first = middle + 1
+    return first

@@ -20,6 +20,7 @@ from quire.algorithms.seeding.cpu_steps import prefix
 from quire.sequence.words import code_at
 from quire.simd.bits import prefetch
 from quire.simd.compiled import compiled, inlined
+from quire.simd.search import first_behind
 
 A, B, END, RUN, PARENT = 0, 1, 2, 3, 4
 LOW, HIGH = 0, 1
@@ -61,19 +62,6 @@ def room_for_ranges(page_count):
     )  # fmt: skip
 
 
-@compiled
-def first_run_behind(runs, start):
-    """The first run that ends behind `start` (all runs are int64[r, 2], sorted and apart)."""
-    low, high = 0, len(runs)
-    while low < high:
-        middle = (low + high) >> 1
-        if runs[middle, 1] <= start:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
 @inlined
 def _set_range(row, first, last, kmer_end, run, parent):
     row[A], row[B], row[END], row[RUN], row[PARENT] = first, last, kmer_end, run, parent
@@ -87,7 +75,7 @@ def lay_ranges(runs, start, end, min_length, seed_length, most, ranges):
     """
     width = min(max(min_length - seed_length + 1, 1), MOST_STARTS)
     count = 0
-    run = first_run_behind(runs, start)
+    run = first_behind(runs, start)
     while run < len(runs) and start < end and count < most:
         start = max(start, runs[run, 0])
         behind = min(runs[run, 1] - min_length + 1, end)  # of the starts of this run

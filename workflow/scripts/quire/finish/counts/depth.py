@@ -15,6 +15,7 @@ from quire.finish.counts.records import ALIGNED, NOT_IN_DEPTH
 from quire.io.bam.decode import Records, cigar_begin, cigar_element
 from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_REFERENCE
 from quire.simd.compiled import compiled
+from quire.simd.search import first_above
 
 FIRST_RING = 1 << 13  # positions between a record's start and its blocks' ends that there is room for at first
 
@@ -210,14 +211,7 @@ def _depth_runs(data, starts, fixed, carried, start, end, lengths):
 @compiled
 def _first_interval(target, contig, position):
     """The first interval of a contig that ends behind a position, or the next contig's first."""
-    low, high = target.first[contig], target.first[contig + 1]
-    while low < high:
-        middle = (low + high) >> 1
-        if target.ends[middle] > position:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return first_above(target.ends, target.first[contig], target.first[contig + 1], position)
 
 
 @compiled

@@ -14,6 +14,7 @@ from quire.reference import Reference
 from quire.sequence.codes import AMBIGUOUS, code_table
 from quire.simd.bits import count_ones
 from quire.simd.compiled import compiled, inlined
+from quire.simd.search import first_above, first_behind
 
 MOST_UNKNOWN = 4
 PIECE = 1 << 22  # windows that one job bins
@@ -39,19 +40,6 @@ def _strong_bases(text, start, end):
 
 
 @inlined
-def _first_run(runs, position):
-    """The first of sorted runs (int64[n, 2]) that ends behind a position."""
-    low, high = np.int64(0), np.int64(len(runs))
-    while low < high:
-        middle = (low + high) >> 1
-        if runs[middle, 1] > position:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@inlined
 def window_bin(lengths, first_island, island_start, island_axis, text, ambiguous, contig, start):
     """The bin of the window that begins at `start` (0-based, at least 1); -1 where too much of it is unknown.
 
@@ -61,14 +49,9 @@ def window_bin(lengths, first_island, island_start, island_axis, text, ambiguous
     if start >= lengths[contig] - GC_WINDOW:
         return np.int64(0)
     end, strong, known = start + GC_WINDOW, np.int64(0), np.int64(0)
-    low, high = first_island[contig], first_island[contig + 1]
-    while low < high:  # the first island that begins behind `start`; the one before it may hold it
-        middle = (low + high) >> 1
-        if island_start[middle] > start:
-            high = middle
-        else:
-            low = middle + 1
-    island = max(low - 1, first_island[contig])
+    # The last island that does not begin behind `start`: it may hold it.
+    island = first_above(island_start, first_island[contig], first_island[contig + 1], start) - 1
+    island = max(island, first_island[contig])
     while island < first_island[contig + 1] and island_start[island] < end:
         to_axis = island_axis[island] - island_start[island]
         first, last = (
@@ -78,7 +61,7 @@ def window_bin(lengths, first_island, island_start, island_axis, text, ambiguous
         if first < last:
             strong += _strong_bases(text, first, last)
             known += last - first
-            run = _first_run(ambiguous, first)
+            run = first_behind(ambiguous, first)
             while run < len(ambiguous) and ambiguous[run, 0] < last:
                 begin, stop = max(first, ambiguous[run, 0]), min(last, ambiguous[run, 1])
                 strong -= _strong_bases(text, begin, stop)

@@ -24,6 +24,7 @@ from quire.io.frequencies import read_known_sites
 from quire.reference import Reference
 from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_READ, CONSUMES_REFERENCE, FLAG_SUPPLEMENTARY
 from quire.simd.compiled import compiled
+from quire.simd.search import first_above
 
 FORMAT_VERSION = 1
 FREQUENCY_BINS = 20
@@ -45,29 +46,23 @@ def count_alleles(data, starts, fixed, first, positions, reference, alternate, r
         if fields.flag & (NOT_IN_DEPTH | FLAG_SUPPLEMENTARY) or fields.mapping_quality < LEAST_QUALITY:
             continue
         contig, position = np.int64(fields.contig), np.int64(fields.position)
-        low, high = first[contig], first[contig + 1]
-        last = high
-        while low < high:  # the first site at or behind the record's start
-            middle = (low + high) >> 1
-            if positions[middle] >= position:
-                high = middle
-            else:
-                low = middle + 1
+        last = first[contig + 1]
+        site = first_above(positions, first[contig], last, position - 1)  # at the record's start or behind it
         begin, read = cigar_begin(start, fields), np.int64(0)
         letters, qualities = bases_begin(start, fields), qualities_begin(start, fields)
         for k in range(np.int64(fields.operations)):
             element = cigar_element(data, begin, k)
             operation, length = np.int64(element & CIGAR_MASK), np.int64(element >> CIGAR_SHIFT)
             if CONSUMES_REFERENCE >> operation & 1:
-                while low < last and positions[low] < position + length:
-                    base = read + positions[low] - position
+                while site < last and positions[site] < position + length:
+                    base = read + positions[site] - position
                     if ALIGNED >> operation & 1 and data[qualities + base] >= LEAST_QUALITY:
                         code = CODES_OF_BYTE[data[letters + (base >> 1)]] >> (8 * (base & 1)) & 7
-                        if code == reference[low]:
-                            reads[low, 0] += 1
-                        elif code == alternate[low]:
-                            reads[low, 1] += 1
-                    low += 1
+                        if code == reference[site]:
+                            reads[site, 0] += 1
+                        elif code == alternate[site]:
+                            reads[site, 1] += 1
+                    site += 1
                 position += length
             if CONSUMES_READ >> operation & 1:
                 read += length

@@ -36,6 +36,7 @@ from quire.sam import (
     FLAG_UNMAPPED,
 )
 from quire.simd.compiled import compiled, inlined
+from quire.simd.search import first_above
 
 NOT_IN_DEPTH = FLAG_UNMAPPED | FLAG_SECONDARY | FLAG_FAILED_QUALITY_CHECK | FLAG_DUPLICATE
 """Records that samtools depth leaves out."""
@@ -219,14 +220,8 @@ def _count_places(
                 gc_reads[gc_bin] += 1
         if not flag & NOT_IN_DEPTH:
             totals[0].depth_reads += 1
-            low, high = first_interval[contig], first_interval[contig + 1]
-            while low < high:  # the first interval that ends behind the record's start
-                middle = (low + high) >> 1
-                if ends[middle] > position:
-                    high = middle
-                else:
-                    low = middle + 1
-            if low < first_interval[contig + 1] and begins[low] < position + length:
+            interval = first_above(ends, first_interval[contig], first_interval[contig + 1], position)
+            if interval < first_interval[contig + 1] and begins[interval] < position + length:
                 totals[0].depth_reads_on_target += 1
 
 

@@ -6,6 +6,7 @@ from quire.algorithms.complete.seeds.cpu_merging import BITS, NONE
 from quire.algorithms.complete.seeds.cpu_windows import GROUPS, LANES, solve
 from quire.sequence.words import packed_word
 from quire.simd.compiled import compiled, inlined
+from quire.simd.search import first_behind
 
 MOST_WINDOWS = GROUPS * LANES  # that are placed before they are solved
 _PAIRS = np.uint64(0x5555555555555555)
@@ -126,13 +127,7 @@ def place_unknown(memory, layout, place, ambiguous, begin, bases, low, high):
     group = (place // LANES) * layout.group
     memory[(group + layout.has_unknown) * LANES] = 1
     target = (group + layout.unknown) * LANES + place % LANES
-    first, last = 0, len(ambiguous)
-    while first < last:
-        middle = (first + last) >> 1
-        if ambiguous[middle, 1] > begin:
-            last = middle
-        else:
-            first = middle + 1
+    first = first_behind(ambiguous, begin)
     for i in range(bases):
         position = begin + i
         while first < len(ambiguous) and ambiguous[first, 1] <= position:

@@ -6,7 +6,7 @@ from quire.algorithms.complete import Axis, Ends
 from quire.algorithms.complete.windows import DIAGONALS, FIRST_SHIFT, ORIENTED_SHIFT, EndWindows
 from quire.reads import Reads
 from quire.simd.compiled import compiled, inlined
-from quire.simd.search import interval_of
+from quire.simd.search import first_behind, interval_of
 
 CELLS = np.uint64(0x5555555555555555)  # the bit of each diagonal
 ONE, TWO = np.uint64(1), np.uint64(2)
@@ -104,19 +104,6 @@ def _cells_from(text, base):
 
 
 @inlined
-def _first_run_behind(ambiguous, position):
-    """Index of the first span that ends behind a position."""
-    low, high = 0, ambiguous.shape[0]
-    while low < high:
-        middle = (low + high) >> 1
-        if ambiguous[middle, 1] <= position:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@inlined
 def _unknown_cells(ambiguous, run, base):
     """Which of 32 bases from `base` on are ambiguous; spans before `run` end before them."""
     cells = np.uint64(0)
@@ -149,7 +136,7 @@ def _fill(
                 else np.uint64(0)
             )
         r0 = r1 = r2 = r3 = r4 = r5 = alive
-        run = _first_run_behind(ambiguous, base)
+        run = first_behind(ambiguous, base)
         # The last base that a diagonal can read is that before its end.
         some_unknown = run < ambiguous.shape[0] and ambiguous[run, 0] < first + count + k
         row = packed[strand]
