@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.fm_index.cpu import backward_step, owned_count, prefetch_row, previous_row, sampled_rank
-from quire.algorithms.fm_index.pages.cpu import announce_row, page_of
+from quire.algorithms.fm_index.cpu import backward_step, owned_count, prefetch_row
+from quire.algorithms.fm_index.pages.cpu import announce_row, page_of, walk_to_sampled
 from quire.algorithms.seeding import MAXIMUM_SEEDS
 from quire.algorithms.seeding.cpu_steps import (
     longest_seed,
@@ -228,22 +228,7 @@ def _locate(page, together, count, text):
     if page.sa_sampling > 1:
         for item in range(count):
             listed[item] = item
-        left = count
-        while left > 0:
-            kept = 0
-            for place in range(left):
-                item = listed[place]
-                rank = sampled_rank(page.sampled_rows, rows[item])
-                if rank >= 0:
-                    rows[item] = rank
-                    prefetch(page.suffix_array, rank)
-                    continue
-                rows[item] = previous_row(page.blocks, page.words_per_block, page.C, page.primary, rows[item])
-                steps[item] += 1
-                announce_row(page, rows[item])
-                listed[kept] = item
-                kept += 1
-            left = kept
+        walk_to_sampled(page, rows, steps, listed, count)
     for item in range(count):
         rows[item] = np.int64(page.suffix_array[rows[item]]) + steps[item]
         prefetch(text, (page.start + rows[item]) >> 5)

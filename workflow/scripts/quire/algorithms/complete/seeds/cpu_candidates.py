@@ -18,8 +18,7 @@ from quire.algorithms.complete.seeds.cpu_strand import (
     solve_windows,
 )
 from quire.algorithms.complete.seeds.cpu_windows import LANES
-from quire.algorithms.fm_index.cpu import previous_row, sampled_rank
-from quire.algorithms.fm_index.pages.cpu import announce_row, page_of
+from quire.algorithms.fm_index.pages.cpu import announce_row, page_of, walk_to_sampled
 from quire.simd.bits import prefetch
 from quire.simd.compiled import compiled
 from quire.simd.search import interval_of
@@ -98,25 +97,10 @@ def locate_candidates(table, pieces, count, candidates):
                 announce_row(page, rows[i])
                 steps[i] = 0
                 left += 1
-        of_page = left
-        if page.sa_sampling > 1:
-            while left > 0:
-                kept = 0
-                for place in range(left):
-                    i = listed[place]
-                    rank = sampled_rank(page.sampled_rows, rows[i])
-                    if rank >= 0:
-                        rows[i] = rank
-                        prefetch(page.suffix_array, rank)
-                        continue
-                    rows[i] = previous_row(page.blocks, page.words_per_block, page.C, page.primary, rows[i])
-                    steps[i] += 1
-                    announce_row(page, rows[i])
-                    listed[kept] = i
-                    kept += 1
-                left = kept
-        if of_page == 0:
+        if left == 0:
             continue
+        if page.sa_sampling > 1:
+            walk_to_sampled(page, rows, steps, listed, left)
         for i in range(count):
             if pages[i] == number:
                 place = np.int64(page.suffix_array[rows[i]]) + steps[i]

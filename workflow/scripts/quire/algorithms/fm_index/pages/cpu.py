@@ -13,7 +13,7 @@ from numba.extending import intrinsic
 from numba.np.numpy_support import carray
 
 from quire.algorithms.fm_index import FmIndex
-from quire.algorithms.fm_index.cpu import locate, prefetch_row
+from quire.algorithms.fm_index.cpu import locate, prefetch_row, previous_row, sampled_rank
 from quire.simd.bits import prefetch
 from quire.simd.compiled import inlined
 
@@ -121,3 +121,31 @@ def announce_row(page, row):
     else:
         prefetch(page.sampled_rows, (row >> 6) << 1)
         prefetch_row(page.blocks, page.words_per_block, row)
+
+
+@inlined
+def walk_to_sampled(page, rows, steps, listed, left):
+    """Walk back from some rows of a page to rows that its sampled suffix array holds, in turns.
+
+    Args:
+        page: `PageArrays`.
+        rows: int64[], each becomes the place of such a row in the suffix array.
+        steps: int64[], grow by the bases on the way.
+        listed: int64[], which of the rows walk, the first `left` items; written over.
+        left: how many.
+    """
+    while left > 0:
+        kept = 0
+        for place in range(left):
+            i = listed[place]
+            rank = sampled_rank(page.sampled_rows, rows[i])
+            if rank >= 0:
+                rows[i] = rank
+                prefetch(page.suffix_array, rank)
+                continue
+            rows[i] = previous_row(page.blocks, page.words_per_block, page.C, page.primary, rows[i])
+            steps[i] += 1
+            announce_row(page, rows[i])
+            listed[kept] = i
+            kept += 1
+        left = kept
