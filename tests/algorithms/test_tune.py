@@ -12,6 +12,7 @@ from quire.algorithms.fm_index.tuning import synthetic as synthetic_gpu
 from quire.algorithms.fm_index.tuning import tune as tune_gpu
 from quire.algorithms.fm_index.tuning.designs import Design, advise, best_design, default_design, designs, keep, kept
 from quire.device.backend import Backend
+from quire.device.compiler import read_source
 from quire.errors import QuireError
 
 from tests.emulator.emulated_card import EmulatedCard
@@ -103,7 +104,7 @@ def test_a_faster_distance_is_said_once(result: dict, caplog) -> None:
 
 
 def test_designs_that_differ_are_refused() -> None:
-    text = designs_gpu.read_source(designs_gpu.SOURCE)[0]
+    text = read_source(designs_gpu.SOURCE)[0]
     broken = text.replace("found[query] = {rows.low, rows.high}", "found[query] = {rows.low + SHARE_COUNT, rows.high}")
     assert broken != text
     card = EmulatedCard(texts={designs_gpu.SOURCE: broken})

@@ -5,19 +5,15 @@ Chacón et al. (2015) compare three: one thread per query ("task"); threads of a
 kept of a measurement counts for the card that it was made on and for the kernels as they were then.
 """
 
-import hashlib
 import json
 import logging
-import os
-import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
-from quire.cache import cache_root
 from quire.device.card import THREADS, Card, Kernel
-from quire.device.compiler import read_source
+from quire.device.measured import digest_of_kernels, keep_measured, measured_path
 
 SOURCE = "quire/algorithms/fm_index/search.cu"
 logger = logging.getLogger("quire.index")
@@ -84,30 +80,20 @@ def default_design(words_per_block: int) -> Design:
 @lru_cache
 def source_digest() -> str:
     """Digest of the kernels that are measured."""
-    text, headers = read_source(SOURCE)
-    parts = [text, *(part for item in sorted(headers.items()) for part in item)]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-
-
-def tuned_path(card_name: str) -> Path:
-    """Where the measurement of a card is kept."""
-    return cache_root() / "tune" / f"{re.sub(r'[^A-Za-z0-9]+', '-', card_name).strip('-')}.json"
+    return digest_of_kernels([SOURCE])
 
 
 def keep(result: dict[str, Any]) -> Path:
-    """Keep a measurement (see `tune.tune`); it appears whole or not at all."""
-    path = tuned_path(result["card"])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(json.dumps(result, indent=1) + "\n")
-    beside.replace(path)
+    """Keep a measurement (see `tune.tune`); returns where."""
+    path = measured_path(result["card"])
+    keep_measured(result, path)
     return path
 
 
 def kept(card_name: str) -> dict[str, Any] | None:
     """The measurement of a card, if there is one that is whole, of this card and of these kernels."""
     try:
-        result = json.loads(tuned_path(card_name).read_text())
+        result = json.loads(measured_path(card_name).read_text())
         best = {int(distance): Design(**design) for distance, design in result["best"].items()}
         fits = result["card"] == card_name and result["source_digest"] == source_digest()
         fits = fits and all(design in designs(words_of_distance(distance)) for distance, design in best.items())

@@ -5,16 +5,12 @@ answers are the same. What is kept of a measurement counts for the card that it 
 were then.
 """
 
-import hashlib
 import json
-import os
-import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from quire.cache import cache_root
-from quire.device.compiler import read_source
+from quire.device.measured import digest_of_kernels, keep_measured, measured_path
 
 SOURCES = [f"quire/algorithms/mems/{name}.cu" for name in ("queries", "search", "list_hits", "list_seeds")]
 LONGEST_SEED = 1024
@@ -71,25 +67,13 @@ def default_policy(min_length: int) -> Policy:
 @lru_cache
 def source_digest() -> str:
     """Digest of the kernels that are measured."""
-    parts = []
-    for source in SOURCES:
-        text, headers = read_source(source)
-        parts += [text, *(part for item in sorted(headers.items()) for part in item)]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-
-
-def tuned_path(card_name: str) -> Path:
-    """Where the measurement of a card is kept."""
-    return cache_root() / "tune" / f"{re.sub(r'[^A-Za-z0-9]+', '-', card_name).strip('-')}-mems.json"
+    return digest_of_kernels(SOURCES)
 
 
 def keep(result: dict[str, Any]) -> Path:
-    """Keep a measurement (see `tune.tune`); it appears whole or not at all."""
-    path = tuned_path(result["card"])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(json.dumps(result, indent=1) + "\n")
-    beside.replace(path)
+    """Keep a measurement (see `tune.tune`); returns where."""
+    path = measured_path(result["card"], "mems")
+    keep_measured(result, path)
     kept.cache_clear()
     return path
 
@@ -98,7 +82,7 @@ def keep(result: dict[str, Any]) -> Path:
 def kept(card_name: str) -> dict[str, Any] | None:
     """The measurement of a card, if there is one that is whole, of this card and of these kernels."""
     try:
-        result = json.loads(tuned_path(card_name).read_text())
+        result = json.loads(measured_path(card_name, "mems").read_text())
         best = {int(length): Policy(**policy) for length, policy in result["best"].items()}
         fits = result["card"] == card_name and result["source_digest"] == source_digest() and bool(best)
         fits = fits and all(is_possible(policy) for policy in best.values())
