@@ -1,23 +1,13 @@
 """The measurement of matches on a card, with tiny inputs on the emulated card, on NumPy alone."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 from tests.emulator.laboratory import needs_compiler
+from tests.support.measurements import printed
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPT = """
-import sys
-sys.modules.update(dict.fromkeys(("numba", "llvmlite", "pysam", "isal", "pandas", "cupy"), None))  # as if not installed
 import lzma
 from pathlib import Path
 import numpy as np
 from bench import gpu_mems
-from tests.emulator.emulated_card import EmulatedCard
-def clock(card, launch):
-    launch()
-    return 1e-6
 letters = "".join(np.random.default_rng(1).choice(list("ACGT"), 700))
 work = Path(sys.argv[1])
 query = letters[100:250] + "N" + letters[251:300] + "N" * 30 + letters[500:552]
@@ -32,13 +22,7 @@ gpu_mems.measure(EmulatedCard(), work, work, work / "mummer.txt", clock, 1, True
 
 @needs_compiler
 def test_it_measures(tmp_path) -> None:
-    environment = {"PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'workflow' / 'scripts'}", "XDG_CACHE_HOME": str(tmp_path),
-                   "PATH": "/usr/bin:/bin"}  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(tmp_path)], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    lines = printed(SCRIPT, tmp_path)
     assert "2 matches of 50 and more; seeds of 35, a thread a hit, kept, blocks of 128" in lines
     assert "the same matches as MUMmer's: yes" in lines
     assert any(line.startswith("| copMEM2, 2.7 s | 0.135 | ") for line in lines)

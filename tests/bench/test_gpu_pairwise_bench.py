@@ -1,20 +1,10 @@
 """The measurement of pairwise alignment on a card, with tiny inputs on the emulated card, on NumPy alone."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 from tests.emulator.laboratory import needs_compiler
+from tests.support.measurements import printed
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPT = """
-import sys
-sys.modules.update(dict.fromkeys(("numba", "llvmlite", "pysam", "isal", "cupy", "parasail"), None))  # not installed
 from bench import gpu_pairwise
-from tests.emulator.emulated_card import EmulatedCard
-def clock(card, launch):
-    launch()
-    return 1e-6
 gpu_pairwise.REPEATS = 1
 gpu_pairwise.TOGETHER = ((30, 3),)
 gpu_pairwise.PARTS_OF = (30,)
@@ -25,12 +15,7 @@ gpu_pairwise.measure(EmulatedCard(), 1e9, clock, (20, 50))
 
 @needs_compiler
 def test_it_measures(tmp_path) -> None:
-    environment = {"PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'workflow' / 'scripts'}", "XDG_CACHE_HOME": str(tmp_path),
-                   "PATH": "/usr/bin:/bin"}  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False,
-                          cwd=REPOSITORY)  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    lines = printed(SCRIPT, tmp_path)
     assert lines[0] == "## G cells/s; 1.00 GHz"
     assert len([line for line in lines if line.startswith(("| 20 | global", "| 50 | local"))]) == 2
     assert len([line for line in lines if line.startswith(("| 30 | global | linear |", "| 30 | local | whole |"))]) == 2

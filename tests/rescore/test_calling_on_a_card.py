@@ -3,15 +3,11 @@
 import logging
 import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-import psutil
 import pytest
 from quire.device.backend import Backend
 from quire.device.card import OutOfDeviceMemory
@@ -26,9 +22,9 @@ from quire.rescore.processes import in_processes
 from tests.emulator.emulated_card import COMPILER, EmulatedCard
 from tests.rescore.test_caller import LENGTH, SAMPLES, SETTINGS, world  # noqa: F401 (a fixture)
 from tests.support.fake_probe import Machine
+from tests.support.orphans import assert_none_outlives
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler (g++ or clang++) to run kernels on the CPU")
-LIBRARY = Path(__file__).resolve().parents[2] / "workflow/scripts"
 PIECE = [("HLA:1*01", 300, 1500)]
 CARD = Backend("gpu", "a card was found.", "emulated card")
 
@@ -244,16 +240,7 @@ list(in_processes(wait, range(4), 2))
 
 
 def test_no_process_outlives_a_killed_parent() -> None:
-    environment = {**os.environ, "PYTHONPATH": str(LIBRARY)}
-    parent = subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE, text=True, env=environment)
-    assert parent.stdout is not None
-    children = [int(parent.stdout.readline()) for _ in range(3)]
-    parent.kill()
-    parent.wait()
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline and any(psutil.pid_exists(child) for child in children):
-        time.sleep(0.05)
-    assert not any(psutil.pid_exists(child) for child in children)
+    assert_none_outlives(ORPHANS, 3)
 
 
 def test_depth_brings_more_cells_than_bytes() -> None:

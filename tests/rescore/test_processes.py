@@ -2,13 +2,10 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 import weakref
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 
 import psutil
 import pytest
@@ -16,7 +13,7 @@ from quire.errors import InputError, QuireError
 from quire.rescore.counting import counted
 from quire.rescore.processes import AHEAD, in_processes
 
-LIBRARY = Path(__file__).resolve().parents[2] / "workflow/scripts"
+from tests.support.orphans import assert_none_outlives
 
 
 def slowest_first(unit: int) -> tuple[int, int]:
@@ -137,13 +134,4 @@ list(in_processes(wait, range(4), 2))
 
 
 def test_no_process_outlives_a_killed_parent() -> None:
-    environment = {**os.environ, "PYTHONPATH": str(LIBRARY)}
-    parent = subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE, text=True, env=environment)
-    assert parent.stdout is not None
-    children = [int(parent.stdout.readline()) for _ in range(2)]
-    parent.kill()
-    parent.wait()
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline and any(psutil.pid_exists(child) for child in children):
-        time.sleep(0.05)
-    assert not any(psutil.pid_exists(child) for child in children)
+    assert_none_outlives(ORPHANS, 2)
