@@ -4,28 +4,25 @@ import random
 
 import numpy as np
 import pytest
-from quire.align.insert_size import NO_INSERT_SIZES, InsertSize, InsertSizes
+from quire.align.insert_size import NO_INSERT_SIZES, InsertSizes
 from quire.align.pairing.cpu import select
 from quire.align.pairing.mapping_quality import single_quality
 from quire.align.parameters import MOST_CANDIDATES
+from quire.reads import Reads
 from quire.reads.cpu import subset
 from quire.sequence.ties.oracle import tie_hash
 
+from tests.support import pairing_cases
 from tests.support.align_oracles import Chosen, Marked, choose_pair, choose_single, complete, is_simple
+from tests.support.pairing_cases import AT_300, NEAR
 from tests.support.places import Place, alignments_of
 from tests.support.read_builders import make_reads
 
-AT_300 = InsertSize(1000, 280, 300, 320, 300, 30, 180, 420)
-NEAR = InsertSize(1000, 80, 100, 120, 100, 30, 1, 240)
 MODELS = {
-    "300": InsertSizes(FR=AT_300),
-    "short": InsertSizes(FR=InsertSize(1000, 90, 100, 110, 100, 15, 1, 190)),  # most templates are shorter than a read
-    "one length": InsertSizes(FR=InsertSize(1000, 250, 250, 250, 250, 0, 250, 250)),
+    **pairing_cases.MODELS,
     "mate pairs": InsertSizes(RF=AT_300),
     "mate pairs with a shadow": InsertSizes(FR=AT_300, RF=NEAR),
     "one strand": InsertSizes(FF=AT_300),
-    "all": InsertSizes(NEAR, AT_300, AT_300, NEAR),
-    "none": NO_INSERT_SIZES,
 }
 
 
@@ -124,11 +121,15 @@ def test_equals_brute_force(name, paired, alternate):
         assert proper == 0
 
 
+def random_pairs(generator: random.Random, count: int) -> tuple[Reads, list[list[Place]]]:
+    """Pairs of 100 bases each, and the places of each read."""
+    reads = make_reads(*([random_sequence(generator, 100) for _ in range(count)] for _ in range(2)))
+    return reads, [random_places(generator, 100, int(name_hash)) for name_hash in reads.name_hash]
+
+
 def test_proper_is_the_same_for_both_mates_and_never_crosses_contigs():
     generator = random.Random(5)
-    sequences = [[random_sequence(generator, 100) for _ in range(500)] for _ in range(2)]
-    reads = make_reads(*sequences)
-    places = [random_places(generator, 100, int(reads.name_hash[r])) for r in range(len(reads))]
+    reads, places = random_pairs(generator, 500)
     alignments = alignments_of(places)
     selection = select(alignments, reads, True, MODELS["300"])
     assert (selection.proper[:500] == selection.proper[500:]).all()
@@ -140,9 +141,7 @@ def test_proper_is_the_same_for_both_mates_and_never_crosses_contigs():
 
 def test_a_pair_is_decided_alone_as_in_any_batch():
     generator = random.Random(6)
-    sequences = [[random_sequence(generator, 100) for _ in range(60)] for _ in range(2)]
-    reads = make_reads(*sequences)
-    places = [random_places(generator, 100, int(reads.name_hash[r])) for r in range(len(reads))]
+    reads, places = random_pairs(generator, 60)
     whole = alignments_of(places)
     selection = select(whole, reads, True, MODELS["300"])
     for pair in range(60):
@@ -201,23 +200,7 @@ def test_simple_sequence_behind_an_adapter_outbids_no_pair(behind, overlap, prop
     assert (selection.quality == 60).all() == proper
 
 
-@pytest.mark.parametrize(
-    ("length", "score", "mate", "quality"),
-    [
-        (150, 75, Place(150, 1, 40_000, 0, 150), 60),
-        (150, 74, Place(150, 1, 40_000, 0, 150), 59),
-        (150, 50, Place(150, 1, 40_000, 0, 150), 40),
-        (150, 50, None, 40),
-        (150, 25, Place(150, 1, 250, 0, 150), 60),
-        (300, 25, Place(300, 1, 100, 0, 300), 40),
-        (150, 25, Place(30, 1, 250, 0, 30), 60),
-        (150, 25, Place(29, 1, 250, 0, 29), 30),
-    ],
-    ids=[
-        "half of the read", "less", "a third", "mate unmapped", "a sixth beside the mate", "a twelfth beside it",
-        "beside what is reported alone", "beside what is not",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("length", "score", "mate", "quality"), pairing_cases.FOREIGN_IN_PART)
 def test_the_less_of_a_read_agrees_the_less_is_known(length, score, mate, quality):
     generator = random.Random(7)
     reads = make_reads([random_sequence(generator, length)], [random_sequence(generator, length)])

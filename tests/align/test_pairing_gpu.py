@@ -20,6 +20,7 @@ from quire.align.parameters import (
 )
 from quire.sequence.ties.oracle import hash_name, tie_hash
 
+from tests.support import pairing_cases
 from tests.support.align_oracles import (
     Chosen,
     Marked,
@@ -29,18 +30,13 @@ from tests.support.align_oracles import (
     is_simple,
 )
 from tests.support.card_builders import card_reads, download_all, reverse_complement, upload_all
+from tests.support.pairing_cases import AT_300, NEAR
 from tests.support.places import Place, alignments_of
 
-AT_300 = InsertSize(1000, 280, 300, 320, 300, 30, 180, 420)
-NEAR = InsertSize(1000, 80, 100, 120, 100, 30, 1, 240)
 MODELS = {
-    "300": InsertSizes(FR=AT_300),
-    "short": InsertSizes(FR=InsertSize(1000, 90, 100, 110, 100, 15, 1, 190)),  # most templates are shorter than a read
-    "one length": InsertSizes(FR=InsertSize(1000, 250, 250, 250, 250, 0, 250, 250)),
+    **pairing_cases.MODELS,
     "wide": InsertSizes(FR=InsertSize(1000, 280, 300, 320, 300, 150, 1, 700)),
     "mate pairs with a shadow": InsertSizes(FR=NEAR, RF=AT_300),
-    "all": InsertSizes(NEAR, AT_300, AT_300, NEAR),
-    "none": NO_INSERT_SIZES,
 }
 SETTINGS = settings(
     max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -244,18 +240,7 @@ def test_simple_sequence_gets_no_quality(card) -> None:
         assert (selection.quality[0] == 0) == (score < SIMPLE_SCORE)
 
 
-@pytest.mark.parametrize(
-    ("length", "score", "mate", "quality"),
-    [
-        (150, 75, Place(150, 1, 40_000, 0, 150), 60),
-        (150, 74, Place(150, 1, 40_000, 0, 150), 59),
-        (150, 50, None, 40),
-        (150, 25, Place(150, 1, 250, 0, 150), 60),
-        (300, 25, Place(300, 1, 100, 0, 300), 40),
-        (150, 25, Place(30, 1, 250, 0, 30), 60),
-        (150, 25, Place(29, 1, 250, 0, 29), 30),
-    ],
-)
+@pytest.mark.parametrize(("length", "score", "mate", "quality"), pairing_cases.FOREIGN_IN_PART)
 def test_the_less_of_a_read_agrees_the_less_is_known(card, length, score, mate, quality) -> None:
     reads = np.random.default_rng(7).integers(0, 4, (2, length)).tolist()
     mates = [] if mate is None else [mate]

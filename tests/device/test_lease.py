@@ -52,6 +52,14 @@ class Job:
         self.child = int(child)
         return card
 
+    def freed_card(self) -> str:
+        """The card that it waited for and takes, as it says before; waits for both."""
+        said = self.line()
+        assert said.endswith(" is free now"), said
+        card = self.card()
+        assert said == f"card {card} is free now"
+        return card
+
     def kill(self) -> None:
         """End it in a way that no program can prepare for."""
         self.process.kill()
@@ -63,6 +71,12 @@ class Job:
         self.process.stdout.close()
         if self.child:
             os.kill(self.child, signal.SIGKILL)
+
+
+def waiting_for(*holders: Job) -> str:
+    """What a job says that waits for the only card."""
+    processes = ", ".join(str(holder.process.pid) for holder in holders)
+    return f"other jobs hold all cards (1; processes {processes}): waiting for one"
 
 
 @pytest.fixture
@@ -93,12 +107,11 @@ def test_a_job_waits_for_the_only_card(start: Callable[..., Job]) -> None:
     first = start("card")
     assert first.card() == "card"
     second = start("card")
-    assert second.line() == f"other jobs hold all cards (1; processes {first.process.pid}): waiting for one"
+    assert second.line() == waiting_for(first)
     time.sleep(2 * module.SECONDS_BETWEEN_LOOKS)
     assert second.process.poll() is None
     first.kill()
-    assert second.line() == "card card is free now"
-    assert second.card() == "card"
+    assert second.freed_card() == "card"
     os.kill(first.child, 0)  # still there
 
 
@@ -109,18 +122,16 @@ def test_two_jobs_share_a_card(start: Callable[..., Job]) -> None:
     third = start("card", half=True)
     assert third.line().endswith(": waiting for one")
     first.kill()
-    assert third.line() == "card card is free now"
-    assert third.card() == "card"
+    assert third.freed_card() == "card"
     third.kill()
     whole = start("card")
-    assert whole.line() == f"other jobs hold all cards (1; processes {second.process.pid}): waiting for one"
+    assert whole.line() == waiting_for(second)
     time.sleep(2 * module.SECONDS_BETWEEN_LOOKS)
     assert whole.process.poll() is None
     second.kill()
-    assert whole.line() == "card card is free now"
-    assert whole.card() == "card"
+    assert whole.freed_card() == "card"
     last = start("card", half=True)
-    assert last.line() == f"other jobs hold all cards (1; processes {whole.process.pid}): waiting for one"
+    assert last.line() == waiting_for(whole)
 
 
 def test_who_waits_for_a_whole_card_is_not_passed_over(start: Callable[..., Job], tmp_path: Path) -> None:
@@ -128,10 +139,9 @@ def test_who_waits_for_a_whole_card_is_not_passed_over(start: Callable[..., Job]
     first = start("card", half=True)
     assert first.card() == "card"
     whole = start("card")
-    assert whole.line() == f"other jobs hold all cards (1; processes {first.process.pid}): waiting for one"
+    assert whole.line() == waiting_for(first)
     second = start("card", half=True)
-    holders = f"{first.process.pid}, {whole.process.pid}"
-    assert second.line() == f"other jobs hold all cards (1; processes {holders}): waiting for one"
+    assert second.line() == waiting_for(first, whole)
     with (
         pytest.raises(module.AllHeld),
         lease(["card"], tmp_path / "leases", wait=False, shared=[True]),
@@ -140,19 +150,16 @@ def test_who_waits_for_a_whole_card_is_not_passed_over(start: Callable[..., Job]
     with lease(["card", "other"], tmp_path / "leases", wait=False, shared=[True, True]) as held:
         assert held == (1, True)
     first.kill()
-    assert whole.line() == "card card is free now"
-    assert whole.card() == "card"
+    assert whole.freed_card() == "card"
     another = start("card")
-    assert another.line() == f"other jobs hold all cards (1; processes {whole.process.pid}): waiting for one"
+    assert another.line() == waiting_for(whole)
     whole.kill()
-    assert another.line() == "card card is free now"  # before the second, which would share it
-    assert another.card() == "card"
+    assert another.freed_card() == "card"  # before the second, which would share it
     third = start("card")
-    assert third.line() == f"other jobs hold all cards (1; processes {another.process.pid}): waiting for one"
+    assert third.line() == waiting_for(another)
     third.kill()  # while it waits
     another.kill()
-    assert second.line() == "card card is free now"
-    assert second.card() == "card"
+    assert second.freed_card() == "card"
     with lease(["card"], tmp_path / "leases", wait=False, shared=[True]) as held:
         assert held == (0, False)
 

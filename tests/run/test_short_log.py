@@ -2,6 +2,7 @@
 
 import io
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +10,21 @@ import pytest
 from quire.run.short_log import shorten
 
 
-def test_a_job_is_two_lines(tmp_path: Path) -> None:
-    """Its name, then its end with time, rate and progress; chatter is left out, warnings and errors are not."""
-    (tmp_path / "map.log").write_text("12:00:00 quire.align 51678 reads mapped, 54640 reads/s\n")
+def terminal(is_dry_run: Callable[[], bool] = lambda: False) -> tuple[io.StringIO, logging.Logger]:
+    """What a terminal shows, with lines ended by |, and what tells it."""
     stream = io.StringIO()
     logger = logging.Logger("test")
     logger.addHandler(logging.StreamHandler(stream))
     logger.handlers[0].setFormatter(logging.Formatter("%(message)s"))
     logger.handlers[0].terminator = "|"
-    shorten(logger)
+    shorten(logger, is_dry_run)
+    return stream, logger
+
+
+def test_a_job_is_two_lines(tmp_path: Path) -> None:
+    """Its name, then its end with time, rate and progress; chatter is left out, warnings and errors are not."""
+    (tmp_path / "map.log").write_text("12:00:00 quire.align 51678 reads mapped, 54640 reads/s\n")
+    stream, logger = terminal()
     shorten(logger)  # changes nothing
 
     def tell(message: str, level: int = logging.INFO, **fields: Any) -> None:
@@ -50,12 +57,7 @@ def test_a_job_is_two_lines(tmp_path: Path) -> None:
 
 def test_a_job_that_fails_is_one_line() -> None:
     """It names the log; what Snakemake says of the place in the rules is in its own log. A target has no lines."""
-    stream = io.StringIO()
-    logger = logging.Logger("test")
-    logger.addHandler(logging.StreamHandler(stream))
-    logger.handlers[0].setFormatter(logging.Formatter("%(message)s"))
-    logger.handlers[0].terminator = "|"
-    shorten(logger)
+    stream, logger = terminal()
     job = {"rule_msg": None, "rule_name": "map_unit", "log": ["map.log"], "wildcards": {"unit": "lane"}}
     for number, told in enumerate(({**job, "output": ["x"]}, {**job, "log": [], "output": []})):
         logger.info("ten lines", extra={**told, "event": "job_info", "jobid": number})
@@ -115,25 +117,11 @@ def test_of_a_group_those_are_told_that_say_why(is_told: bool, tmp_path: Path) -
         assert said.endswith(f"  a group of 2 jobs (index_page) failed, and none says why; see slurm.log, {logs[0]}")
 
 
-def terminal() -> tuple[io.StringIO, logging.Logger]:
-    """What a terminal shows, with lines ended by |, and what tells it."""
-    stream = io.StringIO()
-    logger = logging.Logger("test")
-    logger.addHandler(logging.StreamHandler(stream))
-    logger.handlers[0].setFormatter(logging.Formatter("%(message)s"))
-    logger.handlers[0].terminator = "|"
-    shorten(logger)
-    return stream, logger
-
-
 def test_a_dry_run_has_all_words() -> None:
     """As soon as Snakemake knows that it is one."""
-    stream, dry = io.StringIO(), [False]
-    logger = logging.Logger("test")
-    logger.addHandler(logging.StreamHandler(stream))
-    logger.handlers[0].setFormatter(logging.Formatter("%(message)s"))
-    shorten(logger, lambda: dry[0])
+    dry = [False]
+    stream, logger = terminal(lambda: dry[0])
     logger.info("Building DAG of jobs...")
     dry[0] = True
     logger.info("ten lines", extra={"event": "job_info"})
-    assert stream.getvalue().split() == ["ten", "lines"]
+    assert stream.getvalue().strip("|") == "ten lines"
