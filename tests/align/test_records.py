@@ -22,7 +22,6 @@ from tests.support.builders import Read, reverse_complement, write_fasta
 from tests.support.read_builders import Mapped, build_index, map_files, write_pairs
 
 PAIRS = 1500
-MATE_TAGS = {"MC", "ms"}
 
 
 class Run:

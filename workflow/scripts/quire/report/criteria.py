@@ -11,7 +11,6 @@ from typing import Any
 
 PASS, LOOK, FAIL, NOT_JUDGED = "pass", "look", "fail", "not judged"
 FEWEST_SNVS = 50
-FEWEST_INDELS = 20
 FEWEST_HETS = 30
 LARGEST_PANEL_INTERVAL = 10_000
 """A target of shorter intervals, in the mean, is a panel or an exome: what is usual in genomes is not usual there."""

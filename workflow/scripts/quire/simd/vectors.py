@@ -228,21 +228,6 @@ minimum = _extreme("minimum", "<")
 
 
 @intrinsic
-def add_saturated(_typing_context, a, b):
-    """a + b of signed integers, lane by lane; the nearest number that the type has where the sum does not fit."""
-    _require_alike("add_saturated", a, b)
-    _require(isinstance(a.element, types.Integer) and a.element.signed, "add_saturated adds signed integers")
-
-    def generate(_context, builder, _signature, arguments):
-        llvm_vector = arguments[0].type
-        name = f"llvm.sadd.sat.v{a.lanes}i{a.element.bitwidth}"
-        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(llvm_vector, [llvm_vector] * 2), name)
-        return builder.call(function, arguments)
-
-    return a(a, b), generate
-
-
-@intrinsic
 def bits_greater(_typing_context, a, b):
     """An unsigned integer of as many bits as there are lanes (8, 16, 32 or 64): bit i says whether a > b in lane i."""
     _require_alike("bits_greater", a, b)

@@ -88,13 +88,6 @@ def band_of(length: int, width: int) -> Band:
     return Band(width, lanes, blocks, _WARP // lanes, steps, query_words, words, 2 * gaps + 1)
 
 
-def bytes_per_job(length: int, width: int) -> int:
-    """Memory of the card that a read of this length takes in a band of `width` diagonals while it is aligned."""
-    steps = -(-width // BAND_STEP)
-    band = band_of(length, BAND_STEP << (steps - 1).bit_length())
-    return -(-band.bytes_per_warp // band.groups)
-
-
 def extend(
     card: Card,
     jobs: ExtensionJobs,

@@ -28,7 +28,6 @@ MINIMUM_MAPPING_QUALITY = 20  # of every one of them
 _FLANK = 5  # bases on both sides of a repeat that a read must cover
 _IGNORED = FLAG_UNMAPPED | FLAG_SECONDARY | FLAG_FAILED_QUALITY_CHECK
 MOST_CASES = 4096  # of a period and a number of repeats
-DEPTH, INDELS = 0, 1
 
 CASE = np.dtype([("hash", np.uint64), ("class", np.int32), ("depth", np.int32), ("indels", np.int32)])
 """A site that says something: a hash of where it is, its class (`class_of`), reads over it and indels in these."""

@@ -28,11 +28,6 @@ STEP_COST, PLACE_COST = 1.0, 25.0  # of a node and of a place that is found by c
 _ALPHABET = 4
 
 
-def row_bits(limit: int) -> int:
-    """Bits of the row of a piece with at most `limit` differences: level i has 2 i + 1 from bit i * i on."""
-    return (limit + 1) ** 2
-
-
 class ReadPiece(NamedTuple):
     """A piece of a read.
 
