@@ -15,19 +15,22 @@ from quire.reference import Reference
 from quire.rescore.caller import call_interval
 from quire.rescore.intervals import split
 
-from bench.common import Inputs, Timing, arguments, environment, print_setting, print_table, python, quire_command, run
+from bench.common import (
+    CALLING,
+    Inputs,
+    Timing,
+    arguments,
+    environment,
+    print_setting,
+    print_table,
+    python,
+    quire_command,
+    run,
+)
 
 PARTS = 32
 CONTIG = "20"
 SMALL = [(CONTIG, 10_000_000, 10_300_000)]
-SETTINGS = {
-    "minimum_quality": 30.0,
-    "minimum_mapping_quality": 20,
-    "maximum_reads_per_start": 50,
-    "minimum_support": 2,
-    "long_indels": True,
-    "error_model": "gatk",
-}
 
 
 def simulate(inputs: Inputs, fasta: Path, coverage: float, units: int = 1) -> list[tuple[Path, Path]]:
@@ -67,7 +70,7 @@ def call(work: Path, threads: int, small: bool) -> None:
     for number, piece in enumerate([SMALL] if small else split(contigs, islands, None, 100_000_000)):
         output = work / f"calls_{number}.vcf.gz"
         ledger = work / f"calls_{number}.json"
-        variants = call_interval(reference.directory, samples, piece, output, SETTINGS, ledger, threads=threads)
+        variants = call_interval(reference.directory, samples, piece, output, CALLING, ledger, threads=threads)
         print(f"{variants} variants")
 
 

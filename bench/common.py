@@ -24,6 +24,15 @@ PEERS = {
     "snap-aligner": "snap-aligner 2>&1 | sed -n 's/.*version \\([^ ]*[0-9]\\).*/\\1/p' | head -1",
     "mummer": "dpkg-query -W -f '${Version}' mummer",
 }
+CALLING = {
+    "minimum_quality": 30,
+    "minimum_mapping_quality": 20,
+    "maximum_reads_per_start": 50,
+    "minimum_support": 2,
+    "long_indels": True,
+    "error_model": "gatk",
+}
+"""The block `rescore` of the configuration as its defaults are, as far as the caller reads it."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import pysam
 from quire import reference
 from quire.rescore.gvcf.blocks import BANDS
 
-from bench.common import Timing, arguments, print_setting, print_table, run
+from bench.common import CALLING, Timing, arguments, print_setting, print_table, run
 from bench.fields import print_fields
 
 CONTIG, START, END = "20", 9_999_999, 10_100_000
@@ -25,14 +25,6 @@ SAMPLE = "NA12878"
 # GATK's jar and those that it needs lie in one folder, named by the environment's GATK_JARS.
 GATK = f"java -Xmx3g -cp '{os.environ.get('GATK_JARS', 'gatk/lib')}/*' org.broadinstitute.hellbender.Main"
 VARIANT = -1
-SETTINGS = {
-    "minimum_quality": 30,
-    "minimum_mapping_quality": 20,
-    "maximum_reads_per_start": 50,
-    "minimum_support": 2,
-    "long_indels": True,
-    "error_model": "gatk",
-}
 COHORTS = (1, 10, 100, 400)
 
 
@@ -100,7 +92,7 @@ def call(function: str, output: Path, packed: Path, fasta: Path, alignment: Path
     interval = (CONTIG, START, END)
     module = "caller" if function == "call_interval" else "gvcf"
     code = f"from quire.rescore.{module} import {function} as call; call({str(packed)!r}, {what!r}, [{interval!r}], "
-    code += f"{str(output)!r}, {SETTINGS!r}, {str(output) + '.json'!r}, {str(fasta)!r})"
+    code += f"{str(output)!r}, {CALLING!r}, {str(output) + '.json'!r}, {str(fasta)!r})"
     run(f'{sys.executable} -c "{code}"')
 
 

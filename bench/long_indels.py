@@ -23,7 +23,7 @@ from quire.reference.regions import read_regions
 from quire.report.known_variants import compare_files
 from quire.report.truth import Comparison, Variant, normalise
 
-from bench.common import Inputs, Timing, arguments, print_setting, print_table, python, quire_command, run
+from bench.common import CALLING, Inputs, Timing, arguments, print_setting, print_table, python, quire_command, run
 
 GATK = f"java -Xmx3g -cp '{os.environ.get('GATK_JARS', 'gatk/lib')}/*' org.broadinstitute.hellbender.Main"
 SAMPLE = "HG001"
@@ -35,14 +35,6 @@ NEAR = 50  # bases around a planted indel: what is called there is no false call
 CLOSEST = 10  # real variants closer than this to a planted one give way to it
 LONG = 50  # bases from which a false indel is listed as a long one
 PEERS_LOWEST_QUALITY = 20.0
-SETTINGS = {
-    "minimum_quality": 30,
-    "minimum_mapping_quality": 20,
-    "maximum_reads_per_start": 50,
-    "minimum_support": 2,
-    "long_indels": True,
-    "error_model": "gatk",
-}
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
@@ -167,7 +159,7 @@ def call_by_quire(
     sample = {"sample": SAMPLE, "ploidy": 2, "bam": str(bam)}
     code = "from quire.rescore.caller import call_interval as call; "
     code += f"call({str(packed)!r}, [{sample!r}], {list(intervals)!r}, "
-    code += f"{str(output)!r}, {SETTINGS | settings!r}, {str(output) + '.json'!r}, threads={threads})"
+    code += f"{str(output)!r}, {CALLING | settings!r}, {str(output) + '.json'!r}, threads={threads})"
     timing = run(f'{sys.executable} -c "{code}"')
     pysam.tabix_index(str(output), preset="vcf", force=True)
     return timing

@@ -11,8 +11,8 @@ import pysam
 from quire import reference
 from quire.rescore.caller import call_interval
 
-from bench.common import arguments, print_setting, print_table
-from bench.gvcf import CONTIG, END, SAMPLE, SETTINGS, START, Site, variants
+from bench.common import CALLING, arguments, print_setting, print_table
+from bench.gvcf import CONTIG, END, SAMPLE, START, Site, variants
 
 USUAL_PLOIDY = 3
 
@@ -38,7 +38,7 @@ def call(folder: Path, data: Path) -> Path:
     samples = [{"sample": SAMPLE, "ploidy": USUAL_PLOIDY, "bam": alignment}]
     bed, ledger = data / "testPloidyRegions.bed", folder / "ledger.json"
     interval = [(CONTIG, START, END)]
-    call_interval(packed, samples, interval, output, SETTINGS, ledger, fasta=fasta, ploidy_regions=bed)
+    call_interval(packed, samples, interval, output, CALLING, ledger, fasta=fasta, ploidy_regions=bed)
     return output
 
 
