@@ -116,17 +116,17 @@ class EmulatedKernel(Kernel):
     def _launch(self, grid, block, shared_bytes, arguments) -> None:
         card = self.card
         card.launches += 1
-        pointers, _buffer, sizes = pack_arguments(arguments, card.pointer)
+        packed = pack_arguments(arguments, card)
         sizes = [
             -argument.itemsize if isinstance(argument, CardArray) else size
-            for argument, size in zip(arguments, sizes, strict=True)
+            for argument, size in zip(arguments, packed.sizes, strict=True)
         ]
         message = ctypes.create_string_buffer(1024)
         launch = _Launch(grid, block, shared_bytes, SCHEDULES.index(card.arrays.schedule), card.launches,
                          ctypes.cast(message, ctypes.c_char_p), len(message), 0,
                          (ctypes.c_int * max(len(sizes), 1))(*sizes), len(sizes))  # fmt: skip
         faults = []
-        if self.function(ctypes.byref(launch), pointers):
+        if self.function(ctypes.byref(launch), ctypes.c_void_p(packed.address)):
             faults.append(message.value.decode() + self._near(launch.fault_address, arguments))
         else:
             damage = [(block, block.damage()) for block in card.arrays.blocks]
@@ -208,6 +208,7 @@ class EmulatedCard(Card):
 
     name = "emulated card"
     architecture = "sm_90"
+    array_type = CardArray
     multiprocessors = 2
     shared_bytes = 227 << 10
 

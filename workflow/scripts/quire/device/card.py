@@ -15,12 +15,13 @@ A kernel's arguments are arrays of the card (passed as pointers), ints (`long lo
 and named tuples or dataclasses of arrays and ints (passed by value: a struct of 8-byte members in the same order).
 """
 
-import ctypes
+import array as standard_array
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -105,6 +106,7 @@ class Card(ABC):
 
     Attributes:
         xp: the module of array functions.
+        array_type: of its arrays.
         name: of the card, as its driver gives it.
         architecture: "sm_90" for compute capability 9.0.
         multiprocessors: how many.
@@ -112,13 +114,15 @@ class Card(ABC):
     """
 
     xp: Any  # a module or an object with the functions of one
+    array_type: type
     name: str
     architecture: str
     multiprocessors: int
     shared_bytes: int
 
     def __init__(self) -> None:
-        self._kernels: dict[tuple[str, str, tuple[tuple[str, int], ...]], Kernel] = {}
+        # By source, entry, and names and values of macros, in the order in which they were given.
+        self._kernels: dict[tuple[str, str, tuple[str, ...], tuple[int, ...]], Kernel] = {}
 
     def kernel(self, source: str, entry: str, **defines: int) -> Kernel:
         """A kernel, compiled at its first use.
@@ -128,10 +132,11 @@ class Card(ABC):
             entry: its name in the file.
             defines: macros that specialise it.
         """
-        key = (source, entry, tuple(sorted(defines.items())))
-        if key not in self._kernels:
-            self._kernels[key] = self._load(source, entry, defines)
-        return self._kernels[key]
+        key = (source, entry, tuple(defines), tuple(defines.values()))
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            kernel = self._kernels[key] = self._load(source, entry, defines)
+        return kernel
 
     def empty(self, shape: Extent, dtype: DTypeLike) -> CardArray:
         """An array of undefined content."""
@@ -228,66 +233,105 @@ def places_in(buffer: NDArray[np.uint8], arrays: Sequence[CardArray]) -> list[ND
 
 
 def _three(extent: Extent) -> tuple[int, int, int]:
+    if type(extent) is int:
+        return extent, 1, 1
     sizes = extent if isinstance(extent, tuple) else (extent,)
     x, y, z = (int(size) for size in (*sizes, 1, 1, 1)[:3])
     return x, y, z
 
 
-def pack_arguments(
-    arguments: Sequence[object], pointer_of: Callable[[CardArray], int]
-) -> tuple["ctypes.Array[ctypes.c_void_p]", "ctypes.Array[ctypes.c_longlong]", list[int]]:
+class Packed(NamedTuple):
+    """Kernel arguments as the driver takes them; to be kept until the launch.
+
+    Attributes:
+        words: int64[], all values; an array and an int take one, a struct one for each member.
+        pointers: int64[arguments], the address of each value in `words`.
+        sizes: bytes of each value.
+    """
+
+    words: "standard_array.array[int]"
+    pointers: "standard_array.array[int]"
+    sizes: list[int]
+
+    @property
+    def address(self) -> int:
+        """Where `pointers` lie: the `void**` of the driver."""
+        return self.pointers.buffer_info()[0]
+
+
+def pack_arguments(arguments: Sequence[object], card: Card) -> Packed:
     """Kernel arguments as the driver takes them.
 
-    A batch launches hundreds of kernels, so this is written for speed: all values lie in one buffer of 8-byte words.
+    A batch launches dozens of kernels of up to thirty arrays, under the interpreter's lock, which the threads of
+    records and of parsing want as well; so this is written for speed.
 
     Args:
         arguments: see the module's text.
-        pointer_of: gives the address of an array of the card.
+        card: that the arrays are of.
 
-    Returns:
-        An array of pointers to the values, the buffer they point into (to be kept alive), and the bytes of each value.
+    Raises:
+        TypeError: an argument that no kernel takes.
     """
+    pointer_of, array_type = card.pointer, card.array_type
     words: list[int] = []
     starts: list[int] = []
     sizes: list[int] = []
     for argument in arguments:
         starts.append(len(words))
-        if isinstance(argument, np.generic):
-            words.append(int.from_bytes(argument.tobytes(), "little"))
-            sizes.append(argument.itemsize)
+        kind = type(argument)
+        if kind is array_type or kind is int:
+            words.append(argument if kind is int else pointer_of(argument))  # type: ignore[arg-type]
+            sizes.append(_WORD_BYTES)
             continue
-        if isinstance(argument, tuple):
-            words += [_word(member, pointer_of) for member in argument]
-        elif type(argument) in _FIELDS or is_dataclass(argument):
-            words += [_word(getattr(argument, name), pointer_of) for name in _field_names(type(argument))]
-        elif argument is None or isinstance(argument, bool):
-            raise TypeError(f"a kernel takes no {type(argument).__name__}")
-        else:
+        if kind not in _MEMBERS:
+            _MEMBERS[kind] = _members_of(kind)
+        members_of = _MEMBERS[kind]
+        if members_of is None:
+            if isinstance(argument, np.generic):
+                words.append(int.from_bytes(argument.tobytes(), "little", signed=True))
+                sizes.append(argument.itemsize)
+                continue
+            if argument is None or kind is bool:
+                raise TypeError(f"a kernel takes no {kind.__name__}")
             words.append(_word(argument, pointer_of))
-        sizes.append(8 * (len(words) - starts[-1]))
-    buffer = (ctypes.c_longlong * max(len(words), 1))(*words)
-    address = ctypes.addressof(buffer)
-    pointers = (ctypes.c_void_p * max(len(starts), 1))(*[address + 8 * start for start in starts])
-    return pointers, buffer, sizes
+            sizes.append(_WORD_BYTES)
+            continue
+        words += [
+            pointer_of(member) if type(member) is array_type else member if type(member) is int  # the usual ones
+            else _word(member, pointer_of)
+            for member in members_of(argument)
+        ]  # fmt: skip
+        sizes.append(_WORD_BYTES * (len(words) - starts[-1]))  # a batch of reads has a length of its own
+    buffer = standard_array.array("q", words)
+    address = buffer.buffer_info()[0]
+    return Packed(buffer, standard_array.array("q", [address + _WORD_BYTES * start for start in starts]), sizes)
 
 
-_FIELDS: dict[type, tuple[str, ...]] = {}  # of the dataclasses that were passed so far
+_WORD_BYTES = 8
+# By type, of the arguments that were passed so far: what gives the members of a struct, None for what is none.
+_MEMBERS: dict[type, Callable[[Any], Iterable[object]] | None] = {}
 
 
-def _field_names(kind: type) -> tuple[str, ...]:
-    if kind not in _FIELDS:
-        _FIELDS[kind] = tuple(field.name for field in fields(kind))
-    return _FIELDS[kind]
+def _members_of(kind: type) -> Callable[[Any], Iterable[object]] | None:
+    if issubclass(kind, tuple):
+        return lambda members: members
+    if not is_dataclass(kind):
+        return None
+    names = [field.name for field in fields(kind)]
+    return attrgetter(*names) if len(names) > 1 else lambda argument: [getattr(argument, name) for name in names]
 
 
 def _word(value: object, pointer_of: Callable[[CardArray], int]) -> int:
     """A member of a struct, or an argument by itself."""
-    if type(value) is int:
-        return value
     if hasattr(value, "dtype") and not isinstance(value, np.generic):
         return pointer_of(value)
     if value is None:
         return 0
     if isinstance(value, int | np.integer | np.bool_):
-        return int(value)
+        return _signed(int(value))
     raise TypeError(f"a kernel takes no {type(value).__name__}")
+
+
+def _signed(value: int) -> int:
+    """The int64 of the same bits as a uint64."""
+    return value - (1 << 64) if value >= 1 << 63 else value
