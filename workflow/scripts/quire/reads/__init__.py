@@ -117,5 +117,11 @@ def bases_of_mates(mate1: ReadBatch, mate2: ReadBatch | None = None) -> tuple[ND
     """Codes (uint8, flat) and offsets (int64[n + 1]) of all first mates, then of all second ones if there are any."""
     if mate2 is None:
         return mate1.bases, mate1.offsets
-    codes = np.concatenate([mate1.bases, mate2.bases])
-    return codes, np.concatenate([mate1.offsets, mate2.offsets[1:] + mate1.offsets[-1]])
+    return np.concatenate([mate1.bases, mate2.bases]), offsets_of_mates(mate1, mate2)
+
+
+def offsets_of_mates(mate1: ReadBatch, mate2: ReadBatch | None = None) -> NDArray[np.int64]:
+    """Offsets (int64[n + 1]) of the bases of all first mates, then of all second ones if there are any."""
+    if mate2 is None:
+        return mate1.offsets
+    return np.concatenate([mate1.offsets, mate2.offsets[1:] + mate1.offsets[-1]])

@@ -1,5 +1,7 @@
 """The end of a batch's way, the same for both engines: records, what the sink makes of them, and their counts."""
 
+import numpy as np
+
 from quire.align.lift_over import NOT_LIFTED_OVER
 from quire.align.lift_over.cpu import lift_over
 from quire.align.model import Reported
@@ -7,8 +9,10 @@ from quire.align.read_counts import ReadCounts, count_reads
 from quire.align.records import build_records
 from quire.align.reported import on_whole_reads
 from quire.align.sink import Encoded, RecordSink
-from quire.reads import PairBatch, bases_of_mates
+from quire.reads import PairBatch, offsets_of_mates
 from quire.reference import Reference
+
+NO_BASES = np.empty(0, np.uint8)
 
 
 def encode_records(
@@ -25,7 +29,8 @@ def encode_records(
     if batch.untrimmed is not None:
         reported = on_whole_reads(reported, batch)
         batch = batch.untrimmed
-    codes, offsets = bases_of_mates(batch.mate1, batch.mate2)
+    codes = batch.mate1.bases, NO_BASES if batch.mate2 is None else batch.mate2.bases
+    offsets = offsets_of_mates(batch.mate1, batch.mate2)
     lifted = NOT_LIFTED_OVER
     if reference.lifts is not None:
         reported, lifted = lift_over(reported, offsets, reference)

@@ -10,6 +10,7 @@ from quire.align.lift_over import NOT_LIFTED_OVER, LiftedOver
 from quire.align.model import Reported
 from quire.align.records import cpu as kernels
 from quire.align.records.alternate import alternate_shares, lifted_tags
+from quire.align.records.md import RecordSequences, differences
 from quire.align.records.texts import names_of
 from quire.io.bam.encode import RecordBatch
 from quire.reference import Reference
@@ -17,7 +18,7 @@ from quire.reference import Reference
 
 def build_records(
     reported: Reported,
-    codes: np.ndarray,
+    codes: tuple[np.ndarray, np.ndarray],
     offsets: np.ndarray,
     paired: bool,
     reference: Reference,
@@ -27,7 +28,9 @@ def build_records(
 
     Args:
         reported: what is reported of its reads.
-        codes, offsets: uint8[bases], int64[n + 1]: the reads as read, codes 0..3 and 4 for N.
+        codes: uint8[bases] twice, the reads as read: codes 0..3 and 4 for N of first mates or single reads, and of
+            second mates, if there are any.
+        offsets: int64[n + 1], of the bases of all reads.
         paired: whether they are mates r and n + r of n pairs.
         reference: that the alignments lie on.
         lifted: what lifting over says of the rows.
@@ -50,8 +53,8 @@ def build_records(
     )
     kernels.fill_fields(reported, read, row, reads, paired, fields)
     cigar, cigar_offsets = kernels.cigars(reported, offsets, read, row, fields.flag, reference.alternate)
-    sequences = kernels.RecordSequences(codes, offsets, reference.text, reference.ambiguous)
-    md, md_offsets = kernels.differences(reported, sequences, read, row, fields.edit_distance)
+    sequences = RecordSequences(*codes, offsets, reference.text, reference.ambiguous)
+    md, md_offsets = differences(reported, sequences, read, row, fields.edit_distance)
     names = names_of(reference)
     sa, sa_offsets = kernels.supplementary_texts(reported, offsets, read, row, fields, names, lifted.added)
     share = np.empty(0, np.float32)

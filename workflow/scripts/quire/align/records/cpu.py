@@ -10,11 +10,8 @@ import numpy as np
 
 from quire.align.records.texts import with_room, write_number
 from quire.sam import (
-    CIGAR_DELETION,
     CIGAR_HARD_CLIP,
-    CIGAR_INSERTION,
     CIGAR_LETTERS,
-    CIGAR_MATCH,
     CIGAR_SOFT_CLIP,
     FLAG_FIRST_OF_PAIR,
     FLAG_MATE_REVERSE,
@@ -27,11 +24,7 @@ from quire.sam import (
     FLAG_UNMAPPED,
 )
 from quire.sequence.cigar import element_of, length_of, operation_of
-from quire.sequence.codes import LETTERS
-from quire.sequence.words import code_at, packed_word
-from quire.simd.bits import bytes_below_lowest_bit, load_bytes, one_a_byte, prefetch, reverse_complement
 from quire.simd.compiled import compiled, inlined
-from quire.simd.search import first_behind
 
 _AHEAD = 16  # records whose text is asked for before its turn
 _OPERATION_LETTERS = np.frombuffer(CIGAR_LETTERS.encode(), np.uint8)
@@ -52,30 +45,6 @@ class RecordFields(NamedTuple):
     suboptimal_score: np.ndarray
     edit_distance: np.ndarray
     mate_record: np.ndarray
-
-
-class RecordSequences(NamedTuple):
-    """Reads as read (codes uint8[bases], offsets int64[n + 1]), the packed axis and its ambiguous spans."""
-
-    codes: np.ndarray
-    offsets: np.ndarray
-    text: np.ndarray
-    ambiguous: np.ndarray
-
-
-class _AlignedRead(NamedTuple):
-    """A read whose oriented bases from `place` on are aligned to the axis from `axis` to `axis_end` - 1.
-
-    It was read as codes[begin:end]; with `reverse` the oriented read is their reverse complement.
-    """
-
-    codes: np.ndarray
-    begin: int
-    end: int
-    reverse: bool
-    place: int
-    axis: int
-    axis_end: int
 
 
 @compiled
@@ -199,117 +168,6 @@ def cigars(reported, read_offsets, record_read, row, flag, alternate):
                 used += 1
         offsets[i + 1] = used
     return cigar[:used], offsets
-
-
-@compiled
-def differences(reported, sequences, record_read, row, edit_distance):
-    """MD texts, and NM into `edit_distance`: ambiguous bases of either side are differences."""
-    offsets = np.zeros(len(record_read) + 1, np.int64)
-    md = np.empty(16 * len(record_read) + 64, np.uint8)
-    used = np.int64(0)
-    # Taken out once: each use of a tuple inside the loop would count references of all its arrays.
-    axis_begin, axis_end, strand = reported.axis_begin, reported.axis_end, reported.strand
-    read_begin, cigar, cigar_begin = reported.read_begin, reported.cigar, reported.cigar_begin
-    cigar_length = reported.cigar_length
-    codes, read_offsets, text, ambiguous = sequences
-    for i in range(len(record_read)):
-        chosen = row[i]
-        if chosen >= 0:
-            if i + _AHEAD < len(record_read) and row[i + _AHEAD] >= 0:
-                prefetch(text, axis_begin[row[i + _AHEAD]] >> 5)
-            first, last = axis_begin[chosen], axis_end[chosen]
-            md = with_room(md, used + 4 * (last - first) + 16)
-            aligned = _AlignedRead(
-                codes, read_offsets[record_read[i]], read_offsets[record_read[i] + 1], strand[chosen] != 0,
-                np.int64(read_begin[chosen]), first, last,
-            )  # fmt: skip
-            operations = cigar[cigar_begin[chosen] : cigar_begin[chosen] + cigar_length[chosen]]
-            used, edit_distance[i] = _write_md(aligned, operations, text, ambiguous, md, used)
-        offsets[i + 1] = used
-    return md[:used], offsets
-
-
-@inlined
-def _code_of_read(read, place):
-    """Code of the base at `place` of the oriented read; above 3 for N."""
-    return np.int64(read.codes[read.end - 1 - place]) ^ 3 if read.reverse else np.int64(read.codes[read.begin + place])
-
-
-@inlined
-def _compare_eight(read, place, text, axis):
-    """Eight bases of the oriented read from `place` on, a byte each, XOR those of the axis from `axis` on."""
-    reference = one_a_byte(packed_word(text, axis) & np.uint64(0xFFFF))
-    if read.reverse:
-        bases = reverse_complement(load_bytes(read.codes, np.int64(read.end - 8 - place)))
-    else:
-        bases = load_bytes(read.codes, np.int64(read.begin + place))
-    return bases ^ reference
-
-
-@inlined
-def _equal_bases(read, place, text, axis, most):
-    """How many bases of the oriented read from `place` on are those of the axis, found by eight at a time.
-
-    At most `most` are looked at, in whole eights; what the search ends at may still be equal.
-    """
-    equal = np.int64(0)
-    while most - equal >= 8:
-        differing = _compare_eight(read, place + equal, text, axis + equal)
-        if differing:
-            return equal + bytes_below_lowest_bit(differing)
-        equal += 8
-    return equal
-
-
-@inlined
-def _write_md(read, operations, text, ambiguous, md, used):
-    """Write one MD text from md[used] on; returns its end and the edit distance."""
-    place, axis = read.place, read.axis
-    span = first_behind(ambiguous, axis)
-    some_ambiguous = span < len(ambiguous) and ambiguous[span, 0] < read.axis_end
-    edits, run = np.int64(0), np.int64(0)
-    for j in range(len(operations)):
-        operation = operation_of(operations[j])
-        length = length_of(operations[j])
-        if operation == CIGAR_INSERTION:
-            place += length
-            edits += length
-            continue
-        if operation == CIGAR_DELETION:
-            used = write_number(md, used, run)
-            run = np.int64(0)
-            md[used] = _CARET
-            used += 1
-            edits += length
-        end = axis + length
-        while axis < end:
-            if operation == CIGAR_MATCH and not some_ambiguous:
-                equal = _equal_bases(read, place, text, axis, end - axis)
-                run += equal
-                place += equal
-                axis += equal
-                if axis == end:
-                    break
-            code = np.int64(code_at(text, axis))
-            if some_ambiguous:
-                span = first_behind(ambiguous, axis)
-                if span < len(ambiguous) and ambiguous[span, 0] <= axis:
-                    code = np.int64(4)
-            if operation == CIGAR_DELETION:
-                md[used] = LETTERS[code]
-                used += 1
-            else:
-                if code == _code_of_read(read, place) and code < 4:
-                    run += 1
-                else:
-                    used = write_number(md, used, run)
-                    run = np.int64(0)
-                    md[used] = LETTERS[code]
-                    used += 1
-                    edits += 1
-                place += 1
-            axis += 1
-    return write_number(md, used, run), edits
 
 
 @compiled

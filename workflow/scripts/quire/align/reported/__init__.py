@@ -3,7 +3,7 @@
 import numpy as np
 
 from quire.align.model import Reported
-from quire.reads import PairBatch, bases_of_mates
+from quire.reads import PairBatch, offsets_of_mates
 
 
 def on_whole_reads(reported: Reported, batch: PairBatch) -> Reported:
@@ -16,7 +16,7 @@ def on_whole_reads(reported: Reported, batch: PairBatch) -> Reported:
         batch: with `untrimmed`.
     """
     assert batch.untrimmed is not None
-    mapped, whole = (bases_of_mates(part.mate1, part.mate2)[1] for part in (batch, batch.untrimmed))
+    mapped, whole = (offsets_of_mates(part.mate1, part.mate2) for part in (batch, batch.untrimmed))
     left_out = (np.diff(whole) - np.diff(mapped)).astype(np.int32)
     rows = (reported.all_rows if len(reported.all_rows) else reported.rows).astype(np.int64)
     reads = np.repeat(np.arange(len(rows)), rows)

@@ -1,0 +1,164 @@
+"""MD and NM: where the bases of a read are not those of the axis."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.align.records.texts import with_room, write_number
+from quire.sam import CIGAR_DELETION, CIGAR_INSERTION
+from quire.sequence.cigar import length_of, operation_of
+from quire.sequence.codes import LETTERS
+from quire.sequence.words import code_at, packed_word
+from quire.simd.bases import LANES, differing_bases
+from quire.simd.bits import prefetch, trailing_zeros
+from quire.simd.compiled import compiled, inlined
+from quire.simd.search import first_behind
+
+_AHEAD = 16  # records whose text is asked for before its turn
+_AT_ONCE = 64  # records that room is made for
+_CARET = ord("^")
+_UNKNOWN = 4
+
+
+class RecordSequences(NamedTuple):
+    """Reads as read, the packed axis and its ambiguous spans.
+
+    Attributes:
+        codes1, codes2: uint8[bases], 0..3 and 4 for N: of first mates or single reads, and of second mates if any.
+        offsets: int64[n + 1], of the bases of all reads, one batch behind the other.
+        text, ambiguous: of the `Reference`.
+    """
+
+    codes1: np.ndarray
+    codes2: np.ndarray
+    offsets: np.ndarray
+    text: np.ndarray
+    ambiguous: np.ndarray
+
+
+@compiled
+def differences(reported, sequences, record_read, row, edit_distance):
+    """MD texts, and NM into `edit_distance`: ambiguous bases of either side are differences."""
+    records = len(record_read)
+    offsets = np.zeros(records + 1, np.int64)
+    md = np.empty(16 * records + 64, np.uint8)
+    begins, ends = reported.axis_begin, reported.axis_end
+    for first in range(0, records, _AT_ONCE):
+        last = min(first + _AT_ONCE, records)
+        most = offsets[first]
+        for i in range(first, last):
+            if row[i] >= 0:
+                most += 4 * (ends[row[i]] - begins[row[i]]) + 16
+        md = with_room(md, most)
+        _write_some(reported, sequences, record_read, row, first, last, md, offsets, edit_distance)
+    return md[: offsets[records]], offsets
+
+
+@compiled
+def _write_some(reported, sequences, record_read, row, first_record, last_record, md, offsets, edit_distance):
+    """Write the MD texts of some records to `md`, which has room; where each ends to `offsets`, and NM."""
+    # Taken out once: each use of a tuple inside the loop would count references of all its arrays.
+    axis_begin, axis_end, strand = reported.axis_begin, reported.axis_end, reported.strand
+    read_begin, cigar, cigar_begin = reported.read_begin, reported.cigar, reported.cigar_begin
+    cigar_length = reported.cigar_length
+    codes1, codes2, read_offsets, text, ambiguous = sequences
+    records, bases1 = len(record_read), len(codes1)
+    used = offsets[first_record]
+    for i in range(first_record, last_record):
+        if i + _AHEAD < records and row[i + _AHEAD] >= 0:
+            prefetch(text, axis_begin[row[i + _AHEAD]] >> 5)
+            prefetch(text, axis_end[row[i + _AHEAD]] >> 5)
+        chosen = row[i]
+        if chosen >= 0:
+            begin, end = axis_begin[chosen], axis_end[chosen]
+            first, last = read_offsets[record_read[i]], read_offsets[record_read[i] + 1]
+            first_operation = cigar_begin[chosen]
+            last_operation = first_operation + cigar_length[chosen]
+            reverse, place = strand[chosen] != 0, np.int64(read_begin[chosen])
+            if first < bases1:
+                used, edits = _write_md(
+                    codes1, first, last, reverse, place, begin, end, cigar, first_operation, last_operation, text,
+                    ambiguous, md, used,
+                )  # fmt: skip
+            else:
+                used, edits = _write_md(
+                    codes2, first - bases1, last - bases1, reverse, place, begin, end, cigar, first_operation,
+                    last_operation, text, ambiguous, md, used,
+                )  # fmt: skip
+            edit_distance[i] = edits
+        offsets[i + 1] = used
+
+
+@inlined
+def _write_md(
+    codes, first, last, reverse, place, axis, axis_end, cigar, first_operation, last_operation, text, ambiguous, md,
+    used,
+):  # fmt: skip
+    """Write one MD text from md[used] on; returns its end and the edit distance.
+
+    The read is codes[first:last], with `reverse` turned round; its oriented bases from `place` on are aligned to the
+    axis from `axis` to `axis_end` - 1.
+    """
+    span = first_behind(ambiguous, axis)
+    some_ambiguous = span < len(ambiguous) and ambiguous[span, 0] < axis_end
+    edits, run = np.int64(0), np.int64(0)
+    for j in range(first_operation, last_operation):
+        operation, length = operation_of(cigar[j]), length_of(cigar[j])
+        if operation == CIGAR_INSERTION:
+            place += length
+            edits += length
+            continue
+        if operation == CIGAR_DELETION:
+            used = write_number(md, used, run)
+            run = np.int64(0)
+            md[used] = _CARET
+            used += 1
+            edits += length
+            for position in range(axis, axis + length):
+                md[used] = LETTERS[_letter_at(text, ambiguous, some_ambiguous, position)]
+                used += 1
+            axis += length
+            continue
+        end = axis + length
+        while axis < end:
+            count = min(end - axis, LANES)
+            word = packed_word(text, axis)
+            differing = differing_bases(codes, first, last, reverse, place, count, word)
+            if some_ambiguous:
+                differing |= _ambiguous_bases(ambiguous, axis, count)
+            behind = np.int64(0)  # the bases that have been told about
+            while differing:
+                at = trailing_zeros(differing)
+                used = write_number(md, used, run + at - behind)
+                run = np.int64(0)
+                md[used] = LETTERS[_letter_at(text, ambiguous, some_ambiguous, axis + at)]
+                used += 1
+                edits += 1
+                behind = at + 1
+                differing &= differing - np.uint64(1)
+            run += count - behind
+            place += count
+            axis += count
+    return write_number(md, used, run), edits
+
+
+@inlined
+def _letter_at(text, ambiguous, some_ambiguous, position):
+    """Code of the axis at a position: 4 in an ambiguous span."""
+    if some_ambiguous:
+        span = first_behind(ambiguous, position)
+        if span < len(ambiguous) and ambiguous[span, 0] <= position:
+            return np.int64(_UNKNOWN)
+    return np.int64(code_at(text, position))
+
+
+@inlined
+def _ambiguous_bases(ambiguous, axis, count):
+    """uint64: bit i is set where the axis is ambiguous at axis + i, i < count."""
+    bits = np.uint64(0)
+    span = first_behind(ambiguous, axis)
+    while span < len(ambiguous) and ambiguous[span, 0] < axis + count:
+        for position in range(max(ambiguous[span, 0], axis), min(ambiguous[span, 1], axis + count)):
+            bits |= np.uint64(1) << np.uint64(position - axis)
+        span += 1
+    return bits
