@@ -10,10 +10,13 @@ import pysam
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quire.buckets.cpu import assemble_dealt, deal
+from quire.buckets.layout import layout
 from quire.errors import QuireError
 from quire.io import bgzf
 from quire.io.bam import encode
-from quire.io.bam.encode import assemble, assemble_blocks
+from quire.io.bam.decode import records_of
+from quire.io.bam.encode import Assembly, assemble, assemble_blocks
 from quire.io.bam.writer import BamWriter, ReadGroup, header_text
 from quire.io.bgzf import compress_blocks
 
@@ -147,6 +150,19 @@ def test_records_are_those_of_htslib(tmp_path_factory, drawn) -> None:
     theirs = gzip.decompress(path.read_bytes())
     assert ours == theirs[len(theirs) - len(ours) :]
     assert len(theirs) - len(ours) == 12 + len(str(header)) + sum(9 + len(name) for name in CONTIGS)
+
+
+@given(drawn_records())
+@settings(max_examples=150, deadline=None)
+def test_records_dealt_out_as_they_are_written(drawn) -> None:
+    mates, records, paired_end = drawn
+    batches = [read_batch(reads) for reads in mates]
+    given_ones = record_batch(records), batches[0], batches[1] if paired_end else None, b"group"
+    genome = layout([1 << 29, 1 << 29])
+    at_once, afterwards = assemble_dealt(Assembly(*given_ones), genome), deal(records_of(assemble(*given_ones)), genome)
+    assert np.array_equal(at_once.data, afterwards.data)
+    assert np.array_equal(at_once.offsets, afterwards.offsets)
+    assert at_once.records == afterwards.records == len(records)
 
 
 @pytest.mark.parametrize("size", [0, 1, 65279, 65280, 65281, 400_000])

@@ -14,10 +14,9 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.buckets.cpu import Dealt, deal
+from quire.buckets.cpu import Dealt, assemble_dealt
 from quire.buckets.file import BucketWriter, writers_of
-from quire.io.bam.decode import records_of
-from quire.io.bam.encode import NO_UMIS, RecordBatch, Umis, assemble, assemble_blocks
+from quire.io.bam.encode import NO_UMIS, Assembly, RecordBatch, Umis, assemble_blocks
 from quire.io.bam.writer import BamWriter, ReadGroup
 from quire.reads import PairBatch
 
@@ -66,8 +65,8 @@ class BucketSink:
     def encode(self, records: RecordBatch, batch: PairBatch) -> Dealt:
         """Lay out the records and deal them out; runs without the interpreter's lock."""
         identifier = self.read_group.identifier.encode()
-        data = assemble(records, batch.mate1, batch.mate2, identifier, _umis_of(batch))
-        return deal(records_of(data), self.file.genome)
+        assembly = Assembly(records, batch.mate1, batch.mate2, identifier, _umis_of(batch))
+        return assemble_dealt(assembly, self.file.genome)
 
     def write(self, encoded: Dealt) -> None:
         """Append the records."""

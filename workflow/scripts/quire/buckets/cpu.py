@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.buckets.layout import SPAN, BucketLayout
-from quire.io.bam.decode import Records, unclipped
+from quire.io.bam.decode import Records, unclipped, unclipped_by
+from quire.io.bam.encode import Assembly
 from quire.sam import FLAG_FAILED_QUALITY_CHECK, FLAG_SECONDARY, FLAG_SUPPLEMENTARY, FLAG_UNMAPPED
 from quire.simd.bits import copy_bytes
 from quire.simd.compiled import compiled, inlined
@@ -34,6 +35,18 @@ def deal(records: Records, genome: BucketLayout) -> Dealt:
     """Deal records out, those of a bucket in the order in which they came. Any thread may call it."""
     data, offsets = _deal(records.data, records.starts, records.fixed, *genome)
     return Dealt(data, offsets, len(records.starts))
+
+
+def assemble_dealt(assembly: Assembly, genome: BucketLayout) -> Dealt:
+    """What `deal` makes of records, each written to its bucket at once. Any thread may call it."""
+    records, starts = assembly.records, assembly.starts
+    offsets, begins, copied, copies = _places(
+        starts, records.flag, records.contig, records.position, records.cigar, records.cigar_offsets, *genome
+    )
+    data = np.empty(offsets[-1], np.uint8)
+    assembly.write_apart(begins, data)
+    _copy(data, starts, begins, copied, copies)
+    return Dealt(data, offsets, len(records))
 
 
 def joined(parts: Sequence[Dealt]) -> Dealt:
@@ -67,6 +80,12 @@ def reach(data, start, fields, contig_offsets, span):
     return place + low - fields.position - span, place + high - fields.position + span
 
 
+@inlined
+def _buckets_of(low, high, width, buckets):
+    """First and last bucket of a record that reaches from `low` to `high`."""
+    return max(low, 0) // width, min(high // width, buckets - 1)
+
+
 @compiled
 def _deal(data, starts, fixed, contig_offsets, width, buckets):
     """The records' bytes by bucket, and int64[buckets + 2] where each bucket's begin."""
@@ -77,7 +96,7 @@ def _deal(data, starts, fixed, contig_offsets, width, buckets):
         first[i] = last[i] = buckets
         if fixed[i].contig >= 0:
             low, high = reach(data, starts[i], fixed[i], contig_offsets, SPAN)
-            first[i], last[i] = max(low, 0) // width, min(high // width, buckets - 1)
+            first[i], last[i] = _buckets_of(low, high, width, buckets)
         size = _size(starts, i, len(data))
         for bucket in range(first[i], last[i] + 1):
             offsets[bucket + 1] += size
@@ -89,6 +108,50 @@ def _deal(data, starts, fixed, contig_offsets, width, buckets):
         for bucket in range(first[i], last[i] + 1):
             at[bucket] = copy_bytes(out, at[bucket], data, starts[i], starts[i] + size)
     return out, offsets
+
+
+@compiled
+def _places(starts, flag, contig, position, cigar, cigar_offsets, contig_offsets, width, buckets):
+    """Where records that are not written yet, of the sizes between `starts`, are to stand by bucket.
+
+    Returns:
+        int64[buckets + 2] where each bucket's begin; int64[n] where each record stands first; and of those that stand
+        in further buckets, int64[] their numbers and int64[] the further places.
+    """
+    n = len(flag)
+    first, last = np.empty(n, np.int64), np.empty(n, np.int64)
+    offsets, further = np.zeros(buckets + 2, np.int64), 0
+    for i in range(n):
+        first[i] = last[i] = buckets
+        if contig[i] >= 0:
+            low = high = contig_offsets[contig[i]] + position[i]
+            if not flag[i] & LEFT_ALONE:
+                begin, end = unclipped_by(cigar, cigar_offsets[i], cigar_offsets[i + 1], position[i])
+                low, high = low + begin - position[i] - SPAN, high + end - position[i] + SPAN
+            first[i], last[i] = _buckets_of(low, high, width, buckets)
+        further += last[i] - first[i]
+        for bucket in range(first[i], last[i] + 1):
+            offsets[bucket + 1] += starts[i + 1] - starts[i]
+    for bucket in range(buckets + 1):
+        offsets[bucket + 1] += offsets[bucket]
+    at, begins = offsets[:-1].copy(), np.empty(n, np.int64)
+    copied, copies, used = np.empty(further, np.int64), np.empty(further, np.int64), 0
+    for i in range(n):
+        begins[i] = at[first[i]]
+        for bucket in range(first[i], last[i] + 1):
+            if bucket > first[i]:
+                copied[used], copies[used] = i, at[bucket]
+                used += 1
+            at[bucket] += starts[i + 1] - starts[i]
+    return offsets, begins, copied, copies
+
+
+@compiled
+def _copy(data, starts, begins, copied, copies):
+    """Write the records that stand in further buckets there too."""
+    for k in range(len(copied)):
+        i = copied[k]
+        copy_bytes(data, copies[k], data, begins[i], begins[i] + starts[i + 1] - starts[i])
 
 
 @inlined

@@ -137,18 +137,27 @@ def unclipped(data, start, fields):
     low, high = np.int64(fields.position), np.int64(fields.position)
     leading = True
     for k in range(count):
-        element = cigar_element(data, begin, k)
-        operation, length = element & CIGAR_MASK, np.int64(element >> CIGAR_SHIFT)
-        if _CLIPS >> operation & 1:
-            if leading:
-                low -= length
-            else:
-                high += length
-        else:
-            leading = False
-            if CONSUMES_REFERENCE >> operation & 1:
-                high += length
+        low, high, leading = _widened(low, high, leading, cigar_element(data, begin, k))
     return low, high - 1
+
+
+@inlined
+def unclipped_by(cigar, first, last, position):
+    """The same of a record whose CIGAR is cigar[first:last] (uint32[])."""
+    low, high = np.int64(position), np.int64(position)
+    leading = True
+    for k in range(first, last):
+        low, high, leading = _widened(low, high, leading, cigar[k])
+    return low, high - 1
+
+
+@inlined
+def _widened(low, high, leading, element):
+    """First position, that behind the last, and whether all so far was clipped, with one more element of a CIGAR."""
+    operation, length = element & CIGAR_MASK, np.int64(element >> CIGAR_SHIFT)
+    if _CLIPS >> operation & 1:
+        return (low - length, high, True) if leading else (low, high + length, False)
+    return low, high + (length if CONSUMES_REFERENCE >> operation & 1 else np.int64(0)), False
 
 
 @compiled

@@ -101,7 +101,7 @@ def assemble(
         read_group: text of the RG tag.
         umis: texts of the RX tags, by read.
     """
-    assembly = _Assembly(records, mate1, mate2, read_group, umis)
+    assembly = Assembly(records, mate1, mate2, read_group, umis)
     out = np.empty(assembly.starts[-1], np.uint8)
     assembly.write(0, len(records), out)
     return out
@@ -116,7 +116,7 @@ def assemble_blocks(
     umis: Umis = NO_UMIS,
 ) -> list[NDArray[np.uint8]]:
     """`compress_blocks` of what `assemble` gives, in pieces: a few thousand records at a time stay in the caches."""
-    assembly = _Assembly(records, mate1, mate2, read_group, umis)
+    assembly = Assembly(records, mate1, mate2, read_group, umis)
     starts, pieces = assembly.starts, []
     buffer = np.empty(0, np.uint8)
     held = first = 0  # bytes of the buffer that no block has taken yet; records written
@@ -134,12 +134,24 @@ def assemble_blocks(
     return pieces
 
 
-class _Assembly:
-    """The kernels' inputs for a batch, and where each record starts (`starts`, int64[n + 1])."""
+class Assembly:
+    """Records whose bytes are about to be written; see `assemble`.
+
+    Attributes:
+        records: the records.
+        starts: int64[n + 1], where each begins when they lie end to end.
+    """
 
     def __init__(
-        self, records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes, umis: Umis
+        self,
+        records: RecordBatch,
+        mate1: ReadBatch,
+        mate2: ReadBatch | None,
+        read_group: bytes,
+        umis: Umis = NO_UMIS,
     ) -> None:
+        """Find out how many bytes each takes."""
+        self.records = records
         other = mate1 if mate2 is None else mate2
         self._inputs = encode_kernels.Inputs(
             **{**vars(records), "alternate_share": records.alternate_share.view(np.uint32)},
@@ -160,5 +172,16 @@ class _Assembly:
 
     def write(self, first: int, last: int, out: NDArray[np.uint8]) -> None:
         """Write records [first, last) from the beginning of `out` on."""
+        self._write(self.starts, self.starts[first], first, last, out)
+
+    def write_apart(self, begins: NDArray[np.int64], out: NDArray[np.uint8]) -> None:
+        """Write every record to `out` from its place in `begins` (int64[n]) on."""
+        self._write(begins, np.int64(0), 0, len(self.records), out)
+
+    def _write(
+        self, begins: NDArray[np.int64], origin: np.int64, first: int, last: int, out: NDArray[np.uint8]
+    ) -> None:
         fixed = np.empty(1, FIXED_FIELDS)
-        encode_kernels.write_records(self._inputs, self._places, first, last, fixed, fixed.view(np.uint8), out)
+        encode_kernels.write_records(
+            self._inputs, self._places, begins, origin, first, last, fixed, fixed.view(np.uint8), out
+        )

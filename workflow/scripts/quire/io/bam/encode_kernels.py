@@ -21,7 +21,7 @@ from quire.sam import (
     FLAG_SECONDARY,
 )
 from quire.sequence.cigar import length_of, operation_of
-from quire.simd.bits import ONES, copy_bytes, load_bytes, reverse_complement, store_bytes
+from quire.simd.bits import ONES, copy_bytes, load_bytes, prefetch, reverse_complement, store_bytes
 from quire.simd.compiled import compiled, inlined
 
 
@@ -84,6 +84,7 @@ class Places(NamedTuple):
 LOWEST_SCORED_QUALITY = 15  # samtools fixmate -m adds up qualities from here on
 OPERATION_LETTERS = np.frombuffer(CIGAR_LETTERS.encode(), np.uint8)
 _FIXED_BYTES = FIXED_FIELDS.itemsize
+_AHEAD, _LINE_BYTES = 2, 64  # records whose room is asked for before its turn, by cache lines
 
 # Tags, and the letters that tell their types: an unsigned integer of one, two or four bytes, or text.
 _NM, _MD, _MC, _MS, _AS, _XS, _SA, _RG = map(tuple, (b"NM", b"MD", b"MC", b"ms", b"AS", b"XS", b"SA", b"RG"))
@@ -194,10 +195,11 @@ def _quality_sum(qualities):
 
 
 @compiled
-def write_records(inputs, places, first_record, last_record, fixed, fixed_bytes, out):
-    """The second pass: write records `first_record` to `last_record - 1`, the first of them to the beginning of `out`.
+def write_records(inputs, places, begins, origin, first_record, last_record, fixed, fixed_bytes, out):
+    """The second pass: write records `first_record` to `last_record - 1`, each to `out` from begins[r] - origin on.
 
-    `fixed` (FIXED_FIELDS[1]) and `fixed_bytes` (uint8[]) are the same memory.
+    `begins` (int64[n] or more) may be `places.starts` or another order. `fixed` (FIXED_FIELDS[1]) and `fixed_bytes`
+    (uint8[]) are the same memory.
     """
     # Arrays are taken out of `inputs` once: each use of it inside the loop would count references of all its arrays.
     cigar, cigar_offsets, names, name_offsets = inputs.cigar, inputs.cigar_offsets, inputs.names, inputs.name_offsets
@@ -216,7 +218,12 @@ def write_records(inputs, places, first_record, last_record, fixed, fixed_bytes,
     starts, clips, mate_scores = places.starts, places.clips, places.mate_scores
     fields = fixed[0]
     for r in range(first_record, last_record):
-        i, at = reads[r], starts[r] - starts[first_record]
+        i, at = reads[r], begins[r] - origin
+        ahead = r + _AHEAD
+        if ahead < last_record:  # records that are dealt out to buckets do not stand behind each other
+            size = starts[ahead + 1] - starts[ahead]
+            for line in range(0, size, _LINE_BYTES):
+                prefetch(out, begins[ahead] - origin + line)
         flag = np.int64(flags[r])
         first_operation, last_operation = cigar_offsets[r], cigar_offsets[r + 1]
         first_name, last_name = name_offsets[i], name_offsets[i + 1]
