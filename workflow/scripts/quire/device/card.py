@@ -157,6 +157,12 @@ class Card(ABC):
         self.xp.cumsum(counts, dtype=np.int64, out=offsets[1:])
         return offsets
 
+    def totals(self, *offsets: CardArray) -> list[int]:
+        """The last of each of several offsets (int64[n + 1]), for which the host waits once."""
+        if len(offsets) == 1:
+            return [int(offsets[0][-1])]
+        return [int(total) for total in self.download(self.xp.concatenate([array[-1:] for array in offsets]))]
+
     @abstractmethod
     def pointer(self, array: CardArray) -> int:
         """Address of a contiguous array of this card."""

@@ -41,7 +41,8 @@ class CardReads(NamedTuple):
         xp = card.xp
         offsets = card.offsets((self.offsets[1:] - self.offsets[:-1])[chosen])
         word_offsets = card.offsets((self.word_offsets[1:] - self.word_offsets[:-1])[chosen])
-        bases, words = int(offsets[-1]), int(word_offsets[-1]) + 1
+        bases, words = card.totals(offsets, word_offsets)
+        words += 1
         codes, packed = card.empty((2, bases), np.uint8), card.empty((2, words), np.uint64)
         packed[:, -1] = 0
         count = len(chosen)

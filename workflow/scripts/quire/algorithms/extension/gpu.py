@@ -160,7 +160,7 @@ def _alike_together(
     alike = xp.argsort(keys)
     keys = keys[alike]
     last = xp.flatnonzero(xp.concatenate([keys[1:] >> 32 != keys[:-1] >> 32, card.full(1, True, np.bool_)]))
-    ends, shapes = (card.download(last) + 1).tolist(), card.download(keys[last]).tolist()
+    ends, shapes = card.download(xp.stack([last + 1, keys[last]])).tolist()
     widths = [
         (begin, end, shape & 0xFFFFFFFF, shape >> 32)
         for begin, end, shape in zip([0, *ends], ends, shapes, strict=False)

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from quire.algorithms.extension.gpu import MOST_BYTES
 from quire.algorithms.fm_index.gpu import CardPage
 from quire.algorithms.fm_index.pages.gpu import CardPages
 from quire.align.engines.engine import READS_PER_BATCH_ON_CARD
@@ -217,10 +218,11 @@ class CardEngine:
                 f"{self.card.name}: the text of {self.reference.axis_length} bases and its index do not fit ({error}); "
                 "give device.memory more, use another card, or use device.backend: cpu."
             ) from None
-        self.steps = steps_on(self.card)
         # Pages that all stay are searched together.
         self.pages: list[CardPage] | CardPages = pages if pages.cycled else pages.resident
         self.free_bytes = self.card.free_bytes()
+        # Half of it is the batch's; of the other half, half may be the matrices' (`_plan`, `extend`).
+        self.steps = steps_on(self.card, not pages.cycled and self.free_bytes // 4 >= MOST_BYTES)
         log.info("%s: text and index of %d bases resident, %.2f GB free for batches", self.card.name,
                  self.reference.axis_length, self.free_bytes / 1e9)  # fmt: skip
 

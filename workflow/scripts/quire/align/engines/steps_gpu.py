@@ -3,7 +3,7 @@
 from functools import partial
 
 from quire.algorithms.extension import ExtensionJobs
-from quire.algorithms.extension.gpu import extend
+from quire.algorithms.extension.gpu import MOST_BYTES, extend
 from quire.algorithms.seeding.gpu import bytes_per_read as seeding_bytes_per_read
 from quire.algorithms.seeding.gpu import find_hits
 from quire.align.alignments.gpu import best_scores, collect, poorly_aligned
@@ -23,8 +23,14 @@ from quire.reads.gpu import CardReads
 BYTES_PER_READ, BYTES_PER_BASE = 680, 4
 
 
-def steps_on(card: Card) -> Steps:
-    """The steps on a card: all arrays lie there, and pages are `CardPage`s in a list or in turn."""
+def steps_on(card: Card, plentiful: bool = False) -> Steps:
+    """The steps on a card: all arrays lie there, and pages are `CardPage`s in a list or in turn.
+
+    Args:
+        card: where everything lies.
+        plentiful: whether half of what is free is more than matrices of extension ever take, as batches are planned;
+            if not, each extension asks the driver how much there is.
+    """
 
     def subset(reads: CardReads, chosen: CardArray) -> CardReads:
         return reads.subset(card, chosen)
@@ -38,7 +44,7 @@ def steps_on(card: Card) -> Steps:
         find_hits=partial(find_hits, card),
         find_candidates=partial(find_candidates, card),
         leave_out_known=leave_out_known,
-        extend=partial(extend, card),
+        extend=partial(extend, card, budget=MOST_BYTES if plentiful else None),
         collect=partial(collect, card),
         best_scores=partial(best_scores, card),
         poorly_aligned=partial(poorly_aligned, card),

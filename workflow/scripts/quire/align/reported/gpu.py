@@ -42,7 +42,7 @@ def take_reported(
     all_rows = card.empty(reads, np.int32) if alternate is not None else rows
     count.for_each(reads, alignments, selection, contigs, reads, rows, all_rows, operations)
     offsets, operation_offsets = card.offsets(all_rows), card.offsets(operations)
-    total, length = int(offsets[-1]), int(operation_offsets[-1])
+    total, length = card.totals(offsets, operation_offsets)
     reported = Reported(
         first=offsets[:-1],
         rows=rows,
