@@ -4,9 +4,12 @@ Secondary records count by their flags only, supplementary ones by what is align
 length once, by its primary record.
 """
 
-import numpy as np
+from collections.abc import Sequence
 
-from quire.finish.counts import ADAPTERS, GC_STEPS, GC_WINDOW, LARGEST_INSERT_SIZE, LONGEST_INDEL, QUALITIES
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.finish.counts import ADAPTERS, BASE_CODES, GC_STEPS, GC_WINDOW, LARGEST_INSERT_SIZE, LONGEST_INDEL, QUALITIES
 from quire.finish.counts.gc import window_bin
 from quire.io.bam.decode import bases_begin, cigar_begin, cigar_element, qualities_begin
 from quire.io.bam.layout import CODES_OF_BYTE, SIZE_BYTES
@@ -35,6 +38,7 @@ from quire.sam import (
     FLAG_SUPPLEMENTARY,
     FLAG_UNMAPPED,
 )
+from quire.simd.bits import count_ones, load_bytes
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import first_above
 
@@ -47,25 +51,47 @@ _IN_CYCLES = ALIGNED | 1 << CIGAR_INSERTION | 1 << CIGAR_SOFT_CLIP | 1 << CIGAR_
 _FIRST, _LAST, _OTHER = 0, 1, 2
 _LEAST_SURE_MAPPING = 5  # flagstat's bound for mates on other contigs
 _UNKNOWN = 4  # the code of an N
-ONE, THREE, SEVEN, EIGHT, LAST_QUALITY = map(np.uint64, (1, 3, 7, 8, QUALITIES - 1))
-
-
-def _word(letters: str) -> int:
-    """Bases as a number of three bits each, so that an N is no other base."""
-    return sum("ACGT".index(letter) << 3 * place for place, letter in enumerate(reversed(letters)))
+ONE, TWO, THREE, FOUR, LAST_QUALITY = map(np.uint64, (1, 2, 3, 4, QUALITIES - 1))
 
 
 BLOCK = 256  # records that one step after another counts
 _WORD_BASES = len(ADAPTERS["illumina"])
-_WORD_MASK = np.uint64((1 << 3 * _WORD_BASES) - 1)
-_NO_WORD = np.uint64((1 << 63) - 1)  # no base has the code 7
-_WORDS = np.array(  # as they were sequenced, and as a reverse record has them
+_FIELD = 16  # bits for a word's state: those of its bases, and one for a word that ends in the middle of a byte
+_FIRST_CODES, _SECOND_CODES = (CODES_OF_BYTE & 7).astype(np.int64), (CODES_OF_BYTE >> 8 & 7).astype(np.int64)
+_CYCLE = BASE_CODES * QUALITIES  # items of a cycle in the table of bases
+_ROWS = (_FIRST_CODES * QUALITIES | _SECOND_CODES * QUALITIES << 16).astype(np.uint32)
+"""uint32[256]: where in a cycle the rows of the two bases of a byte begin, that of the second in the upper half."""
+
+
+def _fields(bits: int) -> int:
+    """The same bits in the state of each word."""
+    return sum(bits << _FIELD * number for number in range(len(ADAPTERS)))
+
+
+def _steps(words: Sequence[str]) -> NDArray[np.uint64]:
+    """What two bases of a byte leave of the state of all words (uint64[256]), for `_count_bases`.
+
+    Bit j of a word's state says that the bases before are the word's up to its base j, the bit behind its last one that
+    the word ended one base before (Shift-And: Baeza-Yates and Gonnet, CACM 35(10), 1992, with two letters a step).
+    """
+    places = [0] * 8  # by code: at which bases of the words it stands; an N is no base of any
+    for number, word in enumerate(words):
+        for at, letter in enumerate(word):
+            places["ACGT".index(letter)] |= 1 << (_FIELD * number + at)
+    begin, ended = _fields(1), _fields(1 << _WORD_BASES)
+    pairs = zip(_FIRST_CODES.tolist(), _SECOND_CODES.tolist(), strict=True)
+    return np.array([(places[one] << 1 | begin) & (places[two] | ended) for one, two in pairs], np.uint64)
+
+
+_STEPS = np.array(  # as they were sequenced, and as a reverse record has them
     [
-        [_word(word) for word in ADAPTERS.values()],
-        [_word(word[::-1].translate(str.maketrans("ACGT", "TGCA"))) for word in ADAPTERS.values()],
-    ],
-    np.uint64,
+        _steps([*ADAPTERS.values()]),
+        _steps([word[::-1].translate(str.maketrans("ACGT", "TGCA")) for word in ADAPTERS.values()]),
+    ]
 )
+_BEGIN, _FOUND = np.uint64(_fields(3)), np.uint64(_fields(3 << _WORD_BASES - 1))
+_LAST_BIT, _MIDDLE_BIT = _WORD_BASES - 1, _WORD_BASES
+_NIBBLES = np.uint64(_fields(0x1111) | 0x1111 << 48)  # the lowest bit of sixteen bases
 
 
 @inlined
@@ -228,55 +254,98 @@ def _count_places(
 @compiled
 def _count_reads(data, starts, fixed, lengths, bases, adapters, gc_steps):
     """Count lengths, bases and qualities by cycle, and where adapters begin, of primary records with bases."""
+    table, cycles = bases.reshape(-1), bases.shape[1]
     for r in range(len(starts)):
-        if not fixed[r].flag & _NOT_PRIMARY and fixed[r].bases > 0:
-            _count_read(data, starts[r], fixed[r], lengths, bases, adapters, gc_steps)
+        fields = fixed[r]
+        if fields.flag & _NOT_PRIMARY or fields.bases == 0:
+            continue
+        start, mate = starts[r], _mate_of(np.int64(fields.flag))
+        lengths[mate, _whole_length(data, start, fields)] += 1
+        if mate == _OTHER:
+            continue
+        _count_bases(data, start, fields, table, mate * cycles * _CYCLE, adapters)
+        count, strong = np.int64(fields.bases), _strong_bases(data, bases_begin(start, fields), fields.bases)
+        first, last = strong * (GC_STEPS - 1) // count, min((strong + 1) * (GC_STEPS - 1) // count, GC_STEPS - 1)
+        gc_steps[mate, first] += 1
+        gc_steps[mate, last] -= 1
 
 
 @inlined
-def _count_read(data, start, fields, lengths, bases, adapters, gc_steps):
-    """Length, bases and qualities by cycle, and where adapters begin, of a primary record."""
-    count, flag = np.int64(fields.bases), np.int64(fields.flag)
-    mate = _mate_of(flag)
-    lengths[mate, _whole_length(data, start, fields)] += 1
-    if mate == _OTHER:
-        return
-    begin, qualities = bases_begin(start, fields), qualities_begin(start, fields)
-    strong = np.uint64(0)
-    reverse = 1 if flag & FLAG_REVERSE else 0
-    cycle, step = (count - 1, -1) if reverse else (0, 1)
-    word = _NO_WORD
-    illumina, nextera, poly_g = _WORDS[reverse, 0], _WORDS[reverse, 1], _WORDS[reverse, 2]
+def _strong_bases(data, begin, bases):
+    """G and C of a record: C is 2 and G is 4 of the four bits of a base."""
+    whole, at, strong = begin + (np.int64(bases) >> 1), np.int64(begin), np.int64(0)
+    while at + 8 <= whole:
+        strong += _strong_of(load_bytes(data, at))
+        at += 8
+    while at < whole:
+        strong += _strong_of(np.uint64(data[at]))
+        at += 1
+    return strong + _strong_of(np.uint64(data[at]) >> FOUR) if bases & 1 else strong
+
+
+@inlined
+def _strong_of(word):
+    """G and C among the bases of a word (uint64), four bits each."""
+    return count_ones((word >> ONE ^ word >> TWO) & ~(word | word >> THREE) & _NIBBLES)
+
+
+@inlined
+def _count_bases(data, start, fields, table, at, adapters):
+    """Bases and qualities by cycle, as the record has them at the cycles in which they were sequenced; adapters.
+
+    Args:
+        table: int64[], `Counters.bases` flat; at: where the read's mate begins in it.
+    """
+    count, reverse = np.int64(fields.bases), 1 if fields.flag & FLAG_REVERSE else 0
+    # Unsigned indices need no test for negative ones, which would take longer than the counting; they wrap around.
+    step = np.uint64(-_CYCLE if reverse else _CYCLE)
+    at = np.uint64(at + (count - 1) * _CYCLE if reverse else at)
+    place, quality = np.uint64(bases_begin(start, fields)), np.uint64(qualities_begin(start, fields))
+    state = np.uint64(0)
     first_illumina = first_nextera = first_poly_g = count  # cycles; `count` where there is none
-    # Unsigned indices need no test for negative ones, which would take longer than the counting.
-    table, place, end = np.uint64(mate), np.uint64(begin), np.uint64(qualities)
-    for k in range(np.uint64(count)):
-        code = np.uint64(CODES_OF_BYTE[data[place + (k >> ONE)]]) >> (EIGHT * (k & ONE)) & SEVEN
-        quality = min(np.uint64(data[end + k]), LAST_QUALITY)
-        strong += (code ^ code >> ONE) & ONE
-        # The letter as the record has it, at the cycle in which its complement or itself was sequenced.
-        bases[table, np.uint64(cycle), code, quality] += 1
-        word = (word << THREE | code) & _WORD_MASK
-        if word in (illumina, nextera, poly_g):
-            # A word ends here; sequenced backwards it begins here.
-            at = cycle if reverse else cycle - (_WORD_BASES - 1)
-            if word == illumina:
-                first_illumina = min(first_illumina, at)
-            elif word == nextera:
-                first_nextera = min(first_nextera, at)
-            else:
-                first_poly_g = min(first_poly_g, at)
-        cycle += step
+    for k in range(np.uint64(count) >> ONE):
+        letters = data[place + k]
+        rows = _ROWS[letters]
+        table[at + np.uint64(rows & 0xFFFF) + min(np.uint64(data[quality]), LAST_QUALITY)] += 1
+        at += step
+        table[at + np.uint64(rows >> 16) + min(np.uint64(data[quality + ONE]), LAST_QUALITY)] += 1
+        at += step
+        quality += TWO
+        state = (state << TWO | _BEGIN) & _STEPS[reverse, letters]
+        if state & _FOUND:
+            last = 2 * np.int64(k) + 1
+            first_illumina = min(first_illumina, _begin_of_word(state, 0, last, count, reverse))
+            first_nextera = min(first_nextera, _begin_of_word(state, 1, last, count, reverse))
+            first_poly_g = min(first_poly_g, _begin_of_word(state, 2, last, count, reverse))
+    if count & 1:
+        letters = data[place + np.uint64(count >> 1)] & 0xF0  # the second base is none
+        table[at + np.uint64(_ROWS[letters] & 0xFFFF) + min(np.uint64(data[quality]), LAST_QUALITY)] += 1
+        state = (state << TWO | _BEGIN) & _STEPS[reverse, letters]
+        first_illumina = min(first_illumina, _begin_of_word(state, 0, count, count, reverse))
+        first_nextera = min(first_nextera, _begin_of_word(state, 1, count, count, reverse))
+        first_poly_g = min(first_poly_g, _begin_of_word(state, 2, count, count, reverse))
     if first_illumina < count:
         adapters[0, first_illumina] += 1
     if first_nextera < count:
         adapters[1, first_nextera] += 1
     if first_poly_g < count:
         adapters[2, first_poly_g] += 1
-    strong = np.int64(strong)
-    first, last = strong * (GC_STEPS - 1) // count, min((strong + 1) * (GC_STEPS - 1) // count, GC_STEPS - 1)
-    gc_steps[mate, first] += 1
-    gc_steps[mate, last] -= 1
+
+
+@inlined
+def _begin_of_word(state, number, last, count, reverse):
+    """The first cycle at which a word that a state tells of begins, `count` if none does.
+
+    last: number of the second base of the byte that led to the state.
+    """
+    ended = state >> np.uint64(_FIELD * number)
+    begin = count
+    for back in range(2):
+        if ended >> np.uint64(_MIDDLE_BIT if back else _LAST_BIT) & ONE:
+            # A word ends here; sequenced backwards it begins here.
+            at = last - back
+            begin = min(begin, count - 1 - at if reverse else at - (_WORD_BASES - 1))
+    return begin
 
 
 @inlined
