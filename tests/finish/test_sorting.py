@@ -3,6 +3,7 @@
 import random
 from pathlib import Path
 
+import numpy as np
 import pysam
 import pytest
 from quire.buckets import file as bucket_file
@@ -11,6 +12,7 @@ from quire.buckets.file import BucketFile
 from quire.buckets.layout import SPAN
 from quire.errors import QuireError
 from quire.finish import ranges, sorting
+from quire.finish.ranges import stable_order
 from quire.finish.sorting import FINISHED, Effort, sort_and_mark, sorted_header
 from quire.version import VERSION
 
@@ -98,6 +100,16 @@ def test_one_answer(tmp_path: Path) -> None:
     output = tmp_path / "other.bam"
     sort_and_mark("S", [(other_batches, 0)], output, None, "bai", Effort(2, 100))
     assert output.read_bytes() == expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "count"),
+    [(0, 1, 0), (7, 8, 1), (-3, 3, 5000), (0, 2048, 5000), (10**9, 10**9 + 300_000, 20_000), (-(2**62), 2**62, 3000)],
+)
+def test_the_order_of_keys_is_stable(low: int, high: int, count: int) -> None:
+    keys = np.random.default_rng(1).integers(low, high, count)
+    keys = np.concatenate([keys, keys[: count // 2]])
+    assert stable_order(keys).tolist() == np.argsort(keys, kind="stable").tolist()
 
 
 def test_ranges_are_as_large_as_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
