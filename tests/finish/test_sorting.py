@@ -1,6 +1,7 @@
 """Buckets, ranges and the index of a sorted file, at sizes at which many of each are needed."""
 
 import random
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,39 @@ def test_one_answer(tmp_path: Path) -> None:
     output = tmp_path / "other.bam"
     sort_and_mark("S", [(other_batches, 0)], output, None, "bai", Effort(2, 100))
     assert output.read_bytes() == expected
+
+
+@pytest.mark.usefixtures("small_buckets")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though another thread writes than the one that opened the file; nothing stands under the final name."""
+    unit = unsorted_file(tmp_path, "a.bam", crowded_pairs(6, 3000, CONTIGS))
+    run(tmp_path, unit)
+    (tmp_path / "out.bam").unlink()
+    before = sorted(path.name for path in tmp_path.iterdir())
+    monkeypatch.setattr("quire.io.bam.writer.open", lambda path, mode: open("/dev/full", mode), raising=False)
+    with pytest.raises(QuireError, match=r"out\.bam: cannot be written \(No space left on device\)"):
+        run(tmp_path, unit)
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.usefixtures("small_buckets")
+def test_an_onlooker_that_fails_ends_it(tmp_path: Path) -> None:
+    """Its error is what is told, and the thread that writes is gone before the file is."""
+
+    class Failing:
+        def prepare(self, records):
+            return []
+
+        def take(self, batches):
+            raise QuireError("no more")
+
+    unit = unsorted_file(tmp_path, "a.bam", crowded_pairs(7, 3000, CONTIGS))
+    units = [(BucketFile(buckets_of(unit)), 0)]
+    with pytest.raises(QuireError, match="no more"):
+        sort_and_mark("S", units, tmp_path / "out.bam", None, "bai", Effort(2, 100), Failing())
+    assert not [path for path in tmp_path.iterdir() if "out.bam" in path.name]
+    assert not [thread for thread in threading.enumerate() if thread.name == "quire-ahead"]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from quire.time_spent import TimeSpent
 from quire.version import VERSION
 
 MEGABYTE = 1 << 20
-WRITES_AHEAD = 2  # ranges that wait for the file
+COUNTS_BEHIND = 2  # ranges that are in the file and wait for their depth to be counted
 _TIMES_RECORDS = 5  # memory that finishing a range takes, over the size of its records
 log = logging.getLogger("quire.align")
 Item = TypeVar("Item")
@@ -116,19 +116,26 @@ def sort_and_mark(
             memory = effort.memory_mb * MEGABYTE // _TIMES_RECORDS
             parts = in_order(executor, finished_range, ranges(units, head.genome), lambda part: part.bytes, memory)
             spent, progress = TimeSpent(), Progress(log)
-            with closing(ahead(lambda: parts, WRITES_AHEAD)) as finished:  # in this thread nothing but writing
+
+            def written() -> Iterator[tuple[FinishedRange, Sequence[Prepared]]]:
+                """The ranges once they are in the file, in their order."""
                 while True:
                     with spent.on("waiting for sorted records"):
-                        found = next(finished, None)
+                        found = next(parts, None)
                     if found is None:
-                        break
-                    done, batches = found
-                    if done.entries is None:
-                        unplaced += len(done.records.starts)
-                    else:
+                        return
+                    done, _ = found
+                    if done.entries is not None:
                         builder.add(done.entries, bam.offset)
                     with spent.on("waiting for the file"):
                         bam.write_blocks([done.blocks])
+                    yield found
+
+            # One thread writes, another one hands records on to be counted: neither waits for what the other does.
+            with closing(ahead(written, COUNTS_BEHIND)) as finished:
+                for done, batches in finished:
+                    if done.entries is None:
+                        unplaced += len(done.records.starts)
                     if onlooker is not None:
                         with spent.on("waiting for the counts"):
                             onlooker.take(batches)
