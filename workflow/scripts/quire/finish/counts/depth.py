@@ -14,7 +14,7 @@ from quire.finish.counts import COVERAGE_WINDOW, DEEPEST, Counters, Genome, Targ
 from quire.finish.counts.records import ALIGNED, NOT_IN_DEPTH
 from quire.io.bam.decode import Records, cigar_begin, cigar_element
 from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_REFERENCE
-from quire.simd.compiled import compiled
+from quire.simd.compiled import compiled, inlined
 from quire.simd.search import first_above
 
 FIRST_RING = 1 << 13  # positions between a record's start and its blocks' ends that there is room for at first
@@ -78,7 +78,10 @@ def count_runs(runs: Runs, target: Target, genome: Genome, counters: Counters) -
     Returns:
         int64[n, 3]: contig, start, end of neighbouring positions of the target of a lower depth than `target.low`.
     """
-    low: NDArray[np.int64] = _count_runs(*runs, target, genome, counters)
+    low: NDArray[np.int64] = _count_runs(
+        *runs, *target, genome.first_window, counters.totals, counters.coverage, counters.windows, counters.depths,
+        counters.profile,
+    )  # fmt: skip
     return low
 
 
@@ -114,6 +117,9 @@ def _blocks_behind(data, starts, fixed, carried, contig, border):
         if np.int64(fixed[r].contig) != contig or fixed[r].flag & NOT_IN_DEPTH:
             continue
         begin, position = cigar_begin(starts[r], fixed[r]), np.int64(fixed[r].position)
+        # One operation takes no more of the reference than there are bases: most records need not be read for that.
+        if fixed[r].operations == 1 and fixed[r].bases > 0 and position + np.int64(fixed[r].bases) <= border:
+            continue
         for k in range(np.int64(fixed[r].operations)):
             element = cigar_element(data, begin, k)
             operation, length = np.int64(element & CIGAR_MASK), np.int64(element >> CIGAR_SHIFT)
@@ -126,22 +132,18 @@ def _blocks_behind(data, starts, fixed, carried, contig, border):
 
 
 @compiled
-def _add_block(ring, origin, start, end):
-    """Note where a block starts and ends in a ring of differences; the ring, larger where it must be.
+def _larger(ring, origin, end):
+    """A copy of a ring of differences that also has room for one at `end`.
 
     ring: int32[2^k], the difference at position p stands at p & (2^k - 1); none lies before `origin`.
     """
-    if end - origin >= len(ring):
-        size = len(ring)
-        while end - origin >= size:
-            size *= 2
-        larger = np.zeros(size, np.int32)
-        for position in range(origin, origin + len(ring)):
-            larger[position & (size - 1)] = ring[position & (len(ring) - 1)]
-        ring = larger
-    ring[start & (len(ring) - 1)] += 1
-    ring[end & (len(ring) - 1)] -= 1
-    return ring
+    size = len(ring)
+    while end - origin >= size:
+        size *= 2
+    larger = np.zeros(size, np.int32)
+    for position in range(origin, origin + len(ring)):
+        larger[position & (size - 1)] = ring[position & (len(ring) - 1)]
+    return larger
 
 
 @compiled
@@ -176,7 +178,10 @@ def _depth_runs(data, starts, fixed, carried, start, end, lengths):
     contig, position, furthest = start[0], start[1], start[1]
     count, depth = 0, 0
     for i in range(len(carried)):
-        ring = _add_block(ring, position, carried[i, 0], carried[i, 1])
+        if carried[i, 1] - position >= len(ring):
+            ring = _larger(ring, position, carried[i, 1])
+        ring[carried[i, 0] & (len(ring) - 1)] += 1
+        ring[carried[i, 1] & (len(ring) - 1)] -= 1
         furthest = max(furthest, carried[i, 1])
     for r in range(len(starts)):
         fields = fixed[r]
@@ -196,8 +201,12 @@ def _depth_runs(data, starts, fixed, carried, start, end, lengths):
             element = cigar_element(data, begin, k)
             operation, length = np.int64(element & CIGAR_MASK), np.int64(element >> CIGAR_SHIFT)
             if ALIGNED >> operation & 1 and length > 0:
-                ring = _add_block(ring, position, here, here + length)
-                furthest = max(furthest, here + length)
+                end_of_block = here + length
+                if end_of_block - position >= len(ring):
+                    ring = _larger(ring, position, end_of_block)
+                ring[here & (len(ring) - 1)] += 1
+                ring[end_of_block & (len(ring) - 1)] -= 1
+                furthest = max(furthest, end_of_block)
             if CONSUMES_REFERENCE >> operation & 1:
                 here += length
     while contig < min(end[0] + 1, len(lengths)):
@@ -209,62 +218,58 @@ def _depth_runs(data, starts, fixed, carried, start, end, lengths):
 
 
 @compiled
-def _first_interval(target, contig, position):
+def _first_interval(first, ends, contig, position):
     """The first interval of a contig that ends behind a position, or the next contig's first."""
-    return first_above(target.ends, target.first[contig], target.first[contig + 1], position)
+    return first_above(ends, first[contig], first[contig + 1], position)
 
 
-@compiled
-def _add_windows(start, end, depth, first_window, windows):
-    """Add a run to the windows along its contig."""
+@inlined
+def _add_in_steps(start, end, depth, size, sums):
+    """Add a run to the sums of pieces of `size` positions from position 0 on."""
     while start < end:
-        window = start // COVERAGE_WINDOW
-        stop = min(end, (window + 1) * COVERAGE_WINDOW)
-        windows[first_window + window] += depth * (stop - start)
+        number = start // size
+        stop = min(end, (number + 1) * size)
+        sums[number] += depth * (stop - start)
         start = stop
 
 
 @compiled
-def _add_profile(start, end, depth, bin_size, profile):
-    """Add a run to the profile; positions count along the target."""
-    while start < end:
-        number = start // bin_size
-        stop = min(end, (number + 1) * bin_size)
-        profile[number] += depth * (stop - start)
-        start = stop
-
-
-@compiled
-def _count_runs(contigs, starts, ends, depths, target, genome, counters):
+def _count_runs(
+    contigs, starts, ends, depths, first, target_starts, target_ends, offsets, bin_size, below, first_window, totals,
+    coverage, windows, depths_of_target, profile,
+):  # fmt: skip
+    """Takes the arrays of Target, Genome and Counters one by one: see `records.count_records`."""
     if len(starts) == 0:
         return np.empty((0, 3), np.int64)
-    interval = _first_interval(target, contigs[0], starts[0])
-    last = _first_interval(target, contigs[-1], ends[-1])
+    interval = _first_interval(first, target_ends, contigs[0], starts[0])
+    last = _first_interval(first, target_ends, contigs[-1], ends[-1])
     low = np.empty((len(starts) + last - interval + 2, 3), np.int64)
-    found, contig = 0, contigs[0]
+    found, contig, target_bases = 0, contigs[0], np.int64(0)
     for r in range(len(starts)):
         start, end, depth = starts[r], ends[r], depths[r]
         if contigs[r] != contig:
             contig = contigs[r]
-            interval = target.first[contig]
+            interval = first[contig]
         if depth > 0:
-            counters.coverage[contig, 0] += depth * (end - start)
-            counters.coverage[contig, 1] += end - start
-            _add_windows(start, end, depth, genome.first_window[contig], counters.windows)
-        while interval < target.first[contig + 1] and target.starts[interval] < end:
-            begin, stop = max(start, target.starts[interval]), min(end, target.ends[interval])
+            coverage[contig, 0] += depth * (end - start)
+            coverage[contig, 1] += end - start
+            to_window = first_window[contig] * COVERAGE_WINDOW
+            _add_in_steps(start + to_window, end + to_window, depth, COVERAGE_WINDOW, windows)
+        while interval < first[contig + 1] and target_starts[interval] < end:
+            begin, stop = max(start, target_starts[interval]), min(end, target_ends[interval])
             if begin < stop:
-                counters.depths[min(depth, DEEPEST)] += stop - begin
-                counters.totals[0].target_bases += depth * (stop - begin)
-                along = target.offsets[interval] - target.starts[interval]
-                _add_profile(begin + along, stop + along, depth, target.bin_size, counters.profile)
-                if depth < target.low:
+                depths_of_target[min(depth, DEEPEST)] += stop - begin
+                target_bases += depth * (stop - begin)
+                along = offsets[interval] - target_starts[interval]
+                _add_in_steps(begin + along, stop + along, depth, bin_size, profile)
+                if depth < below:
                     if found and low[found - 1, 0] == contig and low[found - 1, 2] == begin:
                         low[found - 1, 2] = stop
                     else:
                         low[found, 0], low[found, 1], low[found, 2] = contig, begin, stop
                         found += 1
-            if target.ends[interval] > end:
+            if target_ends[interval] > end:
                 break
             interval += 1
+    totals[0].target_bases += target_bases
     return low[:found].copy()

@@ -96,7 +96,9 @@ _NIBBLES = np.uint64(_fields(0x1111) | 0x1111 << 48)  # the lowest bit of sixtee
 
 @inlined
 def _whole_length(data, start, fields):
-    """Length of the read, with the bases under H."""
+    """Length of the read, with the bases under H. One operation alone is that of the bases, which is known unread."""
+    if fields.operations == 1 and fields.bases > 0:
+        return np.int64(fields.bases)
     begin, length = cigar_begin(start, fields), np.int64(fields.bases)
     for k in range(np.int64(fields.operations)):
         element = cigar_element(data, begin, k)

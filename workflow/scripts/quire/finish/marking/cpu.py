@@ -12,6 +12,7 @@ from quire.finish.marking import DUPLICATE, LEAST_QUALITY
 from quire.finish.marking.optical import mark_optical
 from quire.io.bam.decode import Records, qualities_begin, unclipped
 from quire.io.bam.layout import FIXED_FIELDS, SIZE_BYTES
+from quire.io.bam.tags import end_of_text
 from quire.sam import (
     FLAG_FIRST_OF_PAIR,
     FLAG_MATE_REVERSE,
@@ -127,9 +128,7 @@ def _find_tags(data, start, fields):
             mate_score = at + 2
         at += 3
         if kind == 90 or kind == 72:  # Z, H
-            while data[at] != 0:
-                at += 1
-            at += 1
+            at = end_of_text(data, at, end) + 1
         elif kind == 66:  # B
             count = np.int64(0)
             for i in range(4):

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from quire.io.bam.decode import Records, cigar_begin, cigar_element
 from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_REFERENCE, FLAG_UNMAPPED
+from quire.simd.bits import prefetch
 from quire.simd.compiled import compiled, inlined
 
 WINDOW_SHIFT = 14  # BAI's windows and smallest bins, and those that htslib gives CSI, have 16,384 bases
 BAI_DEPTH = 5  # levels of bins below the one that holds everything
 _OFFSET_BITS = 16  # of a virtual offset, for the place in the inflated block
+AHEAD = 8  # records whose CIGARs are asked for before their turn: each lies in a cache line of its own
 _CSI_MARGIN = 256  # bases that htslib allows an alignment to reach behind its contig
 
 
@@ -57,17 +59,12 @@ def entries_of(records: Records, blocks: NDArray[np.uint8], block_payload: int, 
     """
     block_offsets = _block_offsets(blocks, -(-len(records.data) // block_payload))
     n = len(records.starts)
-    chunks, contigs = np.empty((n, 4), np.int64), np.empty((n, 5), np.int64)
+    chunks, contigs, ends = np.empty((n, 4), np.int64), np.empty((n, 5), np.int64), np.empty(n, np.int64)
     # A record overlaps a window more than there are windows between its ends; records seldom reach two.
-    windows = np.empty((_most_windows(records), 3), np.int64)
-    counts = _entries(records.data, records.starts, records.fixed, block_offsets, block_payload, depth,
+    windows = np.empty((_find_ends(records.data, records.starts, records.fixed, ends), 3), np.int64)
+    counts = _entries(records.starts, records.fixed, ends, len(records.data), block_offsets, block_payload, depth,
                       chunks, windows, contigs)  # fmt: skip
     return IndexEntries(*(rows[:count].copy() for rows, count in zip((chunks, windows, contigs), counts, strict=True)))
-
-
-def _most_windows(records: Records) -> int:
-    """Windows that the records can begin to fill, at most."""
-    return int(_count_windows(records.data, records.starts, records.fixed))
 
 
 @compiled
@@ -108,13 +105,17 @@ def _bin_of(begin, end, depth):
 
 
 @compiled
-def _count_windows(data, starts, fixed):
+def _find_ends(data, starts, fixed, ends):
+    """Fill `ends` (int64[n]) with each record's `reference_end`; windows that records can begin to fill, at most."""
     total = np.int64(0)
     contig, last = np.int64(-1), np.int64(-1)
     for i in range(len(starts)):
+        if i + AHEAD < len(starts):
+            prefetch(data, cigar_begin(starts[i + AHEAD], fixed[i + AHEAD]))
         if fixed[i].contig != contig:
             contig, last = np.int64(fixed[i].contig), np.int64(-1)
-        end = reference_end(data, starts[i], fixed[i]) - 1 >> WINDOW_SHIFT
+        ends[i] = reference_end(data, starts[i], fixed[i])
+        end = ends[i] - 1 >> WINDOW_SHIFT
         if end > last:
             total += end - max(last, (np.int64(fixed[i].position) >> WINDOW_SHIFT) - 1)
             last = end
@@ -122,18 +123,19 @@ def _count_windows(data, starts, fixed):
 
 
 @compiled
-def _entries(data, starts, fixed, block_offsets, block_payload, depth, chunks, windows, contigs):
-    """Fill the rows; how many of each."""
+def _entries(starts, fixed, ends, size, block_offsets, block_payload, depth, chunks, windows, contigs):
+    """Fill the rows; how many of each. `size` is that of the records' data, in bytes."""
     chunk = window = contig = -1
     last_window = np.int64(-1)
+    block, border, close = np.int64(0), np.int64(block_payload), np.int64(0)
     for i in range(len(starts)):
         fields = fixed[i]
-        behind = starts[i + 1] if i + 1 < len(starts) else len(data)
-        begin = block_offsets[starts[i] // block_payload] << _OFFSET_BITS | starts[i] % block_payload
-        close = block_offsets[behind // block_payload] << _OFFSET_BITS | behind % block_payload
-        if behind % block_payload == 0 and behind == len(data):
-            close = block_offsets[-1] << _OFFSET_BITS
-        end = reference_end(data, starts[i], fields)
+        behind = starts[i + 1] if i + 1 < len(starts) else np.int64(size)
+        begin = close if i else block_offsets[0] << _OFFSET_BITS
+        while behind >= border:
+            block, border = block + 1, border + block_payload
+        close = block_offsets[block] << _OFFSET_BITS | behind - (border - block_payload)
+        end = ends[i]
         number = _bin_of(np.int64(fields.position), end, depth)
         if contig < 0 or contigs[contig, 0] != fields.contig:
             contig += 1

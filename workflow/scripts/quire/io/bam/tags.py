@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from quire.simd.bits import ONES, load_bytes, trailing_zeros
 from quire.simd.compiled import inlined
 
 _B, _H, _Z = ord("B"), ord("H"), ord("Z")
@@ -13,6 +14,8 @@ BYTES_OF_TYPE = _BYTES_OF_TYPE
 """uint8[256]: bytes of a value of each type that has a fixed size, else 0."""
 _ZERO, _NINE, _DELETED = ord("0"), ord("9"), ord("^")
 _NEVER = np.int64(1) << 40
+_HIGHEST = np.uint64(0x8080808080808080)  # the highest bit of eight bytes
+_BIT_TO_BYTE = 3
 
 
 @inlined
@@ -24,6 +27,20 @@ def _integer(data, at, size, signed):
     if signed and value >> (8 * size - 1):
         value -= np.int64(1) << (8 * size)
     return value
+
+
+@inlined
+def end_of_text(data, at, end):
+    """Where the NUL stands that closes a text, or `end` where none stands before; eight bytes at a time."""
+    while at + 8 <= len(data) and at < end:
+        word = load_bytes(data, at)
+        zeros = (word - ONES) & ~word & _HIGHEST  # of these bits the lowest is always that of a NUL
+        if zeros:
+            return min(at + (trailing_zeros(zeros) >> _BIT_TO_BYTE), end)
+        at += 8
+    while at < end and data[at] != 0:
+        at += 1
+    return min(at, end)
 
 
 @inlined
@@ -39,9 +56,7 @@ def text_tag(data, at, end, first, second):
         if size:
             behind = value + size
         elif kind in (_Z, _H):
-            behind = value
-            while behind < end and data[behind] != 0:
-                behind += 1
+            behind = end_of_text(data, value, end)
             if kind == _Z and data[at] == first and data[at + 1] == second:
                 return value, behind
             behind += 1
@@ -72,9 +87,7 @@ def find_tags(data, at, end, names, offsets, group):
                 distance = _integer(data, value, size, kind > 96)
             at = value + size
         elif kind in (_Z, _H):
-            at = value
-            while at < end and data[at] != 0:
-                at += 1
+            at = end_of_text(data, value, end)
             if first == 77 and second == 68:  # MD
                 md, md_end = value, at
             elif first == 82 and second == 71:  # RG
@@ -96,12 +109,12 @@ def _group_of(data, begin, end, names, offsets, group):
         first = offsets[number]
         if offsets[number + 1] - first != end - begin:
             continue
-        same = True
-        for i in range(end - begin):
-            if data[begin + i] != names[first + i]:
-                same = False
-                break
-        if same:
+        i = np.int64(0)
+        while i + 8 <= end - begin and load_bytes(data, begin + i) == load_bytes(names, first + i):
+            i += 8
+        while i < end - begin and data[begin + i] == names[first + i]:
+            i += 1
+        if i == end - begin:
             return number
     return group
 
