@@ -18,13 +18,15 @@ from quire.io.bam.indexing import IndexEntries, entries_of
 from quire.io.bam.layout import FIXED_FIELDS
 from quire.io.bgzf import BLOCK_PAYLOAD, compress_blocks
 from quire.sam import FLAG_DUPLICATE, FLAG_REVERSE, FLAG_SECONDARY, FLAG_SUPPLEMENTARY, FLAG_UNMAPPED
-from quire.simd.bits import copy_bytes
+from quire.simd.bits import copy_bytes, prefetch
 from quire.simd.compiled import compiled
 
 LARGEST_RANGE = 1 << 28  # bytes of records at a time; the blocks of the output depend on it
 COUNTED = 5  # columns of `count_marked`
 LEVEL = 2  # of ISA-L, for the output
 FIXED_BYTES = FIXED_FIELDS.itemsize
+# Records that are asked for before their turn where they do not follow each other, and cache lines of each.
+_AHEAD, _LINES, _LINE_BYTES = 4, 6, 64
 _DIGIT_BITS = 11
 _DIGIT = (1 << _DIGIT_BITS) - 1
 _FLAG_OFFSET = FIXED_FIELDS.fields["flag"][1]  # type: ignore[index]
@@ -295,9 +297,12 @@ def _lay_out(data, starts, order):
     fixed = np.empty(len(order) * FIXED_BYTES, np.uint8)
     at = np.int64(0)
     for k in range(len(order)):
+        if k + _AHEAD < len(order):
+            for line in range(_LINES):
+                prefetch(data, starts[order[k + _AHEAD]] + _LINE_BYTES * line)
         i, new_starts[k] = order[k], at
-        copy_bytes(fixed, k * FIXED_BYTES, data, starts[i], starts[i] + FIXED_BYTES)
         at = copy_bytes(out, at, data, starts[i], starts[i + 1] if i + 1 < len(starts) else len(data))
+        copy_bytes(fixed, k * FIXED_BYTES, out, new_starts[k], new_starts[k] + FIXED_BYTES)
     return out, new_starts, fixed
 
 

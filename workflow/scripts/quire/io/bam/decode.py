@@ -12,10 +12,11 @@ from quire.io.bam.layout import CODES_OF_BYTE, FIXED_FIELDS, OPERATION_BYTES, SI
 from quire.ragged import offsets_from_lengths
 from quire.sam import CIGAR_HARD_CLIP, CIGAR_MASK, CIGAR_SHIFT, CIGAR_SOFT_CLIP, CONSUMES_REFERENCE
 from quire.sequence.ties.cpu import hash_of_name
-from quire.simd.bits import copy_bytes, store_bytes
+from quire.simd.bits import copy_bytes, prefetch, store_bytes
 from quire.simd.compiled import compiled, inlined
 
 _FIXED_BYTES = FIXED_FIELDS.itemsize
+_BYTES_AHEAD = 2560  # some seven records
 _CLIPS = 1 << CIGAR_SOFT_CLIP | 1 << CIGAR_HARD_CLIP
 
 
@@ -80,6 +81,7 @@ def _split(data):
     starts, fixed = np.empty(most, np.int64), np.empty(most * _FIXED_BYTES, np.uint8)
     count = start = 0
     while start + _FIXED_BYTES <= len(data):
+        prefetch(data, start + _BYTES_AHEAD)  # where a record begins is known only when the one before has come
         starts[count] = start
         copy_bytes(fixed, count * _FIXED_BYTES, data, start, start + _FIXED_BYTES)
         count += 1
