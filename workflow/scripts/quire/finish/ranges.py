@@ -145,6 +145,7 @@ def finish_range(
     own = slice(*np.searchsorted(keys, [part.low << 1, part.high << 1], sorter=order).tolist())
     # Neighbours too, so that all that follows goes through memory from its beginning to its end.
     records, library_of = _laid_out(records, order), library_of[order]
+    del parts  # as they came nobody needs them any more
     source = ", ".join(str(unit.file.path) for unit in part.units)
     compared = by_umi(records, library_of) if umis else library_of
     marks = mark(records, np.arange(len(order)), compared, source, optical_distance)

@@ -1,0 +1,65 @@
+"""Tags of BAM records, their texts at every place of a word and of the data's end."""
+
+import random
+
+import numpy as np
+import pytest
+from quire.io.bam.tags import end_of_text, find_tags, text_tag
+from quire.ragged import pack_bytes
+from quire.simd.compiled import compiled
+
+
+@compiled
+def _end(data, at, end):
+    return end_of_text(data, at, end)
+
+
+@compiled
+def _text(data, at, end, first, second):
+    return text_tag(data, at, end, first, second)
+
+
+@compiled
+def _found(data, at, end, names, offsets, group):
+    return find_tags(data, at, end, names, offsets, group)
+
+
+def _bytes(data: bytes) -> np.ndarray:
+    return np.frombuffer(bytearray(data), np.uint8)
+
+
+@pytest.mark.parametrize("letter", [1, 0x7F, 0x80, 0x81, 0xFF])
+def test_the_end_of_a_text(letter: int) -> None:
+    """Wherever its NUL stands, also with bytes before and behind that differ from a NUL by one bit, or with none."""
+    for length in range(20):
+        for behind in range(10):
+            data = _bytes(bytes([letter]) * length + b"\0" + bytes([letter]) * behind)
+            for at in range(length + 1):
+                assert _end(data, at, len(data)) == length
+                assert _end(data, at, max(at, length - 1)) == max(at, length - 1)
+            without = data[: max(1, length)]
+            assert _end(without[:length], 0, length) == length
+
+
+def test_tags_of_many_lengths() -> None:
+    """Name of the group, MD and NM of random records at the very end of their data, the groups' names alike."""
+    generator = random.Random(5)
+    for _ in range(500):
+        groups = [b"S" * generator.randrange(1, 20) + b"%d" % k for k in range(3)]
+        names, offsets = pack_bytes(groups)
+        chosen, md = generator.randrange(3), b"A1" * generator.randrange(12) + b"7"
+        parts = [
+            b"NMC\5",
+            b"MDZ" + md + b"\0",
+            b"RGZ" + groups[chosen] + b"\0",
+            b"xsZ" + b"y" * generator.randrange(9) + b"\0",
+        ]
+        generator.shuffle(parts)
+        text = b"".join(parts)
+        begin = generator.randrange(9)
+        data = _bytes(b"\0" * begin + text)
+        distance, first, last, group = _found(data, begin, len(data), names, offsets, generator.randrange(3))
+        assert (distance, data[first:last].tobytes(), group) == (5, md, chosen)
+        first, last = _text(data, begin, len(data), ord("M"), ord("D"))
+        assert data[first:last].tobytes() == md
+        assert _text(data, begin, len(data), ord("N"), ord("O")) == (-1, -1)
