@@ -21,9 +21,10 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
-from quire.simd import late_code
+from quire.simd import late_code, numba_shortcuts
 from quire.simd.stamps import kernels_cannot_be_kept, kernels_root
 from quire.sources import SCRIPTS, SourceState, kernel_sources, kernels_digest, state, states
 
@@ -34,6 +35,7 @@ CHECKSUM_BYTES = hashlib.sha256().digest_size
 _DAY = 86400.0
 _found: dict[Path, SourceState | None] = {**states()}  # as they are when this process imports them
 late_code.install()
+numba_shortcuts.install()
 _OURS = re.compile(r"([\w.]+-)?[0-9a-f]{16}")  # names of folders; earlier versions had the digest alone
 
 
@@ -51,6 +53,14 @@ class _Kernel(CPUDispatcher):
     """What Python calls of a function; kernels that call it take `part`, which has no code for Python."""
 
     part: Any
+
+    def compile(self, sig: Any) -> Any:
+        """Called by Numba for types that it has no code for yet.
+
+        Threads that call a kernel first at once wait for one of them: Numba would let each compile it.
+        """
+        with global_compiler_lock:
+            return super().compile(sig)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Called by Numba for a call in another function: the types of it.

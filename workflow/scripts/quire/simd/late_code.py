@@ -9,9 +9,7 @@ somebody asks for an address in it; then everything behind it is linked, optimis
 from typing import Any
 
 from llvmlite import binding
-from numba.core import ir
 from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary, JITCPUCodegen
-from numba.core.targetconfig import TargetConfig
 
 
 class LateLibrary(JITCodeLibrary):
@@ -39,6 +37,14 @@ class LateLibrary(JITCodeLibrary):
                 return 0
             self._compile()
         return int(super().get_pointer_to_function(name))
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """What each function is optimised by before others are linked to it; Numba begins that for declarations too."""
+        ll_module.data_layout = self._codegen._data_layout
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                manager, builder = self._codegen._function_pass_manager()
+                manager.run(function, builder)
 
     def _get_module_for_linking(self) -> Any:
         self._ensure_finalized()
@@ -126,57 +132,7 @@ def _defines(module: Any, name: str) -> bool:
         return False
 
 
-# Flags that tell the ways apart in which functions are compiled here.
-_TELLING = ("no_cpython_wrapper", "no_cfunc_wrapper", "forceinline", "release_gil")
-
-
-def _flags_hash(flags: TargetConfig) -> int:
-    return hash(tuple(flags._values.get(name, False) for name in _TELLING))
-
-
-def _flags_equal(flags: TargetConfig, other: object) -> bool:
-    if not isinstance(other, TargetConfig):
-        return False
-    return bool(flags._values == other._values or flags.values() == other.values())
-
-
-_NO_VARIABLES = {str, int, float, bool, type(None), ir.Loc, ir.Scope}
-
-
-def _list_variables(instruction: ir.Inst, value: object) -> list[ir.Var]:
-    """The variables in a part of an instruction, in order; as `ir.Inst._rec_list_vars`, without lists of each level."""
-    found: list[ir.Var] = []
-    _add_variables(value, found)
-    return found
-
-
-# Not within the other: a function that calls itself there is a cycle for each call, and nobody looks for garbage while
-# kernels are compiled.
-def _add_variables(value: Any, found: list[ir.Var]) -> None:
-    kind = type(value)
-    if kind is ir.Var:
-        found.append(value)
-    elif kind is dict:
-        for inner in value.values():
-            _add_variables(inner, found)
-    elif kind in (list, tuple):
-        for inner in value:
-            _add_variables(inner, found)
-    elif kind not in _NO_VARIABLES and isinstance(value, ir.Inst):
-        found.extend(value.list_vars())
-
-
 def install() -> None:
-    """Let Numba use this module's libraries for all that it compiles from now on.
-
-    What else is changed took time for nothing, and changes no code. Flags are hashed and compared by what is set in
-    them: Numba gives all of them one hash and compares all options by name, half a million times a run, which took an
-    eighth of the time of compiling. Nobody is told of each call of LLVM (a fiftieth), and the variables of instructions
-    are listed in one walk (a fiftieth).
-    """
+    """Let Numba use this module's libraries for all that it compiles from now on."""
     JITCPUCodegen._library_class = LateLibrary
     JITCPUCodegen.set_env = _set_late_environment
-    TargetConfig.__hash__ = _flags_hash
-    TargetConfig.__eq__ = _flags_equal
-    binding.ffi.lib._lock._cblist.clear()
-    ir.Inst._rec_list_vars = _list_variables
