@@ -100,7 +100,7 @@ def sweep(card: Card, pair: Pair, shape: StripShape | None = None) -> tuple[Stri
             stack.enter_context(mock.patch.object(gpu, "SCORE_SHAPES", (shape,)))
         shape, batch = gpu.linear_batch(card, pair)
     (matrix,) = batch.matrices
-    jobs = np.array([batch.sweep(shape, matrix, 0)], np.int64)
+    jobs = [batch.sweep(shape, matrix, 0)]
     values = card.empty(shape.values_size(matrix.rows, matrix.columns) if shape.values else 0, np.uint32)
     first = matrix.left + matrix.rows
 

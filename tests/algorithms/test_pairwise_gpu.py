@@ -200,7 +200,7 @@ def planned(card, mode: Mode, peaks: list[list[int]], row: int, column: int, mos
         assert (job.rows, job.columns) == (min(40, 100 - 40 * down), min(64, 200 - 64 * across))
         assert strips[place] == -(-job.columns // 32)
         assert (job.left_tag, job.border, job.values) == (across, 32 + 104 * place, 1000 * place)
-        assert job.top - matrix.top == down * 201 + across * 64
+        assert job.top - matrix.top == down * 258 + across * 64
         assert job.left - matrix.left == across * matrix.stride + down * 40
         tiles.append((down, across))
     expected = np.full(12, -1)

@@ -36,6 +36,9 @@ FASTEST_WHOLE = 5 << 28
 """Bytes of cells' values: with fewer, keeping all is faster than computing some again."""
 MOST_VALUES = 16 << 30
 """Bytes of values that are on the card at once."""
+LITTLE = 4 << 30
+"""Bytes that a card probably has: who needs no more takes it, and asks how much there is only if there was less. Asking
+takes as long as a small alignment."""
 MOST_PAIRS = 65_535
 """Pairs of one part: CUDA's limit of a grid's second dimension."""
 WHOLE_KEEP = 512
@@ -78,8 +81,7 @@ def align_many(card: Card, pairs: Sequence[Pair], memory: Memory = Memory.AUTO) 
 
 
 def _align_group(card: Card, pairs: list[Pair], memory: Memory) -> list[PairwiseAlignment]:
-    """Pairs of one mode and scoring. Where little is needed nobody asks first how much memory there is: that takes as
-    long as a small alignment."""
+    """Pairs of one mode and scoring."""
     small = memory != Memory.LINEAR and len(pairs) <= MOST_PAIRS
     if small and sum(_whole_bytes(card, pair) for pair in pairs) <= FASTEST_WHOLE:
         with suppress(OutOfDeviceMemory):
@@ -117,13 +119,16 @@ class _Part(NamedTuple):
 
 
 def _parts(card: Card, pairs: list[Pair], memory: Memory) -> list[_Part]:
-    room = min(card.free_bytes() // 2, MOST_VALUES)
+    room = -1  # nobody has asked
     parts: list[_Part] = []
     together: list[int] = []
     taken = 0
     for number, pair in enumerate(pairs):
         size = _whole_bytes(card, pair)
-        if memory == Memory.LINEAR or (memory == Memory.AUTO and size > min(FASTEST_WHOLE, room)):
+        linear = memory == Memory.LINEAR or (memory == Memory.AUTO and size > FASTEST_WHOLE)
+        if not linear and room < 0:
+            room = min(card.free_bytes() // 2, MOST_VALUES)
+        if linear or (memory == Memory.AUTO and size > room):
             parts.append(_Part([number], True))
             continue
         if together and (taken + size > room or len(together) == MOST_PAIRS):
@@ -150,10 +155,21 @@ def _whole_bytes(card: Card, pair: Pair) -> int:
 def _tile_size(card: Card, pair: Pair) -> int:
     """Rows of a tile: the fewer, the less is computed again, as long as there is room for what is kept of borders."""
     rows, columns = len(pair.query), len(pair.target)
-    size = max(SHORTEST_TILE, -(-max(rows, columns) // MOST_TILES))
-    while size < max(rows, columns) and 16 * rows * columns // size > card.free_bytes() // 3:
+    size = max(SHORTEST_TILE, -(-max(rows, columns) // (2 * MOST_TILES)) * 2)  # an even number: layout.cuh
+    if _border_bytes(pair, size) > LITTLE:
+        size = _larger_tile(card, pair, size)
+    return size
+
+
+def _larger_tile(card: Card, pair: Pair, size: int) -> int:
+    """Rows of a tile for whose borders there is room on the card."""
+    while size < max(len(pair.query), len(pair.target)) and _border_bytes(pair, size) > card.free_bytes() // 3:
         size *= 2
     return size
+
+
+def _border_bytes(pair: Pair, size: int) -> int:
+    return 16 * len(pair.query) * len(pair.target) // size
 
 
 # ---- whole matrices ----
@@ -200,10 +216,15 @@ def _align_linear(card: Card, pairs: list[Pair]) -> list[PairwiseAlignment]:
 
 def linear_batch(card: Card, pair: Pair) -> tuple[StripShape, CardMatrices]:
     """The shape of the kernel that sweeps a matrix for scores, and the matrix on the card with room for its borders."""
-    size = len(pair.query), len(pair.target)
-    shape = _shape(card, pair.scoring, [size], values=False)
-    tile = _tile_size(card, pair)
-    return shape, CardMatrices(card, [pair], [(min(tile, size[0]), -(-tile // shape.width) * shape.width)], shape)
+    shape = _shape(card, pair.scoring, [(len(pair.query), len(pair.target))], values=False)
+    size = _tile_size(card, pair)
+    with suppress(OutOfDeviceMemory):
+        return shape, _tiled(card, pair, shape, size)
+    return shape, _tiled(card, pair, shape, _larger_tile(card, pair, size))
+
+
+def _tiled(card: Card, pair: Pair, shape: StripShape, size: int) -> CardMatrices:
+    return CardMatrices(card, [pair], [(min(size, len(pair.query)), -(-size // shape.width) * shape.width)], shape)
 
 
 def _align_one_linear(card: Card, pair: Pair) -> PairwiseAlignment:
@@ -223,14 +244,19 @@ def _compute_tiles(batch: CardMatrices, swept: StripShape, walk: Walk, peaks: Ca
     most = matrix.down + matrix.across  # a path goes up and to the left
     shape = _shape(card, batch.scoring, [(matrix.keep, matrix.tile_columns)] * most, values=True)
     size = shape.values_size(matrix.keep, matrix.tile_columns)
-    most = max(1, min(most, min(card.free_bytes() // 2, MOST_VALUES) // (size * VALUE_BYTES)))
+    values = None
+    if most * size * VALUE_BYTES <= LITTLE:
+        with suppress(OutOfDeviceMemory):
+            values = card.empty(most * size, np.uint32)
+    if values is None:
+        most = max(1, min(most, min(card.free_bytes() // 2, MOST_VALUES) // (size * VALUE_BYTES)))
+        values = card.empty(most * size, np.uint32)
     stride = words_of(matrix.keep)
     plan = TilePlan(walk.row, walk.column, most, swept.width, shape.width, WORDS_AROUND, stride, size)
     grids = placed_grids(batch, swept, shape, False)
     places = card.empty(matrix.down * matrix.across, np.int64)
     before, jobs = batch.plan_tiles(plan, card.upload(np.array(grids, np.int64)), peaks, ends, places)
     borders = card.zeros(most * stride + 1, np.uint64)  # the last one is the ticket
-    values = card.empty(most * size, np.uint32)
     tables = JobTables(before, jobs, most, borders[most * stride :].view(np.uint32))
     batch.launch(shape, tables, most * shape.strips(matrix.tile_columns), borders, values, track=False)
     return TileValues(shape, values, grids, places, peaks, ends)

@@ -6,7 +6,8 @@
 // A lane owns COLUMNS neighbouring columns, a warp a strip of WIDTH; it goes down all rows of its job, alone: no warp
 // meets another in a barrier. The strip on its right follows by the words on their common border, one a row: H, D of
 // the next column, and a tag that says which strip wrote it. A word is there or it is not: it is stored and loaded
-// whole, so that no order of two stores matters, and one column of words serves all strips in turn.
+// whole, so that no order of two stores matters, and one column of words serves all strips in turn. They go by pairs, so
+// that a job's first words have even places.
 #pragma once
 #include "quire/device/types.cuh"
 
@@ -14,6 +15,8 @@ constexpr int WARP = 32, WIDTH = WARP * COLUMNS;
 constexpr u32 EVERY_LANE = 0xFFFFFFFFu;
 // A lane does a row one step after the lane on its left; its last column is handed on one step later.
 constexpr int SKEW = WARP;
+// Selectors on both sides of a query that lanes look at, and that match nothing.
+constexpr int QUERY_ROOM = 128;
 
 // A rectangle of a matrix. Row 0 and column 0 of a job are its borders.
 struct Job {
@@ -25,7 +28,7 @@ struct Job {
     i64 border_stride;   // so many words further
     i64 top;             // place of the kept row on its upper border: column 0
     i64 keep;            // rows between two rows that are kept, each
-    i64 keep_stride;     // places behind the other; the last row is kept too; 0: nothing is kept
+    i64 keep_stride;     // places behind the other, with room for whole strips; the last row is kept too; 0: none is
     i64 values, values_stride;  // place of the cells' values, and what a strip takes
 };
 
@@ -39,8 +42,8 @@ struct Jobs {
     u32* ticket;  // strips that are taken, in order
 };
 
-// Chunks of a strip: the last step hands on the last row.
-__device__ __forceinline__ int chunks_of(i64 rows) { return (int)((rows + SKEW + STEPS - 1) / STEPS); }
+// Steps of a strip, by whole chunks: the last one hands on the last row at least.
+__device__ __forceinline__ int steps_of(int rows) { return (rows + SKEW + STEPS - 1) / STEPS * STEPS; }
 
 // ---- letters ----
 
@@ -52,13 +55,31 @@ __device__ __forceinline__ u32 selector_of(u32 code) { return code * 0x1111 + 0x
 // Of strip 1 and further; the left border of a matrix has tag 0.
 __device__ __forceinline__ u32 tag_of(i64 strip) { return (u32)((strip - 1) % 65535 + 1); }
 
-// D is 1 to 65535 below H: the price of a gap's first base at most.
+// D, and how far H is above it: 1 to 65535, the price of a gap's first base at most.
 __device__ __forceinline__ u64 pack_word(i32 best, i32 deletion, u32 tag) {
-    return (u64)(u32)best << 32 | (u32)(best - deletion) << 16 | tag;
+    return (u64)(u32)deletion << 32 | (((u32)(best - deletion) << 16) + tag);
 }
-__device__ __forceinline__ int2 unpack_word(u64 word) {
-    i32 best = (i32)(u32)(word >> 32);
-    return make_int2(best, best - (i32)((u32)word >> 16));
+__device__ __forceinline__ i32 deletion_of(u64 word) { return (i32)(u32)(word >> 32); }
+__device__ __forceinline__ i32 best_of(u64 word) { return deletion_of(word) + (i32)((u32)word >> 16); }
+
+// Two neighbouring words as they are in memory now, from a place of an even number. Each of them is there or it is not.
+__device__ __forceinline__ void load_words(const u64* place, u64& first, u64& second) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];" : "=l"(first), "=l"(second) : "l"(place) : "memory");
+#else
+    ulonglong2 words = *(const ulonglong2*)place;
+    first = words.x;
+    second = words.y;
+#endif
+}
+// A word, from the lanes that store theirs; a branch around it would take longer.
+__device__ __forceinline__ void store_word(bool stores, u64* place, u64 word) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("{ .reg .pred stores; setp.ne.u32 stores, %2, 0; @stores st.volatile.global.u64 [%0], %1; }"
+                 : : "l"(place), "l"(word), "r"((u32)stores) : "memory");
+#else
+    if (stores) *(volatile u64*)place = word;
+#endif
 }
 
 // ---- values of cells ----

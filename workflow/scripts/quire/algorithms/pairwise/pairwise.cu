@@ -6,12 +6,21 @@
 #include "quire/algorithms/pairwise/cells.cuh"
 #include "quire/device/ragged.cuh"
 
-constexpr u32 NAP = 20;  // nanoseconds between two looks at a word
-// Steps of a chunk that are unrolled.
-constexpr int PART = 8;
+constexpr u32 NAP = 20;  // nanoseconds between two looks at words
+// The row of a chunk in which the words of the next chunk are asked for: late, so that the strip on the left has come
+// further, and so early that they are there when the chunk ends.
+#ifndef LOOK_ROW
+#define LOOK_ROW (STEPS / 2)
+#endif
+constexpr int LOOK = LOOK_ROW;
+// Rows above a matrix change nothing in mode LOCAL, whose row 0 has H 0 everywhere: letters that match nothing leave it
+// as it is. Only where row 0 may be any row, as that of a tile, have lanes that are above it to be held.
+constexpr bool HELD = VALUES || !LOCAL;
+constexpr int NEVER_ROW = 0x7FFFFFFF;
+static_assert(STEPS % 2 == 0 && WARP % STEPS == 0, "words are handed on in pairs, by whole chunks");
 
 struct Inputs {
-    const u16* query;  // selectors; 128 more on both sides of a query
+    const u16* query;  // selectors, with QUERY_ROOM
     const u8* target;
     Scores scores;
 };
@@ -25,59 +34,74 @@ struct Matrices {
     i64 track;   // whether they are
 };
 
-// Rows whose letters are at hand, one behind the other in a ring; the first ones stand behind the last ones again, so
-// that a part's letters can be read without a look at the ring's end.
-constexpr int RING = 64;
-static_assert(STEPS % PART == 0 && WARP - 1 + 2 * STEPS <= RING, "letters of a chunk and of the next one");
-
-// A warp's shared memory.
-struct __align__(16) Hands {
-    int2 in[STEPS], out[STEPS];  // H and D of the columns left and right of the strip, by step
-    u16 letters[RING + PART];
-
-    __device__ __forceinline__ void put_letter(int row, u16 letter) {
-        int place = row & (RING - 1);
-        letters[place] = letter;
-        if (place < PART) letters[place + RING] = letter;
-    }
-    // Letters of a part's rows.
-    __device__ __forceinline__ void get_letters(int row, u32 (&part)[PART]) const {
-        const u16* from = letters + (row & (RING - 1));
-#pragma unroll
-        for (int i = 0; i < PART; i++) part[i] = from[i];
-    }
-};
-
 // The largest H of a lane so far, and where: of several the leftmost, of these the uppermost. The key is 16 times H,
-// and less for columns further right; so one maximum decides, and an equal one further down changes nothing. Columns
-// behind a matrix need no care: what they have comes from the left, where it is at least as large.
+// and less for columns further right; so one maximum decides, and an equal one further down changes nothing.
+// Cells behind a matrix and below it need no care: what they have comes from a cell further left, where it is at least as
+// large, since letters match nothing there.
 struct End {
     i32 key, row;
 
-    __device__ __forceinline__ void offer(const Cells& cells, int at_row, bool counts, const Terms& terms) {
-        i32 largest = -1;
+    // The largest key of a row's cells.
+    static __device__ __forceinline__ i32 largest(const Cells& cells, const Terms& terms) {
+        i32 found = cells.best[0] * terms.key + 15;
 #pragma unroll
-        for (int k = 0; k < COLUMNS; k++)
-            largest = max(largest, cells.best[k] * terms.key + (15 - k));
-        if (!counts) largest = -1;
-        if (largest > key) row = at_row;
-        key = max(key, largest);
+        for (int k = 1; k + 1 < COLUMNS; k += 2)
+            found = max3(found, cells.best[k] * terms.key + (15 - k), cells.best[k + 1] * terms.key + (14 - k));
+        if (COLUMNS % 2 == 0) found = max(found, cells.best[COLUMNS - 1] * terms.key + (16 - COLUMNS));
+        return found;
+    }
+    // A chunk's rows. Few chunks have a larger one in any lane.
+    __device__ __forceinline__ void offer(const i32 (&rows)[STEPS], int first_row) {
+        i32 found = rows[0];
+#pragma unroll
+        for (int i = 1; i + 1 < STEPS; i += 2) found = max3(found, rows[i], rows[i + 1]);
+        found = max(found, rows[STEPS - 1]);
+        if (!__any_sync(EVERY_LANE, found > key)) return;
+#pragma unroll
+        for (int i = STEPS - 1; i >= 0; i--)
+            if (found > key && rows[i] == found) row = first_row + i;
+        key = max(key, found);
     }
     __device__ i32 best() const { return key >> 4; }
     __device__ int column(int first) const { return first + 15 - (key & 15); }
 };
 
-__device__ __forceinline__ u64 look(const u64* word) { return *(const volatile u64*)word; }
+// Words of a chunk's rows on the left border: all lanes have all of them, by loads of one address.
+struct Words {
+    u64 word[STEPS];
 
-// The next row to keep and the last one, which is kept too: where a lane's columns go, of which so many are inside.
-struct Keeping {
-    Kept *next, *last;  // none: nothing is kept
-    int next_row, columns;
-
-    __device__ __forceinline__ void store(const Cells& cells, Kept* place) const {
+    __device__ __forceinline__ void look(const u64* from) {
 #pragma unroll
-        for (int k = 0; k < COLUMNS; k++)
-            if (k < columns) place[k] = make_int2(cells.best[k], cells.insertion[k]);
+        for (int i = 0; i < STEPS; i += 2) load_words(from + i, word[i], word[i + 1]);
+    }
+    // Whether one of the first rows' words is not there yet.
+    __device__ __forceinline__ bool missing(u32 tag, int rows) const {
+        u32 different = 0;
+#pragma unroll
+        for (int i = 0; i < STEPS; i++)
+            if (i < rows) different |= (u32)word[i] ^ tag;
+        return __any_sync(EVERY_LANE, (different & 0xFFFF) != 0);
+    }
+};
+
+// The next row to keep and the last one, which is kept too: where a lane's columns go.
+struct Keeping {
+    Kept *next, *last;
+    int next_row, last_row;  // NEVER_ROW: none
+
+    __device__ __forceinline__ void store(const Cells& cells, int row) const {
+        if (row == next_row || row == last_row) {
+            Kept* place = row == last_row ? last : next;
+            if (COLUMNS % 2 == 0) {
+#pragma unroll
+                for (int k = 0; k + 1 < COLUMNS; k += 2)
+                    ((int4*)place)[k / 2] =
+                        make_int4(cells.best[k], cells.insertion[k], cells.best[k + 1], cells.insertion[k + 1]);
+            } else {
+#pragma unroll
+                for (int k = 0; k < COLUMNS; k++) place[k] = make_int2(cells.best[k], cells.insertion[k]);
+            }
+        }
     }
 };
 
@@ -93,62 +117,50 @@ __device__ __forceinline__ void store_values(u32* place, const u32 (&values)[COL
     }
 }
 
-// What a chunk of steps has to look at besides its cells: whether rows are kept; whether lanes may stand above the rows,
-// where each strip begins and all that follow wait for it; whether all that may be, and lanes below the rows. Few
-// chunks have to.
-enum Care { NONE, KEPT_ROWS, BEGIN, EDGES };
+// What a chunk of steps has to look at besides its cells: whether rows are kept; whether lanes stand above the rows,
+// too. A strip follows the one on its left by the rows that are computed slowest, so none of this may cost much.
+enum Care { NONE, KEPT_ROWS, BEGIN };
 
 // A chunk of steps.
 // Branches would tear a warp apart, and what exchanges its lanes would put it together again at each step; so there are
-// none where it matters. What is handed on is read for a part of the chunk at once, and written two at a time, so that
-// no step waits for shared memory.
+// none. What comes from memory is asked for a chunk before it is needed, or half of one.
+//   words: of the chunk's rows on the left border; become those of the next one.
+//   ahead: where they are.
+//   hands_on, right: whether the lane hands on words, which is the last one, and where the one of the first step goes.
 //   values: the lane's, of the chunk's first step.
-//   letters: selectors of the rows of a part's steps; become those of the next chunk's first part.
+//   letters: selectors of the rows of the chunk's steps; become those of the next one.
 template <Care CARE>
-__device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Terms& terms, Hands& hands, const Keeping& kept,
-                                         u32* values, int step, int rows, u32 (&letters)[PART]) {
-    int lane = threadIdx.x % WARP;
-    int2 before = make_int2(0, 0);
-#pragma unroll 1
-    for (int part = 0; part < STEPS; part += PART) {
-        int4 edges[PART / 2];
+__device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Terms& terms, const Keeping& kept, Words& words,
+                                         const u64* ahead, bool hands_on, u64* right, u32 tag, u32* values,
+                                         int first_row, const u16* letters_ahead, u32 (&letters)[STEPS]) {
+    bool leftmost = threadIdx.x % WARP == 0;
+    u64 edges[STEPS];
+    u32 next[STEPS];
+    i32 largest[STEPS];
 #pragma unroll
-        for (int i = 0; i < PART / 2; i++) edges[i] = ((const int4*)(hands.in + part))[i];
-        u32 next[PART];
-        hands.get_letters(step + part + PART - lane, next);
-#pragma unroll
-        for (int i = 0; i < PART; i++) {
-            i32 left = __shfl_up_sync(EVERY_LANE, cells.best[COLUMNS - 1], 1);
-            i32 deletion = __shfl_up_sync(EVERY_LANE, cells.deletion, 1);
-            int2 after = make_int2(cells.best[COLUMNS - 1], cells.deletion);
-            if (i % 2 && lane == WARP - 1)
-                ((int4*)(hands.out + part))[i / 2] = make_int4(before.x, before.y, after.x, after.y);
-            before = after;
-            if (lane == 0) {
-                left = i % 2 ? edges[i / 2].z : edges[i / 2].x;
-                deletion = i % 2 ? edges[i / 2].w : edges[i / 2].y;
-            }
-            int row = step + part + i - lane;
-            u32 kept_values[COLUMNS];
-            if (CARE == BEGIN || CARE == EDGES) {
-                bool inside = row >= 0 && (CARE == BEGIN || row < rows);
-                Cells above = cells;
-                cells.step(letters[i], left, deletion, terms, kept_values);
-                cells.keep_if(inside, above);
-                if (LOCAL) end.offer(cells, row + 1, inside, terms);
-                bool keeps = CARE == EDGES && inside && kept.last != nullptr &&
-                             (row + 1 == rows || row + 1 == kept.next_row);
-                if (keeps) kept.store(cells, row + 1 == rows ? kept.last : kept.next);
-            } else {
-                cells.step(letters[i], left, deletion, terms, kept_values);
-                if (LOCAL) end.offer(cells, row + 1, true, terms);
-                if (CARE == KEPT_ROWS && row + 1 == kept.next_row) kept.store(cells, kept.next);
-            }
-            if (VALUES) store_values(values + (part + i) * WIDTH, kept_values);
-        }
-#pragma unroll
-        for (int i = 0; i < PART; i++) letters[i] = next[i];
+    for (int i = 0; i < STEPS; i++) {
+        edges[i] = words.word[i];
+        next[i] = __ldg(letters_ahead + i);
     }
+#pragma unroll
+    for (int i = 0; i < STEPS; i++) {
+        if (i == LOOK) words.look(ahead);
+        i32 left = __shfl_up_sync(EVERY_LANE, cells.best[COLUMNS - 1], 1);
+        i32 deletion = __shfl_up_sync(EVERY_LANE, cells.deletion, 1);
+        store_word(hands_on, right + i, pack_word(cells.best[COLUMNS - 1], cells.deletion, tag));
+        left = leftmost ? best_of(edges[i]) : left;
+        deletion = leftmost ? deletion_of(edges[i]) : deletion;
+        u32 kept_values[COLUMNS];
+        Cells above = cells;
+        cells.step(letters[i], left, deletion, terms, kept_values);
+        if (CARE == BEGIN && HELD) cells.keep_if(first_row + i >= 0, above);
+        if (CARE != NONE) kept.store(cells, first_row + i + 1);
+        if (LOCAL) largest[i] = End::largest(cells, terms);
+        if (VALUES) store_values(values + i * WIDTH, kept_values);
+    }
+    if (LOCAL) end.offer(largest, first_row + 1);
+#pragma unroll
+    for (int i = 0; i < STEPS; i++) letters[i] = next[i];
 }
 
 // The largest of a warp's numbers.
@@ -158,71 +170,66 @@ __device__ __forceinline__ i32 largest_of_warp(i32 value) {
     return value;
 }
 
-// One strip of a job, by a warp; `strip` is counted within the job. What comes from memory, words of the strip on the
-// left and letters, is asked for a chunk before it is needed.
-__device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last, int4* end_of_strip, Hands& hands,
+// One strip of a job, by a warp; `strip` is counted within the job.
+__device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last, int4* end_of_strip,
                                            const Inputs& inputs, const Matrices& matrices) {
     const Terms terms(inputs.scores);
     int lane = threadIdx.x % WARP, rows = (int)job.rows;
     int first = (int)strip * WIDTH + lane * COLUMNS;
-    const u16* query = inputs.query + job.query + lane;
+    const u16* letters_ahead = inputs.query + job.query - lane;
     u32* values = matrices.values + job.values + strip * job.values_stride + lane * COLUMNS;
-    const u64* left = (strip == 0 ? matrices.left + job.left
-                                  : matrices.borders + job.border + (strip - 1) / job.border_strips * job.border_stride)
-                      + lane;
-    u64* right = matrices.borders + job.border + strip / job.border_strips * job.border_stride - SKEW + lane;
+    const u64* left = strip == 0 ? matrices.left + job.left
+                                 : matrices.borders + job.border + (strip - 1) / job.border_strips * job.border_stride;
+    // Rows before the first one go into the room around the rows, and so do those behind the last one.
+    u64* right = matrices.borders + job.border + strip / job.border_strips * job.border_stride - SKEW;
+    bool hands_on = !last && lane == WARP - 1;
     u32 left_tag = strip == 0 ? (u32)job.left_tag : tag_of(strip), right_tag = tag_of(strip + 1);
-    u64 word = lane < STEPS && lane < rows ? look(left) : 0;
+    Words words;
+    words.look(left);
     Cells cells;
     cells.begin(job, first, inputs.target, matrices.kept, terms);
     End end = {15, 0};
-    int chunks = chunks_of(rows), keep = (int)job.keep;
-    Keeping kept = {nullptr, nullptr, keep > 0 ? keep : rows, (int)job.columns - first};
+    int steps = steps_of(rows), keep = (int)job.keep;
+    Keeping kept = {nullptr, nullptr, NEVER_ROW, NEVER_ROW};
     if (keep > 0) {
         Kept* own = matrices.kept + job.top + 1 + first;
         kept.next = own + job.keep_stride;
         kept.last = own + (rows + keep - 1) / keep * job.keep_stride;
+        kept.next_row = keep < rows ? keep : NEVER_ROW;
+        kept.last_row = rows;
     }
-    hands.put_letter(lane - WARP, __ldg(query - WARP));
-    hands.put_letter(lane, __ldg(query));
-    u16 letter = __ldg(query + STEPS);
-    __syncwarp();
-    u32 letters[PART];
-    hands.get_letters(-lane, letters);
-    for (int chunk = 0; chunk < chunks; chunk++) {
-        int step = chunk * STEPS;
-        bool reads = lane < STEPS && step + lane < rows;
-        while (__any_sync(EVERY_LANE, reads && ((u32)word & 0xFFFF) != left_tag)) {
+    // The step from which on a chunk looks at more than its cells.
+    int care_from = 0;
+    u32 letters[STEPS];
+#pragma unroll
+    for (int i = 0; i < STEPS; i++) letters[i] = __ldg(letters_ahead + i);
+    for (int step = 0; step < steps; step += STEPS) {
+        // Behind the last row nothing is waited for; what is read there is in the room around the rows.
+        while (step + STEPS <= rows ? words.missing(left_tag, STEPS) : words.missing(left_tag, rows - step)) {
             __nanosleep(NAP);
-            if (reads) word = look(left + step);
+            words.look(left + step);
         }
-        if (lane < STEPS) {
-            hands.in[lane] = unpack_word(word);
-            hands.put_letter(step + STEPS + lane, letter);
+        letters_ahead += STEPS;
+        const u64* ahead = left + min(step + STEPS, steps - SKEW);
+        if (step < care_from) {
+            do_chunk<NONE>(cells, end, terms, kept, words, ahead, hands_on, right, right_tag, values, step - lane,
+                           letters_ahead, letters);
+        } else {
+            // The last row is kept wherever it is.
+            if (kept.next_row <= step - WARP + 1) {
+                kept.next_row = kept.next_row + keep < rows ? kept.next_row + keep : NEVER_ROW;
+                kept.next += job.keep_stride;
+            }
+            if (HELD && step < WARP - 1)
+                do_chunk<BEGIN>(cells, end, terms, kept, words, ahead, hands_on, right, right_tag, values,
+                                step - lane, letters_ahead, letters);
+            else
+                do_chunk<KEPT_ROWS>(cells, end, terms, kept, words, ahead, hands_on, right, right_tag, values,
+                                    step - lane, letters_ahead, letters);
+            if (step + STEPS >= WARP - 1 || !HELD) care_from = min(kept.next_row, kept.last_row) - STEPS;
         }
-        __syncwarp();
-        if (lane < STEPS && step + STEPS + lane < rows) word = look(left + step + STEPS);
-        letter = __ldg(query + step + 2 * STEPS);
-        while (keep > 0 && kept.next_row <= step - WARP + 1) {
-            kept.next_row += keep;
-            kept.next += job.keep_stride;
-        }
-        // The last row is kept wherever it is.
-        if (step + STEPS >= rows || (step < WARP - 1 && kept.next_row <= step + STEPS))
-            do_chunk<EDGES>(cells, end, terms, hands, kept, values, step, rows, letters);
-        else if (step < WARP - 1)
-            do_chunk<BEGIN>(cells, end, terms, hands, kept, values, step, rows, letters);
-        else if (keep > 0 && kept.next_row <= step + STEPS)
-            do_chunk<KEPT_ROWS>(cells, end, terms, hands, kept, values, step, rows, letters);
-        else
-            do_chunk<NONE>(cells, end, terms, hands, kept, values, step, rows, letters);
+        right += STEPS;
         values += STEPS * WIDTH;
-        __syncwarp();
-        if (!last && lane < STEPS) {
-            // Rows before the first one go into the room around the rows.
-            int2 edge = hands.out[lane];
-            *(volatile u64*)(right + step) = pack_word(edge.x, edge.y, right_tag);
-        }
     }
     if (LOCAL && matrices.track) {
         i32 best = largest_of_warp(end.best());
@@ -233,7 +240,6 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
 
 // All strips of all jobs, by as many warps as are launched.
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) fill(Jobs jobs, Inputs inputs, Matrices matrices) {
-    Hands& hands = ((Hands*)shared_memory)[threadIdx.x / WARP];
     i64 strips = jobs.strips_before[jobs.owners];
     while (true) {
         u32 taken = threadIdx.x % WARP == 0 ? atomicAdd(jobs.ticket, 1u) : 0;
@@ -242,6 +248,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) fill(Jobs jobs, In
         i64 owner = owner_of(jobs.strips_before, jobs.owners, strip);
         i64 before = jobs.strips_before[owner];
         fill_strip(jobs.jobs[owner], strip - before, strip + 1 == jobs.strips_before[owner + 1],
-                   matrices.ends + strip, hands, inputs, matrices);
+                   matrices.ends + strip, inputs, matrices);
     }
 }

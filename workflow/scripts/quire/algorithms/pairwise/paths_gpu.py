@@ -12,20 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.pairwise.shapes import StripShape
-from quire.algorithms.pairwise.structs import PathState, TileGrid
+from quire.algorithms.pairwise.structs import PathState, TileGrid, Walked
 from quire.algorithms.pairwise.sweep_gpu import IN_BEST, UNKNOWN, CardMatrices, upload_together
 from quire.device.card import CardArray
 from quire.sam import CIGAR_SHIFT
 
 ROWS_PER_ELEMENT, FEWEST_ELEMENTS = 4, 64
 """Room for the elements of a guessed part, by the rows between two kept rows; what has more goes on later."""
-USUAL_ELEMENTS = 4096  # of the parts that begin where the paths are
+USUAL_ELEMENTS = 4096  # of a path
 _FIELDS = len(PathState._fields)
-_MATRIX, _ROW, _COLUMN, _STATE, _FIRST, _ROOM, _ELEMENTS, _ENDED, _BEGIN_ROW, _BEGIN_COLUMN = (
-    PathState._fields.index(name)
-    for name in ("matrix", "row", "column", "state", "first", "room", "elements", "ended", "begin_row", "begin_column")
-)
+_ROW, _FIRST, _ROOM = (PathState._fields.index(name) for name in ("row", "first", "room"))
 _WORD, _ELEMENT = 8, 4  # bytes
+_WALKED_BYTES = _WORD * len(Walked._fields)
 
 
 class TileValues(NamedTuple):
@@ -75,13 +73,13 @@ class Walk:
         self.complete = self.row == 0 or self.column == 0
         self.end = self.row, self.column, self.score
 
-    def advance(self, begun: PathState, reached: PathState, parts: list[NDArray[np.uint32]]) -> None:
-        """Take over parts that were followed from here: the state of the first one, and of the last one."""
+    def advance(self, walked: Walked, part: NDArray[np.uint32]) -> None:
+        """Take over what was followed from here."""
         if self.row == UNKNOWN:
-            self.end = begun.begin_row, begun.begin_column, begun.begin_score
-        self.parts += parts
-        self.row, self.column, self.score, self.state = reached.row, reached.column, reached.score, reached.state
-        self.complete = bool(reached.ended)
+            self.end = walked.begin_row, walked.begin_column, walked.begin_score
+        self.parts.append(part)
+        self.row, self.column, self.score, self.state = walked.row, walked.column, walked.score, walked.state
+        self.complete = bool(walked.ended)
 
 
 def follow(batch: CardMatrices, tiles: TileValues, walks: list[Walk]) -> None:
@@ -96,32 +94,31 @@ def follow(batch: CardMatrices, tiles: TileValues, walks: list[Walk]) -> None:
     paths, own = _plan(batch, walks)
     if not own:
         return
-    rooms, is_own = paths[:, _ROOM], np.zeros(len(paths), bool)
-    is_own[list(own.values())] = True
-    # What little of the walks' own parts is usual stands beside the others' elements, so that it comes with them.
-    paths[~is_own, _FIRST] = np.cumsum(np.append(0, rooms[~is_own]))[:-1]
-    guessed, all_rooms = int(rooms[~is_own].sum()), int(rooms.sum())
-    paths[is_own, _FIRST] = guessed + np.cumsum(np.append(0, rooms[is_own]))[:-1]
-    usual = min(guessed + USUAL_ELEMENTS, all_rooms)
-    on_card, card_grids = upload_together(card, [paths, np.array(tiles.grids, np.int64)])
-    # Paths and elements in one array: what is usual comes back by one copy.
-    states = paths.size * _WORD
-    found = card.empty(states + all_rooms * _ELEMENT, np.uint8)
-    elements = found[states:].view(np.uint32)
-    batch.follow(tiles.shape, on_card, card_grids, tiles.places, tiles.values, tiles.peaks, tiles.ends,
-                 found[:states].view(np.int64), elements)  # fmt: skip
-    come = card.download(found[: states + usual * _ELEMENT])
-    followed = come[:states].view(np.int64).reshape(-1, _FIELDS).tolist()
-    written = come[states:].view(np.uint32)
-    for number, first in own.items():
-        chain = _chain(paths, followed, first, batch.matrices[number].keep)
-        begun, reached = PathState(*followed[first]), PathState(*followed[chain[-1]])
-        parts = []
-        for part in chain:
-            begin = followed[part][_FIRST]
-            end = begin + followed[part][_ELEMENTS]
-            parts.append(written[begin:end] if end <= usual else card.download(elements[begin:end]))
-        walks[number].advance(begun, reached, parts)
+    rooms = paths[:, _ROOM]
+    paths[1:, _FIRST] = np.cumsum(rooms[:-1])
+    room = int(rooms.sum())
+    owns = np.array([*own.values(), len(paths)])
+    on_card, card_owns, card_grids = upload_together(card, [paths, owns, np.array(tiles.grids, np.int64)])
+    followed, elements = card.empty(paths.shape, np.int64), card.empty(room, np.uint32)
+    batch.follow(tiles.shape, on_card, card_grids, tiles.places, tiles.values, tiles.peaks, tiles.ends, followed,
+                 elements)  # fmt: skip
+    # What walks came to and their elements in one array: what is usual comes by one copy.
+    told = len(own) * _WALKED_BYTES
+    usual = min(USUAL_ELEMENTS * len(own), room)
+    found = card.empty(told + _WORD + room * _ELEMENT, np.uint8)
+    taken = found[told : told + _WORD].view(np.uint64)
+    taken[...] = 0
+    joined = found[told + _WORD :].view(np.uint32)
+    batch.join(card_owns, card_grids, on_card, followed, elements, found[:told].view(np.int64), taken, joined)
+    come = card.staging(told + _WORD + usual * _ELEMENT)
+    card.download_into(found[: len(come)], come)
+    written = come[told + _WORD :].view(np.uint32)
+    for number, numbers in zip(own, come[:told].view(np.int64).reshape(len(own), -1).tolist(), strict=True):
+        walked = Walked(*numbers)
+        end = walked.first + walked.elements
+        # A copy: the staging memory is somebody else's soon.
+        part = written[walked.first : end].copy() if end <= usual else card.download(joined[walked.first : end])
+        walks[number].advance(walked, part)
 
 
 def _plan(batch: CardMatrices, walks: list[Walk]) -> tuple[NDArray[np.int64], dict[int, int]]:
@@ -165,27 +162,12 @@ def placed_grids(batch: CardMatrices, swept: StripShape, computed: StripShape, w
         strips = swept.strips(matrix.columns)
         placed.append(TileGrid(
             matrix.rows, matrix.columns, matrix.query, matrix.target, rows, columns, 1 if whole else matrix.across,
-            first, computed.values_stride(rows), matrix.keep, peaks, matrix.top, matrix.columns + 1, matrix.left,
+            first, computed.values_stride(rows), matrix.keep, peaks, matrix.top, matrix.keep_stride, matrix.left,
             matrix.stride, ends, strips,
         ))  # fmt: skip
         first += 1 if whole else matrix.down * matrix.across
         peaks, ends = peaks + matrix.down + 1, ends + strips
     return placed
-
-
-def _chain(paths: NDArray[np.int64], followed: list[list[int]], own: int, keep: int) -> list[int]:
-    """The parts of a walk, from its own one on: each ends in H where the next one, of a kept row above, begins."""
-    chain, lowest = [own], int(paths[own + 1, _ROW]) if own + 1 < len(paths) else 0
-    while True:
-        state = followed[chain[-1]]
-        row = state[_ROW]
-        part = own + 1 + (lowest - row) // keep
-        if state[_ENDED] or state[_STATE] != IN_BEST or row % keep or not chain[-1] < part < len(paths):
-            return chain
-        begun = followed[part]
-        if (begun[_MATRIX], begun[_BEGIN_ROW], begun[_BEGIN_COLUMN]) != (state[_MATRIX], row, state[_COLUMN]):
-            return chain
-        chain.append(part)
 
 
 def element(length: int, operation: int) -> NDArray[np.uint32]:

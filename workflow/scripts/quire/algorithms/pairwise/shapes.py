@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from quire.algorithms.pairwise import Mode
+from quire.algorithms.pairwise import AMBIGUOUS_QUERY, Mode
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SHIFT
 
 WARP = 32
@@ -50,11 +50,6 @@ class StripShape(NamedTuple):
         return WARP * self.warps
 
     @property
-    def shared_bytes(self) -> int:
-        """Of a block: what is handed on, and letters at hand (pairwise.cu: Hands)."""
-        return self.warps * (2 * self.steps * 8 + 2 * (64 + 8))
-
-    @property
     def rows_at_once(self) -> int:
         """Rows that the lanes of a warp stand on in a chunk: a kernel keeps at most one of so many neighbours."""
         return WARP - 1 + self.steps
@@ -97,6 +92,7 @@ class StripShape(NamedTuple):
             "VALUES": 1,
             "LOCAL": 0,
             "WIDE": 0,
+            "NO_LETTER": AMBIGUOUS_QUERY,
             "MODE_LOCAL": int(Mode.LOCAL),
             "MODE_GLOBAL": int(Mode.GLOBAL),
             "CIGAR_MATCH": CIGAR_MATCH,
@@ -109,15 +105,17 @@ class StripShape(NamedTuple):
 # With six columns a lane each of an H200's schedulers has one strip of 100 kb to do, with twelve of 200 kb.
 # Blocks of one warp are spread over all multiprocessors and schedulers, which larger ones are not.
 SCORE_SHAPES = (
-    *(StripShape(columns, 1, 16, 8, False) for columns in (4, 6, 9, 12)),
-    StripShape(16, 1, 16, 4, False),
+    *(StripShape(columns, 1, 8, 8, False) for columns in (4, 6, 9, 12)),
+    StripShape(16, 1, 8, 4, False),
 )
-VALUE_SHAPES = (StripShape(4, 1, 16, 8, True),)
-WIDE_SCORE_SHAPES, WIDE_VALUE_SHAPES = (StripShape(4, 1, 16, 8, False),), VALUE_SHAPES
+VALUE_SHAPES = (StripShape(4, 1, 8, 8, True),)
+WIDE_SCORE_SHAPES, WIDE_VALUE_SHAPES = (StripShape(4, 1, 8, 8, False),), VALUE_SHAPES
 
 
 def fastest_shape(shapes: tuple[StripShape, ...], multiprocessors: int, sizes: list[tuple[int, int]]) -> StripShape:
     """The shape that takes the fewest cycles for matrices (rows, columns) that are computed at once, by count."""
+    if len(shapes) == 1:
+        return shapes[0]
     counted = Counter(sizes)
     return min(shapes, key=lambda shape: cycles(shape, multiprocessors, counted))
 

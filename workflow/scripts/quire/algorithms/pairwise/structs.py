@@ -17,12 +17,15 @@ class PlacedMatrix(NamedTuple):
     Attributes:
         pair: its sequences.
         keep, tile_columns: rows between two kept rows, and columns between two kept columns.
-        query, target, left, top: where its letters, its words of column 0 and its kept rows begin in the arrays.
+        keep_stride: cells of a kept row, with those of the last strip that lie behind the matrix: an even number.
+        query, target, left, top: where its letters, its words of column 0 and its kept rows begin in the arrays; `left`
+            is even and `top` odd, so that words and cells behind column 0 come by pairs.
     """
 
     pair: Pair
     keep: int
     tile_columns: int
+    keep_stride: int
     query: int
     target: int
     left: int
@@ -128,6 +131,21 @@ class PathState(NamedTuple):
     begin_score: int
 
 
+class Walked(NamedTuple):
+    """A walk of one or more parts: where it was taken up, what it came to, and its elements among those of all."""
+
+    begin_row: int
+    begin_column: int
+    begin_score: int
+    row: int
+    column: int
+    state: int
+    score: int
+    ended: int
+    first: int
+    elements: int
+
+
 class JobTables(NamedTuple):
     """Rectangles to fill, on the card (layout.cuh: Jobs).
 
@@ -136,12 +154,14 @@ class JobTables(NamedTuple):
         jobs: int64[owners, 14], a `StripJob` each.
         owners: how many.
         ticket: uint32[1], 0.
+
+    Arrays, or their addresses.
     """
 
-    strips_before: CardArray
-    jobs: CardArray
+    strips_before: CardArray | int
+    jobs: CardArray | int
     owners: int
-    ticket: CardArray
+    ticket: CardArray | int
 
 
 class KernelInputs(NamedTuple):
@@ -181,5 +201,5 @@ class PathSources(NamedTuple):
 
 
 def words_of(rows: int) -> int:
-    """Words of a column of so many rows, with what lanes store around it."""
-    return rows + 2 * WORDS_AROUND
+    """Words of a column of so many rows, with what lanes store around it; an even number."""
+    return rows + rows % 2 + 2 * WORDS_AROUND

@@ -4,6 +4,8 @@ Arrays of a batch hold all its matrices, each at places of its own (`PlacedMatri
 """
 
 from collections.abc import Sequence
+from functools import cache
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -42,10 +44,11 @@ KERNELS = [
     *((TRACE, shape.trace_defines()) for shape in VALUE_SHAPES),
 ]
 IN_BEST, UNKNOWN = 0, -1  # trace.cu: a path's state, and its place before it is looked for
-_PADDING = 128  # letters before and behind a query that lanes look at, and do nothing with
+_PADDING = 128  # layout.cuh: QUERY_ROOM
 _FACTORS = 16, 65537  # cells.cuh: Scores
+_WORD = 8  # bytes
 _EVERY_STRIP = 1 << 40  # strips that share a column of words: all
-_PEAK_THREADS, _WARP = 256, 32
+_PEAK_THREADS, _AHEAD, _WARP = 1024, 8, 32  # trace.cu: peaks
 
 
 class CardMatrices:
@@ -70,50 +73,56 @@ class CardMatrices:
         self.card, self.mode = card, pairs[0].mode
         self.scoring = Scoring(*map(int, pairs[0].scoring))
         self.matrices: list[PlacedMatrix] = []
-        query = target = left = top = 0
+        query = target = left = 0
+        top = 1
         for pair, (rows, columns) in zip(pairs, tiles, strict=True):
-            matrix = PlacedMatrix(pair, rows, columns, query + _PADDING, target, left + WORDS_AROUND, top)
+            stride = shape.strips(len(pair.target)) * shape.width + 2
+            matrix = PlacedMatrix(pair, rows, columns, stride, query + _PADDING, target, left + WORDS_AROUND, top)
             self.matrices.append(matrix)
             query += matrix.rows + 2 * _PADDING
             target += matrix.columns
             left += matrix.stride * (1 + matrix.across)
-            top += (matrix.down + 1) * (matrix.columns + 1)
-        selectors = np.full(query, 0x8880, np.uint16)  # layout.cuh: selector_of
-        for matrix in self.matrices:
-            selectors[matrix.query : matrix.query + matrix.rows] += matrix.pair.query * np.uint16(0x1111)
-        targets = np.concatenate([np.asarray(pair.target, np.uint8) for pair in pairs])
-        edges = np.array([self._edges(matrix) for matrix in self.matrices], np.int64)
-        kept_rows = np.concatenate([self._kept_rows_of(matrix) for matrix in self.matrices])
-        jobs, self.values = [], 0
-        for matrix in self.matrices:
-            jobs.append(self.sweep(shape, matrix, self.values))
-            self.values += shape.values_size(matrix.rows, matrix.columns) if shape.values else 0
-        # All by one copy: what the card waits for before it begins.
-        tables = self._host_tables(shape, np.array(jobs, np.int64))
-        self._query, self._target, edges, self._kept_rows, *tables = upload_together(
-            card, [selectors, targets, edges, kept_rows, *tables]
-        )
-        self._shape, self._tables = shape, JobTables(tables[0], tables[1], len(jobs), tables[2])
+            top += (matrix.down + 1) * stride
+        # The card sets its words to 0 while the host lays out what follows.
         self.words = card.zeros(left, np.uint64)
         self.kept = card.empty((top, 2), np.int32)
-        longest = max(max(matrix.rows, matrix.columns) for matrix in self.matrices)
-        grid = -(-(longest + 1) // THREADS), len(self.matrices)
-        self._trace("begin")(grid, THREADS, edges, self.words, self.kept)
+        self._query = card.empty(query, np.uint16)
+        self.values = 0
+        edges: list[int] = []
+        jobs: list[StripJob] = []
+        letters = peaks = 0
+        for matrix in self.matrices:
+            edges += self._edges(matrix, letters, peaks)
+            jobs.append(self.sweep(shape, matrix, self.values))
+            letters, peaks = letters + matrix.rows, peaks + matrix.down + 1
+            self.values += shape.values_size(matrix.rows, matrix.columns) if shape.values else 0
+        self._shape, self._strips, self._peaks = shape, sum(shape.strips(job.columns) for job in jobs), peaks
+        # All by one copy: what the card waits for before it begins.
+        tables = np.array([*edges, *self._job_table(shape, jobs)], np.int64).view(np.uint8)
+        sequences = [np.asarray(pair.target, np.uint8) for pair in pairs]
+        sequences += [np.asarray(pair.query, np.uint8) for pair in pairs]
+        self._uploaded = card.upload(np.concatenate([tables, *sequences]))
+        self._edges_table = self._uploaded[: _WORD * len(edges)].view(np.int64)
+        self._target = self._uploaded[len(tables) :]
+        self._tables = _placed_jobs(card.pointer(self._uploaded) + _WORD * len(edges), len(jobs))
+        longest = max(max(matrix.rows + 2 * _PADDING, matrix.columns + 1) for matrix in self.matrices)
+        grid = -(-longest // THREADS), len(self.matrices)
+        self._trace("begin")(
+            grid, THREADS, self._edges_table, self._target[target:], self._query, self.words, self.kept
+        )
 
     def fill_all(self, values: CardArray) -> CardArray:
         """Compute all matrices, once; the ends of their strips are wanted in mode LOCAL. See `fill`."""
-        shape = self._shape
-        strips = sum(shape.strips(matrix.columns) for matrix in self.matrices)
-        return self.launch(shape, self._tables, strips, self.words, values, self.mode == Mode.LOCAL)
+        return self.launch(self._shape, self._tables, self._strips, self.words, values, self.mode == Mode.LOCAL)
 
     def fill(
-        self, shape: StripShape, jobs: NDArray[np.int64], borders: CardArray, values: CardArray, track: bool = False
+        self, shape: StripShape, jobs: Sequence[StripJob], borders: CardArray, values: CardArray, track: bool = False
     ) -> CardArray:
         """Compute rectangles.
 
         Args:
             shape: of the kernel.
-            jobs: int64[k, 14], which: a `StripJob` each.
+            jobs: which.
             borders: uint64, words on the borders of strips; their tags must be 0, or of strips further right.
             values: uint32, room for the values of cells.
             track: whether the largest H is wanted (mode LOCAL).
@@ -121,10 +130,11 @@ class CardMatrices:
         Returns:
             int32[strips, 4]: largest H, column and row (from 1) of each strip, if wanted.
         """
-        tables = self._host_tables(shape, jobs)
-        strips = int(tables[0][-1])
-        before, on_card, ticket = upload_together(self.card, tables)
-        return self.launch(shape, JobTables(before, on_card, len(jobs), ticket), strips, borders, values, track)
+        table = self.card.upload(np.array(self._job_table(shape, jobs), np.int64))
+        strips = sum(shape.strips(job.columns) for job in jobs)
+        return self.launch(
+            shape, _placed_jobs(self.card.pointer(table), len(jobs)), strips, borders, values, track
+        )
 
     def launch(
         self, shape: StripShape, tables: JobTables, strips: int, borders: CardArray, values: CardArray, track: bool
@@ -135,34 +145,33 @@ class CardMatrices:
         inputs = KernelInputs(self._query, self._target, *self.scoring, *_FACTORS)
         matrices = KernelMatrices(self.words, borders, self.kept, values, ends, int(track))
         # More warps than there are strips: the strips are spread over the multiprocessors.
-        card.kernel(SOURCE, "fill", **shape.defines(self.mode, is_wide(self.scoring)))(
-            min(strips, card.multiprocessors * shape.resident), shape.block, tables, inputs, matrices,
-            shared_bytes=shape.shared_bytes,
-        )  # fmt: skip
+        card.kernel(SOURCE, "fill", **_defines(shape, self.mode, is_wide(self.scoring)))(
+            min(strips, card.multiprocessors * shape.resident), shape.block, tables, inputs, matrices
+        )
         return ends
 
-    def _host_tables(self, shape: StripShape, jobs: NDArray[np.int64]) -> list[NDArray[Any]]:
-        """What `JobTables` has on the card."""
-        strips = -(-jobs[:, StripJob._fields.index("columns")] // shape.width)
-        before = np.zeros(len(jobs) + 1, np.int64)
-        np.cumsum(strips, out=before[1:])
-        return [before, jobs, np.zeros(1, np.uint32)]
+    @staticmethod
+    def _job_table(shape: StripShape, jobs: Sequence[StripJob]) -> list[int]:
+        """What `_placed_jobs` finds on the card."""
+        before = accumulate((shape.strips(job.columns) for job in jobs), initial=0)
+        return [*before, 0, *chain.from_iterable(jobs)]
 
     def sweep(self, shape: StripShape, matrix: PlacedMatrix, values: int) -> StripJob:
         """The job of a whole matrix, whose borders are in `words` and whose cells' values begin at `values`."""
         strips = matrix.tile_columns // shape.width if matrix.across > 1 else _EVERY_STRIP
         return StripJob(
             matrix.rows, matrix.columns, matrix.query, matrix.target, matrix.left, 0, matrix.left + matrix.stride,
-            strips, matrix.stride, matrix.top, matrix.keep, matrix.columns + 1, values,
+            strips, matrix.stride, matrix.top, matrix.keep, matrix.keep_stride, values,
             shape.values_stride(matrix.rows) if shape.values else 0,
         )  # fmt: skip
 
     def peaks(self) -> CardArray:
         """int32[kept rows, 4], of row 0 and each kept row of all: the largest H, its first column, the last H."""
-        rows = len(self._kept_rows)
-        found = self.card.empty((rows, 4), np.int32)
+        found = self.card.empty((self._peaks, 4), np.int32)
+        longest, most = (max(getattr(matrix, name) for matrix in self.matrices) for name in ("columns", "down"))
+        warps = min(longest // (_AHEAD * _WARP) + 1, _PEAK_THREADS // _WARP)
         self._trace("peaks")(
-            rows, _PEAK_THREADS, self._kept_rows, self.kept, found, shared_bytes=_PEAK_THREADS // _WARP * 8
+            (most + 1, len(self.matrices)), warps * _WARP, self._edges_table, self.kept, found, shared_bytes=warps * 8
         )
         return found
 
@@ -203,27 +212,37 @@ class CardMatrices:
             followed: int64[paths, 12], for what is reached.
             elements: uint32, the paths' elements, which come from their ends to their beginnings.
         """
-        kernel = self.card.kernel(TRACE, "follow", **shape.trace_defines())
+        kernel = self.card.kernel(TRACE, "follow", **_trace_defines(shape))
         kernel(len(paths), _WARP, paths, grids, self._sources(tiles, values, peaks, ends), followed, elements)
+
+    def join(
+        self, owns: CardArray, grids: CardArray, paths: CardArray, followed: CardArray, elements: CardArray,
+        walked: CardArray, taken: CardArray, joined: CardArray,
+    ) -> None:  # fmt: skip
+        """Join the parts of walks that follow one another.
+
+        Args:
+            owns: int64[walks + 1], the number of each walk's own part; the others are behind it, the lowest first.
+            grids, paths, followed, elements: see `follow`.
+            walked: int64[walks, 10], for a `Walked` each.
+            taken: uint64[1], elements so far: 0.
+            joined: uint32, for the walks' elements, in any order of walks.
+        """
+        kernel = self._trace("join")
+        kernel(len(owns) - 1, _WARP, owns, grids, paths, followed, elements, walked, taken, joined)
 
     def _sources(self, tiles: CardArray, values: CardArray, peaks: CardArray, ends: CardArray) -> PathSources:
         return PathSources(self._query, self._target, self.words, self.kept, tiles, values, peaks, ends,
                         *self.scoring, int(self.mode))  # fmt: skip
 
     def _trace(self, entry: str) -> Kernel:
-        return self.card.kernel(TRACE, entry, **VALUE_SHAPES[0].trace_defines())
+        return self.card.kernel(TRACE, entry, **_trace_defines(VALUE_SHAPES[0]))
 
-    @staticmethod
-    def _kept_rows_of(matrix: PlacedMatrix) -> NDArray[np.int64]:
-        """trace.cu: KeptRow, of row 0 and all that are kept."""
-        rows = np.full((matrix.down + 1, 2), matrix.columns, np.int64)
-        rows[:, 0] = matrix.top + np.arange(matrix.down + 1) * (matrix.columns + 1)
-        return rows
-
-    def _edges(self, matrix: PlacedMatrix) -> tuple[int, ...]:
-        """trace.cu: Edges."""
+    def _edges(self, matrix: PlacedMatrix, letters: int, peaks: int) -> tuple[int, ...]:
+        """trace.cu: Edges; `letters` is the place of the query's first one, `peaks` that of row 0's."""
         return (matrix.rows, matrix.columns, self.scoring.gap_open, self.scoring.gap_extend, self.mode == Mode.GLOBAL,
-                self.mode != Mode.LOCAL, matrix.keep, matrix.columns + 1, matrix.left, matrix.top)  # fmt: skip
+                self.mode != Mode.LOCAL, matrix.keep, matrix.keep_stride, matrix.query, letters, matrix.left,
+                matrix.top, peaks)  # fmt: skip
 
 
 def is_wide(scoring: Scoring) -> bool:
@@ -231,9 +250,25 @@ def is_wide(scoring: Scoring) -> bool:
     return any(not -128 <= score <= 127 for score in scoring[:2])
 
 
+@cache
+def _defines(shape: StripShape, mode: Mode, wide: bool) -> dict[str, int]:
+    return shape.defines(mode, wide)
+
+
+@cache
+def _trace_defines(shape: StripShape) -> dict[str, int]:
+    return shape.trace_defines()
+
+
+def _placed_jobs(address: int, jobs: int) -> JobTables:
+    """The tables of rectangles on the card (`CardMatrices._job_table`), which begin at an address."""
+    ticket = address + _WORD * (jobs + 1)
+    return JobTables(address, ticket + _WORD, jobs, ticket)
+
+
 def upload_together(card: Card, arrays: list[NDArray[Any]]) -> list[CardArray]:
     """Small arrays on the card, by one copy."""
-    buffer = np.zeros(bytes_of(arrays), np.uint8)
+    buffer = np.empty(bytes_of(arrays), np.uint8)
     for place, array in zip(places_in(buffer, arrays), arrays, strict=True):
         place[...] = array
     return places_in(card.upload(buffer), arrays)

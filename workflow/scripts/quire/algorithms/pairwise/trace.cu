@@ -12,17 +12,24 @@ struct Edges {
     i64 rows, columns, gap_open, gap_extend;
     i64 priced_top, priced_left;   // whether gaps along row 0 and column 0 have their price
     i64 keep, keep_stride;
-    i64 left, top;  // places
+    i64 query, letters;  // places of the selector of its first row, and of that row's letter
+    i64 left, top;       // places
+    i64 peaks;           // of row 0 in the table of kept rows' peaks
 };
 
 __device__ __forceinline__ i32 gap(const Edges& edges, i64 length, bool priced) {
     return !priced || length == 0 ? 0 : (i32)(edges.gap_open + (length - 1) * edges.gap_extend);
 }
 
-// A thread per cell of row 0 and of column 0; a matrix per row of blocks.
-extern "C" __global__ void begin(const Edges* all, u64* left, Kept* kept) {
+// A thread per selector of the query, and per cell of row 0 and of column 0; a matrix per row of blocks.
+extern "C" __global__ void begin(const Edges* all, const u8* letters, u16* query, u64* left, Kept* kept) {
     Edges edges = all[blockIdx.y];
     i64 place = thread_index();
+    if (place < edges.rows + 2 * QUERY_ROOM) {
+        i64 row = place - QUERY_ROOM;
+        bool inside = row >= 0 && row < edges.rows;
+        query[edges.query + row] = (u16)selector_of(inside ? letters[edges.letters + row] : NO_LETTER);
+    }
     if (place <= edges.columns) {
         i32 best = gap(edges, place, edges.priced_top);
         kept[edges.top + place] = make_int2(best, best + (i32)edges.gap_open);
@@ -38,20 +45,18 @@ extern "C" __global__ void begin(const Edges* all, u64* left, Kept* kept) {
 
 // ---- kept rows ----
 
-struct KeptRow {
-    i64 place, columns;  // of its column 0, and its last column
-};
-
 // The larger, the larger H and, where H is equal, the smaller the column.
 __device__ __forceinline__ i64 peak_key(i32 best, i64 column) {
     return ((i64)best + (1ll << 31)) << 31 | ((1ll << 31) - 1 - column);
 }
 
-// Of each kept row the largest H, its smallest column, and H of the last column: a block each.
-extern "C" __global__ void __launch_bounds__(256) peaks(const KeptRow* rows, const Kept* kept, int4* found) {
-    i64 columns = rows[blockIdx.x].columns, best = -1;
-    const Kept* row = kept + rows[blockIdx.x].place;
-    // Eight loads are under way before the first is looked at: the compiler does not ask ahead over the loop's own test.
+// Of each kept row the largest H, its smallest column, and H of the last column: a block each, a matrix per row of blocks.
+extern "C" __global__ void __launch_bounds__(1024) peaks(const Edges* all, const Kept* kept, int4* found) {
+    const Edges& edges = all[blockIdx.y];
+    i64 columns = edges.columns, best = -1;
+    if ((blockIdx.x - 1ll) * edges.keep >= edges.rows) return;  // the last row is kept, too
+    const Kept* row = kept + edges.top + blockIdx.x * edges.keep_stride;
+    // Several loads are under way before the first is looked at: the compiler does not ask ahead over the loop's own test.
     constexpr int AHEAD = 8;
     i64 place = threadIdx.x, stride = blockDim.x;
     for (; place + (AHEAD - 1) * stride <= columns; place += AHEAD * stride) {
@@ -70,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(256) peaks(const KeptRow* rows, con
     if (threadIdx.x > 0) return;
     for (int warp = 1; warp < (int)blockDim.x / WARP; warp++) best = max(best, of_warps[warp]);
     i64 column = (1ll << 31) - 1 - (best & ((1ll << 31) - 1));
-    found[blockIdx.x] = make_int4((i32)((best >> 31) - (1ll << 31)), (i32)column, row[columns].x, 0);
+    found[edges.peaks + blockIdx.x] = make_int4((i32)((best >> 31) - (1ll << 31)), (i32)column, row[columns].x, 0);
 }
 
 // ---- paths ----
@@ -136,7 +141,7 @@ struct Tile {
     // The value of a cell; of one on the tile's borders, H alone.
     __device__ __forceinline__ u32 value(const Grid& grid, const u32* values, int row, int column) const {
         if (row == top) return (u32)above[column].x << 16;
-        if (column == left) return (u32)(words[row - 1] >> 32) << 16;
+        if (column == left) return (u32)best_of(words[row - 1]) << 16;
         int inside = column - left - 1, lane = inside % WIDTH / COLUMNS;
         i64 strip = inside / WIDTH, step = row - top - 1 + lane;
         return values[place + strip * grid.values_stride + (step * WARP + lane) * COLUMNS + inside % COLUMNS];
@@ -352,4 +357,71 @@ extern "C" __global__ void __launch_bounds__(32) follow(const Path* paths, const
     if (lane == 0)
         followed[blockIdx.x] = {path.matrix, row,       column,        state,      score,      path.first, path.room,
                                 elements.count, ended, path.row, path.column, path.score};
+}
+
+// ---- joining ----
+
+// What is told of a walk: where it was taken up and what it came to, and where its elements are.
+struct Walked {
+    i64 begin_row, begin_column, begin_score;
+    i64 row, column, state, score, ended;
+    i64 first, elements;
+};
+
+// The part of a walk that goes on from where one ends in H; -1: there is none. `lowest` is the row of the walk's second
+// part, from which on there is one for each kept row.
+__device__ __forceinline__ i64 onward(const Path* parts, i64 count, i64 keep, i64 lowest, i64 part) {
+    const Path& path = parts[part];
+    if (path.ended || path.state != IN_BEST || path.row > lowest || path.row % keep != 0) return -1;
+    i64 next = 1 + (lowest - path.row) / keep;
+    if (next <= part || next >= count) return -1;  // it has come nowhere, or to row 0
+    return parts[next].begin_row == path.row && parts[next].begin_column == path.column ? next : -1;
+}
+
+// The parts of each walk that follow one another, a warp a walk. Of a walk's parts the first is its own, the others
+// begin on the kept rows above, the lowest first. 32 at once are looked at: mostly each leads to the next one.
+//   owns: [walks + 1], numbers of the own parts.
+//   taken: elements of all walks so far: who comes takes the next ones.
+extern "C" __global__ void __launch_bounds__(32) join(const i64* owns, const Grid* grids, const Path* paths,
+                                                      const Path* followed, const u32* elements, Walked* walked,
+                                                      u64* taken, u32* joined) {
+    i64 own = owns[blockIdx.x], count = owns[blockIdx.x + 1] - own;
+    const Path* parts = followed + own;
+    i64 keep = grids[parts[0].matrix].keep, lowest = count > 1 ? paths[own + 1].row : -1;
+    int lane = threadIdx.x;
+    u64 first = 0, total = 0;
+    i64 last = 0;
+    // Once to count elements, once to copy them.
+    for (int copies = 0; copies < 2; copies++) {
+        u64 place = first;
+        for (i64 head = 0; head >= 0;) {
+            i64 part = head + lane, next = -1;
+            bool there = part < count;
+            if (there) next = onward(parts, count, keep, lowest, part);
+            // These go on one to the other, and the one behind them belongs to the walk, too.
+            int run = leading(__ballot_sync(EVERY_LANE, there && next == part + 1 && lane < WARP - 1));
+            u64 length = there && lane <= run ? (u64)parts[part].elements : 0, upto = length;
+            for (int distance = 1; distance < WARP; distance *= 2) {
+                u64 below = __shfl_up_sync(EVERY_LANE, upto, distance);
+                if (lane >= distance) upto += below;
+            }
+            if (copies && length > 0) {
+                const u32* from = elements + parts[part].first;
+                for (u64 i = 0; i < length; i++) joined[place + upto - length + i] = from[i];
+            }
+            place += __shfl_sync(EVERY_LANE, upto, WARP - 1);
+            last = head + run;
+            head = __shfl_sync(EVERY_LANE, next, run);
+        }
+        total = place - first;
+        if (!copies) {
+            if (lane == 0) first = atomicAdd(taken, total);
+            first = __shfl_sync(EVERY_LANE, first, 0);
+        }
+    }
+    if (lane > 0) return;
+    Path reached = parts[last];
+    walked[blockIdx.x] = {parts[0].begin_row, parts[0].begin_column, parts[0].begin_score,
+                          reached.row, reached.column, reached.state, reached.score, reached.ended,
+                          (i64)first, (i64)total};
 }
