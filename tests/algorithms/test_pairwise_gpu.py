@@ -11,7 +11,7 @@ from quire.algorithms.pairwise import Memory, Mode, Pair, gpu, oracle, shapes
 from quire.algorithms.pairwise.gpu import align, align_many
 from quire.algorithms.pairwise.paths_gpu import placed_grids
 from quire.algorithms.pairwise.shapes import StripShape
-from quire.algorithms.pairwise.structs import StripJob, TilePlan
+from quire.algorithms.pairwise.structs import StripJob, TilePlan, Walked
 from quire.algorithms.pairwise.sweep_gpu import CardMatrices
 from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
 from quire.device.card import OutOfDeviceMemory
@@ -113,8 +113,36 @@ def test_long_gaps(card, mode: Mode) -> None:
 
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("memory", [Memory.WHOLE, Memory.LINEAR])
+def test_parts_of_paths(card, memory: Memory) -> None:
+    """Paths whose parts from kept rows on follow one another, as through similar sequences; several in one call."""
+    random = np.random.default_rng(40)
+    given = []
+    for rows in (420, 300, 90):
+        query = random.integers(0, 4, rows)
+        target = np.delete(query, random.integers(0, rows, 4))
+        target[random.integers(0, len(target), 6)] = 3
+        given.append(pair(query.tolist(), target.tolist(), BWA_MEM, Mode.GLOBAL))
+    follow = []
+    real = CardMatrices.join
+
+    def join(batch: CardMatrices, *arrays: object) -> None:
+        real(batch, *arrays)
+        follow.append((len(arrays[0]) - 1, card.download(arrays[5]).reshape(-1, 10)))
+
+    with mock.patch.object(CardMatrices, "join", join):
+        answers = align_many(card, given, memory)
+    assert [as_oracle(answer) for answer in answers] == [oracle.align(one) for one in given]
+    assert all(walked[:, Walked._fields.index("ended")].all() for _, walked in follow), "not joined at once"
+    assert [walks for walks, _ in follow] == ([3] if memory == Memory.WHOLE else [1, 1, 1])
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("memory", [Memory.WHOLE, Memory.LINEAR])
 def test_ends_of_equal_score(card, memory: Memory) -> None:
     """The leftmost, of these the uppermost, wherever the others are: in other lanes, warps, strips and chunks."""
+    target = [4] * 60
+    target[20:23] = [0, 1, 2]
+    check(card, pair([4] * 9 + [0, 1, 2, 4, 0, 1, 2, 4], target, BWA_MEM, Mode.LOCAL), memory)
     word = [0, 1, 2, 3, 3, 1]
     for places in ((3, 4), (90, 20), (200, 20, 60), (140, 139), (60, 7), (33, 31, 64)):
         target = [4] * 230

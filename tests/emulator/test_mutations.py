@@ -112,6 +112,11 @@ def ties(card) -> None:
         test_pairwise_gpu.test_strips_and_tiles(card, test_pairwise_gpu.TIES, Mode.GLOBAL, Memory.LINEAR)
 
 
+def joined(card) -> None:
+    with mock.patch.multiple(gpu, **test_pairwise_gpu.NARROW):
+        test_pairwise_gpu.test_parts_of_paths(card, Memory.LINEAR)
+
+
 def zeros(card) -> None:
     test_pairwise_gpu.test_a_zero_ends_a_path(card, Memory.WHOLE)
 
@@ -129,8 +134,6 @@ MUTATIONS = [
     # Barriers removed.
     (selection, "suffix_array/selection.cu", "        __syncthreads();\n    }", "    }"),
     (blocks, "fm_index/construction/construction.cu", "    __syncthreads();\n    Counts before", "    Counts before"),
-    (tiles, "pairwise/pairwise.cu", "        __syncwarp();\n        if (!last", "        if (!last"),
-    (tiles, "pairwise/pairwise.cu", "        __syncwarp();\n        if (lane", "        if (lane"),
     # Wrong masks and widths.
     (
         rescue,
@@ -185,7 +188,12 @@ MUTATIONS = [
     (runs, "mems/queries.cu", "(word ? known[word - 1] >> 31 : 0)", "0"),
     (tiles, "pairwise/pairwise.cu", "kept.next_row <= step - WARP + 1", "kept.next_row <= step"),
     (tiles, "pairwise/pairwise.cu", "right_tag = tag_of(strip + 1)", "right_tag = tag_of(strip)"),
-    (tiles, "pairwise/pairwise.cu", "row & (RING - 1);", "row & (RING / 2 - 1);"),
+    (tiles, "pairwise/pairwise.cu", "first_row + i >= 0, above", "first_row + i > 0, above"),
+    (tiles, "pairwise/pairwise.cu", "leftmost ? deletion_of(edges[i])", "leftmost ? best_of(edges[i])"),
+    (tiles, "pairwise/pairwise.cu", "row == last_row ? last : next", "next"),
+    (joined, "pairwise/trace.cu", "lane <= run ? (u64)parts", "lane < run ? (u64)parts"),
+    (joined, "pairwise/trace.cu", "] = from[i];", "] = from[0];"),
+    (joined, "pairwise/trace.cu", "1 + (lowest - path.row) / keep", "(lowest - path.row) / keep"),
     (ties, "pairwise/trace.cu", "< extend - open", "<= extend - open"),
     (tiles, "pairwise/trace.cu", "(u32)(score - lane * extend)", "(u32)score"),
     (zeros, "pairwise/trace.cu", "!(local && here == 0)", "true"),
@@ -194,7 +202,7 @@ MUTATIONS = [
     (planned, "pairwise/trace.cu", "if (lane >= distance) own", "own"),
     (planned, "pairwise/trace.cu", "tag_of(left / plan.swept)", "tag_of(left / plan.width)"),
     (equal_ends, "pairwise/trace.cu", "(0x7FFFFFFF - strip)", "strip"),
-    (equal_ends, "pairwise/pairwise.cu", "if (largest > key) row", "if (largest >= key) row"),
+    (equal_ends, "pairwise/pairwise.cu", "int i = STEPS - 1; i >= 0; i--", "int i = 0; i < STEPS; i++"),
     (equal_ends, "pairwise/pairwise.cu", "+ (15 - k)", "+ k"),
     (narrow_bands, "extension/extension.cu", "block.insertion[0], 1)", "block.insertion[0], 2)"),
 ]

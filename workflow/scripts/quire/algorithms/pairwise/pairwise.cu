@@ -9,10 +9,7 @@
 constexpr u32 NAP = 20;  // nanoseconds between two looks at words
 // The row of a chunk in which the words of the next chunk are asked for: late, so that the strip on the left has come
 // further, and so early that they are there when the chunk ends.
-#ifndef LOOK_ROW
-#define LOOK_ROW (STEPS / 2)
-#endif
-constexpr int LOOK = LOOK_ROW;
+constexpr int LOOK = STEPS / 2;
 // Rows above a matrix change nothing in mode LOCAL, whose row 0 has H 0 everywhere: letters that match nothing leave it
 // as it is. Only where row 0 may be any row, as that of a tile, have lanes that are above it to be held.
 constexpr bool HELD = VALUES || !LOCAL;
@@ -36,8 +33,8 @@ struct Matrices {
 
 // The largest H of a lane so far, and where: of several the leftmost, of these the uppermost. The key is 16 times H,
 // and less for columns further right; so one maximum decides, and an equal one further down changes nothing.
-// Cells behind a matrix and below it need no care: what they have comes from a cell further left, where it is at least as
-// large, since letters match nothing there.
+// Cells behind a matrix and below it need no care: letters match nothing there, so that what they have comes from a
+// cell further left, where it is at least as large.
 struct End {
     i32 key, row;
 

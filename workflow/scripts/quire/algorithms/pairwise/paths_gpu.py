@@ -1,4 +1,4 @@
-"""Paths through the values of cells on a card: many warps follow parts of one path at once, the host joins the parts.
+"""Paths through the values of cells on a card: many warps follow parts of one path at once, one joins the parts.
 
 A part begins at the largest H of each kept row: if the path goes through that cell, the parts above and below meet
 there. What does not meet goes on alone, so that guesses decide the time and never the path. The card knows where the

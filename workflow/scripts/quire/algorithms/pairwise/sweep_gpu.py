@@ -132,9 +132,7 @@ class CardMatrices:
         """
         table = self.card.upload(np.array(self._job_table(shape, jobs), np.int64))
         strips = sum(shape.strips(job.columns) for job in jobs)
-        return self.launch(
-            shape, _placed_jobs(self.card.pointer(table), len(jobs)), strips, borders, values, track
-        )
+        return self.launch(shape, _placed_jobs(self.card.pointer(table), len(jobs)), strips, borders, values, track)
 
     def launch(
         self, shape: StripShape, tables: JobTables, strips: int, borders: CardArray, values: CardArray, track: bool

@@ -50,13 +50,13 @@ __device__ __forceinline__ i64 peak_key(i32 best, i64 column) {
     return ((i64)best + (1ll << 31)) << 31 | ((1ll << 31) - 1 - column);
 }
 
-// Of each kept row the largest H, its smallest column, and H of the last column: a block each, a matrix per row of blocks.
+// Of each kept row the largest H, its smallest column, and H of the last column: a block each; a matrix per row of blocks.
 extern "C" __global__ void __launch_bounds__(1024) peaks(const Edges* all, const Kept* kept, int4* found) {
     const Edges& edges = all[blockIdx.y];
     i64 columns = edges.columns, best = -1;
     if ((blockIdx.x - 1ll) * edges.keep >= edges.rows) return;  // the last row is kept, too
     const Kept* row = kept + edges.top + blockIdx.x * edges.keep_stride;
-    // Several loads are under way before the first is looked at: the compiler does not ask ahead over the loop's own test.
+    // Several loads are under way before the first is looked at: the compiler does not ask ahead over the loop's test.
     constexpr int AHEAD = 8;
     i64 place = threadIdx.x, stride = blockDim.x;
     for (; place + (AHEAD - 1) * stride <= columns; place += AHEAD * stride) {
