@@ -89,7 +89,7 @@ struct Keeping {
     __device__ __forceinline__ void store(const Cells& cells, int row) const {
         if (row == next_row || row == last_row) {
             Kept* place = row == last_row ? last : next;
-            if (COLUMNS % 2 == 0) {
+            if (COLUMNS % 2 == 0 && COLUMNS < 9) {  // of more columns they would not fit in registers, four by four
 #pragma unroll
                 for (int k = 0; k + 1 < COLUMNS; k += 2)
                     ((int4*)place)[k / 2] =
