@@ -1,6 +1,7 @@
 """One large alignment on a card against the oracle: modes, whole and linear memory, seams of strips and tiles."""
 
 from collections.abc import Iterator
+from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -21,7 +22,7 @@ from tests.support.pairwise_cases import as_oracle, pair, pairs, rescored
 
 TIES, WIDE = Scoring(1, -1, -1, -1), HAPLOTYPE_TO_REFERENCE
 # So narrow that sequences which the oracle can align fill several strips, warps and tiles.
-NARROW_SCORES = (StripShape(2, 2, 8, 1, False),)
+NARROW_SCORES = (StripShape(2, 2, 16, 1, False),)
 NARROW_VALUES = (StripShape(1, 2, 16, 1, True), StripShape(4, 1, 8, 1, True))
 SHORTEST = 48
 
@@ -255,3 +256,26 @@ def test_shapes_fit_their_kernels() -> None:
     for shape in (*shapes.SCORE_SHAPES, *shapes.VALUE_SHAPES, *NARROW_SCORES, *NARROW_VALUES):
         assert shapes.WARP % shape.steps == 0
         assert shape.rows_at_once <= min(gpu.SHORTEST_TILE, gpu.WHOLE_KEEP, SHORTEST)
+
+
+def test_shapes_that_are_taken() -> None:
+    """By sizes, on an H200: of 8, 32, 100 kb and 1 Mb they were the fastest of all that were measured there."""
+    sizes = (1_000, 8_192, 32_768, 100_000, 200_000, 300_000, 1_000_000)
+    taken = [shapes.fastest_shape(shapes.SCORE_SHAPES, 132, [(size, size)]).columns for size in sizes]
+    assert taken == [4, 4, 4, 6, 12, 9, 16]
+
+
+def test_memory_that_is_taken(card, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linear for one large pair, and all cells for several and for a small one; the answers are the same."""
+    linear = partial(shapes.linear_is_faster, shapes.SCORE_SHAPES, shapes.VALUE_SHAPES, 132)
+    assert [linear(size, size) for size in (1_000, 2_000, 8_192, 16_384)] == [False, False, True, True]
+    random = np.random.default_rng(50)
+    large, small = (pair(*edited(random, size, size), TIES, Mode.LOCAL) for size in (150, 30))
+    monkeypatch.setattr(shapes, "PLANNING", 8_000)
+    taken = []
+    for name in ("_align_whole", "_align_linear"):
+        real = getattr(gpu, name)
+        monkeypatch.setattr(gpu, name, lambda *given, real=real, name=name: (taken.append(name), real(*given))[1])
+    for group in ([large], [small], [large, small]):
+        assert [as_oracle(answer) for answer in align_many(card, group)] == [oracle.align(one) for one in group]
+    assert taken == ["_align_linear", "_align_whole", "_align_whole"]

@@ -202,7 +202,7 @@ MUTATIONS = [
     (planned, "pairwise/trace.cu", "if (lane >= distance) own", "own"),
     (planned, "pairwise/trace.cu", "tag_of(left / plan.swept)", "tag_of(left / plan.width)"),
     (equal_ends, "pairwise/trace.cu", "(0x7FFFFFFF - strip)", "strip"),
-    (equal_ends, "pairwise/pairwise.cu", "int i = STEPS - 1; i >= 0; i--", "int i = 0; i < STEPS; i++"),
+    (equal_ends, "pairwise/pairwise.cu", "int i = OFFERED - 1; i >= 0; i--", "int i = 0; i < OFFERED; i++"),
     (equal_ends, "pairwise/pairwise.cu", "+ (15 - k)", "+ k"),
     (narrow_bands, "extension/extension.cu", "block.insertion[0], 1)", "block.insertion[0], 2)"),
 ]

@@ -25,6 +25,7 @@ from quire.algorithms.pairwise.shapes import (
     WIDE_VALUE_SHAPES,
     StripShape,
     fastest_shape,
+    linear_is_faster,
 )
 from quire.algorithms.pairwise.structs import WORDS_AROUND, JobTables, TilePlan, words_of
 from quire.algorithms.pairwise.sweep_gpu import CardMatrices, is_wide
@@ -33,7 +34,8 @@ from quire.device.card import Card, CardArray, OutOfDeviceMemory
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION
 
 FASTEST_WHOLE = 5 << 28
-"""Bytes of cells' values: with fewer, keeping all is faster than computing some again."""
+"""Bytes of cells' values of several matrices: with fewer, keeping all at once is faster than linear memory one by one.
+What is faster for one by itself `linear_is_faster` says."""
 MOST_VALUES = 16 << 30
 """Bytes of values that are on the card at once."""
 LITTLE = 4 << 30
@@ -82,6 +84,8 @@ def align_many(card: Card, pairs: Sequence[Pair], memory: Memory = Memory.AUTO) 
 
 def _align_group(card: Card, pairs: list[Pair], memory: Memory) -> list[PairwiseAlignment]:
     """Pairs of one mode and scoring."""
+    if memory == Memory.AUTO and len(pairs) == 1 and _linear_is_faster(card, pairs[0]):
+        memory = Memory.LINEAR
     small = memory != Memory.LINEAR and len(pairs) <= MOST_PAIRS
     if small and sum(_whole_bytes(card, pair) for pair in pairs) <= FASTEST_WHOLE:
         with suppress(OutOfDeviceMemory):
@@ -141,9 +145,17 @@ def _parts(card: Card, pairs: list[Pair], memory: Memory) -> list[_Part]:
 
 def _shape(card: Card, scoring: Scoring, sizes: list[tuple[int, int]], values: bool) -> StripShape:
     """Of the kernel for matrices, or tiles, that are computed at once."""
+    return fastest_shape(_shapes(scoring, values), card.multiprocessors, sizes)
+
+
+def _shapes(scoring: Scoring, values: bool) -> tuple[StripShape, ...]:
     wide = is_wide(scoring)
-    shapes = (WIDE_VALUE_SHAPES if wide else VALUE_SHAPES) if values else (WIDE_SCORE_SHAPES if wide else SCORE_SHAPES)
-    return fastest_shape(shapes, card.multiprocessors, sizes)
+    return (WIDE_VALUE_SHAPES if wide else VALUE_SHAPES) if values else (WIDE_SCORE_SHAPES if wide else SCORE_SHAPES)
+
+
+def _linear_is_faster(card: Card, pair: Pair) -> bool:
+    scores, values = (_shapes(pair.scoring, values) for values in (False, True))
+    return linear_is_faster(scores, values, card.multiprocessors, len(pair.query), len(pair.target))
 
 
 def _whole_bytes(card: Card, pair: Pair) -> int:

@@ -6,8 +6,8 @@
 // A lane owns COLUMNS neighbouring columns, a warp a strip of WIDTH; it goes down all rows of its job, alone: no warp
 // meets another in a barrier. The strip on its right follows by the words on their common border, one a row: H, D of
 // the next column, and a tag that says which strip wrote it. A word is there or it is not: it is stored and loaded
-// whole, so that no order of two stores matters, and one column of words serves all strips in turn. They go by pairs, so
-// that a job's first words have even places.
+// whole, so that no order of two stores matters, and one column of words serves all strips in turn. They go by pairs,
+// so that a job's first words have even places.
 #pragma once
 #include "quire/device/types.cuh"
 

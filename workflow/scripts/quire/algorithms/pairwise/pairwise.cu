@@ -1,5 +1,6 @@
-// Rectangles of matrices, strip by strip: the warps of a persistent grid take strips of columns in order, and those that
-// are under way follow each other down the rows, each behind the words that the one on its left hands on. See layout.cuh.
+// Rectangles of matrices, strip by strip: the warps of a persistent grid take strips of columns in order, and those
+// that are under way follow each other down the rows, each behind the words that the one on its left hands on. See
+// layout.cuh.
 //
 // A strip waits only for one that was taken earlier, so that whoever is taken goes on: however many warps run at once,
 // in whatever order. What a ticket decides is who computes a strip, never a result.
@@ -8,13 +9,23 @@
 
 constexpr u32 NAP = 20;  // nanoseconds between two looks at words
 // The row of a chunk in which the words of the next chunk are asked for: late, so that the strip on the left has come
-// further, and so early that they are there when the chunk ends.
-constexpr int LOOK = STEPS / 2;
+// further, and so early that they are there when the chunk ends. Of rows 4, 8 and 12 of chunks of 16 the last was the
+// fastest on an H200 for 100 kb from end to end (8.26, 8.32 and 8.06 ms), the first in mode LOCAL (8.80, 8.91 and 9.04).
+// Two rows before the end of a chunk are too late: with chunks of eight 11.0 ms for 9.0.
+constexpr int LOOK = LOCAL ? 4 : STEPS - 4;
 // Rows above a matrix change nothing in mode LOCAL, whose row 0 has H 0 everywhere: letters that match nothing leave it
 // as it is. Only where row 0 may be any row, as that of a tile, have lanes that are above it to be held.
 constexpr bool HELD = VALUES || !LOCAL;
+// Rows whose largest H are looked at together: a chunk, and on cards of compute capability 10 and 12, for which the
+// compiler would spill registers, fewer where lanes have many columns.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+constexpr int FEWER = COLUMNS < 6 ? 16 : COLUMNS < 12 ? 8 : 4, OFFERED = STEPS < FEWER ? STEPS : FEWER;
+#else
+constexpr int OFFERED = STEPS;
+#endif
 constexpr int NEVER_ROW = 0x7FFFFFFF;
 static_assert(STEPS % 2 == 0 && WARP % STEPS == 0, "words are handed on in pairs, by whole chunks");
+static_assert(STEPS % OFFERED == 0, "chunks have whole groups of rows");
 
 struct Inputs {
     const u16* query;  // selectors, with QUERY_ROOM
@@ -47,15 +58,15 @@ struct End {
         if (COLUMNS % 2 == 0) found = max(found, cells.best[COLUMNS - 1] * terms.key + (16 - COLUMNS));
         return found;
     }
-    // A chunk's rows. Few chunks have a larger one in any lane.
-    __device__ __forceinline__ void offer(const i32 (&rows)[STEPS], int first_row) {
+    // Rows of a chunk. Few of them have a larger one in any lane.
+    __device__ __forceinline__ void offer(const i32 (&rows)[OFFERED], int first_row) {
         i32 found = rows[0];
 #pragma unroll
-        for (int i = 1; i + 1 < STEPS; i += 2) found = max3(found, rows[i], rows[i + 1]);
-        found = max(found, rows[STEPS - 1]);
+        for (int i = 1; i + 1 < OFFERED; i += 2) found = max3(found, rows[i], rows[i + 1]);
+        found = max(found, rows[OFFERED - 1]);
         if (!__any_sync(EVERY_LANE, found > key)) return;
 #pragma unroll
-        for (int i = STEPS - 1; i >= 0; i--)
+        for (int i = OFFERED - 1; i >= 0; i--)
             if (found > key && rows[i] == found) row = first_row + i;
         key = max(key, found);
     }
@@ -133,7 +144,7 @@ __device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Terms& te
     bool leftmost = threadIdx.x % WARP == 0;
     u64 edges[STEPS];
     u32 next[STEPS];
-    i32 largest[STEPS];
+    i32 largest[OFFERED];
 #pragma unroll
     for (int i = 0; i < STEPS; i++) {
         edges[i] = words.word[i];
@@ -152,10 +163,12 @@ __device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Terms& te
         cells.step(letters[i], left, deletion, terms, kept_values);
         if (CARE == BEGIN && HELD) cells.keep_if(first_row + i >= 0, above);
         if (CARE != NONE) kept.store(cells, first_row + i + 1);
-        if (LOCAL) largest[i] = End::largest(cells, terms);
+        if (LOCAL) {
+            largest[i % OFFERED] = End::largest(cells, terms);
+            if ((i + 1) % OFFERED == 0) end.offer(largest, first_row + i + 2 - OFFERED);
+        }
         if (VALUES) store_values(values + i * WIDTH, kept_values);
     }
-    if (LOCAL) end.offer(largest, first_row + 1);
 #pragma unroll
     for (int i = 0; i < STEPS; i++) letters[i] = next[i];
 }

@@ -14,12 +14,21 @@ LARGEST_DIFFERENCE = 65535
 """Between numbers of neighbouring cells: words on borders and values have room for so much."""
 
 SCHEDULERS = 4  # of a multiprocessor
-# Cycles, as measured on an H200: what a row takes a warp that has a scheduler to itself, and each of a lane's columns
-# in it; and what they take a scheduler that has several warps.
-LATENCY, CHAIN = 53, 9
+# Cycles of an H200 at 1.98 GHz, fitted to sweeps for scores (Mode.GLOBAL, chunks of 16): 8 kb with four and six columns
+# a lane, 0.557 and 0.599 ms, and 100 kb with six, 8.06 ms. Mode.LOCAL takes 8, 14 and 9 % more.
+LATENCY, CHAIN = 55, 9
+"""What a row takes a warp that has a multiprocessor to itself, and each of a lane's columns in it."""
+FULL = 12
+"""What it takes more where each scheduler has a warp."""
 ROW, CELL = 10, 13.5
-HANDING_OVER = 45
-"""Rows that a strip is behind the one on its left, besides those of its lanes and two chunks."""
+"""What both take a scheduler that has several warps: measured before chunks had 16 rows, and not since."""
+STORING = 55
+"""What a row of values of four columns a lane takes more: 8 kb in 0.866 ms, with chunks of 8."""
+HANDING_OVER = 14
+"""Rows that a strip is behind the one on its left, besides those of its lanes and a chunk."""
+PLANNING = 430_000
+"""What a call takes more in linear memory than where all is kept, for planning tiles and computing them again: 0.21 ms,
+as measured at 8 and 16 kb."""
 
 
 class StripShape(NamedTuple):
@@ -54,6 +63,11 @@ class StripShape(NamedTuple):
         """Rows that the lanes of a warp stand on in a chunk: a kernel keeps at most one of so many neighbours."""
         return WARP - 1 + self.steps
 
+    @property
+    def lag(self) -> int:
+        """Rows that a strip is behind the one on its left."""
+        return WARP + self.steps + HANDING_OVER
+
     def strips(self, columns: int) -> int:
         """Warps for so many columns."""
         return -(-columns // self.width)
@@ -62,7 +76,7 @@ class StripShape(NamedTuple):
         """Rows that follow one another in one matrix: those that follow begin when those before them end."""
         strips = self.strips(columns)
         at_once = min(strips, multiprocessors * self.warps * self.resident)
-        return rows * -(-strips // at_once) + (WARP + 2 * self.steps + HANDING_OVER) * at_once
+        return rows * -(-strips // at_once) + self.lag * at_once
 
     def values_stride(self, rows: int) -> int:
         """Words of a strip's values."""
@@ -105,11 +119,11 @@ class StripShape(NamedTuple):
 # With six columns a lane each of an H200's schedulers has one strip of 100 kb to do, with twelve of 200 kb.
 # Blocks of one warp are spread over all multiprocessors and schedulers, which larger ones are not.
 SCORE_SHAPES = (
-    *(StripShape(columns, 1, 8, 8, False) for columns in (4, 6, 9, 12)),
-    StripShape(16, 1, 8, 4, False),
+    *(StripShape(columns, 1, 16, 8, False) for columns in (4, 6, 9, 12)),
+    StripShape(16, 1, 16, 4, False),
 )
 VALUE_SHAPES = (StripShape(4, 1, 8, 8, True),)
-WIDE_SCORE_SHAPES, WIDE_VALUE_SHAPES = (StripShape(4, 1, 8, 8, False),), VALUE_SHAPES
+WIDE_SCORE_SHAPES, WIDE_VALUE_SHAPES = (StripShape(4, 1, 16, 8, False),), VALUE_SHAPES
 
 
 def fastest_shape(shapes: tuple[StripShape, ...], multiprocessors: int, sizes: list[tuple[int, int]]) -> StripShape:
@@ -120,17 +134,33 @@ def fastest_shape(shapes: tuple[StripShape, ...], multiprocessors: int, sizes: l
     return min(shapes, key=lambda shape: cycles(shape, multiprocessors, counted))
 
 
+def linear_is_faster(
+    scores: tuple[StripShape, ...], values: tuple[StripShape, ...], multiprocessors: int, rows: int, columns: int
+) -> bool:
+    """Whether one matrix by itself takes less time with some of its values computed again than with all kept.
+
+    On an H200 the model has it so from 5,900 bases of both sequences on. Measured are 1 kb, where it is slower (0.60 ms
+    for 0.47), and 8 and 16 kb, where it is faster (1.02 for 1.07 ms and 1.63 for 1.97, with chunks of 8).
+    """
+    size = {(rows, columns): 1}
+    swept, kept = (min(cycles(shape, multiprocessors, size) for shape in shapes) for shapes in (scores, values))
+    return swept + PLANNING < kept
+
+
 def cycles(shape: StripShape, multiprocessors: int, sizes: Mapping[tuple[int, int], int]) -> float:
     """Of a launch, estimated; `sizes` has how many matrices there are of each (rows, columns)."""
     matrices = sum(sizes.values())
     strips = sum(count * shape.strips(columns) for (_, columns), count in sizes.items())
     at_once = min(strips, multiprocessors * shape.warps * shape.resident)
-    warps = -(-at_once // (multiprocessors * SCHEDULERS))
-    per_row = max(LATENCY + CHAIN * shape.columns, warps * (ROW + CELL * shape.columns))
-    lag = WARP + 2 * shape.steps + HANDING_OVER
+    schedulers = multiprocessors * SCHEDULERS
+    warps = -(-at_once // schedulers)
+    per_row = LATENCY + CHAIN * shape.columns + FULL * min(1, at_once / schedulers)
+    if warps > 1:
+        per_row = max(per_row, warps * (ROW + CELL * shape.columns))
+    per_row += STORING * shape.values
     if matrices == 1:  # those that follow begin when those before them end
         ((rows, columns),) = sizes
         return per_row * shape.wave(multiprocessors, rows, columns)
-    alone = max(rows + shape.strips(columns) * lag for rows, columns in sizes)
+    alone = max(rows + shape.strips(columns) * shape.lag for rows, columns in sizes)
     rows_of_strips = sum(count * rows * shape.strips(columns) for (rows, columns), count in sizes.items())
-    return per_row * max(alone, rows_of_strips / at_once + lag * strips / matrices / 2)
+    return per_row * max(alone, rows_of_strips / at_once + shape.lag * strips / matrices / 2)

@@ -50,7 +50,8 @@ __device__ __forceinline__ i64 peak_key(i32 best, i64 column) {
     return ((i64)best + (1ll << 31)) << 31 | ((1ll << 31) - 1 - column);
 }
 
-// Of each kept row the largest H, its smallest column, and H of the last column: a block each; a matrix per row of blocks.
+// Of each kept row the largest H, its smallest column, and H of the last column: a block each; a matrix per row of
+// blocks.
 extern "C" __global__ void __launch_bounds__(1024) peaks(const Edges* all, const Kept* kept, int4* found) {
     const Edges& edges = all[blockIdx.y];
     i64 columns = edges.columns, best = -1;
