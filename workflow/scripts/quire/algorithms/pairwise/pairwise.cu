@@ -10,7 +10,7 @@
 constexpr u32 NAP = 20;  // nanoseconds between two looks at words
 // The row of a chunk in which the words of the next chunk are asked for: late, so that the strip on the left has come
 // further, and so early that they are there when the chunk ends. Of rows 4, 8 and 12 of chunks of 16 the last was the
-// fastest on an H200 for 100 kb from end to end (8.26, 8.32 and 8.06 ms), the first in mode LOCAL (8.80, 8.91 and 9.04).
+// fastest on an H200 for 100 kb from end to end (8.26, 8.31 and 8.06 ms), the first in mode LOCAL (8.80, 8.91 and 9.03).
 // Two rows before the end of a chunk are too late: with chunks of eight 11.0 ms for 9.0.
 constexpr int LOOK = LOCAL ? 4 : STEPS - 4;
 // Rows above a matrix change nothing in mode LOCAL, whose row 0 has H 0 everywhere: letters that match nothing leave it
