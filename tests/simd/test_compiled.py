@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import quire
+from numba import types
 from quire.simd import compiled, stamps
 
 LIBRARY = Path(quire.__file__).parents[1]
@@ -149,17 +150,52 @@ def test_truncated_files_are_noticed(library: Path) -> None:
         assert run(library)[:3] == (12, 0, 1)
 
 
-def test_two_processes_never_leave_code_under_the_name_of_other_code(tmp_path: Path, monkeypatch) -> None:
-    """Both read an index without either's code, and write: what is found later is right or compiled again."""
-    files = [compiled._CheckedFile(str(tmp_path), "kernel", "stamp") for _ in range(2)]
-    monkeypatch.setattr(files[1], "_load_index", dict)
-    files[0].save("int64", "code of int64")
-    files[1].save("float32", "code of float32")
-    later = compiled._CheckedFile(str(tmp_path), "kernel", "stamp")
-    assert later.load("float32") == "code of float32"
-    assert later.load("int64") is None
-    later.save("int64", "code of int64")
-    assert [later.load(key) for key in ("int64", "float32")] == ["code of int64", "code of float32"]
+PAIR = "from typing import NamedTuple\n\nclass Pair(NamedTuple):\n    first: int\n    second: int\n"
+DIFFERENCE = (
+    "from quire.simd.compiled import compiled\n\n@compiled\ndef difference(pair):\n    return pair[0] - pair.second\n"
+)
+RUN_PAIR = (
+    "import logging; logging.basicConfig()\n"
+    "from pair import Pair\n"
+    "from quire.kernels.difference import difference\n"
+    "print(difference(Pair(second=3, first=7)), *(sum(n.values()) for n in difference.stats[1:]))"
+)
+RUN_TUPLE = RUN_PAIR.replace("from pair import Pair\n", "").replace("Pair(second=3, first=7)", "Other(7, 3)")
+RUN_TUPLE = "import collections; Other = collections.namedtuple('Other', ['first', 'second'])\n" + RUN_TUPLE
+
+
+@pytest.fixture
+def pairs(library: Path) -> Path:
+    """The library with a kernel that was compiled for a class of a module that its own does not import."""
+    (library / "pair.py").write_text(PAIR)
+    (library / "quire/kernels/difference.py").write_text(DIFFERENCE)
+    assert run(library, RUN_PAIR)[:3] == (4, 0, 1)
+    assert run(library, RUN_PAIR)[:3] == (4, 1, 0)
+    return library
+
+
+def test_a_class_that_is_gone_is_in_nobodys_way(pairs: Path) -> None:
+    """A kernel that was once called with it can be called with something else."""
+    (pairs / "pair.py").unlink()
+    assert run(pairs, RUN_TUPLE)[:3] == (4, 0, 1)
+
+
+def test_other_fields_of_a_class_are_other_code(pairs: Path) -> None:
+    """Their order too, where their types are the same, so that Numba's names of both types are."""
+    (pairs / "pair.py").write_text(
+        PAIR.replace("    first: int\n    second: int\n", "    second: int\n    first: int\n")
+    )
+    assert run(pairs, RUN_PAIR)[:3] == (0, 0, 1)
+
+
+def test_code_for_other_types_has_another_name(tmp_path: Path) -> None:
+    """So that what two processes write at once is there for a third."""
+    keys = [((kind,), ("x86_64", "cpu"), ("digest", "digest")) for kind in (types.int64, types.float32)]
+    for key in keys:
+        compiled._CodeFiles(str(tmp_path), "kernel", "stamp").save(key, f"code of {key[0]}")
+    later = compiled._CodeFiles(str(tmp_path), "kernel", "stamp")
+    assert [later.load(key) for key in keys] == [f"code of {key[0]}" for key in keys]
+    assert later.load((keys[0][0], ("x86_64", "another"), keys[0][2])) is None
 
 
 def test_only_what_nobody_used_for_a_month_is_removed(tmp_path: Path) -> None:

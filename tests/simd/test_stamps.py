@@ -21,7 +21,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "quire.older-0123456789abcdef").mkdir()
     os.utime(tmp_path / "quire.older-0123456789abcdef", (0, 0))
     (tmp_path / FOLDER).mkdir()
-    for name in ("kernel.nbi", "kernel.1.nbc"):
+    for name in ("kernel.1.nbc", "kernel.2.nbc"):
         (tmp_path / FOLDER / name).touch()
     stamps.remember("align", SCRIPT, time.time() - 60)
     yield tmp_path

@@ -63,4 +63,4 @@ def test_installation_that_cannot_be_written(seal: Callable[[Path], None], tmp_p
     result = run.snakemake("--", "out/align/NA12878.bam", XDG_CACHE_HOME=str(cache), NUMBA_CACHE_DIR="")
     assert result.returncode == 0, result.stdout
     assert (run.output / "align/NA12878.bam").exists()
-    assert any((cache / "quire/numba").rglob("*.nbi"))
+    assert any((cache / "quire/numba").rglob("*.nbc"))

@@ -14,7 +14,7 @@ import pickle
 import re
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -113,49 +113,47 @@ class _Locator(_CacheLocator):
         return cls(function, file)
 
 
-class _CheckedFile(IndexDataCacheFile):
-    """Numba's files of compiled code, behind a checksum: a flipped bit must not become an answer."""
+class _CodeFiles(IndexDataCacheFile):
+    """Numba's files of compiled code, each named by what it is for and behind a checksum.
 
-    def _dump(self, content: object) -> bytes:
-        data: bytes = super()._dump(content)
-        return hashlib.sha256(data).digest() + data
+    Numba's index of them is not kept: it holds the types that a kernel was ever called with, and nobody could read it
+    where the class of one of them is gone. A flipped bit must not become an answer.
+    """
 
-    def _load_index(self) -> dict[Any, str]:
-        # Numba's index file is a pickled version number and then what `_dump` gave.
+    def load(self, key: object) -> Any:
+        """Called by Numba: what `save` was given, or None."""
+        path = Path(self._path_of(key))
         try:
-            whole = Path(self._index_path).read_bytes()
+            content = path.read_bytes()
         except OSError:
-            return {}
-        version = pickle.dumps(self._version, protocol=-1)
-        data = _unchanged(whole[len(version) :]) if whole.startswith(version) else None
-        if data is None:
-            log.warning("%s: is damaged; the kernel is compiled again", self._index_path)
-            return {}
-        stamp, overloads = pickle.loads(data)
-        return overloads if stamp == self._source_stamp else {}
-
-    def save(self, key: object, data: object) -> None:
-        """Called by Numba. A file is named by what it is for: two processes never give one name to different code."""
-        name = self._data_name(int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:8]))
-        self._save_data(name, data)
-        overloads = self._load_index()
-        if overloads.get(key) != name:
-            overloads[key] = name
-            self._save_index(overloads)
-
-    def _load_data(self, name: str) -> Any:
-        path = self._data_path(name)
-        data = _unchanged(Path(path).read_bytes())
-        if data is None:
+            return None
+        checksum, data = content[:CHECKSUM_BYTES], content[CHECKSUM_BYTES:]
+        if hashlib.sha256(data).digest() != checksum:
             log.warning("%s: is damaged; the kernel is compiled again", path)
-            raise OSError(f"{path}: damaged")  # Numba takes it for a file that is not there
+            return None
         return pickle.loads(data)
 
+    def save(self, key: object, data: object) -> None:
+        """Called by Numba with what it compiled; the file takes its name when it is whole."""
+        with self._open_for_write(self._path_of(key)) as stream:
+            dumped: bytes = self._dump(data)
+            stream.write(hashlib.sha256(dumped).digest() + dumped)
 
-def _unchanged(content: bytes) -> bytes | None:
-    """The data behind a checksum, or None if it does not fit."""
-    checksum, data = content[:CHECKSUM_BYTES], content[CHECKSUM_BYTES:]
-    return data if hashlib.sha256(data).digest() == checksum else None
+    def _path_of(self, key: Any) -> str:
+        text = f"{key!r} {_named_tuples(key[0])}"
+        name: str = self._data_name(int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]))
+        return str(self._data_path(name))
+
+
+def _named_tuples(kinds: Iterable[Any]) -> list[str]:
+    """Which classes the named tuples among types are, with their fields: the names of Numba's types do not say."""
+    found = []
+    for kind in kinds:
+        if isinstance(kind, numba.types.BaseNamedTuple):
+            found.append(f"{kind.instance_class.__module__}.{kind.instance_class.__qualname__}{kind.fields}")
+        if isinstance(kind, numba.types.BaseTuple):
+            found += _named_tuples(kind)
+    return found
 
 
 class _KernelImplementation(CompileResultCacheImpl):
@@ -170,7 +168,7 @@ class _KernelCache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         stamp = self._impl.locator.get_source_stamp()
-        self._cache_file: Any = _CheckedFile(self.cache_path, self._impl.filename_base, stamp)
+        self._cache_file: Any = _CodeFiles(self.cache_path, self._impl.filename_base, stamp)
 
     def save_overload(self, signature: object, data: object) -> None:
         """Called by Numba with what it compiled.
