@@ -63,7 +63,7 @@ def slow_repeats(text: str, offset: int) -> int:
 def repeats_of(text: str) -> list[int]:
     bases = np.frombuffer(codes(text), np.uint8).copy()
     answers = np.empty(len(text), np.uint8)
-    count_repeats(bases, np.empty(len(text), np.uint64), np.empty(len(text), np.uint64), answers)
+    count_repeats(bases, 0, len(text), np.empty(len(text), np.uint64), np.empty(len(text), np.uint64), answers)
     return answers.tolist()
 
 

@@ -19,10 +19,10 @@ from quire.rescore.dragen.disqualification import least_likelihoods as dragen_le
 from quire.rescore.dragen.gaps import gap_qualities
 from quire.rescore.engines import CallingEngine
 from quire.rescore.haplotypes import Haplotype
-from quire.rescore.haplotypes.repeats import MOST_REPEATS, count_repeats
+from quire.rescore.haplotypes.repeats import MOST_REPEATS, count_repeats_of
 from quire.rescore.parameters import MINIMUM_READ_LENGTH, MISMAPPING_LOG10
 from quire.rescore.reads.clipping import RegionReads, aligned_span, bases_within
-from quire.simd.compiled import compiled
+from quire.simd.compiled import compiled, inlined
 
 GAP_OPEN_QUALITY = 45
 _BASE_QUALITY_THRESHOLD = 18  # PairHMM.BASE_QUALITY_SCORE_THRESHOLD: a base below counts as quality 6
@@ -173,20 +173,23 @@ def trim_reads(
 def _trim_reads(reads, regions, spans, repeat_qualities):
     trimmed, longest = _room_for(reads, regions)
     room = _RepeatRoom(np.empty(longest, np.uint64), np.empty(longest, np.uint64))
+    region_offsets, positions, read_usable = reads.region_offsets, reads.positions, reads.usable
+    source, start, end, usable = trimmed.source, trimmed.start, trimmed.end, trimmed.usable
+    base_offsets, capped = trimmed.base_offsets, len(repeat_qualities) > 0
     n = 0
     for r in range(len(regions)):
-        for i in range(reads.region_offsets[regions[r]], reads.region_offsets[regions[r] + 1]):
+        for i in range(region_offsets[regions[r]], region_offsets[regions[r] + 1]):
             low, high = bases_within(reads, i, spans[r, 0], spans[r, 1])
             if high - low < MINIMUM_READ_LENGTH:
                 continue
-            at = trimmed.base_offsets[n]
-            end = at + high - low
-            _copy_bases(reads, i, low, high, trimmed, at, len(repeat_qualities) > 0)
-            _set_gap_qualities(trimmed.bases[at:end], room, repeat_qualities, trimmed.gap_qualities[at:end])
-            trimmed.source[n] = i
-            trimmed.start[n], trimmed.end[n] = aligned_span(reads.positions[low:high])
-            trimmed.usable[n] = reads.usable[i]
-            trimmed.base_offsets[n + 1] = end
+            at = base_offsets[n]
+            _copy_bases(reads, i, low, high, trimmed, at, capped)
+            if capped:
+                _set_gap_qualities(trimmed.bases, at, at + high - low, room, repeat_qualities, trimmed.gap_qualities)
+            source[n] = i
+            start[n], end[n] = aligned_span(positions, low, high)
+            usable[n] = read_usable[i]
+            base_offsets[n + 1] = at + high - low
             n += 1
         trimmed.region_offsets[r + 1] = n
     bases = trimmed.base_offsets[n]
@@ -227,28 +230,28 @@ def _room_for(reads, regions):
     return trimmed, longest
 
 
-@compiled
+@inlined
 def _copy_bases(reads, i, low, high, trimmed, at, capped):
     """Write bases [low, high) of read i from place `at` on, their qualities as PairHMM is to see them."""
-    bases, qualities, mapping_quality = reads.bases, reads.qualities, reads.mapping_quality[i]
+    bases, qualities = reads.bases, reads.qualities
+    most = reads.mapping_quality[i] if capped else np.uint8(255)
     trimmed_bases, trimmed_qualities = trimmed.bases, trimmed.base_qualities
-    for b in range(low, high):
-        quality = min(qualities[b], mapping_quality) if capped else qualities[b]
-        if quality < _BASE_QUALITY_THRESHOLD:
-            quality = _MINIMUM_USABLE_QUALITY
-        trimmed_bases[at + b - low] = bases[b]
-        trimmed_qualities[at + b - low] = quality
+    source, target = np.uint64(low), np.uint64(at)  # unsigned, as in `quire.simd.bits.copy_bytes`
+    for k in range(np.uint64(high - low)):
+        quality = min(qualities[source + k], most)
+        trimmed_bases[target + k] = bases[source + k]
+        trimmed_qualities[target + k] = (
+            quality if quality >= _BASE_QUALITY_THRESHOLD else np.uint8(_MINIMUM_USABLE_QUALITY)
+        )
 
 
-@compiled
-def _set_gap_qualities(bases, room, repeat_qualities, gap_qualities):
+@inlined
+def _set_gap_qualities(bases, begin, end, room, repeat_qualities, gap_qualities):
     """Qualities of opening a gap at each base of a read: lower inside short repeats, but for the last base."""
-    if len(repeat_qualities) == 0:
-        return
-    count_repeats(bases, room.backward, room.forward, gap_qualities)
-    for b in range(len(bases) - 1):
+    count_repeats_of(bases, begin, end, room.backward, room.forward, gap_qualities)
+    for b in range(begin, end - 1):
         gap_qualities[b] = min(GAP_OPEN_QUALITY, repeat_qualities[gap_qualities[b]])
-    gap_qualities[len(bases) - 1] = GAP_OPEN_QUALITY
+    gap_qualities[end - 1] = GAP_OPEN_QUALITY
 
 
 @compiled

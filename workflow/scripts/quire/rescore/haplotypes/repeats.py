@@ -11,48 +11,81 @@ from quire.simd.compiled import compiled, inlined
 
 MOST_REPEATS = 20
 _LONGEST_UNIT = 8  # ReadLikelihoodCalculationEngine.MAX_STR_UNIT_LENGTH
+_HIGHEST_RUN = 224
 _HIGH, _LOW = np.uint64(0x8080808080808080), np.uint64(0x7F7F7F7F7F7F7F7F)
 _NO_BASE = np.uint64(0x0707070707070707)  # before the first one: equals no code
 # 128 - u in the byte of u: what lifts a counter of at least u to 128.
 _UP_TO_UNIT = np.uint64(int.from_bytes(bytes(128 - unit for unit in range(1, _LONGEST_UNIT + 1)), "little"))
 
 
+# Of each unit, what its counter is multiplied by to be divided by it, in 2^16ths: exact up to the highest counter.
+_SHARES = np.array([0, *((1 << 16) // unit + 1 for unit in range(1, _LONGEST_UNIT + 1))], np.int64)
+
+
 @compiled
-def count_repeats(bases, backward, forward, repeats):
+def count_repeats(bases, begin, end, backward, forward, repeats):
     """Copies of the short tandem repeat that each base ends or that starts behind it, at most MOST_REPEATS.
 
     Args:
-        bases: uint8[n] codes 0 to 4.
-        backward, forward: uint64[>= n], room to work.
-        repeats: uint8[>= n], the answers.
+        bases: uint8[] codes 0 to 4.
+        begin, end: of the read in `bases`, int64.
+        backward, forward: uint64[>= end - begin], room to work.
+        repeats: uint8[], the answers, from `begin` to `end`.
     """
-    size = len(bases)
-    history, runs = _NO_BASE, np.uint64(0)
-    for i in range(size):
-        runs = _longer_runs(runs, history, np.uint64(bases[i]))
-        history = history << np.uint64(8) | np.uint64(bases[i])
-        backward[i] = runs
-    history, runs = _NO_BASE, np.uint64(0)
-    for i in range(size - 1, -1, -1):
-        runs = _longer_runs(runs, history, np.uint64(bases[i]))
-        history = history << np.uint64(8) | np.uint64(bases[i])
-        forward[i] = runs
+    count_repeats_of(bases, begin, end, backward, forward, repeats)
+
+
+@inlined
+def count_repeats_of(bases, begin, end, backward, forward, repeats):
+    """`count_repeats` in a kernel."""
+    size = end - begin
+    if size <= _HIGHEST_RUN:
+        _count_runs(bases, begin, size, backward, forward, False)
+    else:
+        _count_runs(bases, begin, size, backward, forward, True)
+    # Without branches, since whether there is a repeat at a base is anybody's guess.
     for i in range(size - 1):
         # Without a repeat the unit is one base. Both units are the same if what follows i equals what ends there.
         unit, before = _first_unit(backward[i])
         next_unit, behind = _first_unit(forward[i + 1])
-        if unit != next_unit or _run(backward[i + unit], unit) < unit:
-            before = _run(backward[i + next_unit], next_unit) // next_unit
-        repeats[i] = min(before + behind, MOST_REPEATS)
+        run = _run(backward[i + next_unit], next_unit)
+        repeated = run * _SHARES[next_unit] >> 16
+        before = repeated if unit != next_unit or run < unit else before
+        repeats[begin + i] = min(before + behind, MOST_REPEATS)
     if size > 0:
-        repeats[size - 1] = min(_first_unit(backward[size - 1])[1], MOST_REPEATS)
+        repeats[end - 1] = min(_first_unit(backward[size - 1])[1], MOST_REPEATS)
+
+
+@inlined
+def _count_runs(bases, begin, size, backward, forward, is_long):
+    """Fill the counters of each base of a read from its beginning (`backward`) and from its end (`forward`)."""
+    history, runs = _NO_BASE, np.uint64(0)
+    history_behind, runs_behind = _NO_BASE, np.uint64(0)
+    for i in range(size):
+        base, base_behind = np.uint64(bases[begin + i]), np.uint64(bases[begin + size - 1 - i])
+        if is_long:
+            runs = _longer_runs(runs, history, base)
+            runs_behind = _longer_runs(runs_behind, history_behind, base_behind)
+        else:
+            equal, equal_behind = _equal(history, base), _equal(history_behind, base_behind)
+            runs = (runs & equal * np.uint64(255)) + equal
+            runs_behind = (runs_behind & equal_behind * np.uint64(255)) + equal_behind
+        history = history << np.uint64(8) | base
+        history_behind = history_behind << np.uint64(8) | base_behind
+        backward[i], forward[size - 1 - i] = runs, runs_behind
+
+
+@inlined
+def _equal(history, base):
+    """1 in the bytes of the distances at which the base before equals this one."""
+    differs = ((history ^ base * ONES) + _LOW & _HIGH) >> np.uint64(7)
+    return differs ^ ONES
 
 
 @inlined
 def _longer_runs(runs, history, base):
-    """The counters with one more base. They stay where they would pass 224: of the longest unit that is 28 copies."""
-    differs = ((history ^ base * ONES) + _LOW & _HIGH) >> np.uint64(7)
-    equal = differs ^ ONES
+    """The counters with one more base. They stay at _HIGHEST_RUN: of the longest unit that is 28 copies."""
+    equal = _equal(history, base)
     runs &= equal * np.uint64(255)
     full = (runs & runs << np.uint64(1) & runs << np.uint64(2) & _HIGH) >> np.uint64(7)
     return runs + (equal & ~full)
@@ -62,10 +95,9 @@ def _longer_runs(runs, history, base):
 def _first_unit(runs):
     """The shortest unit that is repeated here, and its copies; (1, 1) where none is."""
     repeated = ((runs & _LOW) + _UP_TO_UNIT | runs) & _HIGH
-    if repeated == 0:
-        return np.int64(1), np.int64(1)
+    repeated |= np.uint64(repeated == 0) << np.uint64(7)  # the counter of one base is then 0
     unit = np.int64(bytes_below_lowest_bit(repeated)) + 1
-    return unit, _run(runs, unit) // unit + 1
+    return unit, (_run(runs, unit) * _SHARES[unit] >> 16) + 1
 
 
 @inlined

@@ -20,6 +20,7 @@ from quire.simd.compiled import compiled, inlined
 
 HALF_PCR_ERROR_QUALITY = 20
 INSERTED = -1
+_AT_ONCE = 16  # positions, of 32 bits
 
 
 class RegionReads(NamedTuple):
@@ -116,39 +117,42 @@ def _merge(parts: list[RegionReads]) -> RegionReads:
     return RegionReads(region_offsets=offsets, base_offsets=base_offsets, **columns)
 
 
-@compiled
-def _candidates(reads, longest, low, high):
+@inlined
+def _candidates(aligned_start, longest, low, high):
     """Range of reads (by index) that may overlap [low, high)."""
-    first = np.searchsorted(reads.aligned_start, low - longest)
-    return first, np.searchsorted(reads.aligned_start, high)
+    return np.searchsorted(aligned_start, low - longest), np.searchsorted(aligned_start, high)
 
 
 @compiled
 def _clip_reads(reads, spans):
     """A sample's `_ClippedReads`; its arrays of bases have room left behind the last base."""
+    aligned_start, aligned_end, base_offsets = reads.aligned_start, reads.aligned_end, reads.base_offsets
+    cigar_offsets, cigar = reads.cigar_offsets, reads.cigar
     longest = np.int64(0)
-    for i in range(len(reads.aligned_start)):
-        longest = max(longest, reads.aligned_end[i] - reads.aligned_start[i])
+    for i in range(len(aligned_start)):
+        longest = max(longest, aligned_end[i] - aligned_start[i])
     clipped = _room_for(reads, spans, longest)
+    region_offsets, source, starts, ends = clipped.region_offsets, clipped.source, clipped.start, clipped.end
+    before, behind, offsets, positions = clipped.before, clipped.behind, clipped.base_offsets, clipped.positions
     n = 0
     for r in range(len(spans)):
-        low, high = spans[r]
-        first, last = _candidates(reads, longest, low, high)
+        low, high = spans[r, 0], spans[r, 1]
+        first, last = _candidates(aligned_start, longest, low, high)
         for i in range(first, last):
-            if reads.aligned_end[i] <= low:
+            if aligned_end[i] <= low:
                 continue
-            at = clipped.base_offsets[n]
+            at = offsets[n]
             size, first_base = _clip_read(reads, i, low, high, clipped, at)
             if size > 0:
-                hard_before, hard_behind = _hard_clips(reads, i)
-                clipped.before[n] = hard_before + first_base - reads.base_offsets[i]
-                clipped.behind[n] = hard_behind + reads.base_offsets[i + 1] - first_base - size
-                clipped.start[n], clipped.end[n] = aligned_span(clipped.positions[at : at + size])
-                clipped.source[n] = i
-                clipped.base_offsets[n + 1] = at + size
+                hard_before, hard_behind = _hard_clips(cigar, cigar_offsets[i], cigar_offsets[i + 1])
+                before[n] = hard_before + first_base - base_offsets[i]
+                behind[n] = hard_behind + base_offsets[i + 1] - first_base - size
+                starts[n], ends[n] = aligned_span(positions, at, at + size)
+                source[n] = i
+                offsets[n + 1] = at + size
                 n += 1
-        clipped.region_offsets[r + 1] = n
-        _adjust_mates(reads, clipped, clipped.region_offsets[r], n)
+        region_offsets[r + 1] = n
+        _adjust_mates(reads, clipped, region_offsets[r], n)
     return _ClippedReads(
         clipped.region_offsets,
         clipped.source[:n],
@@ -166,13 +170,15 @@ def _clip_reads(reads, spans):
 @compiled
 def _room_for(reads, spans, longest):
     """Arrays for all reads that overlap the spans, each as often as it does."""
+    aligned_start, aligned_end, base_offsets = reads.aligned_start, reads.aligned_end, reads.base_offsets
     n, bases = 0, 0
     for r in range(len(spans)):
-        first, last = _candidates(reads, longest, spans[r, 0], spans[r, 1])
+        low = spans[r, 0]
+        first, last = _candidates(aligned_start, longest, low, spans[r, 1])
         for i in range(first, last):
-            if reads.aligned_end[i] > spans[r, 0]:
+            if aligned_end[i] > low:
                 n += 1
-                bases += reads.base_offsets[i + 1] - reads.base_offsets[i]
+                bases += base_offsets[i + 1] - base_offsets[i]
     return _ClippedReads(
         np.zeros(len(spans) + 1, np.int64),
         np.empty(n, np.int64),
@@ -247,22 +253,22 @@ def _clip_read(reads, i, low, high, clipped, at):
     return (size if aligned else 0), first_base
 
 
-@compiled
-def _hard_clips(reads, i):
-    """Bases of read i that the BAM does not hold, before its first base and behind its last."""
+@inlined
+def _hard_clips(cigar, first, end):
+    """Bases of the read with CIGAR cigar[first:end] that the BAM does not hold, before its first base and behind."""
     before, behind = np.int64(0), np.int64(0)
-    first, last = reads.cigar_offsets[i], reads.cigar_offsets[i + 1] - 1
-    if first <= last and operation_of(reads.cigar[first]) == CIGAR_HARD_CLIP:
-        before = np.int64(length_of(reads.cigar[first]))
-    if first < last and operation_of(reads.cigar[last]) == CIGAR_HARD_CLIP:
-        behind = np.int64(length_of(reads.cigar[last]))
+    last = end - 1
+    if first <= last and operation_of(cigar[first]) == CIGAR_HARD_CLIP:
+        before = np.int64(length_of(cigar[first]))
+    if first < last and operation_of(cigar[last]) == CIGAR_HARD_CLIP:
+        behind = np.int64(length_of(cigar[last]))
     return before, behind
 
 
 @inlined
-def aligned_span(positions):
-    """The first of a run of bases' positions, and the last plus one; the inserted ones do not count."""
-    first, last = 0, len(positions) - 1
+def aligned_span(positions, begin, end):
+    """Of the bases [begin, end), the first one's position and the last one's plus one; inserted ones do not count."""
+    first, last = begin, end - 1
     while positions[first] < 0:
         first += 1
     while positions[last] < 0:
@@ -279,10 +285,15 @@ def bases_within(reads, i, low, high):
     Returns:
         The first base and the end, as indices into the bases of all reads.
     """
-    start, stop = reads.base_offsets[i], reads.base_offsets[i + 1]
-    first, end, positions = start, stop, reads.positions
+    start, stop, positions = reads.base_offsets[i], reads.base_offsets[i + 1], reads.positions
+    first, end = start, stop
+    # Some bases at once first: most lie far outside.
+    while first + _AT_ONCE <= stop and _most(positions, first) < low:
+        first += _AT_ONCE
     while first < stop and positions[first] < low:
         first += 1
+    while end - _AT_ONCE >= first and _least_unsigned(positions, end - _AT_ONCE) >= high:
+        end -= _AT_ONCE
     while end > first and (positions[end - 1] >= high or positions[end - 1] < 0):
         end -= 1
     if first < end:
@@ -293,55 +304,71 @@ def bases_within(reads, i, low, high):
     return first, end
 
 
+@inlined
+def _most(positions, first):
+    """The largest of _AT_ONCE positions from `first` on."""
+    most = np.int32(INSERTED)
+    for k in range(_AT_ONCE):
+        most = max(most, positions[np.uint64(first) + np.uint64(k)])
+    return most
+
+
+@inlined
+def _least_unsigned(positions, first):
+    """The smallest of _AT_ONCE positions from `first` on, where INSERTED counts as the largest number there is."""
+    least = np.uint32(0xFFFFFFFF)
+    for k in range(_AT_ONCE):
+        least = min(least, np.uint32(positions[np.uint64(first) + np.uint64(k)]))
+    return np.int64(least)
+
+
 @compiled
 def _adjust_mates(reads, clipped, first, last):
     """Find overlapping mates among reads [first, last) of a region and treat their common bases as one observation."""
+    source, start, end, mate_start, name_hash = (
+        clipped.source, clipped.start, clipped.end, reads.mate_start, reads.name_hash
+    )  # fmt: skip
+    bases, qualities, positions, offsets = clipped.bases, clipped.qualities, clipped.positions, clipped.base_offsets
     slots = 1
     while slots < 2 * (last - first) + 1:
         slots *= 2
     table = np.full(slots, -1, np.int64)  # reads that wait for their mates, by hash of the name
     for i in range(first, last):
-        mate = reads.mate_start[clipped.source[i]]
-        if mate < 0 or mate >= clipped.end[i]:
+        mate = mate_start[source[i]]
+        if mate < 0 or mate >= end[i]:
             continue
-        name = reads.name_hash[clipped.source[i]]
+        name = name_hash[source[i]]
         slot = np.int64(name & np.uint64(slots - 1))
-        while table[slot] >= 0 and reads.name_hash[clipped.source[table[slot]]] != name:
+        while table[slot] >= 0 and name_hash[source[table[slot]]] != name:
             slot = (slot + 1) & (slots - 1)
         if table[slot] < 0:
             table[slot] = i
         else:
             other = table[slot]
-            left, right = (other, i) if clipped.start[other] < clipped.start[i] else (i, other)
-            _adjust_pair(clipped, left, right)
-
-
-@compiled
-def _adjust_pair(clipped, left, right):
-    """Adjust the qualities of two overlapping mates, base by base from where the right one starts."""
-    bases, qualities, positions, start = clipped.bases, clipped.qualities, clipped.positions, clipped.start[right]
-    if clipped.end[left] <= start:
-        return
-    a, a_end = _aligned_bases(clipped, left)
-    while positions[a] < start:
-        a += 1
-    b, b_end = _aligned_bases(clipped, right)
-    overlap = min(a_end - a, b_end - b)
-    for k in range(overlap):
-        if bases[a + k] == bases[b + k]:
-            qualities[a + k] = min(qualities[a + k], HALF_PCR_ERROR_QUALITY)
-            qualities[b + k] = min(qualities[b + k], HALF_PCR_ERROR_QUALITY)
-        else:
-            qualities[a + k] = 0
-            qualities[b + k] = 0
+            left, right = (other, i) if start[other] < start[i] else (i, other)
+            if end[left] > start[right]:
+                _adjust_pair(bases, qualities, positions, offsets, left, right, start[right])
 
 
 @inlined
-def _aligned_bases(clipped, i):
-    """The run of bases of read i without inserted ones at its ends: first and end."""
-    first, end = clipped.base_offsets[i], clipped.base_offsets[i + 1]
-    while clipped.positions[first] < 0:
-        first += 1
-    while clipped.positions[end - 1] < 0:
+def _adjust_pair(bases, qualities, positions, offsets, left, right, start):
+    """Adjust the qualities of two overlapping mates, base by base from `start` on, where the right one starts."""
+    a, a_end = _aligned_bases(positions, offsets[left], offsets[left + 1])
+    while positions[a] < start:
+        a += 1
+    b, b_end = _aligned_bases(positions, offsets[right], offsets[right + 1])
+    ours, theirs = np.uint64(a), np.uint64(b)  # unsigned, as in `quire.simd.bits.copy_bytes`
+    for k in range(np.uint64(min(a_end - a, b_end - b))):
+        most = np.uint8(HALF_PCR_ERROR_QUALITY if bases[ours + k] == bases[theirs + k] else 0)
+        qualities[ours + k] = min(qualities[ours + k], most)
+        qualities[theirs + k] = min(qualities[theirs + k], most)
+
+
+@inlined
+def _aligned_bases(positions, begin, end):
+    """The bases [begin, end) without inserted ones at their ends: first and end."""
+    while positions[begin] < 0:
+        begin += 1
+    while positions[end - 1] < 0:
         end -= 1
-    return first, end
+    return begin, end
