@@ -31,6 +31,7 @@ from quire.rescore.assembly.beside_reference import (
 from quire.rescore.assembly.k_mers import NONE
 from quire.rescore.parameters import K_MER_SIZES, MINIMUM_BASE_QUALITY
 from quire.rescore.reads.clipping import RegionReads
+from quire.simd.bits import ONES, load_bytes, store_bytes
 from quire.simd.compiled import compiled, inlined
 from quire.simd.powers_of_ten.cpu import log10
 
@@ -39,6 +40,9 @@ UNKNOWN, REFUSED, SERVES = range(3)
 _MOST_DETOURS = 3
 _MOST_READS = 4096  # of a region: its order of threading is found by insertion
 _NOVEL_SHARE = 4  # one base in so many of the reads may begin a k-mer that the reference lacks
+_HIGH, _LOW = ONES << np.uint64(7), ONES * np.uint64(0x7F)
+_N = ONES << np.uint64(2)  # the bit of an N, whose code is 4
+_UP_TO_GOOD = ONES * np.uint64(0x80 - MINIMUM_BASE_QUALITY)  # lifts the quality of a good base to 128
 
 
 class PlainGraphs(NamedTuple):
@@ -228,24 +232,41 @@ def _good_runs(reads, order, runs):
 
     Those of exactly the k-mer's length thread nothing.
     """
+    offsets, bases, qualities, samples = reads.base_offsets, reads.bases, reads.qualities, reads.sample
+    codes, starts, ends, sample = runs.codes, runs.starts, runs.ends, runs.sample
     n, at = np.int64(0), np.int64(0)
     for i in order:
-        begun = at
-        stop = reads.base_offsets[i + 1]
-        for b in range(reads.base_offsets[i], stop):
-            base = reads.bases[b]
-            if base <= 3 and reads.qualities[b] >= MINIMUM_BASE_QUALITY:
-                runs.codes[at] = base
-                at += 1
-                if b + 1 < stop:
+        begun, b, stop = at, offsets[i], offsets[i + 1]
+        while b < stop:
+            if b + 8 <= stop and _are_good(bases, qualities, b):
+                store_bytes(codes, at, load_bytes(bases, b))
+                b += 8
+                at += 8
+                if b < stop:
                     continue
+            else:
+                base, is_good = bases[b], qualities[b] >= MINIMUM_BASE_QUALITY
+                b += 1
+                if base <= 3 and is_good:
+                    codes[at] = base
+                    at += 1
+                    if b < stop:
+                        continue
             if at - begun > K_MER_SIZES[0]:
-                runs.starts[n], runs.ends[n], runs.sample[n] = begun, at, reads.sample[i]
+                starts[n], ends[n], sample[n] = begun, at, samples[i]
                 n += 1
             else:
                 at = begun
             begun = at
     return n
+
+
+@inlined
+def _are_good(bases, qualities, first):
+    """Whether the eight bases from `first` on are all known and of good quality."""
+    quality = load_bytes(qualities, first)
+    high = (quality & _LOW) + _UP_TO_GOOD | quality  # in each byte the highest bit
+    return (load_bytes(bases, first) & _N | ~high & _HIGH) == 0
 
 
 @compiled
