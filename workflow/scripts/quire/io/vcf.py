@@ -43,11 +43,19 @@ class Field:
 
     def text(self, value: Value) -> str:
         """A value as it stands in a record."""
+        # What most values are comes first, by their very type: a record has some thirty, and to ask for any Sequence
+        # takes long.
+        kind = type(value)
+        if kind is int or kind is str:
+            return str(value)
+        if kind is float:
+            return format(value, self.digits)
+        if kind is list:
+            return ",".join([str(item) if type(item) is int else self.text(item) for item in value])
         if value is None:
             return "."
         if isinstance(value, float):
             return format(value, self.digits)
-        # What most values are comes first: to ask for any Sequence takes long.
         if isinstance(value, (int, str)) or not isinstance(value, Sequence):
             return str(value)
         return ",".join([self.text(item) for item in value])
@@ -95,6 +103,7 @@ class VariantRecord:
         """The record as a line of text."""
         reference, *alternates = self.alleles
         keys = list(self.samples[0]) if self.samples else []
+        of_info, of_format = fields.info, fields.format
         columns = [
             self.contig,
             str(self.start + 1),
@@ -103,9 +112,9 @@ class VariantRecord:
             ",".join(alternates) or ".",
             "." if self.quality is None else f"{self.quality:.2f}",
             "." if self.filters is None else ";".join(self.filters) or PASS,
-            ";".join(f"{key}={fields.info[key].text(value)}" for key, value in self.info.items()) or ".",
+            ";".join([f"{key}={of_info[key].text(value)}" for key, value in self.info.items()]) or ".",
             *([":".join(keys)] if keys else []),
-            *(":".join(fields.format[key].text(sample[key]) for key in keys) for sample in self.samples),
+            *[":".join([of_format[key].text(sample[key]) for key in keys]) for sample in self.samples],
         ]
         return "\t".join(columns) + "\n"
 
