@@ -50,7 +50,7 @@ class Field:
             return str(value)
         if kind is float:
             return format(value, self.digits)
-        if kind is list:
+        if isinstance(value, list):
             return ",".join([str(item) if type(item) is int else self.text(item) for item in value])
         if value is None:
             return "."
