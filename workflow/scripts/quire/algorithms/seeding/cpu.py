@@ -32,10 +32,12 @@ from quire.algorithms.seeding.cpu_together import (
     search_page,
 )
 from quire.reads import Reads
+from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
-FEW_TO_SORT = 16  # hits that are sorted by insertion alone
-BOXES = 256
+ROOM_OF_A_READ = 256  # hits that there is room for at first, mostly more than enough
+FEW_TO_SORT = 16  # hits that are sorted by insertion alone; more are first laid into about twice as many boxes
+FEWEST_BOXES, MOST_BOXES = 64, 4096
 
 
 def find_hits(
@@ -57,7 +59,8 @@ def find_hits(
     table = page_table(pages)
     count = len(batch.offsets) - 1
     offsets = np.zeros(count + 1, np.int64)
-    hits = np.empty(64 * count + 2 * MAXIMUM_SEEDS * max(batch.maximum_hits, 1) + RAREST_LIMIT, np.uint64)
+    # Room is not memory: the system gives what is written to.
+    hits = np.empty(ROOM_OF_A_READ * count + 2 * MAXIMUM_SEEDS * max(batch.maximum_hits, 1) + RAREST_LIMIT, np.uint64)
     together = room_together(len(table))
     begin = hits_of_reads(table, batch, text, together, 0, offsets, hits)
     while begin < count:  # it stopped for want of room
@@ -116,7 +119,10 @@ def _hits_of_read(table, batch, together, sorting, first_seed, last_seed, hits, 
 
 
 class _Sorting(NamedTuple):
-    """Room to sort the hits of a read: uint64[], int64[BOXES + 1], and the bits of a diagonal above a box's."""
+    """Room to sort the hits of a read: uint64[], int64[MOST_BOXES + 1], and bits of a diagonal above MOST_BOXES boxes'.
+
+    (A diagonal's boxes, on one strand, are half of all.)
+    """
 
     hits: np.ndarray
     ends: np.ndarray
@@ -128,39 +134,47 @@ def _room_to_sort(table, room):
     """Room for the hits of a read on the pages of a table."""
     last = page_of(table, len(table) - 1)
     positions, shift = (last.start + last.owned_length) + DIAGONAL_BIAS, 8
-    while positions >= BOXES // 2:
+    while positions >= MOST_BOXES // 2:
         positions >>= 1
         shift += 1
-    return _Sorting(np.empty(room, np.uint64), np.zeros(BOXES + 1, np.int64), shift)
+    return _Sorting(np.empty(room, np.uint64), np.zeros(MOST_BOXES + 1, np.int64), shift)
 
 
-@inlined
+@compiled
 def _sort(hits, first, last, sorting):
     """Sort hits[first:last], which lie anywhere on the axis: into boxes by strand and place, then by insertion."""
+    # Unsigned: of signed indices Numba asks whether they are negative.
+    begin, end, one = np.uint64(first), np.uint64(last), np.uint64(1)
     if last - first > FEW_TO_SORT:
-        ends, moved, shift = sorting.ends, sorting.hits, np.uint64(sorting.shift)
-        ends[:] = 0
-        for i in range(first, last):
-            ends[_box(hits[i], shift) + 1] += 1
-            moved[i - first] = hits[i]
-        for box in range(1, BOXES):
-            ends[box + 1] += ends[box]
-        for i in range(last - first):
-            box = _box(moved[i], shift)
-            hits[first + ends[box]] = moved[i]
+        ends, moved, shift = borrowed(sorting.ends), borrowed(sorting.hits), np.uint64(sorting.shift)
+        boxes = np.uint64(MOST_BOXES)
+        while boxes > np.uint64(FEWEST_BOXES) and boxes > (end - begin) << np.uint64(2):
+            boxes >>= one
+            shift += one
+        ends[: np.int64(boxes) + 1] = 0
+        for i in range(begin, end):
+            hit = hits[i]
+            ends[_box(hit, shift, boxes) + one] += 1
+            moved[i - begin] = hit
+        for box in range(one, boxes):
+            ends[box + one] += ends[box]
+        for i in range(np.uint64(0), end - begin):
+            hit = moved[i]
+            box = _box(hit, shift, boxes)
+            hits[begin + np.uint64(ends[box])] = hit
             ends[box] += 1
-    for i in range(first + 1, last):
+    for i in range(begin + one, end):
         hit, place = hits[i], i
-        while place > first and hits[place - 1] > hit:
-            hits[place] = hits[place - 1]
-            place -= 1
+        while place > begin and hits[place - one] > hit:
+            hits[place] = hits[place - one]
+            place -= one
         hits[place] = hit
 
 
 @inlined
-def _box(hit, shift):
-    """Number of a hit's box; boxes are in the order of the hits."""
-    return np.int64((hit << np.uint64(1)) >> (shift + np.uint64(1)) | (hit >> np.uint64(63)) * np.uint64(BOXES // 2))
+def _box(hit, shift, boxes):
+    """Number (uint64) of a hit's box; boxes are in the order of the hits."""
+    return (hit << np.uint64(1)) >> (shift + np.uint64(1)) | (hit >> np.uint64(63)) * (boxes >> np.uint64(1))
 
 
 @inlined

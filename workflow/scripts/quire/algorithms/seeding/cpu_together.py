@@ -31,7 +31,7 @@ from quire.simd.bits import prefetch
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
-SEEDS_TOGETHER = 512
+SEEDS_TOGETHER = 192
 LISTED_ROWS = 4  # rows of an interval that are located together with those of other seeds
 MANY = -1
 MANY_IN_ALL = np.int64(np.iinfo(np.int64).max)
