@@ -15,11 +15,12 @@ def keep(best, most, found, candidate, name_hash):
     place = found
     while place > 0:
         other = best[place - 1].estimated_score
-        if other > score or (other == score and tie_hash(name_hash, best[place - 1].diagonal) <= rank):
+        if other > score or (other == score and best[place - 1].rank <= rank):
             break
         place -= 1
     if place == most:
         return found
+    candidate[0].rank = rank
     if found < most:
         found += 1
     for i in range(found - 1, place, -1):

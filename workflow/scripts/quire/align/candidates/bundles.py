@@ -1,0 +1,187 @@
+"""Bundles: the hits of a read on close diagonals of one strand and island, written side by side in the order of hits.
+
+Most bundles of short seeds are alone: no hit of the same strand lies within LARGEST_GAP of theirs, so that they join no
+other. They mostly hold one hit, and all but a few differ from the read so much that they need not be looked at closer.
+So what a lone hit costs is kept small: its island is found (`find_island`) when it is known to matter.
+"""
+
+import numpy as np
+
+from quire.algorithms.seeding import DIAGONAL_BIAS
+from quire.algorithms.seeding.cpu_steps import spread
+from quire.align.parameters import BUNDLE_GAP, LARGEST_GAP, WIDEST_BUNDLE
+from quire.simd.bits import count_ones, prefetch, trailing_zeros
+from quire.simd.compiled import compiled, inlined
+from quire.simd.search import interval_of
+
+# Hits on close diagonals of one strand and island.
+BUNDLE = np.dtype(
+    [
+        ("seeds", np.uint64),  # a bit for each seed of the read
+        ("strand", np.int64),
+        ("island", np.int64),  # below 0 of a lone hit whose island is not known, or that lies on none
+        ("lowest", np.int64),  # diagonals
+        ("highest", np.int64),
+        ("most_frequent", np.int64),
+        ("differing", np.int64),  # mismatches on that diagonal, once they are counted; below 0 of one that is not alone
+    ],
+    align=True,  # or Numba copies some fields byte by byte
+)
+_UNKNOWN, _NOT_ALONE = -1, -1
+_PAIRS = np.uint64(0x5555555555555555)  # the lower bit of each base of a word
+_NO_DIAGONAL = np.int64(-(1 << 62))
+
+
+@inlined
+def bundle_hits(hits, first, last_hit, length, lying, island_axis, text, bundles, used):
+    """Group the sorted hits of a read on close diagonals of one strand and island.
+
+    Bundles are written from bundles[used] on, and what they will be compared with is asked for; returns their end.
+    """
+    begin = used
+    used -= 1
+    seed_length, stride = lying
+    step = spread(length, seed_length, stride)
+    current, current_count, best_count = _NO_DIAGONAL, 0, 0
+    apart_from_next, first_of_group = True, used + 1
+    for i in range(first, last_hit):
+        # Strand and diagonal in one number, which jumps where the strand changes.
+        place, apart = hits[i] >> np.uint64(8), apart_from_next
+        first_of_group = used + 1 if apart else first_of_group
+        apart_from_next = i + 1 == last_hit or (hits[i + 1] >> np.uint64(8)) - place > np.uint64(LARGEST_GAP)
+        strand, diagonal = np.int64(hits[i] >> np.uint64(63)), _diagonal(hits[i])
+        ordinal = hits[i] & np.uint64(255)
+        if apart and apart_from_next:
+            used += 1
+            _begin_bundle(bundles, used, strand, np.int64(_UNKNOWN), diagonal, text, length)
+            bundles[used].seeds, bundles[used].highest = np.uint64(1) << ordinal, diagonal
+            bundles[used].differing = 0
+            continue
+        last = diagonal + min(seed_length + np.int64(ordinal) * step, length)
+        on_axis = last >= seed_length and last <= island_axis[-1]
+        if on_axis and (
+            used < begin or not _belongs(bundles[used], strand, diagonal, last - seed_length, last, island_axis)
+        ):
+            island = interval_of(island_axis, last - seed_length)
+            on_axis = last <= island_axis[island + 1]  # a match across the border of two islands is none
+            if on_axis:
+                used += 1
+                _begin_bundle(bundles, used, strand, np.int64(island), diagonal, text, length)
+                bundles[used].seeds, bundles[used].differing = np.uint64(0), _NOT_ALONE
+                current, current_count, best_count = diagonal, 0, 0
+        if on_axis:
+            bundles[used].highest = diagonal
+            bundles[used].seeds |= np.uint64(1) << ordinal
+            current_count = current_count + 1 if diagonal == current else 1
+            current = diagonal
+            if current_count > best_count:
+                best_count = current_count
+                bundles[used].most_frequent = current
+        if apart_from_next and used == first_of_group:
+            bundles[used].differing = 0
+    return used + 1
+
+
+@inlined
+def find_island(bundles, i, length, lying, island_axis):
+    """Write the island of a lone hit's bundle; returns whether the seed lies on one."""
+    seed_length, stride = lying
+    ordinal = trailing_zeros(bundles[i].seeds)
+    last = bundles[i].lowest + min(seed_length + ordinal * spread(length, seed_length, stride), length)
+    if last < seed_length or last > island_axis[-1]:
+        return False
+    island = interval_of(island_axis, last - seed_length)
+    if last > island_axis[island + 1]:
+        return False
+    bundles[i].island = island
+    return True
+
+
+@compiled
+def compare_alone(bundles, packed, words, length, text, axis_end, near, limit, most, numbers, listed):
+    """Compare the axis with the read on the diagonals of bundles that are alone, and list those that may matter.
+
+    A loop of its own, since it is where most hits end: so everything it needs stays in registers. Not listed are lone
+    hits with more than `limit` mismatches; of a bundle that is listed all the same these are counted beyond the limit.
+
+    Args:
+        bundles: BUNDLE[] of one read of `length` bases, which begins at words[strand] of `packed`.
+        text: the packed axis of `axis_end` bases.
+        near: first and last position of one island.
+        limit: mismatches.
+        most: see below.
+        numbers: int64[limit + 1 or more], scratch.
+        listed: int64[], as long as `bundles`, becomes the numbers of those listed.
+
+    Returns:
+        How many are listed, and a number of mismatches that at least `most` of those that are alone and on the island
+        `near` do not exceed; `limit` if fewer do not.
+    """
+    numbers[: limit + 1] = 0
+    count = 0
+    one, last = np.uint64(1), np.uint64((length - 1) >> 5)  # word of a read
+    second = min(one, last)
+    mask = _PAIRS >> np.uint64(-2 * length & 63)  # of the last word
+    first_mask, second_mask = mask if last == 0 else _PAIRS, mask if last == 1 else _PAIRS
+    second_mask = np.uint64(0) if last == 0 else second_mask
+    forward, reverse = np.uint64(words[0]), np.uint64(words[1])
+    forward_1, forward_2 = packed[forward], packed[forward + second]
+    reverse_1, reverse_2 = packed[reverse], packed[reverse + second]
+    end = np.uint64(max(axis_end - length + 1, 0))
+    for i in range(len(bundles)):
+        listed[count] = i
+        if bundles[i].differing < 0:
+            count += 1
+            continue
+        diagonal, differing = bundles[i].most_frequent, limit + 1
+        # All is unsigned: of signed indices Numba asks whether they are negative, and a negative diagonal is too large.
+        if np.uint64(diagonal) < end:
+            is_forward = bundles[i].strand == 0
+            at, shift = np.uint64(diagonal) >> np.uint64(5), np.uint64(2 * (diagonal & 31))
+            rest = np.uint64(63) - shift
+            low, middle = text[at], text[at + second]
+            difference = (forward_1 if is_forward else reverse_1) ^ (low >> shift | text[at + one] << one << rest)
+            differing = count_ones((difference | difference >> one) & first_mask)
+            difference = (forward_2 if is_forward else reverse_2) ^ (
+                middle >> shift | text[at + second + one] << one << rest
+            )
+            differing += count_ones((difference | difference >> one) & second_mask)
+            number = np.uint64(2)
+            while number <= last and differing <= limit:
+                difference = packed[(forward if is_forward else reverse) + number] ^ (
+                    text[at + number] >> shift | text[at + number + one] << one << rest
+                )
+                differing += count_ones((difference | difference >> one) & (mask if number == last else _PAIRS))
+                number += one
+            if differing <= limit:
+                numbers[differing] += near[0] <= diagonal and diagonal + length <= near[1]
+        bundles[i].differing = differing
+        count += differing <= limit or bundles[i].island >= 0
+    together = np.int64(0)
+    for differing in range(limit):
+        together += numbers[differing]
+        if together >= most:
+            return count, np.int64(differing)
+    return count, limit
+
+
+@inlined
+def _begin_bundle(bundles, i, strand, island, diagonal, text, length):
+    """Write a bundle of one diagonal, and ask for the axis there."""
+    bundles[i].strand, bundles[i].island = strand, island
+    bundles[i].lowest, bundles[i].most_frequent = diagonal, diagonal
+    prefetch(text, diagonal >> 5)
+    prefetch(text, (diagonal + length) >> 5)
+
+
+@inlined
+def _belongs(bundle, strand, diagonal, begin, last, island_axis):
+    """Whether a hit, whose seed lies at [begin, last) on the axis, belongs to the bundle of the hit before it."""
+    if strand != bundle.strand or diagonal - bundle.highest > BUNDLE_GAP or diagonal - bundle.lowest > WIDEST_BUNDLE:
+        return False
+    return begin >= island_axis[bundle.island] and last <= island_axis[bundle.island + 1]
+
+
+@inlined
+def _diagonal(hit):
+    return np.int64((hit << np.uint64(1)) >> np.uint64(9)) - DIAGONAL_BIAS

@@ -1,0 +1,123 @@
+"""From bundles to candidates: bundles that a gap keeps apart are joined, and what a candidate may score is estimated.
+
+`lying` says how seeds lie: their least length and stride.
+"""
+
+import numpy as np
+
+from quire.algorithms.extension import GAP_EXTEND, GAP_OPEN, MATCH, MISMATCH
+from quire.algorithms.extension.cpu import mismatches
+from quire.algorithms.seeding.cpu_steps import seed_end
+from quire.align.candidates.bundles import find_island
+from quire.align.parameters import LARGEST_GAP
+from quire.simd.bits import count_ones, trailing_zeros
+from quire.simd.compiled import inlined
+
+# A place where a read may lie.
+CANDIDATE = np.dtype(
+    [
+        ("estimated_score", np.int64),
+        ("strand", np.int64),
+        ("diagonal", np.int64),
+        ("lowest", np.int64),  # diagonals of its bundles
+        ("highest", np.int64),
+        ("axis_low", np.int64),  # its island
+        ("axis_high", np.int64),
+        ("seeds", np.uint64),  # of the bundle itself
+        ("rank", np.uint64),  # hash that decides among equal scores, once it is kept
+    ],
+    align=True,  # or Numba copies some fields byte by byte
+)
+
+
+@inlined
+def join(bundles, i, length, lying, candidate):
+    """Extend bundle i by those that continue it across a gap; write strand and diagonals of candidate[0].
+
+    An insertion or deletion leaves different seeds of the read on two diagonals; a tandem repeat leaves the same seeds
+    on both, and its copies must stay candidates of their own. Of joined bundles the one that covers least is absorbed;
+    where it covers too little to pay for the gap, it stays a candidate by itself, for a supplementary alignment, and
+    what it covers counts for itself alone.
+
+    Returns:
+        The bases of the read that the seeds of all cover; -1 if another bundle absorbs this one.
+    """
+    own = bundles[i]
+    low, high, together = own.lowest, own.highest, own.seeds
+    own_covered = _covered(own.seeds, length, lying)
+    absorbed, pays = False, False
+    for step in (-1, 1):
+        j = i + step
+        while 0 <= j < len(bundles):
+            other = bundles[j]
+            if other.strand != own.strand or other.island != own.island:
+                break
+            gap = max(other.lowest - own.highest, own.lowest - other.highest)
+            if gap > LARGEST_GAP:
+                break
+            shared = count_ones(own.seeds & other.seeds)
+            if 4 * shared <= min(count_ones(own.seeds), count_ones(other.seeds)):
+                low, high = min(low, other.lowest), max(high, other.highest)
+                other_covered, cost = _covered(other.seeds, length, lying), abs(GAP_OPEN) + gap * abs(GAP_EXTEND)
+                if min(own_covered, other_covered) > cost:
+                    together |= other.seeds
+                if other_covered > own_covered or (other_covered == own_covered and j < i):
+                    absorbed, pays = True, pays or own_covered > cost
+            j += step
+    if absorbed:
+        if pays:
+            return np.int64(-1)
+        low, high, together = own.lowest, own.highest, own.seeds
+    candidate[0].strand, candidate[0].diagonal, candidate[0].seeds = own.strand, own.most_frequent, own.seeds
+    candidate[0].lowest, candidate[0].highest = low, high
+    return _covered(together, length, lying)
+
+
+@inlined
+def estimate(candidate, covered, packed, words, length, text, island_axis, island, least):
+    """Write the island and the estimated score of candidate[0], or less than `least` where it is less.
+
+    The read has `length` bases, `covered` of them under the candidate's seeds, and begins at words[strand] of `packed`.
+    """
+    axis_low, axis_high = island_axis[island], island_axis[island + 1]
+    diagonal, score = candidate[0].diagonal, covered
+    if diagonal >= axis_low and diagonal + length <= axis_high:
+        # Up to this many mismatches the score without gaps can exceed what the seeds cover, and matters.
+        limit = (length - max(covered, least)) // (MATCH - MISMATCH)
+        word = words[0] if candidate[0].strand == 0 else words[1]
+        differing = mismatches(packed, word, length, text, diagonal, limit)
+        score = max(score, length - (MATCH - MISMATCH) * differing)
+    candidate[0].axis_low, candidate[0].axis_high, candidate[0].estimated_score = axis_low, axis_high, score
+
+
+@inlined
+def take_alone(bundles, i, length, lying, island_axis, bound, candidate):
+    """Write the candidate of a bundle that is alone and compared; returns whether its estimated score reaches `bound`.
+
+    A lone hit has been found to have more than its seed covers.
+    """
+    own = bundles[i]
+    covered = np.int64(0) if own.island < 0 else _covered(own.seeds, length, lying)
+    score = max(covered, length - (MATCH - MISMATCH) * own.differing)
+    if score < bound or (own.island < 0 and not find_island(bundles, i, length, lying, island_axis)):
+        return False
+    axis_low, axis_high = island_axis[own.island], island_axis[own.island + 1]
+    if own.most_frequent < axis_low or own.most_frequent + length > axis_high:
+        score = covered
+    candidate[0].strand, candidate[0].diagonal, candidate[0].seeds = own.strand, own.most_frequent, own.seeds
+    candidate[0].lowest, candidate[0].highest = own.lowest, own.highest
+    candidate[0].axis_low, candidate[0].axis_high, candidate[0].estimated_score = axis_low, axis_high, score
+    return score >= bound
+
+
+@inlined
+def _covered(seeds, length, lying):
+    """Bases of the read under at least one of the seeds (a bit each); lying: their least length and stride."""
+    seed_length, stride = lying
+    covered, reached = np.int64(0), np.int64(0)
+    while seeds:
+        end = np.int64(seed_end(trailing_zeros(seeds), length, seed_length, stride))
+        covered += min(np.int64(seed_length), end - reached)
+        reached = end
+        seeds &= seeds - np.uint64(1)
+    return covered
