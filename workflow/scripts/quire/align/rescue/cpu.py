@@ -10,31 +10,39 @@ bases, not a full Smith-Waterman matrix. A k-mer votes for the diagonal of its l
 microsatellite have many places in it; there a diagonal has a vote for each k-mer of it in the stretch under the mate.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from quire.algorithms.extension import ExtensionJobs
-from quire.align.alignments.cpu import stands_alone
+from quire.align.alignments.cpu import borrowed_alignments, stands_alone
 from quire.align.insert_size import ORIENTATIONS, InsertSizes, proper_lengths
 from quire.align.model import Alignments
 from quire.align.pairing.template_length import orientation_of, pair_distance
 from quire.align.parameters import (
     BAND_MARGIN,
-    FEWEST_KMERS,
-    KMER,
-    MONOTONOUS_KMERS,
     MOST_ANCHORS,
     MOST_CANDIDATES,
-    SECOND_KMERS,
     UNPAIRED_COST,
 )
+from quire.align.rescue.votes import KMERS, best_diagonals, forget, learn
 from quire.reads import Reads
 from quire.reference import Reference
-from quire.sequence.words import code_at
+from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import interval_of
 
 # A place beside an anchor where its mate may lie, and the island that it lies on.
 PLACE = np.dtype([(name, np.int64) for name in ("mate", "strand", "diagonal", "axis_low", "axis_high")])
+
+
+class _Room(NamedTuple):
+    """Room for the votes of k-mers: see `quire.align.rescue.votes.best_diagonals`."""
+
+    places: np.ndarray
+    known: np.ndarray
+    votes: np.ndarray
+    reached: np.ndarray
 
 
 def rescue_jobs(alignments: Alignments, reads: Reads, reference: Reference, insert_sizes: InsertSizes) -> ExtensionJobs:
@@ -49,7 +57,14 @@ def rescue_jobs(alignments: Alignments, reads: Reads, reference: Reference, inse
     planned = np.empty(0, PLACE)
     if insert_sizes.are_known:
         low, high = proper_lengths(insert_sizes)[:2]
-        planned = _plan(alignments, reads.offsets, reads.codes, reference.text, reference.island_axis, low, high)
+        widest = int((high - low).max()) + 2 * int(np.diff(reads.offsets).max(initial=0))
+        room = _Room(
+            np.empty(KMERS, np.int16),
+            np.zeros(KMERS // 64, np.uint64),
+            np.zeros(widest + 1, np.int16),
+            np.empty(widest + 1, np.int64),
+        )
+        planned = _plan(alignments, reads.offsets, reads.codes, reference.text, reference.island_axis, low, high, room)
     return ExtensionJobs(
         read=planned["mate"].astype(np.int32),
         strand=planned["strand"].astype(np.uint8),
@@ -62,12 +77,16 @@ def rescue_jobs(alignments: Alignments, reads: Reads, reference: Reference, inse
 
 
 @compiled
-def _plan(alignments, offsets, codes, text, island_axis, low, high):
+def _plan(alignments, offsets, codes, text, island_axis, low, high, room):
     """Where mates are looked for (PLACE[]): template lengths of proper pairs are low to high, by orientation."""
+    alignments, offsets, codes = borrowed_alignments(alignments), borrowed(offsets), borrowed(codes)
+    text, island_axis, low, high = borrowed(text), borrowed(island_axis), borrowed(low), borrowed(high)
+    places, known, votes, reached = (
+        borrowed(room.places), borrowed(room.known), borrowed(room.votes), borrowed(room.reached),
+    )  # fmt: skip
     pairs = (len(offsets) - 1) // 2
     jobs = np.empty(pairs + 64, PLACE)
     count = 0
-    table = np.full(1 << (2 * KMER), -1, np.int16)
     for pair in range(pairs):
         for side in range(2):
             anchor_read, mate = (pair, pairs + pair) if side == 0 else (pairs + pair, pair)
@@ -77,6 +96,7 @@ def _plan(alignments, offsets, codes, text, island_axis, low, high):
                 best = max(best, np.int64(alignments.score[anchor]))
             length = offsets[anchor_read + 1] - offsets[anchor_read]
             mate_places = alignments.offsets[mate + 1] - alignments.offsets[mate]
+            learnt, different = -1, 0  # the strand of the mate whose k-mers are known, and their number
             looks_again = last - first < MOST_CANDIDATES <= mate_places
             for anchor in range(first, min(last, first + MOST_ANCHORS)):
                 score = np.int64(alignments.score[anchor])
@@ -94,8 +114,14 @@ def _plan(alignments, offsets, codes, text, island_axis, low, high):
                         alignments, anchor, side, anchor_read, mate, offsets, orientation, low[orientation],
                         high[orientation], island_axis,
                     )  # fmt: skip
-                    codes_of_mate = codes[strand, offsets[mate] : offsets[mate + 1]]
-                    best_and_second = _best_diagonals(codes_of_mate, text, begin, end, table)
+                    if strand != learnt:
+                        if learnt >= 0:
+                            forget(codes, learnt, offsets[mate], offsets[mate + 1], known)
+                        different = learn(codes, strand, offsets[mate], offsets[mate + 1], places, known)
+                        learnt = strand
+                    best_and_second = best_diagonals(
+                        offsets[mate + 1] - offsets[mate], different, text, begin, end, places, known, votes, reached
+                    )
                     if count + 2 > len(jobs):
                         larger = np.empty(2 * len(jobs), PLACE)
                         larger[:count] = jobs[:count]
@@ -108,6 +134,8 @@ def _plan(alignments, offsets, codes, text, island_axis, low, high):
                         job.mate, job.strand, job.diagonal = mate, strand, diagonal + begin
                         job.axis_low, job.axis_high = island_axis[island], island_axis[island + 1]
                         count += 1
+            if learnt >= 0:
+                forget(codes, learnt, offsets[mate], offsets[mate + 1], known)
     return jobs[:count]
 
 
@@ -157,92 +185,3 @@ def _window(alignments, anchor, side, anchor_read, mate, offsets, orientation, l
     else:
         end += mate_length
     return strand, max(begin, island_axis[island]), min(end, island_axis[island + 1])
-
-
-@compiled
-def _best_diagonals(read, text, begin, end, table):
-    """Diagonals (relative to `begin`) with most k-mers in common; -1 for none.
-
-    The best is the first to reach the most. The second is the lowest of those that have most of all beyond the band of
-    the best (for a microsatellite beyond twice as much), if they are at most SECOND_KMERS less.
-
-    `table` is all -1 on entry and on return.
-    """
-    length = len(read)
-    if end - begin < KMER or length < KMER:
-        return np.int64(-1), np.int64(-1)
-    mask = (1 << (2 * KMER)) - 1
-    kmer, valid, different = 0, 0, 0
-    for i in range(length):
-        valid = valid + 1 if read[i] < 4 else 0
-        kmer = (kmer << 2 | np.int64(read[i] & 3)) & mask
-        if valid >= KMER:
-            different += table[kmer] < 0
-            table[kmer] = i - KMER + 1
-    votes = np.zeros(end - begin + length, np.int16)
-    beyond = BAND_MARGIN
-    if different <= MONOTONOUS_KMERS:
-        best, best_votes = _count_known(length, text, begin, end, table, votes)
-        beyond = 2 * BAND_MARGIN  # a place that fits both bands as well would be found twice, and look like one
-    else:
-        best, best_votes = _vote(text, begin, end, table, votes)
-    kmer = 0
-    for i in range(length):
-        kmer = (kmer << 2 | np.int64(read[i] & 3)) & mask
-        if i >= KMER - 1:
-            table[kmer] = -1
-    second, second_votes = np.int64(-1), max(FEWEST_KMERS, best_votes - SECOND_KMERS) - 1
-    if best >= 0:
-        for diagonal in range(len(votes)):
-            if votes[diagonal] > second_votes and abs(diagonal - best) > beyond:
-                second, second_votes = np.int64(diagonal), np.int64(votes[diagonal])
-    return best, second
-
-
-@inlined
-def _vote(text, begin, end, table, votes):
-    """Let the k-mers of a window vote, each for the diagonal of its last place in the mate.
-
-    Returns the diagonal that is the first to reach the most votes, and these; -1 if none has FEWEST_KMERS.
-    """
-    best, best_votes, window = np.int64(-1), FEWEST_KMERS - 1, 0
-    for position in range(begin, end):
-        window = (window << 2 | np.int64(code_at(text, position))) & ((1 << (2 * KMER)) - 1)
-        if position - begin < KMER - 1:
-            continue
-        place = np.int64(table[window])
-        if place >= 0:
-            diagonal = position - KMER + 1 - begin - place
-            if diagonal >= 0:
-                votes[diagonal] += 1
-                if votes[diagonal] > best_votes:
-                    best, best_votes = diagonal, np.int64(votes[diagonal])
-    return best, best_votes
-
-
-@inlined
-def _count_known(length, text, begin, end, table, votes):
-    """Give each diagonal as many votes as the stretch under a mate of this length has k-mers of it.
-
-    Stretches that reach beyond the window have none.
-
-    Returns the first diagonal of most votes, and these; -1 if none has FEWEST_KMERS.
-    """
-    best, best_votes, window = np.int64(-1), FEWEST_KMERS - 1, 0
-    kmers, last_place = end - begin - KMER + 1, length - KMER
-    for position in range(begin, end):
-        window = (window << 2 | np.int64(code_at(text, position))) & ((1 << (2 * KMER)) - 1)
-        if position - begin >= KMER - 1:
-            votes[position - begin - KMER + 1] = table[window] >= 0
-    known = np.int64(0)
-    for place in range(min(last_place, kmers)):
-        known += votes[place]
-    for diagonal in range(kmers):
-        leaving, votes[diagonal] = np.int64(votes[diagonal]), 0
-        if diagonal + last_place < kmers:
-            known += leaving if last_place == 0 else np.int64(votes[diagonal + last_place])
-            votes[diagonal] = known
-            if known > best_votes:
-                best, best_votes = np.int64(diagonal), known
-            known -= leaving
-    return best, best_votes
