@@ -20,11 +20,20 @@ from quire.algorithms.extension import (
     ExtensionJobs,
     Extensions,
 )
+from quire.algorithms.extension.cpu_arrays import (
+    JobArrays,
+    ResultArrays,
+    SequenceArrays,
+    borrowed_jobs,
+    borrowed_results,
+    borrowed_sequences,
+)
 from quire.reads import Reads
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SHIFT
 from quire.sequence.cigar import append_operation
 from quire.sequence.words import packed_word
 from quire.simd.bits import count_ones
+from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import first_behind
 from quire.simd.vectors import add, bit_or, choose_equal, choose_greater, convert, load, splat, store
@@ -36,41 +45,6 @@ _STOP = 0
 _DIAGONAL, _INSERTION, _DELETION = CIGAR_MATCH + 1, CIGAR_INSERTION + 1, CIGAR_DELETION + 1
 _INSERTION_EXTENDS, _DELETION_EXTENDS = 4, 8
 _PAIRS = np.uint64(0x5555555555555555)
-
-
-class _Jobs(NamedTuple):
-    """The arrays of `ExtensionJobs` that the kernels read."""
-
-    read: np.ndarray
-    strand: np.ndarray
-    diagonal: np.ndarray
-    diagonal_low: np.ndarray
-    axis_low: np.ndarray
-    axis_high: np.ndarray
-
-
-class _OrientedSequences(NamedTuple):
-    """What is aligned: the arrays of `Reads` that the kernels read, the packed axis and its ambiguous spans."""
-
-    offsets: np.ndarray
-    codes: np.ndarray
-    word_offsets: np.ndarray
-    packed: np.ndarray
-    has_ambiguous: np.ndarray
-    text: np.ndarray
-    ambiguous: np.ndarray
-
-
-class _Results(NamedTuple):
-    """The arrays of `Extensions` that have one entry for each job."""
-
-    score: np.ndarray
-    read_begin: np.ndarray
-    read_end: np.ndarray
-    axis_begin: np.ndarray
-    axis_end: np.ndarray
-    cigar_begin: np.ndarray
-    cigar_length: np.ndarray
 
 
 class _Lanes(NamedTuple):
@@ -108,7 +82,7 @@ def extend(jobs: ExtensionJobs, reads: Reads, text: np.ndarray, ambiguous: np.nd
         ambiguous: int64[m, 2], spans of the axis that hold ambiguous bases.
     """
     count = len(jobs)
-    results = _Results(
+    results = ResultArrays(
         score=np.zeros(count, np.int32),
         read_begin=np.zeros(count, np.int32),
         read_end=np.zeros(count, np.int32),
@@ -117,8 +91,8 @@ def extend(jobs: ExtensionJobs, reads: Reads, text: np.ndarray, ambiguous: np.nd
         cigar_begin=np.arange(count, dtype=np.int64),
         cigar_length=np.zeros(count, np.int32),
     )
-    job_arrays = _Jobs(jobs.read, jobs.strand, jobs.diagonal, jobs.diagonal_low, jobs.axis_low, jobs.axis_high)
-    sequences = _OrientedSequences(
+    job_arrays = JobArrays(jobs.read, jobs.strand, jobs.diagonal, jobs.diagonal_low, jobs.axis_low, jobs.axis_high)
+    sequences = SequenceArrays(
         reads.offsets, reads.codes, reads.word_offsets, reads.packed, reads.ambiguous, text, ambiguous
     )
     solved = _align_without_gaps(job_arrays, sequences, results)
@@ -130,11 +104,30 @@ def extend(jobs: ExtensionJobs, reads: Reads, text: np.ndarray, ambiguous: np.nd
         widths = (widths + BAND_STEP - 1) // BAND_STEP * BAND_STEP
         lengths = reads.offsets[jobs.read[rest] + 1] - reads.offsets[jobs.read[rest]]
         order = np.argsort(widths << 16 | lengths, kind="stable")
+        room = _room(int(lengths.max()), int(widths.max()))
         with_gaps = _align_in_bands(
-            job_arrays, sequences, rest[order], widths[order], lengths[order], np.int64(count), results
+            job_arrays, sequences, rest[order], widths[order], lengths[order], np.int64(count), results, *room
         )
         cigar = np.concatenate([cigar, with_gaps])
     return Extensions(*results, cigar=cigar)
+
+
+def _room(longest: int, widest: int) -> tuple[_Lanes, _Matrices]:
+    """Room for a group of reads of at most `longest` bases in bands of at most `widest` diagonals."""
+    lanes = _Lanes(
+        np.empty(longest * LANES, np.uint8),
+        np.empty((longest + widest) * LANES, np.uint8),
+        np.empty(longest * LANES, np.uint8),
+    )
+    matrices = _Matrices(
+        np.empty(longest * widest * LANES, np.uint8),
+        np.empty((widest + 1) * LANES, np.int16),
+        np.empty((widest + 1) * LANES, np.int16),
+        np.empty(LANES, np.int16),
+        np.empty(LANES, np.int16),
+        np.empty(LANES, np.int16),
+    )
+    return lanes, matrices
 
 
 @inlined
@@ -155,10 +148,9 @@ def mismatches(packed, word, length, text, position, limit):
 @compiled
 def _align_without_gaps(jobs, sequences, results):
     """Fill the results of jobs whose read has at most one mismatch on the diagonal; returns which (bool[n])."""
-    # Taken out once: each use of a tuple inside the loop would count references of all its arrays.
-    read, strand, diagonal, _, axis_low, axis_high = jobs
-    offsets, _, word_offsets, packed, has_ambiguous, text, ambiguous = sequences
-    score, _, read_end, axis_begin, axis_end, _, cigar_length = results
+    read, strand, diagonal, _, axis_low, axis_high = borrowed_jobs(jobs)
+    offsets, _, word_offsets, packed, has_ambiguous, text, ambiguous = borrowed_sequences(sequences)
+    score, _, read_end, axis_begin, axis_end, _, cigar_length = borrowed_results(results)
     solved = np.zeros(len(read), np.bool_)
     for job in range(len(read)):
         r = read[job]
@@ -182,27 +174,18 @@ def _align_without_gaps(jobs, sequences, results):
 
 
 @compiled
-def _align_in_bands(jobs, sequences, order, widths, lengths, cigar_base, results):
+def _align_in_bands(jobs, sequences, order, widths, lengths, cigar_base, results, lanes, matrices):
     """Align the jobs `order` (sorted by width, then length) in groups of LANES; returns their CIGAR operations.
 
     cigar_base: where these operations will stand in `Extensions.cigar`.
     """
-    longest, widest = np.int64(0), np.int64(0)
-    for i in range(len(order)):
-        longest, widest = max(longest, lengths[i]), max(widest, widths[i])
-    lanes = _Lanes(
-        np.empty(longest * LANES, np.uint8),
-        np.empty((longest + widest) * LANES, np.uint8),
-        np.empty(longest * LANES, np.uint8),
-    )
+    jobs, sequences, results = borrowed_jobs(jobs), borrowed_sequences(sequences), borrowed_results(results)
+    lanes = _Lanes(borrowed(lanes.query), borrowed(lanes.target), borrowed(lanes.bonus))
     matrices = _Matrices(
-        np.empty(longest * widest * LANES, np.uint8),
-        np.empty((widest + 1) * LANES, np.int16),
-        np.empty((widest + 1) * LANES, np.int16),
-        np.empty(LANES, np.int16),
-        np.empty(LANES, np.int16),
-        np.empty(LANES, np.int16),
-    )
+        borrowed(matrices.directions), borrowed(matrices.match), borrowed(matrices.insertion),
+        borrowed(matrices.best_score), borrowed(matrices.best_row), borrowed(matrices.best_column),
+    )  # fmt: skip
+    longest = lengths.max()
     cigar = np.empty(len(order) * 8 + 2 * LANES * longest, np.uint32)
     used = np.int64(0)
     first = 0

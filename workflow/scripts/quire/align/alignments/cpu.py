@@ -74,6 +74,16 @@ def _rows(jobs: ExtensionJobs, extensions: Extensions, reference: Reference) -> 
 
 
 @inlined
+def _borrowed_rows(rows):
+    """The same columns, for a kernel that takes them out in loops."""
+    read, strand, score, read_begin, read_end, axis_begin, axis_end, cigar_begin, cigar_length, alternate = rows
+    return _Rows(
+        borrowed(read), borrowed(strand), borrowed(score), borrowed(read_begin), borrowed(read_end),
+        borrowed(axis_begin), borrowed(axis_end), borrowed(cigar_begin), borrowed(cigar_length), borrowed(alternate),
+    )  # fmt: skip
+
+
+@inlined
 def _is_good(score, read_begin, read_end, length):
     """Whether an alignment of a read of this length is looked at."""
     bonus = END_BONUS if read_begin == 0 and read_end == length else 0
@@ -100,8 +110,16 @@ def _put_in_order(part, read_offsets, name_hash, cigar_base, begins, ends, found
         begins, ends: of the alignments of each read in `found`.
         found: those that are there already.
     """
-    # Taken out once: each use of a tuple inside the loop would count references of all its arrays.
-    read, strand, score, read_begin, read_end, axis_begin, axis_end, cigar_begin, cigar_length, alternate = part
+    found = _borrowed_rows(found)
+    read_offsets, name_hash, begins, ends = (
+        borrowed(read_offsets),
+        borrowed(name_hash),
+        borrowed(begins),
+        borrowed(ends),
+    )
+    read, strand, score, read_begin, read_end, axis_begin, axis_end, cigar_begin, cigar_length, alternate = (
+        _borrowed_rows(part)
+    )
     reads, strands, scores, read_begins, read_ends, axis_begins, axis_ends, cigar_begins, cigar_lengths, alternates = (
         found
     )
@@ -145,6 +163,7 @@ def _copy_row(found, source, target):
 @compiled
 def _leave_out_repeats(offsets, found):
     """Keep of each read the alignments that repeat no better one, and set the offsets to them; returns their number."""
+    offsets, found = borrowed(offsets), _borrowed_rows(found)
     read, strand, _, read_begin, read_end, axis_begin, axis_end, _, _, _ = found
     used = np.int64(0)
     first = np.int64(0)
