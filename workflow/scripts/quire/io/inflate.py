@@ -41,11 +41,12 @@ class DamagedBlock(ValueError):
         self.offset = offset
 
 
-def inflate_blocks(data: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], int]:
+def inflate_blocks(data: NDArray[np.uint8], before: NDArray[np.uint8] | None = None) -> tuple[NDArray[np.uint8], int]:
     """Inflate all whole blocks at the beginning of some bytes. Any thread may call it.
 
     Args:
         data: contiguous bytes that begin with a block.
+        before: what the answer is to begin with, such as what is left of the blocks before.
 
     Returns:
         The inflated bytes, and how many of `data` the blocks took; what is left begins an incomplete block.
@@ -58,8 +59,11 @@ def inflate_blocks(data: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], int]:
     if count < 0:
         raise DamagedBlock(used)
     table = table[:count]
-    starts = np.concatenate([[0], np.cumsum(table[:, 2])])
+    head = 0 if before is None else len(before)
+    starts = head + np.concatenate([[0], np.cumsum(table[:, 2])])
     out = np.empty(int(starts[-1]), np.uint8)
+    if before is not None:
+        out[:head] = before
     functions = library_functions()
     if functions is None:
         wrong = _inflate_in_python(data, table, starts, out)

@@ -18,7 +18,7 @@ from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_REFERENCE, FLAG_UNMAPPED
 from quire.simd.compiled import compiled, inlined
 
 SPAN_OF_INDEX = 1 << 14  # bases that an index tells apart
-FIRST_READ, MOST_READ = 1 << 18, 1 << 22  # compressed bytes read at a time
+FIRST_READ, MOST_READ = 1 << 18, 1 << 23  # compressed bytes read at a time
 MOST_INFLATED = 1 << 26  # about as many bytes are inflated at a time
 FIRST_BEYOND = 1 << 16  # beyond what the index tells: more with each read
 _FIXED_BYTES = 36  # of a record, its size included
@@ -62,29 +62,43 @@ class BamReader:
         place, skip = first >> 16, first & 0xFFFF
         found: list[NDArray[np.uint8]] = []
         text = np.empty(0, np.uint8)  # inflated, begins with a record
-        behind, beyond = self._index.first_offset(contig, end), FIRST_BEYOND
-        expected = place if behind is None else behind >> 16  # records of the span may stand a little further
+        expected, beyond = max(place, self._expected_end(contig, end)), FIRST_BEYOND
         while True:
             if place > expected:
                 beyond *= 2
             content = self._read(place, min(max(expected - place, 0) + beyond, self._most))
-            inflated, taken = self._inflate(content, place)
+            left = len(text)
+            text, taken = self._inflate(content, place, text)
             if taken == 0:
-                if len(content) or len(text):
+                if len(content) or left:
                     raise InputError(f"{self.path}: ends in the middle of a record; it is truncated, copy it again.")
                 break
             place += taken
             # Records that are much alike take few bytes: how many are read next depends on what these gave.
-            self._most = min(MOST_READ, max(FIRST_BEYOND, MOST_INFLATED * taken // max(len(inflated), 1)))
-            text = np.concatenate([text, inflated[skip:]]) if len(text) else inflated[skip:]
-            skip = 0
+            self._most = min(MOST_READ, max(FIRST_BEYOND, MOST_INFLATED * taken // max(len(text) - left, 1)))
+            text, skip = text[skip:], 0
             runs = np.empty((len(text) // _FIXED_BYTES + 1, 2), np.int64)
             at, count, done = _choose(text, contig, start, end, runs)
-            found += [text[first:last] for first, last in runs[:count].tolist()]
+            if count:
+                found.append(text[_close_up(text, runs[:count]) : runs[count - 1, 1]])
             if done:
                 break
             text = text[at:]
+        if not found:
+            return np.empty(0, np.uint8)
         return found[0] if len(found) == 1 else _joined(found)
+
+    def _expected_end(self, contig: int, end: int) -> int:
+        """About where in the file the records of a contig stand that begin at a position, by the index; 0 if unknown.
+
+        It tells this of every SPAN_OF_INDEX bases; between them records are taken to stand evenly.
+        """
+        before = self._index.first_offset(contig, end)
+        if before is None:
+            return 0
+        behind = self._index.first_offset(contig, end + SPAN_OF_INDEX)
+        between = 0 if behind is None else (behind >> 16) - (before >> 16)
+        return (before >> 16) + between * (end % SPAN_OF_INDEX) // SPAN_OF_INDEX
 
     def bytes_over(self, contig: int, start: int, end: int, length: int) -> int:
         """About how many bytes of the file hold the records of a span, by the index; more for spans below 16 kb.
@@ -117,9 +131,11 @@ class BamReader:
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read ({error.strerror}); check the disk.") from None
 
-    def _inflate(self, content: NDArray[np.uint8], place: int) -> tuple[NDArray[np.uint8], int]:
+    def _inflate(
+        self, content: NDArray[np.uint8], place: int, before: NDArray[np.uint8]
+    ) -> tuple[NDArray[np.uint8], int]:
         try:
-            return inflate_blocks(content)
+            return inflate_blocks(content, before)
         except DamagedBlock as error:
             raise InputError(
                 f"{self.path}: the block at byte {place + error.offset} is damaged, or the index is another file's; "
@@ -171,6 +187,21 @@ def _choose(text, contig, start, end, runs):
                 count += 1
         at += size
     return at, count, False
+
+
+@compiled
+def _close_up(text, runs):
+    """Move runs (of `_choose`) up to the last one, in place, so that they follow each other; where the first begins.
+
+    Gaps are but before a span: only records that begin there may end there too. So the last run is the long one.
+    """
+    at = runs[-1, 0]
+    for run in range(len(runs) - 2, -1, -1):
+        first, last = runs[run, 0], runs[run, 1]
+        for k in range(1, last - first + 1):  # from the end: a run may be moved by less than its length
+            text[at - k] = text[last - k]
+        at -= last - first
+    return at
 
 
 @inlined

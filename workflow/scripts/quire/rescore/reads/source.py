@@ -15,6 +15,7 @@ from quire.rescore.trace import tell
 # Reads are fetched this far left of what is asked, so that positions thinned by coverage always see all their reads.
 FETCH_MARGIN = 1280
 LEAST_COMPRESSED = 10  # bytes of a record in a BAM where reads are much alike; usual ones take about 100
+_TELLING_READS = 20_000  # so many tell how many bytes a record takes in this file; an index tells them by 16 kb
 
 
 class ReadSource:
@@ -28,6 +29,7 @@ class ReadSource:
     def __init__(self, path: str | Path, fasta: str | Path | None = None) -> None:
         """Open the file; see `IndexedAlignments`."""
         self._alignments = IndexedAlignments(path, fasta)
+        self._compressed = LEAST_COMPRESSED  # bytes of a record, rather too few
         self.contigs = self._alignments.contigs
         self.samples = self._alignments.samples
 
@@ -38,7 +40,7 @@ class ReadSource:
     def estimated_reads(self, contig: str, start: int, end: int) -> int | None:
         """About how many reads start in a span, rather too many; None where the index does not tell."""
         size = self._alignments.compressed_bytes(contig, start, end)
-        return None if size is None else size // LEAST_COMPRESSED
+        return None if size is None else size // self._compressed
 
     def records(self, contig: str, start: int, end: int) -> Records:
         """The file's own records that overlap [start, end); see `IndexedAlignments.records`."""
@@ -63,6 +65,10 @@ class ReadSource:
         """
         records = self._alignments.records(contig, max(0, start - FETCH_MARGIN), end)
         positions = records.fixed["position"]
+        if len(positions) >= _TELLING_READS:
+            # Half of what they took here: elsewhere reads may be more alike.
+            size = self._alignments.compressed_bytes(contig, start, end) or 0
+            self._compressed = max(size // len(positions) // 2, LEAST_COMPRESSED)
         verdicts = judge(records, parameters.minimum_mapping_quality)
         used = np.flatnonzero(verdicts == USED)
         hashes = name_hashes(records, used)
