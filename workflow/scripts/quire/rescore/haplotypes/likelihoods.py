@@ -115,17 +115,16 @@ def region_likelihoods(
     values = np.zeros(0)
     if len(tasks):
         values = engine.log10_likelihoods(_batch(trimmed, haplotypes, tasks, continuation))
-    answers = []
-    at = 0
-    for r, count in enumerate(counts.tolist()):
-        own = slice(int(trimmed.region_offsets[r]), int(trimmed.region_offsets[r + 1]))
-        usable = trimmed.usable[own]
-        size = int(usable.sum()) * count
-        matrix = np.full((len(usable), count), np.nan)
-        matrix[usable == 1] = values[at : at + size].reshape(-1, count)
-        at += size
-        cap_and_drop(matrix, least[own])
-        answers.append(RegionLikelihoods(trimmed.source[own], trimmed.start[own], trimmed.end[own], usable, matrix))
+    matrices = _matrices(values, trimmed.usable, trimmed.region_offsets, counts, least)
+    answers, at = [], 0
+    for first, last, count in zip(
+        trimmed.region_offsets[:-1].tolist(), trimmed.region_offsets[1:].tolist(), counts.tolist(), strict=True
+    ):
+        matrix, own = matrices[at : at + (last - first) * count].reshape(-1, count), slice(first, last)
+        at += matrix.size
+        answers.append(
+            RegionLikelihoods(trimmed.source[own], trimmed.start[own], trimmed.end[own], trimmed.usable[own], matrix)
+        )
     return answers
 
 
@@ -278,6 +277,35 @@ def least_likelihoods(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
     """The log10 likelihood (float64[reads]) below which a read of so many bases is left out."""
     least: NDArray[np.float64] = np.minimum(2.0, np.ceil(lengths * _ERRORS_PER_BASE)) * _LOG10_PER_ERROR
     return least
+
+
+@compiled
+def _matrices(values, usable, region_offsets, counts, least):
+    """float64: each region's matrix of `RegionLikelihoods` row by row, end to end.
+
+    Args:
+        values: float64[tasks], PairHMM's answers to `_tasks`.
+        usable, region_offsets, counts: as there.
+        least: float64[reads], see `cap_and_drop`.
+    """
+    room = np.int64(0)
+    for r in range(len(counts)):
+        room += (region_offsets[r + 1] - region_offsets[r]) * counts[r]
+    matrices = np.full(room, np.nan)
+    begun, at, used = np.int64(0), np.int64(0), np.int64(0)
+    for r in range(len(counts)):
+        for i in range(region_offsets[r], region_offsets[r + 1]):
+            if usable[i]:
+                for h in range(counts[r]):
+                    matrices[at + h] = values[used + h]
+                used += counts[r]
+            at += counts[r]
+        cap_and_drop(
+            matrices[begun:at].reshape((region_offsets[r + 1] - region_offsets[r], counts[r])),
+            least[region_offsets[r] : region_offsets[r + 1]],
+        )
+        begun = at
+    return matrices
 
 
 @compiled

@@ -114,13 +114,16 @@ def _columns(bases, qualities, placement):
 @compiled
 def placement_spans(placement):
     """int64[reads] twice: start and end of each read on the reference; a read without aligned bases is empty at 0."""
+    positions, offsets = placement.positions, placement.position_offsets
     n = len(placement.first_base)
     start = np.zeros(n, np.int64)
     end = np.zeros(n, np.int64)
     for i in range(n):
-        for b in range(placement.position_offsets[i], placement.position_offsets[i + 1]):
-            position = placement.positions[b]
-            if position != INSERTED:
-                start[i] = position if end[i] == 0 else start[i]
-                end[i] = position + 1
+        first, last = offsets[i], offsets[i + 1] - 1
+        while first <= last and positions[first] == INSERTED:
+            first += 1
+        while first <= last and positions[last] == INSERTED:
+            last -= 1
+        if first <= last:
+            start[i], end[i] = positions[first], positions[last] + 1
     return start, end

@@ -57,70 +57,88 @@ def realigned(
         window: the reference, holding all spans.
         engine: aligns the reads.
     """
-    explained = [~np.isnan(own.matrix[:, 0]) for own in scored]
-    placement = realigned_placement(
-        reads,
-        [own.source[use] for own, use in zip(scored, explained, strict=True)],
-        [region.haplotypes for region in regions],
-        [own.matrix[use] for own, use in zip(scored, explained, strict=True)],
-        np.array([region.span for region in regions], np.int64),
-        window,
-        engine,
-    )
-    starts, ends = placement_spans(placement)
+    sizes = np.array([len(own.start) for own in scored], np.int64)
+    offsets = offsets_from_lengths(sizes)
+    haplotypes = [haplotype for region in regions for haplotype in region.haplotypes]
+    counts = np.array([len(region.haplotypes) for region in regions], np.int64)
+    matrices = np.concatenate([own.matrix.ravel() for own in scored])
+    explained, best = _best_of_all(matrices, sizes, counts, priorities(haplotypes))
+    placed = np.flatnonzero(explained)
+    region = np.repeat(np.arange(len(regions)), sizes)[placed]
+    source = np.concatenate([own.source for own in scored])[placed]
+    spans = np.array([region.span for region in regions], np.int64)
+    positions = _placement(reads, source, best[placed], haplotypes, spans[region], window, engine)
+    span_offsets = offsets_from_lengths(np.bincount(region, minlength=len(regions)))
+    placement = Placement(span_offsets, *positions)
+    start, end = (np.concatenate([getattr(own, name) for own in scored]) for name in ("start", "end"))
+    start[placed], end[placed] = placement_spans(placement)
+    first, size, at = (np.zeros(len(explained), np.int64) for _ in range(3))
+    first[placed], at[placed] = placement.first_base, placement.position_offsets[:-1]
+    size[placed] = np.diff(placement.position_offsets)
     moved = []
-    for r, (own, use) in enumerate(zip(scored, explained, strict=True)):
-        placed = slice(placement.span_offsets[r], placement.span_offsets[r + 1])
-        start, end = own.start.copy(), own.end.copy()
-        start[use], end[use] = starts[placed], ends[placed]
-        first, size, at = (np.zeros(len(use), np.int64) for _ in range(3))
-        first[use], at[use] = placement.first_base[placed], placement.position_offsets[:-1][placed]
-        size[use] = np.diff(placement.position_offsets)[placed]
-        runs = PlacedReads(own.source, first, size, at, placement.positions)
-        moved.append(ScoredReads(own._replace(start=start, end=end), runs))
+    for own, a, b in zip(scored, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        runs = PlacedReads(own.source, first[a:b], size[a:b], at[a:b], placement.positions)
+        moved.append(ScoredReads(own._replace(start=start[a:b], end=end[a:b]), runs))
     return moved, placement
 
 
-def realigned_placement(
+def _placement(
     reads: RegionReads,
-    sources: Sequence[NDArray[np.int64]],
-    haplotypes: Sequence[Sequence[Haplotype]],
-    matrices: Sequence[NDArray[np.float64]],
+    source: NDArray[np.int64],
+    chosen: NDArray[np.int64],
+    haplotypes: Sequence[Haplotype],
     spans: NDArray[np.int64],
     window: Window,
     engine: CallingEngine,
-) -> Placement:
-    """Place the reads of some regions anew.
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Place reads anew; the columns of `Placement` after the first.
 
     Args:
         reads: clipped reads of all regions.
-        sources: per region, int64[k]: its reads that the model explains, as indices in `reads`.
-        haplotypes: per region, cut to its span, the reference first.
-        matrices: per region, float64[k, haplotypes] log10 likelihoods of those reads.
-        spans: int64[regions, 2], what the region's haplotypes and reads are cut to.
+        source: int64[n], the reads to place, as indices in `reads`.
+        chosen: int64[n], the haplotype of each.
+        haplotypes: of all regions, each cut to its region's span.
+        spans: int64[n, 2], what the haplotype of each read, and so the read, is cut to.
         window: the reference, holding all spans.
         engine: aligns the reads.
     """
-    best = [best_haplotypes(matrix, priorities(group)) for matrix, group in zip(matrices, haplotypes, strict=True)]
-    firsts = offsets_from_lengths(np.array([len(group) for group in haplotypes], np.int64))
-    chosen = np.concatenate([own + first for own, first in zip(best, firsts[:-1].tolist(), strict=True)])
-    source = np.concatenate(sources) if len(sources) else np.zeros(0, np.int64)
-    region = np.repeat(np.arange(len(spans)), [len(own) for own in sources])
-    flat = [haplotype for group in haplotypes for haplotype in group]
-    bases, base_offsets = pack_bytes([haplotype.bases for haplotype in flat])
-    cigars = [np.array([length << CIGAR_SHIFT | op for op, length in haplotype.cigar], np.uint32) for haplotype in flat]
-    cigar_offsets = offsets_from_lengths(np.array([len(cigar) for cigar in cigars], np.int64))
-    first_base, end_base, read_bases, read_offsets = _cut_all(reads, source, spans[region])
+    bases, base_offsets = pack_bytes([haplotype.bases for haplotype in haplotypes])
+    cigars = np.array(
+        [length << CIGAR_SHIFT | op for haplotype in haplotypes for op, length in haplotype.cigar], np.uint32
+    )
+    cigar_offsets = offsets_from_lengths(np.array([len(haplotype.cigar) for haplotype in haplotypes], np.int64))
+    first_base, end_base, read_bases, read_offsets = _cut_all(reads, source, spans)
     tasks = np.stack([chosen, np.arange(len(source))], 1).astype(np.int32)
     batch = SemiglobalBatch(bases, base_offsets, read_bases, read_offsets, tasks)
     alignments = engine.align(batch, READ_TO_HAPLOTYPE, Overhang.SOFTCLIP)
     positions = _place_all(
         reads.positions, first_base, read_bases, read_offsets, alignments.offsets, alignments.cigars,
-        alignments.cigar_offsets, np.concatenate(cigars), cigar_offsets, chosen, spans[region],
-        window.codes, window.start,
+        alignments.cigar_offsets, cigars, cigar_offsets, chosen, spans, window.codes, window.start,
     )  # fmt: skip
-    span_offsets = offsets_from_lengths(np.array([len(own) for own in sources], np.int64))
-    return Placement(span_offsets, first_base, end_base, positions, read_offsets)
+    return first_base, end_base, positions, read_offsets
+
+
+@compiled
+def _best_of_all(matrices, sizes, counts, priority):
+    """Which reads of all regions a haplotype explains (bool[reads]), and the `best_haplotypes` of those (int64[reads]).
+
+    Args:
+        matrices: float64, each region's [reads, haplotypes] row by row, end to end; NaN where nothing explains a read.
+        sizes, counts: int64[regions], reads and haplotypes.
+        priority: of all haplotypes.
+    """
+    explained, best = np.empty(sizes.sum(), np.bool_), np.empty(sizes.sum(), np.int64)
+    at, read, haplotype = 0, 0, 0
+    for r in range(len(sizes)):
+        size, count = sizes[r], counts[r]
+        matrix = matrices[at : at + size * count].reshape((size, count))
+        own = best_haplotypes(matrix, priority[haplotype : haplotype + count])
+        for i in range(size):
+            explained[read + i], best[read + i] = not np.isnan(matrix[i, 0]), haplotype + own[i]
+        at += size * count
+        read += size
+        haplotype += count
+    return explained, best
 
 
 def priorities(haplotypes: Sequence[Haplotype]) -> NDArray[np.float64]:
@@ -173,9 +191,19 @@ def _place_all(
     """int64 per base: reference positions of all reads."""
     positions = np.empty(len(read_bases), np.int64)
     for i in range(len(chosen)):
+        h, size = chosen[i], read_offsets[i + 1] - read_offsets[i]
+        if (
+            offsets[i] >= 0
+            and haplotype_cigar_offsets[h + 1] - haplotype_cigar_offsets[h] == 1
+            and cigar_offsets[i + 1] - cigar_offsets[i] == 1
+            and cigars[cigar_offsets[i]] & np.uint32(CIGAR_MASK) == CIGAR_MATCH
+        ):  # most reads: nothing is inserted or deleted on the way to the reference
+            low_position, first = spans[i, 0] + offsets[i], np.uint64(read_offsets[i])
+            for k in range(np.uint64(size)):
+                positions[first + k] = low_position + np.int64(k)
+            continue
         query = read_bases[read_offsets[i] : read_offsets[i + 1]]
         own = positions[read_offsets[i] : read_offsets[i + 1]]
-        h = chosen[i]
         if offsets[i] < 0:  # no alignment: the read stays where it was
             own[:] = aligned[first_base[i] : first_base[i] + len(query)]
             continue
