@@ -159,7 +159,16 @@ def _select(alignments, reads, paired, template_lengths, alternate, competition,
 
 @inlined
 def _pair_cost(alignments, i, j, lengths, template_lengths):
-    """Cost of the distance of alignments i and j of the first and the second mate; _NO_PAIR if they are not proper."""
+    """Cost of the distance of alignments i and j of the first and the second mate; _NO_PAIR if they are not proper.
+
+    lengths: of the mates, and the longest template of a proper pair.
+    """
+    # Most pairs of places of repeats are known by this to be too far apart: no 5' end lies further from the begin of
+    # its alignment than the alignment and the read are long, and the axis leaves bases out but adds none.
+    begin, other_begin = alignments.axis_begin[i], alignments.axis_begin[j]
+    spans = alignments.axis_end[i] - begin + alignments.axis_end[j] - other_begin
+    if abs(begin - other_begin) > lengths[2] + lengths[0] + lengths[1] + spans:
+        return _NO_PAIR
     if alignments.contig[i] != alignments.contig[j]:
         return _NO_PAIR
     distance = pair_distance(alignments, i, j, lengths[0], lengths[1])
@@ -192,7 +201,10 @@ def _pair(alignments, reads, read1, read2, template_lengths, alternate, competit
         primary_end(alignments, first1, last1, alternate),
         primary_end(alignments, first2, last2, alternate),
     )
-    lengths = (reads.offsets[read1 + 1] - reads.offsets[read1], reads.offsets[read2 + 1] - reads.offsets[read2])
+    lengths = (
+        reads.offsets[read1 + 1] - reads.offsets[read1], reads.offsets[read2 + 1] - reads.offsets[read2],
+        max(template_lengths.high[0], template_lengths.high[1], template_lengths.high[2], template_lengths.high[3]),
+    )  # fmt: skip
     name_hash = reads.name_hash[read1]
     best, best_hash, best1, best2 = np.int64(-1), np.uint64(0), np.int64(-1), np.int64(-1)
     for i in range(first1, last1):

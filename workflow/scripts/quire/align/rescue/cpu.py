@@ -144,7 +144,13 @@ def _has_partner(alignments, anchor, side, anchor_read, mate, offsets, low, high
     """Whether the mate has an alignment that makes a proper pair with the anchor, whose read is mate `side` (0, 1)."""
     anchor_length = offsets[anchor_read + 1] - offsets[anchor_read]
     mate_length = offsets[mate + 1] - offsets[mate]
+    begin, farthest = alignments.axis_begin[anchor], max(high[0], high[1], high[2], high[3])
+    reach = farthest + anchor_length + mate_length + alignments.axis_end[anchor] - begin
     for other in range(alignments.offsets[mate], alignments.offsets[mate + 1]):
+        # As in pairing: most places of a repeat are known by this to be too far apart.
+        other_begin = alignments.axis_begin[other]
+        if abs(other_begin - begin) > reach + alignments.axis_end[other] - other_begin:
+            continue
         if alignments.contig[other] != alignments.contig[anchor]:
             continue
         if side == 0:
