@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.fm_index.pages.cpu import PageArrays, page_of, page_table
+from quire.algorithms.fm_index.pages.cpu import PageArrays, announce_row, page_of, page_table
 from quire.algorithms.seeding import (
     DIAGONAL_BIAS,
     FEW_HITS,
@@ -19,6 +19,7 @@ from quire.algorithms.seeding.cpu_together import (
     END,
     HIGH,
     LOW,
+    MANY,
     ORDINAL,
     READ,
     STRAND,
@@ -36,6 +37,7 @@ from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
 ROOM_OF_A_READ = 256  # hits that there is room for at first, mostly more than enough
+ROWS_ANNOUNCED, ROWS_IN_LINE = 64, 16  # of an interval, before its hits are gathered; places in a cache line
 FEW_TO_SORT = 16  # hits that are sorted by insertion alone; more are first laid into about twice as many boxes
 FEWEST_BOXES, MOST_BOXES = 64, 4096
 
@@ -54,8 +56,10 @@ def find_hits(
     Returns:
         offsets int64[n + 1] and hits uint64[], the hits of a read sorted ascending.
     """
-    batch = ReadArrays(reads.offsets, reads.codes, reads.word_offsets, reads.packed, reads.ambiguous, reads.name_hash,
-                       parameters.depths(), parameters.stride, parameters.maximum_hits)  # fmt: skip
+    batch = ReadArrays(
+        reads.offsets, reads.codes.reshape(-1), reads.word_offsets, reads.packed.reshape(-1), reads.ambiguous,
+        reads.name_hash, parameters.depths(), parameters.stride, parameters.maximum_hits,
+    )  # fmt: skip
     table = page_table(pages)
     count = len(batch.offsets) - 1
     offsets = np.zeros(count + 1, np.int64)
@@ -82,6 +86,8 @@ def hits_of_reads(table, batch, text, together, begin_read, offsets, hits):
         for number in range(len(table)):
             search_page(page_of(table, number), number, batch, count, text, together)
         choose_depths(table, batch, count, together)
+        for number in range(len(table)):
+            _announce_rows(page_of(table, number), number, together, count)
         seed = 0
         while read < last:
             if used + room > len(hits):
@@ -95,6 +101,16 @@ def hits_of_reads(table, batch, text, together, begin_read, offsets, hits):
     return read
 
 
+@inlined
+def _announce_rows(page, number, together, count):
+    """Ask for the first places of the intervals of many rows on a page; those that are not needed change nothing."""
+    for index in range(count):
+        if together.places[number, index, 0] == MANY:
+            low, high = together.found[number, index, LOW], together.found[number, index, HIGH]
+            for row in range(low, min(low + ROWS_ANNOUNCED, high), ROWS_IN_LINE):
+                announce_row(page, row)
+
+
 @compiled
 def _hits_of_read(table, batch, together, sorting, first_seed, last_seed, hits, used):
     """Append the sorted hits of the seeds of one read; returns their end."""
@@ -105,8 +121,8 @@ def _hits_of_read(table, batch, together, sorting, first_seed, last_seed, hits, 
         if total > batch.maximum_hits:
             if total < rarest:
                 rarest, rarest_seed = total, index
-        elif places_in_all(together.places[index]) == total:
-            used = _append_places(together.places[index], together.seeds[index], batch.depths[0], hits, used)
+        elif places_in_all(together.places, index) == total:
+            used = _append_places(together.places, index, together.seeds[index], batch.depths[0], hits, used)
         else:
             used = _append_found(table, together, index, hits, used)
     if rarest <= RAREST_LIMIT and used - first < FEW_HITS and (used == first or rarest <= RAREST_LIMIT_BESIDE):
@@ -178,11 +194,11 @@ def _box(hit, shift, boxes):
 
 
 @inlined
-def _append_places(places, seed, seed_length, hits, used):
+def _append_places(places, index, seed, seed_length, hits, used):
     """Append the hits of a seed whose rows were looked through on all pages."""
     for number in range(len(places)):
-        for item in range(1, places[number, 0] + 1):
-            diagonal = places[number, item] - (seed[END] - seed_length)
+        for item in range(1, places[number, index, 0] + 1):
+            diagonal = places[number, index, item] - (seed[END] - seed_length)
             hits[used] = encode_hit(seed[STRAND], diagonal, seed[ORDINAL])
             used += 1
     return used
@@ -194,6 +210,6 @@ def _append_found(table, together, index, hits, used):
     seed = together.seeds[index]
     begin = seed[END] - together.chosen[index, WANTED]
     for number in range(len(table)):
-        low, high = together.found[index, number, LOW], together.found[index, number, HIGH]
+        low, high = together.found[number, index, LOW], together.found[number, index, HIGH]
         used = append_owned(page_of(table, number), low, high, begin, seed[STRAND], seed[ORDINAL], hits, used)
     return used

@@ -16,7 +16,10 @@ ROWS_AHEAD = 16  # rows of an interval that are announced before they are locate
 
 
 class ReadArrays(NamedTuple):
-    """What the kernels read of a batch: see `quire.reads.Reads` and `SeedingParameters`."""
+    """What the kernels read of a batch: see `quire.reads.Reads` and `SeedingParameters`.
+
+    `codes` and `packed` are flat: those of the strand as read, then those of the other.
+    """
 
     offsets: np.ndarray
     codes: np.ndarray

@@ -1,10 +1,11 @@
 """Searching the seeds of some reads together: every look-up is a cache miss, so each is announced a round ahead.
 
-Seeds are laid out until there are SEEDS_TOGETHER or more, each as a row of `seeds` (int64[s, 5]: READ, STRAND, ORDINAL,
-END, LONGEST). What a page holds of seed s stands in
+Seeds are laid out until there are SEEDS_TOGETHER or more, each as a row of `seeds` (int64[s, 7]: READ, STRAND, ORDINAL,
+END, LONGEST, and where the read's first base and word stand among those of both strands: BASE, WORD). What a page holds
+of seed s stands in
 
-- `found`, int64[s, page, 3]: (low, high, depth) of an interval, `seed_length` deep, empty, or of few rows before, and
-- `places`, int64[s, page, 1 + LISTED_ROWS]: of an interval of at most LISTED_ROWS rows how many hits the page owns at
+- `found`, int64[page, s, 3]: (low, high, depth) of an interval, `seed_length` deep, empty, or of few rows before, and
+- `places`, int64[page, s, 1 + LISTED_ROWS]: of an interval of at most LISTED_ROWS rows how many hits the page owns at
   `seed_length`, and where on the axis they begin; MANY for any other.
 
 A seed that is deep enough for its few rows not to be chance is not searched on: its rows are located, and the rest of
@@ -35,7 +36,7 @@ SEEDS_TOGETHER = 192
 LISTED_ROWS = 4  # rows of an interval that are located together with those of other seeds
 MANY = -1
 MANY_IN_ALL = np.int64(np.iinfo(np.int64).max)
-READ, STRAND, ORDINAL, END, LONGEST = 0, 1, 2, 3, 4
+READ, STRAND, ORDINAL, END, LONGEST, BASE, WORD = 0, 1, 2, 3, 4, 5, 6
 LOW, HIGH, DEPTH = 0, 1, 2
 TOTAL, WANTED = 0, 1
 
@@ -70,8 +71,8 @@ def room_together(page_count):
     """Room for the seeds of reads that are searched together."""
     most = SEEDS_TOGETHER + 2 * MAXIMUM_SEEDS
     return Together(
-        np.empty((most, 5), np.int64), np.empty((most, page_count, 3), np.int64),
-        np.empty((most, page_count, 1 + LISTED_ROWS), np.int64), np.empty(most * LISTED_ROWS, np.int64),
+        np.empty((most, 7), np.int64), np.empty((page_count, most, 3), np.int64),
+        np.empty((page_count, most, 1 + LISTED_ROWS), np.int64), np.empty(most * LISTED_ROWS, np.int64),
         np.empty(most * LISTED_ROWS, np.int64), np.empty(most * LISTED_ROWS, np.int64),
         np.empty(most * LISTED_ROWS, np.int64), np.empty((most, 2), np.int64), np.empty(most, np.int64),
     )  # fmt: skip
@@ -96,13 +97,17 @@ def lay_seeds(batch, read, seeds):
         origin = batch.offsets[read]
         length = batch.offsets[read + 1] - origin
         for strand in range(2):
+            base, word = origin, batch.word_offsets[read]
+            if strand == 1:
+                base, word = base + len(batch.codes) // 2, word + len(batch.packed) // 2
             for ordinal in range(seed_count(length, seed_length, batch.stride)):
                 end = seed_end(ordinal, length, seed_length, batch.stride)
-                longest = longest_seed(batch.codes[strand], origin, end, batch.ambiguous[read])
+                longest = longest_seed(batch.codes, base, end, batch.ambiguous[read])
                 if longest < seed_length:
                     continue
                 seed = seeds[number]
                 seed[READ], seed[STRAND], seed[ORDINAL], seed[END], seed[LONGEST] = read, strand, ordinal, end, longest
+                seed[BASE], seed[WORD] = base, word
                 number += 1
         read += 1
     return read, number
@@ -110,12 +115,12 @@ def lay_seeds(batch, read, seeds):
 
 @compiled
 def search_page(page, number, batch, count, text, together):
-    """Fill found[:count, number] and places[:count, number] with what page `number` holds of the seeds."""
-    found, places = together.found[:count, number], together.places[:count, number]
+    """Fill found[number, :count] and places[number, :count] with what page `number` holds of the seeds."""
+    found, places = together.found[number], together.places[number]
     seed_length = batch.depths[0]
-    _look_up(page, batch, together, found)
-    _narrow(page, batch, together, found, _list_all(together, found), seed_length, _beyond_chance(page))
-    listed = _list_rows(together, found, places)
+    _look_up(page, batch, together, found, count)
+    _narrow(page, batch, together, found, _list_all(together, found, count), seed_length, _beyond_chance(page))
+    listed = _list_rows(together, found, places, count)
     _locate(page, together, listed, text)
     for item in range(listed):
         owner = together.owners[item]
@@ -142,20 +147,20 @@ def _beyond_chance(page):
 @inlined
 def _begins_there(batch, seed, seed_length, missing, text, position):
     """Whether the first `missing` bases of a seed are those of the axis from `position` on."""
-    first = batch.word_offsets[seed[READ]] * 32 + seed[END] - seed_length
-    differing = packed_word(batch.packed[seed[STRAND]], first) ^ packed_word(text, position)
+    first = seed[WORD] * 32 + seed[END] - seed_length
+    differing = packed_word(batch.packed, first) ^ packed_word(text, position)
     return differing << np.uint64(64 - 2 * missing) == 0
 
 
 @inlined
-def _look_up(page, batch, together, found):
+def _look_up(page, batch, together, found, count):
     """First intervals, from the prefix table."""
-    for index in range(len(found)):
+    for index in range(count):
         seed = together.seeds[index]
-        kmer = prefix(batch.packed[seed[STRAND]], batch.word_offsets[seed[READ]], seed[END], page.prefix_length)
+        kmer = prefix(batch.packed, seed[WORD], seed[END], page.prefix_length)
         found[index, LOW] = kmer
         prefetch(page.prefix_table, 2 * kmer)
-    for index in range(len(found)):
+    for index in range(count):
         kmer = found[index, LOW]
         low, high = np.int64(page.prefix_table[2 * kmer]), np.int64(page.prefix_table[2 * kmer + 1])
         found[index, LOW], found[index, HIGH], found[index, DEPTH] = low, high, page.prefix_length
@@ -174,13 +179,13 @@ def _announce(page, low, high, goes_on):
 
 
 @inlined
-def _list_all(together, found):
-    """List the seeds whose intervals are not empty; returns how many."""
-    count = 0
-    for index in range(len(found)):
-        together.listed[count] = index
-        count += found[index, LOW] < found[index, HIGH]
-    return count
+def _list_all(together, found, count):
+    """List those of the first `count` seeds whose intervals are not empty; returns how many."""
+    listed = 0
+    for index in range(count):
+        together.listed[listed] = index
+        listed += found[index, LOW] < found[index, HIGH]
+    return listed
 
 
 @compiled
@@ -196,7 +201,7 @@ def _narrow(page, batch, together, found, count, wanted, enough):
             index = listed[item]
             seed = together.seeds[index]
             low, high, depth = found[index, LOW], found[index, HIGH], found[index, DEPTH] + 1
-            symbol = np.int64(batch.codes[seed[STRAND], batch.offsets[seed[READ]] + seed[END] - depth])
+            symbol = np.int64(batch.codes[np.uint64(seed[BASE] + seed[END] - depth)])
             low, high = backward_step(page.blocks, page.words_per_block, page.C, page.primary, symbol, low, high)
             found[index, LOW], found[index, HIGH], found[index, DEPTH] = low, high, depth
             goes_on = depth < wanted and low < high and (depth < enough or high - low > LISTED_ROWS)
@@ -207,10 +212,10 @@ def _narrow(page, batch, together, found, count, wanted, enough):
 
 
 @inlined
-def _list_rows(together, found, places):
-    """List the rows of all intervals of few rows; returns how many."""
+def _list_rows(together, found, places, count):
+    """List the rows of all intervals of few rows, of the first `count` seeds; returns how many."""
     listed = 0
-    for index in range(len(found)):
+    for index in range(count):
         low, high = found[index, LOW], found[index, HIGH]
         places[index, 0] = MANY if high - low > LISTED_ROWS else 0
         if high - low > LISTED_ROWS:
@@ -239,18 +244,18 @@ def choose_depths(table, batch, count, together):
     """Fill chosen[:count], and narrow `found` to the depth chosen."""
     left = 0
     for index in range(count):
-        total = places_in_all(together.places[index])
+        total = places_in_all(together.places, index)
         together.chosen[index, TOTAL], together.chosen[index, WANTED] = total, batch.depths[0]
         together.frequent[left] = index
         left += total > batch.maximum_hits
     for number in range(len(table)):
-        _deepen(page_of(table, number), batch, together, together.found[:count, number], left, batch.depths[0])
+        _deepen(page_of(table, number), batch, together, together.found[number], left, batch.depths[0])
     left = _count_frequent(table, batch, left, together, 0)
     for level in range(1, len(batch.depths)):
         if left == 0:
             return
         for number in range(len(table)):
-            page, found = page_of(table, number), together.found[:count, number]
+            page, found = page_of(table, number), together.found[number]
             _deepen(page, batch, together, found, left, batch.depths[level])
         left = _count_frequent(table, batch, left, together, level)
 
@@ -270,13 +275,13 @@ def _deepen(page, batch, together, found, count, wanted):
 
 
 @inlined
-def places_in_all(places):
+def places_in_all(places, index):
     """Hits of a seed at `seed_length` on all pages; MANY_IN_ALL if the rows of one of them were not looked through."""
     total = np.int64(0)
     for number in range(len(places)):
-        if places[number, 0] == MANY:
+        if places[number, index, 0] == MANY:
             return MANY_IN_ALL
-        total += places[number, 0]
+        total += places[number, index, 0]
     return total
 
 
@@ -290,7 +295,7 @@ def _count_frequent(table, batch, count, together, level):
         longest = together.seeds[index, LONGEST]
         total = np.int64(0)
         for number in range(len(table)):
-            low, high = together.found[index, number, LOW], together.found[index, number, HIGH]
+            low, high = together.found[number, index, LOW], together.found[number, index, HIGH]
             if low < high:
                 total += owned_count(page_of(table, number).unowned_rows, low, high)
         together.chosen[index, TOTAL], together.chosen[index, WANTED] = total, wanted
