@@ -111,12 +111,8 @@ def _put_in_order(part, read_offsets, name_hash, cigar_base, begins, ends, found
         found: those that are there already.
     """
     found = _borrowed_rows(found)
-    read_offsets, name_hash, begins, ends = (
-        borrowed(read_offsets),
-        borrowed(name_hash),
-        borrowed(begins),
-        borrowed(ends),
-    )
+    read_offsets, name_hash = borrowed(read_offsets), borrowed(name_hash)
+    begins, ends = borrowed(begins), borrowed(ends)
     read, strand, score, read_begin, read_end, axis_begin, axis_end, cigar_begin, cigar_length, alternate = (
         _borrowed_rows(part)
     )
@@ -172,12 +168,13 @@ def _leave_out_repeats(offsets, found):
         for a in range(first, offsets[r + 1]):
             repeated = False
             for b in range(begin, used):
-                if strand[a] != strand[b]:
-                    continue
-                same_begin = axis_begin[a] == axis_begin[b] and read_begin[a] == read_begin[b]
-                if same_begin or (axis_end[a] == axis_end[b] and read_end[a] == read_end[b]):
-                    repeated = True
-                    break
+                # What is rarely so is asked first: strands agree every other time, which nobody can foretell.
+                same_begin, same_end = axis_begin[a] == axis_begin[b], axis_end[a] == axis_end[b]
+                if (same_begin or same_end) and strand[a] == strand[b]:
+                    same_begin = same_begin and read_begin[a] == read_begin[b]
+                    if same_begin or (same_end and read_end[a] == read_end[b]):
+                        repeated = True
+                        break
             if not repeated:
                 if used < a:
                     read[used] = r

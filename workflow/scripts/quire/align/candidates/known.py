@@ -14,9 +14,11 @@ def leave_out_known(jobs: ExtensionJobs, rounds: list[tuple[ExtensionJobs, Exten
         rounds: earlier jobs, each round's by read, ascending; reads are numbered as in `jobs`.
     """
     is_new = np.ones(len(jobs), np.bool_)
+    columns = _columns(jobs)
     for earlier, _ in rounds:
-        _strike_known(_columns(jobs), _columns(earlier), is_new)
-    return ExtensionJobs(*(column[is_new] for column in _columns(jobs)))
+        _strike_known(columns, _columns(earlier), is_new)
+    chosen = np.flatnonzero(is_new)
+    return ExtensionJobs(*(column.take(chosen) for column in columns))
 
 
 def _columns(jobs: ExtensionJobs) -> tuple[np.ndarray, ...]:
