@@ -9,7 +9,17 @@ import parasail
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.algorithms.pairwise import Memory, Mode, Pair, PairwiseAlignment, cpu_bytes, cpu_small, oracle, pair_of
+from quire.algorithms.pairwise import (
+    Memory,
+    Mode,
+    Pair,
+    PairwiseAlignment,
+    cpu_bytes,
+    cpu_small,
+    cpu_strips,
+    oracle,
+    pair_of,
+)
 from quire.algorithms.pairwise.cpu import align, tiling_for
 from quire.algorithms.pairwise.tiling import Tiling
 from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
@@ -99,12 +109,36 @@ def test_bytes_are_as_tiles(letters: int, scoring: Scoring) -> None:
 @pytest.mark.parametrize("scoring", [BWA_MEM, Scoring(10, -100, -60, -40), Scoring(3, -1, -1, -1)])
 @pytest.mark.parametrize("above", [0, 1])
 def test_scores_that_bytes_hold(above: int, scoring: Scoring) -> None:
-    length = cpu_bytes.largest_in_bytes(scoring) // scoring.match + above
+    length = cpu_strips.largest_in_bytes(scoring) // scoring.match + above
     letters = np.random.default_rng(length).integers(0, 4, length).astype(np.uint8)
     given_pair = Pair(letters, np.append(letters, np.full(1000, 5, np.uint8)), scoring, Mode.LOCAL)
     assert (cpu_bytes.align_strips(letters, given_pair.target, scoring)[0] >= 0) == (above == 0)
     expected = (length * scoring.match, 0, length, 0, length, [("M", length)])
     assert as_oracle(align(given_pair)) == as_oracle(align(given_pair, memory=Memory.LINEAR)) == expected
+
+
+@pytest.mark.parametrize("scoring", [BWA_MEM, Scoring(1, -1, -2, -1), Scoring(3, -9, -15, -2), Scoring(5, -9, -12, -2)])
+@pytest.mark.parametrize("strip", [64, 2048])
+def test_scores_around_what_bytes_hold(strip: int, scoring: Scoring) -> None:
+    """The zero of bytes is lowered in the middle of a sweep, with gaps before and behind, and in the strips below."""
+    random = np.random.default_rng(strip)
+    lowered = 0
+    first = cpu_strips.HIGHEST - scoring.match - cpu_strips.first_zero(scoring)
+    for more in range(-2, cpu_strips.largest_in_bytes(scoring) - first + 3):
+        bases = (first + more * scoring.match - 2 * scoring.gap_open - 6 * scoring.gap_extend) // scoring.match
+        same = random.integers(0, 4, max(bases, 12)).astype(np.uint8)
+        query, target = random.integers(0, 4, (2, strip + 600)).astype(np.uint8)
+        query[100 : 100 + len(same)] = same
+        target[200 : 200 + len(same)] = same
+        query, target = np.delete(query, slice(140, 144)), np.delete(target, slice(280, 282))
+        tiling = Tiling(len(query), len(target), 200, 200)
+        given_pair = Pair(query, target, scoring, Mode.LOCAL)
+        expected = align(given_pair, memory=Memory.LINEAR, tiling=tiling)
+        assert as_oracle(align(given_pair, memory=Memory.LINEAR)) == as_oracle(expected)
+        held = cpu_bytes.align_strips(query, target, scoring)[0]
+        assert held == expected.score or (held == -1 and expected.score > cpu_strips.largest_in_bytes(scoring))
+        lowered += first < held
+    assert lowered > 0
 
 
 @pytest.mark.parametrize("mode", Mode)

@@ -1,5 +1,7 @@
 """Vectors and single instructions inside Numba code, each against NumPy or Python."""
 
+import platform
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,12 +12,15 @@ from numba.core.errors import TypingError
 from quire.simd import bits, vectors
 from quire.simd.vectors import (
     add,
+    add_saturated,
     aligned_zeros,
     any_bit,
+    as_computed,
     bit_and,
     bit_or,
     bit_xor,
     bits_greater,
+    bits_greater_of_two,
     choose_equal,
     choose_greater,
     choose_less,
@@ -32,6 +37,7 @@ from quire.simd.vectors import (
     shift_right,
     splat,
     store,
+    store_bits,
     trailing_zeros,
 )
 
@@ -99,6 +105,44 @@ def test_integers(function, wanted, dtypes):
         left, right, out = drawn(2, dtype)
         apply_two(function, left, right, out)
         assert out[1:-1].tolist() == wanted(left, right)[1:-1].tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32])
+def test_sums_that_saturate(dtype):
+    limits = np.iinfo(dtype)
+    left = np.resize(np.array([limits.min, limits.min, limits.max, limits.max, 5, -5], dtype), LANES + 2)
+    right = np.resize(np.array([-1, 1, 1, -1, 7], dtype), LANES + 2)
+    out = np.zeros(LANES + 2, dtype)
+    apply_two(add_saturated, left, right, out)
+    wanted = np.clip(left.astype(np.int64) + right, limits.min, limits.max)
+    assert out[1:-1].tolist() == wanted[1:-1].tolist()
+
+
+def test_a_vector_as_it_was_computed():
+    @njit
+    def kernel(numbers, out):
+        store(out, 0, as_computed(add(load(numbers, 0, LANES), splat(np.int16(2), LANES))))
+
+    out = np.zeros(LANES, np.int16)
+    kernel(np.arange(LANES, dtype=np.int16), out)
+    assert out.tolist() == list(range(2, LANES + 2))
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.int32])
+def test_two_comparisons_in_one_word(dtype):
+    """Written to the halves of words of 32 bits."""
+
+    @njit
+    def kernel(a, b, c, d, out):
+        store_bits(out, 1, bits_greater_of_two(load(a, 0, 16), load(b, 0, 16), load(c, 0, 16), load(d, 0, 16)))
+
+    for seed in range(20):
+        a, b, c, d = np.random.default_rng(seed).integers(-2, 3, (4, 16)).astype(dtype) * dtype(10_000)
+        out = np.full(4, 7, np.uint16)
+        kernel(a, b, c, d, out)
+        first, second = a > b, c > d
+        wanted = np.packbits(np.concatenate([first[:8], second[:8], first[8:], second[8:]]), bitorder="little")
+        assert out.tolist() == [7, *wanted.view(np.uint16).tolist(), 7]
 
 
 @pytest.mark.parametrize(
@@ -185,6 +229,7 @@ def test_registers_are_those_that_numba_compiles_for(name, features, wanted, mon
     monkeypatch.setattr(config, "CPU_NAME", name)
     monkeypatch.setattr(config, "CPU_FEATURES", features)
     assert vectors.has_avx512() == wanted
+    assert vectors.has_avx2() == (features is not None and platform.machine() == "x86_64")
 
 
 @njit

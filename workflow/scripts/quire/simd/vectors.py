@@ -12,7 +12,7 @@ the calling module. Functions of two or more vectors take them of one type.
 
 import numpy as np
 from llvmlite import ir
-from llvmlite.binding import get_host_cpu_features
+from llvmlite.binding import get_default_triple, get_host_cpu_features
 from numba import types
 from numba.core import cgutils, config
 from numba.core.errors import TypingError
@@ -45,6 +45,16 @@ def has_avx512() -> bool:
     if features is not None:
         return "+avx512f" in features
     return name in (None, "host") and bool(get_host_cpu_features().get("avx512f"))
+
+
+def has_avx2() -> bool:
+    """Whether Numba compiles for AVX2, with or without AVX-512; likewise."""
+    if not get_default_triple().startswith("x86_64"):
+        return False
+    name, features = getattr(config, "CPU_NAME"), getattr(config, "CPU_FEATURES")  # noqa: B009 (Numba sets them late)
+    if features is not None:
+        return "+avx2" in features
+    return name in (None, "host") and bool(get_host_cpu_features().get("avx2"))
 
 
 def aligned_zeros(length: int, dtype: np.typing.DTypeLike) -> np.ndarray:
@@ -103,6 +113,24 @@ def store(_typing_context, array, index, vector):
         return context.get_dummy_value()
 
     return types.none(array, types.intp, vector), generate
+
+
+@intrinsic
+def store_bits(_typing_context, array, index, bits):
+    """store_bits(array, index, bits): write an integer to the elements from `index` on, which may be narrower ones.
+
+    Numba's own assignment asks whether an index counts from the end.
+    """
+    _require_flat(array)
+    both = isinstance(bits, types.Integer) and isinstance(array.dtype, types.Integer)
+    _require(both and bits.bitwidth % array.dtype.bitwidth == 0, f"store_bits of {bits} into {array}")
+
+    def generate(context, builder, signature, arguments):
+        pointer = _pointer(context, builder, signature.args[0], *arguments[:2], arguments[2].type)
+        builder.store(arguments[2], pointer, align=array.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp, bits), generate
 
 
 @intrinsic(prefer_literal=True)
@@ -228,6 +256,39 @@ minimum = _extreme("minimum", "<")
 
 
 @intrinsic
+def add_saturated(_typing_context, a, b):
+    """a + b of signed integers, lane by lane; the largest or lowest of their type where that does not hold the sum."""
+    _require_alike("add_saturated", a, b)
+    _require(isinstance(a.element, types.Integer) and a.element.signed, "add_saturated takes signed integers")
+
+    def generate(_context, builder, _signature, arguments):
+        llvm_vector = arguments[0].type
+        name = f"llvm.sadd.sat.v{a.lanes}i{a.element.bitwidth}"
+        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(llvm_vector, [llvm_vector] * 2), name)
+        return builder.call(function, arguments)
+
+    return a(a, b), generate
+
+
+@intrinsic
+def as_computed(_typing_context, vector):
+    """as_computed(vector): the vector; LLVM does not take the operation behind it together with those before it.
+
+    It sorts the operands of nested maxima, and takes first into account what a loop's turn takes from the one before:
+    turns then wait for each other.
+    """
+    _require(isinstance(vector, VectorType), "as_computed takes a vector")
+
+    def generate(context, builder, _signature, arguments):
+        if not builder.module.triple.startswith("x86_64"):
+            return arguments[0]
+        llvm_vector = context.get_value_type(vector)
+        return builder.asm(ir.FunctionType(llvm_vector, [llvm_vector]), "", "=v,0", arguments, False)
+
+    return vector(vector), generate
+
+
+@intrinsic
 def bits_greater(_typing_context, a, b):
     """An unsigned integer of as many bits as there are lanes (8, 16, 32 or 64): bit i says whether a > b in lane i."""
     _require_alike("bits_greater", a, b)
@@ -238,6 +299,33 @@ def bits_greater(_typing_context, a, b):
         return builder.bitcast(builder.icmp_signed(">", *arguments), ir.IntType(a.lanes))
 
     return types.Integer.from_bitwidth(a.lanes, signed=False)(a, b), generate
+
+
+@intrinsic
+def bits_greater_of_two(_typing_context, a, b, c, d):
+    """uint32: whether a > b, and c > d, in 16 lanes, in the order in which AVX2 has them of int16 in two operations.
+
+    Bits 0 to 7 are of a and b in lanes 0 to 7, the next eight of c and d there; then follow those of lanes 8 to 15.
+    """
+    _require_alike("bits_greater_of_two", a, b, c, d)
+    integers = isinstance(a.element, types.Integer) and a.element.signed
+    _require(integers and a.lanes == 16, "bits_greater_of_two takes 16 lanes of signed integers")
+
+    def generate(_context, builder, _signature, arguments):
+        first, second = (builder.icmp_signed(">", *arguments[at : at + 2]) for at in (0, 2))
+        word = ir.IntType(32)
+        if not has_avx2():
+            order = [*range(8), *range(16, 24), *range(8, 16), *range(24, 32)]
+            mask = ir.Constant(ir.VectorType(word, 32), order)
+            return builder.bitcast(builder.shuffle_vector(first, second, mask), word)
+        shorts, packed = ir.VectorType(ir.IntType(16), 16), ir.VectorType(ir.IntType(8), 32)
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(packed, [shorts] * 2), "llvm.x86.avx2.packsswb"
+        )
+        masks = builder.call(function, [builder.sext(first, shorts), builder.sext(second, shorts)])
+        return builder.bitcast(builder.icmp_signed("<", masks, ir.Constant(packed, None)), word)
+
+    return types.uint32(a, b, c, d), generate
 
 
 def _moved(name: str, up: bool):

@@ -1,17 +1,8 @@
-"""Mode LOCAL in bytes, for sequences that are not alike: 64 bands of rows (32 without AVX-512), one a vector lane.
+"""Mode LOCAL in bytes, for sequences that are not alike: the matrix is swept in the strips of `cpu_strips`.
 
-A byte holds H + `Strips.zero`, which is as low as it may be so that no sum leaves what a byte holds: I and D are never
-lower than a gap opened at 0. So plain sums do, which processors have more of than of sums that saturate (Intel's take
-two of the first in a cycle and one of the second), and all scores are exact. Where some H comes within a match of what
-a byte holds the sweep is given up, at once.
-
-The matrix is cut into strips of rows, all columns wide; the row above each is kept. In a strip lane k holds `height`
-rows and is one column behind lane k - 1; columns before the first and behind the last one have a letter of their own.
 The cell where the alignment ends is known when the sweep is through. Where the path from there has gaps it is followed
 through windows or strips whose directions are computed again.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,71 +10,25 @@ from quire.algorithms.pairwise import LARGEST
 from quire.algorithms.pairwise.cpu_follow import follow_tile
 from quire.algorithms.pairwise.cpu_layout import BITS as TILE_BITS
 from quire.algorithms.pairwise.cpu_layout import WIDTH, Border, direction_words, height_of, space_for
+from quire.algorithms.pairwise.cpu_strips import (
+    BITS,
+    LANES,
+    StripsEnd,
+    begin,
+    steps_with_directions,
+    strips_of,
+    sweep,
+    work_of,
+)
 from quire.algorithms.pairwise.cpu_tiles import solve_tile
 from quire.sam import CIGAR_MATCH
 from quire.sequence.cigar import element_of
-from quire.simd.bits import trailing_zeros
-from quire.simd.compiled import compiled, inlined
-from quire.simd.vectors import (
-    CACHE_LINE,
-    add,
-    bits_greater,
-    choose_equal,
-    has_avx512,
-    load,
-    maximum,
-    moved_up,
-    splat,
-    store,
-)
+from quire.simd.compiled import compiled
 
-LANES = 64 if has_avx512() else 32  # one register of bytes: no answer depends on it
-TALLEST = 8
-"""Rows of a lane at most: the taller, the less is lost between strips, and the more is computed again for the path."""
-LOWEST, HIGHEST = -128, 127  # of a byte
-BITS: np.typing.DTypeLike = np.uint64 if LANES == 64 else np.uint32
-"""Type of a word of a strip's directions: a bit for each lane."""
 FIRST_WINDOW, WIDER = 32, 4
 """Rows and columns that are computed again before where a path is; how many times as many where that is too few."""
 CELLS_OF_BYTES = 12  # with directions, in the time of one of a window
 STRIP = 32 << 20  # bytes of directions of a strip, at most
-LARGEST_MATCH, LOWEST_SCORE = 10, -100  # half of what a byte holds is left for H
-_ROW_PADDING, _COLUMN_PADDING = 6, 7  # letters of their own, which match nothing
-
-
-class Strips(NamedTuple):
-    """A matrix as strips.
-
-    Attributes:
-        query: int8[down * height * LANES], the letters of each strip's lanes, row by row, lanes innermost.
-        target: int8[steps + LANES - 1], the letters of the columns, backwards.
-        upper: int8[down, 2, steps], H of the row above each strip and I of its first row, in bytes.
-        height: rows of a lane.
-        zero: H of 0 in bytes.
-    """
-
-    query: np.ndarray
-    target: np.ndarray
-    upper: np.ndarray
-    height: int
-    zero: int
-
-
-class StripsEnd(NamedTuple):
-    """The cell with the largest H so far, the first by column and row: of the matrix, from 0; of none with score 0."""
-
-    score: int
-    row: int
-    column: int
-
-
-@compiled
-def fits_in_bytes(rows, columns, scoring, room):
-    """Whether a matrix can be swept in bytes, its strips in so many of them."""
-    kept = 2 * (columns + 2 * LANES) * ((rows + TALLEST * LANES - 1) // (TALLEST * LANES) + 1)
-    lowest = min(scoring.mismatch, scoring.gap_open + scoring.gap_extend)
-    # Where mismatches are free, what lies behind a matrix would count.
-    return scoring.match <= LARGEST_MATCH and lowest >= LOWEST_SCORE and scoring.mismatch < 0 and kept <= room
 
 
 @compiled
@@ -98,8 +43,7 @@ def align_strips(query, target, scoring):
         The alignment's score, row and column (from 1) of its end and of where it begins, and uint32, its CIGAR
         elements, backwards. The score is -1 where bytes do not hold some score: nothing is known then.
     """
-    strips = _strips_of(query, target, scoring)
-    end = _sweep(strips, scoring)
+    strips, end = sweep(strips_of(query, target, scoring), scoring)
     if end.score <= 0:
         return end.score, 0, 0, 0, 0, np.empty(0, np.uint32)
     length = _without_gaps(query, target, scoring, end)
@@ -109,164 +53,6 @@ def align_strips(query, target, scoring):
     else:
         begin_row, begin_column, cigar = _path(strips, query, target, scoring, end)
     return end.score, end.row + 1, end.column + 1, begin_row + 1, begin_column + 1, cigar
-
-
-@inlined
-def _zero(scoring):
-    """What stands for H of 0: the lowest sum that is formed is LOWEST, or above it."""
-    return LOWEST - min(scoring.mismatch, scoring.gap_open + scoring.gap_extend)
-
-
-@inlined
-def largest_in_bytes(scoring):
-    """The largest score that the sweep holds."""
-    return HIGHEST - scoring.match - _zero(scoring)
-
-
-@compiled
-def _strips_of(query, target, scoring):
-    """The strips before the sweep."""
-    down = (len(query) + TALLEST * LANES - 1) // (TALLEST * LANES)
-    height = (len(query) + down * LANES - 1) // (down * LANES)
-    columns = len(target)
-    steps = columns + LANES - 1
-    zero = _zero(scoring)
-    letters = np.full(down * height * LANES, _ROW_PADDING, np.int8)
-    i = 0
-    for strip in range(down):
-        for lane in range(LANES):
-            for row in range(min(height, len(query) - i)):
-                letters[(strip * height + row) * LANES + lane] = query[i]
-                i += 1
-    backwards = np.empty(steps + LANES - 1, np.int8)
-    backwards[: LANES - 1] = _COLUMN_PADDING
-    backwards[steps:] = _COLUMN_PADDING
-    for j in range(columns):
-        backwards[steps - 1 - j] = target[j]
-    upper = np.empty((down, 2, steps), np.int8)
-    upper[:, 0] = zero
-    upper[:, 1] = zero + scoring.gap_open
-    return Strips(letters, backwards, upper, height, zero)
-
-
-@compiled
-def _sweep(strips, scoring):
-    """The `StripsEnd` of all strips; its score is -1 where bytes do not hold some score."""
-    end, nothing = StripsEnd(np.int64(0), np.int64(0), np.int64(len(strips.target))), np.empty(0, BITS)
-    room = _work(strips)
-    work = room[_first_line(room) :]
-    for strip in range(len(strips.upper)):
-        _begin(strips, scoring, work)
-        end = _steps_without(strips, strip, scoring, work, end, len(strips.upper[0, 0]), nothing)
-        if end.score < 0:
-            break
-    return end
-
-
-@inlined
-def _work(strips):
-    """Room for the scores of a strip's lanes."""
-    return np.empty((2 * strips.height + 2) * LANES + CACHE_LINE, np.int8)
-
-
-@inlined
-def _first_line(room):
-    """Where its first cache line begins."""
-    return (CACHE_LINE - room.ctypes.data % CACHE_LINE) % CACHE_LINE
-
-
-@inlined
-def _begin(strips, scoring, work):
-    """Write H and D of the column before the first."""
-    work[: strips.height * LANES] = strips.zero
-    work[strips.height * LANES :] = strips.zero + scoring.gap_open
-
-
-@compiled
-def _steps_without(strips, strip, scoring, work, end, steps, directions):
-    """The steps of a strip whose directions are not asked for."""
-    return _steps(strips, strip, scoring, work, end, steps, directions, False)
-
-
-@compiled
-def _steps_with_directions(strips, strip, scoring, work, end, steps, directions):
-    """The same with directions, and nothing else."""
-    return _steps(strips, strip, scoring, work, end, steps, directions, True)
-
-
-@inlined
-def _steps(strips, strip, scoring, work, end, steps, directions, keep):
-    """The `StripsEnd` so far, with one strip's first steps; `keep` is known where this is compiled.
-
-    Where directions are not kept, the row above the next strip is written. `work` holds H and D of the column before,
-    and room for two vectors.
-    """
-    query, target, height = strips.query, strips.target, strips.height
-    upper, upper_gaps = strips.upper[strip, 0], strips.upper[strip, 1]
-    below = min(strip + 1, len(strips.upper) - 1)
-    lower, lower_gaps = strips.upper[below, 0], strips.upper[below, 1]
-    hand_on = not keep and below > strip
-    match, mismatch = splat(np.int8(scoring.match), LANES), splat(np.int8(scoring.mismatch), LANES)
-    gap_open, gap_extend = splat(np.int8(scoring.gap_open), LANES), splat(np.int8(scoring.gap_extend), LANES)
-    zero = splat(np.int8(strips.zero), LANES)
-    first_letter, deletions, export = strip * height * LANES, height * LANES, 2 * height * LANES
-    largest = HIGHEST - scoring.match - strips.zero
-    corner, above, gap = zero, zero, add(zero, gap_open)
-    noted = splat(np.int8(max(end.score, 1) - 1 + strips.zero), LANES)
-    for step in range(steps):
-        letter = load(target, len(upper) - 1 - step, LANES)
-        diagonal = corner
-        corner, gap = moved_up(above, upper[step]), moved_up(gap, upper_gaps[step])
-        best = zero
-        for row in range(height):
-            at = row * LANES
-            left, deletion = load(work, at, LANES), load(work, deletions + at, LANES)
-            value = add(diagonal, choose_equal(load(query, first_letter + at, LANES), letter, match, mismatch))
-            diagonal = left
-            above = maximum(maximum(maximum(value, deletion), zero), gap)
-            opened, longer_gap, longer = add(above, gap_open), add(gap, gap_extend), add(deletion, gap_extend)
-            if keep:
-                word = (step * height + row) * 4
-                directions[word] = bits_greater(gap, value)
-                directions[word + 1] = bits_greater(deletion, maximum(value, gap))
-                directions[word + 2] = bits_greater(longer_gap, opened)
-                directions[word + 3] = bits_greater(longer, opened)
-            else:
-                best = maximum(best, above)
-            gap = maximum(opened, longer_gap)
-            store(work, at, above)
-            store(work, deletions + at, maximum(opened, longer))
-        if keep:
-            continue
-        if hand_on and step >= LANES - 1:
-            store(work, export, gap)
-            lower[step - LANES + 1] = work[export - deletions - 1]
-            lower_gaps[step - LANES + 1] = work[export + LANES - 1]
-        lanes = np.uint64(bits_greater(best, noted))
-        if lanes != 0:
-            store(work, export + LANES, best)
-            end = _note(work, height, strip, step, lanes, strips.zero, end)
-            if end.score > largest:
-                return StripsEnd(np.int64(-1), end.row, end.column)
-            noted = splat(np.int8(end.score - 1 + strips.zero), LANES)
-    return end
-
-
-@compiled
-def _note(work, height, strip, step, lanes, zero, end):
-    """The `StripsEnd` so far, after a step in which these lanes have as large a score or a larger one."""
-    best = (2 * height + 1) * LANES
-    while lanes != 0:
-        lane = trailing_zeros(lanes)
-        lanes &= lanes - np.uint64(1)
-        score, column = np.int64(work[best + lane]) - zero, step - lane
-        # A lane above one in the same column, and a strip above this one, came before.
-        if score > end.score or (score == end.score and column < end.column):
-            row = 0
-            while work[row * LANES + lane] != work[best + lane]:
-                row += 1
-            end = StripsEnd(score, (strip * LANES + lane) * height + row, column)
-    return end
 
 
 @compiled
@@ -333,11 +119,10 @@ def _path(strips, query, target, scoring, end):
 def _path_in_strip(strips, strip, steps, query, target, scoring, state, score):
     """The path from the last of some rows and columns of a strip, see `follow_tile`."""
     directions = np.empty(steps * strips.height * 4, BITS)
-    room = _work(strips)
-    work = room[_first_line(room) :]
-    _begin(strips, scoring, work)
-    _steps_with_directions(
-        strips, strip, scoring, work, StripsEnd(np.int64(0), np.int64(0), np.int64(0)), steps, directions
+    work = work_of(strips)
+    begin(strips, scoring, work)
+    steps_with_directions(
+        strips, strip, scoring, work, StripsEnd(np.int64(0), np.int64(0), np.int64(0)), 0, steps, directions
     )
     border = _border(strips, strip, strip * strips.height * LANES, 0, len(query), len(target), scoring, np.int64(0))
     return follow_tile(

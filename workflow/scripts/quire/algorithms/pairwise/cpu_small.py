@@ -4,10 +4,11 @@ import numpy as np
 
 from quire.algorithms.pairwise import LARGEST, Mode
 from quire.algorithms.pairwise.cpu_band import align_band
-from quire.algorithms.pairwise.cpu_bytes import align_strips, fits_in_bytes, largest_in_bytes
+from quire.algorithms.pairwise.cpu_bytes import align_strips
 from quire.algorithms.pairwise.cpu_diagonals import score_at_least
 from quire.algorithms.pairwise.cpu_follow import follow_tile
 from quire.algorithms.pairwise.cpu_layout import BITS, WIDTH, Border, direction_words, height_of, space_for
+from quire.algorithms.pairwise.cpu_strips import fits_in_bytes, largest_in_bytes
 from quire.algorithms.pairwise.cpu_tiles import fits_in_16_bits, solve_for_end, solve_tile
 from quire.algorithms.pairwise.tiling import DIRECTION_BITS
 from quire.algorithms.scoring import Scoring

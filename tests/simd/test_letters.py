@@ -1,0 +1,53 @@
+"""Scores of letters, in lanes of every width, against a comparison."""
+
+import numpy as np
+import pytest
+from numba import njit
+from numba.core.errors import TypingError
+from quire.simd.letters import BOTH_BYTES, LETTERS, ROW_MARK, letter_scores, score_letters
+from quire.simd.vectors import load, store
+
+
+@pytest.mark.parametrize("lanes", [16, 32, 64])
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32])
+@pytest.mark.parametrize(("equal", "different"), [(1, -4), (10, -100), (-3, 7), (-1, 0)])
+def test_all_pairs_of_letters(equal: int, different: int, dtype: type, lanes: int) -> None:
+    @njit
+    def kernel(rows, columns, equal, different, out):
+        scores = letter_scores(equal, different, lanes)
+        store(out, 0, score_letters(load(rows, 0, lanes), load(columns, 0, lanes), scores))
+
+    wide = dtype is not np.int8
+    for letter in range(LETTERS):
+        columns = np.arange(lanes) % LETTERS
+        rows = np.full(lanes, letter) * (BOTH_BYTES if wide else 1) + (ROW_MARK if wide else 0)
+        out = np.zeros(lanes, dtype)
+        coded = columns * (BOTH_BYTES if wide else 1)
+        kernel(rows.astype(dtype), coded.astype(dtype), dtype(equal), dtype(different), out)
+        assert out.tolist() == np.where(columns == letter, equal, different).tolist()
+
+
+def test_scores_of_16_bits_have_both_bytes() -> None:
+    @njit
+    def kernel(rows, columns, out):
+        scores = letter_scores(np.int16(700), np.int16(-300), 16)
+        store(out, 0, score_letters(load(rows, 0, 16), load(columns, 0, 16), scores))
+
+    letters = (np.arange(16) % LETTERS).astype(np.int16)
+    out = np.zeros(16, np.int16)
+    kernel(letters * np.int16(BOTH_BYTES) + np.int16(ROW_MARK), np.full(16, 5, np.int16) * np.int16(BOTH_BYTES), out)
+    assert out.tolist() == np.where(letters == 5, 700, -300).tolist()
+
+
+def test_what_does_not_fit_is_refused_when_it_is_compiled() -> None:
+    shorts, words = np.zeros(16, np.int16), np.zeros(16, np.int32)
+    with pytest.raises(TypingError, match="integers of one type"):
+        njit(lambda a: store(a, 0, letter_scores(np.int16(1), np.int32(2), 16)))(shorts)
+    with pytest.raises(TypingError, match="must be a constant"):
+        njit(lambda a, n: store(a, 0, letter_scores(np.int16(1), np.int16(2), n)))(shorts, 16)
+    with pytest.raises(TypingError, match="vectors of one type of integer"):
+        njit(
+            lambda a, b: store(
+                a, 0, score_letters(load(a, 0, 16), load(b, 0, 16), letter_scores(np.int16(1), np.int16(2), 16))
+            )
+        )(shorts, words)

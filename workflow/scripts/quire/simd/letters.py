@@ -1,0 +1,106 @@
+"""What two letters score, lane by lane: letters from 0 to 7, of the rows and the columns of an alignment.
+
+AVX2 chooses bytes by a mask in two or three operations, besides the comparison that makes the mask. There the exclusive
+or of two letters looks the score up in a table that is in a register, two operations in all; scores of 16 bits byte by
+byte, for which letters are written into both bytes. Registers of 64 bytes choose in one operation, so that nothing is
+gained there, and neither is in 32 bits.
+"""
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.errors import TypingError
+from numba.extending import intrinsic
+
+from quire.simd.vectors import VectorType, has_avx2, has_avx512
+
+LETTERS = 8
+_BYTE, _INDEX = ir.IntType(8), ir.IntType(32)
+
+
+TABLES = has_avx2() and not has_avx512()
+"""Whether scores are looked up."""
+BOTH_BYTES = 0x0101 if TABLES else 1
+"""What letters are multiplied by where they are compared in more than 8 bits."""
+ROW_MARK = LETTERS << 8 if TABLES else 0
+"""What is added to letters of rows in more than 8 bits: the upper byte of their scores stands behind the lower ones."""
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise TypingError(message)
+
+
+def _looked_up(element: types.Type, lanes: int) -> bool:
+    """Whether scores of such vectors are looked up in a table."""
+    return TABLES and element.bitwidth in (8, 16) and lanes * element.bitwidth == 256
+
+
+@intrinsic(prefer_literal=True)
+def letter_scores(_typing_context, equal, different, lanes):
+    """letter_scores(equal, different, lanes): a vector that `score_letters` takes; scores of one type of integer."""
+    _require(isinstance(lanes, types.IntegerLiteral), "the number of lanes must be a constant")
+    equal, different = types.unliteral(equal), types.unliteral(different)
+    _require(isinstance(equal, types.Integer) and equal == different, "scores of letters are integers of one type")
+    vector = VectorType(equal, lanes.literal_value)
+    table = _looked_up(equal, vector.lanes)
+
+    def generate(context, builder, _signature, arguments):
+        llvm_vector = context.get_value_type(vector)
+        if not table:  # the first lane and the others
+            lane_of = [0] + [1] * (vector.lanes - 1)
+            return _of_two(builder, llvm_vector, arguments[0], arguments[1], lane_of)
+        size = equal.bitwidth // 8
+        pieces = []
+        for byte in range(size):
+            pieces += [
+                builder.trunc(builder.lshr(score, ir.Constant(score.type, 8 * byte)), _BYTE) if size > 1 else score
+                for score in arguments[:2]
+            ]
+        scores = ir.Constant(ir.VectorType(_BYTE, 32), ir.Undefined)
+        for place in range(32):
+            byte = place % 16 // LETTERS % size
+            which = 2 * byte + (place % LETTERS > 0 or place % 16 >= LETTERS * size)
+            scores = builder.insert_element(scores, pieces[which], ir.Constant(_INDEX, place))
+        return builder.bitcast(scores, llvm_vector)
+
+    return vector(equal, different, lanes), generate
+
+
+def _of_two(builder, llvm_vector, first, second, lane_of):
+    """The vector of which each lane holds one of two scalars."""
+    vector = ir.Constant(llvm_vector, ir.Undefined)
+    for lane, which in enumerate(lane_of):
+        vector = builder.insert_element(vector, (first, second)[which], ir.Constant(_INDEX, lane))
+    return vector
+
+
+@intrinsic
+def score_letters(_typing_context, rows, columns, scores):
+    """score_letters(rows, columns, scores): the score of letters, lane by lane; `scores` is of `letter_scores`.
+
+    In more than 8 bits letters are multiplied by BOTH_BYTES, and those of rows have ROW_MARK added.
+    """
+    alike = isinstance(rows, VectorType) and rows == columns == scores
+    _require(alike and isinstance(rows.element, types.Integer), "score_letters takes vectors of one type of integer")
+    table = _looked_up(rows.element, rows.lanes)
+    mark = ROW_MARK if rows.element.bitwidth > 8 else 0
+
+    def generate(_context, builder, _signature, arguments):
+        letters, others, known = arguments
+        differing = builder.xor(letters, others)
+        if table:
+            bytes_ = ir.VectorType(_BYTE, 32)
+            prototype = ir.FunctionType(bytes_, [bytes_, bytes_])
+            look_up = cgutils.get_or_insert_function(builder.module, prototype, "llvm.x86.avx2.pshuf.b")
+            found = builder.call(look_up, [builder.bitcast(known, bytes_), builder.bitcast(differing, bytes_)])
+            return builder.bitcast(found, letters.type)
+        lanes = ir.VectorType(_INDEX, rows.lanes)
+        undefined = ir.Constant(letters.type, ir.Undefined)
+        equal, different = (
+            builder.shuffle_vector(known, undefined, ir.Constant(lanes, [lane] * rows.lanes)) for lane in (0, 1)
+        )
+        same = ir.Constant(letters.type, [ir.Constant(letters.type.element, mark)] * rows.lanes)
+        return builder.select(builder.icmp_signed("==", differing, same), equal, different)
+
+    return rows(rows, columns, scores), generate
