@@ -17,15 +17,14 @@ import numpy as np
 
 from quire.algorithms.pairwise import Mode, State
 from quire.algorithms.pairwise.cpu_diagonals import UNKNOWN, diagonals
-from quire.algorithms.pairwise.cpu_layout import BITS, CEILING, FLOOR, LANES, LARGEST_SCORE
+from quire.algorithms.pairwise.cpu_layout import BITS, CEILING, FLOOR, LANES, LARGEST_SCORE, is_noted, note
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH
 from quire.sequence.cigar import append_operation
 from quire.simd.compiled import compiled, inlined
+from quire.simd.letters import BOTH_BYTES, ROW_MARK, letter_scores, score_letters
 from quire.simd.vectors import (
     CACHE_LINE,
     add,
-    bits_greater,
-    choose_equal,
     choose_greater,
     load,
     maximum,
@@ -49,7 +48,7 @@ class DiagonalBand(NamedTuple):
         first: the diagonal of lane 0 in even steps.
         vectors: of an antidiagonal.
         pairs: of steps, an odd one and an even one; step 1 is the first.
-        query: int16[pairs + vectors * LANES], letters of the rows, the last first.
+        query: int16[pairs + vectors * LANES], letters of the rows, the last first, as `score_letters` takes them.
         target: likewise, letters of the columns from the first lane's first on.
         even, odd: int16[vectors * LANES], H of the last even and odd step.
         gaps: int16[(vectors + 1) * LANES], I of the cells below the last step's; behind it what does not exist.
@@ -135,8 +134,8 @@ def _band(query, target, scoring, mode, first, vectors):
     half = first // 2
     for x in range(letters):
         i, j = pairs - half - x, x + 1 + half
-        backwards[x] = query[i - 1] if 1 <= i <= rows else _ROW_PADDING
-        forwards[x] = target[j - 1] if 1 <= j <= columns else _COLUMN_PADDING
+        backwards[x] = (query[i - 1] if 1 <= i <= rows else _ROW_PADDING) * BOTH_BYTES + ROW_MARK
+        forwards[x] = (target[j - 1] if 1 <= j <= columns else _COLUMN_PADDING) * BOTH_BYTES
     gaps, deletions = scores[2 * lanes : 3 * lanes + LANES], scores[3 * lanes + LANES : 4 * lanes + LANES]
     scores[: 2 * lanes] = 0 if mode == _LOCAL else FLOOR
     scores[2 * lanes : 4 * lanes + LANES] = FLOOR
@@ -156,10 +155,10 @@ def _sweep(band, rows, columns, scoring, mode):
     """Compute all steps: the score of the alignment, and row and column of its end (from 1)."""
     first, vectors, pairs, query, target, even, odd, gaps, deletions, best, when, directions = band
     lanes = vectors * LANES
-    match, mismatch = splat(np.int16(scoring.match), LANES), splat(np.int16(scoring.mismatch), LANES)
+    scores = letter_scores(np.int16(scoring.match), np.int16(scoring.mismatch), LANES)
     gap_open, gap_extend = splat(np.int16(scoring.gap_open), LANES), splat(np.int16(scoring.gap_extend), LANES)
     zero = splat(np.int16(0 if mode == _LOCAL else FLOOR), LANES)
-    constants = match, mismatch, gap_open, gap_extend, zero
+    constants = scores, gap_open, gap_extend, zero
     end = np.int64(UNKNOWN), np.int64(0), np.int64(0)
     for pair in range(pairs):
         now = splat(np.int16(pair), LANES)
@@ -194,14 +193,12 @@ def _sweep(band, rows, columns, scoring, mode):
 @inlined
 def _cells(diagonal, gap, deletion, letters, constants, directions, word):
     """H of a vector of cells, I of those below and D of those to the right; their directions are written."""
-    match, mismatch, gap_open, gap_extend, zero = constants
-    value = add(diagonal, choose_equal(letters[0], letters[1], match, mismatch))
-    above = maximum(maximum(maximum(value, deletion), zero), gap)
+    scores, gap_open, gap_extend, zero = constants
+    value = add(diagonal, score_letters(letters[0], letters[1], scores))
+    paired = maximum(value, gap)
+    above = maximum(maximum(paired, deletion), zero)
     opened, longer_gap, longer = add(above, gap_open), add(gap, gap_extend), add(deletion, gap_extend)
-    directions[word] = bits_greater(gap, value)
-    directions[word + 1] = bits_greater(deletion, maximum(value, gap))
-    directions[word + 2] = bits_greater(longer_gap, opened)
-    directions[word + 3] = bits_greater(longer, opened)
+    note(directions, word, gap, value, deletion, paired, longer_gap, opened, longer)
     return above, maximum(opened, longer_gap), maximum(opened, longer)
 
 
@@ -292,5 +289,5 @@ def _bit(band, i, j, which):
     if i + j == 0:
         return False
     lane = (j - i - band.first) >> 1
-    word = ((i + j - 1) * band.vectors + lane // LANES) * WORDS + which
-    return (np.int64(band.directions[word]) >> (lane % LANES)) & 1 == 1
+    word = ((i + j - 1) * band.vectors + lane // LANES) * WORDS
+    return is_noted(band.directions, word, lane % LANES, which)

@@ -1,8 +1,9 @@
-"""A path through one tile or strip in Numba, from the directions that `cpu_tiles` or `cpu_bytes` keeps."""
+"""A path through one tile or strip in Numba, from the directions that `cpu_tiles` or `cpu_strips` keeps."""
 
 import numpy as np
 
 from quire.algorithms.pairwise import State
+from quire.algorithms.pairwise.cpu_layout import WIDTH, is_noted
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH
 from quire.sequence.cigar import append_operation
 from quire.simd.compiled import compiled, inlined
@@ -18,7 +19,7 @@ def follow_tile(query, target, directions, height, width, border, scoring, local
         query, target: uint8, the letters of the tile's rows and columns.
         directions: of the tile, four words for each column of a step, for each row of a lane, for each step.
         height: rows of a lane.
-        width: columns of a step; a lane is as many behind the one before.
+        width: columns of a step; a lane is as many behind the one before. WIDTH of a tile, 1 of a strip.
         border: its `Border`; the upper and left parts are read.
         scoring: `Scoring`.
         local: whether the path ends where H is 0.
@@ -70,5 +71,7 @@ def follow_tile(query, target, directions, height, width, border, scoring, local
 def _bit(directions, height, width, row, column, which):
     """One of the four directions of a cell."""
     lane = row // height
-    word = (((column // width + lane) * height + row % height) * width + column % width) * 4 + which
-    return (np.int64(directions[word]) >> lane) & 1 == 1
+    word = (((column // width + lane) * height + row % height) * width + column % width) * 4
+    if width == WIDTH:
+        return is_noted(directions, word, lane, which)
+    return (np.int64(directions[word + which]) >> lane) & 1 == 1

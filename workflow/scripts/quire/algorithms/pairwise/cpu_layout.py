@@ -4,12 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.simd.compiled import compiled
-from quire.simd.vectors import CACHE_LINE, has_avx512
+from quire.simd.compiled import compiled, inlined
+from quire.simd.vectors import CACHE_LINE, bits_greater, bits_greater_of_two, has_avx2, has_avx512, store_bits
 
 LANES = 32 if has_avx512() else 16  # of int16, one register: no answer depends on it
 BITS: np.typing.DTypeLike = np.uint32 if LANES == 32 else np.uint16
 """Type of a word of directions: a bit for each lane."""
+PACKED = has_avx2() and not has_avx512()
+"""Whether two words of directions lie in each other, as AVX2 finds them faster: `note` and `is_noted` know."""
 WIDTH = 2  # columns of a step
 WORDS = 4 * WIDTH  # of directions, for each row of a lane in a step
 LARGEST_SCORE = 700  # of int16: a gap's price below FLOOR is still a number
@@ -109,3 +111,27 @@ def steps_of(rows, columns):
 def direction_words(rows, columns):
     """How many words (BITS) the directions of a tile take."""
     return steps_of(rows, columns) * height_of(rows) * WORDS
+
+
+@inlined
+def note(directions, word, gap, value, deletion, paired, longer_gap, opened, longer):
+    """Write the directions of a row of lanes in one column: whether gap > value, and so on, by the order of arguments.
+
+    The four words from `word` on; LANES lanes of int16, or of int32.
+    """
+    if PACKED:
+        store_bits(directions, word, bits_greater_of_two(gap, value, deletion, paired))
+        store_bits(directions, word + 2, bits_greater_of_two(longer_gap, opened, longer, opened))
+    else:
+        store_bits(directions, word, bits_greater(gap, value))
+        store_bits(directions, word + 1, bits_greater(deletion, paired))
+        store_bits(directions, word + 2, bits_greater(longer_gap, opened))
+        store_bits(directions, word + 3, bits_greater(longer, opened))
+
+
+@inlined
+def is_noted(directions, word, lane, which):
+    """One of the four directions, `which` from 0 on, that `note` wrote from `word` on."""
+    if PACKED:
+        return (np.int64(directions[word + (which & 2) + (lane >> 3)]) >> (8 * (which & 1) + (lane & 7))) & 1 == 1
+    return (np.int64(directions[word + which]) >> lane) & 1 == 1

@@ -15,13 +15,13 @@ column to the right go on with a gap. Where a path of mode LOCAL ends is not amo
 import numpy as np
 
 from quire.algorithms.pairwise import NEVER
-from quire.algorithms.pairwise.cpu_layout import CEILING, FLOOR, LANES, LARGEST_SCORE, WIDTH, WORDS, height_of
+from quire.algorithms.pairwise.cpu_layout import CEILING, FLOOR, LANES, LARGEST_SCORE, WIDTH, WORDS, height_of, note
 from quire.simd.bits import trailing_zeros
 from quire.simd.compiled import compiled, inlined
+from quire.simd.letters import BOTH_BYTES, ROW_MARK, letter_scores, score_letters
 from quire.simd.vectors import (
     add,
     bits_greater,
-    choose_equal,
     load,
     maximum,
     moved_up,
@@ -77,7 +77,7 @@ def solve_tile(spaces, query, target, border, scoring, local, goal, goal_column,
         scoring: `Scoring`.
         local: whether the mode is LOCAL.
         goal, goal_column: a score; the first cell with it or a larger one is looked for, in this column of the tile
-            and those behind it (only with directions).
+            and those behind it (only with directions, and in mode LOCAL).
         directions: BITS[direction_words(rows, columns)], written; or of length 0.
 
     Returns:
@@ -85,11 +85,13 @@ def solve_tile(spaces, query, target, border, scoring, local, goal, goal_column,
         or more (smallest column, then row), or -1. The row is MORE where that cell's H is more.
     """
     base, fits = _base(border, scoring, local)
-    if fits:
+    if not fits:
+        return _solve(spaces[1], query, target, border, scoring, local, goal, goal_column, directions, 0, NEVER, False)
+    if local:
         return _solve(
             spaces[0], query, target, border, scoring, local, goal, goal_column, directions, base, FLOOR, False
         )
-    return _solve(spaces[1], query, target, border, scoring, local, goal, goal_column, directions, 0, NEVER, False)
+    return _solve_unbounded(spaces[0], query, target, border, scoring, directions, base)
 
 
 @compiled
@@ -108,23 +110,46 @@ def solve_for_end(spaces, query, target, border, scoring, directions):
 @compiled
 def _solve(space, query, target, border, scoring, local, goal, goal_column, directions, base, floor, end):
     """`solve_tile` in the type of `space`, or `solve_for_end`."""
-    rows, columns = len(query), len(target)
-    height = height_of(rows)
-    lanes = (rows + height - 1) // height
-    groups = (columns + WIDTH - 1) // WIDTH
     zero = max(-base, floor) if local else floor
-    wanted = min(max(goal - 1 - base, floor), -floor)
-    scores = (scoring.match, scoring.mismatch, scoring.gap_open, scoring.gap_extend, zero, wanted)
-    for k in range(6):
-        space.constants[k * LANES : (k + 1) * LANES] = scores[k]
-    _place_letters(space, query, target, height, groups)
-    _place_upper(space, border.upper, columns, base, floor)
+    _place(space, query, target, border, scoring, base, floor, zero, min(max(goal - 1 - base, floor), -floor))
+    rows, columns = len(query), len(target)
     if end:
         best, row, column = _steps_for_end(space, border, rows, columns, base, floor, directions, goal_column)
     elif len(directions) > 0:
         best, row, column = _steps_with_directions(space, border, rows, columns, base, floor, directions, goal_column)
     else:
         best, row, column = _steps_without(space, border, rows, columns, base, floor, directions, 0)
+    _hand_on(space, border, rows, columns, base)
+    return np.int64(best) + base, row, column
+
+
+@compiled
+def _solve_unbounded(space, query, target, border, scoring, directions, base):
+    """`solve_tile` in int16 and in the modes that know no lowest and no largest H."""
+    _place(space, query, target, border, scoring, base, FLOOR, FLOOR, FLOOR)
+    rows, columns = len(query), len(target)
+    if len(directions) > 0:
+        _steps_unbounded_with_directions(space, border, rows, columns, base, directions)
+    else:
+        _steps_unbounded(space, border, rows, columns, base, directions)
+    _hand_on(space, border, rows, columns, base)
+    return np.int64(0), np.int64(-1), np.int64(-1)
+
+
+@inlined
+def _place(space, query, target, border, scoring, base, floor, zero, wanted):
+    """Write what the steps read."""
+    scores = (scoring.match, scoring.mismatch, scoring.gap_open, scoring.gap_extend, zero, wanted)
+    for k in range(6):
+        space.constants[k * LANES : (k + 1) * LANES] = scores[k]
+    _place_letters(space, query, target, height_of(len(query)), (len(target) + WIDTH - 1) // WIDTH)
+    _place_upper(space, border.upper, len(target), base, floor)
+
+
+@inlined
+def _hand_on(space, border, rows, columns, base):
+    """Write the lower border and the corner of the right one."""
+    lanes = (rows + height_of(rows) - 1) // height_of(rows)
     if border.lower.shape[1] > 0:
         border.lower[0, 0] = border.left[0, rows]
         for j in range(columns):
@@ -132,7 +157,6 @@ def _solve(space, query, target, border, scoring, local, goal, goal_column, dire
             border.lower[1, j + 1] = base + space.lower_gaps[WIDTH * (lanes - 1) + j]
     if border.right.shape[1] > 0:
         border.right[0, 0] = border.upper[0, columns]
-    return np.int64(best) + base, row, column
 
 
 @inlined
@@ -141,16 +165,16 @@ def _place_letters(space, query, target, height, groups):
     for lane in range(LANES):
         for r in range(height):
             i = lane * height + r
-            space.query[r * LANES + lane] = query[i] if i < len(query) else _PADDING
+            space.query[r * LANES + lane] = (query[i] if i < len(query) else _PADDING) * BOTH_BYTES + ROW_MARK
     # Step s loads from steps - 1 - s on: lane k finds the letters of group s - k at steps - 1 - s + k.
     last = (len(query) + height - 1) // height - 1 + groups - 1
-    space.even[: last + LANES] = _PADDING + 1
-    space.odd[: last + LANES] = _PADDING + 1
+    space.even[: last + LANES] = (_PADDING + 1) * BOTH_BYTES
+    space.odd[: last + LANES] = (_PADDING + 1) * BOTH_BYTES
     for j in range(len(target)):
         if j & 1:
-            space.odd[last - (j >> 1)] = target[j]
+            space.odd[last - (j >> 1)] = target[j] * BOTH_BYTES
         else:
-            space.even[last - (j >> 1)] = target[j]
+            space.even[last - (j >> 1)] = target[j] * BOTH_BYTES
 
 
 @inlined
@@ -186,19 +210,31 @@ def _leave(scores, deletions, right, lane, rows, height, base):
 @compiled
 def _steps_without(space, border, rows, columns, base, floor, directions, goal_column):
     """The steps of a tile whose directions are not asked for."""
-    return _steps(space, border, rows, columns, base, floor, directions, goal_column, False, False)
+    return _steps(space, border, rows, columns, base, floor, directions, goal_column, True, False, False)
 
 
 @compiled
 def _steps_with_directions(space, border, rows, columns, base, floor, directions, goal_column):
     """The same with directions."""
-    return _steps(space, border, rows, columns, base, floor, directions, goal_column, True, False)
+    return _steps(space, border, rows, columns, base, floor, directions, goal_column, True, True, False)
 
 
 @compiled
 def _steps_for_end(space, border, rows, columns, base, floor, directions, goal_column):
     """The same with directions, and a goal that rises with the largest H so far."""
-    return _steps(space, border, rows, columns, base, floor, directions, goal_column, True, True)
+    return _steps(space, border, rows, columns, base, floor, directions, goal_column, True, True, True)
+
+
+@compiled
+def _steps_unbounded(space, border, rows, columns, base, directions):
+    """The same without directions, a lowest and a largest H."""
+    return _steps(space, border, rows, columns, base, FLOOR, directions, 0, False, False, False)
+
+
+@compiled
+def _steps_unbounded_with_directions(space, border, rows, columns, base, directions):
+    """The same with directions."""
+    return _steps(space, border, rows, columns, base, FLOOR, directions, 0, False, True, False)
 
 
 @inlined
@@ -208,18 +244,18 @@ def _constant(space, which):
 
 
 @inlined
-def _steps(space, border, rows, columns, base, floor, directions, goal_column, keep, end):
-    """All steps; `keep` and `end` are known where this is compiled.
+def _steps(space, border, rows, columns, base, floor, directions, goal_column, bounded, keep, end):
+    """All steps; `bounded`, `keep` and `end` are known where this is compiled.
 
     Returns:
         The largest H, relative to the base; row (or MORE) and column of the first cell that is above _GOAL (`keep`
-        only), or -1. With `end` those of the first cell with the largest H.
+        only), or -1. With `end` those of the first cell with the largest H. Nothing of that unless `bounded`.
     """
     query, even, odd, scores, deletions, upper, gaps, lower, lower_gaps, _, carried, export = space
     left_border, right_border = border.left, border.right
     height, groups = height_of(rows), (columns + WIDTH - 1) // WIDTH
     last_lane, last_row = (rows - 1) // height, (rows - 1) % height
-    match, mismatch = _constant(space, _MATCH), _constant(space, _MISMATCH)
+    letters = letter_scores(space.constants[_MATCH * LANES], space.constants[_MISMATCH * LANES], LANES)
     gap_open, gap_extend = _constant(space, _OPEN), _constant(space, _EXTEND)
     zero, goal = _constant(space, _ZERO), _constant(space, _GOAL)
     # Lanes that have not begun compute what nobody reads.
@@ -243,25 +279,31 @@ def _steps(space, border, rows, columns, base, floor, directions, goal_column, k
             left, deletion = load(scores, at, LANES), load(deletions, at, LANES)
             word = (step * height + row) * WORDS
 
-            value = add(diagonal, choose_equal(letter, letter_0, match, mismatch))
+            value = add(diagonal, score_letters(letter, letter_0, letters))
             diagonal = above_0
-            above_0 = maximum(maximum(value, maximum(deletion, zero)), gap_0)
+            paired = maximum(value, gap_0)
+            above_0 = maximum(paired, deletion)
+            if bounded:
+                above_0 = maximum(above_0, zero)
+                best = maximum(best, above_0)
             opened, longer_gap, longer = add(above_0, gap_open), add(gap_0, gap_extend), add(deletion, gap_extend)
             if keep:
-                _note(directions, word, value, gap_0, deletion, opened, longer_gap, longer)
+                note(directions, word, gap_0, value, deletion, paired, longer_gap, opened, longer)
             gap_0, deletion = maximum(opened, longer_gap), maximum(opened, longer)
-            best = maximum(best, above_0)
 
-            value = add(diagonal, choose_equal(letter, letter_1, match, mismatch))
+            value = add(diagonal, score_letters(letter, letter_1, letters))
             diagonal = left
-            above_1 = maximum(maximum(value, maximum(deletion, zero)), gap_1)
+            paired = maximum(value, gap_1)
+            above_1 = maximum(paired, deletion)
+            if bounded:
+                above_1 = maximum(above_1, zero)
+                best = maximum(best, above_1)
             opened, longer_gap, longer = add(above_1, gap_open), add(gap_1, gap_extend), add(deletion, gap_extend)
             if keep:
-                _note(directions, word + 4, value, gap_1, deletion, opened, longer_gap, longer)
+                note(directions, word + 4, gap_1, value, deletion, paired, longer_gap, opened, longer)
             gap_1, deletion = maximum(opened, longer_gap), maximum(opened, longer)
-            best = maximum(best, above_1)
 
-            if keep and 2 * step + 1 >= goal_column and bits_greater(maximum(above_0, above_1), goal) != 0:
+            if bounded and keep and 2 * step + 1 >= goal_column and bits_greater(maximum(above_0, above_1), goal) != 0:
                 store(carried, 0, above_0)
                 store(carried, LANES, above_1)
                 if end:
@@ -284,8 +326,9 @@ def _steps(space, border, rows, columns, base, floor, directions, goal_column, k
         lower_gaps[2 * step], lower_gaps[2 * step + 1] = export[2 * LANES + last_lane], export[3 * LANES + last_lane]
         lane = step - groups + 1
         if lane >= 0:
-            store(carried, _BEST * LANES, best)
-            largest = max(largest, np.int64(carried[_BEST * LANES + lane]))
+            if bounded:
+                store(carried, _BEST * LANES, best)
+                largest = max(largest, np.int64(carried[_BEST * LANES + lane]))
             if right_border.shape[1] > 0:
                 _leave(scores, deletions, right_border, lane, rows, height, base)
     if end:
@@ -293,15 +336,6 @@ def _steps(space, border, rows, columns, base, floor, directions, goal_column, k
     if found[0] >= 0 and found[2] > space.constants[_GOAL * LANES] + 1:
         return largest, np.int64(MORE), found[1]
     return largest, found[0], found[1]
-
-
-@inlined
-def _note(directions, word, value, gap, deletion, opened, longer_gap, longer):
-    """Write the directions of a row of lanes in one column."""
-    directions[word] = bits_greater(gap, value)
-    directions[word + 1] = bits_greater(deletion, maximum(value, gap))
-    directions[word + 2] = bits_greater(longer_gap, opened)
-    directions[word + 3] = bits_greater(longer, opened)
 
 
 @compiled
