@@ -303,3 +303,39 @@ def test_no_tasks() -> None:
         replace(batch, gap_continuation_qualities=read)
     with pytest.raises(ValueError, match="share one gap continuation quality"):
         join_batches([batch, replace(batch, gap_continuation_qualities=np.full(3, 10, np.uint8))])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 1 << 30), st.sampled_from([1, 7, 8, 16, 17, 40]), st.sampled_from(["AC", "ACGTN"]))
+def test_reads_of_the_same_haplotypes_are_scored_as_if_alone(seed: int, reads: int, alphabet: str) -> None:
+    """Haplotypes that begin alike, the same twice, some shorter: as many reads as lanes go through them together."""
+    generator = np.random.default_rng(seed)
+
+    def drawn(length: int, low: int, high: int) -> np.ndarray:
+        return generator.integers(low, high, length).astype(np.uint8)
+
+    letters = codes(alphabet)
+    first = letters[generator.integers(0, len(letters), generator.integers(1, 60))]
+    haplotypes = [first]
+    for _ in range(generator.integers(0, 7)):
+        other = haplotypes[generator.integers(len(haplotypes))].copy()
+        other[generator.integers(len(other)) :: generator.integers(1, 40)] = generator.choice(letters)
+        haplotypes.append(other if generator.random() < 0.8 else other[: max(1, len(other) - 2)])
+    lengths = generator.integers(1, 70, reads)
+    size = int(lengths.sum())
+    batch = region_batch(
+        letters[generator.integers(0, len(letters), size)],
+        drawn(size, 6, 42),
+        ends([range(length) for length in lengths]),
+        np.concatenate(haplotypes),
+        ends(haplotypes),
+        drawn(size, 10, 46),
+        drawn(size, 10, 46),
+    )
+    # Without some tasks, and some twice: what is left of a read's haplotypes may have gaps.
+    batches = [batch, replace(batch, tasks=batch.tasks[np.sort(generator.integers(0, len(batch.tasks), 200))])]
+    for own in (*batches, join_batches([batch, *batches])):
+        alone = np.concatenate(
+            [log10_likelihoods(replace(own, tasks=own.tasks[t : t + 1])) for t in range(0, len(own.tasks), 5)]
+        )
+        assert np.array_equal(log10_likelihoods(own)[::5], alone)

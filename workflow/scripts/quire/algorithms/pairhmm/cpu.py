@@ -1,81 +1,49 @@
 """PairHMM in Numba: 16 or 8 tasks in lockstep, one per vector lane (recurrence: model.py).
 
-Tasks are sorted by read and haplotype length. Inside a group, reads end at the same row: a shorter one is led by
+Reads that have the same haplotypes are taken together, as many as there are lanes, and go through one haplotype after
+the other: a haplotype that begins like the one before it, and is as long, takes the columns that they share over. What
+is left is sorted by read and haplotype length. Inside a group, reads end at the same row: a shorter one is led by
 padding rows that hand row 0 on unchanged (emission 0, continuation 1), which is exact. A shorter haplotype computes
 columns that nobody reads. Two rows are swept at a time, with everything between them in registers.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.pairhmm.batch import PairHmmBatch
-from quire.algorithms.pairhmm.model import SCALE_EXPONENT, log10_of_sums, needs_float64, stacked_tables
+from quire.algorithms.pairhmm.cpu_lanes import (
+    AGREE,
+    COLUMN,
+    CONTINUATION,
+    DELETED,
+    DELETION,
+    DIFFER,
+    EDGE,
+    INSERTED,
+    INSERTION,
+    KEPT,
+    LANES,
+    MATCH,
+    NOWHERE,
+    ROW,
+    STAY,
+    PairHmmArrays,
+    PairHmmLanes,
+    pack_for_all,
+    pack_haplotype,
+    pack_read,
+    vector_at,
+    workspace,
+)
+from quire.algorithms.pairhmm.cpu_order import ScoringOrder, together
+from quire.algorithms.pairhmm.model import SCALE_EXPONENT, Tables, log10_of_sums, needs_float64, stacked_tables
+from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 from quire.simd.subnormals import flush_subnormals, kept_apart, write_control
-from quire.simd.vectors import (
-    add,
-    aligned_zeros,
-    choose_less,
-    choose_shifted,
-    fma,
-    has_avx512,
-    load,
-    multiply,
-    splat,
-    store,
-)
+from quire.simd.vectors import add, choose_less, choose_shifted, fma, multiply, splat, store
 
-# Of float32, one AVX-512 or AVX2 register: AVX2's sixteen registers cannot hold two rows of 16 lanes.
-LANES = 16 if has_avx512() else 8
 TASKS_AT_ONCE = 1 << 20  # sorted and scored together; where reads lie deep, a region has many more
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
-TOP = 31  # bit of an int32
-N = 4  # the codes of the bases are less
-# A haplotype's base has its own bit and N's, an N of the haplotype all; a read's base asks for its bit, an N for N's.
-ALL_BITS = (1 << N + 1) - 1
-
-# Vectors of a row of the read in `factors`, and of a column in `above`.
-AGREE, DIFFER, STAY, INSERTION, DELETION, CONTINUATION, EDGE = (k * LANES for k in range(7))
-ROW = 7 * LANES
-MATCH, INSERTED, DELETED = (k * LANES for k in range(3))
-COLUMN = 3 * LANES
-
-
-class _BatchArrays(NamedTuple):
-    """The batch's arrays as the kernel takes them: contiguous, writable, of fixed dtypes (one compilation)."""
-
-    read_bases: np.ndarray
-    base_qualities: np.ndarray
-    insertion_qualities: np.ndarray
-    deletion_qualities: np.ndarray
-    read_offsets: np.ndarray
-    haplotype_bases: np.ndarray
-    haplotype_offsets: np.ndarray
-    continuations: np.ndarray  # by base: which of the stacked tables
-
-
-class _LaneSpace(NamedTuple):
-    """One group's letters, factors and matrix row, lanes innermost.
-
-    Attributes:
-        letters: int32, bit sets of haplotype bases, a vector per column, from column 1 on.
-        wanted: int32, by how much each read base shifts its bit to the top, a vector per row.
-        factors: AGREE to EDGE per row of the read.
-        above: MATCH, INSERTED and DELETED per column: the last row that is done.
-        numbers: int32[LANES], of the lanes.
-        columns: int32[LANES], lengths of the haplotypes.
-        total: [LANES], sums over the last row.
-    """
-
-    letters: np.ndarray
-    wanted: np.ndarray
-    factors: np.ndarray
-    above: np.ndarray
-    numbers: np.ndarray
-    columns: np.ndarray
-    total: np.ndarray
 
 
 def log10_likelihoods(batch: PairHmmBatch) -> NDArray[np.float64]:
@@ -115,23 +83,25 @@ def _last_row_sums(batch: PairHmmBatch, tasks: np.ndarray, dtype: np.dtype) -> n
     qualities, continuations = _continuations(batch)
     arrays = [
         np.require(getattr(batch, name), np.int64 if name.endswith("offsets") else np.uint8, ["C", "W"])
-        for name in _BatchArrays._fields[:-1]
+        for name in PairHmmArrays._fields[:-1]
     ]
-    inputs = _BatchArrays._make([*arrays, continuations])
-    order = np.lexsort((haplotype_lengths, read_lengths))
+    inputs = PairHmmArrays._make([*arrays, continuations])
     sums = np.zeros(len(tasks), dtype)
     if len(tasks):
-        score = _score_flushing if dtype == FLOAT32 else _score_groups
+        tasks = np.require(tasks, np.int32, ["C", "W"])
+        groups, counts, rest = together(tasks, read_lengths)
+        order = rest[np.lexsort((haplotype_lengths[rest], read_lengths[rest]))]
+        score = _score_flushing if dtype == FLOAT32 else _score_all
         stacked = stacked_tables(qualities, dtype)
         score(
             inputs,
             stacked,
-            _workspace(int(read_lengths.max()), int(haplotype_lengths.max()), dtype),
-            np.require(tasks[order], np.int32, ["C", "W"]),
+            workspace(int(read_lengths.max()), int(haplotype_lengths.max()), dtype),
+            tasks,
+            ScoringOrder(groups, counts, order),
             sums,
             stacked.continuation[0] if len(qualities) == 1 else None,
         )
-        sums[order] = sums.copy()
     return sums
 
 
@@ -143,25 +113,12 @@ def _continuations(batch: PairHmmBatch) -> tuple[tuple[int, ...], np.ndarray]:
     return tuple(qualities.tolist()), which.astype(np.uint8)
 
 
-def _workspace(longest_read: int, longest_haplotype: int, dtype: np.dtype) -> _LaneSpace:
-    """Room for a group of tasks up to this size."""
-    return _LaneSpace(
-        aligned_zeros((longest_haplotype + 1) * LANES, np.int32),
-        aligned_zeros((longest_read + 1) * LANES, np.int32),
-        aligned_zeros((longest_read + 1) * ROW, dtype),
-        aligned_zeros((longest_haplotype + 1) * COLUMN, dtype),
-        np.arange(LANES, dtype=np.int32),
-        np.zeros(LANES, np.int32),
-        np.zeros(LANES, dtype),
-    )
-
-
 @compiled
-def _score_flushing(inputs, tables, space, tasks, sums, continuation):
-    """`_score_groups` while subnormal numbers count as zero."""
+def _score_flushing(inputs, tables, space, tasks, order, sums, continuation):
+    """`_score_all` while subnormal numbers count as zero."""
     control, failed = flush_subnormals(), False
     try:
-        _score_groups(inputs, tables, space, tasks, sums, continuation)
+        _score_all(inputs, tables, space, tasks, order, sums, continuation)
     except Exception:
         failed = True
     write_control(control)
@@ -170,95 +127,116 @@ def _score_flushing(inputs, tables, space, tasks, sums, continuation):
 
 
 @compiled
-def _score_groups(inputs, tables, space, tasks, sums, continuation):
+def _score_all(inputs, tables, space, tasks, order, sums, continuation):
     """Fill sums[t] for tasks[t, (read, haplotype)], LANES tasks at a time; `continuation` is `_sweep_two_rows`'s."""
     kept_apart()
-    for first in range(0, len(tasks), LANES):
-        lanes = min(LANES, len(tasks) - first)
+    # Borrowed: what is called for each read and for every two rows would count a reference to each of these.
+    inputs = PairHmmArrays(
+        borrowed(inputs.read_bases),
+        borrowed(inputs.base_qualities),
+        borrowed(inputs.insertion_qualities),
+        borrowed(inputs.deletion_qualities),
+        borrowed(inputs.read_offsets),
+        borrowed(inputs.haplotype_bases),
+        borrowed(inputs.haplotype_offsets),
+        borrowed(inputs.continuations),
+    )
+    space = PairHmmLanes(
+        borrowed(space.letters),
+        borrowed(space.wanted),
+        borrowed(space.factors),
+        borrowed(space.above),
+        borrowed(space.kept),
+        borrowed(space.numbers),
+        borrowed(space.columns),
+        borrowed(space.total),
+    )
+    tables = Tables(
+        borrowed(tables.agree),
+        borrowed(tables.differ),
+        borrowed(tables.opening),
+        borrowed(tables.stay),
+        borrowed(tables.continuation),
+        tables.start,
+    )
+    tasks, sums, groups = borrowed(tasks), borrowed(sums), borrowed(order.groups)
+    for group in range(len(groups)):
+        _score_together(inputs, tables, space, tasks, groups, group, order.counts[group], sums, continuation)
+    _score_groups(inputs, tables, space, tasks, borrowed(order.rest), sums, continuation)
+
+
+@compiled
+def _score_together(inputs, tables, space, tasks, groups, group, count, sums, continuation):
+    """Score the reads of a group, one a lane, that have the same `count` haplotypes."""
+    height = np.int64(0)
+    for lane in range(LANES):
+        read = tasks[groups[group, lane], 0]
+        height = max(height, inputs.read_offsets[read + 1] - inputs.read_offsets[read])
+    height += height % 2
+    for lane in range(LANES):
+        pack_read(inputs, tables, tasks[groups[group, lane], 0], lane, height, space, True)
+    haplotype, begin = np.int64(tasks[groups[group, 0], 1]), np.int64(0)
+    for h in range(count):
+        width = pack_for_all(inputs, haplotype + h, begin, space.letters)
+        # What the next one has in common with this one; where that is less than what is kept, nothing is.
+        keep = _shared_start(inputs, haplotype + h, width) if h + 1 < count else np.int64(0)
+        keep = keep if keep >= max(begin, 1) else np.int64(NOWHERE)
+        _fill_first_row(space.above, begin, width, tables.start)
+        for i in range(0, height, 2):
+            _sweep_two_rows(
+                space.letters, space.wanted, space.factors, i, space.above, begin, width, continuation, space.kept, keep
+            )
+        for lane in range(LANES):
+            space.columns[lane] = width
+        _sum_row(space.above, width, space.columns, space.total)
+        for lane in range(LANES):
+            sums[groups[group, lane] + h] = space.total[lane]
+        begin = max(keep, np.int64(0))
+
+
+@inlined
+def _shared_start(inputs, haplotype, width):
+    """How many bases a haplotype of so many shares with the next one from the first on; 0 if that is not as long."""
+    start, following = inputs.haplotype_offsets[haplotype], inputs.haplotype_offsets[haplotype + 1]
+    shared = np.int64(0)
+    if inputs.haplotype_offsets[haplotype + 2] - following == width:
+        bases = inputs.haplotype_bases
+        while shared < width and bases[start + shared] == bases[following + shared]:
+            shared += 1
+    return shared
+
+
+@compiled
+def _score_groups(inputs, tables, space, tasks, order, sums, continuation):
+    """Score the tasks of `order` (int64[]), of any reads and haplotypes."""
+    for first in range(0, len(order), LANES):
+        lanes = min(LANES, len(order) - first)
         height, width = 0, 0
         for lane in range(lanes):
-            read, haplotype = tasks[first + lane]
+            read, haplotype = tasks[order[first + lane]]
             height = max(height, inputs.read_offsets[read + 1] - inputs.read_offsets[read])
-            space.columns[lane] = _pack_haplotype(inputs, haplotype, lane, space.letters)
+            space.columns[lane] = pack_haplotype(inputs, haplotype, lane, space.letters)
             width = max(width, space.columns[lane])
         height += height % 2
         for lane in range(lanes):
             # A read often stands beside itself, with haplotypes of one length.
-            if lane == 0 or tasks[first + lane, 0] != tasks[first + lane - 1, 0]:
-                _pack_read(inputs, tables, tasks[first + lane, 0], lane, height, space)
-        _fill_first_row(space.above, width, tables.start)
+            if lane == 0 or tasks[order[first + lane], 0] != tasks[order[first + lane - 1], 0]:
+                pack_read(inputs, tables, tasks[order[first + lane], 0], lane, height, space, False)
+        _fill_first_row(space.above, 0, width, tables.start)
         for i in range(0, height, 2):
-            _sweep_two_rows(space.letters, space.wanted, space.factors, i, space.above, width, continuation)
+            _sweep_two_rows(
+                space.letters, space.wanted, space.factors, i, space.above, 0, width, continuation, space.kept, NOWHERE
+            )
         _sum_row(space.above, width, space.columns, space.total)
         for lane in range(lanes):
-            sums[first + lane] = space.total[lane]
+            sums[order[first + lane]] = space.total[lane]
 
 
 @compiled
-def _pack_read(inputs, tables, read, lane, height, space):
-    """Write a read's letters and factors into the lanes from `lane` on, up to row `height`, after padding rows."""
-    factors = space.factors
-    start = inputs.read_offsets[read]
-    padding = height - (inputs.read_offsets[read + 1] - start)
-    lanes, first = _vector(space.numbers, 0), splat(np.int32(lane), LANES)
-    zero, one = factors.dtype.type(0), factors.dtype.type(1)
-    for i in range(padding):
-        row = i * ROW
-        _put(factors, row + AGREE, zero, lanes, first)
-        _put(factors, row + DIFFER, zero, lanes, first)
-        _put(factors, row + STAY, zero, lanes, first)
-        _put(factors, row + INSERTION, zero, lanes, first)
-        _put(factors, row + DELETION, zero, lanes, first)
-        _put(factors, row + CONTINUATION, one, lanes, first)
-        _put(factors, row + EDGE, tables.start, lanes, first)
-    deletion = tables.opening[0]  # exactly 1: row 0's E is D itself
-    for i in range(padding, height):
-        base, row = start + i - padding, i * ROW
-        code = np.int64(inputs.read_bases[base])
-        _put(space.wanted, i * LANES, np.int32(TOP - min(code, N)), lanes, first)
-        insertion_quality = np.int64(inputs.insertion_qualities[base])
-        deletion_quality = np.int64(inputs.deletion_qualities[base])
-        table = np.int64(inputs.continuations[base])
-        emission = table * 256 + np.int64(inputs.base_qualities[base])
-        stay = table * 65536 + insertion_quality * 256 + deletion_quality
-        _put(factors, row + AGREE, tables.agree[emission], lanes, first)
-        _put(factors, row + DIFFER, tables.differ[emission], lanes, first)
-        _put(factors, row + STAY, tables.stay[stay], lanes, first)
-        _put(factors, row + INSERTION, tables.opening[insertion_quality], lanes, first)
-        _put(factors, row + DELETION, deletion, lanes, first)
-        _put(factors, row + CONTINUATION, tables.continuation[table], lanes, first)
-        _put(factors, row + EDGE, zero, lanes, first)
-        deletion = tables.opening[deletion_quality]
-
-
-@inlined
-def _put(array, index, value, lanes, first):
-    """Write a value into the lanes from `first` on of the vector at an index."""
-    store(array, index, choose_less(lanes, first, _vector(array, index), splat(value, LANES)))
-
-
-@compiled
-def _pack_haplotype(inputs, haplotype, lane, letters):
-    """Write a haplotype's letters into its lane, from column 1 on; returns its length."""
-    start = inputs.haplotype_offsets[haplotype]
-    length = inputs.haplotype_offsets[haplotype + 1] - start
-    for j in range(length):
-        code = np.int64(inputs.haplotype_bases[start + j])
-        letters[(j + 1) * LANES + lane] = 1 << N | 1 << code if code < N else ALL_BITS
-    return length
-
-
-@inlined
-def _vector(array, index):
-    """The lanes from element `index` on."""
-    return load(array, index, LANES)
-
-
-@compiled
-def _fill_first_row(above, width, start):
-    """Row 0: M = I = 0 and E = start in every column, column 0 included."""
+def _fill_first_row(above, begin, width, start):
+    """Row 0: M = I = 0 and E = start in every column behind `begin`; where that is 0, in column 0 too."""
     zero, first = splat(start - start, LANES), splat(start, LANES)
-    for j in range(width + 1):
+    for j in range(begin + 1 if begin > 0 else 0, width + 1):
         store(above, j * COLUMN + MATCH, zero)
         store(above, j * COLUMN + INSERTED, zero)
         store(above, j * COLUMN + DELETED, first)
@@ -271,36 +249,58 @@ def _again(vector, array, index):
     AVX2 has too few registers to keep it, and what the compiler puts on the stack crosses cache lines in every other
     process (the stack is aligned to 16 bytes); so there it is read anew.
     """
-    return vector if LANES == 16 else _vector(array, index)
+    return vector if LANES == 16 else vector_at(array, index)
 
 
 @compiled
-def _sweep_two_rows(letters, wanted, factors, i, above, width, continuation):
-    """Replace row i of `above` by row i + 2 (0-based: read bases i and i + 1).
+def _sweep_two_rows(letters, wanted, factors, i, above, begin, width, continuation, kept, keep):
+    """Replace row i of `above` by row i + 2 (0-based: read bases i and i + 1), in the columns behind `begin`.
+
+    What goes on from column `begin` is taken from `kept`, unless that is column 0, and what goes on from column `keep`
+    is put there.
 
     `upper` and `lower` name the two rows. Before column j, *_match and the like hold column j - 1. `continuation` is
     that of all bases, or None where they differ; a function is compiled for each (padding rows insert nothing).
     """
     upper, lower = i * ROW, (i + 1) * ROW
-    upper_wanted, lower_wanted = _vector(wanted, i * LANES), _vector(wanted, (i + 1) * LANES)
-    upper_agree, lower_agree = _vector(factors, upper + AGREE), _vector(factors, lower + AGREE)
-    upper_differ, lower_differ = _vector(factors, upper + DIFFER), _vector(factors, lower + DIFFER)
-    upper_stay, lower_stay = _vector(factors, upper + STAY), _vector(factors, lower + STAY)
-    upper_insertion, lower_insertion = _vector(factors, upper + INSERTION), _vector(factors, lower + INSERTION)
-    upper_deletion, lower_deletion = _vector(factors, upper + DELETION), _vector(factors, lower + DELETION)
-    upper_continued, lower_continued = _vector(factors, upper + CONTINUATION), _vector(factors, lower + CONTINUATION)
+    upper_wanted, lower_wanted = vector_at(wanted, i * LANES), vector_at(wanted, (i + 1) * LANES)
+    upper_agree, lower_agree = vector_at(factors, upper + AGREE), vector_at(factors, lower + AGREE)
+    upper_differ, lower_differ = vector_at(factors, upper + DIFFER), vector_at(factors, lower + DIFFER)
+    upper_stay, lower_stay = vector_at(factors, upper + STAY), vector_at(factors, lower + STAY)
+    upper_insertion, lower_insertion = vector_at(factors, upper + INSERTION), vector_at(factors, lower + INSERTION)
+    upper_deletion, lower_deletion = vector_at(factors, upper + DELETION), vector_at(factors, lower + DELETION)
+    upper_continued, lower_continued = (
+        vector_at(factors, upper + CONTINUATION),
+        vector_at(factors, lower + CONTINUATION),
+    )
     if continuation is None:
         upper_longer, lower_longer = upper_continued, lower_continued
     else:
         upper_longer = lower_longer = splat(continuation, LANES)
-    upper_deleted, lower_deleted = _vector(factors, upper + EDGE), _vector(factors, lower + EDGE)
+    upper_deleted, lower_deleted = vector_at(factors, upper + EDGE), vector_at(factors, lower + EDGE)
     upper_match = upper_inserted = lower_match = splat(factors.dtype.type(0), LANES)
-    match, inserted, deleted = _vector(above, MATCH), _vector(above, INSERTED), _vector(above, DELETED)
-    store(above, MATCH, lower_match)
-    store(above, INSERTED, lower_match)
-    store(above, DELETED, lower_deleted)
-    for j in range(1, width + 1):
-        letter = _vector(letters, j * LANES)
+    match, inserted, deleted = vector_at(above, MATCH), vector_at(above, INSERTED), vector_at(above, DELETED)
+    place = i // 2 * KEPT
+    if begin == 0:
+        store(above, MATCH, lower_match)
+        store(above, INSERTED, lower_match)
+        store(above, DELETED, lower_deleted)
+    else:
+        match, inserted = vector_at(kept, place), vector_at(kept, place + LANES)
+        deleted, upper_match = vector_at(kept, place + 2 * LANES), vector_at(kept, place + 3 * LANES)
+        upper_inserted, upper_deleted = vector_at(kept, place + 4 * LANES), vector_at(kept, place + 5 * LANES)
+        lower_match, lower_deleted = vector_at(kept, place + 6 * LANES), vector_at(kept, place + 7 * LANES)
+    for j in range(begin + 1, width + 1):
+        if j == keep + 1:
+            store(kept, place, match)
+            store(kept, place + LANES, inserted)
+            store(kept, place + 2 * LANES, deleted)
+            store(kept, place + 3 * LANES, upper_match)
+            store(kept, place + 4 * LANES, upper_inserted)
+            store(kept, place + 5 * LANES, upper_deleted)
+            store(kept, place + 6 * LANES, lower_match)
+            store(kept, place + 7 * LANES, lower_deleted)
+        letter = vector_at(letters, j * LANES)
         gaps = fma(_again(lower_deletion, factors, lower + DELETION), upper_deleted, upper_inserted)
         emission = choose_shifted(letter, lower_wanted, lower_agree, lower_differ)
         lower_deleted = fma(_again(lower_continued, factors, lower + CONTINUATION), lower_deleted, lower_match)
@@ -310,8 +310,8 @@ def _sweep_two_rows(letters, wanted, factors, i, above, width, continuation):
         upper_deleted = fma(_again(upper_continued, factors, upper + CONTINUATION), upper_deleted, upper_match)
         upper_match = multiply(emission, fma(_again(upper_stay, factors, upper + STAY), match, gaps))
         column = j * COLUMN
-        match, inserted = _vector(above, column + MATCH), _vector(above, column + INSERTED)
-        deleted = _vector(above, column + DELETED)
+        match, inserted = vector_at(above, column + MATCH), vector_at(above, column + INSERTED)
+        deleted = vector_at(above, column + DELETED)
         upper_inserted = fma(
             _again(upper_insertion, factors, upper + INSERTION), match, multiply(upper_longer, inserted)
         )
@@ -326,9 +326,9 @@ def _sweep_two_rows(letters, wanted, factors, i, above, width, continuation):
 @compiled
 def _sum_row(above, width, columns, total):
     """total[lane] = sum of M + I over columns 1 to columns[lane], from left to right."""
-    end = _vector(columns, 0)
+    end = vector_at(columns, 0)
     running = splat(total.dtype.type(0), LANES)
     for j in range(1, width + 1):
-        longer = add(running, add(_vector(above, j * COLUMN + MATCH), _vector(above, j * COLUMN + INSERTED)))
+        longer = add(running, add(vector_at(above, j * COLUMN + MATCH), vector_at(above, j * COLUMN + INSERTED)))
         running = choose_less(end, splat(np.int32(j), LANES), running, longer)
     store(total, 0, running)
