@@ -25,7 +25,7 @@ from quire.sam import CIGAR_MATCH
 from quire.sequence.cigar import element_of
 from quire.simd.compiled import compiled
 
-FIRST_WINDOW, WIDER = 32, 4
+FIRST_WINDOW, WIDER = 32, 2
 """Rows and columns that are computed again before where a path is; how many times as many where that is too few."""
 CELLS_OF_BYTES = 12  # with directions, in the time of one of a window
 STRIP = 32 << 20  # bytes of directions of a strip, at most
