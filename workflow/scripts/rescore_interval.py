@@ -4,6 +4,7 @@ import json
 from itertools import repeat
 from pathlib import Path
 
+from quire import many_threads
 from quire.rescore.caller import call_interval
 from quire.rescore.engines import DeviceSettings
 from quire.run.job import run_job
@@ -11,6 +12,7 @@ from quire.run.job import run_job
 
 def main(job) -> None:
     """Unpack the job and call."""
+    many_threads.prepare()  # the processes of the job inherit what is set of memory
     pieces = json.loads(Path(job.input.pieces).read_text())
     call_interval(
         reference_directory=Path(job.input.reference).parent,

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from quire import many_threads
 from quire.rescore.engines import DeviceSettings
 from quire.rescore.gvcf import call_gvcf_interval
 from quire.run.job import run_job
@@ -10,6 +11,7 @@ from quire.run.job import run_job
 
 def main(job) -> None:
     """Unpack the job and call."""
+    many_threads.prepare()  # the processes of the job inherit what is set of memory
     pieces = json.loads(Path(job.input.pieces).read_text())
     call_gvcf_interval(
         reference_directory=Path(job.input.reference).parent,
