@@ -3,7 +3,9 @@
 import gc
 import threading
 import time
+from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from llvmlite import ir as llvm
@@ -15,12 +17,24 @@ from numba.core.targetconfig import Option, TargetConfig
 from quire.simd import numba_shortcuts
 from quire.simd.compiled import _Kernel, compiled
 
+REPOSITORY = Path(__file__).resolve().parents[2]
+
 
 class Flags(TargetConfig):
     """Two of Numba's options."""
 
     forceinline = Option(type=bool, default=False, doc="")
     fastmath = Option(type=bool, default=False, doc="")
+
+
+def test_another_numba_compiles_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The functions are those of the version that is pinned; in another they may have another meaning."""
+    assert f"\nnumba=={numba_shortcuts.VERSION}\n" in (REPOSITORY / "requirements.txt").read_text()
+    assert TargetConfig.__hash__ is numba_shortcuts._flags_hash
+    monkeypatch.setattr(TargetConfig, "__hash__", object.__hash__)
+    monkeypatch.setattr(numba, "__version__", "0.0.0")
+    numba_shortcuts.install()
+    assert TargetConfig.__hash__ is object.__hash__
 
 
 def test_flags_are_equal_by_what_they_say() -> None:

@@ -1,11 +1,13 @@
 """What Numba computes over and over while it compiles, computed once or not at all; what is compiled stays the same.
 
 Each function here takes the place of one of Numba's, of the version that the requirements pin, and says what it leaves
-out. More than half of the time of compiling is Numba's Python (docs/benchmarks/results.md, "Compiling the kernels").
+out; any other version compiles by itself. More than half of the time of compiling is Numba's Python
+(docs/benchmarks/results.md, "Compiling the kernels").
 """
 
 from typing import Any
 
+import numba
 from llvmlite import binding
 from numba.core import ir
 from numba.core.base import BaseContext
@@ -15,6 +17,8 @@ from numba.core.runtime.context import NRTContext
 from numba.core.targetconfig import TargetConfig
 from numba.core.transforms import canonicalize_cfg
 from numba.core.types.functions import BaseFunction
+
+VERSION = "0.65.1"
 
 # Flags that tell the ways apart in which functions are compiled here.
 _TELLING = ("no_cpython_wrapper", "no_cfunc_wrapper", "forceinline", "release_gil")
@@ -148,11 +152,13 @@ def _delete_counted(lower: Lower, name: str) -> None:
 
 
 def install() -> None:
-    """Let Numba take them for all that it compiles from now on.
+    """Let Numba take them for all that it compiles from now on, if it is the one whose functions they replace.
 
     Flags are hashed and compared by what is set in them: Numba gives all of them one hash and compares all options by
     name, half a million times a run. Nobody is told of each call of LLVM.
     """
+    if numba.__version__ != VERSION:
+        return
     TargetConfig.__hash__ = _flags_hash
     TargetConfig.__eq__ = _flags_equal
     binding.ffi.lib._lock._cblist.clear()
