@@ -19,7 +19,7 @@ constexpr bool HELD = VALUES || !LOCAL;
 // Rows whose largest H are looked at together: a chunk, and on cards of compute capability 10 and 12, for which the
 // compiler would spill registers, fewer where lanes have many columns.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
-constexpr int FEWER = COLUMNS < 6 ? 16 : COLUMNS < 12 ? 8 : 4, OFFERED = STEPS < FEWER ? STEPS : FEWER;
+constexpr int FEWER = COLUMNS < 6 ? 16 : 8, OFFERED = STEPS < FEWER ? STEPS : FEWER;
 #else
 constexpr int OFFERED = STEPS;
 #endif
@@ -100,7 +100,7 @@ struct Keeping {
     __device__ __forceinline__ void store(const Cells& cells, int row) const {
         if (row == next_row || row == last_row) {
             Kept* place = row == last_row ? last : next;
-            if (COLUMNS % 2 == 0 && COLUMNS < 9) {  // of more columns they would not fit in registers, four by four
+            if (COLUMNS % 2 == 0) {
 #pragma unroll
                 for (int k = 0; k + 1 < COLUMNS; k += 2)
                     ((int4*)place)[k / 2] =
