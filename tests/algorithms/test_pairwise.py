@@ -141,6 +141,38 @@ def test_scores_around_what_bytes_hold(strip: int, scoring: Scoring) -> None:
     assert lowered > 0
 
 
+def test_bytes_after_a_largest_score_at_the_end_of_a_strip() -> None:
+    """The last step of a strip finds more than sums may have; the next strip has scores between, not noted."""
+    random, scoring = np.random.default_rng(7), Scoring(10, -3, -60, -40)
+    matches = (cpu_strips.HIGHEST - cpu_strips.first_zero(scoring)) // scoring.match
+    query, target = np.full(1100, 4, np.uint8), np.full(500, 5, np.uint8)
+    tall = cpu_strips.strips_of(query, target, scoring).height * cpu_strips.LANES
+    assert tall < len(query)
+    query[tall - 1 - matches : tall - 1] = target[-matches:] = random.integers(0, 2, matches)
+    query[tall + 50 : tall + 55 + matches] = target[100 : 105 + matches] = random.integers(2, 4, matches + 5)
+    target[99 + matches] = 5
+    given_pair = Pair(query, target, scoring, Mode.LOCAL)
+    expected = align(given_pair, memory=Memory.LINEAR, tiling=Tiling(len(query), len(target), 200, 200))
+    assert expected.score == (matches + 4) * scoring.match + scoring.mismatch
+    assert cpu_bytes.align_strips(query, target, scoring)[0] == expected.score
+    assert as_oracle(align(given_pair, memory=Memory.LINEAR)) == as_oracle(expected)
+
+
+def test_bytes_that_hold_less_than_the_last_cell_has() -> None:
+    """A lowered zero does not help where a score is above what sums may have then, too."""
+    random, scoring = np.random.default_rng(8), Scoring(10, -1, -1, -1)
+    query, target = np.full(640, 4, np.uint8), np.full(500, 5, np.uint8)
+    query[:35] = target[:35] = random.integers(0, 4, 35)
+    target[2:26:3] = target[1] = 5  # 26 matches, the last of which leads to 251
+    query[-28:] = target[-28:] = random.integers(0, 4, 28)
+    target[[-20, -10]] = 5  # 26 matches: 258, of 248 before
+    given_pair = Pair(query, target, scoring, Mode.LOCAL)
+    expected = align(given_pair, memory=Memory.LINEAR, tiling=Tiling(len(query), len(target), 200, 200))
+    assert expected.score == 258
+    assert cpu_bytes.align_strips(query, target, scoring)[0] == -1
+    assert as_oracle(align(given_pair, memory=Memory.LINEAR)) == as_oracle(expected)
+
+
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize(("query", "target"), [("", ""), ("", "A"), ("A", ""), ("A", "A"), ("A", "C"), ("N", "N")])
 def test_shortest(query: str, target: str, mode: Mode) -> None:

@@ -90,6 +90,12 @@ def largest_in_bytes(scoring):
     return HIGHEST - scoring.match - LOWEST
 
 
+@inlined
+def _largest(strips, scoring):
+    """The largest score after which a step's sums are held: what has less is not noted, and may have a match more."""
+    return HIGHEST - scoring.match - strips.zero
+
+
 @compiled
 def strips_of(query, target, scoring):
     """The strips before the sweep."""
@@ -126,14 +132,16 @@ def sweep(strips, scoring):
     for strip in range(len(strips.upper)):
         begin(strips, scoring, work)
         step = np.int64(0)
-        if strips.zero > LOWEST:
-            end, step = _steps_without(strips, strip, scoring, work, end, step, steps, nothing)
-            if step < steps:
+        while step < steps:
+            # The last step of the strip before may have found too much, and a lowered zero may not be enough.
+            if end.score > _largest(strips, scoring):
+                if strips.zero == LOWEST:
+                    return strips, StripsEnd(np.int64(-1), end.row, end.column)
                 strips = _lowered(strips, work)
-        if step < steps:
-            end, step = _steps_saturated(strips, strip, scoring, work, end, step, steps, nothing)
-        if step < steps:
-            return strips, StripsEnd(np.int64(-1), end.row, end.column)
+            elif strips.zero > LOWEST:
+                end, step = _steps_without(strips, strip, scoring, work, end, step, steps, nothing)
+            else:
+                end, step = _steps_saturated(strips, strip, scoring, work, end, step, steps, nothing)
     return strips, end
 
 
@@ -209,7 +217,7 @@ def _steps(strips, strip, scoring, work, end, first, steps, directions, keep, sa
         letter_scores(np.int8(scoring.match), np.int8(scoring.mismatch), LANES),
         splat(np.int8(scoring.gap_open), LANES), splat(np.int8(scoring.gap_extend), LANES), zero, deletions,
     )  # fmt: skip
-    largest = HIGHEST - scoring.match - strips.zero
+    largest = _largest(strips, scoring)
     gap, corner = load(work, export, LANES), load(work, export + LANES, LANES)
     above = load(work, deletions - LANES, LANES)
     noted, near = _limits(end, scoring, strips.zero)
