@@ -15,8 +15,8 @@ LARGEST_DIFFERENCE = 65535
 
 SCHEDULERS = 4  # of a multiprocessor
 # Cycles of an H200 at 1.98 GHz, fitted to sweeps for scores (Mode.GLOBAL, chunks of 16): 8 kb with four and six columns
-# a lane, 0.557 and 0.599 ms, and 100 kb with six, 8.06 ms. Mode.LOCAL takes 8, 14 and 9 % more. Sweeps with four and six
-# columns of 8, 32, 100, 130, 200, 300, 500 kb and 1 Mb took 0.91 to 1.02 times what follows from these numbers.
+# a lane, 0.557 and 0.599 ms, and 100 kb with six, 8.06 ms. Mode.LOCAL takes 8, 14 and 9 % more. Sweeps with four and
+# six columns of 8, 32, 100, 130, 200, 300, 500 kb and 1 Mb took 0.91 to 1.02 times what follows from these numbers.
 LATENCY, CHAIN = 55, 9
 """What a row takes a warp that has a multiprocessor to itself, and each of a lane's columns in it."""
 FULL = 12
@@ -117,9 +117,9 @@ class StripShape(NamedTuple):
         }
 
 
-# With six columns a lane each of an H200's schedulers has one strip of 100 kb to do, and two of 200 kb. From 8 kb to 1 Mb
-# lanes of 9, 12 and 16 columns were never faster than the better of these but by 1 % at 300 kb: a row took a warp 150 to
-# 350 cycles.
+# With six columns a lane each of an H200's schedulers has one strip of 100 kb to do, and two of 200 kb. From 8 kb to
+# 1 Mb lanes of 9, 12 and 16 columns were never faster than the better of these but by 1 % at 300 kb: a row took a warp
+# 150 to 350 cycles.
 # Blocks of one warp are spread over all multiprocessors and schedulers, which larger ones are not.
 SCORE_SHAPES = tuple(StripShape(columns, 1, 16, 8, False) for columns in (4, 6))
 VALUE_SHAPES = (StripShape(4, 1, 8, 8, True),)
