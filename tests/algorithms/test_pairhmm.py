@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms.pairhmm import PairHmmBatch, cpu, join_batches, oracle, region_batch
 from quire.algorithms.pairhmm.cpu import log10_likelihoods
+from quire.algorithms.pairhmm.cpu_lanes import NOWHERE
+from quire.algorithms.pairhmm.cpu_order import PrefixEdge, ScoringOrder, scoring_order
 from quire.algorithms.pairhmm.model import SCALE_EXPONENT, log10_of_sums, needs_float64, tables
 
 from bench.pairhmm_regions import LOWEST_QUALITY, read_regions
@@ -306,8 +308,12 @@ def test_no_tasks() -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 1 << 30), st.sampled_from([1, 7, 8, 16, 17, 40]), st.sampled_from(["AC", "ACGTN"]))
-def test_reads_of_the_same_haplotypes_are_scored_as_if_alone(seed: int, reads: int, alphabet: str) -> None:
+@given(
+    st.integers(0, 1 << 30), st.sampled_from([1, 3, 4, 8, 16, 19, 40]), st.sampled_from(["AC", "ACGTN"]), st.booleans()
+)
+def test_reads_of_the_same_haplotypes_are_scored_as_if_alone(
+    seed: int, reads: int, alphabet: str, own_continuations: bool
+) -> None:
     """Haplotypes that begin alike, the same twice, some shorter: as many reads as lanes go through them together."""
     generator = np.random.default_rng(seed)
 
@@ -332,6 +338,8 @@ def test_reads_of_the_same_haplotypes_are_scored_as_if_alone(seed: int, reads: i
         drawn(size, 10, 46),
         drawn(size, 10, 46),
     )
+    if own_continuations:
+        batch = replace(batch, gap_continuation_qualities=drawn(size, 1, 20))
     # Without some tasks, and some twice: what is left of a read's haplotypes may have gaps.
     batches = [batch, replace(batch, tasks=batch.tasks[np.sort(generator.integers(0, len(batch.tasks), 200))])]
     for own in (*batches, join_batches([batch, *batches])):
@@ -339,3 +347,28 @@ def test_reads_of_the_same_haplotypes_are_scored_as_if_alone(seed: int, reads: i
             [log10_likelihoods(replace(own, tasks=own.tasks[t : t + 1])) for t in range(0, len(own.tasks), 5)]
         )
         assert np.array_equal(log10_likelihoods(own)[::5], alone)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text("ACN", min_size=1, max_size=9), min_size=1, max_size=12), st.integers(4, 40))
+def test_columns_that_haplotypes_share_are_computed_once(haplotypes: list[str], reads: int) -> None:
+    """A tree's edges are the distinct beginnings of its haplotypes, each behind what it goes on from."""
+    texts, offsets = codes("".join(haplotypes)), ends(haplotypes)
+    tasks = np.array([(read, h) for read in range(reads) for h in range(len(haplotypes))], np.int32)
+    order: ScoringOrder = scoring_order(tasks, np.full(len(tasks), 30), texts, offsets)
+    scored = [order.groups[order.groups != NOWHERE] + h for h in range(len(haplotypes))]
+    assert sorted(np.concatenate([*scored, order.rest]).tolist()) == list(range(len(tasks)))
+    assert set(order.trees.tolist()) == {0}
+    kept, computed, answered = {0: ""}, [], []
+    for edge in (PrefixEdge(*row) for row in order.edges.tolist()):
+        text = haplotypes[edge.haplotype]
+        assert kept[edge.source] == text[: edge.begin]
+        computed += [text[:j] for j in range(edge.begin + 1, edge.end + 1)]
+        if edge.target != NOWHERE:
+            assert edge.target < order.levels
+            kept[edge.target] = text[: edge.end]
+        if edge.answer != NOWHERE:
+            assert haplotypes[edge.answer] == text[: edge.end]
+            answered.append(edge.answer)
+    assert sorted(computed) == sorted({text[:j] for text in haplotypes for j in range(1, len(text) + 1)})
+    assert sorted(answered) == list(range(len(haplotypes)))

@@ -1,10 +1,9 @@
 """PairHMM in Numba: 16 or 8 tasks in lockstep, one per vector lane (recurrence: model.py).
 
-Reads that have the same haplotypes are taken together, as many as there are lanes, and go through one haplotype after
-the other: a haplotype that begins like the one before it, and is as long, takes the columns that they share over. What
-is left is sorted by read and haplotype length. Inside a group, reads end at the same row: a shorter one is led by
-padding rows that hand row 0 on unchanged (emission 0, continuation 1), which is exact. A shorter haplotype computes
-columns that nobody reads. Two rows are swept at a time, with everything between them in registers.
+Reads that have the same haplotypes are taken together (`cpu_shared`). What is left, of regions with few reads, is
+sorted by read and haplotype length. Inside a group, reads end at the same row: a shorter one is led by padding rows
+that hand row 0 on unchanged (emission 0, continuation 1), which is exact. A shorter haplotype computes columns that
+nobody reads. Two rows are swept at a time, with everything between them in registers.
 """
 
 import numpy as np
@@ -21,24 +20,24 @@ from quire.algorithms.pairhmm.cpu_lanes import (
     EDGE,
     INSERTED,
     INSERTION,
-    KEPT,
     LANES,
     MATCH,
-    NOWHERE,
     ROW,
     STAY,
     PairHmmArrays,
     PairHmmLanes,
-    pack_for_all,
+    again,
+    fill_first_row,
     pack_haplotype,
     pack_read,
     vector_at,
     workspace,
 )
-from quire.algorithms.pairhmm.cpu_order import ScoringOrder, together
+from quire.algorithms.pairhmm.cpu_order import ScoringOrder, scoring_order
+from quire.algorithms.pairhmm.cpu_shared import score_together
 from quire.algorithms.pairhmm.model import SCALE_EXPONENT, Tables, log10_of_sums, needs_float64, stacked_tables
 from quire.simd.borrowed import borrowed
-from quire.simd.compiled import compiled, inlined
+from quire.simd.compiled import compiled
 from quire.simd.subnormals import flush_subnormals, kept_apart, write_control
 from quire.simd.vectors import add, choose_less, choose_shifted, fma, multiply, splat, store
 
@@ -89,16 +88,17 @@ def _last_row_sums(batch: PairHmmBatch, tasks: np.ndarray, dtype: np.dtype) -> n
     sums = np.zeros(len(tasks), dtype)
     if len(tasks):
         tasks = np.require(tasks, np.int32, ["C", "W"])
-        groups, counts, rest = together(tasks, read_lengths)
-        order = rest[np.lexsort((haplotype_lengths[rest], read_lengths[rest]))]
+        order: ScoringOrder = scoring_order(tasks, read_lengths, inputs.haplotype_bases, inputs.haplotype_offsets)
+        rest = order.rest
+        order = order._replace(rest=rest[np.lexsort((haplotype_lengths[rest], read_lengths[rest]))])
         score = _score_flushing if dtype == FLOAT32 else _score_all
         stacked = stacked_tables(qualities, dtype)
         score(
             inputs,
             stacked,
-            workspace(int(read_lengths.max()), int(haplotype_lengths.max()), dtype),
+            workspace(int(read_lengths.max()), int(haplotype_lengths.max()), order.levels, dtype),
             tasks,
-            ScoringOrder(groups, counts, order),
+            order,
             sums,
             stacked.continuation[0] if len(qualities) == 1 else None,
         )
@@ -128,7 +128,7 @@ def _score_flushing(inputs, tables, space, tasks, order, sums, continuation):
 
 @compiled
 def _score_all(inputs, tables, space, tasks, order, sums, continuation):
-    """Fill sums[t] for tasks[t, (read, haplotype)], LANES tasks at a time; `continuation` is `_sweep_two_rows`'s."""
+    """Fill sums[t] for tasks[t, (read, haplotype)], LANES at a time; `continuation` is that of all bases, or None."""
     kept_apart()
     # Borrowed: what is called for each read and for every two rows would count a reference to each of these.
     inputs = PairHmmArrays(
@@ -143,10 +143,13 @@ def _score_all(inputs, tables, space, tasks, order, sums, continuation):
     )
     space = PairHmmLanes(
         borrowed(space.letters),
+        borrowed(space.codes),
         borrowed(space.wanted),
         borrowed(space.factors),
+        borrowed(space.emissions),
         borrowed(space.above),
         borrowed(space.kept),
+        borrowed(space.sums),
         borrowed(space.numbers),
         borrowed(space.columns),
         borrowed(space.total),
@@ -159,51 +162,13 @@ def _score_all(inputs, tables, space, tasks, order, sums, continuation):
         borrowed(tables.continuation),
         tables.start,
     )
-    tasks, sums, groups = borrowed(tasks), borrowed(sums), borrowed(order.groups)
+    tasks, sums, edges, offsets = borrowed(tasks), borrowed(sums), borrowed(order.edges), borrowed(order.tree_offsets)
+    groups = borrowed(order.groups)
     for group in range(len(groups)):
-        _score_together(inputs, tables, space, tasks, groups, group, order.counts[group], sums, continuation)
+        tree = order.trees[group]
+        own = edges[offsets[tree] : offsets[tree + 1]]
+        score_together(inputs, tables, space, tasks, groups[group], own, sums, continuation)
     _score_groups(inputs, tables, space, tasks, borrowed(order.rest), sums, continuation)
-
-
-@compiled
-def _score_together(inputs, tables, space, tasks, groups, group, count, sums, continuation):
-    """Score the reads of a group, one a lane, that have the same `count` haplotypes."""
-    height = np.int64(0)
-    for lane in range(LANES):
-        read = tasks[groups[group, lane], 0]
-        height = max(height, inputs.read_offsets[read + 1] - inputs.read_offsets[read])
-    height += height % 2
-    for lane in range(LANES):
-        pack_read(inputs, tables, tasks[groups[group, lane], 0], lane, height, space, True)
-    haplotype, begin = np.int64(tasks[groups[group, 0], 1]), np.int64(0)
-    for h in range(count):
-        width = pack_for_all(inputs, haplotype + h, begin, space.letters)
-        # What the next one has in common with this one; where that is less than what is kept, nothing is.
-        keep = _shared_start(inputs, haplotype + h, width) if h + 1 < count else np.int64(0)
-        keep = keep if keep >= max(begin, 1) else np.int64(NOWHERE)
-        _fill_first_row(space.above, begin, width, tables.start)
-        for i in range(0, height, 2):
-            _sweep_two_rows(
-                space.letters, space.wanted, space.factors, i, space.above, begin, width, continuation, space.kept, keep
-            )
-        for lane in range(LANES):
-            space.columns[lane] = width
-        _sum_row(space.above, width, space.columns, space.total)
-        for lane in range(LANES):
-            sums[groups[group, lane] + h] = space.total[lane]
-        begin = max(keep, np.int64(0))
-
-
-@inlined
-def _shared_start(inputs, haplotype, width):
-    """How many bases a haplotype of so many shares with the next one from the first on; 0 if that is not as long."""
-    start, following = inputs.haplotype_offsets[haplotype], inputs.haplotype_offsets[haplotype + 1]
-    shared = np.int64(0)
-    if inputs.haplotype_offsets[haplotype + 2] - following == width:
-        bases = inputs.haplotype_bases
-        while shared < width and bases[start + shared] == bases[following + shared]:
-            shared += 1
-    return shared
 
 
 @compiled
@@ -221,43 +186,18 @@ def _score_groups(inputs, tables, space, tasks, order, sums, continuation):
         for lane in range(lanes):
             # A read often stands beside itself, with haplotypes of one length.
             if lane == 0 or tasks[order[first + lane], 0] != tasks[order[first + lane - 1], 0]:
-                pack_read(inputs, tables, tasks[order[first + lane], 0], lane, height, space, False)
-        _fill_first_row(space.above, 0, width, tables.start)
+                pack_read(inputs, tables, tasks[order[first + lane], 0], lane, height, space)
+        fill_first_row(space.above, -1, width, tables.start)
         for i in range(0, height, 2):
-            _sweep_two_rows(
-                space.letters, space.wanted, space.factors, i, space.above, 0, width, continuation, space.kept, NOWHERE
-            )
+            _sweep_two_rows(space.letters, space.wanted, space.factors, i, space.above, width, continuation)
         _sum_row(space.above, width, space.columns, space.total)
         for lane in range(lanes):
             sums[order[first + lane]] = space.total[lane]
 
 
 @compiled
-def _fill_first_row(above, begin, width, start):
-    """Row 0: M = I = 0 and E = start in every column behind `begin`; where that is 0, in column 0 too."""
-    zero, first = splat(start - start, LANES), splat(start, LANES)
-    for j in range(begin + 1 if begin > 0 else 0, width + 1):
-        store(above, j * COLUMN + MATCH, zero)
-        store(above, j * COLUMN + INSERTED, zero)
-        store(above, j * COLUMN + DELETED, first)
-
-
-@inlined
-def _again(vector, array, index):
-    """A vector of an array that was loaded before.
-
-    AVX2 has too few registers to keep it, and what the compiler puts on the stack crosses cache lines in every other
-    process (the stack is aligned to 16 bytes); so there it is read anew.
-    """
-    return vector if LANES == 16 else vector_at(array, index)
-
-
-@compiled
-def _sweep_two_rows(letters, wanted, factors, i, above, begin, width, continuation, kept, keep):
-    """Replace row i of `above` by row i + 2 (0-based: read bases i and i + 1), in the columns behind `begin`.
-
-    What goes on from column `begin` is taken from `kept`, unless that is column 0, and what goes on from column `keep`
-    is put there.
+def _sweep_two_rows(letters, wanted, factors, i, above, width, continuation):
+    """Replace row i of `above` by row i + 2 (0-based: read bases i and i + 1).
 
     `upper` and `lower` name the two rows. Before column j, *_match and the like hold column j - 1. `continuation` is
     that of all bases, or None where they differ; a function is compiled for each (padding rows insert nothing).
@@ -280,43 +220,27 @@ def _sweep_two_rows(letters, wanted, factors, i, above, begin, width, continuati
     upper_deleted, lower_deleted = vector_at(factors, upper + EDGE), vector_at(factors, lower + EDGE)
     upper_match = upper_inserted = lower_match = splat(factors.dtype.type(0), LANES)
     match, inserted, deleted = vector_at(above, MATCH), vector_at(above, INSERTED), vector_at(above, DELETED)
-    place = i // 2 * KEPT
-    if begin == 0:
-        store(above, MATCH, lower_match)
-        store(above, INSERTED, lower_match)
-        store(above, DELETED, lower_deleted)
-    else:
-        match, inserted = vector_at(kept, place), vector_at(kept, place + LANES)
-        deleted, upper_match = vector_at(kept, place + 2 * LANES), vector_at(kept, place + 3 * LANES)
-        upper_inserted, upper_deleted = vector_at(kept, place + 4 * LANES), vector_at(kept, place + 5 * LANES)
-        lower_match, lower_deleted = vector_at(kept, place + 6 * LANES), vector_at(kept, place + 7 * LANES)
-    for j in range(begin + 1, width + 1):
-        if j == keep + 1:
-            store(kept, place, match)
-            store(kept, place + LANES, inserted)
-            store(kept, place + 2 * LANES, deleted)
-            store(kept, place + 3 * LANES, upper_match)
-            store(kept, place + 4 * LANES, upper_inserted)
-            store(kept, place + 5 * LANES, upper_deleted)
-            store(kept, place + 6 * LANES, lower_match)
-            store(kept, place + 7 * LANES, lower_deleted)
+    store(above, MATCH, lower_match)
+    store(above, INSERTED, lower_match)
+    store(above, DELETED, lower_deleted)
+    for j in range(1, width + 1):
         letter = vector_at(letters, j * LANES)
-        gaps = fma(_again(lower_deletion, factors, lower + DELETION), upper_deleted, upper_inserted)
+        gaps = fma(again(lower_deletion, factors, lower + DELETION), upper_deleted, upper_inserted)
         emission = choose_shifted(letter, lower_wanted, lower_agree, lower_differ)
-        lower_deleted = fma(_again(lower_continued, factors, lower + CONTINUATION), lower_deleted, lower_match)
-        lower_match = multiply(emission, fma(_again(lower_stay, factors, lower + STAY), upper_match, gaps))
-        gaps = fma(_again(upper_deletion, factors, upper + DELETION), deleted, inserted)
+        lower_deleted = fma(again(lower_continued, factors, lower + CONTINUATION), lower_deleted, lower_match)
+        lower_match = multiply(emission, fma(again(lower_stay, factors, lower + STAY), upper_match, gaps))
+        gaps = fma(again(upper_deletion, factors, upper + DELETION), deleted, inserted)
         emission = choose_shifted(letter, upper_wanted, upper_agree, upper_differ)
-        upper_deleted = fma(_again(upper_continued, factors, upper + CONTINUATION), upper_deleted, upper_match)
-        upper_match = multiply(emission, fma(_again(upper_stay, factors, upper + STAY), match, gaps))
+        upper_deleted = fma(again(upper_continued, factors, upper + CONTINUATION), upper_deleted, upper_match)
+        upper_match = multiply(emission, fma(again(upper_stay, factors, upper + STAY), match, gaps))
         column = j * COLUMN
         match, inserted = vector_at(above, column + MATCH), vector_at(above, column + INSERTED)
         deleted = vector_at(above, column + DELETED)
         upper_inserted = fma(
-            _again(upper_insertion, factors, upper + INSERTION), match, multiply(upper_longer, inserted)
+            again(upper_insertion, factors, upper + INSERTION), match, multiply(upper_longer, inserted)
         )
         lower_inserted = fma(
-            _again(lower_insertion, factors, lower + INSERTION), upper_match, multiply(lower_longer, upper_inserted)
+            again(lower_insertion, factors, lower + INSERTION), upper_match, multiply(lower_longer, upper_inserted)
         )
         store(above, column + MATCH, lower_match)
         store(above, column + INSERTED, lower_inserted)

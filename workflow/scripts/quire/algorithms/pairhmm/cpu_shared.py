@@ -1,0 +1,229 @@
+"""PairHMM for reads that have the same haplotypes, one read a lane: columns that haplotypes share are computed once.
+
+The haplotype is the same in all lanes, so that a column's emissions are one of five vectors of the row, which are made
+beforehand: loading one costs the units that multiply nothing.
+"""
+
+import numpy as np
+
+from quire.algorithms.pairhmm.cpu_lanes import (
+    AGREE,
+    COLUMN,
+    CONTINUATION,
+    DELETED,
+    DELETION,
+    DIFFER,
+    EMISSIONS,
+    INSERTED,
+    INSERTION,
+    KEPT,
+    LANES,
+    LETTERS,
+    MATCH,
+    NOWHERE,
+    ROW,
+    STAY,
+    TOP,
+    N,
+    again,
+    fill_first_row,
+    letter_bits,
+    pack_codes,
+    vector_at,
+)
+from quire.simd.compiled import compiled
+from quire.simd.vectors import add, choose_less, choose_shifted, fma, multiply, splat, store
+
+
+@compiled
+def score_together(inputs, tables, space, tasks, group, edges, sums, continuation):
+    """Score the reads of a group, one a lane, under all haplotypes that they have in common.
+
+    Args:
+        inputs, tables, space: as `cpu._score_all` has them.
+        tasks: int32[t, 2], (read, haplotype).
+        group: int64[LANES] of `ScoringOrder.groups`.
+        edges: int64[e, 6] of `PrefixEdge`, those of the haplotypes' tree.
+        sums: [t], filled.
+        continuation: that of all bases, or None where they differ.
+    """
+    lanes, height = 0, np.int64(0)
+    for lane in range(LANES):
+        if group[lane] != NOWHERE:
+            read = tasks[group[lane], 0]
+            height = max(height, inputs.read_offsets[read + 1] - inputs.read_offsets[read])
+            lanes += 1
+    height += height % 2
+    for lane in range(lanes):
+        _pack_read(inputs, tables, tasks[group[lane], 0], lane, height, space, continuation)
+    _pack_vectors(space, height, tables.start, continuation)
+    first, level = tasks[group[0], 1], len(space.kept) // len(space.sums) * LANES
+    for e in range(len(edges)):
+        haplotype, begin, end, source, target, answer = (
+            edges[e, 0], edges[e, 1], edges[e, 2], edges[e, 3], edges[e, 4], edges[e, 5]
+        )  # fmt: skip
+        pack_codes(inputs.haplotype_bases, inputs.haplotype_offsets[first + haplotype], begin, end, space.codes)
+        fill_first_row(space.above, begin, end, tables.start)
+        keep = target * level if target != NOWHERE else np.int64(NOWHERE)
+        for i in range(0, height, 2):
+            _sweep_two_rows(
+                space.codes, space.emissions, space.factors, i, space.above, begin, end, continuation, space.kept,
+                source * level, keep,
+            )  # fmt: skip
+        running = vector_at(space.sums, source * LANES)
+        for j in range(begin + 1, end + 1):
+            at = j * COLUMN
+            running = add(running, add(vector_at(space.above, at + MATCH), vector_at(space.above, at + INSERTED)))
+        if target != NOWHERE:
+            store(space.sums, target * LANES, running)
+        if answer != NOWHERE:
+            store(space.total, 0, running)
+            for lane in range(lanes):
+                sums[group[lane] + answer] = space.total[lane]
+
+
+@compiled
+def _pack_read(inputs, tables, read, lane, height, space, continuation):
+    """Write a read's letters and factors into a lane, up to row `height`, after padding rows.
+
+    Vectors that `_pack_vectors` makes are left out. Indices are unsigned, since Numba asks of others whether they count
+    from the end.
+    """
+    start = np.uint64(inputs.read_offsets[read])
+    size = np.uint64(inputs.read_offsets[read + 1]) - start
+    padding = np.uint64(height) - size
+    space.columns[lane] = padding
+    bases, qualities, continuations = inputs.read_bases, inputs.base_qualities, inputs.continuations
+    insertions, deletions = inputs.insertion_qualities, inputs.deletion_qualities
+    agree, differ, stay, opening = tables.agree, tables.differ, tables.stay, tables.opening
+    wanted, factors = space.wanted, space.factors
+    zero = factors.dtype.type(0)
+    at, which = np.uint64(lane), np.uint64(lane)
+    for _ in range(padding):
+        factors[at + np.uint64(AGREE)] = zero
+        factors[at + np.uint64(DIFFER)] = zero
+        factors[at + np.uint64(STAY)] = zero
+        factors[at + np.uint64(INSERTION)] = zero
+        factors[at + np.uint64(DELETION)] = zero
+        if continuation is None:
+            factors[at + np.uint64(CONTINUATION)] = factors.dtype.type(1)
+        at += np.uint64(ROW)
+        which += np.uint64(LANES)
+    deletion = opening[np.uint64(0)]  # exactly 1: row 0's E is D itself
+    table = np.uint64(0)
+    for base in range(start, start + size):
+        wanted[which] = np.int32(TOP) - np.int32(min(bases[base], np.uint8(N)))
+        if continuation is None:
+            table = np.uint64(continuations[base])
+            factors[at + np.uint64(CONTINUATION)] = tables.continuation[table]
+        emission = table * np.uint64(256) + np.uint64(qualities[base])
+        factors[at + np.uint64(AGREE)] = agree[emission]
+        factors[at + np.uint64(DIFFER)] = differ[emission]
+        insertion_quality, deletion_quality = np.uint64(insertions[base]), np.uint64(deletions[base])
+        pair = table * np.uint64(65536) + insertion_quality * np.uint64(256) + deletion_quality
+        factors[at + np.uint64(STAY)] = stay[pair]
+        factors[at + np.uint64(INSERTION)] = opening[insertion_quality]
+        factors[at + np.uint64(DELETION)] = deletion
+        deletion = opening[deletion_quality]
+        at += np.uint64(ROW)
+        which += np.uint64(LANES)
+
+
+@compiled
+def _pack_vectors(space, height, start, continuation):
+    """Write what follows for all lanes of a row from the padding of each, and the emissions of each letter.
+
+    What the sweep of column 0 hands on becomes level 0: E stands there alone.
+    """
+    zero, one, first = splat(start - start, LANES), splat(space.factors.dtype.type(1), LANES), splat(start, LANES)
+    padding = vector_at(space.columns, 0)
+    store(space.sums, 0, zero)
+    edge = first
+    for i in range(height):
+        row = i * ROW
+        number = splat(np.int32(i), LANES)
+        if continuation is not None:
+            continued = choose_less(number, padding, one, splat(continuation, LANES))
+            store(space.factors, row + CONTINUATION, continued)
+        wanted = vector_at(space.wanted, i * LANES)
+        agree, differ = vector_at(space.factors, row + AGREE), vector_at(space.factors, row + DIFFER)
+        for code in range(LETTERS):
+            chosen = choose_shifted(splat(letter_bits(code), LANES), wanted, agree, differ)
+            store(space.emissions, i * EMISSIONS + code * LANES, chosen)
+        above, edge = edge, choose_less(number, padding, first, zero)
+        place = i // 2 * KEPT
+        if i % 2 == 0:
+            store(space.kept, place, zero)
+            store(space.kept, place + LANES, zero)
+            store(space.kept, place + 2 * LANES, above)
+            store(space.kept, place + 3 * LANES, zero)
+            store(space.kept, place + 4 * LANES, zero)
+            store(space.kept, place + 5 * LANES, edge)
+            store(space.kept, place + 6 * LANES, zero)
+        else:
+            store(space.kept, place + 7 * LANES, edge)
+
+
+@compiled
+def _sweep_two_rows(codes, emissions, factors, i, above, begin, end, continuation, kept, source, target):
+    """Replace row i of `above` by row i + 2 (0-based: read bases i and i + 1), in columns (begin, end].
+
+    What goes on from column `begin` is taken from `kept`, `source` and its rows on, and what goes on from column `end`
+    is put there from `target` on, unless that is NOWHERE.
+
+    `upper` and `lower` name the two rows. Before column j, *_match and the like hold column j - 1. `continuation` is
+    that of all bases, or None where they differ; a function is compiled for each (padding rows insert nothing).
+    """
+    upper, lower = i * ROW, (i + 1) * ROW
+    upper_emissions, lower_emissions = i * EMISSIONS, (i + 1) * EMISSIONS
+    upper_stay, lower_stay = vector_at(factors, upper + STAY), vector_at(factors, lower + STAY)
+    upper_insertion, lower_insertion = vector_at(factors, upper + INSERTION), vector_at(factors, lower + INSERTION)
+    upper_deletion, lower_deletion = vector_at(factors, upper + DELETION), vector_at(factors, lower + DELETION)
+    upper_continued, lower_continued = (
+        vector_at(factors, upper + CONTINUATION),
+        vector_at(factors, lower + CONTINUATION),
+    )
+    if continuation is None:
+        upper_longer, lower_longer = upper_continued, lower_continued
+    else:
+        upper_longer = lower_longer = splat(continuation, LANES)
+    place = source + i // 2 * KEPT
+    match, inserted = vector_at(kept, place), vector_at(kept, place + LANES)
+    deleted, upper_match = vector_at(kept, place + 2 * LANES), vector_at(kept, place + 3 * LANES)
+    upper_inserted, upper_deleted = vector_at(kept, place + 4 * LANES), vector_at(kept, place + 5 * LANES)
+    lower_match, lower_deleted = vector_at(kept, place + 6 * LANES), vector_at(kept, place + 7 * LANES)
+    for j in range(begin + 1, end + 1):
+        code = codes[np.uint64(j)]
+        gaps = fma(again(lower_deletion, factors, lower + DELETION), upper_deleted, upper_inserted)
+        lower_deleted = fma(again(lower_continued, factors, lower + CONTINUATION), lower_deleted, lower_match)
+        lower_match = multiply(
+            vector_at(emissions, lower_emissions + code),
+            fma(again(lower_stay, factors, lower + STAY), upper_match, gaps),
+        )
+        gaps = fma(again(upper_deletion, factors, upper + DELETION), deleted, inserted)
+        upper_deleted = fma(again(upper_continued, factors, upper + CONTINUATION), upper_deleted, upper_match)
+        upper_match = multiply(
+            vector_at(emissions, upper_emissions + code), fma(again(upper_stay, factors, upper + STAY), match, gaps)
+        )
+        column = j * COLUMN
+        match, inserted = vector_at(above, column + MATCH), vector_at(above, column + INSERTED)
+        deleted = vector_at(above, column + DELETED)
+        upper_inserted = fma(
+            again(upper_insertion, factors, upper + INSERTION), match, multiply(upper_longer, inserted)
+        )
+        lower_inserted = fma(
+            again(lower_insertion, factors, lower + INSERTION), upper_match, multiply(lower_longer, upper_inserted)
+        )
+        store(above, column + MATCH, lower_match)
+        store(above, column + INSERTED, lower_inserted)
+        store(above, column + DELETED, lower_deleted)
+    if target != NOWHERE:
+        place = target + i // 2 * KEPT
+        store(kept, place, match)
+        store(kept, place + LANES, inserted)
+        store(kept, place + 2 * LANES, deleted)
+        store(kept, place + 3 * LANES, upper_match)
+        store(kept, place + 4 * LANES, upper_inserted)
+        store(kept, place + 5 * LANES, upper_deleted)
+        store(kept, place + 6 * LANES, lower_match)
+        store(kept, place + 7 * LANES, lower_deleted)
