@@ -55,6 +55,36 @@ def test_matches_oracle(pairs, scoring: Scoring, overhang: Overhang) -> None:
     assert align_pairs(pairs, scoring, overhang) == expected_of(pairs, scoring, overhang)
 
 
+@st.composite
+def rearranged_pairs(draw) -> list[tuple[bytes, bytes]]:
+    """Longer ones whose alternate has a piece moved, lost, copied or foreign: the best way may lie far from corners."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    letters = list(b"ACGT"[: draw(st.integers(1, 4))])
+    pairs = []
+    for _ in range(draw(st.integers(1, 20))):
+        reference = random.choice(letters, random.integers(30, 110)).tolist()
+        alternate = list(reference)
+        if random.random() < 0.5:
+            a, b = sorted(random.integers(0, len(alternate) + 1, 2))
+            piece = alternate[a:b]
+            if random.random() < 0.5:
+                del alternate[a:b]
+            at = random.integers(len(alternate) + 1)
+            alternate[at:at] = [[], piece, random.choice(letters, b - a).tolist()][random.integers(3)]
+        for _ in range(random.integers(0, 4)):
+            at = random.integers(len(alternate) + 1)
+            alternate[at : at + random.integers(4)] = random.choice(letters, random.integers(4)).tolist()
+        pairs.append((bytes(reference), bytes(alternate or reference)))
+    return pairs
+
+
+@settings(max_examples=40, deadline=None)
+@given(rearranged_pairs(), score_sets, st.sampled_from(Overhang))
+def test_rearranged_pairs_match_oracle(pairs, scoring: Scoring, overhang: Overhang) -> None:
+    """Among those in a band around the corners' diagonals, and those that are computed again as a whole."""
+    assert align_pairs(pairs, scoring, overhang) == expected_of(pairs, scoring, overhang)
+
+
 @settings(max_examples=60, deadline=None)
 @given(related_pairs(), score_sets, st.sampled_from([Overhang.INDEL, Overhang.LEADING_INDEL]))
 def test_one_pair_within_a_kernel_matches_oracle(pairs, scoring: Scoring, overhang: Overhang) -> None:

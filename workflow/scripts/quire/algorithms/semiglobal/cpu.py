@@ -1,7 +1,8 @@
 """Semi-global alignment in Numba: 16 tasks in lockstep, one per vector lane, with a byte of traceback a cell.
 
 Tasks are sorted by length. A lane with a shorter sequence computes cells that nobody reads (a cell depends on cells
-above and to the left only). The rules are in model.py.
+above and to the left only). A band is computed first, and the whole matrix where an alignment that leaves the band
+could be as good as the best within. The rules are in model.py.
 """
 
 from typing import NamedTuple
@@ -22,6 +23,8 @@ SOFTCLIP, INDEL, LEADING_INDEL, IGNORE = (int(overhang) for overhang in Overhang
 STEP, LONGER_INSERTION, LONGER_DELETION = 3, 4, 8
 """A traceback byte: the operation that leads to the cell, and whether the gaps that end there are longer than 1."""
 NO_SCORE = -(1 << 30)
+BESIDE = 16
+"""Diagonals beside those that lead from corner to corner that are computed first."""
 
 
 class _Pairs(NamedTuple):
@@ -140,7 +143,7 @@ def align_one(reference, alternate, scoring, overhang):
     for j in range(columns):
         space.alternate[j * LANES] = alternate[j]
     space.rows[0], space.columns[0] = rows, columns
-    _fill(space, 1, rows, columns, scoring, overhang)
+    _fill(space, 1, rows, columns, scoring, overhang, -rows, columns)
     _, count = _trace(space, columns, 0, overhang)
     return space.cigar[:count][::-1].copy()
 
@@ -194,26 +197,60 @@ def _in_task_order(elements, starts, cigar_offsets, columns):
 
 @compiled
 def _align_groups(pairs, space, order, scoring, overhang, paths):
-    """Align the tasks of `order` and fill their `paths`; returns the CIGAR elements that these point into."""
+    """Align the tasks of `order` and fill their `paths`; returns the CIGAR elements that these point into.
+
+    First in a band around the diagonals that lead from corner to corner, then those that may have a way outside.
+    """
     elements = np.empty(1024, np.uint32)
     used = 0
-    for first in range(0, len(order), LANES):
-        lanes = min(LANES, len(order) - first)
-        height, width = _pack_group(pairs, space, order[first : first + lanes])
-        _fill(space, lanes, height, width, scoring, overhang)
-        for lane in range(lanes):
-            t = order[first + lane]
-            paths.offsets[t], count = _trace(space, width, lane, overhang)
-            if used + count > len(elements):
-                larger = np.empty(2 * (used + count), np.uint32)
-                for k in range(used):
-                    larger[k] = elements[k]
-                elements = larger
-            for k in range(count):
-                elements[used + k] = space.cigar[count - 1 - k]
-            paths.starts[t], paths.counts[t] = used, count
-            used += count
+    left = np.empty(len(order), np.int64)
+    for banded in (True, False):
+        waiting = 0
+        for first in range(0, len(order), LANES):
+            lanes = min(LANES, len(order) - first)
+            height, width = _pack_group(pairs, space, order[first : first + lanes])
+            low, high = _band(space, lanes) if banded else (-height, width)
+            _fill(space, lanes, height, width, scoring, overhang, low, high)
+            for lane in range(lanes):
+                t = order[first + lane]
+                if banded and not _surpasses_others(space, lane, low, high, scoring.match):
+                    left[waiting] = t
+                    waiting += 1
+                    continue
+                paths.offsets[t], count = _trace(space, width, lane, overhang)
+                if used + count > len(elements):
+                    larger = np.empty(2 * (used + count), np.uint32)
+                    for k in range(used):
+                        larger[k] = elements[k]
+                    elements = larger
+                for k in range(count):
+                    elements[used + k] = space.cigar[count - 1 - k]
+                paths.starts[t], paths.counts[t] = used, count
+                used += count
+        order = left[:waiting]
     return elements
+
+
+@inlined
+def _band(space, lanes):
+    """The lowest and highest diagonal (column - row) of a group's band."""
+    low, high = np.int64(0), np.int64(0)
+    for lane in range(lanes):
+        longer = space.columns[lane] - space.rows[lane]
+        low, high = min(low, longer), max(high, longer)
+    return low - BESIDE, high + BESIDE
+
+
+@inlined
+def _surpasses_others(space, lane, low, high, match):
+    """Whether a lane's best score in the band is more than any alignment can have that leaves it.
+
+    That one has at most so many columns of two bases as the matrix has left on both sides of a diagonal beside the
+    band. All that are as good as the best then lie within, so that ties are decided as in the whole matrix.
+    """
+    rows, columns = space.rows[lane], space.columns[lane]
+    matched = max(min(rows, columns - (high + 1)), min(rows + (low - 1), columns))
+    return space.end_scores[lane] > match * matched
 
 
 @compiled
@@ -246,27 +283,35 @@ def _all(value):
 
 
 @compiled
-def _fill(space, lanes, height, width, scoring, overhang):
-    """Fill the group's traceback bytes; set the row and column of each lane where its traceback starts."""
+def _fill(space, lanes, height, width, scoring, overhang, low, high):
+    """Fill the group's traceback bytes; set the row and column of each lane where its traceback starts.
+
+    Cells on diagonals (column - row) below `low` and above `high` are left out: nothing leads there.
+    """
     priced = overhang in (INDEL, LEADING_INDEL)
     for j in range(width + 1):
         edge = scoring.gap_open + (j - 1) * scoring.gap_extend if priced and j > 0 else 0
-        store(space.scores, j * LANES, _all(edge))
+        store(space.scores, j * LANES, _all(edge if j <= high else NO_SCORE))
         store(space.deletions, j * LANES, _all(NO_SCORE))
     for lane in range(lanes):
         space.end_rows[lane], space.end_columns[lane] = space.rows[lane], space.columns[lane]
         space.end_scores[lane] = 2 * NO_SCORE
     for i in range(height):
         edge = scoring.gap_open + i * scoring.gap_extend if priced else 0
-        _fill_row(space, i, width, edge, scoring)
-        if overhang != INDEL:
-            for lane in range(lanes):
-                _update_end(space, lane, i + 1, overhang)
+        _fill_row(space, i, width, edge, scoring, max(i + 1 + low, 1), min(i + 1 + high, width))
+        for lane in range(lanes):
+            if overhang != INDEL:
+                _update_end(space, lane, i + 1, overhang, low, high)
+            elif i + 1 == space.rows[lane]:
+                space.end_scores[lane] = space.scores[space.columns[lane] * LANES + lane]
 
 
 @compiled
-def _fill_row(space, i, width, edge, scoring):
-    """Scores and traceback bytes of one row (reference base i) of all lanes; `edge` is its column 0."""
+def _fill_row(space, i, width, edge, scoring, first, last):
+    """Scores and traceback bytes of one row (reference base i) of all lanes, in columns [first, last].
+
+    `edge` is its column 0; to the left of another first column nothing is.
+    """
     match, mismatch = _all(scoring.match), _all(scoring.mismatch)
     gap_open, gap_extend = _all(scoring.gap_open), _all(scoring.gap_extend)
     by_match, by_insertion, by_deletion = _all(CIGAR_MATCH), _all(CIGAR_INSERTION), _all(CIGAR_DELETION)
@@ -274,10 +319,10 @@ def _fill_row(space, i, width, edge, scoring):
     nothing = _all(0)
     letter = load(space.reference, i * LANES, LANES)
     insertion = _all(NO_SCORE)
-    diagonal = load(space.scores, 0, LANES)
-    score = _all(edge)
-    store(space.scores, 0, score)
-    for j in range(1, width + 1):
+    diagonal = load(space.scores, (first - 1) * LANES, LANES)
+    score = _all(edge if first == 1 else NO_SCORE)
+    store(space.scores, (first - 1) * LANES, score)
+    for j in range(first, last + 1):
         at = j * LANES
         paired = add(diagonal, choose_equal(letter, load(space.alternate, at - LANES, LANES), match, mismatch))
         diagonal = load(space.scores, at, LANES)
@@ -296,15 +341,16 @@ def _fill_row(space, i, width, edge, scoring):
 
 
 @compiled
-def _update_end(space, lane, row, overhang):
+def _update_end(space, lane, row, overhang, low, high):
     """Move a lane's end to this row's last column, or into the last row, where that is better (rules in model.py)."""
     last_row, last_column = space.rows[lane], space.columns[lane]
-    if row <= last_row and space.scores[last_column * LANES + lane] >= space.end_scores[lane]:
+    inside = row <= last_row and low <= last_column - row <= high
+    if inside and space.scores[last_column * LANES + lane] >= space.end_scores[lane]:
         space.end_scores[lane] = space.scores[last_column * LANES + lane]
         space.end_rows[lane] = row
     if row != last_row or overhang == LEADING_INDEL:
         return
-    for j in range(1, last_column + 1):
+    for j in range(max(last_row + low, 1), min(last_row + high, last_column) + 1):
         score, best = space.scores[j * LANES + lane], space.end_scores[lane]
         nearer = abs(last_row - j) < abs(space.end_rows[lane] - space.end_columns[lane])
         if score > best or (score == best and nearer):
