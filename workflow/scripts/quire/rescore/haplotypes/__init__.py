@@ -4,8 +4,8 @@ CigarUtils.calculateCigar, AlignmentUtils.leftAlignIndels, EventMap and Assembly
 (A0 C1 G2 T3 N4) in byte strings; positions are 0-based on the contig.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -47,8 +47,10 @@ class Event(NamedTuple):
         return self.reference_length != len(self.alternate)
 
 
-@dataclass(frozen=True)
-class Haplotype:
+_NO_EVENTS: Mapping[int, Event] = MappingProxyType({})
+
+
+class Haplotype(NamedTuple):
     """A sequence of a region, aligned to the reference.
 
     Attributes:
@@ -61,7 +63,7 @@ class Haplotype:
     bases: bytes
     start: int
     cigar: Cigar
-    events: dict[int, Event] = field(default_factory=dict)
+    events: Mapping[int, Event] = _NO_EVENTS
 
     @property
     def is_reference(self) -> bool:
@@ -70,7 +72,11 @@ class Haplotype:
 
     def overlapping(self, position: int) -> list[Event]:
         """Events over a position (EventMap.getOverlappingEvents)."""
-        found = [event for event in self.events.values() if event.start <= position < event.end]
+        found = [
+            event for event in self.events.values() if event.start <= position < event.start + event.reference_length
+        ]
+        if not found:
+            return found
         if any(event.reference_length == 1 and event.is_indel for event in found):
             found = [e for e in found if not (len(e.alternate) == 1 and e.is_indel and e.end == position + 1)]
         return found
@@ -115,8 +121,21 @@ def _few_mismatches(reference: bytes, bases: bytes) -> bool:
         return False
     if reference == bases:
         return True
-    differing = np.frombuffer(reference, np.uint8) != np.frombuffer(bases, np.uint8)
-    return int(np.count_nonzero(differing)) <= 2
+    differing = int.from_bytes(reference, "little") ^ int.from_bytes(bases, "little")
+    return differing.to_bytes(len(bases), "little").count(0) >= len(bases) - 2
+
+
+def _differing(one: bytes, other: bytes) -> Iterator[int]:
+    """Where two byte strings of one length differ, ascending: few places of some hundred, found as those of numbers."""
+    if one == other:
+        return
+    left, at = int.from_bytes(one, "little") ^ int.from_bytes(other, "little"), 0
+    while left:
+        equal = ((left & -left).bit_length() - 1) >> 3
+        at += equal
+        yield at
+        at += 1
+        left >>= 8 * (equal + 1)
 
 
 def _usable_cigar(padded: np.ndarray, reference: bytes, bases: bytes) -> Cigar | None:
@@ -153,10 +172,10 @@ def events_of(bases: bytes, cigar: Cigar, start: int, reference: bytes, referenc
     query, at = 0, start - reference_start
     for i, (operation, length) in enumerate(cigar):
         if operation == CIGAR_MATCH:
-            theirs = np.frombuffer(reference, np.uint8)[at : at + length]
-            ours = np.frombuffer(bases, np.uint8)[query : query + length]
-            for offset in np.flatnonzero((theirs != ours) & (theirs < _N) & (ours < _N)).tolist():
-                _add(events, Event(reference_start + at + offset, 1, bases[query + offset : query + offset + 1]))
+            theirs, ours = reference[at : at + length], bases[query : query + length]
+            for offset in _differing(theirs, ours):
+                if theirs[offset] < _N and ours[offset] < _N:
+                    _add(events, Event(reference_start + at + offset, 1, ours[offset : offset + 1]))
             query += length
             at += length
         elif operation == CIGAR_INSERTION:
@@ -268,6 +287,10 @@ def trim(haplotypes: Sequence[Haplotype], span: tuple[int, int]) -> list[Haploty
 
 def _trim_one(haplotype: Haplotype, span: tuple[int, int]) -> Haplotype | None:
     """A haplotype cut to a span within its own, None if a deletion covers the first or the last position."""
+    events = haplotype.events and {s: e for s, e in haplotype.events.items() if s >= span[0] and e.end <= span[1]}
+    if len(haplotype.cigar) == 1:
+        first, last = span[0] - haplotype.start, span[1] - haplotype.start
+        return Haplotype(haplotype.bases[first:last], span[0], ((CIGAR_MATCH, last - first),), events)
     position, query = haplotype.start, 0
     elements: list[tuple[int, int]] = []
     first_query, last_query = -1, -1
@@ -290,5 +313,4 @@ def _trim_one(haplotype: Haplotype, span: tuple[int, int]) -> Haplotype | None:
         query += length if operation == CIGAR_MATCH else 0
     if first_query < 0:
         return None
-    events = {s: e for s, e in haplotype.events.items() if s >= span[0] and e.end <= span[1]}
     return Haplotype(haplotype.bases[first_query:last_query], span[0], tuple(elements), events)
