@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.rescore.assembly.k_mers import NONE
-from quire.simd.bits import load_bytes, trailing_zeros
+from quire.rescore.assembly.k_mers import NONE, equal_bases
 from quire.simd.compiled import compiled, inlined
 
 REFUSED_EDGES = -2
@@ -147,7 +146,7 @@ def _thread(table, vertices, edges, through, codes, start, stop, sample, s, refe
     at, known = start + k, start + k - 1  # `value` holds the k bases up to `known`
     while at < stop:
         if vertex < length - 1:
-            same = _equal_bases(codes, at, stop, reference, vertex + k)
+            same = equal_bases(codes, at, stop, reference, vertex + k)
             if same > 0:
                 through[vertex] += 1
                 vertex += same
@@ -194,21 +193,6 @@ def _thread(table, vertices, edges, through, codes, start, stop, sample, s, refe
         vertex = following
         at += 1
     return held, added
-
-
-@inlined
-def _equal_bases(codes, at, stop, reference, place):
-    """How many of codes[at:stop] are those of the reference from `place` on, eight at a time."""
-    most = min(stop - at, len(reference) - place)
-    same = np.int64(0)
-    while same + 8 <= most:
-        word = load_bytes(codes, at + same) ^ load_bytes(reference, place + same)
-        if word != 0:
-            return same + (trailing_zeros(word) >> 3)
-        same += 8
-    while same < most and codes[at + same] == reference[place + same]:
-        same += 1
-    return same
 
 
 @inlined

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.rescore.assembly.k_mers import LETTERS, NONE
+from quire.rescore.assembly.k_mers import LETTERS, NONE, equal_bases
 from quire.simd.compiled import compiled, inlined
 
 # Columns of Graph.vertices: where in the codes a copy of the k-mer starts, heads of the lists of edges, living edges.
@@ -98,6 +98,7 @@ def _thread(graph, sequences, s, k, tables):
     """AbstractReadThreadingGraph.threadSequence; a stretch of the reference is counted as a whole."""
     is_reference = s == 0
     codes, numbers, edge_by_base = sequences.codes, tables.numbers, tables.edge_by_base
+    edges, through, vertex_of = graph.edges, tables.through, tables.vertex_of
     start, stop = sequences.starts[s], sequences.ends[s] - k
     if not is_reference:
         while start < stop and tables.repeated[numbers[start]]:
@@ -115,24 +116,22 @@ def _thread(graph, sequences, s, k, tables):
     at = start + 1
     while at <= stop:
         if vertex < straight - 1:
-            ours, theirs, run = at + k - 1, reference_first + vertex + k, np.int64(0)
-            most = min(stop - at + 1, straight - 1 - vertex)
-            while run < most and codes[ours + run] == codes[theirs + run]:
-                run += 1
+            ours, theirs = at + k - 1, reference_first + vertex + k
+            run = equal_bases(codes, ours, ours + min(stop - at + 1, straight - 1 - vertex), codes, theirs)
             if run > 0:
-                tables.through[vertex] += 1
-                tables.through[vertex + run] -= 1
+                through[vertex] += 1
+                through[vertex + run] -= 1
                 vertex += run
                 at += run
                 continue
         base = codes[at + k - 1]
         edge = edge_by_base[vertex, base]
         if edge != NONE:
-            graph.edges[edge, SAMPLE_WEIGHT] += 1
-            vertex = np.int64(graph.edges[edge, TARGET])
+            edges[edge, SAMPLE_WEIGHT] += 1
+            vertex = np.int64(edges[edge, TARGET])
         else:
             number = numbers[at]
-            following = np.int64(tables.vertex_of[number] if number != reference_start else NONE)
+            following = np.int64(vertex_of[number] if number != reference_start else NONE)
             if following == NONE:
                 following = _add_vertex(graph, at, tables)
             edge_by_base[vertex, base] = graph.sizes[1]

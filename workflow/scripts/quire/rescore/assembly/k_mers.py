@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from quire.simd.bits import load_bytes, trailing_zeros
 from quire.simd.compiled import compiled, inlined
 
 NONE = -1
@@ -113,10 +114,8 @@ def _number_sequence(space, starts, ends, s, k):
     first = begin
     while first < stop:
         if 0 <= number < reference_size - 1:
-            ours, theirs, run = first + k - 1, reference_first + number + k, np.int64(0)
-            most = min(stop - first, reference_size - 1 - number)
-            while run < most and codes[ours + run] == codes[theirs + run]:
-                run += 1
+            ours, theirs = first + k - 1, reference_first + number + k
+            run = equal_bases(codes, ours, ours + min(stop - first, reference_size - 1 - number), codes, theirs)
             if run > 0:
                 for i in range(run):
                     numbers[first + i] = number + 1 + i
@@ -158,6 +157,21 @@ def _number_sequence(space, starts, ends, s, k):
         front = max(front, number + 1) if number < reference_size else front
         numbers[first] = number
         first += 1
+
+
+@inlined
+def equal_bases(codes, at, stop, reference, place):
+    """How many of codes[at:stop] are those of reference[place:], eight at a time."""
+    most = min(stop - at, len(reference) - place)
+    same = np.int64(0)
+    while same + 8 <= most:
+        word = load_bytes(codes, at + same) ^ load_bytes(reference, place + same)
+        if word != 0:
+            return same + (trailing_zeros(word) >> 3)
+        same += 8
+    while same < most and codes[at + same] == reference[place + same]:
+        same += 1
+    return same
 
 
 @compiled
