@@ -157,6 +157,33 @@ def test_damage_is_one_sentence(
         read_all()
 
 
+def _with_offsets(index: bytes, added: int) -> bytes:
+    """A BAI with something added to every offset of its linear indexes."""
+    changed, at = bytearray(index), 8
+    for _ in range(struct.unpack_from("<i", index, 4)[0]):
+        bins, at = struct.unpack_from("<i", index, at)[0], at + 4
+        for _ in range(bins):
+            at += 8 + 16 * struct.unpack_from("<i", index, at + 4)[0]
+        windows, at = struct.unpack_from("<i", index, at)[0], at + 4
+        for _ in range(windows):
+            offset = struct.unpack_from("<Q", index, at)[0]
+            struct.pack_into("<Q", changed, at, offset + added if offset else 0)
+            at += 8
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("added", [*range(1, 56), 1 << 15, 0xFFFF, 1 << 16, 1 << 18, 1 << 40])
+def test_the_index_of_another_file_is_one_sentence(bam: Path, tmp_path: Path, added: int) -> None:
+    """Wherever in a record it points, or beyond the file: neither records that are none nor an empty answer."""
+    path = tmp_path / "other.bam"
+    path.symlink_to(bam)
+    Path(f"{path}.bai").write_bytes(_with_offsets(Path(f"{indexed(bam, 'bai')}.bai").read_bytes(), added))
+    reader = BamReader(path)
+    for contig, start, end in ((0, 0, 300_000), (0, 150_000, 150_100), (3, 0, 100_000)):
+        with pytest.raises(InputError, match="the index is another file's"):
+            reader.records(contig, start, end)
+
+
 def test_no_index_and_no_whole_index(bam: Path, tmp_path: Path) -> None:
     path = tmp_path / "bare.bam"
     path.symlink_to(bam)

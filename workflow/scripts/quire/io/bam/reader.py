@@ -22,6 +22,7 @@ FIRST_READ, MOST_READ = 1 << 18, 1 << 23  # compressed bytes read at a time
 MOST_INFLATED = 1 << 26  # about as many bytes are inflated at a time
 FIRST_BEYOND = 1 << 16  # beyond what the index tells: more with each read
 _FIXED_BYTES = 36  # of a record, its size included
+_NO_RECORD = -1  # instead of a number of runs
 
 
 class BamReader:
@@ -54,7 +55,7 @@ class BamReader:
             start, end: 0-based, half-open.
 
         Raises:
-            InputError: a damaged or truncated file.
+            InputError: a damaged or truncated file, or an index of another one.
         """
         first = self._index.first_offset(contig, start)
         if first is None:
@@ -72,13 +73,19 @@ class BamReader:
             if taken == 0:
                 if len(content) or left:
                     raise InputError(f"{self.path}: ends in the middle of a record; it is truncated, copy it again.")
+                if place == first >> 16:
+                    raise self._no_record()
                 break
+            if skip > len(text):
+                raise self._no_record()
             place += taken
             # Records that are much alike take few bytes: how many are read next depends on what these gave.
             self._most = min(MOST_READ, max(FIRST_BEYOND, MOST_INFLATED * taken // max(len(text) - left, 1)))
             text, skip = text[skip:], 0
             runs = np.empty((len(text) // _FIXED_BYTES + 1, 2), np.int64)
-            at, count, done = _choose(text, contig, start, end, runs)
+            at, count, done = _choose(text, contig, start, end, len(self._index), runs)
+            if count == _NO_RECORD:
+                raise self._no_record()
             if count:
                 found.append(text[_close_up(text, runs[:count]) : runs[count - 1, 1]])
             if done:
@@ -87,6 +94,13 @@ class BamReader:
         if not found:
             return np.empty(0, np.uint8)
         return found[0] if len(found) == 1 else _joined(found)
+
+    def _no_record(self) -> InputError:
+        """Said where the index or the record before tells that one begins, and none does."""
+        return InputError(
+            f"{self.path}: no record begins where one should; it is damaged, or the index is another file's; "
+            "run samtools index again, or copy the file again."
+        )
 
     def _expected_end(self, contig: int, end: int) -> int:
         """About where in the file the records of a contig stand that begin at a position, by the index; 0 if unknown.
@@ -164,16 +178,19 @@ def _int32(data, at):
 
 
 @compiled
-def _choose(text, contig, start, end, runs):
+def _choose(text, contig, start, end, contigs, runs):
     """Find the records that overlap the span: (first byte not looked at, number of runs, whether all are found).
 
     A run (int64[n, 2]) is the begin and end in `text` of records that follow each other. Positions of a record: 4 after
-    block_size, see SAM specification 4.2.
+    block_size, see SAM specification 4.2. Where something else stands than a record of one of so many contigs, the
+    number of runs is _NO_RECORD.
     """
     at, count = 0, 0
     while at + _FIXED_BYTES <= len(text):
         size = _int32(text, at) + 4
         reference, position = _int32(text, at + 4), _int32(text, at + 8)
+        if not (-1 <= reference < contigs and position >= -1 and _lengths_fit(text, at, size)):
+            return at, _NO_RECORD, False
         if reference > contig or reference < 0 or (reference == contig and position >= end):
             return at, count, True
         if at + size > len(text):
@@ -202,6 +219,23 @@ def _close_up(text, runs):
             text[at - k] = text[last - k]
         at -= last - first
     return at
+
+
+@inlined
+def _lengths_fit(text, at, size):
+    """Whether a record at `at` may have so many bytes: its parts fit in, and its name ends where it says.
+
+    With an index of another file reading begins anywhere in a record: its sizes are other numbers, up to 2 GB.
+    """
+    name_length, bases = np.int64(text[at + 12]), _int32(text, at + 20)
+    operations = np.int64(text[at + 16]) | np.int64(text[at + 17]) << 8
+    name_end = at + _FIXED_BYTES + name_length
+    return (
+        name_length > 0
+        and bases >= 0
+        and _FIXED_BYTES + name_length + 4 * operations + (bases + 1) // 2 + bases <= size
+        and (name_end > len(text) or text[name_end - 1] == 0)
+    )
 
 
 @inlined
