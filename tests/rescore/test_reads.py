@@ -7,6 +7,7 @@ import numpy as np
 import pysam
 import pytest
 from quire.errors import InputError
+from quire.rescore.reads import source
 from quire.rescore.reads.clipping import INSERTED, bases_within, region_reads
 from quire.rescore.reads.filters import FILTERS, thinned_out
 from quire.rescore.reads.source import ReadSource
@@ -91,6 +92,21 @@ def test_deep_positions_are_thinned_alike_by_all(tmp_path) -> None:
     again, _ = load(tmp_path, lines, 120, 130, maximum_reads_per_start=30)
     assert (again.name_hash == reads.name_hash).all()
     assert len(thinned_out(np.array([5, 5, 6]), np.array([1, 2, 3], np.uint64), 2)) == 0
+
+
+def test_reads_are_not_expected_to_be_too_few(tmp_path, monkeypatch) -> None:
+    """Where a pile stands before what was fetched in the same window of the index, whose bytes are of both."""
+    monkeypatch.setattr(source, "_TELLING_READS", 500)
+    generator = random.Random(4)
+    piles = ((1000, 12_000, 20_000), (13_000, 20_000, 1500), (100_000, 120_000, 10_000), (170_000, 250_000, 4000))
+    starts = sorted(generator.randrange(low, high) for low, high, reads in piles for _ in range(reads))
+    lines = [line(f"r{n}", 0, start, "50M", random_bases(generator, 50)) for n, start in enumerate(starts)]
+    reads = ReadSource(indexed_bam(tmp_path / "reads.bam", {NAME: 300_000}, lines))
+    for low, high in ((14_000, 22_000), (160_000, 240_000), (14_000, 18_000), (245_000, 300_000), (0, 300_000)):
+        reads.fetch(NAME, low, high, np.array([[low, high]]), calling_parameters())
+        expected = reads.estimated_reads(NAME, 98_304, 131_072)
+        assert expected is not None
+        assert expected >= 10_000
 
 
 def test_an_unknown_contig_or_no_reads(tmp_path) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.io.bam.decode import Records, name_hashes
+from quire.io.bam.reader import SPAN_OF_INDEX
 from quire.io.bam.regions import IndexedAlignments
 from quire.rescore.parameters import CallingParameters
 from quire.rescore.reads.aligned import AlignedReads, aligned_reads
@@ -66,9 +67,11 @@ class ReadSource:
         records = self._alignments.records(contig, max(0, start - FETCH_MARGIN), end)
         positions = records.fixed["position"]
         if len(positions) >= _TELLING_READS:
-            # Half of what they took here: elsewhere reads may be more alike.
-            size = self._alignments.compressed_bytes(contig, start, end) or 0
-            self._compressed = max(size // len(positions) // 2, LEAST_COMPRESSED)
+            # Half of what they took here: elsewhere reads may be more alike. What stands before the span in the index's
+            # first window was not read: only windows that begin in it count.
+            size = self._alignments.compressed_bytes(contig, start + SPAN_OF_INDEX - 1, end) or 0
+            if size > 0:
+                self._compressed = max(size // len(positions) // 2, LEAST_COMPRESSED)
         verdicts = judge(records, parameters.minimum_mapping_quality)
         used = np.flatnonzero(verdicts == USED)
         hashes = name_hashes(records, used)
