@@ -13,6 +13,8 @@ from quire.buckets import pieces
 from quire.buckets.cpu import Dealt, deal, joined
 from quire.buckets.file import BucketFile, BucketWriter
 from quire.buckets.layout import SPAN, layout
+from quire.buckets.packing import unpack
+from quire.buckets.packing.parts import SLACK
 from quire.errors import QuireError
 from quire.io.bam.decode import records_of
 
@@ -48,7 +50,7 @@ def unit_folder(folder: Path, pairs: int, batch: int = 100, writers: int = 3) ->
 
 def names_and_places(file: BucketFile, bucket: int) -> list[tuple[int, int, int]]:
     """Number of the read, place and flag of each record of a bucket."""
-    records = records_of(file.read(file.pieces(bucket)))
+    records = file.read(file.pieces(bucket))
     rows = []
     for start, fixed in zip(records.starts.tolist(), records.fixed, strict=True):
         name = records.data[start + 36 :][: int(fixed["name_bytes"]) - 1].tobytes().decode()
@@ -92,7 +94,7 @@ def test_batches_do_not_show(tmp_path: Path) -> None:
 
 def test_joined_parts_are_dealt_as_one(tmp_path: Path) -> None:
     file = BucketFile(unit_folder(tmp_path, 60))
-    data = np.concatenate([file.read(file.pieces(bucket)) for bucket in (2, 18, 3)])
+    data = np.concatenate([file.read(file.pieces(bucket)).data for bucket in (2, 18, 3)])
     records = records_of(data)
     whole = deal(records, file.genome)
     parts = []
@@ -173,10 +175,19 @@ def test_cut_while_it_is_read(tmp_path: Path) -> None:
         file.read(file.pieces(12))
 
 
+def test_other_records_than_the_contents_say(tmp_path: Path) -> None:
+    """Pieces that are whole, of another number of bytes than a table of contents, itself whole, says."""
+    file = BucketFile(unit_folder(tmp_path, 300))
+    wanted = file.pieces(12)
+    wanted[-1] = wanted[-1]._replace(size=wanted[-1].size + 1)
+    with pytest.raises(QuireError, match=r"\(its pieces do not hold what its table of contents says\); delete it"):
+        file.read(wanted)
+
+
 def test_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = unit_folder(tmp_path, 3)
     monkeypatch.setattr(bucket_file, "FORMAT_VERSION", 9)
-    with pytest.raises(QuireError, match=re.escape("(format version 2, not 9); delete it and run again")):
+    with pytest.raises(QuireError, match=re.escape("(format version 3, not 9); delete it and run again")):
         BucketFile(path)
 
 
@@ -186,14 +197,14 @@ def test_no_records(tmp_path: Path) -> None:
     file = BucketFile(tmp_path / "none.buckets")
     assert (file.records, file.contig_names, file.contig_lengths) == (0, ["c"], [10])
     assert file.pieces(0) == file.pieces(1) == []
-    assert len(file.read([])) == 0
+    assert [len(part) for part in file.read([])] == [0, 0, 0]
 
 
 @pytest.mark.parametrize("writers", [1, 4])
 def test_a_full_disk_is_one_sentence(tmp_path: Path, writers: int) -> None:
     """A limit on the size of files stands for the disk: what is written first is too much, and nothing stays behind."""
     file = BucketFile(unit_folder(tmp_path, 300))
-    dealt = deal(records_of(file.read(file.pieces(12))), file.genome)
+    dealt = deal(file.read(file.pieces(12)), file.genome)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (3000, limits[1]))
     try:
@@ -225,6 +236,7 @@ def test_pieces_are_read_without_the_lock_and_with_it(tmp_path: Path, monkeypatc
     file = BucketFile(folder)
     wanted = [piece for bucket in range(file.genome.buckets + 1) for piece in file.pieces(bucket)]
     table, files = np.array(wanted, np.int64), file._descriptors
+    assert (table[:, 2] < table[:, 4]).any()
     by_kernel = np.empty(table[:, 2].sum(), np.uint8)
     assert pieces.read_pieces(files, table, by_kernel)
     assert not pieces.read_pieces(files, table, by_kernel[:-1].copy())
@@ -234,8 +246,11 @@ def test_pieces_are_read_without_the_lock_and_with_it(tmp_path: Path, monkeypatc
         assert not pieces.read_pieces(files, changed, by_kernel.copy())
     monkeypatch.setattr(pieces, "library_functions", lambda: None)
     assert not pieces.read_pieces(files, table, by_kernel.copy())
-    assert np.array_equal(file.read(wanted), by_kernel)
     offsets = np.concatenate([[0], np.cumsum(table[:, 2])])
+    room = np.concatenate([by_kernel, np.zeros(SLACK, np.uint8)])
+    expected = unpack(room, offsets, int(table[:, 4].sum()))
+    assert expected is not None
+    assert np.array_equal(file.read(wanted).data, expected.data)
     assert np.array_equal(pieces.checksums(by_kernel, offsets), table[:, 3])
 
 

@@ -21,6 +21,7 @@ from quire.simd.vectors import (
     bit_xor,
     bits_greater,
     bits_greater_of_two,
+    choose_by_bits,
     choose_equal,
     choose_greater,
     choose_less,
@@ -38,6 +39,7 @@ from quire.simd.vectors import (
     splat,
     store,
     store_bits,
+    subtract,
     trailing_zeros,
 )
 
@@ -88,7 +90,7 @@ def drawn(seed: int, dtype: type) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)
-@pytest.mark.parametrize(("function", "wanted"), [(add, np.add), (multiply, np.multiply)])
+@pytest.mark.parametrize(("function", "wanted"), [(add, np.add), (subtract, np.subtract), (multiply, np.multiply)])
 def test_arithmetic(function, wanted, dtype):
     left, right, out = drawn(1, dtype)
     apply_two(function, left, right, out)
@@ -310,6 +312,31 @@ def lanes_greater(left, right):
 def test_bits_greater(pairs: list[tuple[int, int]]) -> None:
     left, right = np.array(pairs, np.int16).T.copy()
     assert lanes_greater(left, right) == sum(1 << lane for lane, (a, b) in enumerate(pairs) if a > b)
+
+
+@pytest.mark.parametrize(("kind", "lanes"), [(np.uint8, 8), (np.uint16, 16), (np.uint32, 32), (np.uint64, 64)])
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.float32])
+def test_choose_by_bits(kind: type, lanes: int, dtype: type) -> None:
+    @njit
+    def kernel(words, chosen, otherwise, out):
+        store(out, 1, choose_by_bits(words[0], load(chosen, 1, lanes), load(otherwise, 1, lanes)))
+
+    generator = np.random.default_rng(lanes)
+    chosen, otherwise = np.arange(lanes + 2).astype(dtype), -np.arange(lanes + 2).astype(dtype)
+    for word in (0, 1, 1 << (lanes - 1), (1 << lanes) - 1, int(generator.integers(1 << (lanes - 1)))):
+        out = np.full(lanes + 2, 99, dtype)
+        kernel(np.array([word], kind), chosen, otherwise, out)
+        wanted = [chosen[i + 1] if word >> i & 1 else otherwise[i + 1] for i in range(lanes)]
+        assert out.tolist() == [99, *wanted, 99]
+
+
+def test_choose_by_bits_takes_a_bit_for_each_lane() -> None:
+    @njit
+    def kernel(array):
+        store(array, 0, choose_by_bits(np.uint32(5), load(array, 0, 16), load(array, 0, 16)))
+
+    with pytest.raises(TypingError, match="there must be a bit for each lane"):
+        kernel(np.zeros(16, np.int16))
 
 
 def test_bits_greater_refuses_what_is_no_integers_size() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.buckets.layout import SPAN, BucketLayout
+from quire.buckets.packing.parts import SLACK
 from quire.io.bam.decode import Records, unclipped, unclipped_by
 from quire.io.bam.encode import Assembly
 from quire.sam import FLAG_FAILED_QUALITY_CHECK, FLAG_SECONDARY, FLAG_SUPPLEMENTARY, FLAG_UNMAPPED
@@ -22,6 +23,7 @@ class Dealt(NamedTuple):
 
     Attributes:
         data: uint8[], the records of one bucket behind those of another; those of a bucket in the order of the reads.
+            SLACK zeros stand behind them, for `quire.buckets.packing`.
         offsets: int64[buckets + 2], where each bucket's begin.
         records: that were dealt out, each counted once.
     """
@@ -43,7 +45,7 @@ def assemble_dealt(assembly: Assembly, genome: BucketLayout) -> Dealt:
     offsets, begins, copied, copies = _places(
         starts, records.flag, records.contig, records.position, records.cigar, records.cigar_offsets, *genome
     )
-    data = np.empty(offsets[-1], np.uint8)
+    data = _room(offsets[-1])
     assembly.write_apart(begins, data)
     _copy(data, starts, begins, copied, copies)
     return Dealt(data, offsets, len(records))
@@ -55,10 +57,17 @@ def joined(parts: Sequence[Dealt]) -> Dealt:
         return parts[0]
     sizes = np.sum([np.diff(part.offsets) for part in parts], axis=0)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    data, at = np.empty(offsets[-1], np.uint8), offsets[:-1].copy()
+    data, at = _room(offsets[-1]), offsets[:-1].copy()
     for part in parts:
         _append(part.data, part.offsets, data, at)
     return Dealt(data, offsets, sum(part.records for part in parts))
+
+
+def _room(size: int) -> NDArray[np.uint8]:
+    """Room for so many bytes of records and what stands behind them."""
+    room = np.empty(size + SLACK, np.uint8)
+    room[size:] = 0
+    return room
 
 
 @inlined
@@ -102,7 +111,8 @@ def _deal(data, starts, fixed, contig_offsets, width, buckets):
             offsets[bucket + 1] += size
     for bucket in range(buckets + 1):
         offsets[bucket + 1] += offsets[bucket]
-    out, at = np.empty(offsets[-1], np.uint8), offsets[:-1].copy()
+    out, at = np.empty(offsets[-1] + SLACK, np.uint8), offsets[:-1].copy()
+    out[offsets[-1] :] = 0
     for i in range(n):
         size = _size(starts, i, len(data))
         for bucket in range(first[i], last[i] + 1):

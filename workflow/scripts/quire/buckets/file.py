@@ -1,10 +1,10 @@
 """The folder of a unit's buckets: files of dealt records, and one that says what lies where.
 
 The records of many reads make a *stretch*, bucket after bucket; it is collected until a bucket's share of it, a
-*piece*, is worth a seek. Several threads write stretches, each to a file of its own: the kernel lets one thread at a
-time write to a file, and copying is what writing takes. Which file has a stretch says nothing; stretches are numbered
-in the order of the reads. Nothing is compressed: packing and unpacking took more of the processor than all that is done
-with the records between mapping and the sorted file. Each piece has a checksum, and so has the table of contents.
+*piece*, is worth a seek. Several threads pack the pieces of stretches (`packing`) and write them, each to a file of its
+own: the kernel lets one thread at a time write to a file, and copying is what writing takes. Which file has a stretch
+says nothing; stretches are numbered in the order of the reads. Each piece has a checksum of its packed bytes, and so
+has the table of contents. How large a stretch or a piece is to be always counts its records as BAM has them.
 
 Records without a position are not in the stretches but in pieces of their own. Where these end depends on the records
 alone, and not on the batches that they came in, so that the finished file's blocks do not either.
@@ -33,13 +33,16 @@ from numpy.typing import NDArray
 
 from quire.buckets.cpu import Dealt, joined
 from quire.buckets.layout import layout
+from quire.buckets.packing import pack, unpack
+from quire.buckets.packing.parts import SLACK
 from quire.buckets.pieces import checksums, read_pieces
 from quire.errors import QuireError
-from quire.io.bam.decode import records_of
+from quire.io.bam.decode import Records, records_of
 from quire.io.files import atomic_directory
+from quire.ragged import offsets_from_lengths
 
 MAGIC = b"QBUCKETS"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 CONTENTS = "contents"  # name of the file that says what lies where
 PIECE_BYTES = 1 << 16  # of a bucket in a stretch, on average, where the limits below allow it
 LEAST_STRETCH, LARGEST_STRETCH = 1 << 23, 1 << 27  # bytes
@@ -47,16 +50,23 @@ UNPLACED_BYTES = 1 << 24  # of a piece of records without a position
 MOST_WRITERS = 6  # threads that write; more of them wait for memory
 MOST_FILES = MOST_WRITERS + 1  # of records; one is of those without a position
 _TRAILER = struct.Struct("<QQI8s")  # bytes of directory, of description, checksum of both, magic
-_PIECE = np.dtype([("bytes", "<i8"), ("checksum", "<u4")])
+_PIECE = np.dtype([("packed", "<i8"), ("size", "<i8"), ("checksum", "<u4")])
 
 
 class Piece(NamedTuple):
-    """Whole records that lie end to end in one of the files."""
+    """Whole records, packed, in one of the files.
+
+    Attributes:
+        file, offset: where they stand.
+        packed: their bytes there; checksum: CRC-32 of these.
+        size: their bytes as BAM has them.
+    """
 
     file: int
     offset: int
-    size: int
+    packed: int
     checksum: int
+    size: int
 
 
 class _Stretch(NamedTuple):
@@ -131,7 +141,7 @@ class BucketWriter:
     def write(self, dealt: Dealt) -> None:
         """Append records, which follow those before in the order of the reads; waits while the files are behind."""
         self._waiting.append(dealt)
-        self._waiting_bytes += len(dealt.data)
+        self._waiting_bytes += int(dealt.offsets[-1])
         self.records += dealt.records
         if self._waiting_bytes >= self._stretch_bytes:
             self._hand_out()
@@ -175,22 +185,27 @@ class BucketWriter:
     def _write_stretch(self, parts: list[Dealt]) -> _Stretch:
         """Write all but the last bucket, which is that of the records without a position, to a file that is free."""
         data, offsets, _ = joined(parts)
+        parts.clear()  # else they would be held until the stretch is written
+        packed, packed_offsets = pack(data, offsets[:-1])
+        unplaced = data[offsets[-2] : offsets[-1]].copy()
+        del data
         pieces = np.zeros(self.genome.buckets, _PIECE)
-        pieces["bytes"] = np.diff(offsets[:-1])
-        pieces["checksum"] = checksums(data, offsets[:-1])
+        pieces["packed"], pieces["size"] = np.diff(packed_offsets), np.diff(offsets[:-1])
+        pieces["checksum"] = checksums(packed, packed_offsets)
         number = self._free.get()
         try:
-            stretch = _Stretch(number, self._files[number].tell(), pieces, data[offsets[-2] :].copy())
-            _write_all(self._files[number], data[: offsets[-2]])
+            stretch = _Stretch(number, self._files[number].tell(), pieces, unplaced)
+            _write_all(self._files[number], packed)
         finally:
             self._free.put(number)
         return stretch
 
-    def _write_unplaced(self, piece: NDArray[np.uint8]) -> None:
+    def _write_unplaced(self, records: NDArray[np.uint8]) -> None:
         """Write a piece of the records without a position."""
-        file = self._files[self._writers]
-        self._unplaced_pieces.append(Piece(self._writers, file.tell(), len(piece), crc32(piece)))
-        _write_all(file, piece)
+        file, size = self._files[self._writers], len(records)
+        packed, _ = pack(np.concatenate([records, np.zeros(SLACK, np.uint8)]), np.array([0, size]))
+        self._unplaced_pieces.append(Piece(self._writers, file.tell(), len(packed), crc32(packed), size))
+        _write_all(file, packed)
 
     def _contents(self) -> bytes:
         """Directory, description and trailer."""
@@ -261,10 +276,10 @@ class BucketFile:
         self._unplaced = [Piece(*piece) for piece in description["unplaced"]]
         stretches = np.array(description["stretches"], np.int64).reshape(-1, 2)
         self._directory = np.frombuffer(directory, _PIECE).reshape(len(stretches), self.genome.buckets)
-        sizes = self._directory["bytes"]
+        sizes = self._directory["packed"]
         self._file_of = stretches[:, 0]
         self._offsets = stretches[:, 1:] + np.cumsum(sizes, axis=1) - sizes
-        held = int(sizes.sum()) + sum(piece.size for piece in self._unplaced)
+        held = int(sizes.sum()) + sum(piece.packed for piece in self._unplaced)
         fits = held == sum(sizes_of_files) and self.genome.width == description["width"]
         if not fits or sizes_of_files != description["files"]:
             raise self._not_whole("its files are not as long as they were")
@@ -274,27 +289,31 @@ class BucketFile:
         if bucket == self.genome.buckets:
             return self._unplaced
         entries = self._directory[:, bucket]
-        columns = self._file_of, self._offsets[:, bucket], entries["bytes"], entries["checksum"]
+        of_entries = (entries[name] for name in ("packed", "checksum", "size"))
+        columns = self._file_of, self._offsets[:, bucket], *of_entries
         return [piece for piece in map(Piece, *(column.tolist() for column in columns)) if piece.size]
 
-    def read(self, pieces: Sequence[Piece]) -> NDArray[np.uint8]:
+    def read(self, pieces: Sequence[Piece]) -> Records:
         """The records of some pieces, end to end.
 
         Raises:
             QuireError: the file cannot be read, or was changed since it was written.
         """
-        out = np.empty(sum(piece.size for piece in pieces), np.uint8)
-        if not pieces or read_pieces(self._descriptors, np.array(pieces, np.int64), out):
-            return out
-        at = 0  # once more and one by one, to say what is wrong
-        for file, offset, size, checksum in pieces:
-            part = out[at : at + size]
-            if self._read_into(part, file, offset) < size or crc32(part) != checksum:
-                raise self._not_whole(f"the piece at byte {offset} of {file_name(file)} is damaged")
-            at += size
-        return out
+        offsets = offsets_from_lengths([piece.packed for piece in pieces])
+        packed = np.empty(offsets[-1] + SLACK, np.uint8)
+        packed[offsets[-1] :] = 0
+        if pieces and not read_pieces(self._descriptors, np.array(pieces, np.int64), packed):
+            # Once more and one by one, to say what is wrong.
+            for piece, at in zip(pieces, offsets.tolist(), strict=False):
+                part = packed[at : at + piece.packed]
+                if self._read_into(part, piece.file, piece.offset) < piece.packed or crc32(part) != piece.checksum:
+                    raise self._damaged(piece)
+        records = unpack(packed, offsets, sum(piece.size for piece in pieces))
+        if records is None:
+            raise self._not_whole("its pieces do not hold what its table of contents says")
+        return records
 
-    def read_each(self, pieces: Sequence[Piece]) -> Iterator[NDArray[np.uint8]]:
+    def read_each(self, pieces: Sequence[Piece]) -> Iterator[Records]:
         """The records of pieces, one piece at a time; raises as `read` does."""
         for piece in pieces:
             yield self.read([piece])
@@ -334,6 +353,9 @@ class BucketFile:
         if error.errno in (errno.EMFILE, errno.ENFILE):
             remedy = f"allow more open files (`ulimit -n`; a unit takes up to {MOST_FILES})"
         return QuireError(f"{self.path}: cannot be read ({error.strerror}); {remedy} and run again.")
+
+    def _damaged(self, piece: Piece) -> QuireError:
+        return self._not_whole(f"the piece at byte {piece.offset} of {file_name(piece.file)} is damaged")
 
     def _not_whole(self, why: str | None) -> QuireError:
         return QuireError(f"{self.path}: is no whole folder of buckets ({why}); delete it and run again.")

@@ -1,6 +1,6 @@
 """Many pieces read, or their checksums taken, in one call without the interpreter's lock.
 
-A piece is some ten to a hundred kilobytes, a moment's work, and a range of a sample has a hundred of them: sixteen
+A piece is some ten kilobytes, a moment's work, and a range of a sample has a hundred of them: sixteen
 threads that take the lock for each of them wait for each other most of the time. The C library's `pread` and ISA-L's
 checksum are therefore called from a kernel. Where they are not found (another platform), Python does the work.
 """
@@ -36,8 +36,8 @@ def read_pieces(files: NDArray[np.int64], pieces: NDArray[np.int64], out: NDArra
 
     Args:
         files: descriptors of open files.
-        pieces: int64[n, 4] of index of the file, offset, size and CRC-32.
-        out: as long as all of them.
+        pieces: int64[n, 4 or more] of index of the file, offset, bytes and CRC-32.
+        out: at least as long as all of them.
 
     Returns:
         Whether all was there, with the checksums that were told. If not, or if the functions are not to be had, `out`

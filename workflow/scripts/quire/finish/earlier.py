@@ -1,6 +1,6 @@
 """A unit's records taken back from the finished file of its sample, where mapping would only make the same ones again.
 
-A unit's buckets are temporary, since they take several times the space of the finished BAM. When a sample is
+A unit's buckets are temporary, since they take more space than the finished BAM. When a sample is
 finished again, because a lane was added or a threshold of finishing changed, the records of its other units are dealt
 out from the finished BAM instead of being mapped. They are the same to the byte but for the mark of duplicates, which
 is taken off; and those of a unit that have the same place and strand stand in the order of the unit's reads, which is

@@ -17,6 +17,7 @@ from quire.io.bam.decode import Records, records_of
 from quire.io.bam.indexing import IndexEntries, entries_of
 from quire.io.bam.layout import FIXED_FIELDS
 from quire.io.bgzf import BLOCK_PAYLOAD, compress_blocks
+from quire.ragged import offsets_from_lengths
 from quire.sam import FLAG_DUPLICATE, FLAG_REVERSE, FLAG_SECONDARY, FLAG_SUPPLEMENTARY, FLAG_UNMAPPED
 from quire.simd.bits import copy_bytes, prefetch
 from quire.simd.compiled import compiled
@@ -105,9 +106,8 @@ def _parts(units: list[UnitPieces], genome: BucketLayout, low: int, high: int, l
     """
     sizes, span = np.zeros((3, high - low), np.int64), 1
     for unit in units:
-        for data in unit.file.read_each(unit.pieces):
-            records = records_of(data)
-            span = max(span, _add_sizes(data, records.starts, records.fixed, genome.contig_offsets, low, sizes))
+        for records in unit.file.read_each(unit.pieces):
+            span = max(span, _add_sizes(records.data, records.starts, records.fixed, genome.contig_offsets, low, sizes))
     borders, held = [low], 0
     for place in np.flatnonzero(sizes[0]).tolist():
         size = int(sizes[0, place])
@@ -138,8 +138,9 @@ def finish_range(
     if part.low < 0:
         return _finish_unplaced(part, libraries)
     parts = [_records_of_unit(unit, part, genome) for unit in part.units]
-    records = records_of(parts[0] if len(parts) == 1 else np.concatenate(parts))
-    library_of = _libraries_of(records.starts, parts, part.units)
+    libraries_of = np.array([unit.library for unit in part.units], np.int32)
+    library_of = np.repeat(libraries_of, [len(some.starts) for some in parts])
+    records = parts[0] if len(parts) == 1 else _joined(parts)
     keys = _sort_keys(records.fixed, genome.contig_offsets)
     order = stable_order(keys)
     own = slice(*np.searchsorted(keys, [part.low << 1, part.high << 1], sorter=order).tolist())
@@ -171,35 +172,33 @@ def _some(records: Records, some: slice) -> Records:
                    records.fixed[some])  # fmt: skip
 
 
-def _records_of_unit(unit: UnitPieces, part: Range, genome: BucketLayout) -> NDArray[np.uint8]:
+def _records_of_unit(unit: UnitPieces, part: Range, genome: BucketLayout) -> Records:
     """A unit's records that a range needs, end to end."""
     if part.span is None:
         return unit.file.read(unit.pieces)
     chosen = []
-    for data in unit.file.read_each(unit.pieces):  # not all at once: a range may be a small part of them
-        records = records_of(data)
+    for data, starts, fixed in unit.file.read_each(unit.pieces):  # not all at once: a range may be a small part of them
         bounds = part.low, part.high, part.span
-        chosen.append(_choose(data, records.starts, records.fixed, genome.contig_offsets, *bounds))
-    return np.concatenate(chosen)
+        chosen.append(_choose(data, starts, fixed, genome.contig_offsets, *bounds))
+    return records_of(np.concatenate(chosen))
 
 
-def _libraries_of(
-    starts: NDArray[np.int64], parts: list[NDArray[np.uint8]], units: list[UnitPieces]
-) -> NDArray[np.int32]:
-    """Number of each record's library (int32[n]), given where records start in the units' parts end to end."""
-    ends = np.searchsorted(starts, np.cumsum([len(data) for data in parts]))
-    return np.repeat(np.array([unit.library for unit in units], np.int32), np.diff(ends, prepend=0))
+def _joined(parts: Sequence[Records]) -> Records:
+    """Records end to end."""
+    begins = offsets_from_lengths([len(part.data) for part in parts])
+    starts = [part.starts + begin for part, begin in zip(parts, begins.tolist(), strict=False)]
+    data, fixed = np.concatenate([part.data for part in parts]), np.concatenate([part.fixed for part in parts])
+    return Records(data, np.concatenate(starts), fixed)
 
 
 def _finish_unplaced(part: Range, libraries: int) -> FinishedRange:
     """Records without a position stay in the order in which they came."""
     (unit,) = part.units
-    data = unit.file.read(unit.pieces)
-    records = records_of(data)
+    records = unit.file.read(unit.pieces)
     n, counts = len(records.starts), np.zeros((libraries, COUNTED), np.int64)
     library_of = np.full(n, unit.library, np.int32)
     count_marked(records.fixed, np.zeros(n, np.uint8), library_of, counts)
-    return FinishedRange(compress_blocks(data, LEVEL), records, counts, None)
+    return FinishedRange(compress_blocks(records.data, LEVEL), records, counts, None)
 
 
 @compiled

@@ -198,8 +198,9 @@ def _choose(name: str, comparison: str):
     return function
 
 
-# Lane by lane: a + b, a * b, a | b, a & b, a ^ b.
+# Lane by lane: a + b, a - b, a * b, a | b, a & b, a ^ b.
 add = _binary("add", "add", "fadd")
+subtract = _binary("subtract", "sub", "fsub")
 multiply = _binary("multiply", "mul", "fmul")
 bit_or = _binary("bit_or", "or_")
 bit_and = _binary("bit_and", "and_")
@@ -299,6 +300,23 @@ def bits_greater(_typing_context, a, b):
         return builder.bitcast(builder.icmp_signed(">", *arguments), ir.IntType(a.lanes))
 
     return types.Integer.from_bitwidth(a.lanes, signed=False)(a, b), generate
+
+
+@intrinsic
+def choose_by_bits(_typing_context, bits, chosen, otherwise):
+    """Lane by lane: `chosen` where bit i of an unsigned integer, for lane i, is set, `otherwise` elsewhere.
+
+    The integer has as many bits as there are lanes (8, 16, 32 or 64), as `bits_greater` gives them.
+    """
+    _require_alike("choose_by_bits", chosen, otherwise)
+    fitting = isinstance(bits, types.Integer) and bits.bitwidth == chosen.lanes
+    _require(fitting, f"choose_by_bits of {bits} and {chosen}: there must be a bit for each lane")
+
+    def generate(_context, builder, _signature, arguments):
+        mask = builder.bitcast(arguments[0], ir.VectorType(ir.IntType(1), chosen.lanes))
+        return builder.select(mask, *arguments[1:])
+
+    return chosen(bits, chosen, otherwise), generate
 
 
 @intrinsic

@@ -1,0 +1,332 @@
+"""Packed pieces: byte for byte those of a slow packer, and unpacked the records that went in, whatever they hold."""
+
+import gzip
+import random
+import struct
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from quire.buckets.packing import pack, unpack
+from quire.buckets.packing.packer import SAMPLED_RECORDS
+from quire.buckets.packing.parts import SLACK
+from quire.io.bam.decode import records_of
+
+from tests.support.packing_oracle import BITS, FIXED, packed, taken_apart
+
+DEMO = Path(__file__).parents[1] / "data/demo/NA12878_R1.fastq.gz"
+GROUP = b"RGZS.lane1\0"
+HALVES = (1, 2, 4, 8)
+
+
+def record(
+    place: tuple[int, int] = (0, 1000),
+    mate: tuple[int, int] = (0, 1200),
+    length: int = 300,
+    name: bytes = b"read1",
+    flag: int = 99,
+    bases: str | list[int] = "ACGT",
+    qualities: bytes | None = None,
+    cigar: list[int] | None = None,
+    tags: bytes = b"",
+    number: int = 4681,
+    mapping_quality: int = 60,
+) -> bytes:
+    """A record's bytes; bases are letters, or BAM's numbers, with that of the padding if there is one too many."""
+    numbers = ["=ACMGRSVTWYHKDBN".index(base) for base in bases] if isinstance(bases, str) else list(bases)
+    count = len(numbers) if qualities is None else len(qualities)
+    numbers += [0] * (-len(numbers) % 2)
+    sequence = bytes(high << 4 | low for high, low in zip(numbers[::2], numbers[1::2], strict=True))
+    qualities = bytes([30]) * count if qualities is None else qualities
+    operations = [count << 4] if cigar is None else cigar
+    body = name + b"\0" + struct.pack(f"<{len(operations)}I", *operations) + sequence + qualities + tags
+    size = FIXED.size - 4 + len(body)
+    fixed = FIXED.pack(
+        size, *place, len(name) + 1, mapping_quality, number, len(operations), flag, count, *mate, length
+    )
+    return fixed + body
+
+
+def check(pieces: list[list[bytes]]) -> list[bytes]:
+    """Pack and unpack pieces, compare both with what they are to be, and return them packed."""
+    data = np.frombuffer(b"".join(b"".join(piece) for piece in pieces) + bytes(SLACK), np.uint8).copy()
+    offsets = np.array([0, *accumulate(sum(map(len, piece)) for piece in pieces)])
+    found, borders = pack(data, offsets)
+    one_by_one = [found[first:last].tobytes() for first, last in pairwise(borders.tolist())]
+    assert one_by_one == [packed(piece) for piece in pieces]
+    room = np.concatenate([found, np.random.default_rng(1).integers(0, 256, SLACK).astype(np.uint8)])
+    back = unpack(room, borders, int(offsets[-1]))
+    assert back is not None
+    expected = records_of(data[: offsets[-1]])
+    assert all(np.array_equal(one, other) for one, other in zip(back, expected, strict=True))
+    return one_by_one
+
+
+def bits_of(piece: bytes, first: list[bytes]) -> set[str]:
+    """How the record behind those of `first` is stored, in a piece of which only the first is stored whole."""
+    at = len(packed(first))
+    return {name for i, name in enumerate(BITS) if piece[at + i // 8] >> i % 8 & 1}
+
+
+def stored(one: bytes, before: bytes | None = None) -> set[str]:
+    """How a record is stored behind another."""
+    before = record(name=b"another", tags=b"NMC\0" + GROUP) if before is None else before
+    [piece] = check([[before, one]])
+    return bits_of(piece, [before])
+
+
+def test_no_records() -> None:
+    assert check([]) == []
+    assert check([[], []]) == [b"", b""]
+    [empty, one, _] = check([[], [record()], []])
+    assert (empty, one) == (b"", bytes([30, 1, 0, 0, 0]) + record())
+
+
+def test_a_record_of_quire_takes_few_bytes() -> None:
+    """The second of a pair: flag, quality, what was found, no place, no name, no tag but the scores."""
+    letters, values = "ACGT" * 37 + "AC", bytes([37] * 150)
+    tags = b"NMC\0MDZ150\0MCZ150M\0msS\x11\x12ASC\x96XSC\0" + GROUP
+    one = record((3, 5000), (3, 5200), 350, b"r/7", 99, letters, values, tags=tags)
+    two = record((3, 5200), (3, 5000), -350, b"r/7", 147, letters, values, tags=tags)
+    everything = {"mirrored", "same_bin", "same_bases", "same_name", "one_match", "two_bits", "nm_zero", "md_matches"}
+    assert stored(two, one) == everything | {"mc_matches", "ms", "as_short", "xs_short", "group"}
+    assert len(packed([one, two])) - len(packed([one])) == 4 + 2 + 38 + 5 + 4
+
+
+@pytest.mark.parametrize(
+    ("place", "mate", "length", "how"),
+    [
+        ((0, 1200), (0, 1000), -300, "mirrored"),
+        ((0, 1200), (0, 1000), 300, "near"),
+        ((0, 5), (0, 5 + 32767), 32767, "near"),
+        ((0, 5), (0, 5 + 32768), 0, None),
+        ((0, 40000), (0, 40000 - 32768), -32768, "near"),
+        ((0, 40000), (0, 40000 - 32769), 0, None),
+        ((0, 5), (0, 9), 32768, None),
+        ((0, 5), (0, 9), -32769, None),
+        ((1, 5), (1, 9), 7, None),
+        ((0, 5), (1, 9), 0, None),
+        ((1, 5), (0, 9), 0, None),
+        ((0, -1), (0, 2**31 - 1), -(2**31), None),
+        ((-1, -1), (-1, -1), 0, None),
+    ],
+)
+def test_places(place: tuple[int, int], mate: tuple[int, int], length: int, how: str | None) -> None:
+    assert stored(record(place, mate, length)) & {"mirrored", "near"} == ({how} if how else set())
+
+
+def test_records_without_a_place() -> None:
+    """They are their own mirror."""
+    one, other = (record((-1, -1), (-1, -1), 0, name, 77, cigar=[], number=4680) for name in (b"a", b"b"))
+    assert {"mirrored", "same_bin"} <= stored(other, one)
+
+
+@pytest.mark.parametrize("last", [b"", b"a", b"abcdefgh", b"abcdefgX", b"x" * 254, b"x" * 253 + b"y", b"x" * 8 + b"a"])
+@pytest.mark.parametrize("name", [b"", b"a", b"abcdefgh", b"abcdefghi", b"x" * 254, b"x" * 250, b"x" * 9])
+def test_names(name: bytes, last: bytes) -> None:
+    assert ("same_name" in stored(record(name=name), record(name=last))) == (name == last)
+
+
+@pytest.mark.parametrize("count", [*range(35), 150, 151, 1023, 1024])
+@pytest.mark.parametrize("spoilt", ["", "first", "last", "zero", "two", "padding"])
+def test_bases(count: int, spoilt: str) -> None:
+    """Anything but A, C, G and T is kept as it is, in every place of a word, also behind the last base."""
+    generator = random.Random(count)
+    numbers = generator.choices(HALVES, k=count)
+    if count == 0 or (spoilt == "padding" and count % 2 == 0):
+        spoilt = ""
+    if spoilt:
+        place = {"first": 0, "padding": count}.get(spoilt, count - 1)
+        numbers[place:] = [{"zero": 0, "two": 3, "padding": generator.choice(HALVES)}.get(spoilt, 15)]
+        numbers += generator.choices(HALVES, k=max(0, count - len(numbers)))
+    one = record(bases=numbers, qualities=bytes([20]) * count)
+    assert ("two_bits" in stored(one)) == (not spoilt)
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 31, 32, 33, 63, 64, 65, 150, 1024])
+@pytest.mark.parametrize("kind", ["one", "four", "many", "any", "missing", "bit"])
+def test_qualities(count: int, kind: str) -> None:
+    """Of all values, above the highest of the first records too."""
+    generator = random.Random(count)
+    values = {
+        "one": [37],
+        "four": [2, 12, 23, 37],
+        "many": list(range(2, 42)),
+        "any": list(range(256)),
+        "missing": [255],
+        "bit": [37, 37, 37, 37, 37, 37, 37, 36],
+    }[kind]
+    piece = []
+    for i in range(SAMPLED_RECORDS + 3):
+        qualities = bytes(generator.choices(values, k=count))
+        piece.append(record(bases="A" * count, qualities=qualities if i % 7 else bytes([255]) * count))
+        if i > SAMPLED_RECORDS:
+            piece[-1] = record(bases="A" * count, qualities=bytes(generator.choices(range(256), k=count)))
+    check([piece, piece[1:], [record(qualities=b"", bases=""), *piece]])
+
+
+def test_qualities_of_a_sequencer_take_half() -> None:
+    """Those of the demo, 40 values: fewer than 4.6 bits each; and as four values fewer than 1.7."""
+    with gzip.open(DEMO, "rb") as stream:
+        lines = stream.read().split(b"\n")[3::4][:500]
+    few = np.array([2, 11, 25, 37], np.uint8)[np.digitize(np.arange(256), [3, 18, 31])]
+    for table, most in ((np.arange(256, dtype=np.uint8), 4.6), (few, 1.7)):
+        strings = [table[np.frombuffer(line, np.uint8) - 33].tobytes() for line in lines if line]
+        records = [record(bases="A" * len(string), qualities=string) for string in strings]
+        bare = [record(bases="A" * len(string), qualities=bytes([37]) * len(string)) for string in strings]
+        whole, of_one_value = (len(check([some])[0]) for some in (records, bare))
+        assert whole - of_one_value < most / 8 * sum(map(len, strings))
+
+
+@pytest.mark.parametrize(
+    ("tags", "how"),
+    [
+        (b"", set()),
+        (b"NMC\0", {"nm_zero"}),
+        (b"NMC\x07", {"nm"}),
+        (b"NMS\x07\x01", {"others"}),
+        (b"MDZ4\0", {"md_matches"}),
+        (b"MDZ40\0", {"md"}),
+        (b"MDZ\0", {"md"}),
+        (b"MDZ0A2T\0MCZ3M1S\0", {"md", "mc"}),
+        (b"MDZ" + b"1A" * 127 + b"1\0", {"md"}),
+        (b"MDZ" + b"1A" * 128 + b"\0", {"others"}),
+        (b"MCZ4M\0", {"mc_matches"}),
+        (b"MCZ4\0", {"mc"}),
+        (b"MCZ4M1\0", {"mc"}),
+        (b"MCZ4M\0MDZ4\0", {"mc_matches", "others"}),
+        (b"msC\x09ASS\x01\x02XSC\0", {"ms_short", "as", "xs_short"}),
+        (b"msS\x09\x09ASC\x01XSS\0\x01", {"ms", "as_short", "xs"}),
+        (b"msI\x09\x09\x09\x09ASC\x01", {"others"}),
+        (b"XSC\x01ASC\x01", {"xs_short", "others"}),
+        (b"NMC\0RXZACGT\0" + GROUP, {"nm_zero", "others", "group"}),
+        (GROUP + b"NMC\0", {"others"}),
+        (b"RGZother\0", {"others"}),
+        (b"XXBS\x02\0\0\0\x01\x02\x03\x04" + GROUP, {"others", "group"}),
+    ],
+)
+def test_tags(tags: bytes, how: set[str]) -> None:
+    """Quire's, in its order and of its types; all else is kept as it is."""
+    assert stored(record(tags=tags)) & set(BITS[BITS.index("nm_zero") :]) == how
+
+
+@pytest.mark.parametrize("tags", [b"MDZ4" + GROUP, b"MCZ" + GROUP, b"NM" + GROUP, b"ms" + GROUP, b"xx" + GROUP])
+def test_a_tag_that_ends_as_the_read_group_does(tags: bytes) -> None:
+    """The read group is compared as bytes: what ends like it need not be a tag of its own."""
+    piece = record(tags=GROUP) + record(tags=tags)
+    found, borders = pack(np.frombuffer(piece + bytes(SLACK), np.uint8).copy(), np.array([0, len(piece)]))
+    back = unpack(np.concatenate([found, np.zeros(SLACK, np.uint8)]), borders, len(piece))
+    assert back is not None
+    assert back.data.tobytes() == piece
+
+
+def test_numbers_of_bases_that_are_no_word() -> None:
+    """The number of bases fits with M and NUL into eight bytes up to 999,999."""
+    for count, how in ((999_999, {"md_matches", "mc_matches"}), (1_000_000, {"md", "mc"})):
+        tags = b"MDZ%d\0MCZ%dM\0" % (count, count)
+        one = record(bases="A" * count, tags=tags)
+        assert how <= stored(one)
+
+
+def unsound(kind: str) -> bytes:
+    """A record that cannot be taken apart."""
+    whole = record(name=b"abc", tags=b"NMC\0")
+    changed = bytearray(whole)
+    if kind == "no NUL":
+        changed[FIXED.size + 3] = ord("d")
+    elif kind == "no name":
+        changed[12] = 0
+    elif kind == "long name":
+        changed[12] = 200
+    elif kind == "many bases":
+        changed[20:24] = struct.pack("<i", 1000)
+    elif kind == "negative":
+        changed[20:24] = struct.pack("<i", -5)
+    else:
+        return record(tags=b"xxZ" + b"a" * 65532 + b"\0")
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("kind", ["no NUL", "no name", "long name", "many bases", "negative", "tags"])
+def test_records_that_cannot_be_taken_apart(kind: str) -> None:
+    """They are kept as they are; those behind them are compared with the one before."""
+    odd, usual = unsound(kind), record(name=b"abcd", tags=GROUP)
+    assert taken_apart(odd) is None
+    assert stored(odd, usual) == {"whole"}
+    [piece, *_] = check([[usual, odd, usual], [odd, usual, usual], [odd], [odd, odd]])
+    assert {"same_name", "group"} <= bits_of(piece, [usual, odd])
+
+
+def test_another_number_of_bytes_is_told() -> None:
+    piece = record() + record()
+    found, borders = pack(np.frombuffer(piece + bytes(SLACK), np.uint8).copy(), np.array([0, len(piece)]))
+    room = np.concatenate([found, np.zeros(SLACK, np.uint8)])
+    assert unpack(room, borders, len(piece) + 1) is None
+    assert unpack(room, borders, len(piece)) is not None
+
+
+NUMBERS = st.sampled_from([-1, 0, 1, 2, 1000, 32767, 32768, 2**31 - 1])
+TEXTS = st.sampled_from([b"", b"4", b"150", b"2A3^CC9", b"10M5S", b"9" * 300])
+
+
+@st.composite
+def any_tags(draw: st.DrawFn) -> bytes:
+    """Tags of Quire and others, mostly in Quire's order."""
+    count = draw(st.integers(0, 12))
+    chosen = [
+        b"NM" + draw(st.sampled_from([b"C\0", b"C\x05", b"S\0\x01"])),
+        b"MDZ" + draw(TEXTS) + b"\0",
+        b"MCZ" + draw(TEXTS) + b"\0",
+        b"ms" + draw(st.sampled_from([b"C\x0e", b"S\x01\x10", b"I\x01\x01\x01\x01"])),
+        b"AS" + draw(st.sampled_from([b"C\x96", b"S\x2c\x01"])),
+        b"XS" + draw(st.sampled_from([b"C\0", b"S\x2c\x01"])),
+        b"SAZchr2,100,+,5S10M,60,1;\0",
+        b"NHC\x02",
+        b"paf\0\0\x80\x3f",
+        b"RXZACGT-ACGT\0",
+        draw(st.sampled_from([b"RGZS.a\0", b"RGZS.b\0", b"RGZ" + b"long" * 80 + b"\0"])),
+        b"ZZBC\x03\0\0\0\x01\0\x03",
+    ]
+    kept = [draw(st.integers(0, 3)) > 0 for _ in chosen]
+    tags = [tag for tag, keep in zip(chosen, kept, strict=True) if keep]
+    if count == 0:
+        tags = draw(st.permutations(tags))
+    return b"".join(tags)
+
+
+@st.composite
+def any_record(draw: st.DrawFn) -> bytes:
+    """A record of anything."""
+    count = draw(st.sampled_from([0, 1, 4, 31, 32, 33, 150, 151, 300]))
+    generator = random.Random(draw(st.integers(0, 1000)))
+    halves = draw(st.sampled_from([HALVES, HALVES, (1, 2, 4, 8, 15), range(16)]))
+    values = draw(st.sampled_from([[37], [2, 12, 23, 37], range(2, 42), range(94), [255], range(256)]))
+    operations = draw(st.sampled_from([None, [], [count << 4, 5 << 4 | 4], [7 << 4 | 1]]))
+    return record(
+        (draw(NUMBERS), draw(NUMBERS)), (draw(NUMBERS), draw(NUMBERS)), draw(NUMBERS),
+        draw(st.sampled_from([b"a", b"read:1:22", b"read:1:23", b"read:1:2", b"n" * 254])), draw(st.integers(0, 4095)),
+        generator.choices(halves, k=count), bytes(generator.choices(values, k=count)), operations, draw(any_tags()),
+        draw(st.sampled_from([4680, 4681, 0, 65535])), draw(st.integers(0, 255)),
+    )  # fmt: skip
+
+
+def mirrored(one: bytes) -> bytes:
+    """What the mate's record may look like."""
+    fixed = list(FIXED.unpack_from(one))
+    fixed[1:3], fixed[9:11], fixed[11] = fixed[9:11], fixed[1:3], -fixed[11] if fixed[11] > -(2**31) else 0
+    return FIXED.pack(*fixed) + one[FIXED.size :]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.lists(st.tuples(any_record(), st.booleans()), max_size=6), max_size=4))
+def test_any_records(given_pieces: list[list[tuple[bytes, bool]]]) -> None:
+    """Of any fields, alone and with their mates."""
+    check(
+        [
+            [each for one, paired in piece for each in ([one, mirrored(one)] if paired else [one])]
+            for piece in given_pieces
+        ]
+    )

@@ -1,0 +1,242 @@
+"""Unpacking, in Numba. `quire.buckets.packing` has the layout."""
+
+import numpy as np
+
+from quire.buckets.packing import stored
+from quire.buckets.packing.parts import (
+    AS_C,
+    AS_S,
+    BASES_AT,
+    CONTIG_AT,
+    FIXED_BYTES,
+    FOURS,
+    LANES,
+    LENGTH_AT,
+    LOW_8,
+    LOW_16,
+    LOW_32,
+    MATCH,
+    MATE_AT,
+    MC_Z,
+    MD_Z,
+    MIDDLE_AT,
+    MS_C,
+    MS_S,
+    NM_C,
+    TAG_BYTES,
+    WEIGHTS,
+    XS_C,
+    XS_S,
+    byte,
+    copied,
+    digits_of,
+    group_at_end,
+    half,
+    int32,
+    parts_of,
+    plane_of,
+    put,
+)
+from quire.io.bam.layout import OPERATION_BYTES, SIZE_BYTES
+from quire.sam import CIGAR_SHIFT
+from quire.simd.bits import load_bytes, store_bytes
+from quire.simd.compiled import compiled, inlined
+from quire.simd.vectors import add, bit_or, choose_by_bits, splat, store, subtract
+
+
+@compiled
+def unpack_pieces(packed, offsets, out, starts, fixed):
+    """Unpack pieces one behind another, with where records begin and their fixed fields; returns records and bytes."""
+    signed, count, to = out.view(np.int8), np.int64(0), np.int64(0)
+    for k in range(len(offsets) - 1):
+        if offsets[k] < offsets[k + 1]:
+            count, to = _unpack_piece(packed, offsets[k], offsets[k + 1], out, signed, to, starts, fixed, count)
+    return count, to
+
+
+@inlined
+def _unpack_piece(packed, at, end, out, signed, to, starts, fixed, count):
+    """Unpack the piece packed[at:end] to `out` from `to` on; returns the records so far and the position behind."""
+    highest = packed[np.uint64(at)]
+    at += 1
+    before, group, group_bytes = np.int64(-1), np.int64(0), np.int64(0)
+    while at < end:
+        start, first = to, load_bytes(packed, at)
+        control = first & LOW_32
+        if control & stored.WHOLE:
+            size = SIZE_BYTES + int32(packed, at + 4)
+            to = copied(out, to, packed, at + 4, at + 4 + size)
+            at += 4 + size
+            _, _, _, tags = parts_of(out, start)
+            if tags >= 0:
+                group, group_bytes = group_at_end(out, tags, to)
+                before = start
+        else:
+            at, bases, number = _unpack_places(packed, at + 6, out, start, before, control)
+            at, to = _unpack_name(packed, at, out, start, before, control)
+            name_bytes, cigar = to - start - FIXED_BYTES, to
+            at, to = _unpack_cigar(packed, at, out, to, bases, control)
+            operations = (to - cigar) // OPERATION_BYTES
+            at, to = _unpack_bases(packed, at, out, to, bases, control)
+            at, to = _unpack_qualities(packed, at, signed, to, bases, highest)
+            at, to = _unpack_tags(packed, at, out, to, bases, group, group_bytes, control)
+            mapping_quality, flag = control >> stored.CONTROL_BITS, first >> np.uint64(32) & LOW_16
+            middle = np.uint64(name_bytes) | mapping_quality << np.uint64(8) | number << np.uint64(16)
+            store_bytes(out, start + MIDDLE_AT, middle | np.uint64(operations) << np.uint64(32) | flag << np.uint64(48))
+            store_bytes(out, start, np.uint32(to - start - SIZE_BYTES))
+            before = start
+        starts[np.uint64(count)] = start
+        copied(fixed, count * FIXED_BYTES, out, start, start + FIXED_BYTES)
+        count += 1
+    return count, to
+
+
+@inlined
+def _unpack_places(packed, at, out, start, before, control):
+    """Places, template length and number of bases; returns the position behind, that number, and the bin (uint64)."""
+    if control & stored.MIRRORED:
+        place, mate = load_bytes(out, before + MATE_AT), load_bytes(out, before + CONTIG_AT)
+        length = -int32(out, before + LENGTH_AT)
+    elif control & stored.NEAR:
+        word, last = load_bytes(packed, at), load_bytes(out, before + CONTIG_AT)
+        contig, position = last & LOW_32, word & LOW_32
+        distance = np.int64(np.int16(word >> np.uint64(32) & LOW_16))
+        length = np.int64(np.int16(word >> np.uint64(48)))
+        place = contig | position << np.uint64(32)
+        mate = contig | np.uint64(np.int64(position) + distance) << np.uint64(32)
+        at += 8
+    else:
+        place, mate, length = load_bytes(packed, at), load_bytes(packed, at + 8), int32(packed, at + 16)
+        at += 20
+    store_bytes(out, start + CONTIG_AT, place)
+    store_bytes(out, start + MATE_AT, mate)
+    store_bytes(out, start + LENGTH_AT, np.uint32(length))
+    if control & stored.SAME_BIN:
+        number = load_bytes(out, before + MIDDLE_AT) >> np.uint64(16) & LOW_16
+    else:
+        number = load_bytes(packed, at) & LOW_16
+        at += 2
+    if control & stored.SAME_BASES:
+        bases = int32(out, before + BASES_AT)
+    else:
+        bases = int32(packed, at)
+        at += 4
+    store_bytes(out, start + BASES_AT, np.uint32(bases))
+    return at, bases, number
+
+
+@inlined
+def _unpack_name(packed, at, out, start, before, control):
+    """The name with its NUL; returns the positions behind."""
+    name, last_name = start + FIXED_BYTES, before + FIXED_BYTES
+    if control & stored.SAME_NAME:
+        return at, copied(out, name, out, last_name, last_name + byte(out, before + MIDDLE_AT))
+    same, more = byte(packed, at), byte(packed, at + 1)
+    at += 2
+    to = copied(out, name, out, last_name, last_name + same)
+    to = put(out, copied(out, to, packed, at, at + more), 0)
+    return at + more, to
+
+
+@inlined
+def _unpack_cigar(packed, at, out, to, bases, control):
+    """The CIGAR."""
+    if control & stored.ONE_MATCH:
+        store_bytes(out, to, np.uint32(bases << CIGAR_SHIFT))
+        return at, to + OPERATION_BYTES
+    size = OPERATION_BYTES * half(packed, at)
+    return at + 2 + size, copied(out, to, packed, at + 2, at + 2 + size)
+
+
+@inlined
+def _unpack_bases(packed, at, out, to, bases, control):
+    """The bases."""
+    size = (bases + 1) // 2
+    if not control & stored.TWO_BITS:
+        return at + size, copied(out, to, packed, at, at + size)
+    for k in range((size + 7) // 8):
+        codes = load_bytes(packed, at + 4 * k) & LOW_32
+        codes = (codes | codes << np.uint64(16)) & np.uint64(0x0000FFFF0000FFFF)
+        codes = (codes | codes << np.uint64(8)) & np.uint64(0x00FF00FF00FF00FF)
+        codes = (codes | codes << np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
+        codes = (codes | codes << np.uint64(2)) & np.uint64(0x3333333333333333)
+        low, high = codes & FOURS, codes >> np.uint64(1) & FOURS
+        # 1 << code: 1, 2, 4 or 8.
+        store_bytes(out, to + 8 * k, FOURS + low + np.uint64(3) * high + np.uint64(3) * (low & high))
+    if bases & 1:
+        put(out, to + size - 1, byte(out, to + size - 1) & 0xF0)
+    return at + (size + 1) // 2, to + size
+
+
+@inlined
+def _unpack_qualities(packed, at, signed, to, bases, highest):
+    """The qualities."""
+    top = splat(np.int8(highest), LANES)
+    zero, one = splat(np.int8(0), LANES), splat(np.int8(1), LANES)
+    for begin in range(0, bases, LANES):
+        width, _ = plane_of(bases - begin)
+        weights, values = byte(packed, at), zero
+        at += 1
+        for k in range(WEIGHTS):
+            held = weights >> (WEIGHTS - 1 - k) & 1
+            plane = np.uint32(load_bytes(packed, at) & np.uint64(-held) & LOW_32)
+            at += width * held
+            values = bit_or(add(values, values), choose_by_bits(plane, one, zero))
+        store(signed, np.int64(to + begin), subtract(top, values))
+    return at, to + bases
+
+
+@inlined
+def _unpack_tags(packed, at, out, to, bases, group, group_bytes, control):
+    """The tags."""
+    if control & (stored.NM_ZERO | stored.NM):
+        value = load_bytes(packed, at) & LOW_8 if control & stored.NM else np.uint64(0)
+        store_bytes(out, to, np.uint32(NM_C | value << np.uint64(24)))
+        at += 1 if control & stored.NM else 0
+        to += 4
+    if control & (stored.MD_MATCHES | stored.MC_MATCHES):
+        digits, count = digits_of(bases)
+    else:
+        digits, count = np.uint64(0), np.int64(0)
+    at, to = _unpack_text(packed, at, out, to, MD_Z, digits, count, control & stored.MD_MATCHES, control & stored.MD)
+    matches = digits | MATCH << np.uint64(8 * count)
+    at, to = _unpack_text(
+        packed, at, out, to, MC_Z, matches, count + 1, control & stored.MC_MATCHES, control & stored.MC
+    )
+    at, to = _unpack_number(packed, at, out, to, MS_C, MS_S, control & stored.MS_SHORT, control & stored.MS)
+    at, to = _unpack_number(packed, at, out, to, AS_C, AS_S, control & stored.AS_SHORT, control & stored.AS)
+    at, to = _unpack_number(packed, at, out, to, XS_C, XS_S, control & stored.XS_SHORT, control & stored.XS)
+    if control & stored.OTHERS:
+        size = half(packed, at)
+        to = copied(out, to, packed, at + 2, at + 2 + size)
+        at += 2 + size
+    if control & stored.GROUP:
+        to = copied(out, to, out, group, group + group_bytes)
+    return at, to
+
+
+@inlined
+def _unpack_text(packed, at, out, to, tag, expected, length, is_expected, is_there):
+    """A tag of text."""
+    if is_expected:
+        store_bytes(out, to, tag)
+        store_bytes(out, to + TAG_BYTES, expected)
+        return at, to + TAG_BYTES + length + 1
+    if is_there:
+        store_bytes(out, to, tag)
+        size = byte(packed, at)
+        to = copied(out, to + TAG_BYTES, packed, at + 1, at + 1 + size)
+        return at + 1 + size, put(out, to, 0)
+    return at, to
+
+
+@inlined
+def _unpack_number(packed, at, out, to, short, longer, is_short, is_longer):
+    """A tag of a number."""
+    if is_short:
+        store_bytes(out, to, np.uint32(short | (load_bytes(packed, at) & LOW_8) << np.uint64(24)))
+        return at + 1, to + 4
+    if is_longer:
+        store_bytes(out, to, longer | (load_bytes(packed, at) & LOW_16) << np.uint64(24))
+        return at + 2, to + 5
+    return at, to
