@@ -13,7 +13,7 @@ from quire.buckets import pieces
 from quire.buckets.cpu import Dealt, deal, joined
 from quire.buckets.file import BucketFile, BucketWriter
 from quire.buckets.layout import SPAN, layout
-from quire.buckets.packing import unpack
+from quire.buckets.packing.cpu import unpack
 from quire.buckets.packing.parts import SLACK
 from quire.errors import QuireError
 from quire.io.bam.decode import records_of

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.buckets.packing import pack, unpack
+from quire.buckets.packing.cpu import pack, unpack
 from quire.buckets.packing.packer import SAMPLED_RECORDS
 from quire.buckets.packing.parts import SLACK
 from quire.io.bam.decode import records_of
@@ -258,6 +258,23 @@ def test_records_that_cannot_be_taken_apart(kind: str) -> None:
     assert stored(odd, usual) == {"whole"}
     [piece, *_] = check([[usual, odd, usual], [odd, usual, usual], [odd], [odd, odd]])
     assert {"same_name", "group"} <= bits_of(piece, [usual, odd])
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 33, 65])
+@pytest.mark.parametrize("tags", [b"", b"XXC\0"])
+def test_what_packs_worst_has_room(count: int, tags: bytes) -> None:
+    """Nothing is as before, and the last plane of each weight holds one value."""
+    piece = [record()]
+    for i in range(40):
+        place, values = (i % 2, 99), [0, 255] * count
+        body = {"bases": [15] * count, "qualities": bytes(values[i % 2 :][:count]), "cigar": [], "tags": tags}
+        piece.append(record(place, (2, 7), i, b"ab"[i % 2 : i % 2 + 1], number=i, **body))
+        piece.append(
+            record(place, (3, 7), i, b"", number=i + 100, **{**body, "bases": [15] * (count + 1), "qualities": None})
+        )
+    [found] = check([piece])
+    size = sum(map(len, piece))
+    assert len(found) <= size + size // 4
 
 
 def test_another_number_of_bytes_is_told() -> None:

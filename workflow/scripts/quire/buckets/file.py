@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from quire.buckets.cpu import Dealt, joined
 from quire.buckets.layout import layout
-from quire.buckets.packing import pack, unpack
+from quire.buckets.packing.cpu import pack, unpack
 from quire.buckets.packing.parts import SLACK
 from quire.buckets.pieces import checksums, read_pieces
 from quire.errors import QuireError

@@ -1,0 +1,47 @@
+"""Packing pieces and unpacking them, in Numba (`packer`, `unpacker`)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.buckets.packing.packer import pack_pieces
+from quire.buckets.packing.parts import FIXED_BYTES, SLACK
+from quire.buckets.packing.unpacker import unpack_pieces
+from quire.io.bam.decode import Records
+from quire.io.bam.layout import FIXED_FIELDS
+
+
+def pack(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Pack pieces; any thread may call it.
+
+    Args:
+        data: uint8[], records end to end, and SLACK bytes behind them.
+        offsets: int64[n + 1], where each piece begins, and where the last ends.
+
+    Returns:
+        uint8[], the packed pieces end to end, and int64[n + 1], where each begins. A piece of no records has no bytes.
+    """
+    size = int(offsets[-1] - offsets[0])
+    # Room is only address space until it is written. One base alone may make a record of 40 bytes longer by 9.
+    out, packed_offsets = np.empty(size + size // 4 + len(offsets) + SLACK, np.uint8), np.empty(len(offsets), np.int64)
+    pack_pieces(data, offsets, out, packed_offsets)
+    return out[: packed_offsets[-1]], packed_offsets
+
+
+def unpack(packed: NDArray[np.uint8], offsets: NDArray[np.int64], size: int) -> Records | None:
+    """The records of packed pieces, end to end; any thread may call it.
+
+    Args:
+        packed: uint8[], the pieces end to end, and SLACK bytes behind them.
+        offsets: int64[n + 1], where each begins, and where the last ends.
+        size: of the records together.
+
+    Returns:
+        The records; None where there are not so many bytes of them.
+    """
+    most = size // FIXED_BYTES  # room is only address space until it is written
+    out, starts = np.empty(size + SLACK, np.uint8), np.empty(most, np.int64)
+    fixed = np.empty(most * FIXED_BYTES + SLACK, np.uint8)
+    count, found = unpack_pieces(packed, offsets, out, starts, fixed)
+    if found != size:
+        return None
+    return Records(out[:size], starts[:count], fixed[: count * FIXED_BYTES].view(FIXED_FIELDS))
