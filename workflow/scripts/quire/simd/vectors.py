@@ -39,22 +39,29 @@ class _VectorModel(models.PrimitiveModel):
         super().__init__(manager, vector_type, ir.VectorType(element, vector_type.lanes))
 
 
-def has_avx512() -> bool:
-    """Whether Numba compiles for registers of 64 bytes: the processor has them and NUMBA_CPU_* do not say otherwise."""
+def _compiles_for(feature: str) -> bool:
+    """Whether Numba compiles for a feature of x86-64: the processor has it and NUMBA_CPU_* do not say otherwise."""
     name, features = getattr(config, "CPU_NAME"), getattr(config, "CPU_FEATURES")  # noqa: B009 (Numba sets them late)
     if features is not None:
-        return "+avx512f" in features
-    return name in (None, "host") and bool(get_host_cpu_features().get("avx512f"))
+        return f"+{feature}" in features.split(",")
+    return name in (None, "host") and bool(get_host_cpu_features().get(feature))
+
+
+def has_avx512() -> bool:
+    """Whether Numba compiles for registers of 64 bytes."""
+    return _compiles_for("avx512f")
 
 
 def has_avx2() -> bool:
-    """Whether Numba compiles for AVX2, with or without AVX-512; likewise."""
-    if not get_default_triple().startswith("x86_64"):
-        return False
-    name, features = getattr(config, "CPU_NAME"), getattr(config, "CPU_FEATURES")  # noqa: B009 (Numba sets them late)
-    if features is not None:
-        return "+avx2" in features
-    return name in (None, "host") and bool(get_host_cpu_features().get("avx2"))
+    """Whether Numba compiles for AVX2, with or without AVX-512."""
+    return get_default_triple().startswith("x86_64") and _compiles_for("avx2")
+
+
+def _register_bits() -> int:
+    """Bits of the widest register that holds integers of any size, of x86-64."""
+    if has_avx512() and _compiles_for("avx512bw"):
+        return 512
+    return 256 if has_avx2() else 128
 
 
 def aligned_zeros(length: int, dtype: np.typing.DTypeLike) -> np.ndarray:
@@ -281,7 +288,9 @@ def as_computed(_typing_context, vector):
     _require(isinstance(vector, VectorType), "as_computed takes a vector")
 
     def generate(context, builder, _signature, arguments):
-        if not builder.module.triple.startswith("x86_64"):
+        # Where a vector does not fit in one register, LLVM ends the process.
+        fits = vector.lanes * vector.element.bitwidth <= _register_bits()
+        if not (fits and builder.module.triple.startswith("x86_64")):
             return arguments[0]
         llvm_vector = context.get_value_type(vector)
         return builder.asm(ir.FunctionType(llvm_vector, [llvm_vector]), "", "=v,0", arguments, False)
