@@ -184,6 +184,27 @@ def test_the_index_of_another_file_is_one_sentence(bam: Path, tmp_path: Path, ad
             reader.records(contig, start, end)
 
 
+def test_a_record_without_a_mate_begins_nowhere_else(tmp_path: Path) -> None:
+    """The same of reads whose fields give other numbers: from the 12th byte on 300 MB of a second contig."""
+    contigs = {"one": 200_000, "two": 100_000}
+    header = {"HD": {"VN": "1.6", "SO": "coordinate"}, "SQ": [{"SN": n, "LN": size} for n, size in contigs.items()]}
+    path = tmp_path / "reads.bam"
+    with pysam.AlignmentFile(str(path), "wb", header=header) as stream:
+        for number, start in enumerate(range(100, 190_000, 3000)):
+            record = pysam.AlignedSegment(stream.header)
+            record.query_name, record.reference_id, record.reference_start = f"r{10**8 + number}", 0, start
+            record.cigarstring, record.query_sequence = "100M", "ACGTN" * 20
+            record.query_qualities = pysam.qualitystring_to_array("!" * 100)
+            stream.write(record)
+    pysam.index(str(path))
+    index = Path(f"{path}.bai")
+    whole = index.read_bytes()
+    for added in range(1, 201):
+        index.write_bytes(_with_offsets(whole, added))
+        with pytest.raises(InputError, match="the index is another file's"):
+            BamReader(path).records(0, 100_000, 180_000)
+
+
 def test_no_index_and_no_whole_index(bam: Path, tmp_path: Path) -> None:
     path = tmp_path / "bare.bam"
     path.symlink_to(bam)

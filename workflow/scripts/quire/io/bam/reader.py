@@ -189,7 +189,9 @@ def _choose(text, contig, start, end, contigs, runs):
     while at + _FIXED_BYTES <= len(text):
         size = _int32(text, at) + 4
         reference, position = _int32(text, at + 4), _int32(text, at + 8)
-        if not (-1 <= reference < contigs and position >= -1 and _lengths_fit(text, at, size)):
+        mate_reference, mate_position = _int32(text, at + 24), _int32(text, at + 28)
+        places_fit = max(reference, mate_reference) < contigs and min(reference, mate_reference, position) >= -1
+        if not (places_fit and mate_position >= -1 and _lengths_fit(text, at, size)):
             return at, _NO_RECORD, False
         if reference > contig or reference < 0 or (reference == contig and position >= end):
             return at, count, True
