@@ -33,11 +33,13 @@ class Look:
 # The last one: a read of fewer than 60 bases has at most two seeds of 20 that share no base, so that one mismatch and
 # one frequent seed hide another place of it, the reason for a low quality, even where it matches perfectly. Seeds of 16
 # bases at its ends stand on either side of any mismatch, and may be as frequent as bwa mem allows (max_occ: 500).
+# A read that aligned poorly is often of a repeat: what differs from its place by chance agrees with another copy, whose
+# seeds are rare, while those of its own place are shared by more copies than the first look locates.
 SHORTEST_CERTAIN = 60
 SEEDING = SeedingParameters(stride=20, maximum_hits=32)
 LATER_LOOKS = (
-    Look(SeedingParameters(stride=5, maximum_hits=32), 9, 10, shortest_clear=100, all_versions=True),
-    Look(SeedingParameters(stride=4, maximum_hits=64, seed_length=16), 7, 10, shortest_clear=100),
+    Look(SeedingParameters(stride=5, maximum_hits=128), 9, 10, shortest_clear=100, all_versions=True),
+    Look(SeedingParameters(stride=4, maximum_hits=256, seed_length=16), 7, 10, shortest_clear=100),
     Look(SeedingParameters(stride=20, maximum_hits=512, seed_length=16), 0, 1, shortest_certain=SHORTEST_CERTAIN),
 )
 
