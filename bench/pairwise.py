@@ -2,8 +2,10 @@
 
 Bar: at least parasail's best cells a second, whose functions keep every cell's directions or give the score alone; so
 with traceback it is asked at 20 kb at most, and for scores at any size. The pairs are random sequences, and a part of
-chr20 with a copy that has 1 % edits. The floor is one tile in the processor's caches, scores alone, in the same run;
-what is swept in bytes, and diagonals that are left out, go below it: cells of the whole matrix are counted.
+chr20 with a copy that has 1 % edits; or random sequences with copies that have as many differences as are asked for (a
+third each of substitutions, insertions and deletions). The floor is one tile in the processor's caches, scores alone,
+in the same run; what is swept in bytes, and diagonals that are left out, go below it: cells of the whole matrix are
+counted.
 """
 
 import time
@@ -24,7 +26,7 @@ from bench.common import arguments, print_setting, print_table
 
 SIZES = (300, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
 LONGEST_TRACE = 20_000  # bases: parasail keeps a byte and more for each cell
-WIDTHS = ("16", "32", "sat")
+WIDTHS = ("8", "16", "32", "sat")
 NAMES = {Mode.LOCAL: "sw", Mode.GLOBAL: "nw", Mode.GLOCAL: "sg_dx"}
 _LEAST_SECONDS = 0.05  # a shorter call is repeated
 _ENOUGH_SECONDS = 1.0  # of parasail's functions a longer call is made once
@@ -36,6 +38,8 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="bases of both sequences")
     parser.add_argument("--modes", nargs="+", choices=[mode.name.lower() for mode in Mode], default=["local"])
     parser.add_argument("--passes", type=int, default=3, help="the fastest counts")
+    parser.add_argument("--differences", type=float, nargs="+", default=[], help="in a hundred bases, of pairs alone")
+    parser.add_argument("--seeds", type=int, default=1, help="of pairs with differences")
     given = parser.parse_args()
     print_setting(())
     print(f"# parasail {parasail.__version__}, AVX2 {parasail.can_use_avx2()}; scores of bwa mem", flush=True)
@@ -43,13 +47,14 @@ def main() -> None:
     print(f"# one tile in the caches, scores alone: {floor:.1f} GCUPS", flush=True)
     rows = []
     for size in given.sizes:
-        for kind, (query, target) in _pairs(given.data, size).items():
+        pairs = _diverged(size, given.differences, given.seeds) if given.differences else _pairs(given.data, size)
+        for kind, (query, target) in pairs.items():
             for mode in given.modes:
                 rows.append(_measure(kind, pair_of(query, target, BWA_MEM, Mode[mode.upper()]), given.passes, floor))
                 print("#", *rows[-1], flush=True)
     print_table(
         ("pair", "bases", "mode", "score", "by itself", "linear memory", "whole memory", "parasail, score", "by",
-         "parasail, traceback", "by", "Quire / parasail", "of the floor"), rows,
+         "parasail, traceback", "by", "Quire / parasail, score", "Quire / parasail, traceback", "of the floor"), rows,
     )  # fmt: skip
 
 
@@ -60,12 +65,23 @@ def _pairs(data: Path, size: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     fasta = data / "na12878_chr20_100kb" / "hg19.chr20.masked.fa.gz"
     chromosome = np.concatenate([piece.codes for piece in read_fasta(fasta)])
     known = chromosome[chromosome < AMBIGUOUS][:size]
-    return {"random": (one, other), "chr20, 1 % edits": (_edited(known, random), known)}
+    return {"random": (one, other), "chr20, 1 % edits": (_edited(known, random, 0.01), known)}
 
 
-def _edited(codes: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """A copy in which 1 % of bases are another, or lost, or followed by a new one."""
-    kinds = np.where(random.random(len(codes)) < 0.01, random.integers(1, 4, len(codes)), 0)
+def _diverged(size: int, differences: list[float], seeds: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Random sequences and copies with so many differences in a hundred bases."""
+    pairs = {}
+    for percent in differences:
+        for seed in range(seeds):
+            random = np.random.default_rng([size, int(10 * percent), seed])
+            target = random.integers(0, 4, size).astype(np.uint8)
+            pairs[f"{percent:g} %, {seed}"] = _edited(target, random, percent / 100), target
+    return pairs
+
+
+def _edited(codes: np.ndarray, random: np.random.Generator, share: float) -> np.ndarray:
+    """A copy in which such a share of bases are another, or lost, or followed by a new one."""
+    kinds = np.where(random.random(len(codes)) < share, random.integers(1, 4, len(codes)), 0)
     changed = np.where(kinds == 1, (codes + 1) % 4, codes).astype(np.uint8)
     return np.repeat(changed, np.array([1, 1, 0, 2])[kinds])
 
@@ -95,7 +111,7 @@ def _measure(kind: str, pair: Pair, passes: int, floor: float) -> tuple[object, 
             whole,
         ),
         *(f"{score:.2f}", by_score, f"{trace:.2f}" if small else "-", by_trace),
-        *(f"{rate / score:.1f}", f"{100 * rate / floor:.0f} %"),
+        *(f"{rate / score:.2f}", f"{rate / trace:.2f}" if small else "-", f"{100 * rate / floor:.0f} %"),
     )
 
 

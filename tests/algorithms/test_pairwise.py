@@ -86,10 +86,52 @@ def test_a_tile_finds_its_end_in_one_sweep(given_pair: Pair, scale: int) -> None
         assert found[:5] == (score, end_row, end_column, begin_row, begin_column)
 
 
+@settings(max_examples=150, deadline=None)
+@given(pairs(longest=150), st.sampled_from([0, 1 << 20]))
+def test_strips_are_as_the_oracle(given_pair: Pair, least: int) -> None:
+    """From bytes on, and in 16 bits from the beginning (`least` is more than bytes hold)."""
+    local = Pair(given_pair.query, given_pair.target, given_pair.scoring, Mode.LOCAL)
+    fits = cpu_bytes.fits_in_strips(len(local.query), len(local.target), local.scoring, least, 1 << 30)
+    if len(local.query) > 0 and len(local.target) > 0 and fits:
+        score, row, column, begin_row, begin_column, cigar = strips(local, 1 << 30, least)
+        if score >= 0:
+            runs = oracle.run_lengths([letter for x in cigar[::-1] for letter in "MID"[int(x) & 15] * (int(x) >> 4)])
+            assert (score, begin_row, row, begin_column, column, runs) == oracle.align(local)
+
+
+def strips(given_pair: Pair, room: int, least: int = 0) -> tuple[int, int, int, int, int, np.ndarray]:
+    """What `cpu_bytes.align_strips` finds."""
+    scoring = Scoring(*map(int, given_pair.scoring))
+    return cpu_bytes.align_strips(given_pair.query, given_pair.target, scoring, least, room)
+
+
+@pytest.mark.parametrize("scoring", [BWA_MEM, Scoring(2, -3, -5, -2), Scoring(6, -13, -20, -4)])
+@pytest.mark.parametrize("strips_kept", [1, 2, 64])
+def test_rows_that_are_not_kept_are_computed_again(strips_kept: int, scoring: Scoring) -> None:
+    """A path over several strips, of which only so many are kept; deletions longer than a block's margin."""
+    random = np.random.default_rng(strips_kept)
+    target = random.integers(0, 4, 4700).astype(np.uint8)
+    query = np.delete(target, [*range(700, 760), *range(1500, 1512), *random.integers(0, 4700, 150)])
+    query = np.insert(query, [300, 2000, *[2100] * 40], 1).astype(np.uint8)
+    query[random.integers(0, len(query), 250)] ^= 1
+    given_pair = Pair(query, target, scoring, Mode.LOCAL)
+    columns = len(target) + 2 * cpu_strips.LANES
+    room = columns * (6 * (6 + cpu_strips.LANES) + 4 * cpu_strips.LANES * (strips_kept - 1))
+    kept = cpu_strips.strips_of(query, target, scoring, np.int16, room)
+    assert len(kept.held) == min(strips_kept, len(kept.upper))
+    assert len(kept.upper) > 2
+    expected = align(given_pair, memory=Memory.WHOLE)
+    score, row, column, begin_row, begin_column, cigar = strips(given_pair, room)
+    assert (score, row, column) == (expected.score, expected.query_end, expected.target_end)
+    assert (begin_row, begin_column) == (expected.query_begin, expected.target_begin)
+    letters = [letter for x in cigar[::-1] for letter in "MID"[int(x) & 15] * (int(x) >> 4)]
+    assert oracle.run_lengths(letters) == as_oracle(expected)[5]
+
+
 @pytest.mark.parametrize("scoring", [BWA_MEM, Scoring(1, -1, -2, -1), Scoring(3, -9, -15, -2)])
 @pytest.mark.parametrize("letters", [2, 4, 5])
 def test_bytes_are_as_tiles(letters: int, scoring: Scoring) -> None:
-    """Paths longer than a window, across strips, and ends of equal score."""
+    """Paths across strips, scores that bytes hold or not, and ends of equal score."""
     random = np.random.default_rng(letters)
     swept = 0
     for piece in (0, 12, 30, 200, 230):
@@ -102,8 +144,8 @@ def test_bytes_are_as_tiles(letters: int, scoring: Scoring) -> None:
         tiling = Tiling(len(query), len(target), 300, 200)
         found = align(given_pair, memory=Memory.LINEAR)
         assert as_oracle(found) == as_oracle(align(given_pair, memory=Memory.LINEAR, tiling=tiling))
-        swept += cpu_bytes.align_strips(given_pair.query, given_pair.target, scoring)[0] >= 0
-    assert swept > 0 or scoring != BWA_MEM
+        swept += strips(given_pair, 1 << 30)[0] == found.score
+    assert swept == 5
 
 
 @pytest.mark.parametrize("scoring", [BWA_MEM, Scoring(10, -100, -60, -40), Scoring(3, -1, -1, -1)])
@@ -112,7 +154,9 @@ def test_scores_that_bytes_hold(above: int, scoring: Scoring) -> None:
     length = cpu_strips.largest_in_bytes(scoring) // scoring.match + above
     letters = np.random.default_rng(length).integers(0, 4, length).astype(np.uint8)
     given_pair = Pair(letters, np.append(letters, np.full(1000, 5, np.uint8)), scoring, Mode.LOCAL)
-    assert (cpu_bytes.align_strips(letters, given_pair.target, scoring)[0] >= 0) == (above == 0)
+    kept = cpu_strips.strips_of(letters, given_pair.target, scoring, np.int8, 1 << 30)
+    _, _, strip, _ = cpu_strips.sweep_bytes(kept, scoring, cpu_strips.work_of(kept))
+    assert (strip == len(kept.upper)) == (above == 0)
     expected = (length * scoring.match, 0, length, 0, length, [("M", length)])
     assert as_oracle(align(given_pair)) == as_oracle(align(given_pair, memory=Memory.LINEAR)) == expected
 
@@ -120,11 +164,11 @@ def test_scores_that_bytes_hold(above: int, scoring: Scoring) -> None:
 @pytest.mark.parametrize("scoring", [BWA_MEM, Scoring(1, -1, -2, -1), Scoring(3, -9, -15, -2), Scoring(5, -9, -12, -2)])
 @pytest.mark.parametrize("strip", [64, 2048])
 def test_scores_around_what_bytes_hold(strip: int, scoring: Scoring) -> None:
-    """The zero of bytes is lowered in the middle of a sweep, with gaps before and behind, and in the strips below."""
+    """The zero of bytes is lowered in the middle of a sweep, or it goes on in 16 bits; with gaps before and behind."""
     random = np.random.default_rng(strip)
-    lowered = 0
+    lowered, wider = 0, 0
     first = cpu_strips.HIGHEST - scoring.match - cpu_strips.first_zero(scoring)
-    for more in range(-2, cpu_strips.largest_in_bytes(scoring) - first + 3):
+    for more in range(-2, cpu_strips.largest_in_bytes(scoring) - first + 12):
         bases = (first + more * scoring.match - 2 * scoring.gap_open - 6 * scoring.gap_extend) // scoring.match
         same = random.integers(0, 4, max(bases, 12)).astype(np.uint8)
         query, target = random.integers(0, 4, (2, strip + 600)).astype(np.uint8)
@@ -135,10 +179,11 @@ def test_scores_around_what_bytes_hold(strip: int, scoring: Scoring) -> None:
         given_pair = Pair(query, target, scoring, Mode.LOCAL)
         expected = align(given_pair, memory=Memory.LINEAR, tiling=tiling)
         assert as_oracle(align(given_pair, memory=Memory.LINEAR)) == as_oracle(expected)
-        held = cpu_bytes.align_strips(query, target, scoring)[0]
-        assert held == expected.score or (held == -1 and expected.score > cpu_strips.largest_in_bytes(scoring))
-        lowered += first < held
+        assert strips(given_pair, 1 << 30)[0] == expected.score
+        lowered += first < expected.score <= cpu_strips.largest_in_bytes(scoring)
+        wider += expected.score > cpu_strips.largest_in_bytes(scoring)
     assert lowered > 0
+    assert wider > 0
 
 
 def test_bytes_after_a_largest_score_at_the_end_of_a_strip() -> None:
@@ -146,7 +191,7 @@ def test_bytes_after_a_largest_score_at_the_end_of_a_strip() -> None:
     random, scoring = np.random.default_rng(7), Scoring(10, -3, -60, -40)
     matches = (cpu_strips.HIGHEST - cpu_strips.first_zero(scoring)) // scoring.match
     query, target = np.full(1100, 4, np.uint8), np.full(500, 5, np.uint8)
-    tall = cpu_strips.strips_of(query, target, scoring).height * cpu_strips.LANES
+    tall = cpu_strips.strips_of(query, target, scoring, np.int8, 1 << 30).height * cpu_strips.LANES
     assert tall < len(query)
     query[tall - 1 - matches : tall - 1] = target[-matches:] = random.integers(0, 2, matches)
     query[tall + 50 : tall + 55 + matches] = target[100 : 105 + matches] = random.integers(2, 4, matches + 5)
@@ -154,7 +199,7 @@ def test_bytes_after_a_largest_score_at_the_end_of_a_strip() -> None:
     given_pair = Pair(query, target, scoring, Mode.LOCAL)
     expected = align(given_pair, memory=Memory.LINEAR, tiling=Tiling(len(query), len(target), 200, 200))
     assert expected.score == (matches + 4) * scoring.match + scoring.mismatch
-    assert cpu_bytes.align_strips(query, target, scoring)[0] == expected.score
+    assert strips(given_pair, 1 << 30)[0] == expected.score
     assert as_oracle(align(given_pair, memory=Memory.LINEAR)) == as_oracle(expected)
 
 
@@ -169,7 +214,9 @@ def test_bytes_that_hold_less_than_the_last_cell_has() -> None:
     given_pair = Pair(query, target, scoring, Mode.LOCAL)
     expected = align(given_pair, memory=Memory.LINEAR, tiling=Tiling(len(query), len(target), 200, 200))
     assert expected.score == 258
-    assert cpu_bytes.align_strips(query, target, scoring)[0] == -1
+    kept = cpu_strips.strips_of(query, target, scoring, np.int8, 1 << 30)
+    assert cpu_strips.sweep_bytes(kept, scoring, cpu_strips.work_of(kept))[2] < len(kept.upper)
+    assert strips(given_pair, 1 << 30)[0] == expected.score
     assert as_oracle(align(given_pair, memory=Memory.LINEAR)) == as_oracle(expected)
 
 

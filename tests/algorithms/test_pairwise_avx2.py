@@ -13,7 +13,7 @@ from tests.workflow.runs import REPOSITORY
 FILES = [
     f"tests/{name}.py" for name in ("algorithms/test_pairwise", "algorithms/test_pairwise_band", "simd/test_letters")
 ]
-TESTS = "oracle or at_once or one_sweep or bytes or parasails or letters"
+TESTS = "oracle or at_once or one_sweep or bytes or kept or parasails or letters or half_alike"
 
 
 @pytest.mark.skipif(not has_avx512(), reason="the tests themselves run without AVX-512 here")

@@ -84,7 +84,7 @@ def test_alike_sequences_are_as_in_tiles(length: int, scoring: Scoring, mode: Mo
 @pytest.mark.parametrize("scoring", SCORINGS[:4])
 @pytest.mark.parametrize("length", [100, 300, 700, 1100])
 def test_half_alike_sequences_are_as_in_tiles(length: int, scoring: Scoring, rate: float) -> None:
-    """Scores around what bytes hold, and paths of which windows, strips or a band know the directions."""
+    """Scores around what bytes hold, and paths through blocks of strips, or a band."""
     random = np.random.default_rng(length)
     target = random.integers(0, 4, length)
     change = random.random(length) < rate

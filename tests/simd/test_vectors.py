@@ -120,14 +120,17 @@ def test_sums_that_saturate(dtype):
     assert out[1:-1].tolist() == wanted[1:-1].tolist()
 
 
-def test_a_vector_as_it_was_computed():
+@pytest.mark.parametrize("lanes", [8, 16, 32, 64])
+def test_a_vector_as_it_was_computed(lanes):
+    """In one register or in several."""
+
     @njit
     def kernel(numbers, out):
-        store(out, 0, as_computed(add(load(numbers, 0, LANES), splat(np.int16(2), LANES))))
+        store(out, 0, as_computed(add(load(numbers, 0, lanes), splat(np.int16(2), lanes))))
 
-    out = np.zeros(LANES, np.int16)
-    kernel(np.arange(LANES, dtype=np.int16), out)
-    assert out.tolist() == list(range(2, LANES + 2))
+    out = np.zeros(lanes, np.int16)
+    kernel(np.arange(lanes, dtype=np.int16), out)
+    assert out.tolist() == list(range(2, lanes + 2))
 
 
 @pytest.mark.parametrize("dtype", [np.int16, np.int32])

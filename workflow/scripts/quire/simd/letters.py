@@ -33,7 +33,7 @@ def _require(condition: bool, message: str) -> None:
 
 def _looked_up(element: types.Type, lanes: int) -> bool:
     """Whether scores of such vectors are looked up in a table."""
-    return TABLES and element.bitwidth in (8, 16) and lanes * element.bitwidth == 256
+    return TABLES and element.bitwidth in (8, 16) and lanes * element.bitwidth in (256, 512)
 
 
 @intrinsic(prefer_literal=True)
@@ -57,8 +57,9 @@ def letter_scores(_typing_context, equal, different, lanes):
                 builder.trunc(builder.lshr(score, ir.Constant(score.type, 8 * byte)), _BYTE) if size > 1 else score
                 for score in arguments[:2]
             ]
-        scores = ir.Constant(ir.VectorType(_BYTE, 32), ir.Undefined)
-        for place in range(32):
+        bytes_ = vector.lanes * size
+        scores = ir.Constant(ir.VectorType(_BYTE, bytes_), ir.Undefined)
+        for place in range(bytes_):
             byte = place % 16 // LETTERS % size
             which = 2 * byte + (place % LETTERS > 0 or place % 16 >= LETTERS * size)
             scores = builder.insert_element(scores, pieces[which], ir.Constant(_INDEX, place))
@@ -73,6 +74,22 @@ def _of_two(builder, llvm_vector, first, second, lane_of):
     for lane, which in enumerate(lane_of):
         vector = builder.insert_element(vector, (first, second)[which], ir.Constant(_INDEX, lane))
     return vector
+
+
+def _look_up(builder, known, differing, registers):
+    """A byte of a table in `known` for each byte of `differing`, one or two registers of 32 bytes."""
+    register, whole = ir.VectorType(_BYTE, 32), ir.VectorType(_BYTE, 32 * registers)
+    prototype = ir.FunctionType(register, [register, register])
+    look_up = cgutils.get_or_insert_function(builder.module, prototype, "llvm.x86.avx2.pshuf.b")
+    both = [builder.bitcast(vector, whole) for vector in (known, differing)]
+    if registers == 1:
+        return builder.call(look_up, both)
+    undefined = ir.Constant(whole, ir.Undefined)
+    found = []
+    for first in (0, 32):
+        mask = ir.Constant(ir.VectorType(_INDEX, 32), [*range(first, first + 32)])
+        found.append(builder.call(look_up, [builder.shuffle_vector(vector, undefined, mask) for vector in both]))
+    return builder.shuffle_vector(found[0], found[1], ir.Constant(ir.VectorType(_INDEX, 64), [*range(64)]))
 
 
 @intrinsic
@@ -90,10 +107,7 @@ def score_letters(_typing_context, rows, columns, scores):
         letters, others, known = arguments
         differing = builder.xor(letters, others)
         if table:
-            bytes_ = ir.VectorType(_BYTE, 32)
-            prototype = ir.FunctionType(bytes_, [bytes_, bytes_])
-            look_up = cgutils.get_or_insert_function(builder.module, prototype, "llvm.x86.avx2.pshuf.b")
-            found = builder.call(look_up, [builder.bitcast(known, bytes_), builder.bitcast(differing, bytes_)])
+            found = _look_up(builder, known, differing, rows.lanes * rows.element.bitwidth // 256)
             return builder.bitcast(found, letters.type)
         lanes = ir.VectorType(_INDEX, rows.lanes)
         undefined = ir.Constant(letters.type, ir.Undefined)

@@ -288,12 +288,26 @@ def as_computed(_typing_context, vector):
     _require(isinstance(vector, VectorType), "as_computed takes a vector")
 
     def generate(context, builder, _signature, arguments):
-        # Where a vector does not fit in one register, LLVM ends the process.
-        fits = vector.lanes * vector.element.bitwidth <= _register_bits()
-        if not (fits and builder.module.triple.startswith("x86_64")):
+        if not builder.module.triple.startswith("x86_64"):
             return arguments[0]
-        llvm_vector = context.get_value_type(vector)
-        return builder.asm(ir.FunctionType(llvm_vector, [llvm_vector]), "", "=v,0", arguments, False)
+        whole = context.get_value_type(vector)
+        # Register by register: where a vector does not fit in one, LLVM ends the process.
+        lanes = min(vector.lanes, _register_bits() // vector.element.bitwidth)
+        piece, index = ir.VectorType(whole.element, lanes), ir.IntType(32)
+        function = ir.FunctionType(piece, [piece])
+        if lanes == vector.lanes:
+            return builder.asm(function, "", "=v,0", arguments, False)
+        undefined = ir.Constant(whole, ir.Undefined)
+        result = undefined
+        for first in range(0, vector.lanes, lanes):
+            taken = ir.Constant(ir.VectorType(index, lanes), [*range(first, first + lanes)])
+            part = builder.asm(function, "", "=v,0", [builder.shuffle_vector(arguments[0], undefined, taken)], False)
+            # As long as the whole, and then in its place.
+            longer = ir.Constant(ir.VectorType(index, vector.lanes), [min(k, lanes - 1) for k in range(vector.lanes)])
+            part = builder.shuffle_vector(part, ir.Constant(piece, ir.Undefined), longer)
+            here = [vector.lanes + k - first if first <= k < first + lanes else k for k in range(vector.lanes)]
+            result = builder.shuffle_vector(result, part, ir.Constant(ir.VectorType(index, vector.lanes), here))
+        return result
 
     return vector(vector), generate
 

@@ -322,6 +322,4 @@ def _follow(query, target, rows, columns, tile, directions, scoring, local, row,
     letters = query[tile.top : tile.top + tile.rows], target[tile.left : tile.left + tile.columns]
     border = _border(rows, columns, tile)
     height = height_of(tile.rows)
-    return follow_tile(
-        letters[0], letters[1], directions, height, WIDTH, border, scoring, local, row, column, state, score
-    )
+    return follow_tile(letters[0], letters[1], directions, height, border, scoring, local, row, column, state, score)

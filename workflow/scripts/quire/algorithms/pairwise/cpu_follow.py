@@ -1,4 +1,4 @@
-"""A path through one tile or strip in Numba, from the directions that `cpu_tiles` or `cpu_strips` keeps."""
+"""A path through one tile in Numba, from the directions that `cpu_tiles` keeps."""
 
 import numpy as np
 
@@ -12,14 +12,13 @@ _PAIRED, _INSERTION, _DELETION = int(State.PAIRED), int(State.INSERTION), int(St
 
 
 @compiled
-def follow_tile(query, target, directions, height, width, border, scoring, local, row, column, state, score):
+def follow_tile(query, target, directions, height, border, scoring, local, row, column, state, score):
     """Follow a path from a cell until it leaves the tile or ends.
 
     Args:
         query, target: uint8, the letters of the tile's rows and columns.
         directions: of the tile, four words for each column of a step, for each row of a lane, for each step.
         height: rows of a lane.
-        width: columns of a step; a lane is as many behind the one before. WIDTH of a tile, 1 of a strip.
         border: its `Border`; the upper and left parts are read.
         scoring: `Scoring`.
         local: whether the path ends where H is 0.
@@ -38,9 +37,9 @@ def follow_tile(query, target, directions, height, width, border, scoring, local
             if local and score == 0:
                 ended = True
                 break
-            if _bit(directions, height, width, row, column, 1):
+            if _bit(directions, height, row, column, 1):
                 state = _DELETION
-            elif _bit(directions, height, width, row, column, 0):
+            elif _bit(directions, height, row, column, 0):
                 state = _INSERTION
         if state == _PAIRED:
             operation = CIGAR_MATCH
@@ -53,14 +52,14 @@ def follow_tile(query, target, directions, height, width, border, scoring, local
                 if row < 0:
                     longer = border.upper[1, column + 1] > border.upper[0, column + 1] + scoring.gap_open
                 else:
-                    longer = _bit(directions, height, width, row, column, 2)
+                    longer = _bit(directions, height, row, column, 2)
             else:
                 operation = CIGAR_DELETION
                 column -= 1
                 if column < 0:
                     longer = border.left[1, row + 1] > border.left[0, row + 1] + scoring.gap_open
                 else:
-                    longer = _bit(directions, height, width, row, column, 3)
+                    longer = _bit(directions, height, row, column, 3)
             score -= scoring.gap_extend if longer else scoring.gap_open
             state = state if longer else _PAIRED
         used = append_operation(cigar, 0, used, operation)
@@ -68,10 +67,8 @@ def follow_tile(query, target, directions, height, width, border, scoring, local
 
 
 @inlined
-def _bit(directions, height, width, row, column, which):
+def _bit(directions, height, row, column, which):
     """One of the four directions of a cell."""
     lane = row // height
-    word = (((column // width + lane) * height + row % height) * width + column % width) * 4
-    if width == WIDTH:
-        return is_noted(directions, word, lane, which)
-    return (np.int64(directions[word + which]) >> lane) & 1 == 1
+    word = (((column // WIDTH + lane) * height + row % height) * WIDTH + column % WIDTH) * 4
+    return is_noted(directions, word, lane, which)

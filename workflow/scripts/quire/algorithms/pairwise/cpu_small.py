@@ -4,11 +4,10 @@ import numpy as np
 
 from quire.algorithms.pairwise import LARGEST, Mode
 from quire.algorithms.pairwise.cpu_band import align_band
-from quire.algorithms.pairwise.cpu_bytes import align_strips
+from quire.algorithms.pairwise.cpu_bytes import align_strips, fits_in_strips
 from quire.algorithms.pairwise.cpu_diagonals import score_at_least
 from quire.algorithms.pairwise.cpu_follow import follow_tile
-from quire.algorithms.pairwise.cpu_layout import BITS, WIDTH, Border, direction_words, height_of, space_for
-from quire.algorithms.pairwise.cpu_strips import fits_in_bytes, largest_in_bytes
+from quire.algorithms.pairwise.cpu_layout import BITS, Border, direction_words, height_of, space_for
 from quire.algorithms.pairwise.cpu_tiles import fits_in_16_bits, solve_for_end, solve_tile
 from quire.algorithms.pairwise.tiling import DIRECTION_BITS
 from quire.algorithms.scoring import Scoring
@@ -16,8 +15,8 @@ from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_SHIFT
 from quire.sequence.cigar import element_of
 from quire.simd.compiled import compiled, inlined
 
-_BAND_FOR_BYTES, _BAND_FOR_TILE = 50, 70
-"""Cells of a band, for a hundred of the matrix, that take as long as these in bytes, or in a tile."""
+_BAND_FOR_STRIPS, _BAND_FOR_TILE = 50, 70
+"""Cells of a band, for a hundred of the matrix, that take as long as these in strips, or in a tile."""
 HEADER = 5  # numbers before the CIGAR
 _LOCAL, _GLOBAL, _GLOCAL = int(Mode.LOCAL), int(Mode.GLOBAL), int(Mode.GLOCAL)
 
@@ -42,15 +41,15 @@ def align_at_once(query, target, match, mismatch, gap_open, gap_extend, mode, at
     rows, columns = len(query), len(target)
     found, least = False, np.int64(0)
     free = mode == _GLOBAL or not at_corner
-    in_bytes = strips > 0 and mode == _LOCAL and not at_corner and fits_in_bytes(rows, columns, scoring, strips)
-    if (band > 0 and free) or in_bytes:
+    in_strips = strips > 0 and mode == _LOCAL and not at_corner
+    if (band > 0 and free) or in_strips:
         least = score_at_least(query, target, scoring, mode)
-    in_bytes = in_bytes and least <= largest_in_bytes(scoring)
     if band > 0 and free:
-        share = _BAND_FOR_BYTES if in_bytes else _BAND_FOR_TILE
+        in_strips = in_strips and fits_in_strips(rows, columns, scoring, least, strips)
+        share = _BAND_FOR_STRIPS if in_strips else _BAND_FOR_TILE
         found, answer = align_band(query, target, scoring, mode, least, rows * columns * share // 100, band)
-    if not found and in_bytes:
-        answer = align_strips(query, target, scoring)
+    if not found and in_strips:
+        answer = align_strips(query, target, scoring, least, strips)
         found = answer[0] >= 0
     if not found and rows * columns * DIRECTION_BITS <= 8 * tile:
         answer = align_tile(query, target, scoring, mode, at_corner)
@@ -113,7 +112,7 @@ def align_tile(query, target, scoring, mode, at_corner):
     if local and score == 0:
         return score, 0, 0, 0, 0, np.empty(0, np.uint32)
     begin_row, begin_column, _, _, cigar = follow_tile(
-        query, target, directions, height_of(rows), WIDTH, border, scoring, local, row, column, 0, score
+        query, target, directions, height_of(rows), border, scoring, local, row, column, 0, score
     )
     ends = np.array([element_of(0, CIGAR_INSERTION), element_of(0, CIGAR_DELETION)], np.uint32)
     if not local:
