@@ -36,13 +36,13 @@ from quire.simd.vectors import (
 )
 
 LANES = 64 if has_avx512() else 32  # one register of bytes: no answer depends on it
-TALLEST, TALLEST_OF_LONG = (16, 16) if LANES == 64 else (32, 64)
+TALLEST, TALLEST_OF_LONG = 16 if LANES == 64 else 32, 64
 """Rows of a lane at most: the taller, the less is lost between strips, and the more is computed again for the path."""
 LONG = 2048  # rows
 LOWEST, HIGHEST = -128, 127  # of a byte
 HIGHEST_WORD = 32_000  # of an alignment's score in 16 bits, and what the path's bounds add to it
 LARGEST_MATCH, LOWEST_SCORE = 10, -100  # half of what a byte holds is left for H
-KEPT = 64 << 20  # bytes of lanes' last rows at most; of more the last strips' are kept, others are computed again
+KEPT = 64 << 20  # bytes of lanes' last rows at most; of more two strips' are kept, and others are computed again
 _ROW_PADDING, _COLUMN_PADDING = 6, 7  # letters of their own, which match nothing
 
 
@@ -145,8 +145,9 @@ def strips_of(query, target, scoring, dtype, room):
         backwards[steps - 1 - j] = target[j] * scale
     upper[:, 0] = zero
     upper[:, 1] = zero + scoring.gap_open
-    # Bytes may become words.
-    slots = max(1, min(down, min(room, KEPT) // (4 * LANES * steps)))
+    slots = min(down, min(room, KEPT) // (4 * LANES * steps))  # bytes may become words
+    if slots < down:  # memory that is at hand is faster
+        slots = max(1, min(slots, 2))
     kept = np.empty(slots * steps * 2 * LANES, dtype)
     return Strips(letters, backwards, upper, kept, np.full(slots, -1), height, zero)
 
