@@ -133,16 +133,15 @@ def strips_of(query, target, scoring, dtype, room):
     scale, mark = (BOTH_BYTES, ROW_MARK) if words else (1, 0)
     zero = np.int64(0) if words else np.int64(first_zero(scoring))
     letters[:] = _ROW_PADDING * scale + mark
-    i = 0
-    for strip in range(down):
-        for lane in range(LANES):
-            for row in range(min(height, len(query) - i)):
-                letters[(strip * height + row) * LANES + lane] = query[i] * scale + mark
-                i += 1
+    # Numba asks of signed numbers whether they count from the end.
+    for lane in range((len(query) + height - 1) // height):
+        first = (lane // LANES * height * LANES) + lane % LANES
+        for row in range(min(height, len(query) - lane * height)):
+            letters[np.uint64(first + row * LANES)] = query[np.uint64(lane * height + row)] * scale + mark
     backwards[: LANES - 1] = _COLUMN_PADDING * scale
     backwards[steps:] = _COLUMN_PADDING * scale
     for j in range(columns):
-        backwards[steps - 1 - j] = target[j] * scale
+        backwards[np.uint64(steps - 1 - j)] = target[np.uint64(j)] * scale
     upper[:, 0] = zero
     upper[:, 1] = zero + scoring.gap_open
     slots = min(down, min(room, KEPT) // (4 * LANES * steps))  # bytes may become words
