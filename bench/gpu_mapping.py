@@ -101,13 +101,13 @@ def map_resident(card: Card, axis: Reference, indexes: list, pairs: int, repeats
     mates, origins = draw_pairs(axis, pairs, seed)
     reads = orient(card, *(batch_of(codes) for codes in mates))
     steps = steps_on(card)
-    found = find_alignments(steps, reads, pages, on_card)
+    found = find_alignments(steps, reads, True, pages, on_card)
     lengths = card.download(steps.unique_template_lengths(found.alignments, reads))
     models = fit_all(lengths)
     del found
 
     def work():
-        found = find_alignments(steps, reads, pages, on_card)
+        found = find_alignments(steps, reads, True, pages, on_card)
         return rescue_and_select(steps, found, reads, True, on_card, models)
 
     alignments, selection = work()

@@ -1,7 +1,7 @@
 """The numbers that mapping is decided by, for all backends: bwa mem's where it has them. NumPy only."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ class Look:
         shortest_clear: shorter reads take part unless they match perfectly: a mismatch leaves too few of their seeds.
         shortest_certain: shorter reads take part, whatever their alignment.
         all_versions: reads with a place on an alternate contig take part: there may be more versions of it.
+        maximum_hits_alone: `seeding.maximum_hits` of reads without a mate, where it is another.
     """
 
     seeding: SeedingParameters
@@ -27,6 +28,13 @@ class Look:
     shortest_clear: int = 0
     shortest_certain: int = 0
     all_versions: bool = False
+    maximum_hits_alone: int = 0
+
+    def seeding_of(self, paired: bool) -> SeedingParameters:
+        """How reads are seeded that have a mate, or have none."""
+        if paired or not self.maximum_hits_alone:
+            return self.seeding
+        return replace(self.seeding, maximum_hits=self.maximum_hits_alone)
 
 
 # ---- seeding: every read; then those that aligned poorly, those that still do, and those too short to be sure ----
@@ -34,12 +42,15 @@ class Look:
 # one frequent seed hide another place of it, the reason for a low quality, even where it matches perfectly. Seeds of 16
 # bases at its ends stand on either side of any mismatch, and may be as frequent as bwa mem allows (max_occ: 500).
 # A read that aligned poorly is often of a repeat: what differs from its place by chance agrees with another copy, whose
-# seeds are rare, while those of its own place are shared by more copies than the first look locates.
+# seeds are rare, while those of its own place are shared by more copies than the first look locates. Mates tell copies
+# apart for each other; more places yet would make more wrong pairs of short fragments beside adapters.
 SHORTEST_CERTAIN = 60
 SEEDING = SeedingParameters(stride=20, maximum_hits=32)
 LATER_LOOKS = (
     Look(SeedingParameters(stride=5, maximum_hits=128), 9, 10, shortest_clear=100, all_versions=True),
-    Look(SeedingParameters(stride=4, maximum_hits=256, seed_length=16), 7, 10, shortest_clear=100),
+    Look(
+        SeedingParameters(stride=4, maximum_hits=64, seed_length=16), 7, 10, shortest_clear=100, maximum_hits_alone=256
+    ),
     Look(SeedingParameters(stride=20, maximum_hits=512, seed_length=16), 0, 1, shortest_certain=SHORTEST_CERTAIN),
 )
 

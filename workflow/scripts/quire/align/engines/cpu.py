@@ -94,7 +94,9 @@ class CpuEngine:
 
     def _search(self, batch: PairBatch) -> CpuSearched:
         reads = orient(batch.mate1, batch.mate2)
-        return CpuSearched(batch, reads, find_alignments(STEPS, reads, self.pages, self.reference))
+        return CpuSearched(
+            batch, reads, find_alignments(STEPS, reads, batch.mate2 is not None, self.pages, self.reference)
+        )
 
     def _make_records(
         self, searched: CpuSearched, insert_sizes: InsertSizes, sink: RecordSink[Encoded]

@@ -263,7 +263,7 @@ class CardEngine:
 
     def _template_lengths(self, batch: PairBatch) -> np.ndarray:
         reads = orient(self.card, batch.mate1, batch.mate2)
-        found = find_alignments(self.steps, reads, self.pages, self.card_reference)
+        found = find_alignments(self.steps, reads, batch.mate2 is not None, self.pages, self.card_reference)
         return self.card.download(self.steps.unique_template_lengths(found.alignments, reads))
 
     def _map(self, searched: CardSearched, insert_sizes: InsertSizes, pieces: int) -> list[_Results]:
@@ -289,7 +289,7 @@ class CardEngine:
 
     def _map_reads(self, batch: PairBatch, reads: CardReads, insert_sizes: InsertSizes) -> _Results:
         card, paired = self.card, batch.mate2 is not None
-        found = find_alignments(self.steps, reads, self.pages, self.card_reference)
+        found = find_alignments(self.steps, reads, paired, self.pages, self.card_reference)
         self._let_go()  # of the batch before: its rows went down while this one was searched
         insert_sizes = insert_sizes if paired else NO_INSERT_SIZES
         chosen = rescue_and_select(self.steps, found, reads, paired, self.card_reference, insert_sizes)

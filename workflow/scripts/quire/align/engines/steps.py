@@ -63,13 +63,14 @@ class FoundAlignments:
 
 
 def find_alignments(
-    steps: Steps, reads: BackendReads, pages: BackendPages, reference: BackendReference
+    steps: Steps, reads: BackendReads, paired: bool, pages: BackendPages, reference: BackendReference
 ) -> FoundAlignments:
     """Seeds, candidates and extensions of a batch, and further rounds for the reads that aligned poorly.
 
     Args:
         steps: of the backend.
         reads: the batch.
+        paired: whether it holds mates r and n + r of n pairs.
         pages: of the whole axis in order.
         reference: the axis.
     """
@@ -81,7 +82,7 @@ def find_alignments(
         if len(poor) == 0:
             continue
         few = steps.subset(reads, poor)
-        jobs = _seed(steps, few, pages, reference, look.seeding)
+        jobs = _seed(steps, few, pages, reference, look.seeding_of(paired))
         jobs = steps.leave_out_known(replace(jobs, read=poor[jobs.read].astype(np.int32)), rounds)
         rounds.append((jobs, steps.extend(jobs, reads, reference.text, reference.ambiguous)))
     return FoundAlignments(rounds, steps.collect(rounds, reads, reference))

@@ -1,0 +1,30 @@
+"""What later looks ask for: of a read without a mate, which nothing else tells from other copies, more places."""
+
+from dataclasses import fields
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+from quire.algorithms.extension import ExtensionJobs
+from quire.align.engines.steps import Steps, find_alignments
+
+# Of a first look and three later ones: places of a seed that are located.
+MATES, ALONE = [32, 128, 64, 512], [32, 128, 256, 512]
+
+
+@pytest.mark.parametrize(("paired", "wanted"), [(True, MATES), (False, ALONE)])
+def test_places_of_seeds(paired: bool, wanted: list[int]) -> None:
+    jobs = ExtensionJobs(*(np.zeros(0, np.int64) for _ in fields(ExtensionJobs)))
+    steps: dict[str, Any] = {field.name: Mock() for field in fields(Steps)}
+    steps |= {
+        "flatnonzero": np.flatnonzero,
+        "find_hits": Mock(return_value=(None, None)),
+        "find_candidates": Mock(return_value=jobs),
+        "leave_out_known": lambda found, _rounds: found,
+        "poorly_aligned": lambda *_: np.ones(3, bool),
+    }
+    find_alignments(Steps(**steps), Mock(), paired, Mock(), SimpleNamespace(text=None, ambiguous=None))  # type: ignore[arg-type]
+    assert [call.args[3].maximum_hits for call in steps["find_hits"].call_args_list] == wanted
+    assert [call.args[4].maximum_hits for call in steps["find_candidates"].call_args_list] == wanted
