@@ -188,13 +188,61 @@ def test_a_card_that_does_not_open(monkeypatch: pytest.MonkeyPatch, caplog) -> N
         demanding.__enter__()
 
 
-def test_auto_looks_for_no_card_where_none_pays(monkeypatch: pytest.MonkeyPatch, caplog) -> None:
+@pytest.mark.parametrize(
+    ("cells", "processes"),
+    [
+        (10**6, 4),
+        (25e9, 1),  # less than 2 s of a process
+        (10**13, 16),  # as fast as a card, which computes one batch at a time
+    ],
+)
+def test_auto_looks_for_no_card_where_none_pays(
+    cells: float, processes: int, monkeypatch: pytest.MonkeyPatch, caplog
+) -> None:
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(engines, "use_backend", opening_ends)
-    with calling_engine(DeviceSettings("auto", "auto"), lambda: 10**6, 4) as (backend, _):
-        assert backend.name == "cpu"
-        assert backend.reason.startswith("there is so little to compute")
+    with calling_engine(DeviceSettings("auto", "auto"), lambda: cells, processes) as (backend, _):
+        assert backend == Backend("cpu", "a card would save little time, or none.")
     assert f"backend cpu: {backend.reason}" in caplog.text
+
+
+@pytest.mark.parametrize(("cells", "processes"), [(40e9, 1), (300e9, 4)])
+def test_auto_takes_a_card_where_it_saves_seconds(
+    cells: float, processes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "use_backend", emulated)
+    with calling_engine(DeviceSettings("auto", "auto"), lambda: cells, processes) as (backend, _):
+        assert (backend.name, backend.reason) == ("gpu", "there is much to compute.")
+
+
+@pytest.mark.parametrize(("size", "threads", "expected"), [(500, 4, 3), (500, 2, 2), (10**6, 16, 1)])
+def test_auto_counts_processes_that_have_a_unit_and_samples_by_themselves(
+    size: int,
+    threads: int,
+    expected: int,
+    world,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """PIECE touches three stretches of 500 bases; reads of one sample make haplotypes of errors, not of all samples."""
+    root, _, _ = world
+    monkeypatch.setattr(caller, "UNIT_BASES", size)
+    sheet = [{"sample": name, "ploidy": ploidy, "bam": root / f"{name}.bam"} for name, ploidy in SAMPLES]
+    seen = []
+
+    @contextmanager
+    def choice(_device: DeviceSettings, cells: Callable[[], float], processes: int) -> Iterator[tuple[Backend, None]]:
+        seen.append((cells(), processes))
+        yield CARD, None
+
+    monkeypatch.setattr(caller, "calling_engine", choice)
+    for samples in (sheet, *([one] for one in sheet)):
+        job = caller.open_job(root / "reference", samples, SETTINGS, None, None)
+        with caller.computing(job, DeviceSettings("auto", "auto"), PIECE, threads):
+            pass
+    (together, processes), *alone = seen
+    assert processes == expected
+    assert together == pytest.approx(sum(cells for cells, _ in alone))
+    assert together > 0
 
 
 @pytest.mark.parametrize("backend", ["gpu", "auto"])

@@ -196,10 +196,12 @@ def computing(
     """Choose what a job computes on; yields the choice, and the job with what it computes with in the block."""
 
     def expected_cells() -> float:
-        read = sum(sample.source.bytes_over(*interval) for sample in job.samples for interval in intervals)
-        return cells_of_depth(read, sum(end - start for _, start, end in intervals))
+        bases = sum(end - start for _, start, end in intervals)
+        read = (sum(sample.source.bytes_over(*interval) for interval in intervals) for sample in job.samples)
+        return sum(cells_of_depth(size, bases) for size in read)
 
-    with calling_engine(device, expected_cells, threads) as (backend, engine):
+    processes = min(threads, len(cut_at_multiples(intervals, UNIT_BASES)))  # a virus is one unit
+    with calling_engine(device, expected_cells, processes) as (backend, engine):
         yield backend, replace(job, engine=engine)
 
 

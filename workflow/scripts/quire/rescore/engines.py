@@ -24,11 +24,15 @@ log = logging.getLogger("quire.device.backend")
 CELLS_PER_BYTE, CELLS_OF_DEPTH = 80.0, 0.012
 """PairHMM's cells for a byte of compressed BAM: so many, and so many more by the square of the bytes over a base, since
 errors of many reads become haplotypes."""
-CPU_CELLS_PER_SECOND = 4e9
-"""Of PairHMM, one thread."""
+CPU_CELLS_PER_SECOND = 14e9
+"""Of PairHMM in calling, one process: 11 to 16 with AVX2, 14 to 18 with AVX-512."""
+CARD_CELLS_PER_SECOND = 100e9
+"""Of PairHMM in calling, all processes that share a card, at least: it computes one batch at a time, whose way from
+another process and back takes longer than its cells."""
 SECONDS_WORTH_A_CARD = 2.0
-"""Of PairHMM on all threads of the job; opening a card takes half a second, more where its kernels must be compiled."""
-LITTLE_TO_COMPUTE = "there is so little to compute that opening a card takes longer."
+"""That it has to save. Opening a card takes half a second, more where its kernels must be compiled, and others may want
+it."""
+LITTLE_TO_SAVE = "a card would save little time, or none."
 LEAST_CELLS = 100_000_000
 """Of a batch of PairHMM that goes to the card; on the way there and back the processor has done a smaller one."""
 LEAST_ALIGNED_CELLS = 5_000_000_000
@@ -100,8 +104,16 @@ def card_engine(service: CardService, least_cells: int | None = None) -> Calling
 
 
 def cells_of_depth(bam_bytes: int, bases: int) -> float:
-    """About how many cells of PairHMM calling takes, from the bytes of compressed BAM over some bases."""
+    """About how many cells of PairHMM calling a sample takes, from the bytes of its compressed BAM over some bases.
+
+    Those of samples that are called together add up: an error becomes a haplotype where reads of one sample share it.
+    """
     return bam_bytes * (CELLS_PER_BYTE + CELLS_OF_DEPTH * (bam_bytes / max(bases, 1)) ** 2)
+
+
+def seconds_of_pairhmm(cells: float, processes: int) -> tuple[float, float]:
+    """About how long PairHMM of so many cells takes so many processes, and how long the card that they share."""
+    return cells / (CPU_CELLS_PER_SECOND * max(processes, 1)), cells / CARD_CELLS_PER_SECOND
 
 
 def cells_of_tasks(tasks: NDArray[np.int32], *offsets: NDArray[np.int64]) -> int:
@@ -128,7 +140,7 @@ CARD_WORKS: dict[str, Callable[..., Any]] = {"align": _align_on_card, "log10_lik
 
 @contextmanager
 def calling_engine(
-    settings: DeviceSettings, expected_cells: Callable[[], float], threads: int
+    settings: DeviceSettings, expected_cells: Callable[[], float], processes: int
 ) -> Iterator[tuple[Backend, CallingEngine]]:
     """Choose what a calling job computes with, and hold its card while the block runs.
 
@@ -138,7 +150,7 @@ def calling_engine(
     Args:
         settings: the user's.
         expected_cells: tells how many cells PairHMM is to compute, about (`cells_of_depth`).
-        threads: of the job.
+        processes: that are to call, at once.
 
     Raises:
         InputError: "gpu" where no card can be used, or a wrong value.
@@ -146,13 +158,14 @@ def calling_engine(
     """
     if settings.backend not in ("auto", "gpu", "cpu"):
         raise InputError(f"device.backend is {settings.backend!r}; give auto, gpu or cpu.")
-    reason = ASKED_FOR
+    reason, pays = ASKED_FOR, settings.backend == "gpu"
     if settings.backend == "auto":
-        seconds = expected_cells() / (CPU_CELLS_PER_SECOND * threads)
-        log.info("PairHMM takes %d threads about %.1f s here", threads, seconds)
+        own, cards = seconds_of_pairhmm(expected_cells(), processes)
+        log.info("PairHMM takes %d processes about %.1f s here, and a card about %.1f s", processes, own, cards)
+        pays = own - cards >= SECONDS_WORTH_A_CARD
         # It goes into the header of the VCF, which does not depend on the number of threads.
-        reason = "there is much to compute." if seconds >= SECONDS_WORTH_A_CARD else LITTLE_TO_COMPUTE
-    if settings.backend == "cpu" or (settings.backend == "auto" and seconds < SECONDS_WORTH_A_CARD):
+        reason = "there is much to compute." if pays else LITTLE_TO_SAVE
+    if not pays:
         log.info("backend cpu: %s", reason)
         yield Backend("cpu", reason), cpu_engine()
         return
