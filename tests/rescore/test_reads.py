@@ -239,3 +239,29 @@ def test_samples_come_together_region_by_region(tmp_path) -> None:
             theirs = slice(twice.base_offsets[at], twice.base_offsets[at + last - first])
             assert (alone.bases[mine] == twice.bases[theirs]).all()
             assert (alone.qualities[mine] == twice.qualities[theirs]).all()
+
+
+def test_samples_stand_side_by_side_in_every_region(tmp_path) -> None:
+    """As each sample's own: its reads of a region, one sample behind the other, with their bases."""
+    generator = random.Random(5)
+    spans = np.array([[1000, 1200], [1150, 1400], [3000, 3100], [4000, 4900]])
+    alone = []
+    for sample in range(3):
+        starts = sorted(generator.randrange(900, 4900) for _ in range(40 * sample))
+        lines = [line(f"r{n}", 0, start, "70M", random_bases(generator, 70)) for n, start in enumerate(starts)]
+        (tmp_path / str(sample)).mkdir()
+        alone.append(load(tmp_path / str(sample), lines)[0])
+    together, parts = region_reads(alone, spans), [region_reads([reads], spans) for reads in alone]
+    at = 0
+    for region in range(len(spans)):
+        assert together.region_offsets[region] == at
+        for sample, part in enumerate(parts):
+            for i in range(*part.region_offsets[region : region + 2].tolist()):
+                assert together.sample[at] == sample
+                assert [together.start[at], together.end[at]] == [part.start[i], part.end[i]]
+                found = slice(*together.base_offsets[at : at + 2].tolist())
+                own = slice(*part.base_offsets[i : i + 2].tolist())
+                for name in ("bases", "qualities", "positions"):
+                    assert getattr(together, name)[found].tolist() == getattr(part, name)[own].tolist()
+                at += 1
+    assert at == together.region_offsets[-1] == len(together.start) > 20

@@ -205,10 +205,15 @@ def add_reads(reads, reference, start, places, table, log10, clips, clipped_read
                 query += size
 
 
+@compiled
 def phred_rounded(log10: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Log10 likelihoods as GATK keeps them: whole phreds below the best, as log10 again."""
-    phreds: NDArray[np.float64] = np.floor(-10 * (log10 - log10.max(axis=1, keepdims=True)) + 0.5)
-    return -phreds / 10
+    """Log10 likelihoods as GATK keeps them: whole phreds below the best of the row, as log10 again."""
+    result = np.empty_like(log10)
+    for i in range(len(log10)):
+        largest = log10[i].max()
+        for g in range(log10.shape[1]):
+            result[i, g] = -np.floor(-10 * (log10[i, g] - largest) + 0.5) / 10
+    return result
 
 
 def posterior_terms(ploidy: int) -> NDArray[np.float64]:

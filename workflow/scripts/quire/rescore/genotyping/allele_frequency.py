@@ -108,11 +108,16 @@ def no_variant_log10(likelihoods, ploidies, pseudocounts, spanning_deletion):
     allele_counts = np.zeros(alleles)
     frequencies = np.full(alleles, -log10(alleles))
     difference = np.inf
+    # Made anew only where a sample has another ploidy than the one before it: of many samples it would take most time.
+    tabled = np.int64(ploidies[0])
+    counts, combinations = _table(tabled, alleles)
     while difference > _CONVERGED:
         renewed = np.zeros(alleles)
         at = 0
         for s in range(len(ploidies)):
-            counts, combinations = _table(ploidies[s], alleles)
+            if ploidies[s] != tabled:
+                tabled = np.int64(ploidies[s])
+                counts, combinations = _table(tabled, alleles)
             posteriors = _posteriors(likelihoods[at : at + len(counts)], counts, combinations, frequencies)
             at += len(counts)
             for g in range(len(counts)):
@@ -126,7 +131,9 @@ def no_variant_log10(likelihoods, ploidies, pseudocounts, spanning_deletion):
     absent = np.zeros(alleles)
     at = 0
     for s in range(len(ploidies)):
-        counts, combinations = _table(ploidies[s], alleles)
+        if ploidies[s] != tabled:
+            tabled = np.int64(ploidies[s])
+            counts, combinations = _table(tabled, alleles)
         posteriors = _posteriors(likelihoods[at : at + len(counts)], counts, combinations, frequencies)
         at += len(counts)
         plain = -np.inf

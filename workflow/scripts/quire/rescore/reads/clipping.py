@@ -106,15 +106,25 @@ def _merge(parts: list[RegionReads]) -> RegionReads:
     lengths = np.concatenate([np.diff(part.base_offsets) for part in parts])
     first_base = offsets_from_lengths(lengths)[:-1][order]
     base_offsets = offsets_from_lengths(lengths[order])
-    gather = np.repeat(first_base - base_offsets[:-1], lengths[order]) + np.arange(base_offsets[-1])
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts])[order]
         for name in ("sample", "start", "end", "usable", "reverse", "mapping_quality", "before", "behind")
     }
     for name in ("bases", "qualities", "positions"):
-        columns[name] = np.concatenate([getattr(part, name) for part in parts])[gather]
+        own = np.concatenate([getattr(part, name) for part in parts])
+        columns[name] = np.empty_like(own)
+        _put(own, first_base, base_offsets, columns[name])
     offsets = np.searchsorted(owner[order], np.arange(regions + 1)).astype(np.int64)
     return RegionReads(region_offsets=offsets, base_offsets=base_offsets, **columns)
+
+
+@compiled
+def _put(own, first, offsets, result):
+    """Write stretches of `own` that begin at `first` (int64[n]) one behind another, at `offsets` (int64[n + 1])."""
+    for i in range(len(first)):
+        begin, shift = offsets[i], first[i] - offsets[i]
+        for at in range(begin, offsets[i + 1]):
+            result[at] = own[at + shift]
 
 
 @inlined
