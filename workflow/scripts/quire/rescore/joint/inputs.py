@@ -20,6 +20,7 @@ _FIRST_SAMPLE = 9  # column
 _RECORDS_COMPARED = 1000  # of a contig with the reference
 _FURTHEST = 1 << 31  # position that no contig reaches
 _BASES = frozenset("ACGT")
+_NONE_SPELT = (NON_REFERENCE,)  # of nearly every record: the alternates of a block
 
 
 class GvcfRecord:
@@ -37,12 +38,14 @@ class GvcfRecord:
         """Split what is needed of every record."""
         _, position, _, self.reference, alternates, self._rest = line.split("\t", 5)
         self.start = int(position) - 1
-        self.alternates = tuple(alternates.split(","))
+        self.alternates = _NONE_SPELT if alternates == NON_REFERENCE else tuple(alternates.split(","))
         self.source = source
 
     @property
     def is_variant(self) -> bool:
         """Whether an allele starts here that the record spells out."""
+        if self.alternates is _NONE_SPELT:
+            return False
         return any(allele not in (NON_REFERENCE, SPANNING_DELETION) for allele in self.alternates)
 
     @cached_property

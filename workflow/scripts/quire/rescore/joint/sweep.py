@@ -39,7 +39,8 @@ def spans(gvcfs: Sequence[Gvcf], contig: str, start: int, end: int) -> Iterator[
             yield record.start, number, record
 
     position, is_site = -1, False
-    for at, number, record in heapq.merge(*map(numbered, range(len(gvcfs))), key=lambda item: item[:2]):
+    # Of each file one item is held at a time, so that records themselves are never compared.
+    for at, number, record in heapq.merge(*map(numbered, range(len(gvcfs)))):
         if at != position:
             if position >= 0:
                 yield Span(position, at, is_site, current)
