@@ -6,6 +6,7 @@ from pathlib import Path
 
 from quire.align.read_ends import Clipping
 from quire.align.unit_files import UnitInputs
+from quire.errors import InputError
 from quire.io.bam.writer import ReadGroup
 from quire.io.first_reads import QUALITIES
 from quire.io.read_files import ReadFiles
@@ -32,21 +33,57 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--umis", action="store_true", help="names end in UMIs")
     made.add_argument("--out", required=True, type=Path)
     for part in ("sample", "unit", "library"):
-        made.add_argument(f"--{part}", default=part, help="of the read group")
-    made.add_argument("--platform", default="ILLUMINA", help="of the read group")
-    made.add_argument("--threads", type=int, default=2)
+        made.add_argument(f"--{part}", type=_header_value, default=part, help="of the read group")
+    made.add_argument("--platform", type=_header_value, default="ILLUMINA", help="of the read group")
+    made.add_argument("--threads", type=_positive, default=2)
     made.add_argument("--backend", default="auto", help="auto, gpu or cpu")
     made.add_argument("--memory", default="auto", help="most memory of the card, such as 4GB")
-    made.add_argument("--batch", type=int, help="pairs (or single reads) at a time")
+    made.add_argument("--batch", type=_positive, help="pairs (or single reads) at a time")
     return made
 
 
+def _positive(text: str) -> int:
+    """A number of threads or of reads."""
+    if not text.isascii() or not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+    return int(text)
+
+
+def _header_value(text: str) -> str:
+    """A value of a header line, whose fields tabs separate."""
+    if not text or not text.isprintable():
+        raise argparse.ArgumentTypeError(f"{text!r} is empty, or holds what a line of a BAM's header cannot")
+    return text
+
+
 def inputs_of(arguments: argparse.Namespace) -> UnitInputs:
-    """What a unit is mapped from, by the command line."""
+    """What a unit is mapped from, by the command line.
+
+    Raises:
+        InputError: options that do not fit each other, as the sheet of units may not have them either.
+    """
     pages = sorted(arguments.index.glob("page_*"), key=lambda path: int(path.name.split("_")[1]))
     given = arguments
+    _require_together(given)
     reads = ReadFiles(given.fq1, given.fq2, given.bam, given.interleaved, given.qualities, given.fq_umi)
     return UnitInputs(arguments.index / "reference", pages, reads, arguments.fasta, arguments.alternate, given.assembly)
+
+
+def _require_together(given: argparse.Namespace) -> None:
+    """Refuse options that do not fit each other: reads would be mapped without their mates or UMIs, or not at all."""
+    for option, files in (("--fq2", given.fq2), ("--fq-umi", given.fq_umi)):
+        if files and given.bam:
+            raise InputError(f"{option} is given, which says nothing about --bam; leave it out.")
+        if files and len(files) != len(given.fq1):
+            raise InputError(
+                f"--fq1 names {len(given.fq1)} files and {option} {len(files)}; give one for each of --fq1, in the "
+                "same order."
+            )
+    if given.fq2 and given.interleaved:
+        raise InputError("--fq2 is given, but an --interleaved --fq1 holds the mates too; leave one of the two out.")
+    for option, said in (("--interleaved", given.interleaved), ("--qualities", given.qualities)):
+        if said and given.bam:
+            raise InputError(f"{option} is given, which says nothing about --bam; leave it out.")
 
 
 def read_group_of(arguments: argparse.Namespace) -> ReadGroup:

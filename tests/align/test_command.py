@@ -1,0 +1,45 @@
+"""Options of `python -m quire.align` that do not fit each other or the files are refused before anything is mapped."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+from quire.align.command import inputs_of, parser
+from quire.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--fq1 a_1.fq b_1.fq --fq2 a_2.fq", "--fq1 names 2 files and --fq2 1;"),
+        ("--fq1 a_1.fq --fq2 a_2.fq b_2.fq", "--fq1 names 1 files and --fq2 2;"),
+        ("--fq1 a_1.fq b_1.fq --fq2 a_2.fq b_2.fq --fq-umi a_3.fq", "--fq1 names 2 files and --fq-umi 1;"),
+        ("--fq1 a_1.fq --fq2 a_2.fq --interleaved", "--interleaved --fq1 holds the mates too"),
+        ("--bam a.bam --fq2 a_2.fq", "--fq2 is given, which says nothing about --bam"),
+        ("--bam a.bam --fq-umi a_3.fq", "--fq-umi is given, which says nothing about --bam"),
+        ("--bam a.bam --interleaved", "--interleaved is given, which says nothing about --bam"),
+        ("--bam a.bam --qualities phred64", "--qualities is given, which says nothing about --bam"),
+    ],
+)
+def test_options_that_do_not_fit_each_other(words: str, message: str, tmp_path: Path) -> None:
+    """A lane whose file of mates was forgotten would otherwise be mapped as single reads."""
+    given = parser().parse_args([*shlex.split(words), "--index", str(tmp_path), "--out", "x.bam"])
+    with pytest.raises(InputError) as caught:
+        inputs_of(given)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *(("--threads", value) for value in ("0", "-1", "two", "1.5", "²")),
+        *(("--batch", value) for value in ("0", "-5")),
+        *((f"--{part}", value) for part in ("sample", "unit", "library", "platform") for value in ("a\tb", "a\n", "")),
+    ],
+)
+def test_values_that_cannot_be_used(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A tab in a header's field would make a BAM that no program reads."""
+    with pytest.raises(SystemExit) as caught:
+        parser().parse_args(["--index", "index", "--fq1", "a.fq", "--out", "x.bam", f"{option}={value}"])
+    assert caught.value.code == 2
+    assert f"error: argument {option}:" in capsys.readouterr().err
