@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from quire.align.engines import cpu as engine_cpu
 from quire.align.insert_size import NO_INSERT_SIZES, InsertSize, InsertSizes
-from quire.align.parameters import FEWEST_KMERS, KMER, MONOTONOUS_KMERS, MOST_CANDIDATES
+from quire.align.parameters import FEWEST_KMERS, KMER, MOST_CANDIDATES
 from quire.align.rescue.cpu import rescue_jobs
 
+from tests.support.align_oracles import different_kmers, is_microsatellite
 from tests.support.builders import random_bases, write_fasta
 from tests.support.places import Place, alignments_of
 from tests.support.read_builders import (
@@ -27,6 +28,7 @@ MODEL = InsertSize(1000, 280, 300, 320, 300, 30, 180, 420)
 MODELS = InsertSizes(FR=MODEL)
 ISLANDS = np.array([0, 4000, 9000], np.int64)
 LENGTH = 100
+NINE_BASES = [0, 0, 1, 2, 2, 3, 1, 1, 3]
 
 
 def spoiled(bases: np.ndarray, step: int) -> np.ndarray:
@@ -49,6 +51,15 @@ def shared_kmers(read: np.ndarray, text: np.ndarray) -> dict[int, int]:
         if place is not None:
             votes[position - place] = votes.get(position - place, 0) + 1
     return {diagonal: count for diagonal, count in votes.items() if diagonal >= 0}
+
+
+def known_kmers(read: np.ndarray, text: np.ndarray) -> dict[int, int]:
+    """Votes of each diagonal whose stretch of the read's length lies in the text: its k-mers that the read has."""
+    kmers = {tuple(read[i : i + KMER]) for i in range(len(read) - KMER + 1) if (read[i : i + KMER] < 4).all()}
+    known = [tuple(text[i : i + KMER]) in kmers for i in range(len(text) - KMER + 1)]
+    of_a_stretch = len(read) - KMER + 1
+    votes = {i: sum(known[i : i + of_a_stretch]) for i in range(len(known) - of_a_stretch + 1)}
+    return {diagonal: count for diagonal, count in votes.items() if count}
 
 
 def window(anchor: Place, island: tuple[int, int]) -> tuple[int, int]:
@@ -79,7 +90,8 @@ def test_jobs_equal_a_plain_vote():
         places.append([anchor])
         island = int(np.searchsorted(ISLANDS, position, side="right")) - 1
         begin, end = window(anchor, (int(ISLANDS[island]), int(ISLANDS[island + 1])))
-        votes = shared_kmers(codes, axis[begin:end]) if end - begin >= KMER else {}
+        count = known_kmers if is_microsatellite(different_kmers(codes), LENGTH) else shared_kmers
+        votes = count(codes, axis[begin:end]) if end - begin >= KMER else {}
         wanted.append((1 - strand, island, {begin + diagonal: count for diagonal, count in votes.items()}))
     reads = make_reads(first, second)
     reference = SimpleNamespace(text=pack(axis), island_axis=ISLANDS)
@@ -137,22 +149,22 @@ def test_no_job_beside_a_proper_partner_without_a_model_or_for_a_short_mate(stra
 
 
 @pytest.mark.parametrize("length", [KMER, KMER + 3, 36, 60, 80])
-@pytest.mark.parametrize("word", [[0], [0, 1], [0, 0, 1, 2, 2, 3, 1, 1], [0, 0, 1, 2, 2, 3, 1, 1, 3]])
+@pytest.mark.parametrize("word", [[0], [0, 1], NINE_BASES[:KMER], NINE_BASES, NINE_BASES * 3 + [2]])
 def test_a_microsatellite_lies_where_most_kmers_are_its(word, length):
     axis = np.random.default_rng(3).integers(0, 4, 9000).astype(np.uint8)
     axis[1180:1260] = np.resize(word, 80)
     axis[1190:1194] ^= 1
     mate = np.resize(word, length).astype(np.uint8)
-    kmers = {tuple(mate[i : i + KMER]) for i in range(length - KMER + 1)}
+    kmers = different_kmers(mate)
     begin, end = window(Place(LENGTH, 0, 1000, 0, LENGTH), (0, 4000))
     begin += LENGTH - length
-    known = [tuple(axis[position : position + KMER]) in kmers for position in range(begin, end - KMER + 1)]
-    votes = [sum(known[i : i + length - KMER + 1]) for i in range(len(known) - (length - KMER))]
+    by_diagonal = known_kmers(mate, axis[begin:end])
+    votes = [by_diagonal.get(i, 0) for i in range(end - begin - length + 1)]
     reference = SimpleNamespace(text=pack(axis), island_axis=ISLANDS)
     reads = make_reads([axis[1000:1100]], [other_strand(mate)])
     jobs = rescue_jobs(alignments_of([[Place(LENGTH, 0, 1000, 0, LENGTH)], []]), reads, reference, MODELS)
-    if len(kmers) > MONOTONOUS_KMERS:  # a longer word: every k-mer votes for one diagonal
-        assert length > 2 * KMER
+    if not is_microsatellite(kmers, length):  # too few of a longer word: every k-mer votes for one diagonal
+        assert len(word) > KMER
         assert max(shared_kmers(mate, axis[begin:end]).values()) <= len(kmers)
     elif max(votes) < FEWEST_KMERS:
         assert len(jobs) == 0
@@ -161,6 +173,22 @@ def test_a_microsatellite_lies_where_most_kmers_are_its(word, length):
         assert max(votes) > len(kmers) or length < 36
         bands = list(zip(jobs.diagonal_low, jobs.diagonal_high, strict=True))
         assert len(bands) == 1 or bands[0][1] < bands[1][0]
+
+
+@pytest.mark.parametrize("errors", [1, 2, 3])
+@pytest.mark.parametrize("length", [35, 50, 100, 150])
+def test_a_microsatellite_with_errors_is_found_beside_its_mate(length, errors):
+    """Each k-mer of the genome voted for one diagonal alone, by its last place in the mate: none had four votes."""
+    axis = np.random.default_rng(6).integers(0, 4, 9000).astype(np.uint8)
+    axis[1160 : 1180 + length] = np.resize([0, 3], 20 + length)
+    mate = axis[1170 : 1170 + length].copy()
+    mate[[(1 + error) * length // (1 + errors) for error in range(errors)]] = 2
+    reference = SimpleNamespace(text=pack(axis), island_axis=ISLANDS)
+    reads = make_reads([axis[1000:1100]], [other_strand(mate)])
+    jobs = rescue_jobs(alignments_of([[Place(LENGTH, 0, 1000, 0, LENGTH)], []]), reads, reference, MODELS)
+    # Where so many of its k-mers are its own that it is no microsatellite, votes decide as ever.
+    if is_microsatellite(different_kmers(mate), length):
+        assert jobs.diagonal_low[0] <= 1170 <= jobs.diagonal_high[0]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from quire.align.parameters import (
     BAND_MARGIN,
     FEWEST_KMERS,
     KMER,
-    MONOTONOUS_KMERS,
     MOST_ANCHORS,
     MOST_CANDIDATES,
     SECOND_KMERS,
@@ -23,7 +22,7 @@ from quire.align.rescue import gpu as rescue_gpu
 from quire.align.rescue.gpu import rescue_jobs
 from quire.reference.gpu import upload_reference
 
-from tests.support.align_oracles import five_prime, template_length
+from tests.support.align_oracles import five_prime, is_microsatellite, template_length
 from tests.support.card_builders import card_reads, download_all, pack, reverse_complement, upload_all
 from tests.support.places import Place, alignments_of
 
@@ -80,7 +79,8 @@ def best_diagonals(read: list[int], begin: int, end: int) -> list[int]:
         place = places.get(tuple(window[position : position + KMER]))
         if place is not None and position >= place:
             votes.append(begin + position - place)
-    if len(places) <= MONOTONOUS_KMERS:
+    microsatellite = is_microsatellite(set(places), len(read))
+    if microsatellite:
         votes = []
         for end in range(len(read), len(window) + 1):
             stretch = window[end - len(read) : end]
@@ -91,12 +91,12 @@ def best_diagonals(read: list[int], begin: int, end: int) -> list[int]:
     if most < FEWEST_KMERS:
         return []
     seen: Counter[int] = Counter()
-    assert votes == sorted(votes) or len(places) > MONOTONOUS_KMERS
+    assert votes == sorted(votes) or not microsatellite
     for diagonal in votes:
         seen[diagonal] += 1
         if seen[diagonal] == most:
             break
-    beyond = BAND_MARGIN if len(places) > MONOTONOUS_KMERS else 2 * BAND_MARGIN
+    beyond = 2 * BAND_MARGIN if microsatellite else BAND_MARGIN
     others = [(-count, other) for other, count in counts.items() if abs(other - diagonal) > beyond
               and count >= max(FEWEST_KMERS, most - SECOND_KMERS)]  # fmt: skip
     return [diagonal, *(other for _, other in sorted(others)[:1])]
@@ -319,6 +319,19 @@ def test_a_microsatellite_lies_where_most_kmers_are_its(card, monkeypatch, diago
     first = {job[0]: job[2] for job in reversed(jobs)}
     # As short as a seed's votes are few, it is found nowhere.
     assert first == ({} if length < KMER + FEWEST_KMERS - 1 else {2: 1200, 3: 1800})
+
+
+@pytest.mark.parametrize("diagonals", [2048, 16])
+@pytest.mark.parametrize("length", [*range(KMER, 60), 100])
+def test_a_microsatellite_with_another_base_lies_where_most_kmers_are_its(card, monkeypatch, diagonals, length) -> None:
+    """A repeat of AC at [1800, 1900) and of which a base of the mate is another, or of which two are."""
+    monkeypatch.setattr(rescue_gpu, "MOST_DIAGONALS", diagonals)
+    places = [[Place(100, 0, 1600, 0, 100)]] * 2 + [[], []]
+    one, two = np.resize([0, 1], length), np.resize([0, 1], length)
+    one[length // 2] = 3
+    two[[length // 3, 2 * length // 3]] = 2
+    reads = [[0] * 100, [0] * 100, reverse_complement(one.tolist()), reverse_complement(two.tolist())]
+    assert on_card(card, reads, places, MODEL) == wanted_jobs(reads, places, MODEL)
 
 
 def test_looks_again_beside_few_places_if_the_mate_has_many(card) -> None:

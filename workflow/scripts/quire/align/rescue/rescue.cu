@@ -2,7 +2,7 @@
 // scan, write); a warp looks for the best diagonal of each task's window; tasks with one become jobs, and their second
 // places too (scan, write).
 // -D: those of standing.cuh, BAND_MARGIN, FEWEST_KMERS, KMER, MONOTONOUS_KMERS, MOST_ANCHORS, MOST_CANDIDATES,
-// SECOND_KMERS, UNPAIRED_COST.
+// MOST_MONOTONOUS_KMERS, SECOND_KMERS, UNPAIRED_COST.
 #include "quire/align/alignments/alignments.cuh"
 #include "quire/align/alignments/standing.cuh"
 #include "quire/reads/reads.cuh"
@@ -156,6 +156,12 @@ __device__ __forceinline__ int fill_table(u32* table, int slot_bits, const Reads
     return different;
 }
 
+// Whether a mate of `length` bases and so many different k-mers is a microsatellite, bases of which may differ.
+__device__ __forceinline__ bool is_monotonous(int different, int length) {
+    int half = (length - KMER + 1) / 2;
+    return different <= max(MONOTONOUS_KMERS, min(MOST_MONOTONOUS_KMERS, half));
+}
+
 // The last place of the k-mer at a base of what is staged in a mate's table; -1 for none.
 __device__ __forceinline__ int place_in_mate(const u32* table, int slot_bits, const u32* half_words, int base) {
     u64 bases = (u64)half_words[(base >> 4) + 1] << 32 | half_words[base >> 4];
@@ -261,7 +267,7 @@ extern "C" __global__ void __launch_bounds__(128) scan(Tasks tasks, i64 count, R
     Winner winner = {FEWEST_KMERS - 1, -1, -1};
     bool monotonous = false;
     if (length >= KMER && last_position >= 0)
-        monotonous = fill_table(table, slot_bits, reads, strand, mate, length, lane) <= MONOTONOUS_KMERS;
+        monotonous = is_monotonous(fill_table(table, slot_bits, reads, strand, mate, length, lane), length);
     else
         last_position = -1;
     int pieces = last_position < 0 ? 0 : last_position / diagonals + 1;

@@ -6,7 +6,14 @@ set of bits, which the processor's nearest cache holds, as a table of places it 
 
 import numpy as np
 
-from quire.align.parameters import BAND_MARGIN, FEWEST_KMERS, KMER, MONOTONOUS_KMERS, SECOND_KMERS
+from quire.align.parameters import (
+    BAND_MARGIN,
+    FEWEST_KMERS,
+    KMER,
+    MONOTONOUS_KMERS,
+    MOST_MONOTONOUS_KMERS,
+    SECOND_KMERS,
+)
 from quire.sequence.words import packed_word
 from quire.simd.compiled import compiled, inlined
 
@@ -53,6 +60,12 @@ def forget(codes, strand, begin, end, known):
             known[kmer >> _SIX] = np.uint64(0)
 
 
+@inlined
+def is_monotonous(different, length):
+    """Whether a mate of `length` bases and so many different k-mers is a microsatellite, bases of which may differ."""
+    return different <= max(MONOTONOUS_KMERS, min(MOST_MONOTONOUS_KMERS, (length - KMER + 1) // 2))
+
+
 @compiled
 def best_diagonals(length, different, text, begin, end, places, known, votes, reached):
     """Diagonals (relative to `begin`) with most k-mers in common; -1 for none.
@@ -70,7 +83,7 @@ def best_diagonals(length, different, text, begin, end, places, known, votes, re
         return np.int64(-1), np.int64(-1)
     diagonals = end - begin + length
     second = np.int64(-1)
-    if different <= MONOTONOUS_KMERS:
+    if is_monotonous(different, length):
         best, best_votes = _count_known(length, text, begin, end, known, votes)
         second_votes = max(FEWEST_KMERS, best_votes - SECOND_KMERS) - 1
         if best >= 0:
