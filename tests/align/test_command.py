@@ -34,6 +34,7 @@ def test_options_that_do_not_fit_each_other(words: str, message: str, tmp_path: 
     [
         *(("--threads", value) for value in ("0", "-1", "two", "1.5", "²")),
         *(("--batch", value) for value in ("0", "-5")),
+        *(("--out", value) for value in ("x.sam", "x.cram", "x")),
         *((f"--{part}", value) for part in ("sample", "unit", "library", "platform") for value in ("a\tb", "a\n", "")),
     ],
 )

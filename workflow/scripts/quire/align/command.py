@@ -31,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--clip-adapters", action="store_true")
     made.add_argument("--clip-poly-g", action="store_true")
     made.add_argument("--umis", action="store_true", help="names end in UMIs")
-    made.add_argument("--out", required=True, type=Path)
+    made.add_argument("--out", required=True, type=_output, help="x.bam; or x.buckets, a folder that finishing reads")
     for part in ("sample", "unit", "library"):
         made.add_argument(f"--{part}", type=_header_value, default=part, help="of the read group")
     made.add_argument("--platform", type=_header_value, default="ILLUMINA", help="of the read group")
@@ -40,6 +40,13 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--memory", default="auto", help="most memory of the card, such as 4GB")
     made.add_argument("--batch", type=_positive, help="pairs (or single reads) at a time")
     return made
+
+
+def _output(text: str) -> Path:
+    """The file of the records, by whose ending a BAM is told from a folder of buckets."""
+    if not text.endswith((".bam", ".buckets")):
+        raise argparse.ArgumentTypeError(f"{text!r} ends in neither .bam nor .buckets; only these two are written")
+    return Path(text)
 
 
 def _positive(text: str) -> int:
