@@ -48,6 +48,7 @@ class Steps:
     collect: Callable[[Rounds, BackendReads, BackendReference], Alignments]
     best_scores: Callable[[Rounds, BackendReads, BackendReference], Array]
     poorly_aligned: Callable[[Array, BackendReads, Look], Array]
+    wider_jobs: Callable[[Rounds, Array, BackendReads, BackendReference], tuple[ExtensionJobs, list[Array]]]
     rescue_jobs: Callable[[Alignments, BackendReads, BackendReference, InsertSizes], ExtensionJobs]
     select: Callable[[Alignments, BackendReads, bool, InsertSizes, BackendAlternate], Selection]
     take_reported: Callable[[Alignments, Selection, BackendAlternate], Reported]
@@ -65,7 +66,7 @@ class FoundAlignments:
 def find_alignments(
     steps: Steps, reads: BackendReads, paired: bool, pages: BackendPages, reference: BackendReference
 ) -> FoundAlignments:
-    """Seeds, candidates and extensions of a batch, and further rounds for the reads that aligned poorly.
+    """Seeds, candidates and extensions of a batch, further rounds for reads that aligned poorly, and wider bands.
 
     Args:
         steps: of the backend.
@@ -85,7 +86,33 @@ def find_alignments(
         jobs = _seed(steps, few, pages, reference, look.seeding_of(paired))
         jobs = steps.leave_out_known(replace(jobs, read=poor[jobs.read].astype(np.int32)), rounds)
         rounds.append((jobs, steps.extend(jobs, reads, reference.text, reference.ambiguous)))
+    jobs, chosen = steps.wider_jobs(rounds, steps.best_scores(rounds, reads, reference), reads, reference)
+    if len(jobs):
+        wider = steps.extend(jobs, reads, reference.text, reference.ambiguous)
+        _leave_out_narrower(rounds, chosen, wider)
+        rounds.append((jobs, wider))
     return FoundAlignments(rounds, steps.collect(rounds, reads, reference))
+
+
+def _leave_out_narrower(rounds: Rounds, chosen: list[Array], wider: Extensions) -> None:
+    """Set the scores of alignments to 0 that begin or end where they do in a wider band, whatever they score there.
+
+    An end that a gap pays for with its bonus alone scores no more than the clip, and is to be taken all the same.
+
+    Args:
+        rounds: all there are.
+        chosen: of each round, which were aligned again.
+        wider: what came of it, one round's behind the other's.
+    """
+    begin = 0
+    for (_, narrow), rows in zip(rounds, chosen, strict=True):
+        own = slice(begin, begin + len(rows))
+        begin += len(rows)
+        is_begin = narrow.axis_begin[rows] == wider.axis_begin[own]
+        is_begin &= narrow.read_begin[rows] == wider.read_begin[own]
+        is_end = narrow.axis_end[rows] == wider.axis_end[own]
+        is_end &= narrow.read_end[rows] == wider.read_end[own]
+        narrow.score[rows] *= ~(is_begin | is_end)
 
 
 def _seed(
