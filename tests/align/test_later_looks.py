@@ -1,4 +1,4 @@
-"""What later looks ask for: of a read without a mate, which nothing else tells from other copies, more places."""
+"""What later looks ask for: reads without a mate, which nothing else tells from other copies, are asked for more."""
 
 from dataclasses import fields
 from types import SimpleNamespace
@@ -10,12 +10,13 @@ import pytest
 from quire.algorithms.extension import ExtensionJobs
 from quire.align.engines.steps import Steps, find_alignments
 
-# Of a first look and three later ones: places of a seed that are located.
-MATES, ALONE = [32, 128, 64, 512], [32, 128, 256, 512]
+# Of a first look and three later ones: places of a seed that are located. Of these: shorter reads always take part.
+MATES, ALONE = ([32, 128, 64, 512], [0, 0, 60]), ([32, 128, 256, 512], [0, 0, 72])
 
 
 @pytest.mark.parametrize(("paired", "wanted"), [(True, MATES), (False, ALONE)])
-def test_places_of_seeds(paired: bool, wanted: list[int]) -> None:
+def test_places_and_short_reads(paired: bool, wanted: tuple[list[int], list[int]]) -> None:
+    places, shortest = wanted
     jobs = ExtensionJobs(*(np.zeros(0, np.int64) for _ in fields(ExtensionJobs)))
     steps: dict[str, Any] = {field.name: Mock() for field in fields(Steps)}
     steps |= {
@@ -23,9 +24,10 @@ def test_places_of_seeds(paired: bool, wanted: list[int]) -> None:
         "find_hits": Mock(return_value=(None, None)),
         "find_candidates": Mock(return_value=jobs),
         "leave_out_known": lambda found, _rounds: found,
-        "poorly_aligned": lambda *_: np.ones(3, bool),
+        "poorly_aligned": Mock(return_value=np.ones(3, bool)),
         "wider_jobs": lambda *_: (jobs, []),
     }
     find_alignments(Steps(**steps), Mock(), paired, Mock(), SimpleNamespace(text=None, ambiguous=None))  # type: ignore[arg-type]
-    assert [call.args[3].maximum_hits for call in steps["find_hits"].call_args_list] == wanted
-    assert [call.args[4].maximum_hits for call in steps["find_candidates"].call_args_list] == wanted
+    assert [call.args[3].maximum_hits for call in steps["find_hits"].call_args_list] == places
+    assert [call.args[4].maximum_hits for call in steps["find_candidates"].call_args_list] == places
+    assert [call.args[2].shortest_certain for call in steps["poorly_aligned"].call_args_list] == shortest

@@ -77,7 +77,7 @@ def random_places(generator: random.Random, length: int, pair: int) -> list[Plac
 
 def random_sequence(generator: random.Random) -> list[int]:
     """Random, simple, or half of each, with N or without."""
-    length = generator.choice([40, 100, 150])
+    length = generator.choice([40, 66, 100, 150])
     word = [generator.randint(0, 3) for _ in range(generator.choice([1, 3, 6, length]))]
     bases = (word * length)[:length]
     half = generator.choice([slice(0), slice(length // 2), slice(length // 2, length)])
@@ -123,7 +123,7 @@ def check(card, reads, places, paired, model, alternate=()) -> None:
     places = [sorted(of_read, key=lambda place: place.contig in alternate) for of_read in places]
     selection, offsets = on_card(card, reads, places, paired, model, alternate)
     codes = [(bases, reverse_complement(bases)) for bases in reads]
-    marked = [Marked(of_read, both, quality, alternate) for of_read, both in zip(places, codes, strict=True)]
+    marked = [Marked(of_read, both, quality, alternate, paired) for of_read, both in zip(places, codes, strict=True)]
     pairs = len(reads) // 2 if paired else len(reads)
     wanted = [choose_single(of_read) for of_read in marked]
     if paired:

@@ -82,7 +82,7 @@ def simulated_batch() -> SimulatedBatch:
     for look in LATER_LOOKS:
         best = best_scores([step.part for step in rounds], reads, reference)
         chosen = np.flatnonzero(poorly_aligned(best, reads, look))
-        rounds.append(_round(pages, reads, chosen, reference, look.seeding_of(True)))
+        rounds.append(_round(pages, reads, chosen, reference, look.seeding))
         alignments.append(collect([step.part for step in rounds], reads, reference))
     jobs = rescue_jobs(alignments[-1], reads, reference, INSERT_SIZES)
     rescue = jobs, extend(jobs, reads, reference.text, reference.ambiguous)

@@ -13,7 +13,7 @@ from quire.algorithms.extension import ExtensionJobs, Extensions
 from quire.algorithms.seeding import SeedingParameters
 from quire.align.insert_size import InsertSizes
 from quire.align.model import Alignments, Reported, Selection
-from quire.align.parameters import LATER_LOOKS, SEEDING, Look
+from quire.align.parameters import LATER_LOOKS, LATER_LOOKS_ALONE, SEEDING, Look
 from quire.device.card import CardArray
 
 Rounds: TypeAlias = list[tuple[ExtensionJobs, Extensions]]
@@ -77,13 +77,13 @@ def find_alignments(
     """
     jobs = _seed(steps, reads, pages, reference, SEEDING)
     rounds = [(jobs, steps.extend(jobs, reads, reference.text, reference.ambiguous))]
-    for look in LATER_LOOKS:
+    for look in LATER_LOOKS if paired else LATER_LOOKS_ALONE:
         best = steps.best_scores(rounds, reads, reference)
         poor = steps.flatnonzero(steps.poorly_aligned(best, reads, look))
         if len(poor) == 0:
             continue
         few = steps.subset(reads, poor)
-        jobs = _seed(steps, few, pages, reference, look.seeding_of(paired))
+        jobs = _seed(steps, few, pages, reference, look.seeding)
         jobs = steps.leave_out_known(replace(jobs, read=poor[jobs.read].astype(np.int32)), rounds)
         rounds.append((jobs, steps.extend(jobs, reads, reference.text, reference.ambiguous)))
     jobs, chosen = steps.wider_jobs(rounds, steps.best_scores(rounds, reads, reference), reads, reference)

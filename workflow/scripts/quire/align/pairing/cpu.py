@@ -25,6 +25,8 @@ from quire.align.parameters import (
     MOST_SUPPLEMENTARY,
     NEAR_BEST,
     PAIR_BONUS_LIMIT,
+    SHORTEST_CERTAIN,
+    SHORTEST_CERTAIN_ALONE,
     UNPAIRED_COST,
     WEIGHT_ALONE,
     WEIGHT_PROPER,
@@ -80,12 +82,12 @@ def select(
 
 
 @inlined
-def _quality(alignments, i, length, suboptimal_score, near_best_count, alternate):
+def _quality(alignments, i, length, shortest_certain, suboptimal_score, near_best_count, alternate):
     """Mapping quality of alignment i by itself; its read is of this length."""
     read_span = alignments.read_end[i] - alignments.read_begin[i]
     axis_span = alignments.axis_end[i] - alignments.axis_begin[i]
     score = np.int64(alignments.score[i])
-    crowded = has_many_places(alignments, i, length, alternate)
+    crowded = has_many_places(alignments, i, length, shortest_certain, alternate)
     return single_quality(score, np.int64(suboptimal_score), near_best_count, read_span, axis_span, crowded)
 
 
@@ -114,13 +116,16 @@ def _select(alignments, reads, paired, template_lengths, alternate, competition,
         borrowed(selection.supplementary_suboptimal_score),
     )  # fmt: skip
     offsets, count = reads.offsets, len(reads.offsets) - 1
+    shortest_certain = SHORTEST_CERTAIN if paired else SHORTEST_CERTAIN_ALONE
     for read in range(count):
         first, last = alignments.offsets[read], alignments.offsets[read + 1]
         if first < last:
             suboptimal_score = competition.suboptimal_score[first]
             selection.primary[read] = first
             length, near = reads.offsets[read + 1] - reads.offsets[read], competition.near_best_count[first]
-            selection.quality[read] = _quality(alignments, first, length, suboptimal_score, near, alternate)
+            selection.quality[read] = _quality(
+                alignments, first, length, shortest_certain, suboptimal_score, near, alternate
+            )
             selection.suboptimal_score[read] = suboptimal_score
     if paired:
         for pair in range(count // 2):
@@ -140,7 +145,9 @@ def _select(alignments, reads, paired, template_lengths, alternate, competition,
             score, suboptimal_score = np.int64(alignments.score[chosen]), competition.suboptimal_score[chosen]
             selection.primary[read], selection.suboptimal_score[read] = chosen, suboptimal_score
             near_best_count = competition.near_best_count[chosen]
-            selection.quality[read] = _quality(alignments, chosen, length, suboptimal_score, near_best_count, alternate)
+            selection.quality[read] = _quality(
+                alignments, chosen, length, shortest_certain, suboptimal_score, near_best_count, alternate
+            )
         # A short read that lies well beside its mate needs no words of its own to be believed.
         is_supported = selection.proper[read] and 4 * score >= 3 * length
         if not is_supported and is_simple_alignment(alignments, reads, read, chosen):
@@ -154,7 +161,7 @@ def _select(alignments, reads, paired, template_lengths, alternate, competition,
         if weighted < length:  # the less of a read agrees with its place, the less is known
             selection.quality[read] = np.int64(selection.quality[read]) * weighted // length
         if alignments.offsets[read + 1] - alignments.offsets[read] > 1:
-            _choose_supplementary(alignments, read, length, alternate, competition, selection)
+            _choose_supplementary(alignments, read, length, shortest_certain, alternate, competition, selection)
 
 
 @inlined
@@ -232,8 +239,8 @@ def _pair(alignments, reads, read1, read2, template_lengths, alternate, competit
     pair_quality = raw_quality(best - max(other, unpaired))
     if other_count > 0:
         pair_quality -= count_cost(other_count)
-    crowded = has_many_places(alignments, best1, lengths[0], alternate)
-    crowded += has_many_places(alignments, best2, lengths[1], alternate)
+    crowded = has_many_places(alignments, best1, lengths[0], SHORTEST_CERTAIN, alternate)
+    crowded += has_many_places(alignments, best2, lengths[1], SHORTEST_CERTAIN, alternate)
     pair_quality = lowered(pair_quality, crowded)
     if is_crowded(alignments, first1, last1, best1) and is_crowded(alignments, first2, last2, best2):
         pair_quality = np.int64(0)
@@ -243,7 +250,7 @@ def _pair(alignments, reads, read1, read2, template_lengths, alternate, competit
         near_best_count = np.int64(competition.near_best_count[chosen])
         if better >= 0:
             suboptimal_score, near_best_count = np.int64(alignments.score[better]), np.int64(0)
-        quality = _quality(alignments, chosen, length, suboptimal_score, near_best_count, alternate)
+        quality = _quality(alignments, chosen, length, SHORTEST_CERTAIN, suboptimal_score, near_best_count, alternate)
         if quality < pair_quality:
             quality = min(pair_quality, quality + PAIR_BONUS_LIMIT)
         selection.primary[read] = chosen
@@ -290,7 +297,7 @@ def _other_pairs(alignments, span1, span2, best, lengths, template_lengths):
 
 
 @inlined
-def _choose_supplementary(alignments, read, length, alternate, competition, selection):
+def _choose_supplementary(alignments, read, length, shortest_certain, alternate, competition, selection):
     """The best alignments of other parts of the read; their quality is at most that of the primary one.
 
     An alignment on an alternate contig that is better than all that it overlaps is one too, with its own quality.
@@ -310,7 +317,9 @@ def _choose_supplementary(alignments, read, length, alternate, competition, sele
         if not is_alternate and overlaps(alignments, i, chosen, length):
             continue
         suboptimal_score = competition.suboptimal_score[i]
-        quality = _quality(alignments, i, length, suboptimal_score, competition.near_best_count[i], alternate)
+        quality = _quality(
+            alignments, i, length, shortest_certain, suboptimal_score, competition.near_best_count[i], alternate
+        )
         selection.supplementary[read, used] = i
         most = np.int64(MOST_QUALITY) if is_alternate else np.int64(selection.quality[read])
         selection.supplementary_quality[read, used] = min(quality, most)
