@@ -193,7 +193,8 @@ def test_a_card_that_does_not_open(monkeypatch: pytest.MonkeyPatch, caplog) -> N
     [
         (10**6, 4),
         (25e9, 1),  # less than 2 s of a process
-        (10**13, 16),  # as fast as a card, which computes one batch at a time
+        (300e9, 16),  # less than 2 s of each process
+        (10**13, 32),  # faster than a card, which computes one batch at a time
     ],
 )
 def test_auto_looks_for_no_card_where_none_pays(
@@ -206,7 +207,7 @@ def test_auto_looks_for_no_card_where_none_pays(
     assert f"backend cpu: {backend.reason}" in caplog.text
 
 
-@pytest.mark.parametrize(("cells", "processes"), [(40e9, 1), (300e9, 4)])
+@pytest.mark.parametrize(("cells", "processes"), [(40e9, 1), (300e9, 4), (10**13, 16)])
 def test_auto_takes_a_card_where_it_saves_seconds(
     cells: float, processes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,10 +25,11 @@ CELLS_PER_BYTE, CELLS_OF_DEPTH = 80.0, 0.012
 """PairHMM's cells for a byte of compressed BAM: so many, and so many more by the square of the bytes over a base, since
 errors of many reads become haplotypes."""
 CPU_CELLS_PER_SECOND = 14e9
-"""Of PairHMM in calling, one process: 11 to 16 with AVX2, 14 to 18 with AVX-512."""
-CARD_CELLS_PER_SECOND = 100e9
-"""Of PairHMM in calling, all processes that share a card, at least: it computes one batch at a time, whose way from
-another process and back takes longer than its cells."""
+"""Of PairHMM in calling, one process: 11 to 16 with AVX2, 14 to 28 with AVX-512."""
+CARD_CELLS_PER_SECOND_WAITED = 100e9
+"""Of PairHMM in calling, for each second that a process waits for a card that it may share: 73 to 139."""
+CARD_CELLS_PER_SECOND = 200e9
+"""What a card computes at most of batches as they come about, one at a time, the way there and back included."""
 SECONDS_WORTH_A_CARD = 2.0
 """That it has to save. Opening a card takes half a second, more where its kernels must be compiled, and others may want
 it."""
@@ -112,8 +113,14 @@ def cells_of_depth(bam_bytes: int, bases: int) -> float:
 
 
 def seconds_of_pairhmm(cells: float, processes: int) -> tuple[float, float]:
-    """About how long PairHMM of so many cells takes so many processes, and how long the card that they share."""
-    return cells / (CPU_CELLS_PER_SECOND * max(processes, 1)), cells / CARD_CELLS_PER_SECOND
+    """About how long PairHMM of so many cells takes so many processes, and how long they wait for a card that does it.
+
+    The card works while other processes do what is not PairHMM, which takes them as long as PairHMM at least (at
+    3,000x 33 core-seconds beside 20): so long it may take without anybody waiting for it.
+    """
+    own = cells / (CPU_CELLS_PER_SECOND * max(processes, 1))
+    waited = cells / (CARD_CELLS_PER_SECOND_WAITED * max(processes, 1))
+    return own, max(waited, cells / CARD_CELLS_PER_SECOND - own)
 
 
 def cells_of_tasks(tasks: NDArray[np.int32], *offsets: NDArray[np.int64]) -> int:
@@ -161,7 +168,7 @@ def calling_engine(
     reason, pays = ASKED_FOR, settings.backend == "gpu"
     if settings.backend == "auto":
         own, cards = seconds_of_pairhmm(expected_cells(), processes)
-        log.info("PairHMM takes %d processes about %.1f s here, and a card about %.1f s", processes, own, cards)
+        log.info("PairHMM takes %d processes about %.1f s here, and with a card about %.1f s", processes, own, cards)
         pays = own - cards >= SECONDS_WORTH_A_CARD
         # It goes into the header of the VCF, which does not depend on the number of threads.
         reason = "there is much to compute." if pays else LITTLE_TO_SAVE
