@@ -79,7 +79,7 @@ def best_diagonals(read: list[int], begin: int, end: int) -> list[int]:
         place = places.get(tuple(window[position : position + KMER]))
         if place is not None and position >= place:
             votes.append(begin + position - place)
-    microsatellite = is_microsatellite(set(places), len(read))
+    microsatellite = is_microsatellite(read)
     if microsatellite:
         votes = []
         for end in range(len(read), len(window) + 1):
@@ -332,6 +332,18 @@ def test_a_microsatellite_with_another_base_lies_where_most_kmers_are_its(card, 
     two[[length // 3, 2 * length // 3]] = 2
     reads = [[0] * 100, [0] * 100, reverse_complement(one.tolist()), reverse_complement(two.tolist())]
     assert on_card(card, reads, places, MODEL) == wanted_jobs(reads, places, MODEL)
+
+
+def test_a_mate_of_mostly_n_is_no_microsatellite(card) -> None:
+    """Of 16, 23, 31 and 60 called bases, before N and behind them."""
+    mate = axis()[2140:2240].tolist()
+    mates = [mate[:called] + [4] * (100 - called) for called in (16, 23, 31, 60)]
+    mates += [[4] * (100 - called) + mate[100 - called :] for called in (16, 23, 31, 60)]
+    reads = [*([[0] * 100] * len(mates)), *map(reverse_complement, mates)]
+    places = [[Place(100, 0, 1940, 0, 100)]] * len(mates) + [[]] * len(mates)
+    jobs = on_card(card, reads, places, MODEL)
+    assert jobs == wanted_jobs(reads, places, MODEL)
+    assert [job[2] for job in jobs] == [2140] * len(mates)
 
 
 def test_looks_again_beside_few_places_if_the_mate_has_many(card) -> None:

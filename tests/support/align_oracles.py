@@ -25,16 +25,17 @@ from quire.sequence.ties.oracle import tie_hash
 from tests.support.places import Place
 
 
-def different_kmers(read: Sequence[int]) -> set[tuple[int, ...]]:
+def kmers_of(read: Sequence[int]) -> list[tuple[int, ...]]:
     """The k-mers of a read's codes, those with N apart."""
     kmers = (tuple(read[i : i + KMER]) for i in range(len(read) - KMER + 1))
-    return {kmer for kmer in kmers if max(kmer) < 4}
+    return [kmer for kmer in kmers if max(kmer) < 4]
 
 
-def is_microsatellite(kmers: set[tuple[int, ...]], length: int) -> bool:
-    """Whether a mate of so many bases has few different k-mers: few at all, or some that stand in it twice."""
-    repeated = 2 * len(kmers) <= length - KMER + 1
-    return len(kmers) <= (MOST_MONOTONOUS_KMERS if repeated else MONOTONOUS_KMERS)
+def is_microsatellite(read: Sequence[int]) -> bool:
+    """Whether a mate has few different k-mers: few at all, or some that stand in it twice on average."""
+    kmers = kmers_of(read)
+    different = len(set(kmers))
+    return different <= (MOST_MONOTONOUS_KMERS if 2 * different <= len(kmers) else MONOTONOUS_KMERS)
 
 
 def bwa_quality(score: int, second: int, near: int, read_span: int, axis_span: int, crowded: int = 0) -> int:

@@ -96,7 +96,7 @@ def _plan(alignments, offsets, codes, text, island_axis, low, high, room):
                 best = max(best, np.int64(alignments.score[anchor]))
             length = offsets[anchor_read + 1] - offsets[anchor_read]
             mate_places = alignments.offsets[mate + 1] - alignments.offsets[mate]
-            learnt, different = -1, 0  # the strand of the mate whose k-mers are known, and their number
+            learnt, monotonous = -1, False  # the strand of the mate whose k-mers are known; whether these are few
             looks_again = last - first < MOST_CANDIDATES <= mate_places
             for anchor in range(first, min(last, first + MOST_ANCHORS)):
                 score = np.int64(alignments.score[anchor])
@@ -117,10 +117,10 @@ def _plan(alignments, offsets, codes, text, island_axis, low, high, room):
                     if strand != learnt:
                         if learnt >= 0:
                             forget(codes, learnt, offsets[mate], offsets[mate + 1], known)
-                        different = learn(codes, strand, offsets[mate], offsets[mate + 1], places, known)
+                        monotonous = learn(codes, strand, offsets[mate], offsets[mate + 1], places, known)
                         learnt = strand
                     best_and_second = best_diagonals(
-                        offsets[mate + 1] - offsets[mate], different, text, begin, end, places, known, votes, reached
+                        offsets[mate + 1] - offsets[mate], monotonous, text, begin, end, places, known, votes, reached
                     )
                     if count + 2 > len(jobs):
                         larger = np.empty(2 * len(jobs), PLACE)

@@ -123,8 +123,9 @@ extern "C" __global__ void write_tasks(Alignments alignments, Reads reads, Refer
 __device__ __forceinline__ u32 home_slot(u32 kmer, int slot_bits) { return (kmer * 0x9E3779B1u) >> (32 - slot_bits); }
 
 // Fills a warp's table with the k-mers of a mate, each with the last place where it stands; those with N are left out.
-// The slots' order depends on the lanes' order, what is found in them does not. Returns how many different ones there are.
-__device__ __forceinline__ int fill_table(u32* table, int slot_bits, const Reads& reads, i64 strand, i64 mate,
+// The slots' order depends on the lanes' order, what is found in them does not. Returns whether the mate is a
+// microsatellite, bases of which may differ.
+__device__ __forceinline__ bool fill_table(u32* table, int slot_bits, const Reads& reads, i64 strand, i64 mate,
                                            int length, int lane) {
     u64* empty = (u64*)table;
     for (int i = lane; i < 1 << (slot_bits - 1); i += 32) empty[i] = (u64)NO_KMER << 32 | NO_KMER;
@@ -132,17 +133,18 @@ __device__ __forceinline__ int fill_table(u32* table, int slot_bits, const Reads
     const u64* packed = reads.packed_of(strand, mate);
     const u8* codes = reads.codes_of(strand, mate);
     bool ambiguous = reads.ambiguous[mate];
-    int different = 0;
+    int kmers = 0;  // different ones; and all those without N, in the upper half
     for (int place = lane; place <= length - KMER; place += 32) {
         bool valid = true;
         if (ambiguous)
             for (int i = 0; i < KMER; i++) valid &= codes[place + i] < 4;
         if (!valid) continue;
+        kmers += 1 << 16;
         u32 kmer = (u32)packed_word(packed, place) & ((1u << (2 * KMER)) - 1), entry = kmer << 16 | place;
         for (u32 slot = home_slot(kmer, slot_bits);; slot = (slot + 1) & ((1u << slot_bits) - 1)) {
             u32 old = atomicCAS(&table[slot], NO_KMER, entry);
             if (old == NO_KMER) {
-                different++;
+                kmers++;
                 break;
             }
             if (old >> 16 == kmer) {
@@ -152,14 +154,8 @@ __device__ __forceinline__ int fill_table(u32* table, int slot_bits, const Reads
         }
     }
     __syncwarp();
-    for (int distance = 16; distance > 0; distance >>= 1) different += __shfl_xor_sync(WHOLE_WARP, different, distance);
-    return different;
-}
-
-// Whether a mate of `length` bases and so many different k-mers is a microsatellite, bases of which may differ.
-__device__ __forceinline__ bool is_monotonous(int different, int length) {
-    int half = (length - KMER + 1) / 2;
-    return different <= max(MONOTONOUS_KMERS, min(MOST_MONOTONOUS_KMERS, half));
+    for (int distance = 16; distance > 0; distance >>= 1) kmers += __shfl_xor_sync(WHOLE_WARP, kmers, distance);
+    return (kmers & 0xFFFF) <= max(MONOTONOUS_KMERS, min(MOST_MONOTONOUS_KMERS, kmers >> 17));
 }
 
 // The last place of the k-mer at a base of what is staged in a mate's table; -1 for none.
@@ -267,7 +263,7 @@ extern "C" __global__ void __launch_bounds__(128) scan(Tasks tasks, i64 count, R
     Winner winner = {FEWEST_KMERS - 1, -1, -1};
     bool monotonous = false;
     if (length >= KMER && last_position >= 0)
-        monotonous = is_monotonous(fill_table(table, slot_bits, reads, strand, mate, length, lane), length);
+        monotonous = fill_table(table, slot_bits, reads, strand, mate, length, lane);
     else
         last_position = -1;
     int pieces = last_position < 0 ? 0 : last_position / diagonals + 1;

@@ -31,23 +31,24 @@ def has_kmer(known, kmer):
 
 @compiled
 def learn(codes, strand, begin, end, places, known):
-    """Take up the k-mers of a mate, codes[strand, begin:end]; returns how many different ones it has.
+    """Take up the k-mers without N of a mate, codes[strand, begin:end]; returns whether it is a microsatellite.
 
     Args:
         codes: uint8[2, flat].
         places: int16[KMERS], becomes the last place of each k-mer in the mate.
         known: uint64[KMERS / 64], bits of k-mers, all 0 before.
     """
-    kmer, valid, different = np.uint64(0), 0, 0
+    kmer, valid, different, whole = np.uint64(0), 0, 0, 0
     for i in range(begin, end):
         code = codes[strand, i]
         valid = valid + 1 if code < 4 else 0
         kmer = kmer >> _TWO | np.uint64(code & 3) << np.uint64(2 * KMER - 2)
         if valid >= KMER:
+            whole += 1
             different += not has_kmer(known, kmer)
             known[kmer >> _SIX] |= _ONE << (kmer & _WITHIN)
             places[kmer] = i - begin - KMER + 1
-    return different
+    return _is_monotonous(different, whole)
 
 
 @compiled
@@ -61,20 +62,20 @@ def forget(codes, strand, begin, end, known):
 
 
 @inlined
-def is_monotonous(different, length):
-    """Whether a mate of `length` bases and so many different k-mers is a microsatellite, bases of which may differ."""
-    return different <= max(MONOTONOUS_KMERS, min(MOST_MONOTONOUS_KMERS, (length - KMER + 1) // 2))
+def _is_monotonous(different, whole):
+    """Whether a mate of `whole` k-mers without N, `different` of them different, is a microsatellite or nearly."""
+    return different <= max(MONOTONOUS_KMERS, min(MOST_MONOTONOUS_KMERS, whole // 2))
 
 
 @compiled
-def best_diagonals(length, different, text, begin, end, places, known, votes, reached):
+def best_diagonals(length, monotonous, text, begin, end, places, known, votes, reached):
     """Diagonals (relative to `begin`) with most k-mers in common; -1 for none.
 
     The best is the first to reach the most. The second is the lowest of those that have most of all beyond the band of
     the best (for a microsatellite beyond twice as much), if they are at most SECOND_KMERS less.
 
     Args:
-        length: of the mate, of `different` k-mers, which `learn` took up in `places` and `known`.
+        length: of the mate; monotonous: what `learn` said of it, which took it up in `places` and `known`.
         text: the packed axis, of which the window is [begin, end).
         votes: int16[end - begin + length or more], all 0 before and after.
         reached: int64[], as long, scratch.
@@ -83,7 +84,7 @@ def best_diagonals(length, different, text, begin, end, places, known, votes, re
         return np.int64(-1), np.int64(-1)
     diagonals = end - begin + length
     second = np.int64(-1)
-    if is_monotonous(different, length):
+    if monotonous:
         best, best_votes = _count_known(length, text, begin, end, known, votes)
         second_votes = max(FEWEST_KMERS, best_votes - SECOND_KMERS) - 1
         if best >= 0:
