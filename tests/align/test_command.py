@@ -29,12 +29,18 @@ def test_options_that_do_not_fit_each_other(words: str, message: str, tmp_path: 
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize("out", ["x.bam", "folder/x.buckets", "folder/x.buckets/"])
+def test_outputs(out: str) -> None:
+    """A shell that completes the name of a folder puts a slash behind it."""
+    assert parser().parse_args(["--index", "index", "--fq1", "a.fq", "--out", out]).out == Path(out)
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
     [
         *(("--threads", value) for value in ("0", "-1", "two", "1.5", "²")),
         *(("--batch", value) for value in ("0", "-5")),
-        *(("--out", value) for value in ("x.sam", "x.cram", "x")),
+        *(("--out", value) for value in ("x.sam", "x.cram", "x", ".bam", "x.bam.gz")),
         *((f"--{part}", value) for part in ("sample", "unit", "library", "platform") for value in ("a\tb", "a\n", "")),
     ],
 )

@@ -44,9 +44,10 @@ def parser() -> argparse.ArgumentParser:
 
 def _output(text: str) -> Path:
     """The file of the records, by whose ending a BAM is told from a folder of buckets."""
-    if not text.endswith((".bam", ".buckets")):
+    path = Path(text)  # without the slash that a shell puts behind a folder
+    if path.suffix not in (".bam", ".buckets"):
         raise argparse.ArgumentTypeError(f"{text!r} ends in neither .bam nor .buckets; only these two are written")
-    return Path(text)
+    return path
 
 
 def _positive(text: str) -> int:
