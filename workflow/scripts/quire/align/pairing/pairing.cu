@@ -50,8 +50,8 @@ __device__ __forceinline__ bool overlap(i64 begin_a, i64 end_a, i64 begin_b, i64
     return 2 * shared >= shorter;
 }
 
-// 1 if a read of this length, below `shortest_certain`, has as many places as a look keeps at most, or more; else 0. Those count that
-// compete with its alignment i: where that lies on the primary assembly, none on alternate contigs.
+// 1 if a read of this length, below `shortest_certain`, has as many places as a look keeps at most, or more; else 0.
+// Those count that compete with its alignment i: where that lies on the primary assembly, none on alternate contigs.
 __device__ __forceinline__ int has_many_places(const Alignments& alignments, const Contigs& contigs, i64 i,
                                                i64 length, i64 shortest_certain) {
     if (length >= shortest_certain) return 0;
@@ -218,7 +218,8 @@ __device__ __forceinline__ i64 telling_score(const Alignments& alignments, const
 // One thread per pair: mates whose places fit each other better than their best places do apart are chosen together.
 // Alignments on alternate contigs make no pairs.
 extern "C" __global__ void pair(Alignments alignments, Reads reads, Contigs contigs, QualityTables tables,
-                                i64 shortest_certain, ProperLengths lengths, Competition competition, Selection selection) {
+                                i64 shortest_certain, ProperLengths lengths, Competition competition,
+                                Selection selection) {
     i64 read1 = thread_index(), read2 = reads.count / 2 + read1;
     if (read1 >= reads.count / 2) return;
     i64 first1 = alignments.offsets[read1], last1 = alignments.offsets[read1 + 1];
@@ -304,7 +305,8 @@ extern "C" __global__ void complete_selection(Alignments alignments, Reads reads
         selection.suboptimal_score[read] = suboptimal_score;
         selection.quality[read] = chosen < 0 ? 0
                                              : (u8)quality_of(alignments, contigs, tables, chosen, length,
-                                                              shortest_certain, suboptimal_score, competition.near_best_count[chosen]);
+                                                              shortest_certain, suboptimal_score,
+                                                              competition.near_best_count[chosen]);
     }
     i64 score = chosen >= 0 ? alignments.score[chosen] : 0, most = selection.quality[read];
     // A short read that lies well beside its mate needs no words of its own to be believed.

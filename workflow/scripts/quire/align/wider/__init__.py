@@ -13,6 +13,8 @@ and OUTER_BASES at least) with the scores of match and mismatch, and END_BONUS, 
 diagonal is that of the greatest value above 0, the lowest of equals, if it could make the alignment at most NEAR_BEST
 worse than the best one of its read on the primary assembly. The band is widened to hold the diagonals of both ends.
 
+Here N of a read is A, and N of the axis what stands in for it; extension, which tells them, has the last word.
+
 All this is a property of read and axis, so that one answer stays one. Few reads are aligned again (75 of a million of
 300 bases of chr20), and nearly all of these score more.
 """

@@ -9,8 +9,8 @@
 constexpr u64 PAIRS = 0x5555555555555555ull, OUTER = PAIRS >> (64 - 2 * OUTER_BASES);
 constexpr i64 NONE = -(1ll << 62);  // no diagonal
 
-// A clipped end: `clip` bases of a read (its words on one strand) of `length`, its begin or its end; `own` is the diagonal
-// of the alignment there; [low, high] is the band, [axis_low, axis_high) what of the axis may be used.
+// A clipped end: `clip` bases of a read (its words on one strand) of `length`, its begin or its end; `own` is the
+// diagonal of the alignment there; [low, high] is the band, [axis_low, axis_high) what of the axis may be used.
 struct End {
     const u64* packed;
     i64 length, clip;
@@ -26,7 +26,8 @@ __device__ __forceinline__ i64 value_of(const End& end, const u64* text, i64 dia
     i64 gap = diagonal < end.own ? end.own - diagonal : diagonal - end.own;
     i64 matched = (diagonal < end.own) == end.is_begin ? end.clip : end.clip - gap;
     i64 begin = end.is_begin ? 0 : end.length - matched;
-    if (matched < OUTER_BASES || diagonal + begin < end.axis_low || diagonal + begin + matched > end.axis_high) return 0;
+    if (matched < OUTER_BASES) return 0;
+    if (diagonal + begin < end.axis_low || diagonal + begin + matched > end.axis_high) return 0;
     i64 differing = 0;
     for (i64 place = begin; place < begin + matched; place += 32) {
         u64 difference = differing_bases(packed_word(end.packed, place), packed_word(text, diagonal + place));
