@@ -41,6 +41,7 @@ def test_outputs(out: str) -> None:
         *(("--threads", value) for value in ("0", "-1", "two", "1.5", "²")),
         *(("--batch", value) for value in ("0", "-5")),
         *(("--out", value) for value in ("x.sam", "x.cram", "x", ".bam", "x.bam.gz")),
+        *(("--assembly", value) for value in ("a\tb", "a\n")),
         *((f"--{part}", value) for part in ("sample", "unit", "library", "platform") for value in ("a\tb", "a\n", "")),
     ],
 )

@@ -27,7 +27,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--qualities", default="", choices=["", *QUALITIES])
     made.add_argument("--fasta", type=Path, help="the reference, for CRAM")
     made.add_argument("--alternate", type=Path, help="list of the reference's alternate contigs, such as genome.fa.alt")
-    made.add_argument("--assembly", default="", help="name of the reference's assembly, for the header")
+    made.add_argument(
+        "--assembly", type=_printable, default="", help="name of the reference's assembly, for the header"
+    )
     made.add_argument("--clip-adapters", action="store_true")
     made.add_argument("--clip-poly-g", action="store_true")
     made.add_argument("--umis", action="store_true", help="names end in UMIs")
@@ -58,9 +60,16 @@ def _positive(text: str) -> int:
 
 
 def _header_value(text: str) -> str:
-    """A value of a header line, whose fields tabs separate."""
-    if not text or not text.isprintable():
-        raise argparse.ArgumentTypeError(f"{text!r} is empty, or holds what a line of a BAM's header cannot")
+    """A value of a header line that is always there."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty, which a line of a BAM's header cannot say")
+    return _printable(text)
+
+
+def _printable(text: str) -> str:
+    """A value of a header line, whose fields tabs separate; empty for none."""
+    if not text.isprintable():
+        raise argparse.ArgumentTypeError(f"{text!r} holds what a line of a BAM's header cannot")
     return text
 
 
