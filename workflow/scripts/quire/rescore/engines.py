@@ -170,7 +170,7 @@ def calling_engine(
         own, cards = seconds_of_pairhmm(expected_cells(), processes)
         log.info("PairHMM takes %d processes about %.1f s here, and with a card about %.1f s", processes, own, cards)
         pays = own - cards >= SECONDS_WORTH_A_CARD
-        # It goes into the header of the VCF, which does not depend on the number of threads.
+        # It goes into the header of the VCF, which is to name no number of threads.
         reason = "there is much to compute." if pays else LITTLE_TO_SAVE
     if not pays:
         log.info("backend cpu: %s", reason)
