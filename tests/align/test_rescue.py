@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from quire.align.engines import cpu as engine_cpu
 from quire.align.insert_size import NO_INSERT_SIZES, InsertSize, InsertSizes
-from quire.align.parameters import FEWEST_KMERS, KMER, MOST_CANDIDATES
+from quire.align.parameters import BAND_MARGIN, FEWEST_KMERS, KMER, MOST_CANDIDATES, UNPAIRED_COST
 from quire.align.rescue.cpu import rescue_jobs
 
-from tests.support.align_oracles import is_microsatellite, kmers_of
+from tests.support.align_oracles import best_diagonals, votes_for_diagonals
 from tests.support.builders import random_bases, write_fasta
 from tests.support.places import Place, alignments_of
 from tests.support.read_builders import (
@@ -42,26 +42,6 @@ def other_strand(codes: np.ndarray) -> np.ndarray:
     return np.where(codes < 4, 3 - codes, codes)[::-1]
 
 
-def shared_kmers(read: np.ndarray, text: np.ndarray) -> dict[int, int]:
-    """Votes of each diagonal (text position minus read position), each k-mer of the read counted where it is last."""
-    last = {tuple(read[i : i + KMER]): i for i in range(len(read) - KMER + 1) if (read[i : i + KMER] < 4).all()}
-    votes: dict[int, int] = {}
-    for position in range(len(text) - KMER + 1):
-        place = last.get(tuple(text[position : position + KMER]))
-        if place is not None:
-            votes[position - place] = votes.get(position - place, 0) + 1
-    return {diagonal: count for diagonal, count in votes.items() if diagonal >= 0}
-
-
-def known_kmers(read: np.ndarray, text: np.ndarray) -> dict[int, int]:
-    """Votes of each diagonal whose stretch of the read's length lies in the text: its k-mers that the read has."""
-    kmers = {tuple(read[i : i + KMER]) for i in range(len(read) - KMER + 1) if (read[i : i + KMER] < 4).all()}
-    known = [tuple(text[i : i + KMER]) in kmers for i in range(len(text) - KMER + 1)]
-    of_a_stretch = len(read) - KMER + 1
-    votes = {i: sum(known[i : i + of_a_stretch]) for i in range(len(known) - of_a_stretch + 1)}
-    return {diagonal: count for diagonal, count in votes.items() if count}
-
-
 def window(anchor: Place, island: tuple[int, int]) -> tuple[int, int]:
     """Span of the axis in which the mate of a full-length anchor lies if the pair is proper."""
     if anchor.strand == 0:
@@ -90,25 +70,18 @@ def test_jobs_equal_a_plain_vote():
         places.append([anchor])
         island = int(np.searchsorted(ISLANDS, position, side="right")) - 1
         begin, end = window(anchor, (int(ISLANDS[island]), int(ISLANDS[island + 1])))
-        count = known_kmers if is_microsatellite(codes) else shared_kmers
-        votes = count(codes, axis[begin:end]) if end - begin >= KMER else {}
-        wanted.append((1 - strand, island, {begin + diagonal: count for diagonal, count in votes.items()}))
+        wanted += [
+            (150 + len(first) - 1, 1 - strand, begin + diagonal, *ISLANDS[island : island + 2].tolist())
+            for diagonal in best_diagonals(codes.tolist(), axis[max(begin, 0) : max(end, 0)].tolist())
+        ]
     reads = make_reads(first, second)
     reference = SimpleNamespace(text=pack(axis), island_axis=ISLANDS)
     jobs = rescue_jobs(alignments_of(places + [[] for _ in second]), reads, reference, MODELS)
-    by_read = {
-        int(read): i for i, read in reversed(list(enumerate(jobs.read)))
-    }  # a second place stands behind the first
-    for pair, (strand, island, votes) in enumerate(wanted):
-        most = max(votes.values(), default=0)
-        assert (150 + pair in by_read) == (most >= FEWEST_KMERS)
-        if most >= FEWEST_KMERS:
-            job = by_read[150 + pair]
-            assert votes[int(jobs.diagonal[job])] == most
-            assert jobs.strand[job] == strand
-            assert (jobs.axis_low[job], jobs.axis_high[job]) == (ISLANDS[island], ISLANDS[island + 1])
-            assert jobs.diagonal_low[job] < jobs.diagonal[job] < jobs.diagonal_high[job]
-    assert len(jobs) > 60
+    columns = (jobs.read, jobs.strand, jobs.diagonal, jobs.axis_low, jobs.axis_high)
+    assert list(zip(*(column.tolist() for column in columns), strict=True)) == wanted
+    assert (jobs.diagonal_low == jobs.diagonal - BAND_MARGIN).all()
+    assert (jobs.diagonal_high == jobs.diagonal + BAND_MARGIN).all()
+    assert len(wanted) > 60
 
 
 @pytest.mark.parametrize(("differences", "jobs"), [(0, 2), (2, 2), (3, 1)])
@@ -150,29 +123,26 @@ def test_no_job_beside_a_proper_partner_without_a_model_or_for_a_short_mate(stra
 
 @pytest.mark.parametrize("length", [KMER, KMER + 3, 36, 60, 80])
 @pytest.mark.parametrize("word", [[0], [0, 1], NINE_BASES[:KMER], NINE_BASES, NINE_BASES * 3 + [2]])
-def test_a_microsatellite_lies_where_most_kmers_are_its(word, length):
+def test_of_places_in_a_tandem_repeat_that_nearest_the_middle_is_taken(word, length):
+    """The middle of the window, where the template length is the mean."""
     axis = np.random.default_rng(3).integers(0, 4, 9000).astype(np.uint8)
-    axis[1180:1260] = np.resize(word, 80)
-    axis[1190:1194] ^= 1
+    axis[1150:1320] = np.resize(word, 170)
     mate = np.resize(word, length).astype(np.uint8)
-    kmers = set(kmers_of(mate))
     begin, end = window(Place(LENGTH, 0, 1000, 0, LENGTH), (0, 4000))
     begin += LENGTH - length
-    by_diagonal = known_kmers(mate, axis[begin:end])
-    votes = [by_diagonal.get(i, 0) for i in range(end - begin - length + 1)]
     reference = SimpleNamespace(text=pack(axis), island_axis=ISLANDS)
     reads = make_reads([axis[1000:1100]], [other_strand(mate)])
     jobs = rescue_jobs(alignments_of([[Place(LENGTH, 0, 1000, 0, LENGTH)], []]), reads, reference, MODELS)
-    if not is_microsatellite(mate):  # too few of a longer word: every k-mer votes for one diagonal
-        assert len(word) > KMER
-        assert max(shared_kmers(mate, axis[begin:end]).values()) <= len(kmers)
-    elif max(votes) < FEWEST_KMERS:
+    assert jobs.diagonal.tolist() == [begin + diagonal for diagonal in best_diagonals(mate, axis[begin:end])]
+    if length < KMER + FEWEST_KMERS - 1:
         assert len(jobs) == 0
     else:
-        assert jobs.diagonal[0] == begin + votes.index(max(votes))
-        assert max(votes) > len(kmers) or length < 36
-        bands = list(zip(jobs.diagonal_low, jobs.diagonal_high, strict=True))
-        assert len(bands) == 1 or bands[0][1] < bands[1][0]
+        first, *others = jobs.diagonal.tolist()
+        assert (axis[first : first + length] == mate).all()
+        assert abs(first + length - (1000 + MODEL.mean)) <= len(word) / 2 + 0.5 or length == 80
+        assert len(others) == 1
+        assert abs(others[0] - first) > BAND_MARGIN
+    assert sum(votes_for_diagonals(mate, axis[begin:end]).values()) > 0
 
 
 @pytest.mark.parametrize("errors", [1, 2, 3])
@@ -186,15 +156,13 @@ def test_a_microsatellite_with_errors_is_found_beside_its_mate(length, errors):
     reference = SimpleNamespace(text=pack(axis), island_axis=ISLANDS)
     reads = make_reads([axis[1000:1100]], [other_strand(mate)])
     jobs = rescue_jobs(alignments_of([[Place(LENGTH, 0, 1000, 0, LENGTH)], []]), reads, reference, MODELS)
-    # Where so many of its k-mers are its own that it is no microsatellite, votes decide as ever.
-    if is_microsatellite(mate):
-        assert jobs.diagonal_low[0] <= 1170 <= jobs.diagonal_high[0]
+    assert jobs.diagonal_low[0] <= 1170 <= jobs.diagonal_high[0]
 
 
 @pytest.mark.parametrize("behind", [False, True])
 @pytest.mark.parametrize("called", [16, 23, 31, 32, 60])
-def test_a_mate_of_mostly_n_is_no_microsatellite(called, behind):
-    """Of a few different k-mers because the rest are N: each stands in it once, and tells where it lies."""
+def test_a_mate_of_mostly_n_is_found(called, behind):
+    """Of as few different k-mers as a microsatellite has, because the rest are N."""
     axis = np.random.default_rng(6).integers(0, 4, 9000).astype(np.uint8)
     mate = axis[1200 : 1200 + LENGTH].copy()
     mate[slice(called, None) if behind else slice(LENGTH - called)] = 4
@@ -206,14 +174,28 @@ def test_a_mate_of_mostly_n_is_no_microsatellite(called, behind):
 
 @pytest.mark.parametrize(
     ("anchors", "partners", "jobs"),
-    [(1, 1, 0), (1, MOST_CANDIDATES - 1, 0), (1, MOST_CANDIDATES, 1), (MOST_CANDIDATES, MOST_CANDIDATES, 0)],
+    [
+        ([100], [40], 0),
+        ([100], [40, *[39] * (MOST_CANDIDATES - 2)], 0),
+        ([100], [40, *[39] * (MOST_CANDIDATES - 1)], 1),  # as many places as are looked at at most
+        ([100], [40, 40], 1),  # two as good
+        ([100], [39, 40, 30, 40], 1),
+        ([100], [40, 39, 39], 0),
+        ([100] * (MOST_CANDIDATES - 1), [40, 40], MOST_CANDIDATES - 1),
+        ([100] * MOST_CANDIDATES, [40] * MOST_CANDIDATES, 0),
+        ([100, *[100 - UNPAIRED_COST - 1] * MOST_CANDIDATES], [40, 40], 1),  # the others are no anchors
+    ],
 )
-def test_looks_again_beside_few_places_if_the_mate_has_many(anchors, partners, jobs):
+def test_looks_again_beside_few_places_if_the_mate_may_have_better_ones(anchors, partners, jobs):
     axis = np.random.default_rng(1).integers(0, 4, 9000).astype(np.uint8)
     reference = SimpleNamespace(text=pack(axis), island_axis=ISLANDS)
     reads = make_reads([axis[1000:1100]], [other_strand(axis[1200:1300])])
-    places = [[Place(100, 0, 1000, 0, 100)] * anchors, [Place(40, 1, 1210, 0, 100)] * partners]
-    assert rescue_jobs(alignments_of(places), reads, reference, MODELS).diagonal.tolist() == [1200] * jobs
+    places = [
+        [Place(score, 0, 1000, 0, 100) for score in anchors],
+        [Place(score, 1, 1210, 0, 100) for score in partners],
+    ]
+    found = rescue_jobs(alignments_of(places), reads, reference, MODELS)
+    assert found.diagonal[found.read == 1].tolist() == [1200] * jobs
 
 
 def test_a_mate_without_any_seed_is_found(tmp_path, monkeypatch):

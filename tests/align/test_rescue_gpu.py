@@ -1,6 +1,5 @@
 """Mate rescue on a card: windows, votes, ties and the order of jobs against plain Python."""
 
-from collections import Counter
 from functools import cache
 from types import SimpleNamespace
 
@@ -15,14 +14,13 @@ from quire.align.parameters import (
     KMER,
     MOST_ANCHORS,
     MOST_CANDIDATES,
-    SECOND_KMERS,
     UNPAIRED_COST,
 )
 from quire.align.rescue import gpu as rescue_gpu
 from quire.align.rescue.gpu import rescue_jobs
 from quire.reference.gpu import upload_reference
 
-from tests.support.align_oracles import five_prime, is_microsatellite, template_length
+from tests.support.align_oracles import best_diagonals, five_prime, template_length
 from tests.support.card_builders import card_reads, download_all, pack, reverse_complement, upload_all
 from tests.support.places import Place, alignments_of
 
@@ -65,43 +63,6 @@ def upload_axis(card):
     return upload_reference(card, reference)
 
 
-def best_diagonals(read: list[int], begin: int, end: int) -> list[int]:
-    """The diagonal that is the first to reach the most votes, a k-mer counting where it stands last in the read.
-
-    And the lowest of those beyond its band that have most of all, if they have at most SECOND_KMERS less. Of a read of
-    few different k-mers each of them counts under all diagonals whose stretch of the read's length it lies in, and the
-    second lies beyond twice as much.
-    """
-    places = {tuple(read[i : i + KMER]): i for i in range(len(read) - KMER + 1) if max(read[i : i + KMER]) < 4}
-    window = axis()[max(begin, 0) : max(end, 0)].tolist()
-    votes = []
-    for position in range(len(window) - KMER + 1):
-        place = places.get(tuple(window[position : position + KMER]))
-        if place is not None and position >= place:
-            votes.append(begin + position - place)
-    microsatellite = is_microsatellite(read)
-    if microsatellite:
-        votes = []
-        for end in range(len(read), len(window) + 1):
-            stretch = window[end - len(read) : end]
-            known = [tuple(stretch[i : i + KMER]) in places for i in range(len(read) - KMER + 1)]
-            votes += [begin + end - len(read)] * sum(known)
-    counts = Counter(votes)
-    most = max(counts.values(), default=0)
-    if most < FEWEST_KMERS:
-        return []
-    seen: Counter[int] = Counter()
-    assert votes == sorted(votes) or not microsatellite
-    for diagonal in votes:
-        seen[diagonal] += 1
-        if seen[diagonal] == most:
-            break
-    beyond = 2 * BAND_MARGIN if microsatellite else BAND_MARGIN
-    others = [(-count, other) for other, count in counts.items() if abs(other - diagonal) > beyond
-              and count >= max(FEWEST_KMERS, most - SECOND_KMERS)]  # fmt: skip
-    return [diagonal, *(other for _, other in sorted(others)[:1])]
-
-
 def in_order(anchor: Place, other: Place, lengths: tuple[int, int], side: int) -> tuple[str, int] | None:
     """Orientation and template length of an anchor and a place of its mate; the anchor's read is mate `side`."""
     if side == 0:
@@ -131,9 +92,13 @@ def wanted_jobs(reads: list[list[int]], places: list[list[Place]], models: Inser
     pairs = len(reads) // 2
     for read, mate in (order for pair in range(pairs) for order in ((pair, pairs + pair), (pairs + pair, pair))):
         side, lengths = int(read >= pairs), (len(reads[read]), len(reads[mate]))
-        looks_again = len(places[read]) < MOST_CANDIDATES <= len(places[mate])
+        best = max((place.score for place in places[read]), default=0)
+        near = [place for place in places[read] if place.score >= best - UNPAIRED_COST]
+        mate_scores = sorted(place.score for place in places[mate])
+        tied = len(mate_scores) > 1 and mate_scores[-1] == mate_scores[-2]
+        looks_again = len(near) < MOST_CANDIDATES and (tied or len(mate_scores) >= MOST_CANDIDATES)
         for anchor in places[read][:MOST_ANCHORS]:
-            if anchor.score < max(place.score for place in places[read]) - UNPAIRED_COST:
+            if anchor not in near:
                 continue
             found = [in_order(anchor, other, lengths, side) or ("FR", 0) for other in places[mate]]
             proper = [getattr(models, name).low <= length <= getattr(models, name).high for name, length in found]
@@ -147,9 +112,10 @@ def wanted_jobs(reads: list[list[int]], places: list[list[Place]], models: Inser
                 strand, begin, end = places_of_mate(anchor, lengths, side, name, model)
                 begin, end = (anchor.contig * 100_000 + border for border in (begin, end))
                 codes = reverse_complement(reads[mate]) if strand == 1 else reads[mate]
-                for diagonal in best_diagonals(codes, max(begin, borders[0]), min(end, borders[1])):
-                    band = diagonal - BAND_MARGIN, diagonal + BAND_MARGIN
-                    jobs.append((mate, strand, diagonal, *band, *borders))
+                begin, end = max(begin, borders[0]), min(end, borders[1])
+                for diagonal in best_diagonals(codes, axis()[begin : max(begin, end)].tolist()):
+                    band = begin + diagonal - BAND_MARGIN, begin + diagonal + BAND_MARGIN
+                    jobs.append((mate, strand, begin + diagonal, *band, *borders))
     return jobs
 
 
@@ -201,8 +167,12 @@ def pairs_of_places(draw):
                     mate[i] = draw(st.sampled_from([4, (mate[i] + 1) % 4]))
                 mate = reverse_complement(mate) if anchor.strand == 0 else mate
             if draw(st.booleans()):
-                count = draw(st.sampled_from([1, 1, 1, MOST_CANDIDATES - 1, MOST_CANDIDATES]))
-                partners += [Place(50, draw(st.integers(0, 1)), at, 0, mate_length, contig)] * count
+                strand, count = (
+                    draw(st.integers(0, 1)),
+                    draw(st.sampled_from([1, 1, 1, MOST_CANDIDATES - 1, MOST_CANDIDATES])),
+                )
+                partners += [Place(50, strand, at, 0, mate_length, contig)]
+                partners += [Place(50 - draw(st.integers(0, 1)), strand, at, 0, mate_length, contig)] * (count - 1)
         if draw(st.sampled_from([False, False, True])):
             mate = np.resize(draw(st.sampled_from([[0], [0, 1], [0, 0, 1, 1, 2, 2, 0, 3]])), mate_length).tolist()
         read = generator.integers(0, 4, length).tolist()
@@ -278,15 +248,17 @@ def test_an_ambiguous_base_matches_nothing(card) -> None:
 
 
 @pytest.mark.parametrize("diagonals", [2048, 16])
-def test_of_equals_the_first_to_get_there(card, monkeypatch, diagonals) -> None:
+def test_of_equals_the_nearest_to_the_middle_of_the_window(card, monkeypatch, diagonals) -> None:
     monkeypatch.setattr(rescue_gpu, "MOST_DIAGONALS", diagonals)
     size = KMER + FEWEST_KMERS - 1
     junk = np.random.default_rng(1).integers(0, 4, 40).tolist()
-    for at in range(2200, 2232, 8):  # both in one step of 32 positions, and in two
-        parts = [axis()[begin : begin + size].tolist() for begin in (at, at + size)]
+    middle = FIVE[0] + AT_300.mean - (2 * size + len(junk))
+    # Its two parts lie 40 bases apart; where they are as far from the middle, the lower one is taken.
+    for at, other in ((0, False), (19, False), (20, True), (21, True), (40, True)):
+        parts = [axis()[begin : begin + size].tolist() for begin in (middle + at, middle + at + size)]
         junk[0], junk[-1] = 3 - parts[1][0], 3 - parts[0][-1]  # so that neither part goes on
-        assert one_pair(card, 0, parts[0] + junk + parts[1])[:1] == [at]
-        assert one_pair(card, 0, parts[1] + junk + parts[0])[:1] == [at - size - len(junk)]
+        nearest = middle + at - len(junk) * other
+        assert one_pair(card, 0, parts[0] + junk + parts[1]) == [nearest, 2 * (middle + at) - len(junk) - nearest]
 
 
 def test_one_kmer_at_the_end_of_a_window_is_too_few(card) -> None:
@@ -308,22 +280,26 @@ def test_the_first_anchors_only_and_near_the_best(card) -> None:
 
 
 @pytest.mark.parametrize("diagonals", [2048, 16])
-@pytest.mark.parametrize("length", [KMER, KMER + 3, 30, 60])
-def test_a_microsatellite_lies_where_most_kmers_are_its(card, monkeypatch, diagonals, length) -> None:
-    """Poly-A at [1200, 1260) and a repeat of AC at [1800, 1900)."""
+@pytest.mark.parametrize("length", [KMER, KMER + 3, 30, 50, 100])
+def test_a_mate_in_a_tandem_repeat_has_two_places(card, monkeypatch, diagonals, length) -> None:
+    """Poly-A at [1200, 1260), a repeat of AC at [1800, 1900) and one of 37 bases at [900, 1100)."""
     monkeypatch.setattr(rescue_gpu, "MOST_DIAGONALS", diagonals)
-    places = [[Place(100, 0, at, 0, 100)] for at in (1000, 1600)] + [[], []]
-    reads = [[0] * 100, [0] * 100, [3] * length, reverse_complement(np.resize([0, 1], length).tolist())]
-    jobs = on_card(card, reads, places, MODEL)
-    assert jobs == wanted_jobs(reads, places, MODEL)
-    first = {job[0]: job[2] for job in reversed(jobs)}
+    places = [[Place(100, 0, at, 0, 100)] for at in (1000, 1600, 720)]
+    mates = [np.zeros(length, int), np.resize([0, 1], length), np.resize(axis()[900:937], length)]
+    reads = [*[[0] * 100] * 3, *(reverse_complement(mate.tolist()) for mate in mates)]
+    jobs = on_card(card, reads, places + [[]] * 3, MODEL)
+    assert jobs == wanted_jobs(reads, places + [[]] * 3, MODEL)
+    found = [[job[2] for job in jobs if job[0] == read] for read in (3, 4, 5)]
     # As short as a seed's votes are few, it is found nowhere.
-    assert first == ({} if length < KMER + FEWEST_KMERS - 1 else {2: 1200, 3: 1800})
+    assert [len(of_one) for of_one in found] == [0 if length < KMER + FEWEST_KMERS - 1 else 2] * 3
+    for mate, diagonals_found in zip(mates, found, strict=True):
+        for diagonal in diagonals_found[:1] if length < 60 else []:
+            assert (axis()[diagonal : diagonal + length] == mate).all()
 
 
 @pytest.mark.parametrize("diagonals", [2048, 16])
 @pytest.mark.parametrize("length", [*range(KMER, 60), 100])
-def test_a_microsatellite_with_another_base_lies_where_most_kmers_are_its(card, monkeypatch, diagonals, length) -> None:
+def test_a_microsatellite_with_another_base(card, monkeypatch, diagonals, length) -> None:
     """A repeat of AC at [1800, 1900) and of which a base of the mate is another, or of which two are."""
     monkeypatch.setattr(rescue_gpu, "MOST_DIAGONALS", diagonals)
     places = [[Place(100, 0, 1600, 0, 100)]] * 2 + [[], []]
@@ -334,7 +310,7 @@ def test_a_microsatellite_with_another_base_lies_where_most_kmers_are_its(card, 
     assert on_card(card, reads, places, MODEL) == wanted_jobs(reads, places, MODEL)
 
 
-def test_a_mate_of_mostly_n_is_no_microsatellite(card) -> None:
+def test_a_mate_of_mostly_n(card) -> None:
     """Of 16, 23, 31 and 60 called bases, before N and behind them."""
     mate = axis()[2140:2240].tolist()
     mates = [mate[:called] + [4] * (100 - called) for called in (16, 23, 31, 60)]
@@ -346,15 +322,19 @@ def test_a_mate_of_mostly_n_is_no_microsatellite(card) -> None:
     assert [job[2] for job in jobs] == [2140] * len(mates)
 
 
-def test_looks_again_beside_few_places_if_the_mate_has_many(card) -> None:
-    mate = reverse_complement(axis()[2140:2240].tolist())
-    anchor, partner = Place(100, 0, 1940, 0, 100), Place(40, 1, 2150, 0, 100)
-    reads = [[0] * 100, mate]
-    for anchors, partners, jobs in ((1, 1, 0), (1, MOST_CANDIDATES - 1, 0), (1, MOST_CANDIDATES, 1),
-                                    (MOST_CANDIDATES - 1, MOST_CANDIDATES, MOST_CANDIDATES - 1),
-                                    (MOST_CANDIDATES, MOST_CANDIDATES, 0)):  # fmt: skip
-        found = on_card(card, reads, [[anchor] * anchors, [partner] * partners], MODEL)
-        assert [job[2] for job in found] == [2140] * jobs
+def test_looks_again_beside_few_places_if_the_mate_may_have_better_ones(card) -> None:
+    reads = [[0] * 100, reverse_complement(axis()[2140:2240].tolist())]
+    for anchors, partners, jobs in (([100], [40], 0), ([100], [40, *[39] * (MOST_CANDIDATES - 2)], 0),
+                                    ([100], [40, *[39] * (MOST_CANDIDATES - 1)], 1), ([100], [40, 40], 1),
+                                    ([100], [39, 40, 30, 40], 1), ([100], [40, 39, 39], 0),
+                                    ([100] * (MOST_CANDIDATES - 1), [40, 40], MOST_CANDIDATES - 1),
+                                    ([100] * MOST_CANDIDATES, [40] * MOST_CANDIDATES, 0),
+                                    ([100, *[99 - UNPAIRED_COST] * MOST_CANDIDATES], [40, 40], 1)):  # fmt: skip
+        places = [
+            [Place(score, 0, 1940, 0, 100) for score in anchors],
+            [Place(score, 1, 2150, 0, 100) for score in partners],
+        ]
+        assert [job[2] for job in on_card(card, reads, places, MODEL)] == [2140] * jobs
 
 
 def test_nothing_to_rescue(card) -> None:
@@ -370,7 +350,7 @@ def test_nothing_to_rescue(card) -> None:
         assert on_card(card, [[0] * 100, mate[:short]], [[anchor], []], MODEL) == []
 
 
-@pytest.mark.parametrize("shared_bytes", [227 << 10, 14000])  # for the usual table; for a fuller one
+@pytest.mark.parametrize("shared_bytes", [227 << 10, 16000])  # for the usual table; for a fuller one
 @pytest.mark.parametrize("high", [420, 2400])
 def test_long_mates_and_wide_windows(card, monkeypatch, high, shared_bytes) -> None:
     monkeypatch.setattr(card, "shared_bytes", shared_bytes)

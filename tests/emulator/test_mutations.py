@@ -38,6 +38,16 @@ def rescue(card) -> None:
     test_rescue_gpu.test_bounds_of_proper_distances(card, 0)
 
 
+def repeats(card) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        test_rescue_gpu.test_a_mate_in_a_tandem_repeat_has_two_places(card, patch, 16, 50)
+
+
+def equals(card) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        test_rescue_gpu.test_of_equals_the_nearest_to_the_middle_of_the_window(card, patch, 2048)
+
+
 def suffixes(card) -> None:
     test_suffix_array_gpu.test_hard_texts(card, "many copies")
 
@@ -134,12 +144,18 @@ MUTATIONS = [
     # Barriers removed.
     (selection, "suffix_array/selection.cu", "        __syncthreads();\n    }", "    }"),
     (blocks, "fm_index/construction/construction.cu", "    __syncthreads();\n    Counts before", "    Counts before"),
+    (
+        repeats,
+        "quire/align/rescue/rescue.cu",
+        "        __syncwarp();\n        if (round < pieces) look",
+        "        if (round < pieces) look",
+    ),
     # Wrong masks and widths.
     (
         rescue,
         "quire/align/rescue/rescue.cu",
-        "__match_any_sync(WHOLE_WARP, diagonal)",
-        "__match_any_sync(0xFFFFu, diagonal)",
+        "__shfl_xor_sync(WHOLE_WARP, most.votes, distance)",
+        "__shfl_xor_sync(0xFFFFu, most.votes, distance)",
     ),
     (suffixes, "suffix_array/suffix_array.cu", "__ballot_sync(~0u, row < rows && head)", "__ballot_sync(~1u, head)"),
     (seeds, "seeding/search.cu", "__shfl_up_sync(FULL_WARP, end, step)", "__shfl_up_sync(FULL_WARP, end, step, 16)"),
@@ -149,6 +165,10 @@ MUTATIONS = [
         "__ballot_sync(~0u, code & 1)",
         "__ballot_sync(~0u >> 1, code & 1)",
     ),
+    # A place of a k-mer that is lost, equals in another order.
+    (repeats, "quire/align/rescue/rescue.cu", "(u16)(old & 0xFFFF)", "NO_PLACE"),
+    (equals, "quire/align/rescue/rescue.cu", "other.diagonal < diagonal", "other.diagonal > diagonal"),
+    (equals, "quire/align/rescue/rescue.cu", "2 * diagonal - twice_middle", "2 * diagonal - twice_middle - 1"),
     # Off by one.
     (
         chains,

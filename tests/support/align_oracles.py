@@ -1,19 +1,21 @@
 """Plain versions of the align stage's decisions: slow, over all possibilities, in floating point where bwa has it."""
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from quire.align.insert_size import InsertSizes
 from quire.align.parameters import (
+    BAND_MARGIN,
     CROWDED_PARTS,
+    FEWEST_KMERS,
     KMER,
-    MONOTONOUS_KMERS,
     MOST_CANDIDATES,
-    MOST_MONOTONOUS_KMERS,
     MOST_SUPPLEMENTARY,
     NEAR_BEST,
     PAIR_BONUS_LIMIT,
+    SECOND_KMERS,
     SHORTEST_CERTAIN,
     SHORTEST_CERTAIN_ALONE,
     SIMPLE_SCORE,
@@ -25,17 +27,39 @@ from quire.sequence.ties.oracle import tie_hash
 from tests.support.places import Place
 
 
-def kmers_of(read: Sequence[int]) -> list[tuple[int, ...]]:
-    """The k-mers of a read's codes, those with N apart."""
-    kmers = (tuple(read[i : i + KMER]) for i in range(len(read) - KMER + 1))
-    return [kmer for kmer in kmers if max(kmer) < 4]
+def votes_for_diagonals(read: Sequence[int], window: Sequence[int]) -> dict[int, int]:
+    """How many k-mers without N a read and a window share on each diagonal (place in the window less that in the read).
+
+    A diagonal on which the read begins before the window has none.
+    """
+    where = defaultdict(list)
+    for position in range(len(window) - KMER + 1):
+        where[tuple(window[position : position + KMER])].append(position)
+    votes: Counter[int] = Counter()
+    for place in range(len(read) - KMER + 1):
+        kmer = tuple(read[place : place + KMER])
+        if max(kmer) < 4:
+            votes.update(position - place for position in where.get(kmer, ()) if position >= place)
+    return votes
 
 
-def is_microsatellite(read: Sequence[int]) -> bool:
-    """Whether a mate has few different k-mers: few at all, or some that stand in it twice on average."""
-    kmers = kmers_of(read)
-    different = len(set(kmers))
-    return different <= (MOST_MONOTONOUS_KMERS if 2 * different <= len(kmers) else MONOTONOUS_KMERS)
+def best_diagonals(read: Sequence[int], window: Sequence[int]) -> list[int]:
+    """The diagonal of most votes, and that of most beyond its band if it has at most SECOND_KMERS less; [] for none.
+
+    Of equals the one nearest the middle of the window, of two as near the lower one.
+    """
+    votes = votes_for_diagonals(read, window)
+
+    def order(diagonal: int) -> tuple[int, float, int]:
+        return -votes[diagonal], abs(diagonal - (len(window) - len(read)) / 2), diagonal
+
+    found: list[int] = []
+    for fewest in (FEWEST_KMERS, max(FEWEST_KMERS, max(votes.values(), default=0) - SECOND_KMERS)):
+        beyond = [
+            one for one in votes if votes[one] >= fewest and all(abs(one - other) > BAND_MARGIN for other in found)
+        ]
+        found += sorted(beyond, key=order)[:1]
+    return found
 
 
 def bwa_quality(score: int, second: int, near: int, read_span: int, axis_span: int, crowded: int = 0) -> int:

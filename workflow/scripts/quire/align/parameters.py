@@ -77,11 +77,6 @@ OUTER_BASES, OUTER_DIFFERENCES = 16, 2
 # ---- rescue ----
 KMER = 8
 FEWEST_KMERS = 4
-# A mate of at most so many different k-mers is a microsatellite: each of its k-mers stands in it many times. Where a
-# base of one is another, up to KMER more are different, so that a mate of so many is one too if it has twice as many
-# k-mers without N; a longer word would stand in the band around a diagonal at no place of its own.
-MONOTONOUS_KMERS = KMER
-MOST_MONOTONOUS_KMERS = 3 * KMER
 # A second place in the same window is looked at if it has at most so many k-mers less than the best: two mismatches.
 SECOND_KMERS = 2 * KMER
 MOST_ANCHORS = 16

@@ -1,13 +1,14 @@
 """Mate rescue: where a read has a place and its mate has none beside it, the mate is looked for there.
 
-So it is, too, beside the places of a read that has few where the mate has as many places as are looked at at most: the
-one that is known there need not be the best, nor the only one.
+So it is, too, beside the places of a read that has few where the mate's best place is not the only one, or where it has
+as many places as are looked at at most: the one that is known there need not be the best, nor the only one.
 
 The windows that the insert sizes allow, one for each orientation, are scanned for 8-mers of the mate; the diagonal with
 most of them becomes an extension job, and so does the best one beyond its band that has nearly as many: where a tandem
 repeat holds the mate twice, the pair must not get a high mapping quality. So a rescue costs a scan of some hundred
-bases, not a full Smith-Waterman matrix. A k-mer votes for the diagonal of its last place in the mate. Those of a
-microsatellite have many places in it; there a diagonal has a vote for each k-mer of it in the stretch under the mate.
+bases, not a full Smith-Waterman matrix. A k-mer votes for the diagonals of all its places in the mate: in a tandem
+repeat a mate has it in each copy. Of equal diagonals the one nearest the middle of the window is taken, which is where
+the template length is nearest its mean.
 """
 
 from typing import NamedTuple
@@ -40,6 +41,7 @@ class _Room(NamedTuple):
     """Room for the votes of k-mers: see `quire.align.rescue.votes.best_diagonals`."""
 
     places: np.ndarray
+    earlier: np.ndarray
     known: np.ndarray
     votes: np.ndarray
     reached: np.ndarray
@@ -57,9 +59,11 @@ def rescue_jobs(alignments: Alignments, reads: Reads, reference: Reference, inse
     planned = np.empty(0, PLACE)
     if insert_sizes.are_known:
         low, high = proper_lengths(insert_sizes)[:2]
-        widest = int((high - low).max()) + 2 * int(np.diff(reads.offsets).max(initial=0))
+        longest = int(np.diff(reads.offsets).max(initial=0))
+        widest = int((high - low).max()) + 2 * longest
         room = _Room(
             np.empty(KMERS, np.int16),
+            np.empty(longest, np.int16),
             np.zeros(KMERS // 64, np.uint64),
             np.zeros(widest + 1, np.int16),
             np.empty(widest + 1, np.int64),
@@ -81,8 +85,9 @@ def _plan(alignments, offsets, codes, text, island_axis, low, high, room):
     """Where mates are looked for (PLACE[]): template lengths of proper pairs are low to high, by orientation."""
     alignments, offsets, codes = borrowed_alignments(alignments), borrowed(offsets), borrowed(codes)
     text, island_axis, low, high = borrowed(text), borrowed(island_axis), borrowed(low), borrowed(high)
-    places, known, votes, reached = (
-        borrowed(room.places), borrowed(room.known), borrowed(room.votes), borrowed(room.reached),
+    places, earlier, known, votes, reached = (
+        borrowed(room.places), borrowed(room.earlier), borrowed(room.known), borrowed(room.votes),
+        borrowed(room.reached),
     )  # fmt: skip
     pairs = (len(offsets) - 1) // 2
     jobs = np.empty(pairs + 64, PLACE)
@@ -95,9 +100,11 @@ def _plan(alignments, offsets, codes, text, island_axis, low, high, room):
             for anchor in range(first, last):
                 best = max(best, np.int64(alignments.score[anchor]))
             length = offsets[anchor_read + 1] - offsets[anchor_read]
-            mate_places = alignments.offsets[mate + 1] - alignments.offsets[mate]
-            learnt, monotonous = -1, False  # the strand of the mate whose k-mers are known; whether these are few
-            looks_again = last - first < MOST_CANDIDATES <= mate_places
+            near = 0
+            for anchor in range(first, last):
+                near += np.int64(alignments.score[anchor]) >= best - UNPAIRED_COST
+            learnt = -1  # the strand of the mate whose k-mers are known
+            looks_again = near < MOST_CANDIDATES and _may_have_better(alignments, mate)
             for anchor in range(first, min(last, first + MOST_ANCHORS)):
                 score = np.int64(alignments.score[anchor])
                 if score < best - UNPAIRED_COST:
@@ -117,10 +124,10 @@ def _plan(alignments, offsets, codes, text, island_axis, low, high, room):
                     if strand != learnt:
                         if learnt >= 0:
                             forget(codes, learnt, offsets[mate], offsets[mate + 1], known)
-                        monotonous = learn(codes, strand, offsets[mate], offsets[mate + 1], places, known)
+                        learn(codes, strand, offsets[mate], offsets[mate + 1], places, earlier, known)
                         learnt = strand
                     best_and_second = best_diagonals(
-                        offsets[mate + 1] - offsets[mate], monotonous, text, begin, end, places, known, votes, reached
+                        offsets[mate + 1] - offsets[mate], text, begin, end, places, earlier, known, votes, reached
                     )
                     if count + 2 > len(jobs):
                         larger = np.empty(2 * len(jobs), PLACE)
@@ -137,6 +144,20 @@ def _plan(alignments, offsets, codes, text, island_axis, low, high, room):
             if learnt >= 0:
                 forget(codes, learnt, offsets[mate], offsets[mate + 1], known)
     return jobs[:count]
+
+
+@inlined
+def _may_have_better(alignments, mate):
+    """Whether a mate may have better places than those known: its best is not the only one, or it has very many."""
+    first, last = alignments.offsets[mate], alignments.offsets[mate + 1]
+    if last - first >= MOST_CANDIDATES:
+        return True
+    best, number = np.int64(0), 0
+    for place in range(first, last):
+        score = np.int64(alignments.score[place])
+        number = 1 if score > best else number + (score == best)
+        best = max(best, score)
+    return number > 1
 
 
 @inlined

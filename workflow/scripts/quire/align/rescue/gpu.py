@@ -12,10 +12,8 @@ from quire.align.parameters import (
     BAND_MARGIN,
     FEWEST_KMERS,
     KMER,
-    MONOTONOUS_KMERS,
     MOST_ANCHORS,
     MOST_CANDIDATES,
-    MOST_MONOTONOUS_KMERS,
     SECOND_KMERS,
     SHORT_READ_MARGIN,
     SHORTEST_SCORE,
@@ -31,10 +29,8 @@ DEFINES = {
     "BAND_MARGIN": BAND_MARGIN,
     "FEWEST_KMERS": FEWEST_KMERS,
     "KMER": KMER,
-    "MONOTONOUS_KMERS": MONOTONOUS_KMERS,
     "MOST_ANCHORS": MOST_ANCHORS,
     "MOST_CANDIDATES": MOST_CANDIDATES,
-    "MOST_MONOTONOUS_KMERS": MOST_MONOTONOUS_KMERS,
     "SECOND_KMERS": SECOND_KMERS,
     "SHORTEST_SCORE": SHORTEST_SCORE,
     "SHORT_READ_MARGIN": SHORT_READ_MARGIN,
@@ -108,7 +104,8 @@ def _scan(
     slot_bits = max(SLOTS_PER_BASE * longest, 2).bit_length()
     diagonals = 4 * -(-min(spread + longest, MOST_DIAGONALS) // 4)
     words = (diagonals + longest) // BASES_PER_WORD + 3
-    others = 8 * words + 2 * diagonals
+    places = 4 * -(-longest // 4)
+    others = 8 * words + 2 * diagonals + 2 * places
     # Long mates on a card of little shared memory: a fuller table, in which some slot is still empty and ends a search.
     while (4 << slot_bits) + others > card.shared_bytes and slot_bits > longest.bit_length():
         slot_bits -= 1
@@ -117,7 +114,7 @@ def _scan(
     best, found = card.empty(2 * count, np.int64), card.empty(2 * count, np.uint8)
     scan = card.kernel(SOURCE, "scan", **DEFINES)
     scan(-(-count // warps), warps * WARP, tasks, count, reads, reference.text, np.int32(slot_bits), np.int32(words),
-         np.int32(diagonals), best, found, shared_bytes=warps * bytes_per_warp)  # fmt: skip
+         np.int32(diagonals), np.int32(places), best, found, shared_bytes=warps * bytes_per_warp)  # fmt: skip
     return best, found
 
 
