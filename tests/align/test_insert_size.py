@@ -107,6 +107,7 @@ def test_the_costs_of_all_orientations_lie_one_behind_the_other():
     for orientation, model in enumerate(models.models):
         first = lengths.first[orientation]
         assert (lengths.low[orientation], lengths.high[orientation]) == (model.low, model.high)
+        assert lengths.mean[orientation] == model.mean
         assert lengths.penalties[first : first + max(0, model.high - model.low + 1)].tolist() == list(model.penalties())
 
 

@@ -11,7 +11,7 @@ from quire.align.insert_size import NO_INSERT_SIZES, InsertSize, InsertSizes
 from quire.align.parameters import BAND_MARGIN, FEWEST_KMERS, KMER, MOST_CANDIDATES, UNPAIRED_COST
 from quire.align.rescue.cpu import rescue_jobs
 
-from tests.support.align_oracles import best_diagonals, votes_for_diagonals
+from tests.support.align_oracles import best_diagonals
 from tests.support.builders import random_bases, write_fasta
 from tests.support.places import Place, alignments_of
 from tests.support.read_builders import (
@@ -70,17 +70,24 @@ def test_jobs_equal_a_plain_vote():
         places.append([anchor])
         island = int(np.searchsorted(ISLANDS, position, side="right")) - 1
         begin, end = window(anchor, (int(ISLANDS[island]), int(ISLANDS[island + 1])))
-        wanted += [
-            (150 + len(first) - 1, 1 - strand, begin + diagonal, *ISLANDS[island : island + 2].tolist())
-            for diagonal in best_diagonals(codes.tolist(), axis[max(begin, 0) : max(end, 0)].tolist())
-        ]
+        target = anchor.axis_begin + MODEL.mean - LENGTH if strand == 0 else anchor.axis_end - MODEL.mean
+        found = best_diagonals(codes.tolist(), axis[begin : max(begin, end)].tolist(), target - begin)
+        for diagonal in (begin + one for one in found):
+            ends = diagonal - BAND_MARGIN, diagonal + BAND_MARGIN, *ISLANDS[island : island + 2].tolist()
+            wanted.append((150 + len(first) - 1, 1 - strand, diagonal, *ends))
     reads = make_reads(first, second)
     reference = SimpleNamespace(text=pack(axis), island_axis=ISLANDS)
     jobs = rescue_jobs(alignments_of(places + [[] for _ in second]), reads, reference, MODELS)
-    columns = (jobs.read, jobs.strand, jobs.diagonal, jobs.axis_low, jobs.axis_high)
+    columns = (
+        jobs.read,
+        jobs.strand,
+        jobs.diagonal,
+        jobs.diagonal_low,
+        jobs.diagonal_high,
+        jobs.axis_low,
+        jobs.axis_high,
+    )
     assert list(zip(*(column.tolist() for column in columns), strict=True)) == wanted
-    assert (jobs.diagonal_low == jobs.diagonal - BAND_MARGIN).all()
-    assert (jobs.diagonal_high == jobs.diagonal + BAND_MARGIN).all()
     assert len(wanted) > 60
 
 
@@ -121,28 +128,49 @@ def test_no_job_beside_a_proper_partner_without_a_model_or_for_a_short_mate(stra
     assert len(rescue_jobs(alignments_of([[weak, anchor], []]), reads, reference, MODELS)) == 1
 
 
+@pytest.mark.parametrize("model", [MODEL, replace(MODEL, low=1, high=520), replace(MODEL, low=290)])
 @pytest.mark.parametrize("length", [KMER, KMER + 3, 36, 60, 80])
 @pytest.mark.parametrize("word", [[0], [0, 1], NINE_BASES[:KMER], NINE_BASES, NINE_BASES * 3 + [2]])
-def test_of_places_in_a_tandem_repeat_that_nearest_the_middle_is_taken(word, length):
-    """The middle of the window, where the template length is the mean."""
+def test_of_places_in_a_tandem_repeat_that_of_the_mean_template_length_is_taken(word, length, model):
+    """And another one beyond its band."""
     axis = np.random.default_rng(3).integers(0, 4, 9000).astype(np.uint8)
-    axis[1150:1320] = np.resize(word, 170)
+    axis[1100:1380] = np.resize(word, 280)
     mate = np.resize(word, length).astype(np.uint8)
-    begin, end = window(Place(LENGTH, 0, 1000, 0, LENGTH), (0, 4000))
-    begin += LENGTH - length
-    reference = SimpleNamespace(text=pack(axis), island_axis=ISLANDS)
+    reference = SimpleNamespace(text=pack(axis), island_axis=np.array([0, 1390, 9000], np.int64))
     reads = make_reads([axis[1000:1100]], [other_strand(mate)])
-    jobs = rescue_jobs(alignments_of([[Place(LENGTH, 0, 1000, 0, LENGTH)], []]), reads, reference, MODELS)
-    assert jobs.diagonal.tolist() == [begin + diagonal for diagonal in best_diagonals(mate, axis[begin:end])]
+    models = InsertSizes(FR=model)
+    jobs = rescue_jobs(alignments_of([[Place(LENGTH, 0, 1000, 0, LENGTH)], []]), reads, reference, models)
+    begin, end = 1000 + model.low - length, min(1000 + model.high, 1390)
+    found = best_diagonals(mate, axis[begin:end], 1000 + model.mean - length - begin)
+    assert jobs.diagonal.tolist() == [begin + diagonal for diagonal in found]
     if length < KMER + FEWEST_KMERS - 1:
         assert len(jobs) == 0
     else:
-        first, *others = jobs.diagonal.tolist()
+        first = int(jobs.diagonal[0])
         assert (axis[first : first + length] == mate).all()
-        assert abs(first + length - (1000 + MODEL.mean)) <= len(word) / 2 + 0.5 or length == 80
-        assert len(others) == 1
-        assert abs(others[0] - first) > BAND_MARGIN
-    assert sum(votes_for_diagonals(mate, axis[begin:end]).values()) > 0
+        assert abs(first + length - (1000 + model.mean)) <= len(word) / 2
+        assert len(jobs) == 2
+
+
+@pytest.mark.parametrize("ends", [(100, 500), (180, 420), (200, 220), (330, 400)])
+@pytest.mark.parametrize("length", [KMER, 24, 25, 32, 33, 57, 150, 1000])
+@pytest.mark.parametrize("word", [[0], [0, 1], [0, 1, 1, 2, 3], NINE_BASES])
+def test_long_tandem_repeats_are_compared_base_by_base(word, length, ends):
+    """As votes would give, which are too many: also beside N and where the mate is longer than the window."""
+    generator = np.random.default_rng(length)
+    axis = np.resize(word, 3000).astype(np.uint8)
+    axis[generator.integers(0, 3000, 40)] = 3
+    mate = np.resize(word, length).astype(np.uint8)
+    mate[generator.integers(0, length, length // 60)] = 4
+    mate[generator.integers(0, length, length // 60)] = 2
+    model = replace(MODEL, low=ends[0], high=ends[1], mean=sum(ends) // 2)
+    reference = SimpleNamespace(text=pack(axis), island_axis=np.array([0, 1450, 3000], np.int64))
+    reads = make_reads([axis[1000:1100]], [other_strand(mate)])
+    places = alignments_of([[Place(LENGTH, 0, 1000, 0, LENGTH)], []])
+    begin, end = max(1000 + ends[0] - length, 0), min(1000 + ends[1], 1450)
+    wanted = best_diagonals(mate, axis[begin:end], 1000 + model.mean - length - begin)
+    jobs = rescue_jobs(places, reads, reference, InsertSizes(FR=model))
+    assert jobs.diagonal.tolist() == [begin + diagonal for diagonal in wanted]
 
 
 @pytest.mark.parametrize("errors", [1, 2, 3])

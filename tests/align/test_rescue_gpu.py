@@ -28,6 +28,7 @@ AT_300 = InsertSize(1000, 280, 300, 320, 300, 30, 180, 420)
 NEAR = InsertSize(1000, 60, 80, 100, 80, 10, 20, 140)
 MODEL, CLOSE = InsertSizes(FR=AT_300), InsertSizes(FR=NEAR)
 SHADOWED, ALL = InsertSizes(FR=NEAR, RF=AT_300), InsertSizes(AT_300, NEAR, AT_300, NEAR)
+SKEWED = InsertSizes(FR=InsertSize(1000, 100, 200, 300, 200, 150, 1, 700))
 # Two contigs, the second at axis position 100,000 (`Place`); its first island is a sequel of the first contig's text.
 ISLANDS = [0, 700, 705, 1500, 2600, 100_000, 100_400, 101_000]
 ENDS = {0: 2600, 1: 1000}
@@ -72,18 +73,23 @@ def in_order(anchor: Place, other: Place, lengths: tuple[int, int], side: int) -
 
 def places_of_mate(
     anchor: Place, lengths: tuple[int, int], side: int, orientation: str, model: InsertSize
-) -> tuple[int, int, int]:
-    """Strand, begin and end on the contig of all whole places of the mate that make a proper pair of an orientation."""
+) -> tuple[int, int, int, int]:
+    """Strand, begin and end on the contig of all whole places of the mate that make a proper pair of an orientation.
+
+    And where the one of the mean template length begins.
+    """
     five = five_prime(anchor, lengths[0])
-    found = []
+    found, of_mean = [], []
     for strand in (0, 1):
         for position in range(five - model.high - lengths[1], five + model.high + 1):
             other = Place(100, strand, position, 0, lengths[1], anchor.contig)
             pair = in_order(anchor, other, lengths, side)
             if pair is not None and pair[0] == orientation and model.low <= pair[1] <= model.high:
                 found.append((strand, position, position + lengths[1]))
+                of_mean += [position] * (pair[1] == model.mean)
     assert len({strand for strand, *_ in found}) == 1
-    return found[0][0], min(begin for _, begin, _ in found), max(end for *_, end in found)
+    assert len(of_mean) == 1
+    return found[0][0], min(begin for _, begin, _ in found), max(end for *_, end in found), of_mean[0]
 
 
 def wanted_jobs(reads: list[list[int]], places: list[list[Place]], models: InsertSizes) -> list[tuple[int, ...]]:
@@ -109,13 +115,13 @@ def wanted_jobs(reads: list[list[int]], places: list[list[Place]], models: Inser
             for name, model in zip(ORIENTATIONS, models.models, strict=True):
                 if model.low > model.high:
                     continue
-                strand, begin, end = places_of_mate(anchor, lengths, side, name, model)
-                begin, end = (anchor.contig * 100_000 + border for border in (begin, end))
+                strand, *span = places_of_mate(anchor, lengths, side, name, model)
+                begin, end, target = (anchor.contig * 100_000 + place for place in span)
                 codes = reverse_complement(reads[mate]) if strand == 1 else reads[mate]
                 begin, end = max(begin, borders[0]), min(end, borders[1])
-                for diagonal in best_diagonals(codes, axis()[begin : max(begin, end)].tolist()):
-                    band = begin + diagonal - BAND_MARGIN, begin + diagonal + BAND_MARGIN
-                    jobs.append((mate, strand, begin + diagonal, *band, *borders))
+                found = best_diagonals(codes, axis()[begin : max(begin, end)].tolist(), target - begin)
+                for diagonal in (begin + one for one in found):
+                    jobs.append((mate, strand, diagonal, diagonal - BAND_MARGIN, diagonal + BAND_MARGIN, *borders))
     return jobs
 
 
@@ -184,7 +190,7 @@ def pairs_of_places(draw):
 
 
 @pytest.mark.parametrize("diagonals", [2048, 64])
-@given(batch=pairs_of_places(), model=st.sampled_from([MODEL, CLOSE, SHADOWED, ALL]))
+@given(batch=pairs_of_places(), model=st.sampled_from([MODEL, CLOSE, SHADOWED, ALL, SKEWED]))
 @SETTINGS
 def test_jobs_equal_a_plain_vote(card, diagonals, batch, model) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -248,17 +254,17 @@ def test_an_ambiguous_base_matches_nothing(card) -> None:
 
 
 @pytest.mark.parametrize("diagonals", [2048, 16])
-def test_of_equals_the_nearest_to_the_middle_of_the_window(card, monkeypatch, diagonals) -> None:
+def test_of_equals_that_of_the_template_length_nearest_the_mean(card, monkeypatch, diagonals) -> None:
     monkeypatch.setattr(rescue_gpu, "MOST_DIAGONALS", diagonals)
     size = KMER + FEWEST_KMERS - 1
     junk = np.random.default_rng(1).integers(0, 4, 40).tolist()
-    middle = FIVE[0] + AT_300.mean - (2 * size + len(junk))
-    # Its two parts lie 40 bases apart; where they are as far from the middle, the lower one is taken.
+    at_mean = FIVE[0] + AT_300.mean - (2 * size + len(junk))
+    # Its two parts lie 40 bases apart; where they are as far from the mean, the lower one is taken.
     for at, other in ((0, False), (19, False), (20, True), (21, True), (40, True)):
-        parts = [axis()[begin : begin + size].tolist() for begin in (middle + at, middle + at + size)]
+        parts = [axis()[begin : begin + size].tolist() for begin in (at_mean + at, at_mean + at + size)]
         junk[0], junk[-1] = 3 - parts[1][0], 3 - parts[0][-1]  # so that neither part goes on
-        nearest = middle + at - len(junk) * other
-        assert one_pair(card, 0, parts[0] + junk + parts[1]) == [nearest, 2 * (middle + at) - len(junk) - nearest]
+        nearest = at_mean + at - len(junk) * other
+        assert one_pair(card, 0, parts[0] + junk + parts[1]) == [nearest, 2 * (at_mean + at) - len(junk) - nearest]
 
 
 def test_one_kmer_at_the_end_of_a_window_is_too_few(card) -> None:

@@ -45,7 +45,7 @@ def repeats(card) -> None:
 
 def equals(card) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        test_rescue_gpu.test_of_equals_the_nearest_to_the_middle_of_the_window(card, patch, 2048)
+        test_rescue_gpu.test_of_equals_that_of_the_template_length_nearest_the_mean(card, patch, 2048)
 
 
 def suffixes(card) -> None:
@@ -168,7 +168,7 @@ MUTATIONS = [
     # A place of a k-mer that is lost, equals in another order.
     (repeats, "quire/align/rescue/rescue.cu", "(u16)(old & 0xFFFF)", "NO_PLACE"),
     (equals, "quire/align/rescue/rescue.cu", "other.diagonal < diagonal", "other.diagonal > diagonal"),
-    (equals, "quire/align/rescue/rescue.cu", "2 * diagonal - twice_middle", "2 * diagonal - twice_middle - 1"),
+    (equals, "quire/align/rescue/rescue.cu", "abs(diagonal - target)", "abs(diagonal - target - 1)"),
     # Off by one.
     (
         chains,

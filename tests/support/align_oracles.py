@@ -43,15 +43,15 @@ def votes_for_diagonals(read: Sequence[int], window: Sequence[int]) -> dict[int,
     return votes
 
 
-def best_diagonals(read: Sequence[int], window: Sequence[int]) -> list[int]:
+def best_diagonals(read: Sequence[int], window: Sequence[int], target: int) -> list[int]:
     """The diagonal of most votes, and that of most beyond its band if it has at most SECOND_KMERS less; [] for none.
 
-    Of equals the one nearest the middle of the window, of two as near the lower one.
+    Of equals the one nearest the target, of two as near the lower one.
     """
     votes = votes_for_diagonals(read, window)
 
-    def order(diagonal: int) -> tuple[int, float, int]:
-        return -votes[diagonal], abs(diagonal - (len(window) - len(read)) / 2), diagonal
+    def order(diagonal: int) -> tuple[int, int, int]:
+        return -votes[diagonal], abs(diagonal - target), diagonal
 
     found: list[int] = []
     for fewest in (FEWEST_KMERS, max(FEWEST_KMERS, max(votes.values(), default=0) - SECOND_KMERS)):

@@ -73,12 +73,14 @@ class ProperLengths(NamedTuple):
         low, high: inclusive; high < low where no pair of the orientation is proper.
         first: int64[4], where the costs of each orientation begin, that of `low` first.
         penalties: int32[], of all orientations.
+        mean: int64[4], of the template lengths.
     """
 
     low: np.ndarray
     high: np.ndarray
     first: np.ndarray
     penalties: np.ndarray
+    mean: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,7 @@ def proper_lengths(insert_sizes: InsertSizes) -> ProperLengths:
         np.array([model.high for model in insert_sizes.models], np.int64),
         np.cumsum([0, *map(len, costs[:-1])], dtype=np.int64),
         np.concatenate(costs),
+        np.array([model.mean for model in insert_sizes.models], np.int64),
     )
 
 

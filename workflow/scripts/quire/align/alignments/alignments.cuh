@@ -24,6 +24,7 @@ struct ProperLengths {
     const i64* high;
     const i64* first;  // [4], where the costs of each orientation begin
     const i32* penalties;
+    const i64* mean;  // [4]
 
     __device__ __forceinline__ bool hold(int orientation, i64 length) const {
         return length >= low[orientation] && length <= high[orientation];

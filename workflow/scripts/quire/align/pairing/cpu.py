@@ -108,7 +108,7 @@ def _select(alignments, reads, paired, template_lengths, alternate, competition,
     reads = _Reads(borrowed(reads.offsets), borrowed(reads.codes), borrowed(reads.name_hash))
     template_lengths = ProperLengths(
         borrowed(template_lengths.low), borrowed(template_lengths.high), borrowed(template_lengths.first),
-        borrowed(template_lengths.penalties),
+        borrowed(template_lengths.penalties), borrowed(template_lengths.mean),
     )  # fmt: skip
     selection = Selection(
         borrowed(selection.primary), borrowed(selection.quality), borrowed(selection.suboptimal_score),

@@ -7,11 +7,10 @@ The windows that the insert sizes allow, one for each orientation, are scanned f
 most of them becomes an extension job, and so does the best one beyond its band that has nearly as many: where a tandem
 repeat holds the mate twice, the pair must not get a high mapping quality. So a rescue costs a scan of some hundred
 bases, not a full Smith-Waterman matrix. A k-mer votes for the diagonals of all its places in the mate: in a tandem
-repeat a mate has it in each copy. Of equal diagonals the one nearest the middle of the window is taken, which is where
-the template length is nearest its mean.
+repeat a mate has it in each copy. Of equal diagonals the one is taken whose template length is nearest the mean. The
+second one's band reaches into the best one's, up to its diagonal: of a repeat that is little longer than the mate,
+all of whose places lie in one band, it finds another that is as good.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from quire.align.parameters import (
     MOST_CANDIDATES,
     UNPAIRED_COST,
 )
-from quire.align.rescue.votes import KMERS, best_diagonals, forget, learn
+from quire.align.rescue.votes import best_diagonals, borrowed_room, forget, learn, make_room
 from quire.reads import Reads
 from quire.reference import Reference
 from quire.simd.borrowed import borrowed
@@ -35,16 +34,6 @@ from quire.simd.search import interval_of
 
 # A place beside an anchor where its mate may lie, and the island that it lies on.
 PLACE = np.dtype([(name, np.int64) for name in ("mate", "strand", "diagonal", "axis_low", "axis_high")])
-
-
-class _Room(NamedTuple):
-    """Room for the votes of k-mers: see `quire.align.rescue.votes.best_diagonals`."""
-
-    places: np.ndarray
-    earlier: np.ndarray
-    known: np.ndarray
-    votes: np.ndarray
-    reached: np.ndarray
 
 
 def rescue_jobs(alignments: Alignments, reads: Reads, reference: Reference, insert_sizes: InsertSizes) -> ExtensionJobs:
@@ -58,17 +47,10 @@ def rescue_jobs(alignments: Alignments, reads: Reads, reference: Reference, inse
     """
     planned = np.empty(0, PLACE)
     if insert_sizes.are_known:
-        low, high = proper_lengths(insert_sizes)[:2]
+        lengths = proper_lengths(insert_sizes)
         longest = int(np.diff(reads.offsets).max(initial=0))
-        widest = int((high - low).max()) + 2 * longest
-        room = _Room(
-            np.empty(KMERS, np.int16),
-            np.empty(longest, np.int16),
-            np.zeros(KMERS // 64, np.uint64),
-            np.zeros(widest + 1, np.int16),
-            np.empty(widest + 1, np.int64),
-        )
-        planned = _plan(alignments, reads.offsets, reads.codes, reference.text, reference.island_axis, low, high, room)
+        room = make_room(longest, int((lengths.high - lengths.low).max()) + 2 * longest + 1)
+        planned = _plan(alignments, reads.offsets, reads.codes, reference.text, reference.island_axis, lengths, room)
     return ExtensionJobs(
         read=planned["mate"].astype(np.int32),
         strand=planned["strand"].astype(np.uint8),
@@ -81,14 +63,11 @@ def rescue_jobs(alignments: Alignments, reads: Reads, reference: Reference, inse
 
 
 @compiled
-def _plan(alignments, offsets, codes, text, island_axis, low, high, room):
-    """Where mates are looked for (PLACE[]): template lengths of proper pairs are low to high, by orientation."""
+def _plan(alignments, offsets, codes, text, island_axis, lengths, room):
+    """Where mates are looked for (PLACE[]); lengths: `ProperLengths`."""
     alignments, offsets, codes = borrowed_alignments(alignments), borrowed(offsets), borrowed(codes)
-    text, island_axis, low, high = borrowed(text), borrowed(island_axis), borrowed(low), borrowed(high)
-    places, earlier, known, votes, reached = (
-        borrowed(room.places), borrowed(room.earlier), borrowed(room.known), borrowed(room.votes),
-        borrowed(room.reached),
-    )  # fmt: skip
+    text, island_axis, room = borrowed(text), borrowed(island_axis), borrowed_room(room)
+    low, high, mean = borrowed(lengths.low), borrowed(lengths.high), borrowed(lengths.mean)
     pairs = (len(offsets) - 1) // 2
     jobs = np.empty(pairs + 64, PLACE)
     count = 0
@@ -117,17 +96,17 @@ def _plan(alignments, offsets, codes, text, island_axis, low, high, room):
                 for orientation in range(len(ORIENTATIONS)):
                     if low[orientation] > high[orientation]:
                         continue
-                    strand, begin, end = _window(
+                    strand, begin, end, target = _window(
                         alignments, anchor, side, anchor_read, mate, offsets, orientation, low[orientation],
-                        high[orientation], island_axis,
+                        high[orientation], mean[orientation], island_axis,
                     )  # fmt: skip
                     if strand != learnt:
                         if learnt >= 0:
-                            forget(codes, learnt, offsets[mate], offsets[mate + 1], known)
-                        learn(codes, strand, offsets[mate], offsets[mate + 1], places, earlier, known)
+                            forget(codes, learnt, offsets[mate], offsets[mate + 1], room)
+                        learn(codes, strand, offsets[mate], offsets[mate + 1], room)
                         learnt = strand
                     best_and_second = best_diagonals(
-                        offsets[mate + 1] - offsets[mate], text, begin, end, places, earlier, known, votes, reached
+                        codes, strand, offsets[mate], offsets[mate + 1], text, begin, end, target, room
                     )
                     if count + 2 > len(jobs):
                         larger = np.empty(2 * len(jobs), PLACE)
@@ -142,7 +121,7 @@ def _plan(alignments, offsets, codes, text, island_axis, low, high, room):
                         job.axis_low, job.axis_high = island_axis[island], island_axis[island + 1]
                         count += 1
             if learnt >= 0:
-                forget(codes, learnt, offsets[mate], offsets[mate + 1], known)
+                forget(codes, learnt, offsets[mate], offsets[mate + 1], room)
     return jobs[:count]
 
 
@@ -185,9 +164,10 @@ def _has_partner(alignments, anchor, side, anchor_read, mate, offsets, low, high
 
 
 @inlined
-def _window(alignments, anchor, side, anchor_read, mate, offsets, orientation, low, high, island_axis):
+def _window(alignments, anchor, side, anchor_read, mate, offsets, orientation, low, high, mean, island_axis):
     """Strand of the mate, and the span of the anchor's island in which it lies in a proper pair of this orientation.
 
+    And where in the span (from its begin on) the mate begins if the template length is the mean, which may be outside.
     FF and RR are named from the first mate: seen from the second (side 1), the first of an FF pair lies before it.
     """
     mate_length = offsets[mate + 1] - offsets[mate]
@@ -204,11 +184,13 @@ def _window(alignments, anchor, side, anchor_read, mate, offsets, orientation, l
         ahead = not ahead
     strand = anchor_strand if same_strand else 1 - anchor_strand
     # Where the mate's 5' end may lie.
-    begin, end = five_prime_end + low, five_prime_end + high
+    begin, end, target = five_prime_end + low, five_prime_end + high, five_prime_end + mean
     if ahead == (anchor_strand == 1):
-        begin, end = five_prime_end - high, five_prime_end - low
+        begin, end, target = five_prime_end - high, five_prime_end - low, five_prime_end - mean
     if strand == 1:
         begin -= mate_length
+        target -= mate_length
     else:
         end += mate_length
-    return strand, max(begin, island_axis[island]), min(end, island_axis[island + 1])
+    begin = max(begin, island_axis[island])
+    return strand, begin, min(end, island_axis[island + 1]), target - begin

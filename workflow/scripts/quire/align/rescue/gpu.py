@@ -46,13 +46,17 @@ SLOTS_PER_BASE = 3
 
 
 class _Tasks(NamedTuple):
-    """rescue.cu: Tasks; int32[], uint8[], int64[], int64[], int32[]."""
+    """rescue.cu: Tasks; int32[], uint8[], int64[], int64[], int64[], int32[]."""
 
     mate: CardArray
     strand: CardArray
     begin: CardArray
     end: CardArray
+    target: CardArray
     island: CardArray
+
+
+_TASK_TYPES = (np.int32, np.uint8, np.int64, np.int64, np.int64, np.int32)
 
 
 def rescue_jobs(
@@ -80,7 +84,7 @@ def rescue_jobs(
     count_tasks.for_each(len(reads), alignments, reads, lengths, counts)
     offsets = card.offsets(counts)
     count = int(offsets[-1])
-    tasks = _Tasks(*(card.empty(count, dtype) for dtype in (np.int32, np.uint8, np.int64, np.int64, np.int32)))
+    tasks = _Tasks(*(card.empty(count, dtype) for dtype in _TASK_TYPES))
     if not count:
         return _empty_jobs(card, 0)
     write_tasks.for_each(len(reads), alignments, reads, reference, lengths, offsets, tasks)

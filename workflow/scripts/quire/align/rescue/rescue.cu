@@ -21,6 +21,7 @@ struct Tasks {
     u8* strand;
     i64* begin;  // of the window on the axis, half-open, inside one island; end - begin may be below 0
     i64* end;
+    i64* target;  // where the mate begins if the template length is the mean, which may be outside
     i32* island;
 };
 
@@ -120,17 +121,19 @@ extern "C" __global__ void write_tasks(Alignments alignments, Reads reads, Refer
             // Whether the mate lies ahead of the anchor, in its direction; FF and RR are named from the first mate.
             bool ahead = (orientation == 0 || orientation == 1) != (same_strand && (side & 1));
             u8 strand = same_strand ? anchor_strand : 1 - anchor_strand;
-            i64 begin = five_prime_end + low, end = five_prime_end + high;
+            i64 begin = five_prime_end + low, end = five_prime_end + high, target = five_prime_end + proper.mean[orientation];
             if (ahead == (anchor_strand == 1)) {
                 begin = five_prime_end - high;
                 end = five_prime_end - low;
+                target = five_prime_end - proper.mean[orientation];
             }
-            if (strand == 1) begin -= mate_length;
+            if (strand == 1) begin -= mate_length, target -= mate_length;
             else end += mate_length;
             tasks.mate[task] = (i32)mate;
             tasks.strand[task] = strand;
             tasks.begin[task] = begin > island_begin ? begin : island_begin;
             tasks.end[task] = end < island_end ? end : island_end;
+            tasks.target[task] = target;
             tasks.island[task] = (i32)island;
             task++;
         }
@@ -180,10 +183,10 @@ __device__ __forceinline__ int place_in_mate(const u32* table, int slot_bits, co
     return (int)(entry & 0xFFFF);
 }
 
-// The diagonal of most votes, of equals the one nearest the window's middle, of two as near the lower one: the same in
-// whatever order they are seen. Of each lane what it has seen; the lanes' are put together at the end.
+// The diagonal of most votes, of equals the one nearest the target, of two as near the lower one: the same in whatever
+// order they are seen. Of each lane what it has seen; the lanes' are put together at the end.
 struct Most {
-    int votes, distance, diagonal;  // distance: twice that from the middle; diagonal: -1 for none
+    int votes, distance, diagonal;  // distance: from the target; diagonal: -1 for none
 
     __device__ __forceinline__ void take(const Most& other) {
         if (other.votes < votes) return;
@@ -202,11 +205,11 @@ __device__ __forceinline__ Most most_of_all(Most most) {
 
 // Looks through the votes of a piece of the window, `count` diagonals from `origin` on, for those more than `beyond`
 // away from another diagonal.
-__device__ __forceinline__ void look_for_most(const u16* votes, int count, int origin, int twice_middle, int other,
+__device__ __forceinline__ void look_for_most(const u16* votes, int count, int origin, int target, int other,
                                               int beyond, int lane, Most& most) {
     for (int i = lane; i < count; i += 32) {
         int diagonal = origin + i;
-        if (abs(diagonal - other) > beyond) most.take({votes[i], abs(2 * diagonal - twice_middle), diagonal});
+        if (abs(diagonal - other) > beyond) most.take({votes[i], abs(diagonal - target), diagonal});
     }
 }
 
@@ -227,12 +230,13 @@ extern "C" __global__ void __launch_bounds__(128) scan(Tasks tasks, i64 count, R
     u16* votes = (u16*)(staged + words);
     u16* others = votes + diagonals;
     i64 begin = tasks.begin[task], mate = tasks.mate[task], strand = tasks.strand[task];
-    int length = (int)reads.length(mate), window = (int)(tasks.end[task] - begin), last_position = window - KMER;
+    int length = (int)reads.length(mate), last_position = (int)(tasks.end[task] - begin) - KMER;
+    int target = (int)(tasks.target[task] - begin);
     if (length >= KMER && last_position >= 0)
         fill_table(table, slot_bits, others, reads, strand, mate, length, lane);
     else
         last_position = -1;
-    int pieces = last_position < 0 ? 0 : last_position / diagonals + 1, twice_middle = window - length;
+    int pieces = last_position < 0 ? 0 : last_position / diagonals + 1;
     Most first = {FEWEST_KMERS - 1, -1, -1}, second = first;
     for (int round = 0; round < (pieces > 1 ? 2 * pieces : pieces); round++) {
         int origin = (round < pieces ? round : round - pieces) * diagonals;
@@ -253,14 +257,14 @@ extern "C" __global__ void __launch_bounds__(128) scan(Tasks tasks, i64 count, R
                     atomicAdd((u32*)votes + diagonal / 2, 1u << (16 * (diagonal & 1)));
             }
         __syncwarp();
-        if (round < pieces) look_for_most(votes, counted, origin, twice_middle, 0, -1, lane, first);
+        if (round < pieces) look_for_most(votes, counted, origin, target, 0, -1, lane, first);
         if (round == pieces - 1) {
             first = most_of_all(first);
             if (first.diagonal < 0) break;
             second.votes = max(FEWEST_KMERS, first.votes - SECOND_KMERS) - 1;
         }
         if (pieces == 1 || round >= pieces)
-            look_for_most(votes, counted, origin, twice_middle, first.diagonal, BAND_MARGIN, lane, second);
+            look_for_most(votes, counted, origin, target, first.diagonal, BAND_MARGIN, lane, second);
         __syncwarp();
     }
     second = most_of_all(second);

@@ -4,16 +4,66 @@ A k-mer is a number as the packed axis has it: its first base in the lowest bits
 set of bits, which the processor's nearest cache holds, as a table of places it does not.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from quire.align.parameters import BAND_MARGIN, FEWEST_KMERS, KMER, SECOND_KMERS
 from quire.sequence.words import packed_word
+from quire.simd.bits import count_ones
+from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
 KMERS = 1 << (2 * KMER)
 KMERS_IN_WORD = 32 - KMER + 1  # whole ones of 32 bases
 _MASK = np.uint64(KMERS - 1)
 _SIX, _WITHIN, _ONE, _TWO = np.uint64(6), np.uint64(63), np.uint64(1), np.uint64(2)
+_EVEN = np.uint64(0x5555555555555555)
+assert KMER == 8  # of `_compare`
+
+
+class Room(NamedTuple):
+    """Room for the k-mers of a mate and the votes for diagonals, made once for many.
+
+    Attributes:
+        places: int16[KMERS], the last place in the mate of each k-mer that it has.
+        earlier: int16[longest mate], the place before each place of the same k-mer; -1 for none.
+        known: uint64[KMERS / 64], bits of the k-mers that it has.
+        votes: int16[longest window], of diagonals, all 0 between windows.
+        reached: int64[longest window], diagonals of FEWEST_KMERS and more.
+        words, whole: uint64[], 32 bases of the mate from each KMERS_IN_WORDth on, and bits of the k-mers without N
+            among them.
+    """
+
+    places: np.ndarray
+    earlier: np.ndarray
+    known: np.ndarray
+    votes: np.ndarray
+    reached: np.ndarray
+    words: np.ndarray
+    whole: np.ndarray
+
+
+def make_room(longest_mate: int, longest_window: int) -> Room:
+    """Room for mates and windows of so many bases."""
+    return Room(
+        np.empty(KMERS, np.int16),
+        np.empty(longest_mate, np.int16),
+        np.zeros(KMERS // 64, np.uint64),
+        np.zeros(longest_window, np.int16),
+        np.empty(longest_window, np.int64),
+        np.empty(longest_mate // KMERS_IN_WORD + 1, np.uint64),
+        np.empty(longest_mate // KMERS_IN_WORD + 1, np.uint64),
+    )
+
+
+@inlined
+def borrowed_room(room):
+    """The same room, whose arrays are counted by nobody (see `quire.simd.borrowed`)."""
+    return Room(
+        borrowed(room.places), borrowed(room.earlier), borrowed(room.known), borrowed(room.votes),
+        borrowed(room.reached), borrowed(room.words), borrowed(room.whole),
+    )  # fmt: skip
 
 
 @inlined
@@ -23,15 +73,9 @@ def has_kmer(known, kmer):
 
 
 @compiled
-def learn(codes, strand, begin, end, places, earlier, known):
-    """Take up the k-mers without N of a mate, codes[strand, begin:end].
-
-    Args:
-        codes: uint8[2, flat].
-        places: int16[KMERS], becomes the last place of each k-mer in the mate.
-        earlier: int16[end - begin or more], becomes the place before each place of the same k-mer; -1 for none.
-        known: uint64[KMERS / 64], bits of k-mers, all 0 before.
-    """
+def learn(codes, strand, begin, end, room):
+    """Take up the k-mers without N of a mate, codes[strand, begin:end] of uint8[2, flat], in a `Room` that has none."""
+    places, earlier, known = room.places, room.earlier, room.known
     kmer, valid = np.uint64(0), 0
     for i in range(begin, end):
         code = codes[strand, i]
@@ -45,9 +89,9 @@ def learn(codes, strand, begin, end, places, earlier, known):
 
 
 @compiled
-def forget(codes, strand, begin, end, known):
+def forget(codes, strand, begin, end, room):
     """Clear the bits that `learn` set for the same mate."""
-    kmer = np.uint64(0)
+    kmer, known = np.uint64(0), room.known
     for i in range(begin, end):
         kmer = kmer >> _TWO | np.uint64(codes[strand, i] & 3) << np.uint64(2 * KMER - 2)
         if i - begin >= KMER - 1:
@@ -55,37 +99,42 @@ def forget(codes, strand, begin, end, known):
 
 
 @compiled
-def best_diagonals(length, text, begin, end, places, earlier, known, votes, reached):
+def best_diagonals(codes, strand, first, last, text, begin, end, target, room):
     """Diagonals (relative to `begin`) with most k-mers in common; -1 for none.
 
-    Of equals the one nearest the window's middle, and of two as near the lower one. The second is chosen so of those
-    beyond the band of the best, if it has at most SECOND_KMERS less.
+    Of equals the one nearest the target, and of two as near the lower one. The second is chosen so of those beyond the
+    band of the best, if it has at most SECOND_KMERS less.
 
     Args:
-        length: of the mate, which `learn` took up in `places`, `earlier` and `known`.
+        codes: uint8[2, flat], of which the mate is codes[strand, first:last], as `learn` took it up.
         text: the packed axis, of which the window is [begin, end).
-        votes: int16[end - begin + length or more], all 0 before and after.
-        reached: int64[], as long, scratch.
+        target: a diagonal, relative to `begin` too.
+        room: `Room` of the mate, whose votes are all 0 before and after.
     """
-    if end - begin < KMER or length < KMER:
+    if end - begin < KMER or last - first < KMER:
         return np.int64(-1), np.int64(-1)
-    count = _vote(text, begin, end, places, earlier, known, votes, reached)
-    twice_middle = end - begin - length
-    best = _most(reached, count, votes, twice_middle, FEWEST_KMERS, np.int64(0), np.int64(-1))
+    votes, reached = room.votes, room.reached
+    count = _vote(text, begin, end, room, (end - begin) * ((last - first) // KMERS_IN_WORD + 1))
+    if count < 0:
+        count = _compare(codes, strand, first, last, text, begin, end, room)
+    best = _most(reached, count, votes, target, FEWEST_KMERS, np.int64(0), np.int64(-1))
     second = np.int64(-1)
     if best >= 0:
         fewest = max(FEWEST_KMERS, np.int64(votes[best]) - SECOND_KMERS)
-        second = _most(reached, count, votes, twice_middle, fewest, best, np.int64(BAND_MARGIN))
-    votes[: end - begin + length] = 0
+        second = _most(reached, count, votes, target, fewest, best, np.int64(BAND_MARGIN))
+    votes[: end - begin] = 0
     return best, second
 
 
 @inlined
-def _vote(text, begin, end, places, earlier, known, votes, reached):
+def _vote(text, begin, end, room, most):
     """Let the k-mers of a window vote, each for the diagonals of all its places in the mate.
 
-    Returns how many diagonals have FEWEST_KMERS, which stand in `reached`.
+    Returns how many diagonals have FEWEST_KMERS, which stand in `room.reached`; -1 if there are more than `most` votes,
+    as in a long tandem repeat, where each of its k-mers stands in the mate many times.
     """
+    places, earlier, known = room.places, room.earlier, room.known
+    votes, reached = room.votes, room.reached
     count = 0
     kmers = end - begin - KMER + 1
     for first in range(0, kmers, KMERS_IN_WORD):
@@ -103,14 +152,56 @@ def _vote(text, begin, end, places, earlier, known, votes, reached):
                         reached[count] = diagonal
                         count += number == FEWEST_KMERS
                     place_in_mate = np.int64(earlier[place_in_mate])
+                    most -= 1
+                if most < 0:
+                    return -1
     return count
 
 
 @inlined
-def _most(reached, count, votes, twice_middle, fewest, other, beyond):
+def _compare(codes, strand, first, last, text, begin, end, room):
+    """Count the k-mers that agree on each diagonal, some of a word at a time: what votes give, at a fixed cost."""
+    words, whole, votes, reached = room.words, room.whole, room.votes, room.reached
+    groups = 0
+    for place in range(first, last - KMER + 1, KMERS_IN_WORD):
+        word, starts, valid = np.uint64(0), np.uint64(0), 0
+        for i in range(min(32, last - place)):
+            code = codes[strand, place + i]
+            word |= np.uint64(code & 3) << np.uint64(2 * i)
+            valid = valid + 1 if code < 4 else 0
+            if valid >= KMER:
+                starts |= _ONE << np.uint64(2 * (i - KMER + 1))
+        words[groups], whole[groups] = word, starts
+        groups += 1
+    count = 0
+    kmers = end - begin - KMER + 1
+    for diagonal in range(kmers):
+        number = np.int64(0)
+        for group in range(groups):
+            base = diagonal + KMERS_IN_WORD * group
+            if base >= kmers:
+                break
+            different = packed_word(text, begin + base) ^ words[group]
+            # Bit 2i: whether base i is the same; then whether it and the next one are, four, eight.
+            same = ~(different | different >> _ONE) & _EVEN
+            same &= same >> np.uint64(2)
+            same &= same >> np.uint64(4)
+            same &= same >> np.uint64(8)
+            same &= whole[group]
+            if kmers - base < KMERS_IN_WORD:
+                same &= (_ONE << np.uint64(2 * (kmers - base))) - _ONE
+            number += count_ones(same)
+        votes[diagonal] = number
+        reached[count] = diagonal
+        count += number >= FEWEST_KMERS
+    return count
+
+
+@inlined
+def _most(reached, count, votes, target, fewest, other, beyond):
     """The diagonal of most votes, of at least `fewest`, among those more than `beyond` away from another; -1 for none.
 
-    Of equals the one nearest the middle, and of two as near the lower one.
+    Of equals the one nearest the target, and of two as near the lower one.
     """
     best, best_votes, best_distance = np.int64(-1), np.int64(fewest), np.int64(1) << 62
     for item in range(count):
@@ -118,7 +209,7 @@ def _most(reached, count, votes, twice_middle, fewest, other, beyond):
         number = np.int64(votes[diagonal])
         if number < best_votes or abs(diagonal - other) <= beyond:
             continue
-        distance = abs(2 * diagonal - twice_middle)
+        distance = abs(diagonal - target)
         if number > best_votes or distance < best_distance or (distance == best_distance and diagonal < best):
             best, best_votes, best_distance = diagonal, number, distance
     return best
