@@ -25,6 +25,7 @@ from quire.reference.gpu import upload_reference
 from quire.sequence.ties.oracle import hash_name, tie_hash
 
 from tests.support.card_builders import card_reads, download_all, pack, reverse_complement
+from tests.support.places import rows_of
 
 NONE = np.zeros(0, np.uint8)
 SEEDINGS = [SeedingParameters(3, 32, 16), SeedingParameters(5, 32), SeedingParameters(20, 32)]
@@ -171,10 +172,7 @@ def check(
               for read, hits in enumerate(hits_of_reads)]  # fmt: skip
     flat = [(read, strand, peak, low - BAND_MARGIN, high + BAND_MARGIN, borders[island], borders[island + 1])
             for read, places in enumerate(wanted) for strand, peak, low, high, island in places]  # fmt: skip
-    columns = [jobs.read, jobs.strand, jobs.diagonal, jobs.diagonal_low, jobs.diagonal_high, jobs.axis_low,
-               jobs.axis_high]  # fmt: skip
-    assert [column.dtype for column in columns] == [np.int32, np.uint8] + [np.int64] * 5
-    assert list(zip(*(column.tolist() for column in columns), strict=True)) == flat
+    assert rows_of(jobs) == flat
     return [len(places) for places in wanted]
 
 

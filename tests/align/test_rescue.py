@@ -13,7 +13,7 @@ from quire.align.rescue.cpu import rescue_jobs
 
 from tests.support.align_oracles import best_diagonals
 from tests.support.builders import random_bases, write_fasta
-from tests.support.places import Place, alignments_of
+from tests.support.places import Place, alignments_of, rows_of
 from tests.support.read_builders import (
     build_index,
     make_reads,
@@ -78,16 +78,7 @@ def test_jobs_equal_a_plain_vote():
     reads = make_reads(first, second)
     reference = SimpleNamespace(text=pack(axis), island_axis=ISLANDS)
     jobs = rescue_jobs(alignments_of(places + [[] for _ in second]), reads, reference, MODELS)
-    columns = (
-        jobs.read,
-        jobs.strand,
-        jobs.diagonal,
-        jobs.diagonal_low,
-        jobs.diagonal_high,
-        jobs.axis_low,
-        jobs.axis_high,
-    )
-    assert list(zip(*(column.tolist() for column in columns), strict=True)) == wanted
+    assert rows_of(jobs) == wanted
     assert len(wanted) > 60
 
 

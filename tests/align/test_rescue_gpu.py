@@ -22,7 +22,7 @@ from quire.reference.gpu import upload_reference
 
 from tests.support.align_oracles import best_diagonals, five_prime, template_length
 from tests.support.card_builders import card_reads, download_all, pack, reverse_complement, upload_all
-from tests.support.places import Place, alignments_of
+from tests.support.places import Place, alignments_of, rows_of
 
 AT_300 = InsertSize(1000, 280, 300, 320, 300, 30, 180, 420)
 NEAR = InsertSize(1000, 60, 80, 100, 80, 10, 20, 140)
@@ -129,18 +129,7 @@ def on_card(card, reads, places, model) -> list[tuple[int, ...]]:
     pairs = len(reads) // 2
     jobs = rescue_jobs(card, upload_all(card, alignments_of(places)), card_reads(card, reads[:pairs], reads[pairs:]),
                        upload_axis(card), model)  # fmt: skip
-    jobs = download_all(card, jobs)
-    columns = (
-        jobs.read,
-        jobs.strand,
-        jobs.diagonal,
-        jobs.diagonal_low,
-        jobs.diagonal_high,
-        jobs.axis_low,
-        jobs.axis_high,
-    )
-    assert [column.dtype for column in columns] == [np.int32, np.uint8, *[np.int64] * 5]
-    return list(zip(*(column.tolist() for column in columns), strict=True))
+    return rows_of(download_all(card, jobs))
 
 
 @st.composite

@@ -1,9 +1,10 @@
 """Alignments in words, and their flat form: NumPy only, so that the kernel tests can lean on them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
+from quire.algorithms.extension import ExtensionJobs
 from quire.align.model import Alignments
 from quire.ragged import offsets_from_lengths
 
@@ -51,3 +52,10 @@ def alignments_of(places: Sequence[Sequence[Place]]) -> Alignments:
         cigar_length=np.ones(len(flat), np.int32),
         cigar=np.array([(place.read_end - place.read_begin) << 4 for place in flat], np.uint32),
     )
+
+
+def rows_of(jobs: ExtensionJobs) -> list[tuple[int, ...]]:
+    """Jobs as tuples of their fields, in order."""
+    columns = astuple(jobs)
+    assert [column.dtype for column in columns] == [np.int32, np.uint8, *[np.int64] * 5]
+    return list(zip(*(column.tolist() for column in columns), strict=True))
