@@ -8,9 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.ragged import offsets_from_lengths
 from quire.rescore.reads.clipping import INSERTED, RegionReads
-from quire.rescore.reference_confidence import DELETED, ReadColumns, reference_confidence
+from quire.rescore.reference_confidence import ReadColumns, reference_confidence
 from quire.rescore.reference_confidence.columns import clipped_columns
-from quire.rescore.reference_confidence.model import base_table, genotype_quality, indel_table, log10_sum, phreds
+from quire.rescore.reference_confidence.model import (
+    DELETED,
+    base_table,
+    genotype_quality,
+    indel_table,
+    log10_sum,
+    phreds,
+)
 from quire.rescore.reference_confidence.oracle import Read, confidence_at
 from quire.rescore.reference_confidence.realignment import best_haplotypes, carried_over, place, start_on_reference
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH

@@ -16,7 +16,6 @@ from quire.rescore.dragen.foreign import raise_by_foreign_reads
 from quire.rescore.dragen.priors import (
     FLAT_PRIOR,
     NON_REFERENCE,
-    PosteriorGenotype,
     genotype_priors,
     indel_prior,
     likeliest_genotype,
@@ -25,6 +24,7 @@ from quire.rescore.dragen.priors import (
 from quire.rescore.dragen.tables import RepeatTables
 from quire.rescore.genotyping import genotype_likelihoods, phreds_of
 from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_counts
+from quire.rescore.genotyping.models import PosteriorGenotype
 from quire.rescore.genotyping.sites import SPANNING, Site
 from quire.rescore.haplotypes import Haplotype
 from quire.rescore.reads.clipping import RegionReads

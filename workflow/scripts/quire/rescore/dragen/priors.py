@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from quire.rescore.dragen.repeats import repeat_at
 from quire.rescore.dragen.tables import RepeatTables, cell
 from quire.rescore.genotyping.allele_frequency import genotype_counts
+from quire.rescore.genotyping.models import PosteriorGenotype
 from quire.rescore.parameters import INDEL_HETEROZYGOSITY, SNV_HETEROZYGOSITY
 from quire.simd.powers_of_ten import log10, power_of_ten
 
@@ -78,20 +79,6 @@ def _heterozygous(allele: bytes, reference_length: int, prior: SitePrior) -> flo
     if allele == NON_REFERENCE:
         return prior.other
     return prior.substitution - _LOG10_3 if len(allele) == reference_length else prior.indel
-
-
-class PosteriorGenotype(NamedTuple):
-    """The likeliest genotype of a sample.
-
-    Attributes:
-        number: of the genotype.
-        quality: GQ.
-        no_variant: phred of no variant, the sample's share of QUAL.
-    """
-
-    number: int
-    quality: int
-    no_variant: float
 
 
 def likeliest_genotype(

@@ -7,12 +7,12 @@ AlleleSubsettingUtils.
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_counts, no_variant_log10
+from quire.rescore.genotyping.models import SiteModel
 from quire.rescore.genotyping.sites import SPANNING, Site
 from quire.rescore.parameters import (
     DRAGEN_SITE_QUALITY,
@@ -26,9 +26,6 @@ from quire.rescore.parameters import (
 from quire.rescore.trace import tell
 from quire.simd.compiled import compiled
 from quire.simd.powers_of_ten.cpu import log10, power_of_ten
-
-if TYPE_CHECKING:
-    from quire.rescore.dragen.genotypes import SiteModel
 
 NO_CALL = -1
 MAXIMUM_GQ = 99
@@ -69,7 +66,7 @@ def call_site(
     ploidies: np.ndarray,
     minimum_quality: float,
     covered: bool,
-    model: "SiteModel | None" = None,
+    model: SiteModel | None = None,
 ) -> Call | None:
     """Genotype all samples at a site.
 
@@ -117,7 +114,7 @@ def call_site(
 
 
 def _phreds(
-    site: Site, by_allele: np.ndarray, sample: np.ndarray, ploidies: np.ndarray, model: "SiteModel | None"
+    site: Site, by_allele: np.ndarray, sample: np.ndarray, ploidies: np.ndarray, model: SiteModel | None
 ) -> np.ndarray:
     """PL of every genotype of every sample."""
     if model is not None:
@@ -126,7 +123,7 @@ def _phreds(
     return phreds
 
 
-def _by_posteriors(call: Call, ploidies: np.ndarray, model: "SiteModel") -> Call:
+def _by_posteriors(call: Call, ploidies: np.ndarray, model: SiteModel) -> Call:
     """The call with genotypes, GQ and QUAL from posterior probabilities."""
     genotypes, qualities, quality = [], [], 0.0
     for number, (ploidy, phreds) in enumerate(zip(ploidies.tolist(), call.phreds, strict=True)):

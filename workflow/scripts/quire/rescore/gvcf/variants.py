@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.rescore.dragen.genotypes import SiteModel
 from quire.rescore.dragen.priors import NON_REFERENCE
 from quire.rescore.genotyping import (
     NO_CALL,
@@ -25,6 +24,7 @@ from quire.rescore.genotyping import (
     whole_counts,
 )
 from quire.rescore.genotyping.allele_frequency import genotype_counts, no_variant_log10
+from quire.rescore.genotyping.models import SiteModel
 from quire.rescore.genotyping.rank_sums import allele_groups
 from quire.rescore.genotyping.sites import SPANNING, Site
 from quire.rescore.parameters import INDEL_PSEUDOCOUNT, MAXIMUM_ALTERNATE_ALLELES

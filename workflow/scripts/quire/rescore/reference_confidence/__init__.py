@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from quire.rescore.reference_confidence.cpu import span_confidence
 from quire.rescore.reference_confidence.model import base_table, indel_table
-
-DELETED = 5  # code of a column where the read has no base
 
 
 class ReadColumns(NamedTuple):
@@ -71,8 +70,6 @@ def reference_confidence(
         low: position of the first code.
         ploidy: of the sample.
     """
-    from quire.rescore.reference_confidence.cpu import span_confidence
-
     return Confidence(
         *span_confidence(reads, spans, padded, reference, low, base_table(ploidy), indel_table(ploidy), ploidy)
     )

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from quire.rescore.parameters import MINIMUM_READ_LENGTH
 from quire.rescore.reads.clipping import INSERTED, RegionReads, bases_within
-from quire.rescore.reference_confidence import DELETED, ReadColumns
+from quire.rescore.reference_confidence import ReadColumns
+from quire.rescore.reference_confidence.model import DELETED
 from quire.simd.compiled import compiled
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from quire.rescore.reference_confidence import DELETED
 from quire.rescore.reference_confidence.model import (
+    DELETED,
     DELETION_QUALITY,
     LONGEST_INDEL,
     MINIMUM_BASE_QUALITY,

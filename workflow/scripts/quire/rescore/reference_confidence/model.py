@@ -10,6 +10,7 @@ from math import floor, inf, log10
 import numpy as np
 from numpy.typing import NDArray
 
+DELETED = 5  # code of a column where the read has no base
 MINIMUM_BASE_QUALITY = 6  # a base must have more (ReferenceConfidenceModel.BASE_QUAL_THRESHOLD)
 DELETION_QUALITY = 30  # of a deleted base (REF_MODEL_DELETION_QUAL)
 LONGEST_INDEL = 10  # that is looked for (indelSizeToEliminateInRefModel)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log10
 
-from quire.rescore.reference_confidence import DELETED
 from quire.rescore.reference_confidence.model import (
+    DELETED,
     DELETION_QUALITY,
     LONGEST_INDEL,
     MINIMUM_BASE_QUALITY,
