@@ -1,13 +1,12 @@
-"""PairHMM on a card: cells a second of both designs, over lengths of reads and haplotypes, beside a model's prediction.
+"""PairHMM on a card: cells a second, over lengths of reads and haplotypes, beside a model's prediction.
 
 Bars on an H200: what gpuPairHMM (Schmidt et al.) reaches with its best shapes there, 2.15 T cells/s with 8 lanes of 20
 rows, 2.54 with 8 x 28, 2.66 with 16 x 28 and 2.78 with 32 x 28, and 3.5 T as an aim; with `--regions FILE` (GATK's
 1m.in: real reads and haplotypes of 110 regions), repeated, 1 T with all transfers and logarithms.
 
 The model is that of Wang, Xie and Cong: cells a second are the work that runs side by side, times the clock, over the
-cycles that a step takes. For each design it takes the slower of two limits: what a scheduler issues, and what a step
-waits for with as many warps as are resident. Both designs' answers must agree before they are timed. Needs NumPy and
-CuPy, nothing else.
+cycles that a step takes. It takes the slower of two limits: what a scheduler issues, and what a step waits for with as
+many warps as are resident. Needs NumPy and CuPy, nothing else.
 """
 
 import cProfile
@@ -23,16 +22,13 @@ from quire.algorithms.fm_index.tuning.tune import REPEATS, Clock, seconds_by_eve
 from quire.algorithms.pairhmm.batch import PairHmmBatch, join_batches
 from quire.algorithms.pairhmm.gpu import log10_likelihoods
 from quire.algorithms.pairhmm.items_gpu import (
-    DIAGONALS,
     FLOAT32,
     LONGEST_ITEM,
     SHAPES,
     SOURCE,
     ReadShape,
-    bytes_of_diagonals,
     plan,
     score,
-    sums_by_diagonals,
     upload,
 )
 from quire.device.card import Card
@@ -45,7 +41,7 @@ WARP, SCHEDULERS, COLUMNS_AT_LEAST_BETWEEN = 32, 4, 4
 READS, HAPLOTYPES = (36, 76, 101, 151, 250, 500), (64, 128, 256, 512, 1024)
 BARS = (("8 x 20", ReadShape(8, 19), 2.15), ("8 x 28", ReadShape(8, 28), 2.54), ("16 x 28", ReadShape(16, 28), 2.66),
         ("32 x 28", ReadShape(32, 28), 2.78))  # fmt: skip
-HEADER = ("read", "haplotype", "design", "registers", "warps/SM", "limit", "predicted T cells/s", "measured",
+HEADER = ("read", "haplotype", "shape", "registers", "warps/SM", "limit", "predicted T cells/s", "measured",
           "measured/predicted", "share of issue slots")  # fmt: skip
 
 
@@ -62,15 +58,13 @@ class Machine(NamedTuple):
 
     Attributes:
         multiprocessors, hertz: of the card.
-        arithmetic, shuffle, shared_load, barrier: cycles until the result is there.
+        arithmetic, shuffle: cycles until the result is there.
     """
 
     multiprocessors: int
     hertz: float
     arithmetic: int = 4
     shuffle: int = 24
-    shared_load: int = 30
-    barrier: int = 30
 
     def cells(self, cells_per_step: float, cycles: float) -> float:
         """Cells a second, where each scheduler takes so many cycles for a warp's step."""
@@ -78,7 +72,7 @@ class Machine(NamedTuple):
 
 
 def by_shuffles(machine: Machine, shape: ReadShape, warps: int, read: int, haplotype: int) -> Prediction:
-    """The design of pairhmm.cu; a step is a column of a warp.
+    """Predict the kernel of pairhmm.cu; a step is a column of a warp.
 
     Six operations per cell, of which three take three registers: two cycles, as a scheduler reads two registers in one.
     Counted in the machine code: a load for four rows, and twelve instructions per column. What a step waits for is the
@@ -93,21 +87,6 @@ def by_shuffles(machine: Machine, shape: ReadShape, warps: int, read: int, haplo
     return Prediction(cells, "issue" if cycles == issue else "latency", instructions / shape.rows)
 
 
-def by_diagonals(machine: Machine, threads: int, warps: int, read: int, haplotype: int) -> Prediction:
-    """The design of diagonals.cu; a step is a diagonal of a block, a cell for each thread.
-
-    Counted in the machine code: 72 instructions per cell and step. What a step waits for: the letter (from the first
-    cache) and then the states, four operations, the store, and the barrier.
-    """
-    instructions = 72
-    wait = 2 * machine.shared_load + 4 * machine.arithmetic + machine.shared_load + machine.barrier
-    cycles = max(instructions, wait * SCHEDULERS / warps)
-    useful = read / threads * haplotype / (haplotype + read)
-    return Prediction(
-        machine.cells(WARP * useful, cycles), "issue" if cycles == instructions else "latency", instructions
-    )
-
-
 def repeated_time(card: Card, clock: Clock, launch) -> float:
     """Median seconds of a launch, after one that compiles."""
     launch()
@@ -116,47 +95,35 @@ def repeated_time(card: Card, clock: Clock, launch) -> float:
 
 def measure_lengths(
     card: Card, machine: Machine, clock: Clock, read: int, haplotype: int, cells: float, shape: ReadShape | None = None
-) -> list[tuple]:
-    """Rows of HEADER for both designs: one launch of the kernel, all tasks of one size.
+) -> tuple:
+    """Time one launch of the kernel, all tasks of one size; returns a row of HEADER.
 
     Args:
         card, machine, clock: where and how.
         read, haplotype: bases.
         cells: of all tasks, about.
-        shape: None for the one that such reads get, and then the other design, too.
+        shape: None for the one that such reads get.
     """
     batch = regions_of_length(read, haplotype, cells)
     uploaded, tasks, count = upload(card, batch), card.upload(batch.tasks), cells_of(batch)
     chosen = shape or next(shape for shape in SHAPES[FLOAT32] if shape.capacity >= read or shape.strips)
     planned = plan(card, uploaded, tasks, FLOAT32, LONGEST_ITEM, (chosen,))
     with profiled(card):
-        sums = card.empty(len(batch.tasks), FLOAT32)
-        sums[planned.order] = score(card, uploaded, planned, FLOAT32)
+        score(card, uploaded, planned, FLOAT32)
     kernel = card.kernel(SOURCE, "score", **chosen.defines(FLOAT32))
     registers, held = resources(kernel, WARP, chosen.shared_bytes(FLOAT32))
     warps = held // WARP if isinstance(held, int) else chosen.blocks(FLOAT32)
     predicted = by_shuffles(machine, chosen, warps, read, haplotype)
     seconds = repeated_time(card, clock, lambda: score(card, uploaded, planned, FLOAT32))
-    name = f"shuffles, {chosen.lanes} x {chosen.rows}"
-    rows = [_row(machine, read, haplotype, name, registers, warps, predicted, count / seconds)]
-    if shape is None:
-        threads = -(-read // WARP) * WARP
-        other = sums_by_diagonals(card, uploaded, tasks, FLOAT32, read, threads)
-        assert not int((other != sums).sum()), "the designs disagree"
-        kernel = card.kernel(DIAGONALS, "score_by_diagonals", DOUBLE=0)
-        registers, held = resources(kernel, threads, bytes_of_diagonals(read, FLOAT32))
-        warps = held // WARP if isinstance(held, int) else 1
-        seconds = repeated_time(card, clock, lambda: sums_by_diagonals(card, uploaded, tasks, FLOAT32, read, threads))
-        predicted = by_diagonals(machine, threads, warps, read, haplotype)
-        rows.append(_row(machine, read, haplotype, "shared memory", registers, warps, predicted, count / seconds))
-    return rows
+    name = f"{chosen.lanes} x {chosen.rows}"
+    return _row(machine, read, haplotype, name, registers, warps, predicted, count / seconds)
 
 
 def _row(
-    machine: Machine, read: int, haplotype: int, design: str, registers, warps: int, predicted: Prediction, cells: float
+    machine: Machine, read: int, haplotype: int, shape: str, registers, warps: int, predicted: Prediction, cells: float
 ) -> tuple:
     slots = cells * predicted.instructions / machine.cells(WARP, 1)
-    return (read, haplotype, design, registers, warps, predicted.limit, f"{predicted.cells / 1e12:.3f}",
+    return (read, haplotype, shape, registers, warps, predicted.limit, f"{predicted.cells / 1e12:.3f}",
             f"{cells / 1e12:.3f}", f"{cells / predicted.cells:.2f}", f"{slots:.0%}")  # fmt: skip
 
 
@@ -206,16 +173,11 @@ def measure(
     """Print the table of lengths, and the bars."""
     machine = Machine(card.multiprocessors, hertz)
     print(f"## one kernel, about {cells / 1e9:.3g} G cells; the model's clock is {hertz / 1e9:.2f} GHz")
-    rows = [
-        row
-        for read in reads
-        for haplotype in haplotypes
-        for row in measure_lengths(card, machine, clock, read, haplotype, cells)
-    ]
+    rows = [measure_lengths(card, machine, clock, read, haplotype, cells) for read in reads for haplotype in haplotypes]
     print_table(HEADER, rows)
     bars = []
     for name, shape, bar in BARS:
-        (row,) = measure_lengths(card, machine, clock, shape.capacity, 512, cells, shape)
+        row = measure_lengths(card, machine, clock, shape.capacity, 512, cells, shape)
         bars.append((f"{shape.lanes} x {shape.rows} against gpuPairHMM's {name}", bar, float(row[7])))
     bars.append(("best of the table (aim)", 3.5, max(float(row[7]) for row in rows)))
     if regions is not None:

@@ -244,7 +244,7 @@ def model_sum(batch: PairHmmBatch, read: int, haplotype: int, rounded=flushed) -
 
 
 def kernel_sums(batch: PairHmmBatch, dtype: type = np.float32) -> np.ndarray:
-    return cpu._last_row_sums(batch, batch.tasks, np.dtype(dtype))
+    return cpu.last_row_sums(batch, batch.tasks, np.dtype(dtype))
 
 
 @settings(max_examples=8, deadline=None)

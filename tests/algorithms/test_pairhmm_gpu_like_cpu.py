@@ -9,6 +9,7 @@ pytest.importorskip("numba", reason="the CPU's functions are Numba's")
 
 from quire.algorithms.pairhmm import cpu, join_batches
 from quire.algorithms.pairhmm.gpu import log10_likelihoods
+from quire.algorithms.pairhmm.items_gpu import FLOAT32, FLOAT64, SHAPES, sums_of, upload
 
 from bench.pairhmm_regions import read_regions
 from tests.support.pairhmm_cases import VECTORS, region_of
@@ -32,7 +33,18 @@ def test_real_reads(card) -> None:
     np.testing.assert_array_equal(log10_likelihoods(card, batch), cpu.log10_likelihoods(batch))
 
 
-def test_reads_longer_than_any_shape(card) -> None:
-    rng = np.random.default_rng(2)
-    batch = region_of(rng, [900, 1300], [60, 61], letters=2)
+@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64])
+def test_reads_longer_than_any_shape(card, dtype: np.dtype) -> None:
+    capacity = SHAPES[dtype][-1].capacity
+    assert SHAPES[dtype][-1].strips
+    batch = region_of(np.random.default_rng(1), [capacity, capacity + 1, 2 * capacity + 3], [9, 100], letters=2)
+    sums = card.download(sums_of(card, upload(card, batch), card.upload(batch.tasks), dtype))
+    np.testing.assert_array_equal(sums, cpu.last_row_sums(batch, batch.tasks, dtype))
     np.testing.assert_array_equal(log10_likelihoods(card, batch), cpu.log10_likelihoods(batch))
+
+
+@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64])
+def test_the_same_sums(card, dtype: np.dtype) -> None:
+    batch = region_of(np.random.default_rng(7), [1, 3, 31, 32, 33, 70], [1, 2, 30, 45])
+    sums = card.download(sums_of(card, upload(card, batch), card.upload(batch.tasks), dtype))
+    np.testing.assert_array_equal(sums, cpu.last_row_sums(batch, batch.tasks, dtype))

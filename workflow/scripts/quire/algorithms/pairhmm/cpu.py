@@ -66,16 +66,16 @@ def log10_likelihoods(batch: PairHmmBatch) -> NDArray[np.float64]:
 def _log10_likelihoods(batch: PairHmmBatch, tasks: np.ndarray) -> NDArray[np.float64]:
     """Answers (float64[t]) of some tasks."""
     haplotype_lengths = np.diff(batch.haplotype_offsets)[tasks[:, 1]]
-    sums = _last_row_sums(batch, tasks, FLOAT32)
+    sums = last_row_sums(batch, tasks, FLOAT32)
     answers = log10_of_sums(sums, SCALE_EXPONENT[FLOAT32], haplotype_lengths)
     again = np.flatnonzero(needs_float64(sums))
     if len(again):
-        sums = _last_row_sums(batch, tasks[again], FLOAT64)
+        sums = last_row_sums(batch, tasks[again], FLOAT64)
         answers[again] = log10_of_sums(sums, SCALE_EXPONENT[FLOAT64], haplotype_lengths[again])
     return answers
 
 
-def _last_row_sums(batch: PairHmmBatch, tasks: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def last_row_sums(batch: PairHmmBatch, tasks: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Scaled sums (dtype[t]) of M + I over the last row of each task."""
     read_lengths = np.diff(batch.read_offsets)[tasks[:, 0]]
     haplotype_lengths = np.diff(batch.haplotype_offsets)[tasks[:, 1]]

@@ -27,7 +27,6 @@ from quire.algorithms.pairhmm.items_gpu import (
     plan,
     score_items,
     score_launches,
-    score_overflown,
     sums_of,
     upload_shared,
 )
@@ -90,24 +89,6 @@ def log10_likelihoods(card: Card, batch: PairHmmBatch, threads: int = 1) -> np.n
     for places, values in second:
         answers[places] = values
     return answers
-
-
-def last_row_sums(card: Card, batch: PairHmmBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Scaled sums of M + I over the last row.
-
-    Returns:
-        float32[t]; int64[n], the tasks whose float32 is too small or overflown; and float64[n] of these.
-
-    Raises:
-        OutOfDeviceMemory: as `log10_likelihoods`.
-    """
-    found: list[tuple[int, np.ndarray, np.ndarray, np.ndarray]] = []
-    with ThreadPoolExecutor(1) as pool:
-        _score(card, batch, pool, lambda piece, number: piece.score(number), lambda piece: found.append(piece.sums()))
-    found.sort(key=lambda one: one[0])
-    none = (np.empty(0, FLOAT32), np.empty(0, np.int64), np.empty(0, FLOAT64))
-    sums, again, exact = (np.concatenate(parts) for parts in zip(none, *(one[1:] for one in found), strict=True))
-    return sums, again, exact
 
 
 class Logarithms(NamedTuple):
@@ -240,17 +221,6 @@ class ScoredPiece:
                 again = xp.flatnonzero(self._unsure)
             self._take_logarithms(sums_of(card, self.batch, self.tasks[again], FLOAT64), again, answers)
         return card.download(looked_at) + self.piece.first, card.download(answers[looked_at])
-
-    def sums(self) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
-        """The piece's first task, and what `last_row_sums` gives of it."""
-        card, xp = self.card, self.card.xp
-        sums = card.empty(len(self.tasks), FLOAT32)
-        sums[self.planned.order] = self._sums
-        score_overflown(card, self.batch, self.tasks, sums)
-        again = xp.flatnonzero(~((sums >= FLOAT32_FLOOR) & (sums < np.inf)))
-        exact = sums_of(card, self.batch, self.tasks[again], FLOAT64)
-        first = self.piece.first
-        return first, card.download(sums), card.download(again) + first, card.download(exact)
 
     def _take_logarithms(self, sums: CardArray, places: CardArray, answers: CardArray) -> None:
         take_logarithms(

@@ -18,7 +18,6 @@ FLOAT32: np.dtype[Any] = np.dtype(np.float32)
 FLOAT64: np.dtype[Any] = np.dtype(np.float64)
 Array = Any  # of the card: CuPy's, or the emulated card's
 _WARP, _LETTERS, _PACK_BYTES, _WORD_COLUMNS = 32, 6, 16, 4  # as in pairhmm.cu and batch.cuh
-_REALS_PER_ROW = 3 * 3 + 5  # diagonals.cu: three states on three diagonals, and five factors
 
 
 class ReadShape(NamedTuple):
@@ -88,12 +87,10 @@ SHAPES: dict[np.dtype[Any], tuple[ReadShape, ...]] = {
 }
 SOURCE = "quire/algorithms/pairhmm/pairhmm.cu"
 STREAMS = "quire/algorithms/pairhmm/streams.cu"
-DIAGONALS = "quire/algorithms/pairhmm/diagonals.cu"
 STREAM_DEFINES = {"CLASS_SHIFT": 40, "WRITERS": 8}
 KERNELS = [
     (STREAMS, STREAM_DEFINES),
     *[(SOURCE, shape.defines(dtype)) for dtype, shapes in SHAPES.items() for shape in shapes],
-    *[(DIAGONALS, {"DOUBLE": int(dtype == FLOAT64)}) for dtype in SHAPES],
 ]
 _ITEMS_PER_GROUP = 8  # items that a resident group of lanes is given, at least, where there are so many tasks
 LONGEST_ITEM = 1 << 12
@@ -323,29 +320,3 @@ def _first_tasks(card: Card, tasks: _OrderedTasks, keys: Array, most_words: np.n
     begin.for_each(count, tasks, keys, count, card.upload(most_words), begins)
     xp: Any = card.xp
     return xp.concatenate([xp.flatnonzero(begins), card.full(1, count, np.int64)])
-
-
-def sums_by_diagonals(
-    card: Card, batch: CardBatch, tasks: Array, dtype: np.dtype, longest_read: int, threads: int
-) -> Array:
-    """Scaled sums (dtype[t]) by the design that keeps the matrix in shared memory; slower, for measurements.
-
-    Args:
-        card: where all lies.
-        batch: reads and haplotypes.
-        tasks: int32[t, 2] on the card.
-        dtype: of the arithmetic.
-        longest_read: bases; shared memory holds its rows (6,000 bases of float32 on a card of today).
-        threads: of a block, which is a task's.
-    """
-    sums = card.empty(len(tasks), dtype)
-    card.kernel(DIAGONALS, "score_by_diagonals", DOUBLE=int(dtype == FLOAT64))(
-        len(tasks), threads, tasks, batch.reads, batch.haplotypes, batch.factors[dtype], *batch.numbers[dtype], sums,
-        shared_bytes=bytes_of_diagonals(longest_read, dtype),
-    )  # fmt: skip
-    return sums
-
-
-def bytes_of_diagonals(longest_read: int, dtype: np.dtype) -> int:
-    """Shared memory that `sums_by_diagonals` takes for a task."""
-    return (longest_read + 1) * _REALS_PER_ROW * dtype.itemsize
