@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pysam
 
-from bench.common import Inputs, arguments, print_setting, print_table, quire_command, run
+from bench.common import Inputs, arguments, print_setting, print_table, quire_command, run, write_measurement
 from tests.support.alternate_genomes import drawn_pairs, make_alternate_genome, write_genome
 from tests.support.read_builders import write_pairs
 
@@ -175,6 +175,7 @@ def main() -> None:
         ),
         rows,
     )
+    write_measurement()
 
 
 if __name__ == "__main__":

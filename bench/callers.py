@@ -22,7 +22,7 @@ from quire.report.truth import Comparison, Variant
 from quire.rescore.caller import call_interval
 from quire.run.config import read_schema
 
-from bench.common import REPOSITORY, Inputs, arguments, bwa_command, print_setting, print_table, run
+from bench.common import REPOSITORY, Inputs, arguments, bwa_command, print_setting, print_table, run, write_measurement
 
 SAMPLE = "HG001"
 MARGIN = 1000  # of the region, where reads thin out
@@ -239,6 +239,7 @@ def main() -> None:
         print_table(header, list(f1_rows(compare, calls, list(windows))))
     if given.filters:
         print_table(("caller", "filter", "true SNVs", "false SNVs"), list(filter_rows(compare, calls)))
+    write_measurement()
 
 
 if __name__ == "__main__":

@@ -14,7 +14,18 @@ from quire.reference.regions import read_regions
 from quire.report.known_variants import compare_files
 from quire.report.truth import Comparison
 
-from bench.common import REPOSITORY, Inputs, Timing, arguments, bwa_command, print_setting, print_table, python, run
+from bench.common import (
+    REPOSITORY,
+    Inputs,
+    Timing,
+    arguments,
+    bwa_command,
+    print_setting,
+    print_table,
+    python,
+    run,
+    write_measurement,
+)
 
 # Reads thin out towards the ends of a simulated region.
 MARGIN = 1000
@@ -124,6 +135,7 @@ def main() -> None:
     ]  # fmt: skip
     header = ("caller", "SNV F1", "recall", "precision", "indel F1", "recall", "precision", "s", "time over freebayes")
     print_table(header, rows)
+    write_measurement()
 
 
 def _row(name: str, comparison: Comparison, timing: Timing, freebayes_seconds: float) -> tuple:

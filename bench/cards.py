@@ -10,6 +10,8 @@ import numpy as np
 from quire.device.card import Card, Kernel
 from quire.device.choice import use_backend
 
+from bench.common import measured_on
+
 REPEATS = 5
 KERNEL_HEADER = ("kernel", "calls", "ms", "share", "registers", "threads/SM")
 
@@ -24,8 +26,15 @@ def first_card() -> Iterator[Card | None]:
         else:
             card = open_card()
             print(f"# {card.name}, {card.architecture}")
+            measured_on(card.name)
             yield card
             card.release()  # for the programs that are run later
+
+
+def name_card(wanted: str) -> None:
+    """Name the card that jobs of this backend will use in the run's line of JSON."""
+    with use_backend(wanted) as (backend, _):
+        measured_on(backend.card)
 
 
 def fastest(card: Card, work: Callable[[], object], repeats: int = REPEATS) -> float:

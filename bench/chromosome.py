@@ -21,11 +21,13 @@ from bench.common import (
     Timing,
     arguments,
     environment,
+    measured_on,
     print_setting,
     print_table,
     python,
     quire_command,
     run,
+    write_measurement,
 )
 
 PARTS = 32
@@ -86,6 +88,7 @@ def main() -> None:
     print_setting(())
     with use_backend("auto") as (backend, _):
         print(f"# mapping on {backend.card or 'the CPU'}: {backend.reason}")
+        measured_on(backend.card)
     inputs = Inputs(given.data, given.work)
     fasta = inputs.chromosome_20()
     [mates] = simulate(inputs, fasta, given.coverage)
@@ -104,6 +107,7 @@ def main() -> None:
     run(python(f"{calling} 1 --call small"))
     rows.append(_row("call", run(python(f"{calling} {threads} --call all"))))
     print_table(("step", "s", "core-seconds", "MB, largest process"), rows)
+    write_measurement()
 
 
 def _row(name: str, timing: Timing) -> tuple[str, str, str, str]:

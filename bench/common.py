@@ -1,19 +1,23 @@
-"""What all measurements share: inputs, commands that are timed, and the lines that say where it was measured."""
+"""Shared parts of the measurements: inputs, timed commands, tables, and the line of JSON that each run leaves."""
 
 import argparse
+import json
 import os
 import platform
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 LIBRARY = REPOSITORY / "workflow" / "scripts"
+MEASUREMENTS = REPOSITORY / "docs" / "benchmarks" / "measurements.jsonl"
+LEFT_OUT = ("--data", "--work")
+"""Options that name a folder of the machine; a recorded command goes without them."""
 
 PEERS = {
     "bwa": "bwa 2>&1 | sed -n 's/^Version: //p'",
@@ -99,22 +103,92 @@ def python(module_and_arguments: str) -> str:
     return f"{sys.executable} -m {module_and_arguments}"
 
 
+class Run:
+    """What one run of a measurement has found so far; `print_setting` begins it and `write_measurement` ends it."""
+
+    def __init__(self) -> None:
+        self.setting: dict[str, object] = {}
+        self.figures: dict[str, float | str] = {}
+
+
+_run = Run()
+
+
 def print_setting(peers: Sequence[str] = ("bwa", "samtools", "bcftools", "freebayes", "mummer")) -> None:
-    """Print the command, the machine, the date, the commit and the versions of the peers."""
-    print(f"# python -m {_module()} {' '.join(sys.argv[1:])}".rstrip())
-    print(f"# {date.today()}, commit {_output('git rev-parse --short HEAD')}, Python {platform.python_version()}")
+    """Begin a run: print the command, the machine, the date, the commit and the versions of the peers."""
+    versions = {peer: _output(PEERS[peer]) for peer in peers}
     processor = _output("sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1") or platform.processor()
+    _run.figures = {}
+    _run.setting = {
+        "command": _command(),
+        "commit": _output("git describe --always --dirty --exclude '*'") or None,
+        "date": str(date.today()),
+        "processor": processor or None,
+        "cores": len(os.sched_getaffinity(0)),
+        "card": None,
+        "peers": {peer: version for peer, version in versions.items() if version},
+    }
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     load = " ".join(f"{value:.1f}" for value in os.getloadavg())
-    print(f"# {processor}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB, load {load}")
-    print(f"# peers: {', '.join(f'{peer} {_output(PEERS[peer])}' for peer in peers)}", flush=True)
+    print(f"# {_run.setting['command']}")
+    print(f"# {_run.setting['date']}, commit {_run.setting['commit']}, Python {platform.python_version()}")
+    print(f"# {processor}, {_run.setting['cores']} cores, {memory:.0f} GiB, load {load}")
+    print(f"# peers: {', '.join(f'{peer} {version}' for peer, version in versions.items())}", flush=True)
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a Markdown table, as docs/benchmarks.md takes it."""
+def print_table(header: Sequence[str], rows: Sequence[Sequence[object]], name: str = "") -> None:
+    """Print a Markdown table and take its cells into the run's figures.
+
+    A figure is named by its row and column, `ROW: COLUMN`, and by the table (`NAME, ROW: COLUMN`) if that has a name.
+    """
     for row in (header, ["---"] * len(header), *rows):
         print("| " + " | ".join(map(str, row)) + " |")
     print(flush=True)
+    for row in rows:
+        _run.figures |= figures_of(header, row, name)
+
+
+def figures_of(header: Sequence[str], row: Sequence[object], name: str = "") -> dict[str, float | str]:
+    """Return the figures of a row by their names.
+
+    The row's label is its first cell and the text cells that follow it, up to the first number. Numbers lose the
+    commas of thousands and a per cent sign.
+    """
+    cells = [_figure(cell) for cell in row]
+    labels = 1
+    while labels < len(cells) - 1 and isinstance(cells[labels], str) and cells[labels]:
+        labels += 1
+    label = ", ".join([*([name] if name else []), *map(str, row[:labels])])
+    figures: dict[str, float | str] = {}
+    for column, cell in zip(header[labels:], cells[labels:], strict=False):
+        if cell != "":
+            number = 1 + sum(key == f"{label}: {column}" for key in figures)
+            figures[f"{label}: {column}" + (f" {number}" if number > 1 else "")] = cell
+    return figures
+
+
+def add_figures(figures: Mapping[str, float | str]) -> None:
+    """Take figures into the run that stand in no table."""
+    _run.figures |= figures
+
+
+def write_measurement(case: str = "") -> None:
+    """End a run: append its line of JSON to docs/benchmarks/measurements.jsonl.
+
+    The environment variable MEASUREMENTS names another file. `python -m bench.tables` makes docs/benchmarks.md of it.
+
+    Args:
+        case: What was measured if the same command measures several things (a genome, a part of it).
+    """
+    path = Path(os.environ.get("MEASUREMENTS", MEASUREMENTS))
+    line = json.dumps({**_run.setting, "case": case, "figures": _run.figures}, ensure_ascii=False)
+    with path.open("a") as stream:
+        stream.write(line + "\n")
+
+
+def measured_on(card: str | None) -> None:
+    """Name the card that the run uses, if it uses one."""
+    _run.setting["card"] = card
 
 
 class Inputs:
@@ -202,9 +276,31 @@ def quire_command(
     return python(f"quire.align {what}{batches}{errors}")
 
 
+def _command() -> str:
+    """Return the command of this run without folders of the machine."""
+    words, given = [], iter(sys.argv[1:])
+    for word in given:
+        if word in LEFT_OUT:
+            next(given, None)
+        elif not word.startswith(tuple(f"{option}=" for option in LEFT_OUT)):
+            words.append(Path(word).name if "/" in word and not word.startswith("-") else word)
+    return " ".join(["python -m", _module(), *words])
+
+
+def _figure(cell: object) -> float | str:
+    """Return a cell of a table as a number if it is one, else as text."""
+    text = str(cell)
+    try:
+        return float(text.replace(",", "").removesuffix("%"))
+    except ValueError:
+        return text
+
+
 def _module() -> str:
     specification = sys.modules["__main__"].__spec__
-    return specification.name.removesuffix(".__main__") if specification else Path(sys.argv[0]).stem
+    if specification is None or specification.name == "bench.__main__":
+        return f"bench.{Path(sys.argv[0]).stem}"
+    return specification.name
 
 
 def _output(command: str) -> str:

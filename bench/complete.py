@@ -26,7 +26,7 @@ from quire.reads import ReadBatch
 from quire.reference import Reference
 from quire.sam import FLAG_REVERSE, FLAG_UNMAPPED
 
-from bench.common import Inputs, arguments, print_setting, print_table, python, run
+from bench.common import Inputs, add_figures, arguments, print_setting, print_table, python, run, write_measurement
 from bench.complete_search import draw_reads
 
 Places = dict[str, dict[int, int]]  # of each read: places (`place_of`), with differences
@@ -259,7 +259,9 @@ def main() -> None:
                 speeds += rows[0]
                 places += rows[1]
     print_table(("case", "program", "reads", "processor s", "reads/s"), speeds)
-    print_table(PLACES_HEADER, places)
+    print_table(PLACES_HEADER, places, "places")
+    add_figures({"places of a peer that are missing": sum(int(row[6]) for row in places)})
+    write_measurement()
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from quire.ragged import offsets_from_lengths, pack_bytes
 from quire.reads import ReadBatch
 from quire.reference import Reference
 
-from bench.common import print_setting, print_table
+from bench.common import add_figures, print_setting, print_table, write_measurement
 
 STRATEGIES = {
     "auto": ("auto", {}),
@@ -161,6 +161,9 @@ def main() -> None:
                 print(*lines[-1], flush=True)
     header = ("bases", "k", "strategy", "reads/s", "search alone", "us/read", "ends/read", "digest")
     print_table(header, lines)
+    for bases, k, name, rate, *_ in lines:
+        add_figures({f"{bases} bases, k = {k}, {name}, reads/s": float(str(rate).replace(",", ""))})
+    write_measurement(given.backend)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import json
 import shutil
 from pathlib import Path
 
-from bench.common import Timing, arguments, print_setting, print_table, python, run
+from bench.common import Timing, add_figures, arguments, print_setting, print_table, python, run, write_measurement
 from tests.support import peer_counts
 
 
@@ -48,16 +48,20 @@ def main() -> None:
     figures = json.loads((folder / "counts.json").read_text())
     differences = peer_counts.samtools_differences(figures, bam, options.fasta)
     print(f"differs from samtools stats, flagstat, idxstats, coverage: {differences or 'nothing'}")
+    add_figures({"figures that differ from samtools": len(differences)})
     if peer_counts.picard() is None:
         print("Picard is not installed")
+        write_measurement()
         return
     differences = peer_counts.picard_gc_bias_differences(figures, bam, options.fasta, folder)
     print(f"differs from CollectGcBiasMetrics: {differences or 'nothing'}")
+    add_figures({"figures that differ from Picard's GC bias": len(differences)})
     marked, metrics = peer_counts.picard_mark_duplicates(bam, folder)
     run(python(f"bench.count_once {marked} {options.reference} {folder}"))
     figures = json.loads((folder / "counts.json").read_text())
     print(f"differs from MarkDuplicates: {peer_counts.duplication_differences(figures, metrics) or 'nothing'}")
     shutil.rmtree(folder)
+    write_measurement()
 
 
 if __name__ == "__main__":

@@ -18,7 +18,18 @@ from quire.reference.regions import read_regions
 from quire.report.known_variants import compare_files
 from quire.report.truth import TruthCounts, Variant, normalise
 
-from bench.common import Inputs, arguments, bwa_command, print_setting, print_table, python, quire_command, run
+from bench.common import (
+    Inputs,
+    add_figures,
+    arguments,
+    bwa_command,
+    print_setting,
+    print_table,
+    python,
+    quire_command,
+    run,
+    write_measurement,
+)
 from bench.long_indels import SAMPLE, call_by_quire
 from bench.simulate import INDEL_SHARE, LONGEST_INDEL, MEAN_INDEL, WHOLE_GENOME
 
@@ -168,6 +179,7 @@ def main() -> None:
             lambda contig, begin, end: letters[contig][begin:end],
         ).counts  # fmt: skip
     _print(comparisons)
+    write_measurement(f"{fasta.stem}, {what}" + (f", {given.call}" if given.call else ""))
 
 
 def _sample(
@@ -213,6 +225,9 @@ def _print(comparisons: Mapping[str, Mapping[str, TruthCounts]]) -> None:
         rows.append(row)
     header = ["mapped by", "SNV recall", "missed", "precision", "bar", "indel recall", "missed", "precision", "bar"]
     print_table(header, rows)
+    for kind in ("snv", "indel"):
+        difference = comparisons["quire"][kind].recall - comparisons["bwa"][kind].recall
+        add_figures({f"{kind} recall less that after bwa": round(difference, 5)})
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from quire.index.on_demand import ensure_index
 from quire.mems.search import MemsInputs, MemsOutputs, MemsSettings, find_mems
 from quire.pairwise.alignment import PairwiseInputs, PairwiseOutputs, PairwiseSettings, align_pair
 
-from bench.common import arguments, print_setting, print_table
+from bench.common import arguments, print_setting, print_table, write_measurement
 
 K12, DH1 = "ecoli_K12_MG1655_from_bwa_pac.fa.gz", "ecoli_DH1.fa.gz"
 READS, SLOWEST = 10_000, 10.0  # seconds after which a row is not gone on with
@@ -33,6 +33,7 @@ def main() -> None:
     genomes = [_letters(given.data / "genomes" / name) for name in (K12, DH1)]
     for measure in (_complete, _mems, _pairwise):
         measure(work, *genomes)
+    write_measurement()
 
 
 def _letters(path: Path) -> str:

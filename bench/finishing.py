@@ -13,7 +13,18 @@ import pysam
 from quire.buckets.file import BucketFile
 from quire.finish.sorting import Effort, sort_and_mark
 
-from bench.common import Inputs, Timing, arguments, print_setting, print_table, python, quire_command, run
+from bench.common import (
+    Inputs,
+    Timing,
+    add_figures,
+    arguments,
+    print_setting,
+    print_table,
+    python,
+    quire_command,
+    run,
+    write_measurement,
+)
 
 REGION = "20:10000001-12000000"
 COPIED = 3  # of so many pairs one has a copy
@@ -76,7 +87,9 @@ def main() -> None:
         ),
     }
     rows = [_row(name, output, run(command)) for name, (command, output) in commands.items()]
+    add_figures({"records that differ": int(rows[0][-1] != rows[1][-1])})
     print_table(("what", "s", "core-seconds", "MB, largest process", "MB of output", "records"), rows)
+    write_measurement()
 
 
 def _row(name: str, output: Path, timing: Timing) -> tuple[object, ...]:

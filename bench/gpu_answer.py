@@ -9,7 +9,18 @@ from pathlib import Path
 
 from quire.device.choice import use_backend
 
-from bench.common import REPOSITORY, Inputs, arguments, print_setting, print_table, quire_command, run
+from bench.common import (
+    REPOSITORY,
+    Inputs,
+    add_figures,
+    arguments,
+    measured_on,
+    print_setting,
+    print_table,
+    quire_command,
+    run,
+    write_measurement,
+)
 from bench.gpu_mapping import write_fastq
 from bench.one_answer import digest_of_records
 from bench.synthetic_genome import write_genome
@@ -59,12 +70,16 @@ def main() -> None:
         if open_card is None:
             print(f"not measured: {backend.reason}")
             return
+        measured_on(backend.card)
     inputs = Inputs(given.data, given.work)
     rows: list[tuple[object, ...]] = []
     for name in given.sets:
         rows += compare(name, inputs, given.pairs, given.genome_bases, given.threads)
     print_table(("set", "page size", "backend", "memory", "s", "digest of the records"), rows)
-    if len({(row[0], row[-1]) for row in rows}) > len(given.sets):
+    digests = {(row[0], row[-1]) for row in rows}
+    add_figures({"sets whose records differ": len(digests) - len(given.sets)})
+    write_measurement()
+    if len(digests) > len(given.sets):
         sys.exit("records differ")
     print("one answer for every set")
 

@@ -31,7 +31,7 @@ from quire.rescore.engines import CallingEngine, DeviceSettings, calling_engine,
 from quire.rescore.filters import filters_of
 from quire.rescore.records import FIELDS
 
-from bench.common import REPOSITORY, arguments, print_setting, print_table
+from bench.common import REPOSITORY, arguments, print_setting, print_table, write_measurement
 from bench.pairhmm_regions import cells_of, read_regions, repeated
 from bench.simulate import Haplotype, haplotype, with_errors
 
@@ -273,6 +273,7 @@ def main() -> None:
     work.mkdir(parents=True, exist_ok=True)
     try:
         measure(work, given.threads, given.bases, given.depths, given.backend, given.most_times)
+        write_measurement()
     except QuireError as error:  # no card
         print(f"not measured: {error}")
 

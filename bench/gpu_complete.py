@@ -19,7 +19,7 @@ from quire.reads import ReadBatch
 from quire.reference import Reference
 
 from bench.cards import first_card
-from bench.common import print_setting, print_table
+from bench.common import print_setting, print_table, write_measurement
 from bench.complete_search import PARAMETERS, draw_reads
 
 FEW = 2000  # reads, with which kernels are compiled
@@ -106,6 +106,7 @@ def main() -> None:
         for row in measure(given, backends, length, k)
     ]
     print_table(HEADER, rows)
+    write_measurement()
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from quire.reference import Reference
 from quire.sequence.packing import pack, unpack
 
 from bench.cards import KERNEL_HEADER, REPEATS, copy_bandwidth, fastest, first_card, kernel_times
-from bench.common import arguments, print_setting, print_table
+from bench.common import arguments, print_setting, print_table, write_measurement
 from bench.synthetic_genome import write_genome
 
 CHROMOSOMES = "gatk_haplotypecaller/human_g1k_v37.20.21.fasta.gz"
@@ -119,7 +119,8 @@ def measure_index(card: Card, fasta: Path, folder: Path, page_size: int, paramet
     total = sum(seconds for _, seconds in steps)
     size = sum(path.stat().st_size for path in folder.rglob("*.npy"))
     print(f"{fasta.name}: {opened.axis_length} bases, pages of {page_size}, {parameters}, {size / 1e9:.2f} GB")
-    print_table(("step", "s"), [(name, f"{seconds:.2f}") for name, seconds in [*steps, ("all", total)]])
+    rows = [(name, f"{seconds:.2f}") for name, seconds in [*steps, ("all", total)]]
+    print_table(("step", "s"), rows, f"sa_sampling {parameters['sa_sampling']}")
 
 
 def axis_of(fasta: Path, folder: Path) -> np.ndarray:
@@ -165,6 +166,7 @@ def main() -> None:
         if card is None:
             return
         measure(card, given.data, given.work, given.genome_bases, given.threads, given.page_size, REPEATS)
+    write_measurement()
 
 
 if __name__ == "__main__":

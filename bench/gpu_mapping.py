@@ -29,7 +29,7 @@ from quire.reference import Reference
 from quire.reference.gpu import upload_reference
 
 from bench.cards import KERNEL_HEADER, fastest, first_card, kernel_times
-from bench.common import REPOSITORY, arguments, print_setting, print_table, python, run
+from bench.common import REPOSITORY, add_figures, arguments, print_setting, print_table, python, run, write_measurement
 from bench.gpu_index import CHROMOSOMES
 from bench.synthetic_genome import write_genome
 
@@ -222,6 +222,8 @@ def main() -> None:
         rows = [(f"{reads:.0f}", f"{taken:.2f}", f"{start_up:.2f}", f"{reads / (taken - start_up):.2f}",
                  f"{reads / taken:.2f}") for taken in seconds[2:]]  # fmt: skip
         print_table(("M reads", "s", "start-up, s", "M reads/s", "start-up included"), rows)
+        add_figures({"plain FASTQ to BAM, M reads/s": max(float(row[3]) for row in rows)})
+    write_measurement()
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from quire.sequence.codes import code_table
 from quire.sequence.packing import unpack
 
 from bench.cards import KERNEL_HEADER, REPEATS, fastest, first_card, kernel_times, upload_bandwidth
-from bench.common import arguments, print_setting, print_table
+from bench.common import arguments, print_setting, print_table, write_measurement
 
 CHROMOSOMES = "gatk_haplotypecaller/human_g1k_v37.20.21.fasta.gz"
 MIN_LENGTH = 50
@@ -220,6 +220,7 @@ def main() -> None:
     with first_card() as card:
         if card is not None:
             measure(card, given.data, given.work, given.mummer, seconds_by_events, REPEATS, given.shapes)
+            write_measurement()
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from quire.algorithms.pairhmm.items_gpu import (
 from quire.device.card import Card
 
 from bench.cards import fastest, first_card, profiled, resources, upload_bandwidth
-from bench.common import arguments, print_setting, print_table
+from bench.common import arguments, print_setting, print_table, write_measurement
 from bench.pairhmm_regions import cells_of, read_regions, regions_of_length, repeated
 
 WARP, SCHEDULERS, COLUMNS_AT_LEAST_BETWEEN = 32, 4, 4
@@ -212,6 +212,7 @@ def main() -> None:
             measure(card, _hertz(), seconds_by_events, given.cells, given.reads, given.haplotypes, regions,
                     given.times, given.threads, given.host_profile)  # fmt: skip
             print(f"# {time.perf_counter() - start:.0f} s")
+            write_measurement()
 
 
 if __name__ == "__main__":

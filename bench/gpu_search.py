@@ -21,7 +21,7 @@ from quire.algorithms.fm_index.tuning.tune import REPEATS, Clock, seconds_by_eve
 from quire.device.card import THREADS, Card
 
 from bench.cards import first_card, profiled, resources
-from bench.common import arguments, print_setting, print_table
+from bench.common import arguments, print_setting, print_table, write_measurement
 
 HEADER = ("design", "registers", "threads/SM", "ms", "G queries/s", "G visits/s", "GB/s", "of the reads' speed")
 
@@ -102,6 +102,7 @@ def main() -> None:
     with first_card() as card:
         if card is not None:
             measure(card, given.gigabytes, given.queries, seconds_by_events, given.distances)
+            write_measurement()
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ from bench.cards import (
     resources,
     upload_bandwidth,
 )
-from bench.common import arguments, print_setting, print_table
+from bench.common import arguments, print_setting, print_table, write_measurement
 from bench.gpu_pairhmm import SCHEDULERS, Machine, Prediction
 
 SIZES = ((400, 150), (400, 400), (250, 250), (600, 500), (1000, 900))  # of references and alternates
@@ -247,6 +247,7 @@ def main() -> None:
             start = time.perf_counter()
             measure(card, _hertz(), seconds_by_events, given.cells, threads=given.threads)
             print(f"# {time.perf_counter() - start:.0f} s")
+            write_measurement()
 
 
 if __name__ == "__main__":

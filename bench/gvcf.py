@@ -17,7 +17,7 @@ import pysam
 from quire import reference
 from quire.rescore.gvcf.blocks import BANDS
 
-from bench.common import CALLING, Timing, arguments, print_setting, print_table, run
+from bench.common import CALLING, Timing, add_figures, arguments, print_setting, print_table, run, write_measurement
 from bench.fields import print_fields
 
 CONTIG, START, END = "20", 9_999_999, 10_100_000
@@ -168,6 +168,7 @@ def main() -> None:
         timing = joint(folder / "cohort.vcf.gz", packed, gvcfs)
         cohort.append([size, f"{timing.seconds:.1f}", f"{timing.peak_megabytes:.0f}"])
     print_table(["samples", "seconds for 100 kb, start included", "peak MB"], cohort)
+    write_measurement()
 
 
 def print_every_site(gatk: str, folder: Path, packed: Path, gvcf: Path) -> None:
@@ -198,6 +199,12 @@ def print_states(ours: dict[int, int], theirs: dict[int, int]) -> None:
     state = sum((ours[p] == VARIANT) == (theirs[p] == VARIANT) for p in both)
     blocks = [p for p in both if VARIANT not in (ours[p], theirs[p])]
     band = sum(ours[p] == theirs[p] for p in blocks)
+    add_figures(
+        {
+            "bases in the same state": round(100 * state / len(positions), 4),
+            "bases of blocks in the same band of GQ": round(100 * band / len(blocks), 4),
+        }
+    )
     print_table(
         ["bases", "same state", "bar", "same band, of those in blocks", "bar"],
         [[len(positions), f"{state / len(positions):.4%}", "99 %", f"{band / len(blocks):.4%}", "95 %"]],

@@ -2,7 +2,7 @@
 
 import tempfile
 
-from bench.common import Inputs, arguments, print_setting, print_table, python, run
+from bench.common import Inputs, arguments, print_setting, print_table, python, run, write_measurement
 
 
 def main() -> None:
@@ -19,6 +19,7 @@ def main() -> None:
         rows.append(("bwa index", run(f"bwa index -p {folder}/bwa {fasta} 2> {folder}/bwa.log")))
     table = [(name, f"{timing.seconds:.1f}", f"{timing.peak_megabytes:.0f}") for name, timing in rows]
     print_table(("program", "s", "peak MB"), table)
+    write_measurement()
 
 
 if __name__ == "__main__":

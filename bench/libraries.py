@@ -8,7 +8,17 @@ properly paired no less than bwa less 0.001.
 
 import json
 
-from bench.common import Inputs, arguments, bwa_command, print_setting, print_table, quire_command, run
+from bench.common import (
+    Inputs,
+    add_figures,
+    arguments,
+    bwa_command,
+    print_setting,
+    print_table,
+    quire_command,
+    run,
+    write_measurement,
+)
 from bench.place import Placement, place
 from bench.simulate import SHADOW
 
@@ -49,6 +59,13 @@ def main() -> None:
         rows.append((name, *compare(place(ours), place(theirs), models, options, given.length)))
     header = ("library", "right, Quire", "bwa", "right at MAPQ 20", "bwa", "wrong at MAPQ 20", "bwa", "proper", "bwa")
     print_table((*header, "models: mean ± deviation, pairs", "bars missed"), rows)
+    add_figures({"libraries whose models are missed": sum("models" in str(row[-1]) for row in rows)})
+    for name, at in (("right", 1), ("right at MAPQ 20", 3), ("properly paired", 7)):
+        lowest = min(float(row[at]) - float(row[at + 1]) for row in rows)
+        add_figures({f"{name} less bwa's, lowest of the libraries": round(lowest, 5)})
+    highest = max(float(row[5]) / float(row[6]) for row in rows)
+    add_figures({"wrong at MAPQ 20 over bwa's, highest of the libraries": round(highest, 2)})
+    write_measurement()
 
 
 def compare(

@@ -23,7 +23,19 @@ from quire.reference.regions import read_regions
 from quire.report.known_variants import compare_files
 from quire.report.truth import Comparison, Variant, normalise
 
-from bench.common import CALLING, Inputs, Timing, arguments, print_setting, print_table, python, quire_command, run
+from bench.common import (
+    CALLING,
+    Inputs,
+    Timing,
+    add_figures,
+    arguments,
+    print_setting,
+    print_table,
+    python,
+    quire_command,
+    run,
+    write_measurement,
+)
 
 GATK = f"java -Xmx3g -cp '{os.environ.get('GATK_JARS', 'gatk/lib')}/*' org.broadinstitute.hellbender.Main"
 SAMPLE = "HG001"
@@ -275,6 +287,10 @@ def main() -> None:
         "CPU s",
     ]
     print_table(header, [*rows, ["bar", *(f"{bar}/70" for bar in BARS.values())]])
+    add_figures(
+        {f"Quire, {name}": int(str(cell).split("/")[0]) for name, cell in zip(header[1:5], rows[0][1:5], strict=True)}
+    )
+    write_measurement(f"seed {given.seed}")
 
 
 def print_list(planted: Sequence[Planted], comparison: Comparison) -> None:

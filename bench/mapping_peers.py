@@ -12,7 +12,7 @@ from pathlib import Path
 
 from isal import igzip
 
-from bench.common import Inputs, print_setting, print_table, python, quire_command, run
+from bench.common import Inputs, add_figures, print_setting, print_table, python, quire_command, run, write_measurement
 
 LENGTHS = (150, 100, 75, 50, 36)
 FEW = 10  # pairs, for the time of a start
@@ -43,10 +43,12 @@ def measure_a_core(inputs: Inputs, pairs: int, repeats: int) -> None:
             if peer in speed and name != "foreign":
                 _say(f"{name} by {peer}", speed["quire"] / speed[peer], bar)
     _say("foreign reads by others", speeds["foreign"]["quire"] / speeds["2x150"]["quire"], FOREIGN_SHARE)
+    write_measurement()
 
 
 def _say(what: str, ratio: float, bar: float) -> None:
     print(f"{what}: {ratio:.2f} (bar {bar}, {'met' if ratio >= bar else 'missed'})")
+    add_figures({what: round(ratio, 2)})
 
 
 def _sets(inputs: Inputs, fasta: Path, pairs: int) -> list[tuple[str, int, Sequence[Path], Sequence[Path], int]]:

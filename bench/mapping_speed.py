@@ -10,7 +10,17 @@ With --a-core instead: reads a second and core on chr20, by the user time of one
 import tempfile
 from pathlib import Path
 
-from bench.common import Inputs, Timing, arguments, bwa_command, print_setting, print_table, quire_command, run
+from bench.common import (
+    Inputs,
+    Timing,
+    arguments,
+    bwa_command,
+    print_setting,
+    print_table,
+    quire_command,
+    run,
+    write_measurement,
+)
 from bench.mapping_peers import measure_a_core
 
 
@@ -52,6 +62,7 @@ def main() -> None:
     ]
     header = ("program", "s", "pairs/s", "processor s", "peak MB", "speed over bwa")
     print_table(header, rows)
+    write_measurement(given.fasta.stem if given.fasta else "")
 
 
 def _row(name: str, timing: Timing, peer: Timing, pairs: int) -> tuple:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.common import Inputs, Timing, arguments, print_setting, print_table, python, run
+from bench.common import Inputs, Timing, arguments, print_setting, print_table, python, run, write_measurement
 
 MUMMER = {"none": "-maxmatch", "reference": "-mumreference", "both": "-mum"}
 MUMMER_STRANDS = {"forward": "", "reverse": "-r", "both": "-b"}
@@ -167,6 +167,7 @@ def main() -> None:
     header = ("search", "l", "strands", "matches", "output", "Quire s", "mummer s", "times", "M matches/s",
               "bytes/match", "copMEM2 s")  # fmt: skip
     print_table(header, rows)
+    write_measurement()
 
 
 if __name__ == "__main__":

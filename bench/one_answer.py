@@ -11,7 +11,17 @@ from pathlib import Path
 
 import pysam
 
-from bench.common import Inputs, arguments, print_setting, print_table, python, quire_command, run
+from bench.common import (
+    Inputs,
+    add_figures,
+    arguments,
+    print_setting,
+    print_table,
+    python,
+    quire_command,
+    run,
+    write_measurement,
+)
 
 PAGE_SIZES = (300_000, 1_000_000, 1 << 30)
 BATCHES = (1_000, 100_000)
@@ -67,6 +77,8 @@ def main() -> None:
             if len({row[-1] for row in found}) > 1:
                 differing.append(name)
     print_table(("reads", "page size", "batch", "threads", "digest of the records"), rows)
+    add_figures({"sets whose records differ": len(differing)})
+    write_measurement()
     if differing:
         sys.exit(f"records differ for {', '.join(differing)}")
     print("one answer for every set")

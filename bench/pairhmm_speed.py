@@ -15,7 +15,7 @@ import numpy as np
 from quire.algorithms.pairhmm import join_batches
 from quire.algorithms.pairhmm.cpu import log10_likelihoods
 
-from bench.common import REPOSITORY, arguments, environment, print_setting, print_table
+from bench.common import REPOSITORY, arguments, environment, print_setting, print_table, write_measurement
 from bench.pairhmm_regions import cells_of, read_regions
 
 JAR = Path("/usr/share/java/gkl.jar")
@@ -69,6 +69,7 @@ def main() -> None:
         for name, (seconds, _) in results.items()
     ]
     print_table(("program, one core", "processor s", "GCUPS", *(f"over {peer}" for peer in peers)), rows)
+    write_measurement()
 
 
 def _without_avx512(folder: Path) -> Path:

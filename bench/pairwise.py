@@ -8,6 +8,7 @@ in the same run; what is swept in bytes, and diagonals that are left out, go bel
 counted.
 """
 
+import os
 import time
 from collections.abc import Callable
 from functools import partial
@@ -22,9 +23,10 @@ from quire.algorithms.scoring import BWA_MEM
 from quire.reference.fasta import read_fasta
 from quire.sequence.codes import AMBIGUOUS
 
-from bench.common import arguments, print_setting, print_table
+from bench.common import add_figures, arguments, print_setting, print_table, write_measurement
 
 SIZES = (300, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
+LARGE = 10_000  # bases from which on the bar counts
 LONGEST_TRACE = 20_000  # bases: parasail keeps a byte and more for each cell
 WIDTHS = ("8", "16", "32", "sat")
 NAMES = {Mode.LOCAL: "sw", Mode.GLOBAL: "nw", Mode.GLOCAL: "sg_dx"}
@@ -56,6 +58,10 @@ def main() -> None:
         ("pair", "bases", "mode", "score", "by itself", "linear memory", "whole memory", "parasail, score", "by",
          "parasail, traceback", "by", "Quire / parasail, score", "Quire / parasail, traceback", "of the floor"), rows,
     )  # fmt: skip
+    large = [float(str(row[-3])) for row in rows if int(str(row[1]).replace(",", "")) >= LARGE]
+    if large:
+        add_figures({"Quire over parasail's score, lowest from 10 kb on": min(large)})
+    write_measurement(os.environ.get("NUMBA_CPU_NAME", ""))
 
 
 def _pairs(data: Path, size: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:

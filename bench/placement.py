@@ -16,7 +16,17 @@ from pathlib import Path
 
 import pysam
 
-from bench.common import Inputs, arguments, bwa_command, print_setting, print_table, quire_command, run
+from bench.common import (
+    Inputs,
+    add_figures,
+    arguments,
+    bwa_command,
+    print_setting,
+    print_table,
+    quire_command,
+    run,
+    write_measurement,
+)
 from bench.place import Placement, place, print_placement
 from bench.read_sets import SETS
 from bench.simulate import WHOLE_GENOME
@@ -51,6 +61,7 @@ def main() -> None:
     fasta = inputs.genome(given.genome) if given.genome else inputs.chromosome_20()
     if given.sets:
         _place_sets(given, inputs, fasta)
+        write_measurement(fasta.stem if given.genome else f"seeds from {given.first_seed}")
         return
     bwa_index, quire_index = inputs.bwa_index(fasta), inputs.quire_index(fasta)
     pooled = {"quire": Placement(), "bwa": Placement()}
@@ -73,6 +84,7 @@ def main() -> None:
     print(f"## pooled over {given.seeds} seeds")
     print_placement(pooled)
     print_bars(pooled["quire"], pooled["bwa"])
+    write_measurement()
 
 
 def _place_sets(given: argparse.Namespace, inputs: Inputs, fasta: Path) -> None:
@@ -117,6 +129,13 @@ def _place_sets(given: argparse.Namespace, inputs: Inputs, fasta: Path) -> None:
                 simulate(*item)
         gather(as_completed([*placed]))
     print_table(HEADER, sorted(rows, key=lambda row: given.sets.index(str(row[0]))))
+    both = pooled.values()
+    for at in (0, 20):
+        lowest = min(ours.share_right(at) - theirs.share_right(at) for ours, theirs in both)
+        add_figures({f"right at MAPQ {at} less bwa's, lowest of the sets": round(lowest, 5)})
+    for at in (20, 60):
+        highest = max(ours.share_wrong(at) / (theirs.share_wrong(at) or 1e-9) for ours, theirs in both)
+        add_figures({f"wrong at MAPQ {at} over bwa's, highest of the sets": round(highest, 2)})
 
 
 def _quire_index(inputs: Inputs, fasta: Path, jobs: int) -> Path:

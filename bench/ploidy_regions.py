@@ -11,7 +11,7 @@ import pysam
 from quire import reference
 from quire.rescore.caller import call_interval
 
-from bench.common import CALLING, arguments, print_setting, print_table
+from bench.common import CALLING, arguments, print_setting, print_table, write_measurement
 from bench.gvcf import CONTIG, END, SAMPLE, START, Site, variants
 
 USUAL_PLOIDY = 3
@@ -52,6 +52,7 @@ def main() -> None:
     pysam.tabix_compress(str(data / "expected.testPloidyRegions.vcf"), str(expected), force=True)
     rows = by_ploidy(ours, variants(expected))
     print_table(["ploidy", "records", "GATK's", "same genotype", "same PL"], rows)
+    write_measurement()
 
 
 if __name__ == "__main__":

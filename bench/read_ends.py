@@ -15,7 +15,7 @@ from quire.align.read_ends import ClippedCounts, Clipping
 from quire.align.read_ends.cpu import clip_ends
 from quire.io.fastq import read_batches
 
-from bench.common import arguments, print_setting, print_table
+from bench.common import arguments, print_setting, print_table, write_measurement
 
 PAIRS, LENGTH, SHORTEST, LONGEST = 50_000, 100, 35, 250
 ERRORS = (0.005, 0.05)  # substitutions a base
@@ -88,6 +88,7 @@ def main() -> None:
             rows.append([f"{100 * errors} %", name, *counts])
     print_table(["errors", "insert", "pairs", "Quire right", "fastp right", "both the same"], rows)
     print(f"Quire: {microseconds:.2f} microseconds of the processor for a pair, on one thread")
+    write_measurement()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,17 @@ at most 1.5 times one of a read of 150.
 
 from pathlib import Path
 
-from bench.common import Inputs, arguments, bwa_command, print_setting, print_table, quire_command, run
+from bench.common import (
+    Inputs,
+    add_figures,
+    arguments,
+    bwa_command,
+    print_setting,
+    print_table,
+    quire_command,
+    run,
+    write_measurement,
+)
 from bench.place import place
 
 LENGTHS = (100, 150, 250, 500, 1000)
@@ -46,6 +56,8 @@ def main() -> None:
     print_table(("bases of a read", "bases in all", "ns a base, Quire", "bwa", "right, Quire", "bwa"), rows)
     ratio = costs[1000] / costs[150]
     print(f"a base of 1,000 by one of 150: {ratio:.2f} (bar {BAR}, {'met' if ratio <= BAR else 'missed'})")
+    add_figures({"a base of 1,000 over one of 150": round(ratio, 2)})
+    write_measurement()
 
 
 if __name__ == "__main__":

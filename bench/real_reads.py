@@ -12,7 +12,7 @@ from quire.reference.regions import Regions, read_regions
 from quire.report.known_variants import compare_files
 from quire.report.truth import Comparison
 
-from bench.common import Inputs, arguments, bwa_command, print_setting, print_table, run
+from bench.common import Inputs, add_figures, arguments, bwa_command, print_setting, print_table, run, write_measurement
 from bench.concordance import compare, primary_records, print_agreement
 
 REGION = ("chr20", 10_000_000, 10_100_000)
@@ -67,6 +67,7 @@ def main() -> None:
     print_agreement(compare(records, primary_records(files["bwa"])))
     again = compare(records, primary_records(marked_again(inputs, ours)))
     print(f"duplicate flags as samtools markdup's on our alignments: {100 * again.duplicates:.3f} % of reads\n")
+    add_figures({"duplicate flags as samtools markdup's on our alignments": round(100 * again.duplicates, 3)})
 
     with pysam.FastaFile(str(fasta)) as stream:
         letters = {REGION[0]: stream.fetch(REGION[0]).upper()}
@@ -93,7 +94,12 @@ def main() -> None:
     for title, bed in (("100 kb", whole_bed), ("confident 10 kb", inputs.demo / "giab_confident_10kb.bed")):
         print(f"## calls in the {title} against GIAB")
         regions = read_regions(bed, lengths)
-        print_table(header, [_row(name, compared(*vcf, regions)) for name, vcf in calls.items()])
+        found = {name: compared(*vcf, regions) for name, vcf in calls.items()}
+        print_table(header, [_row(name, comparison) for name, comparison in found.items()], title)
+        for kind in ("snv", "indel"):
+            ours, *theirs = (comparison.counts[kind].f1 for comparison in found.values())
+            add_figures({f"{title}, {kind} F1 less the better peer's": round(ours - max(theirs), 4)})
+    write_measurement()
 
 
 def _row(name: str, comparison: Comparison) -> tuple:

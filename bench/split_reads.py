@@ -13,7 +13,18 @@ from pathlib import Path
 import pysam
 from isal import igzip
 
-from bench.common import Inputs, arguments, bwa_command, print_setting, print_table, python, quire_command, run
+from bench.common import (
+    Inputs,
+    add_figures,
+    arguments,
+    bwa_command,
+    print_setting,
+    print_table,
+    python,
+    quire_command,
+    run,
+    write_measurement,
+)
 from bench.long_indels import Planted, plant, write_truth
 
 SHARE = 0.01
@@ -75,6 +86,7 @@ def print_share(what: str, ours: set[tuple[str, bool]], theirs: set[tuple[str, b
     share = len(ours & theirs) / max(1, len(theirs))
     verdict = "met" if share >= BAR else "missed"
     print(f"{what}: quire {len(ours)}, bwa {len(theirs)}; of bwa's also quire's {share:.4f} (bar {BAR}, {verdict})")
+    add_figures({what: round(share, 4)})
 
 
 def main() -> None:
@@ -116,6 +128,7 @@ def main() -> None:
     print_share("split reads, chimeras", *of_chimeras)
     print_share("split reads, indels of 50 to 500 bases", *map(split_reads, of_indels))
     print_share("clipped reads, indels of 50 to 500 bases", *(clipped_reads(path, planted) for path in of_indels))
+    write_measurement()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,16 @@ from pathlib import Path
 import numpy as np
 import pysam
 
-from bench.common import Inputs, arguments, bwa_command, print_setting, print_table, quire_command, run
+from bench.common import (
+    Inputs,
+    arguments,
+    bwa_command,
+    print_setting,
+    print_table,
+    quire_command,
+    run,
+    write_measurement,
+)
 from bench.place import is_right
 from bench.placement import NATURAL_DIVERGENCE
 from bench.read_sets import SETS
@@ -49,6 +58,7 @@ def main() -> None:
     uncertain = set().union(*map(_uncertain, drawn))
     copied = _write_copies(mates, uncertain, given.copies, given.work / "ties")
     _print(drawn, _map(given, inputs, fasta, copied, given.work / "ties_copied"), uncertain, given.copies)
+    write_measurement()
 
 
 def _map(

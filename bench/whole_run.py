@@ -16,8 +16,19 @@ from quire.io.bgzf import compress_blocks
 from quire.io.files import BGZF_END, open_input
 from quire.report.drawing import Drawing, Scale
 
+from bench.cards import name_card
 from bench.chromosome import simulate
-from bench.common import REPOSITORY, Inputs, Timing, arguments, print_setting, print_table, run
+from bench.common import (
+    REPOSITORY,
+    Inputs,
+    Timing,
+    add_figures,
+    arguments,
+    print_setting,
+    print_table,
+    run,
+    write_measurement,
+)
 
 STRETCH = 16 << 20  # bytes of text that a thread compresses at a time
 # The rules that take time of a user's run, in the words of the README; others are drawn as `other`.
@@ -146,6 +157,7 @@ def main() -> None:
     parser.add_argument("--picture", type=Path, help="draw the last run into this file (SVG)")
     given = parser.parse_args()
     print_setting(())
+    name_card(given.backend)
     inputs = Inputs(given.data, given.work)
     fasta = inputs.chromosome_20()
     units = simulate(inputs, fasta, given.coverage, given.units)
@@ -159,6 +171,8 @@ def main() -> None:
         timing, folder = whole_run(given, fasta, units, name, given.target)
         rows = jobs(folder)
         print(f"{name}: {timing.seconds:.1f} s, {timing.cpu_seconds:.0f} core-seconds")
+        to_bam = sum(end - start for rule, start, end in rows if rule in ("map_unit", "finish_sample"))
+        add_figures({f"{name}, s": round(timing.seconds, 1), f"{name}, to the finished BAM, s": round(to_bam, 1)})
         print_table(
             ("rule", "starts at", "seconds"),
             [(r, f"{s:.1f}", f"{e - s:.1f}") for r, s, e in sorted(rows, key=lambda r: r[1])],
@@ -174,6 +188,9 @@ def main() -> None:
                 f"chr20 at {given.coverage:g}x, {given.threads} cores: {timing.seconds:.0f} s",
                 given.picture,
             )
+    write_measurement(
+        " ".join([given.backend, "bgzip" if given.bgzip else "gzip", *([given.target] if given.target else [])])
+    )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,10 @@
+"""Measurements that tests run leave their figures in a temporary file."""
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _no_measurement_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEASUREMENTS", str(tmp_path / "measurements.jsonl"))

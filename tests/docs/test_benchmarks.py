@@ -1,0 +1,54 @@
+"""The tables of figures in docs/benchmarks.md and README.md are those that `python -m bench.tables` makes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench import tables
+
+ROOT = Path(__file__).resolve().parents[2]
+REMEDY = "is stale or was edited by hand: run `python -m bench.tables`"
+KEYS = {"command", "commit", "date", "processor", "cores", "card", "peers", "case", "figures"}
+GROUPS = [group for groups in tables.read_bars().values() for group in groups]
+
+
+def test_the_page_of_measurements_is_up_to_date() -> None:
+    page = tables.document(tables.read_lines())
+    assert tables.DOCUMENT.read_text() == page, f"docs/benchmarks.md {REMEDY}"
+
+
+def test_the_readme_is_up_to_date() -> None:
+    text = tables.README.read_text()
+    assert text == tables.readme(text, tables.read_lines()), f"README.md {REMEDY}"
+
+
+def test_every_line_of_the_measurements_is_complete() -> None:
+    for line in tables.read_lines():
+        assert set(line) >= KEYS, line["command"]
+        assert line["figures"], line["command"]
+
+
+@pytest.mark.parametrize("group", [group for group in GROUPS if group.command], ids=lambda group: group.title)
+def test_the_module_of_a_bar_writes_measurements(group: tables.Group) -> None:
+    source = (ROOT / "bench" / f"{group.module}.py").read_text()
+    assert "write_measurement" in source or "measure_a_core" in source
+
+
+def test_the_newest_figure_counts(tmp_path: Path) -> None:
+    """Lines of another case or of other figures are passed over."""
+    group = tables.Group("Speed", [tables.Bar("time", "run: s", "<= 3 s", 1, aim=1)], "python -m bench.speed")
+    common = {"command": "python -m bench.speed --threads 2", "commit": None, "date": "2026-01-01", "processor": "P"}
+    figures = [("", {"run: s": 5.0}), ("", {"run: s": 2.0}), ("other", {"run: s": 9.0}), ("", {"load: s": 7.0})]
+    path = tmp_path / "measurements.jsonl"
+    path.write_text("".join(json.dumps({**common, "case": case, "figures": one}) + "\n" for case, one in figures))
+    [row] = tables.find_rows(tables.read_lines(path), [group])
+    assert row.value == 2.0
+    assert row.bar.holds(row.value)
+    assert not row.bar.holds(row.value, row.bar.aim)
+
+
+def test_a_bar_without_a_figure_is_an_error() -> None:
+    group = tables.Group("Speed", [tables.Bar("time", "run: s", "<= 3 s", 1)], "python -m bench.speed")
+    with pytest.raises(LookupError, match=r"bench\.speed"):
+        tables.find_rows([], [group])
