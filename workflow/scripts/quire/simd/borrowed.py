@@ -1,31 +1,38 @@
-"""Arrays that a kernel borrows: views that count no references.
+"""Views of arrays that a kernel borrows, which count no references.
 
-Taking an array out of a tuple, or a row out of a matrix, counts a reference up and down again, in atomic operations:
-of pairing that was two thirds of the time. A view of the same memory that nobody owns has nothing to count.
+Taking an array out of a tuple, or a row out of a matrix, increments and decrements its reference count atomically. In
+pairing that took two thirds of the time. A view of the same memory without an owner has nothing to count.
 """
 
 from numba import types
-from numba.core.errors import TypingError
+from numba.core import cgutils
 from numba.extending import intrinsic
-from numba.np.numpy_support import carray
-
-from quire.simd.compiled import inlined
 
 
 @intrinsic
-def _pointer(_typing_context, array):
-    """The address of the first item of an array in C order, which is all that a view of it takes along."""
-    if array.layout != "C":
-        raise TypingError(f"only arrays in C order can be borrowed, not {array}")
-    pointer = types.CPointer(array.dtype)
+def borrowed(_typing_context, value):
+    """Return an array, or a (named) tuple with its arrays, as views without an owner.
+
+    The caller must hold the arrays for as long as the views are used: they are arguments of the kernel. Other members
+    of a tuple are unchanged.
+    """
 
     def generate(context, builder, signature, arguments):
-        return context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return _without_owner(context, builder, signature.args[0], arguments[0])
 
-    return pointer(array), generate
+    return value(value), generate
 
 
-@inlined
-def borrowed(array):
-    """A view of a contiguous array, which the caller must hold as long as it is used: an argument of the kernel."""
-    return carray(_pointer(array), array.shape)
+def _without_owner(context, builder, kind, value):
+    """Generate the code that clears the owners of an array or of a tuple's arrays."""
+    if isinstance(kind, types.Array):
+        array = context.make_array(kind)(context, builder, value)
+        array.meminfo = cgutils.get_null_value(array.meminfo.type)
+        array.parent = cgutils.get_null_value(array.parent.type)
+        return array._getvalue()
+    if isinstance(kind, types.BaseTuple):
+        members = [
+            _without_owner(context, builder, member, builder.extract_value(value, i)) for i, member in enumerate(kind)
+        ]
+        return context.make_tuple(builder, kind, members)
+    return value

@@ -24,9 +24,6 @@ from quire.algorithms.extension.cpu_arrays import (
     JobArrays,
     ResultArrays,
     SequenceArrays,
-    borrowed_jobs,
-    borrowed_results,
-    borrowed_sequences,
 )
 from quire.reads import Reads
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SHIFT
@@ -148,9 +145,9 @@ def mismatches(packed, word, length, text, position, limit):
 @compiled
 def _align_without_gaps(jobs, sequences, results):
     """Fill the results of jobs whose read has at most one mismatch on the diagonal; returns which (bool[n])."""
-    read, strand, diagonal, _, axis_low, axis_high = borrowed_jobs(jobs)
-    offsets, _, word_offsets, packed, has_ambiguous, text, ambiguous = borrowed_sequences(sequences)
-    score, _, read_end, axis_begin, axis_end, _, cigar_length = borrowed_results(results)
+    read, strand, diagonal, _, axis_low, axis_high = borrowed(jobs)
+    offsets, _, word_offsets, packed, has_ambiguous, text, ambiguous = borrowed(sequences)
+    score, _, read_end, axis_begin, axis_end, _, cigar_length = borrowed(results)
     solved = np.zeros(len(read), np.bool_)
     for job in range(len(read)):
         r = read[job]
@@ -179,12 +176,8 @@ def _align_in_bands(jobs, sequences, order, widths, lengths, cigar_base, results
 
     cigar_base: where these operations will stand in `Extensions.cigar`.
     """
-    jobs, sequences, results = borrowed_jobs(jobs), borrowed_sequences(sequences), borrowed_results(results)
-    lanes = _Lanes(borrowed(lanes.query), borrowed(lanes.target), borrowed(lanes.bonus))
-    matrices = _Matrices(
-        borrowed(matrices.directions), borrowed(matrices.match), borrowed(matrices.insertion),
-        borrowed(matrices.best_score), borrowed(matrices.best_row), borrowed(matrices.best_column),
-    )  # fmt: skip
+    jobs, sequences, results = borrowed(jobs), borrowed(sequences), borrowed(results)
+    lanes, matrices = borrowed(lanes), borrowed(matrices)
     longest = lengths.max()
     cigar = np.empty(len(order) * 8 + 2 * LANES * longest, np.uint32)
     used = np.int64(0)

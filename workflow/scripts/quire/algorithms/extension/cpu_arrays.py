@@ -1,11 +1,8 @@
-"""The arrays that the kernels of extension read and write, and the same ones borrowed (`quire.simd.borrowed`)."""
+"""The arrays that the kernels of extension read and write."""
 
 from typing import NamedTuple
 
 import numpy as np
-
-from quire.simd.borrowed import borrowed
-from quire.simd.compiled import inlined
 
 
 class JobArrays(NamedTuple):
@@ -41,33 +38,3 @@ class ResultArrays(NamedTuple):
     axis_end: np.ndarray
     cigar_begin: np.ndarray
     cigar_length: np.ndarray
-
-
-@inlined
-def borrowed_jobs(jobs):
-    """The same columns, for a kernel that takes them out in loops."""
-    read, strand, diagonal, diagonal_low, axis_low, axis_high = jobs
-    return JobArrays(
-        borrowed(read), borrowed(strand), borrowed(diagonal), borrowed(diagonal_low), borrowed(axis_low),
-        borrowed(axis_high),
-    )  # fmt: skip
-
-
-@inlined
-def borrowed_sequences(sequences):
-    """The same arrays, likewise."""
-    offsets, codes, word_offsets, packed, has_ambiguous, text, ambiguous = sequences
-    return SequenceArrays(
-        borrowed(offsets), borrowed(codes), borrowed(word_offsets), borrowed(packed), borrowed(has_ambiguous),
-        borrowed(text), borrowed(ambiguous),
-    )  # fmt: skip
-
-
-@inlined
-def borrowed_results(results):
-    """The same columns, likewise."""
-    score, read_begin, read_end, axis_begin, axis_end, cigar_begin, cigar_length = results
-    return ResultArrays(
-        borrowed(score), borrowed(read_begin), borrowed(read_end), borrowed(axis_begin), borrowed(axis_end),
-        borrowed(cigar_begin), borrowed(cigar_length),
-    )  # fmt: skip

@@ -25,7 +25,6 @@ from quire.algorithms.pairhmm.cpu_lanes import (
     ROW,
     STAY,
     PairHmmArrays,
-    PairHmmLanes,
     again,
     fill_first_row,
     pack_haplotype,
@@ -35,7 +34,7 @@ from quire.algorithms.pairhmm.cpu_lanes import (
 )
 from quire.algorithms.pairhmm.cpu_order import ScoringOrder, scoring_order
 from quire.algorithms.pairhmm.cpu_shared import score_together
-from quire.algorithms.pairhmm.model import SCALE_EXPONENT, Tables, log10_of_sums, needs_float64, stacked_tables
+from quire.algorithms.pairhmm.model import SCALE_EXPONENT, log10_of_sums, needs_float64, stacked_tables
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled
 from quire.simd.subnormals import flush_subnormals, kept_apart, write_control
@@ -131,44 +130,13 @@ def _score_all(inputs, tables, space, tasks, order, sums, continuation):
     """Fill sums[t] for tasks[t, (read, haplotype)], LANES at a time; `continuation` is that of all bases, or None."""
     kept_apart()
     # Borrowed: what is called for each read and for every two rows would count a reference to each of these.
-    inputs = PairHmmArrays(
-        borrowed(inputs.read_bases),
-        borrowed(inputs.base_qualities),
-        borrowed(inputs.insertion_qualities),
-        borrowed(inputs.deletion_qualities),
-        borrowed(inputs.read_offsets),
-        borrowed(inputs.haplotype_bases),
-        borrowed(inputs.haplotype_offsets),
-        borrowed(inputs.continuations),
-    )
-    space = PairHmmLanes(
-        borrowed(space.letters),
-        borrowed(space.codes),
-        borrowed(space.wanted),
-        borrowed(space.factors),
-        borrowed(space.emissions),
-        borrowed(space.above),
-        borrowed(space.kept),
-        borrowed(space.sums),
-        borrowed(space.numbers),
-        borrowed(space.columns),
-        borrowed(space.total),
-    )
-    tables = Tables(
-        borrowed(tables.agree),
-        borrowed(tables.differ),
-        borrowed(tables.opening),
-        borrowed(tables.stay),
-        borrowed(tables.continuation),
-        tables.start,
-    )
-    tasks, sums, edges, offsets = borrowed(tasks), borrowed(sums), borrowed(order.edges), borrowed(order.tree_offsets)
-    groups = borrowed(order.groups)
-    for group in range(len(groups)):
+    inputs, space, tables, order = borrowed(inputs), borrowed(space), borrowed(tables), borrowed(order)
+    tasks, sums = borrowed(tasks), borrowed(sums)
+    for group in range(len(order.groups)):
         tree = order.trees[group]
-        own = edges[offsets[tree] : offsets[tree + 1]]
-        score_together(inputs, tables, space, tasks, groups[group], own, sums, continuation)
-    _score_groups(inputs, tables, space, tasks, borrowed(order.rest), sums, continuation)
+        own = order.edges[order.tree_offsets[tree] : order.tree_offsets[tree + 1]]
+        score_together(inputs, tables, space, tasks, order.groups[group], own, sums, continuation)
+    _score_groups(inputs, tables, space, tasks, order.rest, sums, continuation)
 
 
 @compiled

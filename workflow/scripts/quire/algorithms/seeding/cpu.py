@@ -14,7 +14,7 @@ from quire.algorithms.seeding import (
     RAREST_LIMIT_BESIDE,
     SeedingParameters,
 )
-from quire.algorithms.seeding.cpu_steps import ReadArrays, append_owned, borrowed_reads, encode_hit, keep_smallest
+from quire.algorithms.seeding.cpu_steps import ReadArrays, append_owned, encode_hit, keep_smallest
 from quire.algorithms.seeding.cpu_together import (
     END,
     HIGH,
@@ -25,7 +25,6 @@ from quire.algorithms.seeding.cpu_together import (
     STRAND,
     TOTAL,
     WANTED,
-    borrowed_together,
     choose_depths,
     lay_seeds,
     places_in_all,
@@ -76,7 +75,7 @@ def find_hits(
 @compiled
 def hits_of_reads(table, batch, text, together, begin_read, offsets, hits):
     """Hits of the reads from `begin_read` on in the pages of a table; returns the read it stopped before."""
-    batch, together = borrowed_reads(batch), borrowed_together(together)
+    batch, together = borrowed(batch), borrowed(together)
     used = offsets[begin_read]
     room = 2 * MAXIMUM_SEEDS * max(batch.maximum_hits, 1) + RAREST_LIMIT
     sorting = _room_to_sort(table, room)

@@ -9,7 +9,6 @@ from quire.algorithms.seeding import DEEPEST, DIAGONAL_BIAS, MAXIMUM_SEEDS
 from quire.sequence.ties.cpu import tie_hash
 from quire.sequence.words import packed_word
 from quire.simd.bits import swap_bytes
-from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
 ROWS_AHEAD = 16  # rows of an interval that are announced before they are located
@@ -30,16 +29,6 @@ class ReadArrays(NamedTuple):
     depths: np.ndarray
     stride: int
     maximum_hits: int
-
-
-@inlined
-def borrowed_reads(batch):
-    """The same reads, for a kernel that takes their arrays out in loops."""
-    offsets, codes, word_offsets, packed, ambiguous, name_hash, depths, stride, maximum_hits = batch
-    return ReadArrays(
-        borrowed(offsets), borrowed(codes), borrowed(word_offsets), borrowed(packed), borrowed(ambiguous),
-        borrowed(name_hash), borrowed(depths), stride, maximum_hits,
-    )  # fmt: skip
 
 
 @inlined

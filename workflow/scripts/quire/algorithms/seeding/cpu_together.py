@@ -29,7 +29,6 @@ from quire.algorithms.seeding.cpu_steps import (
 )
 from quire.sequence.words import packed_word
 from quire.simd.bits import prefetch
-from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
 SEEDS_TOGETHER = 192
@@ -75,16 +74,6 @@ def room_together(page_count):
         np.empty((page_count, most, 1 + LISTED_ROWS), np.int64), np.empty(most * LISTED_ROWS, np.int64),
         np.empty(most * LISTED_ROWS, np.int64), np.empty(most * LISTED_ROWS, np.int64),
         np.empty(most * LISTED_ROWS, np.int64), np.empty((most, 2), np.int64), np.empty(most, np.int64),
-    )  # fmt: skip
-
-
-@inlined
-def borrowed_together(together):
-    """The same room, for a kernel that takes its arrays out in loops."""
-    seeds, found, places, listed, rows, steps, owners, chosen, frequent = together
-    return Together(
-        borrowed(seeds), borrowed(found), borrowed(places), borrowed(listed), borrowed(rows), borrowed(steps),
-        borrowed(owners), borrowed(chosen), borrowed(frequent),
     )  # fmt: skip
 
 

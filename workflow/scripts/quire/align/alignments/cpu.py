@@ -74,16 +74,6 @@ def _rows(jobs: ExtensionJobs, extensions: Extensions, reference: Reference) -> 
 
 
 @inlined
-def _borrowed_rows(rows):
-    """The same columns, for a kernel that takes them out in loops."""
-    read, strand, score, read_begin, read_end, axis_begin, axis_end, cigar_begin, cigar_length, alternate = rows
-    return _Rows(
-        borrowed(read), borrowed(strand), borrowed(score), borrowed(read_begin), borrowed(read_end),
-        borrowed(axis_begin), borrowed(axis_end), borrowed(cigar_begin), borrowed(cigar_length), borrowed(alternate),
-    )  # fmt: skip
-
-
-@inlined
 def _is_good(score, read_begin, read_end, length):
     """Whether an alignment of a read of this length is looked at."""
     bonus = END_BONUS if read_begin == 0 and read_end == length else 0
@@ -110,11 +100,11 @@ def _put_in_order(part, read_offsets, name_hash, cigar_base, begins, ends, found
         begins, ends: of the alignments of each read in `found`.
         found: those that are there already.
     """
-    found = _borrowed_rows(found)
+    found = borrowed(found)
     read_offsets, name_hash = borrowed(read_offsets), borrowed(name_hash)
     begins, ends = borrowed(begins), borrowed(ends)
-    read, strand, score, read_begin, read_end, axis_begin, axis_end, cigar_begin, cigar_length, alternate = (
-        _borrowed_rows(part)
+    read, strand, score, read_begin, read_end, axis_begin, axis_end, cigar_begin, cigar_length, alternate = borrowed(
+        part
     )
     reads, strands, scores, read_begins, read_ends, axis_begins, axis_ends, cigar_begins, cigar_lengths, alternates = (
         found
@@ -159,7 +149,7 @@ def _copy_row(found, source, target):
 @compiled
 def _leave_out_repeats(offsets, found):
     """Keep of each read the alignments that repeat no better one, and set the offsets to them; returns their number."""
-    offsets, found = borrowed(offsets), _borrowed_rows(found)
+    offsets, found = borrowed(offsets), borrowed(found)
     read, strand, _, read_begin, read_end, axis_begin, axis_end, _, _, _ = found
     used = np.int64(0)
     first = np.int64(0)
@@ -196,18 +186,6 @@ def _before(score, axis_begin, strand, other_score, other_axis_begin, other_stra
     if axis_begin != other_axis_begin:
         return axis_begin < other_axis_begin
     return strand < other_strand
-
-
-@inlined
-def borrowed_alignments(alignments):
-    """The same alignments, for a kernel that takes their arrays out in loops."""
-    (offsets, read, strand, score, read_begin, read_end, axis_begin, axis_end, contig, position, cigar_begin,
-     cigar_length, cigar) = alignments  # fmt: skip
-    return Alignments(
-        borrowed(offsets), borrowed(read), borrowed(strand), borrowed(score), borrowed(read_begin), borrowed(read_end),
-        borrowed(axis_begin), borrowed(axis_end), borrowed(contig), borrowed(position), borrowed(cigar_begin),
-        borrowed(cigar_length), borrowed(cigar),
-    )  # fmt: skip
 
 
 @inlined

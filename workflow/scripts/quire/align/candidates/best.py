@@ -42,9 +42,9 @@ def leave_out_half(best, found, highest):
 
 
 @inlined
-def part_of(candidate, length, lying):
+def part_of(candidate, query):
     """Begin and end, in the direction as read, of what a candidate's own seeds span."""
-    seed_length, stride = lying
+    length, seed_length, stride = query.length, query.seed_length, query.stride
     first, last = trailing_zeros(candidate.seeds), 63 - leading_zeros(candidate.seeds)
     begin = np.int64(seed_end(first, length, seed_length, stride)) - seed_length
     end = np.int64(seed_end(last, length, seed_length, stride))

@@ -5,10 +5,12 @@ other. They mostly hold one hit, and all but a few differ from the read so much 
 So what a lone hit costs is kept small: its island is found (`find_island`) when it is known to matter.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from quire.algorithms.seeding import DIAGONAL_BIAS
-from quire.algorithms.seeding.cpu_steps import spread
+from quire.algorithms.seeding.cpu_steps import seed_end, spread
 from quire.align.parameters import BUNDLE_GAP, LARGEST_GAP, WIDEST_BUNDLE
 from quire.simd.bits import count_ones, prefetch, trailing_zeros
 from quire.simd.compiled import compiled, inlined
@@ -27,21 +29,55 @@ BUNDLE = np.dtype(
     ],
     align=True,  # or Numba copies some fields byte by byte
 )
+
+
+class Axis(NamedTuple):
+    """The axis that reads are mapped to.
+
+    Attributes:
+        text: uint64[], packed.
+        island_axis: int64[islands + 1], where the islands begin, and the end.
+        alternate: uint8[islands], 1 for islands of alternate contigs; empty where there are none.
+    """
+
+    text: np.ndarray
+    island_axis: np.ndarray
+    alternate: np.ndarray
+
+
+class Query(NamedTuple):
+    """One read and how it was seeded.
+
+    Attributes:
+        length: its bases; name_hash: of its name.
+        packed: uint64[], the packed bases of all reads; forward, reverse: words of it with which its strands begin.
+        seed_length, stride: least length of its seeds, and bases between their ends.
+    """
+
+    length: int
+    name_hash: int
+    packed: np.ndarray
+    forward: int
+    reverse: int
+    seed_length: int
+    stride: int
+
+
 _UNKNOWN, _NOT_ALONE = -1, -1
 _PAIRS = np.uint64(0x5555555555555555)  # the lower bit of each base of a word
 _NO_DIAGONAL = np.int64(-(1 << 62))
 
 
 @inlined
-def bundle_hits(hits, first, last_hit, length, lying, island_axis, text, bundles, used):
+def bundle_hits(hits, first, last_hit, query, axis, bundles, used):
     """Group the sorted hits of a read on close diagonals of one strand and island.
 
     Bundles are written from bundles[used] on, and what they will be compared with is asked for; returns their end.
     """
     begin = used
     used -= 1
-    seed_length, stride = lying
-    step = spread(length, seed_length, stride)
+    length, seed_length, island_axis = query.length, query.seed_length, axis.island_axis
+    step = spread(length, seed_length, query.stride)
     current, current_count, best_count = _NO_DIAGONAL, 0, 0
     apart_from_next, first_of_group = True, used + 1
     for i in range(first, last_hit):
@@ -53,7 +89,7 @@ def bundle_hits(hits, first, last_hit, length, lying, island_axis, text, bundles
         ordinal = hits[i] & np.uint64(255)
         if apart and apart_from_next:
             used += 1
-            _begin_bundle(bundles, used, strand, np.int64(_UNKNOWN), diagonal, text, length)
+            _begin_bundle(bundles, used, strand, np.int64(_UNKNOWN), diagonal, axis.text, length)
             bundles[used].seeds, bundles[used].highest = np.uint64(1) << ordinal, diagonal
             bundles[used].differing = 0
             continue
@@ -66,7 +102,7 @@ def bundle_hits(hits, first, last_hit, length, lying, island_axis, text, bundles
             on_axis = last <= island_axis[island + 1]  # a match across the border of two islands is none
             if on_axis:
                 used += 1
-                _begin_bundle(bundles, used, strand, np.int64(island), diagonal, text, length)
+                _begin_bundle(bundles, used, strand, np.int64(island), diagonal, axis.text, length)
                 bundles[used].seeds, bundles[used].differing = np.uint64(0), _NOT_ALONE
                 current, current_count, best_count = diagonal, 0, 0
         if on_axis:
@@ -83,11 +119,10 @@ def bundle_hits(hits, first, last_hit, length, lying, island_axis, text, bundles
 
 
 @inlined
-def find_island(bundles, i, length, lying, island_axis):
+def find_island(bundles, i, query, island_axis):
     """Write the island of a lone hit's bundle; returns whether the seed lies on one."""
-    seed_length, stride = lying
-    ordinal = trailing_zeros(bundles[i].seeds)
-    last = bundles[i].lowest + min(seed_length + ordinal * spread(length, seed_length, stride), length)
+    seed_length = query.seed_length
+    last = bundles[i].lowest + seed_end(trailing_zeros(bundles[i].seeds), query.length, seed_length, query.stride)
     if last < seed_length or last > island_axis[-1]:
         return False
     island = interval_of(island_axis, last - seed_length)
@@ -98,15 +133,16 @@ def find_island(bundles, i, length, lying, island_axis):
 
 
 @compiled
-def compare_alone(bundles, packed, words, length, text, axis_end, near, limit, most, numbers, listed):
+def compare_alone(bundles, query, axis, near, limit, most, numbers, listed):
     """Compare the axis with the read on the diagonals of bundles that are alone, and list those that may matter.
 
     A loop of its own, since it is where most hits end: so everything it needs stays in registers. Not listed are lone
     hits with more than `limit` mismatches; of a bundle that is listed all the same these are counted beyond the limit.
 
     Args:
-        bundles: BUNDLE[] of one read of `length` bases, which begins at words[strand] of `packed`.
-        text: the packed axis of `axis_end` bases.
+        bundles: BUNDLE[] of one read.
+        query: the read.
+        axis: the axis.
         near: first and last position of one island.
         limit: mismatches.
         most: see below.
@@ -117,6 +153,7 @@ def compare_alone(bundles, packed, words, length, text, axis_end, near, limit, m
         How many are listed, and a number of mismatches that at least `most` of those that are alone and on the island
         `near` do not exceed; `limit` if fewer do not.
     """
+    length, packed, text = query.length, query.packed, axis.text
     numbers[: limit + 1] = 0
     count = 0
     one, last = np.uint64(1), np.uint64((length - 1) >> 5)  # word of a read
@@ -124,10 +161,10 @@ def compare_alone(bundles, packed, words, length, text, axis_end, near, limit, m
     mask = _PAIRS >> np.uint64(-2 * length & 63)  # of the last word
     first_mask, second_mask = mask if last == 0 else _PAIRS, mask if last == 1 else _PAIRS
     second_mask = np.uint64(0) if last == 0 else second_mask
-    forward, reverse = np.uint64(words[0]), np.uint64(words[1])
+    forward, reverse = np.uint64(query.forward), np.uint64(query.reverse)
     forward_1, forward_2 = packed[forward], packed[forward + second]
     reverse_1, reverse_2 = packed[reverse], packed[reverse + second]
-    end = np.uint64(max(axis_end - length + 1, 0))
+    end = np.uint64(max(axis.island_axis[-1] - length + 1, 0))
     for i in range(len(bundles)):
         listed[count] = i
         if bundles[i].differing < 0:

@@ -18,7 +18,7 @@ import numpy as np
 from quire.algorithms.extension import MATCH, MISMATCH, ExtensionJobs
 from quire.algorithms.seeding import SeedingParameters
 from quire.align.candidates.best import are_apart, keep, leave_out_half, part_of
-from quire.align.candidates.bundles import BUNDLE, bundle_hits, compare_alone, find_island
+from quire.align.candidates.bundles import BUNDLE, Axis, Query, bundle_hits, compare_alone, find_island
 from quire.align.candidates.joining import CANDIDATE, estimate, join, take_alone
 from quire.align.parameters import BAND_MARGIN, MOST_CANDIDATES, SHORTEST_SCORE
 from quire.reads import Reads
@@ -101,9 +101,11 @@ def find_candidates(
     used = _cluster(
         _Hits(offsets, hits, seeding.seed_length, seeding.stride),
         read_arrays,
-        reference.text,
-        reference.island_axis,
-        reference.alternate[reference.island_contig] if has_alternate else np.empty(0, np.uint8),
+        Axis(
+            reference.text,
+            reference.island_axis,
+            reference.alternate[reference.island_contig] if has_alternate else np.empty(0, np.uint8),
+        ),
         _Scratch(
             np.empty(most_hits + HITS_TOGETHER, BUNDLE),
             np.empty(1, CANDIDATE),
@@ -118,57 +120,47 @@ def find_candidates(
 
 
 @compiled
-def _cluster(hits, reads, text, island_axis, alternate, scratch, jobs):
+def _cluster(hits, reads, axis, scratch, jobs):
     """Write the candidates of each read, as extension jobs, one read's after the other's; returns how many there are.
 
-    Those on the primary assembly come first, then those on alternate contigs (uint8[islands], or none is), both best
-    first.
+    Those on the primary assembly come first, then those on alternate contigs, both best first.
 
     The hits of some reads are bundled before the first of these bundles is compared with the axis, so that what
     is compared arrives from memory meanwhile.
     """
-    hit_offsets, hit, lying = borrowed(hits.offsets), borrowed(hits.hits), (hits.seed_length, hits.stride)
-    offsets, word_offsets, packed = borrowed(reads.offsets), borrowed(reads.word_offsets), borrowed(reads.packed)
-    name_hash, text, island_axis = borrowed(reads.name_hash), borrowed(text), borrowed(island_axis)
-    alternate, jobs = borrowed(alternate), _borrowed_jobs(jobs)
-    bundles, candidate, best = borrowed(scratch.bundles), borrowed(scratch.candidate), borrowed(scratch.best)
-    others, numbers, listed = borrowed(scratch.others), borrowed(scratch.numbers), borrowed(scratch.listed)
+    hits, reads, axis = borrowed(hits), borrowed(reads), borrowed(axis)
+    scratch, jobs = borrowed(scratch), borrowed(jobs)
     # Of one strand. A strand's words as an array of their own would cost references for each comparison.
-    strand_words = len(packed) >> 1
-    count = len(offsets) - 1
+    strand_words = len(reads.packed) >> 1
+    count = len(reads.offsets) - 1
     begins = np.zeros(READS_TOGETHER + 1, np.int64)
     used, first = np.int64(0), 0
     while first < count:
         last = first
-        while last < count and last < first + READS_TOGETHER and hit_offsets[last] < hit_offsets[first] + HITS_TOGETHER:
-            length = offsets[last + 1] - offsets[last]
+        limit = hits.offsets[first] + HITS_TOGETHER
+        while last < count and last < first + READS_TOGETHER and hits.offsets[last] < limit:
+            query = _query_of(reads, last, strand_words, hits)
             begins[last - first + 1] = bundle_hits(
-                hit, hit_offsets[last], hit_offsets[last + 1], length, lying, island_axis, text, bundles,
+                hits.hits, hits.offsets[last], hits.offsets[last + 1], query, axis, scratch.bundles,
                 begins[last - first],
             )  # fmt: skip
             last += 1
         for read in range(first, last):
-            length = offsets[read + 1] - offsets[read]
-            own = bundles[begins[read - first] : begins[read - first + 1]]
-            words = (word_offsets[read], word_offsets[read] + strand_words)
-            kept = _choose(
-                own, length, lying, packed, words, text, island_axis, alternate, name_hash[read], candidate, best,
-                others, numbers, listed,
-            )  # fmt: skip
+            own = scratch.bundles[begins[read - first] : begins[read - first + 1]]
+            kept = _choose(own, _query_of(reads, read, strand_words, hits), axis, scratch)
             for i in range(kept):
-                _append(jobs, used + i, read, best[i])
+                _append(jobs, used + i, read, scratch.best[i])
             used += kept
         first = last
     return used
 
 
 @inlined
-def _borrowed_jobs(jobs):
-    """The same columns, for a kernel that takes them out in loops."""
-    read, strand, diagonal, diagonal_low, diagonal_high, axis_low, axis_high = jobs
-    return _Jobs(
-        borrowed(read), borrowed(strand), borrowed(diagonal), borrowed(diagonal_low), borrowed(diagonal_high),
-        borrowed(axis_low), borrowed(axis_high),
+def _query_of(reads, read, strand_words, hits):
+    """Return the `Query` of a read; a strand of all reads has `strand_words` words."""
+    return Query(
+        reads.offsets[read + 1] - reads.offsets[read], reads.name_hash[read], reads.packed, reads.word_offsets[read],
+        reads.word_offsets[read] + strand_words, hits.seed_length, hits.stride,
     )  # fmt: skip
 
 
@@ -182,67 +174,52 @@ def _append(jobs, place, read, candidate):
 
 
 @inlined
-def _choose(
-    bundles,
-    length,
-    lying,
-    packed,
-    words,
-    text,
-    island_axis,
-    alternate,
-    name_hash,
-    candidate,
-    best,
-    others,
-    numbers,
-    listed,
-):
-    """Write the candidates that the bundles of a read make to `best`; returns how many. `others` is scratch."""
+def _choose(bundles, query, axis, scratch):
+    """Write the candidates that the bundles of a read make to `scratch.best`; returns how many."""
+    length, alternate, island_axis = query.length, axis.alternate, axis.island_axis
+    candidate, best, others, listed = scratch.candidate, scratch.best, scratch.others, scratch.listed
     # Beside a place that leaves no room for a supplementary alignment, one of half its estimated score changes
     # neither the choice nor the mapping quality, unless it lies on the primary assembly and the better one on an
     # alternate contig. The bundle of most seeds mostly is such a place.
     strongest, most_seeds = 0, np.int64(0)
     for i in range(len(bundles)):
         seeds = count_ones(bundles[i].seeds)
-        if seeds > most_seeds and (bundles[i].island >= 0 or find_island(bundles, i, length, lying, island_axis)):
+        if seeds > most_seeds and (bundles[i].island >= 0 or find_island(bundles, i, query, island_axis)):
             strongest, most_seeds = i, seeds
     least = np.int64(0)
     if most_seeds > 0 and len(bundles) > 1 and len(alternate) == 0:
-        covered = join(bundles, strongest, length, lying, candidate)
+        covered = join(bundles, strongest, query, candidate)
         if covered >= 0:
-            estimate(candidate, covered, packed, words, length, text, island_axis, bundles[strongest].island, least)
+            estimate(candidate, covered, query, axis, bundles[strongest].island, least)
             if candidate[0].estimated_score > length - SHORTEST_SCORE:
                 least = (candidate[0].estimated_score + 1) >> 1
-    bound, are_compared, left = least, least > lying[0], len(bundles)
+    bound, are_compared, left = least, least > query.seed_length, len(bundles)
     if are_compared:
         limit = (length - least) // (MATCH - MISMATCH)
         near = (candidate[0].axis_low, candidate[0].axis_high)
-        left, enough = compare_alone(
-            bundles, packed, words, length, text, island_axis[-1], near, limit, MOST_CANDIDATES, numbers, listed
-        )
+        left, enough = compare_alone(bundles, query, axis, near, limit, MOST_CANDIDATES, scratch.numbers, listed)
         if enough < limit:
             bound = length - (MATCH - MISMATCH) * enough
     found, seen, other_found, other_seen = 0, 0, 0, 0
     for item in range(left):
         i = listed[item] if are_compared else item
         if are_compared and bundles[i].differing >= 0:
-            if take_alone(bundles, i, length, lying, island_axis, bound, candidate):
-                found = keep(best, MOST_CANDIDATES, found, candidate, name_hash)
+            if take_alone(bundles, i, query, island_axis, bound, candidate):
+                found = keep(best, MOST_CANDIDATES, found, candidate, query.name_hash)
                 bound = _raised(bound, best, found)
             continue
-        if bundles[i].island < 0 and not find_island(bundles, i, length, lying, island_axis):
+        if bundles[i].island < 0 and not find_island(bundles, i, query, island_axis):
             continue
-        covered = join(bundles, i, length, lying, candidate)
+        covered = join(bundles, i, query, candidate)
         if covered < 0:
             continue
-        estimate(candidate, covered, packed, words, length, text, island_axis, bundles[i].island, bound)
+        estimate(candidate, covered, query, axis, bundles[i].island, bound)
         if candidate[0].estimated_score >= bound:
             if _is_alternate(alternate, bundles[i].island):
-                other_found = keep(others, len(others), other_found, candidate, name_hash)
+                other_found = keep(others, len(others), other_found, candidate, query.name_hash)
                 other_seen += 1
             else:
-                found = keep(best, MOST_CANDIDATES, found, candidate, name_hash)
+                found = keep(best, MOST_CANDIDATES, found, candidate, query.name_hash)
                 seen += 1
                 bound = _raised(bound, best, found)
     highest = np.int64(0)
@@ -251,15 +228,13 @@ def _choose(
     if highest > length - SHORTEST_SCORE:
         found = leave_out_half(best, found, highest)
     elif seen > MOST_CANDIDATES:
-        _reserve(bundles, length, lying, packed, words, text, island_axis, alternate, False, name_hash, candidate, best)
+        _reserve(bundles, query, axis, False, candidate, best)
     if other_found > 0:
         highest = max(highest, others[0].estimated_score)
         if highest > length - SHORTEST_SCORE:
             other_found = leave_out_half(others, other_found, highest)
         elif other_seen > MOST_CANDIDATES:
-            _reserve(
-                bundles, length, lying, packed, words, text, island_axis, alternate, True, name_hash, candidate, others
-            )
+            _reserve(bundles, query, axis, True, candidate, others)
     for i in range(other_found):
         best[found + i] = others[i]
     return found + other_found
@@ -282,28 +257,27 @@ def _is_alternate(alternate, island):
 
 
 @compiled
-def _reserve(
-    bundles, length, lying, packed, words, text, island_axis, alternate, on_alternate, name_hash, candidate, best
-):
+def _reserve(bundles, query, axis, on_alternate, candidate, best):
     """Give the last place of `best`, which is full, to the best candidate of another part than that of its first.
 
     All are of the primary assembly, or `on_alternate`.
     """
-    part = part_of(best[0], length, lying)
+    part = part_of(best[0], query)
     for i in range(1, MOST_CANDIDATES):
-        if are_apart(part, part_of(best[i], length, lying)):
+        if are_apart(part, part_of(best[i], query)):
             return
     last, is_reserved = MOST_CANDIDATES - 1, False
     for i in range(len(bundles)):
-        if bundles[i].island < 0 or _is_alternate(alternate, bundles[i].island) != on_alternate:
+        if bundles[i].island < 0 or _is_alternate(axis.alternate, bundles[i].island) != on_alternate:
             continue
-        covered = join(bundles, i, length, lying, candidate)
-        if covered < 0 or not are_apart(part, part_of(candidate[0], length, lying)):
+        covered = join(bundles, i, query, candidate)
+        if covered < 0 or not are_apart(part, part_of(candidate[0], query)):
             continue
-        estimate(candidate, covered, packed, words, length, text, island_axis, bundles[i].island, np.int64(0))
+        estimate(candidate, covered, query, axis, bundles[i].island, np.int64(0))
         score, held = candidate[0].estimated_score, best[last].estimated_score
         if is_reserved and score == held:
-            is_better = tie_hash(name_hash, candidate[0].diagonal) < tie_hash(name_hash, best[last].diagonal)
+            rank = tie_hash(query.name_hash, candidate[0].diagonal)
+            is_better = rank < tie_hash(query.name_hash, best[last].diagonal)
         else:
             is_better = score > held
         if not is_reserved or is_better:

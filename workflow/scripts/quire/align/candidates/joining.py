@@ -1,7 +1,4 @@
-"""From bundles to candidates: bundles that a gap keeps apart are joined, and what a candidate may score is estimated.
-
-`lying` says how seeds lie: their least length and stride.
-"""
+"""From bundles to candidates: join bundles on either side of a gap, and estimate what a candidate may score."""
 
 import numpy as np
 
@@ -31,7 +28,7 @@ CANDIDATE = np.dtype(
 
 
 @inlined
-def join(bundles, i, length, lying, candidate):
+def join(bundles, i, query, candidate):
     """Extend bundle i by those that continue it across a gap; write strand and diagonals of candidate[0].
 
     An insertion or deletion leaves different seeds of the read on two diagonals; a tandem repeat leaves the same seeds
@@ -44,7 +41,7 @@ def join(bundles, i, length, lying, candidate):
     """
     own = bundles[i]
     low, high, together = own.lowest, own.highest, own.seeds
-    own_covered = _covered(own.seeds, length, lying)
+    own_covered = _covered(own.seeds, query)
     absorbed, pays = False, False
     for step in (-1, 1):
         j = i + step
@@ -58,7 +55,7 @@ def join(bundles, i, length, lying, candidate):
             shared = count_ones(own.seeds & other.seeds)
             if 4 * shared <= min(count_ones(own.seeds), count_ones(other.seeds)):
                 low, high = min(low, other.lowest), max(high, other.highest)
-                other_covered, cost = _covered(other.seeds, length, lying), abs(GAP_OPEN) + gap * abs(GAP_EXTEND)
+                other_covered, cost = _covered(other.seeds, query), abs(GAP_OPEN) + gap * abs(GAP_EXTEND)
                 if min(own_covered, other_covered) > cost:
                     together |= other.seeds
                 if other_covered > own_covered or (other_covered == own_covered and j < i):
@@ -70,36 +67,37 @@ def join(bundles, i, length, lying, candidate):
         low, high, together = own.lowest, own.highest, own.seeds
     candidate[0].strand, candidate[0].diagonal, candidate[0].seeds = own.strand, own.most_frequent, own.seeds
     candidate[0].lowest, candidate[0].highest = low, high
-    return _covered(together, length, lying)
+    return _covered(together, query)
 
 
 @inlined
-def estimate(candidate, covered, packed, words, length, text, island_axis, island, least):
+def estimate(candidate, covered, query, axis, island, least):
     """Write the island and the estimated score of candidate[0], or less than `least` where it is less.
 
-    The read has `length` bases, `covered` of them under the candidate's seeds, and begins at words[strand] of `packed`.
+    `covered` bases of the read are under the candidate's seeds.
     """
-    axis_low, axis_high = island_axis[island], island_axis[island + 1]
+    length = query.length
+    axis_low, axis_high = axis.island_axis[island], axis.island_axis[island + 1]
     diagonal, score = candidate[0].diagonal, covered
     if diagonal >= axis_low and diagonal + length <= axis_high:
         # Up to this many mismatches the score without gaps can exceed what the seeds cover, and matters.
         limit = (length - max(covered, least)) // (MATCH - MISMATCH)
-        word = words[0] if candidate[0].strand == 0 else words[1]
-        differing = mismatches(packed, word, length, text, diagonal, limit)
+        word = query.forward if candidate[0].strand == 0 else query.reverse
+        differing = mismatches(query.packed, word, length, axis.text, diagonal, limit)
         score = max(score, length - (MATCH - MISMATCH) * differing)
     candidate[0].axis_low, candidate[0].axis_high, candidate[0].estimated_score = axis_low, axis_high, score
 
 
 @inlined
-def take_alone(bundles, i, length, lying, island_axis, bound, candidate):
+def take_alone(bundles, i, query, island_axis, bound, candidate):
     """Write the candidate of a bundle that is alone and compared; returns whether its estimated score reaches `bound`.
 
     A lone hit has been found to have more than its seed covers.
     """
-    own = bundles[i]
-    covered = np.int64(0) if own.island < 0 else _covered(own.seeds, length, lying)
+    own, length = bundles[i], query.length
+    covered = np.int64(0) if own.island < 0 else _covered(own.seeds, query)
     score = max(covered, length - (MATCH - MISMATCH) * own.differing)
-    if score < bound or (own.island < 0 and not find_island(bundles, i, length, lying, island_axis)):
+    if score < bound or (own.island < 0 and not find_island(bundles, i, query, island_axis)):
         return False
     axis_low, axis_high = island_axis[own.island], island_axis[own.island + 1]
     if own.most_frequent < axis_low or own.most_frequent + length > axis_high:
@@ -111,13 +109,12 @@ def take_alone(bundles, i, length, lying, island_axis, bound, candidate):
 
 
 @inlined
-def _covered(seeds, length, lying):
-    """Bases of the read under at least one of the seeds (a bit each); lying: their least length and stride."""
-    seed_length, stride = lying
+def _covered(seeds, query):
+    """Bases of the read under at least one of the seeds (a bit each)."""
     covered, reached = np.int64(0), np.int64(0)
     while seeds:
-        end = np.int64(seed_end(trailing_zeros(seeds), length, seed_length, stride))
-        covered += min(np.int64(seed_length), end - reached)
+        end = np.int64(seed_end(trailing_zeros(seeds), query.length, query.seed_length, query.stride))
+        covered += min(np.int64(query.seed_length), end - reached)
         reached = end
         seeds &= seeds - np.uint64(1)
     return covered

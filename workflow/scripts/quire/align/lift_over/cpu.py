@@ -15,8 +15,9 @@ from quire.align.parameters import (
     RIVAL_DENOMINATOR,
     RIVAL_NUMERATOR,
 )
-from quire.align.records.texts import names_of
+from quire.align.records.texts import ContigNames, names_of
 from quire.reference import Reference
+from quire.reference.lifts import Lifts
 from quire.simd.compiled import compiled, inlined
 
 _NO_QUALITY = -1
@@ -42,6 +43,36 @@ class _Read(NamedTuple):
     sorted: np.ndarray
 
 
+class _Contigs(NamedTuple):
+    """The contigs: which are alternate (uint8[contigs]), their lifts (`quire.reference.lifts`), and `ContigNames`."""
+
+    alternate: np.ndarray
+    lifts: Lifts | None
+    names: ContigNames
+
+
+class _Span(NamedTuple):
+    """The rows of a read in `Reported` and its bases.
+
+    Attributes:
+        begin: its first row; reported: how many are reported; all: how many there are with their rivals.
+        length: of the read.
+    """
+
+    begin: int
+    reported: int
+    all: int
+    length: int
+
+
+class _Lifted(NamedTuple):
+    """A reported row with its new quality, and how many alignments of its contig lift it over."""
+
+    row: int
+    quality: int
+    times: int
+
+
 class _Rows(NamedTuple):
     """Rows to be: their number in `Reported`, quality, tag om (-1: none), whether they were added; end of each text."""
 
@@ -60,9 +91,8 @@ def lift_over(reported: Reported, read_offsets: np.ndarray, reference: Reference
         read_offsets: int64[n + 1], of the reads' bases.
         reference: with lifts.
     """
-    first, rows, made, text = _lift_over(
-        reported, read_offsets, reference.alternate, reference.lifts, names_of(reference)
-    )
+    contigs = _Contigs(reference.alternate, reference.lifts, names_of(reference))
+    first, rows, made, text = _lift_over(reported, read_offsets, contigs)
     columns = {
         name: getattr(reported, name)[made.row]
         for name in (
@@ -79,7 +109,7 @@ def lift_over(reported: Reported, read_offsets: np.ndarray, reference: Reference
 
 
 @compiled
-def _lift_over(reported, read_offsets, alternate, lifts, names):
+def _lift_over(reported, read_offsets, contigs):
     """First row and number of rows of each read, the `_Rows`, and the texts of lt."""
     reads = len(reported.rows)
     bound, most = np.int64(0), np.int64(1)
@@ -97,12 +127,14 @@ def _lift_over(reported, read_offsets, alternate, lifts, names):
     used = np.int64(0)
     for read in range(reads):
         first[read] = used
-        begin, count = reported.first[read], np.int64(reported.rows[read])
-        if count > 0 and _touches_alternate(reported.contig, begin, begin + reported.all_rows[read], alternate):
-            length = read_offsets[read + 1] - read_offsets[read]
-            used, text = _lift_read(reported, read, length, alternate, lifts, names, one, made, used, text)
+        span = _Span(
+            reported.first[read], np.int64(reported.rows[read]), np.int64(reported.all_rows[read]),
+            read_offsets[read + 1] - read_offsets[read],
+        )  # fmt: skip
+        if span.reported > 0 and _touches_alternate(reported.contig, span, contigs.alternate):
+            used, text = _lift_read(reported, span, contigs, one, made, used, text)
         else:
-            for row in range(begin, begin + count):
+            for row in range(span.begin, span.begin + span.reported):
                 used = _put_row(made, used, row, reported.quality[row], 0)
                 made.text_offsets[used] = made.text_offsets[used - 1]
         rows[read] = used - first[read]
@@ -114,10 +146,10 @@ def _lift_over(reported, read_offsets, alternate, lifts, names):
 
 
 @inlined
-def _touches_alternate(contigs, begin, end, alternate):
+def _touches_alternate(contig, span, alternate):
     found = False
-    for row in range(begin, end):
-        found |= alternate[contigs[row]] != 0
+    for row in range(span.begin, span.begin + span.all):
+        found |= alternate[contig[row]] != 0
     return found
 
 
@@ -128,19 +160,19 @@ def _put_row(made, used, row, quality, added):
 
 
 @compiled
-def _lift_read(reported, read, length, alternate, lifts, names, one, made, used, text):
+def _lift_read(reported, span, contigs, one, made, used, text):
     """The rows of one read that has a hit on an alternate contig; returns their end, and the texts."""
-    begin, count = reported.first[read], np.int64(reported.rows[read])
-    total = np.int64(reported.all_rows[read])
-    _find_parents(reported, begin, total, length, alternate, one)
+    alternate, lifts, names = contigs.alternate, contigs.lifts, contigs.names
+    begin = span.begin
+    _find_parents(reported, span, alternate, one)
     first_made = used
-    for number in range(count):
+    for number in range(span.reported):
         row = begin + number
         contig = reported.contig[row]
         on_alternate = alternate[contig] != 0
         quality, original_quality = np.int64(reported.quality[row]), np.int64(_NO_QUALITY)
-        is_whole = on_alternate or number == 0 or reported.read_end[row] - reported.read_begin[row] == length
-        hits = _find_rivals(reported, begin, total, number, alternate, one)
+        is_whole = on_alternate or number == 0 or reported.read_end[row] - reported.read_begin[row] == span.length
+        hits = _find_rivals(reported, span, number, alternate, one)
         touches = on_alternate
         for i in range(1, hits):
             touches |= alternate[reported.contig[begin + one.hits[i]]] != 0
@@ -158,8 +190,7 @@ def _lift_read(reported, read, length, alternate, lifts, names, one, made, used,
         if times_lifted <= 1:
             for before in range(first_made, used):
                 if not made.added[before]:
-                    _tell(reported, made, before, quality, row, times_lifted, one, begin, count, length, alternate,
-                          lifts)  # fmt: skip
+                    _tell(reported, made, before, _Lifted(row, quality, times_lifted), span, contigs)
         used = _put_row(made, used, row, quality, 0)
         made.original_quality[used - 1] = original_quality
         made.text_offsets[used], text = write_lifts(reported, row, lifts, names, text, made.text_offsets[used - 1])
@@ -175,10 +206,10 @@ def _lift_read(reported, read, length, alternate, lifts, names, one, made, used,
 
 
 @compiled
-def _find_parents(reported, begin, total, length, alternate, one):
+def _find_parents(reported, span, alternate, one):
     """Let all rows of a read compete, by score, and of equals by rank."""
-    score, rank = reported.score, reported.rank
-    for number in range(total):
+    score, rank, begin = reported.score, reported.rank, span.begin
+    for number in range(span.all):
         row = begin + number
         place = number
         while place > 0:
@@ -188,29 +219,30 @@ def _find_parents(reported, begin, total, length, alternate, one):
             one.order[place] = one.order[place - 1]
             place -= 1
         one.order[place] = number
-    for place in range(total):
+    for place in range(span.all):
         number = one.order[place]
         one.parent[number] = -1
         for before in range(place):
             other = one.order[before]
-            if one.parent[other] < 0 and overlaps(reported, begin + number, begin + other, length):
+            if one.parent[other] < 0 and overlaps(reported, begin + number, begin + other, span.length):
                 one.parent[number] = other
                 break
     first = one.parent[0]
     if first >= 0 and not alternate[reported.contig[begin + first]]:  # its mate chose the primary one
-        for number in range(total):
+        for number in range(span.all):
             if number == first or one.parent[number] == first:
                 one.parent[number] = 0
         one.parent[0] = -1
 
 
 @inlined
-def _find_rivals(reported, begin, total, number, alternate, one):
+def _find_rivals(reported, span, number, alternate, one):
     """A reported row's number and those of its rivals into `one.hits`; returns how many."""
+    begin = span.begin
     least = RIVAL_NUMERATOR * np.int64(reported.score[begin + number])
     one.hits[0] = number
     hits, touches = 1, False
-    for place in range(total):
+    for place in range(span.all):
         other = one.order[place]
         if one.parent[other] == number and RIVAL_DENOMINATOR * np.int64(reported.score[begin + other]) > least:
             one.hits[hits] = other
@@ -291,32 +323,32 @@ def _quality_of_groups(score, begin, one, hits):
 
 
 @inlined
-def _tell(reported, made, before, quality, row, times_lifted, one, begin, count, length, alternate, lifts):
-    """Change the quality of a row that was reported before one that is lifted over (`row`) once or not at all."""
-    other = made.row[before]
+def _tell(reported, made, before, later, span, contigs):
+    """Change the quality of a row that was reported before one (`_Lifted`) that is lifted over once or not at all."""
+    other, row, lifts, alternate = made.row[before], later.row, contigs.lifts, contigs.alternate
     is_there = False
-    if times_lifted == 1:
+    if later.times == 1:
         # bwa-postalt takes the span of the lifted one for that of the other.
-        span = reported.axis_end[row] - reported.axis_begin[row]
+        size = reported.axis_end[row] - reported.axis_begin[row]
         low, high = lifts_of(lifts, reported.contig[row])
         for lift in range(low, high):
-            lifted, start, end = place_of(lifts, lift, reported.position[row], reported.position[row] + span)
+            lifted, start, end = place_of(lifts, lift, reported.position[row], reported.position[row] + size)
             is_there |= (
                 lifted
                 and lifts.contig[lift] == reported.contig[other]
                 and (reported.strand[row] != lifts.reverse[lift]) == (reported.strand[other] != 0)
                 and reported.position[other] < end
-                and start < reported.position[other] + span
+                and start < reported.position[other] + size
             )
     if is_there:
         known = made.original_quality[before] if made.original_quality[before] > 0 else made.quality[before]
-        made.quality[before] = min(np.int64(known), quality)
+        made.quality[before] = min(np.int64(known), later.quality)
         return
     if alternate[reported.contig[other]] != 0:
         return
-    for better in range(begin, begin + count):
+    for better in range(span.begin, span.begin + span.reported):
         beats = alternate[reported.contig[better]] != 0 and reported.score[better] > reported.score[other]
-        if beats and overlaps(reported, other, better, length):
+        if beats and overlaps(reported, other, better, span.length):
             if made.original_quality[before] < 0:
                 made.original_quality[before] = made.quality[before]
             made.quality[before] = 0

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.align.alignments.cpu import borrowed_alignments
 from quire.align.pairing.crowded import primary_end
 from quire.align.pairing.overlap import overlaps
 from quire.align.parameters import NEAR_BEST
@@ -31,10 +30,10 @@ class Competition(NamedTuple):
 @compiled
 def compete(alignments, read_offsets, alternate):
     """The `Competition` of all alignments."""
-    alignments = borrowed_alignments(alignments)
+    alignments = borrowed(alignments)
     count = len(alignments.score)
     owned = Competition(np.full(count, -1, np.int64), np.zeros(count, np.int32), np.zeros(count, np.int32))
-    competition = borrowed_competition(owned)
+    competition = borrowed(owned)
     for read in range(len(alignments.offsets) - 1):
         first, last = alignments.offsets[read], alignments.offsets[read + 1]
         length = read_offsets[read + 1] - read_offsets[read]
@@ -52,13 +51,6 @@ def compete(alignments, read_offsets, alternate):
                     _yield_to(alignments, i, j, competition)
                     break
     return owned
-
-
-@inlined
-def borrowed_competition(competition):
-    """The same arrays, borrowed."""
-    overlapped_by, suboptimal_score, near_best_count = competition
-    return Competition(borrowed(overlapped_by), borrowed(suboptimal_score), borrowed(near_best_count))
 
 
 @inlined

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.align.alignments.cpu import borrowed_alignments, stands_alone
-from quire.align.insert_size import InsertSizes, ProperLengths, proper_lengths
+from quire.align.alignments.cpu import stands_alone
+from quire.align.insert_size import InsertSizes, proper_lengths
 from quire.align.model import Alignments, Selection
-from quire.align.pairing.competition import borrowed_competition, compete
+from quire.align.pairing.competition import compete
 from quire.align.pairing.crowded import has_many_places, is_crowded, primary_end
 from quire.align.pairing.mapping_quality import count_cost, lowered, raw_quality, single_quality
 from quire.align.pairing.overlap import overlaps
@@ -104,17 +104,8 @@ def _select(alignments, reads, paired, template_lengths, alternate, competition,
         competition: of the alignments.
         selection: to fill; no read is mapped before.
     """
-    alignments, competition = borrowed_alignments(alignments), borrowed_competition(competition)
-    reads = _Reads(borrowed(reads.offsets), borrowed(reads.codes), borrowed(reads.name_hash))
-    template_lengths = ProperLengths(
-        borrowed(template_lengths.low), borrowed(template_lengths.high), borrowed(template_lengths.first),
-        borrowed(template_lengths.penalties), borrowed(template_lengths.mean),
-    )  # fmt: skip
-    selection = Selection(
-        borrowed(selection.primary), borrowed(selection.quality), borrowed(selection.suboptimal_score),
-        borrowed(selection.proper), borrowed(selection.supplementary), borrowed(selection.supplementary_quality),
-        borrowed(selection.supplementary_suboptimal_score),
-    )  # fmt: skip
+    alignments, reads, template_lengths = borrowed(alignments), borrowed(reads), borrowed(template_lengths)
+    competition, selection = borrowed(competition), borrowed(selection)
     offsets, count = reads.offsets, len(reads.offsets) - 1
     shortest_certain = SHORTEST_CERTAIN if paired else SHORTEST_CERTAIN_ALONE
     for read in range(count):

@@ -36,8 +36,8 @@ def build_records(
         lifted: what lifting over says of the rows.
     """
     reads = len(offsets) - 1
-    read, row = kernels.lay_out(reported.rows, reported.first, paired)
-    count = len(read)
+    layout = kernels.lay_out(reported.rows, reported.first, paired)
+    count = len(layout.read)
     fields = kernels.RecordFields(
         flag=np.zeros(count, np.uint16),
         contig=np.full(count, -1, np.int32),
@@ -51,20 +51,20 @@ def build_records(
         edit_distance=np.full(count, -1, np.int32),
         mate_record=np.full(count, -1, np.int64),
     )
-    kernels.fill_fields(reported, read, row, reads, paired, fields)
-    cigar, cigar_offsets = kernels.cigars(reported, offsets, read, row, fields.flag, reference.alternate)
+    kernels.fill_fields(reported, layout, reads, paired, fields)
+    cigar, cigar_offsets = kernels.cigars(reported, offsets, layout, fields.flag, reference.alternate)
     sequences = RecordSequences(*codes, offsets, reference.text, reference.ambiguous)
-    md, md_offsets = differences(reported, sequences, read, row, fields.edit_distance)
+    md, md_offsets = differences(reported, sequences, layout, fields.edit_distance)
     names = names_of(reference)
-    sa, sa_offsets = kernels.supplementary_texts(reported, offsets, read, row, fields, names, lifted.added)
+    sa, sa_offsets = kernels.supplementary_texts(reported, offsets, layout, fields, names, lifted.added)
     share = np.empty(0, np.float32)
     if len(reference.alternate):
-        share = alternate_shares(reported, offsets, read, row, reference.alternate)
-    original_quality, lifts, lifts_offsets = lifted_tags(lifted, row)
+        share = alternate_shares(reported, offsets, layout, reference.alternate)
+    original_quality, lifts, lifts_offsets = lifted_tags(lifted, layout.row)
     pairs = reads // 2 if paired else reads
     return RecordBatch(
-        mate=(read >= pairs).astype(np.uint8),
-        read=np.where(read >= pairs, read - pairs, read),
+        mate=(layout.read >= pairs).astype(np.uint8),
+        read=np.where(layout.read >= pairs, layout.read - pairs, layout.read),
         cigar=cigar,
         cigar_offsets=cigar_offsets,
         md=md,

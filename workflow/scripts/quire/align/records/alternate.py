@@ -7,11 +7,12 @@ from quire.simd.compiled import compiled
 
 
 @compiled
-def alternate_shares(reported, read_offsets, record_read, row, alternate):
+def alternate_shares(reported, read_offsets, layout, alternate):
     """float32[n], the tag pa: score by that of the read's best alternate hit that overlaps it and beats it; 0 for none.
 
     It goes to records on the primary assembly (bwa's README-alt), in thousandths as bwa mem writes it.
     """
+    record_read, row = layout
     shares = np.zeros(len(record_read), np.float32)
     for i in range(len(record_read)):
         read, chosen = record_read[i], row[i]

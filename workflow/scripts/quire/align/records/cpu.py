@@ -1,8 +1,4 @@
-"""The kernels that make records, step by step; `quire.align.records` calls them.
-
-Of every record `record_read` (int64[n]) names its read and `row` (int64[n]) its row in `Reported`, -1 for an unmapped
-read.
-"""
+"""The kernels that make records, step by step; `quire.align.records` calls them."""
 
 from typing import NamedTuple
 
@@ -47,9 +43,21 @@ class RecordFields(NamedTuple):
     mate_record: np.ndarray
 
 
+class Layout(NamedTuple):
+    """The records of a batch in output order.
+
+    Attributes:
+        read: int64[n], the read of each record.
+        row: int64[n], its row in `Reported`; -1 for an unmapped read.
+    """
+
+    read: np.ndarray
+    row: np.ndarray
+
+
 @compiled
 def lay_out(rows, first, paired):
-    """Read and row (-1: unmapped) of every record, in output order."""
+    """Return the `Layout` of the records of reads with these numbers of rows and first rows."""
     reads = len(rows)
     count = 0
     for read in range(reads):
@@ -68,12 +76,13 @@ def lay_out(rows, first, paired):
         for number in range(first[read], first[read] + rows[read]):
             record_read[used], row[used] = read, number
             used += 1
-    return record_read, row
+    return Layout(record_read, row)
 
 
 @compiled
-def fill_fields(reported, record_read, row, reads, paired, fields):
+def fill_fields(reported, layout, reads, paired, fields):
     """Fill all fields but the edit distance. Positions, scores and records that there are none of stay -1."""
+    record_read, row = layout
     # Taken out once: each use of a tuple inside the loop would count references of all its arrays.
     flag, contig, position, quality, mate_contig, mate_position, template, score, suboptimal, _, mate_record = fields
     contigs, positions, scores, strands = reported.contig, reported.position, reported.score, reported.strand
@@ -139,12 +148,13 @@ def _five_prime_end(positions, strands, axis_begin, axis_end, chosen):
 
 
 @compiled
-def cigars(reported, read_offsets, record_read, row, flag, alternate):
+def cigars(reported, read_offsets, layout, flag, alternate):
     """CIGAR of every record, clips included (uint32[]), and where each begins (int64[n + 1]).
 
     Supplementary alignments are clipped hard, but for those on alternate contigs (`alternate`: uint8[contigs], or
     none), whose reads stay whole as bwa mem leaves them: they are other versions of the primary one.
     """
+    record_read, row = layout
     offsets = np.zeros(len(record_read) + 1, np.int64)
     for i in range(len(record_read)):
         offsets[i + 1] = offsets[i] + (reported.cigar_length[row[i]] + 2 if row[i] >= 0 else 0)
@@ -171,11 +181,12 @@ def cigars(reported, read_offsets, record_read, row, flag, alternate):
 
 
 @compiled
-def supplementary_texts(reported, read_offsets, record_read, row, fields, names, added):
+def supplementary_texts(reported, read_offsets, layout, fields, names, added):
     """SA texts: of every record of a read with several, the other records (contig,position,strand,CIGAR,MAPQ,NM;).
 
     Rows that were added by lifting over (`added`: uint8[rows], or none) have no SA and stand in none.
     """
+    record_read, row = layout
     count = len(record_read)
     offsets = np.zeros(count + 1, np.int64)
     text = np.empty(1024, np.uint8)

@@ -11,6 +11,7 @@ from quire.sequence.codes import LETTERS
 from quire.sequence.words import code_at, packed_word
 from quire.simd.bases import LANES, differing_bases
 from quire.simd.bits import prefetch, trailing_zeros
+from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import first_behind
 
@@ -36,10 +37,18 @@ class RecordSequences(NamedTuple):
     ambiguous: np.ndarray
 
 
+class _Read(NamedTuple):
+    """The bases of one read as read: codes[first:last]."""
+
+    codes: np.ndarray
+    first: int
+    last: int
+
+
 @compiled
-def differences(reported, sequences, record_read, row, edit_distance):
+def differences(reported, sequences, layout, edit_distance):
     """MD texts, and NM into `edit_distance`: ambiguous bases of either side are differences."""
-    records = len(record_read)
+    records, row = len(layout.row), layout.row
     offsets = np.zeros(records + 1, np.int64)
     md = np.empty(16 * records + 64, np.uint8)
     begins, ends = reported.axis_begin, reported.axis_end
@@ -50,55 +59,39 @@ def differences(reported, sequences, record_read, row, edit_distance):
             if row[i] >= 0:
                 most += 4 * (ends[row[i]] - begins[row[i]]) + 16
         md = with_room(md, most)
-        _write_some(reported, sequences, record_read, row, first, last, md, offsets, edit_distance)
+        _write_some(reported, sequences, layout, (first, last), md, offsets, edit_distance)
     return md[: offsets[records]], offsets
 
 
 @compiled
-def _write_some(reported, sequences, record_read, row, first_record, last_record, md, offsets, edit_distance):
-    """Write the MD texts of some records to `md`, which has room; where each ends to `offsets`, and NM."""
-    # Taken out once: each use of a tuple inside the loop would count references of all its arrays.
-    axis_begin, axis_end, strand = reported.axis_begin, reported.axis_end, reported.strand
-    read_begin, cigar, cigar_begin = reported.read_begin, reported.cigar, reported.cigar_begin
-    cigar_length = reported.cigar_length
-    codes1, codes2, read_offsets, text, ambiguous = sequences
-    records, bases1 = len(record_read), len(codes1)
-    used = offsets[first_record]
-    for i in range(first_record, last_record):
-        if i + _AHEAD < records and row[i + _AHEAD] >= 0:
-            prefetch(text, axis_begin[row[i + _AHEAD]] >> 5)
-            prefetch(text, axis_end[row[i + _AHEAD]] >> 5)
-        chosen = row[i]
-        if chosen >= 0:
-            begin, end = axis_begin[chosen], axis_end[chosen]
-            first, last = read_offsets[record_read[i]], read_offsets[record_read[i] + 1]
-            first_operation = cigar_begin[chosen]
-            last_operation = first_operation + cigar_length[chosen]
-            reverse, place = strand[chosen] != 0, np.int64(read_begin[chosen])
+def _write_some(reported, sequences, layout, span, md, offsets, edit_distance):
+    """Write the MD texts of the records [first, last) of `span` to `md`, which has room; their ends, and NM."""
+    reported, sequences, layout = borrowed(reported), borrowed(sequences), borrowed(layout)
+    records, bases1 = len(layout.row), len(sequences.codes1)
+    used = offsets[span[0]]
+    for i in range(span[0], span[1]):
+        if i + _AHEAD < records and layout.row[i + _AHEAD] >= 0:
+            prefetch(sequences.text, reported.axis_begin[layout.row[i + _AHEAD]] >> 5)
+            prefetch(sequences.text, reported.axis_end[layout.row[i + _AHEAD]] >> 5)
+        row = layout.row[i]
+        if row >= 0:
+            first, last = sequences.offsets[layout.read[i]], sequences.offsets[layout.read[i] + 1]
             if first < bases1:
-                used, edits = _write_md(
-                    codes1, first, last, reverse, place, begin, end, cigar, first_operation, last_operation, text,
-                    ambiguous, md, used,
-                )  # fmt: skip
+                read = _Read(sequences.codes1, first, last)
             else:
-                used, edits = _write_md(
-                    codes2, first - bases1, last - bases1, reverse, place, begin, end, cigar, first_operation,
-                    last_operation, text, ambiguous, md, used,
-                )  # fmt: skip
-            edit_distance[i] = edits
+                read = _Read(sequences.codes2, first - bases1, last - bases1)
+            used, edit_distance[i] = _write_md(reported, row, read, sequences, md, used)
         offsets[i + 1] = used
 
 
 @inlined
-def _write_md(
-    codes, first, last, reverse, place, axis, axis_end, cigar, first_operation, last_operation, text, ambiguous, md,
-    used,
-):  # fmt: skip
-    """Write one MD text from md[used] on; returns its end and the edit distance.
-
-    The read is codes[first:last], with `reverse` turned round; its oriented bases from `place` on are aligned to the
-    axis from `axis` to `axis_end` - 1.
-    """
+def _write_md(reported, row, read, sequences, md, used):
+    """Write the MD text of a row from md[used] on; returns its end and the edit distance."""
+    text, ambiguous, cigar = sequences.text, sequences.ambiguous, reported.cigar
+    reverse, place = reported.strand[row] != 0, np.int64(reported.read_begin[row])
+    axis, axis_end = reported.axis_begin[row], reported.axis_end[row]
+    first_operation = reported.cigar_begin[row]
+    last_operation = first_operation + reported.cigar_length[row]
     span = first_behind(ambiguous, axis)
     some_ambiguous = span < len(ambiguous) and ambiguous[span, 0] < axis_end
     edits, run = np.int64(0), np.int64(0)
@@ -123,7 +116,7 @@ def _write_md(
         while axis < end:
             count = min(end - axis, LANES)
             word = packed_word(text, axis)
-            differing = differing_bases(codes, first, last, reverse, place, count, word)
+            differing = differing_bases(read.codes, read.first, read.last, reverse, place, count, word)
             if some_ambiguous:
                 differing |= _ambiguous_bases(ambiguous, axis, count)
             behind = np.int64(0)  # the bases that have been told about

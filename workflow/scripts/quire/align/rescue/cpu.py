@@ -12,10 +12,12 @@ second one's band reaches into the best one's, up to its diagonal: of a repeat t
 all of whose places lie in one band, it finds another that is as good.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from quire.algorithms.extension import ExtensionJobs
-from quire.align.alignments.cpu import borrowed_alignments, stands_alone
+from quire.align.alignments.cpu import stands_alone
 from quire.align.insert_size import ORIENTATIONS, InsertSizes, proper_lengths
 from quire.align.model import Alignments
 from quire.align.pairing.template_length import orientation_of, pair_distance
@@ -25,7 +27,7 @@ from quire.align.parameters import (
     MOST_CANDIDATES,
     UNPAIRED_COST,
 )
-from quire.align.rescue.votes import best_diagonals, borrowed_room, forget, learn, make_room
+from quire.align.rescue.votes import best_diagonals, forget, learn, make_room
 from quire.reads import Reads
 from quire.reference import Reference
 from quire.simd.borrowed import borrowed
@@ -62,66 +64,92 @@ def rescue_jobs(alignments: Alignments, reads: Reads, reference: Reference, inse
     )
 
 
+class _Side(NamedTuple):
+    """The read that has the anchors, and its mate, which is looked for beside them.
+
+    Attributes:
+        number: 0 if the read is the first of its pair, 1 if it is the second.
+        read, mate: their numbers in the batch.
+        length, mate_length: their bases.
+    """
+
+    number: int
+    read: int
+    mate: int
+    length: int
+    mate_length: int
+
+
+class _Window(NamedTuple):
+    """Where a mate would make a proper pair with an anchor.
+
+    Attributes:
+        strand: of the mate.
+        begin, end: on the axis, inside the anchor's island; end may be before begin.
+        target: from `begin` on, where the mate begins if the template length is the mean; it may lie outside.
+    """
+
+    strand: int
+    begin: int
+    end: int
+    target: int
+
+
 @compiled
 def _plan(alignments, offsets, codes, text, island_axis, lengths, room):
-    """Where mates are looked for (PLACE[]); lengths: `ProperLengths`."""
-    alignments, offsets, codes = borrowed_alignments(alignments), borrowed(offsets), borrowed(codes)
-    text, island_axis, room = borrowed(text), borrowed(island_axis), borrowed_room(room)
-    low, high, mean = borrowed(lengths.low), borrowed(lengths.high), borrowed(lengths.mean)
+    """Return where mates are looked for (PLACE[]); lengths: `ProperLengths`."""
+    alignments, offsets, codes, lengths = borrowed(alignments), borrowed(offsets), borrowed(codes), borrowed(lengths)
+    text, island_axis, room = borrowed(text), borrowed(island_axis), borrowed(room)
     pairs = (len(offsets) - 1) // 2
     jobs = np.empty(pairs + 64, PLACE)
     count = 0
     for pair in range(pairs):
-        for side in range(2):
-            anchor_read, mate = (pair, pairs + pair) if side == 0 else (pairs + pair, pair)
-            first, last = alignments.offsets[anchor_read], alignments.offsets[anchor_read + 1]
-            best = np.int64(0)  # which need not be the first: alternate contigs stand behind
+        for number in range(2):
+            read, mate = (pair, pairs + pair) if number == 0 else (pairs + pair, pair)
+            side = _Side(number, read, mate, offsets[read + 1] - offsets[read], offsets[mate + 1] - offsets[mate])
+            first, last = alignments.offsets[read], alignments.offsets[read + 1]
+            best = np.int64(0)  # which need not be the first: alternate contigs come last
             for anchor in range(first, last):
                 best = max(best, np.int64(alignments.score[anchor]))
-            length = offsets[anchor_read + 1] - offsets[anchor_read]
             near = 0
             for anchor in range(first, last):
                 near += np.int64(alignments.score[anchor]) >= best - UNPAIRED_COST
-            learnt = -1  # the strand of the mate whose k-mers are known
+            learnt = -1  # the strand of the mate whose k-mers are in `room`
             looks_again = near < MOST_CANDIDATES and _may_have_better(alignments, mate)
             for anchor in range(first, min(last, first + MOST_ANCHORS)):
                 score = np.int64(alignments.score[anchor])
                 if score < best - UNPAIRED_COST:
                     continue
                 # What half of the read does not even agree with may lie there by chance.
-                if 2 * score < length and not stands_alone(score, length):
+                if 2 * score < side.length and not stands_alone(score, side.length):
                     continue
-                if not looks_again and _has_partner(alignments, anchor, side, anchor_read, mate, offsets, low, high):
+                if not looks_again and _has_partner(alignments, anchor, side, lengths):
                     continue
                 for orientation in range(len(ORIENTATIONS)):
-                    if low[orientation] > high[orientation]:
+                    if lengths.low[orientation] > lengths.high[orientation]:
                         continue
-                    strand, begin, end, target = _window(
-                        alignments, anchor, side, anchor_read, mate, offsets, orientation, low[orientation],
-                        high[orientation], mean[orientation], island_axis,
-                    )  # fmt: skip
-                    if strand != learnt:
+                    window = _window(alignments, anchor, side, orientation, lengths, island_axis)
+                    if window.strand != learnt:
                         if learnt >= 0:
-                            forget(codes, learnt, offsets[mate], offsets[mate + 1], room)
-                        learn(codes, strand, offsets[mate], offsets[mate + 1], room)
-                        learnt = strand
-                    best_and_second = best_diagonals(
-                        codes, strand, offsets[mate], offsets[mate + 1], text, begin, end, target, room
-                    )
+                            forget(codes[learnt, offsets[mate] : offsets[mate + 1]], room)
+                        learn(codes[window.strand, offsets[mate] : offsets[mate + 1]], room)
+                        learnt = window.strand
+                    bases = codes[window.strand, offsets[mate] : offsets[mate + 1]]
+                    found = best_diagonals(bases, text, window.begin, window.end, window.target, room)
                     if count + 2 > len(jobs):
                         larger = np.empty(2 * len(jobs), PLACE)
                         larger[:count] = jobs[:count]
                         jobs = larger
-                    for diagonal in best_and_second:
+                    for diagonal in found:
                         if diagonal < 0:
                             continue
-                        island = interval_of(island_axis, begin)
+                        island = interval_of(island_axis, window.begin)
                         job = jobs[count]
-                        job.mate, job.strand, job.diagonal = mate, strand, diagonal + begin
+                        job.mate, job.strand, job.diagonal = mate, window.strand, diagonal + window.begin
                         job.axis_low, job.axis_high = island_axis[island], island_axis[island + 1]
                         count += 1
             if learnt >= 0:
-                forget(codes, learnt, offsets[mate], offsets[mate + 1], room)
+                forget(codes[learnt, offsets[mate] : offsets[mate + 1]], room)
     return jobs[:count]
 
 
@@ -140,47 +168,44 @@ def _may_have_better(alignments, mate):
 
 
 @inlined
-def _has_partner(alignments, anchor, side, anchor_read, mate, offsets, low, high):
-    """Whether the mate has an alignment that makes a proper pair with the anchor, whose read is mate `side` (0, 1)."""
-    anchor_length = offsets[anchor_read + 1] - offsets[anchor_read]
-    mate_length = offsets[mate + 1] - offsets[mate]
-    begin, farthest = alignments.axis_begin[anchor], max(high[0], high[1], high[2], high[3])
-    reach = farthest + anchor_length + mate_length + alignments.axis_end[anchor] - begin
-    for other in range(alignments.offsets[mate], alignments.offsets[mate + 1]):
-        # As in pairing: most places of a repeat are known by this to be too far apart.
+def _has_partner(alignments, anchor, side, lengths):
+    """Return True if the mate has an alignment that makes a proper pair with the anchor."""
+    farthest = max(lengths.high[0], lengths.high[1], lengths.high[2], lengths.high[3])
+    begin = alignments.axis_begin[anchor]
+    reach = farthest + side.length + side.mate_length + alignments.axis_end[anchor] - begin
+    for other in range(alignments.offsets[side.mate], alignments.offsets[side.mate + 1]):
+        # As in pairing: this alone shows that most places of a repeat are too far apart.
         other_begin = alignments.axis_begin[other]
         if abs(other_begin - begin) > reach + alignments.axis_end[other] - other_begin:
             continue
         if alignments.contig[other] != alignments.contig[anchor]:
             continue
-        if side == 0:
-            distance = pair_distance(alignments, anchor, other, anchor_length, mate_length)
+        if side.number == 0:
+            distance = pair_distance(alignments, anchor, other, side.length, side.mate_length)
         else:
-            distance = pair_distance(alignments, other, anchor, mate_length, anchor_length)
+            distance = pair_distance(alignments, other, anchor, side.mate_length, side.length)
         orientation = orientation_of(alignments.strand[anchor], alignments.strand[other], distance)
-        if low[orientation] <= abs(distance) <= high[orientation]:
+        if lengths.low[orientation] <= abs(distance) <= lengths.high[orientation]:
             return True
     return False
 
 
 @inlined
-def _window(alignments, anchor, side, anchor_read, mate, offsets, orientation, low, high, mean, island_axis):
-    """Strand of the mate, and the span of the anchor's island in which it lies in a proper pair of this orientation.
+def _window(alignments, anchor, side, orientation, lengths, island_axis):
+    """Return the `_Window` of one orientation beside an anchor.
 
-    And where in the span (from its begin on) the mate begins if the template length is the mean, which may be outside.
-    FF and RR are named from the first mate: seen from the second (side 1), the first of an FF pair lies before it.
+    FF and RR are named from the first mate: seen from the second, the first mate of an FF pair lies before it.
     """
-    mate_length = offsets[mate + 1] - offsets[mate]
+    low, high, mean = lengths.low[orientation], lengths.high[orientation], lengths.mean[orientation]
     island = interval_of(island_axis, alignments.axis_begin[anchor])
     anchor_strand = np.int64(alignments.strand[anchor])
     if anchor_strand == 0:
         five_prime_end = alignments.axis_begin[anchor] - alignments.read_begin[anchor]
     else:
-        anchor_length = offsets[anchor_read + 1] - offsets[anchor_read]
-        five_prime_end = alignments.axis_end[anchor] + anchor_length - alignments.read_end[anchor]
+        five_prime_end = alignments.axis_end[anchor] + side.length - alignments.read_end[anchor]
     same_strand = orientation in (0, 3)
     ahead = orientation in (0, 1)  # of the anchor, in its direction
-    if same_strand and side == 1:
+    if same_strand and side.number == 1:
         ahead = not ahead
     strand = anchor_strand if same_strand else 1 - anchor_strand
     # Where the mate's 5' end may lie.
@@ -188,9 +213,9 @@ def _window(alignments, anchor, side, anchor_read, mate, offsets, orientation, l
     if ahead == (anchor_strand == 1):
         begin, end, target = five_prime_end - high, five_prime_end - low, five_prime_end - mean
     if strand == 1:
-        begin -= mate_length
-        target -= mate_length
+        begin -= side.mate_length
+        target -= side.mate_length
     else:
-        end += mate_length
+        end += side.mate_length
     begin = max(begin, island_axis[island])
-    return strand, begin, min(end, island_axis[island + 1]), target - begin
+    return _Window(strand, begin, min(end, island_axis[island + 1]), target - begin)

@@ -11,7 +11,6 @@ import numpy as np
 from quire.align.parameters import BAND_MARGIN, FEWEST_KMERS, KMER, SECOND_KMERS
 from quire.sequence.words import packed_word
 from quire.simd.bits import count_ones
-from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
 KMERS = 1 << (2 * KMER)
@@ -58,65 +57,57 @@ def make_room(longest_mate: int, longest_window: int) -> Room:
 
 
 @inlined
-def borrowed_room(room):
-    """The same room, whose arrays are counted by nobody (see `quire.simd.borrowed`)."""
-    return Room(
-        borrowed(room.places), borrowed(room.earlier), borrowed(room.known), borrowed(room.votes),
-        borrowed(room.reached), borrowed(room.words), borrowed(room.whole),
-    )  # fmt: skip
-
-
-@inlined
 def has_kmer(known, kmer):
     """Whether the bit of a k-mer (uint64) is set."""
     return (known[kmer >> _SIX] >> (kmer & _WITHIN)) & _ONE != 0
 
 
 @compiled
-def learn(codes, strand, begin, end, room):
-    """Take up the k-mers without N of a mate, codes[strand, begin:end] of uint8[2, flat], in a `Room` that has none."""
+def learn(bases, room):
+    """Take up the k-mers without N of a mate (uint8[], oriented codes) in a `Room` that has none."""
     places, earlier, known = room.places, room.earlier, room.known
     kmer, valid = np.uint64(0), 0
-    for i in range(begin, end):
-        code = codes[strand, i]
+    for i in range(len(bases)):
+        code = bases[i]
         valid = valid + 1 if code < 4 else 0
         kmer = kmer >> _TWO | np.uint64(code & 3) << np.uint64(2 * KMER - 2)
         if valid >= KMER:
-            place = i - begin - KMER + 1
+            place = i - KMER + 1
             earlier[place] = places[kmer] if has_kmer(known, kmer) else -1
             known[kmer >> _SIX] |= _ONE << (kmer & _WITHIN)
             places[kmer] = place
 
 
 @compiled
-def forget(codes, strand, begin, end, room):
+def forget(bases, room):
     """Clear the bits that `learn` set for the same mate."""
     kmer, known = np.uint64(0), room.known
-    for i in range(begin, end):
-        kmer = kmer >> _TWO | np.uint64(codes[strand, i] & 3) << np.uint64(2 * KMER - 2)
-        if i - begin >= KMER - 1:
+    for i in range(len(bases)):
+        kmer = kmer >> _TWO | np.uint64(bases[i] & 3) << np.uint64(2 * KMER - 2)
+        if i >= KMER - 1:
             known[kmer >> _SIX] = np.uint64(0)
 
 
 @compiled
-def best_diagonals(codes, strand, first, last, text, begin, end, target, room):
-    """Diagonals (relative to `begin`) with most k-mers in common; -1 for none.
+def best_diagonals(bases, text, begin, end, target, room):
+    """Return the two diagonals (relative to `begin`) with most k-mers in common; -1 for none.
 
     Of equals the one nearest the target, and of two as near the lower one. The second is chosen so of those beyond the
     band of the best, if it has at most SECOND_KMERS less.
 
     Args:
-        codes: uint8[2, flat], of which the mate is codes[strand, first:last], as `learn` took it up.
+        bases: uint8[], oriented codes of the mate, as `learn` took it up.
         text: the packed axis, of which the window is [begin, end).
+        begin, end: of the window.
         target: a diagonal, relative to `begin` too.
         room: `Room` of the mate, whose votes are all 0 before and after.
     """
-    if end - begin < KMER or last - first < KMER:
+    if end - begin < KMER or len(bases) < KMER:
         return np.int64(-1), np.int64(-1)
     votes, reached = room.votes, room.reached
-    count = _vote(text, begin, end, room, (end - begin) * ((last - first) // KMERS_IN_WORD + 1))
+    count = _vote(text, begin, end, room, (end - begin) * (len(bases) // KMERS_IN_WORD + 1))
     if count < 0:
-        count = _compare(codes, strand, first, last, text, begin, end, room)
+        count = _compare(bases, text, begin, end, room)
     best = _most(reached, count, votes, target, FEWEST_KMERS, np.int64(0), np.int64(-1))
     second = np.int64(-1)
     if best >= 0:
@@ -159,14 +150,14 @@ def _vote(text, begin, end, room, most):
 
 
 @inlined
-def _compare(codes, strand, first, last, text, begin, end, room):
+def _compare(bases, text, begin, end, room):
     """Count the k-mers that agree on each diagonal, some of a word at a time: what votes give, at a fixed cost."""
     words, whole, votes, reached = room.words, room.whole, room.votes, room.reached
     groups = 0
-    for place in range(first, last - KMER + 1, KMERS_IN_WORD):
+    for place in range(0, len(bases) - KMER + 1, KMERS_IN_WORD):
         word, starts, valid = np.uint64(0), np.uint64(0), 0
-        for i in range(min(32, last - place)):
-            code = codes[strand, place + i]
+        for i in range(min(32, len(bases) - place)):
+            code = bases[place + i]
             word |= np.uint64(code & 3) << np.uint64(2 * i)
             valid = valid + 1 if code < 4 else 0
             if valid >= KMER:

@@ -12,7 +12,7 @@ from quire.algorithms.extension import (
     ExtensionJobs,
     Extensions,
 )
-from quire.algorithms.extension.cpu_arrays import JobArrays, ResultArrays, borrowed_jobs, borrowed_results
+from quire.algorithms.extension.cpu_arrays import JobArrays, ResultArrays
 from quire.align.parameters import (
     LARGEST_GAP,
     NEAR_BEST,
@@ -64,8 +64,8 @@ def wider_jobs(
 @compiled
 def _find(jobs, diagonal_highs, results, best, offsets, word_offsets, packed, text):
     """Indices of what is to be aligned again, and the first and last diagonals of the wider bands (int64[] each)."""
-    read, strand, _, diagonal_low, axis_low, axis_high = borrowed_jobs(jobs)
-    score, read_begin, read_end, axis_begin, axis_end, _, _ = borrowed_results(results)
+    read, strand, _, diagonal_low, axis_low, axis_high = borrowed(jobs)
+    score, read_begin, read_end, axis_begin, axis_end, _, _ = borrowed(results)
     diagonal_high, best, packed, text = borrowed(diagonal_highs), borrowed(best), borrowed(packed), borrowed(text)
     offsets, word_offsets = borrowed(offsets), borrowed(word_offsets)
     strand_words = len(packed) >> 1
