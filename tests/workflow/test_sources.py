@@ -49,7 +49,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def forget() -> None:
     """Forget what was read of the sources."""
-    for function in (sources.imports, sources.named_kernels, sources._module_file):
+    for function in (sources.imports, sources.named_kernels, sources._module_file, sources._content_digest):
         function.cache_clear()
 
 
@@ -86,10 +86,22 @@ def test_digest_changes_with_what_is_imported(changed: str, job: bool, other: bo
     """Editing a file changes the digests of the scripts that depend on it and of no others."""
     before = {script: sources.digest(script) for script in ("job.py", "other.py")}
     with (tree / changed).open("a") as stream:
-        stream.write("\n# edited\n" if changed.endswith(".py") else "\n// edited\n")
+        stream.write("\nedited = 1\n" if changed.endswith(".py") else "\nint edited;\n")
     forget()
     assert (sources.digest("job.py") != before["job.py"]) is job
     assert (sources.digest("other.py") != before["other.py"]) is other
+
+
+def test_digest_ignores_comments_and_docstrings(tree: Path) -> None:
+    """An edit of prose triggers no rerun."""
+    inner, kernel = tree / "quire/stage/inner.py", tree / "quire/kernels/fast.cu"
+    digests = set()
+    for prose in ("Run.", "Run fast."):
+        inner.write_text(f'# {prose}\ndef run():\n    """{prose}"""\n    from ..kernels import fast\n')
+        kernel.write_text(f'// {prose}\n#include "quire/shared/types.cuh"\n/* {prose} */\n__global__ void f() {{}}')
+        forget()
+        digests.add(sources.digest("job.py"))
+    assert len(digests) == 1
 
 
 def test_digest_does_not_depend_on_where_the_tree_stands(

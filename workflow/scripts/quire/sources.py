@@ -7,8 +7,9 @@ A CUDA kernel belongs to the module that names its file, and to the kernel that 
 Numba looks at the file that defines a function only. The digest of a module's kernels decides whether compiled ones may
 be used again (`quire.simd.compiled`).
 
-Imports are found by their text, since parsing every module takes a process a quarter of a second; a docstring with a
-line that reads like an import makes a digest cover one file more, which does no harm.
+Digests cover code without comments and docstrings (`quire.source_text`), so an edit of prose reruns and recompiles
+nothing. Imports are found by regular expressions, since parsing every module takes a process a second; a docstring with
+a line that reads like an import adds one file to a digest, which does no harm.
 """
 
 import hashlib
@@ -17,6 +18,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+from quire.source_text import bare_source
 
 SCRIPTS = Path(__file__).resolve().parents[1]
 PACKAGE = "quire"
@@ -55,8 +58,8 @@ def digest(script: str, *others: str) -> str:
         others: files that it reads besides, relative to workflow/.
 
     Returns:
-        Hexadecimal SHA-256 over the names and contents of the script, of all library files behind its imports, and
-        of the other files.
+        Hexadecimal SHA-256 over names and code of the script and of all library files that it imports, and over
+        names and contents of the other files.
     """
     workflow = SCRIPTS.parent
     return _digest_of([*dependencies(SCRIPTS / script), *(workflow / other for other in others)], workflow)
@@ -91,9 +94,15 @@ def _digest_of(paths: Iterable[Path], root: Path) -> str:
     total = hashlib.sha256()
     for path in paths:
         name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
-        total.update(name.encode() + b"\0")
-        total.update(path.read_bytes() + b"\0")
+        total.update(name.encode() + b"\0" + _content_digest(path))
     return total.hexdigest()
+
+
+@cache
+def _content_digest(path: Path) -> bytes:
+    """Return the digest of a file: of its code, if it is a source, else of its bytes."""
+    is_source = path.suffix in (".py", ".cu", ".cuh")
+    return hashlib.sha256(bare_source(path).encode() if is_source else path.read_bytes()).digest()
 
 
 def states() -> dict[Path, SourceState]:

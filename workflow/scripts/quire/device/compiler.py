@@ -16,6 +16,7 @@ from pathlib import Path
 from quire.cache import cache_root
 from quire.device.card import SOURCES
 from quire.errors import QuireError
+from quire.source_text import bare_cuda
 
 # Floating point as IEEE 754 has it, the same as on the CPU: no contraction, no flushing of subnormal numbers.
 OPTIONS = ("-fmad=false", "-ftz=false", "-std=c++17", "-default-device", "--ptxas-options=-v")
@@ -117,12 +118,17 @@ def _announce(architecture: str) -> None:
 
 
 def cache_path(source: str, architecture: str, defines: dict[str, int]) -> Path:
-    """Where a source's machine code is kept: the digest of it in front. Named by all that decides what is compiled."""
+    """Return the path of a source's machine code in the cache.
+
+    The name holds a digest of everything that decides the code: compiler, options, and the source with its headers,
+    without comments.
+    """
     from cupy_backends.cuda.libs import nvrtc
 
     text, headers = read_source(source)
-    parts = [repr(nvrtc.getVersion()), *options_of(architecture, defines), source, text]
-    parts += [part for item in sorted(headers.items()) for part in item]
+    parts = [repr(nvrtc.getVersion()), *options_of(architecture, defines), source, bare_cuda(text)]
+    for name, header in sorted(headers.items()):
+        parts += [name, bare_cuda(header)]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     return cache_folder() / f"{Path(source).stem}-{architecture}-{digest}.cubin"
 

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
+from types import CodeType
 from typing import Any, TypeVar, cast
 
 import numba
@@ -93,7 +94,7 @@ class _Locator(_CacheLocator):
 
     def __init__(self, function: Callable[..., Any], file: str) -> None:
         self._folder, self._digest = kernel_folder(file)
-        self._line = function.__code__.co_firstlineno
+        self._code = _code_digest(function.__code__)
 
     def get_cache_path(self) -> str:
         """The folder of the function's module in its present state."""
@@ -104,13 +105,22 @@ class _Locator(_CacheLocator):
         return self._digest
 
     def get_disambiguator(self) -> str:
-        """The line tells functions of one name apart."""
-        return str(self._line)
+        """Return what distinguishes functions of one name: their code, since line numbers change with comments."""
+        return self._code
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], file: str) -> "_Locator":
         """Called by Numba."""
         return cls(function, file)
+
+
+def _code_digest(code: CodeType) -> str:
+    """Return a digest of a function's bytecode, names and constants, without its docstring and line numbers."""
+    constants = [_code_digest(one) if isinstance(one, CodeType) else one for one in code.co_consts]
+    if constants and isinstance(constants[0], str):
+        del constants[0]
+    what = (code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants)
+    return hashlib.sha256(repr(what).encode()).hexdigest()[:8]
 
 
 class _CodeFiles(IndexDataCacheFile):

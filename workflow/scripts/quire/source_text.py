@@ -1,0 +1,44 @@
+"""Source code without its comments and docstrings, for digests: an edit of prose must not rerun or recompile anything.
+
+Regular expressions are used because parsing costs each process a second; tests compare the result with `ast` for every
+file of the library.
+"""
+
+import re
+from pathlib import Path
+
+_STRING = r'"(?:[^"\\\n]|\\.)*"' r"|'(?:[^'\\\n]|\\.)*'"
+_TRIPLE = r'"""(?:[^"\\]|\\.|"(?!""))*"""' r"|'''(?:[^'\\]|\\.|'(?!''))*'''"
+# A docstring begins a file or follows the colon of a definition; any other string is kept.
+_PYTHON = re.compile(
+    rf"(?P<before>\A(?:\s|#[^\n]*\n)*|:)(?P<gap>[ \t]*(?:#[^\n]*)?\n\s*|(?<!:))[rR]?(?:{_TRIPLE})(?=[ \t]*(?:#|\n|\Z))"
+    rf"|(?P<string>{_TRIPLE}|{_STRING})|(?:\n[ \t]*(?:#[^\n]*)?)+(?=\n|\Z)|[ \t]*#[^\n]*",
+    re.DOTALL,
+)
+_COMMENT = r"//[^\n]*|/\*.*?\*/"
+_CUDA = re.compile(
+    rf"(?P<string>{_STRING})|(?:\n[ \t]*(?:{_COMMENT})?[ \t]*)+(?=\n|\Z)|[ \t]*(?:{_COMMENT})", re.DOTALL
+)
+
+
+def bare_source(path: Path) -> str:
+    """Read a Python or CUDA source file without comments, docstrings and blank lines."""
+    text = path.read_text()
+    return bare_python(text) if path.suffix == ".py" else bare_cuda(text)
+
+
+def bare_python(text: str) -> str:
+    """Return Python source without comments and blank lines, its docstrings replaced by empty ones."""
+
+    def kept(found: re.Match[str]) -> str:
+        if found["before"] is None:
+            return found["string"] or ""
+        indent = found["gap"].rpartition("\n")[2]
+        return f':\n{indent}""""""' if found["before"] == ":" else '""""""'
+
+    return _PYTHON.sub(kept, text).lstrip("\n")
+
+
+def bare_cuda(text: str) -> str:
+    """Return CUDA source without comments and blank lines."""
+    return _CUDA.sub(lambda found: found["string"] or "", text).lstrip("\n")
