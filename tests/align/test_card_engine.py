@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from quire.align.engines import gpu as engine_gpu
-from quire.align.engines.engine import READS_PER_BATCH_ON_CARD
 from quire.align.mapper import Mapper
+from quire.align.parameters import READS_PER_BATCH_ON_CARD
 from quire.align.read_counts import ReadCounts
 from quire.align.unit import USUAL_LENGTH, card_memory
 from quire.align.unit_files import MappingSettings, UnitInputs

@@ -6,8 +6,7 @@ import time
 
 import pysam
 import pytest
-from quire.align.engines.cpu import CpuEngine
-from quire.align.engines.engine import READS_PER_BATCH_ON_CARD
+from quire.align.parameters import READS_PER_BATCH, READS_PER_BATCH_ON_CARD
 from quire.align.reading import UnitReads
 from quire.align.unit import map_unit
 from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
@@ -84,7 +83,7 @@ def test_reading_begins_again_where_the_card_is_not_to_be_had(run, tmp_path, mon
     monkeypatch.setattr("quire.align.unit.may_have_card", lambda _: True)
     assert run(**given, reads_per_batch="auto") == expected
     guessed = [READS_PER_BATCH_ON_CARD] if kind == "fastq" else []  # a BAM is not read before it is known
-    assert sizes == [*guessed, CpuEngine.reads_per_batch]
+    assert sizes == [*guessed, READS_PER_BATCH]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["insert_size.json", "ledger.json", "out.bam"]
 
 

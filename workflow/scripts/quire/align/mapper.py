@@ -10,12 +10,12 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Generic
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from quire.align.engines.engine import Engine, Searched
 from quire.align.insert_size import (
     MOST_BASES_LOOKED_AT,
     NO_INSERT_SIZES,
@@ -32,6 +32,56 @@ from quire.reads import PairBatch
 from quire.time_spent import TimeSpent
 
 log = logging.getLogger("quire.align")
+
+
+class SearchedBatch(Protocol):
+    """A batch after an engine's `search`."""
+
+    @property
+    def batch(self) -> PairBatch:
+        """As read."""
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """int64[n]: bases of each read."""
+
+    def template_lengths(self) -> np.ndarray:
+        """int64[pairs]: of the unique pairs, -1 for the others."""
+
+
+Searched = TypeVar("Searched", bound=SearchedBatch)
+
+
+class Engine(Protocol[Searched]):
+    """What maps batches: `quire.align.engines.cpu.CpuEngine` or `quire.align.engines.gpu.CardEngine`."""
+
+    @property
+    def batches_ahead(self) -> int:
+        """Batches that are searched before records are made of the first of them; known once the engine runs."""
+
+    @property
+    def pieces_ahead(self) -> int:
+        """Pieces of batches that records are made of at a time; known once the engine runs."""
+
+    def running(self, threads: int) -> AbstractContextManager[None]:
+        """Hold worker threads while batches are mapped."""
+
+    def search(self, batch: PairBatch) -> Future[Searched]:
+        """Seeds, candidates and extensions of a batch."""
+
+    def make_records(
+        self, searched: Searched, insert_sizes: InsertSizes, sink: RecordSink[Encoded]
+    ) -> list[Future[tuple[list[Encoded], ReadCounts]]]:
+        """Rescue, pairing and records of a batch.
+
+        Args:
+            searched: the batch, from `search`; it is used up.
+            insert_sizes: the unit's models.
+            sink: whose `encode` is called in the worker threads.
+
+        Returns:
+            Of each piece of the batch, in order: what the sink made of its records, and what its reads became.
+        """
 
 
 @dataclass

@@ -134,3 +134,6 @@ def _length_factor(length: int) -> int:
 LENGTH_FACTOR = np.array([_length_factor(max(length, 1)) for length in range(LONGEST_SPAN + 1)], np.int64)
 # Phred-scaled cost of n further places that are nearly as good: 10 log10(n + 1).
 COUNT_COST = np.array([int(4.343 * math.log(n + 1) + 0.499) if n else 0 for n in range(1025)], np.int64)
+
+# ---- batches, which change no record ----
+READS_PER_BATCH, READS_PER_BATCH_ON_CARD = 8192, 1 << 18  # reads or pairs

@@ -1,20 +1,22 @@
 """One unit (lane) from its reads to unsorted records, with its ledger and insert size."""
 
 import logging
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from quire.algorithms.fm_index.pages.cpu import page_arrays
 from quire.align.command import command_line
 from quire.align.engines.cpu import CpuEngine
-from quire.align.engines.engine import READS_PER_BATCH_ON_CARD, Engine, Searched
 from quire.align.mapper import Mapper
+from quire.align.parameters import READS_PER_BATCH, READS_PER_BATCH_ON_CARD
 from quire.align.read_ends import NO_CLIPPING, Clipping
 from quire.align.reading import UnitReads
 from quire.align.sink import open_sink
 from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
-from quire.device.backend import Backend
+from quire.device.card import Card
 from quire.device.choice import use_backend
 from quire.device.look import may_have_card
 from quire.index import PageIndex
@@ -27,6 +29,9 @@ from quire.io.read_files import ReadFiles
 from quire.ledger import require_balance, write_ledger
 from quire.reference import Reference
 from quire.version import VERSION
+
+if TYPE_CHECKING:
+    from quire.align.engines.gpu import CardEngine
 
 log = logging.getLogger("quire.align")
 WRITES_AHEAD = 4  # pieces of batches that wait for the file
@@ -63,8 +68,8 @@ def map_unit(
             reads = UnitReads(inputs, reads_per_batch, clipping, umis, folder, settings.threads)
             return stack.enter_context(closing(reads))
 
-        # Reading begins before anything else, by a guess of what will map. Not of BAM and CRAM: samtools, which may put
-        # them in order first, cannot be stopped where the guess was wrong.
+        # Start to read first, with the batch size of the backend that is likely to map. Not BAM and CRAM: samtools,
+        # which may have to sort them first, cannot be stopped where the guess was wrong.
         reads = None
         if not inputs.reads.bam:
             reads = read(_reads_per_batch(settings, may_have_card(settings.backend)))
@@ -78,14 +83,24 @@ def map_unit(
             reads.close()
             reads = read(wanted)
         reference, indexes = opened.result()
-        if open_card is None:
-            pages = [page_arrays(index, index.start, index.owned_length) for index in indexes]
-            _map(CpuEngine(reference, pages), reference, backend, inputs, outputs, read_group, settings, reads, umis)
-            return
-        from quire.align.engines.gpu import CardEngine
-
-        engine = CardEngine(open_card, reference, indexes)
-        _map(engine, reference, backend, inputs, outputs, read_group, settings, reads, umis)
+        mapper: Mapper[Any] = Mapper(
+            _engine(reference, indexes, open_card), share_done=lambda: share_read(inputs.reads.files)
+        )
+        command = command_line(inputs, read_group, clipping, umis, backend.name)
+        text = _header(inputs, read_group, reference, command, f"backend {backend.name}: {backend.reason}")
+        contigs = reference.contig_names, reference.contig_lengths
+        with open_sink(outputs.records, text, *contigs, read_group, settings.threads) as sink:
+            # This thread only writes: a disk, or memory for a file, takes its time.
+            for encoded in ahead(lambda: mapper.map(reads.batches, settings.threads, sink), WRITES_AHEAD):
+                sink.write(encoded)
+            left_out = _left_out(inputs.reads, reads.records)
+            _require_balances(read_group.identifier, mapper, sink.records, reads.records.records, left_out)
+    write_json_atomic(outputs.insert_size, mapper.insert_sizes.to_json())
+    ledger = {**vars(mapper.counts), **left_out, **reads.clipped.counts}
+    warnings = inputs.reads.warnings()
+    write_ledger(
+        outputs.ledger, "align", read_group.identifier, ledger, warnings, backend.to_json(), outputs.mapped_from
+    )
 
 
 def card_memory(inputs: UnitInputs, settings: MappingSettings) -> int:
@@ -117,48 +132,37 @@ def _reads_per_batch(settings: MappingSettings, card: bool) -> int:
     """Reads or pairs of a batch that were asked for, or that suit a card or the CPU."""
     if settings.reads_per_batch != "auto":
         return settings.reads_per_batch
-    return READS_PER_BATCH_ON_CARD if card else CpuEngine.reads_per_batch
+    return READS_PER_BATCH_ON_CARD if card else READS_PER_BATCH
 
 
-def _map(
-    engine: Engine[Searched],
-    reference: Reference,
-    backend: Backend,
-    inputs: UnitInputs,
-    outputs: UnitOutputs,
-    read_group: ReadGroup,
-    settings: MappingSettings,
-    reads: UnitReads,
-    umis: bool,
-) -> None:
-    """Map the reads of a unit with the engine of its backend, and write all outputs."""
-    mapper = Mapper(engine, share_done=lambda: share_read(inputs.reads.files))
-    command = command_line(inputs, read_group, reads.clipped.clipping, umis, backend.name)
-    description = f"backend {backend.name}: {backend.reason}"
+def _engine(
+    reference: Reference, indexes: list[PageIndex], open_card: Callable[[], Card] | None
+) -> "CpuEngine | CardEngine":
+    """Return the engine of the CPU, or of a card."""
+    if open_card is None:
+        return CpuEngine(reference, [page_arrays(index, index.start, index.owned_length) for index in indexes])
+    from quire.align.engines.gpu import CardEngine
+
+    return CardEngine(open_card, reference, indexes)
+
+
+def _header(inputs: UnitInputs, read_group: ReadGroup, reference: Reference, command: str, description: str) -> str:
+    """Return the text of the BAM header."""
     contigs = reference.contig_names, reference.contig_lengths
     named = replace(read_group, platform_unit=inputs.reads.flowcell_and_lane())
-    text = header_text(
-        *contigs, [named], VERSION, command, description, reference.sam_tags(inputs.fasta, inputs.assembly)
-    )
-    with open_sink(outputs.records, text, *contigs, read_group, settings.threads) as sink:
-        # In this thread nothing but writing: a disk, or memory for a file, takes its time.
-        for encoded in ahead(lambda: mapper.map(reads.batches, settings.threads, sink), WRITES_AHEAD):
-            sink.write(encoded)
-        counts = mapper.counts
-        placed = {"mapped": counts.mapped, "unmapped": counts.unmapped}
-        require_balance("align", read_group.identifier, {"reads": mapper.reads_in}, placed)
-        rows = {"reads": counts.reads, "supplementary": counts.supplementary}
-        require_balance("align", read_group.identifier, rows, {"records written": sink.records})
-        left_out = _left_out(inputs.reads, reads.records)
-        if left_out:
-            taken = {"reads": counts.reads, **left_out}
-            require_balance("align", read_group.identifier, {"records": reads.records.records}, taken)
-    write_json_atomic(outputs.insert_size, mapper.insert_sizes.to_json())
-    ledger = {**vars(counts), **left_out, **reads.clipped.counts}
-    warnings = inputs.reads.warnings()
-    write_ledger(
-        outputs.ledger, "align", read_group.identifier, ledger, warnings, backend.to_json(), outputs.mapped_from
-    )
+    tags = reference.sam_tags(inputs.fasta, inputs.assembly)
+    return header_text(*contigs, [named], VERSION, command, description, tags)
+
+
+def _require_balances(unit: str, mapper: Mapper[Any], written: int, records: int, left_out: dict[str, int]) -> None:
+    """Raise QuireError unless every read and every record of the inputs is accounted for."""
+    counts = mapper.counts
+    placed = {"mapped": counts.mapped, "unmapped": counts.unmapped}
+    require_balance("align", unit, {"reads": mapper.reads_in}, placed)
+    rows = {"reads": counts.reads, "supplementary": counts.supplementary}
+    require_balance("align", unit, rows, {"records written": written})
+    if left_out:
+        require_balance("align", unit, {"records": records}, {"reads": counts.reads, **left_out})
 
 
 def _left_out(reads: ReadFiles, records: RecordCounts) -> dict[str, int]:

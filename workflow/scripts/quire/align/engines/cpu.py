@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -14,12 +13,12 @@ from quire.algorithms.seeding.cpu import find_hits
 from quire.align.alignments.cpu import best_scores, collect, poorly_aligned
 from quire.align.candidates.cpu import find_candidates
 from quire.align.candidates.known import leave_out_known
-from quire.align.engines.records import encode_records
 from quire.align.engines.steps import FoundAlignments, Steps, find_alignments, rescue_and_select
 from quire.align.insert_size import InsertSizes
 from quire.align.pairing.cpu import select
 from quire.align.pairing.template_length import unique_template_lengths
 from quire.align.read_counts import ReadCounts
+from quire.align.records import encode_records
 from quire.align.reported.cpu import NO_ALTERNATE, take_reported
 from quire.align.rescue.cpu import rescue_jobs
 from quire.align.sink import Encoded, RecordSink
@@ -66,7 +65,7 @@ class CpuSearched:
 
 @dataclass
 class CpuEngine:
-    """Maps batches; see `quire.align.engines.engine.Engine`.
+    """Maps batches; see `quire.align.mapper.Engine`.
 
     Attributes:
         reference: the axis.
@@ -75,7 +74,6 @@ class CpuEngine:
 
     reference: Reference
     pages: Sequence[PageArrays]
-    reads_per_batch: ClassVar[int] = 8192
 
     @contextmanager
     def running(self, threads: int) -> Iterator[None]:

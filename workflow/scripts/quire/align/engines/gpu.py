@@ -21,13 +21,13 @@ import numpy as np
 from quire.algorithms.extension.gpu import MOST_BYTES
 from quire.algorithms.fm_index.gpu import CardPage
 from quire.algorithms.fm_index.pages.gpu import CardPages
-from quire.align.engines.engine import READS_PER_BATCH_ON_CARD
-from quire.align.engines.records import encode_records
 from quire.align.engines.steps import find_alignments, rescue_and_select
 from quire.align.engines.steps_gpu import bytes_per_read, steps_on
 from quire.align.insert_size import MOST_BASES_LOOKED_AT, NO_INSERT_SIZES, InsertSizes
 from quire.align.model import Reported
+from quire.align.parameters import READS_PER_BATCH_ON_CARD
 from quire.align.read_counts import ReadCounts
+from quire.align.records import encode_records
 from quire.align.sink import Encoded, RecordSink
 from quire.device.card import Card, CardArray, Download, Upload, bytes_of
 from quire.errors import QuireError
@@ -135,10 +135,9 @@ class _Results:
 
 
 class CardEngine:
-    """Maps batches on a card; see `quire.align.engines.engine.Engine`."""
+    """Maps batches on a card; see `quire.align.mapper.Engine`."""
 
     batches_ahead = 3  # one being copied on the host, one on its way up, and one that is mapped
-    reads_per_batch = READS_PER_BATCH_ON_CARD
 
     def __init__(self, open_card: Callable[[], Card], reference: Reference, indexes: list[PageIndex]) -> None:
         """Say what to map with; nothing is uploaded before `running`.
@@ -168,7 +167,7 @@ class CardEngine:
         more of them gave no more speed (docs/benchmarks/history.md), they only wait for a core.
         """
         threads = max(1, threads * 3 // 4)
-        self.pieces_ahead = threads + 2 * self.reads_per_batch // READS_PER_PIECE  # those of two batches are mapped
+        self.pieces_ahead = threads + 2 * READS_PER_BATCH_ON_CARD // READS_PER_PIECE  # those of two batches are mapped
         with (
             ThreadPoolExecutor(1, "quire-card") as self._owner,
             ThreadPoolExecutor(1, "quire-copy") as self._copier,
