@@ -16,15 +16,7 @@ from quire.algorithms.seeding import (
 )
 from quire.algorithms.seeding.cpu_steps import ReadArrays, append_owned, encode_hit, keep_smallest
 from quire.algorithms.seeding.cpu_together import (
-    END,
-    HIGH,
-    LOW,
     MANY,
-    ORDINAL,
-    READ,
-    STRAND,
-    TOTAL,
-    WANTED,
     choose_depths,
     lay_seeds,
     places_in_all,
@@ -92,9 +84,9 @@ def hits_of_reads(table, batch, text, together, begin_read, offsets, hits):
             if used + room > len(hits):
                 return read
             end = seed
-            while end < count and together.seeds[end, READ] == read:
+            while end < count and together.seeds[end].read == read:
                 end += 1
-            used = _hits_of_read(table, batch, together, sorting, seed, end, hits, used)
+            used = _hits_of_read(table, batch, together, sorting, (seed, end), hits, used)
             read, seed = read + 1, end
             offsets[read] = used
     return read
@@ -105,18 +97,18 @@ def _announce_rows(page, number, together, count):
     """Ask for the first places of the intervals of many rows on a page; those that are not needed change nothing."""
     for index in range(count):
         if together.places[number, index, 0] == MANY:
-            low, high = together.found[number, index, LOW], together.found[number, index, HIGH]
+            low, high = together.found[number, index].low, together.found[number, index].high
             for row in range(low, min(low + ROWS_ANNOUNCED, high), ROWS_IN_LINE):
                 announce_row(page, row)
 
 
 @compiled
-def _hits_of_read(table, batch, together, sorting, first_seed, last_seed, hits, used):
-    """Append the sorted hits of the seeds of one read; returns their end."""
+def _hits_of_read(table, batch, together, sorting, span, hits, used):
+    """Append the sorted hits of the seeds [first, last) of one read; returns their end."""
     first = used
     rarest, rarest_seed = np.int64(RAREST_LIMIT) + 1, 0
-    for index in range(first_seed, last_seed):
-        total = together.chosen[index, TOTAL]
+    for index in range(span[0], span[1]):
+        total = together.chosen[index].total
         if total > batch.maximum_hits:
             if total < rarest:
                 rarest, rarest_seed = total, index
@@ -127,8 +119,8 @@ def _hits_of_read(table, batch, together, sorting, first_seed, last_seed, hits, 
     if rarest <= RAREST_LIMIT and used - first < FEW_HITS and (used == first or rarest <= RAREST_LIMIT_BESIDE):
         seed, others = together.seeds[rarest_seed], used
         used = _append_found(table, together, rarest_seed, hits, used)
-        begin = seed[END] - together.chosen[rarest_seed, WANTED]
-        used = keep_smallest(hits, others, used, begin, batch.name_hash[seed[READ]], batch.maximum_hits)
+        begin = seed.end - together.chosen[rarest_seed].depth
+        used = keep_smallest(hits, others, used, begin, batch.name_hash[seed.read], batch.maximum_hits)
     _sort(hits, first, used, sorting)
     return used
 
@@ -197,8 +189,8 @@ def _append_places(places, index, seed, seed_length, hits, used):
     """Append the hits of a seed whose rows were looked through on all pages."""
     for number in range(len(places)):
         for item in range(1, places[number, index, 0] + 1):
-            diagonal = places[number, index, item] - (seed[END] - seed_length)
-            hits[used] = encode_hit(seed[STRAND], diagonal, seed[ORDINAL])
+            diagonal = places[number, index, item] - (seed.end - seed_length)
+            hits[used] = encode_hit(seed.strand, diagonal, seed.ordinal)
             used += 1
     return used
 
@@ -207,8 +199,8 @@ def _append_places(places, index, seed, seed_length, hits, used):
 def _append_found(table, together, index, hits, used):
     """Append the hits of a seed at its chosen depth, from its intervals."""
     seed = together.seeds[index]
-    begin = seed[END] - together.chosen[index, WANTED]
+    begin = seed.end - together.chosen[index].depth
     for number in range(len(table)):
-        low, high = together.found[number, index, LOW], together.found[number, index, HIGH]
-        used = append_owned(page_of(table, number), low, high, begin, seed[STRAND], seed[ORDINAL], hits, used)
+        low, high = together.found[number, index].low, together.found[number, index].high
+        used = append_owned(page_of(table, number), low, high, begin, seed, hits, used)
     return used

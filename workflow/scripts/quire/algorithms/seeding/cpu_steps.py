@@ -83,7 +83,7 @@ def encode_hit(strand, diagonal, ordinal):
 
 
 @inlined
-def append_owned(page, low, high, begin, strand, ordinal, hits, used):
+def append_owned(page, low, high, begin, seed, hits, used):
     """Append the hits of an interval that a page owns; the seed begins at `begin` of the read."""
     for row in range(low, min(low + ROWS_AHEAD, high)):
         announce_row(page, row)
@@ -92,7 +92,7 @@ def append_owned(page, low, high, begin, strand, ordinal, hits, used):
             announce_row(page, row + ROWS_AHEAD)
         start = start_of_row(page, row)
         if start < page.owned_length:
-            hits[used] = encode_hit(strand, page.start + start - begin, ordinal)
+            hits[used] = encode_hit(seed.strand, page.start + start - begin, seed.ordinal)
             used += 1
     return used
 

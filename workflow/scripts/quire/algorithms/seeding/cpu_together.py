@@ -1,10 +1,9 @@
 """Searching the seeds of some reads together: every look-up is a cache miss, so each is announced a round ahead.
 
-Seeds are laid out until there are SEEDS_TOGETHER or more, each as a row of `seeds` (int64[s, 7]: READ, STRAND, ORDINAL,
-END, LONGEST, and where the read's first base and word stand among those of both strands: BASE, WORD). What a page holds
-of seed s stands in
+Seeds are laid out until there are SEEDS_TOGETHER or more, each as an item of `seeds` (SEED[s]). What a page holds of
+seed s stands in
 
-- `found`, int64[page, s, 3]: (low, high, depth) of an interval, `seed_length` deep, empty, or of few rows before, and
+- `found`, INTERVAL[page, s]: an interval, `seed_length` deep, empty, or of few rows before, and
 - `places`, int64[page, s, 1 + LISTED_ROWS]: of an interval of at most LISTED_ROWS rows how many hits the page owns at
   `seed_length`, and where on the axis they begin; MANY for any other.
 
@@ -35,9 +34,20 @@ SEEDS_TOGETHER = 192
 LISTED_ROWS = 4  # rows of an interval that are located together with those of other seeds
 MANY = -1
 MANY_IN_ALL = np.int64(np.iinfo(np.int64).max)
-READ, STRAND, ORDINAL, END, LONGEST, BASE, WORD = 0, 1, 2, 3, 4, 5, 6
-LOW, HIGH, DEPTH = 0, 1, 2
-TOTAL, WANTED = 0, 1
+
+
+def _integers(*names):
+    """Return a dtype of int64 fields; aligned, or Numba copies some fields byte by byte."""
+    return np.dtype([(name, np.int64) for name in names], align=True)
+
+
+# A seed of a read. end: in the oriented read; longest: bases that it may be deep; base, word: index of the read's first
+# base and of its first word among those of both strands.
+SEED = _integers("read", "strand", "ordinal", "end", "longest", "base", "word")
+# Rows [low, high) of a page, whose suffixes begin with the last `depth` bases of a seed.
+INTERVAL = _integers("low", "high", "depth")
+# The hits of a seed on all pages at the first depth within the cap, or else at its last depth, and that depth.
+CHOICE = _integers("total", "depth")
 
 
 class Together(NamedTuple):
@@ -49,8 +59,7 @@ class Together(NamedTuple):
         rows: int64[], rows to locate, their ranks among the sampled, their places in the page.
         steps: int64[], steps from a row to the sampled one.
         owners: int64[], seeds of `rows`.
-        chosen: int64[s, 2]: (TOTAL, WANTED), the hits on all pages at the first depth within the cap, or else at the
-            last depth, and that depth.
+        chosen: CHOICE[s].
         frequent: int64[], seeds that are too frequent so far.
     """
 
@@ -70,10 +79,10 @@ def room_together(page_count):
     """Room for the seeds of reads that are searched together."""
     most = SEEDS_TOGETHER + 2 * MAXIMUM_SEEDS
     return Together(
-        np.empty((most, 7), np.int64), np.empty((page_count, most, 3), np.int64),
+        np.empty(most, SEED), np.empty((page_count, most), INTERVAL),
         np.empty((page_count, most, 1 + LISTED_ROWS), np.int64), np.empty(most * LISTED_ROWS, np.int64),
         np.empty(most * LISTED_ROWS, np.int64), np.empty(most * LISTED_ROWS, np.int64),
-        np.empty(most * LISTED_ROWS, np.int64), np.empty((most, 2), np.int64), np.empty(most, np.int64),
+        np.empty(most * LISTED_ROWS, np.int64), np.empty(most, CHOICE), np.empty(most, np.int64),
     )  # fmt: skip
 
 
@@ -95,8 +104,8 @@ def lay_seeds(batch, read, seeds):
                 if longest < seed_length:
                     continue
                 seed = seeds[number]
-                seed[READ], seed[STRAND], seed[ORDINAL], seed[END], seed[LONGEST] = read, strand, ordinal, end, longest
-                seed[BASE], seed[WORD] = base, word
+                seed.read, seed.strand, seed.ordinal, seed.end, seed.longest = read, strand, ordinal, end, longest
+                seed.base, seed.word = base, word
                 number += 1
         read += 1
     return read, number
@@ -113,7 +122,7 @@ def search_page(page, number, batch, count, text, together):
     _locate(page, together, listed, text)
     for item in range(listed):
         owner = together.owners[item]
-        missing = seed_length - found[owner, DEPTH]
+        missing = seed_length - found[owner].depth
         start = together.rows[item] - missing
         if 0 <= start < page.owned_length and (
             missing == 0 or _begins_there(batch, together.seeds[owner], seed_length, missing, text, page.start + start)
@@ -136,7 +145,7 @@ def _beyond_chance(page):
 @inlined
 def _begins_there(batch, seed, seed_length, missing, text, position):
     """Whether the first `missing` bases of a seed are those of the axis from `position` on."""
-    first = seed[WORD] * 32 + seed[END] - seed_length
+    first = seed.word * 32 + seed.end - seed_length
     differing = packed_word(batch.packed, first) ^ packed_word(text, position)
     return differing << np.uint64(64 - 2 * missing) == 0
 
@@ -146,13 +155,13 @@ def _look_up(page, batch, together, found, count):
     """First intervals, from the prefix table."""
     for index in range(count):
         seed = together.seeds[index]
-        kmer = prefix(batch.packed, seed[WORD], seed[END], page.prefix_length)
-        found[index, LOW] = kmer
+        kmer = prefix(batch.packed, seed.word, seed.end, page.prefix_length)
+        found[index].low = kmer
         prefetch(page.prefix_table, 2 * kmer)
     for index in range(count):
-        kmer = found[index, LOW]
+        kmer = found[index].low
         low, high = np.int64(page.prefix_table[2 * kmer]), np.int64(page.prefix_table[2 * kmer + 1])
-        found[index, LOW], found[index, HIGH], found[index, DEPTH] = low, high, page.prefix_length
+        found[index].low, found[index].high, found[index].depth = low, high, page.prefix_length
         _announce(page, low, high, low < high)
 
 
@@ -173,7 +182,7 @@ def _list_all(together, found, count):
     listed = 0
     for index in range(count):
         together.listed[listed] = index
-        listed += found[index, LOW] < found[index, HIGH]
+        listed += found[index].low < found[index].high
     return listed
 
 
@@ -189,10 +198,10 @@ def _narrow(page, batch, together, found, count, wanted, enough):
         for item in range(count):
             index = listed[item]
             seed = together.seeds[index]
-            low, high, depth = found[index, LOW], found[index, HIGH], found[index, DEPTH] + 1
-            symbol = np.int64(batch.codes[np.uint64(seed[BASE] + seed[END] - depth)])
+            low, high, depth = found[index].low, found[index].high, found[index].depth + 1
+            symbol = np.int64(batch.codes[np.uint64(seed.base + seed.end - depth)])
             low, high = backward_step(page.blocks, page.words_per_block, page.C, page.primary, symbol, low, high)
-            found[index, LOW], found[index, HIGH], found[index, DEPTH] = low, high, depth
+            found[index].low, found[index].high, found[index].depth = low, high, depth
             goes_on = depth < wanted and low < high and (depth < enough or high - low > LISTED_ROWS)
             _announce(page, low, high, goes_on)
             listed[kept] = index
@@ -205,7 +214,7 @@ def _list_rows(together, found, places, count):
     """List the rows of all intervals of few rows, of the first `count` seeds; returns how many."""
     listed = 0
     for index in range(count):
-        low, high = found[index, LOW], found[index, HIGH]
+        low, high = found[index].low, found[index].high
         places[index, 0] = MANY if high - low > LISTED_ROWS else 0
         if high - low > LISTED_ROWS:
             continue
@@ -234,7 +243,7 @@ def choose_depths(table, batch, count, together):
     left = 0
     for index in range(count):
         total = places_in_all(together.places, index)
-        together.chosen[index, TOTAL], together.chosen[index, WANTED] = total, batch.depths[0]
+        together.chosen[index].total, together.chosen[index].depth = total, batch.depths[0]
         together.frequent[left] = index
         left += total > batch.maximum_hits
     for number in range(len(table)):
@@ -255,8 +264,8 @@ def _deepen(page, batch, together, found, count, wanted):
     listed = 0
     for item in range(count):
         index = together.frequent[item]
-        low, high = found[index, LOW], found[index, HIGH]
-        if low < high and found[index, DEPTH] < wanted:
+        low, high = found[index].low, found[index].high
+        if low < high and found[index].depth < wanted:
             together.listed[listed] = index
             listed += 1
             _announce(page, low, high, True)
@@ -281,13 +290,13 @@ def _count_frequent(table, batch, count, together, level):
     wanted, deepest = batch.depths[level], len(batch.depths) - 1
     for item in range(count):
         index = together.frequent[item]
-        longest = together.seeds[index, LONGEST]
+        longest = together.seeds[index].longest
         total = np.int64(0)
         for number in range(len(table)):
-            low, high = together.found[number, index, LOW], together.found[number, index, HIGH]
+            low, high = together.found[number, index].low, together.found[number, index].high
             if low < high:
                 total += owned_count(page_of(table, number).unowned_rows, low, high)
-        together.chosen[index, TOTAL], together.chosen[index, WANTED] = total, wanted
+        together.chosen[index].total, together.chosen[index].depth = total, wanted
         together.frequent[kept] = index
         kept += total > batch.maximum_hits and level < deepest and batch.depths[level + 1] <= longest
     return kept

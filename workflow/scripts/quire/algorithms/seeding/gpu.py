@@ -82,6 +82,20 @@ class CardSeeds(NamedTuple):
     maximum_hits: int
 
 
+class _Rarest(NamedTuple):
+    """Reads that keep hits of their rarest seed.
+
+    Attributes:
+        reads: int64[listed], their numbers.
+        seeds: int32[all reads], the rarest seed of each of them.
+        kept: int32[listed], the hits written so far, from earlier pages too.
+    """
+
+    reads: CardArray
+    seeds: CardArray
+    kept: CardArray
+
+
 def find_hits(
     card: Card,
     pages: list[CardPage] | PagesInTurn,
@@ -134,7 +148,7 @@ def find_hits(
         locate = kernels("locate_hits", page)
         _for_each_warp(locate, len(reads), page, reads, seeds, here, offsets, written, hits)
         if len(listed):
-            _locate_rarest(kernels, page, reads, seeds, listed, rarest, offsets, kept, hits)
+            _locate_rarest(kernels, page, reads, seeds, _Rarest(listed, rarest, kept), offsets, hits)
         del here, page  # before the next page's are taken
     room = 8 * WARP_ROOM * THREADS // 32
     _for_each_warp(kernels("sort_hits"), len(reads), offsets, len(reads), hits, shared_bytes=room)
@@ -241,20 +255,16 @@ def _locate_rarest(
     page: CardPage,
     reads: CardReads,
     seeds: CardSeeds,
-    listed: CardArray,
-    rarest: CardArray,
+    rarest: _Rarest,
     offsets: CardArray,
-    kept: CardArray,
     hits: CardArray,
 ) -> None:
-    """Write the hits of smallest hash that a page has of the rarest seeds of the listed reads (int64[]).
-
-    kept: int32[listed], how many are there, from earlier pages too.
-    """
-    rows = kernels.card.empty((len(listed), 2), np.uint32)
-    kernels("search_rarest", page).for_each(len(listed), page, reads, seeds, listed, len(listed), rarest, rows)
+    """Write the hits of smallest hash that a page has of the rarest seeds of the listed reads."""
+    count = len(rarest.reads)
+    rows = kernels.card.empty((count, 2), np.uint32)
+    kernels("search_rarest", page).for_each(count, page, reads, seeds, rarest.reads, count, rarest.seeds, rows)
     pairs = seeds.maximum_hits + 2 * THREADS
     kernels("locate_rarest", page)(
-        len(listed), THREADS, page, reads, seeds, listed, rarest, rows, offsets, kept, hits,
+        count, THREADS, page, reads, seeds, rarest.reads, rarest.seeds, rows, offsets, rarest.kept, hits,
         shared_bytes=16 * pairs + 4 * (THREADS // 32),
     )  # fmt: skip
