@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.align.alignments.cpu import stands_alone
-from quire.align.insert_size import InsertSizes, proper_lengths
+from quire.align.insert_size import InsertSizes, ProperLengths, proper_lengths
 from quire.align.model import Alignments, Selection
-from quire.align.pairing.competition import compete
+from quire.align.pairing.competition import Competition, compete
 from quire.align.pairing.crowded import has_many_places, is_crowded, primary_end
 from quire.align.pairing.mapping_quality import count_cost, lowered, raw_quality, single_quality
 from quire.align.pairing.overlap import overlaps
@@ -49,6 +49,29 @@ class _Reads(NamedTuple):
     name_hash: np.ndarray
 
 
+class _Batch(NamedTuple):
+    """A batch while its alignments are chosen.
+
+    Attributes:
+        alignments: of its reads, rescued ones included.
+        competition: of the alignments.
+        reads: the reads; if `paired`, reads r and r + n / 2 are mates.
+        alternate: uint8[contigs], 1 for alternate contigs; empty where none is.
+        lengths: of proper pairs.
+        shortest_certain: shorter reads may have more places than were looked at.
+        selection: the result; no read is mapped at first.
+    """
+
+    alignments: Alignments
+    competition: Competition
+    reads: _Reads
+    paired: bool
+    alternate: np.ndarray
+    lengths: ProperLengths
+    shortest_certain: int
+    selection: Selection
+
+
 def select(
     alignments: Alignments,
     reads: Reads,
@@ -75,84 +98,100 @@ def select(
         np.zeros((count, MOST_SUPPLEMENTARY), np.uint8),
         np.zeros((count, MOST_SUPPLEMENTARY), np.int32),
     )
-    competition = compete(alignments, reads.offsets, alternate)
-    read_arrays = _Reads(reads.offsets, reads.codes, reads.name_hash)
-    _select(alignments, read_arrays, paired, proper_lengths(insert_sizes), alternate, competition, selection)
+    _select(
+        _Batch(
+            alignments,
+            compete(alignments, reads.offsets, alternate),
+            _Reads(reads.offsets, reads.codes, reads.name_hash),
+            paired,
+            alternate,
+            proper_lengths(insert_sizes),
+            SHORTEST_CERTAIN if paired else SHORTEST_CERTAIN_ALONE,
+            selection,
+        )
+    )
     return selection
 
 
+@compiled
+def _select(batch):
+    """Fill the `Selection`: each read as if it had no mate, then pairs, then what depends on the primary alignment."""
+    batch = borrowed(batch)
+    count = len(batch.reads.offsets) - 1
+    for read in range(count):
+        _choose_alone(batch, read)
+    if batch.paired:
+        for pair in range(count // 2):
+            _pair(batch, pair, count // 2 + pair)
+    for read in range(count):
+        if batch.selection.primary[read] >= 0:
+            _complete(batch, read)
+
+
 @inlined
-def _quality(alignments, i, length, shortest_certain, suboptimal_score, near_best_count, alternate):
-    """Mapping quality of alignment i by itself; its read is of this length."""
+def _length_of(batch, read):
+    """Return the bases of a read."""
+    return batch.reads.offsets[read + 1] - batch.reads.offsets[read]
+
+
+@inlined
+def _quality(batch, i, suboptimal_score, near_best_count):
+    """Return the mapping quality of alignment i without regard to a mate."""
+    alignments = batch.alignments
     read_span = alignments.read_end[i] - alignments.read_begin[i]
     axis_span = alignments.axis_end[i] - alignments.axis_begin[i]
+    length = _length_of(batch, alignments.read[i])
+    crowded = has_many_places(alignments, i, length, batch.shortest_certain, batch.alternate)
     score = np.int64(alignments.score[i])
-    crowded = has_many_places(alignments, i, length, shortest_certain, alternate)
-    return single_quality(score, np.int64(suboptimal_score), near_best_count, read_span, axis_span, crowded)
+    return single_quality(score, np.int64(suboptimal_score), np.int64(near_best_count), read_span, axis_span, crowded)
 
 
-@compiled
-def _select(alignments, reads, paired, template_lengths, alternate, competition, selection):
-    """Fill the `Selection`: each read as if it had no mate, then pairs, then what depends on the primary alignment.
+@inlined
+def _make_primary(batch, read, i):
+    """Make alignment i the primary one of a read, with its quality without regard to a mate."""
+    selection, competition = batch.selection, batch.competition
+    suboptimal_score = competition.suboptimal_score[i]
+    selection.primary[read], selection.suboptimal_score[read] = i, suboptimal_score
+    selection.quality[read] = _quality(batch, i, suboptimal_score, competition.near_best_count[i])
 
-    Args:
-        alignments: of the batch.
-        reads: of the batch.
-        paired: whether reads r and r + n / 2 are mates.
-        template_lengths: of proper pairs, `ProperLengths`.
-        alternate: whether a contig is, empty where none is.
-        competition: of the alignments.
-        selection: to fill; no read is mapped before.
-    """
-    alignments, reads, template_lengths = borrowed(alignments), borrowed(reads), borrowed(template_lengths)
-    competition, selection = borrowed(competition), borrowed(selection)
-    offsets, count = reads.offsets, len(reads.offsets) - 1
-    shortest_certain = SHORTEST_CERTAIN if paired else SHORTEST_CERTAIN_ALONE
-    for read in range(count):
-        first, last = alignments.offsets[read], alignments.offsets[read + 1]
-        if first < last:
-            suboptimal_score = competition.suboptimal_score[first]
-            selection.primary[read] = first
-            length, near = reads.offsets[read + 1] - reads.offsets[read], competition.near_best_count[first]
-            selection.quality[read] = _quality(
-                alignments, first, length, shortest_certain, suboptimal_score, near, alternate
-            )
-            selection.suboptimal_score[read] = suboptimal_score
-    if paired:
-        for pair in range(count // 2):
-            _pair(alignments, reads, pair, count // 2 + pair, template_lengths, alternate, competition, selection)
-    for read in range(count):
-        chosen = selection.primary[read]
-        if chosen < 0:
-            continue
-        length, score = offsets[read + 1] - offsets[read], np.int64(alignments.score[chosen])
-        if not selection.proper[read] and not stands_alone(score, length):
-            # The first one on an alternate contig takes its place if it is good enough.
-            first, last = alignments.offsets[read], alignments.offsets[read + 1]
-            chosen = primary_end(alignments, first, last, alternate)
-            if chosen == last or not stands_alone(alignments.score[chosen], length):
-                selection.primary[read], selection.quality[read], selection.suboptimal_score[read] = -1, 0, 0
-                continue
-            score, suboptimal_score = np.int64(alignments.score[chosen]), competition.suboptimal_score[chosen]
-            selection.primary[read], selection.suboptimal_score[read] = chosen, suboptimal_score
-            near_best_count = competition.near_best_count[chosen]
-            selection.quality[read] = _quality(
-                alignments, chosen, length, shortest_certain, suboptimal_score, near_best_count, alternate
-            )
-        # A short read that lies well beside its mate needs no words of its own to be believed.
-        is_supported = selection.proper[read] and 4 * score >= 3 * length
-        if not is_supported and is_simple_alignment(alignments, reads, read, chosen):
-            selection.quality[read] = 0
-        weight = WEIGHT_ALONE
-        if selection.proper[read]:
-            mate = (read + count // 2) % count
-            mate_score, mate_length = alignments.score[selection.primary[mate]], offsets[mate + 1] - offsets[mate]
-            weight = WEIGHT_SUPPORTED if stands_alone(mate_score, mate_length) else WEIGHT_PROPER
-        weighted = score * weight
-        if weighted < length:  # the less of a read agrees with its place, the less is known
-            selection.quality[read] = np.int64(selection.quality[read]) * weighted // length
-        if alignments.offsets[read + 1] - alignments.offsets[read] > 1:
-            _choose_supplementary(alignments, read, length, shortest_certain, alternate, competition, selection)
+
+@inlined
+def _choose_alone(batch, read):
+    """Choose the best alignment of a read as if it had no mate."""
+    first, last = batch.alignments.offsets[read], batch.alignments.offsets[read + 1]
+    if first < last:
+        _make_primary(batch, read, first)
+
+
+@inlined
+def _complete(batch, read):
+    """Drop or weigh the primary alignment of a read, and choose its supplementary ones."""
+    alignments, selection = batch.alignments, batch.selection
+    first, last = alignments.offsets[read], alignments.offsets[read + 1]
+    chosen, length = selection.primary[read], _length_of(batch, read)
+    if not selection.proper[read] and not stands_alone(alignments.score[chosen], length):
+        # The first one on an alternate contig takes its place if it is good enough.
+        chosen = primary_end(alignments, first, last, batch.alternate)
+        if chosen == last or not stands_alone(alignments.score[chosen], length):
+            selection.primary[read], selection.quality[read], selection.suboptimal_score[read] = -1, 0, 0
+            return
+        _make_primary(batch, read, chosen)
+    score = np.int64(alignments.score[chosen])
+    # A short read that lies well beside its mate needs no words of its own to be believed.
+    is_supported = selection.proper[read] and 4 * score >= 3 * length
+    if not is_supported and is_simple_alignment(alignments, batch.reads, read, chosen):
+        selection.quality[read] = 0
+    weight = WEIGHT_ALONE
+    if selection.proper[read]:
+        count = len(batch.reads.offsets) - 1
+        mate = (read + count // 2) % count
+        mate_score = alignments.score[selection.primary[mate]]
+        weight = WEIGHT_SUPPORTED if stands_alone(mate_score, _length_of(batch, mate)) else WEIGHT_PROPER
+    weighted = score * weight
+    if weighted < length:  # the less of a read agrees with its place, the less is known
+        selection.quality[read] = np.int64(selection.quality[read]) * weighted // length
+    if last - first > 1:
+        _choose_supplementary(batch, read)
 
 
 @inlined
@@ -185,25 +224,25 @@ def _pair_score(alignments, i, j, lengths, template_lengths):
 
 
 @inlined
-def _pair(alignments, reads, read1, read2, template_lengths, alternate, competition, selection):
+def _pair(batch, read1, read2):
     """Choose the alignments of two mates together where the best proper pair beats their best alignments by themselves.
 
     The primary alignments, their qualities and suboptimal scores, and `proper` of both reads are changed then; `proper`
     alone where the best alignments by themselves make a proper pair. Alignments on alternate contigs make no pairs.
     """
+    alignments, competition, selection = batch.alignments, batch.competition, batch.selection
+    template_lengths = batch.lengths
     first1, last1 = alignments.offsets[read1], alignments.offsets[read1 + 1]
     first2, last2 = alignments.offsets[read2], alignments.offsets[read2 + 1]
     if first1 == last1 or first2 == last2:
         return
-    last1, last2 = (
-        primary_end(alignments, first1, last1, alternate),
-        primary_end(alignments, first2, last2, alternate),
-    )
+    last1 = primary_end(alignments, first1, last1, batch.alternate)
+    last2 = primary_end(alignments, first2, last2, batch.alternate)
     lengths = (
-        reads.offsets[read1 + 1] - reads.offsets[read1], reads.offsets[read2 + 1] - reads.offsets[read2],
+        _length_of(batch, read1), _length_of(batch, read2),
         max(template_lengths.high[0], template_lengths.high[1], template_lengths.high[2], template_lengths.high[3]),
     )  # fmt: skip
-    name_hash = reads.name_hash[read1]
+    name_hash = batch.reads.name_hash[read1]
     best, best_hash, best1, best2 = np.int64(-1), np.uint64(0), np.int64(-1), np.int64(-1)
     for i in range(first1, last1):
         for j in range(first2, last2):
@@ -218,8 +257,7 @@ def _pair(alignments, reads, read1, read2, template_lengths, alternate, competit
         return
     unpaired = np.int64(alignments.score[first1]) + alignments.score[first2] - UNPAIRED_COST
     if best <= unpaired and not off_primary:
-        unpaired = _telling_score(alignments, reads, read1, best1, competition) - UNPAIRED_COST
-        unpaired += _telling_score(alignments, reads, read2, best2, competition)
+        unpaired = _telling_score(batch, read1, best1) + _telling_score(batch, read2, best2) - UNPAIRED_COST
     if best <= unpaired or off_primary:
         proper = _pair_cost(alignments, first1, first2, lengths, template_lengths) != _NO_PAIR
         selection.proper[read1] = selection.proper[read2] = proper
@@ -230,18 +268,18 @@ def _pair(alignments, reads, read1, read2, template_lengths, alternate, competit
     pair_quality = raw_quality(best - max(other, unpaired))
     if other_count > 0:
         pair_quality -= count_cost(other_count)
-    crowded = has_many_places(alignments, best1, lengths[0], SHORTEST_CERTAIN, alternate)
-    crowded += has_many_places(alignments, best2, lengths[1], SHORTEST_CERTAIN, alternate)
+    crowded = has_many_places(alignments, best1, lengths[0], batch.shortest_certain, batch.alternate)
+    crowded += has_many_places(alignments, best2, lengths[1], batch.shortest_certain, batch.alternate)
     pair_quality = lowered(pair_quality, crowded)
     if is_crowded(alignments, first1, last1, best1) and is_crowded(alignments, first2, last2, best2):
         pair_quality = np.int64(0)
-    for read, chosen, length in ((read1, best1, lengths[0]), (read2, best2, lengths[1])):
+    for read, chosen in ((read1, best1), (read2, best2)):
         better = competition.overlapped_by[chosen]
         suboptimal_score = np.int64(competition.suboptimal_score[chosen])
         near_best_count = np.int64(competition.near_best_count[chosen])
         if better >= 0:
             suboptimal_score, near_best_count = np.int64(alignments.score[better]), np.int64(0)
-        quality = _quality(alignments, chosen, length, SHORTEST_CERTAIN, suboptimal_score, near_best_count, alternate)
+        quality = _quality(batch, chosen, suboptimal_score, near_best_count)
         if quality < pair_quality:
             quality = min(pair_quality, quality + PAIR_BONUS_LIMIT)
         selection.primary[read] = chosen
@@ -251,16 +289,17 @@ def _pair(alignments, reads, read1, read2, template_lengths, alternate, competit
 
 
 @inlined
-def _telling_score(alignments, reads, read, chosen, competition):
+def _telling_score(batch, read, chosen):
     """Best score of a read by itself that is to decide against a pair in which it has the chosen alignment.
 
     Simple sequence in another part of the read tells nothing: what a sequencer reads behind an adapter (poly-A) lies
     somewhere, and may be longer than what was sequenced of the fragment.
     """
+    alignments, competition = batch.alignments, batch.competition
     first, better = alignments.offsets[read], competition.overlapped_by[chosen]
     part = chosen if better < 0 else better
     for i in range(first, part):
-        if competition.overlapped_by[i] < 0 and not is_simple_alignment(alignments, reads, read, i):
+        if competition.overlapped_by[i] < 0 and not is_simple_alignment(alignments, batch.reads, read, i):
             return np.int64(alignments.score[i])
     return np.int64(alignments.score[part])
 
@@ -288,12 +327,13 @@ def _other_pairs(alignments, span1, span2, best, lengths, template_lengths):
 
 
 @inlined
-def _choose_supplementary(alignments, read, length, shortest_certain, alternate, competition, selection):
-    """The best alignments of other parts of the read; their quality is at most that of the primary one.
+def _choose_supplementary(batch, read):
+    """Choose the best alignments of other parts of the read; their quality is at most that of the primary one.
 
     An alignment on an alternate contig that is better than all that it overlaps is one too, with its own quality.
     """
-    overlapped_by = competition.overlapped_by
+    alignments, selection, length = batch.alignments, batch.selection, _length_of(batch, read)
+    overlapped_by, alternate = batch.competition.overlapped_by, batch.alternate
     chosen = selection.primary[read]
     root = chosen if overlapped_by[chosen] < 0 else overlapped_by[chosen]
     used = 0
@@ -307,10 +347,8 @@ def _choose_supplementary(alignments, read, length, shortest_certain, alternate,
         is_alternate = len(alternate) > 0 and alternate[alignments.contig[i]] != 0
         if not is_alternate and overlaps(alignments, i, chosen, length):
             continue
-        suboptimal_score = competition.suboptimal_score[i]
-        quality = _quality(
-            alignments, i, length, shortest_certain, suboptimal_score, competition.near_best_count[i], alternate
-        )
+        suboptimal_score = batch.competition.suboptimal_score[i]
+        quality = _quality(batch, i, suboptimal_score, batch.competition.near_best_count[i])
         selection.supplementary[read, used] = i
         most = np.int64(MOST_QUALITY) if is_alternate else np.int64(selection.quality[read])
         selection.supplementary_quality[read, used] = min(quality, most)
