@@ -11,12 +11,11 @@ from quire.algorithms.extension import ExtensionJobs
 from quire.align.engines.steps import Steps, find_alignments
 
 # Of a first look and three later ones: places of a seed that are located. Of these: shorter reads always take part.
-MATES, ALONE = ([32, 128, 64, 512], [0, 0, 60]), ([32, 128, 256, 512], [0, 0, 72])
+MATES, ALONE, SHORTEST = [32, 128, 64, 512], [32, 128, 256, 512], [0, 0, 60]
 
 
-@pytest.mark.parametrize(("paired", "wanted"), [(True, MATES), (False, ALONE)])
-def test_places_and_short_reads(paired: bool, wanted: tuple[list[int], list[int]]) -> None:
-    places, shortest = wanted
+@pytest.mark.parametrize(("paired", "places"), [(True, MATES), (False, ALONE)])
+def test_places_and_short_reads(paired: bool, places: list[int]) -> None:
     jobs = ExtensionJobs(*(np.zeros(0, np.int64) for _ in fields(ExtensionJobs)))
     steps: dict[str, Any] = {field.name: Mock() for field in fields(Steps)}
     steps |= {
@@ -30,4 +29,4 @@ def test_places_and_short_reads(paired: bool, wanted: tuple[list[int], list[int]
     find_alignments(Steps(**steps), Mock(), paired, Mock(), SimpleNamespace(text=None, ambiguous=None))  # type: ignore[arg-type]
     assert [call.args[3].maximum_hits for call in steps["find_hits"].call_args_list] == places
     assert [call.args[4].maximum_hits for call in steps["find_candidates"].call_args_list] == places
-    assert [call.args[2].shortest_certain for call in steps["poorly_aligned"].call_args_list] == shortest
+    assert [call.args[2].shortest_certain for call in steps["poorly_aligned"].call_args_list] == SHORTEST

@@ -103,7 +103,7 @@ def test_equals_brute_force(name, paired, alternate):
     contigs = np.array([contig in alternate for contig in range(2)] if alternate else [], np.uint8)
     selection = select(alignments, reads, paired, model, contigs)
     codes = [reads.codes[:, begin:end].tolist() for begin, end in zip(reads.offsets, reads.offsets[1:], strict=False)]
-    marked = [Marked(of_read, bases, quality, alternate, paired) for of_read, bases in zip(places, codes, strict=True)]
+    marked = [Marked(of_read, bases, quality, alternate) for of_read, bases in zip(places, codes, strict=True)]
     proper = 0
     for pair in range(count):
         members = [pair, count + pair] if paired else [pair]

@@ -123,7 +123,7 @@ def check(card, reads, places, paired, model, alternate=()) -> None:
     places = [sorted(of_read, key=lambda place: place.contig in alternate) for of_read in places]
     selection, offsets = on_card(card, reads, places, paired, model, alternate)
     codes = [(bases, reverse_complement(bases)) for bases in reads]
-    marked = [Marked(of_read, both, quality, alternate, paired) for of_read, both in zip(places, codes, strict=True)]
+    marked = [Marked(of_read, both, quality, alternate) for of_read, both in zip(places, codes, strict=True)]
     pairs = len(reads) // 2 if paired else len(reads)
     wanted = [choose_single(of_read) for of_read in marked]
     if paired:

@@ -17,7 +17,6 @@ from quire.align.parameters import (
     PAIR_BONUS_LIMIT,
     SECOND_KMERS,
     SHORTEST_CERTAIN,
-    SHORTEST_CERTAIN_ALONE,
     SIMPLE_SCORE,
     SIMPLE_WORD,
     UNPAIRED_COST,
@@ -166,11 +165,9 @@ class Marked:
         codes: Sequence[Sequence[int]],
         quality,
         alternate: Sequence[int] | frozenset[int] = (),
-        paired: bool = True,
     ) -> None:
         self.places, self.codes, self._quality, self.alternate = places, codes, quality, alternate
         self.length = len(codes[0])
-        self._shortest_certain = SHORTEST_CERTAIN if paired else SHORTEST_CERTAIN_ALONE
         self.of_primary = [i for i, place in enumerate(places) if place.contig not in alternate]
         everywhere = sorted(range(len(places)), key=lambda i: (-places[i].score, self.is_alternate(i), i))
         among_primary, among_all = self._losers(self.of_primary), self._losers(everywhere)
@@ -183,7 +180,7 @@ class Marked:
     def crowded(self, i: int) -> int:
         """1 for a short read of which as many places as a look keeps compete with place i, itself included; else 0."""
         competing = self.places if self.is_alternate(i) else self.of_primary
-        return int(len(competing) >= MOST_CANDIDATES and self.length < self._shortest_certain)
+        return int(len(competing) >= MOST_CANDIDATES and self.length < SHORTEST_CERTAIN)
 
     def is_alternate(self, i: int) -> bool:
         """Whether place i lies on an alternate contig."""

@@ -37,9 +37,7 @@ class Look:
 # A read that aligned poorly is often of a repeat: what differs from its place by chance agrees with another copy, whose
 # seeds are rare, while those of its own place are shared by more copies than the first look locates. Mates tell copies
 # apart for each other; more places yet would make more wrong pairs of short fragments beside adapters.
-# Nothing else tells a read without a mate from other copies: of those of 60 and 66 bases, whose three seeds leave
-# little between them, twice as many as bwa mem's were wrong at MAPQ 20 and more while they were taken for certain.
-SHORTEST_CERTAIN, SHORTEST_CERTAIN_ALONE = 60, 72
+SHORTEST_CERTAIN = 60
 SEEDING = SeedingParameters(stride=20, maximum_hits=32)
 LATER_LOOKS = (
     Look(SeedingParameters(stride=5, maximum_hits=128), 9, 10, shortest_clear=100, all_versions=True),
@@ -49,7 +47,7 @@ LATER_LOOKS = (
 LATER_LOOKS_ALONE = (
     LATER_LOOKS[0],
     replace(LATER_LOOKS[1], seeding=replace(LATER_LOOKS[1].seeding, maximum_hits=256)),
-    replace(LATER_LOOKS[2], shortest_certain=SHORTEST_CERTAIN_ALONE),
+    LATER_LOOKS[2],
 )
 
 # ---- alignments ----
@@ -116,9 +114,9 @@ QUALITY_OF_GROUPS = 6
 MOST_QUALITY = 60
 QUALITY_SHIFT = 15
 LONGEST_SPAN = 4096
-# A read of fewer than SHORTEST_CERTAIN bases (without a mate, SHORTEST_CERTAIN_ALONE) and as many places as a look
-# keeps may have more, nearly as good. Its quality by itself is lowered by one part in so many, that of a pair for each
-# such mate: what frac_rep is to bwa mem, the share of a read under seeds that are too frequent.
+# A read of fewer than SHORTEST_CERTAIN bases and as many places as a look keeps may have more, nearly as good. Its
+# quality by itself is lowered by one part in so many, that of a pair for each such mate: what frac_rep is to bwa mem,
+# the share of a read under seeds that are too frequent.
 CROWDED_PARTS = 8
 # A second place is at least as good as a chance match of a seed (bwa mem: min_seed_len).
 CHANCE_SCORE = 19

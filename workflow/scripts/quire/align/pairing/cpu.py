@@ -25,8 +25,6 @@ from quire.align.parameters import (
     MOST_SUPPLEMENTARY,
     NEAR_BEST,
     PAIR_BONUS_LIMIT,
-    SHORTEST_CERTAIN,
-    SHORTEST_CERTAIN_ALONE,
     UNPAIRED_COST,
     WEIGHT_ALONE,
     WEIGHT_PROPER,
@@ -58,7 +56,6 @@ class _Batch(NamedTuple):
         reads: the reads; if `paired`, reads r and r + n / 2 are mates.
         alternate: uint8[contigs], 1 for alternate contigs; empty where none is.
         lengths: of proper pairs.
-        shortest_certain: shorter reads may have more places than were looked at.
         selection: the result; no read is mapped at first.
     """
 
@@ -68,7 +65,6 @@ class _Batch(NamedTuple):
     paired: bool
     alternate: np.ndarray
     lengths: ProperLengths
-    shortest_certain: int
     selection: Selection
 
 
@@ -106,7 +102,6 @@ def select(
             paired,
             alternate,
             proper_lengths(insert_sizes),
-            SHORTEST_CERTAIN if paired else SHORTEST_CERTAIN_ALONE,
             selection,
         )
     )
@@ -141,7 +136,7 @@ def _quality(batch, i, suboptimal_score, near_best_count):
     read_span = alignments.read_end[i] - alignments.read_begin[i]
     axis_span = alignments.axis_end[i] - alignments.axis_begin[i]
     length = _length_of(batch, alignments.read[i])
-    crowded = has_many_places(alignments, i, length, batch.shortest_certain, batch.alternate)
+    crowded = has_many_places(alignments, i, length, batch.alternate)
     score = np.int64(alignments.score[i])
     return single_quality(score, np.int64(suboptimal_score), np.int64(near_best_count), read_span, axis_span, crowded)
 
@@ -268,8 +263,8 @@ def _pair(batch, read1, read2):
     pair_quality = raw_quality(best - max(other, unpaired))
     if other_count > 0:
         pair_quality -= count_cost(other_count)
-    crowded = has_many_places(alignments, best1, lengths[0], batch.shortest_certain, batch.alternate)
-    crowded += has_many_places(alignments, best2, lengths[1], batch.shortest_certain, batch.alternate)
+    crowded = has_many_places(alignments, best1, lengths[0], batch.alternate)
+    crowded += has_many_places(alignments, best2, lengths[1], batch.alternate)
     pair_quality = lowered(pair_quality, crowded)
     if is_crowded(alignments, first1, last1, best1) and is_crowded(alignments, first2, last2, best2):
         pair_quality = np.int64(0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from quire.align.parameters import MOST_CANDIDATES
+from quire.align.parameters import MOST_CANDIDATES, SHORTEST_CERTAIN
 from quire.simd.compiled import inlined
 
 
@@ -16,8 +16,8 @@ def primary_end(alignments, first, last, alternate):
 
 
 @inlined
-def has_many_places(alignments, i, length, shortest_certain, alternate):
-    """1 if a read shorter than `shortest_certain` has as many places as a look keeps at most, or more; else 0.
+def has_many_places(alignments, i, length, alternate):
+    """1 if a read shorter than SHORTEST_CERTAIN has as many places as a look keeps at most, or more; else 0.
 
     Those count that compete with its alignment i: where that lies on the primary assembly, none on alternate contigs.
     """
@@ -25,7 +25,7 @@ def has_many_places(alignments, i, length, shortest_certain, alternate):
     first, last = alignments.offsets[read], alignments.offsets[read + 1]
     if len(alternate) > 0 and alternate[alignments.contig[i]] == 0:
         last = primary_end(alignments, first, last, alternate)
-    return np.int64(last - first >= MOST_CANDIDATES and length < shortest_certain)
+    return np.int64(last - first >= MOST_CANDIDATES and length < SHORTEST_CERTAIN)
 
 
 @inlined

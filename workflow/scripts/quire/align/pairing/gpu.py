@@ -22,7 +22,6 @@ from quire.align.parameters import (
     QUALITY_SHIFT,
     SHORT_READ_MARGIN,
     SHORTEST_CERTAIN,
-    SHORTEST_CERTAIN_ALONE,
     SHORTEST_SCORE,
     SIMPLE_SCORE,
     SIMPLE_SHARE,
@@ -48,6 +47,7 @@ DEFINES = {
     "NEAR_BEST": NEAR_BEST,
     "PAIR_BONUS_LIMIT": PAIR_BONUS_LIMIT,
     "QUALITY_SHIFT": QUALITY_SHIFT,
+    "SHORTEST_CERTAIN": SHORTEST_CERTAIN,
     "SHORTEST_SCORE": SHORTEST_SCORE,
     "SHORT_READ_MARGIN": SHORT_READ_MARGIN,
     "SIMPLE_SCORE": SIMPLE_SCORE,
@@ -125,19 +125,14 @@ def select(
         card.empty((count, MOST_SUPPLEMENTARY), np.int32),
     )
     tables, contigs = _tables_of(card), _Contigs(alternate)
-    certain = SHORTEST_CERTAIN if paired else SHORTEST_CERTAIN_ALONE
     compete, pair, complete_selection = (
         card.kernel(SOURCE, entry, **DEFINES) for entry in ("compete", "pair", "complete_selection")
     )
-    compete.for_each(count, alignments, reads, contigs, tables, certain, competition, selection, threads=THREADS)
+    compete.for_each(count, alignments, reads, contigs, tables, competition, selection, threads=THREADS)
     if paired and insert_sizes.are_known:
         lengths = proper_lengths_on(card, insert_sizes)
-        pair.for_each(
-            count // 2, alignments, reads, contigs, tables, certain, lengths, competition, selection, threads=THREADS
-        )
-    complete_selection.for_each(
-        count, alignments, reads, contigs, tables, certain, competition, selection, threads=THREADS
-    )
+        pair.for_each(count // 2, alignments, reads, contigs, tables, lengths, competition, selection, threads=THREADS)
+    complete_selection.for_each(count, alignments, reads, contigs, tables, competition, selection, threads=THREADS)
     return selection
 
 

@@ -1,6 +1,6 @@
 // From alignments to what is reported: the twin of quire/align/pairing/cpu.py, in three steps: one thread per read, one
 // per pair, one per read. -D: those of mapping_quality.cuh and standing.cuh, MOST_CANDIDATES, MOST_SUPPLEMENTARY,
-// NEAR_BEST, PAIR_BONUS_LIMIT, SIMPLE_SCORE, SIMPLE_WORD, SIMPLE_SHARE, SIMPLE_SHARE_OF_SHORT,
+// NEAR_BEST, PAIR_BONUS_LIMIT, SHORTEST_CERTAIN, SIMPLE_SCORE, SIMPLE_WORD, SIMPLE_SHARE, SIMPLE_SHARE_OF_SHORT,
 // UNPAIRED_COST, WEIGHT_ALONE, WEIGHT_PROPER, WEIGHT_SUPPORTED.
 #include "quire/align/alignments/alignments.cuh"
 #include "quire/align/alignments/standing.cuh"
@@ -50,23 +50,23 @@ __device__ __forceinline__ bool overlap(i64 begin_a, i64 end_a, i64 begin_b, i64
     return 2 * shared >= shorter;
 }
 
-// 1 if a read of this length, below `shortest_certain`, has as many places as a look keeps at most, or more; else 0.
+// 1 if a read of this length, below SHORTEST_CERTAIN, has as many places as a look keeps at most, or more; else 0.
 // Those count that compete with its alignment i: where that lies on the primary assembly, none on alternate contigs.
 __device__ __forceinline__ int has_many_places(const Alignments& alignments, const Contigs& contigs, i64 i,
-                                               i64 length, i64 shortest_certain) {
-    if (length >= shortest_certain) return 0;
+                                               i64 length) {
+    if (length >= SHORTEST_CERTAIN) return 0;
     i64 read = alignments.read[i], first = alignments.offsets[read], last = alignments.offsets[read + 1];
     if (!contigs.is_alternate(alignments.contig[i])) last = primary_end(alignments, contigs, first, last);
     return last - first >= MOST_CANDIDATES;
 }
 
 __device__ __forceinline__ i64 quality_of(const Alignments& alignments, const Contigs& contigs,
-                                          const QualityTables& tables, i64 i, i64 length, i64 shortest_certain,
+                                          const QualityTables& tables, i64 i, i64 length,
                                           i64 suboptimal_score, i64 near_best_count) {
     return single_quality(tables, alignments.score[i], suboptimal_score, near_best_count,
                           alignments.read_end[i] - alignments.read_begin[i],
                           alignments.axis_end[i] - alignments.axis_begin[i],
-                          has_many_places(alignments, contigs, i, length, shortest_certain));
+                          has_many_places(alignments, contigs, i, length));
 }
 
 __device__ __forceinline__ bool overlap_on_read(const Alignments& alignments, i64 i, i64 j, i64 length) {
@@ -113,7 +113,7 @@ __device__ __forceinline__ void compete_by_score(const Alignments& alignments, c
 // One thread per read: lets its alignments compete, those on the primary assembly among themselves and those on
 // alternate contigs with all, and chooses the best as if it had no mate.
 extern "C" __global__ void compete(Alignments alignments, Reads reads, Contigs contigs, QualityTables tables,
-                                   i64 shortest_certain, Competition competition, Selection selection) {
+                                   Competition competition, Selection selection) {
     i64 read = thread_index();
     if (read >= reads.count) return;
     i64 first = alignments.offsets[read], last = alignments.offsets[read + 1], length = reads.length(read);
@@ -142,7 +142,7 @@ extern "C" __global__ void compete(Alignments alignments, Reads reads, Contigs c
     selection.primary[read] = mapped ? first : -1;
     i32 suboptimal_score = mapped ? competition.suboptimal_score[first] : 0;
     selection.quality[read] =
-        mapped ? (u8)quality_of(alignments, contigs, tables, first, length, shortest_certain, suboptimal_score,
+        mapped ? (u8)quality_of(alignments, contigs, tables, first, length, suboptimal_score,
                                 competition.near_best_count[first])
                : 0;
     selection.suboptimal_score[read] = suboptimal_score;
@@ -218,7 +218,7 @@ __device__ __forceinline__ i64 telling_score(const Alignments& alignments, const
 // One thread per pair: mates whose places fit each other better than their best places do apart are chosen together.
 // Alignments on alternate contigs make no pairs.
 extern "C" __global__ void pair(Alignments alignments, Reads reads, Contigs contigs, QualityTables tables,
-                                i64 shortest_certain, ProperLengths lengths, Competition competition,
+                                ProperLengths lengths, Competition competition,
                                 Selection selection) {
     i64 read1 = thread_index(), read2 = reads.count / 2 + read1;
     if (read1 >= reads.count / 2) return;
@@ -264,8 +264,8 @@ extern "C" __global__ void pair(Alignments alignments, Reads reads, Contigs cont
     }
     i64 pair_quality = raw_quality(best - (other > unpaired ? other : unpaired));
     if (count > 0) pair_quality -= count_cost(tables, count);
-    int crowded = has_many_places(alignments, contigs, best1, reads.length(read1), shortest_certain) +
-                  has_many_places(alignments, contigs, best2, reads.length(read2), shortest_certain);
+    int crowded = has_many_places(alignments, contigs, best1, reads.length(read1)) +
+                  has_many_places(alignments, contigs, best2, reads.length(read2));
     pair_quality = lowered(pair_quality, crowded);
     if (is_crowded(alignments, first1, last1, best1) && is_crowded(alignments, first2, last2, best2)) pair_quality = 0;
     for (int mate = 0; mate < 2; mate++) {
@@ -273,7 +273,7 @@ extern "C" __global__ void pair(Alignments alignments, Reads reads, Contigs cont
         i64 better = competition.overlapped_by[chosen];
         i64 competitor = better >= 0 ? alignments.score[better] : competition.suboptimal_score[chosen];
         i64 near_best_count = better >= 0 ? 0 : competition.near_best_count[chosen];
-        i64 quality = quality_of(alignments, contigs, tables, chosen, reads.length(read), shortest_certain, competitor,
+        i64 quality = quality_of(alignments, contigs, tables, chosen, reads.length(read), competitor,
                                  near_best_count);
         if (quality < pair_quality)
             quality = quality + PAIR_BONUS_LIMIT < pair_quality ? quality + PAIR_BONUS_LIMIT : pair_quality;
@@ -289,7 +289,7 @@ extern "C" __global__ void pair(Alignments alignments, Reads reads, Contigs cont
 // parts of the read, whose quality is at most that of the primary one. One on an alternate contig that is better than
 // all that it overlaps is one too, with its own quality.
 extern "C" __global__ void complete_selection(Alignments alignments, Reads reads, Contigs contigs,
-                                              QualityTables tables, i64 shortest_certain, Competition competition,
+                                              QualityTables tables, Competition competition,
                                               Selection selection) {
     i64 read = thread_index();
     if (read >= reads.count) return;
@@ -305,7 +305,7 @@ extern "C" __global__ void complete_selection(Alignments alignments, Reads reads
         selection.suboptimal_score[read] = suboptimal_score;
         selection.quality[read] = chosen < 0 ? 0
                                              : (u8)quality_of(alignments, contigs, tables, chosen, length,
-                                                              shortest_certain, suboptimal_score,
+                                                              suboptimal_score,
                                                               competition.near_best_count[chosen]);
     }
     i64 score = chosen >= 0 ? alignments.score[chosen] : 0, most = selection.quality[read];
@@ -329,7 +329,7 @@ extern "C" __global__ void complete_selection(Alignments alignments, Reads reads
             bool is_alternate = contigs.is_alternate(alignments.contig[i]);
             if (!is_alternate && overlap_on_read(alignments, i, chosen, length)) continue;
             i32 suboptimal_score = competition.suboptimal_score[i];
-            i64 quality = quality_of(alignments, contigs, tables, i, length, shortest_certain, suboptimal_score,
+            i64 quality = quality_of(alignments, contigs, tables, i, length, suboptimal_score,
                                      competition.near_best_count[i]);
             selection.supplementary[used] = i;
             selection.supplementary_quality[used] = (u8)(is_alternate || quality < most ? quality : most);
