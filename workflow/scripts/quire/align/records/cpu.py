@@ -22,9 +22,8 @@ from quire.sam import (
 from quire.sequence.cigar import element_of, length_of, operation_of
 from quire.simd.compiled import compiled, inlined
 
-_AHEAD = 16  # records whose text is asked for before its turn
 _OPERATION_LETTERS = np.frombuffer(CIGAR_LETTERS.encode(), np.uint8)
-_COMMA, _SEMICOLON, _PLUS, _MINUS, _CARET = (ord(letter) for letter in ",;+-^")
+_COMMA, _SEMICOLON, _PLUS, _MINUS = (ord(letter) for letter in ",;+-")
 
 
 class RecordFields(NamedTuple):
