@@ -1,4 +1,4 @@
-"""Map a unit without Snakemake, as @PG lines say: python -m quire.align --index DIR --fq1 R1 --fq2 R2 --out x.bam."""
+"""Map a unit without Snakemake: python -m quire.align --index DIR --fq1 R1 --fq2 R2 --out x.bam."""
 
 import logging
 import sys

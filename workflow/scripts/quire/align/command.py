@@ -1,4 +1,4 @@
-"""The command line that maps a unit without Snakemake: what `python -m quire.align` takes, and what @PG lines say."""
+"""The command line of `python -m quire.align`, which @PG lines of the header also show."""
 
 import argparse
 import shlex
@@ -15,7 +15,7 @@ PROGRAM = "python -m quire.align"
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command line takes."""
+    """Return the parser of the command line."""
     made = argparse.ArgumentParser(prog=PROGRAM, description="Reads of one unit to an unsorted BAM.")
     made.add_argument("--index", required=True, type=Path, help="folder with reference/ and page_0/, page_1/, ...")
     reads = made.add_mutually_exclusive_group(required=True)
@@ -45,39 +45,39 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _output(text: str) -> Path:
-    """The file of the records, by whose ending a BAM is told from a folder of buckets."""
-    path = Path(text)  # without the slash that a shell puts behind a folder
+    """Return the path of the output; its suffix selects a BAM or a folder of buckets."""
+    path = Path(text)  # drops the slash that a shell appends to a folder
     if path.suffix not in (".bam", ".buckets"):
         raise argparse.ArgumentTypeError(f"{text!r} ends in neither .bam nor .buckets; only these two are written")
     return path
 
 
 def _positive(text: str) -> int:
-    """A number of threads or of reads."""
+    """Return a positive number of threads or reads."""
     if not text.isascii() or not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
     return int(text)
 
 
 def _header_value(text: str) -> str:
-    """A value of a header line that is always there."""
+    """Return a non-empty value of a header line."""
     if not text:
         raise argparse.ArgumentTypeError("it is empty, which a line of a BAM's header cannot say")
     return _printable(text)
 
 
 def _printable(text: str) -> str:
-    """A value of a header line, whose fields tabs separate; empty for none."""
+    """Return a value of a header line, which must not contain tabs; it may be empty."""
     if not text.isprintable():
         raise argparse.ArgumentTypeError(f"{text!r} holds what a line of a BAM's header cannot")
     return text
 
 
 def inputs_of(arguments: argparse.Namespace) -> UnitInputs:
-    """What a unit is mapped from, by the command line.
+    """Return the inputs of the unit that the command line names.
 
     Raises:
-        InputError: options that do not fit each other, as the sheet of units may not have them either.
+        InputError: options that exclude each other, as the sheet of units rejects them.
     """
     pages = sorted(arguments.index.glob("page_*"), key=lambda path: int(path.name.split("_")[1]))
     given = arguments
@@ -87,7 +87,7 @@ def inputs_of(arguments: argparse.Namespace) -> UnitInputs:
 
 
 def _require_together(given: argparse.Namespace) -> None:
-    """Refuse options that do not fit each other: reads would be mapped without their mates or UMIs, or not at all."""
+    """Raise InputError for options that exclude each other: reads would lose their mates or UMIs, or not be mapped."""
     for option, files in (("--fq2", given.fq2), ("--fq-umi", given.fq_umi)):
         if files and given.bam:
             raise InputError(f"{option} is given, which says nothing about --bam; leave it out.")
@@ -104,17 +104,17 @@ def _require_together(given: argparse.Namespace) -> None:
 
 
 def read_group_of(arguments: argparse.Namespace) -> ReadGroup:
-    """The read group, by the command line."""
+    """Return the read group that the command line names."""
     return ReadGroup(arguments.sample, arguments.unit, arguments.library, arguments.platform)
 
 
 def clipping_of(arguments: argparse.Namespace) -> Clipping:
-    """Which ends are clipped, by the command line."""
+    """Return which ends the command line asks to clip."""
     return Clipping(arguments.clip_adapters, arguments.clip_poly_g)
 
 
 def command_line(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, umis: bool, backend: str) -> str:
-    """The command that gives the same records: paths as they were given, and nothing that changes no record."""
+    """Return a command that writes the same records: paths as given, without options that change no record."""
     reads = inputs.reads
     words = [*PROGRAM.split(), "--backend", backend, "--index", inputs.reference.parent]
     for option, paths in (("--fq1", reads.fq1), ("--fq2", reads.fq2), ("--fq-umi", reads.fq_umi), ("--bam", reads.bam)):

@@ -1,6 +1,6 @@
-"""Compile every kernel of the reference, index and align stages once, by mapping a few reads to a tiny genome.
+"""Compilation of all CPU kernels of the stages reference, index and align, by mapping a few reads to a tiny genome.
 
-Parallel jobs that start with an empty cache would each compile the same kernels; one job that runs first does not.
+Parallel jobs that start with an empty cache would each compile the same kernels. One job that runs first avoids that.
 """
 
 import random
@@ -21,9 +21,12 @@ _LENGTH, _INSERT = 100, 300
 
 
 def compile_kernels(clipping: Clipping = NO_CLIPPING, umis: bool = False, alternate: bool = False) -> None:
-    """Map paired and single reads against one page and against several, and inflate.
+    """Map paired and single reads to one page and to several, and inflate.
 
-    Clipped, with UMIs, and with a contig that is lifted over, if asked.
+    Args:
+        clipping: also compile the kernels that clip these ends.
+        umis: also compile the kernels of UMIs.
+        alternate: also compile the kernels that lift hits over from alternate contigs.
     """
     gzip_text.library_functions()
     generator = random.Random(1)

@@ -1,12 +1,13 @@
-"""The insert sizes of a unit: fitted once for each orientation, from its first unique pairs, by integers only.
+"""Insert sizes of a unit, fitted once per orientation to its first unique pairs with integer arithmetic.
 
-The models decide which two alignments make a proper pair and what a deviation from the mean costs. They are a property
-of the unit's first reads in file order, never of batches or threads, and are written to a file of their own.
+The models decide which two alignments form a proper pair and what a deviation from the mean costs. They depend on the
+unit's first reads in file order only, not on batches or threads, and are written to a file.
 
-An *orientation* says how the mates of a pair lie to each other, named as in bwa mem: of the strand on which the first
-mate is a forward read, the strands of the mate that lies first and of the other. FR: they point at each other (paired
-ends). RF: they point away from each other (mate pairs). FF: both point one way and the second mate lies behind the
-first. RR: likewise, and it lies before it. A library may hold several, as mate pairs among which are paired ends.
+The *orientation* of a pair has bwa mem's names. On the strand on which the first mate is a forward read, the letters
+give the strands of the leftmost mate and of the other one. FR: the mates point at each other (paired ends). RF: they
+point away from each other (mate pairs). FF: both point in the same direction and the second mate lies after the first.
+RR: likewise, and it lies before the first. A library can contain several orientations, such as mate pairs with some
+paired ends.
 """
 
 import math
@@ -17,26 +18,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 SAMPLE_PAIRS = 65536
-# Batches wait in memory for the model: it is fitted at the latest after so many bases, 262,144 pairs of 2 x 150.
+# Batches wait in memory for the model, so it is fitted at the latest after this many bases (262,144 pairs of 2 x 150).
 MOST_BASES_LOOKED_AT = 262144 * 300
 FEWEST_PAIRS = 10
-# Parameters of bwa mem: bounds in interquartile ranges for outliers and for mapping, and in standard deviations.
+# bwa mem: bounds for outliers and for proper pairs in interquartile ranges, and in standard deviations.
 _OUTLIER_RANGES, _MAPPING_RANGES, _MAPPING_DEVIATIONS = 2, 3, 4
-# An orientation counts if one in so many of the pairs of the most frequent one has it (bwa mem: MIN_DIR_RATIO).
+# An orientation is used if it has at least one pair for every 20 of the most frequent one (bwa mem: MIN_DIR_RATIO).
 _RAREST_ORIENTATION = 20
 
-ORIENTATIONS = ("FF", "FR", "RF", "RR")  # by their numbers
+ORIENTATIONS = ("FF", "FR", "RF", "RR")  # the index is the number of the orientation
 
 
 @dataclass(frozen=True)
 class InsertSize:
-    """Distribution of the template lengths (5' end to 5' end) of the pairs of one orientation, in bases.
+    """Distribution of the template lengths (5' end to 5' end, in bases) of the pairs of one orientation.
 
     Attributes:
         pairs: pairs in the sample.
         percentile_25, median, percentile_75: of the sample.
         mean, standard_deviation: of the sample without outliers.
-        low, high: template lengths of proper pairs, inclusive; high < low where no pair of this orientation is one.
+        low, high: template lengths of proper pairs, inclusive; high < low if no pair of this orientation is proper.
     """
 
     pairs: int
@@ -50,11 +51,11 @@ class InsertSize:
 
     @property
     def is_known(self) -> bool:
-        """Whether pairs of this orientation can be proper."""
+        """Return True if pairs of this orientation can be proper."""
         return self.low <= self.high
 
     def penalties(self) -> np.ndarray:
-        """Cost (int32) of each template length low..high in score units: bwa mem's -0.721 ln(2 erfc(|z| / sqrt 2))."""
+        """Return the cost (int32) in score units of each template length: -0.721 ln(2 erfc(|z| / sqrt 2)) (bwa mem)."""
         costs = np.zeros(max(self.high - self.low + 1, 0), np.int32)
         for i in range(len(costs)):
             deviation = abs(self.low + i - self.mean) / max(self.standard_deviation, 1)
@@ -67,13 +68,13 @@ NO_INSERT_SIZE = InsertSize(0, 0, 0, 0, 0, 0, 0, -1)
 
 
 class ProperLengths(NamedTuple):
-    """The template lengths of proper pairs, for kernels: low and high int64[4] by orientation, and what each costs.
+    """Template lengths of proper pairs by orientation, for kernels.
 
     Attributes:
-        low, high: inclusive; high < low where no pair of the orientation is proper.
-        first: int64[4], where the costs of each orientation begin, that of `low` first.
-        penalties: int32[], of all orientations.
-        mean: int64[4], of the template lengths.
+        low, high: int64[4], inclusive; high < low if no pair of the orientation is proper.
+        first: int64[4], index in `penalties` of the cost of the length `low`.
+        penalties: int32[], costs of the lengths low..high, one orientation after the other.
+        mean: int64[4], mean template lengths.
     """
 
     low: np.ndarray
@@ -94,16 +95,16 @@ class InsertSizes:
 
     @property
     def models(self) -> tuple[InsertSize, ...]:
-        """By the number of the orientation."""
+        """Return the models ordered as ORIENTATIONS."""
         return tuple(getattr(self, field.name) for field in fields(self))
 
     @property
     def are_known(self) -> bool:
-        """Whether any pair can be proper."""
+        """Return True if any pair can be proper."""
         return any(model.is_known for model in self.models)
 
     def to_json(self) -> dict[str, Any]:
-        """The models as plain JSON."""
+        """Return the models as plain JSON."""
         return asdict(self)
 
 
@@ -112,7 +113,7 @@ NO_INSERT_SIZES = InsertSizes()
 
 @lru_cache(maxsize=8)
 def proper_lengths(insert_sizes: InsertSizes) -> ProperLengths:
-    """The models as arrays, which nobody may write to: they are made once for all batches."""
+    """Return the models as arrays. They are cached: do not write to them."""
     costs = [model.penalties() for model in insert_sizes.models]
     return ProperLengths(
         np.array([model.low for model in insert_sizes.models], np.int64),
@@ -124,7 +125,7 @@ def proper_lengths(insert_sizes: InsertSizes) -> ProperLengths:
 
 
 def pairs_by_orientation(unique_pairs: np.ndarray) -> np.ndarray:
-    """int64[4]: how many of the pairs that `unique_template_lengths` gives have each orientation."""
+    """Return the number of unique pairs (as in `unique_template_lengths`) of each orientation, int64[4]."""
     return np.bincount(unique_pairs[unique_pairs >= 0] & 3, minlength=len(ORIENTATIONS))
 
 
@@ -132,8 +133,8 @@ def fit_all(unique_pairs: np.ndarray) -> InsertSizes:
     """Fit a model to each orientation that is frequent enough.
 
     Args:
-        unique_pairs: int64[], of pairs in the order of the file: 4 * template length + orientation, -1 for a pair that
-            is not unique. The sample ends where one orientation has SAMPLE_PAIRS of them.
+        unique_pairs: int64[], for each pair in file order 4 * template length + orientation; -1 for a pair that is not
+            unique. The sample ends when one orientation has SAMPLE_PAIRS pairs.
     """
     sample = unique_pairs[unique_pairs >= 0]
     end = len(sample)
@@ -154,7 +155,7 @@ def fit_all(unique_pairs: np.ndarray) -> InsertSizes:
 
 
 def fit(template_lengths: np.ndarray) -> InsertSize:
-    """Fit the model to a sample of template lengths (int64[]) of one orientation; none for fewer than FEWEST_PAIRS."""
+    """Fit the model to template lengths (int64[]) of one orientation; unknown for fewer than FEWEST_PAIRS."""
     count = len(template_lengths)
     if count < FEWEST_PAIRS:
         return replace(NO_INSERT_SIZE, pairs=count)

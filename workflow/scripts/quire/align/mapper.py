@@ -1,9 +1,8 @@
-"""The mapper: batches of reads stream past the pages, and records leave in the order of the reads.
+"""The mapper: sends batches of reads through an engine and yields records in the order of the reads.
 
-An engine takes a batch through two steps: `search` (seeds, candidates, extension), which needs nothing but the batch,
-and `make_records` (rescue, pairing, records, and what the sink makes of these), which needs the unit's insert sizes.
-These are fitted from the first batches, which wait for them; the number of batches and threads changes nothing in the
-records.
+An engine processes a batch in two steps: `search` (seeds, candidates, extension), which needs the batch alone, and
+`make_records` (rescue, pairing, records, and the sink's encoding), which also needs the unit's insert sizes. These are
+fitted to the first batches, which wait for them. The number of batches or threads changes no record.
 """
 
 import logging
@@ -39,48 +38,48 @@ class SearchedBatch(Protocol):
 
     @property
     def batch(self) -> PairBatch:
-        """As read."""
+        """Return the batch as read."""
 
     @property
     def lengths(self) -> np.ndarray:
-        """int64[n]: bases of each read."""
+        """Return the bases of each read, int64[n]."""
 
     def template_lengths(self) -> np.ndarray:
-        """int64[pairs]: of the unique pairs, -1 for the others."""
+        """Return the template lengths of the unique pairs, int64[pairs]; -1 for other pairs."""
 
 
 Searched = TypeVar("Searched", bound=SearchedBatch)
 
 
 class Engine(Protocol[Searched]):
-    """What maps batches: `quire.align.engines.cpu.CpuEngine` or `quire.align.engines.gpu.CardEngine`."""
+    """Maps batches: `quire.align.engines.cpu.CpuEngine` or `quire.align.engines.gpu.CardEngine`."""
 
     @property
     def batches_ahead(self) -> int:
-        """Batches that are searched before records are made of the first of them; known once the engine runs."""
+        """Return how many batches are searched before records of the first are made; known while running."""
 
     @property
     def pieces_ahead(self) -> int:
-        """Pieces of batches that records are made of at a time; known once the engine runs."""
+        """Return how many pieces of batches become records at a time; known while running."""
 
     def running(self, threads: int) -> AbstractContextManager[None]:
-        """Hold worker threads while batches are mapped."""
+        """Hold the worker threads while batches are mapped."""
 
     def search(self, batch: PairBatch) -> Future[Searched]:
-        """Seeds, candidates and extensions of a batch."""
+        """Start to find and extend the candidates of a batch."""
 
     def make_records(
         self, searched: Searched, insert_sizes: InsertSizes, sink: RecordSink[Encoded]
     ) -> list[Future[tuple[list[Encoded], ReadCounts]]]:
-        """Rescue, pairing and records of a batch.
+        """Start rescue, pairing and records of a batch.
 
         Args:
-            searched: the batch, from `search`; it is used up.
+            searched: batch from `search`, which is used up.
             insert_sizes: the unit's models.
-            sink: whose `encode` is called in the worker threads.
+            sink: sink whose `encode` is called in the worker threads.
 
         Returns:
-            Of each piece of the batch, in order: what the sink made of its records, and what its reads became.
+            For each piece of the batch, in order: the encoded records and the counts of its reads.
         """
 
 
@@ -89,12 +88,12 @@ class Mapper(Generic[Searched]):
     """Maps the batches of one unit.
 
     Attributes:
-        engine: what maps them.
-        insert_sizes: the unit's models, once they are known: after the first batches; none for single-end reads.
-        insert_sizes_known: whether they are.
-        reads_in: reads (both mates count) that the batches brought so far.
-        share_done: the share of the unit that was read, from 0 to 1; None where that is not known.
-        counts: what has left so far.
+        engine: engine that maps the batches.
+        insert_sizes: the unit's models once they are known (after the first batches); none for single-end reads.
+        insert_sizes_known: True once they are known.
+        reads_in: reads in the batches so far; both mates count.
+        share_done: function that returns the share of the unit read so far, from 0 to 1; None if unknown.
+        counts: counts of the reads whose records were yielded so far.
     """
 
     engine: Engine[Searched]
@@ -105,12 +104,12 @@ class Mapper(Generic[Searched]):
     counts: ReadCounts = field(default_factory=ReadCounts)
 
     def map(self, batches: Iterator[PairBatch], threads: int, sink: RecordSink[Encoded]) -> Iterator[Encoded]:
-        """Yield what the sink made of all records, some at a time and in order; it is the caller who lets it write.
+        """Yield the encoded records in order, a piece of a batch at a time; the caller passes each to `sink.write`.
 
         Args:
-            batches: from `quire.io.fastq.read_batches`; all paired or all single.
-            threads: worker threads.
-            sink: whose `encode` is called in the worker threads.
+            batches: batches from `quire.io.fastq.read_batches`; all paired or all single.
+            threads: number of worker threads.
+            sink: sink whose `encode` is called in the worker threads.
         """
         progress, spent = Progress(log), TimeSpent()
         with self.engine.running(threads):
@@ -122,7 +121,7 @@ class Mapper(Generic[Searched]):
             while making_records:
                 yield from self._wait_for(making_records.popleft(), progress, spent)
         log.info("%s", self._so_far(progress))
-        # The thread that moves batches waits for whatever is slowest: the largest share names the next bottleneck.
+        # The thread that moves batches waits for the slowest step: the largest share is the bottleneck.
         log.info("%s", spent.shares(progress.elapsed))
 
     def _so_far(self, progress: Progress) -> str:
@@ -158,7 +157,7 @@ class Mapper(Generic[Searched]):
             return running.result()
 
     def _with_insert_size(self, searched: Iterator[Searched]) -> Iterator[Searched]:
-        """Hold the first batches back until the insert size is fitted; then let all through."""
+        """Hold back the first batches until the insert sizes are fitted; then pass all on."""
         waiting: list[Searched] = []
         sample: list[np.ndarray] = []
         bases_seen = 0
@@ -169,7 +168,7 @@ class Mapper(Generic[Searched]):
                 yield item
                 continue
             waiting.append(item)
-            # The sample ends at a pair, not at a batch: what counts as "first" must not depend on the batch size.
+            # The sample ends at a pair, not at a batch: it must not depend on the batch size.
             bases = bases_seen + np.cumsum(item.lengths.reshape(2, -1).sum(axis=0))
             sample.append(item.template_lengths()[bases <= MOST_BASES_LOOKED_AT])
             bases_seen = int(bases[-1])

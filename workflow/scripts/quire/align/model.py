@@ -1,4 +1,4 @@
-"""What the steps of mapping hand to each other: flat arrays, on the host or (of the same shapes) on a card."""
+"""Arrays that the steps of mapping pass on, on the host or (with the same shapes) on a card."""
 
 from typing import NamedTuple
 
@@ -6,17 +6,19 @@ import numpy as np
 
 
 class Alignments(NamedTuple):
-    """Alignments of n reads, m in all; those of read r stand in [offsets[r], offsets[r + 1]), best first.
+    """m alignments of n reads; those of read r are [offsets[r], offsets[r + 1]), best first.
 
-    Order: those on the primary assembly before those on alternate contigs, then score, then hash(read name, axis
-    position), then axis position, then strand.
+    They are ordered by assembly (primary before alternate contigs), descending score, hash(read name, axis position),
+    axis position and strand.
 
     Attributes:
         offsets: int64[n + 1].
         read: int32[m]; strand: uint8[m]; score: int32[m].
         read_begin, read_end: int32[m], half-open in the oriented read.
-        axis_begin, axis_end: int64[m]; contig: int32[m]; position: int64[m], on the contig.
-        cigar_begin: int64[m], cigar_length: int32[m], in `cigar`: uint32[], operations M, I, D as in BAM.
+        axis_begin, axis_end: int64[m], half-open on the axis.
+        contig: int32[m]; position: int64[m], 0-based on the contig.
+        cigar_begin: int64[m]; cigar_length: int32[m]: where its operations are in `cigar`.
+        cigar: uint32[], operations M, I and D as in BAM.
     """
 
     offsets: np.ndarray
@@ -35,15 +37,16 @@ class Alignments(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What is reported of n reads.
+    """The alignments of n reads that are reported.
 
     Attributes:
-        primary: int64[n], index into the alignments, -1 for an unmapped read.
+        primary: int64[n], index into the alignments; -1 for an unmapped read.
         quality: uint8[n], mapping quality of the primary alignment.
-        suboptimal_score: int32[n], of the best competing alignment (tag XS), 0 for none.
-        proper: bool[n], whether the read and its mate form a proper pair.
-        supplementary: int64[n, MOST_SUPPLEMENTARY], indices of supplementary alignments, -1 filled.
-        supplementary_quality: uint8 and supplementary_suboptimal_score: int32, likewise.
+        suboptimal_score: int32[n], score of the best competing alignment (tag XS); 0 for none.
+        proper: bool[n], True if the read and its mate form a proper pair.
+        supplementary: int64[n, MOST_SUPPLEMENTARY], indices of supplementary alignments, padded with -1.
+        supplementary_quality: uint8[n, MOST_SUPPLEMENTARY], their mapping qualities.
+        supplementary_suboptimal_score: int32[n, MOST_SUPPLEMENTARY], as `suboptimal_score`.
     """
 
     primary: np.ndarray
@@ -56,17 +59,18 @@ class Selection(NamedTuple):
 
 
 class Reported(NamedTuple):
-    """What records need of n reads: m rows, each read's primary alignment and then its supplementary ones.
+    """The reported alignments of n reads in m rows: of each read the primary one, then the supplementary ones.
 
     Attributes:
-        first: int64[n], row of the primary alignment; rows: int32[n], how many the read has, 0 for an unmapped one.
-        proper: bool[n], whether the read and its mate form a proper pair.
+        first: int64[n], row of the primary alignment.
+        rows: int32[n], number of rows of the read; 0 for an unmapped one.
+        proper: bool[n], True if the read and its mate form a proper pair.
         quality: uint8[m], mapping quality.
-        suboptimal_score: int32[m], of the best competing alignment (tag XS), 0 for none.
+        suboptimal_score: int32[m], score of the best competing alignment (tag XS); 0 for none.
         strand, ..., cigar_length: [m], as in `Alignments`; cigar: uint32[], the operations of these rows.
-        all_rows: int32[n], rows of the read with those behind the reported ones that `quire.align.lift_over` compares
-            them with; empty where there are none.
-        rank: int32[m], place of the row among the alignments of its read; empty where `all_rows` is.
+        all_rows: int32[n], rows of the read including the rivals that follow the reported ones (see
+            `quire.align.lift_over`); empty where there are none.
+        rank: int32[m], index of the row among the alignments of its read; empty where `all_rows` is.
     """
 
     first: np.ndarray

@@ -1,4 +1,4 @@
-"""What a unit is mapped from, as one digest: two runs that agree in it give the same records."""
+"""Digest of the inputs of mapping a unit; runs with equal digests write the same records."""
 
 import hashlib
 import json
@@ -11,14 +11,17 @@ from quire.reference.storage import MANIFEST
 
 
 def origin_of(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, umis: str, program: str) -> str:
-    """A digest (SHA-256, hexadecimal) of all that decides the records of a unit and their header.
+    """Return a digest (SHA-256, hexadecimal) of everything that determines a unit's records and header.
 
-    Files of reads count by path, size and time stamp, as Snakemake takes them; the packed reference and the indexes of
-    its pages by the checksums in their manifests.
+    Read files are represented by path, size and modification time, as in Snakemake; the packed reference and the
+    indexes of its pages by the checksums in their manifests.
 
     Args:
-        inputs, read_group, clipping, umis: as `quire.align.unit.map_unit` takes them.
-        program: digest of the sources that map.
+        inputs: inputs of the unit.
+        read_group: read group of all records.
+        clipping: which ends of reads are not mapped.
+        umis: where the UMIs come from.
+        program: digest of the sources of the mapper.
     """
     reads = inputs.reads
     said = {
@@ -38,13 +41,13 @@ def origin_of(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, umi
 
 
 def _manifest(directory: Path) -> dict[str, object]:
-    """What a manifest says of the contents of its directory, and not of when they were made from what."""
+    """Return the entries of a manifest that describe the contents of its directory."""
     manifest = json.loads((directory / MANIFEST).read_text())
     return {key: manifest.get(key) for key in ("format_version", "contigs", "checksums")}
 
 
 def _contents(path: Path) -> str:
-    """A digest of what is in a file; empty where it cannot be read, which mapping says."""
+    """Return a digest of the contents of a file; empty if it cannot be read (mapping reports that)."""
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:

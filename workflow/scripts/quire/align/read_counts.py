@@ -1,4 +1,4 @@
-"""What a unit's reads became, for the ledger."""
+"""Counts of mapped and unmapped reads for the ledger."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from quire.sam import FLAG_PAIRED, FLAG_PROPER_PAIR, FLAG_SUPPLEMENTARY, FLAG_UN
 
 @dataclass
 class ReadCounts:
-    """What a unit's reads became. Mates count one each; supplementary records count only as such."""
+    """Counts of a unit's reads. Each mate counts as one read; supplementary records are counted separately."""
 
     reads: int = 0
     bases: int = 0
@@ -19,13 +19,18 @@ class ReadCounts:
     supplementary: int = 0
 
     def add(self, other: "ReadCounts") -> None:
-        """Add another batch's counts."""
+        """Add the counts of another batch."""
         for name in vars(self):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 def count_reads(flag: np.ndarray, offsets: np.ndarray) -> ReadCounts:
-    """Count the records (flag: uint16[records]) of reads with these offsets (int64[n + 1], in bases)."""
+    """Count the reads of a batch by its records.
+
+    Args:
+        flag: uint16[records], flags of the records.
+        offsets: int64[n + 1], offsets of the reads in bases.
+    """
     primary = flag[(flag & FLAG_SUPPLEMENTARY) == 0]
     unmapped = int(((primary & FLAG_UNMAPPED) != 0).sum())
     proper = FLAG_PAIRED | FLAG_PROPER_PAIR

@@ -1,4 +1,4 @@
-"""The reads of a unit on their way to the mapper: read ahead of it, FASTQ from the first moment of a job on."""
+"""Read-ahead of the reads of a unit, which starts as soon as the job does."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -12,36 +12,37 @@ from quire.io.ahead import ahead
 from quire.io.bam.reads import RecordCounts
 from quire.reads import PairBatch
 
-BATCHES_AHEAD = 3  # while a card is opened and the index copied, too
+BATCHES_AHEAD = 3  # also while a card is opened and the index is copied
 
 
 class UnitReads:
-    """The reads of a unit; a thread begins to read them at once.
+    """The reads of a unit, read ahead by a thread.
 
     Attributes:
-        reads_per_batch: reads or pairs of a batch.
-        records: read of files of alignments so far.
-        clipped: what was clipped so far.
-        batches: of reads, with their UMIs, their ends clipped.
+        reads_per_batch: reads or pairs in a batch.
+        records: counts of the alignment records read so far (BAM and CRAM inputs).
+        clipped: counts of the reads clipped so far.
+        batches: the batches, with UMIs and clipped ends.
     """
 
     def __init__(
         self, inputs: UnitInputs, reads_per_batch: int, clipping: Clipping, umis: bool, temporary: Path, threads: int
     ) -> None:
-        """Begin to read.
+        """Start reading.
 
         Args:
-            inputs: whose reads.
-            reads_per_batch: reads or pairs of a batch.
+            inputs: inputs of the unit.
+            reads_per_batch: reads or pairs in a batch.
             clipping: which ends of reads are not mapped.
-            umis: whether names end in UMIs.
-            temporary, threads: for files of alignments, see `quire.io.alignment_reads`.
+            umis: True if the names end in UMIs.
+            temporary: folder for temporary files (see `quire.io.alignment_reads`).
+            threads: number of threads for files of alignments.
         """
         self.reads_per_batch, self.records, self.clipped = reads_per_batch, RecordCounts(), ClippedCounts(clipping)
 
         def reading() -> Iterator[PairBatch]:
             batches = inputs.reads.batches(reads_per_batch, self.records, inputs.fasta, temporary, threads)
-            # Closed here, since a failure's traceback would keep it, and with it its copy of a BAM file.
+            # Close explicitly: the traceback of a failure would keep the generator and its copy of a BAM file alive.
             with closing(batches) as found:
                 named = with_umis(found) if umis else found
                 yield from clip_ends(named, self.clipped) if self.clipped.counts else named
@@ -49,5 +50,5 @@ class UnitReads:
         self.batches = ahead(reading, BATCHES_AHEAD)
 
     def close(self) -> None:
-        """Let the threads end that read."""
+        """Stop the threads that read."""
         self.batches.close()

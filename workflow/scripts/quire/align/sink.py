@@ -1,9 +1,9 @@
-"""Where mapping ends: a sink takes the records of the reads, batch by batch, as flat arrays.
+"""Sinks that take the records of a unit, batch by batch, as flat arrays.
 
-A sink works in two steps. `encode` runs in the worker threads, several at a time and in any order: it sees the records
-before anything is compressed, and does what is expensive. `write` gets what `encode` returned, in the order of the
-reads and in one thread. The sink of a run deals records out to buckets of the genome, which is the first step of
-sorting them; that of the command line compresses them to a BAM file in the order of the reads.
+A sink works in two steps. `encode` runs in several worker threads at a time, in any order, and does the expensive work
+on uncompressed records. `write` is called by one thread with the results of `encode`, in the order of the reads. In a
+run the sink deals records out to buckets of the genome, which is the first step of sorting. On the command line it
+compresses them to a BAM file in read order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,22 +24,22 @@ Encoded = TypeVar("Encoded")
 
 
 class RecordSink(Protocol[Encoded]):
-    """What takes the records; see the module's text."""
+    """A destination of records; see the module's text."""
 
     @property
     def records(self) -> int:
-        """Records that were written so far."""
+        """Return the number of records written so far."""
 
     def encode(self, records: RecordBatch, batch: PairBatch) -> Encoded:
-        """Turn the records of a batch into what `write` takes.
+        """Return the records of a batch in the form that `write` takes.
 
         Args:
-            records: in the order of the reads.
-            batch: the reads that `records.mate` and `records.read` point into.
+            records: records in the order of the reads.
+            batch: reads that `records.mate` and `records.read` point into.
         """
 
     def write(self, encoded: Encoded) -> None:
-        """Take what `encode` made of the batch that follows in the order of the reads."""
+        """Write what `encode` returned for the next batch in the order of the reads."""
 
 
 def _umis_of(batch: PairBatch) -> Umis:
@@ -50,8 +50,8 @@ class BucketSink:
     """Deals records out to the buckets of a folder.
 
     Attributes:
-        file: that writes it.
-        read_group: of all records.
+        file: writer of the folder.
+        read_group: read group of all records.
     """
 
     def __init__(self, file: BucketWriter, read_group: ReadGroup) -> None:
@@ -59,11 +59,11 @@ class BucketSink:
 
     @property
     def records(self) -> int:
-        """Records that were written so far."""
+        """Return the number of records written so far."""
         return self.file.records
 
     def encode(self, records: RecordBatch, batch: PairBatch) -> Dealt:
-        """Lay out the records and deal them out; runs without the interpreter's lock."""
+        """Lay out the records and deal them out, without holding the interpreter's lock."""
         identifier = self.read_group.identifier.encode()
         assembly = Assembly(records, batch.mate1, batch.mate2, identifier, _umis_of(batch))
         return assemble_dealt(assembly, self.file.genome)
@@ -74,19 +74,19 @@ class BucketSink:
 
 
 class BamSink:
-    """Appends records to a BAM file, in the order of the reads.
+    """Appends records to a BAM file in the order of the reads.
 
     Attributes:
         bam: the open file.
-        read_group: of all records.
-        records: written so far.
+        read_group: read group of all records.
+        records: number of records written so far.
     """
 
     def __init__(self, bam: BamWriter, read_group: ReadGroup) -> None:
         self.bam, self.read_group, self.records = bam, read_group, 0
 
     def encode(self, records: RecordBatch, batch: PairBatch) -> tuple[int, list[NDArray[np.uint8]]]:
-        """Lay out the records and compress them; runs without the interpreter's lock. Their number, and the blocks."""
+        """Lay out and compress the records without the interpreter's lock; return their number and the blocks."""
         identifier = self.read_group.identifier.encode()
         return len(records), assemble_blocks(
             records, batch.mate1, batch.mate2, identifier, self.bam.level, _umis_of(batch)
@@ -103,14 +103,15 @@ class BamSink:
 def open_sink(
     path: Path, text: str, names: Sequence[str], lengths: NDArray[np.int64], read_group: ReadGroup, threads: int = 1
 ) -> Iterator[RecordSink[Any]]:
-    """The sink of a file or folder, which appears when the `with` block ends without an error.
+    """Yield the sink of a file or folder, which appears when the `with` block ends without an error.
 
     Args:
-        path: a BAM file if its name ends so; else a folder of buckets.
-        text: of the header.
-        names, lengths: of the contigs.
-        read_group: of all records.
-        threads: of the job, by which more or fewer write buckets.
+        path: BAM file if its name ends in `.bam`, else a folder of buckets.
+        text: text of the header.
+        names: names of the contigs.
+        lengths: int64[contigs], their lengths.
+        read_group: read group of all records.
+        threads: threads of the job, which determine how many of them write buckets.
 
     Raises:
         QuireError: the folder cannot be written or the disk is full.

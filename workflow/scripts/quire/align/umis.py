@@ -1,7 +1,7 @@
-"""Unique molecular identifiers (UMIs) of a batch's reads, from their names: what RX says (SAM tags, section 1.4).
+"""Unique molecular identifiers (UMIs) taken from read names, for the tag RX (SAM tags, section 1.4).
 
-The UMI is what stands behind the last ':' or '_' of a name: the eighth field that bcl-convert writes, or what umi_tools
-extract appends. Two UMIs are parted by '+' there and by '-' in RX.
+The UMI follows the last ':' or '_' of a name: it is the eighth field of bcl-convert's names, or what umi_tools extract
+appends. Two UMIs are separated by '+' in the name and by '-' in RX.
 """
 
 from collections.abc import Iterator
@@ -19,10 +19,10 @@ _IS_BASE = np.isin(np.arange(256), [*b"ACGTN"])
 
 
 def with_umis(batches: Iterator[PairBatch]) -> Iterator[PairBatch]:
-    """The batches with the UMIs of their reads.
+    """Yield the batches with the UMIs of their reads.
 
     Raises:
-        InputError: a name without a UMI.
+        InputError: a name has no UMI.
     """
     for batch in batches:
         reads = batch.mate1
@@ -40,11 +40,11 @@ def with_umis(batches: Iterator[PairBatch]) -> Iterator[PairBatch]:
 
 @compiled
 def _lengths(names, offsets):
-    """Letters of the UMI of each name (int64[n]); 0 where there is none."""
+    """Return the number of letters of the UMI of each name (int64[n]); 0 for none."""
     lengths = np.zeros(len(offsets) - 1, np.int64)
     for read in range(len(lengths)):
         begin, end = offsets[read], offsets[read + 1]
-        at, bases, parted = end, 0, True  # parted: by a '+' or the end, behind which a base must stand
+        at, bases, parted = end, 0, True  # parted: the next letter must be a base (at the end, or before a '+')
         while at > begin:
             letter = names[at - 1]
             if letter in (_COLON, _UNDERSCORE):
@@ -63,7 +63,7 @@ def _lengths(names, offsets):
 
 @compiled
 def _texts(names, offsets, new):
-    """The UMIs end to end, as RX has them."""
+    """Return the UMIs, concatenated, as RX has them."""
     texts = np.empty(new[-1], np.uint8)
     for read in range(len(new) - 1):
         for i in range(new[read + 1] - new[read]):

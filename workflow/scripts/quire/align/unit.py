@@ -1,4 +1,4 @@
-"""One unit (lane) from its reads to unsorted records, with its ledger and insert size."""
+"""Mapping of one unit (lane): from its reads to unsorted records, a ledger and insert sizes."""
 
 import logging
 from collections.abc import Callable
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from quire.align.engines.gpu import CardEngine
 
 log = logging.getLogger("quire.align")
-WRITES_AHEAD = 4  # pieces of batches that wait for the file
-OPENED_AT_ONCE = 4  # pages, whose checksums are compared
-USUAL_LENGTH = 150  # bases of a read
+WRITES_AHEAD = 4  # pieces of batches that may wait for the file
+OPENED_AT_ONCE = 4  # pages that are opened, and their checksums compared, at a time
+USUAL_LENGTH = 150  # bases of a read, to plan memory with, to plan memory with
 
 
 def map_unit(
@@ -104,9 +104,9 @@ def map_unit(
 
 
 def card_memory(inputs: UnitInputs, settings: MappingSettings) -> int:
-    """Bytes of a card with which mapping a unit is as fast as with more: text, index and batches in one part.
+    """Return the bytes of card memory beyond which mapping a unit does not get faster: text, index and a whole batch.
 
-    By the sizes of the files of text and index, and for pairs of 150 bases.
+    The estimate uses the sizes of the files of text and index, and pairs of 150 bases.
     """
     from quire.align.engines.gpu import BATCH_SHARE
     from quire.align.engines.steps_gpu import bytes_per_read
@@ -115,12 +115,12 @@ def card_memory(inputs: UnitInputs, settings: MappingSettings) -> int:
     resident = sum(file.stat().st_size for folder in folders for file in folder.glob("*"))
     pairs = _reads_per_batch(settings, card=True)
     batch = 2 * pairs * bytes_per_read(USUAL_LENGTH, len(inputs.pages), together=True)
-    # Half of what the batch has goes to the matrices of extension (`CardEngine`).
+    # Half of the batch's memory goes to the matrices of extension (`CardEngine`).
     return max(int(resident / (1 - BATCH_SHARE)), resident + 2 * batch)
 
 
 def _open(inputs: UnitInputs) -> tuple[Reference, list[PageIndex]]:
-    """The reference, and the indexes of its pages."""
+    """Return the reference and the indexes of its pages."""
     reference = Reference.open(inputs.reference, inputs.fasta).with_alternate(inputs.alternate)
     with ThreadPoolExecutor(OPENED_AT_ONCE) as pool:
         indexes = list(pool.map(lambda directory: PageIndex.open(directory, reference), inputs.pages))
@@ -129,7 +129,7 @@ def _open(inputs: UnitInputs) -> tuple[Reference, list[PageIndex]]:
 
 
 def _reads_per_batch(settings: MappingSettings, card: bool) -> int:
-    """Reads or pairs of a batch that were asked for, or that suit a card or the CPU."""
+    """Return the number of reads or pairs in a batch: as requested, or the backend's default."""
     if settings.reads_per_batch != "auto":
         return settings.reads_per_batch
     return READS_PER_BATCH_ON_CARD if card else READS_PER_BATCH
@@ -166,7 +166,7 @@ def _require_balances(unit: str, mapper: Mapper[Any], written: int, records: int
 
 
 def _left_out(reads: ReadFiles, records: RecordCounts) -> dict[str, int]:
-    """Records of BAM and CRAM files that are no reads of their own, by name; nothing of FASTQ."""
+    """Return the counts, by name, of BAM and CRAM records that are not reads of their own; empty for FASTQ."""
     if not reads.bam:
         return {}
     return {"secondary_left_out": records.secondary, "supplementary_left_out": records.supplementary}

@@ -1,4 +1,4 @@
-"""What a unit is mapped from and to, and how."""
+"""Inputs, outputs and settings of mapping a unit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from quire.io.read_files import ReadFiles
 
 @dataclass(frozen=True)
 class UnitInputs:
-    """What a unit is mapped from.
+    """Inputs of mapping a unit.
 
     Attributes:
         reference: directory that `quire.reference.build` wrote.
         pages: directories of the indexes of all its pages, in order.
-        reads: their files.
-        fasta: the FASTA that the reference must still be of; None skips the check.
-        alternate: the list of its alternate contigs (`quire.reference.alternate`); None if it has none.
-        assembly: name of the assembly, for the header; empty for none.
+        reads: files of the reads.
+        fasta: FASTA that the reference must still match; None skips the check.
+        alternate: list of the alternate contigs (`quire.reference.alternate`); None if there are none.
+        assembly: name of the assembly for the header; empty for none.
     """
 
     reference: Path
@@ -31,12 +31,13 @@ class UnitInputs:
 
 @dataclass(frozen=True)
 class UnitOutputs:
-    """What a unit's mapping writes: its records, and two JSON files.
+    """Outputs of mapping a unit: its records and two JSON files.
 
     Attributes:
-        records: a folder of buckets (`quire.buckets`), or a BAM in the order of the reads if its name ends in `.bam`.
-        ledger, insert_size: JSON.
-        mapped_from: what the ledger says of where the records come from (`quire.align.origin`); empty for nothing.
+        records: folder of buckets (`quire.buckets`), or a BAM in read order if the name ends in `.bam`.
+        ledger: JSON file.
+        insert_size: JSON file.
+        mapped_from: digest of the inputs (`quire.align.origin`) for the ledger; empty for none.
     """
 
     records: Path
@@ -47,12 +48,12 @@ class UnitOutputs:
 
 @dataclass(frozen=True)
 class MappingSettings:
-    """How a unit is mapped; nothing of it changes a record.
+    """Settings of mapping a unit. None of them changes a record.
 
     Attributes:
-        threads: worker threads.
-        backend, memory: the configuration's block `device`.
-        reads_per_batch: reads or pairs; "auto" leaves the choice to the engine.
+        threads: number of worker threads.
+        backend, memory: as in the configuration's block `device`.
+        reads_per_batch: reads or pairs in a batch; "auto" uses the backend's default.
     """
 
     threads: int

@@ -1,4 +1,4 @@
-"""Mapping batches on the CPU: runs of kernels without the interpreter's lock, each batch on one worker thread."""
+"""Mapping of batches on the CPU: each batch on one worker thread, in kernels that release the interpreter's lock."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -55,21 +55,21 @@ class CpuSearched:
 
     @property
     def lengths(self) -> np.ndarray:
-        """int64[n]: bases of each read."""
+        """Return the bases of each read, int64[n]."""
         return np.diff(self.reads.offsets)
 
     def template_lengths(self) -> np.ndarray:
-        """int64[pairs]: of the unique pairs, -1 for the others."""
+        """Return the template lengths of the unique pairs, int64[pairs]; -1 for other pairs."""
         return unique_template_lengths(self.found.alignments, self.reads)
 
 
 @dataclass
 class CpuEngine:
-    """Maps batches; see `quire.align.mapper.Engine`.
+    """Maps batches on the CPU; see `quire.align.mapper.Engine`.
 
     Attributes:
         reference: the axis.
-        pages: of the whole axis in order.
+        pages: indexes of the whole axis, in order.
     """
 
     reference: Reference
@@ -83,13 +83,13 @@ class CpuEngine:
             yield
 
     def search(self, batch: PairBatch) -> Future[CpuSearched]:
-        """Seeds, candidates and extensions of a batch."""
+        """Start to find and extend the candidates of a batch."""
         return self._pool.submit(self._search, batch)
 
     def make_records(
         self, searched: CpuSearched, insert_sizes: InsertSizes, sink: RecordSink[Encoded]
     ) -> list[Future[tuple[list[Encoded], ReadCounts]]]:
-        """Rescue, pairing and records of a batch, in one piece."""
+        """Start rescue, pairing and records of a batch, in one piece."""
         return [self._pool.submit(self._make_records, searched, insert_sizes, sink)]
 
     def _search(self, batch: PairBatch) -> CpuSearched:

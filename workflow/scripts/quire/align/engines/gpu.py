@@ -1,9 +1,9 @@
-"""Mapping batches on a card. One thread owns the card; parsing, records and compression run beside it.
+"""Mapping of batches on a card. One thread owns the card; parsing, records and compression run on other threads.
 
-A batch is copied into pinned memory by a thread of its own and uploaded at `search`, while the batch before it is
-computed; what was found of it is copied back while the batch behind it is. Nothing else of it stays on the card between
-`search` and `make_records`: until the insert size is known, `search` maps a batch for its template lengths and
-`make_records` maps it again, which costs the first half million reads of a unit twice and no memory.
+A thread copies a batch into pinned memory, and `search` uploads it while the previous batch is computed. Results are
+downloaded while the next batch is computed. Nothing else of a batch stays on the card between `search` and
+`make_records`: until the insert sizes are known, `search` maps a batch for its template lengths and `make_records` maps
+it again. That maps the first half million reads of a unit twice and costs no memory.
 """
 
 import logging
@@ -40,10 +40,10 @@ from quire.time_spent import TimeSpent
 
 Result = TypeVar("Result")
 log = logging.getLogger("quire.align")
-# Of the memory that is free at the start, pages may take all but this share, which is the batch's.
+# Share of the memory that is free at the start that is kept for batches; pages may take the rest.
 BATCH_SHARE = 0.4
-READS_PER_PIECE = 1 << 16  # reads or pairs of a batch that one thread makes records of
-STAGING_ROOM = 1.1  # a buffer's size by that of the batch it is taken for: later ones may be a little larger
+READS_PER_PIECE = 1 << 16  # reads or pairs of a batch whose records one thread makes
+STAGING_ROOM = 1.1  # size of a buffer relative to its first batch: later ones may be a little larger
 
 
 @dataclass
@@ -51,8 +51,8 @@ class CardSearched:
     """A batch after `search`.
 
     Attributes:
-        batch: as read.
-        unique_template_lengths: int64[pairs], -1 for pairs that are not unique; None if nobody waits for them.
+        batch: the batch as read.
+        unique_template_lengths: int64[pairs], -1 for pairs that are not unique; None if they are not needed.
         staged: the batch on its way to the card; None if it is uploaded when it is mapped.
     """
 
@@ -62,12 +62,12 @@ class CardSearched:
 
     @property
     def lengths(self) -> np.ndarray:
-        """int64[n]: bases of each read."""
+        """Return the bases of each read, int64[n]."""
         mates = [self.batch.mate1] if self.batch.mate2 is None else [self.batch.mate1, self.batch.mate2]
         return np.concatenate([np.diff(mate.offsets) for mate in mates])
 
     def template_lengths(self) -> np.ndarray:
-        """int64[pairs]: of the unique pairs, -1 for the others."""
+        """Return the template lengths of the unique pairs, int64[pairs]; -1 for other pairs."""
         if self.unique_template_lengths is None:
             raise ValueError("the batch was searched after the insert size was known")
         return self.unique_template_lengths
@@ -83,13 +83,13 @@ class _Staged:
 
 
 class _Buffers:
-    """Pinned buffers that nobody uses at the moment. Any thread may take one and put it back."""
+    """Unused pinned buffers. Any thread may take one and put it back."""
 
     def __init__(self) -> None:
         self._free: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
 
     def take(self, size: int, make: Callable[[int], np.ndarray]) -> np.ndarray:
-        """One of `size` bytes or more; `make` makes one, and has the last word on what memory there is for it."""
+        """Return a buffer of at least `size` bytes; `make` allocates one if needed, and may fail."""
         try:
             buffer = self._free.get_nowait()
         except queue.Empty:
@@ -97,19 +97,19 @@ class _Buffers:
         return buffer if len(buffer) >= size else make(int(size * STAGING_ROOM))
 
     def put(self, buffer: np.ndarray) -> None:
-        """Give one back."""
+        """Give a buffer back."""
         self._free.put(buffer)
 
 
 @dataclass
 class _Results:
-    """What was found of a batch, on its way to the host.
+    """The results of a batch on their way to the host.
 
     Attributes:
-        batch: as read.
+        batch: the batch as read.
         download: the arrays of `Reported`.
-        buffer: that it is copied into.
-        users: pieces of the batch that have not been written yet.
+        buffer: buffer that they are copied into.
+        users: pieces of the batch whose records are not made yet.
     """
 
     batch: PairBatch
@@ -118,7 +118,7 @@ class _Results:
     users: int = 1
 
     def piece(self, begin: int, end: int) -> tuple[PairBatch, Reported]:
-        """Reads or pairs [begin, end), and what is reported of them; the buffer must stay until it has been used."""
+        """Return reads or pairs [begin, end) and their reported alignments, which are views of the buffer."""
         self.download.wait()
         reported = Reported(*self.download.arrays)
         reported = reported._replace(proper=reported.proper.view(np.bool_))
@@ -137,34 +137,34 @@ class _Results:
 class CardEngine:
     """Maps batches on a card; see `quire.align.mapper.Engine`."""
 
-    batches_ahead = 3  # one being copied on the host, one on its way up, and one that is mapped
+    batches_ahead = 3  # one is copied on the host, one is uploaded, and one is mapped
 
     def __init__(self, open_card: Callable[[], Card], reference: Reference, indexes: list[PageIndex]) -> None:
-        """Say what to map with; nothing is uploaded before `running`.
+        """Keep what to map with; `running` uploads it.
 
         Args:
-            open_card: called on the thread that will own the card.
+            open_card: function that opens the card on the thread that will own it.
             reference: the axis.
-            indexes: of the pages of the whole axis, in order.
+            indexes: indexes of the pages of the whole axis, in order.
         """
         self.open_card, self.reference, self.indexes = open_card, reference, indexes
         self._insert_sizes_known = False
-        self._bases_searched = 0  # while it is not known
-        self.most_pairs = 0  # that the card has room for; known with the first batch
-        # Of batches on their way up: as many are in use at a time as batches are ahead, and one more. Of what was found
-        # on its way down: as many as batches become records.
+        self._bases_searched = 0  # while they are not known
+        self.most_pairs = 0  # that fit the card; known with the first batch
+        # For uploads: one more than `batches_ahead` are in use at a time. For results: one for each batch whose records
+        # are being made.
         self._buffers, self._result_buffers = _Buffers(), _Buffers()
-        # The last download, and the card's arrays that it reads.
+        # The last download, and the arrays on the card that it reads.
         self._leaving: tuple[Download, list[CardArray]] | None = None
         self._lock = Lock()
         self._spent = TimeSpent()
 
     @contextmanager
     def running(self, threads: int) -> Iterator[None]:
-        """Open the card, make text and pages resident, and hold the worker threads.
+        """Open the card, upload text and pages, and hold the worker threads.
 
-        Three quarters of the threads make records, the others' share is for those that read, copy, launch and write:
-        more of them gave no more speed (docs/benchmarks/history.md), they only wait for a core.
+        Three quarters of the threads make records; the rest is left to the threads that read, copy, launch and write.
+        More threads for records were no faster in measurements: they wait for a core.
         """
         threads = max(1, threads * 3 // 4)
         self.pieces_ahead = threads + 2 * READS_PER_BATCH_ON_CARD // READS_PER_PIECE  # those of two batches are mapped
@@ -185,7 +185,7 @@ class CardEngine:
                          100 * self._spent.seconds["records"] / elapsed / threads)  # fmt: skip
 
     def search(self, batch: PairBatch) -> Future[CardSearched]:
-        """Upload a batch; until the insert size is known, search it for the template lengths of its unique pairs."""
+        """Upload a batch; until the insert sizes are known, search it for the template lengths of its unique pairs."""
         if not self.most_pairs:
             self._plan(batch)
         if batch.mate2 is not None and not self._insert_sizes_known and self._bases_searched < MOST_BASES_LOOKED_AT:
@@ -217,16 +217,16 @@ class CardEngine:
                 f"{self.card.name}: the text of {self.reference.axis_length} bases and its index do not fit ({error}); "
                 "give device.memory more, use another card, or use device.backend: cpu."
             ) from None
-        # Pages that all stay are searched together.
+        # Pages that are all resident are searched together.
         self.pages: list[CardPage] | CardPages = pages if pages.cycled else pages.resident
         self.free_bytes = self.card.free_bytes()
-        # Half of it is the batch's; of the other half, half may be the matrices' (`_plan`, `extend`).
+        # Half of it is for the batch, and half of the other half for matrices (`_plan`, `extend`).
         self.steps = steps_on(self.card, not pages.cycled and self.free_bytes // 4 >= MOST_BYTES)
         log.info("%s: text and index of %d bases resident, %.2f GB free for batches", self.card.name,
                  self.reference.axis_length, self.free_bytes / 1e9)  # fmt: skip
 
     def _plan(self, batch: PairBatch) -> None:
-        """Say how many reads or pairs half of the free memory is for; the other half is for matrices of extension."""
+        """Plan how many reads or pairs fit half of the free memory; the other half is for matrices of extension."""
         mates = 1 if batch.mate2 is None else 2
         bases = len(batch.mate1.bases) + (0 if batch.mate2 is None else len(batch.mate2.bases))
         length = bases / max(1, mates * len(batch))
@@ -240,7 +240,7 @@ class CardEngine:
         del self.card, self.steps, self.card_reference, self.pages
 
     def _stage(self, batch: PairBatch, staged: _Staged) -> CardSearched:
-        """Copy a batch into its pinned buffer, and have the card's thread send it up."""
+        """Copy a batch into its pinned buffer, and let the card's thread upload it."""
         fill(staged.buffer, staged.layout, batch.mate1, batch.mate2)
         return self._owner.submit(self._upload, batch, staged).result()
 
@@ -248,7 +248,7 @@ class CardEngine:
         if staged is not None:
             try:
                 with self._spent.on("card"):
-                    # Its memory may be that of the batch before, whose last kernels may still be running.
+                    # Its memory may have been that of the previous batch, whose last kernels may still be running.
                     staged.upload = self.card.upload_ahead(staged.buffer[: staged.layout.size], self.card.mark())
             except MemoryError:  # it is uploaded in pieces when it is mapped
                 self._buffers.put(staged.buffer)
@@ -280,7 +280,7 @@ class CardEngine:
 
         with self._spent.on("card"):
             mapped = list(self._in_parts(searched.batch, map_part))
-        if buffer is not None:  # Its upload has been waited for, or is of no use: then the batch was mapped in parts.
+        if buffer is not None:  # its upload is complete, or unused because the batch was mapped in parts
             self._buffers.put(buffer)
         if len(mapped) == 1:
             mapped[0].users = pieces
@@ -289,7 +289,7 @@ class CardEngine:
     def _map_reads(self, batch: PairBatch, reads: CardReads, insert_sizes: InsertSizes) -> _Results:
         card, paired = self.card, batch.mate2 is not None
         found = find_alignments(self.steps, reads, paired, self.pages, self.card_reference)
-        self._let_go()  # of the batch before: its rows went down while this one was searched
+        self._let_go()  # the rows of the previous batch were downloaded while this one was searched
         insert_sizes = insert_sizes if paired else NO_INSERT_SIZES
         chosen = rescue_and_select(self.steps, found, reads, paired, self.card_reference, insert_sizes)
         lifted_over = self.card_reference.alternate if self.reference.lifts is not None else None
@@ -299,27 +299,27 @@ class CardEngine:
         return _Results(batch, self._leaving[0], buffer)
 
     def _let_go(self) -> None:
-        """Wait for the last download and free what it read."""
+        """Wait for the last download and free the arrays that it reads."""
         if self._leaving is not None:
             self._leaving[0].wait()
             self._leaving = None
 
     def _in_parts(self, batch: PairBatch, function: Callable[[PairBatch], Result]) -> Iterator[Result]:
-        """Apply a function to a batch, or to pieces of it for which the card's memory suffices, in order."""
+        """Apply a function to a batch, or in order to parts of it that fit the memory of the card."""
         parts = -(-len(batch) // self.most_pairs)
-        size = -(-len(batch) // parts)  # all alike
+        size = -(-len(batch) // parts)  # equal parts
         begin = 0
         while begin < len(batch):
             part = batch if size >= len(batch) else batch.part(begin, min(begin + size, len(batch)))
             try:
                 result = function(part)
-            except MemoryError as error:  # the card's, whichever call it comes from
+            except MemoryError as error:  # of the card, whichever call raises it
                 reason = str(error)
             else:
                 yield result
                 begin += len(part)
                 continue
-            # Only here, behind the exception and the frames that it held, are the arrays of the attempt free.
+            # The arrays of the attempt are free only here, after the exception has released its frames.
             self._let_go()
             self.card.release()
             if size == 1:
@@ -335,7 +335,7 @@ class CardEngine:
     def _encode_piece(
         self, mapped: Future[list[_Results]], number: int, pieces: int, sink: RecordSink[Encoded]
     ) -> tuple[list[Encoded], ReadCounts]:
-        """Records of one of the pieces of a batch: a share of its reads, or of its parts if it was mapped in parts."""
+        """Make the records of a piece of a batch: of some of its reads, or of some parts if it was mapped in parts."""
         encoded, counts = [], ReadCounts()
         for results, begin, end in _share(mapped.result(), number, pieces):
             batch, reported = results.piece(begin, end)
@@ -354,7 +354,7 @@ class CardEngine:
 
 
 def _share(parts: list[_Results], number: int, pieces: int) -> list[tuple[_Results, int, int]]:
-    """Parts of a batch, with the reads or pairs [begin, end) of each, that are the piece of this number."""
+    """Return the parts of a batch, with the reads or pairs [begin, end) of each, that form a piece."""
 
     def from_to(count: int) -> tuple[int, int]:
         return count * number // pieces, count * (number + 1) // pieces

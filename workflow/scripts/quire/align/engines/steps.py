@@ -1,6 +1,6 @@
-"""A batch from its reads to what is reported of them, written once: an engine brings the steps of its backend.
+"""The order of the steps from the reads of a batch to their reported alignments, shared by both backends.
 
-This is the one place where the order of the steps stands. Nothing here needs Numba or CuPy.
+Nothing here needs Numba or CuPy.
 """
 
 from collections.abc import Callable
@@ -18,25 +18,25 @@ from quire.device.card import CardArray
 
 Rounds: TypeAlias = list[tuple[ExtensionJobs, Extensions]]
 Array: TypeAlias = np.ndarray | CardArray
-# `Reads`, `Reference` and the pages of the backend. Their types differ, and the steps of a backend take their own.
+# The types of `Reads`, `Reference` and pages differ between the backends; each step takes those of its own.
 BackendReads: TypeAlias = Any
 BackendReference: TypeAlias = Any
 BackendPages: TypeAlias = Any
-# Of a reference: which contigs are alternate.
+# Which contigs of a reference are alternate.
 BackendAlternate: TypeAlias = Any
 
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps of one backend: the twins `cpu.name`, or `gpu.name` with their card bound as the first argument.
+    """The steps of one backend: functions of the CPU, or their twins on a card with the card bound as first argument.
 
     Attributes:
-        flatnonzero: indices (int64[]) of an array's items that are not 0.
-        subset: (reads, indices): those reads as a batch of their own.
-        leave_out_known: (jobs, rounds): the jobs but for those of earlier rounds, whose alignments are there already; a
-            backend may leave them in, since `collect` leaves out what comes twice.
-        find_hits, find_candidates, extend, collect, best_scores, poorly_aligned, rescue_jobs, select, take_reported,
-        unique_template_lengths: see the functions of these names.
+        flatnonzero: returns the indices (int64[]) of nonzero items.
+        subset: returns the reads of these indices as a batch of their own.
+        leave_out_known: returns the jobs without those of earlier rounds, whose alignments exist already. A backend may
+            keep them, since `collect` removes duplicates.
+        find_hits, find_candidates, extend, collect, best_scores, poorly_aligned, wider_jobs, rescue_jobs, select,
+            take_reported, unique_template_lengths: see the functions of these names.
     """
 
     flatnonzero: Callable[[Array], Array]
@@ -57,7 +57,7 @@ class Steps:
 
 @dataclass
 class FoundAlignments:
-    """The alignments of a batch, and the rounds of extension that they come from."""
+    """The alignments of a batch and the rounds of extension that they come from."""
 
     rounds: Rounds
     alignments: Alignments
@@ -66,13 +66,13 @@ class FoundAlignments:
 def find_alignments(
     steps: Steps, reads: BackendReads, paired: bool, pages: BackendPages, reference: BackendReference
 ) -> FoundAlignments:
-    """Seeds, candidates and extensions of a batch, further rounds for reads that aligned poorly, and wider bands.
+    """Find the alignments of a batch: seeds, candidates and extension, later passes for some reads, and wider bands.
 
     Args:
-        steps: of the backend.
+        steps: steps of the backend.
         reads: the batch.
-        paired: whether it holds mates r and n + r of n pairs.
-        pages: of the whole axis in order.
+        paired: True if reads r and n + r are the mates of n pairs.
+        pages: pages of the whole axis, in order.
         reference: the axis.
     """
     jobs = _seed(steps, reads, pages, reference, SEEDING)
@@ -95,14 +95,15 @@ def find_alignments(
 
 
 def _leave_out_narrower(rounds: Rounds, chosen: list[Array], wider: Extensions) -> None:
-    """Set the scores of alignments to 0 that begin or end where they do in a wider band, whatever they score there.
+    """Set the score of an alignment to 0 if it begins or ends where its realignment in a wider band does.
 
-    An end that a gap pays for with its bonus alone scores no more than the clip, and is to be taken all the same.
+    The realignment is preferred even if it does not score more: where only the bonus of the read's end pays for a gap,
+    it scores no more than the clipped alignment.
 
     Args:
-        rounds: all there are.
-        chosen: of each round, which were aligned again.
-        wider: what came of it, one round's behind the other's.
+        rounds: all rounds so far.
+        chosen: for each round, the indices of the alignments that were realigned.
+        wider: their realignments, round after round.
     """
     begin = 0
     for (_, narrow), rows in zip(rounds, chosen, strict=True):
@@ -118,6 +119,7 @@ def _leave_out_narrower(rounds: Rounds, chosen: list[Array], wider: Extensions) 
 def _seed(
     steps: Steps, reads: BackendReads, pages: BackendPages, reference: BackendReference, seeding: SeedingParameters
 ) -> ExtensionJobs:
+    """Return the candidates of reads as extension jobs."""
     offsets, hits = steps.find_hits(pages, reads, reference.text, seeding)
     return steps.find_candidates(offsets, hits, reads, reference, seeding)
 
@@ -130,15 +132,18 @@ def rescue_and_select(
     reference: BackendReference,
     insert_sizes: InsertSizes,
 ) -> tuple[Alignments, Selection]:
-    """Rescue and pairing of a batch: all its alignments, rescued ones included, and which of them are reported.
+    """Rescue mates, and choose the alignments that are reported.
 
     Args:
-        steps: of the backend.
-        found: as `find_alignments` gives it.
+        steps: steps of the backend.
+        found: result of `find_alignments`.
         reads: the batch.
-        paired: whether it holds mates r and n + r of n pairs.
+        paired: True if reads r and n + r are the mates of n pairs.
         reference: the axis.
         insert_sizes: the unit's models.
+
+    Returns:
+        All alignments, including rescued ones, and the selection among them.
     """
     alignments = found.alignments
     if paired:

@@ -1,4 +1,4 @@
-"""The steps of mapping on a card, and the memory that they take."""
+"""The steps of mapping on a card, and the memory that they need."""
 
 from functools import partial
 
@@ -18,26 +18,26 @@ from quire.align.wider.gpu import wider_jobs
 from quire.device.card import Card, CardArray
 from quire.reads.gpu import CardReads
 
-# What a read takes of the card besides its seeds: its codes, words, candidates and alignments, and the rows of a read
-# of the batch before, which are on their way down. The reads of the demo take two thirds of what `bytes_per_read` says;
-# a batch that takes more all the same is halved.
+# Card memory of a read without its seeds: its codes, words, candidates and alignments, and the rows of a read of the
+# previous batch, which are being downloaded. Reads of the demo need two thirds of `bytes_per_read`; a batch that needs
+# more is halved.
 BYTES_PER_READ, BYTES_PER_BASE = 680, 4
 
 
 def steps_on(card: Card, plentiful: bool = False) -> Steps:
-    """The steps on a card: all arrays lie there, and pages are `CardPage`s in a list or in turn.
+    """Return the steps on a card. All arrays lie there; pages are `CardPage`s in a list or in turn.
 
     Args:
-        card: where everything lies.
-        plentiful: whether half of what is free is more than matrices of extension ever take, as batches are planned;
-            if not, each extension asks the driver how much there is.
+        card: the card.
+        plentiful: True if half of the free memory always suffices for the matrices of extension, as batches are
+            planned; otherwise each extension asks the driver for the free memory.
     """
 
     def subset(reads: CardReads, chosen: CardArray) -> CardReads:
         return reads.subset(card, chosen)
 
     def leave_out_known(jobs: ExtensionJobs, _rounds: Rounds) -> ExtensionJobs:
-        return jobs  # a card has aligned a few sooner than it has found them out
+        return jobs  # realigning duplicates is cheaper than finding them
 
     return Steps(
         flatnonzero=card.xp.flatnonzero,
@@ -58,11 +58,12 @@ def steps_on(card: Card, plentiful: bool = False) -> Steps:
 
 
 def bytes_per_read(length: float, pages: int, together: bool) -> int:
-    """Memory of the card to plan with for a read, without the matrices of extension, which take what is free.
+    """Return the card memory to plan for a read, without the matrices of extension, which use what is free.
 
     Args:
-        length: mean length of reads.
-        pages: of the index; together: whether all of them stay on the card.
+        length: mean length of the reads.
+        pages: number of pages of the index.
+        together: True if all of them stay on the card.
     """
     seeds = seeding_bytes_per_read(SEEDING, length, pages, together)
     return BYTES_PER_READ + int(BYTES_PER_BASE * length) + seeds

@@ -1,7 +1,7 @@
-"""From what is reported to alignment records: flags, mates, CIGAR, NM, MD and SA, in flat arrays for the BAM assembler.
+"""Records of reported alignments: flags, mates, CIGAR, NM, MD and SA, in flat arrays for the BAM encoder.
 
-Records stand in the order of the reads (mate 1 of a pair, its supplementary alignments, mate 2, its supplementary
-ones). They are made on the CPU, whatever the backend of the mapping.
+Records are in the order of the reads (mate 1 of a pair, its supplementary alignments, mate 2, its supplementary
+alignments). They are made on the CPU for both backends.
 """
 
 import numpy as np
@@ -26,13 +26,13 @@ NO_BASES = np.empty(0, np.uint8)
 def encode_records(
     batch: PairBatch, reported: Reported, reference: Reference, sink: RecordSink[Encoded]
 ) -> tuple[Encoded, ReadCounts]:
-    """What the sink makes of a batch's records in the order of its reads, and what these became.
+    """Return the encoded records of a batch in the order of its reads, and the counts of the reads.
 
     Args:
-        batch: as mapped; records hold the whole reads.
-        reported: what is reported of its reads, on the host.
-        reference: that the alignments lie on.
-        sink: whose `encode` is called, in this thread.
+        batch: the batch as mapped; records contain the whole reads.
+        reported: its reported alignments, on the host.
+        reference: the axis.
+        sink: sink whose `encode` is called in this thread.
     """
     if batch.untrimmed is not None:
         reported = on_whole_reads(reported, batch)
@@ -54,16 +54,16 @@ def build_records(
     reference: Reference,
     lifted: LiftedOver = NOT_LIFTED_OVER,
 ) -> RecordBatch:
-    """Records of a batch.
+    """Return the records of a batch.
 
     Args:
-        reported: what is reported of its reads.
-        codes: uint8[bases] twice, the reads as read: codes 0..3 and 4 for N of first mates or single reads, and of
-            second mates, if there are any.
-        offsets: int64[n + 1], of the bases of all reads.
-        paired: whether they are mates r and n + r of n pairs.
-        reference: that the alignments lie on.
-        lifted: what lifting over says of the rows.
+        reported: its reported alignments.
+        codes: uint8[bases] twice: the reads as read (0..3, 4 for N), of first mates or single reads, and of second
+            mates if there are any.
+        offsets: int64[n + 1], offsets of all reads in bases.
+        paired: True if reads r and n + r are the mates of n pairs.
+        reference: the axis.
+        lifted: results of lifting over the rows.
     """
     reads = len(offsets) - 1
     layout = kernels.lay_out(reported.rows, reported.first, paired)

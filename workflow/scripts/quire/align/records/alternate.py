@@ -1,4 +1,4 @@
-"""What records on the primary assembly say of hits on alternate contigs."""
+"""Tags of records that describe hits on alternate contigs."""
 
 import numpy as np
 
@@ -8,9 +8,10 @@ from quire.simd.compiled import compiled
 
 @compiled
 def alternate_shares(reported, read_offsets, layout, alternate):
-    """float32[n], the tag pa: score by that of the read's best alternate hit that overlaps it and beats it; 0 for none.
+    """Return the tag pa (float32[n]): the score relative to the best better hit on an alternate contig; 0 for none.
 
-    It goes to records on the primary assembly (bwa's README-alt), in thousandths as bwa mem writes it.
+    Records on the primary assembly have it (bwa's README-alt) if such a hit of the read overlaps them. It is rounded to
+    thousandths as in bwa mem.
     """
     record_read, row = layout
     shares = np.zeros(len(record_read), np.float32)
@@ -31,11 +32,11 @@ def alternate_shares(reported, read_offsets, layout, alternate):
 
 @compiled
 def lifted_tags(lifted, row):
-    """The tags om (int32[n], -1 for none) and lt (uint8, flat, and int64[n + 1]) of records; empty where no row has.
+    """Return the tags om (int32[n], -1 for none) and lt (uint8[], offsets int64[n + 1]); empty if no row has any.
 
     Args:
-        lifted: what lifting over says of the rows.
-        row: int64[n], the row of each record, -1 for an unmapped read.
+        lifted: results of lifting over the rows.
+        row: int64[n], row of each record; -1 for an unmapped read.
     """
     starts = lifted.text_offsets
     count = len(row) if len(starts) > 0 else 0

@@ -1,4 +1,4 @@
-"""The kernels that make records, step by step; `quire.align.records` calls them."""
+"""Kernels that make records, step by step; `quire.align.records` calls them."""
 
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ _COMMA, _SEMICOLON, _PLUS, _MINUS = (ord(letter) for letter in ",;+-")
 
 
 class RecordFields(NamedTuple):
-    """What every record has one of: see `quire.io.bam.encode.RecordBatch`."""
+    """The fields that every record has; see `quire.io.bam.encode.RecordBatch`."""
 
     flag: np.ndarray
     contig: np.ndarray
@@ -56,7 +56,7 @@ class Layout(NamedTuple):
 
 @compiled
 def lay_out(rows, first, paired):
-    """Return the `Layout` of the records of reads with these numbers of rows and first rows."""
+    """Return the `Layout` of the records, given the number of rows and the first row of each read."""
     reads = len(rows)
     count = 0
     for read in range(reads):
@@ -80,9 +80,9 @@ def lay_out(rows, first, paired):
 
 @compiled
 def fill_fields(reported, layout, reads, paired, fields):
-    """Fill all fields but the edit distance. Positions, scores and records that there are none of stay -1."""
+    """Fill all fields except the edit distance. Missing positions, scores and records stay -1."""
     record_read, row = layout
-    # Taken out once: each use of a tuple inside the loop would count references of all its arrays.
+    # Unpack once: each access to a tuple inside the loop would count references of all its arrays.
     flag, contig, position, quality, mate_contig, mate_position, template, score, suboptimal, _, mate_record = fields
     contigs, positions, scores, strands = reported.contig, reported.position, reported.score, reported.strand
     axis_begin, axis_end = reported.axis_begin, reported.axis_end
@@ -112,7 +112,7 @@ def fill_fields(reported, layout, reads, paired, fields):
                 bits |= FLAG_PROPER_PAIR
             if mate_chosen < 0:
                 bits |= FLAG_MATE_UNMAPPED
-                if rows[read] > 0:  # an unmapped mate is kept beside its mapped one's primary alignment
+                if rows[read] > 0:  # an unmapped mate is placed at the read's primary alignment
                     mate_contig[i], mate_position[i] = contigs[first[read]], positions[first[read]]
             else:
                 mate_contig[i], mate_position[i] = contigs[mate_chosen], positions[mate_chosen]
@@ -130,7 +130,7 @@ def fill_fields(reported, layout, reads, paired, fields):
 
 @inlined
 def _primary_records(record_read, reads):
-    """The first record of each read, which is its primary one."""
+    """Return the primary record of each read, which is its first."""
     primary_record = np.empty(reads, np.int64)
     previous = np.int64(-1)
     for i in range(len(record_read)):
@@ -142,16 +142,16 @@ def _primary_records(record_read, reads):
 
 @inlined
 def _five_prime_end(positions, strands, axis_begin, axis_end, chosen):
-    """Position on the contig of the first aligned base of the read as sequenced."""
+    """Return the 0-based position on the contig of the read's first aligned base as sequenced."""
     return positions[chosen] + (axis_end[chosen] - axis_begin[chosen] - 1 if strands[chosen] else np.int64(0))
 
 
 @compiled
 def cigars(reported, read_offsets, layout, flag, alternate):
-    """CIGAR of every record, clips included (uint32[]), and where each begins (int64[n + 1]).
+    """Return the CIGARs of all records, clips included (uint32[]), and their offsets (int64[n + 1]).
 
-    Supplementary alignments are clipped hard, but for those on alternate contigs (`alternate`: uint8[contigs], or
-    none), whose reads stay whole as bwa mem leaves them: they are other versions of the primary one.
+    Supplementary alignments are hard-clipped, except on alternate contigs (`alternate`: uint8[contigs], or empty).
+    There reads stay whole as in bwa mem, since the alignments are other versions of the primary one.
     """
     record_read, row = layout
     offsets = np.zeros(len(record_read) + 1, np.int64)
@@ -181,9 +181,10 @@ def cigars(reported, read_offsets, layout, flag, alternate):
 
 @compiled
 def supplementary_texts(reported, read_offsets, layout, fields, names, added):
-    """SA texts: of every record of a read with several, the other records (contig,position,strand,CIGAR,MAPQ,NM;).
+    """Return the SA texts (contig,position,strand,CIGAR,MAPQ,NM;) and their offsets.
 
-    Rows that were added by lifting over (`added`: uint8[rows], or none) have no SA and stand in none.
+    Each record of a read lists the read's other records. Rows added by lifting over (`added`: uint8[rows], or empty)
+    have no SA and are not listed.
     """
     record_read, row = layout
     count = len(record_read)
@@ -216,7 +217,7 @@ def supplementary_texts(reported, read_offsets, layout, fields, names, added):
 
 @inlined
 def _write_place(reported, chosen, length, names, text, used):
-    """Write contig, position, strand and CIGAR of a row whose read has `length` bases; returns their end."""
+    """Write contig, position, strand and CIGAR of a row whose read has `length` bases; return the text's end."""
     contig = reported.contig[chosen]
     for j in range(names.offsets[contig], names.offsets[contig + 1]):
         text[used] = names.letters[j]

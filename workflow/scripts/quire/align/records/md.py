@@ -1,4 +1,4 @@
-"""MD and NM: where the bases of a read are not those of the axis."""
+"""MD and NM: differences between the bases of a read and those of the axis."""
 
 from typing import NamedTuple
 
@@ -15,8 +15,8 @@ from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import first_behind
 
-_AHEAD = 16  # records whose text is asked for before its turn
-_AT_ONCE = 64  # records that room is made for
+_AHEAD = 16  # records whose text is prefetched
+_AT_ONCE = 64  # records for which `md` is enlarged at a time
 _CARET = ord("^")
 _UNKNOWN = 4
 
@@ -25,9 +25,9 @@ class RecordSequences(NamedTuple):
     """Reads as read, the packed axis and its ambiguous spans.
 
     Attributes:
-        codes1, codes2: uint8[bases], 0..3 and 4 for N: of first mates or single reads, and of second mates if any.
-        offsets: int64[n + 1], of the bases of all reads, one batch behind the other.
-        text, ambiguous: of the `Reference`.
+        codes1, codes2: uint8[bases], 0..3 and 4 for N, of first mates or single reads, and of second mates if any.
+        offsets: int64[n + 1], offsets of all reads in bases: first mates, then second mates.
+        text, ambiguous: as in `Reference`.
     """
 
     codes1: np.ndarray
@@ -47,7 +47,10 @@ class _Read(NamedTuple):
 
 @compiled
 def differences(reported, sequences, layout, edit_distance):
-    """MD texts, and NM into `edit_distance`: ambiguous bases of either side are differences."""
+    """Write NM to `edit_distance` and return the MD texts and their offsets.
+
+    Ambiguous bases of either side count as differences.
+    """
     records, row = len(layout.row), layout.row
     offsets = np.zeros(records + 1, np.int64)
     md = np.empty(16 * records + 64, np.uint8)
@@ -65,7 +68,7 @@ def differences(reported, sequences, layout, edit_distance):
 
 @compiled
 def _write_some(reported, sequences, layout, span, md, offsets, edit_distance):
-    """Write the MD texts of the records [first, last) of `span` to `md`, which has room; their ends, and NM."""
+    """Write MD and NM of the records [first, last) of `span`; `md` is large enough."""
     reported, sequences, layout = borrowed(reported), borrowed(sequences), borrowed(layout)
     records, bases1 = len(layout.row), len(sequences.codes1)
     used = offsets[span[0]]
@@ -86,7 +89,7 @@ def _write_some(reported, sequences, layout, span, md, offsets, edit_distance):
 
 @inlined
 def _write_md(reported, row, read, sequences, md, used):
-    """Write the MD text of a row from md[used] on; returns its end and the edit distance."""
+    """Write the MD text of a row to md[used:]; return its end and the edit distance."""
     text, ambiguous, cigar = sequences.text, sequences.ambiguous, reported.cigar
     reverse, place = reported.strand[row] != 0, np.int64(reported.read_begin[row])
     axis, axis_end = reported.axis_begin[row], reported.axis_end[row]
@@ -119,7 +122,7 @@ def _write_md(reported, row, read, sequences, md, used):
             differing = differing_bases(read.codes, read.first, read.last, reverse, place, count, word)
             if some_ambiguous:
                 differing |= _ambiguous_bases(ambiguous, axis, count)
-            behind = np.int64(0)  # the bases that have been told about
+            behind = np.int64(0)  # bases that are already written
             while differing:
                 at = trailing_zeros(differing)
                 used = write_number(md, used, run + at - behind)
@@ -137,7 +140,7 @@ def _write_md(reported, row, read, sequences, md, used):
 
 @inlined
 def _letter_at(text, ambiguous, some_ambiguous, position):
-    """Code of the axis at a position: 4 in an ambiguous span."""
+    """Return the code of the axis at a position: 4 in an ambiguous span."""
     if some_ambiguous:
         span = first_behind(ambiguous, position)
         if span < len(ambiguous) and ambiguous[span, 0] <= position:
@@ -147,7 +150,7 @@ def _letter_at(text, ambiguous, some_ambiguous, position):
 
 @inlined
 def _ambiguous_bases(ambiguous, axis, count):
-    """uint64: bit i is set where the axis is ambiguous at axis + i, i < count."""
+    """Return a word (uint64) whose bit i < count is set where the axis is ambiguous at axis + i."""
     bits = np.uint64(0)
     span = first_behind(ambiguous, axis)
     while span < len(ambiguous) and ambiguous[span, 0] < axis + count:

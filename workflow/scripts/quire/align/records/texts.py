@@ -1,4 +1,4 @@
-"""Texts that kernels of records write: numbers, and names of contigs."""
+"""Texts in records: numbers and names of contigs."""
 
 from typing import NamedTuple
 
@@ -10,20 +10,20 @@ from quire.simd.compiled import compiled, inlined
 
 
 class ContigNames(NamedTuple):
-    """Names of the contigs: uint8[] and int64[contigs + 1]."""
+    """Names of the contigs: concatenated letters uint8[] and offsets int64[contigs + 1]."""
 
     letters: np.ndarray
     offsets: np.ndarray
 
 
 def names_of(reference: Reference) -> ContigNames:
-    """The names of a reference's contigs."""
+    """Return the names of a reference's contigs."""
     return ContigNames(*pack_bytes([name.encode() for name in reference.contig_names]))
 
 
 @inlined
 def write_number(text, used, value):
-    """Decimal digits of a non-negative number into a byte array; returns the end."""
+    """Write the decimal digits of a non-negative number to text[used:]; return their end."""
     digits = 1
     rest = value
     while rest >= 10:
@@ -37,7 +37,7 @@ def write_number(text, used, value):
 
 @compiled
 def with_room(text, needed):
-    """The array, or a larger one that begins alike if it has fewer than `needed` bytes."""
+    """Return the array, or a larger copy if it has fewer than `needed` bytes."""
     if needed <= len(text):
         return text
     larger = np.empty(2 * needed, np.uint8)
