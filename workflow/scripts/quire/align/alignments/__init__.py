@@ -1,1 +1,1 @@
-"""From extensions to the alignments of a batch, by read and best first."""
+"""The alignments of a batch, collected from its extensions."""

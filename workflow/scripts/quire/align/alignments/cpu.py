@@ -1,4 +1,4 @@
-"""The alignments of a batch: extensions by read, best first, in coordinates of contigs, without repeats."""
+"""Alignments of a batch with Numba: extensions by read, best first, in contig coordinates, without duplicates."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ class _Rows(NamedTuple):
     """Columns of extensions or alignments: see `quire.align.model.Alignments`.
 
     Attributes:
-        alternate: uint8[], whether each lies on an alternate contig; empty where there are none.
+        alternate: uint8[], 1 on alternate contigs; empty where there are none.
     """
 
     read: np.ndarray
@@ -34,11 +34,11 @@ class _Rows(NamedTuple):
 
 
 def collect(parts: list[tuple[ExtensionJobs, Extensions]], reads: Reads, reference: Reference) -> Alignments:
-    """Gather the results of one or more rounds of extension.
+    """Collect the results of one or more rounds of extension.
 
-    Alignments below min(LEAST_SCORE, read length - SHORT_READ_MARGIN) are left out (one of the whole read earns
-    END_BONUS first), as are those that begin or end
-    where a better one of the same read and strand does: two candidates that led to one place.
+    Alignments below min(LEAST_SCORE, read length - SHORT_READ_MARGIN) are dropped (a whole read is credited END_BONUS
+    first). So are those that begin or end where a better one of the same read and strand does: two candidates that led
+    to the same place.
     """
     rows = [_rows(jobs, extensions, reference) for jobs, extensions in parts]
     offsets = np.zeros(len(reads) + 1, np.int64)
@@ -64,6 +64,7 @@ def collect(parts: list[tuple[ExtensionJobs, Extensions]], reads: Reads, referen
 
 
 def _rows(jobs: ExtensionJobs, extensions: Extensions, reference: Reference) -> _Rows:
+    """Return the columns of one round."""
     alternate = np.empty(0, np.uint8)
     if len(reference.alternate):
         alternate = reference.alternate[reference.axis_to_contig(extensions.axis_begin)[0]]
@@ -75,14 +76,14 @@ def _rows(jobs: ExtensionJobs, extensions: Extensions, reference: Reference) -> 
 
 @inlined
 def _is_good(score, read_begin, read_end, length):
-    """Whether an alignment of a read of this length is looked at."""
+    """Return True if an alignment of a read of this length is kept."""
     bonus = END_BONUS if read_begin == 0 and read_end == length else 0
     return score + bonus >= min(LEAST_SCORE, length - SHORT_READ_MARGIN)
 
 
 @compiled
 def _count_good(part, read_offsets, offsets):
-    """Count the alignments to be looked at of read r in offsets[r + 1]."""
+    """Count the alignments of read r that are kept in offsets[r + 1]."""
     read, _, score, read_begin, read_end, _, _, _, _, _ = part
     for i in range(len(read)):
         length = read_offsets[read[i] + 1] - read_offsets[read[i]]
@@ -91,14 +92,16 @@ def _count_good(part, read_offsets, offsets):
 
 @compiled
 def _put_in_order(part, read_offsets, name_hash, cigar_base, begins, ends, found):
-    """Insert the alignments to be looked at among those of their reads, best first.
+    """Insert the alignments of one round among those of their reads, best first.
 
     Args:
-        part: of one round.
-        read_offsets, name_hash: of the reads.
-        cigar_base: where the part's operations will begin.
-        begins, ends: of the alignments of each read in `found`.
-        found: those that are there already.
+        part: columns of the round.
+        read_offsets: int64[n + 1], offsets of the reads in bases.
+        name_hash: uint64[n], hashes of their names.
+        cigar_base: index where the operations of the round will begin.
+        begins: int64[n + 1], where the alignments of each read begin in `found`.
+        ends: int64[n], where they end so far.
+        found: columns of the alignments inserted so far.
     """
     found = borrowed(found)
     read_offsets, name_hash = borrowed(read_offsets), borrowed(name_hash)
@@ -137,7 +140,7 @@ def _put_in_order(part, read_offsets, name_hash, cigar_base, begins, ends, found
 
 @inlined
 def _copy_row(found, source, target):
-    """Copy one row to another place; its read is the same."""
+    """Copy a row of the same read to another index."""
     found.strand[target], found.score[target] = found.strand[source], found.score[source]
     found.read_begin[target], found.read_end[target] = found.read_begin[source], found.read_end[source]
     found.axis_begin[target], found.axis_end[target] = found.axis_begin[source], found.axis_end[source]
@@ -148,7 +151,7 @@ def _copy_row(found, source, target):
 
 @compiled
 def _leave_out_repeats(offsets, found):
-    """Keep of each read the alignments that repeat no better one, and set the offsets to them; returns their number."""
+    """Remove the alignments of each read that duplicate a better one, update the offsets and return the number left."""
     offsets, found = borrowed(offsets), borrowed(found)
     read, strand, _, read_begin, read_end, axis_begin, axis_end, _, _, _ = found
     used = np.int64(0)
@@ -158,7 +161,7 @@ def _leave_out_repeats(offsets, found):
         for a in range(first, offsets[r + 1]):
             repeated = False
             for b in range(begin, used):
-                # What is rarely so is asked first: strands agree every other time, which nobody can foretell.
+                # The rare condition first: strands agree half of the time, which a branch cannot predict.
                 same_begin, same_end = axis_begin[a] == axis_begin[b], axis_end[a] == axis_end[b]
                 if (same_begin or same_end) and strand[a] == strand[b]:
                     same_begin = same_begin and read_begin[a] == read_begin[b]
@@ -177,7 +180,7 @@ def _leave_out_repeats(offsets, found):
 
 @inlined
 def _before(score, axis_begin, strand, other_score, other_axis_begin, other_strand, name_hash):
-    """Whether an alignment of a read comes before another one; both lie on alternate contigs or neither does."""
+    """Return True if an alignment of a read precedes another one of the same assembly."""
     if score != other_score:
         return score > other_score
     rank, other_rank = tie_hash(name_hash, axis_begin), tie_hash(name_hash, other_axis_begin)
@@ -190,12 +193,12 @@ def _before(score, axis_begin, strand, other_score, other_axis_begin, other_stra
 
 @inlined
 def stands_alone(score, length):
-    """Whether an alignment of a read of this length is good enough to be reported without a mate beside it."""
+    """Return True if an alignment is reported even without a mate at a proper distance."""
     return score >= min(SHORTEST_SCORE, length - SHORT_READ_MARGIN)
 
 
 def best_scores(parts: list[tuple[ExtensionJobs, Extensions]], reads: Reads, reference: Reference) -> np.ndarray:
-    """int32[n, 2]: each read's best score on the primary assembly and on alternate contigs; 0 for none."""
+    """Return each read's best score on the primary assembly and on alternate contigs (int32[n, 2]); 0 for none."""
     best = np.zeros((len(reads), 2), np.int32)
     for jobs, extensions in parts:
         _take_best(_rows(jobs, extensions, reference), reads.offsets, best)
@@ -204,7 +207,7 @@ def best_scores(parts: list[tuple[ExtensionJobs, Extensions]], reads: Reads, ref
 
 @compiled
 def _take_best(part, read_offsets, best):
-    """Put the better scores of a part in the place of those of `best`."""
+    """Raise the scores in `best` to those of a round."""
     read, _, score, read_begin, read_end, _, _, _, _, alternate = part
     for i in range(len(read)):
         r = read[i]
@@ -214,14 +217,14 @@ def _take_best(part, read_offsets, best):
 
 
 def poorly_aligned(best: np.ndarray, reads: Reads, look: Look) -> np.ndarray:
-    """bool[n]: reads that take part in a later look: of which a better place, or a second one, may have been missed.
+    """Return which reads take part in a later pass (bool[n]), because a better or a second place may have been missed.
 
     Args:
-        best: as `best_scores` gives it.
+        best: result of `best_scores`.
         reads: the batch.
-        look: the look.
+        look: parameters of the pass.
     """
-    # A place on alternate contigs alone says nothing of the primary assembly, whose place of the read is still missing.
+    # A read placed on alternate contigs alone still misses its place on the primary assembly.
     lengths, scores = np.diff(reads.offsets), best[:, 0].astype(np.int64)
     is_short = (lengths < look.shortest_certain) | ((lengths < look.shortest_clear) & (scores < lengths))
     poor: np.ndarray = (scores * look.denominator < lengths * look.numerator) | is_short

@@ -1,4 +1,4 @@
-"""The alignments of a batch on a card: the twin of `quire.align.alignments.cpu`, with the same result."""
+"""The alignments of a batch on a card: the twin of `quire.align.alignments.cpu`."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -31,7 +31,7 @@ DEFINES = {
 
 
 class Found(NamedTuple):
-    """Extensions with the read and strand of their jobs, all rounds one behind the other (alignments.cu: Found)."""
+    """Extensions with the read and strand of their jobs, round after round (alignments.cu: Found)."""
 
     read: CardArray
     strand: CardArray
@@ -48,12 +48,13 @@ class Found(NamedTuple):
 def collect(
     card: Card, parts: list[tuple[ExtensionJobs, Extensions]], reads: CardReads, reference: CardReference
 ) -> Alignments:
-    """Gather the results of one or more rounds of extension; arrays on the card.
+    """Collect the results of one or more rounds of extension; arrays on the card.
 
     Args:
-        card: where everything lies.
-        parts: fewer than 2^31 extensions in all, in any order; fastest if those of one read stand together in a part.
-        reads: the batch; reference: the axis.
+        card: card of all arrays.
+        parts: fewer than 2^31 extensions in total, in any order; fastest if those of a read are adjacent in a part.
+        reads: the batch.
+        reference: the axis.
     """
     found, cigar = _put_together(card, parts)
     count = len(reads)
@@ -89,7 +90,7 @@ def collect(
 def best_scores(
     card: Card, parts: list[tuple[ExtensionJobs, Extensions]], reads: CardReads, reference: CardReference
 ) -> CardArray:
-    """int32[n, 2] on the card: each read's best score on the primary assembly and on alternate contigs; 0 for none."""
+    """Return each read's best score on the primary assembly and on alternate contigs (int32[n, 2]); 0 for none."""
     best = card.zeros((len(reads), 2), np.int32)
     take_best = _kernels(card)("take_best")
     for part in parts:
@@ -99,7 +100,7 @@ def best_scores(
 
 
 def poorly_aligned(card: Card, best: CardArray, reads: CardReads, look: Look) -> CardArray:
-    """uint8[n] on the card: reads that take part in a later look, by what `best_scores` gives."""
+    """Return which reads take part in a later pass (uint8[n]), given the result of `best_scores`."""
     poor = card.empty(len(reads), np.uint8)
     find_poor = _kernels(card)("find_poor")
     limits = look.numerator, look.denominator, look.shortest_clear, look.shortest_certain, int(look.all_versions)
@@ -112,7 +113,7 @@ def _kernels(card: Card) -> Callable[[str], Kernel]:
 
 
 def _put_together(card: Card, parts: list[tuple[ExtensionJobs, Extensions]]) -> tuple[Found, CardArray]:
-    """All parts as one, and their CIGAR operations, one part's behind the other's."""
+    """Return all rounds as one, and their CIGAR operations, concatenated."""
 
     def joined(pieces: list[CardArray]) -> CardArray:
         if len(pieces) == 1:

@@ -1,1 +1,1 @@
-"""From hits to candidates: the places where a read may lie, one extension each."""
+"""Candidates: places where a read may lie, found from its hits; each is extended once."""

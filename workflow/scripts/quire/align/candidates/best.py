@@ -1,4 +1,4 @@
-"""The best candidates of a read, in the order of their rank: highest estimated score, then smallest hash."""
+"""The best candidates of a read, ordered by descending estimated score, then by hash."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from quire.simd.compiled import inlined
 
 @inlined
 def keep(best, most, found, candidate, name_hash):
-    """Insert candidate[0] among at most `most`, highest estimated score first; returns how many there are."""
+    """Insert candidate[0] into the `most` best; return the number of candidates kept."""
     score, rank = candidate[0].estimated_score, tie_hash(name_hash, candidate[0].diagonal)
     place = found
     while place > 0:
@@ -31,7 +31,7 @@ def keep(best, most, found, candidate, name_hash):
 
 @inlined
 def leave_out_half(best, found, highest):
-    """Keep what scores half of the highest estimated score; returns how many, of `found`."""
+    """Keep candidates with at least half of the highest estimated score; return their number."""
     kept = 0
     for i in range(found):
         if best[i].estimated_score * 2 >= highest:
@@ -43,7 +43,7 @@ def leave_out_half(best, found, highest):
 
 @inlined
 def part_of(candidate, query):
-    """Begin and end, in the direction as read, of what a candidate's own seeds span."""
+    """Return begin and end of the part of the read, as read, that a candidate's own seeds span."""
     length, seed_length, stride = query.length, query.seed_length, query.stride
     first, last = trailing_zeros(candidate.seeds), 63 - leading_zeros(candidate.seeds)
     begin = np.int64(seed_end(first, length, seed_length, stride)) - seed_length
@@ -55,5 +55,5 @@ def part_of(candidate, query):
 
 @inlined
 def are_apart(a, b):
-    """Whether two parts of a read share less than half of the shorter one."""
+    """Return True if two parts of a read share less than half of the shorter one."""
     return 2 * (min(a[1], b[1]) - max(a[0], b[0])) < min(a[1] - a[0], b[1] - b[0])

@@ -1,8 +1,8 @@
-"""Bundles: the hits of a read on close diagonals of one strand and island, written side by side in the order of hits.
+"""Bundles: hits of a read on close diagonals of one strand and island.
 
-Most bundles of short seeds are alone: no hit of the same strand lies within LARGEST_GAP of theirs, so that they join no
-other. They mostly hold one hit, and all but a few differ from the read so much that they need not be looked at closer.
-So what a lone hit costs is kept small: its island is found (`find_island`) when it is known to matter.
+Most bundles of short seeds are alone: no hit of the same strand lies within LARGEST_GAP, so they are not joined with
+another bundle. They usually hold a single hit, and nearly all differ so much from the read that they need no closer
+inspection. A lone hit must therefore be cheap: its island is found only when it is known to matter (`find_island`).
 """
 
 from typing import NamedTuple
@@ -21,13 +21,13 @@ BUNDLE = np.dtype(
     [
         ("seeds", np.uint64),  # a bit for each seed of the read
         ("strand", np.int64),
-        ("island", np.int64),  # below 0 of a lone hit whose island is not known, or that lies on none
+        ("island", np.int64),  # below 0 for a lone hit whose island is unknown, or that is within none
         ("lowest", np.int64),  # diagonals
         ("highest", np.int64),
         ("most_frequent", np.int64),
-        ("differing", np.int64),  # mismatches on that diagonal, once they are counted; below 0 of one that is not alone
+        ("differing", np.int64),  # mismatches on the most frequent diagonal; below 0 for a bundle that is not alone
     ],
-    align=True,  # or Numba copies some fields byte by byte
+    align=True,  # otherwise Numba copies some fields byte by byte
 )
 
 
@@ -70,9 +70,9 @@ _NO_DIAGONAL = np.int64(-(1 << 62))
 
 @inlined
 def bundle_hits(hits, first, last_hit, query, axis, bundles, used):
-    """Group the sorted hits of a read on close diagonals of one strand and island.
+    """Group the sorted hits [first, last_hit) of a read into bundles; return the end of the bundles.
 
-    Bundles are written from bundles[used] on, and what they will be compared with is asked for; returns their end.
+    Bundles are written to bundles[used:], and the axis that they will be compared with is prefetched.
     """
     begin = used
     used -= 1
@@ -81,7 +81,7 @@ def bundle_hits(hits, first, last_hit, query, axis, bundles, used):
     current, current_count, best_count = _NO_DIAGONAL, 0, 0
     apart_from_next, first_of_group = True, used + 1
     for i in range(first, last_hit):
-        # Strand and diagonal in one number, which jumps where the strand changes.
+        # Strand and diagonal as one number, which jumps where the strand changes.
         place, apart = hits[i] >> np.uint64(8), apart_from_next
         first_of_group = used + 1 if apart else first_of_group
         apart_from_next = i + 1 == last_hit or (hits[i + 1] >> np.uint64(8)) - place > np.uint64(LARGEST_GAP)
@@ -99,7 +99,7 @@ def bundle_hits(hits, first, last_hit, query, axis, bundles, used):
             used < begin or not _belongs(bundles[used], strand, diagonal, last - seed_length, last, island_axis)
         ):
             island = interval_of(island_axis, last - seed_length)
-            on_axis = last <= island_axis[island + 1]  # a match across the border of two islands is none
+            on_axis = last <= island_axis[island + 1]  # a match across the border of two islands does not count
             if on_axis:
                 used += 1
                 _begin_bundle(bundles, used, strand, np.int64(island), diagonal, axis.text, length)
@@ -120,7 +120,7 @@ def bundle_hits(hits, first, last_hit, query, axis, bundles, used):
 
 @inlined
 def find_island(bundles, i, query, island_axis):
-    """Write the island of a lone hit's bundle; returns whether the seed lies on one."""
+    """Write the island of the bundle of a lone hit; return False if its seed is not within one."""
     seed_length = query.seed_length
     last = bundles[i].lowest + seed_end(trailing_zeros(bundles[i].seeds), query.length, seed_length, query.stride)
     if last < seed_length or last > island_axis[-1]:
@@ -134,24 +134,24 @@ def find_island(bundles, i, query, island_axis):
 
 @compiled
 def compare_alone(bundles, query, axis, near, limit, most, numbers, listed):
-    """Compare the axis with the read on the diagonals of bundles that are alone, and list those that may matter.
+    """Compare the read with the axis on the diagonals of lone bundles, and list the bundles that may matter.
 
-    A loop of its own, since it is where most hits end: so everything it needs stays in registers. Not listed are lone
-    hits with more than `limit` mismatches; of a bundle that is listed all the same these are counted beyond the limit.
+    Most hits end here, so the loop is separate and keeps everything in registers. Lone hits with more than `limit`
+    mismatches are not listed. Mismatches of bundles that are listed anyway are counted up to limit + 1.
 
     Args:
         bundles: BUNDLE[] of one read.
         query: the read.
         axis: the axis.
-        near: first and last position of one island.
-        limit: mismatches.
-        most: see below.
+        near: first and last position of an island.
+        limit: largest number of mismatches that matters.
+        most: see Returns.
         numbers: int64[limit + 1 or more], scratch.
-        listed: int64[], as long as `bundles`, becomes the numbers of those listed.
+        listed: int64[], as long as `bundles`; receives the indices of the listed ones.
 
     Returns:
-        How many are listed, and a number of mismatches that at least `most` of those that are alone and on the island
-        `near` do not exceed; `limit` if fewer do not.
+        The number of listed bundles, and the smallest number of mismatches that at least `most` lone bundles on the
+        island `near` do not exceed; `limit` if there is none below it.
     """
     length, packed, text = query.length, query.packed, axis.text
     numbers[: limit + 1] = 0
@@ -171,7 +171,7 @@ def compare_alone(bundles, query, axis, near, limit, most, numbers, listed):
             count += 1
             continue
         diagonal, differing = bundles[i].most_frequent, limit + 1
-        # All is unsigned: of signed indices Numba asks whether they are negative, and a negative diagonal is too large.
+        # Unsigned: Numba checks signed indices for negative values, and a negative diagonal becomes too large.
         if np.uint64(diagonal) < end:
             is_forward = bundles[i].strand == 0
             at, shift = np.uint64(diagonal) >> np.uint64(5), np.uint64(2 * (diagonal & 31))
@@ -204,7 +204,7 @@ def compare_alone(bundles, query, axis, near, limit, most, numbers, listed):
 
 @inlined
 def _begin_bundle(bundles, i, strand, island, diagonal, text, length):
-    """Write a bundle of one diagonal, and ask for the axis there."""
+    """Write a bundle of one diagonal, and prefetch the axis there."""
     bundles[i].strand, bundles[i].island = strand, island
     bundles[i].lowest, bundles[i].most_frequent = diagonal, diagonal
     prefetch(text, diagonal >> 5)
@@ -213,7 +213,7 @@ def _begin_bundle(bundles, i, strand, island, diagonal, text, length):
 
 @inlined
 def _belongs(bundle, strand, diagonal, begin, last, island_axis):
-    """Whether a hit, whose seed lies at [begin, last) on the axis, belongs to the bundle of the hit before it."""
+    """Return True if a hit whose seed is [begin, last) on the axis belongs to the bundle of the previous hit."""
     if strand != bundle.strand or diagonal - bundle.highest > BUNDLE_GAP or diagonal - bundle.lowest > WIDEST_BUNDLE:
         return False
     return begin >= island_axis[bundle.island] and last <= island_axis[bundle.island + 1]

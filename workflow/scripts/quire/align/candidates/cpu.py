@@ -1,14 +1,15 @@
-"""From hits to candidates: hits on neighbouring diagonals of one island are one place where the read may lie.
+"""From hits to candidates with Numba: hits on neighbouring diagonals of an island are one place where the read may lie.
 
-A candidate's *estimated score* is the larger of the read bases that its seeds cover and the score without gaps on its
-best diagonal. A read keeps its candidates of highest estimated score (ties: smallest hash of read name and axis
-position). Where there are more than it keeps, none of the kept ones is of another part of the read than the best, and
-that one leaves room for a supplementary alignment, the last place goes to the best candidate of another part: so the
-copies of a repeat do not crowd out where the rest of a read at a breakpoint lies. The part of a bundle is from the
-begin of its first seed to the end of its last; those are others that share less than half of the shorter one.
+The *estimated score* of a candidate is the larger of the number of read bases that its seeds cover and its score
+without gaps on its most frequent diagonal. A read keeps the candidates of highest estimated score; ties go to the
+smallest hash of read name and axis position. If there are more than it keeps, and all kept ones share the part of the
+read of the best, whose score leaves room for a supplementary alignment, then the last one is replaced by the best
+candidate of another part. So the copies of a repeat do not hide the rest of a read that spans a breakpoint. The part of
+a bundle reaches from the begin of its first seed to the end of its last seed; parts differ if they share less than half
+of the shorter one.
 
-Where contigs are alternate, places on them are kept beside those on the primary assembly, as many again: what is kept
-of the primary assembly is what it is without them.
+Candidates on alternate contigs are kept in addition, up to the same number. They do not change which candidates on the
+primary assembly are kept.
 """
 
 from typing import NamedTuple
@@ -28,13 +29,13 @@ from quire.simd.bits import count_ones
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
-# Reads, and about how many hits of them, that are bundled before the first bundle is compared with the axis: what is
-# asked for stays in the cache nearest to the processor.
+# Reads, and about how many of their hits, that are bundled before the first bundle is compared with the axis: what is
+# prefetched stays in the first-level cache.
 READS_TOGETHER, HITS_TOGETHER = 16, 256
 
 
 class _Hits(NamedTuple):
-    """Of every read, sorted: offsets int64[n + 1], hits uint64[], and how the seeds lie: least length and stride."""
+    """Sorted hits of all reads (offsets int64[n + 1], hits uint64[]), and least length and stride of the seeds."""
 
     offsets: np.ndarray
     hits: np.ndarray
@@ -59,14 +60,14 @@ class _Reads(NamedTuple):
 
     offsets: np.ndarray
     word_offsets: np.ndarray
-    packed: np.ndarray  # flat: those as read, then those of the other strand
+    packed: np.ndarray  # flat: the strand as read, then the other one
     name_hash: np.ndarray
 
 
 class _Scratch(NamedTuple):
-    """Room that `_cluster` works in: BUNDLE[], CANDIDATE[1], the best of a read on both assemblies, and int64[].
+    """Memory for `_cluster`: BUNDLE[], CANDIDATE[1], the best candidates on each assembly, and two int64[].
 
-    `numbers` is one longer than the longest read, `listed` than the hits of any read.
+    `numbers` is one longer than the longest read, `listed` than the largest number of hits of a read.
     """
 
     bundles: np.ndarray
@@ -83,15 +84,16 @@ def find_candidates(
     """Cluster the hits of each read and keep the places of highest estimated score.
 
     Args:
-        offsets: int64[n + 1]; hits: uint64[], as `quire.algorithms.seeding.cpu.find_hits` gives them.
+        offsets: int64[n + 1], as `quire.algorithms.seeding.cpu.find_hits` returns it.
+        hits: uint64[], likewise.
         reads: the batch.
         reference: the axis.
-        seeding: how the reads were seeded.
+        seeding: parameters with which the reads were seeded.
     """
     has_alternate = len(reference.alternate) > 0
     most = 2 * MOST_CANDIDATES if has_alternate else MOST_CANDIDATES
     most_hits = int(np.diff(offsets).max(initial=0))
-    # Room is not memory: the system gives what is written to.
+    # Sized for the maximum: the system allocates only what is written.
     room = int(np.minimum(np.diff(offsets), most).sum())
     jobs = ExtensionJobs(
         np.empty(room, np.int32), np.empty(room, np.uint8), *(np.empty(room, np.int64) for _ in range(5))
@@ -121,16 +123,14 @@ def find_candidates(
 
 @compiled
 def _cluster(hits, reads, axis, scratch, jobs):
-    """Write the candidates of each read, as extension jobs, one read's after the other's; returns how many there are.
+    """Write the candidates of each read as extension jobs, read after read; return their number.
 
-    Those on the primary assembly come first, then those on alternate contigs, both best first.
-
-    The hits of some reads are bundled before the first of these bundles is compared with the axis, so that what
-    is compared arrives from memory meanwhile.
+    Those on the primary assembly come first, then those on alternate contigs, both best first. The hits of several
+    reads are bundled before the first bundle is compared with the axis, so that the axis arrives from memory meanwhile.
     """
     hits, reads, axis = borrowed(hits), borrowed(reads), borrowed(axis)
     scratch, jobs = borrowed(scratch), borrowed(jobs)
-    # Of one strand. A strand's words as an array of their own would cost references for each comparison.
+    # Offsets, since a separate array for each strand would count references in each comparison.
     strand_words = len(reads.packed) >> 1
     count = len(reads.offsets) - 1
     begins = np.zeros(READS_TOGETHER + 1, np.int64)
@@ -157,7 +157,7 @@ def _cluster(hits, reads, axis, scratch, jobs):
 
 @inlined
 def _query_of(reads, read, strand_words, hits):
-    """Return the `Query` of a read; a strand of all reads has `strand_words` words."""
+    """Return the `Query` of a read; one strand of all reads has `strand_words` words."""
     return Query(
         reads.offsets[read + 1] - reads.offsets[read], reads.name_hash[read], reads.packed, reads.word_offsets[read],
         reads.word_offsets[read] + strand_words, hits.seed_length, hits.stride,
@@ -175,12 +175,12 @@ def _append(jobs, place, read, candidate):
 
 @inlined
 def _choose(bundles, query, axis, scratch):
-    """Write the candidates that the bundles of a read make to `scratch.best`; returns how many."""
+    """Write the candidates that the bundles of a read form to `scratch.best`; return their number."""
     length, alternate, island_axis = query.length, axis.alternate, axis.island_axis
     candidate, best, others, listed = scratch.candidate, scratch.best, scratch.others, scratch.listed
-    # Beside a place that leaves no room for a supplementary alignment, one of half its estimated score changes
-    # neither the choice nor the mapping quality, unless it lies on the primary assembly and the better one on an
-    # alternate contig. The bundle of most seeds mostly is such a place.
+    # If a place leaves no room for a supplementary alignment, another one with less than half of its estimated score
+    # changes neither the choice nor the mapping quality, unless it lies on the primary assembly and the better one on
+    # an alternate contig. The bundle with the most seeds usually is such a place.
     strongest, most_seeds = 0, np.int64(0)
     for i in range(len(bundles)):
         seeds = count_ones(bundles[i].seeds)
@@ -242,8 +242,9 @@ def _choose(bundles, query, axis, scratch):
 
 @inlined
 def _raised(bound, best, found):
-    """What a candidate must score beside those that were found, if `bound` is not 0: where all places are taken, more
-    or as much as the last of them.
+    """Return the estimated score that further candidates need, if `bound` is not 0.
+
+    Once MOST_CANDIDATES are kept, it is at least that of the last one.
     """
     if bound > 0 and found == MOST_CANDIDATES:
         return max(bound, best[MOST_CANDIDATES - 1].estimated_score)
@@ -252,15 +253,15 @@ def _raised(bound, best, found):
 
 @inlined
 def _is_alternate(alternate, island):
-    """Whether an island lies on an alternate contig."""
+    """Return True if an island lies on an alternate contig."""
     return len(alternate) > 0 and alternate[island] != 0
 
 
 @compiled
 def _reserve(bundles, query, axis, on_alternate, candidate, best):
-    """Give the last place of `best`, which is full, to the best candidate of another part than that of its first.
+    """Replace the last of the kept candidates by the best one of another part of the read than the first one's.
 
-    All are of the primary assembly, or `on_alternate`.
+    All are on the primary assembly, or all `on_alternate` contigs.
     """
     part = part_of(best[0], query)
     for i in range(1, MOST_CANDIDATES):

@@ -21,23 +21,23 @@ CANDIDATE = np.dtype(
         ("axis_low", np.int64),  # its island
         ("axis_high", np.int64),
         ("seeds", np.uint64),  # of the bundle itself
-        ("rank", np.uint64),  # hash that decides among equal scores, once it is kept
+        ("rank", np.uint64),  # hash that breaks ties between scores, once it is kept
     ],
-    align=True,  # or Numba copies some fields byte by byte
+    align=True,  # otherwise Numba copies some fields byte by byte
 )
 
 
 @inlined
 def join(bundles, i, query, candidate):
-    """Extend bundle i by those that continue it across a gap; write strand and diagonals of candidate[0].
+    """Extend bundle i by the bundles that continue it across a gap, and write it to candidate[0].
 
-    An insertion or deletion leaves different seeds of the read on two diagonals; a tandem repeat leaves the same seeds
-    on both, and its copies must stay candidates of their own. Of joined bundles the one that covers least is absorbed;
-    where it covers too little to pay for the gap, it stays a candidate by itself, for a supplementary alignment, and
-    what it covers counts for itself alone.
+    An insertion or deletion puts different seeds of the read on two diagonals. A tandem repeat puts the same seeds on
+    both, and its copies must stay separate candidates. Of joined bundles the one that covers less is absorbed. If its
+    seeds cover too little to pay for the gap, it stays a candidate for a supplementary alignment, and its estimate
+    counts its own seeds alone.
 
     Returns:
-        The bases of the read that the seeds of all cover; -1 if another bundle absorbs this one.
+        The bases of the read that all these seeds cover; -1 if another bundle absorbs this one.
     """
     own = bundles[i]
     low, high, together = own.lowest, own.highest, own.seeds
@@ -72,7 +72,7 @@ def join(bundles, i, query, candidate):
 
 @inlined
 def estimate(candidate, covered, query, axis, island, least):
-    """Write the island and the estimated score of candidate[0], or less than `least` where it is less.
+    """Write the island and the estimated score of candidate[0]; an estimate below `least` may be too low.
 
     `covered` bases of the read are under the candidate's seeds.
     """
@@ -90,9 +90,9 @@ def estimate(candidate, covered, query, axis, island, least):
 
 @inlined
 def take_alone(bundles, i, query, island_axis, bound, candidate):
-    """Write the candidate of a bundle that is alone and compared; returns whether its estimated score reaches `bound`.
+    """Write a compared lone bundle to candidate[0]; return True if its estimated score reaches `bound`.
 
-    A lone hit has been found to have more than its seed covers.
+    Only lone hits that score more than their seed covers were listed.
     """
     own, length = bundles[i], query.length
     covered = np.int64(0) if own.island < 0 else _covered(own.seeds, query)
@@ -110,7 +110,7 @@ def take_alone(bundles, i, query, island_axis, bound, candidate):
 
 @inlined
 def _covered(seeds, query):
-    """Bases of the read under at least one of the seeds (a bit each)."""
+    """Return the number of bases of the read under at least one of the seeds (a bit each)."""
     covered, reached = np.int64(0), np.int64(0)
     while seeds:
         end = np.int64(seed_end(trailing_zeros(seeds), query.length, query.seed_length, query.stride))

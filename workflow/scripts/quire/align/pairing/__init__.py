@@ -1,1 +1,1 @@
-"""From alignments to what is reported: pairs, mapping qualities, supplementary alignments, template lengths."""
+"""Choice of the reported alignments: pairs, mapping qualities, supplementary alignments, template lengths."""

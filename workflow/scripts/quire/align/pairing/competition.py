@@ -1,4 +1,4 @@
-"""Which alignments of a read compete for it: those of one part of it, the better ones first."""
+"""Competition between the alignments of a read that cover the same part of it."""
 
 from typing import NamedTuple
 
@@ -12,14 +12,14 @@ from quire.simd.compiled import compiled, inlined
 
 
 class Competition(NamedTuple):
-    """How the alignments of a read compete for it: one entry for each alignment.
+    """Competition between the alignments of each read, one entry for each alignment.
 
-    Those on the primary assembly compete among themselves, those on alternate contigs with all.
+    Alignments on the primary assembly compete among themselves, those on alternate contigs with all.
 
     Attributes:
-        overlapped_by: int64[m], the better alignment of the read that it overlaps by half, -1 for none.
-        suboptimal_score: int32[m], of one that overlaps no better one: the score of the best that overlaps it, 0: none.
-        near_best_count: int32[m], how many that overlap it score within NEAR_BEST of it.
+        overlapped_by: int64[m], the better alignment that it overlaps by half on the read; -1 for none.
+        suboptimal_score: int32[m], for an alignment without a better one: the best score that overlaps it; 0 for none.
+        near_best_count: int32[m], number of overlapping alignments that score within NEAR_BEST of it.
     """
 
     overlapped_by: np.ndarray
@@ -29,7 +29,7 @@ class Competition(NamedTuple):
 
 @compiled
 def compete(alignments, read_offsets, alternate):
-    """The `Competition` of all alignments."""
+    """Return the `Competition` of all alignments."""
     alignments = borrowed(alignments)
     count = len(alignments.score)
     owned = Competition(np.full(count, -1, np.int64), np.zeros(count, np.int32), np.zeros(count, np.int32))
@@ -55,7 +55,7 @@ def compete(alignments, read_offsets, alternate):
 
 @inlined
 def _yield_to(alignments, i, j, competition):
-    """Note that alignment i is overlapped by the better one j."""
+    """Record that the better alignment j overlaps alignment i."""
     competition.overlapped_by[i] = j
     if competition.suboptimal_score[j] == 0:
         competition.suboptimal_score[j] = alignments.score[i]
@@ -65,7 +65,10 @@ def _yield_to(alignments, i, j, competition):
 
 @compiled
 def _compete_by_score(alignments, first, primary_end, last, length, competition):
-    """Let all alignments of a read compete, wherever they lie: by score, of equals the primary assembly's first."""
+    """Let all alignments of a read compete, wherever they lie, by descending score.
+
+    Among equal scores those on the primary assembly come first.
+    """
     score = alignments.score
     next_primary, next_alternate = first, primary_end
     while next_primary < primary_end or next_alternate < last:
@@ -88,7 +91,7 @@ def _compete_by_score(alignments, first, primary_end, last, length, competition)
 
 @inlined
 def _next_by_score(score, a, end_a, b, end_b):
-    """The better one of two sorted lists' first elements; one of the lists may be empty."""
+    """Return the better one of the first elements of two sorted lists, one of which may be empty."""
     if b == end_b or (a < end_a and score[a] >= score[b]):
         return a
     return b

@@ -1,9 +1,9 @@
-"""From alignments to what is reported: the primary alignment of each read, its mapping quality, and supplementary ones.
+"""Choice of the reported alignments with Numba: primary alignments with mapping qualities, pairs, supplementary ones.
 
-The rules are bwa mem's: alignments of one read that overlap by half on the read compete, the best of each group is a
-primary candidate; a pair at a proper distance wins if its score less the cost of its distance beats the two best
-alignments less UNPAIRED_COST. Those of simple sequence in other parts of the reads are left out then: our own rule.
-Ties go to the smaller hash of read name and positions.
+The rules are bwa mem's. Alignments of a read that overlap by half on the read compete, and the best of each group is
+a primary candidate. A pair at a proper distance wins if its score less the cost of its distance exceeds the sum of the
+two best scores less UNPAIRED_COST. One rule is our own: simple sequence in other parts of the reads does not count
+among these best scores. Ties go to the smaller hash of read name and positions.
 """
 
 from typing import NamedTuple
@@ -51,11 +51,12 @@ class _Batch(NamedTuple):
     """A batch while its alignments are chosen.
 
     Attributes:
-        alignments: of its reads, rescued ones included.
-        competition: of the alignments.
+        alignments: all alignments, including rescued ones.
+        competition: their competition.
         reads: the reads; if `paired`, reads r and r + n / 2 are mates.
-        alternate: uint8[contigs], 1 for alternate contigs; empty where none is.
-        lengths: of proper pairs.
+        paired: True if the batch contains pairs.
+        alternate: uint8[contigs], 1 for alternate contigs; empty where there are none.
+        lengths: template lengths of proper pairs.
         selection: the result; no read is mapped at first.
     """
 
@@ -78,11 +79,11 @@ def select(
     """Choose the alignments to report.
 
     Args:
-        alignments: of the batch, rescued ones included.
-        reads: the batch; for pairs of 2n reads (mates r and n + r).
-        paired: whether the batch holds pairs.
+        alignments: alignments of the batch, including rescued ones.
+        reads: the batch.
+        paired: True if reads r and n + r are the mates of n pairs.
         insert_sizes: the unit's models.
-        alternate: uint8[contigs], 1 for alternate contigs; empty where none is.
+        alternate: uint8[contigs], 1 for alternate contigs; empty where there are none.
     """
     count = len(reads)
     selection = Selection(
@@ -172,7 +173,7 @@ def _complete(batch, read):
             return
         _make_primary(batch, read, chosen)
     score = np.int64(alignments.score[chosen])
-    # A short read that lies well beside its mate needs no words of its own to be believed.
+    # A read that aligns well beside its mate needs no complexity of its own.
     is_supported = selection.proper[read] and 4 * score >= 3 * length
     if not is_supported and is_simple_alignment(alignments, batch.reads, read, chosen):
         selection.quality[read] = 0
@@ -183,7 +184,7 @@ def _complete(batch, read):
         mate_score = alignments.score[selection.primary[mate]]
         weight = WEIGHT_SUPPORTED if stands_alone(mate_score, _length_of(batch, mate)) else WEIGHT_PROPER
     weighted = score * weight
-    if weighted < length:  # the less of a read agrees with its place, the less is known
+    if weighted < length:  # the less of a read is aligned, the less certain its place is
         selection.quality[read] = np.int64(selection.quality[read]) * weighted // length
     if last - first > 1:
         _choose_supplementary(batch, read)
@@ -191,12 +192,13 @@ def _complete(batch, read):
 
 @inlined
 def _pair_cost(alignments, i, j, lengths, template_lengths):
-    """Cost of the distance of alignments i and j of the first and the second mate; _NO_PAIR if they are not proper.
+    """Return the cost of the distance between alignments i and j of two mates; _NO_PAIR if they are not a proper pair.
 
-    lengths: of the mates, and the longest template of a proper pair.
+    `lengths` holds the lengths of both mates and the longest template length of a proper pair.
     """
-    # Most pairs of places of repeats are known by this to be too far apart: no 5' end lies further from the begin of
-    # its alignment than the alignment and the read are long, and the axis leaves bases out but adds none.
+    # A cheap test that shows most pairs of places in repeats to be too far apart: no 5' end lies further from the begin
+    # of its alignment than the lengths of alignment and read, and distances on the axis are never longer than on a
+    # contig.
     begin, other_begin = alignments.axis_begin[i], alignments.axis_begin[j]
     spans = alignments.axis_end[i] - begin + alignments.axis_end[j] - other_begin
     if abs(begin - other_begin) > lengths[2] + lengths[0] + lengths[1] + spans:
@@ -213,17 +215,17 @@ def _pair_cost(alignments, i, j, lengths, template_lengths):
 
 @inlined
 def _pair_score(alignments, i, j, lengths, template_lengths):
-    """Scores of alignments i and j of two mates less the cost of their distance; _NO_PAIR if the pair is not proper."""
+    """Return the score of alignments i and j as a pair, distance cost deducted; _NO_PAIR if the pair is not proper."""
     cost = _pair_cost(alignments, i, j, lengths, template_lengths)
     return cost if cost == _NO_PAIR else np.int64(alignments.score[i]) + alignments.score[j] - cost
 
 
 @inlined
 def _pair(batch, read1, read2):
-    """Choose the alignments of two mates together where the best proper pair beats their best alignments by themselves.
+    """Choose the alignments of two mates as a pair if the best proper pair outscores their best alignments.
 
-    The primary alignments, their qualities and suboptimal scores, and `proper` of both reads are changed then; `proper`
-    alone where the best alignments by themselves make a proper pair. Alignments on alternate contigs make no pairs.
+    Then their primary alignments, qualities and suboptimal scores change, and `proper` is set. Otherwise `proper` is
+    set if their best alignments form a proper pair. Alignments on alternate contigs form no pairs.
     """
     alignments, competition, selection = batch.alignments, batch.competition, batch.selection
     template_lengths = batch.lengths
@@ -285,10 +287,10 @@ def _pair(batch, read1, read2):
 
 @inlined
 def _telling_score(batch, read, chosen):
-    """Best score of a read by itself that is to decide against a pair in which it has the chosen alignment.
+    """Return the best score of a read that counts against a pair in which it has the chosen alignment.
 
-    Simple sequence in another part of the read tells nothing: what a sequencer reads behind an adapter (poly-A) lies
-    somewhere, and may be longer than what was sequenced of the fragment.
+    Simple sequence in another part of the read does not count: the poly-A that a sequencer reads after an adapter
+    aligns somewhere, and may be longer than the sequenced part of the fragment.
     """
     alignments, competition = batch.alignments, batch.competition
     first, better = alignments.offsets[read], competition.overlapped_by[chosen]
@@ -301,9 +303,15 @@ def _telling_score(batch, read, chosen):
 
 @inlined
 def _other_pairs(alignments, span1, span2, best, lengths, template_lengths):
-    """Score of the second best proper pair (0: none), and how many are nearly as good as that.
+    """Return the score of the second best proper pair (0 for none), and how many pairs are nearly as good.
 
-    span1, span2: (first, last) alignment of each mate; best: the alignments of the best pair.
+    Args:
+        alignments: alignments of the batch.
+        span1: first and last alignment of the first mate.
+        span2: likewise for the second mate.
+        best: alignments of the best pair.
+        lengths: see `_pair_cost`.
+        template_lengths: template lengths of proper pairs.
     """
     other, count = np.int64(0), np.int64(0)
     for round_ in range(2):
@@ -323,9 +331,10 @@ def _other_pairs(alignments, span1, span2, best, lengths, template_lengths):
 
 @inlined
 def _choose_supplementary(batch, read):
-    """Choose the best alignments of other parts of the read; their quality is at most that of the primary one.
+    """Choose the best alignments of other parts of the read; their quality is at most that of the primary alignment.
 
-    An alignment on an alternate contig that is better than all that it overlaps is one too, with its own quality.
+    An alignment on an alternate contig that is better than all that it overlaps is chosen as well, with its own
+    quality.
     """
     alignments, selection, length = batch.alignments, batch.selection, _length_of(batch, read)
     overlapped_by, alternate = batch.competition.overlapped_by, batch.alternate

@@ -1,4 +1,4 @@
-"""Reads of so many places that there may be more of them: a look keeps no more than MOST_CANDIDATES."""
+"""Reads with so many alignments that there may be more: a pass keeps at most MOST_CANDIDATES."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from quire.simd.compiled import inlined
 
 @inlined
 def primary_end(alignments, first, last, alternate):
-    """Where those of a read's alignments end that lie on the primary assembly; they stand first."""
+    """Return the end of a read's alignments on the primary assembly, which come first."""
     if len(alternate) > 0:
         while last > first and alternate[alignments.contig[last - 1]] != 0:
             last -= 1
@@ -17,9 +17,9 @@ def primary_end(alignments, first, last, alternate):
 
 @inlined
 def has_many_places(alignments, i, length, alternate):
-    """1 if a read shorter than SHORTEST_CERTAIN has as many places as a look keeps at most, or more; else 0.
+    """Return 1 if a read shorter than SHORTEST_CERTAIN has at least MOST_CANDIDATES alignments, else 0.
 
-    Those count that compete with its alignment i: where that lies on the primary assembly, none on alternate contigs.
+    Only those that compete with its alignment i count: if that lies on the primary assembly, none on alternate contigs.
     """
     read = alignments.read[i]
     first, last = alignments.offsets[read], alignments.offsets[read + 1]
@@ -30,9 +30,9 @@ def has_many_places(alignments, i, length, alternate):
 
 @inlined
 def is_crowded(alignments, first, last, chosen):
-    """Whether a read has so many places that are as good as the chosen one.
+    """Return True if at least MOST_CANDIDATES alignments of a read are as good as the chosen one.
 
-    Where both mates have, other pairs may be as good as theirs.
+    If this holds for both mates, other pairs may be as good as theirs.
     """
     as_good = 0
     for i in range(first, last):

@@ -1,4 +1,4 @@
-"""From alignments to what is reported, on a card: the twin of `quire.align.pairing.cpu`, with the same content."""
+"""Choice of the reported alignments on a card: the twin of `quire.align.pairing.cpu`."""
 
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -76,7 +76,7 @@ class _Contigs(NamedTuple):
 
 
 class CardCompetition(NamedTuple):
-    """pairing.cu: Competition; one entry for each alignment: int64[], int32[], int32[], int64[]."""
+    """pairing.cu: Competition; int64[m], int32[m], int32[m], int64[m] for m alignments."""
 
     overlapped_by: CardArray
     suboptimal_score: CardArray
@@ -98,12 +98,12 @@ def select(
     """Choose the alignments to report.
 
     Args:
-        card: where the arrays are.
-        alignments: of the batch, rescued ones included.
-        reads: the batch; for pairs of 2n reads (mates r and n + r).
-        paired: whether the batch holds pairs.
+        card: card of all arrays.
+        alignments: alignments of the batch, including rescued ones.
+        reads: the batch.
+        paired: True if reads r and n + r are the mates of n pairs.
         insert_sizes: the unit's models.
-        alternate: uint8[contigs], 1 for alternate contigs; None where none is.
+        alternate: uint8[contigs], 1 for alternate contigs; None where there are none.
 
     Returns:
         A `Selection` of the card's arrays; `proper` as uint8.

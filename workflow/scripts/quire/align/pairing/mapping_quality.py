@@ -1,4 +1,7 @@
-"""Mapping qualities as bwa mem estimates them, in integers: a float might be rounded another way on a card."""
+"""Mapping qualities as bwa mem estimates them, in integer arithmetic.
+
+Floating point could be rounded differently on a card.
+"""
 
 import numpy as np
 
@@ -16,32 +19,33 @@ from quire.simd.compiled import inlined
 
 @inlined
 def count_cost(count):
-    """Quality lost to `count` places nearly as good as the second best."""
+    """Return the quality lost to `count` places that are nearly as good as the second best."""
     return COUNT_COST[min(count, 1024)]
 
 
 @inlined
 def raw_quality(difference):
-    """Quality of a score difference alone: 6.02 a unit."""
+    """Return the quality of a score difference alone: 6.02 per unit."""
     return (difference * 602 + 50) // 100
 
 
 @inlined
 def lowered(quality, crowded):
-    """A quality between 0 and MOST_QUALITY, after one part of CROWDED_PARTS is taken for each of `crowded` reads."""
+    """Return a quality from 0 to MOST_QUALITY, less one part in CROWDED_PARTS for each of `crowded` reads."""
     return min(max(np.int64(0), quality) * (CROWDED_PARTS - crowded) // CROWDED_PARTS, np.int64(MOST_QUALITY))
 
 
 @inlined
 def single_quality(score, suboptimal_score, near_best_count, read_span, axis_span, crowded):
-    """Mapping quality of an alignment by itself.
+    """Return the mapping quality of an alignment without regard to a mate.
 
     Args:
-        score: of the alignment.
-        suboptimal_score: of the best other place of the same part of the read (0: none).
-        near_best_count: other places within a gap's cost of the best.
-        read_span, axis_span: bases of the alignment on the read and on the axis.
-        crowded: 1 if the read has as many places as are looked at at most, else 0.
+        score: score of the alignment.
+        suboptimal_score: score of the best other place of the same part of the read; 0 for none.
+        near_best_count: number of other places within the cost of a gap of the best.
+        read_span: bases of the alignment on the read.
+        axis_span: bases of the alignment on the axis.
+        crowded: 1 if the read reached the MOST_CANDIDATES cap, else 0.
     """
     suboptimal_score = max(suboptimal_score, CHANCE_SCORE)
     if suboptimal_score >= score:

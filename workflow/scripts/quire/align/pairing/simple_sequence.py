@@ -1,4 +1,4 @@
-"""Simple sequence, of so few different words that it must lie in many places."""
+"""Simple sequence: it has so few different words that it occurs in many places."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from quire.simd.compiled import compiled, inlined
 
 @inlined
 def is_simple_alignment(alignments, reads, read, i):
-    """Whether the part of a read that alignment i covers is simple sequence; no alignment of a high score is."""
+    """Return True if the aligned part of a read is simple sequence; False for scores from SIMPLE_SCORE on."""
     begin, end, score = reads.offsets[read], reads.offsets[read + 1], alignments.score[i]
     if score >= SIMPLE_SCORE:
         return False
@@ -19,10 +19,10 @@ def is_simple_alignment(alignments, reads, read, i):
 
 @compiled
 def _is_simple(codes, share):
-    """Whether a sequence has so few different words (poly-A, poly-G) that it must lie in many places.
+    """Return True if fewer than one in `share` words of a sequence are different, as in poly-A or poly-G.
 
-    bwa mem lowers the quality of such reads by the share of its seeds that are too frequent; here the words themselves
-    are counted: less than one in `share` of them different.
+    bwa mem lowers the quality of such reads by the share of their seeds that are too frequent. Here the words are
+    counted.
     """
     seen = np.zeros(1 << (2 * SIMPLE_WORD), np.bool_)
     word, different = 0, 0

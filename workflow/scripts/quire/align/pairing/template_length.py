@@ -1,4 +1,4 @@
-"""Template lengths and orientations: of two alignments, and of the unique pairs that models are fitted to."""
+"""Template lengths and orientations of pairs, and of the unique pairs that models are fitted to."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from quire.simd.compiled import compiled, inlined
 
 @inlined
 def five_prime_end(alignments, i, length):
-    """Where the read of alignment i begins on its contig, clips included: before its first base, or behind its last."""
+    """Return the position on the contig of the read's 5' end, clips included: before its first or after its last base."""
     if alignments.strand[i] == 0:
         return alignments.position[i] - alignments.read_begin[i]
     span = alignments.axis_end[i] - alignments.axis_begin[i]
@@ -19,10 +19,11 @@ def five_prime_end(alignments, i, length):
 
 @inlined
 def orientation_of(strand_first, strand_second, distance):
-    """Number of the orientation in `quire.align.insert_size.ORIENTATIONS`.
+    """Return the index of the orientation in `quire.align.insert_size.ORIENTATIONS`.
 
     Args:
-        strand_first, strand_second: of the two mates.
+        strand_first: strand of the first mate.
+        strand_second: strand of the second mate.
         distance: from the first mate's 5' end to the second's, in the direction of the first.
     """
     orientation = 0 if strand_first == strand_second else 1
@@ -31,26 +32,28 @@ def orientation_of(strand_first, strand_second, distance):
 
 @inlined
 def pair_distance(alignments, first, second, first_length, second_length):
-    """Distance from the 5' end of the first mate to that of the second on the same contig, in the first's direction.
+    """Return the distance from the 5' end of the first mate to that of the second, in the direction of the first.
 
     Args:
-        alignments: of the batch.
-        first, second: of the first and of the second mate of a pair.
-        first_length, second_length: of these reads.
+        alignments: alignments of the batch, these two on the same contig.
+        first: alignment of the first mate.
+        second: alignment of the second mate.
+        first_length: length of the first mate.
+        second_length: length of the second mate.
     """
     distance = five_prime_end(alignments, second, second_length) - five_prime_end(alignments, first, first_length)
     return distance if alignments.strand[first] == 0 else -distance
 
 
 def unique_template_lengths(alignments: Alignments, reads: Reads) -> np.ndarray:
-    """int64[pairs]: 4 * template length + orientation of each pair; -1 unless its mates are unique, on one contig."""
+    """Return 4 * template length + orientation of each pair (int64[pairs]); -1 unless unique on one contig."""
     lengths: np.ndarray = _unique_template_lengths(alignments, np.diff(reads.offsets))
     return lengths
 
 
 @compiled
 def _unique_template_lengths(alignments, lengths):
-    """See `unique_template_lengths`; lengths: int64[2 * pairs], of the reads."""
+    """See `unique_template_lengths`; lengths: int64[2 * pairs], bases of the reads."""
     pairs = len(lengths) // 2
     found = np.full(pairs, -1, np.int64)
     for pair in range(pairs):

@@ -10,12 +10,12 @@ from quire.align.model import Alignments
 from quire.device.card import Card, CardArray
 from quire.reads.gpu import CardReads
 
-# The last models used on a card.
+# The models last used on each card.
 _models: WeakKeyDictionary[Card, tuple[InsertSizes, ProperLengths]] = WeakKeyDictionary()
 
 
 def unique_template_lengths(card: Card, alignments: Alignments, reads: CardReads) -> CardArray:
-    """int64[pairs] on the card: 4 * template length + orientation; -1 unless the mates are unique, on one contig."""
+    """Return 4 * template length + orientation of each pair (int64[pairs]); -1 unless unique on one contig."""
     pairs = len(reads) // 2
     lengths = card.empty(pairs, np.int64)
     card.kernel(SOURCE, "unique_lengths", **DEFINES).for_each(pairs, alignments, reads, pairs, lengths)
@@ -23,7 +23,7 @@ def unique_template_lengths(card: Card, alignments: Alignments, reads: CardReads
 
 
 def proper_lengths_on(card: Card, insert_sizes: InsertSizes) -> ProperLengths:
-    """The models as arrays of the card (alignments.cuh: ProperLengths)."""
+    """Return the models as arrays on the card (alignments.cuh: ProperLengths)."""
     if card not in _models or _models[card][0] != insert_sizes:
         arrays = ProperLengths(*(card.upload(array) for array in proper_lengths(insert_sizes)))
         _models[card] = insert_sizes, arrays

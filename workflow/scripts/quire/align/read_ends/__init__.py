@@ -1,18 +1,19 @@
-"""Ends of reads that are not of the sample: adapters that a short insert lets both mates read into, and runs of G.
+"""Ends of reads that are not part of the sample: adapters in both mates of a short insert, and runs of G.
 
-Such bases are not mapped and stay in the record as soft clips: nothing is trimmed away. What an engine maps are reads
-that end earlier (`PairBatch.untrimmed` holds the whole ones), so that the records are the same on a CPU and on a card.
+Such bases are not mapped and stay in the record as soft clips; nothing is removed. Engines map the shortened reads
+(`PairBatch.untrimmed` holds the whole ones), so the records are the same on CPU and card.
 
-The rules are fastp's (Chen et al. 2018, doi:10.1093/bioinformatics/bty560):
+The rules are those of fastp (Chen et al. 2018, doi:10.1093/bioinformatics/bty560):
 
-- *Poly-G.* Machines with two colours read no signal as G. From the 3' end, bases count as the run while at most one in
-  eight of them and at most five in all are no G; it is a run from ten bases on, and is cut at its first G.
-- *Read-through.* The first mate and the reverse complement of the second are laid over each other. An overlap has 30
-  bases or more, and of its first 50 at most 5 differ. Those in which the second mate begins within the first are
-  tried first, from the left, then those in which it begins before. The first that agrees says how long the insert
-  is, from the first base of the one to the first of the other, and what either mate has beyond is adapter, provided
-  that the overlap is longer than a third of the first mate. (fastp looks at the latter half alone, which is the same
-  for mates of one length: `python -m bench.read_ends` compares.)
+- *Poly-G.* Two-colour machines read a missing signal as G. Counted from the 3' end, a run continues while at most one
+in
+  eight of its bases and at most five in total are not G. A run of ten bases or more is cut at its first G.
+- *Read-through.* The first mate and the reverse complement of the second are overlapped by at least 30 bases, of whose
+  first 50 at most 5 may differ. Offsets at which the second mate begins within the first are tried first, from the
+  left, then those at which it begins before it. The first match determines the insert, from the first base of one mate
+  to the first base of the other. Bases of either mate beyond it are adapter if the overlap is longer than a third of
+  the first mate. (fastp compares the second half only, which is the same for mates of equal length; `python -m
+  bench.read_ends` compares both.)
 """
 
 from dataclasses import dataclass, field
@@ -29,8 +30,8 @@ class Clipping:
     """Which ends of reads are clipped.
 
     Attributes:
-        adapters: read-through into adapters, of pairs.
-        poly_g: runs of G at 3' ends.
+        adapters: clip adapters of pairs.
+        poly_g: clip runs of G at 3' ends.
     """
 
     adapters: bool = False
@@ -42,7 +43,7 @@ NO_CLIPPING = Clipping()
 
 @dataclass
 class ClippedCounts:
-    """Reads, and their bases, that were clipped so far, for the ledger."""
+    """Counts of clipped reads and bases for the ledger."""
 
     clipping: Clipping
     counts: dict[str, int] = field(init=False)
@@ -54,6 +55,6 @@ class ClippedCounts:
         self.counts = {f"{kind}_clipped_{what}": 0 for kind in kinds for what in ("reads", "bases")}
 
     def add(self, kind: str, lengths: np.ndarray, kept: np.ndarray) -> None:
-        """Count reads of these lengths (int64[n]) of which so many bases (int64[n]) are kept."""
+        """Count reads of these lengths (int64[n]) of which `kept` bases (int64[n]) remain."""
         self.counts[f"{kind}_clipped_reads"] += int((kept < lengths).sum())
         self.counts[f"{kind}_clipped_bases"] += int((lengths - kept).sum())

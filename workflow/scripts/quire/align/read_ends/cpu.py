@@ -1,4 +1,4 @@
-"""Clipping the ends of a batch's reads, with Numba."""
+"""Clipping of the ends of a batch's reads with Numba."""
 
 from collections.abc import Iterator
 
@@ -22,11 +22,11 @@ from quire.simd.compiled import compiled
 
 
 def clip_ends(batches: Iterator[PairBatch], counts: ClippedCounts) -> Iterator[PairBatch]:
-    """Batches whose reads end where the rules say; a batch without such ends as it is.
+    """Yield batches of shortened reads; a batch without clipped reads is unchanged.
 
     Args:
-        batches: as read.
-        counts: what to clip, and where it is counted.
+        batches: batches as read.
+        counts: which ends to clip, and the counts to add to.
     """
     for batch in batches:
         mates = [batch.mate1] if batch.mate2 is None else [batch.mate1, batch.mate2]
@@ -50,7 +50,7 @@ def clip_ends(batches: Iterator[PairBatch], counts: ClippedCounts) -> Iterator[P
 
 
 def _beginnings(reads: ReadBatch, kept: np.ndarray) -> ReadBatch:
-    """The first bases of each read."""
+    """Return the first `kept` bases of each read."""
     offsets = offsets_from_lengths(kept)
     bases, qualities = (_take(flat, reads.offsets, offsets) for flat in (reads.bases, reads.qualities))
     return ReadBatch(reads.names, reads.name_offsets, bases, qualities, offsets, reads.first_ordinal)
@@ -58,7 +58,7 @@ def _beginnings(reads: ReadBatch, kept: np.ndarray) -> ReadBatch:
 
 @compiled
 def _take(values, offsets, new):
-    """As many values from the beginning of each item as `new` has room for."""
+    """Return the first values of each item, as many as the offsets `new` have room for."""
     taken = np.empty(new[-1], np.uint8)
     for i in range(len(new) - 1):
         copy_bytes(taken, new[i], values, offsets[i], offsets[i] + new[i + 1] - new[i])
@@ -67,7 +67,7 @@ def _take(values, offsets, new):
 
 @compiled
 def _before_poly_g(bases, offsets, kept):
-    """Lower `kept` (int64[n]) to what stands before a run of G; it holds the lengths of the reads."""
+    """Reduce `kept` (int64[n], initially the lengths of the reads) to the bases before a run of G."""
     for read in range(len(kept)):
         begin, length = offsets[read], kept[read]
         run, others, first = 0, 0, length
@@ -86,7 +86,7 @@ def _before_poly_g(bases, offsets, kept):
 
 @compiled
 def _of_inserts(bases1, offsets1, bases2, offsets2, kept1, kept2):
-    """Lower what is kept of both mates (int64[n] each, of which only so much is looked at) to the insert."""
+    """Reduce the kept bases of both mates (int64[n] each) to the insert; only kept bases are compared."""
     turned = np.empty(0, np.uint8)
     for pair in range(len(kept1)):
         begin, length1, length2 = offsets1[pair], kept1[pair], kept2[pair]
@@ -101,7 +101,7 @@ def _of_inserts(bases1, offsets1, bases2, offsets2, kept1, kept2):
 
 @compiled
 def _insert(bases, begin, length1, turned, length2):
-    """Length of the insert by the overlap of the mates, or -1 without one."""
+    """Return the length of the insert, from the overlap of the mates; -1 without an overlap."""
     for shift in range(length1 - SHORTEST_OVERLAP + 1):
         if _agree(bases, begin + shift, length1 - shift, turned, 0, length2):
             return length2 + shift if 3 * min(length1 - shift, length2) > length1 else -1
@@ -113,7 +113,7 @@ def _insert(bases, begin, length1, turned, length2):
 
 @compiled
 def _agree(one, begin1, length1, other, begin2, length2):
-    """Whether two stretches overlap by enough bases of which few differ."""
+    """Return True if two stretches overlap by enough bases with few differences."""
     overlap = min(length1, length2)
     if overlap < SHORTEST_OVERLAP:
         return False

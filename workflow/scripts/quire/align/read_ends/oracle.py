@@ -1,4 +1,4 @@
-"""How much of a read or a pair is kept, in plain Python; the rules stand in `quire.align.read_ends`."""
+"""Number of bases of a read or pair that are kept, in plain Python; see `quire.align.read_ends` for the rules."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from quire.align.read_ends import (
 
 
 def kept_before_poly_g(read: Sequence[int]) -> int:
-    """Bases of a read (codes) in front of its run of G."""
+    """Return the number of bases of a read (codes) before its run of G."""
     run, others, first = 0, 0, len(read)
     for place in range(len(read) - 1, -1, -1):
         others += read[place] != G
@@ -28,7 +28,7 @@ def kept_before_poly_g(read: Sequence[int]) -> int:
 
 
 def kept_of_insert(mate1: Sequence[int], mate2: Sequence[int]) -> int | None:
-    """Length of the insert by the overlap of the mates; None without one."""
+    """Return the length of the insert, from the overlap of the mates; None without an overlap."""
     turned = [3 - code if code < 4 else code for code in reversed(mate2)]
     for shift in [*range(len(mate1) - SHORTEST_OVERLAP + 1), *range(-1, SHORTEST_OVERLAP - len(mate2) - 1, -1)]:
         one, other = mate1[max(shift, 0) :], turned[max(-shift, 0) :]

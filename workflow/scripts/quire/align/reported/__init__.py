@@ -1,4 +1,4 @@
-"""The reported alignments of a batch as rows, which are all that records are made of."""
+"""The reported alignments of a batch as rows, from which records are made."""
 
 import numpy as np
 
@@ -7,13 +7,13 @@ from quire.reads import PairBatch, offsets_of_mates
 
 
 def on_whole_reads(reported: Reported, batch: PairBatch) -> Reported:
-    """What is reported of reads that were mapped without their 3' ends, in coordinates of the whole reads.
+    """Return the reported alignments of reads that were mapped without their 3' ends in coordinates of the whole reads.
 
-    Coordinates in a read are those of the oriented sequence, which begins with the 3' end where it is turned round.
+    Coordinates refer to the oriented read, which begins with the 3' end on the reverse strand.
 
     Args:
-        reported: of the reads as they were mapped.
-        batch: with `untrimmed`.
+        reported: reported alignments of the reads as mapped.
+        batch: batch with `untrimmed`.
     """
     assert batch.untrimmed is not None
     mapped, whole = (offsets_of_mates(part.mate1, part.mate2) for part in (batch, batch.untrimmed))

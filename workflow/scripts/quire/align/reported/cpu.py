@@ -1,4 +1,4 @@
-"""From all alignments of a batch to those that are reported, in the order of the reads."""
+"""Selection of the reported alignments of a batch, in the order of the reads."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,14 @@ NO_ALTERNATE = np.empty(0, np.uint8)
 def take_reported(
     alignments: Alignments, selection: Selection, alternate: NDArray[np.uint8] = NO_ALTERNATE
 ) -> Reported:
-    """The rows that records are made of, and those that `quire.align.lift_over` compares them with.
+    """Return the rows that records are made of, and the rivals that `quire.align.lift_over` compares them with.
 
     Args:
-        alignments: of a batch of reads.
-        selection: what is reported of them.
-        alternate: uint8[contigs], 1 for alternate contigs, if their places are lifted over: then all good alignments of
-            a read that has one of them there are taken. Empty if not.
+        alignments: alignments of a batch of reads.
+        selection: which of them are reported.
+        alternate: uint8[contigs], 1 for alternate contigs, if places are lifted over: then all good alignments of a
+        read
+            that has one there are taken. Otherwise empty.
     """
     first, rows, chosen, quality, suboptimal_score, all_rows, rank = _choose(alignments, selection, alternate)
     columns = [first, rows, selection.proper, quality, suboptimal_score, *_take(alignments, chosen), all_rows, rank]
@@ -28,12 +29,12 @@ def take_reported(
 
 @compiled
 def _choose(alignments, selection, alternate):
-    """First row of each read, and how many it has; alignment, mapping quality and suboptimal score of every row.
+    """Return first row and number of rows of each read, and alignment, quality and suboptimal score of every row.
 
-    And how many rows each read has with those behind the reported ones, and where each row stands in its read; both
-    empty where no contig is alternate.
+    Also return the number of rows of each read including rivals, and the rank of each row in its read; both are empty
+    where no contig is alternate.
     """
-    # Taken out once: each use of a tuple inside the loop would count references of all its arrays.
+    # Unpack once: each access to a tuple inside the loop would count references of all its arrays.
     primary, supplementary = selection.primary, selection.supplementary
     primary_quality, primary_suboptimal = selection.quality, selection.suboptimal_score
     supplementary_quality = selection.supplementary_quality
@@ -85,9 +86,10 @@ def _choose(alignments, selection, alternate):
 
 @inlined
 def _least_rival(score, contig, offsets, primary, supplementary, read, alternate):
-    """The least score of a read's alignments that are compared with its reported ones, -1 for none.
+    """Return the least score of the alignments that a read's reported ones are compared with; -1 for none.
 
-    There are some where one of them, reported or not, lies on an alternate contig; these stand last, best first.
+    There are some if one of its good alignments, reported or not, lies on an alternate contig; these come last, best
+    first.
     """
     if primary[read] < 0:
         return np.int64(-1)
@@ -114,7 +116,7 @@ def _is_reported(primary, supplementary, read, i):
 
 @compiled
 def _take(alignments, chosen):
-    """The columns of the chosen alignments from `strand` on, their operations one behind the other."""
+    """Return the columns of the chosen alignments from `strand` on, with their operations concatenated."""
     begins, lengths, cigar = alignments.cigar_begin, alignments.cigar_length, alignments.cigar
     operations = np.int64(0)
     for row in range(len(chosen)):

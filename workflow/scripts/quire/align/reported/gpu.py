@@ -1,6 +1,6 @@
-"""The alignments that are reported, on a card: the twin of `quire.align.reported.cpu`, with the same result.
+"""Selection of the reported alignments on a card: the twin of `quire.align.reported.cpu`.
 
-Nothing else of a batch goes back to the host.
+They are the only data of a batch that return to the host.
 """
 
 from typing import NamedTuple
@@ -28,13 +28,13 @@ class _Contigs(NamedTuple):
 def take_reported(
     card: Card, alignments: Alignments, selection: Selection, alternate: CardArray | None = None
 ) -> Reported:
-    """The rows that records are made of; arrays on the card, `proper` as uint8.
+    """Return the rows that records are made of; arrays on the card, `proper` as uint8.
 
     Args:
-        card: where everything lies.
-        alignments: of a batch of reads.
-        selection: what is reported of them.
-        alternate: uint8[contigs], 1 for alternate contigs, if their places are lifted over; None if not.
+        card: card of all arrays.
+        alignments: alignments of a batch of reads.
+        selection: which of them are reported.
+        alternate: uint8[contigs], 1 for alternate contigs, if places are lifted over; otherwise None.
     """
     reads, contigs = len(selection.primary), _Contigs(alternate)
     count, take = (card.kernel(SOURCE, entry, **DEFINES) for entry in ("count_reported", "take_reported"))

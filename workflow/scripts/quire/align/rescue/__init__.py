@@ -1,1 +1,1 @@
-"""Mate rescue: a mate without a place is looked for beside its read."""
+"""Mate rescue: search for a mate beside the places of its read."""

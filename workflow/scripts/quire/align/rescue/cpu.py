@@ -1,15 +1,15 @@
-"""Mate rescue: where a read has a place and its mate has none beside it, the mate is looked for there.
+"""Mate rescue with Numba: where a read has a place and its mate has none beside it, the mate is searched for there.
 
-So it is, too, beside the places of a read that has few where the mate's best place is not the only one, or where it has
-as many places as are looked at at most: the one that is known there need not be the best, nor the only one.
+It is also searched for beside the places of a read that has few, if the mate's best place is not unique or the mate has
+reached the MOST_CANDIDATES cap: the known place beside the read may be neither the best nor the only one.
 
-The windows that the insert sizes allow, one for each orientation, are scanned for 8-mers of the mate; the diagonal with
-most of them becomes an extension job, and so does the best one beyond its band that has nearly as many: where a tandem
-repeat holds the mate twice, the pair must not get a high mapping quality. So a rescue costs a scan of some hundred
-bases, not a full Smith-Waterman matrix. A k-mer votes for the diagonals of all its places in the mate: in a tandem
-repeat a mate has it in each copy. Of equal diagonals the one is taken whose template length is nearest the mean. The
-second one's band reaches into the best one's, up to its diagonal: of a repeat that is little longer than the mate,
-all of whose places lie in one band, it finds another that is as good.
+The windows that the insert sizes allow, one for each orientation, are scanned for 8-mers of the mate. The diagonal with
+most of them becomes an extension job. So does the best one outside its band that has nearly as many: if a tandem repeat
+contains the mate twice, the pair must not get a high mapping quality. Thus a rescue costs a scan of some hundred bases
+and no full Smith-Waterman matrix. A k-mer votes for the diagonals of all its places in the mate, since a mate in a
+tandem repeat has it in every copy. Among equal diagonals the one wins whose template length is closest to the mean. The
+band of the second diagonal overlaps that of the first up to its diagonal: in a repeat little longer than the mate,
+whose places all lie in one band, it finds another place that is as good.
 """
 
 from typing import NamedTuple
@@ -34,18 +34,18 @@ from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import interval_of
 
-# A place beside an anchor where its mate may lie, and the island that it lies on.
+# A place beside an anchor where its mate may lie, and its island.
 PLACE = np.dtype([(name, np.int64) for name in ("mate", "strand", "diagonal", "axis_low", "axis_high")])
 
 
 def rescue_jobs(alignments: Alignments, reads: Reads, reference: Reference, insert_sizes: InsertSizes) -> ExtensionJobs:
-    """Extension jobs for mates that have no alignment at a proper distance from an anchor.
+    """Return extension jobs for mates that have no alignment at a proper distance from an anchor.
 
     Args:
-        alignments: of a paired batch of 2n reads (mates r and n + r).
+        alignments: alignments of a paired batch of 2n reads (mates r and n + r).
         reads: the batch.
         reference: the axis.
-        insert_sizes: the unit's models; without any there is nothing to rescue.
+        insert_sizes: the unit's models; if none is known, there is nothing to rescue.
     """
     planned = np.empty(0, PLACE)
     if insert_sizes.are_known:
@@ -65,11 +65,11 @@ def rescue_jobs(alignments: Alignments, reads: Reads, reference: Reference, inse
 
 
 class _Side(NamedTuple):
-    """The read that has the anchors, and its mate, which is looked for beside them.
+    """A read with anchors, and its mate, which is searched for beside them.
 
     Attributes:
         number: 0 if the read is the first of its pair, 1 if it is the second.
-        read, mate: their numbers in the batch.
+        read, mate: their indices in the batch.
         length, mate_length: their bases.
     """
 
@@ -81,12 +81,12 @@ class _Side(NamedTuple):
 
 
 class _Window(NamedTuple):
-    """Where a mate would make a proper pair with an anchor.
+    """Positions where a mate forms a proper pair with an anchor.
 
     Attributes:
-        strand: of the mate.
-        begin, end: on the axis, inside the anchor's island; end may be before begin.
-        target: from `begin` on, where the mate begins if the template length is the mean; it may lie outside.
+        strand: strand of the mate.
+        begin, end: on the axis, inside the anchor's island; end may be less than begin.
+        target: where the mate begins if the template length is the mean, relative to `begin`; it may lie outside.
     """
 
     strand: int
@@ -97,7 +97,7 @@ class _Window(NamedTuple):
 
 @compiled
 def _plan(alignments, offsets, codes, text, island_axis, lengths, room):
-    """Return where mates are looked for (PLACE[]); lengths: `ProperLengths`."""
+    """Return where mates are searched for (PLACE[]); lengths: `ProperLengths`."""
     alignments, offsets, codes, lengths = borrowed(alignments), borrowed(offsets), borrowed(codes), borrowed(lengths)
     text, island_axis, room = borrowed(text), borrowed(island_axis), borrowed(room)
     pairs = (len(offsets) - 1) // 2
@@ -120,7 +120,7 @@ def _plan(alignments, offsets, codes, text, island_axis, lengths, room):
                 score = np.int64(alignments.score[anchor])
                 if score < best - UNPAIRED_COST:
                     continue
-                # What half of the read does not even agree with may lie there by chance.
+                # An alignment of less than half of the read may be there by chance.
                 if 2 * score < side.length and not stands_alone(score, side.length):
                     continue
                 if not looks_again and _has_partner(alignments, anchor, side, lengths):
@@ -155,7 +155,7 @@ def _plan(alignments, offsets, codes, text, island_axis, lengths, room):
 
 @inlined
 def _may_have_better(alignments, mate):
-    """Whether a mate may have better places than those known: its best is not the only one, or it has very many."""
+    """Return True if a mate may have better places than those known: its best is not unique, or it has very many."""
     first, last = alignments.offsets[mate], alignments.offsets[mate + 1]
     if last - first >= MOST_CANDIDATES:
         return True
@@ -169,7 +169,7 @@ def _may_have_better(alignments, mate):
 
 @inlined
 def _has_partner(alignments, anchor, side, lengths):
-    """Return True if the mate has an alignment that makes a proper pair with the anchor."""
+    """Return True if the mate has an alignment that forms a proper pair with the anchor."""
     farthest = max(lengths.high[0], lengths.high[1], lengths.high[2], lengths.high[3])
     begin = alignments.axis_begin[anchor]
     reach = farthest + side.length + side.mate_length + alignments.axis_end[anchor] - begin

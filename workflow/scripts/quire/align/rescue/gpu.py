@@ -37,11 +37,11 @@ DEFINES = {
     "UNPAIRED_COST": UNPAIRED_COST,
 }
 WARP = 32
-# Warps of a block, each with a task; fewer where the shared memory of a block holds no more.
+# Warps in a block, each with a task; fewer if the shared memory of a block is too small.
 WARPS = 4
-# Diagonals whose votes are counted at a time: wider windows are gone through in several rounds.
+# Diagonals whose votes are counted at a time; wider windows take several rounds.
 MOST_DIAGONALS = 2048
-# Slots of the table for each base of the longest mate: that many empty ones end most searches at the first slot.
+# Slots of the table for each base of the longest mate: with so many empty slots most searches end at the first.
 SLOTS_PER_BASE = 3
 
 
@@ -62,17 +62,14 @@ _TASK_TYPES = (np.int32, np.uint8, np.int64, np.int64, np.int64, np.int32)
 def rescue_jobs(
     card: Card, alignments: Alignments, reads: CardReads, reference: CardReference, insert_sizes: InsertSizes
 ) -> ExtensionJobs:
-    """Extension jobs for mates that have no alignment at a proper distance from an anchor.
+    """Return extension jobs for mates that have no alignment at a proper distance from an anchor; arrays on the card.
 
     Args:
-        card: where the arrays are.
-        alignments: of a paired batch of 2n reads (mates r and n + r).
+        card: card of all arrays.
+        alignments: alignments of a paired batch of 2n reads (mates r and n + r).
         reads: the batch.
         reference: the axis.
-        insert_sizes: the unit's models; without any there is nothing to rescue.
-
-    Returns:
-        `ExtensionJobs` of the card's arrays.
+        insert_sizes: the unit's models; if none is known, there is nothing to rescue.
     """
     if not (insert_sizes.are_known and len(reads)):
         return _empty_jobs(card, 0)
@@ -99,9 +96,9 @@ def rescue_jobs(
 def _scan(
     card: Card, tasks: _Tasks, count: int, reads: CardReads, reference: CardReference, spread: int
 ) -> tuple[CardArray, CardArray]:
-    """Best and second diagonal (int64[2 * count]) of each task, and whether it has them (uint8[2 * count]).
+    """Return the best and second diagonal (int64[2 * count]) of each task, and which exist (uint8[2 * count]).
 
-    Windows are at most `spread` (highest less lowest template length of an orientation) and a mate long.
+    A window is at most `spread` (largest range of template lengths of an orientation) plus the length of a mate long.
     """
     offsets: CardArray = reads.offsets
     longest = int((offsets[1:] - offsets[:-1]).max())
@@ -110,7 +107,7 @@ def _scan(
     words = (diagonals + longest) // BASES_PER_WORD + 3
     places = 4 * -(-longest // 4)
     others = 8 * words + 2 * diagonals + 2 * places
-    # Long mates on a card of little shared memory: a fuller table, in which some slot is still empty and ends a search.
+    # Long mates on a card with little shared memory: use a smaller table, as long as it keeps an empty slot.
     while (4 << slot_bits) + others > card.shared_bytes and slot_bits > longest.bit_length():
         slot_bits -= 1
     bytes_per_warp = (4 << slot_bits) + others

@@ -1,7 +1,7 @@
-"""Votes of a mate's k-mers for the diagonals of a window of the axis: where in it the mate may lie.
+"""Votes of the k-mers of a mate for the diagonals of a window of the axis, where the mate may lie.
 
-A k-mer is a number as the packed axis has it: its first base in the lowest bits. Which k-mers a mate has stands in a
-set of bits, which the processor's nearest cache holds, as a table of places it does not.
+A k-mer is a number with its first base in the lowest bits, as in the packed axis. A set of bits tells which k-mers the
+mate has: it fits the first-level cache, while a table of places does not.
 """
 
 from typing import NamedTuple
@@ -14,24 +14,24 @@ from quire.simd.bits import count_ones
 from quire.simd.compiled import compiled, inlined
 
 KMERS = 1 << (2 * KMER)
-KMERS_IN_WORD = 32 - KMER + 1  # whole ones of 32 bases
+KMERS_IN_WORD = 32 - KMER + 1  # in 32 bases
 _MASK = np.uint64(KMERS - 1)
 _SIX, _WITHIN, _ONE, _TWO = np.uint64(6), np.uint64(63), np.uint64(1), np.uint64(2)
 _EVEN = np.uint64(0x5555555555555555)
-assert KMER == 8  # of `_compare`
+assert KMER == 8  # `_compare` relies on it
 
 
 class Room(NamedTuple):
-    """Room for the k-mers of a mate and the votes for diagonals, made once for many.
+    """Memory for the k-mers of a mate and the votes for diagonals, reused for all mates.
 
     Attributes:
-        places: int16[KMERS], the last place in the mate of each k-mer that it has.
-        earlier: int16[longest mate], the place before each place of the same k-mer; -1 for none.
-        known: uint64[KMERS / 64], bits of the k-mers that it has.
-        votes: int16[longest window], of diagonals, all 0 between windows.
-        reached: int64[longest window], diagonals of FEWEST_KMERS and more.
-        words, whole: uint64[], 32 bases of the mate from each KMERS_IN_WORDth on, and bits of the k-mers without N
-            among them.
+        places: int16[KMERS], last place in the mate of each of its k-mers.
+        earlier: int16[longest mate], previous place of the k-mer at each place; -1 for none.
+        known: uint64[KMERS / 64], bits of the k-mers that the mate has.
+        votes: int16[longest window], votes of diagonals; all 0 between windows.
+        reached: int64[longest window], diagonals with at least FEWEST_KMERS votes.
+        words: uint64[], 32 bases of the mate from every KMERS_IN_WORDth one on.
+        whole: uint64[], bits of the k-mers without N in each of these words.
     """
 
     places: np.ndarray
@@ -44,7 +44,7 @@ class Room(NamedTuple):
 
 
 def make_room(longest_mate: int, longest_window: int) -> Room:
-    """Room for mates and windows of so many bases."""
+    """Return memory for mates and windows of these lengths."""
     return Room(
         np.empty(KMERS, np.int16),
         np.empty(longest_mate, np.int16),
@@ -58,13 +58,13 @@ def make_room(longest_mate: int, longest_window: int) -> Room:
 
 @inlined
 def has_kmer(known, kmer):
-    """Whether the bit of a k-mer (uint64) is set."""
+    """Return True if the bit of a k-mer (uint64) is set."""
     return (known[kmer >> _SIX] >> (kmer & _WITHIN)) & _ONE != 0
 
 
 @compiled
 def learn(bases, room):
-    """Take up the k-mers without N of a mate (uint8[], oriented codes) in a `Room` that has none."""
+    """Add the k-mers without N of a mate (uint8[], oriented codes) to a `Room` that has none."""
     places, earlier, known = room.places, room.earlier, room.known
     kmer, valid = np.uint64(0), 0
     for i in range(len(bases)):
@@ -92,15 +92,16 @@ def forget(bases, room):
 def best_diagonals(bases, text, begin, end, target, room):
     """Return the two diagonals (relative to `begin`) with most k-mers in common; -1 for none.
 
-    Of equals the one nearest the target, and of two as near the lower one. The second is chosen so of those beyond the
-    band of the best, if it has at most SECOND_KMERS less.
+    Among equal ones the one closest to the target wins, then the lower one. The second is the best of those outside the
+    band of the first, if it has at most SECOND_KMERS fewer.
 
     Args:
-        bases: uint8[], oriented codes of the mate, as `learn` took it up.
-        text: the packed axis, of which the window is [begin, end).
-        begin, end: of the window.
-        target: a diagonal, relative to `begin` too.
-        room: `Room` of the mate, whose votes are all 0 before and after.
+        bases: uint8[], oriented codes of the mate, as passed to `learn`.
+        text: the packed axis.
+        begin: begin of the window on the axis.
+        end: its end.
+        target: preferred diagonal, relative to `begin`.
+        room: `Room` with the mate's k-mers; its votes are all 0 before and after.
     """
     if end - begin < KMER or len(bases) < KMER:
         return np.int64(-1), np.int64(-1)
@@ -121,8 +122,8 @@ def best_diagonals(bases, text, begin, end, target, room):
 def _vote(text, begin, end, room, most):
     """Let the k-mers of a window vote, each for the diagonals of all its places in the mate.
 
-    Returns how many diagonals have FEWEST_KMERS, which stand in `room.reached`; -1 if there are more than `most` votes,
-    as in a long tandem repeat, where each of its k-mers stands in the mate many times.
+    Return the number of diagonals that reach FEWEST_KMERS, which are in `room.reached`; -1 if there are more than
+    `most` votes, as in a long tandem repeat, where the mate has each k-mer of the window many times.
     """
     places, earlier, known = room.places, room.earlier, room.known
     votes, reached = room.votes, room.reached
@@ -151,7 +152,7 @@ def _vote(text, begin, end, room, most):
 
 @inlined
 def _compare(bases, text, begin, end, room):
-    """Count the k-mers that agree on each diagonal, some of a word at a time: what votes give, at a fixed cost."""
+    """Count the agreeing k-mers on each diagonal, a word at a time: the same result as votes at a fixed cost."""
     words, whole, votes, reached = room.words, room.whole, room.votes, room.reached
     groups = 0
     for place in range(0, len(bases) - KMER + 1, KMERS_IN_WORD):
@@ -173,7 +174,7 @@ def _compare(bases, text, begin, end, room):
             if base >= kmers:
                 break
             different = packed_word(text, begin + base) ^ words[group]
-            # Bit 2i: whether base i is the same; then whether it and the next one are, four, eight.
+            # Bit 2i is set if base i agrees; then if bases i and i + 1 do, then four, then eight bases.
             same = ~(different | different >> _ONE) & _EVEN
             same &= same >> np.uint64(2)
             same &= same >> np.uint64(4)
@@ -190,9 +191,9 @@ def _compare(bases, text, begin, end, room):
 
 @inlined
 def _most(reached, count, votes, target, fewest, other, beyond):
-    """The diagonal of most votes, of at least `fewest`, among those more than `beyond` away from another; -1 for none.
+    """Return the diagonal of most votes, at least `fewest`, more than `beyond` away from `other`; -1 for none.
 
-    Of equals the one nearest the target, and of two as near the lower one.
+    Among equal ones the one closest to the target wins, then the lower one.
     """
     best, best_votes, best_distance = np.int64(-1), np.int64(fewest), np.int64(1) << 62
     for item in range(count):

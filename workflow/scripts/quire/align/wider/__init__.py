@@ -1,20 +1,19 @@
-"""Wider bands: an alignment clipped at an insertion or deletion that is longer than its band is wide is aligned again.
+"""Wider bands: an alignment that is clipped at an insertion or deletion longer than its band is wide is realigned.
 
-A band reaches BAND_MARGIN diagonals beyond those of a candidate's seeds. Where a longer gap lies near an end of a read,
-and the seeds of what lies behind it are missing or too frequent, that end is clipped, and another copy of a repeat,
-which has no gap there, may score more. Such a gap can be seen without a matrix: the read's end lies unclipped on a
-diagonal beside the band.
+A band reaches BAND_MARGIN diagonals beyond those of a candidate's seeds. If a longer gap lies near an end of a read,
+and the seeds beyond it are missing or too frequent, that end is clipped, and another copy of a repeat without the gap
+may score more. Such a gap is visible without a matrix: the end of the read matches on a diagonal next to the band.
 
-An alignment that scores SHORTEST_SCORE or more is looked at where a clip of one or both of its ends has SHORTEST_CLIP
-bases or more. Of the diagonals outside the band, and at most LARGEST_GAP away from the one that the alignment has at
-that end, those may do on which at most OUTER_DIFFERENCES of the read's outermost OUTER_BASES differ from the axis. What
-one is worth are the bases that lie on it (the clipped ones; behind an insertion, those but for as many as it is long,
-and OUTER_BASES at least) with the scores of match and mismatch, and END_BONUS, less the cost of the gap. The end's
-diagonal is that of the greatest value above 0, the lowest of equals, if it could make the alignment at most NEAR_BEST
-worse than the best one of its read on the primary assembly. The band is widened to hold the diagonals of both ends.
+Alignments that score at least SHORTEST_SCORE and have a clip of at least SHORTEST_CLIP bases are examined. Candidates
+are the diagonals outside the band, at most LARGEST_GAP from the alignment's diagonal at that end, on which at most
+OUTER_DIFFERENCES of the read's outermost OUTER_BASES bases differ from the axis. The value of a diagonal is the score
+of the bases that lie on it plus END_BONUS, less the cost of the gap. These bases are the clipped ones, without as many
+as an insertion is long, and at least OUTER_BASES. The diagonal of greatest positive value (the lowest of equals) is
+chosen if it could bring the alignment to within NEAR_BEST of the best one of its read on the primary assembly. The band
+is widened to contain the diagonals of both ends.
 
-Here N of a read is A, and N of the axis what stands in for it; extension, which tells them, has the last word.
+Here N of a read counts as A, and N of the axis as its substitute; extension, which distinguishes them, decides.
 
-All this is a property of read and axis, so that one answer stays one. Few reads are aligned again (75 of a million of
-300 bases of chr20), and nearly all of these score more.
+The result depends on read and axis only. Few reads are realigned (75 in a million of 300 bases of chr20), and nearly
+all of them score more.
 """

@@ -1,4 +1,4 @@
-"""Wider bands with Numba; the rules stand in `quire.align.wider`."""
+"""Wider bands with Numba; see `quire.align.wider` for the rules."""
 
 import numpy as np
 
@@ -36,11 +36,11 @@ _NONE = np.int64(-(1 << 62))  # no diagonal
 def wider_jobs(
     rounds: list[tuple[ExtensionJobs, Extensions]], best: np.ndarray, reads: Reads, reference: Reference
 ) -> tuple[ExtensionJobs, list[np.ndarray]]:
-    """Jobs for what is to be aligned again, and of each round the indices of these alignments (int64[], ascending).
+    """Return jobs for the alignments to repeat, and for each round their indices (int64[], ascending).
 
     Args:
-        rounds: all there are; reads are numbered as in `reads`.
-        best: int32[n, 2], as `best_scores` gives it.
+        rounds: all rounds so far, with reads numbered as in `reads`.
+        best: int32[n, 2], result of `best_scores`.
         reads: the batch.
         reference: the axis.
     """
@@ -63,7 +63,7 @@ def wider_jobs(
 
 @compiled
 def _find(jobs, diagonal_highs, results, best, offsets, word_offsets, packed, text):
-    """Indices of what is to be aligned again, and the first and last diagonals of the wider bands (int64[] each)."""
+    """Return the indices of the alignments to repeat, and first and last diagonals of their bands (int64[] each)."""
     read, strand, _, diagonal_low, axis_low, axis_high = borrowed(jobs)
     score, read_begin, read_end, axis_begin, axis_end, _, _ = borrowed(results)
     diagonal_high, best, packed, text = borrowed(diagonal_highs), borrowed(best), borrowed(packed), borrowed(text)
@@ -100,16 +100,19 @@ def _find(jobs, diagonal_highs, results, best, offsets, word_offsets, packed, te
 
 @inlined
 def _end_diagonal(packed, first, length, clip, is_begin, text, own, band, island, least):
-    """The diagonal of a clipped end, if it is worth `least` or more; else _NONE.
+    """Return the diagonal of a clipped end if its value is at least `least`, else _NONE.
 
     Args:
-        packed: words of reads, in which this one's first base is number `first`.
-        length: of the read; clip: bases that are clipped from its begin (`is_begin`) or its end.
+        packed: words of reads.
+        first: index in them of the read's first base.
+        length: length of the read.
+        clip: number of bases clipped at this end.
+        is_begin: True for the begin of the read, False for its end.
         text: the packed axis.
         own: diagonal of the alignment at this end.
-        band: first and last diagonal that it was looked for on.
-        island: begin and end of what of the axis may be used.
-        least: value.
+        band: first and last diagonal of the band.
+        island: begin and end of the part of the axis that may be used.
+        least: least value.
     """
     found, most = _NONE, least - 1
     if clip < SHORTEST_CLIP or clip * MATCH + END_BONUS + GAP_OPEN + GAP_EXTEND <= most:
@@ -123,7 +126,7 @@ def _end_diagonal(packed, first, length, clip, is_begin, text, own, band, island
         else:
             low = max(low, band[1] + 1)
         low, high = max(low, island[0] - outer), min(high, island[1] - outer - OUTER_BASES)
-        # A word of the axis does for the outermost bases on this many diagonals.
+        # One word of the axis covers the outermost bases on this many diagonals.
         for run in range(low, high + 1, 32 - OUTER_BASES):
             window = packed_word(text, run + outer)
             for diagonal in range(run, min(run + 32 - OUTER_BASES, high + 1)):
@@ -138,7 +141,7 @@ def _end_diagonal(packed, first, length, clip, is_begin, text, own, band, island
 
 @inlined
 def _value(packed, first, length, clip, is_begin, text, diagonal, own, island):
-    """What a diagonal is worth for a clipped end; 0 where too little of it lies there."""
+    """Return the value of a diagonal for a clipped end; 0 if too few bases lie on it."""
     gap = abs(diagonal - own)
     matched = clip if (diagonal < own) == is_begin else clip - gap
     begin = 0 if is_begin else length - matched

@@ -48,13 +48,14 @@ def wider_jobs(
     reads: CardReads,
     reference: CardReference,
 ) -> tuple[ExtensionJobs, list[CardArray]]:
-    """Jobs for what is to be aligned again, and of each round the indices of these alignments; arrays on the card.
+    """Return jobs for the alignments to repeat, and for each round their indices; arrays on the card.
 
     Args:
-        card: where everything lies.
-        rounds: all there are; reads are numbered as in `reads`.
-        best: int32[n, 2], as `best_scores` gives it.
-        reads: the batch; reference: the axis.
+        card: card of all arrays.
+        rounds: all rounds so far, with reads numbered as in `reads`.
+        best: int32[n, 2], result of `best_scores`.
+        reads: the batch.
+        reference: the axis.
     """
     xp, chosen, parts = card.xp, [], []
     for jobs, found in rounds:

@@ -1,4 +1,4 @@
-"""The wider band of one alignment, base by base in plain Python; the rules stand in `quire.align.wider`."""
+"""The wider band of one alignment in plain Python; see `quire.align.wider` for the rules."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from quire.align.parameters import (
 
 @dataclass
 class Aligned:
-    """An alignment and the band that it was found in: diagonals, inclusive; the rest as in `Extensions`."""
+    """An alignment and its band (diagonals, inclusive); the other fields are as in `Extensions`."""
 
     score: int
     read_begin: int
@@ -30,13 +30,14 @@ class Aligned:
 def wider_band(
     read: Sequence[int], axis: Sequence[int], axis_low: int, axis_high: int, aligned: Aligned, best: int
 ) -> tuple[int, int] | None:
-    """First and last diagonal of the band in which to align the read again; None if it is not to be.
+    """Return first and last diagonal of the band in which to realign a read; None if it is not realigned.
 
     Args:
         read: codes 0..3 of the oriented read.
         axis: codes 0..3 of the whole axis.
-        axis_low, axis_high: what of it may be used.
-        aligned: what is known.
+        axis_low: begin of the part of the axis that may be used.
+        axis_high: its end.
+        aligned: the alignment.
         best: score of the read's best alignment on the primary assembly.
     """
     low, high = aligned.diagonal_low, aligned.diagonal_high
