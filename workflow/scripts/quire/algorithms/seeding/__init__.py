@@ -1,16 +1,16 @@
-"""Seeds: exact matches that end at fixed offsets of a read, on both strands, found in every page of the reference.
+"""Seeds: exact matches that end at fixed offsets of a read, on both strands, in all pages of the reference.
 
-A seed ends at offset e = s, s + stride, ... of the oriented read, and at the read's end; it may be s (`seed_length`) to
-64 bases deep. For each seed the occurrences at fixed depths (s, and those of DEPTHS that are longer) are counted over
-all pages, each hit owned by the page its first base lies in, and the shortest depth with at most `maximum_hits`
-occurrences is used; a seed too frequent at every depth is dropped. A read left without a hit locates its rarest dropped
-seed and keeps the `maximum_hits` hits of smallest hash(read name, axis position). So does a read left with few hits
-whose rarest dropped seed is not much too frequent: one base of a repeat that differs makes the seeds over it rare, and
-where the other copies are not known the read seems to have one place. So the hits of a read are a property of the read
-and the whole axis, never of how it was cut into pages. `cpu.find_hits` and `gpu.find_hits` locate them.
+Seeds end at offsets s, s + stride, ... of the oriented read and at its end. A seed is s (`seed_length`) to 64 bases
+deep. The occurrences of a seed at fixed depths (s, and longer ones of DEPTHS) are counted over all pages; the page that
+contains the first base of a hit owns it. The shortest depth with at most `maximum_hits` occurrences is used, and a seed
+that is too frequent at every depth is dropped. A read without any hit locates its rarest dropped seed and keeps the
+`maximum_hits` hits of smallest hash(read name, axis position). So does a read with few hits whose rarest dropped seed
+is not much too frequent: a single differing base of a repeat makes the seeds over it rare, and without the other copies
+the read would seem to have one place. Thus the hits of a read depend on the read and the whole axis, not on the pages.
+`cpu.find_hits` and `gpu.find_hits` locate them.
 
-A hit is one uint64: strand in bit 63, (diagonal + DIAGONAL_BIAS) in bits 8..62, the seed's ordinal in bits 0..7. The
-diagonal is the axis position of base 0 of the oriented read if the alignment had no gap.
+A hit is a uint64: strand in bit 63, (diagonal + DIAGONAL_BIAS) in bits 8..62, ordinal of the seed in bits 0..7. The
+diagonal is the axis position of base 0 of the oriented read in an alignment without gaps.
 """
 
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ import numpy as np
 
 DEPTHS = np.array([20, 24, 28, 32, 40, 48, 64], np.int64)
 DEEPEST = int(DEPTHS[-1])
-SEED_LENGTHS = (16, 20)  # what `seed_length` may be: at least as long as an index's prefix table is deep
+SEED_LENGTHS = (16, 20)  # values of `seed_length`: at least the depth of an index's prefix table
 MAXIMUM_SEEDS = 64
 DIAGONAL_BIAS = 1 << 20
-# Occurrences up to which the rarest dropped seed of a read is located: of one without a hit, and of one with fewer than
-# FEW_HITS, which need not be those of its best places.
+# Occurrences up to which the rarest dropped seed is located: of a read without hits, and of a read with fewer than
+# FEW_HITS hits, which may not include its best places.
 RAREST_LIMIT = 65536
 FEW_HITS = 8
 RAREST_LIMIT_BESIDE = 128
@@ -31,12 +31,12 @@ RAREST_LIMIT_BESIDE = 128
 
 @dataclass(frozen=True)
 class SeedingParameters:
-    """How densely a read is seeded and how frequent a seed may be.
+    """Density of the seeds of a read, and how frequent a seed may be.
 
     Attributes:
-        stride: bases between the ends of neighbouring seeds.
+        stride: bases between the ends of adjacent seeds.
         maximum_hits: occurrences on the axis up to which a seed is located.
-        seed_length: least bases of a seed, one of SEED_LENGTHS.
+        seed_length: least depth of a seed, one of SEED_LENGTHS.
     """
 
     stride: int
@@ -44,5 +44,5 @@ class SeedingParameters:
     seed_length: int = 20
 
     def depths(self) -> np.ndarray:
-        """int64[]: the depths at which a seed is counted, ascending."""
+        """Return the depths at which a seed is counted, int64[], ascending."""
         return np.concatenate([[self.seed_length], DEPTHS[self.seed_length < DEPTHS]]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Seeding with Numba over the FM-indexes of all pages: one pass that stops at the first depth within the cap."""
+"""Seeding with Numba over the FM-indexes of all pages, in one pass that stops at the first depth within the cap."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -27,9 +27,9 @@ from quire.reads import Reads
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
-ROOM_OF_A_READ = 256  # hits that there is room for at first, mostly more than enough
-ROWS_ANNOUNCED, ROWS_IN_LINE = 64, 16  # of an interval, before its hits are gathered; places in a cache line
-FEW_TO_SORT = 16  # hits that are sorted by insertion alone; more are first laid into about twice as many boxes
+ROOM_OF_A_READ = 256  # initial memory for the hits of a read, usually more than enough
+ROWS_ANNOUNCED, ROWS_IN_LINE = 64, 16  # rows of an interval that are prefetched; places in a cache line
+FEW_TO_SORT = 16  # hits that are sorted by insertion alone; more are first put into about twice as many boxes
 FEWEST_BOXES, MOST_BOXES = 64, 4096
 
 
@@ -39,13 +39,13 @@ def find_hits(
     """Locate the seeds of every read in all pages.
 
     Args:
-        pages: of the whole axis, in order.
+        pages: pages of the whole axis, in order.
         reads: the batch.
         text: uint64[], the packed axis, which the rest of a seed is compared with once few places are left.
-        parameters: how reads are seeded.
+        parameters: parameters of seeding.
 
     Returns:
-        offsets int64[n + 1] and hits uint64[], the hits of a read sorted ascending.
+        offsets int64[n + 1] and hits uint64[], the hits of each read in ascending order.
     """
     batch = ReadArrays(
         reads.offsets, reads.codes.reshape(-1), reads.word_offsets, reads.packed.reshape(-1), reads.ambiguous,
@@ -54,11 +54,11 @@ def find_hits(
     table = page_table(pages)
     count = len(batch.offsets) - 1
     offsets = np.zeros(count + 1, np.int64)
-    # Room is not memory: the system gives what is written to.
+    # Sized for the maximum: the system allocates only what is written.
     hits = np.empty(ROOM_OF_A_READ * count + 2 * MAXIMUM_SEEDS * max(batch.maximum_hits, 1) + RAREST_LIMIT, np.uint64)
     together = room_together(len(table))
     begin = hits_of_reads(table, batch, text, together, 0, offsets, hits)
-    while begin < count:  # it stopped for want of room
+    while begin < count:  # it stopped because `hits` was full
         hits = np.concatenate([hits, np.empty(len(hits), np.uint64)])
         begin = hits_of_reads(table, batch, text, together, begin, offsets, hits)
     return offsets, hits[: offsets[-1]]
@@ -66,7 +66,7 @@ def find_hits(
 
 @compiled
 def hits_of_reads(table, batch, text, together, begin_read, offsets, hits):
-    """Hits of the reads from `begin_read` on in the pages of a table; returns the read it stopped before."""
+    """Locate the hits of the reads from `begin_read` on in the pages of a table; return the read it stopped before."""
     batch, together = borrowed(batch), borrowed(together)
     used = offsets[begin_read]
     room = 2 * MAXIMUM_SEEDS * max(batch.maximum_hits, 1) + RAREST_LIMIT
@@ -94,7 +94,7 @@ def hits_of_reads(table, batch, text, together, begin_read, offsets, hits):
 
 @inlined
 def _announce_rows(page, number, together, count):
-    """Ask for the first places of the intervals of many rows on a page; those that are not needed change nothing."""
+    """Prefetch the first places of large intervals on a page; this changes no result."""
     for index in range(count):
         if together.places[number, index, 0] == MANY:
             low, high = together.found[number, index].low, together.found[number, index].high
@@ -104,7 +104,7 @@ def _announce_rows(page, number, together, count):
 
 @compiled
 def _hits_of_read(table, batch, together, sorting, span, hits, used):
-    """Append the sorted hits of the seeds [first, last) of one read; returns their end."""
+    """Append the sorted hits of the seeds [first, last) of one read; return the end of the hits."""
     first = used
     rarest, rarest_seed = np.int64(RAREST_LIMIT) + 1, 0
     for index in range(span[0], span[1]):
@@ -126,9 +126,12 @@ def _hits_of_read(table, batch, together, sorting, span, hits, used):
 
 
 class _Sorting(NamedTuple):
-    """Room to sort the hits of a read: uint64[], int64[MOST_BOXES + 1], and bits of a diagonal above MOST_BOXES boxes'.
+    """Memory to sort the hits of a read.
 
-    (A diagonal's boxes, on one strand, are half of all.)
+    Attributes:
+        hits: uint64[].
+        ends: int64[MOST_BOXES + 1].
+        shift: bits of a diagonal below those that select one of MOST_BOXES boxes (half of them for each strand).
     """
 
     hits: np.ndarray
@@ -138,7 +141,7 @@ class _Sorting(NamedTuple):
 
 @inlined
 def _room_to_sort(table, room):
-    """Room for the hits of a read on the pages of a table."""
+    """Return memory to sort the hits of a read on the pages of a table."""
     last = page_of(table, len(table) - 1)
     positions, shift = (last.start + last.owned_length) + DIAGONAL_BIAS, 8
     while positions >= MOST_BOXES // 2:
@@ -150,7 +153,7 @@ def _room_to_sort(table, room):
 @compiled
 def _sort(hits, first, last, sorting):
     """Sort hits[first:last], which lie anywhere on the axis: into boxes by strand and place, then by insertion."""
-    # Unsigned: of signed indices Numba asks whether they are negative.
+    # Unsigned: Numba checks signed indices for negative values.
     begin, end, one = np.uint64(first), np.uint64(last), np.uint64(1)
     if last - first > FEW_TO_SORT:
         ends, moved, shift = borrowed(sorting.ends), borrowed(sorting.hits), np.uint64(sorting.shift)
@@ -180,13 +183,13 @@ def _sort(hits, first, last, sorting):
 
 @inlined
 def _box(hit, shift, boxes):
-    """Number (uint64) of a hit's box; boxes are in the order of the hits."""
+    """Return the index (uint64) of the box of a hit; boxes are in the order of hits."""
     return (hit << np.uint64(1)) >> (shift + np.uint64(1)) | (hit >> np.uint64(63)) * (boxes >> np.uint64(1))
 
 
 @inlined
 def _append_places(places, index, seed, seed_length, hits, used):
-    """Append the hits of a seed whose rows were looked through on all pages."""
+    """Append the hits of a seed whose rows were located on all pages."""
     for number in range(len(places)):
         for item in range(1, places[number, index, 0] + 1):
             diagonal = places[number, index, item] - (seed.end - seed_length)

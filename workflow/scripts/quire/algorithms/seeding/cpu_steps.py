@@ -1,4 +1,4 @@
-"""The steps of seeding with Numba: offsets of seeds, k-mers, and hits from rows. A `page` is `PageArrays`."""
+"""Steps of seeding with Numba: offsets of seeds, k-mers, and hits from rows. A `page` is `PageArrays`."""
 
 from typing import NamedTuple
 
@@ -11,13 +11,13 @@ from quire.sequence.words import packed_word
 from quire.simd.bits import swap_bytes
 from quire.simd.compiled import compiled, inlined
 
-ROWS_AHEAD = 16  # rows of an interval that are announced before they are located
+ROWS_AHEAD = 16  # rows of an interval that are prefetched before they are located
 
 
 class ReadArrays(NamedTuple):
-    """What the kernels read of a batch: see `quire.reads.Reads` and `SeedingParameters`.
+    """The arrays of `Reads` and the `SeedingParameters` that the kernels read.
 
-    `codes` and `packed` are flat: those of the strand as read, then those of the other.
+    `codes` and `packed` are flat: the strand as read, then the other one.
     """
 
     offsets: np.ndarray
@@ -33,14 +33,14 @@ class ReadArrays(NamedTuple):
 
 @inlined
 def spread(length, seed_length, stride):
-    """The stride of a read of this length: wider for long reads: a strand has at most MAXIMUM_SEEDS seeds."""
+    """Return the stride for a read of this length; larger for long reads, to limit a strand to MAXIMUM_SEEDS."""
     needed = (length - seed_length + MAXIMUM_SEEDS - 3) // (MAXIMUM_SEEDS - 2)
     return max(stride, needed)
 
 
 @inlined
 def seed_count(length, seed_length, stride):
-    """Number of seeds of a read on one strand."""
+    """Return the number of seeds of a read on one strand."""
     if length < seed_length:
         return 0
     step = spread(length, seed_length, stride)
@@ -50,13 +50,13 @@ def seed_count(length, seed_length, stride):
 
 @inlined
 def seed_end(ordinal, length, seed_length, stride):
-    """End (exclusive) of a seed in the oriented read."""
+    """Return the (exclusive) end of a seed in the oriented read."""
     return min(seed_length + ordinal * spread(length, seed_length, stride), length)
 
 
 @inlined
 def longest_seed(codes, begin, end, ambiguous):
-    """Bases that a seed ending at `end` may be deep: up to the read's begin, an N, or DEEPEST."""
+    """Return the largest depth of a seed ending at `end`: to the read's begin, an N, or DEEPEST."""
     longest = min(end, DEEPEST)
     if ambiguous:
         for depth in range(longest):
@@ -67,7 +67,7 @@ def longest_seed(codes, begin, end, ambiguous):
 
 @inlined
 def prefix(packed, word, end, k):
-    """The k-mer (k <= 32) that ends at `end`, first base most significant."""
+    """Return the k-mer (k <= 32) that ends at `end`, first base most significant."""
     value = packed_word(packed, word * 32 + end - k)
     pairs, nibbles = np.uint64(0x3333333333333333), np.uint64(0x0F0F0F0F0F0F0F0F)
     value = (value >> np.uint64(2)) & pairs | (value & pairs) << np.uint64(2)
@@ -77,7 +77,7 @@ def prefix(packed, word, end, k):
 
 @inlined
 def encode_hit(strand, diagonal, ordinal):
-    """One hit as uint64; sorting hits sorts by strand, diagonal, seed."""
+    """Return a hit as uint64; hits sort by strand, diagonal, seed."""
     shifted = np.uint64(diagonal + DIAGONAL_BIAS) << np.uint64(8)
     return np.uint64(strand) << np.uint64(63) | shifted | np.uint64(ordinal)
 
@@ -99,7 +99,7 @@ def append_owned(page, low, high, begin, seed, hits, used):
 
 @compiled
 def keep_smallest(hits, first, used, begin, name_hash, maximum_hits):
-    """Keep the `maximum_hits` hits of smallest (hash(name, seed's axis position), position) in hits[first:used]."""
+    """Keep the `maximum_hits` of hits[first:used] with smallest (hash(name, seed's axis position), position)."""
     if used - first <= maximum_hits:
         return used
     hashes = np.empty(used - first, np.uint64)
@@ -111,7 +111,7 @@ def keep_smallest(hits, first, used, begin, name_hash, maximum_hits):
     limit = np.sort(hashes)[maximum_hits - 1]
     kept = first
     for i in range(used - first):
-        # Two positions of one hash are as good as impossible (64 bits); both would be kept up to the limit.
+        # Two positions with equal 64-bit hashes are practically impossible; both would be kept up to the limit.
         if hashes[i] <= limit and kept - first < maximum_hits:
             hits[kept] = hits[first + i]
             kept += 1

@@ -1,16 +1,16 @@
-"""Searching the seeds of some reads together: every look-up is a cache miss, so each is announced a round ahead.
+"""Search of the seeds of several reads together: every look-up is a cache miss, so each is prefetched a round ahead.
 
-Seeds are laid out until there are SEEDS_TOGETHER or more, each as an item of `seeds` (SEED[s]). What a page holds of
-seed s stands in
+Seeds are laid out, as items of `seeds` (SEED[s]), until there are at least SEEDS_TOGETHER. For each seed s and page
 
-- `found`, INTERVAL[page, s]: an interval, `seed_length` deep, empty, or of few rows before, and
-- `places`, int64[page, s, 1 + LISTED_ROWS]: of an interval of at most LISTED_ROWS rows how many hits the page owns at
-  `seed_length`, and where on the axis they begin; MANY for any other.
+- `found` (INTERVAL[page, s]) is an interval that is `seed_length` deep, or that became empty or small before, and
+- `places` (int64[page, s, 1 + LISTED_ROWS]) holds, if the interval has at most LISTED_ROWS rows, the number of hits
+that
+  the page owns at `seed_length` and their begins on the axis; otherwise MANY.
 
-A seed that is deep enough for its few rows not to be chance is not searched on: its rows are located, and the rest of
-it is compared with the axis, which for most seeds of a read is one place in memory. Seeds that are too frequent on
-all pages together are searched on, depth by depth, until `choose_depths` knows of each seed its depth and what all
-pages hold of it there.
+A seed is not searched further once it is so deep that its few rows are unlikely to be chance. Its rows are located, and
+the rest of the seed is compared with the axis, which for most seeds of a read is the same place in memory. Seeds that
+are too frequent on all pages together are searched further, depth by depth, until `choose_depths` knows the depth of
+each seed and its intervals on all pages.
 """
 
 from typing import NamedTuple
@@ -37,7 +37,7 @@ MANY_IN_ALL = np.int64(np.iinfo(np.int64).max)
 
 
 def _integers(*names):
-    """Return a dtype of int64 fields; aligned, or Numba copies some fields byte by byte."""
+    """Return a dtype of int64 fields; aligned, since otherwise Numba copies some fields byte by byte."""
     return np.dtype([(name, np.int64) for name in names], align=True)
 
 
@@ -51,13 +51,13 @@ CHOICE = _integers("total", "depth")
 
 
 class Together(NamedTuple):
-    """Room for seeds that are searched together, see the module's text, and lists of those in work.
+    """Memory for seeds that are searched together, see the module's text, and lists of seeds in progress.
 
     Attributes:
         seeds, found, places: see the module's text.
-        listed: int64[], seeds, then rows, whose next look-up is announced.
-        rows: int64[], rows to locate, their ranks among the sampled, their places in the page.
-        steps: int64[], steps from a row to the sampled one.
+        listed: int64[], seeds, later rows, whose next look-up is prefetched.
+        rows: int64[], rows to locate, then their ranks among the sampled ones, then their places in the page.
+        steps: int64[], steps from each row to the sampled one.
         owners: int64[], seeds of `rows`.
         chosen: CHOICE[s].
         frequent: int64[], seeds that are too frequent so far.
@@ -76,7 +76,7 @@ class Together(NamedTuple):
 
 @compiled
 def room_together(page_count):
-    """Room for the seeds of reads that are searched together."""
+    """Return memory for the seeds of reads that are searched together."""
     most = SEEDS_TOGETHER + 2 * MAXIMUM_SEEDS
     return Together(
         np.empty(most, SEED), np.empty((page_count, most), INTERVAL),
@@ -88,7 +88,7 @@ def room_together(page_count):
 
 @compiled
 def lay_seeds(batch, read, seeds):
-    """Lay the seeds of reads from `read` on, those without an N in `seed_length` bases; returns (reads' end, seeds)."""
+    """Lay out the seeds of reads from `read` on that have no N in `seed_length` bases; return (end of reads, seeds)."""
     number = 0
     seed_length = batch.depths[0]
     while read < len(batch.offsets) - 1 and number < SEEDS_TOGETHER:
@@ -134,7 +134,7 @@ def search_page(page, number, batch, count, text, together):
 
 @inlined
 def _beyond_chance(page):
-    """Depth at which one in sixteen seeds, or fewer, occurs in the page by chance."""
+    """Return the depth from which at most one in sixteen seeds occurs in the page by chance."""
     depth, rows = 2, page.C[4]
     while rows > 0:
         rows >>= 2
@@ -144,7 +144,7 @@ def _beyond_chance(page):
 
 @inlined
 def _begins_there(batch, seed, seed_length, missing, text, position):
-    """Whether the first `missing` bases of a seed are those of the axis from `position` on."""
+    """Return True if the first `missing` bases of a seed match the axis from `position` on."""
     first = seed.word * 32 + seed.end - seed_length
     differing = packed_word(batch.packed, first) ^ packed_word(text, position)
     return differing << np.uint64(64 - 2 * missing) == 0
@@ -152,7 +152,7 @@ def _begins_there(batch, seed, seed_length, missing, text, position):
 
 @inlined
 def _look_up(page, batch, together, found, count):
-    """First intervals, from the prefix table."""
+    """Write the first intervals, from the prefix table."""
     for index in range(count):
         seed = together.seeds[index]
         kmer = prefix(batch.packed, seed.word, seed.end, page.prefix_length)
@@ -167,7 +167,7 @@ def _look_up(page, batch, together, found, count):
 
 @inlined
 def _announce(page, low, high, goes_on):
-    """Ask for what is read next of an interval: a further step, or its rows."""
+    """Prefetch what is read next of an interval: a further step, or its rows."""
     if goes_on:
         prefetch_row(page.blocks, page.words_per_block, low)
         prefetch_row(page.blocks, page.words_per_block, high)
@@ -178,7 +178,7 @@ def _announce(page, low, high, goes_on):
 
 @inlined
 def _list_all(together, found, count):
-    """List those of the first `count` seeds whose intervals are not empty; returns how many."""
+    """List those of the first `count` seeds whose intervals are not empty; return their number."""
     listed = 0
     for index in range(count):
         together.listed[listed] = index
@@ -188,9 +188,9 @@ def _list_all(together, found, count):
 
 @compiled
 def _narrow(page, batch, together, found, count, wanted, enough):
-    """A backward step of each of the `count` listed intervals in a round, until all are empty or `wanted` deep.
+    """Take backward steps of the `count` listed intervals, one each per round, until all are empty or `wanted` deep.
 
-    From the depth `enough` on an interval of at most LISTED_ROWS rows takes no further step.
+    From the depth `enough` on, intervals of at most LISTED_ROWS rows take no further step.
     """
     listed = together.listed
     while count > 0:
@@ -211,7 +211,7 @@ def _narrow(page, batch, together, found, count, wanted, enough):
 
 @inlined
 def _list_rows(together, found, places, count):
-    """List the rows of all intervals of few rows, of the first `count` seeds; returns how many."""
+    """List the rows of all small intervals of the first `count` seeds; return their number."""
     listed = 0
     for index in range(count):
         low, high = found[index].low, found[index].high
@@ -226,7 +226,7 @@ def _list_rows(together, found, places, count):
 
 @inlined
 def _locate(page, together, count, text):
-    """Turn the first `count` rows into places in the page, and ask for the axis there."""
+    """Turn the first `count` rows into places in the page, and prefetch the axis there."""
     rows, steps, listed = together.rows, together.steps, together.listed
     if page.sa_sampling > 1:
         for item in range(count):
@@ -239,7 +239,7 @@ def _locate(page, together, count, text):
 
 @compiled
 def choose_depths(table, batch, count, together):
-    """Fill chosen[:count], and narrow `found` to the depth chosen."""
+    """Fill chosen[:count], and narrow `found` to the chosen depths."""
     left = 0
     for index in range(count):
         total = places_in_all(together.places, index)
@@ -274,7 +274,7 @@ def _deepen(page, batch, together, found, count, wanted):
 
 @inlined
 def places_in_all(places, index):
-    """Hits of a seed at `seed_length` on all pages; MANY_IN_ALL if the rows of one of them were not looked through."""
+    """Return the hits of a seed at `seed_length` on all pages; MANY_IN_ALL if its rows on a page were not located."""
     total = np.int64(0)
     for number in range(len(places)):
         if places[number, index, 0] == MANY:
@@ -285,7 +285,7 @@ def places_in_all(places, index):
 
 @inlined
 def _count_frequent(table, batch, count, together, level):
-    """Count the first `count` frequent seeds at a depth; keeps those that must be searched deeper, returns how many."""
+    """Count the first `count` frequent seeds at a depth; keep those to be searched deeper, and return their number."""
     kept = 0
     wanted, deepest = batch.depths[level], len(batch.depths) - 1
     for item in range(count):

@@ -1,12 +1,11 @@
 """Seeding on a card: kernels search all seeds, choose depths, and write and sort the hits of every read.
 
-Where one page is the whole axis, or all pages lie on the card together, each seed is searched once and stops at the
-first depth within the cap. Where pages come one after the other their hits are counted at all depths first and then
-located at the chosen ones, so every page is visited twice.
+If one page is the whole axis, or all pages are on the card together, each seed is searched once and stops at the first
+depth within the cap. If pages are uploaded in turn, hits are first counted at all depths and then located at the chosen
+ones, so every page is visited twice.
 
-Memory a seed: its read (4 bytes), its chosen depth or what was found of it (8), what each page on the card holds of it
-(8); or, of pages in turn, first its counts at seven depths (28), then what a page holds of it (8). A read adds 36 bytes
-and its hits, 8 bytes each.
+Memory per seed: its read (4 bytes), its chosen depth or interval (8), and its interval on each page (8). With pages in
+turn: its counts at seven depths (28) first, then its interval on a page (8). A read adds 36 bytes, and 8 for each hit.
 """
 
 from dataclasses import dataclass
@@ -32,13 +31,13 @@ from quire.reads.gpu import CardReads
 
 SOURCE = "quire/algorithms/seeding/seeding.cu"
 SEARCH = "quire/algorithms/seeding/search.cu"
-MOST_PAGES = 16  # that are searched together
-WARP_ROOM = 256  # hits of a read that are sorted in shared memory; more are sorted where they lie
+MOST_PAGES = 16  # pages that are searched together
+WARP_ROOM = 256  # hits of a read that are sorted in shared memory; more are sorted in global memory
 
 
 @cache
 def _defines(seed_length: int) -> dict[str, int]:
-    """Macros of the kernels for seeds of this least length."""
+    """Return the macros of the kernels for seeds of this least length."""
     depths = SeedingParameters(1, 1, seed_length).depths()
     return {
         "SEED_LENGTH": seed_length,
@@ -63,16 +62,16 @@ KERNELS = [
         for distance in SAMPLING_DISTANCES
     ),
 ]
-MOST_HITS = 1024  # the largest maximum_hits: so many pairs of hash and hit fit a block's shared memory on every card
-PLANNED_HITS = 4  # hits a seed that `bytes_per_read` counts with; a batch of more is halved by its owner
+MOST_HITS = 1024  # largest maximum_hits: this many pairs of hash and hit fit a block's shared memory on every card
+PLANNED_HITS = 4  # hits per seed that `bytes_per_read` plans for; the engine halves a batch with more
 
 
 class CardSeeds(NamedTuple):
     """The seeds of a batch (seeding.cu: Seeds).
 
     Attributes:
-        offsets: int64[reads + 1]; the seeds of a read, those of strand 0 first.
-        read: int32[room], the read of each seed; `room` is at least as many as there are.
+        offsets: int64[reads + 1], offsets of the seeds of each read, those of strand 0 first.
+        read: int32[room], the read of each seed; `room` is at least the number of seeds.
         stride, maximum_hits: see `SeedingParameters`.
     """
 
@@ -86,9 +85,9 @@ class _Rarest(NamedTuple):
     """Reads that keep hits of their rarest seed.
 
     Attributes:
-        reads: int64[listed], their numbers.
+        reads: int64[listed], their indices.
         seeds: int32[all reads], the rarest seed of each of them.
-        kept: int32[listed], the hits written so far, from earlier pages too.
+        kept: int32[listed], number of hits written so far, also from earlier pages.
     """
 
     reads: CardArray
@@ -106,17 +105,17 @@ def find_hits(
     """Locate the seeds of every read in all pages, as `quire.algorithms.seeding.cpu.find_hits` does.
 
     Args:
-        card: where everything lies.
-        pages: of the whole axis in order; in a list if they all lie on the card.
+        card: card of all arrays.
+        pages: pages of the whole axis, in order; a list if all are on the card.
         reads: oriented reads.
         text: uint64[], the packed axis.
-        parameters: of seeding; `maximum_hits` from 1 to MOST_HITS.
+        parameters: parameters of seeding, with `maximum_hits` from 1 to MOST_HITS.
 
     Returns:
-        offsets int64[n + 1] and hits uint64[] on the card, the hits of a read sorted ascending.
+        offsets int64[n + 1] and hits uint64[] on the card, the hits of each read in ascending order.
 
     Raises:
-        ValueError: a larger cap of hits.
+        ValueError: `maximum_hits` is out of range.
         OutOfDeviceMemory: a smaller batch may fit.
     """
     if not 1 <= parameters.maximum_hits <= MOST_HITS:
@@ -141,7 +140,7 @@ def find_hits(
     listed = card.xp.flatnonzero(rarest)
     hits = card.empty(int(offsets[-1]), np.uint64)
     written, kept = card.zeros(len(reads), np.int32), card.zeros(len(listed), np.int32)
-    numbers = iter(range(len(pages)))  # `enumerate` would hold a page while the next one is made
+    numbers = iter(range(len(pages)))  # `enumerate` would keep a page alive while the next one is made
     for page in pages:
         number = next(numbers)
         here = found[number] if found is not None else _search_chosen(kernels, page, reads, seeds, text, chosen)
@@ -149,19 +148,20 @@ def find_hits(
         _for_each_warp(locate, len(reads), page, reads, seeds, here, offsets, written, hits)
         if len(listed):
             _locate_rarest(kernels, page, reads, seeds, _Rarest(listed, rarest, kept), offsets, hits)
-        del here, page  # before the next page's are taken
+        del here, page  # free them before those of the next page are allocated
     room = 8 * WARP_ROOM * THREADS // 32
     _for_each_warp(kernels("sort_hits"), len(reads), offsets, len(reads), hits, shared_bytes=room)
     return offsets, hits
 
 
 def bytes_per_read(parameters: SeedingParameters, length: float, pages: int, together: bool) -> int:
-    """Memory of the card that seeding takes for a read, its hits included where they are usual.
+    """Return the card memory that seeding needs for a read, including a usual number of hits.
 
     Args:
-        parameters: of seeding.
-        length: mean length of reads.
-        pages: how many there are; together: whether they all lie on the card, in a list.
+        parameters: parameters of seeding.
+        length: mean length of the reads.
+        pages: number of pages.
+        together: True if all of them are on the card, in a list.
     """
     seeds = min(2 * (length / parameters.stride + 1), 2 * MAXIMUM_SEEDS)
     hits = 8 * PLANNED_HITS
@@ -182,7 +182,7 @@ class _Kernels:
     seed_length: int
 
     def __call__(self, entry: str, page: CardPage | None = None) -> Kernel:
-        """A kernel; those that read a page are compiled for its size of occurrence blocks, to save registers."""
+        """Return a kernel; those that read a page are compiled for its size of occurrence blocks, to save registers."""
         defines = _defines(self.seed_length)
         if page is None:
             return self.card.kernel(SOURCE, entry, **defines)
@@ -195,7 +195,7 @@ def _for_each_warp(kernel: Kernel, count: int, *arguments: object, shared_bytes:
 
 
 def _lay_seeds(kernels: _Kernels, reads: CardReads, parameters: SeedingParameters) -> CardSeeds:
-    """Number the seeds of all reads. Their room is a bound that needs no word from the card."""
+    """Number the seeds of all reads. Memory is allocated for an upper bound, which needs no answer from the card."""
     card = kernels.card
     counts = card.empty(len(reads), np.int32)
     kernels("count_seeds").for_each(len(reads), reads, parameters.stride, counts)
@@ -214,7 +214,7 @@ def _can_be_searched_together(pages: list[CardPage]) -> bool:
 def _search_pages(
     kernels: _Kernels, pages: list[CardPage], reads: CardReads, seeds: CardSeeds, text: CardArray, chosen: CardArray
 ) -> CardArray:
-    """Fill chosen (uint64[room]) as `_choose_depths`; returns what pages hold of each seed: uint64[pages, room]."""
+    """Fill chosen (uint64[room]) as `_choose_depths` does; return the intervals on all pages: uint64[pages, room]."""
     room = len(chosen)
     found = kernels.card.empty((len(pages), room), np.uint64)
     search = kernels("search_pages", pages[0])
@@ -230,7 +230,7 @@ def _choose_depths(
     text: CardArray,
     chosen: CardArray,
 ) -> None:
-    """Fill chosen (uint64[room]) with what all pages together hold of each seed, without rows (seeding.cuh: Found)."""
+    """Fill chosen (uint64[room]) with the depth and count of each seed over all pages (seeding.cuh: Found)."""
     room = len(chosen)
     counts = kernels.card.zeros((_defines(kernels.seed_length)["DEPTH_COUNT"], room), np.int32)
     numbers = iter(range(len(pages)))
@@ -244,7 +244,7 @@ def _choose_depths(
 def _search_chosen(
     kernels: _Kernels, page: CardPage, reads: CardReads, seeds: CardSeeds, text: CardArray, chosen: CardArray
 ) -> CardArray:
-    """What a page holds of each seed at its chosen depth (seeding.cuh: Found): uint64[room]."""
+    """Return the interval of each seed on a page at its chosen depth (seeding.cuh: Found): uint64[room]."""
     found = kernels.card.empty(len(chosen), np.uint64)
     kernels("search_chosen", page).for_each(len(chosen), page, reads, seeds, text, chosen, found)
     return found

@@ -1,4 +1,4 @@
-"""Seeding by scanning the whole axis: short, slow, obviously right."""
+"""Seeding by a scan of the whole axis: short, slow and obviously correct."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from quire.sequence.ties.oracle import tie_hash
 
 
 def seed_ends(length: int, parameters: SeedingParameters) -> list[int]:
-    """Ends (exclusive) of the seeds of a read: from `seed_length` on every `stride`, and the read's end."""
+    """Return the (exclusive) ends of a read's seeds."""
     shortest = parameters.seed_length
     if length < shortest:
         return []
@@ -24,7 +24,7 @@ def seed_ends(length: int, parameters: SeedingParameters) -> list[int]:
 
 
 def occurrences(axis: np.ndarray, pattern: np.ndarray) -> list[int]:
-    """Start positions of a pattern of codes in the axis of codes, ascending."""
+    """Return the start positions of a pattern of codes in the axis of codes, ascending."""
     text, wanted = axis.astype(np.uint8).tobytes(), pattern.astype(np.uint8).tobytes()
     found, start = [], text.find(wanted)
     while start >= 0:
@@ -34,16 +34,13 @@ def occurrences(axis: np.ndarray, pattern: np.ndarray) -> list[int]:
 
 
 def find_hits(axis: np.ndarray, codes: np.ndarray, name_hash: int, parameters: SeedingParameters) -> list[int]:
-    """Hits of one read.
+    """Return the hits of one read, encoded as in the package, ascending.
 
     Args:
         axis: uint8[], codes 0..3 of the whole axis (ambiguous bases replaced as in the index).
         codes: uint8[2, length], the oriented read.
         name_hash: hash of the read's name.
         parameters: stride, cap and least length.
-
-    Returns:
-        Hits in the encoding of the package, ascending.
     """
     hits: list[int] = []
     dropped: list[tuple[int, int, int, int, list[int]]] = []
@@ -71,5 +68,5 @@ def find_hits(axis: np.ndarray, codes: np.ndarray, name_hash: int, parameters: S
 
 
 def encode(strand: int, diagonal: int, ordinal: int) -> int:
-    """One hit as an integer."""
+    """Return a hit as an integer."""
     return strand << 63 | (diagonal + DIAGONAL_BIAS) << 8 | ordinal

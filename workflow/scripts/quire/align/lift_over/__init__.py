@@ -1,28 +1,30 @@
-"""Hits on alternate contigs lifted over to where these lie on other contigs, and mapping qualities of groups of places.
+"""Lift-over of hits on alternate contigs, and mapping qualities of groups of overlapping places.
 
-The rules are those of bwakit's bwa-postalt.js (r985), with its default options. They look at each reported alignment of
-a read by itself, together with its *rivals*: the alignments that compete with it for the same part of the read (by
-score, wherever they lie) and score more than 4/5 of it; none, if none of more than five lies on an alternate contig.
-Where neither it nor a rival lies on an alternate contig nothing happens, nor to what is clipped hard.
+The rules are those of bwakit's bwa-postalt.js (r985) with default options. They treat each reported alignment of a read
+together with its *rivals*: the alignments that compete with it for the same part of the read (by score, wherever they
+lie) and score more than 4/5 of its score. If there are more than five and none lies on an alternate contig, it has no
+rivals. Nothing changes if neither the alignment nor a rival lies on an alternate contig, or if the alignment is
+hard-clipped.
 
-1. Each of them is lifted over by every alignment of its contig (`quire.reference.lifts`) that it overlaps. It is not
-   where its first base lies in a clip there. The first of these lifts takes the place of its own.
-2. They are put in groups of overlapping places, on either strand.
-3. If there are others in the alignment's group, its quality is 6 times its group's best score less the best one of all
-   other groups, at most 60, and 60 where there is no other group; 0, if another group is the best. One on a contig with
-   lifts keeps its quality if that is greater, any other one if that is smaller. The tag om holds what it was.
-4. Of an alignment that was lifted over once or not at all, alignments of the same read that were reported before it
-   learn: those that overlap its lifted place on the same strand have its quality if that is smaller than theirs (than
-   om, if they have it and it is not 0); of the others, those that an overlapping one on an alternate contig beats (the
-   tag pa) have 0, and in om what they had.
-5. Rivals in the alignment's group that lie on a contig with lifts are added, as supplementary records with its quality.
-   They have no tag SA and stand in none.
-6. The tag lt names where a reported or added alignment was lifted over to: contig,start,end,strand; for each. As
-   bwa-postalt writes them, start and end are one less than those of BED; the end is one less than the first place of
-   the contig's alignment where the hit ends in a clip.
+1. The alignment and its rivals are lifted over by each alignment of their contig (`quire.reference.lifts`) that they
+   overlap, unless their first base lies in a clip there. The first of these lifts replaces their place.
+2. They are grouped by overlapping places, on either strand.
+3. If the group of the alignment has other members, its quality is 6 times the difference between the best score of the
+   group and the best score of all other groups, at most 60, and 60 without other groups. It is 0 if another group is
+   best. On a contig with lifts the alignment keeps its own quality if that is higher; on other contigs if it is lower.
+   The tag om contains the former quality.
+4. An alignment that was lifted over at most once affects the read's alignments that were reported before it. Those that
+   overlap its lifted place on the same strand get its quality if it is lower than theirs (than om, if that is present
+   and not 0). Of the others, those that are beaten by an overlapping one on an alternate contig (tag pa) get quality 0,
+   and om their former quality.
+5. Rivals in the alignment's group on contigs with lifts are added as supplementary records with its quality. They have
+   no tag SA and are not listed in one.
+6. The tag lt lists where an alignment was lifted over to (contig,start,end,strand;). As in bwa-postalt, start and end
+   are one less than those of BED; if the hit ends in a clip, the end is one less than the first place of the contig's
+   alignment.
 
-Ties of the best group go to the one that lies first, by the contigs' order in the FASTA (bwa-postalt: by name).
-What bwa-postalt counts from NM is the alignments' score here: they differ by Ns of the read.
+Of groups with equal scores the one that lies first is best, in the order of the contigs in the FASTA (bwa-postalt: by
+name). Where bwa-postalt computes scores from NM, the alignments' scores are used here; they differ by Ns of the read.
 """
 
 from typing import NamedTuple
@@ -32,12 +34,13 @@ from numpy.typing import NDArray
 
 
 class LiftedOver(NamedTuple):
-    """What lifting over says of the m rows of a `Reported`.
+    """Results of lifting over the m rows of a `Reported`.
 
     Attributes:
-        original_quality: int32[m], mapping quality before it was computed anew; -1 where it was not.
-        texts: uint8, flat, and text_offsets: int64[m + 1]: where each was lifted over to, as in the tag lt.
-        added: uint8[m], 1 for rows that no selection names.
+        original_quality: int32[m], former mapping quality; -1 if it was not recomputed.
+        texts: uint8[], values of the tag lt, concatenated.
+        text_offsets: int64[m + 1], their offsets.
+        added: uint8[m], 1 for rows that are not part of the selection.
     """
 
     original_quality: NDArray[np.int32]
@@ -48,4 +51,4 @@ class LiftedOver(NamedTuple):
 
 NOT_LIFTED_OVER = LiftedOver(
     np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.uint8)
-)  # of no row, for references without lifts
+)  # for references without lifts

@@ -1,4 +1,4 @@
-"""Lifting over and grouping on flat arrays. It works on the host, whatever the backend: few reads have such hits."""
+"""Lift-over and grouping on flat arrays. It runs on the host for both backends, since few reads have such hits."""
 
 from typing import NamedTuple
 
@@ -24,13 +24,15 @@ _NO_QUALITY = -1
 
 
 class _Read(NamedTuple):
-    """What is worked out of one read at a time, for as many rows as any has: int64[rows].
+    """Working memory for the rows of one read, each int64[most rows of a read].
 
     Attributes:
-        order: its rows by score, then by rank.
-        parent: of each row, the better one that it competes with, -1 for none.
-        hits: a reported row and its rivals; contig, start and end: their places, lifted over if they can be; group.
-        sorted: numbers of hits by place.
+        order: rows by score, then by rank.
+        parent: the better row that each competes with; -1 for none.
+        hits: a reported row and its rivals.
+        contig, start, end: their places, lifted over where possible.
+        group: their groups.
+        sorted: indices of the hits by place.
     """
 
     order: np.ndarray
@@ -44,7 +46,7 @@ class _Read(NamedTuple):
 
 
 class _Contigs(NamedTuple):
-    """The contigs: which are alternate (uint8[contigs]), their lifts (`quire.reference.lifts`), and `ContigNames`."""
+    """The contigs: uint8[contigs], 1 for alternate ones; their lifts (`quire.reference.lifts`); their names."""
 
     alternate: np.ndarray
     lifts: Lifts | None
@@ -52,11 +54,13 @@ class _Contigs(NamedTuple):
 
 
 class _Span(NamedTuple):
-    """The rows of a read in `Reported` and its bases.
+    """The rows of a read in `Reported`, and its length.
 
     Attributes:
-        begin: its first row; reported: how many are reported; all: how many there are with their rivals.
-        length: of the read.
+        begin: first row.
+        reported: number of reported rows.
+        all: number of rows including rivals.
+        length: bases of the read.
     """
 
     begin: int
@@ -66,7 +70,7 @@ class _Span(NamedTuple):
 
 
 class _Lifted(NamedTuple):
-    """A reported row with its new quality, and how many alignments of its contig lift it over."""
+    """A reported row with its new quality, and the number of alignments of its contig that lift it over."""
 
     row: int
     quality: int
@@ -74,7 +78,7 @@ class _Lifted(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Rows to be: their number in `Reported`, quality, tag om (-1: none), whether they were added; end of each text."""
+    """Resulting rows: index in `Reported`, quality, tag om (-1: none), whether each was added, and offsets of texts."""
 
     row: np.ndarray
     quality: np.ndarray
@@ -84,12 +88,12 @@ class _Rows(NamedTuple):
 
 
 def lift_over(reported: Reported, read_offsets: np.ndarray, reference: Reference) -> tuple[Reported, LiftedOver]:
-    """Rows with the qualities of groups of places, and with those that are added; none is left behind the others.
+    """Return the rows with qualities of groups and added rows, without rivals, and the results of lifting over.
 
     Args:
-        reported: of a batch, with `all_rows`.
-        read_offsets: int64[n + 1], of the reads' bases.
-        reference: with lifts.
+        reported: reported alignments of a batch, with `all_rows`.
+        read_offsets: int64[n + 1], offsets of the reads in bases.
+        reference: reference with lifts.
     """
     contigs = _Contigs(reference.alternate, reference.lifts, names_of(reference))
     first, rows, made, text = _lift_over(reported, read_offsets, contigs)
@@ -110,7 +114,7 @@ def lift_over(reported: Reported, read_offsets: np.ndarray, reference: Reference
 
 @compiled
 def _lift_over(reported, read_offsets, contigs):
-    """First row and number of rows of each read, the `_Rows`, and the texts of lt."""
+    """Return first row and number of rows of each read, the `_Rows`, and the texts of lt."""
     reads = len(reported.rows)
     bound, most = np.int64(0), np.int64(1)
     for read in range(reads):
@@ -161,7 +165,7 @@ def _put_row(made, used, row, quality, added):
 
 @compiled
 def _lift_read(reported, span, contigs, one, made, used, text):
-    """The rows of one read that has a hit on an alternate contig; returns their end, and the texts."""
+    """Write the rows of a read that has a hit on an alternate contig; return their end and the texts."""
     alternate, lifts, names = contigs.alternate, contigs.lifts, contigs.names
     begin = span.begin
     _find_parents(reported, span, alternate, one)
@@ -207,7 +211,7 @@ def _lift_read(reported, span, contigs, one, made, used, text):
 
 @compiled
 def _find_parents(reported, span, alternate, one):
-    """Let all rows of a read compete, by score, and of equals by rank."""
+    """Let all rows of a read compete, by score, then by rank."""
     score, rank, begin = reported.score, reported.rank, span.begin
     for number in range(span.all):
         row = begin + number
@@ -237,7 +241,7 @@ def _find_parents(reported, span, alternate, one):
 
 @inlined
 def _find_rivals(reported, span, number, alternate, one):
-    """A reported row's number and those of its rivals into `one.hits`; returns how many."""
+    """Write the index of a reported row and those of its rivals to `one.hits`; return their number."""
     begin = span.begin
     least = RIVAL_NUMERATOR * np.int64(reported.score[begin + number])
     one.hits[0] = number
@@ -253,7 +257,7 @@ def _find_rivals(reported, span, number, alternate, one):
 
 @inlined
 def _place_hits(reported, begin, hits, lifts, one):
-    """The place of each hit, lifted over by the first lift that can; returns how many lift the first hit."""
+    """Write the place of each hit from the first lift that has one; return the number of lifts of the first hit."""
     times_lifted = 0
     for i in range(hits):
         row = begin + one.hits[i]
@@ -275,7 +279,7 @@ def _place_hits(reported, begin, hits, lifts, one):
 
 @inlined
 def _group_hits(one, hits):
-    """Number the groups of overlapping places by where they lie; returns how many hits the first one's group has."""
+    """Number the groups of overlapping places in order; return the number of hits in the first hit's group."""
     for i in range(hits):
         place = i
         while place > 0:
@@ -305,14 +309,14 @@ def _group_hits(one, hits):
 
 @inlined
 def _quality_of_groups(score, begin, one, hits):
-    """Quality of the first hit's group by its best score and those of the others."""
+    """Return the quality of the first hit's group from its best score and those of the others."""
     own, best_of_others, is_first = np.int64(-1), np.int64(-1), True
     for i in range(hits):
         if one.group[i] == one.group[0]:
             own = max(own, np.int64(score[begin + one.hits[i]]))
         else:
             best_of_others = max(best_of_others, np.int64(score[begin + one.hits[i]]))
-    for i in range(hits):  # of groups that score alike the one that lies first is the best
+    for i in range(hits):  # of groups with equal scores the first is the best
         if score[begin + one.hits[i]] == own and one.group[i] < one.group[0]:
             is_first = False
     if best_of_others < 0:
@@ -324,11 +328,11 @@ def _quality_of_groups(score, begin, one, hits):
 
 @inlined
 def _tell(reported, made, before, later, span, contigs):
-    """Change the quality of a row that was reported before one (`_Lifted`) that is lifted over once or not at all."""
+    """Change the quality of a row that precedes one (`_Lifted`) that was lifted over at most once."""
     other, row, lifts, alternate = made.row[before], later.row, contigs.lifts, contigs.alternate
     is_there = False
     if later.times == 1:
-        # bwa-postalt takes the span of the lifted one for that of the other.
+        # bwa-postalt uses the span of the lifted one for the other as well.
         size = reported.axis_end[row] - reported.axis_begin[row]
         low, high = lifts_of(lifts, reported.contig[row])
         for lift in range(low, high):

@@ -1,4 +1,4 @@
-"""Lifting over and grouping, one read and one base at a time: what `quire.align.lift_over.cpu` must agree with."""
+"""Lift-over and grouping of one read, base by base, to test `quire.align.lift_over.cpu` against."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from quire.align.parameters import (
 
 @dataclass(frozen=True)
 class ContigAlignment:
-    """Where an alternate contig lies: the columns of a line of SAM, with a 0-based position."""
+    """An alignment of an alternate contig: columns of a SAM line, with a 0-based position."""
 
     contig: int
     reverse: bool
@@ -22,7 +22,7 @@ class ContigAlignment:
     elements: Sequence[tuple[int, str]]
 
     def places(self) -> list[int | None]:
-        """Of every base of the alternate contig, from its end on if `reverse`: its place; None in a clip."""
+        """Return the place of every base of the alternate contig, from its end on if `reverse`; None in a clip."""
         places: list[int | None] = []
         target = self.position
         for length, operation in self.elements:
@@ -38,7 +38,7 @@ class ContigAlignment:
 
     @property
     def aligned(self) -> range:
-        """The bases of the alternate contig between the clips, in its own direction."""
+        """Return the bases of the alternate contig between the clips, in its own direction."""
         elements = self.elements[::-1] if self.reverse else self.elements
         begin = 0
         for length, operation in elements:
@@ -60,7 +60,7 @@ class Lifted:
 
 @dataclass(frozen=True)
 class PlacedHit:
-    """An alignment of a read; `begin` and `end` are its part of the read in the direction as read."""
+    """An alignment of a read; `begin` and `end_on_read` are its part of the read as read."""
 
     contig: int
     start: int
@@ -72,14 +72,14 @@ class PlacedHit:
     rank: int
 
     def overlaps(self, other: "PlacedHit") -> bool:
-        """Whether they share at least half of the shorter one's part of the read."""
+        """Return True if they share at least half of the shorter one's part of the read."""
         shared = min(self.end_on_read, other.end_on_read) - max(self.begin, other.begin)
         return 2 * shared >= min(self.end_on_read - self.begin, other.end_on_read - other.begin)
 
 
 @dataclass
 class LiftedRow:
-    """A record to be: a hit with its quality, and its tags om, pa (whether there is one) and lt."""
+    """A resulting record: a hit with its quality, the tags om and lt, and whether it has the tag pa."""
 
     hit: PlacedHit
     quality: int
@@ -90,7 +90,7 @@ class LiftedRow:
 
 
 def lift(hit: PlacedHit, alignments: Sequence[ContigAlignment]) -> list[Lifted]:
-    """Where a hit is lifted over to by the alignments of its contig, in their order along it."""
+    """Return the places of a hit according to the alignments of its contig, in their order along it."""
     lifted = []
     for alignment in sorted(alignments, key=lambda alignment: alignment.aligned.start):
         if hit.end <= alignment.aligned.start or alignment.aligned.stop <= hit.start:
@@ -114,13 +114,14 @@ def lift_over(
     alternate: Sequence[int],
     alignments: Mapping[int, Sequence[ContigAlignment]],
 ) -> list[LiftedRow]:
-    """The rows of one read.
+    """Return the rows of one read.
 
     Args:
-        reported: its reported hits with their qualities, the primary one first; others: those that are not.
-        length: of the read.
-        alternate: contigs that are.
-        alignments: of alternate contigs that have any.
+        reported: reported hits with their qualities, the primary one first.
+        others: hits that are not reported.
+        length: length of the read.
+        alternate: alternate contigs.
+        alignments: alignments of the alternate contigs that have any.
     """
     parents = _parents([hit for hit, _ in reported], others, alternate)
     done: list[LiftedRow] = []
@@ -159,9 +160,9 @@ def lift_over(
 def _parents(
     reported: Sequence[PlacedHit], others: Sequence[PlacedHit], alternate: Sequence[int]
 ) -> dict[PlacedHit, PlacedHit | None]:
-    """The better hit that each competes with, None where there is none; best first.
+    """Return the better hit that each hit competes with, or None; best first.
 
-    Where its mate made another hit the primary one, that stands for the better one (on the primary assembly, too).
+    If its mate made another hit the primary one, that replaces a better one on the primary assembly.
     """
     parents: dict[PlacedHit, PlacedHit | None] = {}
     for hit in sorted([*reported, *others], key=lambda hit: (-hit.score, hit.rank)):
@@ -176,7 +177,7 @@ def _parents(
 
 
 def _groups(lifted: Mapping[PlacedHit, Sequence[Lifted]]) -> list[list[PlacedHit]]:
-    """Hits whose places overlap, lifted ones by their first lift."""
+    """Return hits with overlapping places; a lifted hit has the place of its first lift."""
 
     def place(hit: PlacedHit) -> tuple[int, int, int]:
         first = next(iter(lifted[hit]), None)
@@ -213,7 +214,7 @@ def _tell(before: LiftedRow, quality: int, hit: PlacedHit, lifted: Sequence[Lift
         each.contig == before.hit.contig
         and each.reverse == before.hit.reverse
         and before.hit.start < each.end
-        and each.start < before.hit.start + hit.end - hit.start  # bwa-postalt takes the lifted one's span here
+        and each.start < before.hit.start + hit.end - hit.start  # bwa-postalt uses the lifted one's span
         for each in lifted
     )
     if is_there:

@@ -1,4 +1,4 @@
-"""Where one alignment of an alternate contig puts a hit on that contig, in kernels."""
+"""Place of a hit on an alternate contig according to one alignment of that contig, in kernels."""
 
 import numpy as np
 
@@ -6,22 +6,22 @@ from quire.align.records.texts import with_room, write_number
 from quire.simd.compiled import compiled, inlined
 
 _COMMA, _SEMICOLON, _PLUS, _MINUS = (ord(letter) for letter in ",;+-")
-_ROOM = 64  # bytes of a text besides the name of the contig
+_ROOM = 64  # bytes of a text without the name of the contig
 
 
 @inlined
 def lifts_of(lifts, contig):
-    """The numbers [low, high) of a contig's lifts."""
+    """Return the indices [low, high) of a contig's lifts."""
     return lifts.offsets[contig], lifts.offsets[contig + 1]
 
 
 @inlined
 def place_of(lifts, lift, start, end):
-    """Whether a lift has a place for [start, end) of its contig, and this: one less than in BED, as bwa-postalt has it.
+    """Return whether a lift has a place for [start, end) of its contig, and this place, one less than in BED.
 
-    It has none where the contig's aligned part and the hit do not overlap, or the first base (in the direction of what
-    the contig is aligned to) lies in a clip. A hit that ends in a clip ends at the first base of the alignment, as
-    there.
+    There is none if the aligned part of the contig and the hit do not overlap, or if the first base (in the direction
+    of the lift's target) lies in a clip. A hit that ends in a clip ends at the first base of the alignment (bwa-
+    postalt).
     """
     if end <= lifts.begin[lift] or lifts.end[lift] <= start:
         return False, np.int64(0), np.int64(0)
@@ -36,7 +36,7 @@ def place_of(lifts, lift, start, end):
 
 @inlined
 def _lifted_base(lifts, lift, base):
-    """Place of a base of the alternate contig, from the lift's position on; -1 in a clip."""
+    """Return the position of a base of the alternate contig relative to the lift's; -1 in a clip."""
     low, high = lifts.piece_offsets[lift], lifts.piece_offsets[lift + 1]
     while high - low > 1:
         middle = (low + high) >> 1
@@ -49,7 +49,7 @@ def _lifted_base(lifts, lift, base):
 
 @compiled
 def write_lifts(reported, row, lifts, names, text, used):
-    """Write the tag lt of a row (contig,start,end,strand; for each lift) from text[used] on; returns its end, text."""
+    """Write the tag lt of a row (contig,start,end,strand; per lift) to text[used:]; return its end and the text."""
     contig = reported.contig[row]
     low, high = lifts_of(lifts, contig)
     start = reported.position[row]
