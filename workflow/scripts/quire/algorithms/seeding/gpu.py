@@ -195,7 +195,7 @@ def _for_each_warp(kernel: Kernel, count: int, *arguments: object, shared_bytes:
 
 
 def _lay_seeds(kernels: _Kernels, reads: CardReads, parameters: SeedingParameters) -> CardSeeds:
-    """Number the seeds of all reads. Memory is allocated for an upper bound, which needs no answer from the card."""
+    """Lay out the seeds of all reads. Memory is allocated for an upper bound, which needs no answer from the card."""
     card = kernels.card
     counts = card.empty(len(reads), np.int32)
     kernels("count_seeds").for_each(len(reads), reads, parameters.stride, counts)

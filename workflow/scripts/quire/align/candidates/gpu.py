@@ -1,4 +1,4 @@
-"""From hits to candidates on a card: the twin of `quire.align.candidates.cpu`, with the same result."""
+"""From hits to candidates on a card: the twin of `quire.align.candidates.cpu`."""
 
 import numpy as np
 
@@ -17,9 +17,9 @@ from quire.reads.gpu import CardReads
 from quire.reference.gpu import CardReference
 
 SOURCE = "quire/align/candidates/candidates.cu"
-# A warp's share of shared memory holds the bundles of a read with up to this many hits: nine reads of ten.
+# Shared memory of a warp holds the bundles of a read with up to this many hits: nine out of ten reads.
 LOCAL_BUNDLES = 64
-THREADS = 128  # few reads a block, so that it soon makes room when one of them lies in a repeat
+THREADS = 128  # few reads per block, so that one read in a repeat delays few others
 BUNDLE_BYTES, CANDIDATE_BYTES, RANKED_BYTES = 24, 16, 32  # of the structs in candidates.cu
 DEFINES = {
     "BAND_MARGIN": BAND_MARGIN,
@@ -54,19 +54,20 @@ def find_candidates(
     """Cluster the hits of each read and keep the places of highest estimated score; arrays on the card.
 
     Args:
-        card: where everything lies.
-        offsets: int64[n + 1]; hits: uint64[], those of a read sorted ascending.
+        card: card of all arrays.
+        offsets: int64[n + 1], offsets of the hits of each read.
+        hits: uint64[], those of a read in ascending order.
         reads: the batch.
         reference: the axis.
-        seeding: how the reads were seeded.
+        seeding: parameters with which the reads were seeded.
     """
     xp, count = card.xp, len(reads)
     hit_counts = offsets[1:] - offsets[:-1]
     scratch_offsets = card.offsets(xp.where(hit_counts > LOCAL_BUNDLES, hit_counts, 0))
     scratch = card.empty(int(scratch_offsets[-1]) * BUNDLE_BYTES // 8, np.int64)
-    lists = 1 if reference.alternate is None else 2  # those of the primary assembly, those on alternate contigs
+    lists = 1 if reference.alternate is None else 2  # candidates on the primary assembly, and on alternate contigs
     slots = card.offsets(xp.minimum(hit_counts, lists * MOST_CANDIDATES))
-    # What the slots add up to at most: no need to wait for their sum.
+    # An upper bound of the sum of the slots: no need to wait for it.
     most = min(len(hits), lists * MOST_CANDIDATES * count)
     staged = card.empty(most * CANDIDATE_BYTES // 8, np.int64)
     counts = card.empty(count, np.int32)

@@ -279,7 +279,7 @@ def _place_hits(reported, begin, hits, lifts, one):
 
 @inlined
 def _group_hits(one, hits):
-    """Number the groups of overlapping places in order; return the number of hits in the first hit's group."""
+    """Assign the hits to groups of overlapping places; return the number of hits in the first hit's group."""
     for i in range(hits):
         place = i
         while place > 0:
