@@ -10,7 +10,7 @@ from quire.simd.compiled import compiled, inlined
 
 @inlined
 def five_prime_end(alignments, i, length):
-    """Return the position of the read's 5' end on the contig, clips included: before the first or after the last base."""
+    """Return the position of the read's 5' end on the contig, with clips: before the first or after the last base."""
     if alignments.strand[i] == 0:
         return alignments.position[i] - alignments.read_begin[i]
     span = alignments.axis_end[i] - alignments.axis_begin[i]
