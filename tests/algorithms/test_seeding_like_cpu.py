@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from quire.algorithms.seeding import SeedingParameters
 from quire.algorithms.seeding.gpu import find_hits
-from quire.align.parameters import LATER_LOOKS, LATER_LOOKS_ALONE, SEEDING
+from quire.align.parameters import LATER_PASSES, LATER_PASSES_ALONE, SEEDING
 
 from tests.support.card_builders import card_reads, download_all, pack
 from tests.support.index_builders import build_index
@@ -24,7 +24,7 @@ def axis() -> np.ndarray:
 @pytest.mark.parametrize(
     ("owned", "words_per_block", "sa_sampling"), [(1 << 30, 8, 1), (1 << 30, 16, 8), (15_000, 8, 4)]
 )
-@pytest.mark.parametrize("parameters", [SEEDING, LATER_LOOKS_ALONE[1].seeding, LATER_LOOKS[2].seeding])
+@pytest.mark.parametrize("parameters", [SEEDING, LATER_PASSES_ALONE[1].seeding, LATER_PASSES[2].seeding])
 def test_the_same_hits(
     card, axis, owned: int, words_per_block: int, sa_sampling: int, parameters: SeedingParameters
 ) -> None:

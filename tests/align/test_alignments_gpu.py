@@ -12,7 +12,7 @@ from quire.align.alignments.gpu import best_scores, collect, poorly_aligned
 from quire.align.insert_size import ORIENTATIONS
 from quire.align.model import Alignments
 from quire.align.pairing.template_length_gpu import unique_template_lengths
-from quire.align.parameters import LEAST_SCORE, LONGEST_INSERT, SEEDING, Look
+from quire.align.parameters import LEAST_SCORE, LONGEST_INSERT, SEEDING, SeedingPass
 from quire.reference.gpu import upload_reference
 from quire.sequence.ties.oracle import hash_name, tie_hash
 
@@ -138,12 +138,12 @@ def test_poorly_aligned(card) -> None:
     best[4, 1] = best[6, 1] = 60  # there, too
     best = card.upload(best)
     reads = card_reads(card, [[0] * length for length in lengths])
-    poor = card.download(poorly_aligned(card, best, reads, Look(SEEDING, 9, 10, 61)))
+    poor = card.download(poorly_aligned(card, best, reads, SeedingPass(SEEDING, 9, 10, 61)))
     assert poor.dtype == np.uint8
     assert poor.tolist() == [0, 1, 1, 1, 1, 1, 0, 1, 0]
-    poor = card.download(poorly_aligned(card, best, reads, Look(SEEDING, 0, 1, shortest_certain=61)))
+    poor = card.download(poorly_aligned(card, best, reads, SeedingPass(SEEDING, 0, 1, shortest_certain=61)))
     assert poor.tolist() == [0, 0, 0, 0, 0, 1, 1, 1, 0]
-    poor = card.download(poorly_aligned(card, best, reads, Look(SEEDING, 0, 1, all_versions=True)))
+    poor = card.download(poorly_aligned(card, best, reads, SeedingPass(SEEDING, 0, 1, all_versions=True)))
     assert poor.tolist() == [0, 0, 0, 1, 1, 1, 1, 0, 0]
 
 

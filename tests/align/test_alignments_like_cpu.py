@@ -8,7 +8,7 @@ import pytest
 from quire.align.alignments.gpu import best_scores, collect, poorly_aligned
 from quire.align.model import Alignments
 from quire.align.pairing.template_length_gpu import unique_template_lengths
-from quire.align.parameters import LATER_LOOKS
+from quire.align.parameters import LATER_PASSES
 from quire.reads.gpu import orient
 from quire.reference.gpu import upload_reference
 
@@ -63,9 +63,9 @@ def test_poor_reads_and_template_lengths(card) -> None:
     wanted = batch.alignments[0]
     alignments, reads = upload_all(card, wanted), orient(card, *batch.mates)
     best = cpu.best_scores(batch.parts[:1], batch.reads, batch.reference)
-    for look in LATER_LOOKS:
-        poor = card.download(poorly_aligned(card, card.upload(best), reads, look))
-        assert poor.tolist() == cpu.poorly_aligned(best, batch.reads, look).tolist()
+    for seeding_pass in LATER_PASSES:
+        poor = card.download(poorly_aligned(card, card.upload(best), reads, seeding_pass))
+        assert poor.tolist() == cpu.poorly_aligned(best, batch.reads, seeding_pass).tolist()
     lengths = cpu_template_length.unique_template_lengths(wanted, batch.reads)
     assert (lengths > 0).sum() > 50
     assert card.download(unique_template_lengths(card, alignments, reads)).tolist() == lengths.tolist()

@@ -16,7 +16,7 @@ from quire.align.alignments.cpu import best_scores, collect, poorly_aligned
 from quire.align.candidates.cpu import find_candidates
 from quire.align.insert_size import InsertSize, InsertSizes
 from quire.align.model import Alignments
-from quire.align.parameters import LATER_LOOKS, SEEDING
+from quire.align.parameters import LATER_PASSES, SEEDING
 from quire.align.rescue.cpu import rescue_jobs
 from quire.index import PageIndex
 from quire.reads import ReadBatch, Reads
@@ -79,10 +79,10 @@ def simulated_batch() -> SimulatedBatch:
     reads = orient(*mates)
     rounds = [_round(pages, reads, np.arange(len(reads)), reference, SEEDING)]
     alignments = [collect([rounds[0].part], reads, reference)]
-    for look in LATER_LOOKS:
+    for seeding_pass in LATER_PASSES:
         best = best_scores([step.part for step in rounds], reads, reference)
-        chosen = np.flatnonzero(poorly_aligned(best, reads, look))
-        rounds.append(_round(pages, reads, chosen, reference, look.seeding))
+        chosen = np.flatnonzero(poorly_aligned(best, reads, seeding_pass))
+        rounds.append(_round(pages, reads, chosen, reference, seeding_pass.seeding))
         alignments.append(collect([step.part for step in rounds], reads, reference))
     jobs = rescue_jobs(alignments[-1], reads, reference, INSERT_SIZES)
     rescue = jobs, extend(jobs, reads, reference.text, reference.ambiguous)

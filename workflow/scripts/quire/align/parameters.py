@@ -10,7 +10,7 @@ from quire.algorithms.seeding import SeedingParameters
 
 
 @dataclass(frozen=True)
-class Look:
+class SeedingPass:
     """A later round of seeds, candidates and extension, for reads of which a better or a second place may be missed.
 
     Attributes:
@@ -39,15 +39,17 @@ class Look:
 # apart for each other; more places yet would make more wrong pairs of short fragments beside adapters.
 SHORTEST_CERTAIN = 60
 SEEDING = SeedingParameters(stride=20, maximum_hits=32)
-LATER_LOOKS = (
-    Look(SeedingParameters(stride=5, maximum_hits=128), 9, 10, shortest_clear=100, all_versions=True),
-    Look(SeedingParameters(stride=4, maximum_hits=64, seed_length=16), 7, 10, shortest_clear=100),
-    Look(SeedingParameters(stride=20, maximum_hits=512, seed_length=16), 0, 1, shortest_certain=SHORTEST_CERTAIN),
+LATER_PASSES = (
+    SeedingPass(SeedingParameters(stride=5, maximum_hits=128), 9, 10, shortest_clear=100, all_versions=True),
+    SeedingPass(SeedingParameters(stride=4, maximum_hits=64, seed_length=16), 7, 10, shortest_clear=100),
+    SeedingPass(
+        SeedingParameters(stride=20, maximum_hits=512, seed_length=16), 0, 1, shortest_certain=SHORTEST_CERTAIN
+    ),
 )
-LATER_LOOKS_ALONE = (
-    LATER_LOOKS[0],
-    replace(LATER_LOOKS[1], seeding=replace(LATER_LOOKS[1].seeding, maximum_hits=256)),
-    LATER_LOOKS[2],
+LATER_PASSES_ALONE = (
+    LATER_PASSES[0],
+    replace(LATER_PASSES[1], seeding=replace(LATER_PASSES[1].seeding, maximum_hits=256)),
+    LATER_PASSES[2],
 )
 
 # ---- alignments ----

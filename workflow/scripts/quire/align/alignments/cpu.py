@@ -6,7 +6,7 @@ import numpy as np
 
 from quire.algorithms.extension import END_BONUS, ExtensionJobs, Extensions
 from quire.align.model import Alignments
-from quire.align.parameters import LEAST_SCORE, SHORT_READ_MARGIN, SHORTEST_SCORE, Look
+from quire.align.parameters import LEAST_SCORE, SHORT_READ_MARGIN, SHORTEST_SCORE, SeedingPass
 from quire.reads import Reads
 from quire.reference import Reference
 from quire.sequence.ties.cpu import tie_hash
@@ -216,18 +216,20 @@ def _take_best(part, read_offsets, best):
             best[r, side] = max(best[r, side], score[i])
 
 
-def poorly_aligned(best: np.ndarray, reads: Reads, look: Look) -> np.ndarray:
+def poorly_aligned(best: np.ndarray, reads: Reads, seeding_pass: SeedingPass) -> np.ndarray:
     """Return which reads take part in a later pass (bool[n]), because a better or a second place may have been missed.
 
     Args:
         best: result of `best_scores`.
         reads: the batch.
-        look: parameters of the pass.
+        seeding_pass: parameters of the pass.
     """
     # A read placed on alternate contigs alone still misses its place on the primary assembly.
     lengths, scores = np.diff(reads.offsets), best[:, 0].astype(np.int64)
-    is_short = (lengths < look.shortest_certain) | ((lengths < look.shortest_clear) & (scores < lengths))
-    poor: np.ndarray = (scores * look.denominator < lengths * look.numerator) | is_short
-    if look.all_versions:
+    is_short = (lengths < seeding_pass.shortest_certain) | (
+        (lengths < seeding_pass.shortest_clear) & (scores < lengths)
+    )
+    poor: np.ndarray = (scores * seeding_pass.denominator < lengths * seeding_pass.numerator) | is_short
+    if seeding_pass.all_versions:
         poor |= best[:, 1] > 0
     return poor

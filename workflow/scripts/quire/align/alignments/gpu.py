@@ -13,7 +13,7 @@ from quire.align.parameters import (
     SHORT_READ_MARGIN,
     UNIQUE_DENOMINATOR,
     UNIQUE_NUMERATOR,
-    Look,
+    SeedingPass,
 )
 from quire.device.card import Card, CardArray, Kernel
 from quire.reads.gpu import CardReads
@@ -99,11 +99,17 @@ def best_scores(
     return best
 
 
-def poorly_aligned(card: Card, best: CardArray, reads: CardReads, look: Look) -> CardArray:
+def poorly_aligned(card: Card, best: CardArray, reads: CardReads, seeding_pass: SeedingPass) -> CardArray:
     """Return which reads take part in a later pass (uint8[n]), given the result of `best_scores`."""
     poor = card.empty(len(reads), np.uint8)
     find_poor = _kernels(card)("find_poor")
-    limits = look.numerator, look.denominator, look.shortest_clear, look.shortest_certain, int(look.all_versions)
+    limits = (
+        seeding_pass.numerator,
+        seeding_pass.denominator,
+        seeding_pass.shortest_clear,
+        seeding_pass.shortest_certain,
+        int(seeding_pass.all_versions),
+    )
     find_poor.for_each(len(reads), best, reads, *limits, poor)
     return poor
 

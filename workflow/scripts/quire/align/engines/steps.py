@@ -13,7 +13,7 @@ from quire.algorithms.extension import ExtensionJobs, Extensions
 from quire.algorithms.seeding import SeedingParameters
 from quire.align.insert_size import InsertSizes
 from quire.align.model import Alignments, Reported, Selection
-from quire.align.parameters import LATER_LOOKS, LATER_LOOKS_ALONE, SEEDING, Look
+from quire.align.parameters import LATER_PASSES, LATER_PASSES_ALONE, SEEDING, SeedingPass
 from quire.device.card import CardArray
 
 Rounds: TypeAlias = list[tuple[ExtensionJobs, Extensions]]
@@ -47,7 +47,7 @@ class Steps:
     extend: Callable[[ExtensionJobs, BackendReads, Array, Array], Extensions]
     collect: Callable[[Rounds, BackendReads, BackendReference], Alignments]
     best_scores: Callable[[Rounds, BackendReads, BackendReference], Array]
-    poorly_aligned: Callable[[Array, BackendReads, Look], Array]
+    poorly_aligned: Callable[[Array, BackendReads, SeedingPass], Array]
     wider_jobs: Callable[[Rounds, Array, BackendReads, BackendReference], tuple[ExtensionJobs, list[Array]]]
     rescue_jobs: Callable[[Alignments, BackendReads, BackendReference, InsertSizes], ExtensionJobs]
     select: Callable[[Alignments, BackendReads, bool, InsertSizes, BackendAlternate], Selection]
@@ -77,13 +77,13 @@ def find_alignments(
     """
     jobs = _seed(steps, reads, pages, reference, SEEDING)
     rounds = [(jobs, steps.extend(jobs, reads, reference.text, reference.ambiguous))]
-    for look in LATER_LOOKS if paired else LATER_LOOKS_ALONE:
+    for seeding_pass in LATER_PASSES if paired else LATER_PASSES_ALONE:
         best = steps.best_scores(rounds, reads, reference)
-        poor = steps.flatnonzero(steps.poorly_aligned(best, reads, look))
+        poor = steps.flatnonzero(steps.poorly_aligned(best, reads, seeding_pass))
         if len(poor) == 0:
             continue
         few = steps.subset(reads, poor)
-        jobs = _seed(steps, few, pages, reference, look.seeding)
+        jobs = _seed(steps, few, pages, reference, seeding_pass.seeding)
         jobs = steps.leave_out_known(replace(jobs, read=poor[jobs.read].astype(np.int32)), rounds)
         rounds.append((jobs, steps.extend(jobs, reads, reference.text, reference.ambiguous)))
     jobs, chosen = steps.wider_jobs(rounds, steps.best_scores(rounds, reads, reference), reads, reference)

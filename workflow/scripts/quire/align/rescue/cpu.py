@@ -115,7 +115,7 @@ def _plan(alignments, offsets, codes, text, island_axis, lengths, room):
             for anchor in range(first, last):
                 near += np.int64(alignments.score[anchor]) >= best - UNPAIRED_COST
             learnt = -1  # the strand of the mate whose k-mers are in `room`
-            looks_again = near < MOST_CANDIDATES and _may_have_better(alignments, mate)
+            is_uncertain = near < MOST_CANDIDATES and _may_have_better(alignments, mate)
             for anchor in range(first, min(last, first + MOST_ANCHORS)):
                 score = np.int64(alignments.score[anchor])
                 if score < best - UNPAIRED_COST:
@@ -123,7 +123,7 @@ def _plan(alignments, offsets, codes, text, island_axis, lengths, room):
                 # An alignment of less than half of the read may be there by chance.
                 if 2 * score < side.length and not stands_alone(score, side.length):
                     continue
-                if not looks_again and _has_partner(alignments, anchor, side, lengths):
+                if not is_uncertain and _has_partner(alignments, anchor, side, lengths):
                     continue
                 for orientation in range(len(ORIENTATIONS)):
                     if lengths.low[orientation] > lengths.high[orientation]:

@@ -78,13 +78,13 @@ __device__ __forceinline__ void for_each_anchor(const Alignments& alignments, co
     for (i64 anchor = first; anchor < last; anchor++) best = max(best, alignments.score[anchor]);
     int near = 0;
     for (i64 anchor = first; anchor < last; anchor++) near += alignments.score[anchor] >= best - UNPAIRED_COST;
-    bool looks_again = near < MOST_CANDIDATES && may_have_better(alignments, mate);
+    bool is_uncertain = near < MOST_CANDIDATES && may_have_better(alignments, mate);
     if (last - first > MOST_ANCHORS) last = first + MOST_ANCHORS;
     for (i64 anchor = first; anchor < last; anchor++) {
         i64 score = alignments.score[anchor], length = reads.length(read);
         if (score < best - UNPAIRED_COST) continue;
         if (2 * score < length && !stands_alone(score, length)) continue;
-        if (looks_again || !has_partner(alignments, reads, anchor, side & 1, read, mate, proper))
+        if (is_uncertain || !has_partner(alignments, reads, anchor, side & 1, read, mate, proper))
             visit(anchor, read, mate);
     }
 }
