@@ -1,17 +1,17 @@
-// Searching seeds in a page and locating their hits: one thread per seed, then one warp per read. Compiled for one size
-// of occurrence blocks (WORDS_PER_BLOCK). The specification is seeding/cpu.py.
+// Search of seeds in a page and location of their hits: one thread per seed, then one warp per read. Compiled for one
+// size of occurrence blocks (WORDS_PER_BLOCK). The specification is seeding/cpu.py.
 #include "quire/algorithms/seeding/seeding.cuh"
 #include "quire/algorithms/seeding/sorting.cuh"
 #include "quire/sequence/ties/ties.cuh"
 
-// Blocks of threads that shall fit a multiprocessor: with the usual small blocks 6 cost no spilled register.
+// Blocks that should fit a multiprocessor: with blocks of the usual small size, 6 spill no registers.
 constexpr int BLOCKS = WORDS_PER_BLOCK == 4 ? 6 : 0;
 
 struct Pages {
     Page page[MOST_PAGES];
 };
 
-// One thread per seed, where one page is the whole axis: stops at the first depth within the cap.
+// One thread per seed if one page is the whole axis: stops at the first depth within the cap.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) search_one_page(
         Page page, Reads reads, Seeds seeds, const u64* text, u64* found) {
     i64 index = thread_index();
@@ -37,8 +37,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) search_one_page(
     else found[index] = too_frequent(rows.high - rows.low, depth).word;
 }
 
-// One thread per seed, where several pages lie on the card together: the first depth whose hits on all of them are
-// within the cap, and what each page holds of the seed at that depth, found[page][seed].
+// One thread per seed if several pages are on the card together: finds the first depth whose hits on all pages are
+// within the cap, and the interval on each page at that depth, found[page][seed].
 extern "C" __global__ void __launch_bounds__(THREADS) search_pages(
         Pages pages, i64 page_count, Reads reads, Seeds seeds, const u64* text, i64 room, u64* chosen, u64* found) {
     i64 index = thread_index();
@@ -65,7 +65,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) search_pages(
                 number = item.number();
             } else if (rows[p].low < rows[p].high) {
                 number = owned_count(page, rows[p]);
-                item = owned_rows(rows[p], number, wanted);  // where it overflows, `hits` are too many: see below
+                item = owned_rows(rows[p], number, wanted);  // if it overflows, there are too many `hits`: see below
             }
             found[p * room + index] = item.word;
             hits += number;
@@ -81,8 +81,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) search_pages(
     for (i32 p = 0; p < page_count; p++) found[p * room + index] = 0;
 }
 
-// One thread per seed: adds the hits that a page owns at every depth to counts[depth][seed]. On the last page a seed is
-// done at the first depth within the cap, since deeper ones will not be asked for.
+// One thread per seed: adds the hits that a page owns at every depth to counts[depth][seed]. On the last page a seed
+// stops at the first depth within the cap, since deeper ones are not needed.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) count_hits(
         Page page, Reads reads, Seeds seeds, const u64* text, i64 is_last, i64 room, i32* counts) {
     i64 index = thread_index();
@@ -113,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) count_hits(
     }
 }
 
-// One thread per seed: what a page holds of it at its chosen depth.
+// One thread per seed: finds its interval on a page at its chosen depth.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) search_chosen(
         Page page, Reads reads, Seeds seeds, const u64* text, const u64* chosen, u64* found) {
     i64 index = thread_index();
@@ -130,8 +130,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) search_chosen(
     else found[index] = owned_rows(rows, owned_count(page, rows), depth).word;
 }
 
-// One warp per read: writes the hits that a page holds of its seeds behind those written before. In each round lanes
-// hold 32 seeds; then each lane takes every 32nd of their hits, so that frequent seeds hold nobody up.
+// One warp per read: appends the hits of its seeds on a page. In each round the lanes hold 32 seeds; then each lane
+// takes every 32nd of their hits, so that frequent seeds delay no lane.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) locate_hits(
         Page page, Reads reads, Seeds seeds, const u64* found, const i64* offsets, i32* written, u64* hits) {
     i64 read = thread_index() >> 5;
@@ -142,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) locate_hits(
     u64* target = hits + offsets[read];
     for (i32 round = 0; round < count; round += 32) {
         u64 mine = round + lane < count ? found[first + round + lane] : 0;
-        i32 number = Found{mine}.hits(), end = number;  // of this lane's hits among those of the round
+        i32 number = Found{mine}.hits(), end = number;  // of this lane's seed; end among the hits of the round
         for (i32 step = 1; step < 32; step <<= 1) {
             i32 before = __shfl_up_sync(FULL_WARP, end, step);
             if (lane >= step) end += before;
@@ -167,7 +167,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) locate_hits(
     if (lane == 0) written[read] = done;
 }
 
-// One thread per listed read: the rows of its rarest seed in a page.
+// One thread per listed read: finds the rows of its rarest seed in a page.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) search_rarest(
         Page page, Reads reads, Seeds seeds, const i64* listed, i64 count, const i32* rarest, u32* rows_of_listed) {
     i64 item = thread_index();
@@ -181,10 +181,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) search_rarest(
     rows_of_listed[2 * item + 1] = (u32)rows.high;
 }
 
-// One block a listed read: of the hits of its rarest seed in a page and those kept before, keeps the `maximum_hits` of
-// smallest hash(name, axis position of the seed). The hash tells positions of one read apart: there are no ties.
-// Hits below the limit so far gather in shared memory; when it is full they are sorted and the rest forgotten.
-// They lie at the end of the read's hits, behind those of its other seeds; kept[item] of them are there.
+// One block per listed read: of the hits of its rarest seed in a page and those kept before, keeps the `maximum_hits`
+// with the smallest hash(name, axis position of the seed). Different positions of a read have different hashes: there
+// are no ties. Hits below the current limit are collected in shared memory; when it is full they are sorted and the
+// rest dropped. They are at the end of the read's hits, after those of its other seeds; there are kept[item] of them.
 extern "C" __global__ void __launch_bounds__(THREADS) locate_rarest(
         Page page, Reads reads, Seeds seeds, const i64* listed, const i32* rarest, const u32* rows_of_listed,
         const i64* offsets, i32* kept, u64* hits) {

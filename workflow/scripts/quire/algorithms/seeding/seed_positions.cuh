@@ -1,9 +1,9 @@
-// Where the seeds of a read end: the twins of spread, seed_count and seed_end in seeding/cpu_steps.py.
+// Positions of the seeds of a read: the twins of spread, seed_count and seed_end in seeding/cpu_steps.py.
 // MAXIMUM_SEEDS and SEED_LENGTH come from quire.algorithms.seeding by -D. Lengths are of reads, at most a few thousand.
 #pragma once
 #include "quire/device/types.cuh"
 
-// The stride of a read of this length: wider for long reads, which have at most MAXIMUM_SEEDS seeds a strand.
+// Stride for a read of this length; larger for long reads, to limit a strand to MAXIMUM_SEEDS.
 __device__ __forceinline__ i32 spread(i32 length, i32 stride) {
     i32 needed = (length - SEED_LENGTH + MAXIMUM_SEEDS - 3) / (MAXIMUM_SEEDS - 2);  // never of a negative number
     return stride > needed ? stride : needed;

@@ -1,22 +1,22 @@
-// What seeding does between and after the pages: laying out seeds, choosing depths, counting and sorting hits.
+// Steps of seeding between and after the pages: lay out seeds, choose depths, count and sort hits.
 // The specification is seeding/cpu.py; macros: see seeding.cuh.
 #include "quire/algorithms/seeding/seeding.cuh"
 #include "quire/algorithms/seeding/sorting.cuh"
 
-// One thread per read: its seeds on both strands.
+// One thread per read: counts its seeds on both strands.
 extern "C" __global__ void count_seeds(Reads reads, i64 stride, i32* counts) {
     i64 read = thread_index();
     if (read < reads.count) counts[read] = 2 * seed_count((i32)reads.length(read), (i32)stride);
 }
 
-// One thread per read: tells its seeds whose they are.
+// One thread per read: writes its index for each of its seeds.
 extern "C" __global__ void own_seeds(const i64* seed_offsets, i64 count, i32* seed_read) {
     i64 read = thread_index();
     if (read >= count) return;
     for (i64 index = seed_offsets[read]; index < seed_offsets[read + 1]; index++) seed_read[index] = (i32)read;
 }
 
-// One thread per seed: the first depth whose hits on all pages are within the cap.
+// One thread per seed: chooses the first depth whose hits on all pages are within the cap.
 extern "C" __global__ void choose_depths(Reads reads, Seeds seeds, const i32* counts, i64 room, u64* chosen) {
     i64 index = thread_index();
     if (index >= seeds.offsets[reads.count]) return;
@@ -31,8 +31,8 @@ extern "C" __global__ void choose_depths(Reads reads, Seeds seeds, const i32* co
     else if (hits) chosen[index] = Found::make(0, hits, depth_of_level(level), Found::ALL_ROWS).word;
 }
 
-// One thread per read: its number of hits, and where it has few the rarest of its frequent seeds, as that seed's index in
-// the read with its depth from bit 8 on; 0 for none. A seed that is too frequent has more hits than are kept of it.
+// One thread per read: counts its hits and, if they are few, finds the rarest of its frequent seeds: the seed's index
+// in the read, with its depth from bit 8 on; 0 for none. Only `maximum_hits` hits of a frequent seed are kept.
 extern "C" __global__ void count_hits_of_reads(Seeds seeds, i64 count, const u64* found, i32* read_hits, i32* rarest) {
     i64 read = thread_index();
     if (read >= count) return;

@@ -1,4 +1,4 @@
-// The steps of seeding a read on a card, one thread per seed: the twins of seeding/cpu_steps.py.
+// Steps of seeding a read on a card, one thread per seed: the twins of seeding/cpu_steps.py.
 // By -D from quire.algorithms.seeding: SEED_LENGTH, MAXIMUM_SEEDS, DIAGONAL_BIAS, RAREST_LIMIT, FEW_HITS,
 // RAREST_LIMIT_BESIDE, DEPTH_COUNT and PACKED_DEPTHS (a byte for each of DEPTHS, the first in the lowest bits).
 #pragma once
@@ -16,16 +16,16 @@ __device__ __forceinline__ i32 depth_of_level(i32 level) { return (i32)(PACKED_D
 // One seed of a read.
 struct Seed {
     i32 end;        // in the oriented read, exclusive
-    i32 longest;    // bases that it may be deep: up to the read's begin, an N, or the deepest level
-    u64 near, far;  // its last 32 bases and the 32 before those, as bases_before gives them
+    i32 longest;    // largest depth: to the read's begin, an N, or the deepest level
+    u64 near, far;  // its last 32 bases and the 32 before them, as returned by bases_before
 
-    // Code of the base that makes a seed `depth` bases deep one deeper.
+    // Code of the next base of a seed that is `depth` bases deep.
     __device__ __forceinline__ i32 symbol(i32 depth) const {
         return (i32)((depth < 32 ? near : far) >> (62 - 2 * (depth & 31))) & 3;
     }
 };
 
-// `index` counts the seeds of a read on both strands, of which each strand has half.
+// `index` counts the seeds of a read on both strands; each strand has half of them.
 __device__ __forceinline__ Seed seed_of_read(const Reads& reads, i64 read, i32 index, i32 seeds, i32 stride) {
     i32 strand = index >= seeds >> 1, ordinal = strand ? index - (seeds >> 1) : index;
     const u64* packed = reads.packed_of(strand, read);
@@ -44,7 +44,7 @@ __device__ __forceinline__ Seed seed_of_read(const Reads& reads, i64 read, i32 i
     return seed;
 }
 
-// Seeds of the batch: those of read r, strand 0 first, are offsets[r] <= index < offsets[r + 1].
+// Seeds of the batch: those of read r have offsets[r] <= index < offsets[r + 1], strand 0 first.
 struct Seeds {
     const i64* offsets;
     const i32* read;  // of each seed
@@ -66,15 +66,16 @@ __device__ __forceinline__ Interval first_interval(const Page& page, const Seed&
     return {(i64)rows.x, (i64)rows.y};
 }
 
-// Whether rows are better compared with the text than narrowed further. A row costs about two sectors there, a step
-// costs one or two and leaves a quarter of the rows that agree by chance: worth it until the depth excludes chance.
+// True if comparing the rows with the text is cheaper than narrowing them further. A row costs about two sectors of the
+// text. A step costs one or two and leaves a quarter of the rows that match by chance: it pays until the depth excludes
+// chance.
 __device__ __forceinline__ bool few(const Page& page, Interval rows, i32 depth) {
     i64 number = rows.high - rows.low;
     if (number == 1) return true;
     return number <= DIRECT_ROWS && (depth >= TABLE_OF_ROWS || __ldg(page.C + 4) >> (2 * depth) == 0);
 }
 
-// Backward steps until a seed is `wanted` deep, its interval empty, or (direct) of few rows.
+// Takes backward steps until a seed is `wanted` deep, or its interval is empty or (direct) small.
 __device__ __forceinline__ void narrow(const Page& page, const Seed& seed, i32 wanted, bool direct, Interval& rows,
                                        i32& depth) {
     while (depth < wanted && rows.low < rows.high && !(direct && few(page, rows, depth))) {
@@ -83,21 +84,21 @@ __device__ __forceinline__ void narrow(const Page& page, const Seed& seed, i32 w
     }
 }
 
-// Bases (at most 64) that agree to the left of a seed's end and of a position of the axis.
+// Number of bases (at most 64) that agree to the left of a seed's end and of a position of the axis.
 __device__ __forceinline__ i32 left_match(const Seed& seed, const u64* text, i64 axis_end, i32 wanted) {
     i32 equal = __clzll((i64)(seed.near ^ bases_before(text, axis_end))) >> 1;
     if (equal < 32 || wanted <= 32) return equal;
     return 32 + (__clzll((i64)(seed.far ^ bases_before(text, axis_end - 32))) >> 1);
 }
 
-// What the search of one seed found, in a word: a row (or position), how many hits, at what depth, and how they lie.
+// Result of the search for one seed in a word: a row (or position), number of hits, depth, and kind of rows.
 struct Found {
     enum Kind {
         NOTHING = 0,
-        MARKED = 1,       // to 15: those of DIRECT_ROWS rows whose bit is set
+        MARKED = 1,       // to 15: the rows, of DIRECT_ROWS, whose bit is set
         ALL_ROWS = 16,    // `number` rows from `row` on
-        OWNED_ROWS = 17,  // the same, but passing over rows that belong to the next page
-        POSITION = 18,    // one hit; `row` is where its suffix starts in the page
+        OWNED_ROWS = 17,  // the same, without rows that belong to the next page
+        POSITION = 18,    // one hit; `row` is the position of its suffix in the page
         FREQUENT = 19     // number + 1 hits, too many to be located
     };
     u64 word;
@@ -124,7 +125,7 @@ __device__ __forceinline__ Found owned_rows(Interval rows, i64 owned, i32 wanted
     return Found::make(rows.low, owned, wanted, owned == rows.high - rows.low ? Found::ALL_ROWS : Found::OWNED_ROWS);
 }
 
-// Those of few rows that the page owns and whose text agrees to the left down to depth `wanted`.
+// The rows, of a few, that the page owns and whose text matches to the left to depth `wanted`.
 __device__ __forceinline__ Found matching_rows(const Page& page, const u64* text, const Seed& seed, i32 wanted,
                                                Interval rows, i32 depth) {
     u32 marked = 0;
@@ -140,7 +141,7 @@ __device__ __forceinline__ Found matching_rows(const Page& page, const u64* text
     return marked ? Found::make(rows.low, __popc(marked), depth, (i32)marked) : Found{0};
 }
 
-// Index of the first row of the next page that is not before `row`.
+// Index of the first row that belongs to the next page and is not before `row`.
 __device__ __forceinline__ i64 first_unowned(const Page& page, i64 row) {
     i64 first = 0, last = page.unowned_count;
     while (first < last) {
@@ -150,7 +151,7 @@ __device__ __forceinline__ i64 first_unowned(const Page& page, i64 row) {
     return first;
 }
 
-// Where the suffix of hit `i` of a found seed starts in the page.
+// Position in the page of the suffix of hit `i` of a found seed.
 __device__ __forceinline__ i64 start_of_hit(const Page& page, Found found, i32 i) {
     i64 row = found.row();
     switch (found.kind()) {

@@ -7,7 +7,7 @@
 #include "quire/reference/reference.cuh"
 #include "quire/sequence/ties/ties.cuh"
 
-// Extensions with the read and strand of their jobs, all rounds one behind the other.
+// Extensions with the read and strand of their jobs, round after round.
 struct Found {
     const i32* read;
     const u8* strand;
@@ -21,16 +21,16 @@ struct Found {
     i64 count;
 };
 
-// Whether an extension is looked at: one of the whole read earns END_BONUS first.
+// True if an extension is kept; one of the whole read is credited END_BONUS first.
 __device__ __forceinline__ bool is_good(const Found& found, i64 i, i64 length) {
     i64 least = length - SHORT_READ_MARGIN, score = found.score[i];
     if (found.read_begin[i] == 0 && found.read_end[i] == length) score += END_BONUS;
     return score >= (least < LEAST_SCORE ? least : LEAST_SCORE);
 }
 
-// One thread an extension: counts the good ones of each read, and hangs each run of extensions of one read into the
-// list of its read: heads[read] (-1: none) and next[the run's first extension]. Which run comes first there is left to
-// chance; the order of a read's alignments does not depend on it (goes_before is a total order).
+// One thread per extension: counts the good ones of each read, and links each run of extensions of a read into the list
+// of the read: heads[read] (-1: none) and next[first extension of the run]. The order of the runs is undefined; the
+// order of a read's alignments does not depend on it (goes_before is a total order).
 extern "C" __global__ void link_runs(Found found, Reads reads, i32* heads, i32* next, i32* counts) {
     i64 i = thread_index();
     if (i >= found.count) return;
@@ -39,8 +39,8 @@ extern "C" __global__ void link_runs(Found found, Reads reads, i32* heads, i32* 
     if (i == 0 || found.read[i - 1] != read) next[i] = atomicExch(&heads[read], (i32)i);
 }
 
-// Whether extension a (its score, axis position and hash at hand) comes before extension b of the same read: what the
-// CPU's _before says, and between equals the one found first.
+// True if extension a (given with its score, axis position and hash) precedes extension b of the same read: as _before
+// on the CPU, and between equals the one that was found first.
 __device__ __forceinline__ bool goes_before(const Found& found, const Reference& reference, i32 a, i32 score,
                                             i64 position, u64 hash, i32 b, u64 name_hash) {
     if (reference.alternate) {
@@ -57,15 +57,15 @@ __device__ __forceinline__ bool goes_before(const Found& found, const Reference&
     return a < b;
 }
 
-// Whether two extensions of a read begin or end at the same place.
+// True if two extensions of a read begin or end at the same place.
 __device__ __forceinline__ bool is_repeat(const Found& found, i32 a, i32 b) {
     if (found.strand[a] != found.strand[b]) return false;
     if (found.axis_begin[a] == found.axis_begin[b] && found.read_begin[a] == found.read_begin[b]) return true;
     return found.axis_end[a] == found.axis_end[b] && found.read_end[a] == found.read_end[b];
 }
 
-// One thread a read: the indices of its good extensions, best first and without repeats, from order[offsets[read]] on,
-// and their number. Extensions come nearly sorted (candidates are), so that inserting them takes few steps.
+// One thread per read: writes the indices of its good extensions, best first and without duplicates, from
+// order[offsets[read]] on, and their number. Extensions are nearly sorted, as candidates are, so insertion is fast.
 extern "C" __global__ void order_by_read(Found found, Reads reads, Reference reference, const i32* heads,
                                          const i32* next, const i64* offsets, i32* order, i32* kept) {
     i64 read = thread_index();
@@ -96,8 +96,8 @@ extern "C" __global__ void order_by_read(Found found, Reads reads, Reference ref
     kept[read] = different;
 }
 
-// One thread an alignment: copies it from where it was found to its place, and names its contig.
-// order_offsets: where each read's begin in `order`; offsets: where they begin in the result; both [reads + 1].
+// One thread per alignment: copies an extension to its place, and determines its contig.
+// order_offsets: where a read's extensions begin in `order`; offsets: where they begin in the result; both [reads + 1].
 extern "C" __global__ void gather(Found found, Reference reference, const i32* order, const i64* order_offsets,
                                   const i64* offsets, i64 reads, i64 alignments, i32* read, u8* strand, i32* score,
                                   i32* read_begin, i32* read_end, i64* axis_begin, i64* axis_end, i32* contig,
@@ -120,8 +120,8 @@ extern "C" __global__ void gather(Found found, Reference reference, const i32* o
     cigar_length[target] = found.cigar_length[i];
 }
 
-// One thread an extension: its score, if that is the best of its read on the primary assembly, or on alternate contigs;
-// best[reads][2]: all 0 before.
+// One thread per extension: raises the best score of its read on the primary assembly or on alternate contigs;
+// best[reads][2] is initially 0.
 extern "C" __global__ void take_best(Found found, Reads reads, Reference reference, i32* best) {
     i64 i = thread_index();
     if (i >= found.count) return;
@@ -131,26 +131,26 @@ extern "C" __global__ void take_best(Found found, Reads reads, Reference referen
     atomicMax(&best[2 * read + alternate], found.score[i]);
 }
 
-// One thread a read: whether it takes part in a later look.
+// One thread per read: whether it takes part in a later pass.
 extern "C" __global__ void find_poor(const i32* best, Reads reads, i64 numerator, i64 denominator,
                                      i64 shortest_clear, i64 shortest_certain, i64 all_versions, u8* poor) {
     i64 read = thread_index();
     if (read >= reads.count) return;
-    // A place on alternate contigs alone says nothing of the primary assembly, whose place of the read is still missing.
+    // A read placed on alternate contigs alone still misses its place on the primary assembly.
     i64 length = reads.length(read), score = best[2 * read];
     bool is_short = length < shortest_certain || (length < shortest_clear && score < length);
     bool has_version = all_versions && best[2 * read + 1] > 0;
     poor[read] = score * denominator < length * numerator || is_short || has_version;
 }
 
-// Whether a read has a place, and no second one that comes close to it.
+// True if a read has a place and no second one with a similar score.
 __device__ __forceinline__ bool is_unique(const Alignments& alignments, i64 read) {
     i64 first = alignments.offsets[read], count = alignments.offsets[read + 1] - first;
     if (count < 2) return count == 1;
     return (i64)alignments.score[first + 1] * UNIQUE_DENOMINATOR <= (i64)alignments.score[first] * UNIQUE_NUMERATOR;
 }
 
-// One thread a pair: 4 * template length + orientation; -1 unless its mates are unique, on one contig.
+// One thread per pair: 4 * template length + orientation; -1 unless both mates are unique, on the same contig.
 extern "C" __global__ void unique_lengths(Alignments alignments, Reads reads, i64 pairs, i64* lengths) {
     i64 pair = thread_index();
     if (pair >= pairs) return;

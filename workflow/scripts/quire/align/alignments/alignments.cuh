@@ -1,9 +1,9 @@
-// Alignments of a batch on a card, as quire.align.model.Alignments lays them out, and distance and orientation of two.
+// Alignments of a batch (layout of quire.align.model.Alignments), and distance and orientation of two of them.
 #pragma once
 #include "quire/device/types.cuh"
 
 struct Alignments {
-    const i64* offsets;  // [reads + 1]: those of read r stand in [offsets[r], offsets[r + 1]), best first
+    const i64* offsets;  // [reads + 1]: those of read r are [offsets[r], offsets[r + 1]), best first
     const i32* read;
     const u8* strand;
     const i32* score;
@@ -18,7 +18,7 @@ struct Alignments {
     const u32* cigar;
 };
 
-// The template lengths of proper pairs by orientation, as quire.align.insert_size.ProperLengths lays them out.
+// Template lengths of proper pairs by orientation (layout of quire.align.insert_size.ProperLengths).
 struct ProperLengths {
     const i64* low;  // [4]; high < low where no pair of the orientation is proper
     const i64* high;
@@ -31,21 +31,21 @@ struct ProperLengths {
     }
 };
 
-// Where the read of an alignment begins on its contig, clips included: the twin of template_length.py's.
+// Position of the read's 5' end on the contig, clips included: the twin of template_length.py.
 __device__ __forceinline__ i64 five_prime_end(const Alignments& alignments, i64 i, i64 length) {
     if (alignments.strand[i] == 0) return alignments.position[i] - alignments.read_begin[i];
     i64 span = alignments.axis_end[i] - alignments.axis_begin[i];
     return alignments.position[i] + span + length - alignments.read_end[i];
 }
 
-// Number of the orientation of two mates (FF, FR, RF, RR); distance: from the first mate's 5' end to the second's, in
+// Index of the orientation of two mates (FF, FR, RF, RR). distance: from the first mate's 5' end to the second's, in
 // the direction of the first.
 __device__ __forceinline__ int orientation_of(u8 strand_first, u8 strand_second, i64 distance) {
     int orientation = strand_first == strand_second ? 0 : 1;
     return distance > 0 ? orientation : orientation ^ 3;
 }
 
-// That distance, of alignments on one contig.
+// This distance for alignments on the same contig.
 __device__ __forceinline__ i64 mates_distance(const Alignments& alignments, i64 first, i64 second, i64 first_length,
                                               i64 second_length) {
     i64 distance = five_prime_end(alignments, second, second_length) - five_prime_end(alignments, first, first_length);

@@ -1,5 +1,5 @@
-// Whether an alignment of a read of this length is good enough to be reported without a mate beside it: the twin of
-// stands_alone in quire/align/alignments/cpu.py. -D: SHORTEST_SCORE, SHORT_READ_MARGIN.
+// True if an alignment is reported even without a mate at a proper distance: the twin of stands_alone in
+// quire/align/alignments/cpu.py. -D: SHORTEST_SCORE, SHORT_READ_MARGIN.
 #pragma once
 #include "quire/device/types.cuh"
 

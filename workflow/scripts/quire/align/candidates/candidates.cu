@@ -1,11 +1,12 @@
 // From hits to candidates: the twin of quire/align/candidates/cpu.py, one warp per read.
 //
-// Why a warp: of 150-base reads of a human chromosome the median has 8 hits in one bundle, the mean 22 in 14, one read
-// in ten more than 64, the most 1,300 (in dense seeding). With a thread a read nearly every warp would wait for one in
-// a repeat. A warp loads its hits side by side, keeps the bundles of most reads in shared memory, and looks at 32
-// bundles at once; their scattered loads from the text, one or two sectors a bundle, are then under way together.
+// Why a warp: a 150-base read of a human chromosome has 8 hits in one bundle (median), 22 in 14 (mean), more than 64
+// (one read in ten), and up to 1,300 with dense seeding. With one thread per read nearly every warp would wait for a
+// read in a repeat. A warp loads its hits coalesced, keeps the bundles of most reads in shared memory and processes 32
+// bundles at once, so that their scattered loads from the text, one or two sectors per bundle, overlap.
 // -D: BAND_MARGIN, BUNDLE_BYTES, BUNDLE_GAP, CANDIDATE_BYTES, DIAGONAL_BIAS, GAP_COST, GAP_COST_PER_BASE,
-// LARGEST_GAP, LOCAL_BUNDLES, MATCH, MAXIMUM_SEEDS, MISMATCH, MOST_CANDIDATES, RANKED_BYTES, SEED_LENGTH, SHORTEST_SCORE, THREADS, WIDEST_BUNDLE.
+// LARGEST_GAP, LOCAL_BUNDLES, MATCH, MAXIMUM_SEEDS, MISMATCH, MOST_CANDIDATES, RANKED_BYTES, SEED_LENGTH,
+// SHORTEST_SCORE, THREADS, WIDEST_BUNDLE.
 #include "quire/algorithms/extension/mismatches.cuh"
 #include "quire/algorithms/seeding/seed_positions.cuh"
 #include "quire/device/ragged.cuh"
@@ -20,8 +21,8 @@ static_assert(MAXIMUM_SEEDS <= 64, "a bit for each seed of a read");
 
 const u32 ALL_LANES = 0xFFFFFFFFu;
 const i32 FAR = 1 << 20;  // more than the longest read
-// Of 128 threads on a multiprocessor: eight leave each the 64 registers that it needs, but not as the compiler allots
-// them for sm_86 and sm_89.
+// Blocks of 128 threads on a multiprocessor: eight leave each thread the 64 registers that it needs, except as the
+// compiler allots them for sm_86 and sm_89.
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890)
 const int BLOCKS = 7;
 #else
@@ -37,11 +38,11 @@ struct Bundle {
     u8 peak;    // most frequent diagonal - lowest
 };
 
-// A place where the read may lie.
+// A place where a read may lie.
 struct Candidate {
     i64 diagonal;
     i32 place;         // as of its bundle
-    u16 below, above;  // how far the joined bundles reach on either side of the diagonal
+    u16 below, above;  // extent of the joined bundles on either side of the diagonal
 };
 
 // A candidate among the best of its read.
@@ -49,13 +50,13 @@ struct Ranked {
     u64 hash;  // of read name and diagonal
     Candidate candidate;
     i32 estimated_score;  // below 0: none
-    u16 begin, end;       // what its own seeds span, in the direction as read
+    u16 begin, end;       // part of the read that its own seeds span, in the direction as read
 };
 
 static_assert(sizeof(Bundle) == BUNDLE_BYTES && sizeof(Candidate) == CANDIDATE_BYTES && sizeof(Ranked) == RANKED_BYTES,
               "gpu.py allocates them");
 
-// What the functions below need of one read.
+// One read for the functions below.
 struct Query {
     const u64* hits;
     i32 hit_count, length, stride;
@@ -75,12 +76,12 @@ __device__ __forceinline__ i32 island_of_match(const Reference& reference, i64 l
     return last <= reference.island_axis[island + 1] ? (i32)island : -1;
 }
 
-// The bundle that begins with hit i, which lies in `island`: the CPU's loop over its hits, in distances from its lowest
-// diagonal. What is sorted by strand and diagonal is far apart where the strands differ.
+// The bundle that begins with hit i in `island`: the CPU's loop over its hits, in distances from its lowest diagonal.
+// Hits are sorted by strand and diagonal, so those of different strands are far apart.
 __device__ __forceinline__ Bundle gather_bundle(const Query& query, const Reference& reference, i32 i, i32 island) {
     u64 first = query.hits[i];
     i64 low = diagonal_of(first);
-    // What a seed's end may be; an island's border further away than any seed does not matter.
+    // Bounds of a seed's end; a border of the island that is further away than any seed does not matter.
     i32 earliest = (i32)max(reference.island_axis[island] - low + SEED_LENGTH, (i64)-FAR);
     i32 latest = (i32)min(reference.island_axis[island + 1] - low, (i64)FAR);
     u64 seeds = 0;
@@ -107,14 +108,14 @@ __device__ __forceinline__ Bundle gather_bundle(const Query& query, const Refere
 
 // Groups the hits of a read, 32 at a time; returns the number of bundles. All lanes of a warp call it together.
 //
-// Whether a hit begins a bundle follows from the hit before it, but for bundles that grow too wide: their ends are
-// found from the left, one of each chain of close hits a round. The lane of a bundle's first hit then walks along the
+// The previous hit determines whether a hit begins a bundle, except where bundles grow too wide: their ends are found
+// from the left, one per round in each chain of close hits. The lane of a bundle's first hit then walks along the
 // bundle.
 __device__ __forceinline__ i32 bundle_hits(const Query& query, const Reference& reference, Bundle* bundles) {
     int lane = threadIdx.x & 31;
     u32 before = (1u << lane) - 1;
     i32 bundled = 0;
-    // Of the last hit in an island before the 32 at hand: its diagonal, its place, the lowest diagonal of its bundle.
+    // Of the last hit in an island before these 32: its diagonal, its place, and the lowest diagonal of its bundle.
     i64 last_diagonal = 0, last_low = 0;
     i32 last_place = -1;
     for (i32 base = 0; base < query.hit_count; base += 32) {
@@ -155,8 +156,8 @@ __device__ __forceinline__ i32 bundle_hits(const Query& query, const Reference& 
 
 // Bases of the read under at least one of the seeds (a bit each, at least one).
 //
-// A seed adds what lies between its end and that of the seed before it in the bundle, at most its own length. Instead
-// of going from bit to bit, each round adds one stride for all the seeds that have none just before them.
+// A seed adds the bases between its end and that of the previous seed in the bundle, at most its own length. Instead of
+// going from bit to bit, each round adds one stride for all seeds without a seed directly before them.
 __device__ __forceinline__ i32 covered_bases(u64 seeds, const Query& query) {
     i32 step = spread(query.length, query.stride), covered = 0, rest = SEED_LENGTH;
     u64 alone = seeds, shifted = seeds;
@@ -166,7 +167,7 @@ __device__ __forceinline__ i32 covered_bases(u64 seeds, const Query& query) {
         alone &= ~shifted;
     }
     covered += rest * __popcll(alone);
-    // The last seed of a read ends with it, which may be less than a stride behind the one before.
+    // The last seed of a read ends with it, which may be less than a stride after the previous one.
     i32 top = 63 - __clzll((i64)seeds), missing = SEED_LENGTH + top * step - query.length;
     u64 others = seeds ^ 1ull << top;
     if (missing > 0 && others) {
@@ -176,8 +177,8 @@ __device__ __forceinline__ i32 covered_bases(u64 seeds, const Query& query) {
     return covered;
 }
 
-// A bundle with those that continue it across a gap (the twin of _join): `candidate` and the bases that its seeds
-// cover; -1 where another one absorbs it and it covers enough to pay for the gap between them.
+// Extends a bundle by those that continue it across a gap (the twin of join): writes `candidate` and returns the bases
+// that its seeds cover; -1 if another bundle absorbs it and it covers enough to pay for the gap between them.
 __device__ __forceinline__ i32 join(const Bundle* bundles, i32 bundled, i32 i, const Query& query,
                                     Candidate& candidate) {
     Bundle own = bundles[i];
@@ -215,7 +216,7 @@ __device__ __forceinline__ i32 join(const Bundle* bundles, i32 bundled, i32 i, c
     return together == own.seeds ? own_covered : covered_bases(together, query);
 }
 
-// The larger of the bases that a candidate's seeds cover and the score without gaps on its diagonal.
+// The larger of the number of bases that a candidate's seeds cover and its score without gaps on its diagonal.
 __device__ __forceinline__ i32 estimated_score_of(const Candidate& candidate, i32 covered, const Reads& reads,
                                                   i64 read, const Reference& reference, i32 length) {
     i64 island = candidate.place >> 1, strand = candidate.place & 1;
@@ -227,7 +228,7 @@ __device__ __forceinline__ i32 estimated_score_of(const Candidate& candidate, i3
     return max(covered, length - (MATCH - MISMATCH) * differing);
 }
 
-// The candidate of bundle i with what decides its rank.
+// The candidate of bundle i with the values that determine its rank.
 __device__ __forceinline__ Ranked ranked(const Bundle* bundles, i32 bundled, i32 i, const Query& query,
                                          const Reads& reads, i64 read, const Reference& reference, u64 name_hash) {
     Ranked found = {0, {0, 0, 0, 0}, -1, 0, 0};
@@ -244,12 +245,12 @@ __device__ __forceinline__ Ranked ranked(const Bundle* bundles, i32 bundled, i32
     return found;
 }
 
-// Whether a bundle's hits lie on an alternate contig.
+// True if a bundle's hits lie on an alternate contig.
 __device__ __forceinline__ bool is_alternate(const Reference& reference, const Bundle& bundle) {
     return reference.alternate && reference.alternate[reference.island_contig[bundle.place >> 1]];
 }
 
-// Whether two candidates share less than half of the shorter part of the read.
+// True if the parts of the read of two candidates share less than half of the shorter one.
 __device__ __forceinline__ bool are_apart(const Ranked& a, const Ranked& b) {
     i32 shared = min((i32)a.end, (i32)b.end) - max((i32)a.begin, (i32)b.begin);
     return 2 * shared < min(a.end - a.begin, b.end - b.begin);
@@ -259,8 +260,8 @@ __device__ __forceinline__ bool is_better(i32 score, u64 hash, i32 other_score, 
     return score > other_score || (score == other_score && hash < other_hash);
 }
 
-// Merges a candidate of each lane (estimated score -1: none) into the `found` best ones of the read; returns how many
-// there are then. Of candidates alike the one that came first stands first. All lanes of a warp call it together.
+// Merges a candidate of each lane (estimated score -1: none) into the `found` best ones of the read; returns their new
+// number. Of equal candidates the first one precedes. All lanes of a warp call it together.
 __device__ __forceinline__ i32 keep_best(Ranked* best, i32 found, const Ranked& own) {
     int lane = threadIdx.x & 31;
     i32 score = own.estimated_score;
@@ -287,16 +288,16 @@ __device__ __forceinline__ i32 keep_best(Ranked* best, i32 found, const Ranked& 
         rank += k < lane ? !is_better(score, hash, other_score, other_hash)
                          : is_better(other_score, other_hash, score, hash);
     }
-    __syncwarp();  // all have read what is overwritten now
+    __syncwarp();  // all lanes have read what is overwritten now
     if (holds && held_rank < MOST_CANDIDATES) best[held_rank] = held;
     if (wanted && rank < MOST_CANDIDATES) best[rank] = own;
     __syncwarp();
     return min(found + __popc(fresh), MOST_CANDIDATES);
 }
 
-// Gives the last of a full list of candidates to the best one of another part of the read than the first has, where
-// none has one (the twin of _reserve); all are of the primary assembly, or `on_alternate` contigs. All lanes of a warp
-// call it together.
+// Replaces the last of a full list of candidates by the best one of another part of the read than the first one's, if
+// the list has none (the twin of _reserve); all are on the primary assembly, or all `on_alternate` contigs. All lanes
+// of a warp call it together.
 __device__ __forceinline__ void reserve(Ranked* best, const Bundle* bundles, i32 bundled, const Query& query,
                                         const Reads& reads, i64 read, const Reference& reference, u64 name_hash,
                                         bool on_alternate) {
@@ -321,18 +322,18 @@ __device__ __forceinline__ void reserve(Ranked* best, const Bundle* bundles, i32
             score = other_score, hash = other_hash, first = other_first;
     }
     __syncwarp();
-    // Made once more: kept along, it would not fit the registers.
+    // Computed again: keeping it would need too many registers.
     if (score >= 0 && first == at)
         best[MOST_CANDIDATES - 1] = ranked(bundles, bundled, at, query, reads, read, reference, name_hash);
     __syncwarp();
 }
 
-// One warp per read: its best candidates from staged[slots[read]] on, and their number. Those on the primary assembly
-// come first, then those on alternate contigs, both best first.
+// One warp per read: writes its best candidates from staged[slots[read]] on, and their number. Those on the primary
+// assembly come first, then those on alternate contigs, both best first.
 //
-// slots: [reads + 1], room for min(hits, MOST_CANDIDATES) each, twice as many where contigs are alternate; scratch: for
-// the bundles of a read with more than LOCAL_BUNDLES hits, from scratch_offsets[read] on. Shared memory a warp: one or
-// two lists of MOST_CANDIDATES Ranked, and LOCAL_BUNDLES Bundles.
+// slots: [reads + 1], with min(hits, MOST_CANDIDATES) items per read, twice as many if there are alternate contigs.
+// scratch: bundles of reads with more than LOCAL_BUNDLES hits, from scratch_offsets[read] on. Shared memory of a warp:
+// one or two lists of MOST_CANDIDATES Ranked, and LOCAL_BUNDLES Bundles.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 cluster(const i64* hit_offsets, const u64* hits, Reads reads, Reference reference, i64 stride,
         const i64* scratch_offsets, Bundle* scratch, const i64* slots, Candidate* staged, i32* counts) {
@@ -361,11 +362,10 @@ cluster(const i64* hit_offsets, const u64* hits, Reads reads, Reference referenc
         }
         if (found == 0) continue;
         i32 highest = best[0].estimated_score;
-        if (count > 0) highest = max(highest, best[-MOST_CANDIDATES].estimated_score);  // no register is left for it
+        if (count > 0) highest = max(highest, best[-MOST_CANDIDATES].estimated_score);  // too few registers
         bool kept = lane < found;
-        // Beside a place that leaves no room for a supplementary alignment, one of half its estimated score changes
-        // neither the choice nor the mapping quality, unless it lies on the primary assembly and the better one does
-        // not.
+        // If a place leaves no room for a supplementary alignment, another one with less than half of its estimated
+        // score changes neither the choice nor the mapping quality, unless only it lies on the primary assembly.
         if (highest > query.length - SHORTEST_SCORE)
             kept = kept && 2 * best[lane].estimated_score >= highest;
         else if (seen > MOST_CANDIDATES)
@@ -377,7 +377,7 @@ cluster(const i64* hit_offsets, const u64* hits, Reads reads, Reference referenc
     if (lane == 0) counts[read] = count;
 }
 
-// One thread per candidate: its extension job. offsets: [reads + 1], of the jobs of each read.
+// One thread per candidate: writes its extension job. offsets: [reads + 1], where the jobs of each read begin.
 extern "C" __global__ void write_jobs(const i64* offsets, i64 reads, i64 jobs, const i64* slots,
                                       const Candidate* staged, Reference reference, i32* read, u8* strand,
                                       i64* diagonal, i64* diagonal_low, i64* diagonal_high, i64* axis_low,

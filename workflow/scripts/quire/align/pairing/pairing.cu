@@ -1,5 +1,5 @@
-// From alignments to what is reported: the twin of quire/align/pairing/cpu.py, in three steps: one thread per read, one
-// per pair, one per read. -D: those of mapping_quality.cuh and standing.cuh, MOST_CANDIDATES, MOST_SUPPLEMENTARY,
+// Choice of the reported alignments: the twin of quire/align/pairing/cpu.py, in three kernels with a thread per read,
+// per pair and per read. -D: those of mapping_quality.cuh and standing.cuh, MOST_CANDIDATES, MOST_SUPPLEMENTARY,
 // NEAR_BEST, PAIR_BONUS_LIMIT, SHORTEST_CERTAIN, SIMPLE_SCORE, SIMPLE_WORD, SIMPLE_SHARE, SIMPLE_SHARE_OF_SHORT,
 // UNPAIRED_COST, WEIGHT_ALONE, WEIGHT_PROPER, WEIGHT_SUPPORTED.
 #include "quire/align/alignments/alignments.cuh"
@@ -10,29 +10,29 @@
 #include "quire/sequence/ties/ties.cuh"
 #include "quire/sequence/words.cuh"
 
-// Of each alignment: the better one that it overlaps on the read (-1: none), and for those without one the score of the
-// best that they overlap, and how many of these are nearly as good as they are.
+// For each alignment: the better one that it overlaps on the read (-1: none). For those without one: the best score
+// that overlaps it, and the number of overlapping ones that are nearly as good.
 struct Competition {
     i64* overlapped_by;
     i32* suboptimal_score;
     i32* near_best_count;
-    i64* five_prime_end;  // on the contig, clips included: template lengths are differences of these
+    i64* five_prime_end;  // on the contig, clips included; template lengths are differences of these
 };
 
-// Which contigs are alternate: [contigs]; none at all: no contig is.
+// Which contigs are alternate: [contigs]; null if there are none.
 struct Contigs {
     const u8* alternate;
 
     __device__ __forceinline__ bool is_alternate(i32 contig) const { return alternate && alternate[contig]; }
 };
 
-// Where those of a read's alignments end that lie on the primary assembly; they stand first.
+// End of a read's alignments on the primary assembly, which come first.
 __device__ __forceinline__ i64 primary_end(const Alignments& alignments, const Contigs& contigs, i64 first, i64 last) {
     while (last > first && contigs.is_alternate(alignments.contig[last - 1])) last--;
     return last;
 }
 
-// An alignment's part of the read, in the direction as read.
+// Part of the read that an alignment covers, in the direction as read.
 __device__ __forceinline__ void part_as_read(const Alignments& alignments, i64 i, i64 length, i64& begin, i64& end) {
     begin = alignments.read_begin[i];
     end = alignments.read_end[i];
@@ -43,15 +43,15 @@ __device__ __forceinline__ void part_as_read(const Alignments& alignments, i64 i
     }
 }
 
-// Whether two parts of one read share at least half of the shorter one.
+// True if two parts of a read share at least half of the shorter one.
 __device__ __forceinline__ bool overlap(i64 begin_a, i64 end_a, i64 begin_b, i64 end_b) {
     i64 shared = (end_a < end_b ? end_a : end_b) - (begin_a > begin_b ? begin_a : begin_b);
     i64 shorter = end_a - begin_a < end_b - begin_b ? end_a - begin_a : end_b - begin_b;
     return 2 * shared >= shorter;
 }
 
-// 1 if a read of this length, below SHORTEST_CERTAIN, has as many places as a look keeps at most, or more; else 0.
-// Those count that compete with its alignment i: where that lies on the primary assembly, none on alternate contigs.
+// 1 if a read shorter than SHORTEST_CERTAIN has at least MOST_CANDIDATES alignments, else 0. Only those that compete
+// with its alignment i count: if that lies on the primary assembly, none on alternate contigs.
 __device__ __forceinline__ int has_many_places(const Alignments& alignments, const Contigs& contigs, i64 i,
                                                i64 length) {
     if (length >= SHORTEST_CERTAIN) return 0;
@@ -76,7 +76,7 @@ __device__ __forceinline__ bool overlap_on_read(const Alignments& alignments, i6
     return overlap(begin_i, end_i, begin_j, end_j);
 }
 
-// Notes that alignment i is overlapped by the better one j.
+// Records that the better alignment j overlaps alignment i.
 __device__ __forceinline__ void yield_to(const Alignments& alignments, const Competition& competition, i64 i, i64 j) {
     i32 score = alignments.score[i];
     competition.overlapped_by[i] = j;
@@ -84,12 +84,12 @@ __device__ __forceinline__ void yield_to(const Alignments& alignments, const Com
     if (alignments.score[j] - score <= NEAR_BEST) competition.near_best_count[j]++;
 }
 
-// The better one of two sorted lists' first elements; one of the lists may be empty.
+// The better one of the first elements of two sorted lists, one of which may be empty.
 __device__ __forceinline__ i64 next_by_score(const i32* score, i64 a, i64 end_a, i64 b, i64 end_b) {
     return b == end_b || (a < end_a && score[a] >= score[b]) ? a : b;
 }
 
-// Lets all alignments of a read compete, wherever they lie: by score, of equals the primary assembly's first.
+// Lets all alignments of a read compete, wherever they lie, by score; among equals those on the primary assembly first.
 __device__ __forceinline__ void compete_by_score(const Alignments& alignments, const Competition& competition,
                                                  i64 first, i64 primary_end, i64 last, i64 length) {
     i64 next_primary = first, next_alternate = primary_end;
@@ -110,8 +110,8 @@ __device__ __forceinline__ void compete_by_score(const Alignments& alignments, c
     }
 }
 
-// One thread per read: lets its alignments compete, those on the primary assembly among themselves and those on
-// alternate contigs with all, and chooses the best as if it had no mate.
+// One thread per read: lets its alignments compete (those on the primary assembly among themselves, those on alternate
+// contigs with all), and chooses the best one as if it had no mate.
 extern "C" __global__ void compete(Alignments alignments, Reads reads, Contigs contigs, QualityTables tables,
                                    Competition competition, Selection selection) {
     i64 read = thread_index();
@@ -149,8 +149,8 @@ extern "C" __global__ void compete(Alignments alignments, Reads reads, Contigs c
     selection.proper[read] = 0;
 }
 
-// Whether alignments i and j of the first and the second mate are a proper pair; their scores less the cost of their
-// distance.
+// True if alignments i and j of the first and the second mate are a proper pair; `score` is their score less the cost
+// of their distance.
 __device__ __forceinline__ bool scored_pair(const Alignments& alignments, const Competition& competition,
                                             const ProperLengths& proper, i64 i, i64 j, i64& score) {
     if (alignments.contig[i] != alignments.contig[j]) return false;
@@ -164,16 +164,16 @@ __device__ __forceinline__ bool scored_pair(const Alignments& alignments, const 
     return true;
 }
 
-// Whether a read has as many places as good as the chosen one as are looked at at most: there may be more. Where both
-// mates have, other pairs may be as good as theirs.
+// True if at least MOST_CANDIDATES alignments of a read are as good as the chosen one: there may be more. If this holds
+// for both mates, other pairs may be as good as theirs.
 __device__ __forceinline__ bool is_crowded(const Alignments& alignments, i64 first, i64 last, i64 chosen) {
     i32 as_good = 0;
     for (i64 i = first; i < last; i++) as_good += alignments.score[i] >= alignments.score[chosen];
     return as_good >= MOST_CANDIDATES;
 }
 
-// Whether fewer than one in `share` of the words of bases [begin, end) are different (N counts as A, as in
-// `codes & 3`). A word's bases stand in the other order than on the CPU, which changes no count.
+// True if fewer than one in `share` of the words of bases [begin, end) are different (N counts as A, as in `codes &
+// 3`). The bases of a word are in the opposite order as on the CPU, which does not change the count.
 __device__ __forceinline__ bool is_simple(const u64* packed, i64 begin, i64 end, int share) {
     const int kinds = 1 << (2 * SIMPLE_WORD), words_at_once = 32 - SIMPLE_WORD + 1;
     u64 seen[kinds / 64];
@@ -196,7 +196,7 @@ __device__ __forceinline__ bool is_simple(const u64* packed, i64 begin, i64 end,
     return different * share < last - begin;
 }
 
-// Whether the part of a read that alignment i covers is simple sequence; no alignment of a high score is.
+// True if the aligned part of a read is simple sequence; false for scores from SIMPLE_SCORE on.
 __device__ __forceinline__ bool is_simple_alignment(const Alignments& alignments, const Reads& reads, i64 read, i64 i) {
     i64 score = alignments.score[i];
     return score < SIMPLE_SCORE &&
@@ -204,8 +204,8 @@ __device__ __forceinline__ bool is_simple_alignment(const Alignments& alignments
                      2 * score < reads.length(read) ? SIMPLE_SHARE_OF_SHORT : SIMPLE_SHARE);
 }
 
-// Best score of a read by itself that is to decide against a pair in which it has the chosen alignment. Simple sequence
-// in another part of the read tells nothing: what a sequencer reads behind an adapter (poly-A) lies somewhere.
+// Best score of a read that counts against a pair in which it has the chosen alignment. Simple sequence in another part
+// of the read does not count: the poly-A that a sequencer reads after an adapter aligns somewhere.
 __device__ __forceinline__ i64 telling_score(const Alignments& alignments, const Reads& reads,
                                           const Competition& competition, i64 read, i64 chosen) {
     i64 better = competition.overlapped_by[chosen], part = better < 0 ? chosen : better;
@@ -215,8 +215,8 @@ __device__ __forceinline__ i64 telling_score(const Alignments& alignments, const
     return alignments.score[part];
 }
 
-// One thread per pair: mates whose places fit each other better than their best places do apart are chosen together.
-// Alignments on alternate contigs make no pairs.
+// One thread per pair: chooses the alignments of two mates as a pair if the best proper pair outscores their best
+// alignments. Alignments on alternate contigs form no pairs.
 extern "C" __global__ void pair(Alignments alignments, Reads reads, Contigs contigs, QualityTables tables,
                                 ProperLengths lengths, Competition competition,
                                 Selection selection) {
@@ -251,7 +251,7 @@ extern "C" __global__ void pair(Alignments alignments, Reads reads, Contigs cont
         selection.proper[read1] = selection.proper[read2] = proper;
         return;
     }
-    // The second best pair (0: none), and how many are nearly as good as that.
+    // The second best pair (0: none), and how many pairs are nearly as good.
     i64 other = 0, count = 0;
     for (int round = 0; round < 2; round++) {
         for (i64 i = first1; i < last1; i++) {
@@ -284,10 +284,10 @@ extern "C" __global__ void pair(Alignments alignments, Reads reads, Contigs cont
     }
 }
 
-// One thread per read: takes back an alignment that is too short to be reported without a mate beside it, distrusts
-// simple sequence and reads of which little agrees with their places, and chooses the best alignments of other
-// parts of the read, whose quality is at most that of the primary one. One on an alternate contig that is better than
-// all that it overlaps is one too, with its own quality.
+// One thread per read: drops an alignment that is too short to be reported without a mate, reduces the quality of
+// simple sequence and of alignments of a small part of the read, and chooses supplementary alignments: the best ones of
+// other parts of the read, with at most the quality of the primary one, and those on alternate contigs that are better
+// than all that they overlap, with their own quality.
 extern "C" __global__ void complete_selection(Alignments alignments, Reads reads, Contigs contigs,
                                               QualityTables tables, Competition competition,
                                               Selection selection) {
@@ -309,12 +309,12 @@ extern "C" __global__ void complete_selection(Alignments alignments, Reads reads
                                                               competition.near_best_count[chosen]);
     }
     i64 score = chosen >= 0 ? alignments.score[chosen] : 0, most = selection.quality[read];
-    // A short read that lies well beside its mate needs no words of its own to be believed.
+    // A read that aligns well beside its mate needs no complexity of its own.
     bool is_supported = proper && 4 * score >= 3 * length;
     if (chosen >= 0 && !is_supported && is_simple_alignment(alignments, reads, read, chosen)) most = 0;
     i64 weight = WEIGHT_ALONE;
     if (proper) {
-        // What is chosen of a proper pair is not taken back.
+        // Alignments of a proper pair are not dropped.
         i64 mate = (read + reads.count / 2) % reads.count, mate_score = alignments.score[selection.primary[mate]];
         weight = stands_alone(mate_score, reads.length(mate)) ? WEIGHT_SUPPORTED : WEIGHT_PROPER;
     }

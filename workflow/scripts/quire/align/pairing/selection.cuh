@@ -1,8 +1,8 @@
-// What is reported of the reads of a batch, by the numbers of alignments.
+// Indices of the alignments that are reported for the reads of a batch.
 #pragma once
 #include "quire/device/types.cuh"
 
-// As quire.align.model.Selection lays it out.
+// Layout of quire.align.model.Selection.
 struct Selection {
     i64* primary;
     u8* quality;

@@ -1,4 +1,4 @@
-// From all alignments of a batch to those that are reported: the twin of quire/align/reported/cpu.py.
+// Selection of the reported alignments of a batch: the twin of quire/align/reported/cpu.py.
 // -D: MOST_SUPPLEMENTARY, RIVAL_DENOMINATOR, RIVAL_NUMERATOR.
 #include "quire/align/alignments/alignments.cuh"
 #include "quire/align/pairing/selection.cuh"
@@ -25,7 +25,7 @@ struct Reported {
     i32* rank;
 };
 
-// Which contigs are alternate, [contigs], where their places are lifted over; none at all where they are not.
+// Which contigs are alternate, [contigs]; null if no places are lifted over.
 struct Contigs {
     const u8* alternate;
 };
@@ -36,8 +36,8 @@ __device__ __forceinline__ bool is_reported(const Selection& selection, i64 read
     return found;
 }
 
-// The least score of a read's alignments that are compared with its reported ones, -1 for none: there are some where
-// one of them, reported or not, lies on an alternate contig; these stand last, best first.
+// Least score of the alignments that a read's reported ones are compared with; -1 for none. There are some if one of
+// its good alignments, reported or not, lies on an alternate contig; these come last, best first.
 __device__ __forceinline__ i64 least_rival(const Alignments& alignments, const Selection& selection,
                                            const Contigs& contigs, i64 read) {
     if (!contigs.alternate || selection.primary[read] < 0) return -1;
@@ -53,8 +53,8 @@ __device__ __forceinline__ i64 least_rival(const Alignments& alignments, const S
     return -1;
 }
 
-// One thread per read: how many rows a read has, with and without those that are not reported, and how many operations
-// they have together. Where no places are lifted over both counts are one array.
+// One thread per read: counts its reported rows, its rows including rivals, and all their operations. If no places are
+// lifted over, both counts are the same array.
 extern "C" __global__ void count_reported(Alignments alignments, Selection selection, Contigs contigs, i64 reads,
                                           i32* rows, i32* all_rows, i32* operations) {
     i64 read = thread_index();
@@ -75,7 +75,7 @@ extern "C" __global__ void count_reported(Alignments alignments, Selection selec
     operations[read] = length;
 }
 
-// Writes row `row`, whose operations stand from `used` on; returns where the next ones do.
+// Writes row `row`, whose operations begin at `used`; returns their end.
 __device__ __forceinline__ i64 write_row(const Alignments& alignments, i64 chosen, u8 quality, i32 suboptimal_score,
                                          const Reported& reported, i64 row, i64 used) {
     reported.quality[row] = quality;
@@ -96,7 +96,7 @@ __device__ __forceinline__ i64 write_row(const Alignments& alignments, i64 chose
     return used + length;
 }
 
-// One thread per read: its rows from `first` on, their operations from operation_offsets[read] on.
+// One thread per read: writes its rows from `first` on, and their operations from operation_offsets[read] on.
 extern "C" __global__ void take_reported(Alignments alignments, Selection selection, Contigs contigs, i64 reads,
                                          const i64* operation_offsets, Reported reported) {
     i64 read = thread_index();

@@ -1,6 +1,6 @@
 // Mate rescue: the twin of quire/align/rescue/cpu.py. Anchors whose mate has no place beside them become tasks (count,
-// scan, write); a warp looks for the best diagonal of each task's window; tasks with one become jobs, and their second
-// places too (scan, write).
+// scan, write). A warp searches the window of each task for the best diagonal. Tasks with one become jobs, and so do
+// their second places (scan, write).
 // -D: those of standing.cuh, BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, MOST_CANDIDATES, SECOND_KMERS,
 // UNPAIRED_COST.
 #include "quire/align/alignments/alignments.cuh"
@@ -15,17 +15,17 @@
 #define NO_PLACE 0xFFFF
 static_assert(KMER <= 8, "a slot has 16 bits for a k-mer");
 
-// Windows in which to look for mates.
+// Windows in which mates are searched for.
 struct Tasks {
     i32* mate;
     u8* strand;
     i64* begin;  // of the window on the axis, half-open, inside one island; end - begin may be below 0
     i64* end;
-    i64* target;  // where the mate begins if the template length is the mean, which may be outside
+    i64* target;  // where the mate begins if the template length is the mean; may lie outside
     i32* island;
 };
 
-// As quire.algorithms.extension.ExtensionJobs lays it out.
+// Layout of quire.algorithms.extension.ExtensionJobs.
 struct Jobs {
     i32* read;
     u8* strand;
@@ -36,7 +36,7 @@ struct Jobs {
     i64* axis_high;
 };
 
-// Whether the mate has an alignment that makes a proper pair with the anchor; second: the anchor's read is the second.
+// True if the mate has an alignment that forms a proper pair with the anchor; second: the anchor's read is the second.
 __device__ __forceinline__ bool has_partner(const Alignments& alignments, const Reads& reads, i64 anchor, bool second,
                                             i64 read, i64 mate, const ProperLengths& proper) {
     i32 contig = alignments.contig[anchor];
@@ -51,7 +51,7 @@ __device__ __forceinline__ bool has_partner(const Alignments& alignments, const 
     return false;
 }
 
-// Whether a mate may have better places than those known: its best is not the only one, or it has very many.
+// True if a mate may have better places than those known: its best is not unique, or it has very many.
 __device__ __forceinline__ bool may_have_better(const Alignments& alignments, i64 mate) {
     i64 first = alignments.offsets[mate], last = alignments.offsets[mate + 1];
     if (last - first >= MOST_CANDIDATES) return true;
@@ -65,8 +65,8 @@ __device__ __forceinline__ bool may_have_better(const Alignments& alignments, i6
     return number > 1;
 }
 
-// Calls visit(anchor, read, mate) for the anchors of one side beside which the mate is looked for: 2 * pair, + 1 where
-// the second mate has the anchors. These are those without a partner, or all of a read of few whose mate may have better
+// Calls visit(anchor, read, mate) for the anchors of one side (2 * pair, + 1 if the second mate has the anchors) beside
+// which the mate is searched for: those without a partner, or all anchors of a read with few whose mate may have better
 // places.
 template <class Visit>
 __device__ __forceinline__ void for_each_anchor(const Alignments& alignments, const Reads& reads, i64 side,
@@ -74,7 +74,7 @@ __device__ __forceinline__ void for_each_anchor(const Alignments& alignments, co
     i64 pairs = reads.count / 2, first_mate = side >> 1, second_mate = pairs + first_mate;
     i64 read = side & 1 ? second_mate : first_mate, mate = side & 1 ? first_mate : second_mate;
     i64 first = alignments.offsets[read], last = alignments.offsets[read + 1];
-    i32 best = 0;  // which need not be the first: alternate contigs stand behind
+    i32 best = 0;  // which need not be the first: alternate contigs come last
     for (i64 anchor = first; anchor < last; anchor++) best = max(best, alignments.score[anchor]);
     int near = 0;
     for (i64 anchor = first; anchor < last; anchor++) near += alignments.score[anchor] >= best - UNPAIRED_COST;
@@ -89,7 +89,7 @@ __device__ __forceinline__ void for_each_anchor(const Alignments& alignments, co
     }
 }
 
-// One thread a side: how many tasks it has.
+// One thread per side: counts its tasks.
 extern "C" __global__ void count_tasks(Alignments alignments, Reads reads, ProperLengths proper, i32* counts) {
     i64 side = thread_index();
     if (side >= reads.count) return;
@@ -100,7 +100,7 @@ extern "C" __global__ void count_tasks(Alignments alignments, Reads reads, Prope
     counts[side] = count;
 }
 
-// One thread a side: writes its tasks from offsets[side] on.
+// One thread per side: writes its tasks from offsets[side] on.
 extern "C" __global__ void write_tasks(Alignments alignments, Reads reads, Reference reference, ProperLengths proper,
                                        const i64* offsets, Tasks tasks) {
     i64 side = thread_index();
@@ -118,7 +118,7 @@ extern "C" __global__ void write_tasks(Alignments alignments, Reads reads, Refer
             i64 low = proper.low[orientation], high = proper.high[orientation];
             if (low > high) continue;
             bool same_strand = orientation == 0 || orientation == 3;
-            // Whether the mate lies ahead of the anchor, in its direction; FF and RR are named from the first mate.
+            // True if the mate lies ahead of the anchor, in its direction; FF and RR are named from the first mate.
             bool ahead = (orientation == 0 || orientation == 1) != (same_strand && (side & 1));
             u8 strand = same_strand ? anchor_strand : 1 - anchor_strand;
             i64 begin = five_prime_end + low, end = five_prime_end + high, target = five_prime_end + proper.mean[orientation];
@@ -142,9 +142,9 @@ extern "C" __global__ void write_tasks(Alignments alignments, Reads reads, Refer
 
 __device__ __forceinline__ u32 home_slot(u32 kmer, int slot_bits) { return (kmer * 0x9E3779B1u) >> (32 - slot_bits); }
 
-// Fills a warp's table with the k-mers of a mate, each with one of the places where it stands, and `others` with
-// another one for each place, NO_PLACE behind the last; those with N are left out. Where a k-mer stands in the table and
-// in which order its places follow each other depends on the lanes' order, which places it has does not.
+// Fills a warp's table with the k-mers of a mate without N, each with one of its places, and `others` with the next
+// place for each place, NO_PLACE after the last. The slot of a k-mer and the order of its places depend on the order of
+// the lanes; which places it has does not.
 __device__ __forceinline__ void fill_table(u32* table, int slot_bits, u16* others, const Reads& reads, i64 strand,
                                            i64 mate, int length, int lane) {
     u64* empty = (u64*)table;
@@ -161,7 +161,7 @@ __device__ __forceinline__ void fill_table(u32* table, int slot_bits, u16* other
         u32 kmer = (u32)packed_word(packed, place) & ((1u << (2 * KMER)) - 1), entry = kmer << 16 | place;
         for (u32 slot = home_slot(kmer, slot_bits);; slot = (slot + 1) & ((1u << slot_bits) - 1)) {
             u32 old = atomicCAS(&table[slot], NO_KMER, entry);
-            // A slot keeps the k-mer that it was taken for, so that what stands there now is another place of it.
+            // A slot keeps its k-mer, so it now holds another place of it.
             if (old != NO_KMER && old >> 16 == kmer) old = atomicExch(&table[slot], entry);
             else if (old != NO_KMER) continue;
             others[place] = (u16)(old & 0xFFFF);
@@ -171,7 +171,7 @@ __device__ __forceinline__ void fill_table(u32* table, int slot_bits, u16* other
     __syncwarp();
 }
 
-// A place of the k-mer at a base of what is staged in a mate's table; NO_PLACE for none.
+// A place in the mate of the k-mer at a base of the staged words; NO_PLACE for none.
 __device__ __forceinline__ int place_in_mate(const u32* table, int slot_bits, const u32* half_words, int base) {
     u64 bases = (u64)half_words[(base >> 4) + 1] << 32 | half_words[base >> 4];
     u32 kmer = (u32)(bases >> (2 * (base & 15))) & ((1u << (2 * KMER)) - 1);
@@ -183,8 +183,8 @@ __device__ __forceinline__ int place_in_mate(const u32* table, int slot_bits, co
     return (int)(entry & 0xFFFF);
 }
 
-// The diagonal of most votes, of equals the one nearest the target, of two as near the lower one: the same in whatever
-// order they are seen. Of each lane what it has seen; the lanes' are put together at the end.
+// The diagonal of most votes, among equals the one closest to the target, then the lower one: independent of the order.
+// Each lane keeps its own; they are combined at the end.
 struct Most {
     int votes, distance, diagonal;  // distance: from the target; diagonal: -1 for none
 
@@ -203,8 +203,8 @@ __device__ __forceinline__ Most most_of_all(Most most) {
     return most;
 }
 
-// Looks through the votes of a piece of the window, `count` diagonals from `origin` on, for those more than `beyond`
-// away from another diagonal.
+// Updates `most` with the votes of a piece of the window, `count` diagonals from `origin` on, that are more than
+// `beyond` away from another diagonal.
 __device__ __forceinline__ void look_for_most(const u16* votes, int count, int origin, int target, int other,
                                               int beyond, int lane, Most& most) {
     for (int i = lane; i < count; i += 32) {
@@ -213,10 +213,10 @@ __device__ __forceinline__ void look_for_most(const u16* votes, int count, int o
     }
 }
 
-// One warp a task: the diagonal (on the axis) with most k-mers in common and the second, and whether there are such.
-// Diagonals are counted `diagonals` at a time (a multiple of 4), over all positions that can vote for them; where they
-// are more, once more for the second. A k-mer votes for the diagonals of all its places in the mate.
-// Shared memory of a warp: u32[1 << slot_bits], u64[words], u16[diagonals], u16[places] (a multiple of 4, too).
+// One warp per task: the diagonal (on the axis) with most k-mers in common, the second one, and whether they exist.
+// Votes are counted for `diagonals` (a multiple of 4) at a time, over all positions that can vote for them; wider
+// windows are counted again for the second one. A k-mer votes for the diagonals of all its places in the mate. Shared
+// memory of a warp: u32[1 << slot_bits], u64[words], u16[diagonals], u16[places] (also a multiple of 4).
 extern "C" __global__ void __launch_bounds__(128) scan(Tasks tasks, i64 count, Reads reads, const u64* text,
                                                        int slot_bits, int words, int diagonals, int places, i64* best,
                                                        u8* found) {
@@ -248,7 +248,7 @@ extern "C" __global__ void __launch_bounds__(128) scan(Tasks tasks, i64 count, R
         i64 first_word = (begin + origin) >> 5, last_word = ((begin + last + KMER - 1) >> 5) + 1;
         for (i64 i = first_word + lane; i <= last_word; i += 32) staged[i - first_word] = text[i];
         __syncwarp();
-        int shift = (int)((begin + origin) & 31) - origin;  // from a position to its base in what is staged
+        int shift = (int)((begin + origin) & 31) - origin;  // from a position to its base in the staged words
         for (int position = origin + lane; position <= last; position += 32)
             for (int place = place_in_mate(table, slot_bits, half_words, position + shift); place != NO_PLACE;
                  place = others[place]) {

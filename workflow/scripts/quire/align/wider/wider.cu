@@ -1,4 +1,4 @@
-// Wider bands: the twin of quire/align/wider/cpu.py; the rules stand in quire/align/wider/__init__.py.
+// Wider bands: the twin of quire/align/wider/cpu.py; see quire/align/wider/__init__.py for the rules.
 //
 // -D: BAND_STEP, END_BONUS, GAP_EXTEND, GAP_OPEN, LARGEST_GAP, MATCH, MISMATCH, NEAR_BEST, OUTER_BASES,
 // OUTER_DIFFERENCES, SHORTEST_CLIP, SHORTEST_SCORE.
@@ -9,8 +9,8 @@
 constexpr u64 PAIRS = 0x5555555555555555ull, OUTER = PAIRS >> (64 - 2 * OUTER_BASES);
 constexpr i64 NONE = -(1ll << 62);  // no diagonal
 
-// A clipped end: `clip` bases of a read (its words on one strand) of `length`, its begin or its end; `own` is the
-// diagonal of the alignment there; [low, high] is the band, [axis_low, axis_high) what of the axis may be used.
+// A clipped end of a read (its words on one strand, `length` bases): `clip` bases at its begin or end. `own` is the
+// diagonal of the alignment there, [low, high] the band, [axis_low, axis_high) the part of the axis that may be used.
 struct End {
     const u64* packed;
     i64 length, clip;
@@ -18,10 +18,10 @@ struct End {
     i64 own, low, high, axis_low, axis_high;
 };
 
-// One bit for each base, the lower one of its two, that differs between two words.
+// One bit, the lower one of two, for each base that differs between two words.
 __device__ __forceinline__ u64 differing_bases(u64 a, u64 b) { return ((a ^ b) | (a ^ b) >> 1) & PAIRS; }
 
-// What a diagonal is worth for a clipped end; 0 where too little of it lies there.
+// Value of a diagonal for a clipped end; 0 if too few bases lie on it.
 __device__ __forceinline__ i64 value_of(const End& end, const u64* text, i64 diagonal) {
     i64 gap = diagonal < end.own ? end.own - diagonal : diagonal - end.own;
     i64 matched = (diagonal < end.own) == end.is_begin ? end.clip : end.clip - gap;
@@ -38,7 +38,7 @@ __device__ __forceinline__ i64 value_of(const End& end, const u64* text, i64 dia
     return matched * MATCH - (MATCH - MISMATCH) * differing + END_BONUS + GAP_OPEN + gap * GAP_EXTEND;
 }
 
-// The diagonal of a clipped end, if it is worth `least` or more; else NONE.
+// Diagonal of a clipped end if its value is at least `least`, else NONE.
 __device__ __noinline__ i64 end_diagonal(const End& end, const u64* text, i64 least) {
     i64 found = NONE, most = least - 1;
     if (end.clip < SHORTEST_CLIP || end.clip * MATCH + END_BONUS + GAP_OPEN + GAP_EXTEND <= most) return found;
@@ -59,8 +59,8 @@ __device__ __noinline__ i64 end_diagonal(const End& end, const u64* text, i64 le
     return found;
 }
 
-// One thread an alignment: whether it is to be aligned again, and if so, the first and last diagonal of its wider band.
-// best: [reads][2], of each read the best score on the primary assembly and on alternate contigs.
+// One thread per alignment: whether it is realigned, and the first and last diagonal of its wider band.
+// best: [reads][2], best scores of each read on the primary assembly and on alternate contigs.
 extern "C" __global__ void find_wider(ExtensionJobs jobs, Extensions found, i64 count, Reads reads, const u64* text,
                                       const i32* best, u8* chosen, i64* lows, i64* highs) {
     i64 i = thread_index();
