@@ -1,10 +1,10 @@
-"""Alternate contigs: Quire's places, mapping qualities and records against bwa mem's with bwa-postalt behind it.
+"""Alternate contigs: Quire's places, mapping qualities and records against those of bwa mem with bwa-postalt.
 
-Of pieces of real chromosomes versions are made (1 to 3 % different, with gaps, one reverse, one with an inverted part,
-one with 2 kb of its own), two HLA-like alleles and decoys, with their alignments in genome.fa.alt, and pairs of 150
-bases are simulated from all of them. `--postalt` is the command of bwakit's script, which takes the list and a SAM
-file: 'k8 bwa-postalt.js'. Without it bwa mem alone is compared. Shares are of reads that either program gives a record
-on an alternate contig, or bwa an entry of XA there.
+Pieces of real chromosomes are turned into versions (1 to 3 % divergence, gaps, one reversed, one with an inversion, one
+with 2 kb of new sequence), two HLA-like alleles and decoys. Their alignments are in genome.fa.alt, and pairs of 150
+bases are simulated from all of them. `--postalt` is the command of bwakit's script with the list and a SAM file as
+arguments: 'k8 bwa-postalt.js'. Without it Quire is compared with bwa mem alone. Shares are of the reads that have a
+record of either program on an alternate contig, or an entry of bwa's XA there.
 """
 
 import random
@@ -29,7 +29,7 @@ CLASSES = (
 
 
 def records_of(path: Path) -> Reads:
-    """The records of each read, the primary one first."""
+    """Return the records of each read, the primary one first."""
     found: Reads = defaultdict(list)
     with pysam.AlignmentFile(str(path), check_sq=False) as stream:
         for record in stream:
@@ -38,26 +38,26 @@ def records_of(path: Path) -> Reads:
 
 
 def place(record: pysam.AlignedSegment) -> tuple[str | None, int, bool]:
-    """Contig, first base, strand."""
+    """Return contig, first base and strand."""
     return record.reference_name, record.reference_start, record.is_reverse
 
 
 def tag(record: pysam.AlignedSegment, name: str) -> str:
-    """A tag's value as text, empty if it is not there."""
+    """Return the value of a tag as text; empty if it is missing."""
     return str(record.get_tag(name)) if record.has_tag(name) else ""
 
 
 def is_certain(record: pysam.AlignedSegment) -> bool:
-    """Whether its quality is 20 or more."""
+    """Return True if the mapping quality is at least 20."""
     return record.mapping_quality >= CERTAIN
 
 
 def compare(ours: list[pysam.AlignedSegment], theirs: list[pysam.AlignedSegment], same: Counter[str]) -> str:
-    """Count what is the same of a read; returns the class of the gravest difference."""
+    """Count what is equal for a read; return the class of the most serious difference."""
     first, other = ours[0], theirs[0]
     own, peers = {place(r): r for r in ours}, {place(r): r for r in theirs}
     shared = [(own[where], peers[where]) for where in own if where in peers]
-    # bwa's AS is the local score, also of an alignment to the read's end, which is up to 4 below it.
+    # bwa's AS is the local score, even for an alignment to the end of the read, which scores up to 4 less.
     is_tie = abs(int(tag(first, "AS") or 0) - int(tag(other, "AS") or 0)) <= 4 and not (
         is_certain(first) or is_certain(other)
     )
@@ -90,11 +90,11 @@ def compare(ours: list[pysam.AlignedSegment], theirs: list[pysam.AlignedSegment]
 
 
 def is_right(name: str, records: list[pysam.AlignedSegment], listed: list[str]) -> Counter[str]:
-    """Whether a read's origin is found: by the primary record on the primary assembly, by any on another contig."""
+    """Return True if the origin is found: by the primary record on the primary assembly, by any record elsewhere."""
     contig, start, _ = name.split("!")
     candidates = records if contig in listed else records[:1]
     certain = [r for r in candidates if not r.is_unmapped and is_certain(r)]
-    inserts = 700  # the fragment's first base is known: either mate lies within it
+    inserts = 700  # both mates lie within this distance of the fragment's first base, which is known
     right = any(r.reference_name == contig and -NEAR <= r.reference_start - int(start) <= inserts for r in certain)
     of = "alternate" if contig in listed else "primary"
     return Counter(
@@ -103,7 +103,7 @@ def is_right(name: str, records: list[pysam.AlignedSegment], listed: list[str]) 
 
 
 def run_seed(given, inputs: Inputs, seed: int, totals: dict[str, Counter[str]], classes: Counter[str]) -> None:
-    """Map the reads of one seed with both and add up."""
+    """Map the reads of one seed with both programs, and add the counts."""
     generator, folder = random.Random(seed), given.work / f"alternate_{seed}"
     folder.mkdir(parents=True, exist_ok=True)
     source = inputs.data / "gatk_haplotypecaller" / "human_g1k_v37.20.21.fasta.gz"
@@ -135,7 +135,7 @@ def run_seed(given, inputs: Inputs, seed: int, totals: dict[str, Counter[str]], 
 
 
 def main() -> None:
-    """Simulate, map, compare."""
+    """Simulate, map and compare."""
     parser = arguments(__doc__)
     parser.add_argument("--postalt", default="", help="command of bwa-postalt.js, such as 'k8 bwa-postalt.js'")
     parser.add_argument("--pairs", type=int, default=10_000, help="of each seed")

@@ -1,6 +1,6 @@
-"""One answer on a card: the records that the CPU writes, and those from the card with several amounts of its memory.
+"""Equal records on CPU and card: digests of the CPU's records, and of the card's with different amounts of memory.
 
-On the demo, on simulated pairs of chr20, where 600 MB force small pages to be cycled, and, if asked for, of a synthetic
+The sets are the demo, simulated pairs of chr20, where 600 MB force small pages to be cycled, and optionally a synthetic
 genome of 3.1 Gb, where 2 GB and 8 GB do. Exits with status 1 if any digest of a set differs.
 """
 
@@ -25,7 +25,7 @@ from bench.gpu_mapping import write_fastq
 from bench.one_answer import digest_of_records
 from bench.synthetic_genome import write_genome
 
-# Of each set: page sizes, and the amounts of memory that are tried with each.
+# For each set: page sizes, and the amounts of memory to try with each.
 SETS = {
     "demo": ((300_000, ("100MB", "auto")), (1 << 30, ("auto",))),
     "chr20": ((1 << 22, ("600MB", "2GB", "8GB", "auto")), (1 << 30, ("2GB", "8GB", "auto"))),
@@ -34,7 +34,7 @@ SETS = {
 
 
 def compare(name: str, inputs: Inputs, pairs: int, bases: int, threads: int) -> list[tuple[object, ...]]:
-    """Map one set with both backends; rows of (set, page size, backend, memory, seconds, digest)."""
+    """Map one set on both backends; return rows of (set, page size, backend, memory, seconds, digest)."""
     demo = REPOSITORY / "tests" / "data" / "demo"
     mates: list[Path] = []
     if name == "demo":
@@ -59,7 +59,7 @@ def compare(name: str, inputs: Inputs, pairs: int, bases: int, threads: int) -> 
 
 
 def main() -> None:
-    """Map with both backends and compare."""
+    """Map on both backends and compare."""
     parser = arguments(__doc__, threads=16)
     parser.add_argument("--pairs", type=int, default=1_000_000, help="to be simulated")
     parser.add_argument("--genome-bases", type=int, default=3_100_000_000, help="of the synthetic genome")

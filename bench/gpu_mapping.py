@@ -1,9 +1,9 @@
-"""Mapping on a card: reads resident to alignments resident, and plain FASTQ on a memory disk to an unsorted BAM.
+"""Mapping speed on a card: from resident reads to resident alignments, and from FASTQ in memory to an unsorted BAM.
 
-Bars on an H200: 10 M reads/s resident on chr20 (here with chr21) and 7 M on a genome of 3.1 Gb, 2 x 150; 3 M reads/s
-from FASTQ to BAM with 16 cores, start-up stated apart. Reads are drawn from the axis with substitutions and short gaps;
-how many are placed right is printed beside the speed, since a fast mapper that loses reads is none. The resident part
-needs NumPy and CuPy, nothing else; the files need what `quire.align` needs.
+Bars on an H200, 2 x 150: 10 M reads/s resident on chr20 (here with chr21) and 7 M on a genome of 3.1 Gb; 3 M reads/s
+from FASTQ to BAM with 16 cores, without start-up. Reads are drawn from the axis with substitutions and short gaps. The
+share placed right is printed next to the speed, since a fast mapper that loses reads is useless. The resident part
+needs only NumPy and CuPy; the files need what `quire.align` needs.
 """
 
 import gzip
@@ -36,8 +36,8 @@ from bench.synthetic_genome import write_genome
 LENGTH = 150
 INSERT_MEAN, INSERT_DEVIATION = 350, 50
 SUBSTITUTIONS = 0.003  # of bases: errors and variants together
-GAPS = 0.01  # of reads: one deletion of one to four bases
-SPARE = 8  # bases drawn beyond a read, for its deletion
+GAPS = 0.01  # share of reads with a deletion of one to four bases
+SPARE = 8  # additional bases drawn for the deletion of a read
 TOLERANCE = 20
 PAIRS_A_BATCH = 1 << 18
 FEW_PAIRS = 2000
@@ -45,10 +45,10 @@ PAIRS_A_FILE = 1 << 18  # drawn at a time for FASTQ
 
 
 def draw_pairs(axis: Reference, pairs: int, seed: int) -> tuple[list[np.ndarray], np.ndarray]:
-    """Simulated pairs.
+    """Draw simulated pairs.
 
     Returns:
-        codes uint8[pairs, LENGTH] of mate 1 and of mate 2, and int64[2, pairs]: the leftmost axis position of each.
+        codes uint8[pairs, LENGTH] of mate 1 and of mate 2, and the leftmost axis positions, int64[2, pairs].
     """
     generator = np.random.default_rng([seed, 2])
     islands = axis.island_axis
@@ -68,13 +68,13 @@ def draw_pairs(axis: Reference, pairs: int, seed: int) -> tuple[list[np.ndarray]
 
 
 def _codes_at(text: np.ndarray, starts: np.ndarray, length: int) -> np.ndarray:
-    """Codes uint8[n, length] of the packed axis from each start on."""
+    """Return the codes uint8[n, length] of the packed axis from each start on."""
     positions = starts[:, None] + np.arange(length)
     return (text.view(np.uint8)[positions >> 2] >> (2 * (positions & 3)).astype(np.uint8)) & 3
 
 
 def _altered(generator: np.random.Generator, codes: np.ndarray) -> np.ndarray:
-    """Reads of LENGTH from longer pieces: substitutions, and a short deletion in few."""
+    """Return reads of LENGTH from longer pieces, with substitutions and, in a few, a short deletion."""
     count = len(codes)
     positions = np.tile(np.arange(LENGTH), (count, 1))
     gapped = np.flatnonzero(generator.random(count) < GAPS)
@@ -87,7 +87,7 @@ def _altered(generator: np.random.Generator, codes: np.ndarray) -> np.ndarray:
 
 
 def batch_of(codes: np.ndarray) -> ReadBatch:
-    """A batch of equally long reads, named by their number."""
+    """Return a batch of equally long reads, named by their index."""
     names, name_offsets = pack_bytes([b"%d" % number for number in range(len(codes))])
     bases = np.ascontiguousarray(codes).reshape(-1)
     offsets = offsets_from_lengths([codes.shape[1]] * len(codes))
@@ -95,7 +95,7 @@ def batch_of(codes: np.ndarray) -> ReadBatch:
 
 
 def map_resident(card: Card, axis: Reference, indexes: list, pairs: int, repeats: int, seed: int = 1) -> list[object]:
-    """Time the way of one batch on the card; returns the row of the table and prints the share of each kernel."""
+    """Time the steps of a batch on the card; return the row of the table and print the share of each kernel."""
     on_card = upload_reference(card, axis)
     pages = CardPages(card, indexes, int(card.free_bytes() * 0.6)).resident
     mates, origins = draw_pairs(axis, pairs, seed)
@@ -124,7 +124,7 @@ def map_resident(card: Card, axis: Reference, indexes: list, pairs: int, repeats
 
 
 def write_fastq(reference_folder: Path, folder: Path, pairs: int, processes: int) -> list[Path]:
-    """Write plain FASTQ of simulated pairs; each name holds the pair's number, so that all records are equally long."""
+    """Write plain FASTQ of simulated pairs; names hold the index of the pair, so that all records are equally long."""
     paths = [folder / f"reads_{mate}.fq" for mate in (1, 2)]
     for path in paths:
         path.write_bytes(b"")
@@ -137,14 +137,14 @@ def write_fastq(reference_folder: Path, folder: Path, pairs: int, processes: int
 
 @cache
 def real_qualities() -> np.ndarray:
-    """uint8[reads, bases]: the quality strings of the demo's first mates, as text."""
+    """Return the quality strings of the demo's first mates as text, uint8[reads, bases]."""
     with gzip.open(REPOSITORY / "tests" / "data" / "demo" / "NA12878_R1.fastq.gz", "rb") as stream:
         strings = stream.read().split(b"\n")[3::4]
     return np.frombuffer(b"".join(strings), np.uint8).reshape(len(strings), -1)
 
 
 def _write_part(task: tuple[Path, list[Path], int, int, int]) -> None:
-    """Pairs [begin, begin + count) at their places in both files."""
+    """Write pairs [begin, begin + count) at their places in both files."""
     reference_folder, paths, begin, count, seed = task
     letters = np.frombuffer(b"ACGT", np.uint8)
     mates, _ = draw_pairs(Reference.open(reference_folder, verify=False), count, seed)
@@ -157,7 +157,7 @@ def _write_part(task: tuple[Path, list[Path], int, int, int]) -> None:
         record[:, 1:11] = digits
         record[:, 12 : 12 + LENGTH] = letters[codes]
         record[:, 13 + LENGTH] = ord("+")
-        # Two pieces of real strings, for reads are longer than those they are of.
+        # Two pieces of real strings, since the reads are longer than the real ones.
         ends = strings[generator.integers(0, len(strings), count)], strings[generator.integers(0, len(strings), count)]
         record[:, 15 + LENGTH : 15 + 2 * LENGTH] = np.hstack(ends)[:, -LENGTH:]
         with path.open("r+b") as stream:
@@ -168,7 +168,7 @@ def _write_part(task: tuple[Path, list[Path], int, int, int]) -> None:
 def build(
     card: Card, fasta: Path, folder: Path, page_size: int, parameters: dict[str, int]
 ) -> tuple[Reference, list[PageIndex]]:
-    """Reference and index of a FASTA, made on the card."""
+    """Build reference and index of a FASTA on the card."""
     reference.build(fasta, folder / "reference", page_size)
     axis = Reference.open(folder / "reference", verify=False)
     indexes = []
@@ -179,7 +179,7 @@ def build(
 
 
 def map_files(index: Path, work: Path, pairs: int, threads: int, repeats: int) -> list[float]:
-    """Seconds that plain FASTQ takes to an unsorted BAM, by the command; one for each repeat."""
+    """Return the seconds from plain FASTQ to an unsorted BAM, by the command, for each repeat."""
     with tempfile.TemporaryDirectory(dir=work) as folder:
         mates = write_fastq(index / "reference", Path(folder), pairs, threads)
         files = " ".join(f"--fq{mate + 1} {path}" for mate, path in enumerate(mates))
@@ -188,7 +188,7 @@ def map_files(index: Path, work: Path, pairs: int, threads: int, repeats: int) -
 
 
 def main() -> None:
-    """Measure on the first card that can be had."""
+    """Measure on the first available card."""
     parser = arguments(__doc__, threads=16)
     parser.add_argument("--bases", type=int, default=3_100_000_000, help="of the large genome; 0 leaves it out")
     parser.add_argument("--page-size", type=int, default=1 << 30, help="bases of a page")
@@ -215,7 +215,7 @@ def main() -> None:
         print_table(("genome", "bases", "pages", "reads", "ms", "M reads/s", "ns a read", "placed", "right"), rows)
     if given.file_pairs:
         index = given.work / "chr20+21"
-        # The first run of few reads compiles what no cache holds yet, the second is the start-up.
+        # The first run of few reads compiles what is not cached, the second one is the start-up.
         seconds = map_files(index, given.work, FEW_PAIRS, given.threads, 2)
         seconds += map_files(index, given.work, given.file_pairs, given.threads, given.repeats)
         reads, start_up = 2 * given.file_pairs / 1e6, seconds[1]

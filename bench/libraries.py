@@ -1,9 +1,9 @@
-"""Libraries of all orientations with inserts of 0.2 to 10 kb, on chr20 with the variants of HG001: against bwa mem.
+"""Libraries of all orientations with inserts of 0.2 to 10 kb, on chr20 with the variants of HG001, against bwa mem.
 
-Paired ends (FR) of 0.2 to 10 kb, mate pairs (RF) without and with a shadow of paired ends at 300 bases, and libraries
-whose mates have one strand (FF, RR). Bars: orientation and insert size are found (the model's mean within 5 % of the
-simulation's), right overall and at MAPQ 20 no more than 0.0003 below bwa, wrong at MAPQ 20 at most 1.15 times bwa's,
-properly paired no less than bwa less 0.001.
+The libraries are paired ends (FR) of 0.2 to 10 kb, mate pairs (RF) with and without paired ends of 300 bases among
+them, and libraries with both mates on one strand (FF, RR). Bars: orientation and insert size are found (the model's
+mean within 5 % of the simulated one), right overall and right at MAPQ 20 at most 0.0003 below bwa, wrong at MAPQ 20 at
+most 1.15 times bwa's, properly paired at most 0.001 below bwa.
 """
 
 import json
@@ -37,7 +37,7 @@ LOWEST_DIFFERENCE, HIGHEST_RATIO, LOWEST_PROPER, MEAN_TOLERANCE = -0.0003, 1.15,
 
 
 def main() -> None:
-    """Simulate, map with both programs, and compare, library by library."""
+    """Simulate, map with both programs and compare, library by library."""
     parser = arguments(__doc__)
     parser.add_argument("--pairs", type=int, default=100_000, help="of each library")
     parser.add_argument("--length", type=int, default=100)
@@ -71,7 +71,7 @@ def main() -> None:
 def compare(
     ours: Placement, theirs: Placement, models: dict[str, dict[str, int]], options: str, length: int
 ) -> list[str]:
-    """A row: the shares of both programs in turn, the models of Quire, and the bars that are missed."""
+    """Return a row: the shares of both programs in turn, the models of Quire, and the missed bars."""
     both = ours, theirs
     right, confident, wrong, proper = (
         [one.share_right() for one in both],
@@ -94,7 +94,7 @@ def compare(
 
 
 def are_those_of(known: dict[str, dict[str, int]], options: str, length: int) -> bool:
-    """Whether the models are of the orientations that were simulated, and their means are close to those."""
+    """Return True if the models have the simulated orientations and similar means."""
     words = options.split()
     insert, orientation = int(words[words.index("--insert") + 1]), words[words.index("--orientation") + 1]
     # An insert reaches from outer end to outer end, a template length from 5' end to 5' end.

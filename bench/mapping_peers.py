@@ -1,9 +1,9 @@
-"""Reads a second and core: Quire, bwa mem and, where they are on the PATH, SNAP and strobealign on chr20.
+"""Reads per second and core on chr20: Quire, bwa mem and, if they are on the PATH, SNAP and strobealign.
 
-One thread each, to an output of the program's own (Quire: BAM; the others: SAM, to nowhere). What counts is user time,
-since a busy machine stretches the clock, less that of a run of ten pairs, which is the start: indexes are in the page
-cache. Bars: 2x150 at least as fast as strobealign and 0.8 times as fast as SNAP; shorter reads at least four times as
-fast as bwa mem; reads of another organism (E. coli) at least half as fast as those of the reference.
+Each program runs with one thread and its own output (Quire: BAM; others: SAM to /dev/null). The user time is compared,
+since wall-clock time depends on the load, less the time for ten pairs, which is the start-up; indexes are in the page
+cache. Bars: on 2x150 at least as fast as strobealign and 0.8 times as fast as SNAP; on shorter reads at least four
+times as fast as bwa mem; reads of another organism (E. coli) at least half as fast as those of the reference.
 """
 
 import shutil
@@ -15,7 +15,7 @@ from isal import igzip
 from bench.common import Inputs, add_figures, print_setting, print_table, python, quire_command, run, write_measurement
 
 LENGTHS = (150, 100, 75, 50, 36)
-FEW = 10  # pairs, for the time of a start
+FEW = 10  # pairs, to measure the start-up
 FOREIGN_SHARE, OVER_BWA, OVER_SNAP = 0.5, 4.0, 0.8
 SNAP, STROBEALIGN = "snap-aligner", "strobealign"
 
@@ -23,7 +23,7 @@ Command = Callable[[Sequence[Path], int], str]
 
 
 def measure_a_core(inputs: Inputs, pairs: int, repeats: int) -> None:
-    """Simulate, map with every program in turns, and print a row a set and how it stands to the bars."""
+    """Simulate, map with every program in turns, and print a row for each set and the bars."""
     programs = [name for name in (SNAP, STROBEALIGN) if shutil.which(name)]
     print_setting(("bwa", *programs))
     fasta = inputs.chromosome_20()
@@ -52,7 +52,7 @@ def _say(what: str, ratio: float, bar: float) -> None:
 
 
 def _sets(inputs: Inputs, fasta: Path, pairs: int) -> list[tuple[str, int, Sequence[Path], Sequence[Path], int]]:
-    """Name, length, few reads and many, and how many these are, of every set."""
+    """Return name, length, few and many reads, and their numbers, for every set."""
     sets = []
     for length in LENGTHS:
         options = f"--length {length} --insert {max(250, 8 * length // 3)} --insert-sd {max(30, length // 3)}"
@@ -70,7 +70,7 @@ def _sets(inputs: Inputs, fasta: Path, pairs: int) -> list[tuple[str, int, Seque
 
 
 def _count(mates: Sequence[Path]) -> int:
-    """Reads of both files: simulated fragments in runs of N are left out."""
+    """Return the number of reads in both files; simulated fragments in runs of N are left out."""
     with igzip.open(mates[0], "rb") as stream:
         return sum(1 for _ in stream) // 2
 
@@ -78,7 +78,7 @@ def _count(mates: Sequence[Path]) -> int:
 def _speeds(
     commands: dict[str, Command], length: int, few: Sequence[Path], whole: Sequence[Path], reads: int, repeats: int
 ) -> dict[str, float]:
-    """Reads a second of user time of every program, by its fastest runs (bwa's only run, for it is slow)."""
+    """Return reads per second of user time of every program, from its fastest run (bwa: from its only run)."""
     started = {name: run(command(few, length)).user_seconds for name, command in commands.items()}
     took: dict[str, list[float]] = {name: [] for name in commands}
     for turn in range(repeats):
@@ -101,7 +101,7 @@ def _bwa(inputs: Inputs, fasta: Path) -> Command:
 
 
 def _snap(fasta: Path) -> Command:
-    """SNAP leaves out reads of fewer than 50 bases unless it is told not to."""
+    """Return the command of SNAP, which by default drops reads of fewer than 50 bases."""
     index = fasta.parent / "snap"
     if not (index / "Genome").exists():
         run(f"{SNAP} index {fasta} {index} -t1 > {index}.log")
@@ -115,7 +115,7 @@ def _snap(fasta: Path) -> Command:
 
 
 def _strobealign(fasta: Path) -> Command:
-    """An index for each length of reads."""
+    """Return the command of strobealign, with an index for each read length."""
 
     def command(mates: Sequence[Path], length: int) -> str:
         made = fasta.parent / f"strobealign_{length}"

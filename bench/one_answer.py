@@ -1,6 +1,6 @@
-"""One answer: the mapper's records for threads 1 and 2, small and large batches, and pages of several sizes.
+"""Equal records of the mapper for 1 and 2 threads, small and large batches, and pages of several sizes.
 
-On the demo's reads, on E. coli (simulated 2x150 without variants) and on yeast (real 2x50, a genome with repeats).
+The sets are the demo's reads, E. coli (simulated 2x150 without variants) and yeast (real 2x50, a genome with repeats).
 Exits with status 1 if any digest differs.
 """
 
@@ -29,13 +29,13 @@ ECOLI_PAIRS = 50_000
 
 
 def digest_of_records(path: Path) -> str:
-    """Digest of the records, as text, without the header (which holds the command)."""
+    """Return a digest of the records as text, without the header (which contains the command)."""
     text = pysam.samtools.view("--no-PG", str(path))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def digests(name: str, fasta: Path, mates: Sequence[Path], inputs: Inputs) -> list[tuple]:
-    """Map one set in all ways; rows of (set, page size, batch, threads, digest)."""
+    """Map one set in all ways; return rows of (set, page size, batch, threads, digest)."""
     rows = []
     for page_size in PAGE_SIZES:
         index = inputs.quire_index(fasta, page_size)
@@ -47,7 +47,7 @@ def digests(name: str, fasta: Path, mates: Sequence[Path], inputs: Inputs) -> li
 
 
 def sets_of_reads(inputs: Inputs) -> dict[str, tuple[Path, Sequence[Path]]]:
-    """Name, FASTA and reads of the three sets."""
+    """Return name, FASTA and reads of the three sets."""
     demo = inputs.plain("demo", inputs.demo / "hg19.chr20.masked.fa.gz")
     ecoli = inputs.plain("ecoli", inputs.data / "genomes" / "ecoli_K12_MG1655_from_bwa_pac.fa.gz")
     yeast = inputs.plain("yeast", inputs.data / "yeast_100k" / "genome.fa.gz")

@@ -1,7 +1,7 @@
-"""Placement of simulated reads (names of bench.simulate): shares right and wrong by MAPQ, and the difference to a peer.
+"""Placement of simulated reads (names of bench.simulate): shares right and wrong by MAPQ, and differences from a peer.
 
-Shares are of all reads. A read is right if it lies within 20 bases of its origin, before or after its left clip, on
-the same contig and strand; secondary and supplementary records do not count.
+Shares are of all reads. A read is right if it lies within 20 bases of its origin, before or after its left clip, on the
+same contig and strand. Secondary and supplementary records do not count.
     python -m bench.place OURS.bam [PEER.bam]
 """
 
@@ -38,16 +38,16 @@ class Placement:
         return Placement(*(mine + its for mine, its in zip(vars(self).values(), vars(other).values(), strict=True)))
 
     def share_right(self, threshold: int = 0) -> float:
-        """Reads placed right with at least this MAPQ, of all reads."""
+        """Return the share of all reads that are placed right with at least this MAPQ."""
         return float(self.right[threshold:].sum()) / max(1, self.reads)
 
     def share_wrong(self, threshold: int = 0) -> float:
-        """Reads placed wrong with at least this MAPQ, of all reads."""
+        """Return the share of all reads that are placed wrong with at least this MAPQ."""
         return float(self.wrong[threshold:].sum()) / max(1, self.reads)
 
 
 def place(path: str | Path) -> Placement:
-    """Count how the reads of a SAM or BAM are placed."""
+    """Count how the reads of a SAM or BAM file are placed."""
     placement = Placement()
     with pysam.AlignmentFile(str(path), check_sq=False) as stream:
         for record in stream.fetch(until_eof=True):
@@ -64,7 +64,7 @@ def place(path: str | Path) -> Placement:
 
 
 def is_right(record: pysam.AlignedSegment) -> bool:
-    """Whether a mapped read lies where its name says."""
+    """Return True if a mapped read lies where its name says."""
     fields = record.query_name.split("/")[0].split(":")
     at = 4 if record.is_paired and record.is_read2 else 2
     contig, position, strand = fields[1], int(fields[at]), fields[at + 1]
@@ -77,7 +77,7 @@ def is_right(record: pysam.AlignedSegment) -> bool:
 
 
 def print_placement(placements: dict[str, Placement]) -> None:
-    """Print one table of the shares and, for two files, their difference (right) and ratio (wrong)."""
+    """Print a table of the shares and, for two files, their difference (right) and ratio (wrong)."""
     names = list(placements)
     for name, placement in placements.items():
         proper = placement.proper / max(1, placement.reads)

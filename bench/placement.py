@@ -1,10 +1,10 @@
-"""Placement on the whole of chr20 with the real variants of HG001, pooled over seeds: Quire against bwa mem.
+"""Placement on chr20 with the real variants of HG001, pooled over seeds: Quire against bwa mem.
 
-The last seed's fragments are about as short as a read and run into adapters. Bars: right overall and right at MAPQ 20
-no more than 0.0003 below bwa; wrong at MAPQ 20 and at MAPQ 60 at most 1.15 times bwa's. With --sets other kinds of
-reads are mapped instead (bench.read_sets), a row of the table each; with --genome these are drawn from every contig of
-another FASTA, whose sample differs from it by NATURAL_DIVERGENCE. bwa's records of a set are kept and used again. With
---jobs sets and seeds are simulated and mapped side by side, and a set's row is printed as soon as its last seed ends.
+The fragments of the last seed are about as short as a read and run into adapters. Bars: right overall and right at
+MAPQ 20 at most 0.0003 below bwa; wrong at MAPQ 20 and at MAPQ 60 at most 1.15 times bwa's. With --sets other kinds of
+reads are mapped (bench.read_sets), with a row of the table for each. With --genome they are drawn from every contig of
+another FASTA, whose sample differs from it by NATURAL_DIVERGENCE. bwa's records of a set are kept and reused. With
+--jobs sets and seeds are simulated and mapped in parallel, and a set's row is printed when its last seed ends.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from bench.simulate import WHOLE_GENOME
 
 LOWEST_DIFFERENCE = -0.0003
 HIGHEST_RATIO = 1.15
-NATURAL_DIVERGENCE = " --divergence 0.001"  # of a sample whose set has no other and whose genome has no known variants
+NATURAL_DIVERGENCE = " --divergence 0.001"  # if the set has no other one and the genome has no known variants
 HEADER = (
     "set", "reads", "unmapped", "bwa", "right", "bwa", "right at MAPQ 20", "bwa", "wrong at MAPQ 20", "bwa",
     "wrong at MAPQ 60", "bwa", "bars",
@@ -104,11 +104,11 @@ def _place_sets(given: argparse.Namespace, inputs: Inputs, fasta: Path) -> None:
                 rows.append(_row(name, *pooled[name]))
                 print_table(HEADER, rows[-1:])
 
-    pysam.FastaFile(str(fasta)).close()  # makes its .fai, which simulations side by side would each write
+    pysam.FastaFile(str(fasta)).close()  # writes its .fai, which parallel simulations would each write
     work = [(name, seed) for name in given.sets for seed in range(given.first_seed, given.first_seed + given.seeds)]
     with ProcessPoolExecutor(given.jobs) as pool:
         indexes = [pool.submit(inputs.bwa_index, fasta), pool.submit(_quire_index, inputs, fasta, given.jobs)]
-        # As many simulations are ahead of mapping as there are jobs: none of these waits, and the first rows come soon.
+        # As many simulations are ahead of mapping as there are jobs, so that no job waits and the first rows come soon.
         simulated: dict[tuple[str, int], Future[tuple[Path, Path]]] = {}  # 1x and 2x sets may be of the same pairs
 
         def simulate(name: str, seed: int) -> None:
@@ -139,21 +139,21 @@ def _place_sets(given: argparse.Namespace, inputs: Inputs, fasta: Path) -> None:
 
 
 def _quire_index(inputs: Inputs, fasta: Path, jobs: int) -> Path:
-    """Quire's index; the kernels of mapping are compiled once, before jobs side by side would each do it."""
+    """Build Quire's index, and compile the kernels of mapping once before parallel jobs would each do it."""
     if jobs > 1:
         run(f'{sys.executable} -c "from quire.align.compile_kernels import compile_kernels; compile_kernels()"')
     return inputs.quire_index(fasta)
 
 
 def _simulation(name: str, given: argparse.Namespace) -> str:
-    """Options of bench.simulate for a set."""
+    """Return the options of bench.simulate for a set."""
     kind = SETS[name]
     options = kind.simulation(-(-given.reads // kind.mates) if given.reads else given.pairs)
     return options + (NATURAL_DIVERGENCE if given.genome and "--divergence" not in options else "")
 
 
 def _place_mates(mates: tuple[Path, ...], indexes: tuple[Path, Path], threads: int) -> tuple[Placement, Placement]:
-    """Placement of the reads by Quire and by bwa."""
+    """Return the placement of the reads by Quire and by bwa."""
     stem = f"{mates[0].name.removesuffix('_1.fq.gz')}_{len(mates)}"
     ours_bam, theirs_bam = (mates[0].parent / f"{stem}.{name}.bam" for name in ("quire", "bwa"))
     run(quire_command(indexes[0], mates, ours_bam, threads))
@@ -165,7 +165,7 @@ def _place_mates(mates: tuple[Path, ...], indexes: tuple[Path, Path], threads: i
 
 
 def _row(name: str, ours: Placement, theirs: Placement) -> tuple[object, ...]:
-    """A line of the table of sets."""
+    """Return a row of the table of sets."""
     pairs = [(ours.unmapped, theirs.unmapped)]
     pairs += [(f"{ours.share_right(at):.5f}", f"{theirs.share_right(at):.5f}") for at in (0, 20)]
     pairs += [(f"{ours.share_wrong(at):.2e}", f"{theirs.share_wrong(at):.2e}") for at in (20, 60)]
@@ -190,7 +190,7 @@ def print_bars(ours: Placement, theirs: Placement) -> None:
 
 
 def met(condition: bool) -> str:
-    """One word for a bar."""
+    """Return the word for a bar that is met or missed."""
     return "met" if condition else "missed"
 
 

@@ -1,7 +1,7 @@
-"""Adapters that are read into: Quire's clipping by the overlap of the mates, fastp's, and the truth.
+"""Read-through into adapters: Quire's clipping by the overlap of the mates, fastp's, and the truth.
 
-Inserts of 35 to 250 bases are drawn from a genome, read from both ends by 2 x 100 bases, with TruSeq's adapters behind
-the insert and substitutions. `fastp` (on the PATH) trims by its overlap rule alone, without filters and poly-G.
+Inserts of 35 to 250 bases are drawn from a genome and read from both ends with 2 x 100 bases, with TruSeq adapters
+after the insert and substitutions. `fastp` (on the PATH) trims by its overlap rule alone, without filters and poly-G.
 """
 
 import json
@@ -18,13 +18,13 @@ from quire.io.fastq import read_batches
 from bench.common import arguments, print_setting, print_table, write_measurement
 
 PAIRS, LENGTH, SHORTEST, LONGEST = 50_000, 100, 35, 250
-ERRORS = (0.005, 0.05)  # substitutions a base
+ERRORS = (0.005, 0.05)  # substitutions per base
 ADAPTERS = "AGATCGGAAGAGCACACGTCTGAACTCCAGTCAC", "AGATCGGAAGAGCGTCGTGTAGGGAAAGAGTGTA"
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
 def write_pairs(folder: Path, genome: str, errors: float) -> tuple[list[Path], np.ndarray]:
-    """FASTQ of both mates, and the length of each insert (int64[PAIRS])."""
+    """Write FASTQ of both mates; return the length of each insert (int64[PAIRS])."""
     generator = random.Random(17)
     paths, inserts = [folder / f"short_{mate}.fq" for mate in "12"], np.empty(PAIRS, np.int64)
     with paths[0].open("w") as first, paths[1].open("w") as second:
@@ -43,9 +43,9 @@ def write_pairs(folder: Path, genome: str, errors: float) -> tuple[list[Path], n
 
 
 def by_quire(paths: list[Path]) -> tuple[np.ndarray, float]:
-    """Bases that are kept of the first mates, and the processor's microseconds for a pair."""
+    """Return the kept bases of the first mates, and the microseconds of processor time per pair."""
     kept = []
-    for _ in range(2):  # the first time compiles
+    for _ in range(2):  # the first run compiles
         batches = list(read_batches(*paths, 8192))
         start = time.process_time()
         kept = [
@@ -56,7 +56,7 @@ def by_quire(paths: list[Path]) -> tuple[np.ndarray, float]:
 
 
 def by_fastp(paths: list[Path], folder: Path) -> np.ndarray:
-    """The same of fastp."""
+    """Return fastp's kept bases and microseconds per pair."""
     out = [folder / f"trimmed_{mate}.fq" for mate in "12"]
     files = ["-i", paths[0], "-I", paths[1], "-o", out[0], "-O", out[1], "-j", folder / "fastp.json", "-h", "/dev/null"]
     command = ["fastp", "-w", "1", "-Q", "-L", "-G", *map(str, files)]

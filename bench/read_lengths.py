@@ -1,7 +1,7 @@
-"""What a base costs by the length of its read: pairs of 2x100 to 2x1000 from chr20, as many bases of each length.
+"""Processor time per base by read length: pairs of 2x100 to 2x1000 from chr20, with the same number of bases each.
 
-Processor time of Quire and of bwa mem, less what a run of a hundred pairs takes. Bar: a base of a read of 1,000 costs
-at most 1.5 times one of a read of 150.
+Times of Quire and bwa mem exclude the time for a hundred pairs. Bar: a base of a read of 1,000 costs at most 1.5 times
+as much as one of a read of 150.
 """
 
 from pathlib import Path
@@ -20,12 +20,12 @@ from bench.common import (
 from bench.place import place
 
 LENGTHS = (100, 150, 250, 500, 1000)
-FEW = 100  # pairs, for the time of a start
+FEW = 100  # pairs, to measure the start-up
 BAR = 1.5
 
 
 def main() -> None:
-    """Simulate, map with both programs, and print a row a length."""
+    """Simulate, map with both programs, and print a row for each length."""
     parser = arguments(__doc__, threads=1)
     parser.add_argument("--bases", type=int, default=30_000_000, help="of each length")
     given = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Sets of simulated reads beside the usual 2x150: other lengths, single reads, random errors, diverged samples."""
+"""Sets of simulated reads in addition to 2x150: other lengths, single reads, random errors, diverged samples."""
 
 from dataclasses import dataclass
 
@@ -13,9 +13,9 @@ class ReadSet:
     """Reads of one kind.
 
     Attributes:
-        length: of a read.
-        mates: 2, or 1 for single reads (the first ones of the pairs).
-        options: of bench.simulate, besides.
+        length: length of a read.
+        mates: 2, or 1 for single reads (the first mates of the pairs).
+        options: further options of bench.simulate.
     """
 
     length: int
@@ -23,7 +23,7 @@ class ReadSet:
     options: str = ""
 
     def simulation(self, pairs: int) -> str:
-        """Options of bench.simulate for so many pairs."""
+        """Return the options of bench.simulate for this number of pairs."""
         insert = max(SHORTEST_INSERT, int(INSERT_OF_LENGTH * self.length))
         return f"--pairs {pairs} --length {self.length} --insert {insert} {self.options}".rstrip()
 

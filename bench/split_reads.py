@@ -1,9 +1,9 @@
-"""Split reads: of those that bwa mem gives a supplementary alignment, the share that Quire gives one too.
+"""Split reads: the share of the reads with a supplementary alignment of bwa mem that have one of Quire too.
 
-Of chimeras: one read pair in a hundred of a simulation gets a first mate of two pieces, its own begin and the end of
-another pair's first mate, 35 to 115 bases each. And of indels: deletions and insertions of 50 to 500 bases are planted
-into 5 Mb beside the real variants; split reads are those with a supplementary alignment, clipped ones those with ten
-clipped bases at an end of a planted indel, as callers of structural variants use both. Bar: 99 % of bwa's.
+Chimeras: in one of a hundred simulated pairs the first mate is replaced by two pieces, its own begin and the end of
+another pair's first mate, 35 to 115 bases each. Indels: deletions and insertions of 50 to 500 bases are planted into 5
+Mb in addition to the real variants. Split reads have a supplementary alignment; clipped reads have ten clipped bases at
+an end of a planted indel. Callers of structural variants use both. Bar: 99 % of bwa's.
 """
 
 import random
@@ -36,11 +36,11 @@ INDEL_REGION, INDEL_CLASSES, INDELS_OF_CLASS, COVERAGE = (
     300,
     20,
 )
-FEWEST_CLIPPED, NEAR = 10, 10  # bases that are clipped, and between a clip and the end of a planted indel
+FEWEST_CLIPPED, NEAR = 10, 10  # clipped bases, and bases between a clip and the end of a planted indel
 
 
 def join_pieces(source: Path, target: Path, seed: int) -> set[str]:
-    """Copy a FASTQ.gz and make chimeras of some reads; returns their names."""
+    """Copy a FASTQ.gz and turn some reads into chimeras; return their names."""
     generator = random.Random(seed)
     with igzip.open(source, "rt") as stream:
         lines = stream.read().splitlines()
@@ -59,13 +59,13 @@ def join_pieces(source: Path, target: Path, seed: int) -> set[str]:
 
 
 def split_reads(path: Path) -> set[tuple[str, bool]]:
-    """Name and mate (True: the second) of the reads with a supplementary alignment."""
+    """Return name and mate (True: the second) of the reads with a supplementary alignment."""
     with pysam.AlignmentFile(str(path), check_sq=False) as stream:
         return {(record.query_name, record.is_read2) for record in stream if record.is_supplementary}
 
 
 def clipped_reads(path: Path, planted: Sequence[Planted]) -> set[tuple[str, bool]]:
-    """Reads whose primary alignment is clipped at an end of a planted indel."""
+    """Return the reads whose primary alignment is clipped at an end of a planted indel."""
     ends = {end + shift for one in planted for end in (one.variant.position + 1, one.variant.end)
             for shift in range(-NEAR, NEAR + 1)}  # fmt: skip
     found = set()

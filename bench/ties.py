@@ -1,9 +1,9 @@
-"""Which of equally good places a read gets is chance: how many reads Quire and bwa mem are expected to place right.
+"""Expected number of correctly placed reads where equally good places are chosen at random: Quire and bwa mem.
 
-Reads of a set (bench.read_sets) are mapped by both. Pairs of which a read is placed wrong, or below MAPQ 10, by either
-program are then mapped again --copies times, under other names and in another order, which the programs' choices go by,
-among certain pairs, so that insert sizes stay what they were. The mean over the copies, with its standard deviation,
-says which program finds more places; the first mapping alone says it with the chance of one draw.
+Both map the reads of a set (bench.read_sets). Pairs with a read that either program places wrong or below MAPQ 10 are
+mapped again --copies times, under other names and in another order, on which the programs' choices depend. They are
+mixed with certain pairs, so that the insert sizes stay the same. The mean over the copies and its standard deviation
+tell which program finds more places; the first mapping alone is a single random draw.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def main() -> None:
 def _map(
     given: argparse.Namespace, inputs: Inputs, fasta: Path, mates: Sequence[Path], prefix: Path
 ) -> tuple[Path, Path]:
-    """The BAM files of Quire and of bwa mem."""
+    """Map a set with both programs; return the BAM files of Quire and bwa mem."""
     ours, theirs = Path(f"{prefix}.quire.bam"), Path(f"{prefix}.bwa.bam")
     run(quire_command(inputs.quire_index(fasta), mates, ours, given.threads))
     run(bwa_command(inputs.bwa_index(fasta), mates, theirs, given.threads))
@@ -87,12 +87,12 @@ def _lies_right(record: pysam.AlignedSegment) -> bool:
 
 
 def _uncertain(bam: Path) -> set[str]:
-    """Names of the pairs of which a read is placed wrong, unmapped or below CERTAIN."""
+    """Return the names of pairs with a read that is placed wrong, unmapped or below CERTAIN."""
     return {_name(r.query_name) for r in _primary(bam) if r.mapping_quality < CERTAIN or not _lies_right(r)}
 
 
 def _write_copies(mates: Sequence[Path], uncertain: set[str], copies: int, prefix: Path) -> list[Path]:
-    """FASTQ files of the uncertain pairs, each so many times and in random order, among certain ones."""
+    """Write FASTQ of copies of the uncertain pairs, in random order among certain ones."""
     certain: list[tuple[Fastq, ...]] = []
     chosen: list[tuple[Fastq, ...]] = []
     for pair in zip(*map(_reads, mates), strict=True):
@@ -120,7 +120,7 @@ def _reads(path: Path) -> Iterator[Fastq]:
 
 
 def _right_in_copies(bam: Path, copies: int) -> np.ndarray:
-    """int64[uncertain pairs, copies]: how many of a pair's reads each copy places right; pairs in any order."""
+    """Return how many reads of each pair each copy places right, int64[uncertain pairs, copies]; pairs in any order."""
     right: defaultdict[str, np.ndarray] = defaultdict(lambda: np.zeros(copies, np.int64))
     for record in _primary(bam):
         head, origin = _name(record.query_name).split(":", 1)
