@@ -31,7 +31,7 @@ BUNDLE = np.dtype(
 )
 
 
-class Axis(NamedTuple):
+class IslandAxis(NamedTuple):
     """The axis that reads are mapped to.
 
     Attributes:

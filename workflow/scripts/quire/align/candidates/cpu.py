@@ -19,7 +19,7 @@ import numpy as np
 from quire.algorithms.extension import MATCH, MISMATCH, ExtensionJobs
 from quire.algorithms.seeding import SeedingParameters
 from quire.align.candidates.best import are_apart, keep, leave_out_half, part_of
-from quire.align.candidates.bundles import BUNDLE, Axis, Query, bundle_hits, compare_alone, find_island
+from quire.align.candidates.bundles import BUNDLE, IslandAxis, Query, bundle_hits, compare_alone, find_island
 from quire.align.candidates.joining import CANDIDATE, estimate, join, take_alone
 from quire.align.parameters import BAND_MARGIN, MOST_CANDIDATES, SHORTEST_SCORE
 from quire.reads import Reads
@@ -103,7 +103,7 @@ def find_candidates(
     used = _cluster(
         _Hits(offsets, hits, seeding.seed_length, seeding.stride),
         read_arrays,
-        Axis(
+        IslandAxis(
             reference.text,
             reference.island_axis,
             reference.alternate[reference.island_contig] if has_alternate else np.empty(0, np.uint8),
