@@ -54,7 +54,7 @@ def genome(request, tmp_path_factory):
 
 
 def open_pages(fasta: Path, folder: Path, page_size: int, sa_sampling: int):
-    """The reference and what the kernels read of its pages, which are built once for a folder."""
+    """Return the reference and its page arrays, which are built once per folder."""
     directory = folder / f"reference_{page_size}"
     if not directory.exists():
         build_reference(fasta, directory, page_size)

@@ -88,7 +88,7 @@ def collected(parts, lengths: list[int], names: list[bytes]) -> list[list[tuple]
 
 
 def in_words(alignments: Alignments) -> list[list[tuple]]:
-    """The same of `collect`'s result, on the host."""
+    """Return the result of `collect` in the same form, on the host."""
     bounds = alignments.offsets.tolist()
     owners = [read for read in range(len(bounds) - 1) for _ in range(bounds[read + 1] - bounds[read])]
     assert alignments.read.tolist() == owners

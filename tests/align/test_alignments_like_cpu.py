@@ -22,7 +22,7 @@ from tests.support.simulated_batch import simulated_batch
 
 
 def expected_scores(alignments: Alignments, alternate: np.ndarray) -> list[list[int]]:
-    """The best score of each read's alignments on the primary assembly and on alternate contigs; 0 for none."""
+    """Return the best score of each read on the primary assembly and on alternate contigs; 0 for none."""
     scores = []
     for first, last in pairwise(alignments.offsets.tolist()):
         best = [0, 0]

@@ -84,7 +84,7 @@ class Peer:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> tuple[AlternateGenome, Path, Path, list[Path], Path]:
-    """The genome, its FASTA, its list, the reads, and Quire's records of them."""
+    """Return the genome, its FASTA, its list, the reads, and Quire's records of them."""
     folder = tmp_path_factory.mktemp("postalt")
     generator = random.Random(8)
     genome = make_alternate_genome(generator, random_bases(generator, 60_000), random_bases(generator, 40_000))
@@ -95,7 +95,7 @@ def run(tmp_path_factory) -> tuple[AlternateGenome, Path, Path, list[Path], Path
 
 
 def told(record: pysam.AlignedSegment) -> tuple:
-    """The same of one of Quire's records."""
+    """Return the same for one of Quire's records."""
     text = record.get_tag("lt") if record.has_tag("lt") else ""
     return place(record), record.mapping_quality, record.has_tag("om"), text
 

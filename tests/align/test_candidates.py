@@ -48,7 +48,7 @@ def genome(tmp_path_factory) -> Genome:
 
 
 def drawn(genome: Genome, seed: int, count: int) -> tuple[list[np.ndarray], list[tuple[int, int]]]:
-    """Reads with errors of the whole axis (borders of islands too), and strand and axis position of each."""
+    """Return reads with errors from the whole axis (also across islands), and strand and position of each."""
     generator = random.Random(seed)
     sequences, places = [], []
     for _ in range(count):

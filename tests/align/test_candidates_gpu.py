@@ -73,7 +73,7 @@ def gap_between(a: Bundle, b: Bundle) -> int:
 
 
 def continuations(bundles: list[Bundle], i: int):
-    """Indices of the bundles that continue bundle i across a gap."""
+    """Return the indices of the bundles that continue bundle i across a gap."""
     own = bundles[i]
     for step in (-1, 1):
         j = i + step

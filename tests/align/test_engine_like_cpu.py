@@ -37,7 +37,7 @@ DEMO = Path(__file__).parents[1] / "data" / "demo"
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, list[Path]]:
-    """A folder, the FASTA of an awkward genome, and FASTQ of awkward pairs."""
+    """Return a folder, the FASTA of an awkward genome, and FASTQ of awkward pairs."""
     folder = tmp_path_factory.mktemp("engine")
     generator = random.Random(20)
     genome = awkward_genome(generator)
@@ -47,7 +47,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, list[Pat
 
 @pytest.fixture
 def map_on(monkeypatch: pytest.MonkeyPatch, data) -> Callable[..., Mapped]:
-    """Maps on a card, or on the CPU where it is None."""
+    """Map on a card, or on the CPU if it is None."""
 
     def run(
         card: Card | None,
@@ -302,7 +302,7 @@ def test_a_card_without_room_for_the_text_says_so(data, map_on) -> None:
 
 
 def write_head(path: Path, reads: int) -> Path:
-    """The first reads of a FASTQ file."""
+    """Return the first reads of a FASTQ file."""
     head = path.with_suffix(".head.fq")
     head.write_text("".join(path.read_text().splitlines(keepends=True)[: 4 * reads]))
     return head

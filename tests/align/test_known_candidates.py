@@ -16,7 +16,7 @@ def random_jobs(generator: random.Random, count: int) -> list[tuple[int, ...]]:
 
 
 def as_arrays(jobs: list[tuple[int, ...]]) -> ExtensionJobs:
-    """The jobs in the arrays of the steps."""
+    """Return the jobs in the arrays of the steps."""
     columns = list(zip(*jobs, strict=True)) or [()] * 7
     return ExtensionJobs(*(np.array(column, dtype) for column, dtype in zip(columns, DTYPES, strict=True)))
 

@@ -58,7 +58,7 @@ class Case:
 
 
 def first_difference(got: list[str], wanted: list[str]) -> tuple[str, str] | None:
-    """The first two lines that differ."""
+    """Return the first two lines that differ."""
     for pair in zip(got, wanted, strict=False):
         if pair[0] != pair[1]:
             return pair
@@ -127,7 +127,7 @@ def test_a_pair_among_others_is_as_in_another_order(case, tmp_path):
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory) -> tuple[Path, Path, list[Path]]:
-    """The demo's chr20 as it is (a view of its unmasked part), and the first of its pairs."""
+    """Return the unmasked part of the demo's chr20, and the first of its pairs."""
     folder = tmp_path_factory.mktemp("demo")
     mates = []
     for mate in (1, 2):

@@ -45,7 +45,7 @@ def random_places(generator: random.Random, length: int, name_hash: int) -> list
 
 
 def behind(places: list[Place], alternate: list[int]) -> list[Place]:
-    """The same, those on alternate contigs behind the others."""
+    """Return the same places, those on alternate contigs after the others."""
     return sorted(places, key=lambda place: place.contig in alternate)
 
 
@@ -57,7 +57,7 @@ def random_sequence(generator: random.Random, length: int) -> np.ndarray:
 
 
 def partly_simple_sequence(generator: random.Random, length: int) -> np.ndarray:
-    """A random sequence, one half of which may be a few bases, repeated."""
+    """Return a random sequence, one half of which may be a short repeat."""
     bases = random_sequence(generator, length)
     if generator.random() < 0.4:
         half = generator.choice([slice(length // 2, None), slice(length // 2)])
@@ -66,7 +66,7 @@ def partly_simple_sequence(generator: random.Random, length: int) -> np.ndarray:
 
 
 def reported(selection, read: int, first: int) -> Chosen:
-    """What `select` says of a read whose places begin at `first`."""
+    """Return the selection for a read whose places begin at `first`."""
     used = selection.supplementary[read] >= 0
     return Chosen(
         int(selection.primary[read]) - first if selection.primary[read] >= 0 else -1,

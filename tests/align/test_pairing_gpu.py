@@ -44,7 +44,7 @@ SETTINGS = settings(
 
 
 def quality(score: int, second: int, near: int, read_span: int, axis_span: int, crowded: int) -> int:
-    """Mapping quality of a place by itself, in Python's integers (docs: mapping_quality.py)."""
+    """Return the quality of a place without regard to a mate, in Python's integers (see mapping_quality.py)."""
     second = max(second, CHANCE_SCORE)
     if second >= score:
         return 0
@@ -87,13 +87,13 @@ def random_sequence(generator: random.Random) -> list[int]:
 
 
 def random_batch(generator: random.Random, count: int, paired: bool) -> tuple[list[list[int]], list[list[Place]]]:
-    """Reads, first mates before second ones, and their places."""
+    """Return reads, first mates before second ones, and their places."""
     reads = [random_sequence(generator) for _ in range(2 * count if paired else count)]
     return reads, [random_places(generator, len(bases), read % count) for read, bases in enumerate(reads)]
 
 
 def on_card(card, reads, places, paired, model, alternate=()):
-    """(selection on the host, offsets of the alignments)"""
+    """Return the selection on the host, and the offsets of the alignments."""
     half = len(reads) // 2
     oriented = card_reads(card, reads[:half], reads[half:]) if paired else card_reads(card, reads)
     alignments = alignments_of(places)
@@ -103,7 +103,7 @@ def on_card(card, reads, places, paired, model, alternate=()):
 
 
 def reported(selection, read: int, first: int) -> Chosen:
-    """What `select` says of a read whose places begin at `first`."""
+    """Return the selection for a read whose places begin at `first`."""
     used = selection.supplementary[read] >= 0
     assert not selection.supplementary_quality[read][~used].any()
     assert not selection.supplementary_suboptimal_score[read][~used].any()

@@ -16,7 +16,7 @@ CONFIDENT, NEAR = 20, 5
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Records of Quire and of bwa mem (None where it is not installed) of the same pairs, and their origins."""
+    """Return records of Quire and of bwa mem (None if not installed) of the same pairs, and their origins."""
     generator = random.Random(11)
     family = random_bases(generator, 600)
     pieces = []
@@ -43,7 +43,7 @@ def runs(tmp_path_factory):
 
 
 def primary(records) -> dict:
-    """The primary record of each read."""
+    """Return the primary record of each read."""
     return {(r.query_name, r.is_read2): r for r in records if not r.is_supplementary and not r.is_secondary}
 
 

@@ -26,7 +26,7 @@ ADAPTERS = "AGATCGGAAGAGCACACGTCTGAACTCCAGTCACATCACGATCTC", "AGATCGGAAGAGCGTCGTG
 def simulated(
     generator: random.Random, insert: str, lengths: tuple[int, int], name: str, rate: float
 ) -> tuple[Read, Read]:
-    """A pair from an insert, with the adapter, a run of G and substitutions at a rate."""
+    """Return a pair from an insert, with adapter, a run of G, and substitutions at a rate."""
     mates = []
     for mate, bases in enumerate((insert, reverse_complement(insert))):
         whole = (bases + ADAPTERS[mate] + "G" * 200)[: lengths[mate]]

@@ -41,11 +41,11 @@ class Run:
         self.paired = paired
 
     def source(self, record: pysam.AlignedSegment) -> Read:
-        """The read that a record is of."""
+        """Return the read of a record."""
         return self.pairs[int(record.query_name[1:])][1 if record.is_read2 else 0]
 
     def by_read(self) -> dict[tuple[str, bool], list[pysam.AlignedSegment]]:
-        """The records of each read, the primary one first."""
+        """Return the records of each read, the primary one first."""
         grouped: dict[tuple[str, bool], list[pysam.AlignedSegment]] = {}
         for record in self.records:
             grouped.setdefault((record.query_name, record.is_read2), []).append(record)
@@ -239,7 +239,7 @@ def sa_text(record) -> str:
 
 
 def query_part(record) -> range:
-    """The aligned part of the read in the direction as read."""
+    """Return the aligned part of the read in the direction as read."""
     cigar = record.cigartuples
     leading, trailing = (cigar[end][1] if cigar[end][0] in (4, 5) else 0 for end in (0, -1))
     if record.is_reverse:

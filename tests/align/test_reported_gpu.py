@@ -47,7 +47,7 @@ def random_batch(seed: int, reads: int) -> tuple[Alignments, Selection]:
 
 
 def with_alternate(alignments: Alignments, seed: int) -> tuple[Alignments, np.ndarray]:
-    """The same alignments on six contigs, of which two are alternate: those stand last; and uint8[contigs]."""
+    """Return the alignments on six contigs, two of them alternate, which come last; and uint8[contigs]."""
     generator = np.random.default_rng(seed)
     alternate = np.array([0, 1, 0, 0, 1, 0], np.uint8)
     contig = generator.integers(0, 6, len(alignments.contig)).astype(np.int32)

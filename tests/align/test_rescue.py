@@ -32,7 +32,7 @@ NINE_BASES = [0, 0, 1, 2, 2, 3, 1, 1, 3]
 
 
 def spoiled(bases: np.ndarray, step: int) -> np.ndarray:
-    """A mismatch every `step` bases: no seed of 20 bases is left for a step below 20."""
+    """Put a mismatch every `step` bases: for a step below 20 no seed of 20 bases is left."""
     out = bases.copy()
     out[step // 2 :: step] = (out[step // 2 :: step] + 1) % 4
     return out

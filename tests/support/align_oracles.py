@@ -43,10 +43,7 @@ def votes_for_diagonals(read: Sequence[int], window: Sequence[int]) -> dict[int,
 
 
 def best_diagonals(read: Sequence[int], window: Sequence[int], target: int) -> list[int]:
-    """The diagonal of most votes, and that of most beyond its band if it has at most SECOND_KMERS less; [] for none.
-
-    Of equals the one nearest the target, of two as near the lower one.
-    """
+    """Return the diagonal of most votes, and the best beyond its band with at most SECOND_KMERS fewer; [] for none."""
     votes = votes_for_diagonals(read, window)
 
     def order(diagonal: int) -> tuple[int, int, int]:
@@ -62,7 +59,7 @@ def best_diagonals(read: Sequence[int], window: Sequence[int], target: int) -> l
 
 
 def bwa_quality(score: int, second: int, near: int, read_span: int, axis_span: int, crowded: int = 0) -> int:
-    """bwa mem's mem_approx_mapq_se (bwamem.c), default parameters, with our rule in place of its repetitive seeds."""
+    """Return the quality of mem_approx_mapq_se (bwamem.c) with default parameters, and our rule for crowded reads."""
     second = max(second, 19)
     if second >= score:
         return 0
@@ -77,12 +74,12 @@ def bwa_quality(score: int, second: int, near: int, read_span: int, axis_span: i
 
 
 def lowered(quality: int, crowded: int) -> int:
-    """Our own rule: a part less for each of `crowded` reads, short ones of as many places as a look keeps; 0 to 60."""
+    """Return a quality from 0 to 60, less one part for each of `crowded` short reads at the MOST_CANDIDATES cap."""
     return min(60, max(0, quality) * (CROWDED_PARTS - crowded) // CROWDED_PARTS)
 
 
 def bwa_insert_size(lengths: Sequence[int]) -> tuple[float, float, int, int]:
-    """Mean, standard deviation, lowest and highest proper length as bwa mem's mem_pestat has them."""
+    """Return mean, standard deviation, lowest and highest proper length as in bwa mem's mem_pestat."""
     ordered = sorted(lengths)
     quartile, third = (ordered[int(share * len(ordered) + 0.499)] for share in (0.25, 0.75))
     spread = third - quartile
@@ -99,14 +96,14 @@ def bwa_insert_size(lengths: Sequence[int]) -> tuple[float, float, int, int]:
 
 
 def as_read(place: Place, length: int) -> tuple[int, int]:
-    """The part of the read, in the direction as read."""
+    """Return the part of the read in the direction as read."""
     if place.strand == 0:
         return place.read_begin, place.read_end
     return length - place.read_end, length - place.read_begin
 
 
 def compete(a: Place, b: Place, length: int) -> bool:
-    """Whether two places of a read share at least half of the shorter part."""
+    """Return True if two places of a read share at least half of the shorter part."""
     parts = [set(range(*as_read(place, length))) for place in (a, b)]
     return 2 * len(parts[0] & parts[1]) >= min(map(len, parts))
 

@@ -51,7 +51,7 @@ def gapped_genome(generator: random.Random, reads: int) -> tuple[dict[str, str],
 
 
 def changed(bases: str, places: Iterable[int]) -> str:
-    """The bases with others at some places."""
+    """Return the bases with substitutions at some places."""
     letters = list(bases)
     for place in places:
         letters[place] = other_than(letters[place])
@@ -59,5 +59,5 @@ def changed(bases: str, places: Iterable[int]) -> str:
 
 
 def other_than(base: str) -> str:
-    """The next letter."""
+    """Return the next letter."""
     return "ACGT"[("ACGT".index(base) + 1) % 4]

@@ -64,7 +64,7 @@ class SimulatedBatch:
 
 @cache
 def simulated_batch() -> SimulatedBatch:
-    """The batch; computed once."""
+    """Return the batch, which is computed once."""
     generator = random.Random(8)
     genome = awkward_genome(generator)
     with tempfile.TemporaryDirectory() as folder:
