@@ -3,6 +3,7 @@
 Parallel jobs that start with an empty cache would each compile the same kernels. One job that runs first avoids that.
 """
 
+import gzip
 import random
 import tempfile
 from pathlib import Path
@@ -11,7 +12,6 @@ from quire import index, reference
 from quire.align.read_ends import NO_CLIPPING, Clipping
 from quire.align.unit import map_unit
 from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
-from quire.io import gzip_text
 from quire.io.bam.writer import ReadGroup
 from quire.io.read_files import ReadFiles
 
@@ -28,7 +28,6 @@ def compile_kernels(clipping: Clipping = NO_CLIPPING, umis: bool = False, altern
         umis: also compile the kernels of UMIs.
         alternate: also compile the kernels that lift hits over from alternate contigs.
     """
-    gzip_text.library_functions()
     generator = random.Random(1)
     genome = "".join(generator.choices("ACGT", k=_BASES))
     with tempfile.TemporaryDirectory() as folder:
@@ -50,7 +49,7 @@ def compile_kernels(clipping: Clipping = NO_CLIPPING, umis: bool = False, altern
                     UnitInputs(
                         run / "reference",
                         pages,
-                        ReadFiles([root / "1.fq"], mates),
+                        ReadFiles([root / "1.fq.gz"], mates),
                         alternate=listed if alternate else None,
                     ),
                     UnitOutputs(run / "out.buckets", run / "ledger.json", run / "insert_size.json"),
@@ -63,7 +62,7 @@ def compile_kernels(clipping: Clipping = NO_CLIPPING, umis: bool = False, altern
 
 def _write_reads(root: Path, genome: str, generator: random.Random) -> None:
     complement = str.maketrans("ACGT", "TGCA")
-    with (root / "1.fq").open("w") as first, (root / "2.fq").open("w") as second:
+    with gzip.open(root / "1.fq.gz", "wt") as first, (root / "2.fq").open("w") as second:
         for pair in range(_PAIRS):
             start = generator.randrange(_BASES - _INSERT)
             fragment = genome[start : start + _INSERT]

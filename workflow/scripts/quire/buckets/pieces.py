@@ -1,33 +1,27 @@
-"""Many pieces read, or their checksums taken, in one call without the interpreter's lock.
+"""Read many pieces, or take their checksums, in one call without the interpreter's lock.
 
-A piece is some ten kilobytes, a moment's work, and a range of a sample has a hundred of them: sixteen
-threads that take the lock for each of them wait for each other most of the time. The C library's `pread` and ISA-L's
-checksum are therefore called from a kernel. Where they are not found (another platform), Python does the work.
+A piece is about ten kilobytes, which take a moment, and a range of a sample has a hundred of them: sixteen threads that
+take the lock for each piece mostly wait for each other. A kernel therefore calls the C library's `pread` and ISA-L's
+checksum.
 """
 
 import ctypes
 from functools import lru_cache
-from itertools import pairwise
 
 import numpy as np
-from isal.isal_zlib import crc32
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from quire.io.inflate import address_of, call_checksum
+from quire.io.isa_l import CRC32, address_of, call_checksum
 from quire.simd.compiled import compiled
 
 
 def checksums(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """CRC-32 (uint32[n]) of the pieces of `data` that offsets (int64[n + 1]) tell apart."""
-    functions = library_functions()
+    """Return the CRC-32 (uint32[n]) of the pieces of `data` between offsets (int64[n + 1])."""
     out = np.empty(len(offsets) - 1, np.uint32)
-    if functions is None:
-        out[:] = [crc32(data[first:last]) for first, last in pairwise(offsets.tolist())]
-    else:
-        _checksums(functions[1], data, offsets, out)
+    _checksums(address_of(CRC32), data, offsets, out)
     return out
 
 
@@ -40,27 +34,14 @@ def read_pieces(files: NDArray[np.int64], pieces: NDArray[np.int64], out: NDArra
         out: at least as long as all of them.
 
     Returns:
-        Whether all was there, with the checksums that were told. If not, or if the functions are not to be had, `out`
-        holds anything.
+        True if all pieces were read and have their checksums. If not, `out` holds anything.
     """
-    functions = library_functions()
-    return functions is not None and bool(_read(*functions, files, pieces, out))
+    return bool(_read(_pread_address(), address_of(CRC32), files, pieces, out))
 
 
 @lru_cache
-def library_functions() -> tuple[np.uint64, np.uint64] | None:
-    """Addresses of pread and of ISA-L's checksum, if they are there and do as expected."""
-    try:
-        read = ctypes.cast(ctypes.CDLL(None).pread, ctypes.c_void_p).value or 0
-    except (OSError, AttributeError, TypeError):
-        return None
-    check = address_of("crc32_gzip_refl")
-    # Offsets of 64 bits, as the kernel gives them.
-    if not read or not check or ctypes.sizeof(ctypes.c_long) != 8:
-        return None
-    sample, found = np.frombuffer(bytearray(b"A text to try the library with."), np.uint8), np.empty(1, np.uint32)
-    _checksums(np.uint64(check), sample, np.array([0, len(sample)]), found)
-    return (np.uint64(read), np.uint64(check)) if found[0] == crc32(sample) else None
+def _pread_address() -> np.uint64:
+    return np.uint64(ctypes.cast(ctypes.CDLL(None).pread, ctypes.c_void_p).value or 0)
 
 
 @intrinsic

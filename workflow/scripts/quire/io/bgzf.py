@@ -1,182 +1,103 @@
-"""BGZF blocks (SAM specification, section 4.1), compressed by ISA-L.
+"""BGZF blocks (SAM specification, section 4.1), compressed by ISA-L without the interpreter's lock.
 
-python-isal compresses a block a call and takes the interpreter's lock several times on the way; sixteen threads that do
-so hold up the one thread that owns a card. ISA-L's own functions are therefore called from a kernel, for many blocks
-without the lock. They are found in python-isal's extension or in the library that it is linked with; where they are not
-(another platform), python-isal's function does the work.
+With one release of ISA-L equal data give equal blocks, whichever thread compresses them and wherever its memory lies:
+see docs/decisions/isa-l-from-kernels.md.
 """
 
-import ctypes
-import struct
-import zlib
-from functools import lru_cache
-from itertools import pairwise
-from typing import Any
-
 import numpy as np
-from isal import isal_zlib
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from quire.io.deflate_streams import deflate_stream
+from quire.io.isa_l import call_checksum, call_with_state, new_stream
 from quire.io.sniff import BGZF_HEADER
-from quire.ragged import pack_bytes
+from quire.simd.bits import copy_bytes
 from quire.simd.compiled import compiled, inlined
 
-BLOCK_PAYLOAD = 65280  # bytes of data a block, as htslib has it; leaves room when data do not compress
+BLOCK_PAYLOAD = 65280  # bytes of data in a block, as in htslib; leaves room for data that do not compress
 LARGEST_BLOCK = 65536
 HEADER = np.frombuffer(BGZF_HEADER, np.uint8)
-HEADER_BYTES = 18  # with the block's size behind it
-GZIP_WINDOW, GZIP_HEADER_BYTES = 31, 10  # zlib's code for gzip's format, and what precedes its data
+HEADER_BYTES = 18  # including the size of the block
+TRAILER_BYTES = 8  # CRC-32 and size of the data
+
+# ISA-L's assembly for levels 1 and 2 (igzip_icf_body_h1_gr_bt.asm) hashes a register that still holds an address when
+# it starts on a block, which may decide between two matches. Its main loop starts once 289 bytes are available: a block
+# that is given exactly these first does not depend on addresses. Shorter ones are compressed at level 0, by other code.
+_FIRST_INPUT = 289
 
 # struct isal_zstream (igzip_lib.h of ISA-L 2) as 64-bit words: next_in; avail_in, total_in; next_out; avail_out,
 # total_out; hufftables; level, level_buf_size; level_buf; end_of_stream, flush, gzip_flag, hist_bits; internal state.
-LEVEL_BYTES = 1 << 20  # more than the largest level asks for
-GZIP_WITHOUT_HEADER = 2
+_LEVEL_BYTES = 1 << 20  # more than the largest level asks for
+_GZIP_WITHOUT_HEADER = 2
+_LOW_HALF = 0xFFFFFFFF
 
 
 def compress_blocks(data: bytes | memoryview | NDArray[np.uint8], level: int = 1) -> NDArray[np.uint8]:
-    """BGZF blocks of `data`, without the block that ends a file. Any thread may call it.
-
-    The blocks of python-isal, where it has to do the work, differ from those of ISA-L called directly; what they hold
-    does not.
+    """Return the BGZF blocks of `data`, without the block that ends a file. Any thread may call it.
 
     Args:
         data: bytes, or contiguous uint8.
         level: of ISA-L, 0 to 3.
-
-    Raises:
-        isal.isal_zlib.IsalError: another level.
     """
-    # Writable also where the data are not: the kernel is compiled for one kind of array.
+    # Copied where the data are read-only: the kernel is compiled for one kind of array.
     array = data if isinstance(data, np.ndarray) else np.frombuffer(bytearray(data), np.uint8)
-    return compress_pieces(array, np.array([0, len(array)]), level)[0]
-
-
-def compress_pieces(
-    data: NDArray[np.uint8], offsets: NDArray[np.int64], level: int = 1
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """BGZF blocks of pieces that lie end to end; each begins a block. Any thread may call it.
-
-    Args:
-        data: contiguous.
-        offsets: int64[n + 1] of the pieces, from 0 to the end of the data.
-        level: of ISA-L, 0 to 3.
-
-    Returns:
-        The blocks, and int64[n + 1]: where those of each piece begin.
-    """
-    most_blocks = int((-(-np.diff(offsets) // BLOCK_PAYLOAD)).sum())
-    out = np.empty(most_blocks * LARGEST_BLOCK, np.uint8)
-    begins = np.zeros(len(offsets), np.int64)
-    functions = library_functions()
-    if functions is None or not _compress_with(functions, data, offsets, level, out, begins):
-        pieces = [b"".join(_blocks(data[first:last], level)) for first, last in pairwise(offsets.tolist())]
-        return pack_bytes(pieces)
-    return out[: begins[-1]], begins
-
-
-@lru_cache
-def library_functions() -> tuple[int, int] | None:
-    """Addresses of isal_deflate_stateless_init and isal_deflate_stateless, if they are there and do as expected."""
-    try:
-        library = ctypes.CDLL(isal_zlib.__file__)
-        functions = (_address(library.isal_deflate_stateless_init), _address(library.isal_deflate_stateless))
-    except (OSError, AttributeError):
-        return None
-    sample = np.frombuffer(bytearray(b"A block to try the library with. " * 100), np.uint8)
-    out = np.empty(LARGEST_BLOCK, np.uint8)
-    begins = np.zeros(2, np.int64)
-    done = _compress_with(functions, sample, np.array([0, len(sample)]), 1, out, begins)
-    try:
-        right = done and zlib.decompress(out[: begins[1]].tobytes(), GZIP_WINDOW) == sample.tobytes()
-    except zlib.error:
-        right = False
-    return functions if right else None
-
-
-def _address(function: Any) -> int:
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
-
-
-def _compress_with(
-    functions: tuple[int, int],
-    data: NDArray[np.uint8],
-    offsets: NDArray[np.int64],
-    level: int,
-    out: NDArray[np.uint8],
-    begins: NDArray[np.int64],
-) -> bool:
-    """Fill `out` with the blocks of the pieces and `begins` with where they begin; False if the library refused."""
-    level_buffer = np.empty(LEVEL_BYTES, np.uint8)
-    initialise, deflate = map(np.uint64, functions)
-    with deflate_stream() as stream:
-        return bool(_compress(initialise, deflate, data, offsets, level, stream, level_buffer, out, begins))
-
-
-def _blocks(data: NDArray[np.uint8], level: int) -> list[bytes | memoryview]:
-    """The blocks by python-isal, in pieces to be joined."""
-    view = data.data
-    pieces: list[bytes | memoryview] = []
-    for start in range(0, len(view), BLOCK_PAYLOAD):
-        payload = view[start : start + BLOCK_PAYLOAD]
-        member = memoryview(isal_zlib.compress(payload, level, GZIP_WINDOW))[GZIP_HEADER_BYTES:]
-        if len(member) + HEADER_BYTES > LARGEST_BLOCK:
-            # Random bytes: a "stored" deflate block is at most five bytes longer than its data.
-            stored = struct.pack("<BHH", 1, len(payload), len(payload) ^ 0xFFFF)
-            member = memoryview(b"".join((stored, payload, member[-8:])))
-        pieces += (HEADER.tobytes() + struct.pack("<H", len(member) + HEADER_BYTES - 1), member)
-    return pieces
-
-
-@intrinsic
-def _call(_typing_context, address, pointer):
-    """Call the C function int f(void *) at `address` (uint64) with `pointer` (uint64)."""
-
-    def generate(_context, builder, _signature, arguments):
-        untyped = ir.IntType(8).as_pointer()
-        function = ir.FunctionType(ir.IntType(32), [untyped]).as_pointer()
-        target, argument = builder.inttoptr(arguments[0], function), builder.inttoptr(arguments[1], untyped)
-        return builder.call(target, [argument])
-
-    return types.int32(types.uint64, types.uint64), generate
+    out = np.empty(-(-len(array) // BLOCK_PAYLOAD) * LARGEST_BLOCK, np.uint8)
+    stream, level_buffer = new_stream("isal_deflate_init", "isal_deflate"), np.empty(_LEVEL_BYTES, np.uint8)
+    return out[: _compress(stream, level, level_buffer, array, out)]
 
 
 @compiled
-def _compress(initialise, deflate, data, offsets, level, stream, level_buffer, out, begins):
-    """Write all blocks of all pieces of `data` to `out`; False if the library refused."""
+def _compress(stream, level, level_buffer, data, out):
+    """Write all blocks of `data` to `out` and return their size."""
     used = np.int64(0)
-    for piece in range(len(offsets) - 1):
-        begins[piece] = used
-        for start in range(offsets[piece], offsets[piece + 1], BLOCK_PAYLOAD):
-            size = min(BLOCK_PAYLOAD, offsets[piece + 1] - start)
-            block = _compress_block(initialise, deflate, data, start, size, level, stream, level_buffer, out, used)
-            if block < 0:
-                return False
-            used += block
-    begins[len(offsets) - 1] = used
-    return True
+    for start in range(0, len(data), BLOCK_PAYLOAD):
+        payload = data[start : start + BLOCK_PAYLOAD]
+        block = _compress_block(stream, level, level_buffer, payload, out, used)
+        if block == 0:
+            block = _store_block(stream.checksum, payload, out, used)
+        for i in range(len(HEADER)):
+            out[used + i] = HEADER[i]
+        _put_number(out, used + len(HEADER), block - 1, 2)
+        used += block
+    return used
 
 
 @inlined
-def _compress_block(initialise, deflate, data, start, size, level, stream, level_buffer, out, at):
-    """Write one block to `out` from `at` on; returns its bytes, or -1 if the library refused."""
-    pointer = np.uint64(stream.ctypes.data)
-    _call(initialise, pointer)
-    room = np.uint64(LARGEST_BLOCK - HEADER_BYTES)
-    stream[0] = np.uint64(data.ctypes.data) + np.uint64(start)
-    stream[1] = np.uint64(size)
-    stream[2] = np.uint64(out.ctypes.data) + np.uint64(at + HEADER_BYTES)
-    stream[3] = room
-    stream[5] = np.uint64(level) | np.uint64(len(level_buffer)) << np.uint64(32)
-    stream[6] = np.uint64(level_buffer.ctypes.data)
-    stream[7] = np.uint64(1) | np.uint64(GZIP_WITHOUT_HEADER) << np.uint64(32)  # the last and only piece of input
-    if _call(deflate, pointer) != 0 or stream[1] & np.uint64(0xFFFFFFFF) != 0:
-        return np.int64(-1)
-    block = np.int64(room - (stream[3] & np.uint64(0xFFFFFFFF))) + HEADER_BYTES
-    for i in range(len(HEADER)):
-        out[at + i] = HEADER[i]
-    out[at + 16], out[at + 17] = (block - 1) & 255, (block - 1) >> 8
-    return block
+def _compress_block(stream, level, level_buffer, payload, out, at):
+    """Compress a payload to `out`, leaving room for the header at `at`; return the block's size, 0 if that fails."""
+    words = stream.words
+    pointer, room = np.uint64(words.ctypes.data), np.uint64(LARGEST_BLOCK - HEADER_BYTES)
+    call_with_state(stream.initialise, pointer)
+    first = min(len(payload), _FIRST_INPUT)
+    words[0], words[1] = np.uint64(payload.ctypes.data), np.uint64(first)
+    words[2], words[3] = np.uint64(out.ctypes.data) + np.uint64(at + HEADER_BYTES), room
+    words[5] = np.uint64(level if len(payload) > _FIRST_INPUT else 0) | np.uint64(len(level_buffer)) << np.uint64(32)
+    words[6] = np.uint64(level_buffer.ctypes.data)
+    words[7] = np.uint64(_GZIP_WITHOUT_HEADER) << np.uint64(32)
+    if first < len(payload):
+        call_with_state(stream.run, pointer)
+        words[1] = words[1] & ~np.uint64(_LOW_HALF) | np.uint64(len(payload) - first)
+    words[7] |= np.uint64(1)  # end_of_stream
+    status = call_with_state(stream.run, pointer)
+    left = words[3] & np.uint64(_LOW_HALF)
+    return np.int64(0) if status != 0 or left == 0 else np.int64(room - left) + HEADER_BYTES
+
+
+@inlined
+def _store_block(checksum, payload, out, at):
+    """Write a payload that does not compress as a "stored" deflate block (RFC 1951, section 3.2.4); see above."""
+    at, size = at + HEADER_BYTES, len(payload)
+    out[at] = 1  # the last block, stored
+    _put_number(out, at + 1, size, 2)
+    _put_number(out, at + 3, ~size, 2)
+    end = copy_bytes(out, at + 5, payload, 0, size)
+    _put_number(
+        out, end, np.int64(call_checksum(checksum, np.uint32(0), np.uint64(payload.ctypes.data), np.uint64(size))), 4
+    )
+    _put_number(out, end + 4, size, 4)
+    return HEADER_BYTES + 5 + size + TRAILER_BYTES
+
+
+@inlined
+def _put_number(out, at, value, size):
+    """Write the lowest `size` bytes of a number, little-endian."""
+    for i in range(size):
+        out[at + i] = value >> 8 * i & 255

@@ -1,8 +1,8 @@
 """The text of a gzip file as a stream of bytes: one thread reads the file, one does nothing but inflate.
 
-Plain gzip is inflated from its beginning to its end by one processor, so that this thread must not wait: ISA-L's own
-functions are called from a kernel for megabytes at a time. python-isal takes the interpreter's lock for each piece of
-the file that it reads; beside a card its streams took 8.9 s that alone took 4.9 to 6.4 (docs/benchmarks/results.md).
+Plain gzip can only be inflated by one thread from beginning to end, so that this thread must not wait: a kernel calls
+ISA-L for megabytes at a time. python-isal takes the interpreter's lock for each piece of the file that it reads: see
+docs/decisions/isa-l-from-kernels.md.
 
 The members of a file (RFC 1952) follow each other; zeros behind the last are padding. The checksum and the size of each
 member are checked.
@@ -13,17 +13,17 @@ import io
 import logging
 import time
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quire.io.ahead import ahead
+from quire.io.bgzf import TRAILER_BYTES
 from quire.io.bytes_read import CountedFile
-from quire.io.inflate import address_of, call_checksum, call_with_state
+from quire.io.isa_l import call_checksum, call_with_state, new_stream
 from quire.io.sniff import GZIP_MAGIC
 from quire.simd.compiled import compiled
 from quire.time_spent import TimeSpent
@@ -33,38 +33,13 @@ from quire.time_spent import TimeSpent
 READ_BYTES = 1 << 22  # of the file at a time
 CHUNK_BYTES = 1 << 24  # of the text at a time
 READS_AHEAD, CHUNKS_AHEAD = 4, 3
-_STATE_BYTES = 1 << 18  # struct inflate_state takes about 90 kB; see `quire.io.inflate`
 _REGISTER = 8  # bytes of a member's end that ISA-L may have read ahead
-_FIXED_HEADER, _TRAILER = 10, 8
+_FIXED_HEADER = 10
 _WORTH_TELLING = 1 << 28  # bytes of text
 log = logging.getLogger("quire.fastq")
 _PADDING = 512  # zeros that are looked at together
 _CHECKSUM, _EXTRA, _NAME, _COMMENT = 2, 4, 8, 16  # flags of a member's header
 _ENDED, _WANTS_INPUT, _WANTS_ROOM, _DAMAGED = range(4)
-
-
-class Functions(NamedTuple):
-    """Addresses of ISA-L's functions to begin, to inflate and to check."""
-
-    initialise: np.uint64
-    inflate: np.uint64
-    checksum: np.uint64
-
-
-@lru_cache
-def library_functions() -> Functions | None:
-    """ISA-L's functions, if they are found and give a sample back."""
-    addresses = [address_of(name) for name in ("isal_inflate_init", "isal_inflate", "crc32_gzip_refl")]
-    if not all(addresses):
-        return None
-    functions = Functions(*map(np.uint64, addresses))
-    sample = b"A text to try the library with. " * 5000
-    stream = io.BytesIO(gzip.compress(sample[:70_000]) + gzip.compress(sample[70_000:]))
-    try:
-        found = b"".join(chunk.tobytes() for chunk in _texts(stream, functions, 7000, 50_000, SimpleQueue()))
-    except (gzip.BadGzipFile, EOFError):
-        return None
-    return functions if found == sample else None
 
 
 class GzipText(io.RawIOBase):
@@ -75,12 +50,12 @@ class GzipText(io.RawIOBase):
         EOFError: likewise, where the file ends within a member.
     """
 
-    def __init__(self, path: str | Path, functions: Functions) -> None:
-        """Open the file; `functions` are those of `library_functions`."""
+    def __init__(self, path: str | Path) -> None:
+        """Open the file."""
         super().__init__()
         self._file = CountedFile(path)
         self._used: SimpleQueue[NDArray[np.uint8]] = SimpleQueue()  # chunks whose memory may be written again
-        self._chunks = ahead(lambda: _texts(self._file, functions, READ_BYTES, CHUNK_BYTES, self._used), CHUNKS_AHEAD)
+        self._chunks = ahead(lambda: _texts(self._file, READ_BYTES, CHUNK_BYTES, self._used), CHUNKS_AHEAD)
         self._chunk = self._rest = np.empty(0, np.uint8)
 
     def readable(self) -> bool:
@@ -163,15 +138,15 @@ def _pieces(file: BinaryIO | io.RawIOBase, size: int) -> Iterator[NDArray[np.uin
 
 
 def _texts(
-    file: BinaryIO | io.RawIOBase, functions: Functions, size: int, chunk_bytes: int, used: SimpleQueue[Any]
+    file: BinaryIO | io.RawIOBase, size: int, chunk_bytes: int, used: SimpleQueue[Any]
 ) -> Iterator[NDArray[np.uint8]]:
     """The text of all members in chunks; `used` are some that may be written again."""
-    source, state = _Source(file, size), np.zeros(_STATE_BYTES // 8, np.uint64)
+    source, stream = _Source(file, size), new_stream("isal_inflate_init", "isal_inflate")
     spent, begun, inflated = TimeSpent(), time.monotonic(), 0
     try:
         while _at_member(source):
             _skip_header(source)
-            _begin(functions.initialise, state)
+            _begin(stream)
             checksum, total, status = np.uint32(0), 0, _WANTS_ROOM
             while status != _ENDED:
                 out = _buffer(used, chunk_bytes)
@@ -179,7 +154,7 @@ def _texts(
                 while status == _WANTS_INPUT:
                     with spent.on("inflating"):
                         taken, filled, status, checksum = _inflate(
-                            functions.inflate, functions.checksum, source.data, source.at, out, filled, checksum, state
+                            stream, source.data, source.at, out, filled, checksum
                         )
                     source.at += taken
                     if status == _DAMAGED:
@@ -193,10 +168,10 @@ def _texts(
                 total += filled
                 with spent.on("waiting for who takes it"):
                     yield out[:filled]
-            if not source.has(_TRAILER):
+            if not source.has(TRAILER_BYTES):
                 raise EOFError("the file ends within a member")
-            trailer = source.data[source.at : source.at + _TRAILER].tobytes()
-            source.at += _TRAILER
+            trailer = source.data[source.at : source.at + TRAILER_BYTES].tobytes()
+            source.at += TRAILER_BYTES
             expected = int(checksum).to_bytes(4, "little") + (total & 0xFFFFFFFF).to_bytes(4, "little")
             if trailer != expected:
                 raise gzip.BadGzipFile("its data do not fit its checksum")
@@ -266,27 +241,28 @@ def _skip(source: _Source, size: int) -> None:
 
 
 @compiled
-def _begin(initialise, state):
+def _begin(stream):
     """Begin a member."""
-    call_with_state(initialise, np.uint64(state.ctypes.data))
+    call_with_state(stream.initialise, np.uint64(stream.words.ctypes.data))
 
 
 @compiled
-def _inflate(inflate, check, data, at, out, filled, checksum, state):
+def _inflate(stream, data, at, out, filled, checksum):
     """Inflate from `data[at:]` into `out[filled:]`: (bytes taken, `filled` behind it, status, checksum behind it).
 
-    Of the state's words see `quire.io.inflate`; the upper halves of two of them belong to ISA-L.
+    See `quire.io.inflate` for the words of the state; the upper halves of two of them belong to ISA-L.
     """
+    state = stream.words
     pointer, half = np.uint64(state.ctypes.data), np.uint64(0xFFFFFFFF)
     room, held = np.uint64(len(out) - filled), np.uint64(len(data) - at)
     target = np.uint64(out.ctypes.data) + np.uint64(filled)
     state[0], state[2] = target, np.uint64(data.ctypes.data) + np.uint64(at)
     state[1] = (state[1] & ~half) | room
     state[4] = (state[4] & ~half) | held
-    status = call_with_state(inflate, pointer)
+    status = call_with_state(stream.run, pointer)
     room_left, held_left = state[1] & half, state[4] & half
     taken, written = np.int64(held - held_left), np.int64(room - room_left)
-    checksum = call_checksum(check, checksum, target, np.uint64(written))
+    checksum = call_checksum(stream.checksum, checksum, target, np.uint64(written))
     if status < 0:
         return taken, filled + written, _DAMAGED, checksum
     if room_left == 0:

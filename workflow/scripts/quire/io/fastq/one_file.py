@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 import quire.io.fastq.parser as parser
 from quire.errors import InputError
-from quire.io import gzip_text
 from quire.io.bgzf_text import BgzfText
 from quire.io.fastq.text import MOST_RECORD_BYTES, TextWindow
 from quire.io.files import lacks_bgzip_end, open_input, read_errors
+from quire.io.gzip_text import GzipText
 from quire.io.sniff import is_bgzip, is_gzip
 from quire.reads import ReadBatch
 
@@ -75,11 +75,10 @@ def _open_text(path: str | Path) -> BufferedIOBase | RawIOBase:
     if is_bgzip(path):
         stream.close()
         return BgzfText(path)
-    functions = gzip_text.library_functions() if is_gzip(path) else None
-    if functions is None:
-        return stream
-    stream.close()
-    return gzip_text.GzipText(path, functions)
+    if is_gzip(path):
+        stream.close()
+        return GzipText(path)
+    return stream
 
 
 def _plain_batches(text: TextWindow, wanted: int, maximum_length: int) -> Iterator[ReadBatch]:
