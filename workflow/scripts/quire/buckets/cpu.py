@@ -35,7 +35,7 @@ class Dealt(NamedTuple):
 
 def deal(records: Records, genome: BucketLayout) -> Dealt:
     """Deal records out, those of a bucket in the order in which they came. Any thread may call it."""
-    data, offsets = _deal(records.data, records.starts, records.fixed, *genome)
+    data, offsets = _deal(records, genome)
     return Dealt(data, offsets, len(records.starts))
 
 
@@ -43,7 +43,7 @@ def assemble_dealt(assembly: Assembly, genome: BucketLayout) -> Dealt:
     """What `deal` makes of records, each written to its bucket at once. Any thread may call it."""
     records, starts = assembly.records, assembly.starts
     offsets, begins, copied, copies = _places(
-        starts, records.flag, records.contig, records.position, records.cigar, records.cigar_offsets, *genome
+        starts, records.flag, records.contig, records.position, records.cigar, records.cigar_offsets, genome
     )
     data = _room(offsets[-1])
     assembly.write_apart(begins, data)
@@ -96,8 +96,10 @@ def _buckets_of(low, high, width, buckets):
 
 
 @compiled
-def _deal(data, starts, fixed, contig_offsets, width, buckets):
+def _deal(records, genome):
     """The records' bytes by bucket, and int64[buckets + 2] where each bucket's begin."""
+    data, starts, fixed = records
+    contig_offsets, width, buckets = genome
     n = len(starts)
     first, last = np.empty(n, np.int64), np.empty(n, np.int64)
     offsets = np.zeros(buckets + 2, np.int64)
@@ -121,13 +123,14 @@ def _deal(data, starts, fixed, contig_offsets, width, buckets):
 
 
 @compiled
-def _places(starts, flag, contig, position, cigar, cigar_offsets, contig_offsets, width, buckets):
+def _places(starts, flag, contig, position, cigar, cigar_offsets, genome):
     """Where records that are not written yet, of the sizes between `starts`, are to stand by bucket.
 
     Returns:
         int64[buckets + 2] where each bucket's begin; int64[n] where each record stands first; and of those that stand
         in further buckets, int64[] their numbers and int64[] the further places.
     """
+    contig_offsets, width, buckets = genome
     n = len(flag)
     first, last = np.empty(n, np.int64), np.empty(n, np.int64)
     offsets, further = np.zeros(buckets + 2, np.int64), 0

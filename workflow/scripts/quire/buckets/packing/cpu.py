@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from quire.buckets.packing.packer import pack_pieces
 from quire.buckets.packing.parts import FIXED_BYTES, SLACK
-from quire.buckets.packing.unpacker import unpack_pieces
+from quire.buckets.packing.unpacker import Unpacked, unpack_pieces
 from quire.io.bam.decode import Records
 from quire.io.bam.layout import FIXED_FIELDS
 
@@ -41,7 +41,7 @@ def unpack(packed: NDArray[np.uint8], offsets: NDArray[np.int64], size: int) -> 
     most = size // FIXED_BYTES  # room is only address space until it is written
     out, starts = np.empty(size + SLACK, np.uint8), np.empty(most, np.int64)
     fixed = np.empty(most * FIXED_BYTES + SLACK, np.uint8)
-    count, found = unpack_pieces(packed, offsets, out, starts, fixed)
+    count, found = unpack_pieces(packed, offsets, Unpacked(out, out.view(np.int8), starts, fixed))
     if found != size:
         return None
     return Records(out[:size], starts[:count], fixed[: count * FIXED_BYTES].view(FIXED_FIELDS))

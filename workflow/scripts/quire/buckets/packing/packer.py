@@ -4,8 +4,7 @@ import numpy as np
 
 from quire.buckets.packing import stored
 from quire.buckets.packing.parts import (
-    AS_C,
-    AS_S,
+    AS,
     BASES_AT,
     CONTIG_AT,
     FIXED_BYTES,
@@ -19,18 +18,16 @@ from quire.buckets.packing.parts import (
     LOW_32,
     MATCH,
     MATE_AT,
-    MC_Z,
-    MD_Z,
+    MC,
+    MD,
     MIDDLE_AT,
     MOST_DISTANCE,
-    MS_C,
-    MS_S,
+    MS,
     NM_C,
     TAG,
     TAG_BYTES,
     WEIGHTS,
-    XS_C,
-    XS_S,
+    XS,
     byte,
     copied,
     digits_of,
@@ -67,7 +64,7 @@ def _pack_piece(data, signed, begin, end, out, at):
     """Pack the records data[begin:end]; returns the position behind them."""
     highest = _highest_quality(data, begin, end)
     at = put(out, at, highest)
-    before, group, group_bytes = np.int64(-1), np.int64(0), np.int64(0)
+    before, group = np.int64(-1), (np.int64(0), np.int64(0))
     start = begin
     while start < end:
         behind, first = start + SIZE_BYTES + int32(data, start), at
@@ -76,7 +73,7 @@ def _pack_piece(data, signed, begin, end, out, at):
             store_bytes(out, at, np.uint32(stored.WHOLE))
             at = copied(out, at + 4, data, start, behind)
             if tags >= 0:
-                group, group_bytes = group_at_end(data, tags, behind)
+                group = group_at_end(data, tags, behind)
                 before = start
         else:
             middle, bases = load_bytes(data, start + MIDDLE_AT), int32(data, start + BASES_AT)
@@ -86,7 +83,8 @@ def _pack_piece(data, signed, begin, end, out, at):
             control, at = _pack_cigar(data, cigar, sequence, bases, out, at, control)
             control, at = _pack_bases(data, sequence, bases, out, at, control)
             at = _pack_qualities(signed, qualities, tags, highest, out, at)
-            control, at = _pack_tags(data, tags, behind, bases, group, group_bytes, out, at, control)
+            bits, at = _pack_tags(data, tags, behind, bases, group, out, at)
+            control |= bits
             mapping_quality = middle >> np.uint64(8) & LOW_8
             store_bytes(out, first, np.uint32(control | mapping_quality << stored.CONTROL_BITS))
             before = start
@@ -212,11 +210,15 @@ def _pack_qualities(signed, qualities, tags, highest, out, at):
 
 
 @inlined
-def _pack_tags(data, tags, end, bases, group, group_bytes, out, at, control):
-    """The tags."""
-    if group_bytes and end - tags >= group_bytes and _same(data, end - group_bytes, group, group_bytes):
+def _pack_tags(data, tags, end, bases, group, out, at):
+    """Pack the tags data[tags:end]; return their bits and the position after them.
+
+    `group` is the position of the tag RG of the first record and its bytes.
+    """
+    control = np.uint64(0)
+    if group[1] and end - tags >= group[1] and _same(data, end - group[1], group[0], group[1]):
         control |= stored.GROUP
-        end -= group_bytes
+        end -= group[1]
     word = load_bytes(data, tags)
     if tags + 4 <= end and word & TAG == NM_C:
         value = word >> np.uint64(24) & LOW_8
@@ -227,14 +229,13 @@ def _pack_tags(data, tags, end, bases, group, group_bytes, out, at, control):
             at = put(out, at, value)
         tags += 4
     digits, count = digits_of(bases)
-    tags, control, at = _pack_text(data, tags, end, MD_Z, digits, count, out, at, control, stored.MD_MATCHES, stored.MD)
+    tags, md, at = _pack_text(data, tags, end, MD, (digits, count), out, at)
     matches = digits | MATCH << np.uint64(8 * count)
-    tags, control, at = _pack_text(
-        data, tags, end, MC_Z, matches, count + 1 if count else count, out, at, control, stored.MC_MATCHES, stored.MC
-    )
-    tags, control, at = _pack_number(data, tags, end, MS_C, MS_S, out, at, control, stored.MS_SHORT, stored.MS)
-    tags, control, at = _pack_number(data, tags, end, AS_C, AS_S, out, at, control, stored.AS_SHORT, stored.AS)
-    tags, control, at = _pack_number(data, tags, end, XS_C, XS_S, out, at, control, stored.XS_SHORT, stored.XS)
+    tags, mc, at = _pack_text(data, tags, end, MC, (matches, count + 1 if count else count), out, at)
+    tags, ms, at = _pack_number(data, tags, end, MS, out, at)
+    tags, score, at = _pack_number(data, tags, end, AS, out, at)
+    tags, suboptimal, at = _pack_number(data, tags, end, XS, out, at)
+    control |= md | mc | ms | score | suboptimal
     if tags < end:
         control |= stored.OTHERS
         store_bytes(out, at, np.uint16(end - tags))
@@ -252,29 +253,33 @@ def _same(data, one, other, count):
 
 
 @inlined
-def _pack_text(data, at_tag, end, tag, expected, length, out, at, control, is_expected, is_there):
-    """A tag of text, if it stands here; `expected` (a word) is what it is most often, of `length` letters if any."""
-    text = at_tag + TAG_BYTES
-    if text + 1 > end or load_bytes(data, at_tag) & TAG != tag:
-        return at_tag, control, at
-    if length and text + length + 1 <= end and load_bytes(data, text) & lowest(length + 1) == expected:
-        return text + length + 1, control | is_expected, at
+def _pack_text(data, tag, end, kind, expected, out, at):
+    """Pack a tag of text, if it stands at data[tag]; return the position of the next tag, its bit and the new `at`.
+
+    `expected` is the text that it mostly has, as a word, and its letters; 0 letters for none.
+    """
+    letters, length = expected
+    text, nothing = tag + TAG_BYTES, np.uint64(0)
+    if text + 1 > end or load_bytes(data, tag) & TAG != kind.word:
+        return tag, nothing, at
+    if length and text + length + 1 <= end and load_bytes(data, text) & lowest(length + 1) == letters:
+        return text + length + 1, kind.is_expected, at
     close = end_of_text(data, text, end)
     if close == end or close - text > LONGEST_TEXT:
-        return at_tag, control, at
-    return close + 1, control | is_there, copied(out, put(out, at, close - text), data, text, close)
+        return tag, nothing, at
+    return close + 1, kind.is_there, copied(out, put(out, at, close - text), data, text, close)
 
 
 @inlined
-def _pack_number(data, tag, end, short, longer, out, at, control, is_short, is_longer):
-    """A tag of a number of one byte or two, if it stands here."""
+def _pack_number(data, tag, end, kind, out, at):
+    """Pack a tag of a number of one or two bytes, if it stands at data[tag]; return the same as `_pack_text`."""
     word = load_bytes(data, tag)
-    if tag + 4 <= end and word & TAG == short:
-        return tag + 4, control | is_short, put(out, at, word >> np.uint64(24) & LOW_8)
-    if tag + 5 <= end and word & TAG == longer:
+    if tag + 4 <= end and word & TAG == kind.short_word:
+        return tag + 4, kind.is_short, put(out, at, word >> np.uint64(24) & LOW_8)
+    if tag + 5 <= end and word & TAG == kind.long_word:
         store_bytes(out, np.int64(at), np.uint16(word >> np.uint64(24) & LOW_16))
-        return tag + 5, control | is_longer, at + 2
-    return tag, control, at
+        return tag + 5, kind.is_long, at + 2
+    return tag, np.uint64(0), at
 
 
 @inlined

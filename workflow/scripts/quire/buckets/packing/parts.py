@@ -3,8 +3,11 @@
 `quire.buckets.packing` has the layout.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
+from quire.buckets.packing import stored
 from quire.io.bam.layout import FIXED_FIELDS, OPERATION_BYTES, SIZE_BYTES
 from quire.io.bam.tags import text_tag
 from quire.simd.bits import load_bytes, store_bytes
@@ -30,8 +33,31 @@ def _word(text: bytes) -> np.uint64:
 
 # Tags with the letters of their types.
 TAG, TAG_BYTES = np.uint64(0xFFFFFF), 3
-NM_C, MD_Z, MC_Z = map(_word, (b"NMC", b"MDZ", b"MCZ"))
-MS_C, MS_S, AS_C, AS_S, XS_C, XS_S = map(_word, (b"msC", b"msS", b"ASC", b"ASS", b"XSC", b"XSS"))
+NM_C = _word(b"NMC")
+
+
+class TextTag(NamedTuple):
+    """A tag of text: its letters and type, and the bits that say that it is as expected, or there and different."""
+
+    word: np.uint64
+    is_expected: np.uint64
+    is_there: np.uint64
+
+
+class NumberTag(NamedTuple):
+    """A tag of a number: its letters with the types of one and of two bytes, and the bits that say which is there."""
+
+    short_word: np.uint64
+    long_word: np.uint64
+    is_short: np.uint64
+    is_long: np.uint64
+
+
+MD = TextTag(_word(b"MDZ"), stored.MD_MATCHES, stored.MD)
+MC = TextTag(_word(b"MCZ"), stored.MC_MATCHES, stored.MC)
+MS = NumberTag(_word(b"msC"), _word(b"msS"), stored.MS_SHORT, stored.MS)
+AS = NumberTag(_word(b"ASC"), _word(b"ASS"), stored.AS_SHORT, stored.AS)
+XS = NumberTag(_word(b"XSC"), _word(b"XSS"), stored.XS_SHORT, stored.XS)
 R, G, ZERO, MATCH = ord("R"), ord("G"), ord("0"), np.uint64(ord("M"))
 LONGEST_TEXT, MOST_TAGS, MOST_DIGITS = 255, 65535, 6
 

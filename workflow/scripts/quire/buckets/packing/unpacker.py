@@ -1,11 +1,13 @@
 """Unpacking, in Numba. `quire.buckets.packing` has the layout."""
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from quire.buckets.packing import stored
 from quire.buckets.packing.parts import (
-    AS_C,
-    AS_S,
+    AS,
     BASES_AT,
     CONTIG_AT,
     FIXED_BYTES,
@@ -17,16 +19,14 @@ from quire.buckets.packing.parts import (
     LOW_32,
     MATCH,
     MATE_AT,
-    MC_Z,
-    MD_Z,
+    MC,
+    MD,
     MIDDLE_AT,
-    MS_C,
-    MS_S,
+    MS,
     NM_C,
     TAG_BYTES,
     WEIGHTS,
-    XS_C,
-    XS_S,
+    XS,
     byte,
     copied,
     digits_of,
@@ -40,26 +40,44 @@ from quire.buckets.packing.parts import (
 from quire.io.bam.layout import OPERATION_BYTES, SIZE_BYTES
 from quire.sam import CIGAR_SHIFT
 from quire.simd.bits import load_bytes, store_bytes
+from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 from quire.simd.vectors import add, bit_or, choose_by_bits, splat, store, subtract
 
 
+class Unpacked(NamedTuple):
+    """Arrays for unpacked records, each with room for them and SLACK bytes.
+
+    Attributes:
+        out: uint8[], the records end to end.
+        signed: int8[], the same memory.
+        starts: int64[], where each record begins.
+        fixed: uint8[], their fixed fields end to end.
+    """
+
+    out: NDArray[np.uint8]
+    signed: NDArray[np.int8]
+    starts: NDArray[np.int64]
+    fixed: NDArray[np.uint8]
+
+
 @compiled
-def unpack_pieces(packed, offsets, out, starts, fixed):
-    """Unpack pieces one behind another, with where records begin and their fixed fields; returns records and bytes."""
-    signed, count, to = out.view(np.int8), np.int64(0), np.int64(0)
+def unpack_pieces(packed, offsets, unpacked):
+    """Unpack pieces end to end; return the numbers of records and of bytes."""
+    count, to = np.int64(0), np.int64(0)
     for k in range(len(offsets) - 1):
         if offsets[k] < offsets[k + 1]:
-            count, to = _unpack_piece(packed, offsets[k], offsets[k + 1], out, signed, to, starts, fixed, count)
+            count, to = _unpack_piece(packed, offsets[k], offsets[k + 1], unpacked, to, count)
     return count, to
 
 
 @inlined
-def _unpack_piece(packed, at, end, out, signed, to, starts, fixed, count):
-    """Unpack the piece packed[at:end] to `out` from `to` on; returns the records so far and the position behind."""
+def _unpack_piece(packed, at, end, unpacked, to, count):
+    """Unpack the piece packed[at:end] to position `to` on; return the records so far and the position after them."""
     highest = packed[np.uint64(at)]
     at += 1
-    before, group, group_bytes = np.int64(-1), np.int64(0), np.int64(0)
+    out, signed, starts, fixed = borrowed(unpacked)
+    before, group = np.int64(-1), (np.int64(0), np.int64(0))
     while at < end:
         start, first = to, load_bytes(packed, at)
         control = first & LOW_32
@@ -69,7 +87,7 @@ def _unpack_piece(packed, at, end, out, signed, to, starts, fixed, count):
             at += 4 + size
             _, _, _, tags = parts_of(out, start)
             if tags >= 0:
-                group, group_bytes = group_at_end(out, tags, to)
+                group = group_at_end(out, tags, to)
                 before = start
         else:
             at, bases, number = _unpack_places(packed, at + 6, out, start, before, control)
@@ -79,7 +97,7 @@ def _unpack_piece(packed, at, end, out, signed, to, starts, fixed, count):
             operations = (to - cigar) // OPERATION_BYTES
             at, to = _unpack_bases(packed, at, out, to, bases, control)
             at, to = _unpack_qualities(packed, at, signed, to, bases, highest)
-            at, to = _unpack_tags(packed, at, out, to, bases, group, group_bytes, control)
+            at, to = _unpack_tags(packed, at, out, to, bases, group, control)
             mapping_quality, flag = control >> stored.CONTROL_BITS, first >> np.uint64(32) & LOW_16
             middle = np.uint64(name_bytes) | mapping_quality << np.uint64(8) | number << np.uint64(16)
             store_bytes(out, start + MIDDLE_AT, middle | np.uint64(operations) << np.uint64(32) | flag << np.uint64(48))
@@ -187,7 +205,7 @@ def _unpack_qualities(packed, at, signed, to, bases, highest):
 
 
 @inlined
-def _unpack_tags(packed, at, out, to, bases, group, group_bytes, control):
+def _unpack_tags(packed, at, out, to, bases, group, control):
     """The tags."""
     if control & (stored.NM_ZERO | stored.NM):
         value = load_bytes(packed, at) & LOW_8 if control & stored.NM else np.uint64(0)
@@ -198,32 +216,30 @@ def _unpack_tags(packed, at, out, to, bases, group, group_bytes, control):
         digits, count = digits_of(bases)
     else:
         digits, count = np.uint64(0), np.int64(0)
-    at, to = _unpack_text(packed, at, out, to, MD_Z, digits, count, control & stored.MD_MATCHES, control & stored.MD)
+    at, to = _unpack_text(packed, at, out, to, MD, (digits, count), control)
     matches = digits | MATCH << np.uint64(8 * count)
-    at, to = _unpack_text(
-        packed, at, out, to, MC_Z, matches, count + 1, control & stored.MC_MATCHES, control & stored.MC
-    )
-    at, to = _unpack_number(packed, at, out, to, MS_C, MS_S, control & stored.MS_SHORT, control & stored.MS)
-    at, to = _unpack_number(packed, at, out, to, AS_C, AS_S, control & stored.AS_SHORT, control & stored.AS)
-    at, to = _unpack_number(packed, at, out, to, XS_C, XS_S, control & stored.XS_SHORT, control & stored.XS)
+    at, to = _unpack_text(packed, at, out, to, MC, (matches, count + 1), control)
+    at, to = _unpack_number(packed, at, out, to, MS, control)
+    at, to = _unpack_number(packed, at, out, to, AS, control)
+    at, to = _unpack_number(packed, at, out, to, XS, control)
     if control & stored.OTHERS:
         size = half(packed, at)
         to = copied(out, to, packed, at + 2, at + 2 + size)
         at += 2 + size
     if control & stored.GROUP:
-        to = copied(out, to, out, group, group + group_bytes)
+        to = copied(out, to, out, group[0], group[0] + group[1])
     return at, to
 
 
 @inlined
-def _unpack_text(packed, at, out, to, tag, expected, length, is_expected, is_there):
-    """A tag of text."""
-    if is_expected:
-        store_bytes(out, to, tag)
-        store_bytes(out, to + TAG_BYTES, expected)
-        return at, to + TAG_BYTES + length + 1
-    if is_there:
-        store_bytes(out, to, tag)
+def _unpack_text(packed, at, out, to, kind, expected, control):
+    """Unpack a tag of text; `expected` as in `packer._pack_text`. Return the positions after it."""
+    if control & kind.is_expected:
+        store_bytes(out, to, kind.word)
+        store_bytes(out, to + TAG_BYTES, expected[0])
+        return at, to + TAG_BYTES + expected[1] + 1
+    if control & kind.is_there:
+        store_bytes(out, to, kind.word)
         size = byte(packed, at)
         to = copied(out, to + TAG_BYTES, packed, at + 1, at + 1 + size)
         return at + 1 + size, put(out, to, 0)
@@ -231,12 +247,12 @@ def _unpack_text(packed, at, out, to, tag, expected, length, is_expected, is_the
 
 
 @inlined
-def _unpack_number(packed, at, out, to, short, longer, is_short, is_longer):
-    """A tag of a number."""
-    if is_short:
-        store_bytes(out, to, np.uint32(short | (load_bytes(packed, at) & LOW_8) << np.uint64(24)))
+def _unpack_number(packed, at, out, to, kind, control):
+    """Unpack a tag of a number; return the positions after it."""
+    if control & kind.is_short:
+        store_bytes(out, to, np.uint32(kind.short_word | (load_bytes(packed, at) & LOW_8) << np.uint64(24)))
         return at + 1, to + 4
-    if is_longer:
-        store_bytes(out, to, longer | (load_bytes(packed, at) & LOW_16) << np.uint64(24))
+    if control & kind.is_long:
+        store_bytes(out, to, kind.long_word | (load_bytes(packed, at) & LOW_16) << np.uint64(24))
         return at + 2, to + 5
     return at, to

@@ -22,6 +22,7 @@ from quire.sam import (
 )
 from quire.sequence.cigar import length_of, operation_of
 from quire.simd.bits import ONES, copy_bytes, load_bytes, prefetch, reverse_complement, store_bytes
+from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
 
@@ -120,8 +121,9 @@ def _text_bytes(length):
 
 
 @compiled
-def find_places(inputs, paired):
+def find_places(given, paired):
     """The first pass; `paired` says whether there are second mates."""
+    inputs = borrowed(given)
     count = len(inputs.flag)
     starts, clips, mate_scores = (
         np.zeros(count + 1, np.int64),
@@ -194,108 +196,101 @@ def _quality_sum(qualities):
     return total
 
 
-@compiled
-def write_records(inputs, places, begins, origin, first_record, last_record, fixed, fixed_bytes, out):
-    """The second pass: write records `first_record` to `last_record - 1`, each to `out` from begins[r] - origin on.
+class Target(NamedTuple):
+    """Memory for records.
 
-    `begins` (int64[n] or more) may be `places.starts` or another order. `fixed` (FIXED_FIELDS[1]) and `fixed_bytes`
-    (uint8[]) are the same memory.
+    Attributes:
+        out: uint8[].
+        begins: int64[], where each record begins, `Places.starts` or another order.
+        origin: int64, what is subtracted from these.
+        fixed: FIXED_FIELDS[1], for the fixed fields of a record; fixed_bytes: uint8[], the same memory.
     """
-    # Arrays are taken out of `inputs` once: each use of it inside the loop would count references of all its arrays.
-    cigar, cigar_offsets, names, name_offsets = inputs.cigar, inputs.cigar_offsets, inputs.names, inputs.name_offsets
-    bases1, qualities1, offsets1 = inputs.bases1, inputs.qualities1, inputs.offsets1
-    bases2, qualities2, offsets2 = inputs.bases2, inputs.qualities2, inputs.offsets2
-    contig, position, mapping_quality = inputs.contig, inputs.position, inputs.mapping_quality
-    mate_contig, mate_position, template_length = inputs.mate_contig, inputs.mate_position, inputs.template_length
-    alignment_score, suboptimal_score = inputs.alignment_score, inputs.suboptimal_score
-    edit_distance, md, md_offsets = inputs.edit_distance, inputs.md, inputs.md_offsets
-    mate_record, sa, sa_offsets, group = inputs.mate_record, inputs.sa, inputs.sa_offsets, inputs.group
-    hit_count, hit_index, all_hits = inputs.hit_count, inputs.hit_index, inputs.all_hits
-    alternate_share, original_quality = inputs.alternate_share, inputs.original_quality
-    lifts, lifts_offsets = inputs.lifts, inputs.lifts_offsets
-    umis, umi_offsets = inputs.umis, inputs.umi_offsets
-    mates, reads, flags = inputs.mate, inputs.read, inputs.flag
-    starts, clips, mate_scores = places.starts, places.clips, places.mate_scores
+
+    out: NDArray[np.uint8]
+    begins: NDArray[np.int64]
+    origin: np.int64
+    fixed: NDArray[np.void]
+    fixed_bytes: NDArray[np.uint8]
+
+
+@compiled
+def write_records(given, places, target, first_record, last_record):
+    """The second pass: write records `first_record` to `last_record - 1`, each to its place in `target`."""
+    inputs, (starts, clips, mate_scores) = borrowed(given), borrowed(places)
+    out, begins, origin, fixed, fixed_bytes = borrowed(target)
+    cigar, cigar_offsets, name_offsets = inputs.cigar, inputs.cigar_offsets, inputs.name_offsets
     fields = fixed[0]
     for r in range(first_record, last_record):
-        i, at = reads[r], begins[r] - origin
+        i, at = inputs.read[r], begins[r] - origin
         ahead = r + _AHEAD
         if ahead < last_record:  # records that are dealt out to buckets do not stand behind each other
             size = starts[ahead + 1] - starts[ahead]
             for line in range(0, size, _LINE_BYTES):
                 prefetch(out, begins[ahead] - origin + line)
-        flag = np.int64(flags[r])
+        flag = np.int64(inputs.flag[r])
         first_operation, last_operation = cigar_offsets[r], cigar_offsets[r + 1]
         first_name, last_name = name_offsets[i], name_offsets[i + 1]
-        if mates[r]:
-            first, last = offsets2[i], offsets2[i + 1]
+        if inputs.mate[r]:
+            first, last = inputs.offsets2[i], inputs.offsets2[i + 1]
         else:
-            first, last = offsets1[i], offsets1[i + 1]
+            first, last = inputs.offsets1[i], inputs.offsets1[i + 1]
         first += clips[r, 1] if flag & FLAG_REVERSE else clips[r, 0]
         last -= clips[r, 0] if flag & FLAG_REVERSE else clips[r, 1]
         if flag & FLAG_SECONDARY:
             last = first
         fields.bytes_behind = starts[r + 1] - starts[r] - SIZE_BYTES
-        fields.contig = contig[r]
-        fields.position = position[r]
+        fields.contig = inputs.contig[r]
+        fields.position = inputs.position[r]
         fields.name_bytes = last_name - first_name + 1
-        fields.mapping_quality = mapping_quality[r]
-        fields.bin = bin_of(flag, position[r], cigar, first_operation, last_operation)
+        fields.mapping_quality = inputs.mapping_quality[r]
+        fields.bin = bin_of(flag, inputs.position[r], cigar, first_operation, last_operation)
         fields.operations = last_operation - first_operation
         fields.flag = flag
         fields.bases = last - first
-        fields.mate_contig = mate_contig[r]
-        fields.mate_position = mate_position[r]
-        fields.template_length = template_length[r]
+        fields.mate_contig = inputs.mate_contig[r]
+        fields.mate_position = inputs.mate_position[r]
+        fields.template_length = inputs.template_length[r]
         at = copy_bytes(out, at, fixed_bytes, 0, _FIXED_BYTES)
-        at = copy_bytes(out, at, names, first_name, last_name)
+        at = copy_bytes(out, at, inputs.names, first_name, last_name)
         out[at] = 0
         at += 1
         for k in range(first_operation, last_operation):
             _put32(out, at, cigar[k])
             at += OPERATION_BYTES
-        if mates[r]:
-            at = _put_read(out, at, bases2, qualities2, first, last, flag & FLAG_REVERSE != 0)
+        if inputs.mate[r]:
+            at = _put_read(out, at, inputs.bases2, inputs.qualities2, first, last, flag & FLAG_REVERSE != 0)
         else:
-            at = _put_read(out, at, bases1, qualities1, first, last, flag & FLAG_REVERSE != 0)
-        at = _put_tags(
-            out, at, r, mate_scores[r], alignment_score, suboptimal_score, edit_distance,
-            md, md_offsets, mate_record, cigar, cigar_offsets, sa, sa_offsets, hit_count, hit_index, all_hits,
-            alternate_share, original_quality, lifts, lifts_offsets,
-        )  # fmt: skip
-        if len(umi_offsets) > 0:
-            at = _put_text(out, at, _RX, umis, umi_offsets[i], umi_offsets[i + 1])
-        _put_text(out, at, _RG, group, 0, len(group))
+            at = _put_read(out, at, inputs.bases1, inputs.qualities1, first, last, flag & FLAG_REVERSE != 0)
+        _put_tags(inputs, r, mate_scores[r], out, at)
 
 
 @inlined
-def _put_tags(
-    out, at, r, mate_score, alignment_score, suboptimal_score, edit_distance,
-    md, md_offsets, mate_record, cigar, cigar_offsets, sa, sa_offsets, hit_count, hit_index, all_hits,
-    alternate_share, original_quality, lifts, lifts_offsets,
-):  # fmt: skip
-    """Write the tags of record `r` but RX and RG, which `_tag_bytes` counted too; return the position behind them."""
-    at = _put_integer(out, at, _NM, edit_distance[r])
-    at = _put_text(out, at, _MD, md, md_offsets[r], md_offsets[r + 1])
-    other = mate_record[r]
+def _put_tags(inputs, r, mate_score, out, at):
+    """Write the tags of record `r`, whose size `_tag_bytes` gives."""
+    at = _put_integer(out, at, _NM, inputs.edit_distance[r])
+    at = _put_text(out, at, _MD, inputs.md, inputs.md_offsets[r], inputs.md_offsets[r + 1])
+    other = inputs.mate_record[r]
     if other >= 0:
-        at = _put_cigar(out, at, _MC, cigar, cigar_offsets[other], cigar_offsets[other + 1])
+        at = _put_cigar(out, at, _MC, inputs.cigar, inputs.cigar_offsets[other], inputs.cigar_offsets[other + 1])
     at = _put_integer(out, at, _MS, mate_score)
-    at = _put_integer(out, at, _AS, alignment_score[r])
-    at = _put_integer(out, at, _XS, suboptimal_score[r])
-    at = _put_text(out, at, _SA, sa, sa_offsets[r], sa_offsets[r + 1])
-    if len(hit_count) > 0:
-        at = _put_integer(out, at, _NH, hit_count[r])
-        at = _put_integer(out, at, _HI, hit_index[r])
-        at = _put_integer(out, at, _TH, all_hits[r])
-    if len(alternate_share) > 0 and alternate_share[r] != 0:
+    at = _put_integer(out, at, _AS, inputs.alignment_score[r])
+    at = _put_integer(out, at, _XS, inputs.suboptimal_score[r])
+    at = _put_text(out, at, _SA, inputs.sa, inputs.sa_offsets[r], inputs.sa_offsets[r + 1])
+    if len(inputs.hit_count) > 0:
+        at = _put_integer(out, at, _NH, inputs.hit_count[r])
+        at = _put_integer(out, at, _HI, inputs.hit_index[r])
+        at = _put_integer(out, at, _TH, inputs.all_hits[r])
+    if len(inputs.alternate_share) > 0 and inputs.alternate_share[r] != 0:
         out[at], out[at + 1], out[at + 2] = _PA[0], _PA[1], _FLOAT
-        _put32(out, at + 3, alternate_share[r])
+        _put32(out, at + 3, inputs.alternate_share[r])
         at += _FLOAT_BYTES
-    if len(original_quality) > 0:
-        at = _put_integer(out, at, _OM, original_quality[r])
-        at = _put_text(out, at, _LT, lifts, lifts_offsets[r], lifts_offsets[r + 1])
-    return at
+    if len(inputs.original_quality) > 0:
+        at = _put_integer(out, at, _OM, inputs.original_quality[r])
+        at = _put_text(out, at, _LT, inputs.lifts, inputs.lifts_offsets[r], inputs.lifts_offsets[r + 1])
+    if len(inputs.umi_offsets) > 0:
+        i = inputs.read[r]
+        at = _put_text(out, at, _RX, inputs.umis, inputs.umi_offsets[i], inputs.umi_offsets[i + 1])
+    _put_text(out, at, _RG, inputs.group, 0, len(inputs.group))
 
 
 @inlined

@@ -23,19 +23,26 @@ AHEAD = 8  # records whose CIGARs are asked for before their turn: each lies in 
 _CSI_MARGIN = 256  # bases that htslib allows an alignment to reach behind its contig
 
 
+CHUNK = np.dtype([("contig", np.int64), ("bin", np.int64), ("begin", np.int64), ("end", np.int64)])
+"""Consecutive records of one bin: virtual offsets of the first record and after the last."""
+WINDOW = np.dtype([("contig", np.int64), ("number", np.int64), ("begin", np.int64)])
+"""A window of the linear index: virtual offset of the first record that overlaps it."""
+CONTIG = np.dtype([(name, np.int64) for name in ("contig", "begin", "end", "mapped", "unmapped")])
+"""A contig: virtual offsets of its first record and after its last, and its numbers of records."""
+
+
 class IndexEntries(NamedTuple):
-    """What an index is to know of a stretch of sorted records; virtual offsets count from the stretch's first block.
+    """Index entries of a stretch of sorted records; virtual offsets count from the stretch's first block.
 
     Attributes:
-        chunks: int64[n, 4], contig, bin, virtual offset of the first record and behind the last of records in one bin
-            that follow each other.
-        windows: int64[n, 3], contig, window, virtual offset of the first record that overlaps it.
-        contigs: int64[n, 5], contig, virtual offset of its first record and behind its last, mapped, unmapped records.
+        chunks: CHUNK[].
+        windows: WINDOW[].
+        contigs: CONTIG[].
     """
 
-    chunks: NDArray[np.int64]
-    windows: NDArray[np.int64]
-    contigs: NDArray[np.int64]
+    chunks: NDArray[np.void]
+    windows: NDArray[np.void]
+    contigs: NDArray[np.void]
 
 
 def depth_of(kind: str, contig_lengths: list[int]) -> int:
@@ -59,12 +66,12 @@ def entries_of(records: Records, blocks: NDArray[np.uint8], block_payload: int, 
     """
     block_offsets = _block_offsets(blocks, -(-len(records.data) // block_payload))
     n = len(records.starts)
-    chunks, contigs, ends = np.empty((n, 4), np.int64), np.empty((n, 5), np.int64), np.empty(n, np.int64)
+    ends = np.empty(n, np.int64)
     # A record overlaps a window more than there are windows between its ends; records seldom reach two.
-    windows = np.empty((_find_ends(records.data, records.starts, records.fixed, ends), 3), np.int64)
-    counts = _entries(records.starts, records.fixed, ends, len(records.data), block_offsets, block_payload, depth,
-                      chunks, windows, contigs)  # fmt: skip
-    return IndexEntries(*(rows[:count].copy() for rows, count in zip((chunks, windows, contigs), counts, strict=True)))
+    windows = np.empty(_find_ends(records, ends), WINDOW)
+    rows = IndexEntries(np.empty(n, CHUNK), windows, np.empty(n, CONTIG))
+    counts = _entries(records, ends, block_offsets, block_payload, depth, rows)
+    return IndexEntries(*(kind[:count].copy() for kind, count in zip(rows, counts, strict=True)))
 
 
 @compiled
@@ -105,8 +112,9 @@ def _bin_of(begin, end, depth):
 
 
 @compiled
-def _find_ends(data, starts, fixed, ends):
+def _find_ends(records, ends):
     """Fill `ends` (int64[n]) with each record's `reference_end`; windows that records can begin to fill, at most."""
+    data, starts, fixed = records
     total = np.int64(0)
     contig, last = np.int64(-1), np.int64(-1)
     for i in range(len(starts)):
@@ -123,34 +131,39 @@ def _find_ends(data, starts, fixed, ends):
 
 
 @compiled
-def _entries(starts, fixed, ends, size, block_offsets, block_payload, depth, chunks, windows, contigs):
-    """Fill the rows; how many of each. `size` is that of the records' data, in bytes."""
+def _entries(records, ends, block_offsets, block_payload, depth, rows):
+    """Fill the rows (IndexEntries) and return the number of each kind; `ends` is from `_find_ends`."""
+    data, starts, fixed = records
+    chunks, windows, contigs = rows
     chunk = window = contig = -1
     last_window = np.int64(-1)
     block, border, close = np.int64(0), np.int64(block_payload), np.int64(0)
     for i in range(len(starts)):
         fields = fixed[i]
-        behind = starts[i + 1] if i + 1 < len(starts) else np.int64(size)
+        own, position = np.int64(fields.contig), np.int64(fields.position)
+        after = starts[i + 1] if i + 1 < len(starts) else np.int64(len(data))
         begin = close if i else block_offsets[0] << _OFFSET_BITS
-        while behind >= border:
+        while after >= border:
             block, border = block + 1, border + block_payload
-        close = block_offsets[block] << _OFFSET_BITS | behind - (border - block_payload)
-        end = ends[i]
-        number = _bin_of(np.int64(fields.position), end, depth)
-        if contig < 0 or contigs[contig, 0] != fields.contig:
+        close = block_offsets[block] << _OFFSET_BITS | after - (border - block_payload)
+        number = _bin_of(position, ends[i], depth)
+        if contig < 0 or contigs[contig].contig != own:
             contig += 1
-            contigs[contig, 0], contigs[contig, 1] = fields.contig, begin
-            contigs[contig, 3] = contigs[contig, 4] = 0
+            contigs[contig].contig, contigs[contig].begin = own, begin
+            contigs[contig].mapped = contigs[contig].unmapped = 0
             last_window = np.int64(-1)
-        contigs[contig, 2] = close
-        contigs[contig, 4 if fields.flag & FLAG_UNMAPPED else 3] += 1
-        if chunk < 0 or chunks[chunk, 0] != fields.contig or chunks[chunk, 1] != number:
+        contigs[contig].end = close
+        if fields.flag & FLAG_UNMAPPED:
+            contigs[contig].unmapped += 1
+        else:
+            contigs[contig].mapped += 1
+        if chunk < 0 or chunks[chunk].contig != own or chunks[chunk].bin != number:
             chunk += 1
-            chunks[chunk, 0], chunks[chunk, 1], chunks[chunk, 2] = fields.contig, number, begin
-        chunks[chunk, 3] = close
-        for k in range(max(last_window + 1, np.int64(fields.position) >> WINDOW_SHIFT), (end - 1 >> WINDOW_SHIFT) + 1):
+            chunks[chunk].contig, chunks[chunk].bin, chunks[chunk].begin = own, number, begin
+        chunks[chunk].end = close
+        for k in range(max(last_window + 1, position >> WINDOW_SHIFT), (ends[i] - 1 >> WINDOW_SHIFT) + 1):
             window += 1
-            windows[window, 0], windows[window, 1], windows[window, 2] = fields.contig, k, begin
+            windows[window].contig, windows[window].number, windows[window].begin = own, k, begin
             last_window = k
     return chunk + 1, window + 1, contig + 1
 
@@ -166,26 +179,25 @@ class IndexBuilder:
     def __init__(self, kind: str, contig_lengths: list[int]) -> None:
         self.kind, self.contigs = kind, len(contig_lengths)
         self.depth = depth_of(kind, contig_lengths)
-        self._chunks: list[NDArray[np.int64]] = [np.empty((0, 4), np.int64)]
-        self._windows: list[NDArray[np.int64]] = [np.empty((0, 3), np.int64)]
-        self._contigs: list[NDArray[np.int64]] = [np.empty((0, 5), np.int64)]
+        self._entries: list[IndexEntries] = []
 
     def add(self, entries: IndexEntries, offset: int) -> None:
         """Take the entries of the stretch that follows; its first block begins at byte `offset` of the file."""
-        shift = offset << _OFFSET_BITS
-        self._chunks.append(entries.chunks + np.array([0, 0, shift, shift]))
-        self._windows.append(entries.windows + np.array([0, 0, shift]))
-        self._contigs.append(entries.contigs + np.array([0, shift, shift, 0, 0]))
+        moved = IndexEntries(*(rows.copy() for rows in entries))
+        for rows in moved:
+            for name in {"begin", "end"}.intersection(rows.dtype.names or ()):
+                rows[name] += offset << _OFFSET_BITS
+        self._entries.append(moved)
 
     def write(self, path: Path, unplaced: int) -> None:
         """Write the index; `unplaced` records without a position stand at the end of the file."""
-        chunks, windows = np.concatenate(self._chunks), np.concatenate(self._windows)
-        totals = np.concatenate(self._contigs)
-        chunks = _joined(chunks[np.lexsort((chunks[:, 2], chunks[:, 1], chunks[:, 0]))])
+        empty = IndexEntries(np.empty(0, CHUNK), np.empty(0, WINDOW), np.empty(0, CONTIG))
+        chunks, windows, totals = (np.concatenate(rows) for rows in zip(empty, *self._entries, strict=True))
+        chunks = _joined(np.sort(chunks, order=("contig", "bin", "begin")))
         parts = [b"BAI\1" if self.kind == "bai" else b"CSI\1" + struct.pack("<iii", WINDOW_SHIFT, self.depth, 0)]
         parts.append(struct.pack("<i", self.contigs))
         # Rows of a contig follow each other, here and in the other arrays.
-        borders = [np.searchsorted(rows[:, 0], np.arange(self.contigs + 1)) for rows in (chunks, windows, totals)]
+        borders = [np.searchsorted(rows["contig"], np.arange(self.contigs + 1)) for rows in (chunks, windows, totals)]
         for contig in range(self.contigs):
             own, filled, counted = (
                 rows[at[contig] : at[contig + 1]]
@@ -202,15 +214,16 @@ class IndexBuilder:
             content = compress_blocks(content).tobytes() + BGZF_END
         path.write_bytes(content)
 
-    def _contig(self, chunks: NDArray[np.int64], linear: NDArray[np.int64], totals: NDArray[np.int64]) -> list[bytes]:
+    def _contig(self, chunks: NDArray[np.void], linear: NDArray[np.int64], totals: NDArray[np.void]) -> list[bytes]:
         """One contig's part of the file."""
-        numbers, firsts = np.unique(chunks[:, 1], return_index=True)
+        numbers, firsts = np.unique(chunks["bin"], return_index=True)
         parts = [struct.pack("<i", len(numbers) + (len(totals) > 0))]
-        for number, rows in zip(numbers.tolist(), np.split(chunks[:, 2:4], firsts[1:]), strict=False):
-            parts.append(self._bin(number, linear, len(rows)) + np.ascontiguousarray(rows, "<i8").tobytes())
+        spans = np.stack([chunks["begin"], chunks["end"]], axis=1).astype("<i8")
+        for number, rows in zip(numbers.tolist(), np.split(spans, firsts[1:]), strict=False):
+            parts.append(self._bin(number, linear, len(rows)) + rows.tobytes())
         if len(totals):
             # As htslib does, a bin that cannot be holds the contig's extent and its numbers of records.
-            extent = [int(totals[0, 1]), int(totals[-1, 2]), *totals[:, 3:].sum(axis=0).tolist()]
+            extent = totals["begin"][0], totals["end"][-1], totals["mapped"].sum(), totals["unmapped"].sum()
             metadata = ((1 << 3 * (self.depth + 1)) - 1) // 7 + 1
             parts.append(self._bin(metadata, None, 2) + struct.pack("<4Q", *extent))
         if self.kind == "bai":
@@ -229,23 +242,24 @@ class IndexBuilder:
         return struct.pack("<IQi", number, offset, chunks)
 
 
-def _joined(chunks: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sorted chunks; those of a bin between which no block begins are one."""
+def _joined(chunks: NDArray[np.void]) -> NDArray[np.void]:
+    """Join those sorted chunks of a bin between which no block begins."""
     if not len(chunks):
         return chunks
-    apart = (np.diff(chunks[:, 0]) != 0) | (np.diff(chunks[:, 1]) != 0)
-    apart |= chunks[1:, 2] >> _OFFSET_BITS > chunks[:-1, 3] >> _OFFSET_BITS
+    left, right = chunks[:-1], chunks[1:]
+    apart = (left["contig"] != right["contig"]) | (left["bin"] != right["bin"])
+    apart |= right["begin"] >> _OFFSET_BITS > left["end"] >> _OFFSET_BITS
     first = np.flatnonzero(np.concatenate([[True], apart]))
     last = np.concatenate([first[1:], [len(chunks)]]) - 1
     joined = chunks[first].copy()
-    joined[:, 3] = chunks[last, 3]
+    joined["end"] = chunks["end"][last]
     return joined
 
 
-def _linear(windows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Virtual offsets of all windows up to the last that a record overlaps; an empty one has that of the next."""
+def _linear(windows: NDArray[np.void]) -> NDArray[np.int64]:
+    """Return virtual offsets of all windows up to the last that a record overlaps; an empty one has the next one's."""
     if not len(windows):
         return np.empty(0, np.int64)
-    numbers, first = np.unique(windows[:, 1], return_index=True)
-    linear: NDArray[np.int64] = windows[first, 2][np.searchsorted(numbers, np.arange(numbers[-1] + 1))]
+    numbers, first = np.unique(windows["number"], return_index=True)
+    linear: NDArray[np.int64] = windows["begin"][first][np.searchsorted(numbers, np.arange(numbers[-1] + 1))]
     return linear

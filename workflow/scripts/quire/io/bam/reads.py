@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,16 @@ def _codes() -> NDArray[np.uint8]:
 
 
 _CODE_OF_NUMBER = _codes()
+
+
+class _Target(NamedTuple):
+    """Arrays of a `ReadBatch` that are filled."""
+
+    names: NDArray[np.uint8]
+    name_offsets: NDArray[np.int64]
+    codes: NDArray[np.uint8]
+    qualities: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
 
 
 @dataclass
@@ -174,9 +185,7 @@ def _reads(records: Records, chosen: NDArray[np.int64], name: Path, maximum_leng
     )
     names = np.empty(name_offsets[-1], np.uint8)
     codes, qualities = np.empty(offsets[-1], np.uint8), np.empty(offsets[-1], np.uint8)
-    status, i = _decode(
-        records.data, records.starts, records.fixed, chosen, names, name_offsets, codes, qualities, offsets
-    )
+    status, i = _decode(records, chosen, _Target(names, name_offsets, codes, qualities, offsets))
     if status != _FINE:
         why = {
             _LACKS_QUALITIES: "has no base qualities, which calling needs",
@@ -239,8 +248,10 @@ def _first_pair_unlike(data, starts, fixed, first, second):
 
 
 @compiled
-def _decode(data, starts, fixed, chosen, names, name_offsets, codes, qualities, offsets):
+def _decode(records, chosen, target):
     """Fill names, codes and qualities of the chosen records; (status, index of the record that is wrong)."""
+    data, starts, fixed = records
+    names, name_offsets, codes, qualities, offsets = target
     for i in range(len(chosen)):
         start, fields = starts[chosen[i]], fixed[chosen[i]]
         name = start + _FIXED_BYTES

@@ -102,60 +102,74 @@ def _plain_batches(text: TextWindow, wanted: int, maximum_length: int) -> Iterat
 
 
 def _parse_plain(text: NDArray[np.uint8], ordinal: int, wanted: int, maximum_length: int) -> ReadBatch | None:
-    """The records of some lines; None if they are not `wanted` whole records, or something is wrong with one."""
-    name_offsets, offsets = np.zeros(wanted + 1, np.int64), np.zeros(wanted + 1, np.int64)
-    # Room is only address space until it is written.
-    names, bases, qualities = (np.empty(len(text), np.uint8) for _ in range(3))
-    status, _, position = parser.parse(
-        text, 0, len(text), False, wanted, maximum_length, 0,
-        names, name_offsets, bases, qualities, offsets, np.zeros(2, np.int64),
-    )  # fmt: skip
-    if status != parser.DONE or position != len(text):
-        return None
-    return ReadBatch(names[: name_offsets[-1]], name_offsets, bases[: offsets[-1]], qualities[: offsets[-1]], offsets,
-                     ordinal)  # fmt: skip
+    """Parse lines; return None if they are not `wanted` whole records, or something is wrong with one."""
+    reads = _empty_reads(wanted, len(text), len(text))
+    status, _, position = parser.parse(text, 0, len(text), False, maximum_length, 0, reads)
+    return _batch(reads, wanted, ordinal) if status == parser.DONE and position == len(text) else None
 
 
 def _careful_batches(text: TextWindow, first_ordinal: int, wanted: int, maximum_length: int) -> Iterator[ReadBatch]:
-    """Batches of what is left of the text, parsed record by record."""
+    """Yield batches of the rest of the text, parsed record by record."""
     room_for_letters = room_for_bases = 4 * text.chunk_bytes
     while True:
-        # Room is only address space until it is written. It grows by copying where the batch before needed less.
-        names = np.empty(room_for_letters, np.uint8)
-        bases, qualities = np.empty(room_for_bases, np.uint8), np.empty(room_for_bases, np.uint8)
-        name_offsets, offsets = np.zeros(wanted + 1, np.int64), np.zeros(wanted + 1, np.int64)
-        detail = np.zeros(2, np.int64)
+        reads = _empty_reads(wanted, room_for_letters, room_for_bases)
         count, status = 0, parser.MORE
         while status == parser.MORE:
-            room = text.end - text.start
-            names = _with_room(names, name_offsets[count] + room)
-            bases, qualities = _with_room(bases, offsets[count] + room), _with_room(qualities, offsets[count] + room)
+            reads = _with_room(reads, count, text.end - text.start)
             status, count, text.start = parser.parse(
-                text.data, text.start, text.end, text.at_end, wanted, maximum_length, count,
-                names, name_offsets, bases, qualities, offsets, detail,
-            )  # fmt: skip
+                text.data, text.start, text.end, text.at_end, maximum_length, count, reads
+            )
             if status == parser.MORE and not text.at_end and text.end - text.start < MOST_RECORD_BYTES:
                 text.more()
             elif status not in (parser.DONE, parser.END):
-                raise InputError(_sentence(status, text, first_ordinal + count + 1, detail, maximum_length))
-        room_for_letters, room_for_bases = len(names), len(bases)
+                raise InputError(_sentence(status, text, first_ordinal + count + 1, reads.detail, maximum_length))
+        room_for_letters, room_for_bases = len(reads.names), len(reads.bases)
         if count:
-            letters, total = name_offsets[count], offsets[count]
-            yield ReadBatch(
-                names[:letters], name_offsets[: count + 1], bases[:total], qualities[:total], offsets[: count + 1],
-                first_ordinal,
-            )  # fmt: skip
+            yield _batch(reads, count, first_ordinal)
         first_ordinal += count
         if count < wanted:
             return
 
 
-def _with_room(array: NDArray[np.uint8], needed: int) -> NDArray[np.uint8]:
-    if needed <= len(array):
-        return array
-    larger = np.empty(2 * needed, np.uint8)
-    larger[: len(array)] = array
-    return larger
+def _empty_reads(wanted: int, letters: int, bases: int) -> parser.ParsedReads:
+    """Return arrays for `wanted` reads; memory for letters and bases is only address space until it is written."""
+    return parser.ParsedReads(
+        names=np.empty(letters, np.uint8),
+        name_offsets=np.zeros(wanted + 1, np.int64),
+        bases=np.empty(bases, np.uint8),
+        qualities=np.empty(bases, np.uint8),
+        offsets=np.zeros(wanted + 1, np.int64),
+        detail=np.zeros(2, np.int64),
+    )
+
+
+def _with_room(reads: parser.ParsedReads, count: int, more: int) -> parser.ParsedReads:
+    """Return the arrays with room for `more` bytes after the first `count` reads, copied if they are too short."""
+
+    def larger(array: NDArray[np.uint8], used: int) -> NDArray[np.uint8]:
+        if used + more <= len(array):
+            return array
+        longer = np.empty(2 * (used + more), np.uint8)
+        longer[:used] = array[:used]
+        return longer
+
+    letters, bases = int(reads.name_offsets[count]), int(reads.offsets[count])
+    return reads._replace(
+        names=larger(reads.names, letters), bases=larger(reads.bases, bases), qualities=larger(reads.qualities, bases)
+    )
+
+
+def _batch(reads: parser.ParsedReads, count: int, ordinal: int) -> ReadBatch:
+    """Return the first `count` reads."""
+    letters, bases = reads.name_offsets[count], reads.offsets[count]
+    return ReadBatch(
+        reads.names[:letters],
+        reads.name_offsets[: count + 1],
+        reads.bases[:bases],
+        reads.qualities[:bases],
+        reads.offsets[: count + 1],
+        ordinal,
+    )
 
 
 def _sentence(status: int, text: TextWindow, record: int, detail: NDArray[np.int64], maximum_length: int) -> str:

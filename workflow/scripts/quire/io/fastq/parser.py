@@ -6,10 +6,14 @@ Cock et al. 2010 (doi:10.1093/nar/gkp1137): the sequence ends at the first line 
 when there are as many as bases.
 """
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from quire.sequence.codes import AMBIGUOUS, IUPAC_BESIDES_N, code_table
 from quire.simd.bits import ONES, bytes_below_lowest_bit, count_ones, load_bytes, store_bytes
+from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
 # Why parsing stopped. The first three are no errors.
@@ -23,54 +27,61 @@ LOWEST_QUALITY, HIGHEST_QUALITY = 33, 126
 NOT_A_BASE = 255
 
 
+class ParsedReads(NamedTuple):
+    """Arrays of a `ReadBatch` of n reads that are filled.
+
+    Attributes:
+        names, bases, qualities: uint8[], flat.
+        name_offsets, offsets: int64[n + 1], 0 first.
+        detail: int64[2], what goes into the sentence of an error.
+    """
+
+    names: NDArray[np.uint8]
+    name_offsets: NDArray[np.int64]
+    bases: NDArray[np.uint8]
+    qualities: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    detail: NDArray[np.int64]
+
+
 BASE_CODES = code_table({b"N." + IUPAC_BESIDES_N: AMBIGUOUS}, NOT_A_BASE)
 _TOPS = np.uint64(0x8080808080808080)  # the highest bit of eight bytes
 
 
 @compiled
-def parse(
-    data, start, end, at_end, wanted, maximum_length, count, names, name_offsets, bases, qualities, offsets, detail
-):  # fmt: skip
+def parse(data, start, end, at_end, maximum_length, count, given):
     """Parse records of `data[start:end]` behind the `count` records that the arrays hold already.
 
     Args:
         data: uint8[], FASTQ text; `start` is the first byte of a record.
         at_end: nothing follows `data[end - 1]`; an unfinished last line must have been given its newline.
-        wanted: stop when the arrays hold this many records.
         maximum_length: longest read in bases.
-        names, name_offsets, bases, qualities, offsets: output, as in `ReadBatch`; room for `end - start` more bytes in
-            each flat array and `wanted + 1` offsets.
-        detail: int64[2], output: what goes into the sentence of an error.
+        count: records that `given` holds already.
+        given: ParsedReads to fill; each flat array has room for `end - start` more bytes.
 
     Returns:
         (status, records now held, position behind the last whole record)
     """
+    reads = borrowed(given)
     position, line_length = start, 0
-    while count < wanted:
+    while count + 1 < len(reads.offsets):
         if position == end:
             return (END if at_end else MORE), count, position
-        status, following = _plain_record(
-            data, position, end, line_length, maximum_length, count, names, name_offsets, bases, qualities, offsets
-        )
+        status, following = _plain_record(data, position, end, line_length, maximum_length, count, reads)
         if status != DONE:
-            status, following = _careful_record(
-                data, position, end, at_end, maximum_length, count,
-                names, name_offsets, bases, qualities, offsets, detail,
-            )  # fmt: skip
+            status, following = _careful_record(data, position, end, at_end, maximum_length, count, reads)
             if status != DONE:
                 return status, count, (end if status == END else position)
-        line_length = offsets[count + 1] - offsets[count]
+        line_length = reads.offsets[count + 1] - reads.offsets[count]
         position = following
         count += 1
     return DONE, count, position
 
 
-@compiled
-def _plain_record(
-    data, start, end, guess, maximum_length, count, names, name_offsets, bases, qualities, offsets
-):  # fmt: skip
+@inlined
+def _plain_record(data, start, end, guess, maximum_length, count, reads):
     """Parse four plain lines; status MORE stands for "not plain, or not whole": see `_careful_record`."""
-    status, position = _name(data, start, end, count, names, name_offsets)
+    status, position = _name(data, start, end, count, reads.names, reads.name_offsets)
     if status != DONE:
         return MORE, start
     # The sequence: does it have the length of the one before?
@@ -104,12 +115,12 @@ def _plain_record(
         next_record = quality_end + 1
     if data[next_record - 1] != NEWLINE:
         return MORE, start
-    first = offsets[count]
-    if _decode_bases(data, position, line_end, bases, first) or _decode_qualities(
-        data, following, quality_end, qualities, first
-    ):
+    first = reads.offsets[count]
+    if _decode_bases(data, position, line_end, reads.bases, first):
         return MORE, start
-    offsets[count + 1] = first + length
+    if _decode_qualities(data, following, quality_end, reads.qualities, first):
+        return MORE, start
+    reads.offsets[count + 1] = first + length
     return DONE, next_record
 
 
@@ -244,9 +255,7 @@ def _line(data, start, end):
 
 
 @compiled
-def _careful_record(
-    data, start, end, at_end, maximum_length, count, names, name_offsets, bases, qualities, offsets, detail
-):  # fmt: skip
+def _careful_record(data, start, end, at_end, maximum_length, count, reads):
     """Parse one record of any number of lines, and say exactly what is wrong with it.
 
     Returns:
@@ -255,12 +264,12 @@ def _careful_record(
     unfinished = TRUNCATED if at_end else MORE
     if data[start] == NEWLINE or data[start] == RETURN:
         return _only_blank_lines(data, start, end, at_end)
-    status, position = _name(data, start, end, count, names, name_offsets)
+    status, position = _name(data, start, end, count, reads.names, reads.name_offsets)
     if status == MORE:
         return unfinished, start
     if status != DONE:
         return status, start
-    status, position, length = _careful_sequence(data, position, end, maximum_length, bases, offsets[count], detail)
+    status, position, length = _careful_sequence(data, position, end, maximum_length, count, reads)
     if status != DONE:
         return (unfinished if status == MORE else status), start
     text_end, following = _line(data, position, end)
@@ -268,10 +277,10 @@ def _careful_record(
         return unfinished, start
     if text_end > position + 1 and _same_name(data, start, position + 1, end) < 0:
         return OTHER_NAME, start
-    status, following = _careful_qualities(data, following, end, at_end, length, qualities, offsets[count], detail)
+    status, following = _careful_qualities(data, following, end, at_end, length, count, reads)
     if status != DONE:
         return (unfinished if status == MORE else status), start
-    offsets[count + 1] = offsets[count] + length
+    reads.offsets[count + 1] = reads.offsets[count] + length
     return DONE, following
 
 
@@ -285,9 +294,9 @@ def _only_blank_lines(data, start, end, at_end):
 
 
 @compiled
-def _careful_sequence(data, position, end, maximum_length, bases, first, detail):
+def _careful_sequence(data, position, end, maximum_length, count, reads):
     """Read sequence lines up to the one that starts with '+': (status, position of that line, bases)."""
-    length = 0
+    detail, first, length = reads.detail, reads.offsets[count], 0
     while True:
         if position >= end:
             return MORE, position, length
@@ -305,7 +314,7 @@ def _careful_sequence(data, position, end, maximum_length, bases, first, detail)
                 detail[0] = data[i]
                 return BAD_BASE, position, length
             if length < maximum_length:
-                bases[first + length] = code
+                reads.bases[first + length] = code
             length += 1
         position = following
     if length > maximum_length:
@@ -315,10 +324,10 @@ def _careful_sequence(data, position, end, maximum_length, bases, first, detail)
 
 
 @compiled
-def _careful_qualities(data, position, end, at_end, length, qualities, first, detail):
+def _careful_qualities(data, position, end, at_end, length, count, reads):
     """Read quality lines until there are `length` values: (status, position of the next record)."""
+    detail, first, found = reads.detail, reads.offsets[count], 0
     detail[0] = length
-    found = 0
     while True:
         if position >= end and length == 0 and at_end:
             return DONE, position
@@ -334,7 +343,7 @@ def _careful_qualities(data, position, end, at_end, length, qualities, first, de
             if data[i] < LOWEST_QUALITY or data[i] > HIGHEST_QUALITY:
                 detail[0] = data[i]
                 return BAD_QUALITY, position
-            qualities[first + found] = data[i] - LOWEST_QUALITY
+            reads.qualities[first + found] = data[i] - LOWEST_QUALITY
             found += 1
         position = following
         if found == length:
