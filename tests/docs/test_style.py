@@ -1,0 +1,28 @@
+"""Documents stay short enough to be read: limits of lines, and of their length."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.test_links import DOCUMENTS, ROOT
+
+LONGEST_LINE = 120
+MOST_LINES = {"README.md": 120, "docs/architecture.md": 200}
+MAY_BE_LONGER = re.compile(r"\s*(\||<!--|\[[^\]]*\]: )")
+"""Tables, comments and definitions of links."""
+
+
+@pytest.mark.parametrize("name", MOST_LINES)
+def test_a_document_is_short(name: str) -> None:
+    assert len((ROOT / name).read_text().splitlines()) <= MOST_LINES[name]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS, ids=str)
+def test_lines_are_short(name: Path) -> None:
+    long = []
+    for number, line in enumerate((ROOT / name).read_text().splitlines(), start=1):
+        link = re.search(r"\]\([^)]*\)|https?://\S+", line)
+        if len(line) > LONGEST_LINE and not MAY_BE_LONGER.match(line) and not link:
+            long.append(f"{name}:{number}")
+    assert not long
