@@ -11,7 +11,7 @@ import numpy as np
 
 from quire.algorithms.seeding import DIAGONAL_BIAS
 from quire.algorithms.seeding.cpu_steps import seed_end, spread
-from quire.align.parameters import BUNDLE_GAP, LARGEST_GAP, WIDEST_BUNDLE
+from quire.align.parameters import BUNDLE_GAP, LARGEST_GAP, MOST_CANDIDATES, WIDEST_BUNDLE
 from quire.simd.bits import count_ones, prefetch, trailing_zeros
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import interval_of
@@ -133,7 +133,7 @@ def find_island(bundles, i, query, island_axis):
 
 
 @compiled
-def compare_alone(bundles, query, axis, near, limit, most, numbers, listed):
+def compare_alone(bundles, query, axis, near, limit, numbers, listed):
     """Compare the read with the axis on the diagonals of lone bundles, and list the bundles that may matter.
 
     Most hits end here, so the loop is separate and keeps everything in registers. Lone hits with more than `limit`
@@ -145,13 +145,12 @@ def compare_alone(bundles, query, axis, near, limit, most, numbers, listed):
         axis: the axis.
         near: first and last position of an island.
         limit: largest number of mismatches that matters.
-        most: see Returns.
         numbers: int64[limit + 1 or more], scratch.
         listed: int64[], as long as `bundles`; receives the indices of the listed ones.
 
     Returns:
-        The number of listed bundles, and the smallest number of mismatches that at least `most` lone bundles on the
-        island `near` do not exceed; `limit` if there is none below it.
+        The number of listed bundles, and the smallest number of mismatches that at least MOST_CANDIDATES lone bundles
+        on the island `near` do not exceed; `limit` if there is none below it.
     """
     length, packed, text = query.length, query.packed, axis.text
     numbers[: limit + 1] = 0
@@ -197,7 +196,7 @@ def compare_alone(bundles, query, axis, near, limit, most, numbers, listed):
     together = np.int64(0)
     for differing in range(limit):
         together += numbers[differing]
-        if together >= most:
+        if together >= MOST_CANDIDATES:
             return count, np.int64(differing)
     return count, limit
 

@@ -197,7 +197,7 @@ def _choose(bundles, query, axis, scratch):
     if are_compared:
         limit = (length - least) // (MATCH - MISMATCH)
         near = (candidate[0].axis_low, candidate[0].axis_high)
-        left, enough = compare_alone(bundles, query, axis, near, limit, MOST_CANDIDATES, scratch.numbers, listed)
+        left, enough = compare_alone(bundles, query, axis, near, limit, scratch.numbers, listed)
         if enough < limit:
             bound = length - (MATCH - MISMATCH) * enough
     found, seen, other_found, other_seen = 0, 0, 0, 0

@@ -1,5 +1,7 @@
 """Wider bands with Numba; see `quire.align.wider` for the rules."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from quire.algorithms.extension import (
@@ -33,6 +35,38 @@ _OUTER = _PAIRS >> np.uint64(64 - 2 * OUTER_BASES)
 _NONE = np.int64(-(1 << 62))  # no diagonal
 
 
+class _Reads(NamedTuple):
+    """The arrays of `Reads` that the kernels read; `packed` is flat."""
+
+    offsets: np.ndarray
+    word_offsets: np.ndarray
+    packed: np.ndarray
+
+
+class _Clip(NamedTuple):
+    """A clipped end of a read.
+
+    Attributes:
+        packed: words of reads; first: index in them of the read's first base.
+        length: length of the read; clip: number of bases clipped at this end.
+        is_begin: True for the begin of the read, False for its end.
+        own: diagonal of the alignment at this end.
+        band_low, band_high: first and last diagonal of the band.
+        axis_low, axis_high: begin and end of the part of the axis that may be used.
+    """
+
+    packed: np.ndarray
+    first: int
+    length: int
+    clip: int
+    is_begin: bool
+    own: int
+    band_low: int
+    band_high: int
+    axis_low: int
+    axis_high: int
+
+
 def wider_jobs(
     rounds: list[tuple[ExtensionJobs, Extensions]], best: np.ndarray, reads: Reads, reference: Reference
 ) -> tuple[ExtensionJobs, list[np.ndarray]]:
@@ -51,10 +85,8 @@ def wider_jobs(
             found.score, found.read_begin, found.read_end, found.axis_begin, found.axis_end, found.cigar_begin,
             found.cigar_length,
         )  # fmt: skip
-        packed = reads.packed.reshape(-1)
-        rows, low, high = _find(
-            arrays, jobs.diagonal_high, results, best, reads.offsets, reads.word_offsets, packed, reference.text
-        )
+        read_arrays = _Reads(reads.offsets, reads.word_offsets, reads.packed.reshape(-1))
+        rows, low, high = _find(arrays, jobs.diagonal_high, results, best, read_arrays, reference.text)
         chosen.append(rows)
         parts.append((jobs.read[rows], jobs.strand[rows], jobs.diagonal[rows], low, high, jobs.axis_low[rows],
                       jobs.axis_high[rows]))  # fmt: skip
@@ -62,70 +94,53 @@ def wider_jobs(
 
 
 @compiled
-def _find(jobs, diagonal_highs, results, best, offsets, word_offsets, packed, text):
+def _find(jobs, diagonal_highs, results, best, reads, text):
     """Return the indices of the alignments to repeat, and first and last diagonals of their bands (int64[] each)."""
-    read, strand, _, diagonal_low, axis_low, axis_high = borrowed(jobs)
-    score, read_begin, read_end, axis_begin, axis_end, _, _ = borrowed(results)
-    diagonal_high, best, packed, text = borrowed(diagonal_highs), borrowed(best), borrowed(packed), borrowed(text)
-    offsets, word_offsets = borrowed(offsets), borrowed(word_offsets)
-    strand_words = len(packed) >> 1
-    chosen, lows, highs = np.empty(len(read), np.int64), np.empty(len(read), np.int64), np.empty(len(read), np.int64)
-    count = 0
-    for i in range(len(read)):
-        r = read[i]
-        length = offsets[r + 1] - offsets[r]
-        begin, end = np.int64(read_begin[i]), np.int64(read_end[i])
-        if score[i] < SHORTEST_SCORE or max(begin, length - end) < SHORTEST_CLIP:
+    jobs, results, reads = borrowed(jobs), borrowed(results), borrowed(reads)
+    diagonal_high, best, text = borrowed(diagonal_highs), borrowed(best), borrowed(text)
+    strand_words, count = len(reads.packed) >> 1, len(jobs.read)
+    chosen, lows, highs = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
+    used = 0
+    for i in range(count):
+        read = jobs.read[i]
+        length = reads.offsets[read + 1] - reads.offsets[read]
+        begin, end = np.int64(results.read_begin[i]), np.int64(results.read_end[i])
+        if results.score[i] < SHORTEST_SCORE or max(begin, length - end) < SHORTEST_CLIP:
             continue
-        least = max(np.int64(best[r, 0]) - NEAR_BEST - score[i], np.int64(1))
-        low, high = diagonal_low[i], diagonal_high[i]
+        least = max(np.int64(best[read, 0]) - NEAR_BEST - results.score[i], np.int64(1))
+        low, high = jobs.diagonal_low[i], diagonal_high[i]
         high += -(high - low + 1) % BAND_STEP  # as extension widens it
-        first = 32 * (word_offsets[r] + (strand_words if strand[i] else 0))
-        band, island = (low, high), (axis_low[i], axis_high[i])
-        diagonal = _end_diagonal(
-            packed, first, length, begin, True, text, axis_begin[i] - begin, band, island, least
-        )  # fmt: skip
-        other = _end_diagonal(
-            packed, first, length, length - end, False, text, axis_end[i] - end, band, island, least
-        )  # fmt: skip
+        first = 32 * (reads.word_offsets[read] + (strand_words if jobs.strand[i] else 0))
+        own, other_own = results.axis_begin[i] - begin, results.axis_end[i] - end
+        span = jobs.axis_low[i], jobs.axis_high[i]
+        left = _Clip(reads.packed, first, length, begin, True, own, low, high, span[0], span[1])
+        right = _Clip(reads.packed, first, length, length - end, False, other_own, low, high, span[0], span[1])
+        diagonal, other = _end_diagonal(left, text, least), _end_diagonal(right, text, least)
         if diagonal != _NONE or other != _NONE:
             if diagonal != _NONE:
                 low, high = min(low, diagonal), max(high, diagonal)
             if other != _NONE:
                 low, high = min(low, other), max(high, other)
-            chosen[count], lows[count], highs[count] = i, low, high
-            count += 1
-    return chosen[:count], lows[:count], highs[:count]
+            chosen[used], lows[used], highs[used] = i, low, high
+            used += 1
+    return chosen[:used], lows[:used], highs[:used]
 
 
 @inlined
-def _end_diagonal(packed, first, length, clip, is_begin, text, own, band, island, least):
-    """Return the diagonal of a clipped end if its value is at least `least`, else _NONE.
-
-    Args:
-        packed: words of reads.
-        first: index in them of the read's first base.
-        length: length of the read.
-        clip: number of bases clipped at this end.
-        is_begin: True for the begin of the read, False for its end.
-        text: the packed axis.
-        own: diagonal of the alignment at this end.
-        band: first and last diagonal of the band.
-        island: begin and end of the part of the axis that may be used.
-        least: least value.
-    """
+def _end_diagonal(end, text, least):
+    """Return the diagonal of a clipped end (`_Clip`) if its value is at least `least`, else _NONE."""
     found, most = _NONE, least - 1
-    if clip < SHORTEST_CLIP or clip * MATCH + END_BONUS + GAP_OPEN + GAP_EXTEND <= most:
+    if end.clip < SHORTEST_CLIP or end.clip * MATCH + END_BONUS + GAP_OPEN + GAP_EXTEND <= most:
         return found
-    outer = 0 if is_begin else length - OUTER_BASES
-    bases = packed_word(packed, first + outer)
+    outer = 0 if end.is_begin else end.length - OUTER_BASES
+    bases = packed_word(end.packed, end.first + outer)
     for side in range(2):
-        low, high = own - LARGEST_GAP, own + LARGEST_GAP
+        low, high = end.own - LARGEST_GAP, end.own + LARGEST_GAP
         if side == 0:
-            high = min(high, band[0] - 1)
+            high = min(high, end.band_low - 1)
         else:
-            low = max(low, band[1] + 1)
-        low, high = max(low, island[0] - outer), min(high, island[1] - outer - OUTER_BASES)
+            low = max(low, end.band_high + 1)
+        low, high = max(low, end.axis_low - outer), min(high, end.axis_high - outer - OUTER_BASES)
         # One word of the axis covers the outermost bases on this many diagonals.
         for run in range(low, high + 1, 32 - OUTER_BASES):
             window = packed_word(text, run + outer)
@@ -133,23 +148,23 @@ def _end_diagonal(packed, first, length, clip, is_begin, text, own, band, island
                 difference = bases ^ window
                 window >>= np.uint64(2)
                 if count_ones((difference | difference >> np.uint64(1)) & _OUTER) <= OUTER_DIFFERENCES:
-                    value = _value(packed, first, length, clip, is_begin, text, diagonal, own, island)
+                    value = _value(end, text, diagonal)
                     if value > most:
                         found, most = diagonal, value
     return found
 
 
 @inlined
-def _value(packed, first, length, clip, is_begin, text, diagonal, own, island):
+def _value(end, text, diagonal):
     """Return the value of a diagonal for a clipped end; 0 if too few bases lie on it."""
-    gap = abs(diagonal - own)
-    matched = clip if (diagonal < own) == is_begin else clip - gap
-    begin = 0 if is_begin else length - matched
-    if matched < OUTER_BASES or diagonal + begin < island[0] or diagonal + begin + matched > island[1]:
+    gap = abs(diagonal - end.own)
+    matched = end.clip if (diagonal < end.own) == end.is_begin else end.clip - gap
+    begin = 0 if end.is_begin else end.length - matched
+    if matched < OUTER_BASES or diagonal + begin < end.axis_low or diagonal + begin + matched > end.axis_high:
         return np.int64(0)
     differing = np.int64(0)
     for place in range(begin, begin + matched, 32):
-        difference = packed_word(packed, first + place) ^ packed_word(text, diagonal + place)
+        difference = packed_word(end.packed, end.first + place) ^ packed_word(text, diagonal + place)
         difference = (difference | difference >> np.uint64(1)) & _PAIRS
         rest = begin + matched - place
         if rest < 32:
