@@ -15,10 +15,10 @@ from quire.errors import InputError
         ("--fq1 a_1.fq --fq2 a_2.fq b_2.fq", "--fq1 names 1 files and --fq2 2;"),
         ("--fq1 a_1.fq b_1.fq --fq2 a_2.fq b_2.fq --fq-umi a_3.fq", "--fq1 names 2 files and --fq-umi 1;"),
         ("--fq1 a_1.fq --fq2 a_2.fq --interleaved", "--interleaved --fq1 holds the mates too"),
-        ("--bam a.bam --fq2 a_2.fq", "--fq2 is given, which says nothing about --bam"),
-        ("--bam a.bam --fq-umi a_3.fq", "--fq-umi is given, which says nothing about --bam"),
-        ("--bam a.bam --interleaved", "--interleaved is given, which says nothing about --bam"),
-        ("--bam a.bam --qualities phred64", "--qualities is given, which says nothing about --bam"),
+        ("--bam a.bam --fq2 a_2.fq", "--fq2 does not apply to --bam"),
+        ("--bam a.bam --fq-umi a_3.fq", "--fq-umi does not apply to --bam"),
+        ("--bam a.bam --interleaved", "--interleaved does not apply to --bam"),
+        ("--bam a.bam --qualities phred64", "--qualities does not apply to --bam"),
     ],
 )
 def test_options_that_do_not_fit_each_other(words: str, message: str, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_umis_of_names() -> None:
     ["A00296:43:HCLHLDSXX:2:2670:29252:13385", "read", "ACGT", "x_", "x_acgt", "x_AC+", "x_+AC", "x_A++C", "x_AU"],
 )
 def test_names_without_a_umi(name: str) -> None:
-    with pytest.raises(InputError, match=r"align.umi: read 42 \(.*\) has no UMI of A, C, G, T and N behind the last"):
+    with pytest.raises(InputError, match=r"align.umi: read 42 \(.*\) has no UMI of A, C, G, T and N after the last"):
         list(with_umis(iter([batch_of(["x_AC", name, "read"])])))
     with pytest.raises(InputError, match=r"x, fq1: reads.fq: align.umi: read 2 \(.*\) has no UMI"):
         require_umis_in_names("reads.fq", ["x_AC", name], "x, fq1")

@@ -48,28 +48,28 @@ def _output(text: str) -> Path:
     """Return the path of the output; its suffix selects a BAM or a folder of buckets."""
     path = Path(text)  # drops the slash that a shell appends to a folder
     if path.suffix not in (".bam", ".buckets"):
-        raise argparse.ArgumentTypeError(f"{text!r} ends in neither .bam nor .buckets; only these two are written")
+        raise argparse.ArgumentTypeError(f"{text!r} must end in .bam or .buckets")
     return path
 
 
 def _positive(text: str) -> int:
     """Return a positive number of threads or reads."""
     if not text.isascii() or not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer")
     return int(text)
 
 
 def _header_value(text: str) -> str:
     """Return a non-empty value of a header line."""
     if not text:
-        raise argparse.ArgumentTypeError("it is empty, which a line of a BAM's header cannot say")
+        raise argparse.ArgumentTypeError("it must not be empty: it is a value of a BAM header line")
     return _printable(text)
 
 
 def _printable(text: str) -> str:
     """Return a value of a header line, which must not contain tabs; it may be empty."""
     if not text.isprintable():
-        raise argparse.ArgumentTypeError(f"{text!r} holds what a line of a BAM's header cannot")
+        raise argparse.ArgumentTypeError(f"{text!r} contains characters that a BAM header line cannot hold")
     return text
 
 
@@ -90,7 +90,7 @@ def _require_together(given: argparse.Namespace) -> None:
     """Raise InputError for options that exclude each other: reads would lose their mates or UMIs, or not be mapped."""
     for option, files in (("--fq2", given.fq2), ("--fq-umi", given.fq_umi)):
         if files and given.bam:
-            raise InputError(f"{option} is given, which says nothing about --bam; leave it out.")
+            raise InputError(f"{option} does not apply to --bam; leave it out.")
         if files and len(files) != len(given.fq1):
             raise InputError(
                 f"--fq1 names {len(given.fq1)} files and {option} {len(files)}; give one for each of --fq1, in the "
@@ -100,7 +100,7 @@ def _require_together(given: argparse.Namespace) -> None:
         raise InputError("--fq2 is given, but an --interleaved --fq1 holds the mates too; leave one of the two out.")
     for option, said in (("--interleaved", given.interleaved), ("--qualities", given.qualities)):
         if said and given.bam:
-            raise InputError(f"{option} is given, which says nothing about --bam; leave it out.")
+            raise InputError(f"{option} does not apply to --bam; leave it out.")
 
 
 def read_group_of(arguments: argparse.Namespace) -> ReadGroup:

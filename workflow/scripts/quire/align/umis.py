@@ -31,7 +31,7 @@ def with_umis(batches: Iterator[PairBatch]) -> Iterator[PairBatch]:
             read = int(np.argmax(lengths == 0))
             raise InputError(
                 f"align.umi: read {reads.first_ordinal + read + 1} ({reads.name(read)}) has no UMI of A, C, G, T and N "
-                "behind the last ':' or '_' of its name; write UMIs there (bcl-convert, umi_tools extract), or set "
+                "after the last ':' or '_' of its name; write UMIs there (bcl-convert, umi_tools extract), or set "
                 "align.umi: none."
             )
         offsets = offsets_from_lengths(lengths)

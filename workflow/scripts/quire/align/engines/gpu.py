@@ -233,7 +233,7 @@ class CardEngine:
         each = mates * bytes_per_read(length, len(self.indexes), isinstance(self.pages, list))
         self.most_pairs = max(1, self.free_bytes // 2 // each)
         if self.most_pairs < len(batch):
-            log.info("batches are mapped in parts of %d reads or pairs: the card has no room for more", self.most_pairs)
+            log.info("card memory limits batches to parts of %d reads or pairs", self.most_pairs)
 
     def _close(self) -> None:
         self._let_go()
@@ -324,12 +324,12 @@ class CardEngine:
             self.card.release()
             if size == 1:
                 raise QuireError(
-                    f"{self.card.name}: its memory does not suffice for a single read beside text and index "
-                    f"({reason}); give device.memory more, or use device.backend: cpu."
+                    f"{self.card.name}: its memory is too small for a single read in addition to text and index "
+                    f"({reason}); raise device.memory, or use device.backend: cpu."
                 )
             size = self.most_pairs = size // 2
             log.warning(
-                "the card has no room for a batch (%s): going on with %d reads or pairs at a time", reason, size
+                "card memory is too small for a batch (%s); continuing with %d reads or pairs at a time", reason, size
             )
 
     def _encode_piece(
