@@ -17,7 +17,7 @@ PARAMETERS = {"sampling_distance": 64, "sa_sampling": 1}
 
 
 def repetitive_genome(rng: np.random.Generator, kind: str) -> np.ndarray:
-    """About 6 kb whose seeds are unique, repeated, or of one letter."""
+    """Return about 6 kb whose seeds are unique, repeated, or of one letter."""
     if kind == "random":
         return rng.integers(0, 4, 6000)
     if kind == "single letter":
@@ -70,7 +70,7 @@ def open_pages(fasta: Path, folder: Path, page_size: int, sa_sampling: int):
 
 
 def require_hits_of_oracle(axis: np.ndarray, reference: Reference, pages, reads, parameters) -> tuple:
-    """Seed reads and compare with a scan of the axis; returns offsets and hits."""
+    """Seed reads and compare with a scan of the axis; return offsets and hits."""
     offsets, hits = find_hits(pages, reads, reference.text, parameters)
     for read in range(len(reads)):
         codes = reads.codes[:, reads.offsets[read] : reads.offsets[read + 1]]
@@ -90,10 +90,10 @@ def test_hits_equal_a_scan_of_the_axis(genome, page_size, sa_sampling):
 
 @pytest.fixture(scope="module")
 def spread(tmp_path_factory):
-    """Four pages of 1,500 bases, each with the same words, so that a cap of hits is reached by their sum only.
+    """Return four pages of 1,500 bases, each with the same words, so that only the sum reaches a cap of hits.
 
-    `frequent` stands five times on every page, `common` too but after different bases, so that longer seeds are rare;
-    `once` stands once on every page, in the part that the page before holds as well.
+    `frequent` occurs five times on every page. So does `common`, but after different bases, so that longer seeds are
+    rare. `once` occurs once on every page, in the part that the previous page contains as well.
     """
     rng = np.random.default_rng(5)
     frequent, common, once = rng.integers(0, 4, 100), rng.integers(0, 4, 22), rng.integers(0, 4, 70)
@@ -112,7 +112,7 @@ def spread(tmp_path_factory):
 
 
 def owned_per_page(axis: np.ndarray, word: np.ndarray) -> list[int]:
-    """Occurrences of a word by page of 1,500 bases."""
+    """Return the occurrences of a word on each page of 1,500 bases."""
     return np.bincount(np.array(oracle.occurrences(axis, word)) // 1500, minlength=4).tolist()
 
 

@@ -20,7 +20,7 @@ CASES = {"first depth", "deeper", "frequent", "ambiguous", *RAREST}
 
 
 def check(card, pages, axis, sequences, parameters: SeedingParameters) -> list[list[int]]:
-    """Compare with the oracle; returns the hits of each read."""
+    """Compare with the oracle; return the hits of each read."""
     reads = card_reads(card, sequences)
     offsets, hits = find_hits(card, pages, reads, card.upload(pack(axis)), parameters)
     offsets, hits = card.download(offsets), card.download(hits)
@@ -55,7 +55,7 @@ def test_one_page(card, parameters, index) -> None:
 
 
 class InTurn:
-    """Pages that are not known to lie on the card together."""
+    """Pages of which it is not known that they are on the card together."""
 
     def __init__(self, pages: list) -> None:
         self.pages = pages
@@ -93,7 +93,7 @@ def test_pages_cut_anywhere(card, together, cuts, parameters, index) -> None:
 
 
 def test_many_small_pages(card) -> None:
-    """More than are searched together; most rows of a page belong to the next one, those of rarest seeds too."""
+    """More pages than are searched together; most rows of a page belong to the next one, also those of rarest seeds."""
     rng = np.random.default_rng(11)
     axis = repetitive_axis(rng, copies=4, run=200)
     owned = [40] * (len(axis) // 40)
@@ -152,7 +152,7 @@ def test_no_reads(card) -> None:
 
 
 class Cycled:
-    """Pages that are uploaded one after the other, and spoilt when the next one is asked for."""
+    """Pages that are uploaded in turn, and overwritten when the next one is requested."""
 
     def __init__(self, card, axis, owned: int) -> None:
         self.card, self.axis, self.owned = card, axis, owned
@@ -188,7 +188,7 @@ def test_a_cap_beyond_shared_memory_is_refused(card, maximum_hits: int) -> None:
 
 
 class CountingCard(EmulatedCard):
-    """Knows the most bytes that its arrays took at a time."""
+    """A card that records the peak of the bytes of its arrays."""
 
     taken = most = 0
 

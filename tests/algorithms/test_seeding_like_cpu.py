@@ -1,4 +1,4 @@
-"""Seeding on a card against the CPU's, on an axis of 40 kb and reads as a sequencer makes them."""
+"""Seeding on a card against the CPU, on an axis of 40 kb with realistic reads."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Alignments of a batch on a card: order, repeats, contigs, poor reads, template lengths; against the definition."""
+"""Alignments of a batch on a card, against their definition: order, duplicates, contigs, template lengths."""
 
 import random
 from types import SimpleNamespace
@@ -26,7 +26,7 @@ COLUMNS = ("strand", "score", "read_begin", "read_end", "axis_begin", "axis_end"
 
 
 def reference():
-    """As `upload_reference` reads it; the text plays no part here."""
+    """Return a reference as `upload_reference` reads it; the text is not used."""
     axis, contig, start = zip(*ISLANDS, strict=True)
     return SimpleNamespace(
         text=np.zeros(1, np.uint64), ambiguous=np.empty((0, 2), np.int64), island_axis=np.array(axis, np.int64),
@@ -36,7 +36,7 @@ def reference():
 
 
 def drawn_part(generator: random.Random, lengths: list[int], count: int, by_read: bool) -> tuple:
-    """Jobs and extensions with few different scores, places and strands, so that ties and repeats are common."""
+    """Return jobs and extensions with few different scores, places and strands, so that ties are common."""
     read = np.array([generator.randrange(len(lengths)) for _ in range(count)], np.int32)
     read = np.sort(read) if by_read else read
     begin = np.array([generator.randint(0, 3) for _ in range(count)], np.int32)
@@ -60,7 +60,7 @@ def drawn_part(generator: random.Random, lengths: list[int], count: int, by_read
 
 
 def collected(parts, lengths: list[int], names: list[bytes]) -> list[list[tuple]]:
-    """Alignments of each read in words, with their CIGAR operations."""
+    """Return the expected alignments of each read, with their CIGAR operations."""
     places: list[list] = [[] for _ in lengths]
     found = 0
     for jobs, part in parts:
@@ -106,7 +106,7 @@ def in_words(alignments: Alignments) -> list[list[tuple]]:
     st.lists(st.tuples(st.sampled_from([0, 1, 5, 40]), st.booleans()), min_size=1, max_size=3),
 )  # fmt: skip
 def test_collect(card, seed: int, lengths: list[int], shapes: list[tuple[int, bool]]) -> None:
-    """Rounds of any number of jobs, those of a read together or scattered."""
+    """Rounds with any number of jobs, those of a read adjacent or scattered."""
     generator = random.Random(seed)
     parts = [drawn_part(generator, lengths, count, by_read) for count, by_read in shapes]
     reads = card_reads(card, [[0] * length for length in lengths])
@@ -130,7 +130,7 @@ def test_collect_of_no_reads(card) -> None:
 
 
 def test_poorly_aligned(card) -> None:
-    """Below nine tenths of the read, not on the primary assembly, or short and not perfect; of another look, short."""
+    """Reads below nine tenths, not on the primary assembly, or short and imperfect; for another pass, short ones."""
     lengths, scores = [100, 100, 100, 101, 101, 1, 60, 60, 61], [90, 89, None, 91, 90, 1, 60, 59, 60]
     best = np.zeros((len(scores), 2), np.int32)
     best[:, 0] = [score or 0 for score in scores]
@@ -148,7 +148,7 @@ def test_poorly_aligned(card) -> None:
 
 
 def drawn_places(generator: random.Random) -> list[Place]:
-    """Up to three places of a read of 100 bases."""
+    """Return up to three places of a read of 100 bases."""
     places = []
     for score in (100, generator.choice([80, 81, 100]), 40)[: generator.choice([0, 1, 1, 2, 3])]:
         begin, end = generator.choice([0, 0, 10]), generator.choice([100, 100, 95])

@@ -1,4 +1,4 @@
-"""Alignments of simulated pairs after each round: a card gathers the CPU's, and says the same of them."""
+"""Alignments of simulated pairs after each round: the card collects and classifies them as the CPU does."""
 
 from dataclasses import replace
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Alternate contigs that a list names: the primary assembly's places, flags and qualities are bwa mem's with it."""
+"""Listed alternate contigs: places on the primary assembly, flags and qualities are those of bwa mem with the list."""
 
 import random
 import shutil
@@ -30,7 +30,7 @@ def mutated(generator: random.Random, bases: str, rate: float) -> str:
 
 
 def make_genome(generator: random.Random) -> dict[str, str]:
-    """Two chromosomes, copies of parts of both with differences (one with 2 kb of its own), and a decoy."""
+    """Return two chromosomes, diverged copies of parts of both (one with 2 kb of its own), and a decoy."""
     one, two = random_bases(generator, 60_000), random_bases(generator, 20_000)
     copy = one[20_000:40_000]
     near, far = mutated(generator, copy[:8000], 0.01), mutated(generator, copy[8000:14_000], 0.03)
@@ -44,7 +44,7 @@ def make_genome(generator: random.Random) -> dict[str, str]:
 
 
 class Run:
-    """The records of each read, the primary one first: Quire's with the list and without, bwa mem's with it."""
+    """The records of each read, the primary one first: Quire's with and without the list, and bwa mem's with it."""
 
     def __init__(self, folder: Path) -> None:
         generator = random.Random(5)
@@ -151,7 +151,7 @@ def test_batches_change_nothing(run):
 
 
 def test_more_versions_than_candidates_leave_the_chromosomes_place(tmp_path):
-    """More versions of one ancestor than places of a read are kept, and all nearer to it than the chromosome."""
+    """More versions of one ancestor than candidates are kept, all closer to the read than the chromosome."""
     generator = random.Random(3)
     chromosome = random_bases(generator, 20_000)
     ancestor = mutated(generator, chromosome[8000:12_000], 0.04)

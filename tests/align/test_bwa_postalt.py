@@ -1,4 +1,4 @@
-"""Alternate contigs with alignments: Quire's records against bwa mem's with bwa-postalt's rules applied to them."""
+"""Alternate contigs with alignments: Quire's records against bwa mem's with the rules of bwa-postalt."""
 
 import random
 import re
@@ -22,7 +22,7 @@ ELEMENT = re.compile(r"(\d+)([MIDSH])")
 
 
 class Peer:
-    """bwa mem's records of a read as hits, and what lifting them over gives."""
+    """bwa mem's records of a read as hits, and the results of lifting them over."""
 
     def __init__(self, genome: AlternateGenome) -> None:
         self.names = list(genome.contigs)
@@ -133,7 +133,7 @@ def test_qualities_tags_and_added_records_are_bwa_postalts(run) -> None:
 
 
 def test_alternate_records_are_certain_and_whole(run) -> None:
-    """What a read has on a version of a place takes no quality from it, and stands there with the read's bases."""
+    """A read's hit on another version of a place does not lower its quality, and contains the whole read."""
     genome, _, _, _, bam = run
     added = 0
     for (name, _), records in by_read(bam).items():

@@ -103,9 +103,9 @@ def test_copies_in_tandem_stay_apart(genome):
 
 @pytest.mark.parametrize("gap", [1, 9, 20, 60])
 def test_a_gap_is_inside_one_band(genome, gap):
-    """Both sides of a gap lead to a candidate whose band holds both diagonals.
+    """Both sides of a gap lead to a candidate whose band contains both diagonals.
 
-    Where the gap costs more than the seeds of one side cover, that side is a candidate by itself too.
+    If the gap costs more than the seeds of one side cover, that side is a candidate of its own as well.
     """
     start = len(genome.axis) - 900
     axis = genome.axis[start:]

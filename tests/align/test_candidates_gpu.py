@@ -32,7 +32,7 @@ SEEDINGS = [SeedingParameters(3, 32, 16), SeedingParameters(5, 32), SeedingParam
 
 
 class Bundle:
-    """Neighbouring hits of one strand and island."""
+    """Adjacent hits of one strand and island."""
 
     def __init__(self, strand: int, island: int) -> None:
         self.strand, self.island = strand, island
@@ -95,9 +95,9 @@ def candidates_of(
     seeding: SeedingParameters,
     alternate: Sequence[int] = (),
 ) -> list[tuple]:
-    """(strand, diagonal, lowest, highest, island) of the candidates of a read, as the module's text defines them.
+    """Return (strand, diagonal, lowest, highest, island) of the candidates of a read, as the module's text defines them.
 
-    Those on `alternate` islands come last; what stands before them is what there is without them.
+    Those on `alternate` islands come last; the others are the same as without them.
     """
     length, ends = len(codes), seed_ends(len(codes), seeding)
     bundles = bundles_of(hits, ends, borders)
@@ -129,7 +129,7 @@ def candidates_of(
 
 
 def kept_of(found: list[tuple], length: int, best: int) -> list[tuple]:
-    """The places kept of (rank, place, part); none of less than half the best score where that is of the whole read."""
+    """Return the places kept of (rank, place, part); none below half of the best score if that covers the whole read."""
     found, others = sorted(found)[:MOST_CANDIDATES], sorted(found)[MOST_CANDIDATES:]
     if best > length - SHORTEST_SCORE:
         found = [item for item in found if -2 * item[0][0] >= best]
@@ -139,7 +139,7 @@ def kept_of(found: list[tuple], length: int, best: int) -> list[tuple]:
 
 
 def are_apart(a: list[int], b: list[int]) -> bool:
-    """Whether two parts of a read share less than half of the shorter one."""
+    """Return True if two parts of a read share less than half of the shorter one."""
     shared = len(set(range(*a)) & set(range(*b)))
     return 2 * shared < min(a[1] - a[0], b[1] - b[0])
 
@@ -153,7 +153,7 @@ def check(
     seeding: SeedingParameters,
     alternate: Sequence[int] = (),
 ) -> list[int]:
-    """Compare with the definition; returns the number of candidates of each read."""
+    """Compare with the definition; return the number of candidates of each read."""
     hits_of_reads = [sorted(set(hits)) for hits in hits_of_reads]
     words = [strand << 63 | (diagonal + DIAGONAL_BIAS) << 8 | seed
              for hits in hits_of_reads for strand, diagonal, seed in hits]  # fmt: skip
@@ -177,7 +177,7 @@ def check(
 
 
 def drawn_axis(generator: random.Random, islands: int) -> tuple[list[int], list[int]]:
-    """Codes of an axis of many near copies, and the borders of its islands."""
+    """Return the codes of an axis with many similar copies, and the borders of its islands."""
     unit = generator.choices(range(4), k=generator.choice([1, 7, 90]))
     axis: list[int] = []
     while len(axis) < 900:
@@ -187,7 +187,7 @@ def drawn_axis(generator: random.Random, islands: int) -> tuple[list[int], list[
 
 
 def drawn_hits(generator: random.Random, seeds: int, axis: int, clusters: int) -> list[tuple[int, int, int]]:
-    """Hits around some diagonals, of any seed: lone ones, tandem chains, gaps, and some beyond the axis."""
+    """Return hits around some diagonals, of any seed: lone ones, tandem chains, gaps, and some beyond the axis."""
     hits = []
     for _ in range(clusters if seeds else 0):
         strand, diagonal = generator.randint(0, 1), generator.randint(-100, axis)
@@ -225,7 +225,7 @@ def test_as_defined(card, seed: int, islands: int, seeding: SeedingParameters, s
 
 @pytest.mark.parametrize(("alternate", "kept"), [((), 2), ((0,), 4), ((0, 1), 3), ((1,), 2)])
 def test_a_place_on_an_alternate_contig_leaves_out_none_of_the_primary_assembly(card, alternate, kept: int) -> None:
-    """A read that fits one island, half of it another place there, and a seed of it one of each of three islands."""
+    """A read matches one island, half of it another one, and a seed of it each of three islands."""
     generator = random.Random(4)
     axis = generator.choices(range(4), k=900)
     hits = [(0, 100, seed) for seed in range(5)] + [(0, 180, 0), (0, 180, 1), (0, 180, 2)]
@@ -235,7 +235,7 @@ def test_a_place_on_an_alternate_contig_leaves_out_none_of_the_primary_assembly(
 
 @pytest.mark.parametrize("count", [LOCAL_BUNDLES, LOCAL_BUNDLES + 1, 700])
 def test_the_best_of_many_and_of_all_alike(card, count: int) -> None:
-    """Copies of one promise are chosen by hash; a better one wins wherever it comes; strands do not disturb it."""
+    """Equal copies are chosen by hash; a better one wins wherever it is; the other strand does not matter."""
     generator = random.Random(count)
     axis = generator.choices(range(4), k=90 * (count // 2 + 3))
     read = generator.choices(range(4), k=100)
@@ -250,7 +250,7 @@ def test_the_best_of_many_and_of_all_alike(card, count: int) -> None:
 @pytest.mark.parametrize("copies", [15, 16, 17, 60, 200])
 @pytest.mark.parametrize("others", [0, 1, 3, 40])
 def test_copies_of_one_part_leave_a_place_to_another_part(card, copies: int, others: int, strand: int) -> None:
-    """The first 60 bases lie in many places, the last 40 in others: of the least promise, alike or one better."""
+    """The first 60 bases have many places, the last 40 others, with the lowest score, equal or one better."""
     generator = random.Random(copies + others)
     axis = generator.choices(range(4), k=100 * (copies + others + 3))
     read = generator.choices(range(4), k=100)
@@ -271,7 +271,7 @@ def test_copies_of_one_part_leave_a_place_to_another_part(card, copies: int, oth
     [((), MOST_CANDIDATES), ((0,), MOST_CANDIDATES + 4), ((1,), 2 * MOST_CANDIDATES), ((0, 1, 2), MOST_CANDIDATES)],
 )
 def test_places_on_alternate_contigs_take_none_of_the_primary_assembly(card, alternate, kept: int) -> None:
-    """Islands with 4 and 20 copies of a read's first two seeds and 30 of its third: none crowds out another list's."""
+    """Islands with 4 and 20 copies of a read's first two seeds and 30 of its third: neither list limits the other."""
     generator = random.Random(6)
     axis = generator.choices(range(4), k=100 * 60)
     read = generator.choices(range(4), k=100)
@@ -286,7 +286,7 @@ def test_places_on_alternate_contigs_take_none_of_the_primary_assembly(card, alt
 
 @pytest.mark.parametrize("step", [1, 5, 8])
 def test_a_chain_of_hits_is_cut_by_its_width(card, step: int) -> None:
-    """Hits so close that only the width ends a bundle, over several rounds of 32, between others and across islands."""
+    """Hits so close that only the width ends a bundle, over several rounds of 32, next to others and across islands."""
     generator = random.Random(step)
     axis = generator.choices(range(4), k=1500)
     chain = [(0, 130 + step * i, i % 3) for i in range(120)]

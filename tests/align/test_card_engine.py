@@ -1,4 +1,4 @@
-"""The threads of a card's engine when something fails in one of them: the error comes out, and no thread is left."""
+"""Failures in the threads of a card's engine: the error is raised, and no thread is left."""
 
 import threading
 from pathlib import Path
@@ -23,11 +23,11 @@ BATCH = PairBatch(
 
 
 class Failure(Exception):
-    """What a test lets happen."""
+    """The error that a test raises."""
 
 
 class Engine(engine_gpu.CardEngine):
-    """An engine without a card; `fails` names the step that fails, behind its tenth call."""
+    """An engine without a card; `fails` names the step that fails after its tenth call."""
 
     fails = ""
 
@@ -110,7 +110,7 @@ def test_a_failure_comes_out(fails: str, threads: int, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("reads", ["auto", 1000])
 def test_half_a_card_is_enough_where_it_is_shared(reads: int | str, tmp_path: Path) -> None:
-    """With the memory for which a job shares a card, its pages stay and its batches are mapped in one part."""
+    """With the memory for which a job shares a card, its pages stay resident and batches are mapped in one part."""
     folders = [tmp_path / name for name in ("reference", "page_0", "page_1")]
     resident = 0
     for number, folder in enumerate(folders):

@@ -1,4 +1,4 @@
-"""The whole road on a card, from FASTQ to BAM bytes: the records that the CPU writes, whatever the card's memory."""
+"""Mapping on a card from FASTQ to BAM bytes: the CPU's records, with any amount of card memory."""
 
 import gzip
 import logging
@@ -70,7 +70,7 @@ def map_on(monkeypatch: pytest.MonkeyPatch, data) -> Callable[..., Mapped]:
 
 
 def same(a: Mapped, b: Mapped) -> None:
-    """Both runs wrote the same records, counts and insert size."""
+    """Require the same records, counts and insert sizes of both runs."""
     assert a.lines == b.lines
     assert a.ledger["counts"] == b.ledger["counts"]
     assert a.insert_size == b.insert_size
@@ -111,7 +111,7 @@ def test_real_reads(tmp_path: Path, map_on) -> None:
 
 
 def test_reads_across_long_gaps(card: Card, tmp_path: Path, map_on) -> None:
-    """Reads that are aligned again in wider bands, in batches of any size."""
+    """Reads that are realigned in wider bands, in batches of any size."""
     genome, planted = gapped_genome(random.Random(6), 24)
     indexed = build_index(tmp_path, write_fasta(tmp_path / "genome.fa", genome))
     mates = [write_fastq(tmp_path / "reads.fq", [one.read for one in planted])]
@@ -132,7 +132,7 @@ def test_alternate_contigs(card: Card, tmp_path: Path, map_on) -> None:
 
 
 def test_alternate_contigs_in_pieces(tmp_path: Path, map_on, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pieces of batches, of reads whose ends are clipped."""
+    """Pieces of batches of reads with clipped ends."""
     genome, mates, listed = alternate_reads(random.Random(41), tmp_path, pairs=100)
     indexed, clipping = build_index(tmp_path, genome), Clipping(adapters=True, poly_g=False)
     monkeypatch.setattr(engine_gpu, "READS_PER_PIECE", 13)
@@ -172,7 +172,7 @@ def test_ends_that_are_clipped(batch: int, memory: int, data, map_on, monkeypatc
 
 @dataclass
 class Watched:
-    """What the buffers of a card's engine went through: poisoned when put back, so that who still reads them shows."""
+    """Records the use of an engine's buffers, which are overwritten when put back, so that later reads of them show."""
 
     taken: dict[int, int] = field(default_factory=Counter)
     put: dict[int, int] = field(default_factory=Counter)
@@ -202,7 +202,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
 def test_batches_that_become_records_in_pieces(
     threads, memory, allocation, single, data, map_on, watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of whole batches, of such as are mapped in parts, and of one that is halved; most behind the sample."""
+    """Whole batches, batches mapped in parts, and one that is halved; most of them after the sample."""
     folder, fasta, mates = data
     mates = mates[:1] if single else mates
     indexed = build_index(folder, fasta)
@@ -228,7 +228,7 @@ def test_batches_that_become_records_in_pieces(
 
 
 def test_results_come_back_while_the_next_batch_is_computed(data, map_on, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The card's thread launches kernels of the next batch before it waits for what was found of the last one."""
+    """The card's thread launches kernels of the next batch before it waits for the results of the last one."""
     folder, fasta, mates = data
     card, begun, between = EmulatedCard(), [], []
     download_ahead, let_go = card.download_ahead, engine_gpu.CardEngine._let_go

@@ -1,4 +1,4 @@
-"""The insert size: its fit against bwa mem's, which pairs are in the sample, and costs."""
+"""Insert sizes: the fit against bwa mem's, the pairs in the sample, and costs."""
 
 import math
 import random
@@ -77,7 +77,7 @@ def test_costs_are_bwas():
 
 
 def coded(lengths: list[int], orientation: str) -> np.ndarray:
-    """Pairs as `unique_template_lengths` gives them."""
+    """Return pairs in the form of `unique_template_lengths`."""
     return np.array(lengths, np.int64) << 2 | ORIENTATIONS.index(orientation)
 
 

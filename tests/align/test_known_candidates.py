@@ -1,4 +1,4 @@
-"""Candidates that an earlier look found too are left out, and only those."""
+"""Candidates that an earlier pass found are left out, and no others."""
 
 import random
 
@@ -11,7 +11,7 @@ NO_EXTENSIONS = Extensions(*(np.empty(0, np.int64) for _ in range(8)))
 
 
 def random_jobs(generator: random.Random, count: int) -> list[tuple[int, ...]]:
-    """Jobs of few reads and few values in each column, so that many are equal in all, and many in all but one."""
+    """Return jobs with few values in each column, so that many are equal and many differ in one column."""
     return sorted(tuple(generator.randrange(2) for _ in range(7)) for _ in range(count))
 
 

@@ -1,4 +1,4 @@
-"""What later looks ask for: reads without a mate, which nothing else tells from other copies, are asked for more."""
+"""Parameters of the later passes: reads without a mate may have more hits, since no mate distinguishes copies."""
 
 from dataclasses import fields
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Libraries of every orientation, mapped whole: models are found, mates without a seed too, and pairs are proper."""
+"""Libraries of every orientation: models are found, mates without seeds are mapped, and pairs are proper."""
 
 import random
 from pathlib import Path
@@ -22,7 +22,7 @@ ENDS = {
 
 
 class Library:
-    """Pairs of one orientation, of which one in ten is FR at 300 bases, and where their mates lie."""
+    """Pairs of one orientation, of which one in ten is FR at 300 bases, and the places of their mates."""
 
     def __init__(self, genome: str, orientation: str) -> None:
         generator = random.Random(orientation)

@@ -1,4 +1,4 @@
-"""Lifting over and grouping on arrays against the same read by read and base by base."""
+"""Lift-over and grouping on arrays against the oracle, read by read and base by base."""
 
 import random
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from tests.support.lift_cases import ALTERNATE, LENGTHS, NAMES, READ_LENGTH, Cas
 
 @dataclass
 class Listed:
-    """What lifting over reads of a reference."""
+    """The fields of a reference that lifting over reads."""
 
     alternate: np.ndarray
     lifts: Lifts
@@ -66,7 +66,7 @@ def test_rows_are_the_oracles(tmp_path, seed: int) -> None:
 
 
 def test_every_rule_shows(tmp_path) -> None:
-    """The cases hold what the rules are for: else the test above could not fail."""
+    """The cases exercise every rule; otherwise the test above could not fail."""
     seen = dict.fromkeys(("lifted twice", "added", "raised", "lowered", "none left", "hangs over"), 0)
     for seed in range(20):
         generator = random.Random(seed)
@@ -93,7 +93,7 @@ def test_a_batch_without_reads(tmp_path) -> None:
 
 
 def test_a_worked_example(tmp_path) -> None:
-    """bwa-postalt's own words: a hit on the chromosome overlaps the place of a better one, and both are certain."""
+    """bwa-postalt's own example: a hit on the chromosome overlaps the place of a better one, and both are certain."""
     columns = "\t*\t0\t0\t*\t*\n"
     listed = read_list(tmp_path / "list", f"1_alt\t16\tchr1\t101\t0\t100S800M{columns}decoy*1\t4\t*\t0\t0\t*{columns}")
     on_primary = oracle.PlacedHit(0, 200, 300, True, 90, 0, 100, 0)  # where bases 600 to 700 of the reversed 1_alt lie

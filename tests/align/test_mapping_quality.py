@@ -14,7 +14,7 @@ from tests.support.align_oracles import bwa_quality
 
 @njit
 def largest_difference(near, crowded):
-    """Largest difference between the integer quality and bwa's over spans, scores and second scores."""
+    """Return the largest difference between the integer quality and bwa's over spans, scores and second scores."""
     largest, second_at = 0, np.zeros(4, np.int64)
     for span in range(11, 1200, 7):
         factor = 1.0 if span < 50 else math.log(50.0) / math.log(float(span))

@@ -11,7 +11,7 @@ from quire.sequence.packing import pack
 
 
 class Rows(NamedTuple):
-    """What `differences` reads of `Reported`."""
+    """The fields of `Reported` that `differences` reads."""
 
     axis_begin: np.ndarray
     axis_end: np.ndarray
@@ -23,7 +23,7 @@ class Rows(NamedTuple):
 
 
 def walk(read: list[int], place: int, axis: int, operations: list[tuple[int, int]], text: list[int]) -> tuple[str, int]:
-    """MD and NM by the SAM specification's words; text holds 4 where it is ambiguous."""
+    """Return MD and NM as the SAM specification defines them; text holds 4 where it is ambiguous."""
     md, run, edits = "", 0, 0
     for operation, length in operations:
         if operation == CIGAR_INSERTION:
