@@ -95,7 +95,7 @@ def candidates_of(
     seeding: SeedingParameters,
     alternate: Sequence[int] = (),
 ) -> list[tuple]:
-    """Return (strand, diagonal, lowest, highest, island) of the candidates of a read, as the module's text defines them.
+    """Return (strand, diagonal, lowest, highest, island) of a read's candidates, as the module's text defines them.
 
     Those on `alternate` islands come last; the others are the same as without them.
     """
@@ -129,7 +129,7 @@ def candidates_of(
 
 
 def kept_of(found: list[tuple], length: int, best: int) -> list[tuple]:
-    """Return the places kept of (rank, place, part); none below half of the best score if that covers the whole read."""
+    """Return the places kept of (rank, place, part); none below half of the best if that covers the whole read."""
     found, others = sorted(found)[:MOST_CANDIDATES], sorted(found)[MOST_CANDIDATES:]
     if best > length - SHORTEST_SCORE:
         found = [item for item in found if -2 * item[0][0] >= best]

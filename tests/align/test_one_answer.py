@@ -1,4 +1,4 @@
-"""One answer: records do not depend on threads, batches, pages, the index's parameters, or the file's other reads."""
+"""Records do not depend on threads, batches, pages, index parameters, or the other reads of the file."""
 
 import gzip
 import random
@@ -17,7 +17,7 @@ DEMO_PAIRS = 4000
 
 
 def repetitive_genome(generator: random.Random) -> dict[str, str]:
-    """Two families of copies, one exact, tandem repeats and simple sequence: most seeds are too frequent."""
+    """Return two families of copies, one exact, tandem repeats and simple sequence: most seeds are too frequent."""
     exact, near = random_bases(generator, 300), random_bases(generator, 400)
     pieces = []
     for number in range(60):
@@ -40,7 +40,7 @@ def repetitive_pairs(generator: random.Random, genome: dict[str, str], count: in
 
 
 class Case:
-    """A genome, pairs, and the records that all other ways of mapping them must give."""
+    """A genome, pairs, and the records that all ways of mapping them must produce."""
 
     def __init__(self, folder: Path, genome: dict[str, str], pairs: list[tuple[Read, Read]]) -> None:
         self.folder, self.pairs = folder, pairs
@@ -92,7 +92,7 @@ def test_pages_and_index_parameters(case, page_size, sampling_distance, sa_sampl
 
 
 def test_the_sample_of_the_insert_size_ends_within_a_batch(case, monkeypatch):
-    """The model of the first pairs decides; it must not see the rest of the batch that the last of them stands in."""
+    """The model depends on the first pairs only, not on the rest of the batch in which the sample ends."""
     for module in (mapper, insert_size):
         monkeypatch.setattr(module, "SAMPLE_PAIRS", 60)
     monkeypatch.setattr(mapper, "MOST_BASES_LOOKED_AT", 40_000)
@@ -114,7 +114,7 @@ def test_single_reads(case):
 
 
 def test_a_pair_among_others_is_as_in_another_order(case, tmp_path):
-    """With the same insert size, where a pair stands in the file changes nothing in its records."""
+    """With the same insert sizes the position of a pair in the file does not change its records."""
     lines: dict[str, list[str]] = {}
     for line in case.lines:
         lines.setdefault(line.split("\t", 1)[0], []).append(line)

@@ -31,7 +31,7 @@ def quality(*arguments: int) -> int:
 
 
 def random_places(generator: random.Random, length: int, name_hash: int) -> list[Place]:
-    """Up to eight places, or more than a look keeps; close together and of few scores, for ties, overlaps and pairs."""
+    """Return up to eight places, or more than a pass keeps, close together and with few scores, for ties and overlaps."""
     places = []
     for _ in range(generator.choices([0, 1, 2, 3, 8, MOST_CANDIDATES + 1], weights=[4, 8, 4, 4, 4, 1])[0]):
         begin = generator.choice([0, 0, 0, length // 3, length // 2])
@@ -123,7 +123,7 @@ def test_equals_brute_force(name, paired, alternate):
 
 
 def random_pairs(generator: random.Random, count: int) -> tuple[Reads, list[list[Place]]]:
-    """Pairs of 100 bases each, and the places of each read."""
+    """Return pairs of 100 bases each, and the places of each read."""
     reads = make_reads(*([random_sequence(generator, 100) for _ in range(count)] for _ in range(2)))
     return reads, [random_places(generator, 100, int(name_hash)) for name_hash in reads.name_hash]
 
@@ -179,9 +179,9 @@ def test_simple_sequence_gets_no_quality(bases, whole, short):
     [("A", 0, True), ("AC", 0, True), ("A", 26, False), ("ACGTGGTCATTCAGACTTGCCGATAGGCTA", 0, False), ("", 0, False)],
 )
 def test_simple_sequence_behind_an_adapter_outbids_no_pair(behind, overlap, proper):
-    """Both mates are 50 bases of a fragment; 70 of what follows lie elsewhere, and score more than the cost of no pair.
+    """Both mates are 50 bases of a fragment. The following 70 bases align elsewhere and score more than an unpaired pair costs.
 
-    Where they are the same part of the read, or are not simple, they decide, as in bwa mem.
+    If they are the same part of the read, or are not simple, they decide, as in bwa mem.
     """
     generator = random.Random(9)
     mates, places = [], []

@@ -61,7 +61,7 @@ def name_hash(pair: int) -> int:
 
 
 def random_places(generator: random.Random, length: int, pair: int) -> list[Place]:
-    """Up to eight places, or more than a look keeps; close together and of few scores, for ties, overlaps and pairs."""
+    """Return up to eight places, or more than a pass keeps, close together and with few scores, for ties and overlaps."""
     places = []
     for _ in range(generator.choices([0, 1, 2, 3, 8, MOST_CANDIDATES + 1], weights=[4, 8, 4, 4, 4, 1])[0]):
         begin = generator.choice([0, 0, 0, length // 3, length // 2])
@@ -76,7 +76,7 @@ def random_places(generator: random.Random, length: int, pair: int) -> list[Plac
 
 
 def random_sequence(generator: random.Random) -> list[int]:
-    """Random, simple, or half of each, with N or without."""
+    """Return random or simple sequence, or half of each, with or without N."""
     length = generator.choice([40, 66, 100, 150])
     word = [generator.randint(0, 3) for _ in range(generator.choice([1, 3, 6, length]))]
     bases = (word * length)[:length]

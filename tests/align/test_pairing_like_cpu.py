@@ -1,4 +1,4 @@
-"""What is reported of simulated pairs: a card chooses as the CPU."""
+"""Reported alignments of simulated pairs: the card chooses those of the CPU."""
 
 import numpy as np
 import pytest

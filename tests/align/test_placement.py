@@ -1,4 +1,4 @@
-"""Where reads are placed: against the truth of a simulation, and against bwa mem on the same reads."""
+"""Placement of reads against the truth of a simulation, and against bwa mem on the same reads."""
 
 import random
 import shutil
@@ -88,9 +88,9 @@ def test_agrees_with_bwa_mem(runs):
 
 
 def test_one_copy_of_many_is_not_the_only_place(tmp_path):
-    """A base that one of 60 copies alone has leaves rare seeds of that copy, and all others of the read too frequent.
+    """A base that only one of 60 copies has makes the seeds over it rare, while all others of the read are too frequent.
 
-    Reads of that copy with a wrong base near their end score 95 there and 90 in the other copies, as bwa mem finds.
+    Reads of that copy with an error near their end score 95 there and 90 in the other copies, as bwa mem finds.
     """
     generator = random.Random(12)
     family = random_bases(generator, 200)

@@ -1,4 +1,4 @@
-"""Adapters that are read into and runs of G: found as by the oracle, not mapped, and kept as soft clips."""
+"""Read-through into adapters and runs of G: found as by the oracle, not mapped, and kept as soft clips."""
 
 import json
 import random
@@ -45,7 +45,7 @@ def clipped(pairs: list[tuple[Read, Read]], clipping: Clipping) -> tuple[PairBat
 
 
 def expected_ends(pair: tuple[Read, Read], clipping: Clipping) -> tuple[list[int], list[int]]:
-    """Bases of both mates that are left behind poly-G, and then behind the adapter."""
+    """Return the bases of both mates that remain before poly-G, and then before the adapter."""
     mates = [["ACGTN".index(base) for base in read.bases] for read in pair]
     runs = [kept_before_poly_g(mate) if clipping.poly_g else len(mate) for mate in mates]
     insert = kept_of_insert(*(mate[:end] for mate, end in zip(mates, runs, strict=True))) if clipping.adapters else None
@@ -83,7 +83,7 @@ def test_ends_are_those_of_the_oracle(clipping: Clipping, seed: int, repeated: b
 
 
 def test_inserts_are_found() -> None:
-    """Of inserts of 40 to 99 bases nearly all are found to the base, and of longer ones none is cut."""
+    """Nearly all inserts of 40 to 99 bases are found exactly, and none of the longer ones is cut."""
     generator = random.Random(12)
     inserts = [random_bases(generator, generator.randrange(40, 250)) for _ in range(600)]
     pairs = [simulated(generator, insert, (100, 100), f"r{i}", 0.01) for i, insert in enumerate(inserts)]
@@ -97,7 +97,7 @@ def test_inserts_are_found() -> None:
 
 @pytest.fixture(scope="module")
 def mapped(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[pysam.AlignedSegment], dict]]:
-    """Short and long inserts mapped with and without clipping, in batches of two sizes."""
+    """Map short and long inserts with and without clipping, in batches of two sizes."""
     folder = tmp_path_factory.mktemp("ends")
     generator = random.Random(21)
     genome = random_bases(generator, 20_000)
@@ -122,7 +122,7 @@ def mapped(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[pys
 
 
 def test_nothing_is_trimmed_away(mapped: dict) -> None:
-    """Primary records hold the whole reads, with and without clipping, and NM and MD fit what is aligned."""
+    """Primary records contain the whole reads, with and without clipping; NM and MD match the aligned part."""
     for name in ("on", "small"):
         off, on = ([record for record in mapped[key][0] if not record.flag & 0x900] for key in ("off", name))
         assert [record.query_name for record in off] == [record.query_name for record in on]
@@ -148,7 +148,7 @@ def test_records_do_not_depend_on_batches(mapped: dict) -> None:
 
 
 def test_short_inserts_end_where_they_end(mapped: dict) -> None:
-    """With clipping no base beyond the insert is aligned, where it is found; without, some are."""
+    """With clipping no base beyond a found insert is aligned; without, some are."""
     beyond = {}
     for name in ("off", "on"):
         beyond[name] = 0

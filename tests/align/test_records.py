@@ -1,4 +1,4 @@
-"""Records of hard reads on a hard genome, each against the FASTA, its mate, samtools and Picard."""
+"""Records of difficult reads on a difficult genome, against the FASTA, the mate, samtools and Picard."""
 
 import random
 import re
@@ -25,7 +25,7 @@ PAIRS = 1500
 
 
 class Run:
-    """Genome, reads and records of one run; single-end runs hold R1 only."""
+    """Genome, reads and records of a run; single-end runs contain R1 only."""
 
     def __init__(self, folder: Path, paired: bool) -> None:
         generator = random.Random(3)
@@ -118,7 +118,7 @@ def test_cigar_score_and_differences_agree_with_the_genome(run):
 
 
 def described(record, contig: str) -> tuple[int, int]:
-    """Score by bwa mem's scheme, and edit distance, base by base."""
+    """Return the score in bwa mem's scheme and the edit distance, base by base."""
     score = edits = 0
     place, position = 0, record.reference_start
     for operation, length in record.cigartuples:
@@ -184,7 +184,7 @@ def test_pairs_describe_each_other(run):
 
 
 def template(record, mate) -> int:
-    """Signed span from the first to the last aligned 5' end (bwa mem); 0 where they coincide or contigs differ."""
+    """Return the signed span from the first to the last aligned 5' end (bwa mem); 0 if equal or on different contigs."""
     if record.is_unmapped or mate.is_unmapped or record.reference_id != mate.reference_id:
         return 0
     here, there = (r.reference_end - 1 if r.is_reverse else r.reference_start for r in (record, mate))
@@ -209,7 +209,7 @@ def soft_clips(cigar) -> tuple[int, int]:
 
 
 def mate_span(cigar: str) -> int:
-    """Bases of the reference, and clipped ones behind them."""
+    """Return the reference bases, and the clipped bases after them."""
     operations = [(int(length), letter) for length, letter in re.findall(r"(\d+)([MIDS])", cigar)]
     span = sum(length for length, letter in operations if letter in "MD")
     return span + (operations[-1][0] if operations[-1][1] == "S" else 0)

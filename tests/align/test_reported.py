@@ -1,4 +1,4 @@
-"""The alignments that are reported, taken from all of a batch on the CPU, against the same in words."""
+"""Reported alignments on the CPU, taken from all of a batch, against their definition."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The alignments that are reported, taken from all of a batch, against the same in words."""
+"""Reported alignments on a card, taken from all of a batch, against their definition."""
 
 from itertools import pairwise
 
@@ -18,7 +18,7 @@ LARGE = {np.dtype(np.uint8): 1 << 8, np.dtype(np.int32): 1 << 31, np.dtype(np.in
 
 
 def random_batch(seed: int, reads: int) -> tuple[Alignments, Selection]:
-    """Alignments of any content, their operations in any order, and some of them chosen in any order."""
+    """Return random alignments, their operations in any order, and a random choice of them."""
     generator = np.random.default_rng(seed)
     counts = generator.choice([0, 1, 1, 2, 5, 9], reads)
     offsets = offsets_from_lengths(counts)
@@ -57,7 +57,7 @@ def with_alternate(alignments: Alignments, seed: int) -> tuple[Alignments, np.nd
 
 
 def wanted_rivals(alignments: Alignments, selection: Selection, alternate: np.ndarray) -> list[tuple[list, list]]:
-    """Of each read the places of its reported rows and of those behind them, among its alignments."""
+    """Return for each read the indices of its reported rows and of its rivals, among its alignments."""
     reads = []
     for read, (first, last) in enumerate(pairwise(alignments.offsets.tolist())):
         reported = [i for i in (selection.primary[read], *selection.supplementary[read]) if i >= 0]
@@ -69,7 +69,7 @@ def wanted_rivals(alignments: Alignments, selection: Selection, alternate: np.nd
 
 
 def rivals_in_words(reported: Reported, alignments: Alignments) -> list[tuple[list, list]]:
-    """The same of what was taken, whose rows are what the alignments at their places are."""
+    """Return the rivals of the result in the same form; each row must equal the alignment it was taken from."""
     reads = []
     for read, (first, rows, every) in enumerate(zip(reported.first, reported.rows, reported.all_rows, strict=True)):
         rank = reported.rank[first : first + every].tolist()
@@ -88,7 +88,7 @@ def rivals_in_words(reported: Reported, alignments: Alignments) -> list[tuple[li
 
 
 def wanted(alignments: Alignments, selection: Selection) -> list[tuple[bool, list[tuple]]]:
-    """Of each read whether its pair is proper, and its rows: quality, second score, columns, operations."""
+    """Return whether the pair of each read is proper, and its rows: quality, second score, columns, operations."""
     reads = []
     for read, primary in enumerate(selection.primary.tolist()):
         chosen = [(primary, selection.quality[read], selection.suboptimal_score[read])] if primary >= 0 else []
@@ -111,7 +111,7 @@ def wanted(alignments: Alignments, selection: Selection) -> list[tuple[bool, lis
 
 
 def in_words(reported: Reported) -> list[tuple[bool, list[tuple]]]:
-    """The same of what was taken; rows and operations stand in the order of the reads, without gaps."""
+    """Return the result in the same form; rows and operations are in read order, without gaps."""
     assert reported.first.tolist() == offsets_from_lengths(reported.rows)[:-1].tolist()
     assert len(reported.quality) == reported.rows.sum()
     assert reported.cigar_begin.tolist() == offsets_from_lengths(reported.cigar_length)[:-1].tolist()

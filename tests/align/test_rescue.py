@@ -1,4 +1,4 @@
-"""Mate rescue: places where seeding has nothing to hold on to, only where the insert size allows them."""
+"""Mate rescue: it finds places without seeds, and only where the insert sizes allow them."""
 
 import random
 from dataclasses import replace
@@ -43,7 +43,7 @@ def other_strand(codes: np.ndarray) -> np.ndarray:
 
 
 def window(anchor: Place, island: tuple[int, int]) -> tuple[int, int]:
-    """Span of the axis in which the mate of a full-length anchor lies if the pair is proper."""
+    """Return the span of the axis in which the mate of a full-length anchor lies in a proper pair."""
     if anchor.strand == 0:
         begin, end = anchor.axis_begin + MODEL.low - LENGTH, anchor.axis_begin + MODEL.high
     else:
@@ -123,7 +123,7 @@ def test_no_job_beside_a_proper_partner_without_a_model_or_for_a_short_mate(stra
 @pytest.mark.parametrize("length", [KMER, KMER + 3, 36, 60, 80])
 @pytest.mark.parametrize("word", [[0], [0, 1], NINE_BASES[:KMER], NINE_BASES, NINE_BASES * 3 + [2]])
 def test_of_places_in_a_tandem_repeat_that_of_the_mean_template_length_is_taken(word, length, model):
-    """And another one beyond its band."""
+    """And a second one beyond its band."""
     axis = np.random.default_rng(3).integers(0, 4, 9000).astype(np.uint8)
     axis[1100:1380] = np.resize(word, 280)
     mate = np.resize(word, length).astype(np.uint8)
@@ -147,7 +147,7 @@ def test_of_places_in_a_tandem_repeat_that_of_the_mean_template_length_is_taken(
 @pytest.mark.parametrize("length", [KMER, 24, 25, 32, 33, 57, 150, 1000])
 @pytest.mark.parametrize("word", [[0], [0, 1], [0, 1, 1, 2, 3], NINE_BASES])
 def test_long_tandem_repeats_are_compared_base_by_base(word, length, ends):
-    """As votes would give, which are too many: also beside N and where the mate is longer than the window."""
+    """The result is that of votes, which would be too many; also next to N, and for a mate longer than the window."""
     generator = np.random.default_rng(length)
     axis = np.resize(word, 3000).astype(np.uint8)
     axis[generator.integers(0, 3000, 40)] = 3
@@ -167,7 +167,7 @@ def test_long_tandem_repeats_are_compared_base_by_base(word, length, ends):
 @pytest.mark.parametrize("errors", [1, 2, 3])
 @pytest.mark.parametrize("length", [35, 50, 100, 150])
 def test_a_microsatellite_with_errors_is_found_beside_its_mate(length, errors):
-    """Each k-mer of the genome voted for one diagonal alone, by its last place in the mate: none had four votes."""
+    """Earlier, each k-mer voted for one diagonal, by its last place in the mate, and none had four votes."""
     axis = np.random.default_rng(6).integers(0, 4, 9000).astype(np.uint8)
     axis[1160 : 1180 + length] = np.resize([0, 3], 20 + length)
     mate = axis[1170 : 1170 + length].copy()
@@ -181,7 +181,7 @@ def test_a_microsatellite_with_errors_is_found_beside_its_mate(length, errors):
 @pytest.mark.parametrize("behind", [False, True])
 @pytest.mark.parametrize("called", [16, 23, 31, 32, 60])
 def test_a_mate_of_mostly_n_is_found(called, behind):
-    """Of as few different k-mers as a microsatellite has, because the rest are N."""
+    """It has as few different k-mers as a microsatellite, because the rest is N."""
     axis = np.random.default_rng(6).integers(0, 4, 9000).astype(np.uint8)
     mate = axis[1200 : 1200 + LENGTH].copy()
     mate[slice(called, None) if behind else slice(LENGTH - called)] = 4

@@ -39,7 +39,7 @@ SETTINGS = settings(
 
 @cache
 def axis() -> np.ndarray:
-    """Random text, with tandem repeats, simple sequence and copies."""
+    """Return random text with tandem repeats, simple sequence and copies."""
     codes = np.random.default_rng(4).integers(0, 4, ISLANDS[-1]).astype(np.uint8)
     codes[900:1100] = np.resize(codes[900:937], 200)
     codes[1200:1260] = 0
@@ -65,7 +65,7 @@ def upload_axis(card):
 
 
 def in_order(anchor: Place, other: Place, lengths: tuple[int, int], side: int) -> tuple[str, int] | None:
-    """Orientation and template length of an anchor and a place of its mate; the anchor's read is mate `side`."""
+    """Return orientation and template length of an anchor and a place of its mate; the anchor is mate `side`."""
     if side == 0:
         return template_length(anchor, other, lengths)
     return template_length(other, anchor, lengths[::-1])
@@ -74,9 +74,9 @@ def in_order(anchor: Place, other: Place, lengths: tuple[int, int], side: int) -
 def places_of_mate(
     anchor: Place, lengths: tuple[int, int], side: int, orientation: str, model: InsertSize
 ) -> tuple[int, int, int, int]:
-    """Strand, begin and end on the contig of all whole places of the mate that make a proper pair of an orientation.
+    """Return strand, begin and end on the contig of all places of the whole mate that form a proper pair of an orientation.
 
-    And where the one of the mean template length begins.
+    Also return where the place with the mean template length begins.
     """
     five = five_prime(anchor, lengths[0])
     found, of_mean = [], []
@@ -93,7 +93,7 @@ def places_of_mate(
 
 
 def wanted_jobs(reads: list[list[int]], places: list[list[Place]], models: InsertSizes) -> list[tuple[int, ...]]:
-    """Jobs pair by pair, side by side, anchor by anchor, orientation by orientation."""
+    """Return the jobs by pair, side, anchor and orientation."""
     jobs = []
     pairs = len(reads) // 2
     for read, mate in (order for pair in range(pairs) for order in ((pair, pairs + pair), (pairs + pair, pair))):
@@ -134,7 +134,7 @@ def on_card(card, reads, places, model) -> list[tuple[int, ...]]:
 
 @st.composite
 def pairs_of_places(draw):
-    """Anchors anywhere, at island borders too, and mates from about there: with errors, N, simple, short, foreign."""
+    """Return anchors anywhere, also at island borders, and mates near them: with errors, N, simple, short, foreign."""
     generator = np.random.default_rng(draw(st.integers(0, 999)))
     first, second, places = [], [], []
     for _ in range(draw(st.integers(1, 4))):
@@ -210,7 +210,7 @@ FIVE = (2000, 2400)
 
 
 def one_pair(card, strand: int, codes: list[int], partners: list[Place] = ()) -> list[int]:
-    """Diagonals found for a mate of these codes (as on the axis), beside an anchor with its 5' end at FIVE[strand]."""
+    """Return the diagonals found for a mate of these codes (as on the axis), beside an anchor with its 5' end at FIVE[strand]."""
     reads = [[0] * 100, reverse_complement(codes) if strand == 0 else codes]
     places = [[Place(100, strand, FIVE[strand] - 100 * strand, 0, 100)], list(partners)]
     jobs = on_card(card, reads, places, MODEL)
@@ -295,7 +295,7 @@ def test_a_mate_in_a_tandem_repeat_has_two_places(card, monkeypatch, diagonals, 
 @pytest.mark.parametrize("diagonals", [2048, 16])
 @pytest.mark.parametrize("length", [*range(KMER, 60), 100])
 def test_a_microsatellite_with_another_base(card, monkeypatch, diagonals, length) -> None:
-    """A repeat of AC at [1800, 1900) and of which a base of the mate is another, or of which two are."""
+    """A repeat of AC at [1800, 1900), and mates of it with one or two substitutions."""
     monkeypatch.setattr(rescue_gpu, "MOST_DIAGONALS", diagonals)
     places = [[Place(100, 0, 1600, 0, 100)]] * 2 + [[], []]
     one, two = np.resize([0, 1], length), np.resize([0, 1], length)
@@ -306,7 +306,7 @@ def test_a_microsatellite_with_another_base(card, monkeypatch, diagonals, length
 
 
 def test_a_mate_of_mostly_n(card) -> None:
-    """Of 16, 23, 31 and 60 called bases, before N and behind them."""
+    """Mates with 16, 23, 31 and 60 called bases, before or after N."""
     mate = axis()[2140:2240].tolist()
     mates = [mate[:called] + [4] * (100 - called) for called in (16, 23, 31, 60)]
     mates += [[4] * (100 - called) + mate[100 - called :] for called in (16, 23, 31, 60)]

@@ -1,4 +1,4 @@
-"""Jobs of mate rescue of simulated pairs: a card's are the CPU's, in the same order."""
+"""Mate rescue of simulated pairs: the card's jobs are the CPU's, in the same order."""
 
 from dataclasses import fields
 

@@ -1,4 +1,4 @@
-"""UMIs out of names, and out of files of their own: where they stand, and what lacks one."""
+"""UMIs from read names and from files: their position, and reads without one."""
 
 import random
 from pathlib import Path
@@ -54,7 +54,7 @@ def test_names_without_a_umi(name: str) -> None:
 
 
 def test_the_look_before_a_run_judges_names_alike() -> None:
-    """What the look refuses, mapping refuses, and the other way round."""
+    """The check before a run and mapping reject the same names."""
     generator = random.Random(14)
     judged = []
     for _ in range(3000):
@@ -80,7 +80,7 @@ def fastq(path: Path, records: list[tuple[str, str]]) -> Path:
 
 @pytest.mark.parametrize("turn", [False, True])
 def test_umis_of_a_file(turn: bool, tmp_path: Path) -> None:
-    """Those of each read, or pair, whatever the size of batches; of several files that follow each other."""
+    """UMIs of each read or pair, for any batch size, and from several consecutive files."""
     umis = [f"{'ACGTN'[i % 5] * (4 + i % 3)}" for i in range(11)]
     files: dict[str, list[Path]] = {"fq1": [], "fq2": [], "fq_umi": []}
     for part, chosen in (("a", range(6)), ("b", range(6, 11))):
@@ -107,7 +107,7 @@ def test_umis_of_a_file(turn: bool, tmp_path: Path) -> None:
     ([("r0", "AC"), ("r1", ""), ("r2", "AC")], "umi.fq: record 2 "),
 ])  # fmt: skip
 def test_files_of_other_umis(records: list[tuple[str, str]], sentence: str, tmp_path: Path) -> None:
-    """Refused by file and record."""
+    """Files with other reads are rejected, naming file and record."""
     path = fastq(tmp_path / "umi.fq", records)
     for size in (3, 2):
         batches = [batch_of([f"r{i}" for i in range(3)][first : first + size]) for first in range(0, 3, size)]

@@ -1,4 +1,4 @@
-"""What `map_unit` tells of its input beyond the records: warnings in the ledger."""
+"""`map_unit` as a whole: warnings in the ledger, and failures."""
 
 import json
 import random
@@ -48,7 +48,7 @@ def test_missing_closing_block_is_told_in_the_ledger(run, tmp_path):
 
 
 def test_a_failure_leaves_no_copy_of_the_reads(run, tmp_path):
-    """A BAM file sorted by coordinate is collated beside the outputs; a name without a UMI stops the job amid it."""
+    """A coordinate-sorted BAM is collated next to the outputs; a name without a UMI stops the job in between."""
     lines = []
     for i in range(3000):
         name = f"r{i}:ACGT" if i != 1500 else "r"
@@ -63,7 +63,7 @@ def test_a_failure_leaves_no_copy_of_the_reads(run, tmp_path):
 
 @pytest.mark.parametrize("kind", ["fastq", "bam"])
 def test_reading_begins_again_where_the_card_is_not_to_be_had(run, tmp_path, monkeypatch, kind):
-    """The size of batches goes by a guess at first; nothing is counted twice, and nothing stays behind."""
+    """The batch size is a guess at first; no read is counted twice, and no file is left."""
     generator = random.Random(7)
     reads = [random_read(generator, f"r{i}:ACGT", 50) for i in range(300)]
     given = {"fastq": [write_fastq(tmp_path / "reads.fq.gz", reads, "bgzip")]}
@@ -88,7 +88,7 @@ def test_reading_begins_again_where_the_card_is_not_to_be_had(run, tmp_path, mon
 
 
 def test_a_file_that_samtools_orders_is_read_once(run, tmp_path, monkeypatch):
-    """No second reader begins while samtools still works for a first one, in a folder of the same name."""
+    """No second reader starts while samtools still works for the first one, in a folder of the same name."""
     lines = []
     for i in range(300):
         lines += paired_lines(f"r{i}", "one", (1 + i % 2000, 201 + i % 2000), 50, "S.a", "I")

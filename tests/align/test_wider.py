@@ -1,4 +1,4 @@
-"""Wider bands: as the oracle says, and reads beside long gaps lie where they belong, not on another copy."""
+"""Wider bands: they agree with the oracle, and reads next to long gaps are placed correctly, not on another copy."""
 
 import random
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Wider bands on a card: as the oracle says, in the order of the alignments."""
+"""Wider bands on a card: they agree with the oracle, in the order of the alignments."""
 
 import numpy as np
 import pytest
