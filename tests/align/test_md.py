@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from quire.align.records.cpu import Layout
+from quire.align.records.cpu import RecordRows
 from quire.align.records.md import RecordSequences, differences
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH
 from quire.sequence.packing import pack
@@ -92,7 +92,7 @@ def test_random_alignments(spans: int, paired: bool) -> None:
     order = generator.permutation(len(reads)).astype(np.int64)
     row = np.where(np.arange(len(order)) % 7 == 3, -1, order)
     distances = np.full(len(order), -1, np.int32)
-    md, md_offsets = differences(reported, sequences, Layout(order, row), distances)
+    md, md_offsets = differences(reported, sequences, RecordRows(order, row), distances)
     for i, chosen in enumerate(row):
         written = md[md_offsets[i] : md_offsets[i + 1]].tobytes().decode(), int(distances[i])
         assert written == (expected[chosen] if chosen >= 0 else ("", -1))

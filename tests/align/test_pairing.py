@@ -31,7 +31,7 @@ def quality(*arguments: int) -> int:
 
 
 def random_places(generator: random.Random, length: int, name_hash: int) -> list[Place]:
-    """Return up to eight places, or more than a pass keeps, close together and with few scores, for ties and overlaps."""
+    """Return up to eight places, or more than a pass keeps, close together and with few scores, for ties."""
     places = []
     for _ in range(generator.choices([0, 1, 2, 3, 8, MOST_CANDIDATES + 1], weights=[4, 8, 4, 4, 4, 1])[0]):
         begin = generator.choice([0, 0, 0, length // 3, length // 2])
@@ -179,7 +179,7 @@ def test_simple_sequence_gets_no_quality(bases, whole, short):
     [("A", 0, True), ("AC", 0, True), ("A", 26, False), ("ACGTGGTCATTCAGACTTGCCGATAGGCTA", 0, False), ("", 0, False)],
 )
 def test_simple_sequence_behind_an_adapter_outbids_no_pair(behind, overlap, proper):
-    """Both mates are 50 bases of a fragment. The following 70 bases align elsewhere and score more than an unpaired pair costs.
+    """Both mates are 50 bases of a fragment; the next 70 align elsewhere and outscore the cost of an unpaired pair.
 
     If they are the same part of the read, or are not simple, they decide, as in bwa mem.
     """

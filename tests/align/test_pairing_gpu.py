@@ -61,7 +61,7 @@ def name_hash(pair: int) -> int:
 
 
 def random_places(generator: random.Random, length: int, pair: int) -> list[Place]:
-    """Return up to eight places, or more than a pass keeps, close together and with few scores, for ties and overlaps."""
+    """Return up to eight places, or more than a pass keeps, close together and with few scores, for ties."""
     places = []
     for _ in range(generator.choices([0, 1, 2, 3, 8, MOST_CANDIDATES + 1], weights=[4, 8, 4, 4, 4, 1])[0]):
         begin = generator.choice([0, 0, 0, length // 3, length // 2])

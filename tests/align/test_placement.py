@@ -88,7 +88,7 @@ def test_agrees_with_bwa_mem(runs):
 
 
 def test_one_copy_of_many_is_not_the_only_place(tmp_path):
-    """A base that only one of 60 copies has makes the seeds over it rare, while all others of the read are too frequent.
+    """A base that only one of 60 copies has makes the seeds over it rare; all others of the read are too frequent.
 
     Reads of that copy with an error near their end score 95 there and 90 in the other copies, as bwa mem finds.
     """

@@ -184,7 +184,7 @@ def test_pairs_describe_each_other(run):
 
 
 def template(record, mate) -> int:
-    """Return the signed span from the first to the last aligned 5' end (bwa mem); 0 if equal or on different contigs."""
+    """Return the signed span between the aligned 5' ends (bwa mem); 0 if they are equal or on different contigs."""
     if record.is_unmapped or mate.is_unmapped or record.reference_id != mate.reference_id:
         return 0
     here, there = (r.reference_end - 1 if r.is_reverse else r.reference_start for r in (record, mate))

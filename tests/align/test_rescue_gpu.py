@@ -74,7 +74,7 @@ def in_order(anchor: Place, other: Place, lengths: tuple[int, int], side: int) -
 def places_of_mate(
     anchor: Place, lengths: tuple[int, int], side: int, orientation: str, model: InsertSize
 ) -> tuple[int, int, int, int]:
-    """Return strand, begin and end on the contig of all places of the whole mate that form a proper pair of an orientation.
+    """Return strand, begin and end on the contig of all places of the mate that form a proper pair of an orientation.
 
     Also return where the place with the mean template length begins.
     """
@@ -210,7 +210,7 @@ FIVE = (2000, 2400)
 
 
 def one_pair(card, strand: int, codes: list[int], partners: list[Place] = ()) -> list[int]:
-    """Return the diagonals found for a mate of these codes (as on the axis), beside an anchor with its 5' end at FIVE[strand]."""
+    """Return the diagonals of a mate with these codes (as on the axis) beside an anchor with 5' end FIVE[strand]."""
     reads = [[0] * 100, reverse_complement(codes) if strand == 0 else codes]
     places = [[Place(100, strand, FIVE[strand] - 100 * strand, 0, 100)], list(partners)]
     jobs = on_card(card, reads, places, MODEL)

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from quire.algorithms.complete import Axis
 from quire.algorithms.complete.alignment.cpu import align
 from quire.align.model import Reported
-from quire.align.records.cpu import Layout
+from quire.align.records.cpu import RecordRows
 from quire.align.records.md import RecordSequences, differences
 from quire.complete.selection import Chosen
 from quire.errors import QuireError
@@ -65,7 +65,7 @@ def build_records(
     np.cumsum(np.where(mapped, np.diff(offsets)[row] if len(hits.read) else 0, 0), out=cigar_offsets[1:])
     edit_distance = filled(-1, np.int32)
     sequences = RecordSequences(batch.bases, np.empty(0, np.uint8), batch.offsets, reference.text, reference.ambiguous)
-    md, md_offsets = differences(_reported(chosen, cigar, offsets), sequences, Layout(read, row), edit_distance)
+    md, md_offsets = differences(_reported(chosen, cigar, offsets), sequences, RecordRows(read, row), edit_distance)
     if (edit_distance[mapped] != hits.distance[row[mapped]]).any():
         raise QuireError("complete: an alignment has other differences than were found; please report this.")
     return RecordBatch(

@@ -42,7 +42,7 @@ class RecordFields(NamedTuple):
     mate_record: np.ndarray
 
 
-class Layout(NamedTuple):
+class RecordRows(NamedTuple):
     """The records of a batch in output order.
 
     Attributes:
@@ -56,7 +56,7 @@ class Layout(NamedTuple):
 
 @compiled
 def lay_out(rows, first, paired):
-    """Return the `Layout` of the records, given the number of rows and the first row of each read."""
+    """Return the `RecordRows` of the records, given the number of rows and the first row of each read."""
     reads = len(rows)
     count = 0
     for read in range(reads):
@@ -75,7 +75,7 @@ def lay_out(rows, first, paired):
         for number in range(first[read], first[read] + rows[read]):
             record_read[used], row[used] = read, number
             used += 1
-    return Layout(record_read, row)
+    return RecordRows(record_read, row)
 
 
 @compiled
