@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.buckets.packing.packer import pack_pieces
-from quire.buckets.packing.parts import FIXED_BYTES, SLACK
+from quire.buckets.packing.parts import SLACK
 from quire.buckets.packing.unpacker import Unpacked, unpack_pieces
 from quire.io.bam.decode import Records
-from quire.io.bam.layout import FIXED_FIELDS
+from quire.io.bam.layout import FIXED_BYTES, FIXED_FIELDS
 
 
 def pack(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

@@ -7,7 +7,6 @@ from quire.buckets.packing.parts import (
     AS,
     BASES_AT,
     CONTIG_AT,
-    FIXED_BYTES,
     FOURS,
     LANES,
     LEAST_DISTANCE,
@@ -38,7 +37,7 @@ from quire.buckets.packing.parts import (
     plane_of,
     put,
 )
-from quire.io.bam.layout import OPERATION_BYTES, SIZE_BYTES
+from quire.io.bam.layout import FIXED_BYTES, OPERATION_BYTES, SIZE_BYTES
 from quire.io.bam.tags import end_of_text
 from quire.sam import CIGAR_SHIFT
 from quire.simd.bits import count_ones, load_bytes, store_bytes, trailing_zeros

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.buckets.packing import stored
-from quire.io.bam.layout import FIXED_FIELDS, OPERATION_BYTES, SIZE_BYTES
+from quire.io.bam.layout import FIXED_BYTES, FIXED_FIELDS, OPERATION_BYTES, SIZE_BYTES
 from quire.io.bam.tags import text_tag
 from quire.simd.bits import load_bytes, store_bytes
 from quire.simd.compiled import inlined
@@ -17,7 +17,6 @@ SLACK = 64
 """Bytes behind records, packed or not, that may be read and written, whatever they hold."""
 LANES = 32  # qualities of which planes are made at a time
 WEIGHTS = 8  # bits of a quality
-FIXED_BYTES = FIXED_FIELDS.itemsize
 CONTIG_AT, BASES_AT, MATE_AT, LENGTH_AT, MIDDLE_AT = (
     FIXED_FIELDS.fields[name][1]  # type: ignore[index]
     for name in ("contig", "bases", "mate_contig", "template_length", "name_bytes")

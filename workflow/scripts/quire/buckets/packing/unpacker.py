@@ -10,7 +10,6 @@ from quire.buckets.packing.parts import (
     AS,
     BASES_AT,
     CONTIG_AT,
-    FIXED_BYTES,
     FOURS,
     LANES,
     LENGTH_AT,
@@ -37,7 +36,7 @@ from quire.buckets.packing.parts import (
     plane_of,
     put,
 )
-from quire.io.bam.layout import OPERATION_BYTES, SIZE_BYTES
+from quire.io.bam.layout import FIXED_BYTES, OPERATION_BYTES, SIZE_BYTES
 from quire.sam import CIGAR_SHIFT
 from quire.simd.bits import load_bytes, store_bytes
 from quire.simd.borrowed import borrowed

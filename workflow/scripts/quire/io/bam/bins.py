@@ -1,4 +1,4 @@
-"""The bin of a record, by which indexes of BAM find it (SAM specification, 5.3)."""
+"""The bins of BAM's indexes (SAM specification, section 5.3)."""
 
 import numpy as np
 
@@ -6,21 +6,34 @@ from quire.sam import CONSUMES_REFERENCE, FLAG_UNMAPPED
 from quire.sequence.cigar import length_of, operation_of
 from quire.simd.compiled import inlined
 
+WINDOW_SHIFT = 14  # BAI's windows and smallest bins, and those that htslib gives CSI, have 16,384 bases
+BAI_DEPTH = 5  # levels of bins below the one that holds everything
+
+
+def first_bin(level: int) -> int:
+    """Return the number of the first bin of a level; level 0 is the bin that holds everything."""
+    return ((1 << 3 * level) - 1) // 7
+
+
+@inlined
+def smallest_bin(begin, end, depth):
+    """Return the smallest bin that holds [begin, end) (reg2bin of the specification)."""
+    last = end - 1
+    shift, level = WINDOW_SHIFT, depth
+    while level > 0:
+        if begin >> shift == last >> shift:
+            return ((np.int64(1) << 3 * level) - 1) // 7 + (begin >> shift)
+        shift += 3
+        level -= 1
+    return np.int64(0)
+
 
 @inlined
 def bin_of(flag, position, cigar, first_operation, last_operation):
-    """Bin of the record's span (SAM specification 5.3); a span of one base where nothing is aligned."""
+    """Return the bin of a record's span, one base where nothing is aligned; its lowest 16 bits, as BAM has them."""
     span = np.int64(0)
     if not flag & FLAG_UNMAPPED:
         for k in range(first_operation, last_operation):
             if CONSUMES_REFERENCE >> operation_of(cigar[k]) & 1:
                 span += length_of(cigar[k])
-    first = np.int64(position)
-    last = first + max(span, 1) - 1
-    offset, shift = 4681, 14
-    while shift <= 26:
-        if first >> shift == last >> shift:
-            return (offset + (first >> shift)) & 0xFFFF
-        shift += 3
-        offset = (offset - 1) >> 3
-    return 0
+    return smallest_bin(np.int64(position), np.int64(position) + max(span, 1), BAI_DEPTH) & 0xFFFF

@@ -8,14 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.io.bam.layout import FIXED_FIELDS, OPERATION_BYTES, SIZE_BYTES
+from quire.io.bam.layout import FIXED_BYTES, FIXED_FIELDS, OPERATION_BYTES, SIZE_BYTES
 from quire.ragged import offsets_from_lengths
 from quire.sam import CIGAR_HARD_CLIP, CIGAR_MASK, CIGAR_SHIFT, CIGAR_SOFT_CLIP, CONSUMES_REFERENCE
 from quire.sequence.ties.cpu import hash_of_name
 from quire.simd.bits import copy_bytes, prefetch, store_bytes
 from quire.simd.compiled import compiled, inlined
 
-_FIXED_BYTES = FIXED_FIELDS.itemsize
 _BYTES_AHEAD = 2560  # some seven records
 _CLIPS = 1 << CIGAR_SOFT_CLIP | 1 << CIGAR_HARD_CLIP
 
@@ -77,20 +76,20 @@ def bases_of(
 @compiled
 def _split(data):
     """Where records begin, and the bytes of their fixed fields end to end."""
-    most = len(data) // _FIXED_BYTES  # room is only address space until it is written
-    starts, fixed = np.empty(most, np.int64), np.empty(most * _FIXED_BYTES, np.uint8)
+    most = len(data) // FIXED_BYTES  # room is only address space until it is written
+    starts, fixed = np.empty(most, np.int64), np.empty(most * FIXED_BYTES, np.uint8)
     count = start = 0
-    while start + _FIXED_BYTES <= len(data):
+    while start + FIXED_BYTES <= len(data):
         prefetch(data, start + _BYTES_AHEAD)  # where a record begins is known only when the one before has come
         starts[count] = start
-        copy_bytes(fixed, count * _FIXED_BYTES, data, start, start + _FIXED_BYTES)
+        copy_bytes(fixed, count * FIXED_BYTES, data, start, start + FIXED_BYTES)
         count += 1
-        start += SIZE_BYTES + np.int64(_uint32(data, start))
-    return starts[:count], fixed[: count * _FIXED_BYTES]
+        start += SIZE_BYTES + np.int64(uint32_at(data, start))
+    return starts[:count], fixed[: count * FIXED_BYTES]
 
 
 @inlined
-def _uint32(data, at):
+def uint32_at(data, at):
     """Four bytes from `at` on, the lowest first."""
     return (
         np.uint32(data[at])
@@ -103,13 +102,13 @@ def _uint32(data, at):
 @inlined
 def cigar_begin(start, fields):
     """Where in the data the CIGAR of a record begins, given where the record does and its fixed fields."""
-    return start + _FIXED_BYTES + fields.name_bytes
+    return start + FIXED_BYTES + fields.name_bytes
 
 
 @inlined
 def cigar_element(data, begin, number):
     """An element (uint32) of the CIGAR that begins at `begin`."""
-    return _uint32(data, begin + OPERATION_BYTES * number)
+    return uint32_at(data, begin + OPERATION_BYTES * number)
 
 
 @inlined
@@ -128,7 +127,7 @@ def tags_begin(records: Records, chosen: NDArray[np.int64]) -> NDArray[np.int64]
     """Where in the data the tags of each chosen record begin (int64[]): behind its qualities. For few records."""
     fixed = records.fixed[chosen]
     operations, bases = fixed["operations"].astype(np.int64), fixed["bases"].astype(np.int64)
-    begin: NDArray[np.int64] = records.starts[chosen] + _FIXED_BYTES + fixed["name_bytes"]
+    begin: NDArray[np.int64] = records.starts[chosen] + FIXED_BYTES + fixed["name_bytes"]
     return begin + OPERATION_BYTES * operations + (bases + 1) // 2 + bases
 
 
@@ -166,7 +165,7 @@ def _widened(low, high, leading, element):
 def _name_hashes(data, starts, fixed, chosen):
     hashes = np.empty(len(chosen), np.uint64)
     for i in range(len(chosen)):
-        begin = starts[chosen[i]] + _FIXED_BYTES
+        begin = starts[chosen[i]] + FIXED_BYTES
         hashes[i] = hash_of_name(data, begin, begin + fixed[chosen[i]].name_bytes - 1)
     return hashes
 

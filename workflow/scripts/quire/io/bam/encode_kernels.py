@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from quire.io.bam.bins import bin_of
 from quire.io.bam.layout import (
-    FIXED_FIELDS,
+    FIXED_BYTES,
     NUMBER_OF_CODE,
     NUMBER_OF_COMPLEMENT,
     OPERATION_BYTES,
@@ -84,7 +84,6 @@ class Places(NamedTuple):
 
 LOWEST_SCORED_QUALITY = 15  # samtools fixmate -m adds up qualities from here on
 OPERATION_LETTERS = np.frombuffer(CIGAR_LETTERS.encode(), np.uint8)
-_FIXED_BYTES = FIXED_FIELDS.itemsize
 _AHEAD, _LINE_BYTES = 2, 64  # records whose room is asked for before its turn, by cache lines
 
 # Tags, and the letters that tell their types: an unsigned integer of one, two or four bytes, or text.
@@ -145,7 +144,7 @@ def find_places(given, paired):
         clips[r, 0], clips[r, 1] = _hard_clips(operations)
         length = 0 if inputs.flag[r] & FLAG_SECONDARY else length - clips[r, 0] - clips[r, 1]
         name_bytes = inputs.name_offsets[i + 1] - inputs.name_offsets[i] + 1
-        size = _FIXED_BYTES + name_bytes + 4 * len(operations) + (length + 1) // 2 + length
+        size = FIXED_BYTES + name_bytes + OPERATION_BYTES * len(operations) + (length + 1) // 2 + length
         starts[r + 1] = starts[r] + size + _tag_bytes(inputs, r, mate_scores[r])
     return Places(starts, clips, mate_scores)
 
@@ -250,7 +249,7 @@ def write_records(given, places, target, first_record, last_record):
         fields.mate_contig = inputs.mate_contig[r]
         fields.mate_position = inputs.mate_position[r]
         fields.template_length = inputs.template_length[r]
-        at = copy_bytes(out, at, fixed_bytes, 0, _FIXED_BYTES)
+        at = copy_bytes(out, at, fixed_bytes, 0, FIXED_BYTES)
         at = copy_bytes(out, at, inputs.names, first_name, last_name)
         out[at] = 0
         at += 1

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.errors import InputError
+from quire.io.bam.bins import WINDOW_SHIFT, first_bin
 from quire.io.files import open_input, read_errors
-
-_WINDOW_SHIFT = 14  # BAI's linear index has a window for each 16,384 bases
 
 
 class BamIndex(Protocol):
@@ -45,7 +44,7 @@ class LinearIndex:
         """See `BamIndex`."""
         windows = self.offsets[contig] if contig < len(self.offsets) else np.empty(0, np.uint64)
         # Windows without records hold 0 or what stands before them; the next one that holds an offset is the one.
-        behind = windows[start >> _WINDOW_SHIFT :]
+        behind = windows[start >> WINDOW_SHIFT :]
         filled = np.flatnonzero(behind)
         return int(behind[filled[0]]) if len(filled) else None
 
@@ -72,15 +71,11 @@ class BinIndex:
             return None
         # From the smallest bin that holds the position to its left neighbours and then upward: the first that exists
         # begins before every record that overlaps the position (as htslib does it).
-        number = self._first_of_level(self.depth) + (start >> self.shift)
+        number = first_bin(self.depth) + (start >> self.shift)
         while number and number not in bins:
             first_sibling = (self._parent(number) << 3) + 1
             number = number - 1 if number > first_sibling else self._parent(number)
         return bins.get(number, min(bins.values()))
-
-    @staticmethod
-    def _first_of_level(level: int) -> int:
-        return ((1 << 3 * level) - 1) // 7
 
     @staticmethod
     def _parent(number: int) -> int:
@@ -129,7 +124,7 @@ def _read_csi(data: bytes) -> BinIndex:
     at = 16 + extra
     (contigs,) = struct.unpack_from("<i", data, at)
     at += 4
-    metadata_bin = ((1 << 3 * (depth + 1)) - 1) // 7 + 1
+    metadata_bin = first_bin(depth + 1) + 1
     all_bins = []
     for _ in range(contigs):
         (count,) = struct.unpack_from("<i", data, at)

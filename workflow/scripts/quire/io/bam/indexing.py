@@ -11,13 +11,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from quire.io.bam.bins import BAI_DEPTH, WINDOW_SHIFT, first_bin, smallest_bin
 from quire.io.bam.decode import Records, cigar_begin, cigar_element
+from quire.io.bgzf import compress_blocks
+from quire.io.files import BGZF_END
 from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_REFERENCE, FLAG_UNMAPPED
 from quire.simd.bits import prefetch
 from quire.simd.compiled import compiled, inlined
 
-WINDOW_SHIFT = 14  # BAI's windows and smallest bins, and those that htslib gives CSI, have 16,384 bases
-BAI_DEPTH = 5  # levels of bins below the one that holds everything
 _OFFSET_BITS = 16  # of a virtual offset, for the place in the inflated block
 AHEAD = 8  # records whose CIGARs are asked for before their turn: each lies in a cache line of its own
 _CSI_MARGIN = 256  # bases that htslib allows an alignment to reach behind its contig
@@ -98,19 +99,6 @@ def reference_end(data, start, fields):
     return max(end, np.int64(fields.position) + 1)
 
 
-@inlined
-def _bin_of(begin, end, depth):
-    """The smallest bin that holds [begin, end) (reg2bin of the specification)."""
-    last = end - 1
-    shift, level = WINDOW_SHIFT, depth
-    while level > 0:
-        if begin >> shift == last >> shift:
-            return ((np.int64(1) << 3 * level) - 1) // 7 + (begin >> shift)
-        shift += 3
-        level -= 1
-    return np.int64(0)
-
-
 @compiled
 def _find_ends(records, ends):
     """Fill `ends` (int64[n]) with each record's `reference_end`; windows that records can begin to fill, at most."""
@@ -146,7 +134,7 @@ def _entries(records, ends, block_offsets, block_payload, depth, rows):
         while after >= border:
             block, border = block + 1, border + block_payload
         close = block_offsets[block] << _OFFSET_BITS | after - (border - block_payload)
-        number = _bin_of(position, ends[i], depth)
+        number = smallest_bin(position, ends[i], depth)
         if contig < 0 or contigs[contig].contig != own:
             contig += 1
             contigs[contig].contig, contigs[contig].begin = own, begin
@@ -208,9 +196,6 @@ class IndexBuilder:
         content = b"".join(parts)
         if self.kind == "csi":
             # CSI files are bgzip files.
-            from quire.io.bgzf import compress_blocks
-            from quire.io.files import BGZF_END
-
             content = compress_blocks(content).tobytes() + BGZF_END
         path.write_bytes(content)
 
@@ -224,7 +209,7 @@ class IndexBuilder:
         if len(totals):
             # As htslib does, a bin that cannot be holds the contig's extent and its numbers of records.
             extent = totals["begin"][0], totals["end"][-1], totals["mapped"].sum(), totals["unmapped"].sum()
-            metadata = ((1 << 3 * (self.depth + 1)) - 1) // 7 + 1
+            metadata = first_bin(self.depth + 1) + 1
             parts.append(self._bin(metadata, None, 2) + struct.pack("<4Q", *extent))
         if self.kind == "bai":
             parts.append(struct.pack("<i", len(linear)) + np.ascontiguousarray(linear, "<i8").tobytes())
@@ -236,8 +221,8 @@ class IndexBuilder:
             return struct.pack("<Ii", number, chunks)
         offset = 0
         if linear is not None:
-            level = next(n for n in range(self.depth, -1, -1) if number >= ((1 << 3 * n) - 1) // 7)
-            window = number - ((1 << 3 * level) - 1) // 7 << 3 * (self.depth - level)
+            level = next(n for n in range(self.depth, -1, -1) if number >= first_bin(n))
+            window = number - first_bin(level) << 3 * (self.depth - level)
             offset = int(linear[window])
         return struct.pack("<IQi", number, offset, chunks)
 

@@ -22,6 +22,7 @@ FIXED_FIELDS = np.dtype(
     ]
 )
 """What every record begins with; behind it stand name, CIGAR, bases, qualities and tags."""
+FIXED_BYTES = FIXED_FIELDS.itemsize
 SIZE_BYTES = FIXED_FIELDS["bytes_behind"].itemsize
 OPERATION_BYTES = 4
 

@@ -11,17 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.errors import InputError
+from quire.io.bam.bins import WINDOW_SHIFT
+from quire.io.bam.decode import uint32_at
 from quire.io.bam.index import open_index
+from quire.io.bam.layout import FIXED_BYTES, FIXED_FIELDS, OPERATION_BYTES, SIZE_BYTES
 from quire.io.files import lacks_bgzip_end
 from quire.io.inflate import DamagedBlock, inflate_blocks
 from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_REFERENCE, FLAG_UNMAPPED
 from quire.simd.compiled import compiled, inlined
 
-SPAN_OF_INDEX = 1 << 14  # bases that an index tells apart
+SPAN_OF_INDEX = 1 << WINDOW_SHIFT  # bases that an index tells apart
 FIRST_READ, MOST_READ = 1 << 18, 1 << 23  # compressed bytes read at a time
 MOST_INFLATED = 1 << 26  # about as many bytes are inflated at a time
 FIRST_BEYOND = 1 << 16  # beyond what the index tells: more with each read
-_FIXED_BYTES = 36  # of a record, its size included
+_CONTIG, _POSITION, _NAME_BYTES, _OPERATIONS, _FLAG, _BASES, _MATE_CONTIG, _MATE_POSITION = (
+    FIXED_FIELDS.fields[name][1]  # type: ignore[index]
+    for name in ("contig", "position", "name_bytes", "operations", "flag", "bases", "mate_contig", "mate_position")
+)  # offsets in a record
 _NO_RECORD = -1  # instead of a number of runs
 
 
@@ -82,7 +88,7 @@ class BamReader:
             # Records that are much alike take few bytes: how many are read next depends on what these gave.
             self._most = min(MOST_READ, max(FIRST_BEYOND, MOST_INFLATED * taken // max(len(text) - left, 1)))
             text, skip = text[skip:], 0
-            runs = np.empty((len(text) // _FIXED_BYTES + 1, 2), np.int64)
+            runs = np.empty((len(text) // FIXED_BYTES + 1, 2), np.int64)
             at, count, done = _choose(text, contig, start, end, len(self._index), runs)
             if count == _NO_RECORD:
                 raise self._no_record()
@@ -171,10 +177,8 @@ def _joined(parts: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
 
 @inlined
 def _int32(data, at):
-    """A signed little-endian number."""
-    value = np.uint32(data[at]) | np.uint32(data[at + 1]) << np.uint32(8)
-    value |= np.uint32(data[at + 2]) << np.uint32(16) | np.uint32(data[at + 3]) << np.uint32(24)
-    return np.int64(np.int32(value))
+    """Return a signed little-endian number."""
+    return np.int64(np.int32(uint32_at(data, at)))
 
 
 @compiled
@@ -186,10 +190,10 @@ def _choose(text, contig, start, end, contigs, runs):
     number of runs is _NO_RECORD.
     """
     at, count = 0, 0
-    while at + _FIXED_BYTES <= len(text):
-        size = _int32(text, at) + 4
-        reference, position = _int32(text, at + 4), _int32(text, at + 8)
-        mate_reference, mate_position = _int32(text, at + 24), _int32(text, at + 28)
+    while at + FIXED_BYTES <= len(text):
+        size = _int32(text, at) + SIZE_BYTES
+        reference, position = _int32(text, at + _CONTIG), _int32(text, at + _POSITION)
+        mate_reference, mate_position = _int32(text, at + _MATE_CONTIG), _int32(text, at + _MATE_POSITION)
         places_fit = max(reference, mate_reference) < contigs and min(reference, mate_reference, position) >= -1
         if not (places_fit and mate_position >= -1 and _lengths_fit(text, at, size)):
             return at, _NO_RECORD, False
@@ -229,13 +233,13 @@ def _lengths_fit(text, at, size):
 
     With an index of another file reading begins anywhere in a record: its sizes are other numbers, up to 2 GB.
     """
-    name_length, bases = np.int64(text[at + 12]), _int32(text, at + 20)
-    operations = np.int64(text[at + 16]) | np.int64(text[at + 17]) << 8
-    name_end = at + _FIXED_BYTES + name_length
+    name_length, bases = np.int64(text[at + _NAME_BYTES]), _int32(text, at + _BASES)
+    operations = np.int64(text[at + _OPERATIONS]) | np.int64(text[at + _OPERATIONS + 1]) << 8
+    name_end = at + FIXED_BYTES + name_length
     return (
         name_length > 0
         and bases >= 0
-        and _FIXED_BYTES + name_length + 4 * operations + (bases + 1) // 2 + bases <= size
+        and FIXED_BYTES + name_length + OPERATION_BYTES * operations + (bases + 1) // 2 + bases <= size
         and (name_end > len(text) or text[name_end - 1] == 0)
     )
 
@@ -243,12 +247,12 @@ def _lengths_fit(text, at, size):
 @inlined
 def _record_end(text, at, position):
     """Where the alignment ends; a record without bases on the reference counts as one base long, as in htslib."""
-    name_length = np.int64(text[at + 12])
-    operations = np.int64(text[at + 16]) | np.int64(text[at + 17]) << 8
-    unmapped = text[at + 18] & FLAG_UNMAPPED
+    name_length = np.int64(text[at + _NAME_BYTES])
+    operations = np.int64(text[at + _OPERATIONS]) | np.int64(text[at + _OPERATIONS + 1]) << 8
+    unmapped = text[at + _FLAG] & FLAG_UNMAPPED
     length = np.int64(0)
     for i in range(operations):
-        element = _int32(text, at + _FIXED_BYTES + name_length + 4 * i) & 0xFFFFFFFF
+        element = np.int64(uint32_at(text, at + FIXED_BYTES + name_length + OPERATION_BYTES * i))
         if CONSUMES_REFERENCE >> (element & CIGAR_MASK) & 1:
             length += element >> CIGAR_SHIFT
     return position + (1 if length == 0 or unmapped else length)

@@ -16,7 +16,7 @@ from quire.io.bam.decode import (
     qualities_begin,
     records_of,
 )
-from quire.io.bam.layout import FIXED_FIELDS, NUMBER_OF_CODE, SIZE_BYTES
+from quire.io.bam.layout import FIXED_BYTES, NUMBER_OF_CODE, SIZE_BYTES
 from quire.io.bam.stream import BamStream
 from quire.ragged import offsets_from_lengths
 from quire.reads import PairBatch, ReadBatch
@@ -35,7 +35,6 @@ from quire.simd.compiled import compiled
 STRETCH_BYTES, THREADS, STRETCHES_AHEAD = 1 << 20, 4, 8  # compressed bytes of a stretch; of those that inflate
 HIGHEST_PHRED, NO_QUALITIES = 93, 255
 _FINE, _LACKS_QUALITIES, _HIGH_QUALITY, _EQUAL_SIGN = range(4)
-_FIXED_BYTES = FIXED_FIELDS.itemsize
 _GROUP = "samtools collate -o grouped.bam"
 
 
@@ -199,7 +198,7 @@ def _reads(records: Records, chosen: NDArray[np.int64], name: Path, maximum_leng
 
 
 def _name(records: Records, record: int) -> str:
-    begin = int(records.starts[record]) + _FIXED_BYTES
+    begin = int(records.starts[record]) + FIXED_BYTES
     end = begin + int(records.fixed["name_bytes"][record]) - 1
     return records.data[begin:end].tobytes().decode("ascii", "replace")
 
@@ -240,7 +239,7 @@ def _first_pair_unlike(data, starts, fixed, first, second):
         length = fixed[first[i]].name_bytes
         if fixed[second[i]].name_bytes != length:
             return i
-        one, other = starts[first[i]] + _FIXED_BYTES, starts[second[i]] + _FIXED_BYTES
+        one, other = starts[first[i]] + FIXED_BYTES, starts[second[i]] + FIXED_BYTES
         for k in range(length):
             if data[one + k] != data[other + k]:
                 return i
@@ -254,7 +253,7 @@ def _decode(records, chosen, target):
     names, name_offsets, codes, qualities, offsets = target
     for i in range(len(chosen)):
         start, fields = starts[chosen[i]], fixed[chosen[i]]
-        name = start + _FIXED_BYTES
+        name = start + FIXED_BYTES
         copy_bytes(names, name_offsets[i], data, name, name + name_offsets[i + 1] - name_offsets[i])
         first, length = offsets[i], offsets[i + 1] - offsets[i]
         bases, quality = bases_begin(start, fields), qualities_begin(start, fields)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from quire.errors import QuireError
 from quire.io.bam.decode import header_bytes
+from quire.io.bam.layout import FIXED_BYTES, SIZE_BYTES
 from quire.io.bytes_read import note_place
 from quire.io.files import lacks_bgzip_end
 from quire.io.inflate import DamagedBlock, inflate_blocks, whole_blocks
@@ -20,7 +21,6 @@ from quire.io.sniff import BAM_MAGIC
 from quire.simd.compiled import compiled
 
 _FIRST_READ = 1 << 18  # compressed bytes in which a header is looked for; doubled until it is whole
-_LEAST_RECORD = 32  # bytes behind the field of the size
 
 
 class RecordStretch(NamedTuple):
@@ -180,15 +180,15 @@ class BamStream:
 def _end_of_whole_records(head, text):
     """Bytes of the whole records at the beginning of `head` and `text` end to end; -1 where a size is impossible."""
     total, at = len(head) + len(text), 0
-    while at + 4 <= total:
+    while at + SIZE_BYTES <= total:
         record = np.int64(0)
-        for i in range(4):
+        for i in range(SIZE_BYTES):
             place = at + i
             byte = head[place] if place < len(head) else text[place - len(head)]
             record |= np.int64(byte) << (8 * i)
-        if record < _LEAST_RECORD or record >= 1 << 31:
+        if record < FIXED_BYTES - SIZE_BYTES or record >= 1 << 31:
             return -1
-        if at + 4 + record > total:
+        if at + SIZE_BYTES + record > total:
             break
-        at += 4 + record
+        at += SIZE_BYTES + record
     return at
