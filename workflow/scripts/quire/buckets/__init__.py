@@ -1,7 +1,7 @@
-"""A unit's records by where they lie on the genome: what mapping leaves behind, and finishing sorts.
+"""A unit's records, grouped by genome position: mapping writes these buckets, and finishing sorts them.
 
 The genome, its contigs end to end, is cut into buckets of equal width. A record belongs to the bucket that holds its
-position. Buckets whose records may share a fragment with it (`quire.finish.marking`) get a copy, which is looked at and
-not written, so that each bucket can be marked, sorted and compressed by itself. Records without a position have a
-bucket of their own, the last. `cpu` deals a batch's records out, `packing` makes them small, `file` keeps them.
+position. Other buckets whose records may share a fragment with it (`quire.finish.marking`) get a copy that is compared
+but not written, so that each bucket can be marked, sorted and compressed independently. The last bucket holds the
+records without a position. `cpu` distributes a batch's records, `packing` compresses them, and `file` stores them.
 """

@@ -1,4 +1,4 @@
-"""Dealing records out to buckets, in Numba."""
+"""Distribution of records to buckets, with Numba."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,17 +15,17 @@ from quire.simd.bits import copy_bytes
 from quire.simd.compiled import compiled, inlined
 
 LEFT_ALONE = FLAG_SECONDARY | FLAG_SUPPLEMENTARY | FLAG_UNMAPPED | FLAG_FAILED_QUALITY_CHECK
-"""Flags of records that are never marked, and compared with none."""
+"""Flags of records that are neither marked as duplicates nor compared."""
 
 
 class Dealt(NamedTuple):
-    """Records, dealt out to the buckets.
+    """Records by bucket.
 
     Attributes:
-        data: uint8[], the records of one bucket behind those of another; those of a bucket in the order of the reads.
-            SLACK zeros stand behind them, for `quire.buckets.packing`.
-        offsets: int64[buckets + 2], where each bucket's begin.
-        records: that were dealt out, each counted once.
+        data: uint8[], the records bucket after bucket, within a bucket in the order of the reads. SLACK zeros follow,
+            for `quire.buckets.packing`.
+        offsets: int64[buckets + 2], where each bucket begins.
+        records: number of records, each counted once.
     """
 
     data: NDArray[np.uint8]
@@ -34,13 +34,13 @@ class Dealt(NamedTuple):
 
 
 def deal(records: Records, genome: BucketLayout) -> Dealt:
-    """Deal records out, those of a bucket in the order in which they came. Any thread may call it."""
+    """Distribute records to buckets, keeping their order. Any thread may call it."""
     data, offsets = _deal(records, genome)
     return Dealt(data, offsets, len(records.starts))
 
 
 def assemble_dealt(assembly: Assembly, genome: BucketLayout) -> Dealt:
-    """What `deal` makes of records, each written to its bucket at once. Any thread may call it."""
+    """Write records directly to their buckets, with the result of `deal`. Any thread may call it."""
     records, starts = assembly.records, assembly.starts
     offsets, begins, copied, copies = _places(
         starts, records.flag, records.contig, records.position, records.cigar, records.cigar_offsets, genome
@@ -52,7 +52,7 @@ def assemble_dealt(assembly: Assembly, genome: BucketLayout) -> Dealt:
 
 
 def joined(parts: Sequence[Dealt]) -> Dealt:
-    """Several as one, in their order; of one genome."""
+    """Concatenate parts of one genome, in their order."""
     if len(parts) == 1:
         return parts[0]
     sizes = np.sum([np.diff(part.offsets) for part in parts], axis=0)
@@ -64,7 +64,7 @@ def joined(parts: Sequence[Dealt]) -> Dealt:
 
 
 def _room(size: int) -> NDArray[np.uint8]:
-    """Room for so many bytes of records and what stands behind them."""
+    """Return memory for `size` bytes of records and the SLACK zeros after them."""
     room = np.empty(size + SLACK, np.uint8)
     room[size:] = 0
     return room
@@ -72,15 +72,15 @@ def _room(size: int) -> NDArray[np.uint8]:
 
 @inlined
 def place_of(fields, contig_offsets):
-    """A record's position on the contigs end to end."""
+    """Return a record's position on the contigs end to end."""
     return contig_offsets[fields.contig] + fields.position
 
 
 @inlined
 def reach(data, start, fields, contig_offsets, span):
-    """First and last place whose records may share a fragment with this one, if none takes more than `span` bases.
+    """Return the first and last place of records that may share a fragment with this one.
 
-    Its own place where none can.
+    No record spans more than `span` bases. Records that are not compared reach their own place only.
     """
     place = place_of(fields, contig_offsets)
     if fields.flag & LEFT_ALONE:
@@ -91,13 +91,13 @@ def reach(data, start, fields, contig_offsets, span):
 
 @inlined
 def _buckets_of(low, high, width, buckets):
-    """First and last bucket of a record that reaches from `low` to `high`."""
+    """Return the first and last bucket of a record that reaches from `low` to `high`."""
     return max(low, 0) // width, min(high // width, buckets - 1)
 
 
 @compiled
 def _deal(records, genome):
-    """The records' bytes by bucket, and int64[buckets + 2] where each bucket's begin."""
+    """Return the records' bytes by bucket, and int64[buckets + 2], where each bucket begins."""
     data, starts, fixed = records
     contig_offsets, width, buckets = genome
     n = len(starts)
@@ -124,11 +124,11 @@ def _deal(records, genome):
 
 @compiled
 def _places(starts, flag, contig, position, cigar, cigar_offsets, genome):
-    """Where records that are not written yet, of the sizes between `starts`, are to stand by bucket.
+    """Assign places by bucket to records that are not written yet; `starts` (int64[n + 1]) gives their sizes.
 
     Returns:
-        int64[buckets + 2] where each bucket's begin; int64[n] where each record stands first; and of those that stand
-        in further buckets, int64[] their numbers and int64[] the further places.
+        int64[buckets + 2], where each bucket begins; int64[n], where each record is to begin in its first bucket; and
+        of copies in further buckets int64[], the record's number, and int64[], where the copy begins.
     """
     contig_offsets, width, buckets = genome
     n = len(flag)
@@ -161,7 +161,7 @@ def _places(starts, flag, contig, position, cigar, cigar_offsets, genome):
 
 @compiled
 def _copy(data, starts, begins, copied, copies):
-    """Write the records that stand in further buckets there too."""
+    """Copy records to their further buckets."""
     for k in range(len(copied)):
         i = copied[k]
         copy_bytes(data, copies[k], data, begins[i], begins[i] + starts[i + 1] - starts[i])
@@ -169,12 +169,12 @@ def _copy(data, starts, begins, copied, copies):
 
 @inlined
 def _size(starts, i, end):
-    """Bytes of record i."""
+    """Return the size of record i in bytes."""
     return (starts[i + 1] if i + 1 < len(starts) else end) - starts[i]
 
 
 @compiled
 def _append(data, offsets, out, at):
-    """Copy the bytes of each bucket behind what `out` has of it, which ends at `at[bucket]`."""
+    """Append the bytes of each bucket in `out` at `at[bucket]`, which is moved to their end."""
     for bucket in range(len(at)):
         at[bucket] = copy_bytes(out, at[bucket], data, offsets[bucket], offsets[bucket + 1])

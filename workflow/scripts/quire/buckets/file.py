@@ -1,15 +1,15 @@
-"""The folder of a unit's buckets: files of dealt records, and one that says what lies where.
+"""The folder of a unit's buckets: files of records by bucket, and a table of contents.
 
-The records of many reads make a *stretch*, bucket after bucket; it is collected until a bucket's share of it, a
-*piece*, is worth a seek. Several threads pack the pieces of stretches (`packing`) and write them, each to a file of its
-own: the kernel lets one thread at a time write to a file, and copying is what writing takes. Which file has a stretch
-says nothing; stretches are numbered in the order of the reads. Each piece has a checksum of its packed bytes, and so
-has the table of contents. How large a stretch or a piece is to be always counts its records as BAM has them.
+The records of many reads make a *stretch*, bucket after bucket. A stretch is collected until a bucket's share of it, a
+*piece*, is large enough to be worth a seek. Several threads pack the pieces of stretches (`packing`) and write them,
+each thread to its own file: the operating system lets one thread at a time write to a file, and most of the time goes
+into copying. Any stretch may be in any file; stretches are numbered in the order of the reads. Each piece and the table
+of contents have a checksum. Sizes of stretches and pieces always count unpacked records.
 
-Records without a position are not in the stretches but in pieces of their own. Where these end depends on the records
-alone, and not on the batches that they came in, so that the finished file's blocks do not either.
+Records without a position are in pieces of their own. Where these end depends on the records and not on the batches in
+which they came, so that the same holds for the blocks of the finished file.
 
-docs/formats.md has the layout of the bytes.
+See docs/formats.md for the layout of the bytes.
 """
 
 import errno
@@ -43,12 +43,12 @@ from quire.ragged import offsets_from_lengths
 
 MAGIC = b"QBUCKETS"
 FORMAT_VERSION = 3
-CONTENTS = "contents"  # name of the file that says what lies where
-PIECE_BYTES = 1 << 16  # of a bucket in a stretch, on average, where the limits below allow it
+CONTENTS = "contents"  # name of the table of contents
+PIECE_BYTES = 1 << 16  # average of a bucket in a stretch, within the limits below
 LEAST_STRETCH, LARGEST_STRETCH = 1 << 23, 1 << 27  # bytes
 UNPLACED_BYTES = 1 << 24  # of a piece of records without a position
-MOST_WRITERS = 6  # threads that write; more of them wait for memory
-MOST_FILES = MOST_WRITERS + 1  # of records; one is of those without a position
+MOST_WRITERS = 6  # threads that write; more would wait for memory
+MOST_FILES = MOST_WRITERS + 1  # files of records; one holds those without a position
 _TRAILER = struct.Struct("<QQI8s")  # bytes of directory, of description, checksum of both, magic
 _PIECE = np.dtype([("packed", "<i8"), ("size", "<i8"), ("checksum", "<u4")])
 
@@ -57,9 +57,9 @@ class Piece(NamedTuple):
     """Whole records, packed, in one of the files.
 
     Attributes:
-        file, offset: where they stand.
-        packed: their bytes there; checksum: CRC-32 of these.
-        size: their bytes as BAM has them.
+        file, offset: number of the file, and position in it.
+        packed: size in the file; checksum: CRC-32 of these bytes.
+        size: size of the unpacked records.
     """
 
     file: int
@@ -70,7 +70,7 @@ class Piece(NamedTuple):
 
 
 class _Stretch(NamedTuple):
-    """A stretch that was written: in which file and where, its pieces, and its records without a position."""
+    """A written stretch: its file and offset, its pieces, and its records without a position."""
 
     file: int
     offset: int
@@ -79,22 +79,22 @@ class _Stretch(NamedTuple):
 
 
 def writers_of(threads: int) -> int:
-    """How many threads write the buckets of a job of so many threads."""
+    """Return the number of threads that write buckets in a job of `threads` threads."""
     return min(max(1, threads // 3), MOST_WRITERS)
 
 
 def file_name(number: int) -> str:
-    """The name of one of the files of records."""
+    """Return the name of one of the files of records."""
     return f"records.{number}"
 
 
 class BucketWriter:
-    """Writes the buckets of a unit to a folder, which appears when the `with` block ends without an error.
+    """Writer of a unit's buckets to a folder that appears when the `with` block ends without an error.
 
     Attributes:
         path: final name.
-        genome: how records are to be dealt out.
-        records: written so far, each counted once.
+        genome: the buckets.
+        records: number written so far, each counted once.
 
     Raises:
         QuireError: the folder cannot be written or the disk is full.
@@ -108,7 +108,7 @@ class BucketWriter:
         contig_lengths: Sequence[int] | NDArray[np.int64],
         writers: int = 1,
     ) -> None:
-        """Say what is written; `writers` threads write, each to a file of its own."""
+        """Create a writer with `writers` threads, each with its own file."""
         self.path, self.records = Path(path), 0
         self._header_text, self._names = header_text, list(contig_names)
         self._lengths = [int(length) for length in contig_lengths]
@@ -125,12 +125,12 @@ class BucketWriter:
         self._folder: Path
         self._pool: ThreadPoolExecutor
         self._files: list[FileIO] = []
-        self._free: SimpleQueue[int] = SimpleQueue()  # files that nobody writes to
+        self._free: SimpleQueue[int] = SimpleQueue()  # files that no thread writes to
 
     def __enter__(self) -> "BucketWriter":
         with ExitStack() as stack:
             self._folder = stack.enter_context(atomic_directory(self.path))
-            for number in range(self._writers + 1):  # the last is of records without a position
+            for number in range(self._writers + 1):  # the last holds records without a position
                 self._files.append(stack.enter_context(FileIO(self._folder / file_name(number), "w")))
             for number in range(self._writers):
                 self._free.put(number)
@@ -139,7 +139,7 @@ class BucketWriter:
         return self
 
     def write(self, dealt: Dealt) -> None:
-        """Append records, which follow those before in the order of the reads; waits while the files are behind."""
+        """Append the records of the next reads; waits while too many stretches are being written."""
         self._waiting.append(dealt)
         self._waiting_bytes += int(dealt.offsets[-1])
         self.records += dealt.records
@@ -160,7 +160,7 @@ class BucketWriter:
             (self._folder / CONTENTS).write_bytes(self._contents())
 
     def _hand_out(self) -> None:
-        """Let a thread write what waits, once there is one that has nothing else to do soon."""
+        """Let a thread write the collected records as a stretch, after the oldest stretch if all threads are busy."""
         if not self._waiting:
             return
         while len(self._writing) >= self._writers:
@@ -169,7 +169,7 @@ class BucketWriter:
         self._waiting, self._waiting_bytes = [], 0
 
     def _take_back(self) -> None:
-        """Wait for the oldest stretch; its records without a position follow those before."""
+        """Wait for the oldest stretch, and append its records without a position to those before."""
         stretch = self._writing.popleft().result()
         self._unplaced = np.concatenate([self._unplaced, stretch.unplaced])
         self._written.append(stretch._replace(unplaced=np.empty(0, np.uint8)))
@@ -183,9 +183,9 @@ class BucketWriter:
         self._unplaced = self._unplaced[begin:].copy()
 
     def _write_stretch(self, parts: list[Dealt]) -> _Stretch:
-        """Write all but the last bucket, which is that of the records without a position, to a file that is free."""
+        """Write all buckets but the last, that of the records without a position, to a free file."""
         data, offsets, _ = joined(parts)
-        parts.clear()  # else they would be held until the stretch is written
+        parts.clear()  # releases their memory before the stretch is written
         packed, packed_offsets = pack(data, offsets[:-1])
         unplaced = data[offsets[-2] : offsets[-1]].copy()
         del data
@@ -201,14 +201,14 @@ class BucketWriter:
         return stretch
 
     def _write_unplaced(self, records: NDArray[np.uint8]) -> None:
-        """Write a piece of the records without a position."""
+        """Write a piece of records without a position."""
         file, size = self._files[self._writers], len(records)
         packed, _ = pack(np.concatenate([records, np.zeros(SLACK, np.uint8)]), np.array([0, size]))
         self._unplaced_pieces.append(Piece(self._writers, file.tell(), len(packed), crc32(packed), size))
         _write_all(file, packed)
 
     def _contents(self) -> bytes:
-        """Directory, description and trailer."""
+        """Return the table of contents: directory, description and trailer."""
         directory = b"".join(stretch.pieces.tobytes() for stretch in self._written)
         description = {
             "format_version": FORMAT_VERSION,
@@ -225,25 +225,24 @@ class BucketWriter:
 
 
 def _write_all(file: FileIO, data: NDArray[np.uint8]) -> None:
-    """Write bytes to an unbuffered file, which may take fewer than it is given."""
+    """Write all bytes to an unbuffered file, each of whose writes may take fewer."""
     view = data.data
     while len(view):
         view = view[file.write(view) or 0 :]
 
 
 class BucketFile:
-    """The buckets of a unit, read. Any thread may read, until the `with` block ends, which closes the files.
+    """Reader of a unit's buckets, for any thread until the `with` block ends, which closes the files.
 
     Attributes:
         path: of the folder.
         header_text: of the unit's BAM header.
         contig_names, contig_lengths: its contigs.
-        genome: how it is cut.
-        records: in the file, each counted once.
+        genome: the buckets.
+        records: number of records, each counted once.
 
     Raises:
-        QuireError: while it is opened or read: a file is missing, cut or damaged, of another version, or cannot be
-            opened or read.
+        QuireError: at opening or reading, if a file is missing, cut, damaged, of another version or unreadable.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -266,7 +265,7 @@ class BucketFile:
         self._stack.close()
 
     def _take(self, directory: bytes, description: dict[str, Any], sizes_of_files: list[int]) -> None:
-        """Set out what the table of contents says; the files are to be as long as it says."""
+        """Set the attributes from the table of contents, and check the sizes of the files."""
         self._descriptors = np.array([file.fileno() for file in self._files], np.int64)
         self.header_text: str = description["header"]
         self.contig_names = [str(name) for name, _ in description["contigs"]]
@@ -285,7 +284,7 @@ class BucketFile:
             raise self._not_whole("its files are not as long as they were")
 
     def pieces(self, bucket: int) -> list[Piece]:
-        """What a bucket consists of, in the order of the reads; the last bucket's are of records without a position."""
+        """Return the pieces of a bucket in the order of the reads; the last bucket has the records without position."""
         if bucket == self.genome.buckets:
             return self._unplaced
         entries = self._directory[:, bucket]
@@ -294,16 +293,16 @@ class BucketFile:
         return [piece for piece in map(Piece, *(column.tolist() for column in columns)) if piece.size]
 
     def read(self, pieces: Sequence[Piece]) -> Records:
-        """The records of some pieces, end to end.
+        """Return the records of some pieces, end to end.
 
         Raises:
-            QuireError: the file cannot be read, or was changed since it was written.
+            QuireError: a file cannot be read, or has changed since it was written.
         """
         offsets = offsets_from_lengths([piece.packed for piece in pieces])
         packed = np.empty(offsets[-1] + SLACK, np.uint8)
         packed[offsets[-1] :] = 0
         if pieces and not read_pieces(self._descriptors, np.array(pieces, np.int64), packed):
-            # Once more and one by one, to say what is wrong.
+            # Read again one by one, to find the damaged piece.
             for piece, at in zip(pieces, offsets.tolist(), strict=False):
                 part = packed[at : at + piece.packed]
                 if self._read_into(part, piece.file, piece.offset) < piece.packed or crc32(part) != piece.checksum:
@@ -314,12 +313,12 @@ class BucketFile:
         return records
 
     def read_each(self, pieces: Sequence[Piece]) -> Iterator[Records]:
-        """The records of pieces, one piece at a time; raises as `read` does."""
+        """Yield the records of pieces, one piece at a time; raises as `read` does."""
         for piece in pieces:
             yield self.read([piece])
 
     def _read_into(self, out: NDArray[np.uint8], file: int, place: int) -> int:
-        """Fill `out` from a file, as far as it goes; returns how far."""
+        """Fill `out` from a file and return the number of bytes read, fewer at its end."""
         got = 0
         while got < len(out):
             try:
@@ -332,7 +331,7 @@ class BucketFile:
         return got
 
     def _read_contents(self) -> tuple[bytes, dict[str, Any]]:
-        """Directory and description."""
+        """Return directory and description."""
         content = (self.path / CONTENTS).read_bytes()
         if len(content) < _TRAILER.size or not content.endswith(MAGIC):
             raise self._not_whole("its table of contents is cut")
@@ -346,7 +345,7 @@ class BucketFile:
         return both[:directory_bytes], description
 
     def _unreadable(self, error: OSError) -> QuireError:
-        """What the system says; the buckets are lost only where it finds no file, else they may be as good as ever."""
+        """Word an error of the system; only if a file is missing are the buckets lost."""
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return self._not_whole(error.strerror)
         remedy = "see to that"

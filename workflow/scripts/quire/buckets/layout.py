@@ -1,4 +1,4 @@
-"""How the genome is cut into buckets."""
+"""The division of the genome into buckets."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,19 +9,19 @@ from numpy.typing import NDArray
 from quire.ragged import offsets_from_lengths
 
 MOST_BUCKETS = 4096
-LEAST_WIDTH = 1 << 17  # bases: copies are few
+LEAST_WIDTH = 1 << 17  # bases; wide enough that few records are copied to other buckets
 SPAN = 1 << 12
-"""Bases of the reference that a record may take, with what is clipped. Reads have at most 1,024 bases, and a deletion
-costs more than its bases' scores, so that no alignment of Quire's takes more than half of it."""
+"""Most bases of the reference that a record may span, clipped bases included. Reads have at most 1,024 bases, and a
+deletion costs more than its bases could score, so that Quire's alignments span at most half of it."""
 
 
 class BucketLayout(NamedTuple):
-    """How the genome is cut.
+    """The division of a genome.
 
     Attributes:
         contig_offsets: int64[contigs + 1], where each contig begins when all lie end to end.
         width: bases of a bucket.
-        buckets: with positions; one more holds the records without.
+        buckets: number of buckets for records with positions; one more holds the others.
     """
 
     contig_offsets: NDArray[np.int64]
@@ -30,7 +30,7 @@ class BucketLayout(NamedTuple):
 
 
 def layout(contig_lengths: Sequence[int]) -> BucketLayout:
-    """Buckets for a genome; they depend on nothing else."""
+    """Return the buckets of a genome, which depend on nothing else."""
     offsets = offsets_from_lengths(contig_lengths)
     width = max(LEAST_WIDTH, -(-int(offsets[-1]) // MOST_BUCKETS))
     return BucketLayout(offsets, width, max(1, -(-int(offsets[-1]) // width)))

@@ -61,7 +61,7 @@ def _call_pread(_typing_context, address, file, buffer, size, offset):
 
 @compiled
 def _checksums(check, data, offsets, out):
-    """The CRC-32 of each piece."""
+    """Fill `out` with the CRC-32 of each piece."""
     begin = np.uint64(data.ctypes.data)
     for k in range(len(out)):
         size = np.uint64(offsets[k + 1] - offsets[k])
@@ -70,7 +70,7 @@ def _checksums(check, data, offsets, out):
 
 @compiled
 def _read(read, check, files, pieces, out):
-    """Read the pieces one behind another; False at the first that is not there or not as it was."""
+    """Read the pieces end to end; return False at the first that is missing or has another checksum."""
     target, room = np.uint64(out.ctypes.data), np.int64(len(out))
     for k in range(len(pieces)):
         file, offset, size = np.int32(files[pieces[k, 0]]), pieces[k, 1], pieces[k, 2]

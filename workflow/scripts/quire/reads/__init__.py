@@ -1,6 +1,6 @@
-"""Reads: as an input gives them (`ReadBatch`, `PairBatch`), and on both strands, as seeding and extension read them.
+"""Reads as sequenced (`ReadBatch`, `PairBatch`), and on both strands for seeding and extension (`Reads`).
 
-What decodes an input, FASTQ or BAM, makes `PairBatch`es; whatever comes behind knows of no file format.
+Readers of FASTQ and BAM produce `PairBatch`es; later stages know of no file format.
 
 Read r of a paired batch of n pairs is mate 1 of pair r for r < n and mate 2 of pair r - n otherwise. A *strand* of a
 read is 0 for the sequence as read and 1 for its reverse complement; every coordinate "in the read" is a coordinate in
@@ -20,7 +20,7 @@ class ReadBatch:
     """Consecutive reads of one input.
 
     Attributes:
-        names: uint8, flat; a name ends at the first white space and has lost a trailing /1 or /2.
+        names: uint8, flat; a name ends before the first white space, and a trailing /1 or /2 is removed.
         name_offsets: int64[n + 1].
         bases: uint8, flat codes: A 0, C 1, G 2, T and U 3, any other IUPAC letter or '.' 4; lower case as upper case.
         qualities: uint8, flat, phred 0..93; shares `offsets` with `bases`.
@@ -39,7 +39,7 @@ class ReadBatch:
         return len(self.offsets) - 1
 
     def part(self, begin: int, end: int) -> "ReadBatch":
-        """Reads [begin, end) as a batch of their own, on the same memory."""
+        """Return reads [begin, end) as a batch that shares the memory."""
         first, last = self.offsets[begin], self.offsets[end]
         first_letter, last_letter = self.name_offsets[begin], self.name_offsets[end]
         return ReadBatch(
@@ -52,18 +52,18 @@ class ReadBatch:
         )
 
     def name(self, i: int) -> str:
-        """Name of read `i` of the batch."""
+        """Return the name of read `i` of the batch."""
         return self.names[self.name_offsets[i] : self.name_offsets[i + 1]].tobytes().decode("ascii")
 
 
 @dataclass(frozen=True)
 class PairBatch:
-    """First mates (or single reads) and, if there are any, their second mates: read `i` of both has the same name.
+    """First mates (or single reads) with their second mates, if any: read `i` of both has the same name.
 
     Attributes:
         mate1, mate2: the reads as they are mapped.
-        untrimmed: the same reads whole, where ends of some are not mapped (`quire.align.read_ends`); else None.
-        umis, umi_offsets: uint8, flat text of the UMI of each read or pair, and int64[n + 1]; both None without UMIs.
+        untrimmed: the same reads in full length if ends of some are clipped (`quire.align.read_ends`); else None.
+        umis, umi_offsets: flat text (uint8) of the UMI of each read or pair, and int64[n + 1]; both None without UMIs.
     """
 
     mate1: ReadBatch
@@ -76,7 +76,7 @@ class PairBatch:
         return len(self.mate1)
 
     def part(self, begin: int, end: int) -> "PairBatch":
-        """Reads or pairs [begin, end) as a batch of their own, on the same memory."""
+        """Return reads or pairs [begin, end) as a batch that shares the memory."""
         mates = self.mate1.part(begin, end), self.mate2 and self.mate2.part(begin, end)
         umis, offsets = self.umis, self.umi_offsets
         if umis is not None and offsets is not None:
@@ -93,7 +93,7 @@ class Reads:
         codes: uint8[2, bases], codes 0..3 and 4 for N; row = strand.
         word_offsets: int64[n + 1], word offset of each read in `packed` (every read has one word of padding).
         packed: uint64[2, words], base i of a read in bits 2*(i % 32) of its word i // 32; N is stored as A.
-        ambiguous: bool[n], whether the read holds an N.
+        ambiguous: bool[n], True if the read holds an N.
         name_hash: uint64[n], hash of the read's name; the same for both mates.
     """
 
@@ -109,19 +109,19 @@ class Reads:
 
 
 def packed_words(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many packed words (int64[n]) reads of these lengths take, with one of padding each."""
+    """Return the number of packed words (int64[n]) of reads of these lengths, including one word of padding each."""
     return (lengths + BASES_PER_WORD - 1) // BASES_PER_WORD + 1
 
 
 def bases_of_mates(mate1: ReadBatch, mate2: ReadBatch | None = None) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Codes (uint8, flat) and offsets (int64[n + 1]) of all first mates, then of all second ones if there are any."""
+    """Return codes (uint8, flat) and offsets (int64[n + 1]) of all first mates, then of all second mates, if any."""
     if mate2 is None:
         return mate1.bases, mate1.offsets
     return np.concatenate([mate1.bases, mate2.bases]), offsets_of_mates(mate1, mate2)
 
 
 def offsets_of_mates(mate1: ReadBatch, mate2: ReadBatch | None = None) -> NDArray[np.int64]:
-    """Offsets (int64[n + 1]) of the bases of all first mates, then of all second ones if there are any."""
+    """Return base offsets (int64[n + 1]) of all first mates, then of all second mates, if any."""
     if mate2 is None:
         return mate1.offsets
     return np.concatenate([mate1.offsets, mate2.offsets[1:] + mate1.offsets[-1]])

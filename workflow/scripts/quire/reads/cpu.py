@@ -1,4 +1,4 @@
-"""Reads laid on both strands, with Numba."""
+"""Orientation of reads on both strands, with Numba."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from quire.simd.compiled import compiled
 
 
 def orient(mate1: ReadBatch, mate2: ReadBatch | None = None) -> Reads:
-    """Lay the reads of one or two batches on both strands.
+    """Return the reads of one or two batches on both strands.
 
     Args:
         mate1: first mates or single reads.
@@ -36,8 +36,8 @@ def _lay_on_both_strands(bases, offsets, word_offsets, codes, packed, ambiguous)
     for read in range(len(offsets) - 1):
         begin, end = offsets[read], offsets[read + 1]
         word = word_offsets[read]
-        eights = (end - begin) & ~7  # bases that are handled eight at a time
-        unknown = np.uint64(0)  # not 0 once an ambiguous base was seen
+        eights = (end - begin) & ~7  # bases that are processed eight at a time
+        unknown = np.uint64(0)  # not 0 after an ambiguous base
         for i in range(0, eights, 8):
             eight = load_bytes(bases, begin + i)
             unknown |= eight & UNKNOWN
@@ -56,11 +56,11 @@ def _lay_on_both_strands(bases, offsets, word_offsets, codes, packed, ambiguous)
 
 
 def subset(reads: Reads, chosen: NDArray[np.int64]) -> Reads:
-    """The reads with these indices (int64[], ascending) as a batch of their own."""
+    """Return the reads with these indices (int64[], ascending) as a new batch."""
     offsets = offsets_from_lengths(np.diff(reads.offsets)[chosen])
     word_offsets = offsets_from_lengths(np.diff(reads.word_offsets)[chosen])
     codes = np.empty((2, int(offsets[-1])), np.uint8)
-    # One word of padding behind the last read, as `orient` leaves it.
+    # One word of padding after the last read, as in `orient`.
     packed = np.empty((2, int(word_offsets[-1]) + 1), np.uint64)
     packed[:, -1] = 0
     _take(chosen, reads.offsets, reads.codes, offsets, codes)
@@ -70,11 +70,11 @@ def subset(reads: Reads, chosen: NDArray[np.int64]) -> Reads:
 
 @compiled
 def _take(chosen, offsets, items, new_offsets, taken):
-    """Copy the chosen ones of ragged items, [2, flat], to `taken`, where they begin at `new_offsets`."""
+    """Copy the chosen items of a ragged array [2, flat] to `taken`, where they begin at `new_offsets`."""
     for strand in range(2):
         source, target = items[strand], taken[strand]
         for i in range(len(chosen)):
-            # Unsigned, and no slices: so that the loop is vectorised, and no references are counted.
+            # Unsigned indices let the loop vectorise; slices would count references.
             begin, at = np.uint64(offsets[chosen[i]]), np.uint64(new_offsets[i])
             for k in range(np.uint64(new_offsets[i + 1] - new_offsets[i])):
                 target[at + k] = source[begin + k]

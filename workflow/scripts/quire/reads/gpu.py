@@ -1,4 +1,4 @@
-"""Reads of one batch on a card: the twin of `quire.reads.cpu`, with the same content."""
+"""Orientation of reads on a GPU: the twin of `quire.reads.cpu`, with the same content."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ SOURCE = "quire/reads/reads.cu"
 
 
 class CardReads(NamedTuple):
-    """Arrays of `quire.reads.Reads` on a card, with the row lengths of the two-row ones (reads.cuh: Reads).
+    """Arrays of `quire.reads.Reads` on a card, with the row lengths of the two-row arrays (reads.cuh: Reads).
 
     Attributes:
         offsets: int64[read_count + 1].
@@ -37,7 +37,7 @@ class CardReads(NamedTuple):
         return self.read_count
 
     def subset(self, card: Card, chosen: CardArray) -> "CardReads":
-        """The reads with these indices (int64[] on the card, ascending) as a batch of their own."""
+        """Return the reads with these indices (int64[] on the card, ascending) as a new batch."""
         xp = card.xp
         offsets = card.offsets((self.offsets[1:] - self.offsets[:-1])[chosen])
         word_offsets = card.offsets((self.word_offsets[1:] - self.word_offsets[:-1])[chosen])
@@ -54,16 +54,16 @@ class CardReads(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where the parts of a batch stand in a staging buffer; every part begins at a multiple of ALIGNMENT bytes.
+    """Positions of the parts of a batch in a staging buffer; each begins at a multiple of ALIGNMENT bytes.
 
     Attributes:
-        bases: bases of all reads; their codes stand first, from byte 0 on.
+        bases: number of bases; their codes are the first part, at byte 0.
         offsets, word_offsets, names, name_offsets: first byte of each of the other parts.
         size: bytes in all.
-        read_count: with mates, twice the number of names.
-        name_count: mates share theirs.
-        words: of `CardReads.packed`.
-        letters: of all names.
+        read_count: number of reads, twice the number of names if there are mates.
+        name_count: number of names, which mates share.
+        words: words of a row of `CardReads.packed`.
+        letters: letters of all names.
     """
 
     bases: int
@@ -79,7 +79,7 @@ class Layout(NamedTuple):
 
 
 def layout_of(mate1: ReadBatch, mate2: ReadBatch | None = None) -> Layout:
-    """The layout of one or two batches in one buffer."""
+    """Return the layout of one or two batches in one buffer."""
     mates = _mates(mate1, mate2)
     reads, names = sum(len(mate) for mate in mates), len(mate1)
     words = 1 + sum(int(packed_words(np.diff(mate.offsets)).sum()) for mate in mates)
@@ -93,7 +93,7 @@ def layout_of(mate1: ReadBatch, mate2: ReadBatch | None = None) -> Layout:
 
 
 def fill(buffer: NDArray[np.uint8], layout: Layout, mate1: ReadBatch, mate2: ReadBatch | None = None) -> None:
-    """Copy a batch into a buffer (uint8[layout.size] or more) of the host."""
+    """Copy a batch into a buffer in host memory (uint8[layout.size] or more)."""
     mates = _mates(mate1, mate2)
     begin = 0
     for mate in mates:
@@ -109,7 +109,7 @@ def fill(buffer: NDArray[np.uint8], layout: Layout, mate1: ReadBatch, mate2: Rea
 
 
 def orient_staged(card: Card, staged: CardArray, layout: Layout) -> CardReads:
-    """Lay the reads of a filled buffer, now on the card (uint8[layout.size]), on both strands.
+    """Return the reads of a filled buffer, copied to the card (uint8[layout.size]), on both strands.
 
     The result uses the buffer's memory.
     """
@@ -128,10 +128,10 @@ def orient_staged(card: Card, staged: CardArray, layout: Layout) -> CardReads:
 
 
 def orient(card: Card, mate1: ReadBatch, mate2: ReadBatch | None = None) -> CardReads:
-    """Lay the reads of one or two batches on both strands, on the card.
+    """Return the reads of one or two batches on both strands, on the card.
 
     Args:
-        card: where to.
+        card: the card.
         mate1: first mates or single reads.
         mate2: second mates in the same order, or None.
     """

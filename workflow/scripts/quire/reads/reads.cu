@@ -1,4 +1,4 @@
-// Laying reads on both strands, as codes and as packed words: see quire/reads/__init__.py.
+// Orientation of reads on both strands, as codes and as packed words: see quire/reads/__init__.py.
 #include "quire/reads/reads.cuh"
 #include "quire/sequence/ties/ties.cuh"
 
@@ -22,13 +22,13 @@ extern "C" __global__ void orient(const u8* given, const i64* offsets, const i64
             forward |= (ahead > 3 ? 0 : ahead) << (2 * (i - first));
             reverse |= (behind > 3 ? 0 : 3 - behind) << (2 * (i - first));
         }
-        if (unclear) ambiguous[read] = 1;  // every thread that writes, writes the same
+        if (unclear) ambiguous[read] = 1;  // every thread that writes writes 1
     }
     packed[word] = forward;
     packed[words + word] = reverse;
 }
 
-// One thread per word of the result: the read it belongs to, -1 for the padding behind the last read.
+// One thread per word of the result: the read it belongs to, -1 for the padding after the last read.
 extern "C" __global__ void owners_of_words(const i64* word_offsets, i64 count, i64 words, i32* word_read) {
     i64 word = thread_index();
     if (word >= words) return;
@@ -40,7 +40,7 @@ extern "C" __global__ void owners_of_words(const i64* word_offsets, i64 count, i
     word_read[word] = count > 0 && word < word_offsets[count] ? (i32)low : -1;
 }
 
-// Copies the chosen reads into a batch of their own; one block per read.
+// Copies the chosen reads to a new batch; one block per read.
 extern "C" __global__ void take_reads(Reads reads, const i64* chosen, const i64* offsets, const i64* word_offsets,
                                       i64 bases, i64 words, u8* codes, u64* packed, u8* ambiguous, u64* name_hash) {
     i64 target = blockIdx.x, read = chosen[target];
@@ -58,7 +58,7 @@ extern "C" __global__ void take_reads(Reads reads, const i64* chosen, const i64*
     }
 }
 
-// One thread per read: the hash of its name; mates have one name.
+// One thread per read: the hash of its name, which mates share.
 extern "C" __global__ void hash_names(const u8* names, const i64* name_offsets, i64 named, i64 count, u64* hashes) {
     i64 read = thread_index();
     if (read >= count) return;

@@ -1,1 +1,1 @@
-"""Bases as numbers: letters to codes, packed words, and the hashes that decide ties."""
+"""Bases as numbers: letters to codes, packed words, and the hashes that break ties."""

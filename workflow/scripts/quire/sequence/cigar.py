@@ -1,4 +1,4 @@
-"""Elements of a CIGAR inside kernels: taken apart and put together."""
+"""CIGAR elements inside kernels: split and build them."""
 
 import numpy as np
 
@@ -8,25 +8,25 @@ from quire.simd.compiled import inlined
 
 @inlined
 def operation_of(element):
-    """The operation (int64, CIGAR_* of `quire.sam`) of a CIGAR element (uint32)."""
+    """Return the operation (int64, CIGAR_* of `quire.sam`) of a CIGAR element (uint32)."""
     return np.int64(element & np.uint32(CIGAR_MASK))
 
 
 @inlined
 def length_of(element):
-    """The length (int64) of a CIGAR element (uint32)."""
+    """Return the length (int64) of a CIGAR element (uint32)."""
     return np.int64(element >> np.uint32(CIGAR_SHIFT))
 
 
 @inlined
 def element_of(length, operation):
-    """The CIGAR element (uint32) of a length and an operation."""
+    """Return the CIGAR element (uint32) of a length and an operation."""
     return np.uint32(np.int64(length) << np.int64(CIGAR_SHIFT) | np.int64(operation))
 
 
 @inlined
 def append_operation(cigar, begin, end, operation):
-    """Write an operation of one base behind the elements begin to end - 1 of a CIGAR (uint32[]); returns their end."""
+    """Append one base of an operation to cigar[begin:end] (uint32[]) and return the new end."""
     if end > begin and operation_of(cigar[end - 1]) == operation:
         cigar[end - 1] += np.uint32(1 << CIGAR_SHIFT)
         return end

@@ -1,4 +1,4 @@
-"""Letters to codes and back: A 0, C 1, G 2, T and U 3, and 4 for letters that stand for several bases."""
+"""Codes of bases: A 0, C 1, G 2, T and U 3, and 4 for IUPAC letters that stand for several bases."""
 
 from collections.abc import Mapping
 
@@ -7,17 +7,17 @@ from numpy.typing import NDArray
 
 AMBIGUOUS = 4
 LETTERS: NDArray[np.uint8] = np.frombuffer(b"ACGTN", np.uint8)
-"""The letter of each code."""
+"""Letter of each code."""
 COMPLEMENT: NDArray[np.uint8] = np.array([3, 2, 1, 0, AMBIGUOUS], np.uint8)
-"""The complement of each code."""
+"""Complement of each code."""
 IUPAC_BESIDES_N = b"RYSWKMBDHV"
 
 
 def code_table(others: Mapping[bytes, int], unknown: int) -> NDArray[np.uint8]:
-    """The code of each byte (uint8[256]), of lower case as of upper case.
+    """Return the code of each byte (uint8[256]); lower case has the code of upper case.
 
     Args:
-        others: codes of letters besides A, C, G, T and U.
+        others: codes of letters other than A, C, G, T and U.
         unknown: the code of every other byte.
     """
     table = np.full(256, unknown, np.uint8)

@@ -1,4 +1,4 @@
-"""Packed words inside kernels (for their layout see `quire.sequence.packing`)."""
+"""Packed words inside kernels; see `quire.sequence.packing` for their layout."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from quire.simd.compiled import inlined
 
 @inlined
 def packed_word(words, base):
-    """32 bases from base index `base` on as one word (base `base` in the lowest bits); reads one word beyond."""
+    """Return the 32 bases from `base` on as one word, the first in its lowest bits; reads one word beyond."""
     index = base >> 5
     shift = np.uint64(2 * (base & 31))
     low = words[index] >> shift
@@ -17,5 +17,5 @@ def packed_word(words, base):
 
 @inlined
 def code_at(words, base):
-    """Code 0..3 (uint64) of one base of packed words."""
+    """Return the code 0..3 (uint64) of one base of packed words."""
     return (words[base >> 5] >> np.uint64(2 * (base & 31))) & np.uint64(3)

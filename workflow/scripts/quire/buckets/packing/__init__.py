@@ -1,30 +1,30 @@
-"""Records packed for the disk, a piece at a time: less than half of their bytes, in a fraction of what zlib takes.
+"""Packing of records for the disk, a piece at a time, to less than half their size, much faster than zlib.
 
-A piece is whole records of a bucket in the order of the reads, so that mates mostly stand side by side. A byte comes
-first: the highest quality among the first records. The packed records follow end to end. Each begins with four bytes:
-24 bits that say how its parts are stored (`stored`, in the order of the parts), and its mapping quality.
-Then, as far as those bits ask for it:
+A piece is whole records of a bucket in the order of the reads, so that mates are mostly adjacent. Its first byte is the
+highest quality of the first records. The packed records follow end to end. Each begins with four bytes: 24 bits that
+say how its parts are stored (`stored`, in the order of the parts), and its mapping quality. Then follow, as these bits
+require:
 
 - flag (2 bytes);
-- contig, position, and those of the mate, and template length: nothing where they are those of the record before seen
-  from its mate; position, the mate's distance and the template length (4 + 2 + 2) where all lie on the contig of the
-  record before; else all (20);
-- bin (2) and number of bases (4), where they are not those of the record before;
-- name: how many letters are those of the record before, how many others follow (1 + 1), and these; nothing where it is
-  the same name;
-- CIGAR: operations (2) and the elements as BAM has them; nothing where all bases are under one M;
-- bases: two bits each, four in a byte, where all are A, C, G or T; else as BAM has them;
-- qualities: 32 at a time. Each is subtracted from the piece's highest, modulo 256, so that most are small. The bits of
-  one weight of 32 values make a *plane*, a bit a value. A byte says which weights have planes that are not empty, and
-  these follow, the highest weight first; the planes of the last values only have the bytes that they need;
-- the tags that Quire writes, where they stand in its order and have its types: NM (1; nothing where 0), MD and MC
-  (length in a byte, text; nothing where MD is the number of bases, MC that number of M), ms, AS and XS (1 or 2);
-- the other tags: their bytes (2), and as BAM has them; but RG, where it is the last and that of the first record, is a
-  bit alone.
+- contig and position, those of the mate, and template length: nothing if they mirror the record before, as those of
+  mates do; position, distance to the mate and template length (4 + 2 + 2) if all are on the contig of the record
+  before; otherwise all (20);
+- bin (2) and number of bases (4), if they differ from the record before;
+- name: the number of letters shared with the record before, the number of further letters (1 + 1), and these; nothing
+  if the names are equal;
+- CIGAR: number of operations (2) and the elements as in BAM; nothing if one M holds all bases;
+- bases: two bits each, four per byte, if all are A, C, G or T; otherwise as in BAM;
+- qualities: 32 at a time, each subtracted from the piece's highest, modulo 256, so that most are small. The bits of one
+  weight of the 32 values are a *plane*. A byte says which weights have a plane that is not empty; these planes follow,
+  the highest weight first. Planes of the last values are as short as these allow;
+- the tags that Quire writes, if they have its order and types: NM (1; nothing if 0), MD and MC (length in a byte, and
+  text; nothing if MD is the number of bases, and MC that number and M), ms, AS and XS (1 or 2);
+- the other tags: their size (2), and as in BAM. RG, if it is the last tag and equal to that of the first record, is one
+  bit.
 
-A record is stored whole, behind four bytes with one bit set, if it is the first or cannot be taken apart: a name
-without its NUL, parts longer than the whole, more than 65,535 bytes of tags. The one that the next is compared with is
-always the last that can be taken apart, which both sides have at hand as it was: nothing else need be remembered.
+A record is stored whole, after four bytes with one bit set, if it is the first or cannot be parsed: a name without its
+NUL, parts longer than the record, or more than 65,535 bytes of tags. "The record before" is the last record that can be
+parsed. Packing and unpacking both have it in full, and need no other state.
 
-Words of eight bytes are read and written wherever a part ends, so that arrays are longer by SLACK than what they hold.
+Words of eight bytes are read and written at the end of a part too, so that arrays have SLACK bytes after their content.
 """

@@ -1,4 +1,4 @@
-"""Packing pieces and unpacking them, in Numba (`packer`, `unpacker`)."""
+"""Packing and unpacking of pieces, with Numba (`packer`, `unpacker`)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,31 +14,31 @@ def pack(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[NDArray[n
     """Pack pieces; any thread may call it.
 
     Args:
-        data: uint8[], records end to end, and SLACK bytes behind them.
-        offsets: int64[n + 1], where each piece begins, and where the last ends.
+        data: uint8[], records end to end, and SLACK bytes after them.
+        offsets: int64[n + 1], where each piece begins and the last ends.
 
     Returns:
-        uint8[], the packed pieces end to end, and int64[n + 1], where each begins. A piece of no records has no bytes.
+        uint8[], the packed pieces end to end, and int64[n + 1], their offsets. A piece without records has no bytes.
     """
     size = int(offsets[-1] - offsets[0])
-    # Room is only address space until it is written. One base alone may make a record of 40 bytes longer by 9.
+    # Memory is only address space until it is written. A record of 40 bytes with one base grows by up to 9 bytes.
     out, packed_offsets = np.empty(size + size // 4 + len(offsets) + SLACK, np.uint8), np.empty(len(offsets), np.int64)
     pack_pieces(data, offsets, out, packed_offsets)
     return out[: packed_offsets[-1]], packed_offsets
 
 
 def unpack(packed: NDArray[np.uint8], offsets: NDArray[np.int64], size: int) -> Records | None:
-    """The records of packed pieces, end to end; any thread may call it.
+    """Unpack pieces to records end to end; any thread may call it.
 
     Args:
-        packed: uint8[], the pieces end to end, and SLACK bytes behind them.
-        offsets: int64[n + 1], where each begins, and where the last ends.
-        size: of the records together.
+        packed: uint8[], the pieces end to end, and SLACK bytes after them.
+        offsets: int64[n + 1], where each begins and the last ends.
+        size: bytes of all records.
 
     Returns:
-        The records; None where there are not so many bytes of them.
+        The records; None if they have another size.
     """
-    most = size // FIXED_BYTES  # room is only address space until it is written
+    most = size // FIXED_BYTES  # memory is only address space until it is written
     out, starts = np.empty(size + SLACK, np.uint8), np.empty(most, np.int64)
     fixed = np.empty(most * FIXED_BYTES + SLACK, np.uint8)
     count, found = unpack_pieces(packed, offsets, Unpacked(out, out.view(np.int8), starts, fixed))

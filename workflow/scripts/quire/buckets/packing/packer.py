@@ -1,4 +1,4 @@
-"""Packing, in Numba. `quire.buckets.packing` has the layout."""
+"""The kernel that packs records; see `quire.buckets.packing` for the layout."""
 
 import numpy as np
 
@@ -44,12 +44,12 @@ from quire.simd.bits import count_ones, load_bytes, store_bytes, trailing_zeros
 from quire.simd.compiled import compiled, inlined
 from quire.simd.vectors import add, bits_greater, load, splat, subtract
 
-SAMPLED_RECORDS = 16  # among which the highest quality is looked for
+SAMPLED_RECORDS = 16  # in which the highest quality is searched
 
 
 @compiled
 def pack_pieces(data, offsets, out, packed_offsets):
-    """Pack the pieces one behind another."""
+    """Pack the pieces end to end."""
     signed = data.view(np.int8)
     at = packed_offsets[0] = 0
     for k in range(len(offsets) - 1):
@@ -60,7 +60,7 @@ def pack_pieces(data, offsets, out, packed_offsets):
 
 @inlined
 def _pack_piece(data, signed, begin, end, out, at):
-    """Pack the records data[begin:end]; returns the position behind them."""
+    """Pack the records data[begin:end] and return the position after them."""
     highest = _highest_quality(data, begin, end)
     at = put(out, at, highest)
     before, group = np.int64(-1), (np.int64(0), np.int64(0))
@@ -93,7 +93,7 @@ def _pack_piece(data, signed, begin, end, out, at):
 
 @inlined
 def _pack_places(data, start, before, middle, bases, out, at):
-    """Places, template length, bin and number of bases; returns the bits so far and the position behind."""
+    """Pack positions, template length, bin and number of bases; return the control bits and the position after them."""
     control = np.uint64(0)
     place, mate, length = (
         load_bytes(data, start + CONTIG_AT),
@@ -131,7 +131,7 @@ def _pack_places(data, start, before, middle, bases, out, at):
 
 @inlined
 def _pack_name(data, start, before, cigar, out, at, control):
-    """The name, as it goes on from that of the record before."""
+    """Pack the name, relative to that of the record before."""
     name, last_name = start + FIXED_BYTES, before + FIXED_BYTES
     length, last_length = cigar - 1 - name, byte(data, before + MIDDLE_AT) - 1
     shorter, same = min(length, last_length), np.int64(0)
@@ -150,7 +150,7 @@ def _pack_name(data, start, before, cigar, out, at, control):
 
 @inlined
 def _pack_cigar(data, cigar, sequence, bases, out, at, control):
-    """The CIGAR."""
+    """Pack the CIGAR."""
     if sequence - cigar == OPERATION_BYTES and int32(data, cigar) == bases << CIGAR_SHIFT:
         return control | stored.ONE_MATCH, at
     store_bytes(out, at, np.uint16((sequence - cigar) // OPERATION_BYTES))
@@ -159,10 +159,10 @@ def _pack_cigar(data, cigar, sequence, bases, out, at, control):
 
 @inlined
 def _pack_bases(data, sequence, bases, out, at, control):
-    """The bases, sixteen at a time.
+    """Pack the bases, sixteen at a time.
 
-    Each is a half of a byte with one bit of four set, whose number becomes two bits; the halves stay in their order.
-    What is left of the last word is filled with As. None may be 0, and as many bits as bases must be set.
+    Each base is half a byte with one of four bits set, whose number becomes two bits; the halves keep their order. The
+    rest of the last word is filled with As. No half may be 0, and exactly one bit per base must be set.
     """
     size = (bases + 1) // 2
     words = (size + 7) // 8
@@ -173,7 +173,9 @@ def _pack_bases(data, sequence, bases, out, at, control):
         if left <= 8:
             word = word & lowest(left) | FOURS & ~lowest(left)
             if bases & 1:
-                word ^= np.uint64(1) << np.uint64(8 * left - 8)  # 0 as it should be becomes an A, all else no base
+                word ^= np.uint64(1) << np.uint64(
+                    8 * left - 8
+                )  # the unused half, 0 if valid, becomes an A, and anything else no base
         some = word | word >> np.uint64(1)
         empty |= ~(some | some >> np.uint64(2)) & FOURS
         ones += count_ones(word)
@@ -190,7 +192,7 @@ def _pack_bases(data, sequence, bases, out, at, control):
 
 @inlined
 def _pack_qualities(signed, qualities, tags, highest, out, at):
-    """The qualities, LANES at a time."""
+    """Pack the qualities, LANES at a time."""
     top, zero = splat(np.int8(highest), LANES), splat(np.int8(0), LANES)
     for begin in range(qualities, tags, LANES):
         values = subtract(top, load(signed, np.int64(begin), LANES))
@@ -210,9 +212,9 @@ def _pack_qualities(signed, qualities, tags, highest, out, at):
 
 @inlined
 def _pack_tags(data, tags, end, bases, group, out, at):
-    """Pack the tags data[tags:end]; return their bits and the position after them.
+    """Pack the tags data[tags:end]; return the control bits and the position after them.
 
-    `group` is the position of the tag RG of the first record and its bytes.
+    `group` is position and size of the tag RG of the first record.
     """
     control = np.uint64(0)
     if group[1] and end - tags >= group[1] and _same(data, end - group[1], group[0], group[1]):
@@ -244,7 +246,7 @@ def _pack_tags(data, tags, end, bases, group, out, at):
 
 @inlined
 def _same(data, one, other, count):
-    """Whether so many bytes from two places on are the same."""
+    """Return True if data[one : one + count] and data[other : other + count] are equal."""
     for k in range(0, count, 8):
         if (load_bytes(data, one + k) ^ load_bytes(data, other + k)) & lowest(count - k):
             return False
@@ -253,9 +255,9 @@ def _same(data, one, other, count):
 
 @inlined
 def _pack_text(data, tag, end, kind, expected, out, at):
-    """Pack a tag of text, if it stands at data[tag]; return the position of the next tag, its bit and the new `at`.
+    """Pack a text tag if it is at data[tag]; return the position of the next tag, the control bit and the new `at`.
 
-    `expected` is the text that it mostly has, as a word, and its letters; 0 letters for none.
+    `expected` is its usual text as a word, and the number of letters, 0 for none.
     """
     letters, length = expected
     text, nothing = tag + TAG_BYTES, np.uint64(0)
@@ -271,7 +273,7 @@ def _pack_text(data, tag, end, kind, expected, out, at):
 
 @inlined
 def _pack_number(data, tag, end, kind, out, at):
-    """Pack a tag of a number of one or two bytes, if it stands at data[tag]; return the same as `_pack_text`."""
+    """Pack a tag of a number of one or two bytes if it is at data[tag]; return the same as `_pack_text`."""
     word = load_bytes(data, tag)
     if tag + 4 <= end and word & TAG == kind.short_word:
         return tag + 4, kind.is_short, put(out, at, word >> np.uint64(24) & LOW_8)
@@ -283,7 +285,7 @@ def _pack_number(data, tag, end, kind, out, at):
 
 @inlined
 def _highest_quality(data, begin, end):
-    """The highest quality of the first records of a piece; 0 where they have none."""
+    """Return the highest quality of the first records of a piece; 0 if they have none."""
     highest, start = np.uint8(0), begin
     for _ in range(SAMPLED_RECORDS):
         if start < end:

@@ -1,6 +1,6 @@
-"""What packing and unpacking share: the bits that say how a record is stored, its parts, and words of its bytes.
+"""Constants and helpers that packing and unpacking share: tags, parts of a record, and access to its bytes.
 
-`quire.buckets.packing` has the layout.
+See `quire.buckets.packing` for the layout.
 """
 
 from typing import NamedTuple
@@ -14,29 +14,29 @@ from quire.simd.bits import load_bytes, store_bytes
 from quire.simd.compiled import inlined
 
 SLACK = 64
-"""Bytes behind records, packed or not, that may be read and written, whatever they hold."""
-LANES = 32  # qualities of which planes are made at a time
+"""Bytes after records, packed or not, that may be read and overwritten."""
+LANES = 32  # qualities in a plane
 WEIGHTS = 8  # bits of a quality
 CONTIG_AT, BASES_AT, MATE_AT, LENGTH_AT, MIDDLE_AT = (
     FIXED_FIELDS.fields[name][1]  # type: ignore[index]
     for name in ("contig", "bases", "mate_contig", "template_length", "name_bytes")
 )
-"""Where in a record contig and position, number of bases, contig and position of the mate, and template length stand;
-and the word of bytes of the name (8 bits), mapping quality (8), bin (16), operations (16) and flag (16)."""
+"""Offsets in a record of contig and position, number of bases, contig and position of the mate, template length, and of
+the word of bytes of the name (8 bits), mapping quality (8), bin (16), operations (16) and flag (16)."""
 
 
 def _word(text: bytes) -> np.uint64:
-    """A text as the bytes of a word, the first lowest."""
+    """Return a text as the bytes of a word, the first lowest."""
     return np.uint64(int.from_bytes(text, "little"))
 
 
-# Tags with the letters of their types.
+# Tags with their type letters.
 TAG, TAG_BYTES = np.uint64(0xFFFFFF), 3
 NM_C = _word(b"NMC")
 
 
 class TextTag(NamedTuple):
-    """A tag of text: its letters and type, and the bits that say that it is as expected, or there and different."""
+    """A text tag: its letters and type as a word, and its bits for the expected text and for any other."""
 
     word: np.uint64
     is_expected: np.uint64
@@ -44,7 +44,7 @@ class TextTag(NamedTuple):
 
 
 class NumberTag(NamedTuple):
-    """A tag of a number: its letters with the types of one and of two bytes, and the bits that say which is there."""
+    """A number tag: its letters with the types of one and of two bytes as words, and its bits for each."""
 
     short_word: np.uint64
     long_word: np.uint64
@@ -68,32 +68,32 @@ LEAST_DISTANCE, MOST_DISTANCE = -(1 << 15), (1 << 15) - 1  # of a distance in tw
 
 @inlined
 def int32(data, at):
-    """A signed number of four bytes, as int64."""
+    """Return a signed number of four bytes as int64."""
     return np.int64(np.int32(np.uint32(load_bytes(data, np.int64(at)) & LOW_32)))
 
 
 @inlined
 def byte(data, at):
-    """A byte, as int64."""
+    """Return a byte as int64."""
     return np.int64(data[np.uint64(at)])
 
 
 @inlined
 def half(data, at):
-    """Two bytes, as int64."""
+    """Return two bytes as int64."""
     return np.int64(load_bytes(data, np.int64(at)) & LOW_16)
 
 
 @inlined
 def put(out, at, value):
-    """Write a byte; returns the position behind it."""
+    """Write a byte and return the position after it."""
     out[np.uint64(at)] = np.uint8(value)
     return at + 1
 
 
 @inlined
 def copied(out, at, data, first, last):
-    """Copy data[first:last] to `out` from `at` on, eight bytes at a time: up to seven more are written."""
+    """Copy data[first:last] to out[at:] in words, up to seven bytes more; return the position after the copy."""
     for k in range(0, last - first, 8):
         store_bytes(out, np.int64(at + k), load_bytes(data, np.int64(first + k)))
     return at + last - first
@@ -101,13 +101,13 @@ def copied(out, at, data, first, last):
 
 @inlined
 def lowest(count):
-    """A mask (uint64) of so many bytes, of all eight where there are more, of none where less than one."""
+    """Return a mask (uint64) of the lowest `count` bytes; of none below one, of all eight above."""
     return np.uint64(0) if count <= 0 else ALL >> np.uint64(64 - 8 * min(count, 8))
 
 
 @inlined
 def parts_of(data, start):
-    """Where CIGAR, bases, qualities and tags of a record begin; the last -1 where it cannot be taken apart."""
+    """Return where CIGAR, bases, qualities and tags of a record begin; -1 for the tags if it cannot be parsed."""
     middle, bases = load_bytes(data, start + MIDDLE_AT), int32(data, start + BASES_AT)
     name_bytes, operations = np.int64(middle & LOW_8), np.int64(middle >> np.uint64(32) & LOW_16)
     cigar = start + FIXED_BYTES + name_bytes
@@ -120,7 +120,7 @@ def parts_of(data, start):
 
 @inlined
 def group_at_end(data, tags, end):
-    """Where the tag RG begins that ends the tags data[tags:end], and its bytes; none where it is not the last."""
+    """Return position and size of RG if it is the last of the tags data[tags:end], else a size of 0."""
     begin, behind = text_tag(data, tags, end, R, G)
     last = begin >= 0 and behind + 1 == end
     return (begin - TAG_BYTES, end - begin + TAG_BYTES) if last else (tags, np.int64(0))
@@ -128,7 +128,7 @@ def group_at_end(data, tags, end):
 
 @inlined
 def digits_of(number):
-    """A number's digits as the bytes of a word, and how many they are; 0 of a number that has too many."""
+    """Return a number's digits as the bytes of a word, and their count, which is 0 above MOST_DIGITS."""
     word, count = np.uint64(0), np.int64(0)
     while count <= MOST_DIGITS:
         word = word << np.uint64(8) | np.uint64(ZERO + number % 10)
@@ -141,6 +141,6 @@ def digits_of(number):
 
 @inlined
 def plane_of(left):
-    """Bytes of a plane where so many values are left, and which of its bits are of values (uint32)."""
+    """Return the bytes of a plane if `left` values are left, and the mask (uint32) of its used bits."""
     mask = np.uint32(0xFFFFFFFF)
     return (np.int64(4), mask) if left >= LANES else ((left + 7) // 8, mask >> np.uint32(LANES - left))

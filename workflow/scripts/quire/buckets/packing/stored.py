@@ -1,7 +1,7 @@
-"""How the parts of a packed record are stored: bits of its first four bytes, as `quire.buckets.packing` describes them.
+"""Control bits of a packed record, in its first four bytes; see `quire.buckets.packing`.
 
-A tag has two: that it is what it mostly is, or a number of one byte; that it is there, but not so. With neither it is
-missing, or among the others.
+Each tag has two bits: one for its usual value, or a number of one byte, and one for any other value. With neither bit
+it is missing or among the other tags.
 """
 
 import numpy as np
@@ -17,4 +17,4 @@ MS_SHORT, MS = np.uint64(1 << 14), np.uint64(1 << 15)
 AS_SHORT, AS = np.uint64(1 << 16), np.uint64(1 << 17)
 XS_SHORT, XS = np.uint64(1 << 18), np.uint64(1 << 19)
 OTHERS, GROUP = np.uint64(1 << 20), np.uint64(1 << 21)
-CONTROL_BITS = np.uint64(24)  # the mapping quality stands behind them
+CONTROL_BITS = np.uint64(24)  # the mapping quality follows

@@ -1,4 +1,4 @@
-"""Unpacking, in Numba. `quire.buckets.packing` has the layout."""
+"""The kernel that unpacks records; see `quire.buckets.packing` for the layout."""
 
 from typing import NamedTuple
 
@@ -72,7 +72,7 @@ def unpack_pieces(packed, offsets, unpacked):
 
 @inlined
 def _unpack_piece(packed, at, end, unpacked, to, count):
-    """Unpack the piece packed[at:end] to position `to` on; return the records so far and the position after them."""
+    """Unpack the piece packed[at:end] from position `to` on; return the records so far and the position after them."""
     highest = packed[np.uint64(at)]
     at += 1
     out, signed, starts, fixed = borrowed(unpacked)
@@ -110,7 +110,7 @@ def _unpack_piece(packed, at, end, unpacked, to, count):
 
 @inlined
 def _unpack_places(packed, at, out, start, before, control):
-    """Places, template length and number of bases; returns the position behind, that number, and the bin (uint64)."""
+    """Unpack positions, template length, bin and number of bases; return the position after them, number and bin."""
     if control & stored.MIRRORED:
         place, mate = load_bytes(out, before + MATE_AT), load_bytes(out, before + CONTIG_AT)
         length = -int32(out, before + LENGTH_AT)
@@ -144,7 +144,7 @@ def _unpack_places(packed, at, out, start, before, control):
 
 @inlined
 def _unpack_name(packed, at, out, start, before, control):
-    """The name with its NUL; returns the positions behind."""
+    """Unpack the name with its NUL; return the positions after it in `packed` and `out`, as the next functions do."""
     name, last_name = start + FIXED_BYTES, before + FIXED_BYTES
     if control & stored.SAME_NAME:
         return at, copied(out, name, out, last_name, last_name + byte(out, before + MIDDLE_AT))
@@ -157,7 +157,7 @@ def _unpack_name(packed, at, out, start, before, control):
 
 @inlined
 def _unpack_cigar(packed, at, out, to, bases, control):
-    """The CIGAR."""
+    """Unpack the CIGAR."""
     if control & stored.ONE_MATCH:
         store_bytes(out, to, np.uint32(bases << CIGAR_SHIFT))
         return at, to + OPERATION_BYTES
@@ -167,7 +167,7 @@ def _unpack_cigar(packed, at, out, to, bases, control):
 
 @inlined
 def _unpack_bases(packed, at, out, to, bases, control):
-    """The bases."""
+    """Unpack the bases."""
     size = (bases + 1) // 2
     if not control & stored.TWO_BITS:
         return at + size, copied(out, to, packed, at, at + size)
@@ -187,7 +187,7 @@ def _unpack_bases(packed, at, out, to, bases, control):
 
 @inlined
 def _unpack_qualities(packed, at, signed, to, bases, highest):
-    """The qualities."""
+    """Unpack the qualities."""
     top = splat(np.int8(highest), LANES)
     zero, one = splat(np.int8(0), LANES), splat(np.int8(1), LANES)
     for begin in range(0, bases, LANES):
@@ -205,7 +205,7 @@ def _unpack_qualities(packed, at, signed, to, bases, highest):
 
 @inlined
 def _unpack_tags(packed, at, out, to, bases, group, control):
-    """The tags."""
+    """Unpack the tags."""
     if control & (stored.NM_ZERO | stored.NM):
         value = load_bytes(packed, at) & LOW_8 if control & stored.NM else np.uint64(0)
         store_bytes(out, to, np.uint32(NM_C | value << np.uint64(24)))
@@ -232,7 +232,7 @@ def _unpack_tags(packed, at, out, to, bases, group, control):
 
 @inlined
 def _unpack_text(packed, at, out, to, kind, expected, control):
-    """Unpack a tag of text; `expected` as in `packer._pack_text`. Return the positions after it."""
+    """Unpack a text tag; see `packer._pack_text` for `expected`."""
     if control & kind.is_expected:
         store_bytes(out, to, kind.word)
         store_bytes(out, to + TAG_BYTES, expected[0])
@@ -247,7 +247,7 @@ def _unpack_text(packed, at, out, to, kind, expected, control):
 
 @inlined
 def _unpack_number(packed, at, out, to, kind, control):
-    """Unpack a tag of a number; return the positions after it."""
+    """Unpack a number tag."""
     if control & kind.is_short:
         store_bytes(out, to, np.uint32(kind.short_word | (load_bytes(packed, at) & LOW_8) << np.uint64(24)))
         return at + 1, to + 4

@@ -1,5 +1,6 @@
-"""BAM, as the SAM specification lays it down (SAMv1.pdf, section 4).
+"""BAM files (SAM specification, SAMv1.pdf, section 4).
 
-`layout` says how records are stored, `encode` turns flat arrays into records and blocks, `writer` writes them to a
-file with its header, `decode` turns records into columns, and `regions` finds those of a region in an indexed file.
+`layout` defines the stored form of records. `encode` turns flat arrays into records and blocks, and `writer` writes
+these to a file. `decode` turns records into columns. `stream` reads a whole file, `reader` and `regions` read the
+records of a region, and `reads` gives the reads of a file as sequenced.
 """

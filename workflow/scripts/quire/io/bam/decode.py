@@ -1,6 +1,6 @@
-"""BAM's bytes to columns: where records begin, their fixed fields, and those of their parts that a reader asks for.
+"""BAM's bytes to columns: where records begin, their fixed fields, and the parts that a reader asks for.
 
-Records are as samtools gives them; nothing is checked that htslib has checked.
+Records are taken as valid: the readers of files check them.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from quire.sequence.ties.cpu import hash_of_name
 from quire.simd.bits import copy_bytes, prefetch, store_bytes
 from quire.simd.compiled import compiled, inlined
 
-_BYTES_AHEAD = 2560  # some seven records
+_BYTES_AHEAD = 2560  # about seven records
 _CLIPS = 1 << CIGAR_SOFT_CLIP | 1 << CIGAR_HARD_CLIP
 
 
@@ -24,7 +24,7 @@ class Records(NamedTuple):
 
     Attributes:
         data: uint8[], the records end to end.
-        starts: int64[n], where each begins in `data`.
+        starts: int64[n], where each record begins in `data`.
         fixed: FIXED_FIELDS[n].
     """
 
@@ -34,13 +34,13 @@ class Records(NamedTuple):
 
 
 def records_of(data: NDArray[np.uint8]) -> Records:
-    """The records that stand end to end in `data` (uint8[], without the file's header)."""
+    """Return the records that are end to end in `data` (uint8[], without the file's header)."""
     starts, fixed = _split(data)
     return Records(data, starts, fixed.view(FIXED_FIELDS))
 
 
 def header_bytes(content: bytes | memoryview) -> int:
-    """Length of a BAM's header: magic number, text and contigs; more than there are bytes where it is not whole."""
+    """Return the size of a BAM's header (magic number, text, contigs); more than the bytes if it is incomplete."""
 
     def number(at: int) -> int:
         return int.from_bytes(content[at : at + 4], "little")
@@ -54,13 +54,13 @@ def header_bytes(content: bytes | memoryview) -> int:
 
 
 def name_hashes(records: Records, chosen: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """The hash (uint64[]) of the name of each chosen record, which decides ties (`quire.sequence.ties`)."""
+    """Return the hash (uint64[]) of the name of each chosen record, which breaks ties (`quire.sequence.ties`)."""
     hashes: NDArray[np.uint64] = _name_hashes(records.data, records.starts, records.fixed, chosen)
     return hashes
 
 
 def cigars_of(records: Records, chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """CIGARs of chosen records: int64[n + 1] offsets, and their elements end to end."""
+    """Return the CIGARs of chosen records: offsets (int64[n + 1]), and elements end to end."""
     offsets = offsets_from_lengths(records.fixed["operations"][chosen])
     return offsets, _cigars(records.data, records.starts, records.fixed, chosen, offsets)
 
@@ -68,19 +68,19 @@ def cigars_of(records: Records, chosen: NDArray[np.int64]) -> tuple[NDArray[np.i
 def bases_of(
     records: Records, chosen: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]:
-    """Sequences of chosen records: int64[n + 1] offsets, codes (A 0, C 1, G 2, T 3, others 4), and phred qualities."""
+    """Return the reads of chosen records: offsets (int64[n + 1]), codes (A 0, C 1, G 2, T 3, else 4) and qualities."""
     offsets = offsets_from_lengths(records.fixed["bases"][chosen])
     return offsets, *_bases(records.data, records.starts, records.fixed, chosen, offsets)
 
 
 @compiled
 def _split(data):
-    """Where records begin, and the bytes of their fixed fields end to end."""
-    most = len(data) // FIXED_BYTES  # room is only address space until it is written
+    """Return where records begin, and the bytes of their fixed fields end to end."""
+    most = len(data) // FIXED_BYTES  # memory is only address space until it is written
     starts, fixed = np.empty(most, np.int64), np.empty(most * FIXED_BYTES, np.uint8)
     count = start = 0
     while start + FIXED_BYTES <= len(data):
-        prefetch(data, start + _BYTES_AHEAD)  # where a record begins is known only when the one before has come
+        prefetch(data, start + _BYTES_AHEAD)  # a record's begin is known only after the record before is read
         starts[count] = start
         copy_bytes(fixed, count * FIXED_BYTES, data, start, start + FIXED_BYTES)
         count += 1
@@ -90,7 +90,7 @@ def _split(data):
 
 @inlined
 def uint32_at(data, at):
-    """Four bytes from `at` on, the lowest first."""
+    """Return the little-endian number of four bytes."""
     return (
         np.uint32(data[at])
         | np.uint32(data[at + 1]) << np.uint32(8)
@@ -101,30 +101,30 @@ def uint32_at(data, at):
 
 @inlined
 def cigar_begin(start, fields):
-    """Where in the data the CIGAR of a record begins, given where the record does and its fixed fields."""
+    """Return where the CIGAR of a record begins, from the record's begin and its fixed fields."""
     return start + FIXED_BYTES + fields.name_bytes
 
 
 @inlined
 def cigar_element(data, begin, number):
-    """An element (uint32) of the CIGAR that begins at `begin`."""
+    """Return an element (uint32) of the CIGAR that begins at `begin`."""
     return uint32_at(data, begin + OPERATION_BYTES * number)
 
 
 @inlined
 def bases_begin(start, fields):
-    """Where in the data the bases of a record begin, two in a byte."""
+    """Return where the bases of a record begin, two per byte."""
     return cigar_begin(start, fields) + OPERATION_BYTES * np.int64(fields.operations)
 
 
 @inlined
 def qualities_begin(start, fields):
-    """Where in the data the qualities of a record begin."""
+    """Return where the qualities of a record begin."""
     return bases_begin(start, fields) + (np.int64(fields.bases) + 1) // 2
 
 
 def tags_begin(records: Records, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where in the data the tags of each chosen record begin (int64[]): behind its qualities. For few records."""
+    """Return where the tags of each chosen record begin (int64[]). For few records."""
     fixed = records.fixed[chosen]
     operations, bases = fixed["operations"].astype(np.int64), fixed["bases"].astype(np.int64)
     begin: NDArray[np.int64] = records.starts[chosen] + FIXED_BYTES + fixed["name_bytes"]
@@ -133,7 +133,7 @@ def tags_begin(records: Records, chosen: NDArray[np.int64]) -> NDArray[np.int64]
 
 @inlined
 def unclipped(data, start, fields):
-    """First and last position of the reference (0-based, the last included) had nothing been clipped."""
+    """Return the first and last position (0-based, inclusive) on the reference as if no base were clipped."""
     begin, count = cigar_begin(start, fields), np.int64(fields.operations)
     low, high = np.int64(fields.position), np.int64(fields.position)
     leading = True
@@ -144,7 +144,7 @@ def unclipped(data, start, fields):
 
 @inlined
 def unclipped_by(cigar, first, last, position):
-    """The same of a record whose CIGAR is cigar[first:last] (uint32[])."""
+    """Return the same as `unclipped` for a record whose CIGAR is cigar[first:last] (uint32[])."""
     low, high = np.int64(position), np.int64(position)
     leading = True
     for k in range(first, last):
@@ -154,7 +154,7 @@ def unclipped_by(cigar, first, last, position):
 
 @inlined
 def _widened(low, high, leading, element):
-    """First position, that behind the last, and whether all so far was clipped, with one more element of a CIGAR."""
+    """Extend [low, high) by a CIGAR element; return both and True if all elements so far are clips."""
     operation, length = element & CIGAR_MASK, np.int64(element >> CIGAR_SHIFT)
     if _CLIPS >> operation & 1:
         return (low - length, high, True) if leading else (low, high + length, False)
@@ -197,13 +197,13 @@ def _bases(data, starts, fixed, chosen, offsets):
 
 @inlined
 def _two_codes(byte):
-    """The codes (uint16, the first in the low half) of the two bases in a byte, as in `layout.CODES_OF_BYTE`.
+    """Return the codes (uint16, the first in the low half) of the two bases in a byte, as `layout.CODES_OF_BYTE` has.
 
-    By arithmetic on both at once, which is vectorised: a base has a bit of its own, whose number is its code.
+    Arithmetic on both bases at once is vectorised. Each base has one bit, whose number is its code.
     """
     wide = np.uint16(byte)
     bits = wide >> np.uint16(4) | (wide & np.uint16(15)) << np.uint16(8)
-    # The top bit of each half: of `known`, where there is one bit and not several.
+    # The top bit of each half of `known` is set if the half has exactly one bit.
     several = bits & ((bits | np.uint16(0x1010)) - np.uint16(0x0101))
     known = (bits + np.uint16(0x7F7F)) & ~(several + np.uint16(0x7F7F)) & np.uint16(0x8080)
     mask = known - (known >> np.uint16(7)) | known

@@ -1,4 +1,4 @@
-"""Alignment records from flat arrays to BAM's bytes in bulk; bins follow the SAM specification, section 5.3."""
+"""BAM records from flat arrays, in bulk."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -11,11 +11,11 @@ from quire.io.bam.layout import FIXED_FIELDS
 from quire.io.bgzf import BLOCK_PAYLOAD, compress_blocks
 from quire.reads import ReadBatch
 
-PIECE_BYTES = 1 << 22  # of records that are assembled before they are compressed; the caches hold them
+PIECE_BYTES = 1 << 22  # of records assembled before they are compressed; fits in the caches
 
 
 class Umis(NamedTuple):
-    """Texts of RX: uint8, flat, and int64[reads + 1]; both empty where no record has one."""
+    """Texts of RX by read: flat uint8 and int64[reads + 1]; both empty if no record has one."""
 
     texts: NDArray[np.uint8]
     offsets: NDArray[np.int64]
@@ -33,25 +33,25 @@ class RecordBatch:
     """Alignment records in output order; n records, flat arrays. Positions are 0-based, -1 where there is none.
 
     Attributes:
-        mate: uint8[n], 0 or 1: in which ReadBatch the read stands.
+        mate: uint8[n], 0 or 1, the number of its ReadBatch.
         read: int64[n], index in that batch.
-        flag: uint16[n]; with 0x10 set the bases are written reverse-complemented.
+        flag: uint16[n]; with 0x10 the bases are written reverse-complemented.
         contig, position, mate_contig, mate_position, template_length: int32[n].
         mapping_quality: uint8[n].
         cigar: uint32, flat, packed as in BAM (length << 4 | operation); cigar_offsets: int64[n + 1]. Bases under H
             at the ends are left out of SEQ and QUAL, bases under S are kept.
-        alignment_score, suboptimal_score, edit_distance: int32[n], tags AS, XS, NM; -1 for no tag.
+        alignment_score, suboptimal_score, edit_distance: int32[n], tags AS, XS and NM; -1 for no tag.
         md: uint8, flat text of MD; md_offsets: int64[n + 1]; empty for no tag.
-        mate_record: int64[n], index in this batch of the mate's primary record, whose CIGAR becomes MC (none where
-            that is empty); -1 for none.
+        mate_record: int64[n], index in this batch of the mate's primary record, whose CIGAR becomes MC unless it is
+            empty; -1 for none.
         sa: uint8, flat text of SA; sa_offsets: int64[n + 1]; empty for no tag.
-        hit_count, hit_index, all_hits: int32[n], tags NH, HI and th (all hits of a read of which some have no record);
-            -1 for no tag. Empty where no record has them.
-        alternate_share: float32[n], tag pa; 0 for no tag. Empty where no record has it.
-        original_quality: int32[n], tag om; -1 for no tag. Empty where no record has it.
-        lifts: uint8, flat text of lt; lifts_offsets: int64[n + 1]; empty for no tag, both where no record has it.
+        hit_count, hit_index, all_hits: int32[n], tags NH, HI and th (the number of hits, if some have no record);
+            -1 for no tag. Empty if no record has them.
+        alternate_share: float32[n], tag pa; 0 for no tag. Empty if no record has it.
+        original_quality: int32[n], tag om; -1 for no tag. Empty if no record has it.
+        lifts: uint8, flat text of lt; lifts_offsets: int64[n + 1]; empty for no tag, both if no record has it.
 
-    A secondary record (0x100) has neither bases nor qualities: `*` for both.
+    A secondary record (0x100) is written without bases and qualities (`*`).
     """
 
     mate: NDArray[np.uint8]
@@ -88,16 +88,15 @@ class RecordBatch:
 def assemble(
     records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes, umis: Umis = NO_UMIS
 ) -> NDArray[np.uint8]:
-    """The bytes of the records, without BGZF: name, bin, bases, qualities and tags.
+    """Return the bytes of records (uint8[]), not compressed.
 
-    Tags in this order: NM MD MC ms AS XS SA NH HI th pa om lt RX RG.
-
-    `ms` (sum of the mate's base qualities of at least 15, as `samtools fixmate -m` writes it) goes to paired records;
-    `samtools markdup` chooses by it. Runs without the GIL, so several threads may assemble at once.
+    Tags have this order: NM MD MC ms AS XS SA NH HI th pa om lt RX RG. Paired records have `ms`, the sum of the mate's
+    base qualities of at least 15, as `samtools fixmate -m` writes it for `samtools markdup`. Any thread may call it.
 
     Args:
-        records: what to write, in this order.
-        mate1, mate2: the batches that `records.mate` and `records.read` point into; mate2 is None for single-end.
+        records: the records, in output order.
+        mate1: the batch of `records.read` where `records.mate` is 0.
+        mate2: the batch where it is 1; None for single reads.
         read_group: text of the RG tag.
         umis: texts of the RX tags, by read.
     """
@@ -115,11 +114,11 @@ def assemble_blocks(
     level: int = 1,
     umis: Umis = NO_UMIS,
 ) -> list[NDArray[np.uint8]]:
-    """`compress_blocks` of what `assemble` gives, in pieces: a few thousand records at a time stay in the caches."""
+    """Return the BGZF blocks of `assemble`'s bytes; a few thousand records at a time, which stay in the caches."""
     assembly = Assembly(records, mate1, mate2, read_group, umis)
     starts, pieces = assembly.starts, []
     buffer = np.empty(0, np.uint8)
-    held = first = 0  # bytes of the buffer that no block has taken yet; records written
+    held = first = 0  # bytes of the buffer that are in no block yet; records written
     while first < len(records):
         last = max(first + 1, int(np.searchsorted(starts, starts[first] + PIECE_BYTES, side="right")) - 1)
         size = int(starts[last] - starts[first])
@@ -135,11 +134,11 @@ def assemble_blocks(
 
 
 class Assembly:
-    """Records whose bytes are about to be written; see `assemble`.
+    """Records to be written, with their sizes; see `assemble`.
 
     Attributes:
         records: the records.
-        starts: int64[n + 1], where each begins when they lie end to end.
+        starts: int64[n + 1], where each begins if they are written end to end.
     """
 
     def __init__(
@@ -150,7 +149,7 @@ class Assembly:
         read_group: bytes,
         umis: Umis = NO_UMIS,
     ) -> None:
-        """Find out how many bytes each takes."""
+        """Compute the size of each record."""
         self.records = records
         other = mate1 if mate2 is None else mate2
         self._inputs = encode_kernels.Inputs(
@@ -171,11 +170,11 @@ class Assembly:
         self.starts = self._places.starts
 
     def write(self, first: int, last: int, out: NDArray[np.uint8]) -> None:
-        """Write records [first, last) from the beginning of `out` on."""
+        """Write records [first, last) end to end to the beginning of `out`."""
         self._write(self.starts, self.starts[first], first, last, out)
 
     def write_apart(self, begins: NDArray[np.int64], out: NDArray[np.uint8]) -> None:
-        """Write every record to `out` from its place in `begins` (int64[n]) on."""
+        """Write every record to its own place `begins` (int64[n]) in `out`."""
         self._write(begins, np.int64(0), 0, len(self.records), out)
 
     def _write(

@@ -1,4 +1,4 @@
-"""The kernels that lay out BAM records: first the size of each, then all bytes. `quire.io.bam.encode` calls them."""
+"""Kernels that write BAM records in two passes: first the size of each, then the bytes. See `quire.io.bam.encode`."""
 
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from quire.simd.compiled import compiled, inlined
 
 
 class Inputs(NamedTuple):
-    """The arrays of a RecordBatch and of its ReadBatches (1 and 2 for the mates) that both passes need."""
+    """The arrays of a RecordBatch and of its ReadBatches (1 and 2 for the mates)."""
 
     mate: NDArray[np.uint8]
     read: NDArray[np.int64]
@@ -69,11 +69,11 @@ class Inputs(NamedTuple):
 
 
 class Places(NamedTuple):
-    """What the first pass finds out about n records.
+    """Results of the first pass for n records.
 
     Attributes:
-        starts: int64[n + 1], where each begins in the output.
-        clips: int64[n, 2], bases under H at the start and at the end of its CIGAR.
+        starts: int64[n + 1], where each begins if they are written end to end.
+        clips: int64[n, 2], bases hard-clipped at the start and at the end of the CIGAR.
         mate_scores: int32[n], the tag ms; -1 for none.
     """
 
@@ -82,22 +82,22 @@ class Places(NamedTuple):
     mate_scores: NDArray[np.int32]
 
 
-LOWEST_SCORED_QUALITY = 15  # samtools fixmate -m adds up qualities from here on
+LOWEST_SCORED_QUALITY = 15  # lowest quality that samtools fixmate -m adds up
 OPERATION_LETTERS = np.frombuffer(CIGAR_LETTERS.encode(), np.uint8)
-_AHEAD, _LINE_BYTES = 2, 64  # records whose room is asked for before its turn, by cache lines
+_AHEAD, _LINE_BYTES = 2, 64  # records whose place is prefetched, in cache lines
 
-# Tags, and the letters that tell their types: an unsigned integer of one, two or four bytes, or text.
+# Tags, and type letters: unsigned integers of one, two and four bytes, text, and float.
 _NM, _MD, _MC, _MS, _AS, _XS, _SA, _RG = map(tuple, (b"NM", b"MD", b"MC", b"ms", b"AS", b"XS", b"SA", b"RG"))
 _RX = tuple(b"RX")
 _NH, _HI, _TH, _PA, _OM, _LT = map(tuple, (b"NH", b"HI", b"th", b"pa", b"om", b"lt"))
 _ONE_BYTE, _TWO_BYTES, _FOUR_BYTES, _TEXT, _FLOAT = b"CSIZf"
-_FLOAT_BYTES = 7  # tag, type and value
+_FLOAT_BYTES = 7  # including tag and type
 _ZERO = ord("0")
 
 
 @inlined
 def _digits(value):
-    """Decimal digits of a value >= 0."""
+    """Return the number of decimal digits of a value >= 0."""
     count = 1
     while value >= 10:
         value //= 10
@@ -107,7 +107,7 @@ def _digits(value):
 
 @inlined
 def _integer_bytes(value):
-    """Bytes of an integer tag: none when negative, else tag, type and the smallest unsigned type that holds it."""
+    """Return the size of an integer tag, which has the smallest unsigned type; 0 if negative."""
     if value < 0:
         return 0
     return 4 if value < 256 else (5 if value < 65536 else 7)
@@ -115,13 +115,13 @@ def _integer_bytes(value):
 
 @inlined
 def _text_bytes(length):
-    """Bytes of a text tag: none when empty, else tag, 'Z', the text and its NUL."""
+    """Return the size of a text tag; 0 if it is empty."""
     return length + 4 if length > 0 else 0
 
 
 @compiled
 def find_places(given, paired):
-    """The first pass; `paired` says whether there are second mates."""
+    """Compute the Places of records (Inputs), the first pass; `paired` is True if there are second mates."""
     inputs = borrowed(given)
     count = len(inputs.flag)
     starts, clips, mate_scores = (
@@ -151,7 +151,7 @@ def find_places(given, paired):
 
 @inlined
 def _hard_clips(operations):
-    """Bases under H at the start and at the end of a CIGAR."""
+    """Return the bases hard-clipped at the start and at the end of a CIGAR."""
     leading, trailing, last = np.int64(0), np.int64(0), len(operations) - 1
     if last >= 0 and operation_of(operations[0]) == CIGAR_HARD_CLIP:
         leading = length_of(operations[0])
@@ -162,7 +162,7 @@ def _hard_clips(operations):
 
 @inlined
 def _tag_bytes(inputs, r, mate_score):
-    """Bytes of all tags of record `r`."""
+    """Return the size of all tags of record `r`."""
     size = _integer_bytes(inputs.edit_distance[r]) + _text_bytes(inputs.md_offsets[r + 1] - inputs.md_offsets[r])
     other = inputs.mate_record[r]
     if other >= 0:
@@ -187,7 +187,7 @@ def _tag_bytes(inputs, r, mate_score):
 
 @compiled
 def _quality_sum(qualities):
-    """Sum of the qualities that `samtools fixmate -m` counts."""
+    """Return the sum of the qualities that `samtools fixmate -m` counts."""
     total = np.int32(0)
     for i in range(len(qualities)):
         quality = np.int32(qualities[i])
@@ -196,13 +196,13 @@ def _quality_sum(qualities):
 
 
 class Target(NamedTuple):
-    """Memory for records.
+    """Memory for records, and their places in it.
 
     Attributes:
         out: uint8[].
-        begins: int64[], where each record begins, `Places.starts` or another order.
-        origin: int64, what is subtracted from these.
-        fixed: FIXED_FIELDS[1], for the fixed fields of a record; fixed_bytes: uint8[], the same memory.
+        begins: int64[], where each record begins, such as `Places.starts`.
+        origin: int64, subtracted from `begins`.
+        fixed: FIXED_FIELDS[1], scratch memory for the fixed fields; fixed_bytes: uint8[], the same memory.
     """
 
     out: NDArray[np.uint8]
@@ -214,7 +214,7 @@ class Target(NamedTuple):
 
 @compiled
 def write_records(given, places, target, first_record, last_record):
-    """The second pass: write records `first_record` to `last_record - 1`, each to its place in `target`."""
+    """Write records `first_record` to `last_record - 1` to their places in `target`, the second pass."""
     inputs, (starts, clips, mate_scores) = borrowed(given), borrowed(places)
     out, begins, origin, fixed, fixed_bytes = borrowed(target)
     cigar, cigar_offsets, name_offsets = inputs.cigar, inputs.cigar_offsets, inputs.name_offsets
@@ -222,7 +222,7 @@ def write_records(given, places, target, first_record, last_record):
     for r in range(first_record, last_record):
         i, at = inputs.read[r], begins[r] - origin
         ahead = r + _AHEAD
-        if ahead < last_record:  # records that are dealt out to buckets do not stand behind each other
+        if ahead < last_record:  # in buckets, consecutive records are not adjacent
             size = starts[ahead + 1] - starts[ahead]
             for line in range(0, size, _LINE_BYTES):
                 prefetch(out, begins[ahead] - origin + line)
@@ -265,7 +265,7 @@ def write_records(given, places, target, first_record, last_record):
 
 @inlined
 def _put_tags(inputs, r, mate_score, out, at):
-    """Write the tags of record `r`, whose size `_tag_bytes` gives."""
+    """Write the tags of record `r`; `_tag_bytes` gives their size."""
     at = _put_integer(out, at, _NM, inputs.edit_distance[r])
     at = _put_text(out, at, _MD, inputs.md, inputs.md_offsets[r], inputs.md_offsets[r + 1])
     other = inputs.mate_record[r]
@@ -300,7 +300,7 @@ def _put32(out, at, value):
 
 @inlined
 def _eight_letters(codes):
-    """The four bytes (uint32) that BAM has for eight codes, one a byte."""
+    """Return BAM's four bytes (uint32) for eight codes, one per byte."""
     low, high = codes & ONES, codes >> np.uint64(1) & ONES
     # 1 << code for codes up to 3, and 15 for an N.
     letters = ONES + low + np.uint64(3) * (high + (low & high)) + np.uint64(14) * (codes >> np.uint64(2) & ONES)
@@ -311,7 +311,7 @@ def _eight_letters(codes):
 
 @compiled
 def _put_read(out, at, bases, qualities, first, last, reverse):
-    """Write packed bases and qualities, turned round if `reverse`; return the position behind them.
+    """Write packed bases and qualities, reverse-complemented if `reverse`; return the position after them.
 
     Unsigned indices, as in `copy_bytes`, let the loop over qualities vectorise.
     """
@@ -340,7 +340,7 @@ def _put_read(out, at, bases, qualities, first, last, reverse):
 
 @inlined
 def _put_integer(out, at, tag, value):
-    """Write an integer tag of the smallest unsigned type, nothing if negative; return the position behind it."""
+    """Write an integer tag of the smallest unsigned type, nothing if negative; return the position after it."""
     if value < 0:
         return at
     out[at], out[at + 1] = tag[0], tag[1]
@@ -357,7 +357,7 @@ def _put_integer(out, at, tag, value):
 
 @inlined
 def _put_text(out, at, tag, text, start, end):
-    """Write `text[start:end]` as a text tag, nothing if empty; return the position behind it."""
+    """Write `text[start:end]` as a text tag, nothing if empty; return the position after it."""
     if start == end:
         return at
     out[at], out[at + 1], out[at + 2] = tag[0], tag[1], _TEXT
@@ -368,7 +368,7 @@ def _put_text(out, at, tag, text, start, end):
 
 @inlined
 def _put_cigar(out, at, tag, cigar, start, end):
-    """Write `cigar[start:end]` as a text tag, nothing if empty; return the position behind it."""
+    """Write `cigar[start:end]` as a text tag, nothing if empty; return the position after it."""
     if start == end:
         return at
     out[at], out[at + 1], out[at + 2] = tag[0], tag[1], _TEXT

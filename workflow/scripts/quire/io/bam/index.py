@@ -1,7 +1,7 @@
-"""The indexes of BAM files, BAI and CSI: where in the file to begin with the records of a span.
+"""BAM indexes in, BAI and CSI (SAM specification, section 5): where the records of a span begin in the file.
 
-SAM specification, section 5. Reading begins at the first record that may overlap the span and goes on in the order of
-the file, so that of an index nothing but the beginning is used: BAI's linear index, or the offsets of CSI's bins.
+A reader starts at the first record that may overlap the span and continues in the order of the file. Only the offsets
+of first records are therefore used: BAI's linear index, or the offsets of CSI's bins.
 """
 
 import struct
@@ -17,20 +17,20 @@ from quire.io.files import open_input, read_errors
 
 
 class BamIndex(Protocol):
-    """What is asked of an index."""
+    """Interface of an index."""
 
     def __len__(self) -> int:
-        """Contigs that the index knows."""
+        """Return the number of contigs."""
 
     def first_offset(self, contig: int, start: int) -> int | None:
-        """Virtual offset of a place before all records that end behind `start`; None where the contig has none."""
+        """Return a virtual offset before all records that end after `start`; None if the contig has no such record."""
 
 
 class LinearIndex:
     """The linear indexes of a BAI file.
 
     Attributes:
-        offsets: of each contig uint64[windows], virtual offsets of the first record that overlaps a window, 0 for none.
+        offsets: by contig, uint64[windows], virtual offset of the first record that overlaps each window, 0 for none.
     """
 
     def __init__(self, offsets: list[NDArray[np.uint64]]) -> None:
@@ -43,7 +43,7 @@ class LinearIndex:
     def first_offset(self, contig: int, start: int) -> int | None:
         """See `BamIndex`."""
         windows = self.offsets[contig] if contig < len(self.offsets) else np.empty(0, np.uint64)
-        # Windows without records hold 0 or what stands before them; the next one that holds an offset is the one.
+        # Windows without records have 0 or the offset of the window before; the next that is not 0 is wanted.
         behind = windows[start >> WINDOW_SHIFT :]
         filled = np.flatnonzero(behind)
         return int(behind[filled[0]]) if len(filled) else None
@@ -54,7 +54,7 @@ class BinIndex:
 
     Attributes:
         shift, depth: of the binning scheme (min_shift and depth of the specification).
-        bins: of each contig the virtual offset of each bin's first overlapping record, by the bin's number.
+        bins: by contig, the virtual offset of the first overlapping record by bin.
     """
 
     def __init__(self, shift: int, depth: int, bins: list[dict[int, int]]) -> None:
@@ -69,8 +69,8 @@ class BinIndex:
         bins = self.bins[contig] if contig < len(self.bins) else {}
         if not bins:
             return None
-        # From the smallest bin that holds the position to its left neighbours and then upward: the first that exists
-        # begins before every record that overlaps the position (as htslib does it).
+        # As in htslib: from the smallest bin at the position to its left neighbours, then to their parents. The first
+        # that exists begins before every record that overlaps the position.
         number = first_bin(self.depth) + (start >> self.shift)
         while number and number not in bins:
             first_sibling = (self._parent(number) << 3) + 1
@@ -83,10 +83,10 @@ class BinIndex:
 
 
 def open_index(bam: Path) -> BamIndex:
-    """The index beside a BAM file: x.bam.csi, x.csi, x.bam.bai or x.bai.
+    """Read the index of a BAM file: x.bam.csi, x.csi, x.bam.bai or x.bai.
 
     Raises:
-        InputError: there is none, or it is damaged.
+        InputError: there is no index, or it is damaged.
     """
     candidates = [Path(f"{bam}.csi"), bam.with_suffix(".csi"), Path(f"{bam}.bai"), bam.with_suffix(".bai")]
     found = next((path for path in candidates if path.exists()), None)

@@ -1,7 +1,7 @@
-"""The index of a BAM file, BAI or CSI, from what its writer knows of the records (SAM specification, section 5).
+"""BAM indexes out, BAI and CSI (SAM specification, section 5), from the records while they are written.
 
-Whoever writes a stretch of the file takes `entries_of` it, in any thread; an `IndexBuilder` brings the stretches
-together in the order of the file.
+`entries_of` gives the entries of a stretch of the file, in any thread; an `IndexBuilder` joins the stretches in the
+order of the file.
 """
 
 import struct
@@ -19,9 +19,9 @@ from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_REFERENCE, FLAG_UNMAPPED
 from quire.simd.bits import prefetch
 from quire.simd.compiled import compiled, inlined
 
-_OFFSET_BITS = 16  # of a virtual offset, for the place in the inflated block
-AHEAD = 8  # records whose CIGARs are asked for before their turn: each lies in a cache line of its own
-_CSI_MARGIN = 256  # bases that htslib allows an alignment to reach behind its contig
+_OFFSET_BITS = 16  # of a virtual offset, for the position in the inflated block
+AHEAD = 8  # records whose CIGARs are prefetched, each from another cache line
+_CSI_MARGIN = 256  # bases that htslib lets an alignment reach beyond its contig
 
 
 CHUNK = np.dtype([("contig", np.int64), ("bin", np.int64), ("begin", np.int64), ("end", np.int64)])
@@ -47,7 +47,7 @@ class IndexEntries(NamedTuple):
 
 
 def depth_of(kind: str, contig_lengths: list[int]) -> int:
-    """Levels of bins of an index, "bai" or "csi", as htslib chooses them."""
+    """Return the levels of bins of an index, "bai" or "csi", as htslib chooses them."""
     if kind == "bai":
         return BAI_DEPTH
     depth, span = 0, 1 << WINDOW_SHIFT
@@ -57,18 +57,18 @@ def depth_of(kind: str, contig_lengths: list[int]) -> int:
 
 
 def entries_of(records: Records, blocks: NDArray[np.uint8], block_payload: int, depth: int) -> IndexEntries:
-    """Of sorted records with positions.
+    """Return the index entries of sorted records with positions.
 
     Args:
         records: in the order of the file.
         blocks: uint8[], the BGZF blocks that hold them.
-        block_payload: inflated bytes of each block but the last.
-        depth: of `depth_of`.
+        block_payload: inflated bytes of each block except the last.
+        depth: from `depth_of`.
     """
     block_offsets = _block_offsets(blocks, -(-len(records.data) // block_payload))
     n = len(records.starts)
     ends = np.empty(n, np.int64)
-    # A record overlaps a window more than there are windows between its ends; records seldom reach two.
+    # A record overlaps one window more than there are borders between its ends; most overlap one window.
     windows = np.empty(_find_ends(records, ends), WINDOW)
     rows = IndexEntries(np.empty(n, CHUNK), windows, np.empty(n, CONTIG))
     counts = _entries(records, ends, block_offsets, block_payload, depth, rows)
@@ -77,7 +77,7 @@ def entries_of(records: Records, blocks: NDArray[np.uint8], block_payload: int, 
 
 @compiled
 def _block_offsets(blocks, count):
-    """int64[count + 1]: where each block begins, and their end."""
+    """Return where each block begins, and their end (int64[count + 1])."""
     offsets = np.empty(count + 1, np.int64)
     at = np.int64(0)
     for block in range(count):
@@ -89,7 +89,7 @@ def _block_offsets(blocks, count):
 
 @inlined
 def reference_end(data, start, fields):
-    """Position behind the last base of the reference; a record without such a base counts as one base long."""
+    """Return the position after the last aligned base; a record without one counts as one base long."""
     begin, end = cigar_begin(start, fields), np.int64(fields.position)
     if fields.flag & FLAG_UNMAPPED == 0:
         for k in range(np.int64(fields.operations)):
@@ -101,7 +101,7 @@ def reference_end(data, start, fields):
 
 @compiled
 def _find_ends(records, ends):
-    """Fill `ends` (int64[n]) with each record's `reference_end`; windows that records can begin to fill, at most."""
+    """Fill `ends` (int64[n]) with each record's `reference_end`; return the most windows that the records can fill."""
     data, starts, fixed = records
     total = np.int64(0)
     contig, last = np.int64(-1), np.int64(-1)
@@ -157,11 +157,11 @@ def _entries(records, ends, block_offsets, block_payload, depth, rows):
 
 
 class IndexBuilder:
-    """Entries of all stretches of a file, and the index made of them.
+    """Builder of an index from the entries of all stretches of a file.
 
     Args:
         kind: "bai" or "csi".
-        contig_lengths: of all contigs, in bases.
+        contig_lengths: in bases.
     """
 
     def __init__(self, kind: str, contig_lengths: list[int]) -> None:
@@ -170,7 +170,7 @@ class IndexBuilder:
         self._entries: list[IndexEntries] = []
 
     def add(self, entries: IndexEntries, offset: int) -> None:
-        """Take the entries of the stretch that follows; its first block begins at byte `offset` of the file."""
+        """Add the entries of the next stretch, whose first block begins at byte `offset` of the file."""
         moved = IndexEntries(*(rows.copy() for rows in entries))
         for rows in moved:
             for name in {"begin", "end"}.intersection(rows.dtype.names or ()):
@@ -178,13 +178,13 @@ class IndexBuilder:
         self._entries.append(moved)
 
     def write(self, path: Path, unplaced: int) -> None:
-        """Write the index; `unplaced` records without a position stand at the end of the file."""
+        """Write the index; `unplaced` is the number of records without a position at the end of the file."""
         empty = IndexEntries(np.empty(0, CHUNK), np.empty(0, WINDOW), np.empty(0, CONTIG))
         chunks, windows, totals = (np.concatenate(rows) for rows in zip(empty, *self._entries, strict=True))
         chunks = _joined(np.sort(chunks, order=("contig", "bin", "begin")))
         parts = [b"BAI\1" if self.kind == "bai" else b"CSI\1" + struct.pack("<iii", WINDOW_SHIFT, self.depth, 0)]
         parts.append(struct.pack("<i", self.contigs))
-        # Rows of a contig follow each other, here and in the other arrays.
+        # Rows of a contig are adjacent in all arrays.
         borders = [np.searchsorted(rows["contig"], np.arange(self.contigs + 1)) for rows in (chunks, windows, totals)]
         for contig in range(self.contigs):
             own, filled, counted = (
@@ -200,14 +200,14 @@ class IndexBuilder:
         path.write_bytes(content)
 
     def _contig(self, chunks: NDArray[np.void], linear: NDArray[np.int64], totals: NDArray[np.void]) -> list[bytes]:
-        """One contig's part of the file."""
+        """Return the part of one contig."""
         numbers, firsts = np.unique(chunks["bin"], return_index=True)
         parts = [struct.pack("<i", len(numbers) + (len(totals) > 0))]
         spans = np.stack([chunks["begin"], chunks["end"]], axis=1).astype("<i8")
         for number, rows in zip(numbers.tolist(), np.split(spans, firsts[1:]), strict=False):
             parts.append(self._bin(number, linear, len(rows)) + rows.tobytes())
         if len(totals):
-            # As htslib does, a bin that cannot be holds the contig's extent and its numbers of records.
+            # As in htslib, an impossible bin holds the contig's extent and its numbers of records.
             extent = totals["begin"][0], totals["end"][-1], totals["mapped"].sum(), totals["unmapped"].sum()
             metadata = first_bin(self.depth + 1) + 1
             parts.append(self._bin(metadata, None, 2) + struct.pack("<4Q", *extent))
@@ -216,7 +216,7 @@ class IndexBuilder:
         return parts
 
     def _bin(self, number: int, linear: NDArray[np.int64] | None, chunks: int) -> bytes:
-        """What precedes the chunks of a bin."""
+        """Return the bytes before the chunks of a bin."""
         if self.kind == "bai":
             return struct.pack("<Ii", number, chunks)
         offset = 0

@@ -1,4 +1,4 @@
-"""How a BAM file stores records (SAM specification, section 4.2): the fixed fields, and bases as four-bit numbers."""
+"""The stored form of BAM records (SAM specification, section 4.2): fixed fields, and bases as four-bit numbers."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,10 +7,10 @@ from quire.sequence.codes import AMBIGUOUS, COMPLEMENT
 
 FIXED_FIELDS = np.dtype(
     [
-        ("bytes_behind", np.int32),  # block_size: bytes of the record behind this field
+        ("bytes_behind", np.int32),  # block_size: bytes of the record after this field
         ("contig", np.int32),
         ("position", np.int32),
-        ("name_bytes", np.uint8),  # with the closing NUL
+        ("name_bytes", np.uint8),  # including the closing NUL
         ("mapping_quality", np.uint8),
         ("bin", np.uint16),
         ("operations", np.uint16),  # of the CIGAR
@@ -21,13 +21,13 @@ FIXED_FIELDS = np.dtype(
         ("template_length", np.int32),
     ]
 )
-"""What every record begins with; behind it stand name, CIGAR, bases, qualities and tags."""
+"""The fixed fields of a record; name, CIGAR, bases, qualities and tags follow."""
 FIXED_BYTES = FIXED_FIELDS.itemsize
 SIZE_BYTES = FIXED_FIELDS["bytes_behind"].itemsize
 OPERATION_BYTES = 4
 
 NUMBER_OF_CODE: NDArray[np.uint8] = np.array([1, 2, 4, 8, 15], np.uint8)
-"""The four-bit number of each code: A, C, G, T and N; two bases make a byte, the first in its high half."""
+"""Four-bit numbers of the codes of A, C, G, T and N; a byte holds two bases, the first in its high half."""
 NUMBER_OF_COMPLEMENT: NDArray[np.uint8] = NUMBER_OF_CODE[COMPLEMENT]
 
 
@@ -40,4 +40,4 @@ def _codes_of_bytes() -> NDArray[np.uint16]:
 
 
 CODES_OF_BYTE = _codes_of_bytes()
-"""uint16[256]: the codes of the two bases in a byte, that of the first in the low half."""
+"""uint16[256]: the codes of the two bases in a byte, the first in the low half."""

@@ -1,7 +1,7 @@
-"""BAM in: the records that overlap a span, as bytes, read side by side by any number of threads.
+"""BAM in: the records that overlap a span, as bytes, read in parallel by any number of threads.
 
-The blocks are inflated by ISA-L and the records chosen by a kernel, both without the interpreter's lock. What comes
-back is what `samtools view` gives for the span, in the same order.
+ISA-L inflates the blocks and a kernel selects the records, both without the interpreter's lock. The result is the
+records of `samtools view` for the span, in the same order.
 """
 
 import os
@@ -20,26 +20,26 @@ from quire.io.inflate import DamagedBlock, inflate_blocks
 from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_REFERENCE, FLAG_UNMAPPED
 from quire.simd.compiled import compiled, inlined
 
-SPAN_OF_INDEX = 1 << WINDOW_SHIFT  # bases that an index tells apart
+SPAN_OF_INDEX = 1 << WINDOW_SHIFT  # bases; the resolution of an index
 FIRST_READ, MOST_READ = 1 << 18, 1 << 23  # compressed bytes read at a time
-MOST_INFLATED = 1 << 26  # about as many bytes are inflated at a time
-FIRST_BEYOND = 1 << 16  # beyond what the index tells: more with each read
+MOST_INFLATED = 1 << 26  # bytes inflated at a time, about
+FIRST_BEYOND = 1 << 16  # compressed bytes read beyond the estimate; doubled with each read
 _CONTIG, _POSITION, _NAME_BYTES, _OPERATIONS, _FLAG, _BASES, _MATE_CONTIG, _MATE_POSITION = (
     FIXED_FIELDS.fields[name][1]  # type: ignore[index]
     for name in ("contig", "position", "name_bytes", "operations", "flag", "bases", "mate_contig", "mate_position")
 )  # offsets in a record
-_NO_RECORD = -1  # instead of a number of runs
+_NO_RECORD = -1  # instead of the number of runs
 
 
 class BamReader:
-    """The records of a coordinate-sorted and indexed BAM file. Any thread may ask, several at a time."""
+    """Reader of a coordinate-sorted and indexed BAM file, for several threads at a time."""
 
     def __init__(self, path: str | Path) -> None:
         """Open the file and its index.
 
         Raises:
-            InputError: no such file, no index beside it, or no closing block: a file that is cut where a block and a
-                record end would otherwise be read as a whole one.
+            InputError: the file or its index is missing, or the closing block is: without it, a file that was cut after
+                a block would be read as complete.
         """
         self.path = Path(path)
         self._index = open_index(self.path)
@@ -54,14 +54,15 @@ class BamReader:
             raise InputError(f"{path}: lacks the empty block that closes it; it is truncated, copy it again.")
 
     def records(self, contig: int, start: int, end: int) -> NDArray[np.uint8]:
-        """The records that overlap a span, as in the file, end to end.
+        """Return the records (uint8[]) that overlap a span, end to end in the order of the file.
 
         Args:
             contig: number of the contig in the file's header.
-            start, end: 0-based, half-open.
+            start: first position, 0-based.
+            end: position after the last.
 
         Raises:
-            InputError: a damaged or truncated file, or an index of another one.
+            InputError: the file is damaged or truncated, or the index belongs to another file.
         """
         first = self._index.first_offset(contig, start)
         if first is None:
@@ -85,7 +86,7 @@ class BamReader:
             if skip > len(text):
                 raise self._no_record()
             place += taken
-            # Records that are much alike take few bytes: how many are read next depends on what these gave.
+            # Similar records compress well: the next read is sized by the ratio of this one.
             self._most = min(MOST_READ, max(FIRST_BEYOND, MOST_INFLATED * taken // max(len(text) - left, 1)))
             text, skip = text[skip:], 0
             runs = np.empty((len(text) // FIXED_BYTES + 1, 2), np.int64)
@@ -102,16 +103,16 @@ class BamReader:
         return found[0] if len(found) == 1 else _joined(found)
 
     def _no_record(self) -> InputError:
-        """Said where the index or the record before tells that one begins, and none does."""
+        """Return the error for a place where a record should begin, by the index or the record before, and none does."""
         return InputError(
             f"{self.path}: no record begins where one should; it is damaged, or the index is another file's; "
             "run samtools index again, or copy the file again."
         )
 
     def _expected_end(self, contig: int, end: int) -> int:
-        """About where in the file the records of a contig stand that begin at a position, by the index; 0 if unknown.
+        """Estimate from the index where records at a position begin in the file; 0 if unknown.
 
-        It tells this of every SPAN_OF_INDEX bases; between them records are taken to stand evenly.
+        The index resolves SPAN_OF_INDEX bases, between which records are assumed to be evenly distributed.
         """
         before = self._index.first_offset(contig, end)
         if before is None:
@@ -121,11 +122,13 @@ class BamReader:
         return (before >> 16) + between * (end % SPAN_OF_INDEX) // SPAN_OF_INDEX
 
     def bytes_over(self, contig: int, start: int, end: int, length: int) -> int:
-        """About how many bytes of the file hold the records of a span, by the index; more for spans below 16 kb.
+        """Estimate from the index the bytes of the file with the records of a span; too many for spans below 16 kb.
 
         Args:
-            contig: number of the contig in the file's header, and its `length`.
-            start, end: 0-based, half-open.
+            contig: number of the contig in the file's header.
+            start: first position, 0-based.
+            end: position after the last.
+            length: of the contig.
         """
         first = self._index.first_offset(contig, start)
         if first is None:
@@ -137,14 +140,14 @@ class BamReader:
         return (self.path.stat().st_size if last is None else last >> 16) - (first >> 16)
 
     def compressed_bytes(self, contig: int, start: int, end: int) -> int | None:
-        """About how many bytes of the file hold the records of a span; None where the index does not tell."""
+        """Estimate the bytes of the file with the records of a span; None if the index does not tell."""
         first, last = self._index.first_offset(contig, start), self._index.first_offset(contig, end)
         if first is None:
             return 0
         return None if last is None else (last >> 16) - (first >> 16)
 
     def _read(self, place: int, size: int) -> NDArray[np.uint8]:
-        """Bytes of the file, fewer at its end."""
+        """Return bytes of the file, fewer at its end."""
         try:
             content = np.empty(size, np.uint8)
             return content[: os.preadv(self._file.fileno(), [content.data], place)]
@@ -164,7 +167,7 @@ class BamReader:
 
 
 def _joined(parts: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    """Parts end to end; each is given up as soon as it is copied."""
+    """Concatenate parts, releasing each as soon as it is copied."""
     whole = np.empty(sum(map(len, parts)), np.uint8)
     parts.reverse()
     at = 0
@@ -183,11 +186,10 @@ def _int32(data, at):
 
 @compiled
 def _choose(text, contig, start, end, contigs, runs):
-    """Find the records that overlap the span: (first byte not looked at, number of runs, whether all are found).
+    """Find the records that overlap the span; return the first byte not examined, the runs, and True at its end.
 
-    A run (int64[n, 2]) is the begin and end in `text` of records that follow each other. Positions of a record: 4 after
-    block_size, see SAM specification 4.2. Where something else stands than a record of one of so many contigs, the
-    number of runs is _NO_RECORD.
+    A run (int64[n, 2]) is begin and end in `text` of consecutive records. The number of runs is _NO_RECORD where the
+    bytes are no record of one of `contigs` contigs.
     """
     at, count = 0, 0
     while at + FIXED_BYTES <= len(text):
@@ -201,7 +203,7 @@ def _choose(text, contig, start, end, contigs, runs):
             return at, count, True
         if at + size > len(text):
             break
-        # An offset of the index may begin in the contig before.
+        # An offset of the index may be in the contig before.
         if reference == contig and _record_end(text, at, position) > start:
             if count and runs[count - 1, 1] == at:
                 runs[count - 1, 1] = at + size
@@ -214,14 +216,14 @@ def _choose(text, contig, start, end, contigs, runs):
 
 @compiled
 def _close_up(text, runs):
-    """Move runs (of `_choose`) up to the last one, in place, so that they follow each other; where the first begins.
+    """Move runs (of `_choose`) in place to directly before the last one; return where the first begins.
 
-    Gaps are but before a span: only records that begin there may end there too. So the last run is the long one.
+    Only records that begin before the span may miss it, so that gaps are there and the last run is the longest.
     """
     at = runs[-1, 0]
     for run in range(len(runs) - 2, -1, -1):
         first, last = runs[run, 0], runs[run, 1]
-        for k in range(1, last - first + 1):  # from the end: a run may be moved by less than its length
+        for k in range(1, last - first + 1):  # from the end: a run may overlap its new place
             text[at - k] = text[last - k]
         at -= last - first
     return at
@@ -229,9 +231,9 @@ def _close_up(text, runs):
 
 @inlined
 def _lengths_fit(text, at, size):
-    """Whether a record at `at` may have so many bytes: its parts fit in, and its name ends where it says.
+    """Return True if the parts of the record at `at` fit in its size, and its name ends with a NUL.
 
-    With an index of another file reading begins anywhere in a record: its sizes are other numbers, up to 2 GB.
+    With an index of another file, reading begins anywhere in a record, and its sizes may be any numbers up to 2 GB.
     """
     name_length, bases = np.int64(text[at + _NAME_BYTES]), _int32(text, at + _BASES)
     operations = np.int64(text[at + _OPERATIONS]) | np.int64(text[at + _OPERATIONS + 1]) << 8
@@ -246,7 +248,7 @@ def _lengths_fit(text, at, size):
 
 @inlined
 def _record_end(text, at, position):
-    """Where the alignment ends; a record without bases on the reference counts as one base long, as in htslib."""
+    """Return where the alignment ends; as in htslib, a record without aligned bases counts as one base long."""
     name_length = np.int64(text[at + _NAME_BYTES])
     operations = np.int64(text[at + _OPERATIONS]) | np.int64(text[at + _OPERATIONS + 1]) << 8
     unmapped = text[at + _FLAG] & FLAG_UNMAPPED

@@ -1,4 +1,4 @@
-"""The reads of a BAM file, as they came off the sequencer: what FASTQ files of the same reads would give."""
+"""The reads of a BAM file as sequenced, equal to those of FASTQ files of the same reads."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,7 +32,7 @@ from quire.sequence.codes import AMBIGUOUS, COMPLEMENT
 from quire.simd.bits import copy_bytes
 from quire.simd.compiled import compiled
 
-STRETCH_BYTES, THREADS, STRETCHES_AHEAD = 1 << 20, 4, 8  # compressed bytes of a stretch; of those that inflate
+STRETCH_BYTES, THREADS, STRETCHES_AHEAD = 1 << 20, 4, 8  # compressed bytes of a stretch; inflating threads; stretches
 HIGHEST_PHRED, NO_QUALITIES = 93, 255
 _FINE, _LACKS_QUALITIES, _HIGH_QUALITY, _EQUAL_SIGN = range(4)
 _GROUP = "samtools collate -o grouped.bam"
@@ -48,7 +48,7 @@ _CODE_OF_NUMBER = _codes()
 
 
 class _Target(NamedTuple):
-    """Arrays of a `ReadBatch` that are filled."""
+    """Arrays of a `ReadBatch` to be filled."""
 
     names: NDArray[np.uint8]
     name_offsets: NDArray[np.int64]
@@ -59,7 +59,7 @@ class _Target(NamedTuple):
 
 @dataclass
 class RecordCounts:
-    """Records that were read so far: all of them, and those that are no reads of their own."""
+    """Numbers of records read so far: all, secondary and supplementary."""
 
     records: int = 0
     secondary: int = 0
@@ -69,19 +69,18 @@ class RecordCounts:
 def bam_batches(
     path: Path, reads_per_batch: int, counts: RecordCounts, name: Path, maximum_length: int = 1024
 ) -> Iterator[PairBatch]:
-    """The primary records of a BAM file as reads or pairs, on the strand that was sequenced.
+    """Yield the primary records of a BAM file as reads or pairs, on the strand that was sequenced.
 
     Args:
-        path: BAM; the two mates of a pair, if there are pairs, follow each other, apart from secondary and
-            supplementary records, which are left out.
+        path: BAM; mates of a pair are adjacent, except for secondary and supplementary records, which are skipped.
         reads_per_batch: reads, or pairs, in a batch; the last may be smaller.
-        counts: what is read is added to it.
-        name: of the file that the user knows, for sentences.
+        counts: the numbers of records are added to it.
+        name: of the user's file, for messages.
         maximum_length: longest read that is accepted, in bases.
 
     Raises:
-        InputError: a damaged file, mates that do not follow each other, paired reads beside single ones, reads without
-            qualities or with '=' for bases, or a file without reads.
+        InputError: the file is damaged or has no reads, mates are not adjacent, paired and single reads are mixed, or
+            reads have no qualities or '=' for bases.
     """
     stream = BamStream(path, InputError, "copy it again")
     waiting: list[PairBatch] = []
@@ -107,12 +106,12 @@ def bam_batches(
 def _batches_of_stretches(
     stream: BamStream, pool: ThreadPoolExecutor, counts: RecordCounts, name: Path, maximum_length: int
 ) -> Iterator[PairBatch]:
-    """A batch for each stretch of the file, of all whole pairs in it."""
-    carry = np.empty(0, np.uint8)  # a record whose mate follows
+    """Yield a batch of all complete pairs for each stretch of the file."""
+    carry = np.empty(0, np.uint8)  # a record whose mate is in the next stretch
     paired: bool | None = None
     ordinal = 0
     for stretch in stream.stretches(pool, STRETCH_BYTES, STRETCHES_AHEAD):
-        carried = min(len(carry), 1)  # records, which have been counted
+        carried = min(len(carry), 1)  # records of the carry, already counted
         records = records_of(np.concatenate([carry, stretch.bytes()]))
         flags = records.fixed["flag"]
         secondary = (flags & FLAG_SECONDARY) != 0
@@ -169,7 +168,7 @@ def _batch(
 
 
 def _reads(records: Records, chosen: NDArray[np.int64], name: Path, maximum_length: int, ordinal: int) -> ReadBatch:
-    """Records as reads, on the strand that was sequenced."""
+    """Return records as reads, on the strand that was sequenced."""
     fixed = records.fixed[chosen]
     lengths = fixed["bases"].astype(np.int64)
     if (lengths > maximum_length).any():
@@ -211,7 +210,7 @@ def _lacks_mate(name: Path, read: str) -> InputError:
 
 
 def _joined(batches: Sequence[PairBatch]) -> PairBatch:
-    """Batches end to end."""
+    """Concatenate batches."""
     if len(batches) == 1:
         return batches[0]
     mates = [_joined_reads([batch.mate1 for batch in batches])]
@@ -234,7 +233,7 @@ def _joined_reads(batches: Sequence[ReadBatch]) -> ReadBatch:
 
 @compiled
 def _first_pair_unlike(data, starts, fixed, first, second):
-    """Index of the first pair of records whose names differ, or -1."""
+    """Return the index of the first pair of records whose names differ, or -1."""
     for i in range(len(first)):
         length = fixed[first[i]].name_bytes
         if fixed[second[i]].name_bytes != length:
@@ -248,7 +247,7 @@ def _first_pair_unlike(data, starts, fixed, first, second):
 
 @compiled
 def _decode(records, chosen, target):
-    """Fill names, codes and qualities of the chosen records; (status, index of the record that is wrong)."""
+    """Fill the target with the chosen records; return a status and the index of the record that is wrong."""
     data, starts, fixed = records
     names, name_offsets, codes, qualities, offsets = target
     for i in range(len(chosen)):

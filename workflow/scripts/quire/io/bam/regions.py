@@ -1,4 +1,4 @@
-"""Records of indexed BAM and CRAM files by region: BAM by our own reader, CRAM decoded by samtools."""
+"""Records of indexed BAM and CRAM files by region: BAM with Quire's reader, CRAM through samtools."""
 
 import os
 import tempfile
@@ -15,27 +15,28 @@ from quire.io.bam.decode import Records, header_bytes, records_of
 from quire.io.bam.reader import BamReader
 from quire.io.files import lacks_bgzip_end, lacks_cram_end
 
-_BAM_BYTES_OF_CRAM = 2  # a BAM's size by that of a CRAM
+_BAM_BYTES_OF_CRAM = 2  # assumed size of a BAM relative to a CRAM
 
 
 class IndexedAlignments:
-    """A BAM or CRAM that is sorted by coordinate and indexed.
+    """A coordinate-sorted and indexed BAM or CRAM file.
 
     Attributes:
         path: of the file.
         contigs: lengths by name.
-        samples: of each read group by its name; None for one that names no sample.
+        samples: sample by read group; None for a group without a sample.
     """
 
     def __init__(self, path: str | Path, fasta: str | Path | None = None) -> None:
-        """Open the file and learn its contigs.
+        """Open the file and read its header.
 
         Args:
             path: coordinate-sorted and indexed.
             fasta: the reference, needed for CRAM only.
 
         Raises:
-            InputError: no such file, no index, not a BAM or CRAM, not sorted, truncated, or a CRAM without a reference.
+            InputError: the file is missing, no BAM or CRAM, truncated, not sorted or not indexed, or the reference of a
+                CRAM is missing.
         """
         self.path = str(path)
         self.fasta = fasta
@@ -59,10 +60,10 @@ class IndexedAlignments:
         self._reader = BamReader(path) if is_bam else None
 
     def records(self, contig: str, start: int, end: int) -> Records:
-        """The records that overlap [start, end) (0-based) of a contig; none of a contig that the file does not have.
+        """Return the records that overlap [start, end) (0-based) of a contig; none for an unknown contig.
 
         Raises:
-            InputError: the file is damaged, or not in order.
+            InputError: the file is damaged or not sorted.
         """
         if contig not in self.contigs:
             return records_of(np.frombuffer(b"", np.uint8))
@@ -77,7 +78,7 @@ class IndexedAlignments:
         return records
 
     def bytes_over(self, contig: str, start: int, end: int) -> int:
-        """About how many bytes of a BAM file hold the records of a span; of a CRAM, of its share of the reference."""
+        """Estimate the bytes of a BAM file with the records of a span; for a CRAM from its share of the reference."""
         if contig not in self.contigs:
             return 0
         if self._reader is not None:
@@ -86,16 +87,16 @@ class IndexedAlignments:
         return int(_BAM_BYTES_OF_CRAM * share * Path(self.path).stat().st_size)
 
     def compressed_bytes(self, contig: str, start: int, end: int) -> int | None:
-        """About how many bytes of the file hold the records of a span; None where the index does not tell."""
+        """Estimate the bytes of the file with the records of a span; None if the index does not tell."""
         if contig not in self.contigs:
             return 0
         return None if self._reader is None else self._reader.compressed_bytes(self._numbers[contig], start, end)
 
     def _records_of_cram(self, contig: str, start: int, end: int) -> Records:
-        """The same by samtools, through a temporary file of uncompressed BAM."""
+        """Return the records of a span, decoded by samtools to a temporary file of uncompressed BAM."""
         with tempfile.TemporaryDirectory() as folder:
             target = str(Path(folder) / "reads.bam")
-            # In braces a name may hold colons and commas (HLA contigs).
+            # Braces allow names with colons and commas (HLA contigs).
             region = f"{{{contig}}}:{start + 1}-{end}"
             options = ["-u", "-o", target] + ([] if self.fasta is None else ["-T", str(self.fasta)])
             try:
@@ -108,6 +109,6 @@ class IndexedAlignments:
 
 
 def _require_whole(path: str | Path) -> None:
-    """Whether a file that exists closes as BAM and CRAM do."""
+    """Refuse a file that exists and lacks the closing block of BAM or CRAM."""
     if os.path.isfile(path) and os.access(path, os.R_OK) and (lacks_bgzip_end(path) or lacks_cram_end(path)):
         raise InputError(f"{path}: lacks the empty block that closes it; it is truncated, copy it again.")

@@ -1,4 +1,4 @@
-"""A whole BAM file in, from its beginning to its end, in stretches that several threads inflate ahead of the reader."""
+"""BAM in: a whole file from beginning to end, in stretches that several threads inflate ahead of the reader."""
 
 import os
 import struct
@@ -20,11 +20,11 @@ from quire.io.inflate import DamagedBlock, inflate_blocks, whole_blocks
 from quire.io.sniff import BAM_MAGIC
 from quire.simd.compiled import compiled
 
-_FIRST_READ = 1 << 18  # compressed bytes in which a header is looked for; doubled until it is whole
+_FIRST_READ = 1 << 18  # compressed bytes read for the header; doubled until it is complete
 
 
 class RecordStretch(NamedTuple):
-    """Whole records that follow each other in the file: those of `head`, of which the last may go on in `text`.
+    """Consecutive whole records: those of `head`, the last of which may continue in `text`.
 
     Attributes:
         head, text: uint8[].
@@ -34,12 +34,12 @@ class RecordStretch(NamedTuple):
     text: NDArray[np.uint8]
 
     def bytes(self) -> NDArray[np.uint8]:
-        """The records end to end."""
+        """Return the records end to end."""
         return np.concatenate([self.head, self.text]) if len(self.head) else self.text
 
 
 class BamStream:
-    """A BAM file that is read once.
+    """Reader of a BAM file from beginning to end.
 
     Attributes:
         path: of the file.
@@ -54,10 +54,11 @@ class BamStream:
 
         Args:
             path: of the file.
-            error, remedy: what is raised, here and while the file is read, and what its sentence ends in.
+            error: the class of errors, here and while the file is read.
+            remedy: the end of their messages.
 
         Raises:
-            QuireError: no whole BAM file.
+            QuireError: the file is no complete BAM file.
         """
         self.path = Path(path)
         self._error, self._remedy = error, remedy
@@ -70,15 +71,15 @@ class BamStream:
         self._read_header()
 
     def stretches(self, executor: Executor, size: int, ahead: int) -> Iterator[RecordStretch]:
-        """All records in the order of the file.
+        """Yield all records in the order of the file.
 
         Args:
-            executor: whose threads inflate.
-            size: compressed bytes of a stretch, at least one block's.
-            ahead: stretches that are inflated before they are asked for.
+            executor: inflates the stretches.
+            size: compressed bytes of a stretch, at least those of one block.
+            ahead: number of stretches that are inflated ahead.
 
         Raises:
-            QuireError: the file is damaged or cut.
+            QuireError: the file is damaged or truncated.
         """
         waiting: deque[Future[NDArray[np.uint8]]] = deque()
         place, carry = self._place, self._rest
@@ -135,7 +136,7 @@ class BamStream:
             at += 8 + size
 
     def _read(self, place: int, size: int) -> NDArray[np.uint8]:
-        """Bytes of the file, fewer at its end."""
+        """Return bytes of the file, fewer at its end."""
         content = np.empty(size, np.uint8)
         got = 0
         while got < size:
@@ -178,7 +179,7 @@ class BamStream:
 
 @compiled
 def _end_of_whole_records(head, text):
-    """Bytes of the whole records at the beginning of `head` and `text` end to end; -1 where a size is impossible."""
+    """Return the size of the whole records of `head` and `text` end to end; -1 if a record has an impossible size."""
     total, at = len(head) + len(text), 0
     while at + SIZE_BYTES <= total:
         record = np.int64(0)

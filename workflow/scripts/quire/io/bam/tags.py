@@ -1,4 +1,4 @@
-"""Tags of BAM records (SAM specification, section 4.2.4): the few that are read in bulk, and the text of MD."""
+"""Tags of BAM records (SAM specification, section 4.2.4) that kernels read, and the text of MD."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ for _letters, _size in (("AcC", 1), ("sS", 2), ("iIf", 4)):
     for _letter in _letters:
         _BYTES_OF_TYPE[ord(_letter)] = _size
 BYTES_OF_TYPE = _BYTES_OF_TYPE
-"""uint8[256]: bytes of a value of each type that has a fixed size, else 0."""
+"""uint8[256]: size of a value of each type, 0 for types without a fixed size."""
 _ZERO, _NINE, _DELETED = ord("0"), ord("9"), ord("^")
 _NEVER = np.int64(1) << 40
 _HIGHEST = np.uint64(0x8080808080808080)  # the highest bit of eight bytes
@@ -20,7 +20,7 @@ _BIT_TO_BYTE = 3
 
 @inlined
 def _integer(data, at, size, signed):
-    """A little-endian number."""
+    """Return a little-endian number."""
     value = np.int64(0)
     for i in range(size):
         value |= np.int64(data[at + i]) << (8 * i)
@@ -31,10 +31,10 @@ def _integer(data, at, size, signed):
 
 @inlined
 def end_of_text(data, at, end):
-    """Where the NUL stands that closes a text, or `end` where none stands before; eight bytes at a time."""
+    """Return the position of the NUL that closes a text, at most `end`; reads eight bytes at a time."""
     while at + 8 <= len(data) and at < end:
         word = load_bytes(data, at)
-        zeros = (word - ONES) & ~word & _HIGHEST  # of these bits the lowest is always that of a NUL
+        zeros = (word - ONES) & ~word & _HIGHEST  # the lowest of these bits is always that of a NUL
         if zeros:
             return min(at + (trailing_zeros(zeros) >> _BIT_TO_BYTE), end)
         at += 8
@@ -45,10 +45,9 @@ def end_of_text(data, at, end):
 
 @inlined
 def text_tag(data, at, end, first, second):
-    """Where the text of a tag of these two letters begins and ends, both -1 where there is none.
+    """Return begin and end of the text of the tag with these two letters; -1 and -1 if there is none.
 
-    Args:
-        data, at, end: the tags of a record are data[at:end].
+    The tags are data[at:end].
     """
     while at + 3 < end:
         kind, value = data[at + 2], at + 3
@@ -70,12 +69,10 @@ def text_tag(data, at, end, first, second):
 
 @inlined
 def find_tags(data, at, end, names, offsets, group):
-    """NM (0 where it lacks), where the text of MD begins and ends, and the number of the read group.
+    """Return NM (0 if it is missing), begin and end of the text of MD, and the number of the read group.
 
-    Args:
-        data, at, end: the tags of a record are data[at:end].
-        names, offsets: of the read groups (uint8, flat; int64[n + 1]).
-        group: the number that is looked at first, and returned where the record names no known group.
+    The tags are data[at:end]. `names` (uint8, flat) and `offsets` (int64[n + 1]) hold the names of the read groups.
+    `group` is compared first, and returned if the record names no known group.
     """
     distance, md, md_end = np.int64(0), np.int64(0), np.int64(0)
     while at + 3 < end:
@@ -102,7 +99,7 @@ def find_tags(data, at, end, names, offsets, group):
 
 @inlined
 def _group_of(data, begin, end, names, offsets, group):
-    """The number of the group that data[begin:end] names; `group` is tried first and kept where none is."""
+    """Return the number of the group that data[begin:end] names; compare `group` first, and return it if none fits."""
     count = len(offsets) - 1
     for turn in range(count):
         number = (group + turn) % count
@@ -121,14 +118,13 @@ def _group_of(data, begin, end, names, offsets, group):
 
 @inlined
 def next_mismatch(data, at, end, matched):
-    """From a place in an MD to its next mismatch: where its letter stands, and its base over the reference.
+    """Find the next mismatch in an MD from a position on.
 
-    Args:
-        data, at, end: the rest of MD's text is data[at:end].
-        matched: bases of the alignment, without insertions and deletions, before that place.
+    The rest of MD's text is data[at:end]; `matched` aligned bases, without insertions and deletions, are before it.
 
     Returns:
-        The place and the base's number; a number beyond every read where there is no further mismatch.
+        The position of the mismatch's letter, and the number of aligned bases before it; beyond every read if there is
+        no mismatch.
     """
     while at < end:
         letter = data[at]

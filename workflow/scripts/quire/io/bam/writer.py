@@ -1,4 +1,4 @@
-"""A BAM file: the header's text, then blocks of records, under the final name only when all is there."""
+"""BAM files out: the header, then blocks of records; the file has its final name only when it is complete."""
 
 import struct
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ class ReadGroup:
     """A read group: one unit of a sample. Its ID is `sample.unit`.
 
     Attributes:
-        sample, unit, library, platform: as in the sheet.
-        platform_unit: flowcell and lane (`HCLHLDSXX.2`), where they are known; PU is the unit's name where not.
+        sample, unit, library, platform: as in the sample sheets.
+        platform_unit: flowcell and lane (`HCLHLDSXX.2`) if known; otherwise PU is the name of the unit.
     """
 
     sample: str
@@ -33,7 +33,7 @@ class ReadGroup:
 
     @property
     def identifier(self) -> str:
-        """The ID of the @RG line and of every record's RG tag."""
+        """Return the ID of the @RG line and of every record's RG tag."""
         return f"{self.sample}.{self.unit}"
 
 
@@ -46,13 +46,16 @@ def header_text(
     description: str = "",
     tags: Sequence[str] = (),
 ) -> str:
-    """Text of the header: @HD (unsorted), @SQ, @RG and the @PG line of Quire.
+    """Return the header's text: @HD (unsorted), @SQ, @RG and the @PG line of Quire.
 
     Args:
-        contig_names, contig_lengths: the contigs in order.
+        contig_names: the contigs in order.
+        contig_lengths: in bases.
         read_groups: one for each unit in the file.
-        version, command, description: for the @PG line; tabs and line ends become spaces, no description leaves no DS.
-        tags: of each contig, more of its @SQ line, as `M5:...` or several with tabs between them; none for no more.
+        version: VN of the @PG line.
+        command: CL of the @PG line; white space becomes single spaces.
+        description: DS of the @PG line, which is left out if empty.
+        tags: further tags of each contig's @SQ line, such as `M5:...`, separated by tabs; none if empty.
     """
     lines = ["@HD\tVN:1.6\tSO:unsorted"]
     for name, length, more in zip(contig_names, contig_lengths, tags or [""] * len(contig_names), strict=True):
@@ -63,7 +66,7 @@ def header_text(
         for group in read_groups
     ]
     identifier = ".".join(["quire", *(group.identifier for group in read_groups)])
-    # CL last: pysam takes all that follows it for a part of the command.
+    # CL last: pysam takes everything after it as part of the command.
     program = [f"@PG\tID:{identifier}", "PN:quire", f"VN:{version}"]
     program += [f"DS:{' '.join(description.split())}"] if description else []
     lines.append("\t".join([*program, f"CL:{' '.join(command.split())}"]))
@@ -71,13 +74,13 @@ def header_text(
 
 
 class BamWriter:
-    """Writes a BAM file that appears under its final name when the `with` block ends without an error.
+    """Writer of a BAM file that appears under its final name when the `with` block ends without an error.
 
     Args:
         path: final name.
         header_text: from `header_text`.
-        contig_names, contig_lengths: as in the header.
-        level: isal's compression level, 0 to 3.
+        contig_names: as in the header; contig_lengths: in bases.
+        level: of ISA-L, 0 to 3.
 
     Raises:
         QuireError: the folder cannot be written or the disk is full.
@@ -107,7 +110,7 @@ class BamWriter:
 
     @property
     def offset(self) -> int:
-        """Byte of the file at which the next block begins."""
+        """Return the offset of the next block in the file."""
         return self._stream.tell()
 
     def write(self, records: bytes | NDArray[np.uint8]) -> None:
@@ -115,7 +118,7 @@ class BamWriter:
         self.write_blocks([compress_blocks(records, self.level)])
 
     def write_blocks(self, pieces: Sequence[NDArray[np.uint8]]) -> None:
-        """Append what `compress_blocks` made in other threads; the caller keeps the order."""
+        """Append blocks that `compress_blocks` made, in any thread; the caller keeps the order."""
         self._stream.writelines(piece.data for piece in pieces)
 
     def __exit__(
@@ -129,7 +132,7 @@ class BamWriter:
 
 
 def _binary_header(text: str, names: Sequence[str], lengths: Sequence[int] | NDArray[np.int64]) -> bytes:
-    """Magic, header text and contig dictionary, as bytes before BGZF."""
+    """Return the uncompressed header: magic, text and contig dictionary."""
     encoded = text.encode()
     parts = [BAM_MAGIC, struct.pack("<i", len(encoded)), encoded, struct.pack("<i", len(names))]
     for name, length in zip(names, lengths, strict=True):

@@ -1,5 +1,5 @@
-"""The hashes that decide ties, in every run and on every backend alike.
+"""Hashes that break ties, equal in every run and on every backend.
 
-A read's name has a hash, which its mate shares. Of equally good places of a read the one comes first whose hash of
-name and axis position is smallest; of too many reads at one place those stay whose names have the smallest hashes.
+Mates share a name and thus its hash. Equally good places of a read are ordered by the hash of name and axis position,
+smallest first. Where too many reads lie at one place, the reads whose names have the smallest hashes are kept.
 """

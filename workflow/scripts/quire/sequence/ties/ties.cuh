@@ -1,4 +1,4 @@
-// The hashes that decide ties: the twins of quire/sequence/ties/cpu.py.
+// Hashes that break ties: the twins of quire/sequence/ties/cpu.py.
 #pragma once
 #include "quire/device/types.cuh"
 
@@ -9,7 +9,7 @@ __device__ __forceinline__ u64 hash_of_name(const u8* letters, i64 begin, i64 en
     return value ^ (value >> 29);
 }
 
-// Hash of (read name, axis position): the order of equally good places (splitmix64's finaliser).
+// Hash of (read name, axis position), which orders equally good places (splitmix64's finaliser).
 __device__ __forceinline__ u64 tie_hash(u64 name_hash, i64 position) {
     u64 value = name_hash ^ ((u64)position * 0x9E3779B97F4A7C15ull);
     value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9ull;
