@@ -1,1 +1,1 @@
-"""Files in and out: FASTQ, BAM, VCF, and outputs that appear whole or not at all."""
+"""Files in and out: FASTQ, BAM, VCF, and outputs that appear complete or not at all."""

@@ -7,24 +7,24 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 POLL_SECONDS = 0.1
-# For the producer to notice that nobody listens. Not for ever: a generator that was dropped is closed by whichever
-# thread collects garbage, which may hold a lock that the producer needs to end.
+# Time for the producer to notice that the consumer has stopped. Limited, since a dropped generator is closed by the
+# thread that collects garbage, which may hold a lock that the producer needs to end.
 FAREWELL_SECONDS = 10.0
 
 
 def ahead(start: Callable[[], Iterator[Item]], depth: int) -> Generator[Item, None, None]:
-    """Yield what `start()` yields, produced by a helper thread that is at most `depth` items ahead; it begins at once.
+    """Yield the items of `start()`, which a helper thread produces, from now on, up to `depth` items ahead.
 
-    An exception of the producer is raised in the consumer, after the items that came before it. The thread ends when
-    the consumer closes this generator (or drops it).
+    An exception of the producer is raised in the consumer, after the items before it. The thread ends when the consumer
+    closes or drops this generator.
     """
     consumer = _consumer(start, depth)
-    next(consumer)  # so that the thread begins, and closing the generator ends it
+    next(consumer)  # starts the thread, so that closing the generator ends it
     return consumer  # type: ignore[return-value]
 
 
 def _consumer(start: Callable[[], Iterator[Item]], depth: int) -> Generator[Item | None, None, None]:
-    """`ahead`, with one item of no meaning before all others."""
+    """Yield None, then the items of `ahead`."""
     items: queue.Queue[tuple[Item | None, BaseException | None]] = queue.Queue(depth)
     stopped = threading.Event()
 
@@ -43,7 +43,7 @@ def _consumer(start: Callable[[], Iterator[Item]], depth: int) -> Generator[Item
                 put((item, None))
                 if stopped.is_set():
                     return
-        except BaseException as error:  # crosses to the consumer
+        except BaseException as error:  # raised in the consumer
             failure = error
         put((None, failure))
 

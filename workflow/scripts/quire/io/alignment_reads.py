@@ -1,7 +1,7 @@
-"""The reads of a unit that is given as BAM or CRAM: unmapped, or mapped by another program.
+"""The reads of a unit that is given as BAM or CRAM, unmapped or mapped by another program.
 
-Mates must follow each other to be mapped as pairs. A file of pairs that is sorted by coordinate is put in that order
-first, by `samtools collate`: in little memory, with temporary files of about its size. CRAM is decoded by samtools.
+Mates must be adjacent to be mapped as pairs. `samtools collate` first reorders files that are sorted by coordinate, in
+little memory and with temporary files of about their size. samtools decodes CRAM.
 """
 
 from collections.abc import Iterator
@@ -24,35 +24,35 @@ from quire.reads import PairBatch
 def read_alignments(
     path: Path, reads_per_batch: int, counts: RecordCounts, fasta: Path | None, temporary: Path, threads: int
 ) -> Iterator[PairBatch]:
-    """The reads, or pairs, of a BAM or CRAM file in batches; see `quire.io.bam.reads.bam_batches`.
+    """Yield the reads or pairs of a BAM or CRAM file in batches; see `quire.io.bam.reads.bam_batches`.
 
     Args:
         path: of the file.
         reads_per_batch: reads, or pairs, in a batch.
-        counts: what is read is added to it.
-        fasta: what a CRAM file is decoded with, if it needs a reference.
+        counts: the numbers of records are added to it.
+        fasta: reference of a CRAM file, if it needs one.
         temporary: folder for temporary files.
         threads: of samtools.
 
     Raises:
-        InputError: a file that is damaged, that holds several samples or libraries, or pairs beside single reads; a
-            CRAM file of another reference; mates that do not follow each other.
+        InputError: the file is damaged, has several samples or libraries, mixes pairs and single reads, or is a CRAM
+            with another reference.
     """
     with scratch_directory(temporary, f"{path.name}.reads") as scratch:
         yield from bam_batches(_in_order(path, fasta, scratch, threads), reads_per_batch, counts, path)
 
 
-# For names alone CRAM needs no reference. pysam's stubs ask for text, its code for bytes.
+# CRAM needs no reference for names only. pysam's stubs ask for text, its code for bytes.
 NAMES_ALONE: list[Any] = [b"required_fields=0x1"]
 
 
 def first_name(path: Path) -> str:
-    """The name of the first record of a BAM or CRAM file; empty where none can be had."""
+    """Return the name of the first record of a BAM or CRAM file; empty if it cannot be read."""
     return next(iter(first_names(path, 1)), "")
 
 
 def first_names(path: Path, most: int) -> list[str]:
-    """The names of the first records of a BAM or CRAM file, as far as they can be had."""
+    """Return the names of the first records of a BAM or CRAM file, as far as they can be read."""
     names: list[str] = []
     with (
         suppress(OSError, ValueError),
@@ -63,7 +63,7 @@ def first_names(path: Path, most: int) -> list[str]:
 
 
 def _in_order(path: Path, fasta: Path | None, scratch: Path, threads: int) -> Path:
-    """A BAM of the same records whose mates follow each other: the file itself, or one in `scratch`."""
+    """Return a BAM of the same records with adjacent mates: the file itself, or one in `scratch`."""
     reads = scratch / "reads.bam"
     if not is_cram(path):
         if not _is_sorted_by_coordinate(path, None):
@@ -85,10 +85,10 @@ def _in_order(path: Path, fasta: Path | None, scratch: Path, threads: int) -> Pa
 
 
 def _is_sorted_by_coordinate(path: Path, reference: Path | None) -> bool:
-    """Whether the header says so.
+    """Return True if the header says that the file is sorted by coordinate.
 
     Raises:
-        InputError: the header cannot be read, or names several samples or libraries, which a unit cannot keep apart.
+        InputError: the header cannot be read, or names several samples or libraries, which a unit cannot separate.
     """
     try:
         given = None if reference is None else str(reference)

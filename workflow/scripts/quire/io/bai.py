@@ -1,22 +1,23 @@
-"""What a BAI index can hold. It needs nothing but Python, since the configuration is checked with it too."""
+"""The limit of BAI indexes. Imports only Python's library, since the check of the configuration uses it."""
 
 from collections.abc import Sequence
 
 from quire.errors import QuireError
 
-LARGEST_BAI_CONTIG = 1 << 29  # bases; the BAI format ends there, SAM specification section 5.1.1
+LARGEST_BAI_CONTIG = 1 << 29  # bases; SAM specification, section 5.1.1
 
 
 def require_index_fits(alignment_format: str, index_format: str, names: Sequence[str], lengths: Sequence[int]) -> None:
     """Refuse a BAI index over contigs that are too long for it.
 
     Args:
-        alignment_format: the configuration's align.format; CRAM has an index of its own, which has no such limit.
-        index_format: its align.index_format.
-        names, lengths: of the contigs, in bases.
+        alignment_format: align.format of the configuration; the index of CRAM has no such limit.
+        index_format: align.index_format of the configuration.
+        names: of the contigs.
+        lengths: of the contigs, in bases.
 
     Raises:
-        QuireError: naming the first contig that is too long and the key to change.
+        QuireError: names the first contig that is too long and the key to change.
     """
     if (alignment_format, index_format) != ("bam", "bai"):
         return

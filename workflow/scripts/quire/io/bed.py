@@ -1,4 +1,4 @@
-"""BED in: intervals on the contigs of a reference, every line checked."""
+"""BED in: intervals on the contigs of a reference, with checks of every line."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,10 +15,10 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 
 def require_names(names: Iterable[str]) -> None:
-    """Refuse names of contigs that begin a line which readers of BED and VCF take for no record.
+    """Refuse names of contigs with which a line of BED or VCF would not be read as a record.
 
     Raises:
-        InputError: naming the first of them.
+        InputError: names the first such contig.
     """
     for name in names:
         if _NO_INTERVAL.match(name):
@@ -33,13 +33,13 @@ def read_bed(path: str | Path, lengths: Mapping[str, int]) -> list[Interval]:
 
     Args:
         path: the file; only its first three columns are used, separated by tabs or blanks.
-        lengths: length of each contig that may occur.
+        lengths: lengths of the allowed contigs.
 
     Returns:
-        The intervals in the order of the file, empty ones left out; they may overlap.
+        The intervals in the order of the file, without empty ones; they may overlap.
 
     Raises:
-        InputError: naming the file and the line; or no interval is left.
+        InputError: a line is wrong, or no interval is left.
     """
     intervals = [interval for _, interval, _ in read_rows(path, lengths) if interval[2] > interval[1]]
     if not intervals:
@@ -48,17 +48,17 @@ def read_bed(path: str | Path, lengths: Mapping[str, int]) -> list[Interval]:
 
 
 def read_rows(path: str | Path, lengths: Mapping[str, int]) -> Iterator[tuple[str, Interval, list[str]]]:
-    """The rows of a BED file with the columns behind the third.
+    """Yield the rows of a BED file with all columns.
 
     Args:
         path: the file, plain or gzip; columns are separated by tabs or blanks.
-        lengths: length of each contig that may occur.
+        lengths: lengths of the allowed contigs.
 
     Yields:
-        Where the row stands, for messages; the interval, which may be empty; further columns.
+        File and line, for messages; the interval, which may be empty; further columns.
 
     Raises:
-        InputError: naming the file and the line.
+        InputError: names the file and the line.
     """
     with read_errors(path), open_input(path) as stream:
         for number, raw in enumerate(stream, 1):
@@ -70,12 +70,12 @@ def read_rows(path: str | Path, lengths: Mapping[str, int]) -> Iterator[tuple[st
 
 
 def other_name(contig: str) -> str:
-    """What a contig is called where names have, or lack, `chr`."""
+    """Return a contig's name with `chr` added or removed."""
     return contig[3:] if contig.startswith("chr") else f"chr{contig}"
 
 
 def _parse_columns(where: str, line: str, columns: list[str], lengths: Mapping[str, int]) -> Interval:
-    """Check the first three columns of a line."""
+    """Return the interval of a line after checks."""
     if len(columns) < 3 or not columns[1].isdecimal() or not columns[2].isdecimal():
         raise InputError(f"{where}: expected contig, start and end (whole numbers) but found {line[:60]!r}.")
     contig, start, end = columns[0], int(columns[1]), int(columns[2])

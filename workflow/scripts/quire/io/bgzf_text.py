@@ -1,7 +1,7 @@
-"""The text of a bgzip file as a stream of bytes, its blocks inflated by several threads, in order.
+"""The text of a bgzip file as a stream of bytes, inflated in order by several threads.
 
-What Illumina's converters write as FASTQ is bgzip: blocks of at most 64 kB that stand alone. A stretch of whole blocks
-is a task, a few stretches are under way at a time, and the checksum of each block is checked (`quire.io.inflate`).
+Illumina's converters write FASTQ as bgzip: independent blocks of at most 64 kB. A task inflates a stretch of whole
+blocks and checks their checksums (`quire.io.inflate`); a few tasks run ahead of the reader.
 """
 
 import io
@@ -18,16 +18,16 @@ from quire.io.bytes_read import CountedFile
 from quire.io.files import gzip_text
 from quire.io.inflate import DamagedBlock, inflate_blocks, whole_blocks
 
-STRETCH_BYTES = 1 << 20  # compressed bytes of a task; more than a block
+STRETCH_BYTES = 1 << 20  # compressed bytes of a task; more than one block
 THREADS = 4
 
 
 class BgzfText(io.RawIOBase):
-    """The inflated bytes of a bgzip file. Members of plain gzip behind its blocks are read as well, by one thread.
+    """Stream of the inflated bytes of a bgzip file. Plain gzip members after its blocks are inflated by one thread.
 
     Raises:
-        BadGzipFile: while reading, behind what stands before it: a block that is damaged, or bytes that are no gzip.
-        EOFError: likewise, where the file ends within a block.
+        BadGzipFile: at reading, after the bytes before it: a block is damaged, or bytes are no gzip.
+        EOFError: at reading, after the bytes before it: the file ends within a block.
     """
 
     def __init__(self, path: str | Path, threads: int = THREADS) -> None:
@@ -35,20 +35,20 @@ class BgzfText(io.RawIOBase):
         self._file = CountedFile(path)
         self._pool = ThreadPoolExecutor(threads, "quire-inflate")
         self._most = 2 * threads
-        self._waiting: deque[tuple[int, Future[NDArray[np.uint8]]]] = deque()  # with the place of each in the file
-        self._place = 0  # of the first byte that is in no task
-        self._left = np.empty(0, np.uint8)  # bytes from `_place` on that begin an incomplete block
+        self._waiting: deque[tuple[int, Future[NDArray[np.uint8]]]] = deque()  # with the offset of each in the file
+        self._place = 0  # of the first byte in no task
+        self._left = np.empty(0, np.uint8)  # the incomplete block from `_place` on
         self._asked_for_all = False
-        self._plain: io.BufferedIOBase | None = None  # what follows the blocks
+        self._plain: io.BufferedIOBase | None = None  # plain gzip after the blocks
         self._failure: Exception | None = None
         self._current = np.empty(0, np.uint8)
 
     def readable(self) -> bool:
-        """As io.RawIOBase has it."""
+        """Return True; see io.RawIOBase."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer as far as the file has bytes; 0 at its end."""
+        """Fill a buffer and return the number of bytes, fewer at the end of the file."""
         view = np.frombuffer(memoryview(buffer).cast("B"), np.uint8)
         filled = 0
         while filled < len(view):
@@ -66,14 +66,14 @@ class BgzfText(io.RawIOBase):
         return filled
 
     def close(self) -> None:
-        """Let the threads end, which do not touch the file, and close it."""
+        """Let the threads end, which do not use the file, and close it."""
         if not self.closed:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._file.close()
         super().close()
 
     def _next(self, filled: int) -> NDArray[np.uint8]:
-        """What the next task gave; nothing if it failed and the buffer holds `filled` bytes that come first."""
+        """Return the result of the next task; nothing if it failed and the buffer already holds `filled` bytes."""
         place, future = self._waiting.popleft()
         try:
             return future.result()
@@ -86,13 +86,13 @@ class BgzfText(io.RawIOBase):
         return np.empty(0, np.uint8)
 
     def _behind_blocks(self, view: NDArray[np.uint8]) -> int:
-        """Bytes of what follows the blocks, into a buffer."""
+        """Read plain gzip after the blocks into a buffer."""
         if self._failure is not None:
             raise self._failure
         return 0 if self._plain is None else self._plain.readinto(view.data)
 
     def _ask(self) -> None:
-        """Give the threads as many stretches as may wait."""
+        """Submit stretches until enough tasks wait."""
         while len(self._waiting) < self._most and not self._asked_for_all:
             content = np.empty(len(self._left) + STRETCH_BYTES, np.uint8)
             content[: len(self._left)] = self._left

@@ -1,4 +1,4 @@
-"""A FASTA file with its index beside it, as htslib needs it for CRAM, without writing into the user's folders."""
+"""Indexed FASTA files, which htslib needs for CRAM, without writing to the user's folders."""
 
 import shutil
 from pathlib import Path
@@ -12,7 +12,7 @@ from quire.io.sniff import is_bgzip, is_gzip
 
 
 def indexed_fasta(fasta: str | Path, scratch: Path) -> Path:
-    """A path under which htslib finds `fasta` and its .fai: the file itself, or a link or plain copy in `scratch`.
+    """Return a path of `fasta` with its .fai: the file itself, or a link or decompressed copy in `scratch`.
 
     Raises:
         InputError: the file cannot be indexed.

@@ -1,4 +1,4 @@
-"""Outputs that appear whole or not at all, and inputs whose compression is found from their first bytes."""
+"""Outputs that appear complete or not at all, and inputs whose compression is detected."""
 
 import errno
 import glob
@@ -20,19 +20,19 @@ from quire.io.bytes_read import CountedFile
 from quire.io.sniff import BGZF_HEADER, CRAM_MAGIC, is_bgzip, is_gzip
 
 DAMAGE: tuple[type[Exception], ...] = (BadGzipFile, zlib.error)
-"""What a damaged gzip file raises while it is read, unless it ends too early."""
+"""Exceptions of reading a damaged gzip file; a truncated one raises EOFError."""
 try:
     from isal import isal_zlib
     from isal.igzip import open as open_gzip
 
     DAMAGE += (cast(type[Exception], isal_zlib.error),)
-except ImportError:  # an index is built on a card with NumPy and CuPy alone
+except ImportError:  # an index can be built on a card with NumPy and CuPy alone
     from gzip import open as open_gzip
 
 BGZF_END = BGZF_HEADER + bytes.fromhex("1b0003000000000000000000")
 """The empty block that closes a bgzip file (SAM specification 4.1.2)."""
 
-# The containers that close a CRAM file, by the file's first bytes, the last of which is the major version.
+# End-of-file containers of CRAM by the first bytes of a file, the last of which is the major version.
 _CRAM_ENDS = {
     CRAM_MAGIC + b"\2": bytes.fromhex("0b000000ffffffff0fe0454f460000000001000001000606010001000100"),
     CRAM_MAGIC + b"\3": bytes.fromhex("0f000000ffffffff0fe0454f4600000000010005bdd94f0001000606010001000100ee63014b"),
@@ -44,7 +44,7 @@ def atomic_path(final: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside `final`; rename it on success, delete it on any error.
 
     Raises:
-        QuireError: the folder cannot be written or the disk is full; nothing stands under the final name then.
+        QuireError: the folder cannot be written or the disk is full; the final name does not appear then.
     """
     final = Path(final)
     temporary = _temporary_name(final)
@@ -55,8 +55,8 @@ def atomic_path(final: str | Path) -> Iterator[Path]:
         os.replace(temporary, final)
     except BaseException as error:
         _discard(temporary)
-        # An error without a number is none of the file system (a library that cannot be loaded, say), but for NumPy's
-        # of an array that was not written whole.
+        # Errors without a number do not come from the file system (but a library that cannot be loaded, for example),
+        # except NumPy's about an array that was not written completely.
         cut_short = "requested and" in str(error)
         if isinstance(error, OSError) and (error.errno is not None or cut_short):
             reason = os.strerror(errno.ENOSPC) if cut_short else error.strerror or error
@@ -68,7 +68,7 @@ def atomic_path(final: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def scratch_directory(parent: str | Path, name: str) -> Iterator[Path]:
-    """Yield an empty folder inside `parent` that is deleted in the end, with what killed jobs of that name left there.
+    """Yield an empty folder in `parent` that is deleted at the end; delete leftovers of killed jobs too.
 
     Raises:
         QuireError: `parent` cannot be written or the disk is full.
@@ -89,7 +89,7 @@ def scratch_directory(parent: str | Path, name: str) -> Iterator[Path]:
 
 
 def _temporary_name(final: Path) -> Path:
-    """A hidden name beside `final` that tells which process of which machine writes it."""
+    """Return a hidden name beside `final` with the machine and the process that write it."""
     return final.with_name(f".{final.name}.{_machine()}.{os.getpid()}.tmp")
 
 
@@ -98,7 +98,7 @@ def _machine() -> str:
 
 
 def _discard_leftovers(final: Path) -> None:
-    """Delete what processes of this machine that no longer live began under temporary names of `final`."""
+    """Delete temporary files of `final` from processes of this machine that have ended."""
     prefix = f".{final.name}.{_machine()}."
     for path in final.parent.glob(glob.escape(prefix) + "*.tmp"):
         process = path.name.removeprefix(prefix).removesuffix(".tmp")
@@ -116,7 +116,7 @@ def _discard(path: Path) -> None:
 
 @contextmanager
 def atomic_directory(final: str | Path) -> Iterator[Path]:
-    """Like `atomic_path` for a whole directory: what has the final name, a file too, is replaced only on success."""
+    """Yield a temporary directory like `atomic_path`; on success it replaces what has the final name."""
     final = Path(final)
     with atomic_path(final) as temporary:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -126,13 +126,13 @@ def atomic_directory(final: str | Path) -> Iterator[Path]:
 
 
 def write_json_atomic(path: str | Path, content: Any) -> None:
-    """Write `content` as indented JSON; the file appears whole or not at all."""
+    """Write `content` as indented JSON; the file appears complete or not at all."""
     with atomic_path(path) as temporary:
         temporary.write_text(json.dumps(content, indent=2, sort_keys=False) + "\n")
 
 
 def lacks_bgzip_end(path: str | Path) -> bool:
-    """Whether a bgzip file does not close with its empty block: one cut between two blocks otherwise reads as whole."""
+    """Return True if a bgzip file lacks its closing block: a file cut between two blocks would read as complete."""
     if not is_bgzip(path):
         return False
     with open(path, "rb") as stream:
@@ -141,7 +141,7 @@ def lacks_bgzip_end(path: str | Path) -> bool:
 
 
 def lacks_cram_end(path: str | Path) -> bool:
-    """Whether a CRAM file does not close with its end-of-file container (CRAM specification 9)."""
+    """Return True if a CRAM file lacks its end-of-file container (CRAM specification, section 9)."""
     with open(path, "rb") as stream:
         end = _CRAM_ENDS.get(stream.read(len(CRAM_MAGIC) + 1))
         if end is None:
@@ -168,13 +168,13 @@ def open_input(path: str | Path) -> BufferedIOBase:
 
 
 def gzip_text(source: str | Path | io.RawIOBase) -> BufferedIOBase:
-    """What a gzip file holds, or what an open one holds from its present place on; raises what `read_errors` words."""
+    """Open the text of a gzip file, or of an open file from its position on; see `read_errors` for its exceptions."""
     return cast(BufferedIOBase, open_gzip(source, "rb"))
 
 
 @contextmanager
 def read_errors(path: str | Path) -> Iterator[None]:
-    """Turn what a damaged compressed file raises into one sentence naming the file."""
+    """Turn the exceptions of a damaged compressed file into an InputError that names the file."""
     try:
         yield
     except EOFError as error:

@@ -1,8 +1,8 @@
-"""A look at the first reads of a FASTQ file: are they mates in turn, how are their qualities written, have they UMIs?
+"""Checks of the first reads of a FASTQ file: interleaved mates, encoding of qualities, and UMIs.
 
-The first two mistakes would go unseen: mates in turn map as single reads, and Phred+64 gives qualities that are 31 too
-high. The look is Python alone and takes a millisecond or two, so that the sheet is checked before any job; whatever is
-wrong with the text itself is left to the reader (`quire.io.fastq`), which words it, and UMIs of later reads to mapping.
+The first two mistakes would go unnoticed: interleaved mates would be mapped as single reads, and Phred+64 would give
+qualities that are 31 too high. The checks are plain Python and take one or two milliseconds, so that the sheet is
+checked before any job. Errors of the text are left to the reader (`quire.io.fastq`); mapping checks later UMIs.
 """
 
 import re
@@ -14,27 +14,27 @@ from typing import NamedTuple
 from quire.errors import InputError
 from quire.io.files import DAMAGE, open_input
 
-LOOKED_AT, PIECE = 1 << 18, 1 << 13  # bytes of text; bytes that are inflated at a time
-# Qualities of Illumina 1.3 to 1.7 are 64 more than Phred, so that no letter is below '@' (';' in Solexa's scale). A
-# file whose letters reach from there to beyond Q50 ('S'), the highest that instruments write with 33, is one of these.
+LOOKED_AT, PIECE = 1 << 18, 1 << 13  # bytes of text that are examined; bytes inflated at a time
+# Qualities of Illumina 1.3 to 1.7 are Phred+64, with no letter below '@' (';' in Solexa's scale). A file whose letters
+# start there and exceed Q50 ('S') in Phred+33, the highest that instruments write, is taken as Phred+64.
 LOWEST_OF_64, HIGHEST_OF_33 = ord(";"), ord("S")
 PHRED64_OFFSET = 64
 QUALITIES = ("phred33", "phred64")
-# instrument:run:flowcell:lane:tile:x:y, behind which bcl-convert writes a UMI, if there is one.
+# instrument:run:flowcell:lane:tile:x:y, after which bcl-convert appends a UMI, if there is one.
 _ILLUMINA_NAME = re.compile(r"[^:]+:\d+:(?P<flowcell>[A-Za-z0-9-]+):(?P<lane>\d+):\d+:\d+:\d+(:|$)")
 
-# Behind the last ':' or '_', as `quire.align.umis` reads it.
+# After the last ':' or '_', as in `quire.align.umis`.
 _UMI_OF_NAME = re.compile(r"[:_][ACGTN]+([+-][ACGTN]+)*\Z")
 
 
 class FirstReads(NamedTuple):
-    """What the first reads of a file show.
+    """Findings about the first reads of a file.
 
     Attributes:
-        reads: how many were looked at.
-        mates_in_turn: 1-based number of the first record whose successor is its mate; 0 where there is none.
+        reads: number of reads examined.
+        mates_in_turn: 1-based number of the first record whose successor is its mate; 0 for none.
         name: of that record.
-        lowest, highest: letters of the qualities (0 and 0 without any).
+        lowest, highest: letters of the qualities; 0 and 0 without reads.
     """
 
     reads: int
@@ -45,12 +45,12 @@ class FirstReads(NamedTuple):
 
     @property
     def phred64(self) -> bool:
-        """Whether the qualities are written as Phred + 64."""
+        """Return True if the qualities appear to be Phred+64."""
         return self.lowest >= LOWEST_OF_64 and self.highest > HIGHEST_OF_33
 
 
 def look(path: str | Path) -> FirstReads:
-    """Look at the first reads of a FASTQ, plain, gzip or bgzip; at those of four lines, up to one that is different.
+    """Examine the first reads of a FASTQ, plain, gzip or bgzip, up to a record that has not four lines.
 
     Raises:
         InputError: the file is missing or cannot be read.
@@ -64,29 +64,29 @@ def look(path: str | Path) -> FirstReads:
 
 
 def flowcell_and_lane(name: str) -> str:
-    """`flowcell.lane` of a read's name as Illumina's machines write it since Casava 1.8; empty of any other."""
+    """Return `flowcell.lane` of a read's name in Illumina's format since Casava 1.8; empty for other names."""
     found = _ILLUMINA_NAME.match(name)
     return f"{found['flowcell']}.{found['lane']}" if found else ""
 
 
 def first_name(path: str | Path) -> str:
-    """The name of the first read of a FASTQ file; empty where there is none."""
+    """Return the name of the first read of a FASTQ file; empty if there is none."""
     title = next((title for title, _ in _records(_text(path, PIECE))), b"@")
     return _title(title)[0].decode("ascii", "replace")
 
 
 def first_names(path: str | Path) -> list[str]:
-    """The names of the first reads of a FASTQ file, in its order, without /1 or /2."""
+    """Return the names of the first reads of a FASTQ file, in order, without /1 or /2."""
     return [_title(title)[0].decode("ascii", "replace") for title, _ in _records(_text(path))]
 
 
 def require_umis_in_names(path: str | Path, names: Iterable[str], what: str) -> None:
-    """Raise InputError where a name does not end in a UMI.
+    """Raise InputError if a name does not end in a UMI.
 
     Args:
-        path: of the reads, for the sentence.
-        names: of its first reads, in the order of the file.
-        what: where the file is named, for the sentence.
+        path: of the reads, for the message.
+        names: of its first reads, in order.
+        what: where the file is named, for the message.
     """
     for number, name in enumerate(names, 1):
         if not _UMI_OF_NAME.search(name):
@@ -97,13 +97,13 @@ def require_umis_in_names(path: str | Path, names: Iterable[str], what: str) -> 
 
 
 def require_umis_of_reads(path: str | Path, reads: str | Path, interleaved: bool, what: str) -> None:
-    """Raise InputError where the first records of a file of UMIs are not those of the first reads, or have no bases.
+    """Raise InputError if the first records of a file of UMIs have no bases or other names than the first reads.
 
     Args:
         path: FASTQ of the UMIs.
         reads: FASTQ of the reads.
-        interleaved: it holds the mates of a pair in turn, which have one UMI.
-        what: where the file of UMIs is named, for the sentence.
+        interleaved: `reads` has interleaved mates, which share a UMI.
+        what: where the file of UMIs is named, for the message.
     """
     umis = [(*_title(title), len(letters)) for title, letters in _records(_text(path))]
     for number, ((umi, _, length), name) in enumerate(
@@ -119,14 +119,14 @@ def require_umis_of_reads(path: str | Path, reads: str | Path, interleaved: bool
 
 
 def require_as_declared(path: str | Path, interleaved: bool, qualities: str, has_mates: bool, what: str = "") -> None:
-    """Raise InputError where the first reads of a file of a unit are not what the sheet of units says of them.
+    """Raise InputError if the first reads of a file are not as the sheet of units describes them.
 
     Args:
         path: FASTQ, plain, gzip or bgzip.
-        interleaved: the sheet says that mates stand in turn.
-        qualities: "phred33", "phred64", or "" where the sheet says nothing and Phred+33 is expected.
-        has_mates: the other mates stand in a file of their own.
-        what: where the file is named, for the sentence.
+        interleaved: the sheet says that mates are interleaved.
+        qualities: "phred33", "phred64", or "" if the sheet says nothing and Phred+33 is expected.
+        has_mates: the other mates have a file of their own.
+        what: where the file is named, for the message.
     """
     first, place = look(path), f"{what}: {path}" if what else str(path)
     if first.mates_in_turn and not interleaved:
@@ -149,9 +149,9 @@ def require_as_declared(path: str | Path, interleaved: bool, qualities: str, has
 
 
 def _text(path: str | Path, size: int = LOOKED_AT) -> bytes:
-    """The beginning of a file's text, as far as it can be had."""
+    """Return the beginning of a file's text, as far as it can be read."""
     text = b""
-    # The reader comes to what is damaged too, and says so.
+    # The reader reports damage.
     with open_input(path) as stream, suppress(EOFError, *DAMAGE):
         while len(text) < size and (more := stream.read(PIECE)):
             text += more
@@ -159,7 +159,7 @@ def _text(path: str | Path, size: int = LOOKED_AT) -> bytes:
 
 
 def _records(text: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Title and qualities of the records of four lines that a text begins with."""
+    """Yield title and qualities of the records of four lines at the beginning of a text."""
     lines = [line.removesuffix(b"\r") for line in text.split(b"\n")[:-1]]
     for i in range(0, len(lines) - 3, 4):
         title, bases, plus, qualities = lines[i : i + 4]
@@ -169,7 +169,7 @@ def _records(text: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _title(title: bytes) -> tuple[bytes, int]:
-    """The name without /1 or /2, and which mate the title says that the read is: 1, 2, or 0 where it says nothing."""
+    """Return the name without /1 or /2, and the mate by the title: 1, 2, or 0 if it does not say."""
     name, _, comment = title[1:].replace(b"\t", b" ").partition(b" ")
     for mate, ending, start in ((1, b"/1", b"1:"), (2, b"/2", b"2:")):
         if name.endswith(ending):
@@ -180,10 +180,10 @@ def _title(title: bytes) -> tuple[bytes, int]:
 
 
 def _mates_in_turn(titles: list[tuple[bytes, int]]) -> int:
-    """1-based number of the first record that the second mate follows; 0 for none.
+    """Return the 1-based number of the first record that its mate follows; 0 for none.
 
-    Mates that say so are known by one pair. Without such marks (fasterq-dump writes the same title twice) all reads
-    must come in pairs, and not all under one name.
+    One pair is enough if titles mark the mates. Without marks (fasterq-dump writes the same title twice), all reads
+    must be in pairs of one name, and not all have the same name.
     """
     for number in range(1, len(titles)):
         (name, mate), (other, other_mate) = titles[number - 1 : number + 1]

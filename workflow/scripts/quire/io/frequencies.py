@@ -1,4 +1,4 @@
-"""Sites whose alleles a population has at known frequencies, from a VCF with AF in INFO."""
+"""Sites with known allele frequencies in a population, from a VCF with AF in INFO."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,18 +11,19 @@ from quire.errors import InputError
 from quire.io.files import open_input, read_errors
 
 RAREST = 0.05
-"""Of the rarer allele: other sites tell little of mixtures, and are many."""
+"""Least frequency of the rarer allele. The many sites below say little about mixtures."""
 NOT_AUTOSOMES = frozenset(f"{prefix}{name}" for prefix in ("chr", "") for name in ("X", "Y", "M", "MT"))
 _BASES = "ACGT"
 
 
 class KnownSites(NamedTuple):
-    """Single bases with two known alleles, in the order of the genome.
+    """Biallelic SNV sites in the order of the genome.
 
     Attributes:
         first: int64[contigs + 1], sites of contig c are [first[c], first[c + 1]).
-        positions: int64[sites], 0-based; reference, alternate: uint8[sites], codes (A 0, C 1, G 2, T 3).
-        frequencies: float64[sites], of the alternate.
+        positions: int64[sites], 0-based.
+        reference, alternate: uint8[sites], codes (A 0, C 1, G 2, T 3).
+        frequencies: float64[sites], of the alternate allele.
     """
 
     first: NDArray[np.int64]
@@ -33,14 +34,14 @@ class KnownSites(NamedTuple):
 
 
 def read_known_sites(path: str | Path, lengths: Mapping[str, int]) -> KnownSites:
-    """Read the SNVs of two alleles with a frequency of at least RAREST, outside the sex chromosomes and mitochondrion.
+    """Read biallelic SNVs with a frequency of at least RAREST on autosomes.
 
     Args:
         path: VCF, plain, gzip or bgzip, in any order.
-        lengths: of the reference's contigs; sites elsewhere are left out.
+        lengths: of the reference's contigs; other sites are skipped.
 
     Raises:
-        InputError: it is no VCF with AF, or has no such site on the reference.
+        InputError: the file is no VCF with AF, or has no such site on the reference.
     """
     numbers = {name: number for number, name in enumerate(lengths)}
     sites: dict[tuple[int, int], tuple[int, int, float]] = {}

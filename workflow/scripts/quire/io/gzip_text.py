@@ -1,11 +1,11 @@
-"""The text of a gzip file as a stream of bytes: one thread reads the file, one does nothing but inflate.
+"""The text of a gzip file as a stream of bytes: one thread reads the file, and one only inflates.
 
 Plain gzip can only be inflated by one thread from beginning to end, so that this thread must not wait: a kernel calls
 ISA-L for megabytes at a time. python-isal takes the interpreter's lock for each piece of the file that it reads: see
 docs/decisions/isa-l-from-kernels.md.
 
-The members of a file (RFC 1952) follow each other; zeros behind the last are padding. The checksum and the size of each
-member are checked.
+A file consists of members (RFC 1952), and zeros after the last are padding. The checksum and the size of each member
+are checked.
 """
 
 import gzip
@@ -28,42 +28,42 @@ from quire.io.sniff import GZIP_MAGIC
 from quire.simd.compiled import compiled
 from quire.time_spent import TimeSpent
 
-# Between two chunks the thread that inflates needs the interpreter's lock: with 4 MB at a time, 8 ms of work, it waited
-# for it about as long where other threads work in Python.
+# Between two chunks the inflating thread needs the interpreter's lock. With chunks of 4 MB, 8 ms of work, it waited for
+# the lock about as long while other threads ran Python.
 READ_BYTES = 1 << 22  # of the file at a time
 CHUNK_BYTES = 1 << 24  # of the text at a time
 READS_AHEAD, CHUNKS_AHEAD = 4, 3
-_REGISTER = 8  # bytes of a member's end that ISA-L may have read ahead
+_REGISTER = 8  # bytes after a member's end that ISA-L may have read
 _FIXED_HEADER = 10
-_WORTH_TELLING = 1 << 28  # bytes of text
+_WORTH_TELLING = 1 << 28  # bytes of text; less is not logged
 log = logging.getLogger("quire.fastq")
-_PADDING = 512  # zeros that are looked at together
+_PADDING = 512  # zeros that are compared at a time
 _CHECKSUM, _EXTRA, _NAME, _COMMENT = 2, 4, 8, 16  # flags of a member's header
 _ENDED, _WANTS_INPUT, _WANTS_ROOM, _DAMAGED = range(4)
 
 
 class GzipText(io.RawIOBase):
-    """The inflated bytes of a gzip file.
+    """Stream of the inflated bytes of a gzip file.
 
     Raises:
-        BadGzipFile: while reading, behind what stands before it: a member that is damaged, or bytes that are no gzip.
-        EOFError: likewise, where the file ends within a member.
+        BadGzipFile: at reading, after the bytes before it: a member is damaged, or bytes are no gzip.
+        EOFError: at reading, after the bytes before it: the file ends within a member.
     """
 
     def __init__(self, path: str | Path) -> None:
         """Open the file."""
         super().__init__()
         self._file = CountedFile(path)
-        self._used: SimpleQueue[NDArray[np.uint8]] = SimpleQueue()  # chunks whose memory may be written again
+        self._used: SimpleQueue[NDArray[np.uint8]] = SimpleQueue()  # chunks whose memory may be reused
         self._chunks = ahead(lambda: _texts(self._file, READ_BYTES, CHUNK_BYTES, self._used), CHUNKS_AHEAD)
         self._chunk = self._rest = np.empty(0, np.uint8)
 
     def readable(self) -> bool:
-        """As io.RawIOBase has it."""
+        """Return True; see io.RawIOBase."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Bytes into a buffer, as many as are there; 0 at the end of the file."""
+        """Read available bytes into a buffer and return their number, 0 at the end of the file."""
         view = np.frombuffer(memoryview(buffer).cast("B"), np.uint8)
         while not len(self._rest):
             self._used.put(self._chunk)
@@ -78,7 +78,7 @@ class GzipText(io.RawIOBase):
         return size
 
     def close(self) -> None:
-        """Let the threads end, and close the file."""
+        """Stop the threads and close the file."""
         if not self.closed:
             self._chunks.close()
             self._file.close()
@@ -86,11 +86,11 @@ class GzipText(io.RawIOBase):
 
 
 class _Source:
-    """Bytes of a file from a place on, as many as were asked for.
+    """Buffer of a file's bytes.
 
     Attributes:
         data: uint8[].
-        at: of them, the first that was not used.
+        at: the first byte of `data` that was not used.
     """
 
     def __init__(self, file: BinaryIO | io.RawIOBase, size: int) -> None:
@@ -98,9 +98,9 @@ class _Source:
         self.data, self.at = np.empty(0, np.uint8), 0
 
     def more(self) -> bool:
-        """Add the next piece of the file to what was not used; False at its end.
+        """Append the next piece of the file to the unused bytes; return False at the end of the file.
 
-        The last bytes that were used stay in front of it, since ISA-L may give them back.
+        The last used bytes are kept before these, since ISA-L may give them back.
         """
         piece = next(self._pieces, None)
         if piece is None:
@@ -116,19 +116,19 @@ class _Source:
         return True
 
     def has(self, size: int) -> bool:
-        """Whether so many bytes are there, or could be had."""
+        """Return True if `size` unused bytes are there, after reading more if needed."""
         while len(self.data) - self.at < size:
             if not self.more():
                 return False
         return True
 
     def close(self) -> None:
-        """Let the thread end that reads."""
+        """Stop the reading thread."""
         self._pieces.close()
 
 
 def _pieces(file: BinaryIO | io.RawIOBase, size: int) -> Iterator[NDArray[np.uint8]]:
-    """The bytes of a file, in pieces with room for some before them."""
+    """Yield the bytes of a file in pieces, each with room for _REGISTER bytes before it."""
     while True:
         piece = np.empty(_REGISTER + size, np.uint8)
         got = file.readinto(piece[_REGISTER:].data)  # type: ignore[union-attr]
@@ -140,7 +140,7 @@ def _pieces(file: BinaryIO | io.RawIOBase, size: int) -> Iterator[NDArray[np.uin
 def _texts(
     file: BinaryIO | io.RawIOBase, size: int, chunk_bytes: int, used: SimpleQueue[Any]
 ) -> Iterator[NDArray[np.uint8]]:
-    """The text of all members in chunks; `used` are some that may be written again."""
+    """Yield the text of all members in chunks; chunks of `used` may be overwritten."""
     source, stream = _Source(file, size), new_stream("isal_inflate_init", "isal_inflate")
     spent, begun, inflated = TimeSpent(), time.monotonic(), 0
     try:
@@ -182,7 +182,7 @@ def _texts(
 
 
 def _tell(file: BinaryIO | io.RawIOBase, inflated: int, spent: TimeSpent, seconds: float) -> None:
-    """Say in the log how fast a large file was inflated: by the clock, and by this thread's processor."""
+    """Log how fast a large file was inflated, by the clock and by the processor time of this thread."""
     if inflated >= _WORTH_TELLING:
         name, on_processor = getattr(file, "name", ""), max(time.thread_time(), 1e-9)
         log.info(
@@ -192,7 +192,7 @@ def _tell(file: BinaryIO | io.RawIOBase, inflated: int, spent: TimeSpent, second
 
 
 def _buffer(used: SimpleQueue[Any], size: int) -> NDArray[np.uint8]:
-    """Memory for a chunk."""
+    """Return memory for a chunk."""
     try:
         chunk: NDArray[np.uint8] = used.get_nowait()
     except Empty:
@@ -202,7 +202,7 @@ def _buffer(used: SimpleQueue[Any], size: int) -> NDArray[np.uint8]:
 
 
 def _at_member(source: _Source) -> bool:
-    """Whether a member follows, behind any padding; not at the end of the file."""
+    """Skip padding; return True if a member follows, False at the end of the file."""
     while source.has(1):
         letters = np.flatnonzero(source.data[source.at : source.at + _PADDING])
         if len(letters):
@@ -213,7 +213,7 @@ def _at_member(source: _Source) -> bool:
 
 
 def _skip_header(source: _Source) -> None:
-    """Go behind the header of a member (RFC 1952, section 2.3)."""
+    """Skip the header of a member (RFC 1952, section 2.3)."""
     if not source.has(_FIXED_HEADER):
         raise EOFError("the file ends within a header")
     header = source.data[source.at : source.at + _FIXED_HEADER].tobytes()
@@ -242,13 +242,13 @@ def _skip(source: _Source, size: int) -> None:
 
 @compiled
 def _begin(stream):
-    """Begin a member."""
+    """Initialise the stream for a member."""
     call_with_state(stream.initialise, np.uint64(stream.words.ctypes.data))
 
 
 @compiled
 def _inflate(stream, data, at, out, filled, checksum):
-    """Inflate from `data[at:]` into `out[filled:]`: (bytes taken, `filled` behind it, status, checksum behind it).
+    """Inflate data[at:] into out[filled:]; return the bytes taken, the new `filled`, a status and the new checksum.
 
     See `quire.io.inflate` for the words of the state; the upper halves of two of them belong to ISA-L.
     """
@@ -267,7 +267,7 @@ def _inflate(stream, data, at, out, filled, checksum):
         return taken, filled + written, _DAMAGED, checksum
     if room_left == 0:
         return taken, filled + written, _WANTS_ROOM, checksum
-    # With room and input left a member that goes on would have gone on. What is left of its register is not its own.
+    # Room and input are left, so that the member has ended. The rest of ISA-L's register belongs to what follows.
     if held_left > 0:
         return taken - np.int64(state[4] >> np.uint64(32)) // 8, filled + written, _ENDED, checksum
     return taken, filled + written, _WANTS_INPUT, checksum

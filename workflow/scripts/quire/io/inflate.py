@@ -14,10 +14,10 @@ _GZIP_BYTES = 12  # of gzip's header, including the length of the extra field
 
 
 class DamagedBlock(ValueError):
-    """Bytes that are no BGZF block, or one whose data do not fit its checksum.
+    """Bytes that are no BGZF block, or whose data do not match their checksum.
 
     Attributes:
-        offset: of the block, from the beginning of the bytes that were given.
+        offset: of the block in the given bytes.
     """
 
     def __init__(self, offset: int) -> None:
@@ -26,17 +26,17 @@ class DamagedBlock(ValueError):
 
 
 def inflate_blocks(data: NDArray[np.uint8], before: NDArray[np.uint8] | None = None) -> tuple[NDArray[np.uint8], int]:
-    """Inflate all whole blocks at the beginning of some bytes. Any thread may call it.
+    """Inflate all whole blocks at the beginning of `data`. Any thread may call it.
 
     Args:
         data: contiguous bytes that begin with a block.
-        before: what the answer is to begin with, such as what is left of the blocks before.
+        before: bytes with which the result begins, such as the rest of the blocks before.
 
     Returns:
-        The inflated bytes, and how many of `data` the blocks took; what is left begins an incomplete block.
+        The inflated bytes, and the size of the whole blocks in `data`; an incomplete block follows these.
 
     Raises:
-        DamagedBlock: no block where one should begin, or data that do not fit their checksum.
+        DamagedBlock: no block begins where one should, or data do not match their checksum.
     """
     table = np.empty((len(data) // (_GZIP_BYTES + TRAILER_BYTES) + 1, 3), np.int64)
     count, used = _find_blocks(data, table)
@@ -56,10 +56,10 @@ def inflate_blocks(data: NDArray[np.uint8], before: NDArray[np.uint8] | None = N
 
 
 def whole_blocks(data: NDArray[np.uint8]) -> int:
-    """Bytes of the whole blocks at the beginning of some bytes; nothing is inflated.
+    """Return the size of the whole blocks at the beginning of `data`, without inflating them.
 
     Raises:
-        DamagedBlock: no block where one should begin.
+        DamagedBlock: no block begins where one should.
     """
     count, used = _find_blocks(data, np.empty((len(data) // (_GZIP_BYTES + TRAILER_BYTES) + 1, 3), np.int64))
     if count < 0:
@@ -69,7 +69,7 @@ def whole_blocks(data: NDArray[np.uint8]) -> int:
 
 @inlined
 def _number(data, at, size):
-    """A little-endian number of `size` bytes."""
+    """Return a little-endian number of `size` bytes."""
     value = np.int64(0)
     for i in range(size):
         value |= np.int64(data[at + i]) << (8 * i)
@@ -78,9 +78,9 @@ def _number(data, at, size):
 
 @compiled
 def _find_blocks(data, table):
-    """Fill rows of (begin of the deflate data, its bytes, bytes inflated): (rows, bytes of whole blocks).
+    """Fill rows of (begin of the deflate data, their size, inflated size); return their number and the blocks' size.
 
-    Where no block begins, rows is -1 and the second number the place.
+    If no block begins where one should, return -1 and that place.
     """
     count, at = 0, 0
     while at + _GZIP_BYTES <= len(data):

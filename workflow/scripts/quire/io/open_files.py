@@ -1,15 +1,15 @@
-"""How many files a process may have open at a time."""
+"""The limit of open files of a process."""
 
 import resource
 from contextlib import suppress
 
 
 def allow_open_files() -> None:
-    """Raise the limit of open files as far as the system lets a user.
+    """Raise the soft limit of open files to the hard limit.
 
-    The usual limit of 1,024 is for programs of old that count on it; what may be asked for is hundreds of times that.
+    The usual soft limit of 1,024 protects old programs that rely on it; the hard limit is hundreds of times larger.
     """
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit != most:
-        with suppress(OSError, ValueError):  # some systems allow less than they say
+        with suppress(OSError, ValueError):  # some systems allow less than the limit they report
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -1,4 +1,4 @@
-"""Ploidy by region in: BED with a ploidy in its fourth column, as GATK's `--ploidy-regions` takes it, and a sex."""
+"""Ploidies by region in: BED with a ploidy as fourth column, as for GATK's `--ploidy-regions`, and a sex."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,18 +13,18 @@ SEXES = {
     **dict.fromkeys(("2", "f", "xx", FEMALE), FEMALE),
     **dict.fromkeys(("0", "-9", "na", "", UNKNOWN), UNKNOWN),
 }
-"""What may be written for a sex, in lower case, and what it means: words, PED's numbers, sarek's chromosomes."""
+"""Accepted spellings of a sex, in lower case, and their meaning: words, PED's numbers, sarek's chromosomes."""
 LARGEST_PLOIDY = 99
 
 
 class PloidyRegion(NamedTuple):
-    """A stretch of a contig with its ploidy.
+    """A region with its ploidy.
 
     Attributes:
         contig: name.
         start, end: 0-based, half-open.
-        ploidy: copies; 0 where the chromosome is absent.
-        sex: MALE or FEMALE, of the samples that the row is about; UNKNOWN for all samples.
+        ploidy: number of copies; 0 if the chromosome is absent.
+        sex: MALE or FEMALE if the row applies to samples of one sex; UNKNOWN for all samples.
     """
 
     contig: str
@@ -38,15 +38,15 @@ def read_ploidy_regions(path: str | Path, lengths: Mapping[str, int]) -> list[Pl
     """Read ploidies by region.
 
     Args:
-        path: BED, plain or gzip: contig, start, end, ploidy, and, where the row is about one sex only, male or female
-            (or 1 or 2, as in PED).
-        lengths: length of each contig that may occur.
+        path: BED, plain or gzip: contig, start, end, ploidy, and male or female (or 1 or 2, as in PED) if the row
+            applies to one sex.
+        lengths: lengths of the allowed contigs.
 
     Returns:
         The rows in the order of the file; they may overlap.
 
     Raises:
-        InputError: naming the file and the line; or there is no row.
+        InputError: a line is wrong, or there is no row.
     """
     regions = []
     for where, (contig, start, end), further in read_rows(path, lengths):

@@ -1,4 +1,4 @@
-"""The files of a unit's reads, whatever their format, as batches."""
+"""A unit's read files of any format, as batches."""
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ from quire.reads import PairBatch
 
 @dataclass(frozen=True)
 class ReadFiles:
-    """The reads of one unit, in files that follow each other.
+    """The files of one unit's reads, read one after another.
 
     Attributes:
-        fq1: FASTQ files of the first mates, of single-end reads, or of mates in turn; none where `bam` has any.
-        fq2: FASTQ files of the second mates, one for each of `fq1`; none for single-end reads.
-        bam: BAM or CRAM files, of pairs or of single reads, instead of FASTQ files.
-        interleaved: the FASTQ files hold mates in turn.
-        fq_umi: FASTQ files of UMIs, one for each of `fq1`; none where these have no files of their own.
-        qualities: "phred33", "phred64", or "" for Phred+33, where first reads that look otherwise are refused.
+        fq1: FASTQ files of first mates, single-end reads or interleaved mates; empty if `bam` is not.
+        fq2: FASTQ files of second mates, one for each of `fq1`; empty for single-end reads.
+        bam: BAM or CRAM files of pairs or of single reads, instead of FASTQ files.
+        interleaved: the FASTQ files are interleaved, each first mate before its second mate.
+        fq_umi: FASTQ files of UMIs, one for each of `fq1`; empty if UMIs have no files.
+        qualities: "phred33", "phred64", or "" for Phred+33 with a check of the first reads.
     """
 
     fq1: Sequence[Path] = ()
@@ -39,7 +39,7 @@ class ReadFiles:
 
     @property
     def files(self) -> list[Path]:
-        """All files."""
+        """Return all files."""
         together = zip_longest(self.fq1, self.fq2, self.fq_umi)
         fastq = [path for files in together for path in files if path is not None]
         return [*fastq, *self.bam]
@@ -47,15 +47,17 @@ class ReadFiles:
     def batches(
         self, reads_per_batch: int, counts: RecordCounts, fasta: Path | None, temporary: Path, threads: int
     ) -> Generator[PairBatch, None, None]:
-        """The reads, or pairs, in the order of the files; a batch holds those of one file.
+        """Yield the reads or pairs in the order of the files; a batch has reads of one file.
 
         Args:
             reads_per_batch: reads, or pairs, in a batch.
-            counts: what is read of `bam` is added to it.
-            fasta, temporary, threads: for `bam`; see `read_alignments`.
+            counts: the numbers of records of `bam` are added to it.
+            fasta: for `bam`; see `read_alignments`.
+            temporary: for `bam`; see `read_alignments`.
+            threads: for `bam`; see `read_alignments`.
 
         Raises:
-            InputError: whatever is wrong with a file, or is not as the sheet has it.
+            InputError: a file is wrong, or not as the sheet of units describes it.
         """
         if self.bam:
             yield from self._batches_of_bam(reads_per_batch, counts, fasta, temporary, threads)
@@ -95,14 +97,14 @@ class ReadFiles:
                 batches.close()
 
     def flowcell_and_lane(self) -> str:
-        """Where the reads were sequenced, by the name of the first: `flowcell.lane`, or empty."""
+        """Return `flowcell.lane` from the name of the first read, or an empty string."""
         return first_reads.flowcell_and_lane(
             alignment_reads.first_name(self.bam[0]) if self.bam else first_reads.first_name(self.fq1[0])
         )
 
     def warnings(self) -> list[str]:
-        """Sentences about the files that the report shows first."""
-        # Some sequencers' software leaves the closing block out, so that this cannot be an error.
+        """Return warnings about the files, which the report shows first."""
+        # Some sequencers' software omits the closing block, so that this cannot be an error.
         return [
             f"{path} has no closing bgzip block: if it was cut there, reads are missing."
             for path in (*self.fq1, *self.fq2, *self.fq_umi)

@@ -1,7 +1,6 @@
-"""The samtools functions that Quire uses, through pysam, with their failures as one sentence.
+"""The samtools functions that Quire uses, through pysam, with one-sentence errors.
 
-`threads` counts all threads of a step. Nothing here adds @PG lines by itself, because samtools would put the names of
-temporary files there.
+`threads` counts all threads of a step. No @PG lines are added, since samtools would put names of temporary files there.
 """
 
 import re
@@ -15,13 +14,13 @@ from pysam.utils import SamtoolsError
 
 from quire.errors import MEMORY, QuireError
 
-FULL_BYTES = 1 << 20  # a disk with less free than this counts as full when a step fails
+FULL_BYTES = 1 << 20  # when a step fails, a disk with less free space counts as full
 
 
 def to_cram(bam: Path, output: Path, reference: Path, threads: int) -> None:
     """Write a BAM file as CRAM against a FASTA file that has its index beside it.
 
-    Version 3.0, and NM and MD as they are, since Picard 2 reads neither 3.1 nor tags that CRAM leaves out.
+    Picard 2 reads neither version 3.1 nor tags that CRAM leaves out, hence version 3.0 with NM and MD.
     """
     kind = ["-O", "cram,version=3.0,store_nm=1,store_md=1"]
     _call(pysam.view, output, "--no-PG", *kind, "-T", reference, "-@", _additional(threads), "-o", output, bam)
@@ -35,14 +34,14 @@ def to_bam(cram: Path, output: Path, reference: Path | None, threads: int) -> No
 
 
 def collate(alignments: Path, output: Path, reference: Path | None, threads: int) -> None:
-    """Write a BAM of the same records in which those of one name follow each other; temporary files lie beside it."""
+    """Write a BAM in which records of one name are adjacent, with temporary files beside it."""
     given = [] if reference is None else ["--reference", reference]
     files = ["-T", f"{output}.part", "-o", output, alignments]
     _call(pysam.collate, output, "--no-PG", "-l", 1, *given, "-@", _additional(threads), *files)
 
 
 def rename_reference(cram: Path, output: Path, reference: Path, header: Path) -> None:
-    """Copy a CRAM file with `reference` as the place (UR) of its contigs; `header` is a temporary file."""
+    """Copy a CRAM file with `reference` as the location (UR) of its contigs; `header` is a temporary file."""
     text = _call(pysam.view, cram, "--no-PG", "-H", cram, catch_stdout=True)
     header.write_text(re.sub(r"(?m)^(@SQ\t.*?)\tUR:[^\t\n]*", lambda line: f"{line[1]}\tUR:{reference}", text))
     _call(pysam.cat, output, "--no-PG", "-h", header, "-o", output, cram)
@@ -59,7 +58,7 @@ def _additional(threads: int) -> int:
 
 
 def _call(function: Callable[..., Any], path: Path, *arguments: object, catch_stdout: bool = False) -> str:
-    """Run a samtools function that writes (or only reads) `path`; its complaint becomes a QuireError."""
+    """Run a samtools function that writes (or only reads) `path`; raise its error as a QuireError."""
     try:
         return str(function(*map(str, arguments), catch_stdout=catch_stdout))
     except SamtoolsError as error:

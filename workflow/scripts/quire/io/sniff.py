@@ -1,7 +1,7 @@
-"""A look at the first bytes of an input: is the file what the configuration says it is?
+"""Checks of the first bytes of inputs: is a file of the type that the configuration says?
 
-The numbers that tell file types apart stand here and nowhere else. Looking is cheap enough for thousands of files while
-Snakemake parses the workflow; the stages themselves check every record.
+All magic numbers of file types are defined here. These checks are cheap enough for thousands of files while Snakemake
+parses the workflow; the stages check every record.
 """
 
 import gzip
@@ -13,10 +13,10 @@ from typing import NamedTuple
 from quire.errors import InputError
 
 GZIP_MAGIC = b"\x1f\x8b"
-BAM_MAGIC = b"BAM\x01"  # of what a BAM holds compressed
+BAM_MAGIC = b"BAM\x01"  # of the uncompressed content
 CRAM_MAGIC = b"CRAM"
-# The first bytes of each bgzip block, which its size follows: a gzip header with an extra field "BC" of two bytes, no
-# time, any operating system (SAM specification, section 4.1).
+# The first bytes of each bgzip block, up to its size: a gzip header with an extra field "BC" of two bytes, without time
+# and operating system (SAM specification, section 4.1).
 BGZF_HEADER = bytes.fromhex("1f8b08040000000000ff060042430200")
 _BGZF_EXTRA = slice(12, 16)  # the extra field's name and length
 _SNIFFED_BYTES = 64
@@ -24,12 +24,12 @@ _GFF3_COLUMNS = 9
 
 
 class FileType(NamedTuple):
-    """A kind of file that is easily given by mistake.
+    """A file type that is easily given by mistake.
 
     Attributes:
         magic: its first bytes.
-        description: as in "this is ..."
-        remedy: what its owner can do.
+        description: as in "this is ...".
+        remedy: what the user can do.
     """
 
     magic: bytes
@@ -52,17 +52,17 @@ FORMATS = (
     FileType(b"NCBI.sra", "an SRA file", "convert it with `fasterq-dump`"),
     FileType(b">", "a FASTA file", "FASTQ with qualities is needed here"),
 )
-"""Formats of sequences that are not FASTQ."""
+"""Sequence formats that are not FASTQ."""
 LONGEST_MAGIC = max(len(GZIP_MAGIC), *(len(known.magic) for known in (*COMPRESSIONS, *FORMATS)))
 
 
 def file_type(start: bytes, known: Iterable[FileType] = (*COMPRESSIONS, *FORMATS)) -> FileType | None:
-    """Which of the known types a file is that begins with these bytes (LONGEST_MAGIC or more are enough)."""
+    """Return the known type of a file that begins with these bytes (at least LONGEST_MAGIC), or None."""
     return next((kind for kind in known if start.startswith(kind.magic)), None)
 
 
 def require_fastq(path: str, what: str) -> None:
-    """Raise InputError unless the file starts as a FASTQ, plain, gzip or bgzip; `what` names it in the sentence."""
+    """Raise InputError unless the file starts as a FASTQ, plain, gzip or bgzip; `what` names it in the message."""
     start = _first_bytes(path, what)
     other = file_type(start)
     if other is not None:
@@ -74,7 +74,7 @@ def require_fastq(path: str, what: str) -> None:
 
 
 def require_fasta(path: str, what: str, random_access: bool) -> None:
-    """Raise InputError unless the file starts as a FASTA, plain, gzip or bgzip (no plain gzip for random access)."""
+    """Raise InputError unless the file starts as a FASTA, plain, gzip or bgzip; random access excludes plain gzip."""
     start = _first_bytes(path, what)
     if not start.startswith(b">"):
         raise InputError(f"{what}: {path} is not a FASTA: it starts with {_show(start)} and not with '>'.")
@@ -104,7 +104,7 @@ def require_variants(path: str, what: str) -> None:
 
 
 def require_features(path: str, what: str) -> None:
-    """Raise InputError unless the first line of data has the columns of a GFF3, plain, gzip or bgzip."""
+    """Raise InputError unless the first line of data has the columns of a GFF3; plain, gzip or bgzip."""
     _first_bytes(path, what)
     try:
         with gzip.open(path, "rb") if is_gzip(path) else open(path, "rb") as stream:
@@ -130,17 +130,17 @@ def require_alignments(path: str, what: str) -> None:
 
 
 def is_cram(path: str | Path) -> bool:
-    """Whether the file starts as a CRAM file."""
+    """Return True if the file starts as a CRAM file."""
     return _raw_bytes(path).startswith(CRAM_MAGIC)
 
 
 def is_gzip(path: str | Path) -> bool:
-    """Whether the file starts as gzip does (plain gzip and bgzip alike)."""
+    """Return True if the file starts as gzip, which includes bgzip."""
     return _raw_bytes(path).startswith(GZIP_MAGIC)
 
 
 def is_bgzip(path: str | Path) -> bool:
-    """Whether the file is a gzip file made of bgzip's blocks."""
+    """Return True if the file starts with a bgzip block."""
     start = _raw_bytes(path)
     return start[:4] == BGZF_HEADER[:4] and start[_BGZF_EXTRA] == BGZF_HEADER[_BGZF_EXTRA]
 
@@ -151,7 +151,7 @@ def _raw_bytes(path: str | Path) -> bytes:
 
 
 def _first_bytes(path: str, what: str) -> bytes:
-    """The first decompressed bytes after empty lines and a byte order mark."""
+    """Return the first decompressed bytes after empty lines and a byte order mark."""
     start = _raw_bytes(path)
     other = file_type(start, COMPRESSIONS)
     if other is not None:

@@ -1,4 +1,4 @@
-"""VCF 4.2: typed records become text here and nowhere else; parts of the genome are put together and indexed."""
+"""VCF 4.2 out: typed records to text, and parts of the genome joined and indexed."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,18 +13,18 @@ from quire.io.files import atomic_path
 
 PASS = "PASS"
 SPANNING_DELETION = "*"
-"""ALT of an allele that a deletion before the position took away (VCF 4.2, section 1.4.1)."""
+"""ALT of an allele that is missing due to a deletion before the position (VCF 4.2, section 1.4.1)."""
 NON_REFERENCE = "<NON_REF>"
-"""ALT of a gVCF for any allele that is not named at the position."""
-_LONGEST_TABIX = 1 << 29  # contigs beyond need a CSI index
+"""ALT of a gVCF for all alleles that are not listed at the position."""
+_LONGEST_TABIX = 1 << 29  # bases; longer contigs need a CSI index
 
 Value = str | int | float | Sequence[str | int | float | None] | None
-"""What a field holds; None is written as a dot."""
+"""Value of a field; None is written as a dot."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """A field of INFO or FORMAT: its line in the header, and how its numbers are written.
+    """A field of INFO or FORMAT: its header line, and the format of its numbers.
 
     Attributes:
         key, number, type, description: as in the header.
@@ -38,13 +38,13 @@ class Field:
     digits: str = ""
 
     def definition(self, kind: str) -> str:
-        """The header's line; `kind` is INFO or FORMAT."""
+        """Return the header line; `kind` is INFO or FORMAT."""
         return f'##{kind}=<ID={self.key},Number={self.number},Type={self.type},Description="{self.description}">'
 
     def text(self, value: Value) -> str:
-        """A value as it stands in a record."""
-        # What most values are comes first, by their very type: a record has some thirty, and to ask for any Sequence
-        # takes long.
+        """Return a value as the text of a record."""
+        # The most frequent types first, compared exactly: a record has about thirty values, and isinstance checks
+        # for Sequence are slow.
         kind = type(value)
         if kind is int or kind is str:
             return str(value)
@@ -63,7 +63,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Fields:
-    """The fields that the records of a file may have.
+    """The fields that records of a file may have.
 
     Attributes:
         info, format: by key, in the order of the header.
@@ -74,7 +74,7 @@ class Fields:
 
     @classmethod
     def of(cls, info: Iterable[Field], format: Iterable[Field]) -> "Fields":
-        """From the definitions in the header's order."""
+        """Create from definitions in the order of the header."""
         return cls({field.key: field for field in info}, {field.key: field for field in format})
 
 
@@ -83,12 +83,13 @@ class VariantRecord:
     """One record of a VCF.
 
     Attributes:
-        contig: name; start: 0-based position of the first base of `alleles[0]`.
-        alleles: letters, the reference's first; SPANNING_DELETION and NON_REFERENCE may stand among the others.
-        quality: QUAL, phred; None for none.
-        filters: names of the filters that it failed, none is PASS; None where no filter was applied.
-        info: values of INFO by key, in the order in which they are written.
-        samples: for each sample the values of FORMAT by key, GT first; all samples have the same keys.
+        contig: name.
+        start: 0-based position of the first base of `alleles[0]`.
+        alleles: letters, the reference first; the others may include SPANNING_DELETION and NON_REFERENCE.
+        quality: QUAL, phred; None for no value.
+        filters: names of failed filters, empty for PASS; None if no filter was applied.
+        info: values of INFO by key, in output order.
+        samples: values of FORMAT by key for each sample, GT first; all samples have the same keys.
     """
 
     contig: str
@@ -100,7 +101,7 @@ class VariantRecord:
     samples: Sequence[Mapping[str, Value]]
 
     def line(self, fields: Fields) -> str:
-        """The record as a line of text."""
+        """Return the record as a line of text."""
         reference, *alternates = self.alleles
         keys = list(self.samples[0]) if self.samples else []
         of_info, of_format = fields.info, fields.format
@@ -126,14 +127,14 @@ def header(
     extras: Iterable[str] = (),
     checksums: Sequence[str] = (),
 ) -> str:
-    """Header text.
+    """Return the header's text.
 
     Args:
-        contigs: name and length, in the reference's order.
+        contigs: name and length, in the order of the reference.
         samples: column names.
         fields: of the records.
         extras: further `##key=value` lines.
-        checksums: MD5 of each contig, as SAM's M5; none where they are not known.
+        checksums: MD5 of each contig, as M5 in SAM; empty if unknown.
     """
     lines = ["##fileformat=VCFv4.2", "##source=Quire", *extras]
     lines.append(f'##FILTER=<ID={PASS},Description="All filters passed">')
@@ -146,9 +147,9 @@ def header(
 
 
 def write_part(path: str | Path, head: str, lines: Iterable[str]) -> int:
-    """Write a bgzip VCF under its final name, its records as `VariantRecord.line` gives them; their number.
+    """Write a bgzip VCF from lines of `VariantRecord.line` and return their number.
 
-    The header stands in blocks of its own, so that `vcf_parts.join` can copy the others.
+    The header has its own blocks, so that `vcf_parts.join` can copy the others.
     """
     count = 0
     with atomic_path(path) as temporary, pysam.BGZFile(str(temporary), "wb", None) as stream:
@@ -161,28 +162,28 @@ def write_part(path: str | Path, head: str, lines: Iterable[str]) -> int:
 
 
 class LineCounter(Protocol):
-    """Takes every line that `gather` writes behind the header, without its end."""
+    """Consumer of the lines that `gather` writes after the header, without line ends."""
 
     def add(self, line: bytes) -> None:
-        """Take a line."""
+        """Add a line."""
 
 
 def gather(
     parts: Sequence[str | Path], output: str | Path, index: str | Path, counter: LineCounter | None = None
 ) -> int:
-    """Join parts, given in genome order, to one indexed bgzip VCF.
+    """Join parts, in genome order, to one indexed bgzip VCF.
 
     Args:
-        parts: what `write_part` wrote, at least one; the header is the first's.
+        parts: files of `write_part`, at least one; the first one's header is used.
         output: the VCF (.vcf.gz).
-        index: its index; .csi or .tbi by its name, and CSI content where a contig is too long for TBI.
-        counter: is shown every record; None where nobody counts.
+        index: the index, .csi or .tbi; its content is CSI if a contig is too long for TBI.
+        counter: gets every record, or None.
 
     Returns:
         The number of variants.
 
     Raises:
-        QuireError: parts of different samples, or not in genome order.
+        QuireError: the parts have different samples or are not in genome order.
     """
     variants = 0
     with atomic_path(output) as temporary, atomic_path(index) as temporary_index:
@@ -216,23 +217,23 @@ def gather(
 
 
 def contig_ranks(head: Sequence[str]) -> dict[str, int]:
-    """The order of a header's contigs, by name."""
+    """Return the rank of each contig of a header by name."""
     return {line.split("ID=")[1].split(",length")[0]: i for i, line in enumerate(contig_lines(head))}
 
 
 def is_long(head: Sequence[str]) -> bool:
-    """Whether a contig of a header is too long for TBI."""
+    """Return True if a contig of a header is too long for TBI."""
     lengths = (int(re.split("[,>]", line.rsplit(",length=", 1)[1])[0]) for line in contig_lines(head))
     return max(lengths, default=0) > _LONGEST_TABIX
 
 
 def contig_lines(head: Sequence[str]) -> list[str]:
-    """Lines of a header that name contigs."""
+    """Return the contig lines of a header."""
     return [line for line in head if line.startswith("##contig=")]
 
 
 def read_head(part: str | Path) -> list[str]:
-    """Header lines of a bgzip VCF, with their line ends."""
+    """Return the header lines of a bgzip VCF, with line ends."""
     lines = []
     with pysam.BGZFile(str(part), "rb", None) as stream:
         for line in stream:
@@ -243,7 +244,7 @@ def read_head(part: str | Path) -> list[str]:
 
 
 def _body(part: str | Path) -> Iterable[bytes]:
-    """Variant lines of a part, without line ends."""
+    """Yield the variant lines of a part, without line ends."""
     with pysam.BGZFile(str(part), "rb", None) as stream:
         for line in stream:
             if line and not line.startswith(b"#"):

@@ -1,6 +1,6 @@
-"""Parts of a VCF that `vcf.write_part` wrote, put together: their blocks are copied as they are, the whole is indexed.
+"""Join parts of a VCF from `vcf.write_part`: copy their blocks unchanged, and index the result.
 
-A part's header stands in blocks of its own, so that the blocks behind it belong to records alone.
+The header of a part has its own blocks, so that the blocks after it hold records only.
 """
 
 import re
@@ -17,31 +17,32 @@ from quire.io.files import BGZF_END, atomic_path
 from quire.io.inflate import DamagedBlock, inflate_blocks
 from quire.io.vcf import contig_lines, contig_ranks, is_long, read_head
 
-_WINDOW = 8 << 20  # bytes of a part that are held at a time
+_WINDOW = 8 << 20  # bytes of a part in memory at a time
 _POSITION_BITS = 40
 _TAB, _LINE_END = b"\t\n"
 _HEAD_END = re.compile(rb"^#CHROM.*\n", re.MULTILINE)
 
 TakesLines = Callable[[bytes], None]
-"""Is given whole lines with their ends, in order."""
+"""Consumer of whole lines with line ends, in order."""
 
 
 def join(
     parts: Sequence[str | Path], output: str | Path, index: str | Path, takes_lines: TakesLines | None = None
 ) -> int:
-    """Join parts, given in genome order, to one indexed bgzip VCF.
+    """Join parts, in genome order, to one indexed bgzip VCF.
 
     Args:
-        parts: what `write_part` wrote, at least one; the header is the first's.
+        parts: files of `write_part`, at least one; the first one's header is used.
         output: the VCF (.vcf.gz).
-        index: its index; .csi or .tbi by its name, and CSI content where a contig is too long for TBI.
-        takes_lines: is shown every record; None where nobody counts.
+        index: the index, .csi or .tbi; its content is CSI if a contig is too long for TBI.
+        takes_lines: gets every record, or None.
 
     Returns:
         The number of records.
 
     Raises:
-        QuireError: parts of different samples or contigs, damaged, cut off, or not in genome order; or a full disk.
+        QuireError: the parts have different samples or contigs, are damaged, cut or not in genome order, or the disk is
+            full.
     """
     head = read_head(parts[0])
     ranks, records, last = contig_ranks(head), 0, -1
@@ -66,7 +67,7 @@ def join(
         except OSError as error:
             if error.errno is not None:
                 raise
-            # pysam keeps the number to itself. The order of the records has been checked, so it is no fault of theirs.
+            # pysam hides the error number. The order of the records has been checked, so that they are not the cause.
             raise QuireError(
                 f"{index}: cannot be written ({error}); check permissions and the free space there."
             ) from error
@@ -82,16 +83,16 @@ def _check_head(part: str | Path, head: Sequence[str], first: str | Path, expect
 
 
 def _last_place(part: str | Path, lines: bytes, ranks: dict[str, int], last: int) -> int:
-    """The place of the last of some lines, once they and the place before them were found to be in order.
+    """Check that lines are in genome order after the place `last`, and return the place of the last line.
 
-    A place is the contig's rank and, in the lower bits, the position.
+    A place has the contig's rank in its upper bits and the position in its lower bits.
     """
     data = np.frombuffer(lines, np.uint8)
     begins = np.concatenate([[0], np.flatnonzero(data == _LINE_END)[:-1] + 1])
     ends = _ends_of_names(data, begins)
     if (data[ends] != _TAB).any():
         raise QuireError(f"{part}: has a line that is no record; delete the parts and run again.")
-    # Names are looked up where they change, which is seldom.
+    # Names are looked up only where they change, which is rare.
     firsts = np.concatenate([[0], np.flatnonzero(_changes(data, begins, ends - begins)) + 1])
     own = []
     for begin, end in zip(begins[firsts].tolist(), ends[firsts].tolist(), strict=True):
@@ -111,7 +112,7 @@ def _last_place(part: str | Path, lines: bytes, ranks: dict[str, int], last: int
 
 
 def _ends_of_names(data: NDArray[np.uint8], begins: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where the first column ends, of lines that begin at some bytes: at a tab, or at the end of a line without one."""
+    """Return where the first column of each line ends: at a tab, or at the end of a line without tabs."""
     ends, going = begins.copy(), np.arange(len(begins))
     while going.size:
         going = going[data[ends[going]] >= ord(" ")]
@@ -120,7 +121,7 @@ def _ends_of_names(data: NDArray[np.uint8], begins: NDArray[np.int64]) -> NDArra
 
 
 def _changes(data: NDArray[np.uint8], begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each line but the first has another name than the one before."""
+    """Return, for each line but the first, True if its name differs from that of the line before."""
     changes: NDArray[np.bool_] = lengths[1:] != lengths[:-1]
     for letter in range(int(lengths.max())):
         lines = np.flatnonzero(~changes & (lengths[1:] > letter))
@@ -129,7 +130,7 @@ def _changes(data: NDArray[np.uint8], begins: NDArray[np.int64], lengths: NDArra
 
 
 def _numbers(data: NDArray[np.uint8], begins: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The decimal numbers that begin at some bytes."""
+    """Return the decimal numbers that begin at the given bytes."""
     numbers, at, going = np.zeros(len(begins), np.int64), begins.copy(), np.arange(len(begins))
     while going.size:
         letters = data[at[going]].astype(np.int64) - ord("0")
@@ -141,10 +142,10 @@ def _numbers(data: NDArray[np.uint8], begins: NDArray[np.int64]) -> NDArray[np.i
 
 
 def _windows(part: str | Path, with_head: bool) -> Iterator[tuple[bytes, bytes]]:
-    """Runs of a part's blocks, and the lines of records that end in them; the header's blocks only if they are wanted.
+    """Yield runs of a part's blocks, with the lines of records that end in them; the header's blocks if `with_head`.
 
     Raises:
-        QuireError: a damaged part, one without its closing block, or one whose records share a block with the header.
+        QuireError: the part is damaged or lacks its closing block, or records share a block with the header.
     """
     with Path(part).open("rb") as stream:
         head, text = b"", b""
@@ -158,7 +159,7 @@ def _windows(part: str | Path, with_head: bool) -> Iterator[tuple[bytes, bytes]]
             raise QuireError(f"{part}: has records in the header's blocks; delete the parts and run again.")
         if with_head:
             yield head, b""
-        held, unfinished, closed = b"", b"", False  # the beginning of a block, and of a line
+        held, unfinished, closed = b"", b"", False  # the beginnings of a block and of a line
         while new := stream.read(_WINDOW):
             held += new
             text, used = _inflated(part, held)
@@ -173,7 +174,7 @@ def _windows(part: str | Path, with_head: bool) -> Iterator[tuple[bytes, bytes]]
 
 
 def _inflated(part: str | Path, blocks: bytes) -> tuple[bytes, int]:
-    """What the whole blocks at the beginning of some bytes hold, and how many bytes they are."""
+    """Return the text of the whole blocks at the beginning of some bytes, and their size."""
     try:
         text, used = inflate_blocks(np.frombuffer(bytearray(blocks), np.uint8))
     except DamagedBlock as error:

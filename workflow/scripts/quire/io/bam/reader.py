@@ -103,7 +103,7 @@ class BamReader:
         return found[0] if len(found) == 1 else _joined(found)
 
     def _no_record(self) -> InputError:
-        """Return the error for a place where a record should begin, by the index or the record before, and none does."""
+        """Return the error for a place where no record begins, though the index or the record before says so."""
         return InputError(
             f"{self.path}: no record begins where one should; it is damaged, or the index is another file's; "
             "run samtools index again, or copy the file again."

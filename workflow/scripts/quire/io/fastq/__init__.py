@@ -1,7 +1,7 @@
-"""FASTQ in: one or two files become batches of reads, and whatever is wrong with them becomes one sentence.
+"""FASTQ in: batches of reads from one or two files, with one-sentence errors.
 
-Each file is read and decompressed ahead of the consumer in a thread of its own (`one_file`). Two files advance in
-lockstep and their reads must carry the same names; so must the neighbours in a file of mates in turn (`interleaved`).
+Each file is read and decompressed ahead of the consumer in its own thread (`one_file`). Two files are read in lockstep,
+and mates must have the same name, as must adjacent mates of an interleaved file (`interleaved`).
 """
 
 import os
@@ -21,7 +21,7 @@ from quire.reads import PairBatch, ReadBatch
 from quire.sequence.codes import AMBIGUOUS
 
 BATCHES_AHEAD = 2
-MORE_THAN_PHRED = PHRED64_OFFSET - LOWEST_QUALITY  # what Phred+64 reads as, above what it is
+MORE_THAN_PHRED = PHRED64_OFFSET - LOWEST_QUALITY  # excess of Phred+64 qualities that are read as Phred+33
 
 
 def read_batches(
@@ -33,19 +33,19 @@ def read_batches(
     interleaved: bool = False,
     phred64: bool = False,
 ) -> Generator[PairBatch, None, None]:
-    """Read one FASTQ file, or two in lockstep, in batches of `reads_per_batch` reads (pairs); the last may be smaller.
+    """Yield batches of `reads_per_batch` reads or pairs of one or two FASTQ files; the last may be smaller.
 
     Args:
         fq1: FASTQ, plain, gzip or bgzip.
         fq2: the mates, or None for single-end reads.
         reads_per_batch: reads, or pairs, in a batch.
         maximum_length: longest read that is accepted, in bases.
-        chunk_bytes: text held at a time; more when a record is larger.
-        interleaved: `fq1` holds the mates in turn, and `fq2` is None.
-        phred64: qualities are written as Phred + 64.
+        chunk_bytes: text in memory at a time; more for larger records.
+        interleaved: `fq1` has interleaved mates, and `fq2` is None.
+        phred64: qualities are Phred+64.
 
     Raises:
-        InputError: one sentence naming file, record, what is wrong and what to do.
+        InputError: names the file and the record, the error and a remedy.
     """
     if fq2 is not None and os.path.exists(fq1) and os.path.exists(fq2) and os.path.samefile(fq1, fq2):
         raise InputError(f"{fq1}: the same file is given as R1 and as R2; give the file of the mates as R2.")
@@ -83,7 +83,7 @@ def _single(batches: Iterator[ReadBatch]) -> Iterator[PairBatch]:
 
 
 def _from_phred64(path: str | Path, batches: Iterator[ReadBatch]) -> Iterator[ReadBatch]:
-    """The same reads with their qualities as Phred, after they were read as Phred+33."""
+    """Yield reads of Phred+64, read as Phred+33, with correct qualities."""
     for batch in batches:
         too_low = batch.qualities < MORE_THAN_PHRED
         if too_low.any():
@@ -97,7 +97,7 @@ def _from_phred64(path: str | Path, batches: Iterator[ReadBatch]) -> Iterator[Re
 
 
 def _require_mates(fq1: str | Path, fq2: str | Path, mate1: ReadBatch | None, mate2: ReadBatch | None) -> None:
-    """Refuse batches of different size or with different names."""
+    """Refuse batches of different sizes or with different names."""
     counts = [0 if mate is None else len(mate) for mate in (mate1, mate2)]
     if mate1 is not None and mate2 is not None:
         different = first_difference(mate1.names, mate1.name_offsets, mate2.names, mate2.name_offsets, min(counts))
@@ -117,7 +117,7 @@ def _require_mates(fq1: str | Path, fq2: str | Path, mate1: ReadBatch | None, ma
 
 
 def _require_different_reads(fq1: str | Path, fq2: str | Path, mate1: ReadBatch, mate2: ReadBatch) -> None:
-    """Refuse a copy of R1 as R2: the reads of the first batch are the same, letter for letter."""
+    """Refuse a copy of R1 as R2: the reads of the first batch are identical."""
     same = np.array_equal(mate1.offsets, mate2.offsets) and np.array_equal(mate1.bases, mate2.bases)
     if same and (mate1.bases < AMBIGUOUS).any() and np.array_equal(mate1.qualities, mate2.qualities):
         raise InputError(f"{fq2}: holds the same reads as {fq1}; give the file of the mates as R2.")

@@ -1,4 +1,4 @@
-"""Mates that stand in turn in one FASTQ file, taken apart."""
+"""Interleaved mates of one FASTQ file, separated."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,14 +13,14 @@ from quire.simd.compiled import compiled
 
 
 def take_apart(path: str | Path, batches: Iterator[ReadBatch]) -> Iterator[PairBatch]:
-    """Pairs of the reads of a file that stand in turn: first mate, second mate, first mate of the next pair, ...
+    """Yield the pairs of interleaved reads: first mate, second mate, first mate of the next pair, ...
 
     Args:
-        path: of the file, for sentences about it.
-        batches: its reads; all batches but the last have an even number.
+        path: of the file, for messages.
+        batches: its reads; all batches except the last have an even number.
 
     Raises:
-        InputError: the names of two mates differ, or the last read has no mate.
+        InputError: mates have different names, or the last read has no mate.
     """
     for batch in batches:
         mate1, mate2 = every_other(batch, 0), every_other(batch, 1)
@@ -41,7 +41,7 @@ def take_apart(path: str | Path, batches: Iterator[ReadBatch]) -> Iterator[PairB
 
 
 def every_other(batch: ReadBatch, first: int) -> ReadBatch:
-    """Reads `first`, `first` + 2, ... of a batch, which begins with an even ordinal."""
+    """Return reads `first`, `first` + 2, ... of a batch that begins with an even ordinal."""
     chosen = np.arange(first, len(batch), 2)
     names, name_offsets = _gather(batch.names, batch.name_offsets, chosen)
     bases, offsets = _gather(batch.bases, batch.offsets, chosen)
@@ -51,7 +51,7 @@ def every_other(batch: ReadBatch, first: int) -> ReadBatch:
 
 @compiled
 def _gather(values, offsets, chosen):
-    """The chosen items of a ragged array end to end, and their offsets."""
+    """Return the chosen items of a ragged array end to end, and their offsets."""
     new = np.zeros(len(chosen) + 1, np.int64)
     for i in range(len(chosen)):
         new[i + 1] = new[i] + offsets[chosen[i] + 1] - offsets[chosen[i]]

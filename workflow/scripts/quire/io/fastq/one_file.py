@@ -1,8 +1,8 @@
 """The reads of one FASTQ file in batches.
 
-Stretches of four lines per record are parsed by threads beside the one that reads (isal and the kernels release the
-interpreter's lock). From the first stretch on that is not so plain, the text is parsed in turn by the careful parser,
-which also words what is wrong.
+While records have four lines, stretches of text are parsed by several threads beside the reading one (kernels release
+the interpreter's lock). From the first other stretch on, the careful parser reads the text sequentially, and words
+errors.
 """
 
 import logging
@@ -25,23 +25,23 @@ from quire.io.sniff import is_bgzip, is_gzip
 from quire.reads import ReadBatch
 
 CHUNK_BYTES = 4 << 20
-CHECKED_BEYOND = 1 << 28  # bytes of text behind a wrong record in which damage is looked for
+CHECKED_BEYOND = 1 << 28  # bytes of text after a wrong record in which damage is searched
 PARSERS = 2  # threads that parse a file
 LINES_PER_RECORD = 4
 log = logging.getLogger("quire.fastq")
 
 
 def file_batches(path: str | Path, reads_per_batch: int, maximum_length: int, chunk_bytes: int) -> Iterator[ReadBatch]:
-    """Batches of `reads_per_batch` reads; the last may be smaller.
+    """Yield batches of `reads_per_batch` reads; the last may be smaller.
 
     Args:
         path: FASTQ, plain, gzip or bgzip.
         reads_per_batch: reads in a batch.
         maximum_length: longest read that is accepted, in bases.
-        chunk_bytes: text held at a time; more when a record is larger.
+        chunk_bytes: text in memory at a time; more for larger records.
 
     Raises:
-        InputError: a record that is wrong, or a file without reads.
+        InputError: a record is wrong, or the file has no reads.
     """
     with read_errors(path), _open_text(path) as stream:
         if lacks_bgzip_end(path):
@@ -50,14 +50,14 @@ def file_batches(path: str | Path, reads_per_batch: int, maximum_length: int, ch
         try:
             yield from _batches(path, text, reads_per_batch, maximum_length)
         except InputError:
-            # What is damaged in a gzip file makes wrong records before a checksum says so.
+            # Damage of a gzip file gives wrong records before its checksum is read.
             if is_gzip(path):
                 text.raise_damage(CHECKED_BEYOND)
             raise
 
 
 def _batches(path: str | Path, text: TextWindow, reads_per_batch: int, maximum_length: int) -> Iterator[ReadBatch]:
-    """The batches of a text; raises as `file_batches` does."""
+    """Yield the batches of a text; raises as `file_batches` does."""
     first_ordinal = 0
     for batch in _plain_batches(text, reads_per_batch, maximum_length):
         yield batch
@@ -70,7 +70,7 @@ def _batches(path: str | Path, text: TextWindow, reads_per_batch: int, maximum_l
 
 
 def _open_text(path: str | Path) -> BufferedIOBase | RawIOBase:
-    """The file's text: that of a bgzip file is inflated by several threads, that of plain gzip by one."""
+    """Open the file's text; several threads inflate bgzip, and one inflates plain gzip."""
     stream = open_input(path)
     if is_bgzip(path):
         stream.close()
@@ -82,7 +82,7 @@ def _open_text(path: str | Path) -> BufferedIOBase | RawIOBase:
 
 
 def _plain_batches(text: TextWindow, wanted: int, maximum_length: int) -> Iterator[ReadBatch]:
-    """Batches as long as records have four lines and nothing is wrong with them; the rest stays in `text`."""
+    """Yield batches while records have four lines and no errors; the rest stays in `text`."""
     parsing: deque[tuple[NDArray[np.uint8], Future[ReadBatch | None]]] = deque()
     ordinal = 0
     with ThreadPoolExecutor(PARSERS, "quire-parse") as pool:
@@ -173,7 +173,7 @@ def _batch(reads: parser.ParsedReads, count: int, ordinal: int) -> ReadBatch:
 
 
 def _sentence(status: int, text: TextWindow, record: int, detail: NDArray[np.int64], maximum_length: int) -> str:
-    """What a user reads about a record that the kernel refused."""
+    """Return the error message for a record that the kernel refused."""
     line = text.data[text.start : min(text.end, text.start + 300)].tobytes().split(b"\n")[0].decode("ascii", "replace")
     words = line[1:].split()
     name = words[0] if words else ""

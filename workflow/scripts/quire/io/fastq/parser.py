@@ -1,9 +1,9 @@
-"""The kernel that turns FASTQ text into flat arrays; `quire.io.fastq` feeds it and words its refusals.
+"""The kernel that parses FASTQ text into flat arrays; `quire.io.fastq.one_file` calls it and words its errors.
 
-A record is tried first as four lines whose sequence has the length of the record before it (loops that the compiler
-vectorises); whatever is not that plain, be it wrapped, ambiguous or wrong, goes to the careful parser, which follows
-Cock et al. 2010 (doi:10.1093/nar/gkp1137): the sequence ends at the first line that starts with '+', the qualities end
-when there are as many as bases.
+A record is first parsed as four lines, with the length of the record before as a guess, in loops that the compiler
+vectorises. Records that are wrapped or wrong go to the careful parser, which follows Cock et al. 2010
+(doi:10.1093/nar/gkp1137): the sequence ends at the first line that starts with '+', and the qualities end when there
+are as many as bases.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from quire.simd.bits import ONES, bytes_below_lowest_bit, count_ones, load_bytes
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
-# Why parsing stopped. The first three are no errors.
+# Why parsing stopped. The first three are not errors.
 DONE, MORE, END = 0, 1, 2
 NOT_AT, TRUNCATED, NO_NAME, LONG_NAME, BAD_NAME = 3, 4, 5, 6, 7
 NO_PLUS, BAD_BASE, TOO_LONG, OTHER_NAME, BAD_QUALITY, QUALITY_COUNT = 8, 9, 10, 11, 12, 13
@@ -28,12 +28,12 @@ NOT_A_BASE = 255
 
 
 class ParsedReads(NamedTuple):
-    """Arrays of a `ReadBatch` of n reads that are filled.
+    """Arrays of a `ReadBatch` of up to n reads, to be filled.
 
     Attributes:
         names, bases, qualities: uint8[], flat.
         name_offsets, offsets: int64[n + 1], 0 first.
-        detail: int64[2], what goes into the sentence of an error.
+        detail: int64[2], numbers for an error message.
     """
 
     names: NDArray[np.uint8]
@@ -45,22 +45,24 @@ class ParsedReads(NamedTuple):
 
 
 BASE_CODES = code_table({b"N." + IUPAC_BESIDES_N: AMBIGUOUS}, NOT_A_BASE)
-_TOPS = np.uint64(0x8080808080808080)  # the highest bit of eight bytes
+_TOPS = np.uint64(0x8080808080808080)  # the highest bit of each of eight bytes
 
 
 @compiled
 def parse(data, start, end, at_end, maximum_length, count, given):
-    """Parse records of `data[start:end]` behind the `count` records that the arrays hold already.
+    """Parse records of data[start:end], and append them to the first `count` records of `given`.
 
     Args:
-        data: uint8[], FASTQ text; `start` is the first byte of a record.
-        at_end: nothing follows `data[end - 1]`; an unfinished last line must have been given its newline.
-        maximum_length: longest read in bases.
-        count: records that `given` holds already.
-        given: ParsedReads to fill; each flat array has room for `end - start` more bytes.
+        data: uint8[], FASTQ text.
+        start: first byte of a record.
+        end: after the last byte.
+        at_end: nothing follows data[end - 1]; a missing last newline must have been added.
+        maximum_length: longest accepted read, in bases.
+        count: records in `given`.
+        given: ParsedReads; each flat array has room for `end - start` more bytes. Parsing stops when it is full.
 
     Returns:
-        (status, records now held, position behind the last whole record)
+        Status, number of records in `given`, and position after the last whole record.
     """
     reads = borrowed(given)
     position, line_length = start, 0
@@ -80,18 +82,18 @@ def parse(data, start, end, at_end, maximum_length, count, given):
 
 @inlined
 def _plain_record(data, start, end, guess, maximum_length, count, reads):
-    """Parse four plain lines; status MORE stands for "not plain, or not whole": see `_careful_record`."""
+    """Parse four plain lines; the status MORE means "not plain or not whole", see `_careful_record`."""
     status, position = _name(data, start, end, count, reads.names, reads.name_offsets)
     if status != DONE:
         return MORE, start
-    # The sequence: does it have the length of the one before?
+    # Does the sequence have the length of the record before?
     line_end = position + guess
     if line_end + 1 >= end or (data[line_end] != NEWLINE and data[line_end] != RETURN):
         line_end = position
         while line_end < end and data[line_end] != NEWLINE and data[line_end] != RETURN:
             line_end += 1
     length = line_end - position
-    # Behind the sequence: its newline, '+' and the newline of that line (with two '\r' when they are there).
+    # After the sequence: its newline, '+' and the newline of that line, each with '\r' or without.
     following = line_end
     if following + length + 6 > end or length > maximum_length:
         return MORE, start
@@ -126,14 +128,14 @@ def _plain_record(data, start, end, guess, maximum_length, count, reads):
 
 @compiled
 def _decode_bases(data, start, end, codes, first):
-    """Write the codes of data[start:end] from codes[first] on; return whether a byte was no base."""
+    """Write the codes of data[start:end] to codes[first:]; return True if a byte is no base."""
     other = np.uint64(0)
     eights = (end - start) & ~7
     for i in range(0, eights, 8):
         eight, different = _eight_codes(load_bytes(data, start + i))
         store_bytes(codes, first + i, eight)
         other |= different
-    if other:  # an N, lower case, or no base: byte by byte
+    if other:  # an N, lower case or no base: decode byte by byte
         eights = 0
     wrong = np.uint8(0)
     for i in range(eights, end - start):
@@ -145,17 +147,17 @@ def _decode_bases(data, start, end, codes, first):
 
 @inlined
 def _eight_codes(letters):
-    """Codes of eight letters, one a byte, and a word that is not 0 unless all of them are A, C, G or T."""
+    """Return the codes of eight letters, one per byte, and a word that is 0 only if all are A, C, G or T."""
     codes = (letters >> np.uint64(1) ^ letters >> np.uint64(2)) & (np.uint64(3) * ONES)
     low, high = codes & ONES, codes >> np.uint64(1) & ONES
-    # Back from the codes: A, and 2, 6 and 19 more for C, G and T.
+    # The letters of the codes: A, and 2, 6 and 19 more for C, G and T.
     back = np.uint64(65) * ONES + np.uint64(2) * low + np.uint64(6) * high + np.uint64(11) * (low & high)
     return codes, back ^ letters
 
 
 @compiled
 def _decode_qualities(data, start, end, qualities, first):
-    """Write the phred values of data[start:end] from qualities[first] on; return whether a byte was not '!'..'~'."""
+    """Write the phred values of data[start:end] to qualities[first:]; return True if a byte is not in '!'..'~'."""
     outside = np.uint64(0)
     eights = (end - start) & ~7
     for i in range(0, eights, 8):
@@ -173,10 +175,10 @@ def _decode_qualities(data, start, end, qualities, first):
 
 @inlined
 def _newline(data, position, end):
-    """Position of the first newline from `position` on, or `end`."""
+    """Return the position of the first newline from `position` on, or `end`."""
     while position + 8 <= end:
         different = load_bytes(data, position) ^ (np.uint64(NEWLINE) * ONES)
-        found = (different - ONES) & ~different & _TOPS  # the lowest bit is that of the first newline
+        found = (different - ONES) & ~different & _TOPS  # the lowest set bit marks the first newline
         if found:
             return position + bytes_below_lowest_bit(found)
         position += 8
@@ -187,7 +189,7 @@ def _newline(data, position, end):
 
 @compiled
 def _name(data, start, end, count, names, name_offsets):
-    """Write the name of the record at `start`; return (status, position behind the title's line)."""
+    """Write the name of the record at `start`; return a status and the position after the title line."""
     if data[start] != AT:
         return NOT_AT, start
     first = name_offsets[count]
@@ -195,7 +197,7 @@ def _name(data, start, end, count, names, name_offsets):
     length = 0
     while i + 8 <= end and length < LONGEST_NAME - 8:
         eight = load_bytes(data, i)
-        # A byte of at most a space borrows; a higher one does not. Bytes from 128 on are left to the loop below.
+        # Bytes up to a space borrow, higher ones do not. Bytes from 128 on are left to the loop below.
         if ((eight - np.uint64(SPACE + 1) * ONES) | eight) & _TOPS:
             break
         store_bytes(names, first + length, eight)
@@ -228,9 +230,9 @@ def _name(data, start, end, count, names, name_offsets):
 
 @compiled
 def _same_name(data, title, plus, end):
-    """Position of the newline that ends the '+' line whose text begins at `plus`, or -1.
+    """Return the position of the newline that ends the '+' line whose text begins at `plus`.
 
-    -1 means that the line does not end before `end`, or that its name is there and differs from the title's.
+    Return -1 if the line does not end before `end`, or has another name than the title.
     """
     i = title + 1
     while plus < end and data[plus] > SPACE and data[plus] == data[i]:
@@ -245,7 +247,7 @@ def _same_name(data, title, plus, end):
 
 @compiled
 def _line(data, start, end):
-    """(end of the text of the line at `start` without its line end, start of the next line or -1 if unfinished)."""
+    """Return the end of the line's text without its line end, and the start of the next line, -1 if unfinished."""
     i = _newline(data, start, end)
     if i >= end:
         return end, -1
@@ -256,10 +258,10 @@ def _line(data, start, end):
 
 @compiled
 def _careful_record(data, start, end, at_end, maximum_length, count, reads):
-    """Parse one record of any number of lines, and say exactly what is wrong with it.
+    """Parse one record of any number of lines, with exact errors.
 
     Returns:
-        (status, position of the next record); MORE when the record is not whole and more text may follow.
+        Status and position of the next record. The status is MORE if the record is not whole and text may follow.
     """
     unfinished = TRUNCATED if at_end else MORE
     if data[start] == NEWLINE or data[start] == RETURN:
@@ -286,7 +288,7 @@ def _careful_record(data, start, end, at_end, maximum_length, count, reads):
 
 @compiled
 def _only_blank_lines(data, start, end, at_end):
-    """Blank lines are legal behind the last record only."""
+    """Accept blank lines, which are legal only after the last record."""
     for i in range(start, end):
         if data[i] != NEWLINE and data[i] != RETURN:
             return NOT_AT, start
@@ -295,7 +297,7 @@ def _only_blank_lines(data, start, end, at_end):
 
 @compiled
 def _careful_sequence(data, position, end, maximum_length, count, reads):
-    """Read sequence lines up to the one that starts with '+': (status, position of that line, bases)."""
+    """Read sequence lines up to one that starts with '+'; return a status, the position of that line and the length."""
     detail, first, length = reads.detail, reads.offsets[count], 0
     while True:
         if position >= end:
@@ -325,7 +327,7 @@ def _careful_sequence(data, position, end, maximum_length, count, reads):
 
 @compiled
 def _careful_qualities(data, position, end, at_end, length, count, reads):
-    """Read quality lines until there are `length` values: (status, position of the next record)."""
+    """Read quality lines until there are `length` values; return a status and the position of the next record."""
     detail, first, found = reads.detail, reads.offsets[count], 0
     detail[0] = length
     while True:
@@ -336,7 +338,7 @@ def _careful_qualities(data, position, end, at_end, length, count, reads):
             return MORE, position
         here = text_end - position
         if found + here > length or (here == 0 and length > 0):
-            # A title where qualities should stand: the qualities before it are too few.
+            # A title where qualities should be: the qualities before it are too few.
             detail[1] = found if here == 0 or data[position] == AT else found + here
             return QUALITY_COUNT, position
         for i in range(position, text_end):
@@ -352,11 +354,11 @@ def _careful_qualities(data, position, end, at_end, length, count, reads):
 
 @compiled
 def behind_lines(data, start, end, lines):
-    """Position behind the `lines`th newline of data[start:end], -1 if there are fewer; and how many were counted."""
+    """Return the position after the `lines`th newline of data[start:end], -1 if there are fewer, and the count."""
     found, position = 0, start
     while position + 8 <= end:
         different = load_bytes(data, position) ^ (np.uint64(NEWLINE) * ONES)
-        # The highest bit of each byte that is a newline, and of no other: nothing is carried from byte to byte.
+        # The highest bit of each byte that is a newline; nothing is carried from byte to byte.
         here = count_ones(~(((different & ~_TOPS) + ~_TOPS) | different | ~_TOPS))
         if found + here >= lines:
             break
@@ -370,7 +372,7 @@ def behind_lines(data, start, end, lines):
 
 @compiled
 def first_difference(left, left_offsets, right, right_offsets, count):
-    """Index of the first of `count` names that differs between two batches, or -1."""
+    """Return the index of the first of `count` names that differs between two batches, or -1."""
     for i in range(count):
         a, b = left_offsets[i], right_offsets[i]
         length = left_offsets[i + 1] - a

@@ -1,4 +1,4 @@
-"""The text of a FASTQ file, a window at a time."""
+"""A moving window of a FASTQ file's text."""
 
 from io import BufferedIOBase, RawIOBase
 from pathlib import Path
@@ -10,22 +10,22 @@ from quire.errors import InputError
 from quire.io import sniff
 from quire.io.fastq.parser import NEWLINE, behind_lines
 
-DAMAGE_CHUNK = 1 << 20  # bytes read at a time where text is looked through for damage alone
-MOST_RECORD_BYTES = 64 << 20  # a record larger than this is no FASTQ record
-LONG_LINE = 4096  # bytes; text whose lines are longer on average is no FASTQ of short reads
+DAMAGE_CHUNK = 1 << 20  # bytes read at a time when text is only checked for damage
+MOST_RECORD_BYTES = 64 << 20  # larger records are no FASTQ records
+LONG_LINE = 4096  # bytes; text with longer lines on average is no FASTQ of short reads
 
 
 class TextWindow:
-    """A stretch of a file's text: `data[start:end]` is not parsed yet.
+    """A window of a file's text, of which data[start:end] is not parsed yet.
 
     Attributes:
-        path: of the file, for sentences about it.
-        data: uint8[], with room for more text behind `end`.
-        start, end: of the text that is not parsed yet.
+        path: of the file, for messages.
+        data: uint8[], with room for more text after `end`.
+        start, end: range of the unparsed text.
         at_end: nothing follows `data[end - 1]` in the file.
 
     Raises:
-        InputError: the text begins as another format does.
+        InputError: the text begins as another format.
     """
 
     def __init__(self, path: str | Path, stream: BufferedIOBase | RawIOBase, chunk_bytes: int) -> None:
@@ -46,7 +46,7 @@ class TextWindow:
             raise InputError(f"{path}: this is not FASTQ but {other.description}; {other.remedy}.")
 
     def _read_some(self) -> None:
-        """Append a chunk to the window, or at the end of the file a last newline if it is missing."""
+        """Append a chunk to the window, or at the end of the file a missing last newline."""
         if self._failure is not None:
             raise self._failure
         count = self.stream.readinto(self.data.data[self.end : self.end + self.chunk_bytes])
@@ -57,14 +57,14 @@ class TextWindow:
         self.end += count
 
     def raise_damage(self, most: int) -> None:
-        """Raise what goes wrong in reading the next `most` bytes of text, which are lost; nothing may be wrong."""
+        """Read and discard the next `most` bytes of text, to raise an error of damage if there is one."""
         if self._failure is not None:
             raise self._failure
         while most > 0 and (lost := self.stream.read(DAMAGE_CHUNK)):
             most -= len(lost)
 
     def more(self) -> None:
-        """Move the unparsed text to the front, with room for another chunk, and read it."""
+        """Move the unparsed text to the front, and append a chunk."""
         left = self.end - self.start
         target = self.data if left + self.chunk_bytes < len(self.data) else np.empty(2 * len(self.data), np.uint8)
         if self.start > 0 or target is not self.data:
@@ -73,11 +73,11 @@ class TextWindow:
         self._read_some()
 
     def take_lines(self, lines: int) -> NDArray[np.uint8] | None:
-        """The next `lines` lines, no longer in the window; None if there are fewer, or they are too long for reads.
+        """Remove the next `lines` lines and return them; None if there are fewer, or they are too long for reads.
 
-        What goes wrong while reading is raised when the window needs more text again.
+        An error of reading is raised later, when the window needs more text again.
         """
-        # Lines in the bytes of the window that were looked at, and how many bytes those are.
+        # Lines in the examined bytes of the window, and the number of these bytes.
         lines_found, scanned = 0, 0
         while True:
             behind, found = behind_lines(self.data, self.start + scanned, self.end, lines - lines_found)
@@ -88,7 +88,7 @@ class TextWindow:
                 return None
             try:
                 self.more()
-            except Exception as error:  # whatever it is, what was read before it comes first
+            except Exception as error:  # raised after the text that was read before it
                 self._failure = error
         left = self.end - behind
         target = self._unused.pop() if self._unused else np.empty(0, np.uint8)
@@ -100,7 +100,7 @@ class TextWindow:
         return taken
 
     def put_back(self, taken: list[NDArray[np.uint8]]) -> None:
-        """Put lines back that were taken, in order."""
+        """Put taken lines back, given in order."""
         parts = [*taken, self.data[self.start : self.end]]
         size = sum(map(len, parts))
         self.data = np.concatenate([*parts, np.empty(self.chunk_bytes + 1, np.uint8)])
@@ -108,6 +108,6 @@ class TextWindow:
         self._unused.clear()
 
     def reuse(self, taken: NDArray[np.uint8]) -> None:
-        """Use the memory of lines that were taken and are needed no longer."""
+        """Reuse the memory of taken lines that are no longer needed."""
         if taken.base is not None:
             self._unused.append(taken.base)

@@ -1,4 +1,4 @@
-"""UMIs that a sequencer wrote to a FASTQ file of their own, beside the files of the reads."""
+"""UMIs in a FASTQ file beside the files of the reads."""
 
 from collections.abc import Generator, Iterator
 from contextlib import closing
@@ -20,18 +20,19 @@ _LETTERS = np.frombuffer(bytearray(b"ACGTN"), np.uint8)
 def with_umi_file(
     pairs: Generator[PairBatch, None, None], reads: Path, path: Path, reads_per_batch: int
 ) -> Iterator[PairBatch]:
-    """Batches with the UMIs of their reads, or pairs: record i of a file is the UMI of read i.
+    """Yield batches with the UMIs of their reads or pairs: record i of the file is the UMI of read i.
 
     Args:
-        pairs: batches of `reads_per_batch`, the last may be smaller; closed in the end, whatever happens.
-        reads: the file that they come from, for sentences.
+        pairs: batches of `reads_per_batch`; the last may be smaller. Always closed at the end.
+        reads: file of the reads, for messages.
         path: FASTQ of the UMIs.
+        reads_per_batch: reads, or pairs, in a batch.
 
     Raises:
-        InputError: another number of records, other names, a UMI without bases, or what is wrong with the file.
+        InputError: the number of records or their names differ, a UMI has no bases, or the file is wrong.
     """
     umis = ahead(lambda: file_batches(path, reads_per_batch, MOST_BASES, CHUNK_BYTES), 2)
-    with closing(umis), closing(pairs):  # a failure's traceback would keep them, and the threads that read
+    with closing(umis), closing(pairs):  # else the traceback of an error would keep them and their threads
         while True:
             batch, read = next(pairs, None), next(umis, None)
             if batch is None and read is None:
