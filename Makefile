@@ -1,20 +1,20 @@
 # Quire without installing anything on the machine: everything goes into .venv beside this file.
-# make install the environment alone; make card besides for an NVIDIA card
-# make demo    bundled real reads to variants, with a truth set; on the machine's NVIDIA card where there is one
-# make card    install what the machine's NVIDIA card needs; without one nothing
+# make install  the environment alone
+# make demo    bundled real reads to variants, with a truth set; uses the machine's NVIDIA card if there is one
+# make card    install what the machine's NVIDIA card needs; nothing without a card
 # make test    the whole test suite
 # make page-tools  MultiQC and axe-core into .page-tools, for the tests of pages; Chromium and pdftotext are the system's
 # make page-check  the tests of pages alone: in a browser, on paper, for axe-core, and in MultiQC
 # make lint    style and types of the Python files, style of the Snakemake files
-# make bench   the measurements of docs/benchmarks.md
+# make bench   run the measurements of docs/benchmarks.md
 # make tune    measure which designs of exact search and of matches the machine's card is fastest with (docs/gpu.md says what uses it)
-# make check CONFIG=my.yaml  what is wrong with a configuration and its sheets, without a run
-# make why AT=chr20:10001298 [CONFIG=config/demo.yaml]  what a finished run's caller did at a position (config/README.md)
+# make check CONFIG=my.yaml  check a configuration and its sheets, without a run
+# make why AT=chr20:10001298 [CONFIG=config/demo.yaml]  explain a call, or its absence, in a finished run (config/README.md)
 # make clean   remove the environment and the demo's results
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Wheels only, so that no compiler is needed; connection_pool is pure Python and published as source alone.
+# Wheels only, so that no compiler is needed; connection_pool is pure Python and published as source only.
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: --no-binary connection_pool
 
 .PHONY: install demo card test lint bench clean
@@ -24,7 +24,7 @@ install: $(VENV)/run.stamp
 demo: install card
 	@$(BIN)/snakemake --cores all --configfile config/demo.yaml
 
-# Without a card nothing is downloaded; a download that fails leaves the CPU.
+# Without a card nothing is downloaded. If a download fails, runs use the CPU.
 card: install
 	@file=$$(PYTHONPATH=workflow/scripts $(BIN)/python -m quire.device.driver_card); \
 	if [ -n "$$file" ]; then \
@@ -34,7 +34,7 @@ card: install
 test: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-# MultiQC has an environment of its own, since its packages are others; it is no dependency.
+# MultiQC is not a dependency of Quire. It has its own environment, since it needs other packages.
 PAGE_TOOLS := .page-tools
 .PHONY: page-tools page-check
 page-tools: $(PAGE_TOOLS)/stamp

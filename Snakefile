@@ -1,4 +1,4 @@
-# Quire: FASTQ to BAM to VCF, and exact searches. Rules by stage stand in workflow/rules, their settings in config/.
+# Quire: FASTQ to BAM to VCF, and exact searches. The rules are in workflow/rules, one file per stage.
 import atexit
 
 from snakemake.utils import min_version
@@ -19,8 +19,8 @@ include: "workflow/rules/pairwise.smk"
 include: "workflow/rules/report.smk"
 
 
-# Everything that is kept, results and what led to them: Snakemake does not miss a file that only another job needs, so
-# that after a failure in the middle of a run over older results it would find those and have nothing to do.
+# All kept files, results and intermediate ones. Snakemake does not miss a file that only another job needs: after a failure
+# in the middle of a run over older results it would find those results and have nothing to do.
 rule all:
     default_target: True
     input:
@@ -38,7 +38,7 @@ rule reference_index:
         required_reference,
 
 
-# The stages of the road from reads to the report.
+# The stages from reads to the report.
 rule align:
     input:
         results_of_stage("align"),
@@ -76,14 +76,14 @@ rule pairwise:
         results_of_target("pairwise"),
 
 
-# Not in a dry run, and not where Quire is a module of another workflow.
+# Snakemake calls this neither in a dry run nor if Quire is a module of another workflow.
 onstart:
     watch(logger)
 
 
-# The last words of a run. Snakemake calls neither handler after a dry run, nor where there was nothing to do.
+# The last lines of a run. Snakemake calls neither handler after a dry run or if there was nothing to do.
 onsuccess:
-    # A run of some targets alone may leave the summary of an older run.
+    # A run of some targets alone may leave the summary of an older run in place.
     made = {str(path) for job in workflow.dag.finished_jobs for path in job.output}
     if SUMMARY in made and not workflow.touch:
         print_summary(SUMMARY)
@@ -94,5 +94,5 @@ onsuccess:
 
 
 onerror:
-    # At the exit, since Snakemake says more behind this handler.
+    # At exit, since Snakemake prints more after this handler.
     atexit.register(print, *failure_sentences(workflow.scheduler.failed), sep="\n", file=sys.stderr, flush=True)

@@ -162,7 +162,7 @@ def test_a_module_with_another_folder(module: Run) -> None:
     )
     result = module.snakemake("--dry-run")
     assert result.returncode != 0
-    assert "leave it out, and say where results go with Quire's key output" in errors_of(result.stdout)[-1]
+    assert "leave it out, and set the place of the results with Quire's key output" in errors_of(result.stdout)[-1]
     assert result.stdout.splitlines()[-1:] == errors_of(result.stdout)
 
 

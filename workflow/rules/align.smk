@@ -1,5 +1,5 @@
-# Reads to alignments: each unit is mapped, then the units of a sample are sorted, merged, marked and counted. What
-# mapping makes is temporary; where it is needed again and would be the same, the job takes it from the finished file.
+# Reads to alignments: each unit is mapped, then the units of a sample are sorted, merged, marked and counted. The output
+# of mapping is temporary. If it is needed again and would be the same, the job takes it from the finished file.
 
 
 rule map_unit:
@@ -91,7 +91,7 @@ rule finish_sample:
 
 if SETTINGS["rescore"]["intervals"]:
 
-    # Not in finish_sample: the units' files are temporary, and another target would have them mapped again.
+    # Not part of finish_sample: the units' files are temporary, and another target would map the units again.
     rule count_target:
         input:
             alignments=ALIGN / f"{{sample}}.{FORMAT}",

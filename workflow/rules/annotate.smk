@@ -1,4 +1,4 @@
-# Variants to their consequences for genes, where a GFF3 file is named.
+# Variants to their consequences for genes, if a GFF3 file is configured.
 
 if SETTINGS["annotate"]["gff3"]:
 

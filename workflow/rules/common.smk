@@ -1,4 +1,4 @@
-# What every stage shares: the checked configuration, the folders, and the few functions that rules call.
+# Shared by all stages: the checked configuration, the folders, and the functions that rules call.
 import json
 import os
 import shlex
@@ -26,7 +26,7 @@ from quire.run.short_log import shorten
 
 @contextmanager
 def ends_in_a_sentence():
-    """Not in a WorkflowError: that would wrap the sentence in the place in this file where it was raised."""
+    """End the run with the sentence of an error alone; a WorkflowError would add the place in this file."""
     try:
         yield
     except QuireError as error:
@@ -40,7 +40,7 @@ if workflow.is_main_process:
         lambda: None if workflow.dryrun or workflow.touch else LOGS,
     )
 
-# Not where Quire is a module of another workflow, whose words are its own.
+# A workflow that uses Quire as a module keeps its own output on the terminal.
 if workflow.is_main_process and not workflow.modifier.skip_configfile:
     shorten(logger, lambda: workflow.dryrun)
 
@@ -48,15 +48,15 @@ if workflow.is_main_process and not workflow.modifier.skip_configfile:
 with ends_in_a_sentence():
     if workflow.modifier.path_modifier.prefix:
         raise InputError(
-            "prefix: of the module that takes Quire would move the files of reads and not all that jobs are told; leave it "
-            "out, and say where results go with Quire's key output."
+            "prefix: of the module that takes Quire would move the files of reads and not everything else; leave it "
+            "out, and set the place of the results with Quire's key output."
         )
     if workflow.is_main_process and not workflow.modifier.skip_configfile:
         for path in workflow.config_settings.configfiles or [DEFAULT]:
             read_config_file(Path(path))
 
 
-# A file given with --configfile stands alone: merged over the template, keys left out would come from there.
+# A file given with --configfile stands alone: merged with the template it would inherit keys from there.
 if not workflow.config_settings.configfiles:
 
     configfile: "config/config.yaml"
@@ -68,12 +68,12 @@ with ends_in_a_sentence():
         configuration.check_before_jobs(RUN)
 
 SETTINGS = RUN.settings
-# As it was typed. Jobs run in a Snakemake of their own, also on a cluster: they find it where the first one left it.
+# As typed. Jobs run in a Snakemake of their own, also on a cluster, and find the command of the first one here.
 COMMAND = os.environ.setdefault("QUIRE_COMMAND", shlex.join(sys.argv))
 SAMPLES = RUN.samples["sample"].tolist()
 UNITS = RUN.units.set_index(["sample", "unit"], drop=False)
 
-# The searches of each exact tool by name.
+# The searches of each exact tool, by name.
 SEARCHES = {tool: {search["name"]: search for search in SETTINGS[tool]} for tool in EXACT_TOOLS}
 
 FASTA = SETTINGS["reference"]["fasta"] or []  # alignments of two sequences alone need none
@@ -93,16 +93,16 @@ LOGS = OUTPUT / "logs"
 BENCHMARKS = OUTPUT / "benchmarks"
 
 TRUTH = SETTINGS["report"]["truth"]
-# A namespace and not a dict, since Snakemake takes no change of it for a reason to run a job again: what it says changes
-# no answer, and an index may be shared by runs with and without a card.
+# A namespace and not a dict: a change of a namespace does not trigger reruns in Snakemake. The backend changes no answer,
+# and runs with and without a card may share an index.
 DEVICE = SimpleNamespace(**SETTINGS["device"])
 # Cards that a job asks a cluster for, or counts against `--resources gpu=N` (docs/gpu.md). `auto` asks for none, since
-# clusters without cards would refuse it; it takes the card of the machine that it finds itself on.
+# clusters without cards would refuse it; it uses a card of the machine that it runs on.
 CARDS = 1 if DEVICE.backend == "gpu" else 0
-MAYBE_CARDS = 0 if DEVICE.backend == "cpu" else 1  # a job may still find one
+MAYBE_CARDS = 0 if DEVICE.backend == "cpu" else 1  # with `auto` a job may find one
 FORMAT = SETTINGS["align"]["format"]
 FORMAT_INDEX = "cram.crai" if FORMAT == "cram" else f"bam.{SETTINGS['align']['index_format']}"
-# Keys of the block `rescore` that decide a call; the others decide which pieces there are.
+# Keys of the block `rescore` that decide a call; the other keys decide the pieces.
 CALLER_KEYS = (
     "minimum_quality",
     "minimum_mapping_quality",
@@ -111,14 +111,13 @@ CALLER_KEYS = (
     "error_model",
     "long_indels",
 )
-# Each sample called to a gVCF of its own, and these genotyped together; or all samples called at once.
+# True: each sample is called to its own gVCF, and these are genotyped together. False: all samples are called at once.
 GVCF = SETTINGS["rescore"]["gvcf"]
-# What repeats do to each sample, which DRAGEN's error models need and nothing else does.
 OPTICAL = SETTINGS["align"]["optical_distance"] is not None
 CLIPPING = {end: SETTINGS["align"][f"clip_{end}"] for end in ("adapters", "poly_g")}
 DRAGEN = SETTINGS["rescore"]["error_model"] == "dragen"
-REPEATS = str(RESCORE / "{sample}.repeats.txt")
-# What each search of an exact tool leaves in the folder of its tool.
+REPEATS = str(RESCORE / "{sample}.repeats.txt")  # tables of repeats, which only DRAGEN's error models need
+# Results of each search of an exact tool, in the folder of its tool.
 RESULTS_OF_SEARCHES = {
     "complete": ["bam", "counts.tsv", "json"],
     "mems": ["mems", "json"],
@@ -134,13 +133,13 @@ wildcard_constraints:
 
 
 def page_manifests(wildcards):
-    """Manifests of all pages of the index: their number follows from the packed reference."""
+    """Return the manifests of all pages of the index; the packed reference has their number."""
     pages = json.loads(Path(checkpoints.pack_reference.get().output.manifest).read_text())["pages"]
     return expand(INDEX / "page_{page}/manifest.json", page=range(len(pages)))
 
 
 def of_search(tool, *keys):
-    """A function of wildcards: the value of a key of the search, or of several keys each by name."""
+    """Return a function of wildcards that returns the value of one key of the search, or several values by key."""
 
     def values(wildcards):
         search = SEARCHES[tool][wildcards.search]
@@ -150,18 +149,18 @@ def of_search(tool, *keys):
 
 
 def names_of_searches(tool):
-    """The wildcard constraint of a tool's rule: the names of its searches; no name where there is none."""
+    """Return the wildcard constraint of a tool's rule: the names of its searches, or a pattern that matches none."""
     return "|".join(SEARCHES[tool]) or "(?!)"
 
 
 def results_of_searches(tool, *wanted):
-    """The results of all searches of an exact tool, or those of them with one of the endings that are wanted."""
+    """Return the results of all searches of an exact tool, or only those with the wanted endings."""
     endings = [ending for ending in RESULTS_OF_SEARCHES[tool] if ending in (wanted or RESULTS_OF_SEARCHES[tool])]
     return expand(OUTPUT / tool / "{search}.{ending}", search=SEARCHES[tool], ending=endings)
 
 
 def results_of_target(tool):
-    """An input function: the results of all searches of a tool; the run ends in a sentence where none is named."""
+    """Return an input function for the results of all searches of a tool; without searches it ends the run."""
 
     def results(wildcards):
         if not SEARCHES[tool]:
@@ -172,14 +171,14 @@ def results_of_target(tool):
 
 
 def required_reference(wildcards):
-    """The index of the reference; the run ends in a sentence where none is named."""
+    """Return the index of the reference; end the run if no reference is configured."""
     if not FASTA:
         sys.exit("quire: error: configuration: reference.fasta is not given, and reference_index needs it.")
     return page_manifests(wildcards)
 
 
 def files_of_unit(column):
-    """An input function: the files of a unit that stand in a column of the sheet."""
+    """Return an input function for the files in one column of a unit's row."""
 
     def files(wildcards):
         return UNITS.loc[(wildcards.sample, wildcards.unit)][column]
@@ -188,15 +187,16 @@ def files_of_unit(column):
 
 
 def about_reads(wildcards):
-    """What the sheet says of how the files of a unit's reads are written."""
+    """Return the layout and the encoding of a unit's files, from the sheet."""
     unit = UNITS.loc[(wildcards.sample, wildcards.unit)]
     return {"interleaved": bool(unit.interleaved), "qualities": unit.qualities}
 
 
 def mapping_is_forced():
-    """Whether mapping was asked for by name, so that nothing is taken from finished alignments.
+    """Return True if mapping was forced, so that no records are taken from finished alignments.
 
-    Snakemake knows it only after this file is read, and in the first process alone: that tells the jobs, as the command.
+    Snakemake knows this only after it has read this file, and only in the first process, which tells the jobs through
+    the environment.
     """
     given = workflow.dag_settings
     forced = given.forceall or any(name == "map_unit" or "/" in str(name) for name in given.forcerun)
@@ -204,7 +204,7 @@ def mapping_is_forced():
 
 
 def earlier_file(wildcards):
-    """Where the finished alignments of a unit's sample would be, of which its records may be taken."""
+    """Return the paths of the finished alignments of a unit's sample, from which its records may be taken."""
     return SimpleNamespace(
         alignments=str(ALIGN / f"{wildcards.sample}.{FORMAT}"),
         units=str(ALIGN / f"units/{wildcards.sample}.units.json"),
@@ -213,34 +213,34 @@ def earlier_file(wildcards):
 
 
 def read_group(wildcards):
-    """What the read group of a unit says."""
+    """Return the fields of a unit's read group."""
     unit = UNITS.loc[(wildcards.sample, wildcards.unit)]
     return {key: unit[key] for key in ("sample", "unit", "platform", "library")}
 
 
 def libraries(sample):
-    """The units of a sample in the order of the sheet, each with its library."""
+    """Return the library of each unit of a sample, in the order of the sheet."""
     units = RUN.units[RUN.units["sample"] == sample]
     return dict(zip(units["unit"], units["library"], strict=True))
 
 
 def files_of_units(pattern, sample):
-    """One file for each unit of a sample, in the order of the sheet."""
+    """Return one file for each unit of a sample, in the order of the sheet."""
     return expand(pattern, sample=sample, unit=libraries(sample))
 
 
 def environment(name):
-    """The conda environment of what may run on a card; CuPy is large, so that only `gpu` has it installed."""
+    """Return the conda environment of a rule that may use a card; only `gpu` installs CuPy, which is large."""
     return f"../../envs/{'gpu' if DEVICE.backend == 'gpu' else name}.yaml"
 
 
 def ledgers(sample):
-    """What the align stage counted of a sample: one ledger a unit, and that of the whole sample."""
+    """Return the ledgers of a sample's alignments: one per unit, and one of the whole sample."""
     return [*files_of_units(LEDGER / "{sample}.{unit}.json", sample), str(LEDGER / f"{sample}.json")]
 
 
 def finished_alignments():
-    """Named inputs: the alignments of all samples and their indices, in the order of the sheet."""
+    """Return named inputs: the alignments of all samples and their indices, in the order of the sheet."""
     return {
         "alignments": expand(ALIGN / f"{{sample}}.{FORMAT}", sample=SAMPLES),
         "indices": expand(ALIGN / f"{{sample}}.{FORMAT_INDEX}", sample=SAMPLES),
@@ -248,17 +248,17 @@ def finished_alignments():
 
 
 def targets_of_samples():
-    """What was counted over the target, in the order of the sheet; nothing where none is named."""
+    """Return the counts over the target, in the order of the sheet, if a target is configured."""
     return expand(ALIGN / "{sample}.target.json", sample=SAMPLES) if SETTINGS["rescore"]["intervals"] else []
 
 
 def known_sites_of_samples():
-    """What was counted at sites of known frequency, in the order of the sheet; nothing where none are named."""
+    """Return the counts at sites of known frequency, in the order of the sheet, if such sites are configured."""
     return expand(ALIGN / "{sample}.known_sites.json", sample=SAMPLES) if SETTINGS["report"]["known_sites"] else []
 
 
 def files_of_pieces(pattern):
-    """An input function: one file for each piece of the reference that is called by a job of its own."""
+    """Return an input function for one file per piece of the reference; one job calls each piece."""
 
     def files(wildcards):
         pieces = json.loads(Path(checkpoints.split_intervals.get().output.pieces).read_text())
@@ -268,7 +268,7 @@ def files_of_pieces(pattern):
 
 
 def calling_ledgers(wildcards):
-    """What the calling jobs counted, one ledger for each piece of the reference, in gVCF mode of each sample."""
+    """Return the ledgers of the calling jobs: one per piece of the reference, in gVCF mode one per piece and sample."""
     if GVCF:
         return [
             ledger
@@ -279,7 +279,7 @@ def calling_ledgers(wildcards):
 
 
 def results_of_samples():
-    """What is kept of the road from FASTQ to VCF, without the ledgers of calling; nothing where there are no samples."""
+    """Return the kept results from FASTQ to VCF, without the ledgers of calling; empty without samples."""
     if not SAMPLES:
         return []
     return [
@@ -291,7 +291,7 @@ def results_of_samples():
 
 
 def alignments_of_samples():
-    """What is kept of mapping, sorting and counting."""
+    """Return the kept results of mapping, sorting and counting."""
     endings = (FORMAT, FORMAT_INDEX, "duplicates.tsv", "counts.json", "coverage.bed.gz", "low_coverage.bed.gz")
     return [
         *expand(ALIGN / "{sample}.{ending}", sample=SAMPLES, ending=endings),
@@ -301,7 +301,7 @@ def alignments_of_samples():
 
 
 def calls_of_samples():
-    """What is kept of calling."""
+    """Return the kept results of calling."""
     return [
         *(expand(RESCORE / "{sample}.{ending}", sample=SAMPLES, ending=["g.vcf.gz", "g.vcf.gz.tbi"]) if GVCF else []),
         *(str(RESCORE / name) for name in ("all.vcf.gz", "all.vcf.gz.tbi", "variants.json")),
@@ -310,7 +310,7 @@ def calls_of_samples():
 
 
 def results_of_stage(stage):
-    """An input function: the results of a stage of the road; the run ends in a sentence where there are no samples."""
+    """Return an input function for the results of a stage; without samples it ends the run."""
 
     def results(wildcards):
         if not SAMPLES:
@@ -321,18 +321,18 @@ def results_of_stage(stage):
 
 
 def annotations(*wanted):
-    """The files of annotated variants, or one of them; nothing where no genes are named."""
+    """Return the files of annotated variants, or the wanted ones; empty if no genes are configured."""
     names = wanted or ("all.csq.vcf.gz", "all.csq.vcf.gz.tbi", "consequences.json")
     return [str(ANNOTATE / name) for name in names] if SAMPLES and SETTINGS["annotate"]["gff3"] else []
 
 
 def pieces_of_sample(wildcards):
-    """The parts of the gVCF of a sample."""
+    """Return the parts of a sample's gVCF."""
     return files_of_pieces(str(RESCORE / f"pieces/{wildcards.sample}.{{piece}}.g.vcf.gz"))(wildcards)
 
 
 def called_samples():
-    """What calling is told of each sample, in the order of the sheet; the sex only where ploidies may go by it."""
+    """Return ploidy and, if ploidies may depend on it, sex of each sample, in the order of the sheet."""
     columns = ["ploidy", "sex"] if SETTINGS["rescore"]["ploidy_regions"] else ["ploidy"]
     return RUN.samples.set_index("sample")[columns].to_dict("index")
 
@@ -341,7 +341,7 @@ LOW_COVERAGE = "target.low_coverage" if SETTINGS["rescore"]["intervals"] else "l
 
 
 def samples_of_report():
-    """The files of each sample that the report reads."""
+    """Return the files of each sample that the report reads."""
     return [
         {
             "sample": sample,
@@ -361,7 +361,7 @@ def samples_of_report():
 
 
 def searches_of_report():
-    """The files of each search of an exact tool that the report reads, and those that it names."""
+    """Return the files of each search of an exact tool that the report reads or names."""
     return [
         {
             "summary": str(OUTPUT / tool / f"{name}.json"),

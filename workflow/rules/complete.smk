@@ -1,4 +1,4 @@
-# Every place of reads with at most k differences; one job a search.
+# Every place of reads with at most k differences; one job per search.
 
 
 rule search_complete:
@@ -27,7 +27,7 @@ rule search_complete:
         gpu=CARDS,
     params:
         search=of_search("complete", "max_differences", "report", "max_hits"),
-        # A namespace, as DEVICE is: it changes no answer.
+        # A namespace, like DEVICE: it changes no answer.
         strategy=lambda wildcards: SimpleNamespace(name=of_search("complete", "strategy")(wildcards)),
         device=DEVICE,
         digest=sources.digest("search_complete.py"),

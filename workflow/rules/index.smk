@@ -14,9 +14,9 @@ rule compile_kernels:
     resources:
         mem_mb=growing(1500),
         runtime=20,
-    # No digest, since compiled kernels are no result; and no job takes the stamp as `ancient`: when compiling alone had to
-    # run again, Snakemake then forgot the jobs behind it and called the run finished. Indexing does not wait for it: an
-    # index is shared by runs, and would be built again in each.
+    # No digest, since compiled kernels are no result. No job takes the stamp as `ancient`: if only compiling had to run
+    # again, Snakemake forgot the jobs that depend on it and called the run finished. Indexing does not depend on it: an
+    # index is shared by runs and would be built again in each.
     params:
         options=lambda wildcards: {
             "rescore": dict(gvcf=GVCF, dragen=DRAGEN),
@@ -44,7 +44,7 @@ rule index_page:
         BENCHMARKS / "index_page/{page}.tsv"
     conda:
         environment("index")
-    # Beside a card, threads write its arrays.
+    # With a card, threads write its arrays.
     threads: 4 if CARDS else 1
     resources:
         mem_mb=growing(page_memory),

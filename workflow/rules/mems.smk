@@ -1,4 +1,4 @@
-# Maximal exact matches between queries and the reference; one job a search.
+# Maximal exact matches between queries and the reference; one job per search.
 
 
 rule find_mems:

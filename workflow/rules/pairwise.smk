@@ -1,4 +1,4 @@
-# One optimal alignment of two sequences; one job a pair.
+# One optimal alignment of two sequences; one job per pair.
 
 
 rule align_pairwise:

@@ -1,4 +1,4 @@
-# FASTA to the packed axis and its pages. A checkpoint: how many pages there are follows from the FASTA.
+# FASTA to the packed axis and its pages. A checkpoint, since the FASTA decides the number of pages.
 
 
 checkpoint pack_reference:
@@ -18,8 +18,8 @@ checkpoint pack_reference:
         runtime=60,
     params:
         page_size=SETTINGS["reference"]["page_size"],
-        # Contigs that the alignments' index cannot hold are refused where their lengths are first known. A namespace, as
-        # DEVICE is: another format is no reason to pack the reference again.
+        # Contigs that the alignments' index cannot hold are refused here, where their lengths are first known. A
+        # namespace, like DEVICE: another format must not pack the reference again.
         alignments=SimpleNamespace(format=FORMAT if SAMPLES else None, index_format=SETTINGS["align"]["index_format"]),
         digest=sources.digest("pack_reference.py"),
     script:

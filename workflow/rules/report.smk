@@ -1,7 +1,7 @@
 # Everything to one page and one summary.
 
 
-# Early, since a truth of another reference would otherwise show after hours of work.
+# Runs early: a truth of another reference would otherwise be found after hours of work.
 rule check_truth:
     input:
         reference=REFERENCE,
@@ -61,7 +61,7 @@ if TRUTH["vcf"]:
 PAGE = ("page.html.jinja", "sample.html.jinja", "metadata.html.jinja", "consequences.html.jinja", "page.css", "page.js")
 
 
-# Reads what the other jobs counted: no BAM and no VCF.
+# Reads the counts of the other jobs, but no BAM and no VCF.
 rule write_report:
     input:
         counts=expand(ALIGN / "{sample}.counts.json", sample=SAMPLES),
@@ -95,7 +95,7 @@ rule write_report:
         searches=searches_of_report(),
         metadata=RUN.metadata,
         benchmarks=str(BENCHMARKS),
-        # A namespace: a run of other options does not make a finished report again.
+        # A namespace: a run with other options does not trigger a new report.
         identity=SimpleNamespace(
             command=COMMAND,
             configuration=SETTINGS,

@@ -1,14 +1,14 @@
-# Alignments to variants, one piece of the reference a job, then gathered: the samples together, or each to a gVCF of its
-# own and these genotyped together.
+# Alignments to variants, one job per piece of the reference, then gathered: all samples together, or each sample to its
+# own gVCF and these genotyped together.
 
 
-# A checkpoint: how many pieces there are follows from the reference and the regions. What depends on it names its file
-# too, since Snakemake forgets jobs that hang on a checkpoint by an input function alone when only that has to run again.
+# A checkpoint, since the reference and the regions decide the number of pieces. Rules that depend on it also name its
+# file: Snakemake forgets jobs that depend on a checkpoint by an input function alone if only the checkpoint runs again.
 checkpoint split_intervals:
     input:
         reference=REFERENCE,
         intervals=SETTINGS["rescore"]["intervals"] or [],
-        # Only looked at: a mistake in it would otherwise show after hours of mapping.
+        # Only checked: a mistake in it would otherwise be found after hours of mapping.
         ploidy_regions=SETTINGS["rescore"]["ploidy_regions"] or [],
     output:
         pieces=PIECES,
@@ -62,7 +62,7 @@ if DRAGEN:
 
 if GVCF:
 
-    # Early, since a gVCF of another reference would otherwise show after hours of calling.
+    # Runs early: a gVCF of another reference would otherwise be found after hours of calling.
     rule check_gvcfs:
         input:
             reference=REFERENCE,

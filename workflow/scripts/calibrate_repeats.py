@@ -1,4 +1,4 @@
-"""Estimate what short tandem repeats do to one sample, for DRAGEN's error models."""
+"""Estimate a sample's error rates in short tandem repeats, for DRAGEN's error models."""
 
 import json
 from pathlib import Path

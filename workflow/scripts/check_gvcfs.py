@@ -1,4 +1,4 @@
-"""Open the gVCFs that join in: whole, of this reference, and with no sample twice."""
+"""Check the further gVCFs: complete, of this reference, and with no sample twice."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Hold the contigs of the truth and of its regions against the reference."""
+"""Compare the contigs of the truth and of its regions with the reference."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Compile the kernels of a stage, so that parallel jobs find them in Numba's cache; at once where they are there."""
+"""Compile the kernels of a stage, so that parallel jobs find them in Numba's cache; do nothing if it has them."""
 
 from quire.kernels import compile_stage
 from quire.run.job import run_job

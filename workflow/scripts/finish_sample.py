@@ -30,9 +30,9 @@ def main(job) -> None:
         duplicates_table=job.output.duplicates,
         ledger=job.output.ledger,
         threads=job.threads,
-        # A second attempt asks for twice the memory, and plans with half of the first one's.
+        # A second attempt asks for twice the memory and plans with half of the first attempt's.
         memory_mb=job.resources.mem_mb // job.resources.attempt**2,
-        # Beside the output: the usual temporary folder is often too small for a sample.
+        # Beside the output, since the usual temporary folder is often too small for a sample.
         temporary=Path(job.output.alignments).parent,
         optical_distance=job.params.optical_distance,
         umis=job.params.umi != "none",

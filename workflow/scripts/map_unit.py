@@ -10,7 +10,7 @@ from quire.run.job import run_job
 def main(job) -> None:
     """Unpack the job, and map the unit, or take its records back from the finished file of its sample."""
     many_threads.prepare()
-    look_for_card(job.params.device.backend)  # beside what is imported here, which takes as long
+    look_for_card(job.params.device.backend)  # while the modules below are imported, which takes as long
     from quire.align.origin import origin_of
     from quire.align.read_ends import Clipping
     from quire.align.unit import map_unit

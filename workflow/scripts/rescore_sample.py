@@ -11,7 +11,7 @@ from quire.run.job import run_job
 
 def main(job) -> None:
     """Unpack the job and call."""
-    many_threads.prepare()  # the processes of the job inherit what is set of memory
+    many_threads.prepare()  # the forked processes inherit the settings of memory
     pieces = json.loads(Path(job.input.pieces).read_text())
     call_gvcf_interval(
         reference_directory=Path(job.input.reference).parent,

@@ -1,4 +1,4 @@
-"""Share the reference, or the regions to call, out among calling jobs; refuse ploidies that do not fit it."""
+"""Divide the reference, or the regions to call, among calling jobs; refuse ploidies that do not fit it."""
 
 from pathlib import Path
 
