@@ -1,12 +1,11 @@
-"""One large alignment on a card: cells a second over the size, of the sweep alone and of whole calls with the path.
+"""Speed of one large alignment on a card by size, of the sweep alone and of whole calls with the path.
 
-Bars on an H200: 1 T cells/s, score and path, at 100 kb x 100 kb (aim 2), 200 G cells/s at 8 kb x 8 kb. Two floors: what
-the card's arithmetic units take for the operations of a cell; and the wave that runs through the matrix, as counted in
-the code of the sweep (`algorithms/pairwise/shapes.py`): rows and lanes that follow one another, a step each.
+Bar on an H200: 1 T cells/s, score and path, at 100 kb x 100 kb (aim 2). The floor is what the card's arithmetic units
+take for the operations of a cell.
 
-The target is a copy of a random query with 1 % edits, a third of them gaps of up to 19 bases. Answers are checked
-before anything is timed: both kinds of memory agree, and the path scores again to the score. Needs NumPy and CuPy,
-nothing else; with parasail beside them it is timed on one core at the smaller sizes.
+The target is a copy of a random query with 1 % edits, a third of them gaps of up to 19 bases. Before anything is timed,
+the path is checked to give the score. Needs NumPy and CuPy, nothing else; parasail is timed on one core at the smaller
+sizes if it is installed.
 """
 
 import os
@@ -20,9 +19,10 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 from quire.algorithms.fm_index.tuning.tune import REPEATS, Clock, seconds_by_events
-from quire.algorithms.pairwise import Memory, Mode, Pair, PairwiseAlignment, gpu, pair_of
-from quire.algorithms.pairwise.shapes import SCORE_SHAPES, VALUE_SHAPES, StripShape, cycles
-from quire.algorithms.pairwise.sweep_gpu import CardMatrices
+from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, gpu, pair_of
+from quire.algorithms.pairwise.shapes import SCORE_SHAPES, VALUE_SHAPE, StripShape
+from quire.algorithms.pairwise.structs import WORDS_AROUND, JobTables
+from quire.algorithms.pairwise.sweep_gpu import CardMatrix
 from quire.algorithms.scoring import BWA_MEM
 from quire.device.card import Card
 from quire.sam import CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT
@@ -32,20 +32,18 @@ from bench.common import arguments, print_setting, print_table, write_measuremen
 
 SIZES = (1_000, 2_000, 4_000, 8_192, 16_384, 32_768, 100_000, 300_000, 1_000_000)
 PARTS_OF = (8_192, 32_768, 100_000, 400_000)
-PARTS = {"sequences and first borders": (CardMatrices, "__init__"), "matrix or tiles": (CardMatrices, "launch"),
-         "largest of kept rows": (CardMatrices, "peaks"), "tiles planned": (gpu, "_compute_tiles"),
+PARTS = {"sequences and first borders": (CardMatrix, "__init__"), "matrix or tiles": (CardMatrix, "launch"),
+         "largest of kept rows": (CardMatrix, "peaks"), "tiles planned": (gpu, "_compute_tiles"),
          "path": (gpu, "follow")}  # fmt: skip
-PARTS_HEADER = ("bases", "mode", "memory", "whole call, ms", *PARTS, "rest")
-LARGEST_LOCAL, LARGEST_WHOLE, LARGEST_PARASAIL = 300_000, 100_000, 8_192
-TOGETHER = ((1_000, 256), (8_192, 32))  # bases, pairs
+PARTS_HEADER = ("bases", "mode", "whole call, ms", *PARTS, "rest")
+LARGEST_LOCAL, LARGEST_PARASAIL = 300_000, 8_192
 BARS = (("bar", 100_000, 1e12), ("aim", 100_000, 2e12))
 SHAPES_OF, LONGEST_VALUES, IN_A_ROW = (8_192, 32_768, 100_000, 400_000), 40_000, 8
-SHAPES_HEADER = ("bases", "mode", "columns a lane", "kept", "ms", "G cells/s", "cycles a row of the wave")
+SHAPES_HEADER = ("bases", "mode", "columns a lane", "kept", "ms", "G cells/s")
 ARITHMETIC_LANES = 64  # per cycle and multiprocessor
 OPERATIONS = {Mode.GLOBAL: 5.0, Mode.LOCAL: 6.5}  # of the arithmetic units per cell of a sweep, counted in sm_90's code
 EDITS = 0.01
-HEADER = ("bases", "mode", "columns a lane", "floor: arithmetic", "floor: wave", "sweep", "sweep/floor",
-          "whole call, linear memory", "whole call, all directions", "taken by itself")  # fmt: skip
+HEADER = ("bases", "mode", "columns a lane", "floor", "sweep", "sweep/floor", "whole call")
 
 
 def related(length: int, seed: int = 0) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
@@ -82,14 +80,6 @@ def rescored(pair: Pair, found: PairwiseAlignment) -> int:
     return score
 
 
-def same(one: PairwiseAlignment, other: PairwiseAlignment) -> bool:
-    """Whether two answers are equal."""
-    numbers = ("score", "query_begin", "query_end", "target_begin", "target_end")
-    return all(getattr(one, name) == getattr(other, name) for name in numbers) and np.array_equal(
-        one.cigar, other.cigar
-    )
-
-
 def sweep(card: Card, pair: Pair, shape: StripShape | None = None) -> tuple[StripShape, Callable[[], object]]:
     """The shape of the kernel that sweeps a matrix for scores, and its launch; borders are made ready each time.
 
@@ -98,15 +88,16 @@ def sweep(card: Card, pair: Pair, shape: StripShape | None = None) -> tuple[Stri
     with ExitStack() as stack:
         if shape is not None:
             stack.enter_context(mock.patch.object(gpu, "SCORE_SHAPES", (shape,)))
-        shape, batch = gpu.linear_batch(card, pair)
-    (matrix,) = batch.matrices
-    jobs = [batch.sweep(shape, matrix, 0)]
-    values = card.empty(shape.values_size(matrix.rows, matrix.columns) if shape.values else 0, np.uint32)
-    first = matrix.left + matrix.rows
+        shape, matrix = gpu.matrix_on_card(card, pair)
+    rows, columns = len(pair.query), len(pair.target)
+    values = card.empty(shape.values_size(rows, columns) if shape.values else 0, np.uint32)
+    job, strips = matrix.sweep(shape), shape.strips(columns)
 
     def launch() -> None:
-        batch.words[first:] = 0
-        batch.fill(shape, jobs, batch.words, values, pair.mode == Mode.LOCAL)
+        matrix.words[WORDS_AROUND + rows :] = 0
+        table = card.upload(np.array([0, strips, 0, *job], np.int64))
+        tables = JobTables.of_one(card.pointer(table))
+        matrix.launch(shape, tables, strips, matrix.words, values, pair.mode == Mode.LOCAL)
 
     return shape, launch
 
@@ -123,17 +114,15 @@ def seconds_of_sweep(card: Card, clock: Clock, pair: Pair, shape: StripShape) ->
     return median(clock(card, launch_all) for _ in range(3)) / IN_A_ROW
 
 
-def measure_shapes(card: Card, hertz: float, clock: Clock, length: int) -> list[tuple[object, ...]]:
+def measure_shapes(card: Card, clock: Clock, length: int) -> list[tuple[object, ...]]:
     """Rows of SHAPES_HEADER: each shape's sweep, whichever would be taken."""
     rows = []
     for mode in (Mode.GLOBAL, Mode.LOCAL):
         pair = pair_of(*related(length), BWA_MEM, mode)
-        for shape in (*SCORE_SHAPES, *(VALUE_SHAPES if length <= LONGEST_VALUES else ())):
+        for shape in (*SCORE_SHAPES, *((VALUE_SHAPE,) if length <= LONGEST_VALUES else ())):
             seconds = seconds_of_sweep(card, clock, pair, shape)
-            steps = shape.wave(card.multiprocessors, len(pair.query), len(pair.target))
             rows.append((length, mode.name.lower(), shape.columns, "all" if shape.values else "borders",
-                         f"{seconds * 1e3:.3f}", f"{length * len(pair.target) / seconds / 1e9:.4g}",
-                         f"{seconds * hertz / steps:.1f}"))  # fmt: skip
+                         f"{seconds * 1e3:.3f}", f"{length * len(pair.target) / seconds / 1e9:.4g}"))  # fmt: skip
     return rows
 
 
@@ -147,28 +136,10 @@ def measure_size(card: Card, hertz: float, clock: Clock, length: int, mode: Mode
     launch()
     with profiled(card):
         seconds = median(clock(card, launch) for _ in range(REPEATS))
-    arithmetic = card.multiprocessors * ARITHMETIC_LANES * hertz / OPERATIONS[mode]
-    wave = cells * hertz / cycles(shape, card.multiprocessors, {(len(pair.query), len(pair.target)): 1})
-    speeds = []
-    for memory in (Memory.LINEAR, Memory.WHOLE, Memory.AUTO):
-        if memory == Memory.WHOLE and length > LARGEST_WHOLE:
-            speeds.append(0.0)
-            continue
-        assert same(gpu.align(card, pair, memory), answer), "memory decides the answer"
-        speeds.append(cells / fastest(card, lambda memory=memory: gpu.align(card, pair, memory), 3))  # type: ignore[misc]
-    floor = min(arithmetic, wave)
-    shown = [f"{speed / 1e9:.4g}" if speed else "-" for speed in speeds]
-    return (length, mode.name.lower(), shape.columns, f"{arithmetic / 1e9:.4g}", f"{wave / 1e9:.4g}",
-            f"{cells / seconds / 1e9:.4g}", f"{cells / seconds / floor:.2f}", *shown), speeds[-1]  # fmt: skip
-
-
-def measure_together(card: Card, length: int, count: int) -> tuple[object, ...]:
-    """Pairs of one length in one call: how many, their length, and G cells/s with paths."""
-    pairs = [pair_of(*related(length, seed), BWA_MEM, Mode.GLOBAL) for seed in range(count)]
-    cells = sum(len(pair.query) * len(pair.target) for pair in pairs)
-    for pair, answer in zip(pairs, gpu.align_many(card, pairs), strict=True):
-        assert rescored(pair, answer) == answer.score, "the path does not score what it should"
-    return count, length, f"{cells / fastest(card, lambda: gpu.align_many(card, pairs), 3) / 1e9:.4g}"
+    floor = card.multiprocessors * ARITHMETIC_LANES * hertz / OPERATIONS[mode]
+    speed = cells / fastest(card, lambda: gpu.align(card, pair), 3)
+    return (length, mode.name.lower(), shape.columns, f"{floor / 1e9:.4g}", f"{cells / seconds / 1e9:.4g}",
+            f"{cells / seconds / floor:.2f}", f"{speed / 1e9:.4g}"), speed  # fmt: skip
 
 
 @contextmanager
@@ -198,17 +169,17 @@ def _parts_timed(card: Card, spent: dict[str, float]) -> Iterator[None]:
         yield
 
 
-def measure_parts(card: Card, length: int, mode: Mode, memory: Memory) -> tuple[object, ...]:
+def measure_parts(card: Card, length: int, mode: Mode) -> tuple[object, ...]:
     """A row of PARTS_HEADER: a call by itself, and the parts of one whose parts are waited for, in milliseconds."""
     pair = pair_of(*related(length), BWA_MEM, mode)
-    alone = fastest(card, lambda: gpu.align(card, pair, memory), 5) * 1e3
+    alone = fastest(card, lambda: gpu.align(card, pair), 5) * 1e3
     spent: dict[str, float] = defaultdict(float)
     with _parts_timed(card, spent):
         start = time.perf_counter()
-        gpu.align(card, pair, memory)
+        gpu.align(card, pair)
         whole = (time.perf_counter() - start) * 1e3
     parts = [spent[name] for name in PARTS]
-    return length, mode.name.lower(), memory.value, *(f"{ms:.3f}" for ms in (alone, *parts, whole - sum(parts)))
+    return length, mode.name.lower(), *(f"{ms:.3f}" for ms in (alone, *parts, whole - sum(parts)))
 
 
 def measure_parasail(length: int) -> tuple[object, ...] | None:
@@ -242,18 +213,14 @@ def measure(card: Card, hertz: float, clock: Clock, sizes: tuple[int, ...] = SIZ
     print_table(HEADER, rows)
     print("## sweeps by shape")
     print_table(SHAPES_HEADER, [row for length in SHAPES_OF if length <= sizes[-1]
-                                for row in measure_shapes(card, hertz, clock, length)])  # fmt: skip
+                                for row in measure_shapes(card, clock, length)])  # fmt: skip
     print("## parts of a call, each waited for, ms")
     parts = [
-        measure_parts(card, length, mode, memory)
+        measure_parts(card, length, mode)
         for length in PARTS_OF if length <= sizes[-1]
         for mode in (Mode.GLOBAL, Mode.LOCAL)
-        for memory in (Memory.LINEAR, Memory.WHOLE) if memory == Memory.LINEAR or length <= LARGEST_WHOLE
     ]  # fmt: skip
     print_table(PARTS_HEADER, parts)
-    print("## several pairs in one call")
-    together = [measure_together(card, length, count) for length, count in TOGETHER if length <= sizes[-1]]
-    print_table(("pairs", "bases", "G cells/s"), together)
     pair = pair_of(*related(sizes[-1]), BWA_MEM, Mode.GLOBAL)
     print(f"## the kernels of a whole call, {sizes[-1]} bases")
     print_table(KERNEL_HEADER, kernel_times(card, lambda: gpu.align(card, pair)))

@@ -9,19 +9,10 @@ import parasail
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.algorithms.pairwise import (
-    Memory,
-    Mode,
-    Pair,
-    PairwiseAlignment,
-    cpu_bytes,
-    cpu_small,
-    cpu_strips,
-    oracle,
-    pair_of,
-)
+from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, cpu, joined, oracle, pair_of
 from quire.algorithms.pairwise.cpu import align, tiling_for
-from quire.algorithms.pairwise.tiling import Tiling
+from quire.algorithms.pairwise.cpu_layout import Tiling, matrix_of
+from quire.algorithms.pairwise.cpu_tiles import sweep_tiles
 from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
 from quire.sequence.codes import code_table
 
@@ -33,18 +24,24 @@ GENOME = Path(__file__).resolve().parents[1] / "data" / "chr22_40kb" / "genome.f
 @settings(max_examples=150, deadline=None)
 @given(
     pairs(longest=90), st.sampled_from([(1, 2), (7, 4), (32, 32), (33, 10), (64, 200)]),
-    st.sampled_from([Memory.WHOLE, Memory.LINEAR]), st.booleans(),
+    st.integers(1, 2), st.booleans(),
 )  # fmt: skip
-def test_matches_oracle(pair: Pair, shape: tuple[int, int], memory: Memory, at_corner: bool) -> None:
+def test_matches_oracle(pair: Pair, shape: tuple[int, int], threads: int, at_corner: bool) -> None:
     tiling = Tiling(max(1, len(pair.query)), max(1, len(pair.target)), *shape)
-    alignment = align(pair, memory=memory, tiling=tiling, at_corner=at_corner)
+    alignment = align(pair, threads, tiling, at_corner=at_corner)
     assert as_oracle(alignment) == oracle.align(pair, at_corner)
+    assert rescored(pair, as_oracle(alignment)) == alignment.score
 
 
-@pytest.mark.parametrize("memory", [Memory.WHOLE, Memory.LINEAR])
+@settings(max_examples=150, deadline=None)
+@given(pairs(longest=150), st.booleans())
+def test_usual_tiles_match_oracle(pair: Pair, at_corner: bool) -> None:
+    assert as_oracle(align(pair, at_corner=at_corner)) == oracle.align(pair, at_corner)
+
+
 @pytest.mark.parametrize("mode", list(Mode))
 @pytest.mark.parametrize("swapped", [False, True])
-def test_a_gap_along_a_border_and_over_another(memory: Memory, mode: Mode, swapped: bool) -> None:
+def test_a_gap_along_a_border_and_over_another(mode: Mode, swapped: bool) -> None:
     """A deletion in a tile's last row that begins in the tile on the left, and an insertion in its last column."""
     letters = np.random.default_rng(5)
     same, behind, before, gap = (letters.integers(0, 4, size).astype(np.uint8) for size in (64, 40, 50, 30))
@@ -54,7 +51,7 @@ def test_a_gap_along_a_border_and_over_another(memory: Memory, mode: Mode, swapp
     for columns in range(116, 144, 2):
         sizes = (columns, 64) if swapped else (64, columns)
         tiling = Tiling(len(given_pair.query), len(given_pair.target), *sizes)
-        assert as_oracle(align(given_pair, memory=memory, tiling=tiling)) == expected
+        assert as_oracle(align(given_pair, tiling=tiling)) == expected
 
 
 @settings(max_examples=80, deadline=None)
@@ -64,160 +61,95 @@ def test_scores_around_what_16_bits_hold(given_pair: Pair, scale: int, shape: tu
     scoring = Scoring(*(scale * score for score in given_pair.scoring))
     scaled = Pair(given_pair.query, given_pair.target, scoring, given_pair.mode)
     tiling = Tiling(max(1, len(scaled.query)), max(1, len(scaled.target)), *shape)
-    assert as_oracle(align(scaled, memory=Memory.LINEAR, tiling=tiling)) == oracle.align(scaled)
-
-
-@settings(max_examples=150, deadline=None)
-@given(pairs(longest=90), st.sampled_from(Memory), st.booleans())
-def test_small_pairs_at_once(pair: Pair, memory: Memory, at_corner: bool) -> None:
-    """In bytes, or as one tile."""
-    assert as_oracle(align(pair, memory=memory, at_corner=at_corner)) == oracle.align(pair, at_corner)
-
-
-@settings(max_examples=150, deadline=None)
-@given(pairs(longest=90), st.sampled_from([1, 1, 40, 2000]))
-def test_a_tile_finds_its_end_in_one_sweep(given_pair: Pair, scale: int) -> None:
-    """Of many cells with the largest score the first, in 16 bits and in 32."""
-    scaled = Scoring(*(scale * score for score in given_pair.scoring))
-    local = Pair(given_pair.query, given_pair.target, scaled, Mode.LOCAL)
-    if len(local.query) > 0 and len(local.target) > 0:
-        found = cpu_small.align_tile(local.query, local.target, scaled, int(Mode.LOCAL), False)
-        score, begin_row, end_row, begin_column, end_column, _ = oracle.align(local)
-        assert found[:5] == (score, end_row, end_column, begin_row, begin_column)
-
-
-@settings(max_examples=150, deadline=None)
-@given(pairs(longest=150), st.sampled_from([0, 1 << 20]))
-def test_strips_are_as_the_oracle(given_pair: Pair, least: int) -> None:
-    """From bytes on, and in 16 bits from the beginning (`least` is more than bytes hold)."""
-    local = Pair(given_pair.query, given_pair.target, given_pair.scoring, Mode.LOCAL)
-    fits = cpu_bytes.fits_in_strips(len(local.query), len(local.target), local.scoring, least, 1 << 30)
-    if len(local.query) > 0 and len(local.target) > 0 and fits:
-        score, row, column, begin_row, begin_column, cigar = strips(local, 1 << 30, least)
-        if score >= 0:
-            runs = oracle.run_lengths([letter for x in cigar[::-1] for letter in "MID"[int(x) & 15] * (int(x) >> 4)])
-            assert (score, begin_row, row, begin_column, column, runs) == oracle.align(local)
-
-
-def strips(given_pair: Pair, room: int, least: int = 0) -> tuple[int, int, int, int, int, np.ndarray]:
-    """What `cpu_bytes.align_strips` finds."""
-    scoring = Scoring(*map(int, given_pair.scoring))
-    return cpu_bytes.align_strips(given_pair.query, given_pair.target, scoring, least, room)
-
-
-@pytest.mark.parametrize("scoring", [BWA_MEM, Scoring(2, -3, -5, -2), Scoring(3, -7, -10, -2)])
-@pytest.mark.parametrize("strips_kept", [1, 2, 64])
-def test_rows_that_are_not_kept_are_computed_again(strips_kept: int, scoring: Scoring) -> None:
-    """A path over several strips, of which only so many are kept; deletions longer than a block's margin."""
-    random = np.random.default_rng(strips_kept)
-    target = random.integers(0, 4, 9000).astype(np.uint8)
-    query = np.delete(target, [*range(700, 760), *range(1500, 1512), *random.integers(0, 9000, 300)])
-    query = np.insert(query, [300, 2000, *[2100] * 40], 1).astype(np.uint8)
-    query[random.integers(0, len(query), 500)] ^= 1
-    given_pair = Pair(query, target, scoring, Mode.LOCAL)
-    columns = len(target) + 2 * cpu_strips.LANES
-    room = columns * (6 * (10 + cpu_strips.LANES) + 4 * cpu_strips.LANES * (strips_kept - 1))
-    kept = cpu_strips.strips_of(query, target, scoring, np.int16, room)
-    assert len(kept.held) == min(strips_kept, len(kept.upper))
-    assert len(kept.upper) > 2
-    expected = align(given_pair, memory=Memory.WHOLE)
-    score, row, column, begin_row, begin_column, cigar = strips(given_pair, room)
-    assert (score, row, column) == (expected.score, expected.query_end, expected.target_end)
-    assert (begin_row, begin_column) == (expected.query_begin, expected.target_begin)
-    letters = [letter for x in cigar[::-1] for letter in "MID"[int(x) & 15] * (int(x) >> 4)]
-    assert oracle.run_lengths(letters) == as_oracle(expected)[5]
+    assert as_oracle(align(scaled, tiling=tiling)) == oracle.align(scaled)
 
 
 @pytest.mark.parametrize("scoring", [BWA_MEM, Scoring(1, -1, -2, -1), Scoring(3, -9, -15, -2)])
 @pytest.mark.parametrize("letters", [2, 4, 5])
-def test_bytes_are_as_tiles(letters: int, scoring: Scoring) -> None:
-    """Paths across strips, scores that bytes hold or not, and ends of equal score."""
+def test_tiles_in_bytes_are_as_others(letters: int, scoring: Scoring) -> None:
+    """Paths across tiles, scores that bytes hold or not, and ends of equal score."""
     random = np.random.default_rng(letters)
-    swept = 0
     for piece in (0, 12, 30, 200, 230):
         query, target = (random.integers(0, letters, size) for size in (1300, 900 + piece))
-        for first, place in ((400, 500), (1000, 300), (600, 301)):  # 400 to 600: over the end of a strip
+        for first, place in ((400, 500), (1000, 300), (600, 301)):
             same = random.integers(0, 4, piece)
             query[first : first + piece], target[place : place + piece] = same, same
         target = np.delete(target, slice(550, 553))
-        given_pair = pair(query.tolist(), target.tolist(), scoring, Mode.LOCAL)
-        tiling = Tiling(len(query), len(target), 300, 200)
-        found = align(given_pair, memory=Memory.LINEAR)
-        assert as_oracle(found) == as_oracle(align(given_pair, memory=Memory.LINEAR, tiling=tiling))
-        swept += strips(given_pair, 1 << 30)[0] == found.score
-    assert swept == 5
+        check_sizes_of_tiles(pair(query.tolist(), target.tolist(), scoring, Mode.LOCAL))
+
+
+def check_sizes_of_tiles(given_pair: Pair, *more: Tiling) -> PairwiseAlignment:
+    """Align with tiles of several sizes, whose scores are held by bytes, 16 bits or neither in different places.
+
+    Twelve times the scores give the same path.
+    """
+    found = align(given_pair)
+    assert rescored(given_pair, as_oracle(found)) == found.score
+    rows, columns = len(given_pair.query), len(given_pair.target)
+    for tiling in (Tiling(rows, columns, 300, 200), Tiling(rows, columns, 64, 128), *more):
+        assert as_oracle(align(given_pair, tiling=tiling)) == as_oracle(found)
+    twelve = Scoring(*(12 * int(score) for score in given_pair.scoring))  # bytes do not hold such a match
+    larger = align(Pair(given_pair.query, given_pair.target, twelve, given_pair.mode))
+    assert as_oracle(larger)[1:] == as_oracle(found)[1:]
+    return found
 
 
 @pytest.mark.parametrize("scoring", [BWA_MEM, Scoring(10, -100, -60, -40), Scoring(3, -1, -1, -1)])
-@pytest.mark.parametrize("above", [0, 1])
+@pytest.mark.parametrize("above", range(-1, 4))
 def test_scores_that_bytes_hold(above: int, scoring: Scoring) -> None:
-    length = cpu_strips.largest_in_bytes(scoring) // scoring.match + above
+    """One match more or fewer than the largest score of a byte, in one tile and over two."""
+    most = 255 + min(scoring.mismatch, scoring.gap_open + scoring.gap_extend) - scoring.match
+    length = most // scoring.match + above
     letters = np.random.default_rng(length).integers(0, 4, length).astype(np.uint8)
     given_pair = Pair(letters, np.append(letters, np.full(1000, 5, np.uint8)), scoring, Mode.LOCAL)
-    kept = cpu_strips.strips_of(letters, given_pair.target, scoring, np.int8, 1 << 30)
-    _, _, strip, _ = cpu_strips.sweep_bytes(kept, scoring, cpu_strips.work_of(kept))
-    assert (strip == len(kept.upper)) == (above == 0)
     expected = (length * scoring.match, 0, length, 0, length, [("M", length)])
-    assert as_oracle(align(given_pair)) == as_oracle(align(given_pair, memory=Memory.LINEAR)) == expected
+    half = max(2, length // 2)
+    found = check_sizes_of_tiles(given_pair, Tiling(length, len(given_pair.target), half, half + half % 2))
+    assert as_oracle(found) == expected
 
 
 @pytest.mark.parametrize("scoring", [BWA_MEM, Scoring(1, -1, -2, -1), Scoring(3, -9, -15, -2), Scoring(5, -9, -12, -2)])
-@pytest.mark.parametrize("strip", [64, 2048])
-def test_scores_around_what_bytes_hold(strip: int, scoring: Scoring) -> None:
-    """The zero of bytes is lowered in the middle of a sweep, or it goes on in 16 bits; with gaps before and behind."""
-    random = np.random.default_rng(strip)
-    lowered, wider = 0, 0
-    first = cpu_strips.HIGHEST - scoring.match - cpu_strips.first_zero(scoring)
-    for more in range(-2, cpu_strips.largest_in_bytes(scoring) - first + 12):
-        bases = (first + more * scoring.match - 2 * scoring.gap_open - 6 * scoring.gap_extend) // scoring.match
+def test_scores_around_what_bytes_hold(scoring: Scoring) -> None:
+    """With gaps, and unrelated letters before and after."""
+    random = np.random.default_rng(1)
+    for score in range(225, 265, 2):
+        bases = (score - 2 * scoring.gap_open - 6 * scoring.gap_extend) // scoring.match
         same = random.integers(0, 4, max(bases, 12)).astype(np.uint8)
-        query, target = random.integers(0, 4, (2, strip + 600)).astype(np.uint8)
+        query, target = random.integers(0, 4, (2, 700)).astype(np.uint8)
         query[100 : 100 + len(same)] = same
         target[200 : 200 + len(same)] = same
         query, target = np.delete(query, slice(140, 144)), np.delete(target, slice(280, 282))
-        tiling = Tiling(len(query), len(target), 200, 200)
-        given_pair = Pair(query, target, scoring, Mode.LOCAL)
-        expected = align(given_pair, memory=Memory.LINEAR, tiling=tiling)
-        assert as_oracle(align(given_pair, memory=Memory.LINEAR)) == as_oracle(expected)
-        assert strips(given_pair, 1 << 30)[0] == expected.score
-        lowered += first < expected.score <= cpu_strips.largest_in_bytes(scoring)
-        wider += expected.score > cpu_strips.largest_in_bytes(scoring)
-    assert lowered > 0
-    assert wider > 0
+        check_sizes_of_tiles(Pair(query, target, scoring, Mode.LOCAL))
 
 
-def test_bytes_after_a_largest_score_at_the_end_of_a_strip() -> None:
-    """The last step of a strip finds more than sums may have; the next strip has scores between, not noted."""
-    random, scoring = np.random.default_rng(7), Scoring(10, -3, -60, -40)
-    matches = (cpu_strips.HIGHEST - cpu_strips.first_zero(scoring)) // scoring.match
-    query, target = np.full(1100, 4, np.uint8), np.full(500, 5, np.uint8)
-    tall = cpu_strips.strips_of(query, target, scoring, np.int8, 1 << 30).height * cpu_strips.LANES
-    assert tall < len(query)
-    query[tall - 1 - matches : tall - 1] = target[-matches:] = random.integers(0, 2, matches)
-    query[tall + 50 : tall + 55 + matches] = target[100 : 105 + matches] = random.integers(2, 4, matches + 5)
-    target[99 + matches] = 5
-    given_pair = Pair(query, target, scoring, Mode.LOCAL)
-    expected = align(given_pair, memory=Memory.LINEAR, tiling=Tiling(len(query), len(target), 200, 200))
-    assert expected.score == (matches + 4) * scoring.match + scoring.mismatch
-    assert strips(given_pair, 1 << 30)[0] == expected.score
-    assert as_oracle(align(given_pair, memory=Memory.LINEAR)) == as_oracle(expected)
+@pytest.mark.parametrize("rate", [0.05, 0.1, 0.2, 0.3])
+@pytest.mark.parametrize("scoring", SCORINGS[:4])
+@pytest.mark.parametrize("length", [300, 1100])
+def test_half_alike_sequences(length: int, scoring: Scoring, rate: float) -> None:
+    random = np.random.default_rng(length)
+    target = random.integers(0, 4, length)
+    change = random.random(length) < rate
+    query = np.repeat(np.where(change, random.integers(0, 4, length), target), np.where(change, length % 3 + 1, 1))
+    query = np.delete(query, np.flatnonzero(random.random(len(query)) < rate / 3))
+    check_sizes_of_tiles(pair(query.tolist(), target.tolist(), scoring, Mode.LOCAL))
 
 
-def test_bytes_that_hold_less_than_the_last_cell_has() -> None:
-    """A lowered zero does not help where a score is above what sums may have then, too."""
-    random, scoring = np.random.default_rng(8), Scoring(10, -1, -1, -1)
-    query, target = np.full(640, 4, np.uint8), np.full(500, 5, np.uint8)
-    query[:35] = target[:35] = random.integers(0, 4, 35)
-    target[2:26:3] = target[1] = 5  # 26 matches, the last of which leads to 251
-    query[-28:] = target[-28:] = random.integers(0, 4, 28)
-    target[[-20, -10]] = 5  # 26 matches: 258, of 248 before
-    given_pair = Pair(query, target, scoring, Mode.LOCAL)
-    expected = align(given_pair, memory=Memory.LINEAR, tiling=Tiling(len(query), len(target), 200, 200))
-    assert expected.score == 258
-    kept = cpu_strips.strips_of(query, target, scoring, np.int8, 1 << 30)
-    assert cpu_strips.sweep_bytes(kept, scoring, cpu_strips.work_of(kept))[2] < len(kept.upper)
-    assert strips(given_pair, 1 << 30)[0] == expected.score
-    assert as_oracle(align(given_pair, memory=Memory.LINEAR)) == as_oracle(expected)
+@pytest.mark.parametrize("runs", [[(0, 5)], [(0, 2), (2, 5)], [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]])
+def test_tiles_of_a_row_at_once(runs: list[tuple[int, int]]) -> None:
+    """Borders and ends do not depend on how many tiles of a row are computed together."""
+    random = np.random.default_rng(6)
+    letters = random.integers(0, 4, 1000).astype(np.uint8)
+    for mode in Mode:
+        matrices = []
+        for parts in (runs, [(0, 5)]):
+            matrix = matrix_of(letters[100:700], letters, BWA_MEM, int(mode), 250, 200)
+            for down in range(3):
+                for first, last in parts:
+                    sweep_tiles(matrix, down, first, last)
+            matrices.append(matrix)
+        np.testing.assert_array_equal(matrices[0].rows[1:, 0], matrices[1].rows[1:, 0])
+        np.testing.assert_array_equal(matrices[0].columns[1:-1, 0], matrices[1].columns[1:-1, 0])
+        assert matrices[0].ends[-1, -1].tolist() == matrices[1].ends[-1, -1].tolist()
 
 
 @pytest.mark.parametrize("mode", Mode)
@@ -243,8 +175,7 @@ def test_scores_of_any_type_of_number(number: Callable) -> None:
 def test_mismatches_that_cost_nothing() -> None:
     """A score that reaches what fills a tile up is none of the tile's."""
     scored = pair([1, 0, 0, 0], [1], Scoring(1, 0, -3, -2), Mode.LOCAL)
-    for memory in (Memory.WHOLE, Memory.LINEAR):
-        assert as_oracle(align(scored, memory=memory, tiling=Tiling(4, 1, 1, 2))) == oracle.align(scored)
+    assert as_oracle(align(scored, tiling=Tiling(4, 1, 1, 2))) == oracle.align(scored)
 
 
 def scores_that_need_32_bits() -> Pair:
@@ -257,8 +188,7 @@ def scores_that_need_32_bits() -> Pair:
 
 def test_scores_that_need_32_bits() -> None:
     pair = scores_that_need_32_bits()
-    for memory in (Memory.WHOLE, Memory.LINEAR):
-        assert as_oracle(align(pair, memory=memory, tiling=Tiling(240, 300, 100, 80))) == oracle.align(pair)
+    assert as_oracle(align(pair, tiling=Tiling(240, 300, 100, 80))) == oracle.align(pair)
 
 
 def random_pair(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -332,19 +262,21 @@ def real() -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("mode", Mode)
-def test_real_sequence_in_both_memories(real: tuple[np.ndarray, np.ndarray], mode: Mode) -> None:
+def test_real_sequence_in_any_tiles(real: tuple[np.ndarray, np.ndarray], mode: Mode) -> None:
     pair = pair_of(*real, BWA_MEM, mode)
-    linear = align(pair, memory=Memory.LINEAR)
-    assert check(pair, linear) == witness(pair)
-    shape = Tiling(len(pair.query), len(pair.target), 4000, 3000)
-    for other in (align(pair, memory=Memory.WHOLE), align(pair, 2), align(pair, 3, Memory.WHOLE, tiling=shape)):
-        assert as_oracle(other) == as_oracle(linear)
+    alone = align(pair)
+    assert check(pair, alone) == witness(pair)
+    for other in (align(pair, 2), align(pair, 3, Tiling(len(pair.query), len(pair.target), 4000, 3000))):
+        assert as_oracle(other) == as_oracle(alone)
 
 
-def test_less_memory_makes_larger_tiles() -> None:
-    sizes = [tiling_for(100_000, 100_000, budget).tile_rows for budget in (1 << 30, 100 << 20, 20 << 20)]
-    assert sizes == [2048, 4096, 16384]
-    assert tiling_for(10, 20, 1 << 30) == Tiling(10, 20, 10, 20)
+def test_less_memory_makes_larger_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+    for budget in (1 << 30, 100 << 20, 20 << 20):
+        monkeypatch.setattr(cpu, "MEMORY", budget)
+        sizes.append(tiling_for(100_000, 100_000).tile_rows)
+    assert sizes == [4096, 8192, 32768]
+    assert tiling_for(10, 20) == Tiling(10, 20, 10, 20)
 
 
 def test_an_error_in_one_thread_ends_all() -> None:
@@ -354,13 +286,13 @@ def test_an_error_in_one_thread_ends_all() -> None:
         raise RuntimeError("stop")
 
     with pytest.raises(RuntimeError, match="stop"):
-        align(pair, 2, tiling=Tiling(200, 200, 20, 20), progress=interrupt)
+        align(pair, 2, Tiling(200, 200, 20, 20), interrupt)
 
 
 def test_progress_counts_every_cell() -> None:
     pair = pair_of(codes("ACGT" * 50), codes("ACGT" * 40), BWA_MEM, Mode.LOCAL)
     cells: list[int] = []
-    align(pair, 2, tiling=Tiling(200, 160, 30, 10), progress=cells.append)
+    align(pair, 2, Tiling(200, 160, 30, 10), cells.append)
     assert sum(cells) == 200 * 160
 
 
@@ -368,3 +300,35 @@ def test_refuses_tiles_of_odd_width() -> None:
     pair = pair_of(codes("ACGT"), codes("ACGT"), BWA_MEM, Mode.LOCAL)
     with pytest.raises(ValueError, match="multiple of 2"):
         align(pair, tiling=Tiling(4, 4, 4, 3))
+
+
+def test_gaps_are_placed_as_far_left_as_they_can() -> None:
+    answer = oracle.align(pair([0, 1, 1, 2], [0, 1, 1, 1, 1, 2], Scoring(2, -3, -3, -1), Mode.GLOBAL))
+    assert answer[5] == [("M", 1), ("D", 2), ("M", 3)]
+
+
+def test_of_equal_ends_the_first_on_the_target_counts() -> None:
+    assert oracle.align(pair([0, 1, 2], [3, 0, 1, 2, 3, 0, 1, 2], BWA_MEM, Mode.LOCAL))[:5] == (3, 0, 3, 1, 4)
+    assert oracle.align(pair([0, 1, 2], [3, 0, 1, 2, 3, 0, 1, 2], BWA_MEM, Mode.GLOCAL))[:5] == (3, 0, 3, 1, 4)
+
+
+def test_ambiguous_bases_match_nothing() -> None:
+    assert oracle.align(pair([4, 4], [4, 4], BWA_MEM, Mode.GLOBAL))[0] == 2 * BWA_MEM.mismatch
+
+
+def test_joined_elements() -> None:
+    parts = [np.array([16, 33], np.uint32), np.array([], np.uint32), np.array([17, 16], np.uint32)]
+    assert joined(parts).tolist() == [16, 49, 16]
+
+
+@pytest.mark.parametrize(
+    "scoring", [Scoring(0, -1, -2, -1), Scoring(1, 1, -2, -1), Scoring(1, -1, -1, -2), Scoring(1, -1, -2, 0)]
+)
+def test_refuses_scores_of_the_wrong_sign(scoring: Scoring) -> None:
+    with pytest.raises(ValueError, match="needs match > 0"):
+        pair([0], [0], scoring, Mode.LOCAL)
+
+
+def test_refuses_scores_that_do_not_fit() -> None:
+    with pytest.raises(ValueError, match="32 bits"):
+        pair([0], [0], Scoring(1 << 28, -1, -2, -1), Mode.LOCAL)

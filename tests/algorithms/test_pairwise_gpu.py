@@ -1,21 +1,19 @@
-"""One large alignment on a card against the oracle: modes, whole and linear memory, seams of strips and tiles."""
+"""One large alignment on a card against the oracle: modes, scores, seams of strips and tiles."""
 
 from collections.abc import Iterator
-from functools import partial
 from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from quire.algorithms.pairwise import Memory, Mode, Pair, gpu, oracle, shapes
-from quire.algorithms.pairwise.gpu import align, align_many
-from quire.algorithms.pairwise.paths_gpu import placed_grids
+from quire.algorithms.pairwise import Mode, Pair, gpu, oracle, shapes
+from quire.algorithms.pairwise.gpu import align
+from quire.algorithms.pairwise.paths_gpu import placed_grid
 from quire.algorithms.pairwise.shapes import StripShape
-from quire.algorithms.pairwise.structs import StripJob, TilePlan, Walked
-from quire.algorithms.pairwise.sweep_gpu import CardMatrices
+from quire.algorithms.pairwise.structs import QUERY_ROOM, WORDS_AROUND, StripJob, TilePlan, Walked
+from quire.algorithms.pairwise.sweep_gpu import CardMatrix
 from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
-from quire.device.card import OutOfDeviceMemory
+from quire.device.card import CardArray, OutOfDeviceMemory
 
 from tests.emulator.emulated_card import EmulatedCard
 from tests.support.pairwise_cases import as_oracle, pair, pairs, rescored
@@ -23,14 +21,13 @@ from tests.support.pairwise_cases import as_oracle, pair, pairs, rescored
 TIES, WIDE = Scoring(1, -1, -1, -1), HAPLOTYPE_TO_REFERENCE
 # So narrow that sequences which the oracle can align fill several strips, warps and tiles.
 NARROW_SCORES = (StripShape(2, 2, 16, 1, False),)
-NARROW_VALUES = (StripShape(1, 2, 16, 1, True), StripShape(4, 1, 8, 1, True))
+NARROW_VALUES = StripShape(1, 2, 16, 1, True)
 SHORTEST = 48
 
 
 NARROW = {
     "SCORE_SHAPES": NARROW_SCORES, "WIDE_SCORE_SHAPES": NARROW_SCORES,
-    "VALUE_SHAPES": NARROW_VALUES, "WIDE_VALUE_SHAPES": NARROW_VALUES[:1],
-    "SHORTEST_TILE": SHORTEST, "WHOLE_KEEP": 50,
+    "VALUE_SHAPE": NARROW_VALUES, "SHORTEST_TILE": SHORTEST,
 }  # fmt: skip
 
 
@@ -51,29 +48,27 @@ def edited(random: np.random.Generator, rows: int, columns: int, letters: int = 
     return [query.tolist(), target.tolist()]
 
 
-def check(card, given: Pair, memory: Memory) -> None:
+def check(card, given: Pair) -> None:
     expected = oracle.align(given)
-    assert as_oracle(align(card, given, memory)) == expected
+    assert as_oracle(align(card, given)) == expected
     assert rescored(given, expected) == expected[0]
 
 
-@pytest.mark.parametrize("memory", [Memory.WHOLE, Memory.LINEAR])
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("scoring", [BWA_MEM, TIES, WIDE])
-def test_real_shapes(card, scoring: Scoring, mode: Mode, memory: Memory) -> None:
+def test_real_shapes(card, scoring: Scoring, mode: Mode) -> None:
     random = np.random.default_rng(mode)
-    check(card, pair(*edited(random, 60, 90), scoring, mode), memory)
-    check(card, pair(*edited(random, 40, 300, 2), scoring, mode), memory)
+    check(card, pair(*edited(random, 60, 90), scoring, mode))
+    check(card, pair(*edited(random, 40, 300, 2), scoring, mode))
 
 
 @pytest.mark.usefixtures("narrow")
-@pytest.mark.parametrize("memory", [Memory.WHOLE, Memory.LINEAR])
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("scoring", [BWA_MEM, TIES, WIDE])
-def test_strips_and_tiles(card, scoring: Scoring, mode: Mode, memory: Memory) -> None:
+def test_strips_and_tiles(card, scoring: Scoring, mode: Mode) -> None:
     random = np.random.default_rng(10 + mode)
-    check(card, pair(*edited(random, 110, 300), scoring, mode), memory)
-    check(card, pair(*edited(random, 150, 140, 2), scoring, mode), memory)
+    check(card, pair(*edited(random, 110, 300), scoring, mode))
+    check(card, pair(*edited(random, 150, 140, 2), scoring, mode))
 
 
 @pytest.mark.usefixtures("narrow")
@@ -86,18 +81,16 @@ def test_seams(card, mode: Mode) -> None:
         check(
             card,
             pair(*edited(random, rows, columns, 3), TIES, mode),
-            [Memory.WHOLE, Memory.LINEAR][(rows + columns) % 2],
         )
 
 
-@pytest.mark.parametrize("memory", [Memory.WHOLE, Memory.LINEAR])
-def test_the_last_row_is_kept(card, memory: Memory) -> None:
+def test_the_last_row_is_kept(card) -> None:
     """Of a query that ends with a chunk, far below the kept row before: in any lane."""
     random = np.random.default_rng(8)
     target = random.integers(0, 4, 200).tolist()
-    with mock.patch.multiple(gpu, **(NARROW | {"SHORTEST_TILE": 80, "WHOLE_KEEP": 80})):
+    with mock.patch.multiple(gpu, **(NARROW | {"SHORTEST_TILE": 80})):
         for end in (191, 192, 193, 194):
-            check(card, pair(target[end - 144 : end], target, BWA_MEM, Mode.GLOCAL), memory)
+            check(card, pair(target[end - 144 : end], target, BWA_MEM, Mode.GLOCAL))
 
 
 @pytest.mark.usefixtures("narrow")
@@ -109,78 +102,73 @@ def test_long_gaps(card, mode: Mode) -> None:
     more = random.integers(0, 4, 260).tolist()
     short, long = ends[0] + ends[1], ends[0] + more + ends[1]
     for query, target in ((short, long), (long, short)):
-        check(card, pair(query, target, Scoring(10, -9, -12, -1), mode), Memory.LINEAR)
+        check(card, pair(query, target, Scoring(10, -9, -12, -1), mode))
 
 
 @pytest.mark.usefixtures("narrow")
-@pytest.mark.parametrize("memory", [Memory.WHOLE, Memory.LINEAR])
-def test_parts_of_paths(card, memory: Memory) -> None:
-    """Paths whose parts from kept rows on follow one another, as through similar sequences; several in one call."""
+def test_parts_of_paths(card) -> None:
+    """Paths whose parts from kept rows on follow one another, as through similar sequences."""
     random = np.random.default_rng(40)
-    given = []
+    follow = []
+    real = CardMatrix.join
+
+    def join(matrix: CardMatrix, *arrays: CardArray) -> None:
+        real(matrix, *arrays)
+        follow.append(Walked(*card.download(arrays[2]).tolist()))
+
     for rows in (420, 300, 90):
         query = random.integers(0, 4, rows)
         target = np.delete(query, random.integers(0, rows, 4))
         target[random.integers(0, len(target), 6)] = 3
-        given.append(pair(query.tolist(), target.tolist(), BWA_MEM, Mode.GLOBAL))
-    follow = []
-    real = CardMatrices.join
-
-    def join(batch: CardMatrices, *arrays: object) -> None:
-        real(batch, *arrays)
-        follow.append((len(arrays[0]) - 1, card.download(arrays[5]).reshape(-1, 10)))
-
-    with mock.patch.object(CardMatrices, "join", join):
-        answers = align_many(card, given, memory)
-    assert [as_oracle(answer) for answer in answers] == [oracle.align(one) for one in given]
-    assert all(walked[:, Walked._fields.index("ended")].all() for _, walked in follow), "not joined at once"
-    assert [walks for walks, _ in follow] == ([3] if memory == Memory.WHOLE else [1, 1, 1])
+        with mock.patch.object(CardMatrix, "join", join):
+            check(card, pair(query.tolist(), target.tolist(), BWA_MEM, Mode.GLOBAL))
+    assert len(follow) == 3, "not joined at once"
+    assert all(walked.ended for walked in follow)
 
 
 @pytest.mark.usefixtures("narrow")
-@pytest.mark.parametrize("memory", [Memory.WHOLE, Memory.LINEAR])
-def test_ends_of_equal_score(card, memory: Memory) -> None:
+@pytest.mark.parametrize("shape", [NARROW_SCORES[0], shapes.SCORE_SHAPES[0]])
+def test_ends_of_equal_score(card, shape: StripShape, monkeypatch: pytest.MonkeyPatch) -> None:
     """The leftmost, of these the uppermost, wherever the others are: in other lanes, warps, strips and chunks."""
+    monkeypatch.setattr(gpu, "SCORE_SHAPES", (shape,))
     target = [4] * 60
     target[20:23] = [0, 1, 2]
-    check(card, pair([4] * 9 + [0, 1, 2, 4, 0, 1, 2, 4], target, BWA_MEM, Mode.LOCAL), memory)
+    check(card, pair([4] * 9 + [0, 1, 2, 4, 0, 1, 2, 4], target, BWA_MEM, Mode.LOCAL))
     word = [0, 1, 2, 3, 3, 1]
     for places in ((3, 4), (90, 20), (200, 20, 60), (140, 139), (60, 7), (33, 31, 64)):
         target = [4] * 230
         for place in places:
             target[place : place + 6] = word
         for query in ([4] * 9 + word + [4] * 50 + word, word):
-            check(card, pair(query, target, BWA_MEM, Mode.LOCAL), memory)
-            check(card, pair(query, target, BWA_MEM, Mode.GLOCAL), memory)
+            check(card, pair(query, target, BWA_MEM, Mode.LOCAL))
+            check(card, pair(query, target, BWA_MEM, Mode.GLOCAL))
 
 
-@pytest.mark.parametrize("memory", [Memory.WHOLE, Memory.LINEAR])
-def test_a_zero_ends_a_path(card, memory: Memory) -> None:
+def test_a_zero_ends_a_path(card) -> None:
     """Four pairs, whose score one mismatch takes away, before the best part: not half a base of them belongs to it."""
     parts = [0, 1, 2, 3], [0, 3, 1, 1, 2, 0]
     given = [
         pair(parts[0] + [between] + parts[1], parts[0] + [0] + parts[1], BWA_MEM, Mode.LOCAL) for between in (1, 2)
     ]
     for one in given:
-        check(card, one, memory)
-        assert align(card, one, memory).query_begin == 5
+        check(card, one)
+        assert align(card, one).query_begin == 5
 
 
 def test_nothing_to_align(card) -> None:
     for query, target in (([0] * 9, [1] * 30), ([4] * 3, [4] * 3)):
-        assert as_oracle(align(card, pair(query, target, BWA_MEM, Mode.LOCAL), Memory.LINEAR)) == (0, 0, 0, 0, 0, [])
-        check(card, pair(query, target, BWA_MEM, Mode.LOCAL), Memory.WHOLE)
+        assert as_oracle(align(card, pair(query, target, BWA_MEM, Mode.LOCAL))) == (0, 0, 0, 0, 0, [])
+        check(card, pair(query, target, BWA_MEM, Mode.LOCAL))
     for mode in Mode:
         for query, target in (([], []), ([0], []), ([], [0, 1])):
-            check(card, pair(query, target, BWA_MEM, mode), Memory.AUTO)
+            check(card, pair(query, target, BWA_MEM, mode))
 
 
 @pytest.mark.usefixtures("narrow")
-def test_a_small_card_takes_linear_memory() -> None:
+def test_a_card_with_little_memory() -> None:
     given = pair(*edited(np.random.default_rng(3), 300, 290), BWA_MEM, Mode.GLOBAL)
     card = EmulatedCard(memory=250_000)
-    assert [part.linear for part in gpu._parts(card, [given], Memory.AUTO)] == [True]
-    check(card, given, Memory.AUTO)
+    check(card, given)
     with pytest.raises(OutOfDeviceMemory):
         align(EmulatedCard(memory=5_000), given)
 
@@ -192,28 +180,17 @@ def test_refuses_scores_that_the_kernels_do_not_hold(card, wrong: Scoring) -> No
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(pairs(longest=70), max_size=6), st.sampled_from(Memory))
-def test_many_pairs(card, given: list[Pair], memory: Memory) -> None:
-    """Of any modes and scorings, together as alone."""
-    assert [as_oracle(answer) for answer in align_many(card, given, memory)] == [oracle.align(one) for one in given]
-
-
-def test_batches_within_memory(card, monkeypatch: pytest.MonkeyPatch) -> None:
-    random = np.random.default_rng(4)
-    given = [pair(*edited(random, rows, 40), BWA_MEM, Mode.GLOBAL) for rows in (30, 50, 20, 70)]
-    sizes = [gpu._whole_bytes(card, one) for one in given]
-    monkeypatch.setattr(gpu, "MOST_VALUES", sizes[1] + sizes[0])
-    monkeypatch.setattr(gpu, "FASTEST_WHOLE", sizes[3] - 1)
-    parts = [(part.numbers, part.linear) for part in gpu._parts(card, given, Memory.AUTO)]
-    assert parts == [([0, 1], False), ([3], True), ([2], False)]
-    assert [as_oracle(answer) for answer in align_many(card, given)] == [oracle.align(one) for one in given]
+@given(pairs(longest=70))
+def test_any_pairs(card, given: Pair) -> None:
+    """Of any modes and scorings."""
+    check(card, given)
 
 
 def planned(card, mode: Mode, peaks: list[list[int]], row: int, column: int, most: int = 99) -> list[tuple[int, int]]:
     """Tiles (down, across) of 40 rows and 64 columns of a matrix of 100 rows and 200 columns, in their order."""
     shape = StripShape(2, 1, 16, 1, False)
-    batch = CardMatrices(card, [pair([0] * 100, [0] * 200, BWA_MEM, mode)], [(40, 64)], shape)
-    grids = card.upload(np.array(placed_grids(batch, shape, shape, False), np.int64))
+    batch = CardMatrix(card, pair([0] * 100, [0] * 200, BWA_MEM, mode), 40, 64, shape)
+    grids = card.upload(np.array([placed_grid(batch, shape, shape)], np.int64))
     places = card.empty(3 * 4, np.int64)
     known = card.upload(np.array([[*peak, 0, 0] for peak in peaks], np.int32))
     plan = TilePlan(row, column, most, 64, 32, 32, 104, 1000)
@@ -222,15 +199,14 @@ def planned(card, mode: Mode, peaks: list[list[int]], row: int, column: int, mos
     number = int(np.count_nonzero(strips))
     assert before[0] == 0
     assert not strips[number:].any()
-    (matrix,) = batch.matrices
     tiles = []
     for place, job in enumerate(StripJob(*line) for line in jobs[:number].tolist()):
-        down, across = (job.query - matrix.query) // 40, (job.target - matrix.target) // 64
+        down, across = (job.query - QUERY_ROOM) // 40, job.target // 64
         assert (job.rows, job.columns) == (min(40, 100 - 40 * down), min(64, 200 - 64 * across))
         assert strips[place] == -(-job.columns // 32)
         assert (job.left_tag, job.border, job.values) == (across, 32 + 104 * place, 1000 * place)
-        assert job.top - matrix.top == down * 258 + across * 64
-        assert job.left - matrix.left == across * matrix.stride + down * 40
+        assert job.top - batch.placed.top == down * 258 + across * 64
+        assert job.left - WORDS_AROUND == across * batch.placed.stride + down * 40
         tiles.append((down, across))
     expected = np.full(12, -1)
     expected[[4 * down + across for down, across in tiles]] = 1000 * np.arange(number)
@@ -253,29 +229,13 @@ def test_guesses(card) -> None:
 
 
 def test_shapes_fit_their_kernels() -> None:
-    for shape in (*shapes.SCORE_SHAPES, *shapes.VALUE_SHAPES, *NARROW_SCORES, *NARROW_VALUES):
+    for shape in (*shapes.SCORE_SHAPES, shapes.VALUE_SHAPE, *NARROW_SCORES, NARROW_VALUES):
         assert shapes.WARP % shape.steps == 0
-        assert shape.rows_at_once <= min(gpu.SHORTEST_TILE, gpu.WHOLE_KEEP, SHORTEST)
+        assert shape.rows_at_once <= min(gpu.SHORTEST_TILE, SHORTEST)
 
 
 def test_shapes_that_are_taken() -> None:
     """By sizes, on an H200: from 8 kb on they were the faster ones there."""
     sizes = (1_000, 8_192, 32_768, 100_000, 130_000, 200_000, 300_000, 500_000, 1_000_000)
-    taken = [shapes.fastest_shape(shapes.SCORE_SHAPES, 132, [(size, size)]).columns for size in sizes]
+    taken = [shapes.fastest_shape(shapes.SCORE_SHAPES, 132, size).columns for size in sizes]
     assert taken == [4, 4, 4, 6, 4, 6, 6, 4, 6]
-
-
-def test_memory_that_is_taken(card, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Linear for one large pair, and all cells for several and for a small one; the answers are the same."""
-    linear = partial(shapes.linear_is_faster, shapes.SCORE_SHAPES, shapes.VALUE_SHAPES, 132)
-    assert [linear(size, size) for size in (1_000, 2_000, 8_192, 16_384)] == [False, False, True, True]
-    random = np.random.default_rng(50)
-    large, small = (pair(*edited(random, size, size), TIES, Mode.LOCAL) for size in (150, 30))
-    monkeypatch.setattr(shapes, "PLANNING", 8_000)
-    taken = []
-    for name in ("_align_whole", "_align_linear"):
-        real = getattr(gpu, name)
-        monkeypatch.setattr(gpu, name, lambda *given, real=real, name=name: (taken.append(name), real(*given))[1])
-    for group in ([large], [small], [large, small]):
-        assert [as_oracle(answer) for answer in align_many(card, group)] == [oracle.align(one) for one in group]
-    assert taken == ["_align_linear", "_align_whole", "_align_whole"]

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("numba", reason="the CPU's functions are Numba's")
 
-from quire.algorithms.pairwise import Memory, Mode, Pair, cpu, gpu
+from quire.algorithms.pairwise import Mode, Pair, cpu, gpu
 from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
 
 from tests.algorithms.test_pairwise_gpu import edited
@@ -15,12 +15,10 @@ from tests.support.pairwise_cases import pair
 
 def check(card, given: Pair) -> None:
     expected = cpu.align(given)
-    for memory in Memory:
-        found = gpu.align(card, given, memory)
-        for name in ("score", "query_begin", "query_end", "target_begin", "target_end"):
-            assert getattr(found, name) == getattr(expected, name)
-        np.testing.assert_array_equal(found.cigar, expected.cigar)
-        assert found.cigar.dtype == expected.cigar.dtype
+    found = gpu.align(card, given)
+    assert found[:5] == expected[:5]
+    np.testing.assert_array_equal(found.cigar, expected.cigar)
+    assert found.cigar.dtype == expected.cigar.dtype
 
 
 @pytest.mark.parametrize("mode", Mode)

@@ -3,7 +3,7 @@
 from unittest import mock
 
 import pytest
-from quire.algorithms.pairwise import Memory, Mode, gpu
+from quire.algorithms.pairwise import Mode, gpu, shapes
 from quire.algorithms.scoring import BWA_MEM
 from quire.device.compiler import read_source
 
@@ -114,21 +114,21 @@ def runs(card) -> None:
 
 def tiles(card) -> None:
     with mock.patch.multiple(gpu, **test_pairwise_gpu.NARROW):
-        test_pairwise_gpu.test_strips_and_tiles(card, BWA_MEM, Mode.GLOBAL, Memory.LINEAR)
+        test_pairwise_gpu.test_strips_and_tiles(card, BWA_MEM, Mode.GLOBAL)
 
 
 def ties(card) -> None:
     with mock.patch.multiple(gpu, **test_pairwise_gpu.NARROW):
-        test_pairwise_gpu.test_strips_and_tiles(card, test_pairwise_gpu.TIES, Mode.GLOBAL, Memory.LINEAR)
+        test_pairwise_gpu.test_strips_and_tiles(card, test_pairwise_gpu.TIES, Mode.GLOBAL)
 
 
 def joined(card) -> None:
     with mock.patch.multiple(gpu, **test_pairwise_gpu.NARROW):
-        test_pairwise_gpu.test_parts_of_paths(card, Memory.LINEAR)
+        test_pairwise_gpu.test_parts_of_paths(card)
 
 
 def zeros(card) -> None:
-    test_pairwise_gpu.test_a_zero_ends_a_path(card, Memory.WHOLE)
+    test_pairwise_gpu.test_a_zero_ends_a_path(card)
 
 
 def planned(card) -> None:
@@ -136,8 +136,8 @@ def planned(card) -> None:
 
 
 def equal_ends(card) -> None:
-    with mock.patch.multiple(gpu, **test_pairwise_gpu.NARROW):
-        test_pairwise_gpu.test_ends_of_equal_score(card, Memory.WHOLE)
+    with mock.patch.multiple(gpu, **test_pairwise_gpu.NARROW), pytest.MonkeyPatch.context() as patch:
+        test_pairwise_gpu.test_ends_of_equal_score(card, shapes.SCORE_SHAPES[0], patch)
 
 
 MUTATIONS = [

@@ -103,7 +103,7 @@ def ends_of_stretches(aligned: list[tuple[int | None, int | None]]) -> list[list
 
 
 def test_summary_says_what_was_done(folder: Path) -> None:
-    summary = run(folder, threads=2, memory_mode="linear", gap_open=3)
+    summary = run(folder, threads=2, gap_open=3)
     assert (summary["tool"], summary["name"], summary["optimal"]) == ("pairwise", "pair", True)
     assert summary["settings"]["gap_open"] == 3
     assert summary["backend"]["name"] == "cpu"
@@ -118,7 +118,7 @@ def test_summary_says_what_was_done(folder: Path) -> None:
 
 def test_settings_do_not_show_in_the_files(folder: Path) -> None:
     seen = set()
-    for settings in ({}, {"threads": 2}, {"memory_mode": "whole"}, {"memory_mode": "linear"}):
+    for settings in ({}, {"threads": 2}):
         run(folder, **settings)
         seen.add(tuple((folder / "out" / f"pair.{kind}").read_bytes() for kind in ("paf", "bam", "dots.json")))
     assert len(seen) == 1
@@ -204,7 +204,6 @@ def test_refuses_what_is_no_nucleotide_fasta(folder: Path, content: str, sentenc
     ("settings", "sentence"),
     [
         ({"mode": "semi"}, "mode is 'semi'; give local, global, glocal"),
-        ({"memory_mode": "small"}, "memory_mode is 'small'"),
         ({"anchors": "yes"}, "anchors is 'yes'; give none, mems"),
         ({"match": 0}, "match is 0; give 1 or more"),
         ({"mismatch": -4}, "mismatch is -4; give 0 or more"),
@@ -228,9 +227,7 @@ def test_refuses_names_that_bam_cannot_hold(folder: Path) -> None:
 def test_refuses_what_does_not_fit_in_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("quire.algorithms.pairwise.cpu.MEMORY", 500)
     with pytest.raises(InputError, match="give regions, or anchors: mems"):
-        run(folder, memory_mode="linear")
-    with pytest.raises(InputError, match="leave memory_mode at auto"):
-        run(folder, memory_mode="whole")
+        run(folder)
 
 
 def test_a_folder_that_cannot_be_written(folder: Path) -> None:

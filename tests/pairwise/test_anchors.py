@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.algorithms.pairwise import Memory, Mode, Pair, pair_of
+from quire.algorithms.pairwise import Mode, Pair, pair_of
 from quire.algorithms.pairwise.chain import Anchors, best_chain, shortened
 from quire.algorithms.pairwise.cpu import align
 from quire.algorithms.scoring import BWA_MEM
@@ -19,7 +19,7 @@ from quire.pairwise.anchors import align_between_anchors, find_anchors
 
 from tests.algorithms.test_pairwise import GENOME, check, codes, edited
 
-ALIGNER = CpuAligner("test", Memory.AUTO, 1)
+ALIGNER = CpuAligner("test", 1)
 
 
 def anchors_of(matches: list[tuple[int, int, int]]) -> Anchors:
@@ -145,8 +145,7 @@ def test_files_say_whether_the_alignment_is_optimal(tmp_path: Path, query: str, 
 
 def test_threads_do_not_show(real: np.ndarray) -> None:
     pair = pair_of(edited(real, np.random.default_rng(9)), real, BWA_MEM, Mode.LOCAL)
-    answers = [align_between_anchors(pair, CpuAligner("test", memory, threads))[0].cigar.tolist()
-               for memory, threads in ((Memory.AUTO, 1), (Memory.LINEAR, 3))]  # fmt: skip
+    answers = [align_between_anchors(pair, CpuAligner("test", threads))[0].cigar.tolist() for threads in (1, 3)]
     assert answers[0] == answers[1]
 
 
@@ -159,8 +158,8 @@ def test_pairs_of_all_sizes_keep_their_order(monkeypatch: pytest.MonkeyPatch) ->
         pair_of(*(random.integers(0, 4, size).astype(np.uint8) for size in both), BWA_MEM, Mode.GLOBAL)
         for both in sizes
     ]
-    found = CpuAligner("test", Memory.AUTO, 2).align_many(pairs)
+    found = CpuAligner("test", 2).align_many(pairs)
     assert [(one.query_end, one.target_end) for one in found] == sizes
     assert [one.score for one in found] == [align(pair).score for pair in pairs]
     empty: list[Pair] = []
-    assert CpuAligner("test", Memory.AUTO, 2).align_many(empty) == []
+    assert CpuAligner("test", 2).align_many(empty) == []

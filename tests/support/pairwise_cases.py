@@ -1,12 +1,10 @@
-"""Pairs to align, the oracle's answers, and a swept matrix that the oracle fills."""
+"""Pairs to align, and the oracle's answers."""
 
 from collections.abc import Callable
 
 import numpy as np
 from hypothesis import strategies as st
-from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, State, oracle, pair_of
-from quire.algorithms.pairwise.driver import Cell, PathStretch, Sweep
-from quire.algorithms.pairwise.tiling import Tiling
+from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, oracle, pair_of
 from quire.algorithms.scoring import BWA_MEM, Scoring
 from quire.sam import CIGAR_LETTERS, CIGAR_MASK, CIGAR_SHIFT
 
@@ -63,48 +61,3 @@ def rescored(pair: Pair, answer: oracle.Answer) -> int:
         j += length if operation != "I" else 0
     assert (i, j) == (query_end, target_end)
     return score
-
-
-class OracleSweep(Sweep):
-    """The oracle's matrices as a swept one: what the driver does with tiles, without a twin."""
-
-    def __init__(self, pair: Pair, tiling: Tiling) -> None:
-        self.pair, self.tiling = pair, tiling
-        self.best, self.insertion, self.deletion = (np.array(matrix) for matrix in oracle.matrices(pair))
-        self.bottom = self.best[-1].astype(np.int32)
-        self.maxima = np.array(
-            [[self._tile(down, across).max() for across in range(tiling.across)] for down in range(tiling.down)]
-        ).astype(np.int32)
-
-    def _tile(self, down: int, across: int) -> np.ndarray:
-        tile = self.tiling.tile(down, across)
-        return self.best[tile.top + 1 : tile.top + tile.rows + 1, tile.left + 1 : tile.left + tile.columns + 1]
-
-    def best_cell(self, down: int, across: int) -> tuple[int, int]:
-        """See `Sweep`."""
-        scores, tile = self._tile(down, across), self.tiling.tile(down, across)
-        column, row = min(zip(*np.nonzero(scores.max() == scores.T), strict=True))
-        return tile.top + 1 + int(row), tile.left + 1 + int(column)
-
-    def follow(self, cell: Cell) -> PathStretch:
-        """See `Sweep`."""
-        row, column, state = cell
-        tile, scoring = self.tiling.tile_of(row, column), self.pair.scoring
-        elements: list[int] = []
-        while row > tile.top and column > tile.left:
-            if state == State.PAIRED:
-                if self.pair.mode == Mode.LOCAL and self.best[row, column] == 0:
-                    return PathStretch(Cell(row, column, state), True, np.array(elements, np.uint32))
-                letters = int(self.pair.query[row - 1]), int(self.pair.target[column - 1])
-                paired = self.best[row - 1, column - 1] + oracle.substitution(*letters, scoring)
-                if self.best[row, column] == paired:
-                    elements.append(1 << CIGAR_SHIFT)
-                    row, column = row - 1, column - 1
-                    continue
-                inserted = self.best[row, column] == self.insertion[row, column]
-                state = State.INSERTION if inserted else State.DELETION
-            elements.append(1 << CIGAR_SHIFT | int(state))
-            gap = (self.insertion if state == State.INSERTION else self.deletion)[row, column]
-            row, column = (row - 1, column) if state == State.INSERTION else (row, column - 1)
-            state = State.PAIRED if self.best[row, column] + scoring.gap_open == gap else state
-        return PathStretch(Cell(row, column, state), False, np.array(elements, np.uint32))

@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
-from quire.algorithms.pairwise import Memory, Pair, PairwiseAlignment, cpu
+from quire.algorithms.pairwise import Pair, PairwiseAlignment, cpu
 from quire.device.card import Card, OutOfDeviceMemory
 from quire.errors import InputError
 from quire.progress import Progress
 
 log = logging.getLogger("quire.pairwise")
-LARGE = 100_000_000  # cells from which all threads work on one pair; smaller ones are one thread's each
+LARGE = 100_000_000  # cells from which all threads align one pair; smaller pairs are aligned by one thread each
+LARGE_ON_CARD = 16_000_000
+"""Cells from which a card aligns a pair: a short call takes it half a millisecond (H200), a core 6 million cells."""
 
 
 class PairAligner(Protocol):
@@ -32,13 +34,12 @@ class CpuAligner:
     """Aligns in threads.
 
     Args:
-        name: of the search, for messages.
-        memory: what is kept of a matrix.
-        threads: how many compute.
+        name: name of the search, for messages.
+        threads: number of threads.
     """
 
-    def __init__(self, name: str, memory: Memory, threads: int) -> None:
-        self._name, self._memory, self._threads = name, memory, threads
+    def __init__(self, name: str, threads: int) -> None:
+        self._name, self._threads = name, threads
 
     def align_many(self, pairs: Sequence[Pair]) -> list[PairwiseAlignment]:
         """See `PairAligner`."""
@@ -47,7 +48,7 @@ class CpuAligner:
         progress = _Progress(sum(len(pair.query) * len(pair.target) for pair in pairs))
         with ThreadPoolExecutor(self._threads, "quire-pairwise") as pool:
             small = {
-                number: pool.submit(cpu.align, pair, 1, self._memory, cpu.MEMORY)
+                number: pool.submit(cpu.align, pair)
                 for number, pair in enumerate(pairs)
                 if len(pair.query) * len(pair.target) < LARGE
             }
@@ -57,57 +58,58 @@ class CpuAligner:
                     found.append(small[number].result())
                     progress(len(pair.query) * len(pair.target))
                 else:
-                    found.append(cpu.align(pair, self._threads, self._memory, cpu.MEMORY, progress=progress))
+                    found.append(cpu.align(pair, self._threads, progress=progress))
         return found
 
     def align_to_corner(self, pair: Pair) -> PairwiseAlignment:
         """See `PairAligner`."""
         self._require_room(pair)
-        return cpu.align(pair, self._threads, self._memory, cpu.MEMORY, at_corner=True)
+        return cpu.align(pair, self._threads, at_corner=True)
 
     def _require_room(self, pair: Pair) -> None:
         rows, columns = len(pair.query), len(pair.target)
         if rows == 0 or columns == 0:
             return
-        tiling = cpu.tiling_for(rows, columns, cpu.MEMORY)
-        whole = self._memory == Memory.WHOLE
-        needed = tiling.direction_bytes if whole else tiling.border_bytes
+        needed = cpu.tiling_for(rows, columns).border_bytes
         if needed > cpu.MEMORY:
-            remedy = "leave memory_mode at auto" if whole else "give regions, or anchors: mems"
             raise InputError(
                 f"pairwise {self._name}: {rows:,} x {columns:,} bases need {needed / 1e9:,.1f} GB, and "
-                f"{cpu.MEMORY / 1e9:.1f} GB may be used; {remedy}."
+                f"{cpu.MEMORY / 1e9:.1f} GB may be used; give regions, or anchors: mems."
             )
 
 
 class CardAligner:
-    """Aligns on a card.
+    """Aligns large pairs on a card, and the others in threads.
 
     Args:
-        name: of the search, for messages.
-        memory: what is kept of a matrix.
-        threads: of the CPU, for what it does beside.
-        card: where it is computed.
+        name: name of the search, for messages.
+        threads: number of threads of the CPU.
+        card: where large pairs are computed.
     """
 
-    def __init__(self, name: str, memory: Memory, threads: int, card: Card) -> None:
-        self._name, self._memory, self._threads, self._card = name, memory, threads, card
+    def __init__(self, name: str, threads: int, card: Card) -> None:
+        self._cpu, self._card = CpuAligner(name, threads), card
 
     def align_many(self, pairs: Sequence[Pair]) -> list[PairwiseAlignment]:
-        """See `PairAligner`; what the card has no room or no kernel for is the CPU's."""
+        """See `PairAligner`; the CPU also aligns pairs that the card has no room or no kernel for."""
         from quire.algorithms.pairwise import gpu
 
-        try:
-            return gpu.align_many(self._card, pairs, self._memory)
-        except OutOfDeviceMemory:
-            log.warning("the card has no room for this: going on with the processor")
-        except ValueError as error:
-            log.warning("%s: going on with the processor", error)
-        return CpuAligner(self._name, self._memory, self._threads).align_many(pairs)
+        found: dict[int, PairwiseAlignment] = {}
+        for number, pair in enumerate(pairs):
+            if len(pair.query) * len(pair.target) >= LARGE_ON_CARD:
+                try:
+                    found[number] = gpu.align(self._card, pair)
+                except OutOfDeviceMemory:
+                    log.warning("the card has no memory left for this pair: aligning it on the CPU")
+                except ValueError as error:
+                    log.warning("%s: aligning the pair on the CPU", error)
+        rest = [number for number in range(len(pairs)) if number not in found]
+        found.update(zip(rest, self._cpu.align_many([pairs[number] for number in rest]), strict=True))
+        return [found[number] for number in range(len(pairs))]
 
     def align_to_corner(self, pair: Pair) -> PairwiseAlignment:
-        """See `PairAligner`; the ends between anchors are short, and the CPU's."""
-        return CpuAligner(self._name, Memory.AUTO, self._threads).align_to_corner(pair)
+        """See `PairAligner`; the ends between anchors are short, and the CPU aligns them."""
+        return self._cpu.align_to_corner(pair)
 
 
 class _Progress:

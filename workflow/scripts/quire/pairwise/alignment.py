@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from quire.algorithms.pairwise import Memory, Mode, Pair, PairwiseAlignment, pair_of
+from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, pair_of
 from quire.algorithms.pairwise.recount import Columns, recount
 from quire.algorithms.scoring import Scoring
 from quire.device.backend import Backend
@@ -55,7 +55,6 @@ class PairwiseSettings:
         mode: "local", "global" or "glocal" (the query whole, the target's ends free).
         anchors: "none", or "mems": only what lies between maximal exact matches is aligned, and the answer is no longer
             guaranteed to be optimal.
-        memory_mode: "auto", "whole" or "linear" (`quire.algorithms.pairwise.Memory`); changes no answer.
         threads: worker threads.
         backend, memory: the configuration's block `device`.
     """
@@ -67,7 +66,6 @@ class PairwiseSettings:
     gap_extend: int = 1
     mode: str = "local"
     anchors: str = "none"
-    memory_mode: str = "auto"
     threads: int = 1
     backend: str = "auto"
     memory: str = "auto"
@@ -92,7 +90,7 @@ def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: Pairw
         QuireError: an output cannot be written, or the alignment does not give its score.
     """
     begin = time.monotonic()
-    mode, memory = _checked(settings)
+    mode = _checked(settings)
     query = read_region(inputs.query, inputs.query_region)
     require_short_name(query)
     target = read_region(inputs.target, inputs.target_region)
@@ -105,7 +103,7 @@ def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: Pairw
             f"of {len(query.codes):,} and {len(target.codes):,} bases; give smaller scores, or regions."
         ) from None
     anchors = 0
-    with _engine(settings, memory) as (backend, engine):
+    with _engine(settings) as (backend, engine):
         if settings.anchors == "none":
             (alignment,) = engine.align_many([pair])
         else:
@@ -143,15 +141,14 @@ def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: Pairw
     write_json_atomic(outputs.summary, summary)
 
 
-def _checked(settings: PairwiseSettings) -> tuple[Mode, Memory]:
-    """Mode and memory of the settings.
+def _checked(settings: PairwiseSettings) -> Mode:
+    """Check the settings and return the mode.
 
     Raises:
         InputError: a value that cannot be.
     """
     choices = (
         ("mode", settings.mode, list(MODES)),
-        ("memory_mode", settings.memory_mode, [memory.value for memory in Memory]),
         ("anchors", settings.anchors, ["none", "mems"]),
     )
     for key, value, allowed in choices:
@@ -163,17 +160,17 @@ def _checked(settings: PairwiseSettings) -> tuple[Mode, Memory]:
                 f"pairwise {settings.name}: {key} is {getattr(settings, key)}; give {least} or more (penalties are "
                 "positive numbers)."
             )
-    return MODES[settings.mode], Memory(settings.memory_mode)
+    return MODES[settings.mode]
 
 
 @contextmanager
-def _engine(settings: PairwiseSettings, memory: Memory) -> Iterator[tuple[Backend, PairAligner]]:
+def _engine(settings: PairwiseSettings) -> Iterator[tuple[Backend, PairAligner]]:
     """The backend, and what aligns on it."""
     with use_backend(settings.backend, settings.memory) as (backend, open_card):
         if open_card is None:
-            yield backend, CpuAligner(settings.name, memory, settings.threads)
+            yield backend, CpuAligner(settings.name, settings.threads)
         else:
-            yield backend, CardAligner(settings.name, memory, settings.threads, open_card())
+            yield backend, CardAligner(settings.name, settings.threads, open_card())
 
 
 def _check(settings: PairwiseSettings, pair: Pair, alignment: PairwiseAlignment, columns: Columns) -> None:

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from quire import index, reference
 from quire.algorithms import mems
-from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment
+from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, joined, nothing
 from quire.algorithms.pairwise.chain import Anchors, best_chain, shortened
-from quire.algorithms.pairwise.driver import joined, nothing
 from quire.algorithms.scoring import Scoring
 from quire.index import PageIndex
 from quire.mems.runs import reference_text
@@ -160,7 +159,7 @@ def _before(pair: Pair, rows: int, columns: int, engine: PairAligner) -> Pairwis
     height = min(rows, within)
     width = min(columns, within if pair.mode == Mode.LOCAL else _farthest(rows, pair.scoring))
     if pair.mode == Mode.LOCAL and min(height, width) == 0:
-        return nothing(0)
+        return nothing()
     return engine.align_to_corner(_part(pair, slice(rows - height, rows), slice(columns - width, columns), pair.mode))
 
 

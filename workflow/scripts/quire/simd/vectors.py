@@ -108,6 +108,19 @@ def load(_typing_context, array, index, lanes):
 
 
 @intrinsic
+def load_like(_typing_context, array, index, vector):
+    """load_like(array, index, vector): the elements from `index` on, as many as another vector has."""
+    _require_flat(array)
+    _require(isinstance(vector, VectorType) and vector.element == array.dtype, f"load_like of {array} as {vector}")
+
+    def generate(context, builder, signature, arguments):
+        pointer = _pointer(context, builder, signature.args[0], *arguments[:2], arguments[2].type)
+        return builder.load(pointer, align=context.get_abi_sizeof(arguments[2].type.element))
+
+    return vector(array, types.intp, vector), generate
+
+
+@intrinsic
 def store(_typing_context, array, index, vector):
     """store(array, index, vector): write the vector to the elements from `index` on."""
     _require_flat(array)

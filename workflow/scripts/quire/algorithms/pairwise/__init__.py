@@ -27,18 +27,19 @@ I and D, else I if it is as good as D, else D; in I(i, j) or D(i, j) the gap is 
 with it. So gaps stand as far left as they can. The path of mode GLOBAL goes on along row 0 or column 0 to (0, 0); that
 of GLOCAL along column 0 to (0, 0), and ends in row 0.
 
-`cpu.align` and `gpu.align` solve it, in memory for every cell's directions or in linear memory (`driver.py`): with the
-same answer.
+`cpu.align` and `gpu.align` solve it with the same answer. Both sweep the matrix for scores, keep those on the borders
+of tiles, and compute the tiles of the path again: memory grows with (m + n) times the number of tiles, not with m * n.
 """
 
 from dataclasses import dataclass
-from enum import Enum, IntEnum
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.scoring import Scoring
+from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_SHIFT
 
 AMBIGUOUS_QUERY, AMBIGUOUS_TARGET = 4, 5
 """Codes of ambiguous bases inside a `Pair`: they differ, so that two codes are equal exactly where bases match."""
@@ -54,18 +55,6 @@ class Mode(IntEnum):
     LOCAL = 0
     GLOBAL = 1
     GLOCAL = 2
-
-
-class Memory(Enum):
-    """What is kept of the matrix; the alignment does not depend on it.
-
-    WHOLE keeps the directions of all cells, LINEAR the scores on the borders of tiles, from which the tiles of the path
-    are computed again; AUTO is whichever of the two is faster and fits.
-    """
-
-    AUTO = "auto"
-    WHOLE = "whole"
-    LINEAR = "linear"
 
 
 class State(IntEnum):
@@ -131,3 +120,38 @@ class PairwiseAlignment(NamedTuple):
     target_begin: int
     target_end: int
     cigar: NDArray[np.uint32]
+
+
+def without_matrix(pair: Pair, at_corner: bool = False) -> PairwiseAlignment | None:
+    """The alignment where the query or the target is empty; None where neither is. `at_corner`: see `cpu.align`."""
+    rows, columns = len(pair.query), len(pair.target)
+    if rows > 0 and columns > 0:
+        return None
+    if pair.mode == Mode.LOCAL:
+        return nothing()
+    if pair.mode == Mode.GLOCAL and rows == 0:
+        place = columns if at_corner else 0
+        return PairwiseAlignment(0, 0, 0, place, place, np.empty(0, np.uint32))
+    length, operation = (rows, CIGAR_INSERTION) if columns == 0 else (columns, CIGAR_DELETION)
+    score = pair.scoring.gap_open + (length - 1) * pair.scoring.gap_extend if length > 0 else 0
+    return PairwiseAlignment(score, 0, rows, 0, columns, gap_element(length, operation))
+
+
+def nothing() -> PairwiseAlignment:
+    """An alignment of nothing."""
+    return PairwiseAlignment(0, 0, 0, 0, 0, np.empty(0, np.uint32))
+
+
+def joined(parts: list[NDArray[np.uint32]]) -> NDArray[np.uint32]:
+    """Elements of all parts, in their order; neighbours with one operation become one element."""
+    elements = np.concatenate([np.empty(0, np.uint32), *parts])
+    if len(elements) == 0:
+        return elements
+    operations, lengths = elements & CIGAR_MASK, (elements >> CIGAR_SHIFT).astype(np.int64)
+    first = np.flatnonzero(np.append(True, operations[1:] != operations[:-1]))
+    return (np.add.reduceat(lengths, first) << CIGAR_SHIFT | operations[first]).astype(np.uint32)
+
+
+def gap_element(length: int, operation: int) -> NDArray[np.uint32]:
+    """The element of a gap, or none."""
+    return np.array([length << CIGAR_SHIFT | operation] if length > 0 else [], np.uint32)

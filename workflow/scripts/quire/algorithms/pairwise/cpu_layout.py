@@ -1,44 +1,124 @@
-"""How a tile lies in memory: its lanes, the room in which it is computed, its borders, the words of its directions."""
+"""Memory layout of the CPU's matrix: tiles with their borders, the working space of one tile, and its directions.
+
+Tile (d, a) holds the rows d * tile_rows + 1 to (d + 1) * tile_rows and the columns a * tile_columns + 1 to
+(a + 1) * tile_columns, cut at m and n. It needs H and I of the row above it, and H and D of the column on its left.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from quire.algorithms.pairwise import Mode
+from quire.algorithms.scoring import Scoring
 from quire.simd.compiled import compiled, inlined
-from quire.simd.vectors import CACHE_LINE, bits_greater, bits_greater_of_two, has_avx2, has_avx512, store_bits
+from quire.simd.vectors import CACHE_LINE, bits_greater, has_avx512, store_bits
 
-LANES = 32 if has_avx512() else 16  # of int16, one register: no answer depends on it
+LANES = 32 if has_avx512() else 16  # int16 in one register; the answer does not depend on it
+BYTE_LANES = 2 * LANES
 BITS: np.typing.DTypeLike = np.uint32 if LANES == 32 else np.uint16
 """Type of a word of directions: a bit for each lane."""
-PACKED = has_avx2() and not has_avx512()
-"""Whether two words of directions lie in each other, as AVX2 finds them faster: `note` and `is_noted` know."""
 WIDTH = 2  # columns of a step
-WORDS = 4 * WIDTH  # of directions, for each row of a lane in a step
-LARGEST_SCORE = 700  # of int16: a gap's price below FLOOR is still a number
-FLOOR, CEILING = -32000, 32000  # of int16
+WORDS_PER_COLUMN = 4  # of directions, for each row of a lane
+_LOCAL, _GLOBAL = int(Mode.LOCAL), int(Mode.GLOBAL)
+_BORDER_BYTES = 8  # of a cell on a border: two scores of 32 bits
+
+
+class Tiling(NamedTuple):
+    """Division of a matrix into tiles.
+
+    Attributes:
+        rows, columns: m and n, both at least 1.
+        tile_rows, tile_columns: size of a tile that is not cut; `tile_columns` is even if there are several.
+    """
+
+    rows: int
+    columns: int
+    tile_rows: int
+    tile_columns: int
+
+    @property
+    def down(self) -> int:
+        """Number of tiles in a column of tiles."""
+        return -(-self.rows // self.tile_rows)
+
+    @property
+    def across(self) -> int:
+        """Number of tiles in a row of tiles."""
+        return -(-self.columns // self.tile_columns)
+
+    @property
+    def border_bytes(self) -> int:
+        """Memory of all borders."""
+        return _BORDER_BYTES * (self.down * (self.columns + 1) + self.across * (self.rows + 1))
+
+
+class Matrix(NamedTuple):
+    """A matrix on the CPU, of which the borders of tiles are kept.
+
+    Attributes:
+        query, target: uint8, as in a `Pair`.
+        scoring: the scores, as Python's integers.
+        mode: int of the `Mode`.
+        tile_rows, tile_columns: see `Tiling`.
+        rows: int32[down + 1, 2, n + 1], H of the row above each row of tiles, and I of the row below that one.
+        columns: int32[across + 1, 2, m + 1], H of the column before each column of tiles, and D of the column after
+            that one.
+        ends: int32[down + 1, across + 1, 3], mode LOCAL only: the best end of at least the tiles above and left of a
+            corner of tiles, as score, row and column (from 1). The row may be further down, within the end's lane.
+    """
+
+    query: NDArray[np.uint8]
+    target: NDArray[np.uint8]
+    scoring: Scoring
+    mode: int
+    tile_rows: int
+    tile_columns: int
+    rows: NDArray[np.int32]
+    columns: NDArray[np.int32]
+    ends: NDArray[np.int32]
+
+
+class Tile(NamedTuple):
+    """A tile's letters and borders: views of a `Matrix`.
+
+    Attributes:
+        query, target: uint8, the letters of its rows and columns.
+        upper: int32[2, columns + 1], H of the row above from the corner on, and I of the tile's first row.
+        left: int32[2, rows + 1], H of the column before from the corner on, and D of the tile's first column.
+        lower: int32[2, columns + 1], H of the last row from its left neighbour on, and I of the row below.
+        right: int32[borders, 2, rows + 1], of every `width`-th column H from its upper neighbour on, and D of the
+            column after it. `lower` and `right` are written, unless a dimension is 0.
+        width: columns between two of them, an even number if there are several.
+    """
+
+    query: NDArray[np.uint8]
+    target: NDArray[np.uint8]
+    upper: NDArray[np.int32]
+    left: NDArray[np.int32]
+    lower: NDArray[np.int32]
+    right: NDArray[np.int32]
+    width: int
 
 
 class Space(NamedTuple):
-    """Room for a tile in scores of one type (E: int16 or int32), of one thread.
+    """Working space for a tile in scores of one type (E: int8, int16 or int32); lane k holds `height` rows.
 
     Attributes:
-        query: E[height * LANES], the letters of each lane's rows, lanes innermost.
-        even, odd: E[steps + LANES - 1], the letters of columns 0, 2, ... and 1, 3, ..., backwards: those of a step
-            stand side by side.
-        scores: E[height * LANES], H of the column before.
-        deletions: likewise, D of the column at hand.
+        cells: E[height * 3 * lanes], of each row of the lanes its letters, H of the column before and D of the current
+            one. They are next to each other since stores delay loads that are 4 kB apart.
+        even, odd: E[steps + lanes - 1], the letters of columns 0, 2, ... and 1, 3, ..., backwards, so that the letters
+            of a step are adjacent.
         upper, gaps: E[2 * steps], H of the row above the tile, I of its first row.
-        lower, lower_gaps: E[2 * steps], H of its last row, I of the row below; column c stands at c + 2 * (last lane).
-        constants: E[6 * LANES], scores and limits in every lane.
-        carried: E[2 * LANES], vectors of which a lane is written or read by itself.
-        export: E[4 * LANES], the last row's vectors of a step.
+        lower, lower_gaps: E[2 * steps], H of its last row, I of the row below; column c is at c + 2 * (last lane).
+        constants: E[6 * lanes], scores and limits in every lane.
+        carried: E[2 * lanes], vectors of which a single lane is written or read.
+        export: E[4 * lanes], the last row's vectors of a step.
     """
 
-    query: np.ndarray
+    cells: np.ndarray
     even: np.ndarray
     odd: np.ndarray
-    scores: np.ndarray
-    deletions: np.ndarray
     upper: np.ndarray
     gaps: np.ndarray
     lower: np.ndarray
@@ -48,90 +128,124 @@ class Space(NamedTuple):
     export: np.ndarray
 
 
-class Border(NamedTuple):
-    """What a tile needs from outside, and leaves to its neighbours: parts of int32 arrays, in the matrix's own scores.
+@compiled
+def matrix_of(query, target, scoring, mode, tile_rows, tile_columns):
+    """Return a `Matrix` whose first row and first column are set."""
+    rows, columns = len(query), len(target)
+    down, across = (rows + tile_rows - 1) // tile_rows, (columns + tile_columns - 1) // tile_columns
+    row_borders = np.empty((down + 1, 2, columns + 1), np.int32)
+    column_borders = np.empty((across + 1, 2, rows + 1), np.int32)
+    _set_first_border(row_borders[0], mode == _GLOBAL, scoring)
+    _set_first_border(column_borders[0], mode != _LOCAL, scoring)
+    for k in range(1, down + 1):
+        row_borders[k, 0, 0] = column_borders[0, 0, min(k * tile_rows, rows)]
+    ends = np.zeros((down + 1, across + 1, 3), np.int32)
+    return Matrix(query, target, scoring, mode, tile_rows, tile_columns, row_borders, column_borders, ends)
 
-    Attributes:
-        upper: int32[2, columns + 1], H of the row above from the corner on, and I of the tile's first row.
-        left: int32[2, rows + 1], H of the column before from the corner on, and D of the tile's first column.
-        lower: int32[2, columns + 1], H of the last row from its left neighbour on, and I of the row below.
-        right: int32[2, rows + 1], H of the last column from its upper neighbour on, and D of the column behind.
-    """
 
-    upper: np.ndarray
-    left: np.ndarray
-    lower: np.ndarray
-    right: np.ndarray
+@inlined
+def _set_first_border(border, priced, scoring):
+    """Write H of row 0 (column 0), and I (D) of the row (column) after it."""
+    border[0, 0] = 0
+    for k in range(1, border.shape[1]):
+        border[0, k] = scoring.gap_open + (k - 1) * scoring.gap_extend if priced else 0
+    border[1] = border[0] + scoring.gap_open
+
+
+@inlined
+def tiles_of(matrix, down, first, last):
+    """Return the tiles first to last - 1 of a row of tiles as one `Tile`, which writes its lower and right borders."""
+    top, left = down * matrix.tile_rows, first * matrix.tile_columns
+    bottom = min(top + matrix.tile_rows, len(matrix.query))
+    right = min(last * matrix.tile_columns, len(matrix.target))
+    handed_on = min(last, len(matrix.columns) - 2)  # nothing reads the last column of the matrix
+    return Tile(
+        matrix.query[top:bottom],
+        matrix.target[left:right],
+        matrix.rows[down, :, left : right + 1],
+        matrix.columns[first, :, top : bottom + 1],
+        matrix.rows[down + 1, :, left : right + 1],
+        matrix.columns[first + 1 : handed_on + 1, :, top : bottom + 1],
+        matrix.tile_columns,
+    )
+
+
+@inlined
+def tile_up_to(matrix, row, column):
+    """Return the part of a tile above and left of a cell (from 1), with its row and column; it writes no borders."""
+    down, across = (row - 1) // matrix.tile_rows, (column - 1) // matrix.tile_columns
+    top, left = down * matrix.tile_rows, across * matrix.tile_columns
+    return Tile(
+        matrix.query[top:row],
+        matrix.target[left:column],
+        matrix.rows[down, :, left : column + 1],
+        matrix.columns[across, :, top : row + 1],
+        matrix.rows[down, :, :0],
+        matrix.columns[:0, :, :0],
+        matrix.tile_columns,
+    )
 
 
 @compiled
-def space_for(rows, columns, dtype):
-    """Room for tiles up to this size; a tile of fewer rows may have more lanes, and so take more steps."""
-    lanes, steps = height_of(rows) * LANES, (columns + WIDTH - 1) // WIDTH + LANES - 1
-    letters, across = _whole_lines(steps + LANES - 1), _whole_lines(WIDTH * steps)
-    # One array for all: for small tiles taking memory counts.
-    room = _aligned(3 * lanes + 2 * letters + 4 * across + 12 * LANES, dtype)
-    behind, behind_letters = room[3 * lanes :], room[3 * lanes + 2 * letters :]
-    rest = behind_letters[4 * across :]
+def space_for(rows, columns, lanes, dtype):
+    """Return a `Space` for tiles up to this size; a tile of fewer rows may use more lanes and so more steps."""
+    steps = (columns + WIDTH - 1) // WIDTH + lanes - 1
+    cells, letters, across = (
+        3 * height_of(rows, lanes) * lanes,
+        _whole_lines(steps + lanes - 1),
+        _whole_lines(WIDTH * steps),
+    )
+    buffer = np.empty(cells + 2 * letters + 4 * across + 12 * lanes + CACHE_LINE, dtype)
+    # From a cache line on, so that no vector of 64 bytes crosses one.
+    a = (CACHE_LINE - buffer.ctypes.data % CACHE_LINE) % CACHE_LINE // buffer.itemsize
+    b = a + cells
+    c = b + 2 * letters
+    d = c + 4 * across
     return Space(
-        room[:lanes], behind[:letters], behind[letters : 2 * letters], room[lanes : 2 * lanes],
-        room[2 * lanes : 3 * lanes], behind_letters[:across], behind_letters[across : 2 * across],
-        behind_letters[2 * across : 3 * across], behind_letters[3 * across : 4 * across], rest[: 6 * LANES],
-        rest[6 * LANES : 8 * LANES], rest[8 * LANES :],
+        buffer[a:b], buffer[b : b + letters], buffer[b + letters : c], buffer[c : c + across],
+        buffer[c + across : c + 2 * across], buffer[c + 2 * across : c + 3 * across], buffer[c + 3 * across : d],
+        buffer[d : d + 6 * lanes], buffer[d + 6 * lanes : d + 8 * lanes], buffer[d + 8 * lanes : d + 12 * lanes],
     )  # fmt: skip
 
 
-@compiled
+@inlined
 def _whole_lines(length):
-    """At least so many numbers, that fill lines of the cache whatever their type is."""
+    """Round up such that elements of any type fill whole cache lines."""
     return (length + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
 
 
-@compiled
-def _aligned(length, dtype):
-    """Zeros that begin on a cache line, so that no vector of 64 bytes crosses one."""
-    array = np.zeros(length + CACHE_LINE, dtype)
-    begin = (CACHE_LINE - array.ctypes.data % CACHE_LINE) % CACHE_LINE // array.itemsize
-    return array[begin : begin + length]
-
-
-@compiled
-def height_of(rows):
-    """Rows of a lane."""
-    return (rows + LANES - 1) // LANES
-
-
-@compiled
-def steps_of(rows, columns):
-    """Steps until the last lane is through."""
-    return (columns + WIDTH - 1) // WIDTH + (rows + height_of(rows) - 1) // height_of(rows) - 1
+@inlined
+def height_of(rows, lanes):
+    """Return the number of rows of a lane."""
+    return (rows + lanes - 1) // lanes
 
 
 @compiled
 def direction_words(rows, columns):
-    """How many words (BITS) the directions of a tile take."""
-    return steps_of(rows, columns) * height_of(rows) * WORDS
+    """Return the number of words (BITS) that the directions of a tile take."""
+    height = height_of(rows, LANES)
+    steps = (columns + WIDTH - 1) // WIDTH + (rows + height - 1) // height - 1
+    return steps * height * WIDTH * WORDS_PER_COLUMN
 
 
 @inlined
-def note(directions, word, gap, value, deletion, paired, longer_gap, opened, longer):
-    """Write the directions of a row of lanes in one column: whether gap > value, and so on, by the order of arguments.
+def note(directions, word, gap, deletion, cell):
+    """Write the four words of directions of a vector of cells, from `word` on.
 
-    The four words from `word` on; LANES lanes of int16, or of int32.
+    They say whether an insertion is better than the diagonal, whether a deletion is better than both, and whether I of
+    the row below and D of the column to the right extend a gap. `cell` is what `cpu_tiles` computes of I (`gap`) and D.
     """
-    if PACKED:
-        store_bits(directions, word, bits_greater_of_two(gap, value, deletion, paired))
-        store_bits(directions, word + 2, bits_greater_of_two(longer_gap, opened, longer, opened))
-    else:
-        store_bits(directions, word, bits_greater(gap, value))
-        store_bits(directions, word + 1, bits_greater(deletion, paired))
-        store_bits(directions, word + 2, bits_greater(longer_gap, opened))
-        store_bits(directions, word + 3, bits_greater(longer, opened))
+    _, _, _, value, paired, opened, longer_gap, longer = cell
+    store_bits(directions, word, bits_greater(gap, value))
+    store_bits(directions, word + 1, bits_greater(deletion, paired))
+    store_bits(directions, word + 2, bits_greater(longer_gap, opened))
+    store_bits(directions, word + 3, bits_greater(longer, opened))
 
 
 @inlined
-def is_noted(directions, word, lane, which):
-    """One of the four directions, `which` from 0 on, that `note` wrote from `word` on."""
-    if PACKED:
-        return (np.int64(directions[word + (which & 2) + (lane >> 3)]) >> (8 * (which & 1) + (lane & 7))) & 1 == 1
+def is_noted(directions, height, row, column, which):
+    """Return one of the four directions of a cell of a tile whose lanes have `height` rows."""
+    lane = row // height
+    step = column // WIDTH + lane
+    word = ((step * height + row % height) * WIDTH + column % WIDTH) * WORDS_PER_COLUMN
     return (np.int64(directions[word + which]) >> lane) & 1 == 1

@@ -1,45 +1,36 @@
-"""The structs of layout.cuh, pairwise.cu and trace.cu, and where a matrix lies in the arrays of its batch.
+"""The structs of layout.cuh, pairwise.cu and trace.cu, and where a matrix lies in its arrays.
 
 Names of members are those of the structs.
 """
 
 from typing import NamedTuple
 
-from quire.algorithms.pairwise import Pair
+from quire.algorithms.pairwise.shapes import StripShape
 from quire.device.card import CardArray
 
-WORDS_AROUND = 32  # layout.cuh: Job.border
+WORDS_AROUND = 32  # layout.cuh: Job.border; words begin there
+QUERY_ROOM = 128  # layout.cuh; the query begins there
 
 
 class PlacedMatrix(NamedTuple):
-    """A matrix of a batch.
+    """A matrix in the card's arrays.
 
     Attributes:
-        pair: its sequences.
+        rows, columns: m and n.
         keep, tile_columns: rows between two kept rows, and columns between two kept columns.
-        keep_stride: cells of a kept row, with those of the last strip that lie behind the matrix: an even number.
-        query, target, left, top: where its letters, its words of column 0 and its kept rows begin in the arrays; `left`
-            is even and `top` odd, so that words and cells behind column 0 come by pairs.
+        keep_stride: cells of a kept row, with those of the last strip that lie after the matrix: an even number.
     """
 
-    pair: Pair
+    rows: int
+    columns: int
     keep: int
     tile_columns: int
     keep_stride: int
-    query: int
-    target: int
-    left: int
-    top: int
 
     @property
-    def rows(self) -> int:
-        """Of the matrix, without row 0."""
-        return len(self.pair.query)
-
-    @property
-    def columns(self) -> int:
-        """Of the matrix, without column 0."""
-        return len(self.pair.target)
+    def top(self) -> int:
+        """Where kept rows begin: at an odd number, so that cells after column 0 come by pairs."""
+        return 1
 
     @property
     def stride(self) -> int:
@@ -147,21 +138,24 @@ class Walked(NamedTuple):
 
 
 class JobTables(NamedTuple):
-    """Rectangles to fill, on the card (layout.cuh: Jobs).
+    """Rectangles to fill, on the card (layout.cuh: Jobs): arrays, or their addresses.
 
     Attributes:
         strips_before: int64[owners + 1], strips of all jobs before each.
         jobs: int64[owners, 14], a `StripJob` each.
-        owners: how many.
+        owners: number of jobs.
         ticket: uint32[1], 0.
-
-    Arrays, or their addresses.
     """
 
     strips_before: CardArray | int
     jobs: CardArray | int
     owners: int
     ticket: CardArray | int
+
+    @classmethod
+    def of_one(cls, address: int) -> "JobTables":
+        """Return the tables of one job, at an address of int64: 0, its strips, 0 and the job."""
+        return cls(address, address + 24, 1, address + 16)
 
 
 class KernelInputs(NamedTuple):
@@ -198,6 +192,49 @@ class PathSources(NamedTuple):
     gap_open: int
     gap_extend: int
     mode: int
+
+
+class TileValues(NamedTuple):
+    """Values of the cells of some tiles of a matrix.
+
+    Attributes:
+        shape: of the kernel that made them.
+        values: uint32, on the card.
+        grid: the tiles.
+        places: int64[tiles], on the card: where a tile's values begin in `values`; -1: they are not there.
+        peaks: int32[kept rows, 4], on the card, see `CardMatrix.peaks`.
+        ends: int32[strips, 4], on the card: where strips have their largest H, in mode LOCAL.
+    """
+
+    shape: StripShape
+    values: CardArray
+    grid: TileGrid
+    places: CardArray
+    peaks: CardArray
+    ends: CardArray
+
+
+class PathParts(NamedTuple):
+    """Parts of a path to follow, on the card.
+
+    Attributes:
+        paths: int64[parts, 12], `PathState`.
+        owns: int64[2], 0 and the number of parts.
+        grid: int64[1, 17], `TileGrid`.
+        room: elements of all parts at most.
+    """
+
+    paths: CardArray
+    owns: CardArray
+    grid: CardArray
+    room: int
+
+
+class FollowedParts(NamedTuple):
+    """What parts of a path have come to: int64[parts, 12], `PathState`; uint32, their elements, the last one first."""
+
+    paths: CardArray
+    elements: CardArray
 
 
 def words_of(rows: int) -> int:

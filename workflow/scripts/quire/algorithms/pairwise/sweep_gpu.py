@@ -1,33 +1,26 @@
-"""The launches of pairwise alignment on a card: matrices of a batch, rectangles of them, and paths.
+"""The launches of pairwise alignment on a card: a matrix, rectangles of it, and the parts of its path."""
 
-Arrays of a batch hold all its matrices, each at places of its own (`PlacedMatrix`).
-"""
-
-from collections.abc import Sequence
 from functools import cache
-from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.pairwise import Mode, Pair
-from quire.algorithms.pairwise.shapes import (
-    SCORE_SHAPES,
-    VALUE_SHAPES,
-    WIDE_SCORE_SHAPES,
-    WIDE_VALUE_SHAPES,
-    StripShape,
-)
+from quire.algorithms.pairwise.shapes import SCORE_SHAPES, VALUE_SHAPE, WIDE_SCORE_SHAPES, StripShape
 from quire.algorithms.pairwise.structs import (
+    QUERY_ROOM,
     WORDS_AROUND,
+    FollowedParts,
     JobTables,
     KernelInputs,
     KernelMatrices,
+    PathParts,
     PathSources,
     PlacedMatrix,
     StripJob,
     TilePlan,
+    TileValues,
 )
 from quire.algorithms.scoring import Scoring
 from quire.device.card import THREADS, Card, CardArray, Kernel, bytes_of, places_in
@@ -37,107 +30,81 @@ TRACE = "quire/algorithms/pairwise/trace.cu"
 KERNELS = [
     *(
         (SOURCE, shape.defines(mode, wide))
-        for wide, shapes in ((False, (*SCORE_SHAPES, *VALUE_SHAPES)), (True, (*WIDE_SCORE_SHAPES, *WIDE_VALUE_SHAPES)))
+        for wide, shapes in ((False, (*SCORE_SHAPES, VALUE_SHAPE)), (True, (*WIDE_SCORE_SHAPES, VALUE_SHAPE)))
         for shape in shapes
         for mode in (Mode.LOCAL, Mode.GLOBAL)
     ),
-    *((TRACE, shape.trace_defines()) for shape in VALUE_SHAPES),
+    (TRACE, VALUE_SHAPE.trace_defines()),
 ]
-IN_BEST, UNKNOWN = 0, -1  # trace.cu: a path's state, and its place before it is looked for
-_PADDING = 128  # layout.cuh: QUERY_ROOM
 _FACTORS = 16, 65537  # cells.cuh: Scores
 _WORD = 8  # bytes
 _EVERY_STRIP = 1 << 40  # strips that share a column of words: all
 _PEAK_THREADS, _AHEAD, _WARP = 1024, 8, 32  # trace.cu: peaks
 
 
-class CardMatrices:
-    """Matrices of one mode and scoring on the card.
+class CardMatrix:
+    """A matrix on the card.
 
     Attributes:
-        matrices: where each lies.
-        words: uint64, for each matrix those of column 0 and of the right border of each of its columns of tiles: on the
-            way the borders of strips are handed on there, too.
-        kept: int32[cells, 2], H and the next row's I, of row 0 and of the kept rows of all.
+        placed: where it lies.
+        words: uint64, those of column 0 and of the right border of each column of tiles; the borders of strips are also
+            handed on there.
+        kept: int32[cells, 2], H and the next row's I, of row 0 and of the kept rows.
     """
 
-    def __init__(self, card: Card, pairs: Sequence[Pair], tiles: Sequence[tuple[int, int]], shape: StripShape) -> None:
-        """Upload sequences, and take memory for what is kept.
+    def __init__(self, card: Card, pair: Pair, tile_rows: int, tile_columns: int, shape: StripShape) -> None:
+        """Upload sequences, and allocate memory for what is kept.
 
         Args:
             card: where all lies.
-            pairs: of one mode and scoring, neither sequence empty.
-            tiles: rows and columns of a tile, of each matrix.
+            pair: neither sequence empty.
+            tile_rows, tile_columns: of a tile.
             shape: of the kernel that `fill_all` is for.
         """
-        self.card, self.mode = card, pairs[0].mode
-        self.scoring = Scoring(*map(int, pairs[0].scoring))
-        self.matrices: list[PlacedMatrix] = []
-        query = target = left = 0
-        top = 1
-        for pair, (rows, columns) in zip(pairs, tiles, strict=True):
-            stride = shape.strips(len(pair.target)) * shape.width + 2
-            matrix = PlacedMatrix(pair, rows, columns, stride, query + _PADDING, target, left + WORDS_AROUND, top)
-            self.matrices.append(matrix)
-            query += matrix.rows + 2 * _PADDING
-            target += matrix.columns
-            left += matrix.stride * (1 + matrix.across)
-            top += (matrix.down + 1) * stride
+        self.card, self.mode = card, pair.mode
+        self.scoring = Scoring(*map(int, pair.scoring))
+        stride = shape.strips(len(pair.target)) * shape.width + 2
+        self.placed = matrix = PlacedMatrix(len(pair.query), len(pair.target), tile_rows, tile_columns, stride)
         # The card sets its words to 0 while the host lays out what follows.
-        self.words = card.zeros(left, np.uint64)
-        self.kept = card.empty((top, 2), np.int32)
-        self._query = card.empty(query, np.uint16)
-        self.values = 0
-        edges: list[int] = []
-        jobs: list[StripJob] = []
-        letters = peaks = 0
-        for matrix in self.matrices:
-            edges += self._edges(matrix, letters, peaks)
-            jobs.append(self.sweep(shape, matrix, self.values))
-            letters, peaks = letters + matrix.rows, peaks + matrix.down + 1
-            self.values += shape.values_size(matrix.rows, matrix.columns) if shape.values else 0
-        self._shape, self._strips, self._peaks = shape, sum(shape.strips(job.columns) for job in jobs), peaks
+        self.words = card.zeros(WORDS_AROUND + matrix.stride * (1 + matrix.across), np.uint64)
+        self.kept = card.empty((matrix.top + (matrix.down + 1) * stride, 2), np.int32)
+        self._query = card.empty(matrix.rows + 2 * QUERY_ROOM, np.uint16)
+        self._shape, self._strips = shape, shape.strips(matrix.columns)
         # All by one copy: what the card waits for before it begins.
-        tables = np.array([*edges, *self._job_table(shape, jobs)], np.int64).view(np.uint8)
-        sequences = [np.asarray(pair.target, np.uint8) for pair in pairs]
-        sequences += [np.asarray(pair.query, np.uint8) for pair in pairs]
+        edges = self._edges()
+        tables = np.array([*edges, 0, self._strips, 0, *self.sweep(shape)], np.int64).view(np.uint8)
+        sequences = [np.asarray(codes, np.uint8) for codes in (pair.target, pair.query)]
         self._uploaded = card.upload(np.concatenate([tables, *sequences]))
         self._edges_table = self._uploaded[: _WORD * len(edges)].view(np.int64)
         self._target = self._uploaded[len(tables) :]
-        self._tables = _placed_jobs(card.pointer(self._uploaded) + _WORD * len(edges), len(jobs))
-        longest = max(max(matrix.rows + 2 * _PADDING, matrix.columns + 1) for matrix in self.matrices)
-        grid = -(-longest // THREADS), len(self.matrices)
+        self._tables = JobTables.of_one(card.pointer(self._uploaded) + _WORD * len(edges))
+        longest = max(matrix.rows + 2 * QUERY_ROOM, matrix.columns + 1)
         self._trace("begin")(
-            grid, THREADS, self._edges_table, self._target[target:], self._query, self.words, self.kept
-        )
+            -(-longest // THREADS), THREADS, self._edges_table, self._target[matrix.columns :], self._query, self.words,
+            self.kept,
+        )  # fmt: skip
 
-    def fill_all(self, values: CardArray) -> CardArray:
-        """Compute all matrices, once; the ends of their strips are wanted in mode LOCAL. See `fill`."""
-        return self.launch(self._shape, self._tables, self._strips, self.words, values, self.mode == Mode.LOCAL)
+    def fill_all(self) -> CardArray:
+        """Sweep the matrix, once; the ends of its strips are wanted in mode LOCAL. See `launch`."""
+        nothing = self.card.empty(0, np.uint32)
+        return self.launch(self._shape, self._tables, self._strips, self.words, nothing, self.mode == Mode.LOCAL)
 
-    def fill(
-        self, shape: StripShape, jobs: Sequence[StripJob], borders: CardArray, values: CardArray, track: bool = False
+    def launch(
+        self, shape: StripShape, tables: JobTables, strips: int, borders: CardArray, values: CardArray, track: bool
     ) -> CardArray:
         """Compute rectangles.
 
         Args:
             shape: of the kernel.
-            jobs: which.
+            tables: the rectangles, on the card.
+            strips: how many strips they have at most.
             borders: uint64, words on the borders of strips; their tags must be 0, or of strips further right.
-            values: uint32, room for the values of cells.
+            values: uint32, for the values of cells.
             track: whether the largest H is wanted (mode LOCAL).
 
         Returns:
             int32[strips, 4]: largest H, column and row (from 1) of each strip, if wanted.
         """
-        table = self.card.upload(np.array(self._job_table(shape, jobs), np.int64))
-        strips = sum(shape.strips(job.columns) for job in jobs)
-        return self.launch(shape, _placed_jobs(self.card.pointer(table), len(jobs)), strips, borders, values, track)
-
-    def launch(
-        self, shape: StripShape, tables: JobTables, strips: int, borders: CardArray, values: CardArray, track: bool
-    ) -> CardArray:
-        """Compute rectangles that the card knows, of so many strips at most; see `fill`."""
         card = self.card
         ends = card.empty((strips if track else 0, 4), np.int32)
         inputs = KernelInputs(self._query, self._target, *self.scoring, *_FACTORS)
@@ -148,103 +115,84 @@ class CardMatrices:
         )
         return ends
 
-    @staticmethod
-    def _job_table(shape: StripShape, jobs: Sequence[StripJob]) -> list[int]:
-        """What `_placed_jobs` finds on the card."""
-        before = accumulate((shape.strips(job.columns) for job in jobs), initial=0)
-        return [*before, 0, *chain.from_iterable(jobs)]
-
-    def sweep(self, shape: StripShape, matrix: PlacedMatrix, values: int) -> StripJob:
-        """The job of a whole matrix, whose borders are in `words` and whose cells' values begin at `values`."""
+    def sweep(self, shape: StripShape) -> StripJob:
+        """Return the job of the whole matrix, whose borders are in `words`."""
+        matrix = self.placed
         strips = matrix.tile_columns // shape.width if matrix.across > 1 else _EVERY_STRIP
         return StripJob(
-            matrix.rows, matrix.columns, matrix.query, matrix.target, matrix.left, 0, matrix.left + matrix.stride,
-            strips, matrix.stride, matrix.top, matrix.keep, matrix.keep_stride, values,
+            matrix.rows, matrix.columns, QUERY_ROOM, 0, WORDS_AROUND, 0, WORDS_AROUND + matrix.stride, strips,
+            matrix.stride, matrix.top, matrix.keep, matrix.keep_stride, 0,
             shape.values_stride(matrix.rows) if shape.values else 0,
         )  # fmt: skip
 
     def peaks(self) -> CardArray:
-        """int32[kept rows, 4], of row 0 and each kept row of all: the largest H, its first column, the last H."""
-        found = self.card.empty((self._peaks, 4), np.int32)
-        longest, most = (max(getattr(matrix, name) for matrix in self.matrices) for name in ("columns", "down"))
-        warps = min(longest // (_AHEAD * _WARP) + 1, _PEAK_THREADS // _WARP)
+        """Return int32[kept rows, 4], of row 0 and each kept row: the largest H, its first column, the last H."""
+        matrix = self.placed
+        found = self.card.empty((matrix.down + 1, 4), np.int32)
+        warps = min(matrix.columns // (_AHEAD * _WARP) + 1, _PEAK_THREADS // _WARP)
         self._trace("peaks")(
-            (most + 1, len(self.matrices)), warps * _WARP, self._edges_table, self.kept, found, shared_bytes=warps * 8
+            matrix.down + 1, warps * _WARP, self._edges_table, self.kept, found, shared_bytes=warps * 8
         )
         return found
 
     def plan_tiles(
-        self, plan: TilePlan, grids: CardArray, peaks: CardArray, ends: CardArray, tiles: CardArray
+        self, plan: TilePlan, grid: CardArray, peaks: CardArray, ends: CardArray, tiles: CardArray
     ) -> tuple[CardArray, CardArray]:
-        """Plan the tiles that the path of the first matrix probably goes through, from where it is on.
+        """Plan the tiles that the path probably goes through, from where it is on.
 
         Args:
             plan: how many, and where their parts go.
-            grids: int64[matrices, 17], `TileGrid`.
-            peaks, ends: see `follow`.
+            grid: int64[1, 17], `TileGrid`.
+            peaks, ends: see `TileValues`.
             tiles: int64, for the place of each tile's values; -1: it is not planned.
 
         Returns:
-            `JobTables.strips_before` and `.jobs` of `plan.most` tiles; behind the last one there are no strips.
+            `JobTables.strips_before` and `.jobs` of `plan.most` tiles; after the last one there are no strips.
         """
         jobs = self.card.empty((plan.most, len(StripJob._fields)), np.int64)
         before = self.card.empty(plan.most + 1, np.int64)
         sources = self._sources(tiles, tiles, peaks, ends)
-        self._trace("plan_tiles")(1, _WARP, plan, grids, sources, jobs, before, tiles)
+        self._trace("plan_tiles")(1, _WARP, plan, grid, sources, jobs, before, tiles)
         return before, jobs
 
-    def follow(
-        self, shape: StripShape, paths: CardArray, grids: CardArray, tiles: CardArray, values: CardArray,
-        peaks: CardArray, ends: CardArray, followed: CardArray, elements: CardArray,
-    ) -> None:  # fmt: skip
-        """Follow paths through tiles.
+    def follow(self, tiles: TileValues, parts: PathParts) -> FollowedParts:
+        """Follow parts of the path through tiles; a part ends where another one begins, at a kept row's largest H."""
+        card = self.card
+        followed = FollowedParts(card.empty(parts.paths.shape, np.int64), card.empty(parts.room, np.uint32))
+        sources = self._sources(tiles.places, tiles.values, tiles.peaks, tiles.ends)
+        kernel = card.kernel(TRACE, "follow", **_trace_defines(tiles.shape))
+        kernel(len(parts.paths), _WARP, parts.paths, parts.grid, sources, *followed)
+        return followed
+
+    def join(self, parts: PathParts, followed: FollowedParts, walked: CardArray, taken: CardArray,
+             joined: CardArray) -> None:  # fmt: skip
+        """Join the parts that follow one another.
 
         Args:
-            shape: of the kernel that made the values.
-            paths: int64[paths, 12], `PathState`.
-            grids: int64[matrices, 17], `TileGrid`.
-            tiles: int64, place of each tile's values; -1: they are not there.
-            values: uint32, of cells.
-            peaks: int32[kept rows, 4], see `peaks`; a path ends where another one begins: at a kept row's largest H.
-            ends: int32[strips, 4], see `fill`.
-            followed: int64[paths, 12], for what is reached.
-            elements: uint32, the paths' elements, which come from their ends to their beginnings.
+            parts, followed: see `follow`.
+            walked: int64[10], for a `Walked`.
+            taken: uint64[1], 0.
+            joined: uint32, for the elements.
         """
-        kernel = self.card.kernel(TRACE, "follow", **_trace_defines(shape))
-        kernel(len(paths), _WARP, paths, grids, self._sources(tiles, values, peaks, ends), followed, elements)
-
-    def join(
-        self, owns: CardArray, grids: CardArray, paths: CardArray, followed: CardArray, elements: CardArray,
-        walked: CardArray, taken: CardArray, joined: CardArray,
-    ) -> None:  # fmt: skip
-        """Join the parts of walks that follow one another.
-
-        Args:
-            owns: int64[walks + 1], the number of each walk's own part; the others are behind it, the lowest first.
-            grids, paths, followed, elements: see `follow`.
-            walked: int64[walks, 10], for a `Walked` each.
-            taken: uint64[1], elements so far: 0.
-            joined: uint32, for the walks' elements, in any order of walks.
-        """
-        kernel = self._trace("join")
-        kernel(len(owns) - 1, _WARP, owns, grids, paths, followed, elements, walked, taken, joined)
+        self._trace("join")(1, _WARP, parts.owns, parts.grid, parts.paths, *followed, walked, taken, joined)
 
     def _sources(self, tiles: CardArray, values: CardArray, peaks: CardArray, ends: CardArray) -> PathSources:
         return PathSources(self._query, self._target, self.words, self.kept, tiles, values, peaks, ends,
                         *self.scoring, int(self.mode))  # fmt: skip
 
     def _trace(self, entry: str) -> Kernel:
-        return self.card.kernel(TRACE, entry, **_trace_defines(VALUE_SHAPES[0]))
+        return self.card.kernel(TRACE, entry, **_trace_defines(VALUE_SHAPE))
 
-    def _edges(self, matrix: PlacedMatrix, letters: int, peaks: int) -> tuple[int, ...]:
-        """trace.cu: Edges; `letters` is the place of the query's first one, `peaks` that of row 0's."""
+    def _edges(self) -> tuple[int, ...]:
+        """Return trace.cu's Edges."""
+        matrix = self.placed
         return (matrix.rows, matrix.columns, self.scoring.gap_open, self.scoring.gap_extend, self.mode == Mode.GLOBAL,
-                self.mode != Mode.LOCAL, matrix.keep, matrix.keep_stride, matrix.query, letters, matrix.left,
-                matrix.top, peaks)  # fmt: skip
+                self.mode != Mode.LOCAL, matrix.keep, matrix.keep_stride, QUERY_ROOM, 0, WORDS_AROUND, matrix.top,
+                0)  # fmt: skip
 
 
 def is_wide(scoring: Scoring) -> bool:
-    """Whether a signed byte does not hold the scores of letters (cells.cuh)."""
+    """Return True if a signed byte does not hold the scores of letters (cells.cuh)."""
     return any(not -128 <= score <= 127 for score in scoring[:2])
 
 
@@ -258,14 +206,8 @@ def _trace_defines(shape: StripShape) -> dict[str, int]:
     return shape.trace_defines()
 
 
-def _placed_jobs(address: int, jobs: int) -> JobTables:
-    """The tables of rectangles on the card (`CardMatrices._job_table`), which begin at an address."""
-    ticket = address + _WORD * (jobs + 1)
-    return JobTables(address, ticket + _WORD, jobs, ticket)
-
-
 def upload_together(card: Card, arrays: list[NDArray[Any]]) -> list[CardArray]:
-    """Small arrays on the card, by one copy."""
+    """Upload small arrays by one copy."""
     buffer = np.empty(bytes_of(arrays), np.uint8)
     for place, array in zip(places_in(buffer, arrays), arrays, strict=True):
         place[...] = array
