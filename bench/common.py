@@ -36,14 +36,14 @@ CALLING = {
     "long_indels": True,
     "error_model": "gatk",
 }
-"""The block `rescore` of the configuration as its defaults are, as far as the caller reads it."""
+"""Defaults of the block `rescore` of the configuration, as far as the caller reads it."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """What a command took: wall clock, processor time, and the largest resident memory of one of its processes.
+    """Wall clock and processor time of a command, and the largest resident memory of one of its processes.
 
-    `user_seconds` is the part of the processor time that the program itself took, not the system for it.
+    `user_seconds` is the processor time without that of the system.
     """
 
     seconds: float
@@ -56,7 +56,7 @@ class Timing:
 
 
 def arguments(description: str | None, needs_data: bool = True, **defaults: object) -> argparse.ArgumentParser:
-    """A parser with the options that every measurement has."""
+    """Return a parser with the options that every measurement has."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     data = os.environ.get("DATA")  # as in: make bench DATA=FOLDER
     parser.add_argument(
@@ -66,24 +66,24 @@ def arguments(description: str | None, needs_data: bool = True, **defaults: obje
         required=needs_data and data is None,
         help="folder of the real data (docs/benchmarks.md)",
     )
-    parser.add_argument("--work", type=Path, default=Path("results/bench"), help="folder for what is made on the way")
+    parser.add_argument("--work", type=Path, default=Path("results/bench"), help="folder for intermediate files")
     parser.add_argument("--threads", type=int, default=defaults.get("threads", 2), help="threads of both programs")
     return parser
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The environment of a program that finds Quire and these measurements."""
+    """Return the environment of a program that can import Quire and these measurements."""
     path = ":".join([str(LIBRARY), str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])])
     return {**os.environ, "PYTHONPATH": path, **more}
 
 
 def run(command: str, variables: dict[str, str] | None = None) -> Timing:
-    """Print and run a shell command (pipes fail if any part fails) and say what it took.
+    """Print and run a shell command, and return and print its timing. A pipe fails if any part fails.
 
-    Peak memory is of the largest process, as the kernel accounts it (the same figure as GNU time's).
+    Peak memory is that of the largest process, as the kernel accounts it (the same figure as GNU time's).
 
     Raises:
-        SystemExit: the command failed.
+        SystemExit: The command failed.
     """
     print(f"$ {command}", flush=True)
     process = subprocess.Popen(["bash", "-c", f"set -o pipefail; {command}"], env=environment(**(variables or {})))
@@ -99,12 +99,12 @@ def run(command: str, variables: dict[str, str] | None = None) -> Timing:
 
 
 def python(module_and_arguments: str) -> str:
-    """The command of a Python module in this environment."""
+    """Return the command of a Python module in this environment."""
     return f"{sys.executable} -m {module_and_arguments}"
 
 
 class Run:
-    """What one run of a measurement has found so far; `print_setting` begins it and `write_measurement` ends it."""
+    """Setting and figures of one run of a measurement; `print_setting` begins it and `write_measurement` ends it."""
 
     def __init__(self) -> None:
         self.setting: dict[str, object] = {}
@@ -137,7 +137,7 @@ def print_setting(peers: Sequence[str] = ("bwa", "samtools", "bcftools", "freeba
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]], name: str = "") -> None:
-    """Print a Markdown table and take its cells into the run's figures.
+    """Print a Markdown table and add its cells to the run's figures.
 
     A figure is named by its row and column, `ROW: COLUMN`, and by the table (`NAME, ROW: COLUMN`) if that has a name.
     """
@@ -168,7 +168,7 @@ def figures_of(header: Sequence[str], row: Sequence[object], name: str = "") -> 
 
 
 def add_figures(figures: Mapping[str, float | str]) -> None:
-    """Take figures into the run that stand in no table."""
+    """Add figures that are in no table to the run."""
     _run.figures |= figures
 
 
@@ -192,7 +192,7 @@ def measured_on(card: str | None) -> None:
 
 
 class Inputs:
-    """Real data and what is derived of it once: one chromosome as FASTA, the indexes of both programs."""
+    """Real data, and files derived from it once: one chromosome as FASTA, the indexes of both programs."""
 
     def __init__(self, data: Path, work: Path) -> None:
         self.data, self.work = data, work
@@ -202,18 +202,18 @@ class Inputs:
         self.demo = data / "na12878_chr20_100kb"
 
     def chromosome_20(self) -> Path:
-        """chr20 of GRCh37 (contig `20`) as plain FASTA."""
+        """Return chr20 of GRCh37 (contig `20`) as plain FASTA."""
         source = self.data / "gatk_haplotypecaller" / "human_g1k_v37.20.21.fasta.gz"
         fasta = self.work / "chr20" / "chr20.fa"
         extract = "import pysam, sys; sys.stdout.write(pysam.faidx(sys.argv[1], '20'))"
         return self._made(fasta, f'{sys.executable} -c "{extract}" {source} > {{}}')
 
     def plain(self, name: str, source: Path) -> Path:
-        """A gzip FASTA, decompressed."""
+        """Return a gzip FASTA, decompressed."""
         return self._made(self.work / name / f"{name}.fa", f"gzip -dc {source} > {{}}")
 
     def genome(self, source: Path) -> Path:
-        """Any genome, gzip or plain, as plain FASTA in a folder of its own."""
+        """Return any genome, gzip or plain, as plain FASTA in a folder of its own."""
         stem = source.name.removesuffix(".gz").rsplit(".", 1)[0]
         return self._made(self.work / stem / f"{stem}.fa", f"gzip -dcf {source} > {{}}")
 
@@ -234,7 +234,7 @@ class Inputs:
     def simulated(
         self, fasta: Path, region: str, seed: int, options: str, has_variants: bool = True
     ) -> tuple[Path, Path]:
-        """Paired reads of a region, which carries the real variants of HG001 if it has any; both FASTQ files."""
+        """Simulate paired reads of a region, with the real variants of HG001 by default; return both FASTQ files."""
         name = f"{region}_{seed}_{options}".replace(" ", "").replace("/", "_").replace(":", "_")
         prefix = self.work / "reads" / (name if has_variants else f"{fasta.stem}_{name}")
         mates = Path(f"{prefix}_1.fq.gz"), Path(f"{prefix}_2.fq.gz")
@@ -255,7 +255,7 @@ class Inputs:
 
 
 def bwa_command(fasta: Path, mates: Sequence[Path], output: Path, threads: int) -> str:
-    """bwa mem to an unsorted BAM at compression level 1, as its users pipe it; by pysam's samtools where none is."""
+    """Return the command of bwa mem to an unsorted BAM at level 1; pysam replaces samtools if that is missing."""
     files = " ".join(map(str, mates))
     view = f"samtools view -1 -o {output} -"
     if not shutil.which("samtools"):
@@ -268,7 +268,7 @@ def quire_command(
     index: Path, mates: Sequence[Path], output: Path, threads: int, batch: int | None = None, log: bool = True,
     backend: str = "cpu", memory: str = "auto",
 ) -> str:  # fmt: skip
-    """Quire's mapper to an unsorted BAM, on the CPU unless another backend is asked for."""
+    """Return the command of Quire's mapper to an unsorted BAM."""
     files = " ".join(f"--fq{number} {path}" for number, path in enumerate(mates, start=1))
     batches = f" --batch {batch}" if batch else ""
     errors = f" 2> {output}.log" if log else ""

@@ -1,4 +1,4 @@
-"""Measurements that tests run leave their figures in a temporary file."""
+"""Redirect the figures of measurements that tests run to a temporary file."""
 
 from pathlib import Path
 

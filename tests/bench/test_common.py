@@ -1,4 +1,4 @@
-"""What a measurement leaves: figures named by rows and columns, and one line of JSON a run."""
+"""Check what a measurement records: figures named by rows and columns, and one line of JSON per run."""
 
 import json
 from pathlib import Path

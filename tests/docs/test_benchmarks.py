@@ -1,4 +1,4 @@
-"""The tables of figures in docs/benchmarks.md and README.md are those that `python -m bench.tables` makes."""
+"""Check that docs/benchmarks.md and the README's table are what `python -m bench.tables` makes."""
 
 import json
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_the_module_of_a_bar_writes_measurements(group: tables.Group) -> None:
 
 
 def test_the_newest_figure_counts(tmp_path: Path) -> None:
-    """Lines of another case or of other figures are passed over."""
+    """Skip lines of another case or with other figures."""
     group = tables.Group("Speed", [tables.Bar("time", "run: s", "<= 3 s", 1, aim=1)], "python -m bench.speed")
     common = {"command": "python -m bench.speed --threads 2", "commit": None, "date": "2026-01-01", "processor": "P"}
     figures = [("", {"run: s": 5.0}), ("", {"run: s": 2.0}), ("other", {"run: s": 9.0}), ("", {"load: s": 7.0})]

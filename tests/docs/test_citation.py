@@ -1,4 +1,4 @@
-"""CITATION.cff is of the version that the code says, with what the format demands."""
+"""Check that CITATION.cff has the version of the code and the keys that the format requires."""
 
 from pathlib import Path
 

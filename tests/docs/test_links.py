@@ -1,4 +1,4 @@
-"""Every relative link of a Markdown file leads to a file of the repository, and every anchor to a heading of it."""
+"""Check the links of Markdown files: relative ones lead to files, anchors to headings, named sources exist."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,10 @@ CODE = re.compile(r"```.*?```", re.DOTALL)
 
 
 def anchors(document: Path) -> set[str]:
-    """Anchors of a document's headings, as GitHub makes them: lower case, no punctuation, hyphens for spaces."""
+    """Return the anchors of a document's headings as GitHub makes them.
+
+    They are in lower case, without punctuation, and have hyphens for spaces.
+    """
     found: dict[str, int] = {}
     names = set()
     for heading in HEADING.findall(CODE.sub("", document.read_text())):
@@ -45,3 +48,12 @@ def test_a_heading_becomes_the_anchor_that_github_gives_it(tmp_path: Path) -> No
     document = tmp_path / "document.md"
     document.write_text("# A card's `memory`, 2 GB\n\n## Twice\n\n## Twice\n\n## [A link](there.md) with_words\n")
     assert anchors(document) == {"a-cards-memory-2-gb", "twice", "twice-1", "a-link-with_words"}
+
+
+@pytest.mark.parametrize("name", [name for name in DOCUMENTS if name.parts[0] == "docs"], ids=str)
+def test_named_source_files_exist(name: Path) -> None:
+    """Find each path of a Python file or a rules file that a document names, except patterns such as test_NAME.py."""
+    roots = [ROOT, ROOT / "workflow", ROOT / "workflow/scripts", ROOT / "workflow/scripts/quire"]
+    named = re.findall(r"`([\w./]+/[\w./]+\.(?:py|smk|cu|cuh))`", (ROOT / name).read_text())
+    paths = [path for path in named if not re.search(r"[A-Z]{2}", path)]
+    assert not [path for path in paths if not any((root / path).exists() for root in roots)]

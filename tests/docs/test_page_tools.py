@@ -1,4 +1,4 @@
-"""What continuous integration makes of page tools that cannot be installed (.ci/page-tools)."""
+"""Check how continuous integration handles page tools that cannot be installed (.ci/page-tools)."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ def test_tools_that_are_there(tmp_path: Path) -> None:
 
 
 def run(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
-    """Run .ci/page-tools with a make that does as told."""
+    """Run .ci/page-tools with a fake `make` that runs the script."""
     (folder / "make").write_text(f"#!/bin/sh\n{script}")
     (folder / "make").chmod(0o755)
     variables = os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"}

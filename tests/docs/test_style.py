@@ -1,4 +1,4 @@
-"""Documents stay short enough to be read: limits of lines, and of their length."""
+"""Check the length of documents and of their lines."""
 
 import re
 from pathlib import Path
