@@ -1,4 +1,4 @@
-"""What measurements on a card share: times of whole calls and of each kernel, and the speed of a copy."""
+"""Shared parts of measurements on a card: times of whole calls and of each kernel, and the speed of a copy."""
 
 import sys
 import time
@@ -18,7 +18,7 @@ KERNEL_HEADER = ("kernel", "calls", "ms", "share", "registers", "threads/SM")
 
 @contextmanager
 def first_card() -> Iterator[Card | None]:
-    """The first card that can be had, with its name printed; None, and why, where there is none."""
+    """Yield the first available card and print its name; yield None and print the reason if there is none."""
     with use_backend("auto") as (backend, open_card):
         if open_card is None:
             print(f"not measured: {backend.reason}")
@@ -38,7 +38,7 @@ def name_card(wanted: str) -> None:
 
 
 def fastest(card: Card, work: Callable[[], object], repeats: int = REPEATS) -> float:
-    """Seconds of the fastest of some calls, after one that compiles and takes memory."""
+    """Return the seconds of the fastest of some calls, after one that compiles and allocates."""
     work()
     times = []
     for _ in range(repeats):
@@ -51,11 +51,12 @@ def fastest(card: Card, work: Callable[[], object], repeats: int = REPEATS) -> f
 
 
 def resources(kernel: Kernel, threads: int, shared_bytes: int) -> tuple[object, object]:
-    """Registers of a thread, and threads that a multiprocessor holds at once; on a real card.
+    """Return the registers of a thread, and the threads that a multiprocessor holds at once, on a real card.
 
     Args:
-        kernel: of the card.
-        threads: of a block; shared_bytes: its dynamic shared memory.
+        kernel: A kernel of the card.
+        threads: Threads of a block.
+        shared_bytes: Dynamic shared memory of a block.
     """
     if not hasattr(kernel.function, "ptr"):
         return "-", "-"
@@ -68,7 +69,7 @@ def resources(kernel: Kernel, threads: int, shared_bytes: int) -> tuple[object, 
 
 @contextmanager
 def profiled(card: Card) -> Iterator[None]:
-    """Have a profiler that waits for it (`bench.counters`) look at this block; nothing on an emulated card."""
+    """Let a waiting profiler (`bench.counters`) observe this block; do nothing on an emulated card."""
     real = sys.modules.get("quire.device.cupy_card")
     if real is None or not isinstance(card, real.CupyCard):
         yield
@@ -83,9 +84,9 @@ def profiled(card: Card) -> Iterator[None]:
 
 
 def kernel_times(card: Card, work: Callable[[], object]) -> list[tuple[object, ...]]:
-    """Rows of KERNEL_HEADER for one call, each launch waited for; "array functions" is what no kernel of ours took.
+    """Return rows of KERNEL_HEADER for one call whose launches are waited for; "array functions" is the rest.
 
-    Waiting takes the overlap of launches away: the sum is more than the call takes by itself.
+    Waiting removes the overlap of launches, so the sum exceeds the time of a normal call.
     """
     spent: dict[str, list[float]] = defaultdict(list)
     facts: dict[str, tuple[object, object]] = {}
@@ -117,14 +118,14 @@ def kernel_times(card: Card, work: Callable[[], object]) -> list[tuple[object, .
 
 
 def upload_bandwidth(card: Card, size: int = 1 << 28, repeats: int = REPEATS) -> float:
-    """Bytes a second from the host's staging memory to the card."""
+    """Return the bytes per second from the host's staging memory to the card."""
     source = card.staging(size)
     source[:] = 1
     return size / fastest(card, lambda: card.upload_ahead(source, card.mark()).array(), repeats)
 
 
 def copy_bandwidth(card: Card, words: int, repeats: int = REPEATS) -> float:
-    """Bytes a second, read and written, of a copy within the card's memory."""
+    """Return the bytes per second, read and written, of a copy within the card's memory."""
     source, target = card.zeros(words, np.uint64), card.empty(words, np.uint64)
 
     def copy() -> None:

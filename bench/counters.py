@@ -1,4 +1,4 @@
-"""What a card's counters say of each kernel: time, bytes of its memory, bandwidth, instructions and occupancy.
+"""Counters of a card for each kernel: time, bytes of memory, bandwidth, instructions and occupancy.
 
 Runs one of the measurements of a card under NVIDIA's `ncu` (which must be on the PATH), whose last call of each kind is
 profiled, a kernel at a time:
@@ -33,10 +33,10 @@ HEADER = ("kernel", "calls", "ms", "share", "MB of memory", "GB/s", "GB/s of the
 
 
 def read_counters(text: str) -> dict[str, list[dict[str, float]]]:
-    """Launches of each kernel, from the CSV that `ncu --csv` prints behind other lines.
+    """Return the launches of each kernel, from the CSV that `ncu --csv` prints after other lines.
 
     Raises:
-        ValueError: there are none.
+        ValueError: There are none.
     """
     lines = text.splitlines()
     begin = next((number for number, line in enumerate(lines) if line.startswith('"ID"')), None)
@@ -59,7 +59,7 @@ def read_counters(text: str) -> dict[str, list[dict[str, float]]]:
 
 
 def rows(kernels: dict[str, list[dict[str, float]]]) -> Iterable[tuple[object, ...]]:
-    """Rows of HEADER, the slowest kernel first; percentages are weighted by time, nan is what no counter gave."""
+    """Yield rows of HEADER, the slowest kernel first; percentages are weighted by time, nan if a counter is missing."""
     kernels = {kernel: [dict.fromkeys(METRICS, nan) | values for values in launches]
                for kernel, launches in kernels.items()}  # fmt: skip
     total = sum(values["seconds"] for launches in kernels.values() for values in launches)

@@ -1,8 +1,8 @@
-"""A whole run on a genome of human size: FASTQ.gz to the report through Snakemake, with where its time goes.
+"""A whole run on a genome of human size, FASTQ.gz to the report through Snakemake, and where its time goes.
 
 The genome is `bench.synthetic_genome`'s (3.1 Gb with human-like repeats). Its diploid sample carries one substitution
-in a thousand bases, two in three of them on one haplotype; reads are 2 x 150 with real quality strings and errors at
-the rate that the qualities say. Reads are drawn and compressed side by side. The run is `bench.whole_run`'s, with
+in a thousand bases, two in three of them on one haplotype. Reads are 2 x 150 with real quality strings and errors at
+the rate of the qualities. Reads are drawn and compressed side by side. The run is `bench.whole_run`'s, with
 compiled kernels: a first, small run compiles them.
 """
 
@@ -30,9 +30,9 @@ SMALL = 30_000_000  # bases of the genome of the run that compiles
 
 
 def mix(numbers: np.ndarray) -> np.ndarray:
-    """uint64[...] that are as good as random: SplitMix64's (Steele, Lea, Flood 2014).
+    """Return uint64[...] mixed by SplitMix64 (Steele, Lea, Flood 2014), which are as good as random.
 
-    A product alone is not: of positions that one leaves as variants seven in ten lie 12 bases from another.
+    A product alone is not: it would place seven in ten variants 12 bases from another one.
     """
     numbers = numbers * GOLDEN
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
@@ -41,7 +41,7 @@ def mix(numbers: np.ndarray) -> np.ndarray:
 
 
 def sample_codes(axis: Reference, positions: np.ndarray, haplotypes: np.ndarray) -> np.ndarray:
-    """Codes uint8 of the sample at axis positions.
+    """Return the codes (uint8) of the sample at axis positions.
 
     A hash of its position decides whether a site is a variant, of which allele, and on which haplotypes.
 
@@ -65,7 +65,7 @@ def _opened(folder: Path) -> Reference:
 
 
 def _part(task: tuple[Path, Path, int, int, int]) -> list[Path]:
-    """Two gzip files of `count` pairs, numbered from `begin` on."""
+    """Return two gzip files of `count` pairs, numbered from `begin` on."""
     reference_folder, prefix, begin, count, seed = task
     axis, strings = _opened(reference_folder), real_qualities()
     generator = np.random.default_rng([seed, begin])
@@ -98,13 +98,13 @@ def _part(task: tuple[Path, Path, int, int, int]) -> list[Path]:
 
 
 def igzip(text: bytes) -> bytes:
-    """One gzip member, at ISA-L's level 1."""
+    """Return one gzip member, at ISA-L's level 1."""
     packer = isal_zlib.compressobj(1, wbits=31)
     return bytes(packer.compress(text) + packer.flush())
 
 
 def write_reads(reference_folder: Path, prefix: Path, pairs: int, processes: int) -> tuple[Path, Path]:
-    """Both gzip files of the sample's reads; parts are made side by side and follow one another."""
+    """Write both gzip files of the sample's reads; parts are made in parallel and joined in order."""
     mates = Path(f"{prefix}_1.fq.gz"), Path(f"{prefix}_2.fq.gz")
     tasks = [(reference_folder, prefix, begin, min(PAIRS_A_PART, pairs - begin), 7)
              for begin in range(0, pairs, PAIRS_A_PART)]  # fmt: skip
@@ -118,7 +118,7 @@ def write_reads(reference_folder: Path, prefix: Path, pairs: int, processes: int
 
 
 def main() -> None:
-    """Make the genome and the reads, run, and say where the time went."""
+    """Make the genome and the reads, run, and print where the time went."""
     parser = arguments(__doc__, needs_data=False, threads=16)
     parser.add_argument("--bases", type=int, default=3_100_000_000)
     parser.add_argument("--coverage", type=float, default=3)

@@ -1,7 +1,7 @@
 """Simulate diploid paired-end reads from a real chromosome that carries a sample's real, phased truth variants.
 
-The sample may belong to a cousin of the reference (--divergence: so many of its bases are changed, one change in ten is
-an insertion or a deletion), and the sequencer may be worse than its quality strings say (--errors).
+The sample may be a relative of the reference (--divergence: the share of changed bases; one change in ten is an
+insertion or a deletion), and the sequencer may be worse than its quality strings (--errors).
 
 Writes OUT_1.fq.gz and OUT_2.fq.gz. Each name holds the truth:
 s<serial>:<contig>:<1-based leftmost reference position of read 1>:<its strand>:<of read 2>:<its strand>.
@@ -95,12 +95,12 @@ def diverge(source: Haplotype, rate: float, generator: np.random.Generator) -> H
 
 
 def _other_bases(letters: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """For each letter (no N) one of the three others."""
+    """Return one of the three other letters for each letter (no N)."""
     return BASES[(np.searchsorted(BASES, letters) + generator.integers(1, 4, letters.size)) % 4]
 
 
 def quality_strings(path: str | None, length: int) -> np.ndarray:
-    """Real quality strings in the order of sequencing, stretched to the length of a read; uint8[strings, length]."""
+    """Return real quality strings in the order of sequencing, stretched to a read's length; uint8[strings, length]."""
     if path is None:
         return np.full((1, length), PLAIN_QUALITY, np.uint8)
     strings = []
@@ -119,7 +119,7 @@ def quality_strings(path: str | None, length: int) -> np.ndarray:
 def with_errors(
     letters: np.ndarray, qualities: np.ndarray, generator: np.random.Generator, more: float = 0.0
 ) -> np.ndarray:
-    """Change bases with the probability that their quality states, and `more`; N stays."""
+    """Change bases with the probability of their quality, plus `more`; N stays."""
     wrong = generator.random(letters.size) < 10.0 ** (qualities.astype(float) / -10.0) + more
     where = np.flatnonzero(wrong & (letters != N))
     if where.size == 0:
@@ -146,7 +146,7 @@ class Simulator:
     shadow: float = 0.0
 
     def draw(self, first_serial: int, count: int) -> tuple[bytes, bytes]:
-        """FASTQ text of both mates of `count` fragments; those of many Ns are left out."""
+        """Return the FASTQ text of both mates of `count` fragments, without those of many Ns."""
         generator = self.generator
         which = generator.integers(0, 2, count)
         shortest = SMALLEST_INSERT_WITH_ADAPTERS if self.adapters else self.length + 1
@@ -180,7 +180,7 @@ class Simulator:
     def _fragment(
         self, source: Haplotype, start: int, end: int, reverse: tuple[bool, bool], qualities: np.ndarray
     ) -> tuple[list[tuple[bytes, bytes]], int, int] | None:
-        """Reads of the left and right end of a fragment, their 1-based leftmost positions; None where too much is N.
+        """Return the reads of both ends of a fragment and their 1-based leftmost positions, or None for too many Ns.
 
         `reverse` says which of the two are reverse complements.
         """
@@ -204,7 +204,7 @@ class Simulator:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Return the parsed command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("reference", help="indexed FASTA")
     parser.add_argument("variants", help="indexed VCF with phased genotypes of one sample, or none")
@@ -231,7 +231,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def spans(fasta: pysam.FastaFile, region: str) -> list[tuple[str, int, int]]:
-    """What reads are drawn from: contig, 0-based start and end; all contigs of the FASTA for WHOLE_GENOME."""
+    """Return the spans that reads are drawn from (contig, 0-based start, end); all contigs for WHOLE_GENOME."""
     if region == WHOLE_GENOME:
         return [(contig, 0, fasta.get_reference_length(contig)) for contig in fasta.references]
     contig, _, span = region.partition(":")

@@ -1,4 +1,4 @@
-"""Write a synthetic genome with human-like repeats as FASTA: for measurements at a size that no real data here has.
+"""Write a synthetic genome with human-like repeats as FASTA, for measurements at the size of a human genome.
 
 Composition after the human genome (Lander et al. 2001; de Koning et al. 2011): isochores of differing GC content,
 copies of interspersed repeat families at many ages, segmental duplications, tandem satellites, short tandem repeats,
@@ -26,9 +26,10 @@ class Families:
     """Repeat families of one kind.
 
     Attributes:
-        share: of the genome that their copies cover.
-        count: of families; length: of their consensus.
-        mean_copy: mean length of a copy, which ends at the consensus's end; None: whole.
+        share: Share of the genome that their copies cover.
+        count: Number of families.
+        length: Bases of their consensus.
+        mean_copy: Mean length of a copy, which ends at the consensus's end; None for whole copies.
         youngest, oldest: share of a copy's bases that differ from the consensus.
     """
 
@@ -59,7 +60,7 @@ def _random_bases(generator: np.random.Generator, length: int, gc: float) -> np.
 
 
 def _mutated(generator: np.random.Generator, codes: np.ndarray, divergence: float) -> np.ndarray:
-    """A copy with substitutions at this rate, and a tenth as many short deletions."""
+    """Return a copy with substitutions at this rate, and a tenth as many short deletions."""
     codes = np.where(
         generator.random(codes.size) < divergence, codes + generator.integers(1, 4, codes.size, np.uint8) & 3, codes
     )
@@ -69,7 +70,7 @@ def _mutated(generator: np.random.Generator, codes: np.ndarray, divergence: floa
 
 
 def contig(length: int, seed: int, number: int) -> np.ndarray:
-    """Letters (uint8[length]) of one contig."""
+    """Return the letters (uint8[length]) of one contig."""
     shared = np.random.default_rng([seed, 0])
     consensuses = [[_random_bases(shared, kind.length, 0.5) for _ in range(kind.count)] for kind in INTERSPERSED]
     generator = np.random.default_rng([seed, 1, number])
@@ -126,7 +127,7 @@ def _duplicate(generator: np.random.Generator, codes: np.ndarray) -> None:
 
 
 def _lay_satellite(generator: np.random.Generator, codes: np.ndarray, shared: np.random.Generator) -> None:
-    """One array of a unit of diverged monomers, its copies nearly alike, as at a human centromere."""
+    """Return an array of nearly identical copies of a unit of diverged monomers, as at a human centromere."""
     monomer = _random_bases(shared, MONOMER, 0.4)
     unit = np.concatenate([_mutated(generator, monomer, 0.25) for _ in range(MONOMERS_OF_A_UNIT)])
     place = codes.size // 3 + codes.size // 50
@@ -165,7 +166,7 @@ def write_genome(path: Path, bases: int, seed: int, processes: int) -> None:
 
 
 def main() -> None:
-    """Write the genome that the command line asks for."""
+    """Parse the command line and write the genome."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("fasta", type=Path)
     parser.add_argument("--bases", type=int, default=3_100_000_000)

@@ -1,8 +1,8 @@
-"""A whole run as a user starts it, FASTQ.gz to the report through Snakemake: where its time goes, table and picture.
+"""A whole run as a user starts it, FASTQ.gz to the report through Snakemake, with a table and a picture of its time.
 
 Reads of chr20 at 30x as in `bench.chromosome`. The workflow is run twice into fresh folders, index included: first with
-an empty cache of compiled kernels (`cold`), then with a full one (`warm`). What each job took is read from Snakemake's
-own records of its outputs, and what mapping and finishing waited for from their logs.
+an empty cache of compiled kernels (`cold`), then with a full one (`warm`). The time of each job is read from
+Snakemake's records of its outputs, and what mapping and finishing waited for from their logs.
 """
 
 import json
@@ -46,7 +46,7 @@ STAGES = {
 
 
 def configure(folder: Path, fasta: Path, units: list[tuple[Path, Path]], backend: str) -> Path:
-    """The configuration and sheets of one sample of these units, below a fresh folder."""
+    """Write configuration and sheets of one sample of these units into a fresh folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / "samples.tsv").write_text("sample\tploidy\nsample\t2\n")
@@ -65,7 +65,7 @@ def configure(folder: Path, fasta: Path, units: list[tuple[Path, Path]], backend
 
 
 def as_bgzip(path: Path, threads: int) -> Path:
-    """The same reads as bgzip, as Illumina's converters write them."""
+    """Return the same reads as bgzip, as Illumina's converters write them."""
     packed = path.with_suffix(".bgzip.gz")
     temporary = packed.with_suffix(".tmp")
     if not packed.exists():
@@ -79,7 +79,7 @@ def as_bgzip(path: Path, threads: int) -> Path:
 
 
 def repeated(path: Path, times: int) -> Path:
-    """A file with the same reads several times over, as a larger lane has them; gzip files may be put together."""
+    """Return a file with the same reads several times, like a larger lane; gzip members may follow each other."""
     longer = path.with_name(f"{times}_times_{path.name}")
     temporary = longer.with_suffix(".tmp")
     if not longer.exists():
@@ -92,7 +92,7 @@ def repeated(path: Path, times: int) -> Path:
 
 
 def jobs(folder: Path) -> list[tuple[str, float, float]]:
-    """Rule, start and end (seconds from the first start) of each job that Snakemake recorded below a folder."""
+    """Return rule, start and end (seconds from the first start) of each job that Snakemake recorded in a folder."""
     found: dict[tuple[str, int], tuple[float, float]] = {}
     for path in (folder / ".snakemake/metadata").iterdir():
         record = json.loads(path.read_text())
@@ -104,7 +104,7 @@ def jobs(folder: Path) -> list[tuple[str, float, float]]:
 
 
 def draw(rows: list[tuple[str, float, float]], seconds: float, title: str, path: Path) -> None:
-    """Bars of the jobs over the time of the run, one line for each stage."""
+    """Draw the jobs as bars over the time of the run, one line for each stage."""
     stages = list(dict.fromkeys(STAGES.get(rule, "other") for rule, *_ in sorted(rows, key=lambda row: row[1])))
     names = [(len(stages) - number - 0.5, stage) for number, stage in enumerate(stages)]
     drawing = Drawing(Scale("seconds", 0, seconds), Scale("", 0, len(stages), names=names))
@@ -122,7 +122,7 @@ def draw(rows: list[tuple[str, float, float]], seconds: float, title: str, path:
 
 
 def logs(folder: Path) -> str:
-    """What mapping and finishing said, with the time of day: their steps, and what their threads waited for."""
+    """Return the logs of mapping and finishing: their steps, and what their threads waited for."""
     paths = sorted(
         path for rule in ("map_unit", "finish_sample") for path in (folder / "results/logs" / rule).iterdir()
     )
@@ -132,7 +132,7 @@ def logs(folder: Path) -> str:
 def whole_run(
     given: Namespace, fasta: Path, units: list[tuple[Path, Path]], name: str, target: str = ""
 ) -> tuple[Timing, Path]:
-    """One run into a fresh folder, up to a target of the Snakefile if one is named; what it took, and the folder."""
+    """Run the workflow into a fresh folder, up to a target if one is named; return its timing and the folder."""
     folder = (given.work / f"whole_run_{name}").resolve()
     files = [(one.resolve(), two.resolve()) for one, two in units]
     configuration = configure(folder, fasta.resolve(), files, given.backend)
@@ -145,7 +145,7 @@ def whole_run(
 
 
 def main() -> None:
-    """Simulate, run, and say where the time went."""
+    """Simulate, run, and print where the time went."""
     parser = arguments(__doc__, threads=16)
     parser.add_argument("--coverage", type=float, default=30)
     parser.add_argument("--backend", choices=("auto", "cpu", "gpu"), default="auto")
