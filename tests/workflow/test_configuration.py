@@ -699,7 +699,7 @@ def test_a_named_file_that_is_no_configuration(profile: str, run: Run) -> None:
 
 def test_what_snakemake_says_of_a_named_file(run: Run) -> None:
     """Without Quire's profiles it is as config/README.md shows it, and `make check` has the sentence."""
-    shown = (REPOSITORY / "config/README.md").read_text()
+    shown = " ".join((REPOSITORY / "config/README.md").read_text().split())
     replace(run, "bad.yaml", b"reference:\n\tfasta: x\n")
     for name, said in (
         ("none.yaml", "FileNotFoundError: [Errno 2] No such file or directory: 'none.yaml'"),

@@ -71,7 +71,7 @@ def test_the_report_of_snakemake_holds_small_results(continued: Callable[[], Run
 
 def test_what_else_snakemake_offers_is_as_documented(finished: Run) -> None:
     """`--archive` without conda, and `--generate-unit-tests` outside of the clone: config/README.md says the same."""
-    documented = (REPOSITORY / "config/README.md").read_text()
+    documented = " ".join((REPOSITORY / "config/README.md").read_text().split())
     without = {"PATH": os.pathsep.join(p for p in os.environ["PATH"].split(":") if not (Path(p) / "conda").exists())}
     said = "Error running conda info. Is conda installed and accessible?"
     archived = finished.snakemake("--archive", "archive.tar.gz", **without)
