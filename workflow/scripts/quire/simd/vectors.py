@@ -57,13 +57,6 @@ def has_avx2() -> bool:
     return get_default_triple().startswith("x86_64") and _compiles_for("avx2")
 
 
-def _register_bits() -> int:
-    """Bits of the widest register that holds integers of any size, of x86-64."""
-    if has_avx512() and _compiles_for("avx512bw"):
-        return 512
-    return 256 if has_avx2() else 128
-
-
 def aligned_zeros(length: int, dtype: np.typing.DTypeLike) -> np.ndarray:
     """A flat array of `length` zeros that starts on a cache line, so that no vector of 64 bytes crosses one."""
     size = np.dtype(dtype).itemsize
@@ -277,55 +270,6 @@ minimum = _extreme("minimum", "<")
 
 
 @intrinsic
-def add_saturated(_typing_context, a, b):
-    """a + b of signed integers, lane by lane; the largest or lowest of their type where that does not hold the sum."""
-    _require_alike("add_saturated", a, b)
-    _require(isinstance(a.element, types.Integer) and a.element.signed, "add_saturated takes signed integers")
-
-    def generate(_context, builder, _signature, arguments):
-        llvm_vector = arguments[0].type
-        name = f"llvm.sadd.sat.v{a.lanes}i{a.element.bitwidth}"
-        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(llvm_vector, [llvm_vector] * 2), name)
-        return builder.call(function, arguments)
-
-    return a(a, b), generate
-
-
-@intrinsic
-def as_computed(_typing_context, vector):
-    """as_computed(vector): the vector; LLVM does not take the operation behind it together with those before it.
-
-    It sorts the operands of nested maxima, and takes first into account what a loop's turn takes from the one before:
-    turns then wait for each other.
-    """
-    _require(isinstance(vector, VectorType), "as_computed takes a vector")
-
-    def generate(context, builder, _signature, arguments):
-        if not builder.module.triple.startswith("x86_64"):
-            return arguments[0]
-        whole = context.get_value_type(vector)
-        # Register by register: where a vector does not fit in one, LLVM ends the process.
-        lanes = min(vector.lanes, _register_bits() // vector.element.bitwidth)
-        piece, index = ir.VectorType(whole.element, lanes), ir.IntType(32)
-        function = ir.FunctionType(piece, [piece])
-        if lanes == vector.lanes:
-            return builder.asm(function, "", "=v,0", arguments, False)
-        undefined = ir.Constant(whole, ir.Undefined)
-        result = undefined
-        for first in range(0, vector.lanes, lanes):
-            taken = ir.Constant(ir.VectorType(index, lanes), [*range(first, first + lanes)])
-            part = builder.asm(function, "", "=v,0", [builder.shuffle_vector(arguments[0], undefined, taken)], False)
-            # As long as the whole, and then in its place.
-            longer = ir.Constant(ir.VectorType(index, vector.lanes), [min(k, lanes - 1) for k in range(vector.lanes)])
-            part = builder.shuffle_vector(part, ir.Constant(piece, ir.Undefined), longer)
-            here = [vector.lanes + k - first if first <= k < first + lanes else k for k in range(vector.lanes)]
-            result = builder.shuffle_vector(result, part, ir.Constant(ir.VectorType(index, vector.lanes), here))
-        return result
-
-    return vector(vector), generate
-
-
-@intrinsic
 def bits_greater(_typing_context, a, b):
     """An unsigned integer of as many bits as there are lanes (8, 16, 32 or 64): bit i says whether a > b in lane i."""
     _require_alike("bits_greater", a, b)
@@ -356,56 +300,19 @@ def choose_by_bits(_typing_context, bits, chosen, otherwise):
 
 
 @intrinsic
-def bits_greater_of_two(_typing_context, a, b, c, d):
-    """uint32: whether a > b, and c > d, in 16 lanes, in the order in which AVX2 has them of int16 in two operations.
-
-    Bits 0 to 7 are of a and b in lanes 0 to 7, the next eight of c and d there; then follow those of lanes 8 to 15.
-    """
-    _require_alike("bits_greater_of_two", a, b, c, d)
-    integers = isinstance(a.element, types.Integer) and a.element.signed
-    _require(integers and a.lanes == 16, "bits_greater_of_two takes 16 lanes of signed integers")
+def moved_up(_typing_context, vector, scalar):
+    """moved_up(vector, scalar): the lanes moved up by one, the scalar in lane 0 and the last lane dropped."""
+    _require(isinstance(vector, VectorType), "moved_up takes a vector")
+    _require(scalar == vector.element, f"moved_up of {vector} takes a scalar of its type")
 
     def generate(_context, builder, _signature, arguments):
-        first, second = (builder.icmp_signed(">", *arguments[at : at + 2]) for at in (0, 2))
-        word = ir.IntType(32)
-        if not has_avx2():
-            order = [*range(8), *range(16, 24), *range(8, 16), *range(24, 32)]
-            mask = ir.Constant(ir.VectorType(word, 32), order)
-            return builder.bitcast(builder.shuffle_vector(first, second, mask), word)
-        shorts, packed = ir.VectorType(ir.IntType(16), 16), ir.VectorType(ir.IntType(8), 32)
-        function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(packed, [shorts] * 2), "llvm.x86.avx2.packsswb"
-        )
-        masks = builder.call(function, [builder.sext(first, shorts), builder.sext(second, shorts)])
-        return builder.bitcast(builder.icmp_signed("<", masks, ir.Constant(packed, None)), word)
+        zero = ir.Constant(ir.IntType(32), 0)
+        first = builder.insert_element(ir.Constant(arguments[0].type, ir.Undefined), arguments[1], zero)
+        lanes = [vector.lanes, *range(vector.lanes - 1)]
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), vector.lanes), lanes)
+        return builder.shuffle_vector(arguments[0], first, mask)
 
-    return types.uint32(a, b, c, d), generate
-
-
-def _moved(name: str, up: bool):
-    """An intrinsic of a vector and a scalar of its type that moves the lanes by one."""
-
-    @intrinsic
-    def function(_typing_context, vector, scalar):
-        _require(isinstance(vector, VectorType), f"{name} takes a vector")
-        _require(scalar == vector.element, f"{name} of {vector} takes a scalar of its type")
-
-        def generate(_context, builder, _signature, arguments):
-            zero = ir.Constant(ir.IntType(32), 0)
-            first = builder.insert_element(ir.Constant(arguments[0].type, ir.Undefined), arguments[1], zero)
-            lanes = [vector.lanes, *range(vector.lanes - 1)] if up else [*range(1, vector.lanes), vector.lanes]
-            mask = ir.Constant(ir.VectorType(ir.IntType(32), vector.lanes), lanes)
-            return builder.shuffle_vector(arguments[0], first, mask)
-
-        return vector(vector, scalar), generate
-
-    return function
-
-
-# The lanes moved by one: up, the scalar in lane 0 and what stood in the last lane dropped; or down, the scalar in the
-# last lane and what stood in lane 0 dropped.
-moved_up = _moved("moved_up", up=True)
-moved_down = _moved("moved_down", up=False)
+    return vector(vector, scalar), generate
 
 
 @intrinsic

@@ -36,6 +36,7 @@ FLOOR, CEILING = -32000, 32000  # of int16
 LARGEST_BYTE_PRICE, LARGEST_BYTE_MATCH = 100, 10
 """Largest price and match of tiles in int8, so that half of a byte is left for H."""
 _NO_GOAL = 1 << 30
+_SWEEP, _SWEEP_LOCAL, _NOTE = range(3)  # what `_solve` is for, known where it is compiled for 8 and 16 bits
 _LOCAL = int(Mode.LOCAL)
 _OPEN, _EXTEND, _ZERO, _GOAL = range(4)  # constants of a tile
 _LETTERS, _SCORES, _DELETIONS, _ROW = range(4)  # vectors of a row in `Space.cells`, and their number
@@ -169,46 +170,47 @@ def _scale(tile, scoring, local, goal, lowest, highest):
 def _sweep_bytes(space, tile, scoring, scale):
     """See `_sweep_tile`, in int8."""
     letters = letter_scores(np.int8(scoring.match), np.int8(scoring.mismatch), BYTE_LANES)
-    return _solve(space, tile, scoring, scale, letters, np.empty(0, BITS), True, False)
+    return _solve(space, tile, scoring, scale, letters, np.empty(0, BITS), _SWEEP_LOCAL)
 
 
 @compiled
 def _sweep_words(space, tile, scoring, scale):
     """See `_sweep_tile`, in int16."""
     letters = letter_scores(np.int16(scoring.match), np.int16(scoring.mismatch), LANES)
-    return _solve(space, tile, scoring, scale, letters, np.empty(0, BITS), True, False)
+    return _solve(space, tile, scoring, scale, letters, np.empty(0, BITS), _SWEEP_LOCAL)
 
 
 @compiled
 def _sweep_words_unbounded(space, tile, scoring, scale):
     """See `_sweep_tile`, in int16 and in the modes that have no lowest H and ask for no largest one."""
     letters = letter_scores(np.int16(scoring.match), np.int16(scoring.mismatch), LANES)
-    return _solve(space, tile, scoring, scale, letters, np.empty(0, BITS), False, False)
+    return _solve(space, tile, scoring, scale, letters, np.empty(0, BITS), _SWEEP)
 
 
 @compiled
 def _note_words(space, tile, scoring, scale, directions):
     """See `note_tile`, in int16."""
     letters = letter_scores(np.int16(scoring.match), np.int16(scoring.mismatch), LANES)
-    return _solve(space, tile, scoring, scale, letters, directions, True, True)
+    return _solve(space, tile, scoring, scale, letters, directions, _NOTE)
 
 
 @compiled
 def _in_32_bits(space, tile, scoring, scale, directions):
     """Sweep a tile in int32, or note its directions if there is room for them; see `_solve`."""
     letters = letter_scores(np.int32(scoring.match), np.int32(scoring.mismatch), LANES)
-    return _solve(space, tile, scoring, scale, letters, directions, True, len(directions) > 0)
+    purpose = _NOTE if len(directions) > 0 else _SWEEP_LOCAL
+    return _solve(space, tile, scoring, scale, letters, directions, purpose)
 
 
 @inlined
-def _solve(space, tile, scoring, scale, letters, directions, bounded, keep):
-    """Compute a tile; `letters` is of `letter_scores` and says what the vectors are, and the flags are constants.
+def _solve(space, tile, scoring, scale, letters, directions, purpose):
+    """Compute a tile in vectors like `letters`, which is of `letter_scores`.
 
     Returns:
-        `keep`: 0, and row and column of the first cell above the goal, or -1; else what `_sweep_tile` does.
+        What `_sweep_tile` does; to note directions, 0, and row and column of the first cell above the goal, or -1.
     """
     _place(space, tile, scoring, scale)
-    score, row, column = _steps(space, tile, scale, letters, directions, bounded, keep)
+    score, row, column = _steps(space, tile, scale, letters, directions, purpose)
     lanes, rows = len(space.carried) // 2, len(tile.query)
     last = WIDTH * ((rows - 1) // height_of(rows, lanes))
     if tile.lower.shape[1] > 0:
@@ -283,8 +285,9 @@ def _leave(space, tile, step, last_lane, height, base):
 
 
 @inlined
-def _steps(space, tile, scale, letters, directions, bounded, keep):
+def _steps(space, tile, scale, letters, directions, purpose):
     """Compute all steps; see `_solve`. The score is relative to the base."""
+    bounded, keep = purpose != _SWEEP, purpose == _NOTE
     cells, even, odd, upper, gaps, lower, lower_gaps, constants, carried, export = space
     rows, columns, lanes = len(tile.query), len(tile.target), len(carried) // 2
     height, groups, hands_on = height_of(rows, lanes), (columns + WIDTH - 1) // WIDTH, len(tile.right) > 0

@@ -143,7 +143,7 @@ def align_one(reference, alternate, scoring, overhang):
     for j in range(columns):
         space.alternate[j * LANES] = alternate[j]
     space.rows[0], space.columns[0] = rows, columns
-    _fill(space, 1, rows, columns, scoring, overhang, -rows, columns)
+    _fill(space, 1, (rows, columns), scoring, overhang, (-rows, columns))
     _, count = _trace(space, columns, 0, overhang)
     return space.cigar[:count][::-1].copy()
 
@@ -210,7 +210,7 @@ def _align_groups(pairs, space, order, scoring, overhang, paths):
             lanes = min(LANES, len(order) - first)
             height, width = _pack_group(pairs, space, order[first : first + lanes])
             low, high = _band(space, lanes) if banded else (-height, width)
-            _fill(space, lanes, height, width, scoring, overhang, low, high)
+            _fill(space, lanes, (height, width), scoring, overhang, (low, high))
             for lane in range(lanes):
                 t = order[first + lane]
                 if banded and not _surpasses_others(space, lane, low, high, scoring.match):
@@ -283,11 +283,12 @@ def _all(value):
 
 
 @compiled
-def _fill(space, lanes, height, width, scoring, overhang, low, high):
+def _fill(space, lanes, size, scoring, overhang, band):
     """Fill the group's traceback bytes; set the row and column of each lane where its traceback starts.
 
-    Cells on diagonals (column - row) below `low` and above `high` are left out: nothing leads there.
+    Cells on diagonals (column - row) outside of `band` (the lowest and the highest) are left out: nothing leads there.
     """
+    (height, width), (low, high) = size, band
     priced = overhang in (INDEL, LEADING_INDEL)
     for j in range(width + 1):
         edge = scoring.gap_open + (j - 1) * scoring.gap_extend if priced and j > 0 else 0
