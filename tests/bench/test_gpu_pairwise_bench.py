@@ -18,5 +18,5 @@ def test_it_measures(tmp_path) -> None:
     assert lines[0] == "## G cells/s; 1.00 GHz"
     assert len([line for line in lines if line.startswith(("| 20 | global", "| 50 | local"))]) == 2
     assert len([line for line in lines if line.startswith(("| 30 | global |", "| 30 | local |"))]) == 2
-    assert any(line.startswith("| fill | 1 |") for line in lines)
+    assert any(line.startswith("| fill | 2 |") for line in lines)
     assert any(line.startswith("| bar | 50 | 1000 | 0 | NO") for line in lines)
