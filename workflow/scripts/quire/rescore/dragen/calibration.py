@@ -1,8 +1,8 @@
-"""A sample's own tables of repeats, from a bounded share of its alignments (GATK's CalibrateDragstrModel).
+"""Estimation of a sample's repeat tables from a bounded share of its alignments (GATK's CalibrateDragstrModel).
 
-The genome, or what of it is called, is cut into windows at fixed positions; those of the smallest hashes are read, as
-many as hold MOST_BASES. Which sites count is decided by hashes too, so that no answer depends on threads or pieces.
-Where there are too few sites for an estimate, GATK's default tables take its place.
+The called part of the genome is cut into windows at fixed positions. The windows with the smallest hashes are read, up
+to MOST_BASES. Hashes also decide which sites count, so the result does not depend on the number of threads or on how
+the genome is cut. If there are too few sites for an estimate, GATK's default tables are used.
 """
 
 import logging
@@ -30,19 +30,19 @@ from quire.sequence.codes import AMBIGUOUS, code_table
 log = logging.getLogger("quire.rescore")
 
 WINDOW = 200_000
-MOST_BASES = 100_000_000  # of the reference that are looked at
-_REACH = 1000  # bases beyond a window in which a repeat may start or end
+MOST_BASES = 100_000_000  # of the reference that are read
+_REACH = 1000  # bases around a window in which its repeats may start or end
 _CODES = code_table({}, AMBIGUOUS)
 
 
 class Calibration(NamedTuple):
-    """What a sample's alignments gave.
+    """The result of calibrating a sample.
 
     Attributes:
         tables: estimated, or GATK's defaults.
-        bases: of the reference that were looked at.
-        sites: int64[8, 20], sites that said something, by period and repeats.
-        missing: period, repeats and sites of classes with too few for an estimate.
+        bases: bases of the reference that were read.
+        sites: int64[8, 20], informative sites by period and repeats.
+        missing: period, repeats and number of sites of the classes with too few sites for an estimate.
     """
 
     tables: RepeatTables
@@ -61,17 +61,17 @@ def calibrate_sample(
     fasta: str | Path | None = None,
     threads: int = 1,
 ) -> Calibration:
-    """Write a sample's tables as GATK's text file, and where they come from as JSON.
+    """Write a sample's tables as GATK's text file, and their provenance as JSON.
 
     Args:
-        reference_directory: of the reference stage.
+        reference_directory: directory written by the reference stage.
         sample: name.
         alignment: its indexed BAM or CRAM.
-        intervals: what is called (contig, start, end), 0-based, half-open, in genome order.
-        output: the tables.
-        ledger: JSON with the bases and sites that were looked at, and what estimate lacked.
+        intervals: called intervals (contig, start, end), 0-based, half-open, in genome order.
+        output: path of the tables.
+        ledger: path of the JSON: bases and sites that were read, and classes with too few sites.
         fasta: the reference as FASTA, to decode CRAM.
-        threads: processes that share the work.
+        threads: number of worker processes.
 
     Raises:
         InputError: an alignment that cannot be read.
@@ -106,7 +106,7 @@ def calibrate(
     fasta: str | Path | None = None,
     threads: int = 1,
 ) -> Calibration:
-    """The tables of a sample; see `calibrate_sample`."""
+    """Estimate the tables of a sample; see `calibrate_sample`."""
     source = IndexedAlignments(alignment, fasta if str(alignment).endswith(".cram") else None)
     if not source.contigs:
         raise InputError(f"{alignment}: names no contigs; align the reads again.")
@@ -122,7 +122,7 @@ def calibrate(
 def chosen_windows(
     reference: Reference, intervals: Sequence[Interval], most_bases: int = MOST_BASES
 ) -> tuple[list[list[Interval]], int]:
-    """The windows of smallest hash that hold about `most_bases`, in genome order, and the bases that they do hold."""
+    """Return the windows of smallest hash with about `most_bases` bases, in genome order, and their exact number."""
     windows: dict[tuple[str, int], list[Interval]] = {}
     for group in cut_at_multiples(intervals, WINDOW):
         for interval in group:
@@ -141,7 +141,7 @@ def chosen_windows(
 
 
 def window_cases(reference: Reference, source: IndexedAlignments, window: Sequence[Interval]) -> NDArray[np.void]:
-    """The sites of a window that say something, see `count_cases`."""
+    """Return the informative sites of a window; see `count_cases`."""
     found = []
     for contig, start, end in window:
         number = reference.contig_number[contig]
@@ -150,7 +150,7 @@ def window_cases(reference: Reference, source: IndexedAlignments, window: Sequen
         codes = _CODES[np.frombuffer(reference.sequence(contig, low, high), np.uint8)]
         sites = repeats_between(codes, start - low, end - low)
         sites[:, :2] += low
-        sites = sites[sites[:, 0] >= start]  # one that starts before is the business of the window before
+        sites = sites[sites[:, 0] >= start]  # a site belongs to the window in which it starts
         sites = sites[np.argsort(sites[:, 1], kind="stable")]
         found.append(count_cases(source.records(contig, start, end), sites, number, length))
     return np.concatenate(found)

@@ -1,7 +1,8 @@
-"""What a sample's reads show at repeats of the reference: how many span one, and how many have an indel in it.
+"""Counts of spanning reads and of reads with indels at repeats of the reference.
 
-CalibrateDragstrModel's DragstrLocusCase, with its rules: primary and supplementary alignments that did not fail the
-machine's checks count, duplicates too; a site with a supplementary or a poorly mapped read says nothing.
+The rules are those of CalibrateDragstrModel's DragstrLocusCase. Primary and supplementary alignments that passed the
+machine's quality checks count, duplicates included. A site with a supplementary or poorly mapped read is not
+informative.
 """
 
 from collections.abc import Iterable
@@ -24,22 +25,22 @@ from quire.sequence.cigar import length_of, operation_of
 from quire.simd.compiled import compiled
 
 MINIMUM_DEPTH = 10  # reads over a site
-MINIMUM_MAPPING_QUALITY = 20  # of every one of them
+MINIMUM_MAPPING_QUALITY = 20  # of each of these reads
 _FLANK = 5  # bases on both sides of a repeat that a read must cover
 _IGNORED = FLAG_UNMAPPED | FLAG_SECONDARY | FLAG_FAILED_QUALITY_CHECK
 MOST_CASES = 4096  # of a period and a number of repeats
 
 CASE = np.dtype([("hash", np.uint64), ("class", np.int32), ("depth", np.int32), ("indels", np.int32)])
-"""A site that says something: a hash of where it is, its class (`class_of`), reads over it and indels in these."""
+"""An informative site: hash of its position, class (`class_of`), spanning reads, and reads with an indel."""
 
 
 def count_cases(records: Records, sites: NDArray[np.int64], contig_number: int, contig_length: int) -> NDArray[np.void]:
-    """The sites that say something.
+    """Return the informative sites.
 
     Args:
-        records: all that overlap the sites.
+        records: all records that overlap the sites.
         sites: int64[n, 3], start and end (0-based, half-open) on the contig, and period; by ascending end.
-        contig_number: goes into the hash.
+        contig_number: part of the hash.
         contig_length: bases.
 
     Returns:
@@ -55,15 +56,15 @@ def count_cases(records: Records, sites: NDArray[np.int64], contig_number: int, 
 
 
 def class_of(periods: NDArray[np.int64], repeats: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Row-major cell of the tables (int64[n]) of repeats."""
+    """Return the class (int64[n]) of repeats: the row-major index of their cell in the tables."""
     classes: NDArray[np.int64] = (periods - 1) * MOST_REPEATS + np.minimum(repeats, MOST_REPEATS) - 1
     return classes
 
 
 def sample_of_cases(parts: Iterable[NDArray[np.void]], most: int = MOST_CASES) -> NDArray[np.void]:
-    """At most `most` cases of each class, those of the smallest hash, ordered by class and hash.
+    """Return at most `most` cases of each class, those with the smallest hashes, ordered by class and hash.
 
-    The sample does not depend on how the cases are cut into parts or in which order these come.
+    The result depends neither on how the cases are divided into parts nor on the order of the parts.
     """
     kept = np.empty(0, CASE)
     for part in parts:
@@ -75,7 +76,7 @@ def sample_of_cases(parts: Iterable[NDArray[np.void]], most: int = MOST_CASES) -
 
 
 def place_hashes(starts: NDArray[np.int64], contig_numbers: NDArray[np.int64] | int) -> NDArray[np.uint64]:
-    """A hash (uint64[n]) of places of the reference, no two alike (the finaliser of MurmurHash3)."""
+    """Return a unique hash (uint64[n]) of each position of the reference (the finaliser of MurmurHash3)."""
     keys = starts.astype(np.uint64) ^ (np.asarray(contig_numbers).astype(np.uint64) << np.uint64(32))
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         keys = (keys ^ (keys >> np.uint64(33))) * np.uint64(factor)
@@ -85,7 +86,7 @@ def place_hashes(starts: NDArray[np.int64], contig_numbers: NDArray[np.int64] | 
 
 @compiled
 def _count(data, starts, fixed, sites, contig_length):
-    """Reads over each site, indels of theirs in it, and whether all are primary and well mapped."""
+    """Count reads over each site and their indels; also return which sites have primary, well-mapped reads only."""
     n = len(sites)
     depth, indels = np.zeros(n, np.int32), np.zeros(n, np.int32)
     fit = np.ones(n, np.bool_)

@@ -1,8 +1,8 @@
-"""How unlikely a read may be under its best haplotype before it is left out (daynamicLog10MinLiklihoodModel).
+"""The lowest likelihood under its best haplotype at which a read is still used (daynamicLog10MinLiklihoodModel).
 
-Of a read with base qualities q, whose errors e = 10^(-q/10) are as its qualities say, the phred of its likelihood has a
-mean and a variance that are sums over its bases. A read stays up to one standard deviation above the mean, and in any
-case up to one poor base (phred 40) in 33.
+If a read's errors occur at the rates e = 10^(-q/10) of its base qualities q, the phred of its likelihood has a mean and
+a variance that are sums over its bases. A read is kept up to one standard deviation above the mean, and in any case up
+to one error of phred 40 per 33 bases.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ _LOG10_PER_ERROR = -4.0
 
 
 def _moments() -> NDArray[np.float64]:
-    """float64[41, 2]: mean and variance of the phred of a base's likelihood, by its quality (0 counts as 1)."""
+    """Return mean and variance (float64[41, 2]) of the phred of a base's likelihood, by quality (0 counts as 1)."""
     error = power_of_ten(-np.arange(1, _LARGEST_QUALITY + 1) / 10)
     right, wrong = -10 * log10(1 - error), -10 * log10(error / 3)
     mean = (1 - error) * right + error * wrong
@@ -30,10 +30,10 @@ MOMENTS = _moments()
 
 
 def least_likelihoods(base_qualities: NDArray[np.uint8], base_offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The log10 likelihood (float64[reads]) below which a read is left out.
+    """Return the log10 likelihood (float64[reads]) below which each read is left out.
 
     Args:
-        base_qualities: uint8[n] of all reads as PairHMM sees them, end to end.
+        base_qualities: uint8[n] of all reads as PairHMM receives them, end to end.
         base_offsets: int64[reads + 1].
     """
     least: NDArray[np.float64] = _least(base_qualities, base_offsets, MOMENTS)

@@ -1,9 +1,10 @@
-"""Base-quality dropout: errors that come together, on one strand, late in the reads, at bases of poor quality.
+"""Base-quality dropout: errors that occur together, on one strand, late in the reads, at bases of poor quality.
 
-GATK's GenotypeLikelihoodCalculatorDRAGEN.calculateBQDLikelihoods. A homozygous genotype gets a second explanation: from
-some cycle of the sequencer on, half of a strand's reads show an error allele whatever is there. It costs 2.5 times
-the mean quality of the bases there, less 5 for each base of a homopolymer of the error before the site, as the strand
-sees it. The cycle is the best for each strand. Only alleles as long as the reference are errors of this kind.
+GATK's GenotypeLikelihoodCalculatorDRAGEN.calculateBQDLikelihoods. A homozygous genotype gets an alternative
+explanation: from some sequencing cycle on, half of a strand's reads show an error allele, whatever the true allele. The
+cost is 2.5 times the mean quality of the affected bases, minus 5 for each base of a homopolymer of the error allele
+before the site, in the direction of the strand. The best cycle is chosen for each strand. Only alleles as long as the
+reference can be such errors.
 """
 
 import numpy as np
@@ -23,13 +24,13 @@ def raise_by_dropout(likelihoods, ploidy, by_allele, rows, evidence, as_long, be
     """Raise the likelihoods of homozygous genotypes that dropout explains better (in place).
 
     Args:
-        likelihoods: float64[genotypes], log10, of a sample.
+        likelihoods: float64[genotypes], log10, of one sample.
         ploidy: of the sample.
         by_allele: float64[reads, alleles], log10; rows of reads that no haplotype explains are NaN.
         rows: int64[n], the sample's reads.
         evidence: `SiteEvidence` of all reads.
-        as_long: bool[alleles], which are as long as the reference.
-        before, behind: int64[alleles], length of the homopolymer of each allele's first base on both sides of the site.
+        as_long: bool[alleles], True for alleles as long as the reference.
+        sides: int64[alleles, 2], lengths of the homopolymer of each allele's first base before and after the site.
     """
     forward = _late_first(rows, evidence, 0)
     reverse = _late_first(rows, evidence, 1)
@@ -45,7 +46,7 @@ def raise_by_dropout(likelihoods, ploidy, by_allele, rows, evidence, as_long, be
 
 @compiled
 def homopolymers(codes, position, base):
-    """Copies of a base right before and right behind a position, four at most on either side."""
+    """Count copies of a base directly before and directly after a position, at most four on either side."""
     before, behind = 0, 0
     while before < _LONGEST_HOMOPOLYMER and position - 1 - before >= 0 and codes[position - 1 - before] == base:
         before += 1
@@ -56,7 +57,7 @@ def homopolymers(codes, position, base):
 
 @compiled
 def _late_first(rows, evidence, reverse):
-    """Reads of a strand, late cycles first, among these poor bases first (no base counts as quality 0)."""
+    """Return the reads of a strand by descending cycle, then by ascending base quality (0 without a base)."""
     count = 0
     for row in rows:
         count += evidence.reverse[row] == reverse
@@ -72,7 +73,7 @@ def _late_first(rows, evidence, reverse):
 
 @compiled
 def _strand(by_allele, strand, evidence, allele, error, homopolymer):
-    """Phred of a strand's reads under a homozygous genotype with the best cycle from which errors come."""
+    """Return the phred of a strand's reads under a homozygous genotype with the best cycle for dropout to start at."""
     if len(strand) == 0:
         return 0.0
     total = 0.0  # of all reads without errors

@@ -1,9 +1,9 @@
-"""From what reads show at repeats to tables of what repeats do: GATK's DragstrParametersEstimator.
+"""Estimation of repeat tables from indel counts at repeats: GATK's DragstrParametersEstimator.
 
-A site of a diploid sample has no indel, one on one of its chromosomes, or one on both, the latter half as often. Of a
-site without, a read shows an indel where it made an error, with a probability that grows with the repeat's length. The
-rate of errors per base and the prior of an indel are those of a grid that make the reads of all sites of a period
-and number of repeats likeliest. Neighbouring numbers of repeats are taken together where sites are few, and where
+A site of a diploid sample has no indel, one on one of its chromosomes, or one on both; the last is half as likely as
+the second. At a site without an indel, a read shows one by error, with a probability that grows with the length of the
+repeat. For each period and number of repeats, a grid search finds the error rate per base and the prior of an indel
+that maximise the likelihood of all reads. Neighbouring numbers of repeats are pooled where sites are few, and where
 errors would become rarer, or indels much rarer, with more repeats.
 """
 
@@ -19,8 +19,8 @@ from quire.simd.powers_of_ten import power_of_ten as powers_of_ten
 from quire.simd.powers_of_ten.cpu import log10, power_of_ten
 
 HETEROZYGOUS_TO_HOMOZYGOUS = 2.0
-_LEAST_SITES = 50  # of a number of repeats, or it is taken together with others
-_PRIOR_DROP = 3.0  # the prior's phred may fall by so much from one number of repeats to the next
+_LEAST_SITES = 50  # of a number of repeats; with fewer it is pooled with others
+_PRIOR_DROP = 3.0  # most that the prior's phred may rise from one number of repeats to the next
 _ERRORS = np.arange(10.0, 51.0)  # phreds of the grid
 _PRIORS = np.arange(0.0, 41.0)
 _GAP_OPENS = np.arange(0.0, 50.125, 0.25)  # phreds
@@ -31,7 +31,7 @@ _NEEDED = ((1, 1, 9), (2, 2, 5), (3, 2, 4), (4, 2, 3), (5, 2, 2), (6, 2, 2), (7,
 
 
 def too_few(counts: NDArray[np.int64]) -> list[tuple[int, int, int]]:
-    """Period, repeats and sites of those classes of which GATK needs more, for any estimate at all.
+    """Return period, repeats and number of sites of the classes in which GATK requires more sites for any estimate.
 
     Args:
         counts: int64[8, 20], sites by period and repeats.
@@ -45,7 +45,7 @@ def too_few(counts: NDArray[np.int64]) -> list[tuple[int, int, int]]:
 
 
 def estimate(cases: NDArray[np.void]) -> RepeatTables:
-    """Tables from the sites of a sample (`sample_of_cases`)."""
+    """Estimate tables from the sites of a sample (`sample_of_cases`)."""
     errors, priors = np.zeros((LONGEST_PERIOD, MOST_REPEATS)), np.zeros((LONGEST_PERIOD, MOST_REPEATS))
     for period in range(1, LONGEST_PERIOD + 1):
         rows = cases[cases["class"] // MOST_REPEATS == period - 1]
@@ -57,7 +57,7 @@ def estimate(cases: NDArray[np.void]) -> RepeatTables:
 
 
 def _distinct(cases: NDArray[np.void]) -> NDArray[np.int64]:
-    """int64[m, 3]: depth, indels and how many of the sites have them."""
+    """Return the distinct pairs of depth and indels with their number of sites (int64[m, 3])."""
     pairs, counts = np.unique(np.stack([cases["depth"], cases["indels"]], axis=1), axis=0, return_counts=True)
     return np.column_stack([pairs, counts]).astype(np.int64)
 
@@ -65,7 +65,7 @@ def _distinct(cases: NDArray[np.void]) -> NDArray[np.int64]:
 def _estimate_period(
     period: int, by_repeats: list[NDArray[np.int64]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Phreds of an error at a base and of an indel (float64[20] each), by repeats."""
+    """Return the phreds of an error at a base and of an indel (float64[20] each), by repeats."""
     errors, priors = np.zeros(MOST_REPEATS), np.zeros(MOST_REPEATS)
     pending = _groups([int(cases[:, 2].sum()) for cases in by_repeats])
     done: list[tuple[int, int]] = []
@@ -84,7 +84,7 @@ def _estimate_period(
 
 
 def _groups(counts: list[int]) -> list[tuple[int, int]]:
-    """Ranges of repeats (first, last) to begin with: those at both ends hold sites enough, where there are."""
+    """Return initial ranges of repeats (first, last); the outermost hold at least _LEAST_SITES sites if possible."""
     left, total = 0, 0
     while left < MOST_REPEATS and total < _LEAST_SITES:
         left += 1
@@ -99,7 +99,7 @@ def _groups(counts: list[int]) -> list[tuple[int, int]]:
 
 
 def _gap_open(period: int, error: float) -> float:
-    """The gap open phred under which PairHMM makes gaps of one unit at a rate of errors (phred)."""
+    """Return the gap open phred with which PairHMM makes gaps of one unit at the given error rate (phred)."""
     rate, continuation = powers_of_ten(np.array([-error / 10, -1.0 / period])).tolist()
     opens = powers_of_ten(-_GAP_OPENS / 10)
     gaps = opens * continuation ** (period - 1) * (1.0 - continuation)
@@ -110,16 +110,16 @@ def _gap_open(period: int, error: float) -> float:
 
 
 def _least_error(period: int) -> float:
-    """The lowest phred of an error per base under which the longest repeat is still right half of the time."""
+    """Return the lowest phred of an error per base at which half of the reads of the longest repeat are right."""
     return math.ceil(-10 * math.log10(1 - 0.5 ** (1 / (MOST_REPEATS * period) / 2)))
 
 
 def _likeliest(period: int, first_repeats: int, by_repeats: list[NDArray[np.int64]]) -> tuple[float, float]:
-    """The phreds of an error at a base and of an indel that explain some sites best, the smallest of those.
+    """Return the phreds of an error at a base and of an indel that maximise the likelihood; of equals the smallest.
 
     Args:
         period: of the sites.
-        first_repeats: of the first group of sites; the others have one more each.
+        first_repeats: number of repeats of the first group of sites; each following group has one more.
         by_repeats: int64[m, 3] each, depth, indels and number of sites.
     """
     cases = np.concatenate(by_repeats)
@@ -131,7 +131,7 @@ def _likeliest(period: int, first_repeats: int, by_repeats: list[NDArray[np.int6
 
 @compiled
 def _search(cases, bases, errors, priors):
-    """Indices of the likeliest error and prior."""
+    """Return the indices of the likeliest error and prior."""
     best = -np.inf
     best_error, best_prior = 0, 0
     most_heterozygous = log10(HETEROZYGOUS_TO_HOMOZYGOUS / (1.0 + HETEROZYGOUS_TO_HOMOZYGOUS))
@@ -161,6 +161,6 @@ def _search(cases, bases, errors, priors):
 
 @compiled
 def _log10_of_rest(x):
-    """log10(1 - 10^x), -inf where nothing is left."""
+    """Return log10(1 - 10^x), -inf where nothing is left."""
     rest = 1.0 - power_of_ten(x)
     return log10(rest) if rest > 0 else -np.inf

@@ -1,4 +1,4 @@
-"""What the models of base-quality dropout and of foreign reads want to know of the reads over a site."""
+"""Properties of the reads over a site that the models of base-quality dropout and of foreign reads need."""
 
 from typing import NamedTuple
 
@@ -8,21 +8,21 @@ from numpy.typing import NDArray
 from quire.rescore.reads.clipping import INSERTED, RegionReads
 from quire.simd.compiled import compiled
 
-# DRAGENMappingQualityReadTransformer: mapping qualities, and the phreds of a read from elsewhere that they stand for.
+# DRAGENMappingQualityReadTransformer: mapping qualities, and the corresponding phreds of a read from elsewhere.
 _MAPPING_QUALITIES = np.array([0, 30, 60, 100, 200, 256])
 _MISPLACED = np.array([0, 30, 40, 45, 50, 50])
 NO_BASE = -1
 
 
 class SiteEvidence(NamedTuple):
-    """Reads that touch a site.
+    """The reads that touch a site.
 
     Attributes:
         sample: int64[n].
         reverse: uint8[n].
-        cycle: int64[n], the cycle of the sequencer that read the base over the site.
-        base_quality: int64[n], of that base; NO_BASE where the read does not reach the site.
-        misplaced: float64[n], phred of the read being from elsewhere.
+        cycle: int64[n], sequencing cycle of the base over the site.
+        base_quality: int64[n], quality of that base; NO_BASE if the read does not reach the site.
+        misplaced: float64[n], phred that the read comes from elsewhere.
     """
 
     sample: NDArray[np.int64]
@@ -33,11 +33,11 @@ class SiteEvidence(NamedTuple):
 
 
 def site_evidence(reads: RegionReads, chosen: NDArray[np.int64], position: int) -> SiteEvidence:
-    """The evidence of some reads.
+    """Collect the evidence of some reads.
 
     Args:
         reads: clipped reads.
-        chosen: int64[n], which of them.
+        chosen: int64[n], indices of the reads.
         position: of the site, 0-based.
     """
     cycle, base_quality = _at_site(reads, chosen, position)
@@ -47,7 +47,7 @@ def site_evidence(reads: RegionReads, chosen: NDArray[np.int64], position: int) 
 
 @compiled
 def _at_site(reads, chosen, position):
-    """Cycle and quality of each read's base at a position, or of the first behind it where that is deleted."""
+    """Return cycle and quality of each read's base at a position, or of the next base if the position is deleted."""
     cycles = np.empty(len(chosen), np.int64)
     qualities = np.full(len(chosen), NO_BASE, np.int64)
     for n in range(len(chosen)):

@@ -1,10 +1,10 @@
 """Foreign reads: reads that come from elsewhere in the genome and are mapped here.
 
-GATK's GenotypeLikelihoodCalculatorDRAGEN.calculateFRDLikelihoods. A homozygous genotype gets a second explanation: the
-reads of one strand, or of both, that are mapped worse than some threshold are a mixture of the genotype's own and of
-foreign ones with another allele. It costs the probability that such a read is misplaced and, for an allele that is
-not the reference, that the foreign place differs so. The share of foreign reads is that of the allele's support, half
-at most; allele, strands and threshold are the best.
+GATK's GenotypeLikelihoodCalculatorDRAGEN.calculateFRDLikelihoods. A homozygous genotype gets an alternative
+explanation: the reads of one strand, or of both, with a mapping quality below some threshold are a mixture of the
+genotype's own reads and of foreign reads with another allele. The cost is the probability that such a read is misplaced
+and, for an allele other than the reference, that the foreign location has it. The share of foreign reads is that of the
+allele's support, at most a half. Allele, strands and threshold are chosen to maximise the likelihood.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from quire.simd.compiled import compiled
 from quire.simd.powers_of_ten.cpu import log10, power_of_ten
 
 FLAT_PRIOR = 34.77  # phred of a foreign substitution (DRAGENGenotypesModel.FLAT_SNP_HET_PRIOR)
-_MARGIN = 0.0000001  # log10, within which a read is at the threshold
+_MARGIN = 0.0000001  # log10; tolerance of the comparison with the threshold
 
 
 @compiled
@@ -22,16 +22,16 @@ def raise_by_foreign_reads(likelihoods, ploidy, by_allele, rows, evidence, forei
     """Raise the likelihoods of homozygous genotypes that foreign reads explain better (in place).
 
     Args:
-        likelihoods: float64[genotypes], log10, of a sample.
+        likelihoods: float64[genotypes], log10, of one sample.
         ploidy: of the sample.
         by_allele: float64[reads, alleles], log10; rows of reads that no haplotype explains are NaN.
         rows: int64[n], the sample's reads.
         evidence: `SiteEvidence` of all reads.
-        foreign_prior: float64[alleles], phred that a foreign place has the allele; 0 for the reference.
+        foreign_prior: float64[alleles], phred that a foreign location has the allele; 0 for the reference.
     """
     scored = rows[~np.isnan(by_allele[rows, 0])]
     for foreign in range(len(foreign_prior)):
-        # Of the reads that no haplotype explains the thresholds count as well.
+        # Thresholds come from all reads, including those that no haplotype explains.
         cost = -0.1 * evidence.misplaced[rows] - 0.1 * foreign_prior[foreign]
         thresholds = np.unique(cost)
         own_cost = -0.1 * evidence.misplaced[scored] - 0.1 * foreign_prior[foreign]

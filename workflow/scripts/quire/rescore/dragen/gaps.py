@@ -1,4 +1,4 @@
-"""Gap qualities of a read's bases by the repeats it has (DragstrPairHMMInputScoreImputator)."""
+"""Gap qualities of each base of a read, from the repeats in it (DragstrPairHMMInputScoreImputator)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ _LAST_GAP_OPEN, _LAST_GAP_CONTINUATION = 45, 10  # at the last base of a read
 
 
 def gap_tables(tables: RepeatTables) -> NDArray[np.uint8]:
-    """uint8[2, 8, 20]: gap open and gap continuation qualities as PairHMM takes them, halves rounded up."""
+    """Return gap open and gap continuation qualities (uint8[2, 8, 20]) for PairHMM, halves rounded up."""
     opening = np.floor(np.minimum(tables.gap_open, _LARGEST_GAP_OPEN) + 0.5)
     continuation = np.floor(tables.gap_continuation + 0.5)
     tables_of_both: NDArray[np.uint8] = np.maximum(np.stack([opening, continuation]), 1.0).astype(np.uint8)
@@ -25,7 +25,7 @@ def gap_qualities(
     sample: NDArray[np.int32],
     tables: NDArray[np.uint8],
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Gap open and gap continuation qualities (uint8[n] each) at each base of some reads.
+    """Return gap open and gap continuation qualities (uint8[n] each) at each base of some reads.
 
     Args:
         bases: uint8[n] codes of all reads, end to end.

@@ -1,4 +1,4 @@
-"""Genotypes at a site as GATK's DRAGEN mode finds them: dropout and foreign reads in the likelihoods, then posteriors.
+"""Genotypes of GATK's DRAGEN mode: likelihoods with dropout and foreign reads, then posteriors.
 
 DRAGENGenotypesModel, and GenotypingEngine.calculateGenotypes with posteriors for genotypes and QUAL.
 """
@@ -32,13 +32,13 @@ from quire.rescore.reads.clipping import RegionReads
 
 @dataclass(frozen=True)
 class RegionModel:
-    """What sites of a region have in common.
+    """Properties that the sites of a region share.
 
     Attributes:
         codes: uint8[n] of the reference around the region.
         start: position of the first code.
         tables: of each sample.
-        has_indels: whether any haplotype of the region has an indel; GATK looks for repeats only then.
+        has_indels: True if any haplotype of the region has an indel; GATK searches for repeats only then.
     """
 
     codes: NDArray[np.uint8]
@@ -49,12 +49,12 @@ class RegionModel:
     def at(
         self, site: Site, reads: RegionReads, genotyped: NDArray[np.int64], unexplained: NDArray[np.int64]
     ) -> "SiteModel":
-        """The model of a site.
+        """Return the model of a site.
 
         Args:
-            site: where.
+            site: the site.
             reads: clipped reads.
-            genotyped: int64[n], those that `SiteModel.phreds` gets likelihoods of, in that order.
+            genotyped: int64[n], the reads whose likelihoods `SiteModel.phreds` receives, in that order.
             unexplained: int64[m], reads over the site that no haplotype explains.
         """
         chosen = np.concatenate([genotyped, unexplained])
@@ -66,14 +66,14 @@ class RegionModel:
 
 @dataclass(frozen=True)
 class SiteModel:
-    """How a site is genotyped.
+    """The genotyping model of one site.
 
     Attributes:
-        evidence: of the reads that are genotyped, then of those that no haplotype explains.
-        counted: bool[n], which of them count (a mate elsewhere bars a read).
+        evidence: of the genotyped reads, then of the reads that no haplotype explains.
+        counted: bool[n], False for reads that are barred because their mate is mapped elsewhere.
         codes: uint8[] of the reference.
         position: of the site in `codes`.
-        indel_phreds: prior of an indel in each sample; None where there are no indels.
+        indel_phreds: prior of an indel in each sample; None for a region without indels.
     """
 
     evidence: SiteEvidence
@@ -85,7 +85,7 @@ class SiteModel:
     def phreds(
         self, alleles: Sequence[bytes], by_allele: NDArray[np.float64], ploidies: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """PL of every genotype of every sample (samples end to end, each with minimum 0).
+        """Return the PL of every genotype of every sample (samples end to end, each with minimum 0).
 
         Args:
             alleles: the reference first; NON_REFERENCE may be the last.
@@ -110,7 +110,7 @@ class SiteModel:
         return phreds
 
     def _foreign_prior(self, sample: int, as_long: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Phred (float64[alleles]) that a foreign place has an allele."""
+        """Return the phred (float64[alleles]) that a foreign location has each allele."""
         indel = FLAT_FOREIGN_PRIOR if self.indel_phreds is None else self.indel_phreds[sample]
         prior = np.where(as_long, FLAT_FOREIGN_PRIOR, indel)
         prior[0] = 0.0
@@ -119,7 +119,7 @@ class SiteModel:
     def genotype(
         self, sample: int, alleles: Sequence[bytes], phreds: NDArray[np.int64], ploidy: int
     ) -> PosteriorGenotype:
-        """The likeliest genotype of a sample (number) from its PLs (int64[genotypes])."""
+        """Return the likeliest genotype (number) of a sample, given its PLs (int64[genotypes])."""
         prior = FLAT_PRIOR if self.indel_phreds is None else repeat_prior(self.indel_phreds[sample])
         counts = genotype_counts(ploidy, len(alleles))
         plain = counts[:, [a for a, allele in enumerate(alleles) if a == 0 or allele == SPANNING]].sum(axis=1) == ploidy
@@ -127,5 +127,5 @@ class SiteModel:
 
 
 def has_indels(haplotypes: Sequence[Haplotype]) -> bool:
-    """Whether any of the haplotypes has an insertion or a deletion."""
+    """Return True if any of the haplotypes has an insertion or a deletion."""
     return any(event.is_indel for haplotype in haplotypes for event in haplotype.events.values())

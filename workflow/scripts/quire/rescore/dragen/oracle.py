@@ -1,4 +1,4 @@
-"""DRAGEN's error models by their definitions, in plain Python; slow. The tests hold the fast functions against it."""
+"""DRAGEN's error models by their definitions, in plain, slow Python; the tests compare the fast functions with it."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ LONGEST_PERIOD = 8
 
 
 def units_from(text: str, start: int, period: int) -> int:
-    """How often the unit that starts at a position stands there, end to end; 0 where it does not fit."""
+    """Count consecutive copies of the unit that starts at a position; 0 if the unit does not fit into the text."""
     unit = text[start : start + period]
     count = 0
     while len(unit) == period and text[start + count * period :].startswith(unit):
@@ -16,7 +16,7 @@ def units_from(text: str, start: int, period: int) -> int:
 
 
 def repeats_in_read(text: str) -> list[tuple[int, int]]:
-    """(period, repeats) at each base of a read."""
+    """Return (period, repeats) at each base of a read."""
     best = []
     for i, letter in enumerate(text):
         start = i
@@ -35,7 +35,7 @@ def repeats_in_read(text: str) -> list[tuple[int, int]]:
 
 
 def _runs_of_units(text: str, period: int) -> list[int]:
-    """Units of the run that the unit at each base belongs to, and 1 behind the last base."""
+    """Return the number of units in the run that contains the unit at each base, and 1 after the last base."""
     runs = [0] * len(text)
     for phase in range(period):
         i = phase
@@ -50,7 +50,7 @@ def _runs_of_units(text: str, period: int) -> list[int]:
 
 
 def repeat_at(text: str, position: int) -> tuple[int, int]:
-    """(period, repeats) of the reference at a position."""
+    """Return (period, repeats) of the reference at a position."""
     period = max(range(1, LONGEST_PERIOD + 1), key=lambda p: (units_from(text, position, p), -p))
     unit, count = text[position : position + period], units_from(text, position, period)
     start = position
@@ -60,7 +60,7 @@ def repeat_at(text: str, position: int) -> tuple[int, int]:
 
 
 def repeats_between(text: str, first: int, last: int) -> list[tuple[int, int, int]]:
-    """(start, end, period) of the repeats of a stretch of reference."""
+    """Return (start, end, period) of the repeats in a stretch of the reference."""
     found = []
     i = first
     while i < last:
@@ -81,19 +81,19 @@ def repeats_between(text: str, first: int, last: int) -> list[tuple[int, int, in
 
 
 def log10_sum(a: float, b: float) -> float:
-    """log10(10^a + 10^b)."""
+    """Return log10(10^a + 10^b)."""
     if max(a, b) == -math.inf:
         return -math.inf
     return max(a, b) + math.log10(1 + 10 ** (min(a, b) - max(a, b)))
 
 
 def dropout(reads: Sequence[tuple[bool, int, int, float | None, float | None]], homopolymers: tuple[int, int]) -> float:
-    """log10 of the likelihood of a homozygous genotype with one error allele under base-quality dropout.
+    """Return the log10 likelihood of a homozygous genotype with one error allele under base-quality dropout.
 
     Args:
-        reads: reverse or not, cycle, base quality (-1 without), log10 likelihoods under the genotype's allele and the
-            error allele (None: the read was left out).
-        homopolymers: of the error's base before and behind the site.
+        reads: reverse strand, cycle, base quality (-1 without), log10 likelihoods under the genotype's allele and the
+            error allele (None for a read that was left out).
+        homopolymers: lengths of the error base's homopolymers before and after the site.
     """
     phred = 0.0
     for strand, homopolymer in zip((False, True), homopolymers, strict=True):
@@ -112,11 +112,11 @@ def dropout(reads: Sequence[tuple[bool, int, int, float | None, float | None]], 
 
 
 def foreign_reads(reads: Sequence[tuple[bool, float, float, float]], prior: float) -> float:
-    """log10 of the likelihood of a homozygous genotype with foreign reads of one other allele.
+    """Return the log10 likelihood of a homozygous genotype with foreign reads of one other allele.
 
     Args:
-        reads: reverse or not, phred of being misplaced, log10 likelihoods under the genotype's and the foreign allele.
-        prior: phred that a foreign place has the allele.
+        reads: reverse strand, phred of being misplaced, log10 likelihoods under the genotype's and the foreign allele.
+        prior: phred that a foreign location has the allele.
     """
     best = -math.inf
     for threshold in {misplaced for _, misplaced, _, _ in reads}:

@@ -1,7 +1,8 @@
-"""Genotypes by their posterior probability: GATK's GenotypePriorCalculator and USE_POSTERIOR_PROBABILITIES.
+"""Genotypes by posterior probability: GATK's GenotypePriorCalculator and USE_POSTERIOR_PROBABILITIES.
 
-A heterozygous substitution is as likely as SNV_HETEROZYGOSITY says, shared by the three bases that it may lead to; an
-indel as the sample's tables say of the repeat it lies in; two copies of an allele half as likely as one.
+A heterozygous substitution has the probability SNV_HETEROZYGOSITY, shared equally by the three possible bases. An indel
+has the probability that the sample's tables give for the repeat at the site. Each further copy of an allele halves the
+probability.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ LARGEST_GQ = 99
 _LOG10_SNV, _LOG10_INDEL, _LOG10_3, _LOG10_2 = log10(
     np.array([SNV_HETEROZYGOSITY, INDEL_HETEROZYGOSITY, 3.0, 2.0])
 ).tolist()
-_REACH = 400  # bases on both sides of a site in which its repeat is looked for; tables end at 8 x 20
+_REACH = 400  # bases searched for the repeat on both sides of a site; tables end at 8 x 20
 
 
 class SitePrior(NamedTuple):
@@ -31,7 +32,7 @@ class SitePrior(NamedTuple):
     Attributes:
         substitution: of any substitution.
         indel: of an indel.
-        other: of an allele that nobody has seen.
+        other: of an allele that no read shows.
     """
 
     substitution: float
@@ -40,16 +41,16 @@ class SitePrior(NamedTuple):
 
 
 FLAT_PRIOR = SitePrior(_LOG10_SNV, _LOG10_INDEL, min(_LOG10_SNV, _LOG10_INDEL))
-"""In regions without indels, where GATK does not look for repeats."""
+"""The prior in regions without indels, where GATK does not search for repeats."""
 
 
 def indel_prior(tables: RepeatTables, codes: NDArray[np.uint8], position: int) -> float:
-    """The sample's phred of an indel at a site.
+    """Return the sample's phred of an indel at a site.
 
     Args:
         tables: of the sample.
         codes: uint8[n] of the reference around the site.
-        position: of the site in `codes`; the repeat is that of the base behind it.
+        position: of the site in `codes`; the repeat is looked up at the next base.
     """
     behind = position + 1
     near = codes[max(0, behind - _REACH) : behind + _REACH]
@@ -58,17 +59,17 @@ def indel_prior(tables: RepeatTables, codes: NDArray[np.uint8], position: int) -
 
 
 def repeat_prior(phred: float) -> SitePrior:
-    """The prior of a site whose repeat has indels with a probability (phred)."""
+    """Return the prior of a site in a repeat with the given probability (phred) of an indel."""
     indel = -0.1 * phred
     return SitePrior(_LOG10_SNV, indel, max(_LOG10_SNV, indel))
 
 
 def genotype_priors(ploidy: int, alleles: Sequence[bytes], prior: SitePrior) -> NDArray[np.float64]:
-    """log10 priors (float64[genotypes], VCF order) of genotypes, relative to that of the reference alone."""
+    """Return log10 priors (float64[genotypes], VCF order) of genotypes, relative to the homozygous reference."""
     length = len(alleles[0])
     heterozygous = np.array([0.0, *(_heterozygous(allele, length, prior) for allele in alleles[1:])])
     counts = genotype_counts(ploidy, len(alleles))
-    # Each further copy of an allele costs what the second does: half the probability.
+    # Each further copy of an allele halves the probability.
     shares = np.where(counts > 0, heterozygous - _LOG10_2 * (counts - 1), 0.0)
     shares[:, 0] = 0.0
     priors: NDArray[np.float64] = shares.sum(axis=1)
@@ -84,17 +85,17 @@ def _heterozygous(allele: bytes, reference_length: int, prior: SitePrior) -> flo
 def likeliest_genotype(
     phreds: NDArray[np.int64], priors: NDArray[np.float64], plain: NDArray[np.bool_]
 ) -> PosteriorGenotype:
-    """The genotype of the greatest posterior probability.
+    """Return the genotype with the greatest posterior probability.
 
     Args:
         phreds: int64[genotypes], PL.
         priors: float64[genotypes] of `genotype_priors`.
-        plain: bool[genotypes], which have the reference and deletions from before the site alone.
+        plain: bool[genotypes], True for genotypes of the reference and of deletions from before the site only.
     """
     posteriors = -0.1 * phreds + priors
     posteriors = posteriors - posteriors.max()
     best = int(posteriors.argmax())
-    # GATK writes GP with two decimals and takes QUAL from what it wrote.
+    # GATK writes GP with two decimals and computes QUAL from the rounded values.
     written = np.floor(-1000.0 * posteriors + 0.5) / 100.0
     quality = -10.0 * min(0.0, _log10_sum(np.delete(posteriors, best)))
     no_variant = float(written[plain][0]) if plain.sum() == 1 else max(0.0, -10.0 * _log10_sum(-0.1 * written[plain]))
@@ -102,6 +103,6 @@ def likeliest_genotype(
 
 
 def _log10_sum(values: NDArray[np.float64]) -> float:
-    """log10 of the sum of powers of ten."""
+    """Return log10 of the sum of powers of ten."""
     largest = values.max()
     return float(largest + log10(np.array([float(power_of_ten(values - largest).sum())]))[0])

@@ -1,4 +1,4 @@
-"""Short tandem repeats of a read and of the reference, as GATK's DRAGEN mode looks for them; periods of 1 to 8 bases.
+"""Short tandem repeats in reads and in the reference by the rules of GATK's DRAGEN mode; periods of 1 to 8 bases.
 
 Sequences are uint8 codes, A0 C1 G2 T3, 4 elsewhere.
 """
@@ -12,9 +12,9 @@ from quire.simd.compiled import compiled
 
 @compiled
 def repeats_in_read(bases, periods, repeats):
-    """The repeat with most units at each base of a read, the shortest period of those (DragstrReadSTRAnalyzer).
+    """Find the repeat with most units at each base of a read; of equals the shortest period (DragstrReadSTRAnalyzer).
 
-    A base belongs to the repeats that have a unit over it and to one that begins right behind it.
+    A base belongs to the repeats with a unit over it and to a repeat that begins at the next base.
 
     Args:
         bases: uint8[n].
@@ -34,7 +34,7 @@ def repeats_in_read(bases, periods, repeats):
 
 @compiled
 def _runs_of_one(bases, repeats):
-    """Length of the run of one base over each base, or of the run right behind it where that is longer."""
+    """Write the length of the homopolymer over each base, or of the one at the next base if that is longer."""
     n = len(bases)
     start = 0
     for i in range(1, n + 1):
@@ -48,9 +48,9 @@ def _runs_of_one(bases, repeats):
 
 @compiled
 def _runs_of_units(bases, period, runs):
-    """Units of the run that a unit starting at each base belongs to, counted from the first of its phase.
+    """Write the units of the run that contains the unit at each base, counted from the first one of its phase.
 
-    As in GATK the run that starts with the read counts one less at the read's first base.
+    As in GATK, a run at the start of the read counts one unit less at the read's first base.
     """
     n = len(bases)
     matched = 0
@@ -75,10 +75,10 @@ def _runs_of_units(bases, period, runs):
 
 @compiled
 def repeat_at(codes, position):
-    """(period, repeats) of the reference at a position (DragstrReferenceAnalyzer).
+    """Return (period, repeats) of the reference at a position (DragstrReferenceAnalyzer).
 
-    The period is the one with most whole units from the position on, the shortest of those; whole units of it that end
-    before the position count as well.
+    The period is the one with most whole units from the position on, of equals the shortest. Whole units that end
+    before the position count towards the repeats as well.
     """
     best, most = 1, 0
     for period in range(1, LONGEST_PERIOD + 1):
@@ -96,13 +96,13 @@ def repeat_at(codes, position):
 
 @compiled
 def repeats_between(codes, first, last):
-    """Repeats of a stretch of reference, one behind the other (ComposeSTRTableFile).
+    """Return the repeats of a stretch of reference, one after the other (ComposeSTRTableFile).
 
-    From each base that no repeat covers yet, the repeat over it with most units is taken, the shortest period of those.
+    From each base that no repeat covers yet, the repeat over it with most units is taken, of equals the shortest one.
 
     Args:
         codes: uint8[n] of the reference.
-        first, last: bases [first, last) that repeats are looked for from; they may reach beyond.
+        first, last: start bases to search, [first, last); the repeats may extend beyond.
 
     Returns:
         int64[m, 3]: start and end (half-open, in `codes`), period.
@@ -129,7 +129,7 @@ def repeats_between(codes, first, last):
 
 @compiled
 def _extent(codes, position, period):
-    """Start and end of the stretch around a unit that repeats it, whole or in part."""
+    """Return start and end of the stretch around a unit that repeats it, in whole or in part."""
     start, end = position, position + period
     while start > 0 and codes[start - 1] == codes[start - 1 + period]:
         start -= 1

@@ -1,4 +1,4 @@
-"""What short tandem repeats do, by period and repeats: GATK's DragstrParams and its text file."""
+"""Tables of indel rates in short tandem repeats, by period and repeats: GATK's DragstrParams and its text file."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +16,13 @@ _NAMES = {"GOP": "gap_open", "GCP": "gap_continuation", "API": "indel_prior"}
 
 @dataclass(frozen=True)
 class RepeatTables:
-    """Phreds by period (row, from 1) and repeats (column, from 1); what lies beyond the last of either is as the last.
+    """Phreds by period (row, from 1) and repeats (column, from 1); larger values of either use the last row or column.
 
     Attributes:
         gap_open: float64[8, 20], of a read opening a gap at a base.
-        gap_continuation: float64[8, 20], of a gap becoming a base longer.
+        gap_continuation: float64[8, 20], of a gap growing by one base.
         indel_prior: float64[8, 20], of the sample having a heterozygous indel there.
-        estimated: whether the sample's reads gave them; otherwise they are GATK's defaults.
+        estimated: True for tables estimated from the sample's reads, False for GATK's defaults.
     """
 
     gap_open: NDArray[np.float64]
@@ -32,18 +32,18 @@ class RepeatTables:
 
 
 def cell(period: int, repeats: int) -> tuple[int, int]:
-    """Row and column of a repeat (both from 1 on) in the tables."""
+    """Return row and column of a repeat (both counted from 0) in the tables; period and repeats count from 1."""
     return min(period, LONGEST_PERIOD) - 1, min(repeats, MOST_REPEATS) - 1
 
 
 def _runs(*rows: str) -> NDArray[np.float64]:
-    """A table from rows of `value*times`."""
+    """Return a table from rows of `value*times`."""
     cells = [[entry.split("*") for entry in row.split()] for row in rows]
     return np.array([[float(value) for value, times in row for _ in range(int(times))] for row in cells])
 
 
 def default_continuation() -> NDArray[np.float64]:
-    """float64[8, 20]: GATK's gap continuation, 10 divided by the period, to two decimals."""
+    """Return GATK's gap continuation phreds (float64[8, 20]): 10 divided by the period, to two decimals."""
     rows = np.floor(1000.0 / np.arange(1, LONGEST_PERIOD + 1) + 0.5) / 100.0
     return np.repeat(rows[:, None], MOST_REPEATS, axis=1)
 
@@ -80,8 +80,8 @@ def write_tables(tables: RepeatTables, sample: str, path: str | Path) -> None:
 
     Args:
         tables: of a sample.
-        sample: its name, a comment in the file.
-        path: of the file; it appears whole or not at all.
+        sample: its name, written as a comment.
+        path: of the file, which is written atomically.
     """
     lines = [
         "# DragstrParams",
@@ -97,10 +97,10 @@ def write_tables(tables: RepeatTables, sample: str, path: str | Path) -> None:
 
 
 def read_tables(path: str | Path) -> RepeatTables:
-    """Read what `write_tables` or GATK wrote.
+    """Read tables that `write_tables` or GATK wrote.
 
     Raises:
-        InputError: there is no such file, or it has other periods or repeats.
+        InputError: a missing file, or one with other periods or repeats.
     """
     found: dict[str, list[list[float]]] = {name: [] for name in _NAMES}
     rows, estimated = None, False
