@@ -22,7 +22,6 @@ import pysam
 from isal import igzip
 from quire import reference as reference_stage
 from quire.algorithms.pairhmm import cpu as pairhmm
-from quire.algorithms.pairhmm import join_batches
 from quire.errors import QuireError
 from quire.io import vcf
 from quire.rescore import caller, engines
@@ -32,7 +31,7 @@ from quire.rescore.filters import filters_of
 from quire.rescore.records import FIELDS
 
 from bench.common import REPOSITORY, arguments, print_setting, print_table, write_measurement
-from bench.pairhmm_regions import cells_of, read_regions, repeated
+from bench.pairhmm_regions import cells_of, join_batches, read_regions, repeated
 from bench.simulate import Haplotype, haplotype, with_errors
 
 DEMO = REPOSITORY / "tests/data/demo"

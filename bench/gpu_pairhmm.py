@@ -19,7 +19,7 @@ from statistics import median
 from typing import NamedTuple
 
 from quire.algorithms.fm_index.tuning.tune import REPEATS, Clock, seconds_by_events
-from quire.algorithms.pairhmm.batch import PairHmmBatch, join_batches
+from quire.algorithms.pairhmm.batch import PairHmmBatch
 from quire.algorithms.pairhmm.gpu import log10_likelihoods
 from quire.algorithms.pairhmm.items_gpu import (
     FLOAT32,
@@ -35,7 +35,7 @@ from quire.device.card import Card
 
 from bench.cards import fastest, first_card, profiled, resources, upload_bandwidth
 from bench.common import arguments, print_setting, print_table, write_measurement
-from bench.pairhmm_regions import cells_of, read_regions, regions_of_length, repeated
+from bench.pairhmm_regions import cells_of, join_batches, read_regions, regions_of_length, repeated
 
 WARP, SCHEDULERS, COLUMNS_AT_LEAST_BETWEEN = 32, 4, 4
 READS, HAPLOTYPES = (36, 76, 101, 151, 250, 500), (64, 128, 256, 512, 1024)

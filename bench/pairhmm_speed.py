@@ -12,11 +12,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-from quire.algorithms.pairhmm import join_batches
 from quire.algorithms.pairhmm.cpu import log10_likelihoods
 
 from bench.common import REPOSITORY, arguments, environment, print_setting, print_table, write_measurement
-from bench.pairhmm_regions import cells_of, read_regions
+from bench.pairhmm_regions import cells_of, join_batches, read_regions
 
 JAR = Path("/usr/share/java/gkl.jar")
 LIBRARIES = Path("/usr/lib/jni")

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.algorithms.pairhmm import PairHmmBatch, cpu, join_batches, oracle, region_batch
+from quire.algorithms.pairhmm import PairHmmBatch, cpu, oracle
 from quire.algorithms.pairhmm.cpu import log10_likelihoods
-from quire.algorithms.pairhmm.cpu_lanes import NOWHERE
-from quire.algorithms.pairhmm.cpu_order import PrefixEdge, ScoringOrder, scoring_order
+from quire.algorithms.pairhmm.cpu_lanes import LANES, NOWHERE
+from quire.algorithms.pairhmm.cpu_order import ScoringOrder, scoring_order
 from quire.algorithms.pairhmm.model import SCALE_EXPONENT, log10_of_sums, needs_float64, tables
 
-from bench.pairhmm_regions import LOWEST_QUALITY, read_regions
+from bench.pairhmm_regions import LOWEST_QUALITY, join_batches, read_regions, region_batch
 from tests.support.pairhmm_cases import LEAST_OF_FLOAT64
 
 VECTORS = Path(__file__).parents[1] / "data" / "kernel_vectors"
@@ -299,7 +299,7 @@ def test_no_tasks() -> None:
     batch = region_batch(read, read, ends([read]), read, ends([read]))
     assert len(log10_likelihoods(replace(batch, tasks=batch.tasks[:0]))) == 0
     batch = region_batch(read, read, ends([read]), read, ends([read]))
-    with pytest.raises(ValueError, match="not as many as the bases"):
+    with pytest.raises(ValueError, match="must have one entry per base"):
         replace(batch, gap_continuation_qualities=np.full(2, 10, np.uint8))
     with pytest.raises(ValueError, match="every gap continuation quality must be at least 1"):
         replace(batch, gap_continuation_qualities=read)
@@ -350,17 +350,19 @@ def test_reads_of_the_same_haplotypes_are_scored_as_if_alone(
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.text("ACN", min_size=1, max_size=9), min_size=1, max_size=12), st.integers(4, 40))
+@given(st.lists(st.text("ACN", min_size=1, max_size=9), min_size=1, max_size=12), st.integers(1, 40))
 def test_columns_that_haplotypes_share_are_computed_once(haplotypes: list[str], reads: int) -> None:
-    """A tree's edges are the distinct beginnings of its haplotypes, each behind what it goes on from."""
+    """A tree's edges are the distinct prefixes of its haplotypes, each after the one it continues from."""
     texts, offsets = codes("".join(haplotypes)), ends(haplotypes)
     tasks = np.array([(read, h) for read in range(reads) for h in range(len(haplotypes))], np.int32)
     order: ScoringOrder = scoring_order(tasks, np.full(len(tasks), 30), texts, offsets)
-    scored = [order.groups[order.groups != NOWHERE] + h for h in range(len(haplotypes))]
-    assert sorted(np.concatenate([*scored, order.rest]).tolist()) == list(range(len(tasks)))
+    scored = [order.first_tasks + h for h in range(len(haplotypes))]
+    assert sorted(np.concatenate(scored).tolist()) == list(range(len(tasks)))
+    assert order.group_offsets[-1] == reads
+    assert 1 <= np.diff(order.group_offsets).min() <= np.diff(order.group_offsets).max() <= LANES
     assert set(order.trees.tolist()) == {0}
     kept, computed, answered = {0: ""}, [], []
-    for edge in (PrefixEdge(*row) for row in order.edges.tolist()):
+    for edge in order.edges.view(np.recarray):
         text = haplotypes[edge.haplotype]
         assert kept[edge.source] == text[: edge.begin]
         computed += [text[:j] for j in range(edge.begin + 1, edge.end + 1)]

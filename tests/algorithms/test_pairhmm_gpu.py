@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from quire.algorithms.pairhmm import PairHmmBatch, items_gpu, join_batches, oracle
+from quire.algorithms.pairhmm import PairHmmBatch, items_gpu, oracle
 from quire.algorithms.pairhmm import gpu as pairhmm_gpu
 from quire.algorithms.pairhmm.gpu import SOURCE as LOGARITHMS
 from quire.algorithms.pairhmm.gpu import log10_likelihoods
@@ -24,7 +24,7 @@ from quire.algorithms.pairhmm.model import FLOAT32_FLOOR, SCALE_EXPONENT, log10_
 from quire.device.card import OutOfDeviceMemory
 from quire.device.compiler import read_source
 
-from bench.pairhmm_regions import read_regions
+from bench.pairhmm_regions import join_batches, read_regions
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
 from tests.support.pairhmm_cases import LEAST_OF_FLOAT64, VECTORS, model_sums, region_of
@@ -179,7 +179,8 @@ def test_logarithms_at_every_border(card, dtype: np.dtype) -> None:
     tables = pairhmm_gpu.upload_logarithms(card, batch)
     answers, unsure = card.empty(len(sums), np.float64), card.full(len(sums), 7, np.uint8)
     places = card.upload(np.arange(len(sums), dtype=np.int64))
-    pairhmm_gpu.take_logarithms(card, uploaded, tasks, card.upload(sums), places, tables, unsure, answers)
+    pairhmm_gpu.take_logarithms(card, uploaded, tasks, card.upload(sums), places, tables,
+                                pairhmm_gpu.Answers(answers, unsure))  # fmt: skip
     expected = log10_of_sums(sums, SCALE_EXPONENT[dtype], lengths)
     np.testing.assert_array_equal(card.download(answers).view(np.int64), expected.view(np.int64))
     if dtype == FLOAT32:

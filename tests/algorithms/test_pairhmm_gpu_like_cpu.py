@@ -7,11 +7,11 @@ import pytest
 
 pytest.importorskip("numba", reason="the CPU's functions are Numba's")
 
-from quire.algorithms.pairhmm import cpu, join_batches
+from quire.algorithms.pairhmm import cpu
 from quire.algorithms.pairhmm.gpu import log10_likelihoods
 from quire.algorithms.pairhmm.items_gpu import FLOAT32, FLOAT64, SHAPES, sums_of, upload
 
-from bench.pairhmm_regions import read_regions
+from bench.pairhmm_regions import join_batches, read_regions
 from tests.support.pairhmm_cases import VECTORS, region_of
 
 

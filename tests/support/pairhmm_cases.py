@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from quire.algorithms.pairhmm.batch import PairHmmBatch, region_batch
+from quire.algorithms.pairhmm.batch import PairHmmBatch
 from quire.algorithms.pairhmm.model import SCALE_EXPONENT, tables
+
+from bench.pairhmm_regions import region_batch
 
 VECTORS = Path(__file__).parents[1] / "data" / "kernel_vectors"
 FLOAT32 = np.dtype(np.float32)

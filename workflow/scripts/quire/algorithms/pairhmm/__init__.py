@@ -1,8 +1,9 @@
-"""PairHMM: how likely a haplotype is to have given a read, by GATK's model (Durbin et al. 1998, chapter 4).
+"""PairHMM: likelihoods of reads given haplotypes, by GATK's model (Durbin et al. 1998, chapter 4).
 
-`cpu.log10_likelihoods` answers a `PairHmmBatch`; the model, and what every kernel of it computes, stands in model.py.
+`cpu.log10_likelihoods` and `gpu.log10_likelihoods` score a `PairHmmBatch`. The module `model` defines the recurrence
+and the order of operations that all kernels follow.
 """
 
-from quire.algorithms.pairhmm.batch import PairHmmBatch, join_batches, region_batch
+from quire.algorithms.pairhmm.batch import PairHmmBatch
 
-__all__ = ["PairHmmBatch", "join_batches", "region_batch"]
+__all__ = ["PairHmmBatch"]

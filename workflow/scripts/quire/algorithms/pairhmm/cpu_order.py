@@ -1,7 +1,7 @@
-"""In which order PairHMM scores tasks on the CPU: reads that have the same haplotypes together, and these as a tree.
+"""Order in which PairHMM scores tasks on the CPU: reads with the same haplotypes in groups, the haplotypes as a tree.
 
-Two haplotypes have the columns of what both begin with in common. Sorted by their bases they are the leaves of a tree
-whose edges are runs of columns, so that every column that some of them share is computed once.
+Two haplotypes share the columns of their common prefix. Sorted by their bases, haplotypes are the leaves of a tree,
+whose edges are runs of columns. Each edge is computed once for all haplotypes that share it.
 """
 
 from typing import NamedTuple
@@ -12,66 +12,56 @@ from numpy.typing import NDArray
 from quire.algorithms.pairhmm.cpu_lanes import LANES, NOWHERE
 from quire.simd.compiled import compiled, inlined
 
-LEAST_TOGETHER = 4 * LANES // 16
-"""Reads for which a group of their own, its other lanes idle, takes less than tasks of many regions do: measured."""
+PREFIX_EDGE = np.dtype([(name, np.int64) for name in ("haplotype", "begin", "end", "source", "target", "answer")])
+"""An edge of a tree of haplotypes.
 
-
-class PrefixEdge(NamedTuple):
-    """Columns of a `prefix_tree`'s edge; as rows of int64[edges, 6].
-
-    Attributes:
-        haplotype: one that the columns belong to, by its place among those of the tree.
-        begin, end: columns (begin, end], counted from 1.
-        source: level of the tree at which column `begin` was kept; 0 for column 0.
-        target: level at which column `end` is to be kept, NOWHERE where no other haplotype goes on from it.
-        answer: the haplotype that ends with the last column, NOWHERE where none does.
-    """
-
-    haplotype: int
-    begin: int
-    end: int
-    source: int
-    target: int
-    answer: int
+Fields:
+    haplotype: a haplotype with these columns, by its index in the tree.
+    begin, end: columns (begin, end], counted from 1.
+    source: level of the tree at which the state of column `begin` was kept; 0 for column 0.
+    target: level at which to keep the state of column `end`, NOWHERE if no other haplotype continues from it.
+    answer: the haplotype that ends with column `end`, NOWHERE if none does.
+"""
 
 
 class ScoringOrder(NamedTuple):
-    """In which order tasks are scored.
+    """Groups of reads with the same haplotypes, and the trees of these.
+
+    The tasks of a read, one for each haplotype of its tree in order, are adjacent.
 
     Attributes:
-        groups: int64[g, LANES], first tasks of reads that have the same haplotypes, one behind the other; NOWHERE in
-            lanes that are idle.
-        trees: int64[g], which tree their haplotypes are.
-        tree_offsets: int64[trees + 1] into the edges.
-        edges: int64[edges, 6] of `PrefixEdge`, of a tree in the order in which they are computed.
-        levels: of the deepest tree, that of column 0 included.
-        rest: int64[], the other tasks, in any order.
+        first_tasks: int64[reads], the first task of each read, group by group.
+        group_offsets: int64[groups + 1] into `first_tasks`; a group has at most LANES reads.
+        trees: int64[groups], the tree of each group.
+        tree_offsets: int64[trees + 1] into `edges`.
+        edges: PREFIX_EDGE[], those of each tree in the order in which they are computed.
+        levels: of the deepest tree, including level 0.
     """
 
-    groups: NDArray[np.int64]
+    first_tasks: NDArray[np.int64]
+    group_offsets: NDArray[np.int64]
     trees: NDArray[np.int64]
     tree_offsets: NDArray[np.int64]
-    edges: NDArray[np.int64]
+    edges: NDArray[np.void]
     levels: int
-    rest: NDArray[np.int64]
 
 
 @compiled
 def scoring_order(tasks, read_lengths, haplotype_bases, haplotype_offsets):
-    """The `ScoringOrder` of some tasks.
+    """Return the `ScoringOrder` of some tasks.
 
     Args:
         tasks: int32[t, 2], (read, haplotype).
         read_lengths: int64[t], of each task's read.
         haplotype_bases, haplotype_offsets: as in `PairHmmBatch`.
     """
-    most = len(tasks) // LEAST_TOGETHER
-    groups, trees = np.full((most, LANES), NOWHERE, np.int64), np.empty(most, np.int64)
-    tree_offsets, edges = np.zeros(most + 1, np.int64), np.empty((2 * len(tasks), 6), np.int64)
-    rest, firsts = np.empty(len(tasks), np.int64), np.empty(len(tasks), np.int64)
-    found, grown, left, begin, levels = 0, 0, 0, 0, 1
+    most = len(tasks)
+    first_tasks, group_offsets, trees = np.empty(most, np.int64), np.zeros(most + 1, np.int64), np.empty(most, np.int64)
+    tree_offsets, edges = np.zeros(most + 1, np.int64), np.empty(2 * most, PREFIX_EDGE)
+    firsts = np.empty(most, np.int64)
+    placed, groups, grown, begin, levels = 0, 0, 0, 0, 1
     while begin < len(tasks):
-        # Reads with the same haplotypes: of all tasks that follow, those of as many reads as there are such.
+        # The following tasks of reads with the same haplotypes.
         count = _run(tasks, begin)
         size, task = 0, begin
         while task < len(tasks) and tasks[task, 1] == tasks[begin, 1] and (task == begin or _run(tasks, task) == count):
@@ -79,38 +69,33 @@ def scoring_order(tasks, read_lengths, haplotype_bases, haplotype_offsets):
             size += 1
             task += count
         by_length = np.argsort(read_lengths[firsts[:size]])
-        taken = 0  # the longest first, so that idle lanes stand beside short reads
-        while size - taken >= LEAST_TOGETHER:
-            for lane in range(min(LANES, size - taken)):
-                groups[found, lane] = firsts[by_length[size - 1 - taken]]
-                taken += 1
-            trees[found] = grown
-            found += 1
-        for k in range(size - taken):
-            for h in range(count):
-                rest[left] = firsts[by_length[k]] + h
-                left += 1
-        if taken:
-            used, deepest = _prefix_tree(
-                haplotype_bases, haplotype_offsets, tasks[begin, 1], count, edges, tree_offsets[grown]
-            )
-            levels = max(levels, deepest)
-            grown += 1
-            tree_offsets[grown] = used
+        for k in range(size):  # the longest first, so that idle lanes are next to short reads
+            first_tasks[placed] = firsts[by_length[size - 1 - k]]
+            placed += 1
+            if (k + 1) % LANES == 0 or k + 1 == size:
+                trees[groups] = grown
+                groups += 1
+                group_offsets[groups] = placed
+        used, deepest = _prefix_tree(
+            haplotype_bases, haplotype_offsets, tasks[begin, 1], count, edges, tree_offsets[grown]
+        )
+        levels = max(levels, deepest)
+        grown += 1
+        tree_offsets[grown] = used
         begin = task
     return ScoringOrder(
-        groups[:found],
-        trees[:found],
+        first_tasks[:placed],
+        group_offsets[: groups + 1],
+        trees[:groups],
         tree_offsets[: grown + 1],
         edges[: tree_offsets[grown]],
         levels,
-        rest[:left],
     )
 
 
 @inlined
 def _run(tasks, first):
-    """How many tasks from the first on are of its read, with one haplotype after the other."""
+    """Count the tasks from the first on that have its read and consecutive haplotypes."""
     count = np.int64(1)
     while (
         first + count < len(tasks)
@@ -123,12 +108,12 @@ def _run(tasks, first):
 
 @compiled
 def _prefix_tree(bases, offsets, first, count, edges, used):
-    """Write the edges of `count` haplotypes from the first on behind those `used`; returns how many are, and levels.
+    """Write the edges of the tree of `count` haplotypes from edges[used] on; return the new `used`, and the levels.
 
-    An edge stands behind the one that it goes on from, and before the next one that is kept at the same level.
+    An edge follows the one that it continues from, and precedes the next one that is kept at the same level.
     """
     order, shared = _sorted_haplotypes(bases, offsets, first, count)
-    kept = np.zeros(count + 1, np.int64)  # columns, by level
+    kept = np.zeros(count + 1, np.int64)  # column kept at each level
     stops = np.empty(count, np.int64)
     level, levels = 0, 1
     for k in range(count):
@@ -136,7 +121,7 @@ def _prefix_tree(bases, offsets, first, count, edges, used):
         length = offsets[first + haplotype + 1] - offsets[first + haplotype]
         while kept[level] > shared[k]:
             level -= 1
-        # Where others go on from this one, the last of these columns first.
+        # Columns at which following haplotypes branch off this one, the last first.
         found, least = 0, length + 1
         for m in range(k + 1, count):
             if shared[m] <= kept[level]:
@@ -148,20 +133,27 @@ def _prefix_tree(bases, offsets, first, count, edges, used):
         ended = False
         for s in range(found - 1, -1, -1):
             ended = stops[s] == length
-            edges[used] = (haplotype, kept[level], stops[s], level, level + 1, haplotype if ended else NOWHERE)
+            answer = haplotype if ended else NOWHERE
+            _set_edge(edges[used], haplotype, kept[level], stops[s], level, level + 1, answer)
             used += 1
             level += 1
             kept[level] = stops[s]
         if not ended:
-            edges[used] = (haplotype, kept[level], length, level, NOWHERE, haplotype)
+            _set_edge(edges[used], haplotype, kept[level], length, level, NOWHERE, haplotype)
             used += 1
         levels = max(levels, level + 1)
     return used, levels
 
 
+@inlined
+def _set_edge(edge, haplotype, begin, end, source, target, answer):
+    edge.haplotype, edge.begin, edge.end = haplotype, begin, end
+    edge.source, edge.target, edge.answer = source, target, answer
+
+
 @compiled
 def _sorted_haplotypes(bases, offsets, first, count):
-    """The haplotypes' order by their bases, and how many each shares with the one before it (int64[count] each)."""
+    """Return the order of haplotypes by their bases, and the prefix each shares with the one before (int64[count])."""
     order, shared = np.empty(count, np.int64), np.zeros(count, np.int64)
     for haplotype in range(count):
         place = haplotype
@@ -176,7 +168,7 @@ def _sorted_haplotypes(bases, offsets, first, count):
 
 @inlined
 def _is_before(bases, offsets, one, other):
-    """Whether one haplotype's bases sort before another's."""
+    """Return True if one haplotype's bases sort before another's."""
     shared = _shared_start(bases, offsets, one, other)
     if offsets[other] + shared == offsets[other + 1]:
         return False
@@ -187,7 +179,7 @@ def _is_before(bases, offsets, one, other):
 
 @inlined
 def _shared_start(bases, offsets, one, other):
-    """How many bases two haplotypes share from the first on."""
+    """Return the length of the common prefix of two haplotypes."""
     start, following = offsets[one], offsets[other]
     shortest = min(offsets[one + 1] - start, offsets[other + 1] - following)
     shared = np.int64(0)

@@ -1,8 +1,10 @@
-"""PairHMM for reads that have the same haplotypes, one read a lane: columns that haplotypes share are computed once.
+"""Scoring of a group of reads, one per lane, against the haplotypes that they share (PairHMM in Numba).
 
-The haplotype is the same in all lanes, so that a column's emissions are one of five vectors of the row, which are made
-beforehand: loading one costs the units that multiply nothing.
+The haplotype is the same in all lanes, so a column's emissions are one of five vectors of the row. These are computed
+beforehand, because loads do not compete for the arithmetic units.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,64 +37,80 @@ from quire.simd.compiled import compiled
 from quire.simd.vectors import add, choose_less, choose_shifted, fma, multiply, splat, store
 
 
+class ScoredTasks(NamedTuple):
+    """Tasks (int32[t, 2], read and haplotype) and their sums ([t], filled)."""
+
+    tasks: np.ndarray
+    sums: np.ndarray
+
+
+class _Columns(NamedTuple):
+    """A run of columns to sweep.
+
+    Attributes:
+        begin, end: columns (begin, end].
+        source: index in `kept` of the state of column `begin`.
+        target: index in `kept` at which to store the state of column `end`, or NOWHERE.
+    """
+
+    begin: int
+    end: int
+    source: int
+    target: int
+
+
 @compiled
-def score_together(inputs, tables, space, tasks, group, edges, sums, continuation):
-    """Score the reads of a group, one a lane, under all haplotypes that they have in common.
+def score_together(inputs, tables, space, scored, group, edges, continuation):
+    """Score the reads of a group, one per lane, against all haplotypes that they share.
 
     Args:
-        inputs, tables, space: as `cpu._score_all` has them.
-        tasks: int32[t, 2], (read, haplotype).
-        group: int64[LANES] of `ScoringOrder.groups`.
-        edges: int64[e, 6] of `PrefixEdge`, those of the haplotypes' tree.
-        sums: [t], filled.
-        continuation: that of all bases, or None where they differ.
+        inputs, tables, space: as in `cpu._score_all`.
+        scored: `ScoredTasks`.
+        group: int64[reads], the first task of each read.
+        edges: PREFIX_EDGE[], the tree of the haplotypes.
+        continuation: that of all bases, or None if they differ.
     """
-    lanes, height = 0, np.int64(0)
-    for lane in range(LANES):
-        if group[lane] != NOWHERE:
-            read = tasks[group[lane], 0]
-            height = max(height, inputs.read_offsets[read + 1] - inputs.read_offsets[read])
-            lanes += 1
+    tasks, sums, codes, above = scored.tasks, scored.sums, space.codes, space.above
+    lanes, height = len(group), np.int64(0)
+    for first_task in group:
+        read = tasks[first_task, 0]
+        height = max(height, inputs.read_offsets[read + 1] - inputs.read_offsets[read])
     height += height % 2
     for lane in range(lanes):
         _pack_read(inputs, tables, tasks[group[lane], 0], lane, height, space, continuation)
     _pack_vectors(space, height, tables.start, continuation)
     first, level = tasks[group[0], 1], len(space.kept) // len(space.sums) * LANES
     for e in range(len(edges)):
-        haplotype, begin, end, source, target, answer = (
-            edges[e, 0], edges[e, 1], edges[e, 2], edges[e, 3], edges[e, 4], edges[e, 5]
-        )  # fmt: skip
-        pack_codes(inputs.haplotype_bases, inputs.haplotype_offsets[first + haplotype], begin, end, space.codes)
-        fill_first_row(space.above, begin, end, tables.start)
+        edge = edges[e]
+        begin, end, source, target = edge.begin, edge.end, edge.source, edge.target
+        pack_codes(inputs.haplotype_bases, inputs.haplotype_offsets[first + edge.haplotype], begin, end, codes)
+        fill_first_row(above, begin, end, tables.start)
         keep = target * level if target != NOWHERE else np.int64(NOWHERE)
+        columns = _Columns(begin, end, source * level, keep)
         for i in range(0, height, 2):
-            _sweep_two_rows(
-                space.codes, space.emissions, space.factors, i, space.above, begin, end, continuation, space.kept,
-                source * level, keep,
-            )  # fmt: skip
+            _sweep_two_rows(space, i, columns, continuation)
         running = vector_at(space.sums, source * LANES)
         for j in range(begin + 1, end + 1):
             at = j * COLUMN
-            running = add(running, add(vector_at(space.above, at + MATCH), vector_at(space.above, at + INSERTED)))
+            running = add(running, add(vector_at(above, at + MATCH), vector_at(above, at + INSERTED)))
         if target != NOWHERE:
             store(space.sums, target * LANES, running)
-        if answer != NOWHERE:
+        if edge.answer != NOWHERE:
             store(space.total, 0, running)
             for lane in range(lanes):
-                sums[group[lane] + answer] = space.total[lane]
+                sums[group[lane] + edge.answer] = space.total[lane]
 
 
 @compiled
 def _pack_read(inputs, tables, read, lane, height, space, continuation):
-    """Write a read's letters and factors into a lane, up to row `height`, after padding rows.
+    """Write a read's letters and factors into a lane, after padding rows, so that it ends at row `height`.
 
-    Vectors that `_pack_vectors` makes are left out. Indices are unsigned, since Numba asks of others whether they count
-    from the end.
+    `_pack_vectors` writes the rest. Indices are unsigned, because Numba tests signed ones for counting from the end.
     """
     start = np.uint64(inputs.read_offsets[read])
     size = np.uint64(inputs.read_offsets[read + 1]) - start
     padding = np.uint64(height) - size
-    space.columns[lane] = padding
+    space.padding[lane] = padding
     bases, qualities, continuations = inputs.read_bases, inputs.base_qualities, inputs.continuations
     insertions, deletions = inputs.insertion_qualities, inputs.deletion_qualities
     agree, differ, stay, opening = tables.agree, tables.differ, tables.stay, tables.opening
@@ -131,12 +149,12 @@ def _pack_read(inputs, tables, read, lane, height, space, continuation):
 
 @compiled
 def _pack_vectors(space, height, start, continuation):
-    """Write what follows for all lanes of a row from the padding of each, and the emissions of each letter.
+    """Write the emissions of each letter, the continuations of padding rows, and the state of column 0 as level 0.
 
-    What the sweep of column 0 hands on becomes level 0: E stands there alone.
+    In column 0 only E differs from zero.
     """
     zero, one, first = splat(start - start, LANES), splat(space.factors.dtype.type(1), LANES), splat(start, LANES)
-    padding = vector_at(space.columns, 0)
+    padding = vector_at(space.padding, 0)
     store(space.sums, 0, zero)
     edge = first
     for i in range(height):
@@ -165,15 +183,14 @@ def _pack_vectors(space, height, start, continuation):
 
 
 @compiled
-def _sweep_two_rows(codes, emissions, factors, i, above, begin, end, continuation, kept, source, target):
-    """Replace row i of `above` by row i + 2 (0-based: read bases i and i + 1), in columns (begin, end].
-
-    What goes on from column `begin` is taken from `kept`, `source` and its rows on, and what goes on from column `end`
-    is put there from `target` on, unless that is NOWHERE.
+def _sweep_two_rows(space, i, columns, continuation):
+    """Replace row i of `above` by row i + 2 (0-based: read bases i and i + 1) in some columns.
 
     `upper` and `lower` name the two rows. Before column j, *_match and the like hold column j - 1. `continuation` is
-    that of all bases, or None where they differ; a function is compiled for each (padding rows insert nothing).
+    that of all bases, or None if they differ; one version is compiled for each (padding rows have no insertions).
     """
+    codes, emissions, factors, above, kept = space.codes, space.emissions, space.factors, space.above, space.kept
+    begin, end, source, target = columns
     upper, lower = i * ROW, (i + 1) * ROW
     upper_emissions, lower_emissions = i * EMISSIONS, (i + 1) * EMISSIONS
     upper_stay, lower_stay = vector_at(factors, upper + STAY), vector_at(factors, lower + STAY)

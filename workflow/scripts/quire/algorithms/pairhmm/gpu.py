@@ -1,11 +1,12 @@
-"""PairHMM on a card: tasks and their reads go up, and logarithms of likelihoods come back.
+"""PairHMM on a card: upload of tasks and reads, scoring, and download of log10 likelihoods.
 
-Float32 first; what that cannot hold is computed again in float64, as on the CPU (model.py). The scoring itself is
-items_gpu.py's.
+Tasks are scored in float32, and in float64 if that underflows or overflows, as on the CPU (model.py). items_gpu.py does
+the scoring.
 
-The tasks of a *piece* go up first and are planned together, since a plan asks the card for numbers that the host waits
-for. Their reads follow in *slices*: while one is scored, which nobody waits for, the host copies the next to staging
-memory, they go up, and the answers of the one before come back. The second look is one for a piece.
+The tasks of a *piece* are uploaded first and planned together, because the host has to wait for numbers that a plan
+computes on the card. Their reads follow in *slices*: while the card scores one slice, the host copies the next to
+staging memory and uploads it, and the answers of the previous one are downloaded. Each piece has one second pass, in
+float64.
 """
 
 from collections.abc import Callable
@@ -38,32 +39,31 @@ from quire.simd.powers_of_ten import LOGARITHM_DEFINES, LOGARITHM_NUMBERS
 SOURCE = "quire/algorithms/pairhmm/logarithms.cu"
 KERNELS = [(SOURCE, {**LOGARITHM_DEFINES, "DOUBLE": int(dtype == FLOAT64)}) for dtype in SHAPES]
 MOST_BYTES = 4 << 30
-"""Most that the reads, streams and tables of one piece take of the card; more would not fill it better."""
-_BYTES_PER_TASK = 128  # keys, orders, offsets, sums and answers, with what sorting takes, besides the stream's letters
+"""Limit for the reads, streams and tables of one piece; larger pieces would not use the card better."""
+_BYTES_PER_TASK = 128  # keys, orders, offsets, sums, answers and sorting's buffers, without the stream's letters
 TASKS_PER_SLICE = 1 << 20
 MOST_COPYING = 8
-"""Threads of the host that copy; with 16 a call of 54 G cells took 42 ms instead of 37 beside an H200."""
-_ANSWERS_PER_COPY = 1 << 18  # that a thread of the host copies at a time
+"""Host threads that copy. With 16 instead of 8, a call of 54 G cells took 42 ms instead of 37 with an H200."""
+_ANSWERS_PER_COPY = 1 << 18  # copied at a time by a host thread
 
 
 def log10_likelihoods(card: Card, batch: PairHmmBatch, threads: int = 1) -> np.ndarray:
-    """Log10 of P(read | haplotype) for every task of the batch, bit for bit as `quire.algorithms.pairhmm` gives it.
+    """Return log10 of P(read | haplotype) for every task of the batch, bit for bit as `cpu.log10_likelihoods`.
 
     Args:
-        card: where it is computed.
-        batch: of the host. It goes through fastest where the tasks of a read stand together, and those of a region.
-        threads: of the host, which copy to and from the card's staging memory while the card computes; more than
-            MOST_COPYING are not used.
+        card: the card to use.
+        batch: in host memory. It is fastest if the tasks of a read are adjacent, and those of a region.
+        threads: host threads that copy to and from staging memory while the card computes, at most MOST_COPYING.
 
     Returns:
         float64[t] in the order of batch.tasks.
 
     Raises:
-        OutOfDeviceMemory: no room for the batch's haplotypes, or for a single task.
-        ValueError: gap continuation qualities of each base, which the kernels for cards do not know.
+        OutOfDeviceMemory: the batch's haplotypes or a single task do not fit.
+        ValueError: gap continuation qualities for each base, which the kernels for cards do not support.
     """
     if batch.gap_continuation_qualities is not None:
-        raise ValueError("PairHMM on a card takes one gap continuation quality for a batch; the CPU takes many")
+        raise ValueError("PairHMM on a card supports one gap continuation quality per batch only; use the CPU")
     answers = np.empty(len(batch.tasks), np.float64)
     copies: list[Future[None]] = []
     second: list[tuple[np.ndarray, np.ndarray]] = []
@@ -78,7 +78,7 @@ def log10_likelihoods(card: Card, batch: PairHmmBatch, threads: int = 1) -> np.n
             download.wait()
             target[begin:end] = download.arrays[0][begin:end]
 
-        # Nothing else is left to do for the threads when a piece's last answers come.
+        # The last answers of a piece are copied by all threads, which have nothing else to do.
         step = _ANSWERS_PER_COPY if last else len(target)
         copies.extend(pool.submit(copy, begin, begin + step) for begin in range(0, len(target), step))
 
@@ -92,14 +92,26 @@ def log10_likelihoods(card: Card, batch: PairHmmBatch, threads: int = 1) -> np.n
 
 
 class Logarithms(NamedTuple):
-    """What logarithms are taken with, on the card (logarithms.cu)."""
+    """Constants of log10.cuh and log10 of haplotype lengths, on the card (logarithms.cu)."""
 
     numbers: CardArray
     of_lengths: CardArray
 
 
+class Answers(NamedTuple):
+    """Answers on the card.
+
+    Attributes:
+        log10: float64[t], log10 likelihoods.
+        unsure: uint8[t], 0 if the sum in float32 is valid, 1 if it is too small, 2 if it overflowed or is NaN.
+    """
+
+    log10: CardArray
+    unsure: CardArray
+
+
 def upload_logarithms(card: Card, batch: PairHmmBatch) -> Logarithms:
-    """The numbers of log10.cuh, and logarithms of all lengths up to the longest haplotype's."""
+    """Upload the constants of log10.cuh, and logarithms of all lengths up to the longest haplotype's."""
     longest = int(np.diff(batch.haplotype_offsets).max(initial=0))
     return Logarithms(card.upload(LOGARITHM_NUMBERS), card.upload(log10_of_lengths(longest)))
 
@@ -111,15 +123,14 @@ def take_logarithms(
     sums: CardArray,
     places: CardArray,
     logarithms: Logarithms,
-    unsure: CardArray,
-    answers: CardArray,
+    found: Answers,
 ) -> None:
-    """Write answers (float64[t]) from the sums of the tasks at `places`; in float32 also which are unsure, uint8[t]."""
+    """Write the answers of the tasks at `places` from their sums; from sums in float32 also `found.unsure`."""
     dtype = np.dtype(sums.dtype)
     kernel = card.kernel(SOURCE, "take_logarithms", **LOGARITHM_DEFINES, DOUBLE=int(dtype == FLOAT64))
     kernel.for_each(
         len(sums), sums, places, len(sums), tasks, batch.haplotypes, logarithms, LOG10_OF_SCALE[dtype],
-        dtype.type(FLOAT32_FLOOR), unsure, answers,
+        dtype.type(FLOAT32_FLOOR), found.unsure, found.log10,
     )  # fmt: skip
 
 
@@ -127,9 +138,9 @@ class _Piece(NamedTuple):
     """Tasks that are planned together.
 
     Attributes:
-        first: of its tasks.
-        ends: of its slices' tasks.
-        reads: the first and the last read of each slice's tasks.
+        first: its first task.
+        ends: end of each slice's tasks.
+        reads: first and last read of each slice's tasks.
     """
 
     first: int
@@ -138,19 +149,19 @@ class _Piece(NamedTuple):
 
     @property
     def all_reads(self) -> tuple[int, int]:
-        """The first and the last read."""
+        """First and last read."""
         return min(first for first, _ in self.reads), max(last for _, last in self.reads)
 
 
 class _Load(NamedTuple):
-    """What goes up at once: a piece's tasks (part 0), or the reads of one of its slices; the haplotypes without one."""
+    """One upload: a piece's tasks (part 0), the reads of one of its slices, or without a piece the haplotypes."""
 
     piece: _Piece | None
     part: int = 0
 
 
 class ScoredPiece:
-    """A piece on the card, planned; its slices are scored one by one as their reads arrive."""
+    """A planned piece on the card; its slices are scored one by one as their reads arrive."""
 
     def __init__(
         self,
@@ -161,15 +172,15 @@ class ScoredPiece:
         host: PairHmmBatch,
         arrays: list[CardArray],
     ) -> None:
-        """Plan.
+        """Plan the piece.
 
         Args:
-            card: where all lies.
+            card: the card in use.
             batch: with the haplotypes.
             logarithms: on the card.
-            piece: which tasks.
-            host: the batch on the host.
-            arrays: as `_arrays_of` gives them for a piece's tasks.
+            piece: the tasks.
+            host: the batch in host memory.
+            arrays: those of `_arrays_of` for a piece's tasks.
         """
         self.card, self.logarithms, self.piece, self._host = card, logarithms, piece, host
         lowest, highest = piece.all_reads
@@ -185,31 +196,31 @@ class ScoredPiece:
         self._unsure, self._answers = card.empty(count, np.uint8), card.empty(count, np.float64)
 
     def tasks_of(self, number: int) -> slice:
-        """The tasks of a slice, counted from the piece's first; the plan's order has them at the same places."""
+        """Return the tasks of a slice, counted from the piece's first; the plan's order gives them the same places."""
         begin = self.piece.ends[number - 1] if number else self.piece.first
         return slice(begin - self.piece.first, self.piece.ends[number] - self.piece.first)
 
     def take_reads(self, number: int, arrays: list[CardArray]) -> None:
-        """Put the reads of a slice where the piece's are."""
+        """Copy the reads of a slice into the piece's arrays."""
         assert self.batch.reads is not None
         begin = int(self._host.read_offsets[self.piece.reads[number][0]]) - self._first_base
         for array, target in zip(arrays, self.batch.reads[:4], strict=True):
             target[begin : begin + len(array)] = array
 
     def score(self, number: int) -> None:
-        """Score a slice whose reads are there."""
+        """Score a slice whose reads have arrived."""
         launches = (launch for launch in self.planned.launches if launch.slice == number)
         score_launches(self.card, self.batch, self.planned, launches, self._sums)
 
     def log10_likelihoods(self, number: int) -> CardArray:
-        """Score a slice; float64 on the card, of its tasks in their order. Some wait for the second look."""
+        """Score a slice; return its answers (float64 on the card), some of which `second_look` replaces."""
         self.score(number)
         tasks = self.tasks_of(number)
         self._take_logarithms(self._sums[tasks], self.planned.order[tasks], self._answers)
         return self._answers[tasks]
 
     def second_look(self) -> tuple[np.ndarray, np.ndarray]:
-        """Tasks (int64[n]) that float32 could not tell, or not in company, and their likelihoods (float64[n])."""
+        """Recompute the tasks that underflowed or overflowed; return them (int64[n]) and their log10 likelihoods."""
         card, xp = self.card, self.card.xp
         looked_at = again = xp.flatnonzero(self._unsure)
         answers = card.empty(len(self.tasks) if len(again) else 0, np.float64)
@@ -224,8 +235,8 @@ class ScoredPiece:
 
     def _take_logarithms(self, sums: CardArray, places: CardArray, answers: CardArray) -> None:
         take_logarithms(
-            self.card, self.batch, self.tasks, sums, places, self.logarithms, self._unsure, answers
-        )  # fmt: skip
+            self.card, self.batch, self.tasks, sums, places, self.logarithms, Answers(answers, self._unsure)
+        )
 
 
 def _score(
@@ -235,9 +246,9 @@ def _score(
     on_slice: Callable[[ScoredPiece, int], None],
     on_piece: Callable[[ScoredPiece], None],
 ) -> None:
-    """Have all tasks scored: `on_slice` for each slice of a piece, `on_piece` behind the last; both may find no room.
+    """Score all tasks: call `on_slice` for each slice of a piece, and `on_piece` after the last.
 
-    A piece without room is done again in halves, whose slices are on their way after those of the whole.
+    Both may run out of memory. The piece is then repeated in halves, which are uploaded after the remaining slices.
     """
     waiting = [_Load(None)] if len(batch.tasks) else []
     waiting += [load for piece in _cut(card, batch, pool) for load in _loads(piece)]
@@ -281,17 +292,17 @@ def _loads(piece: _Piece) -> list[_Load]:
 
 
 def _cut(card: Card, batch: PairHmmBatch, pool: Executor) -> list[_Piece]:
-    """Pieces for which there is room, were all their haplotypes as long as the longest, in slices."""
+    """Split the tasks into pieces that fit, assuming haplotypes of maximal length, and these into slices."""
     count = len(batch.tasks)
     longest = int(np.diff(batch.haplotype_offsets).max(initial=0))
-    # Reads stand on the card once for the piece and once as they arrive.
+    # Reads are on the card twice: in the piece's arrays and in the buffer in which they arrive.
     per_task = longest + _BYTES_PER_TASK + 8 * int(batch.read_offsets[-1]) // max(1, count)
     most = max(1, min(card.free_bytes() // 2, MOST_BYTES) // per_task)
     size = min(most, TASKS_PER_SLICE)
     ends = [min(begin + size, count) for begin in range(0, count, size)]
     reads = list(pool.map(lambda begin, end: _reads_of(batch, begin, end), [0, *ends], ends))
     if sum(last - first + 1 for first, last in reads) > 2 * len(batch.read_offsets):
-        # The tasks of a read stand apart: every slice would take most reads along.
+        # The tasks of a read are scattered: every slice would need most reads.
         return [_piece(batch, first, [min(first + most, count)]) for first in range(0, count, most)]
     together = max(1, most // size)
     return [
@@ -307,13 +318,13 @@ def _piece(batch: PairHmmBatch, first: int, ends: list[int]) -> _Piece:
 
 
 def _reads_of(batch: PairHmmBatch, begin: int, end: int) -> tuple[int, int]:
-    """The first and the last read of some tasks."""
+    """Return the first and the last read of some tasks."""
     reads = batch.tasks[begin:end, 0]
     return int(reads.min()), int(reads.max())
 
 
 def _arrays_of(batch: PairHmmBatch, load: _Load) -> list[np.ndarray]:
-    """Haplotypes; or offsets and tasks; or bases and qualities of the reads of a slice, from its first to its last."""
+    """Return haplotypes, or offsets and tasks of a piece, or bases and qualities of the reads of a slice."""
     piece, part = load
     if piece is None:
         return haplotype_arrays(batch)

@@ -1,7 +1,7 @@
-"""PairHMM on a card: tasks are ordered and cut into items, and these scored by the kernels of pairhmm.cu.
+"""PairHMM on a card: tasks are ordered and joined into items, which the kernels of pairhmm.cu score.
 
-Tasks are ordered by the length of their reads, since each class of lengths has a kernel of its own shape. Neighbouring
-tasks with the same read become one item, whose haplotypes stand in one stream of columns.
+Tasks are ordered by the length of their reads, because each class of lengths has a kernel of its own shape. Adjacent
+tasks with the same read become one item, whose haplotypes form one stream of columns.
 """
 
 from collections.abc import Iterable
@@ -16,17 +16,17 @@ from quire.device.card import Card
 
 FLOAT32: np.dtype[Any] = np.dtype(np.float32)
 FLOAT64: np.dtype[Any] = np.dtype(np.float64)
-Array = Any  # of the card: CuPy's, or the emulated card's
+Array = Any  # on the card: CuPy's, or the emulated card's
 _WARP, _LETTERS, _PACK_BYTES, _WORD_COLUMNS = 32, 6, 16, 4  # as in pairhmm.cu and batch.cuh
 
 
 class ReadShape(NamedTuple):
-    """How the lanes of a kernel share a read's rows (macros of pairhmm.cu).
+    """Distribution of a read's rows over the lanes of a kernel (macros of pairhmm.cu).
 
     Attributes:
         lanes: of a warp, per read.
         rows: of the matrix, per lane.
-        strips: whether a read may have more than lanes * rows bases: then strips of so many rows follow each other.
+        strips: True if reads may have more than lanes * rows bases, which are then computed in strips of that height.
     """
 
     lanes: int
@@ -35,11 +35,11 @@ class ReadShape(NamedTuple):
 
     @property
     def capacity(self) -> int:
-        """Rows that the lanes hold at once."""
+        """Rows that the lanes hold at a time."""
         return self.lanes * self.rows
 
     def defines(self, dtype: np.dtype) -> dict[str, int]:
-        """The macros of the shape's kernel."""
+        """Return the macros of the shape's kernel."""
         return {
             "LANES": self.lanes,
             "ROWS": self.rows,
@@ -49,20 +49,20 @@ class ReadShape(NamedTuple):
         }
 
     def blocks(self, dtype: np.dtype) -> int:
-        """Blocks, of one warp, that a multiprocessor is to hold; the registers of a thread follow from it."""
+        """Return the blocks, of one warp, per multiprocessor; they determine the registers of a thread."""
         if dtype == FLOAT64 or self.strips:
             return 8
         return next(blocks for rows, blocks in _BLOCKS if self.rows <= rows)
 
     def shared_bytes(self, dtype: np.dtype) -> int:
-        """Of a block: emissions by row and letter, for each lane."""
+        """Return the shared memory of a block: emissions by row and letter, for each lane."""
         packs = -(-self.rows * dtype.itemsize // _PACK_BYTES)
         return packs * _LETTERS * _WARP * _PACK_BYTES
 
 
 _BLOCKS = ((12, 16), (20, 12), (32, 8))  # most rows, blocks: 128, 168 or 255 registers
-# By capacity, the last one for reads of any length. 12 and 16 to 19 rows fill the registers best, and 76, 152 and 304
-# rows are just enough for the common lengths of reads.
+# By capacity, the last one for reads of any length. 12 and 16 to 19 rows use the registers best; 76, 152 and 304 rows
+# fit the common read lengths.
 SHAPES: dict[np.dtype[Any], tuple[ReadShape, ...]] = {
     FLOAT32: (
         ReadShape(2, 12),
@@ -92,9 +92,9 @@ KERNELS = [
     (STREAMS, STREAM_DEFINES),
     *[(SOURCE, shape.defines(dtype)) for dtype, shapes in SHAPES.items() for shape in shapes],
 ]
-_ITEMS_PER_GROUP = 8  # items that a resident group of lanes is given, at least, where there are so many tasks
+_ITEMS_PER_GROUP = 8  # least items per resident group of lanes, if there are enough tasks
 LONGEST_ITEM = 1 << 12
-"""Words of an item's stream: what ends last should not end late."""
+"""Most words of an item's stream, so that no item ends much later than the others."""
 _KEY = 1 << STREAM_DEFINES["CLASS_SHIFT"]
 
 
@@ -125,9 +125,9 @@ class CardFactors(NamedTuple):
 
 
 class CardBatch(NamedTuple):
-    """A batch on the card, and for each arithmetic its factors, and two numbers: continuation and start.
+    """A batch on the card; `factors` and `numbers` (continuation and start) are by dtype.
 
-    `reads` are those of some tasks, or None before such are taken.
+    `reads` are those of some tasks, None until they arrive.
     """
 
     reads: CardSequences | None
@@ -137,7 +137,7 @@ class CardBatch(NamedTuple):
 
 
 class _OrderedTasks(NamedTuple):
-    """Tasks in the order in which they are scored (batch.cuh: Tasks)."""
+    """Tasks in the order of scoring (batch.cuh: Tasks)."""
 
     pairs: Array
     word_offsets: Array
@@ -151,7 +151,7 @@ class _Items(NamedTuple):
 
 
 class ScoringLaunch(NamedTuple):
-    """What one kernel scores: items of a slice of the tasks, whose words of the stream begin and end here."""
+    """One launch: items of a slice of the tasks, and begin and end of their words in the stream."""
 
     slice: int
     shape: ReadShape
@@ -164,7 +164,7 @@ class Plan(NamedTuple):
     """Tasks ready to be scored.
 
     Attributes:
-        order: int64[t] on the card, the tasks as they were given, in the order in which they are scored.
+        order: int64[t] on the card, indices of the given tasks in the order of scoring.
         tasks: in that order.
         stream: uint32[] on the card, columns of all haplotypes (batch.cuh).
         launches: one for each slice and shape that has reads.
@@ -177,7 +177,7 @@ class Plan(NamedTuple):
 
 
 def upload(card: Card, batch: PairHmmBatch) -> CardBatch:
-    """The batch on the card, all but its tasks."""
+    """Upload a batch, without its tasks."""
     reads = (batch.read_bases, batch.base_qualities, batch.insertion_qualities, batch.deletion_qualities)
     on_card = [card.upload(np.ascontiguousarray(array, np.uint8)) for array in reads]
     on_card.append(card.upload(np.ascontiguousarray(batch.read_offsets, np.int64)))
@@ -185,7 +185,7 @@ def upload(card: Card, batch: PairHmmBatch) -> CardBatch:
 
 
 def upload_shared(card: Card, batch: PairHmmBatch, haplotypes: CardHaplotypes | None = None) -> CardBatch:
-    """What all tasks share: haplotypes, unless they are on the card already, and factors, but no reads."""
+    """Upload what all tasks share: factors, and haplotypes unless they are on the card already."""
     both = {dtype: tables(batch.gap_continuation_quality, dtype) for dtype in SHAPES}
     factors = {
         dtype: CardFactors(*map(card.upload, (table.agree, table.differ, table.opening, table.stay)))
@@ -196,20 +196,20 @@ def upload_shared(card: Card, batch: PairHmmBatch, haplotypes: CardHaplotypes | 
 
 
 def haplotype_arrays(batch: PairHmmBatch) -> list[np.ndarray]:
-    """Bases and offsets of haplotypes on the host, as `CardHaplotypes` has them."""
+    """Return the host arrays of `CardHaplotypes`."""
     bases, offsets = batch.haplotype_bases, batch.haplotype_offsets
     return [np.ascontiguousarray(bases, np.uint8), np.ascontiguousarray(offsets, np.int64)]
 
 
 def sums_of(card: Card, batch: CardBatch, tasks: Array, dtype: np.dtype) -> Array:
-    """Scaled sums (dtype[t]) of tasks (int32[t, 2]), all on the card."""
+    """Return scaled sums (dtype[t]) of tasks (int32[t, 2]), all on the card."""
     sums = score_items(card, batch, tasks, dtype, LONGEST_ITEM)
     score_overflown(card, batch, tasks, sums)
     return sums
 
 
 def score_overflown(card: Card, batch: CardBatch, tasks: Array, sums: Array) -> None:
-    """Score again, by themselves, tasks whose sums overflew: whatever followed them in an item is no number."""
+    """Score tasks whose sums overflowed again, each as its own item: an overflow spoils the rest of its item."""
     overflown = card.xp.flatnonzero(~(sums < np.inf))
     if len(overflown):
         sums[overflown] = score_items(card, batch, tasks[overflown], sums.dtype, 1)
@@ -218,7 +218,7 @@ def score_overflown(card: Card, batch: CardBatch, tasks: Array, sums: Array) -> 
 def score_items(
     card: Card, batch: CardBatch, tasks: Array, dtype: np.dtype, most_words: int, shapes: tuple[ReadShape, ...] = ()
 ) -> Array:
-    """Scaled sums (dtype[t]) of tasks (int32[t, 2]) on the card; see `plan`."""
+    """Return scaled sums (dtype[t]) of tasks (int32[t, 2]) on the card; see `plan`."""
     sums = card.empty(len(tasks), dtype)
     if len(tasks):
         planned = plan(card, batch, tasks, dtype, most_words, shapes or SHAPES[dtype])
@@ -235,16 +235,16 @@ def plan(
     shapes: tuple[ReadShape, ...],
     ends: tuple[int, ...] = (),
 ) -> Plan:
-    """Order tasks, cut them into items and write the items' streams.
+    """Order tasks, join them into items and write the items' streams.
 
     Args:
-        card: where all lies.
-        batch: reads, of which only the lengths are looked at, and haplotypes.
+        card: the card in use.
+        batch: haplotypes, and reads, of which only the lengths are used.
         tasks: int32[t, 2] on the card, at least one.
         dtype: of the arithmetic.
-        most_words: of an item's stream, nearly; 1: a task each.
+        most_words: approximate limit of an item's stream; 1 makes every task an item.
         shapes: by capacity, the last one for reads of any length.
-        ends: of slices of the tasks, each of which is launched by itself; without any all tasks are one slice.
+        ends: ends of slices of the tasks, which are launched separately; without any, all tasks are one slice.
     """
     xp: Any = card.xp
     count, slices = len(tasks), max(1, len(ends))
@@ -281,14 +281,14 @@ def plan(
 
 
 def score(card: Card, batch: CardBatch, planned: Plan, dtype: np.dtype) -> Array:
-    """Scaled sums (dtype[t]) of planned tasks, in the plan's order."""
+    """Return scaled sums (dtype[t]) of planned tasks, in the plan's order."""
     sums = card.empty(len(planned.order), dtype)
     score_launches(card, batch, planned, planned.launches, sums)
     return sums
 
 
 def score_launches(card: Card, batch: CardBatch, planned: Plan, launches: Iterable[ScoringLaunch], sums: Array) -> None:
-    """Write the sums (of all planned tasks, in the plan's order) of those that some of its launches score."""
+    """Run some launches of a plan; write their tasks' entries of `sums` (all planned tasks, in the plan's order)."""
     dtype = np.dtype(sums.dtype)
     for _, shape, items, words_begin, words_end in launches:
         count, groups = len(items.order), _WARP // shape.lanes
@@ -302,9 +302,9 @@ def score_launches(card: Card, batch: CardBatch, planned: Plan, launches: Iterab
 def _item_words(
     card: Card, shapes: tuple[ReadShape, ...], dtype: np.dtype, words_before: np.ndarray, most_words: int
 ) -> np.ndarray:
-    """int64[classes]: the words that an item has at most, nearly, so that all lanes have several items to do.
+    """Return the approximate most words of an item (int64[classes]), such that all lanes get several items.
 
-    Classes are the shapes of each slice.
+    A class is a shape of a slice.
     """
     groups = np.array([card.multiprocessors * shape.blocks(dtype) * (_WARP // shape.lanes) for shape in shapes])
     words = np.diff(words_before).reshape(-1, len(shapes)) // (groups * _ITEMS_PER_GROUP)
@@ -313,7 +313,7 @@ def _item_words(
 
 
 def _first_tasks(card: Card, tasks: _OrderedTasks, keys: Array, most_words: np.ndarray) -> Array:
-    """int64[items + 1]: the first task of each item, and the number of tasks."""
+    """Return the first task of each item, and the number of tasks (int64[items + 1])."""
     count = len(keys)
     begins = card.empty(count, np.uint8)
     begin = card.kernel(STREAMS, "begin_items", **STREAM_DEFINES)

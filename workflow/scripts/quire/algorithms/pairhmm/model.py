@@ -1,4 +1,4 @@
-"""PairHMM's recurrence as the fast kernels compute it, and the numbers that they share; NumPy on the host only.
+"""PairHMM's recurrence as the fast kernels compute it, and the constants that they share; NumPy on the host only.
 
 With prior p, match-to-match a, gap openings d_I and d_D, gap continuation c, the textbook recurrence is
 
@@ -13,18 +13,18 @@ The kernels carry E = D / d_D, and take (1-c) out of the bracket, which leaves t
     E[i,j] = fma(c, E[i,j-1], M[i,j-1])
 
 with emission = p (1-c), stay = a / (1-c), insertion = d_I of row i, deletion = d_D of row i-1 (1 for the first row).
-Row 0 holds M = I = 0 and E = 2**SCALE_EXPONENT; the division by the haplotype's length waits for the logarithm, so that
-a column depends on the haplotype's bases up to it alone. The sum of M + I over the last row runs from left to right.
-Float32 first; a task whose sum falls below FLOAT32_FLOOR (or overflows) is computed again in float64.
+Row 0 holds M = I = 0 and E = 2**SCALE_EXPONENT. The division by the haplotype's length is left to the logarithm, so
+that a column depends only on the haplotype's bases up to it. The sum of M + I over the last row runs left to right.
+Tasks are computed in float32, and again in float64 if the sum falls below FLOAT32_FLOOR or overflows.
 
-The continuation c may differ from row to row; it is that of the row's base in all three lines.
+The continuation c may differ from row to row; all three lines use that of the row's base.
 
-Every kernel does these operations in this order, each rounded once as IEEE 754 says, to the nearest and ties to even.
-In float32 a subnormal number counts as zero, its sign kept, whether it is an operand or a result: a result whose
-magnitude lies below 2**-126 once it is rounded to 24 bits (as if exponents had no end) is zero. Cells far from the
-likely alignments pass through that range, where many processors are ten times slower. On x86-64 the CPU's kernel does
-so (quire.simd.subnormals), and on a card -ftz=true does. The second look in float64 keeps subnormal numbers. So all
-kernels agree to the last bit.
+Every kernel performs these operations in this order, each rounded once according to IEEE 754, to nearest, ties to even.
+In float32, subnormal operands and results count as zero with the same sign: a result is zero if its magnitude, rounded
+to 24 bits with an unlimited exponent, is below 2**-126. Cells far from the likely alignments pass through that range,
+where many processors are ten times slower. On x86-64 the CPU's kernel sets the processor's flags
+(quire.simd.subnormals); on a card, -ftz=true has this effect. In float64, subnormal numbers are kept. All kernels
+therefore agree to the last bit.
 """
 
 from functools import lru_cache
@@ -36,10 +36,10 @@ from numpy.typing import NDArray
 from quire.simd.powers_of_ten import log10, power_of_ten
 
 SCALE_EXPONENT = {np.dtype(np.float32): 112, np.dtype(np.float64): 960}
-"""Power of two in row 0: float32 leaves 2**15 for the sum over columns (GKL starts at 2**120 / length)."""
+"""Exponent of the scale in row 0; float32 leaves 2**15 for the sum over columns (GKL starts at 2**120 / length)."""
 
 FLOAT32_FLOOR = np.float32(1e-28)
-"""Scaled sums below it are computed in float64 (GKL's bound: 1e10 above the smallest normal float32)."""
+"""Scaled sums below are recomputed in float64 (GKL's bound: 1e10 times the smallest normal float32)."""
 
 
 _LOG10_OF_2 = float(log10(np.array([2.0]))[0])
@@ -47,7 +47,7 @@ LOG10_OF_SCALE = {dtype: np.float64(exponent * _LOG10_OF_2) for dtype, exponent 
 
 
 class Tables(NamedTuple):
-    """The recurrence's factors by phred quality, all in one dtype (float32 or float64).
+    """Factors of the recurrence by phred quality, all in one dtype (float32 or float64).
 
     Attributes:
         agree, differ: [256] by base quality: emission where the bases agree (or either is N) or differ.
@@ -67,7 +67,7 @@ class Tables(NamedTuple):
 
 @lru_cache(maxsize=32)
 def tables(gap_continuation_quality: int, dtype: np.dtype[np.floating]) -> Tables:
-    """The factors, computed in float64 from one table of 10^(-q/10) and rounded to `dtype` once."""
+    """Return the factors, computed in float64 from one table of 10^(-q/10) and rounded to `dtype` once."""
     probability = power_of_ten(-np.arange(256) / 10)
     continuation = probability[gap_continuation_quality]
     stay = np.maximum(0.0, 1.0 - (probability[:, None] + probability[None, :])) / (1.0 - continuation)
@@ -83,7 +83,7 @@ def tables(gap_continuation_quality: int, dtype: np.dtype[np.floating]) -> Table
 
 @lru_cache(maxsize=8)
 def stacked_tables(gap_continuation_qualities: tuple[int, ...], dtype: np.dtype[np.floating]) -> Tables:
-    """The factors of several continuation qualities end to end: agree, differ and stay one after another.
+    """Return the factors of several continuation qualities: agree, differ and stay are concatenated.
 
     Args:
         gap_continuation_qualities: phred, each >= 1; the k-th has entries [256 k, 256 (k + 1)) of agree and differ and
@@ -105,19 +105,19 @@ def stacked_tables(gap_continuation_qualities: tuple[int, ...], dtype: np.dtype[
 
 
 def log10_of_lengths(longest: int) -> NDArray[np.float64]:
-    """float64[longest]: log10 of 1, 2, ... haplotype bases."""
+    """Return log10 of 1, 2, ... haplotype bases (float64[longest])."""
     return log10(np.arange(1.0, longest + 1))
 
 
 def needs_float64(sums: NDArray[np.floating]) -> NDArray[np.bool_]:
-    """bool[t]: whether a float32 sum is too small, overflown or not a number."""
+    """Return which float32 sums are too small, infinite or NaN (bool[t])."""
     return ~((sums >= FLOAT32_FLOOR) & (sums < np.inf))
 
 
 def log10_of_sums(
     sums: NDArray[np.floating], exponent: int, haplotype_lengths: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """float64[t]: log10 of likelihoods from the scaled sums of the last row."""
+    """Return log10 likelihoods (float64[t]) from the scaled sums of the last row."""
     likelihoods = log10(sums.astype(np.float64)) - exponent * _LOG10_OF_2
     of_lengths = log10_of_lengths(int(haplotype_lengths.max(initial=0)))  # many tasks, few lengths
     return likelihoods - of_lengths[haplotype_lengths - 1]

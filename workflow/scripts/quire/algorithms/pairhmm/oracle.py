@@ -1,6 +1,6 @@
-"""PairHMM by its definition: three matrices filled cell by cell. Slow; the other ones are tested against it.
+"""PairHMM by its definition: three matrices filled cell by cell. It is slow; the tests compare the others with it.
 
-The matrices are of C's long double: float64 unscaled, as this is, loses its precision below 10^-308.
+The matrices are of C's long double, because float64 without scaling loses precision below 10^-308.
 """
 
 import math
@@ -20,9 +20,9 @@ def log10_likelihood(
     haplotype: np.ndarray,
     gap_continuation_quality: int | np.ndarray,
 ) -> float:
-    """Log10 of P(read | haplotype) as GATK defines it: the read may start and end anywhere in the haplotype.
+    """Return log10 of P(read | haplotype) as GATK defines it: the read may start and end anywhere in the haplotype.
 
-    The gap continuation quality is one for the read or one at each of its bases, for the gaps of that base's row.
+    The gap continuation quality is one for the read, or one per base, for the gaps in that base's row.
     Row 0 holds D = 1 / len(haplotype) everywhere; the answer sums M and I over the last row.
     """
     rows, columns = len(read), len(haplotype)
@@ -47,7 +47,7 @@ def log10_likelihood(
 
 
 def log10_likelihoods(batch: PairHmmBatch) -> np.ndarray:
-    """float64[t]: `log10_likelihood` of every task of the batch."""
+    """Return `log10_likelihood` of every task of the batch (float64[t])."""
     answers = np.empty(len(batch.tasks))
     for number, (read, haplotype) in enumerate(batch.tasks):
         bases = slice(batch.read_offsets[read], batch.read_offsets[read + 1])
