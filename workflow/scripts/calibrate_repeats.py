@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from quire.rescore.dragen.calibration import calibrate_sample
+from quire.rescore.dragen.calibration import CalibrationFiles, calibrate_sample
 from quire.run.job import run_job
 
 
@@ -15,8 +15,7 @@ def main(job) -> None:
         sample=job.wildcards.sample,
         alignment=job.input.alignment,
         intervals=[tuple(interval) for piece in pieces for interval in piece],
-        output=job.output.tables,
-        ledger=job.output.ledger,
+        outputs=CalibrationFiles(job.output.tables, job.output.ledger),
         fasta=job.input.fasta,
         threads=job.threads,
     )

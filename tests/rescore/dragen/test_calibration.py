@@ -11,7 +11,7 @@ import pytest
 from quire import reference as reference_stage
 from quire.io.bam.regions import IndexedAlignments
 from quire.reference import Reference
-from quire.rescore.dragen.calibration import WINDOW, calibrate_sample, chosen_windows, window_cases
+from quire.rescore.dragen.calibration import WINDOW, CalibrationFiles, calibrate_sample, chosen_windows, window_cases
 from quire.rescore.dragen.cases import CASE, sample_of_cases
 from quire.rescore.dragen.estimation import estimate, too_few
 from quire.rescore.dragen.tables import DEFAULT, read_tables
@@ -88,7 +88,9 @@ def test_classes_without_sites_enough() -> None:
 
 def test_a_small_genome_gets_the_default_tables_and_says_so(world, caplog) -> None:
     root = world[0]
-    calibrate_sample(root / "reference", "A", root / "A.bam", [WHOLE], root / "out.txt", root / "out.json")
+    calibrate_sample(
+        root / "reference", "A", root / "A.bam", [WHOLE], CalibrationFiles(root / "out.txt", root / "out.json")
+    )
     tables = read_tables(root / "out.txt")
     assert not tables.estimated
     np.testing.assert_array_equal(tables.gap_open, DEFAULT.gap_open)

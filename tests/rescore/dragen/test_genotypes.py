@@ -64,10 +64,10 @@ LOWEST = -1e9
 def test_dropout(pileup, ploidy: int, seed: int) -> None:
     evidence, by_allele, rows = pileup
     alleles = by_allele.shape[1]
-    before, behind = np.random.default_rng(seed).integers(0, 5, (2, alleles))
+    sides = np.random.default_rng(seed).integers(0, 5, (alleles, 2))
     as_long = np.array([True, True, seed % 2 == 0][:alleles])
     likelihoods = np.full(math.comb(ploidy + alleles - 1, ploidy), LOWEST)
-    raise_by_dropout(likelihoods, ploidy, by_allele, rows, evidence, as_long, before, behind)
+    raise_by_dropout(likelihoods, ploidy, by_allele, rows, evidence, as_long, sides)
     expected = np.full(len(likelihoods), LOWEST)
     for allele in range(alleles):
         for error in range(alleles):
@@ -82,7 +82,7 @@ def test_dropout(pileup, ploidy: int, seed: int) -> None:
                     for i in rows.tolist()
                 ]
                 homozygous = math.comb(ploidy + allele, ploidy) - 1
-                value = oracle.dropout(reads, (int(before[error]), int(behind[error])))
+                value = oracle.dropout(reads, (int(sides[error, 0]), int(sides[error, 1])))
                 expected[homozygous] = max(expected[homozygous], value)
     np.testing.assert_allclose(likelihoods, expected, rtol=0, atol=1e-9)
 

@@ -14,7 +14,7 @@ import pysam
 
 from quire import reference
 from quire.rescore.caller import call_interval
-from quire.rescore.dragen.calibration import calibrate_sample
+from quire.rescore.dragen.calibration import CalibrationFiles, calibrate_sample
 from quire.rescore.dragen.cases import CASE
 from quire.rescore.dragen.estimation import estimate
 from quire.rescore.gvcf import call_gvcf_interval
@@ -51,7 +51,7 @@ def compile_kernels(gvcf: bool, dragen: bool) -> None:
         settings = _SETTINGS
         if dragen:
             repeats = root / "repeats.txt"
-            calibrate_sample(root / "reference", "warm", bam, piece, repeats, root / "ledger.json")
+            calibrate_sample(root / "reference", "warm", bam, piece, CalibrationFiles(repeats, root / "ledger.json"))
             estimate(np.array([(1, 0, 20, 1)], CASE))
             settings, sample = settings | {"error_model": "dragen"}, sample | {"repeats": repeats}
         if not gvcf:

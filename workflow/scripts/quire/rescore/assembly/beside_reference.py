@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.rescore.assembly.k_mers import NONE, equal_bases
+from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
 REFUSED_EDGES = -2
@@ -42,6 +43,15 @@ class Beside(NamedTuple):
     through: np.ndarray
 
 
+class Run(NamedTuple):
+    """A run of good bases: its number, its bases [start, end) in the codes, and its sample."""
+
+    number: int
+    start: int
+    end: int
+    sample: int
+
+
 @compiled
 def room_for(slots):
     """Room for graphs with tables of so many slots at most."""
@@ -71,11 +81,12 @@ def thread_all(space, runs, count, reference, k, slots):
         vertices[vertex, INCOMING] = vertices[vertex, OUTGOING] = 1
     vertices[0, INCOMING] = vertices[length - 1, OUTGOING] = 0
     through[: length + 1] = 0
+    space = Beside(borrowed(table), borrowed(vertices), borrowed(edges), borrowed(through))
     counts = length, np.int64(0)
     for s in range(count):
-        first, stop, sample = runs.starts[s], runs.ends[s], runs.sample[s]
-        if stop - first > k:
-            counts = _thread(table, vertices, edges, through, runs.codes, first, stop, sample, s, reference, k, counts)
+        run = Run(s, runs.starts[s], runs.ends[s], runs.sample[s])
+        if run.end - run.start > k:
+            counts = _thread(space, runs.codes, run, reference, k, counts)
             if counts[0] == NONE:
                 return np.int64(NONE)
     return counts[1]
@@ -118,8 +129,10 @@ def _new_vertex(vertices, vertex, base, s):
 
 
 @inlined
-def _thread(table, vertices, edges, through, codes, start, stop, sample, s, reference, k, counts):
+def _thread(space, codes, run, reference, k, counts):
     """Thread a run: how many vertices and edges there are now, NONE where it does what is left to the graph."""
+    table, vertices, edges, through = space
+    s, start, stop, sample = run
     length, most = len(reference) - k + 1, min(len(table) // 2, MOST_VERTICES)
     held, added = counts
     nothing = np.int64(NONE), np.int64(NONE)

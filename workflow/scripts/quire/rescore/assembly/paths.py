@@ -1,11 +1,27 @@
 """The likeliest paths through an assembly graph (GraphBasedKBestHaplotypeFinder)."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from quire.rescore.assembly.graph import FIRST_OUT, K_MER, NEXT_OUT, OUT_DEGREE, TARGET, WEIGHT
 from quire.rescore.assembly.k_mers import NONE
 from quire.simd.compiled import compiled
 from quire.simd.powers_of_ten.cpu import log10
+
+
+class _Nodes(NamedTuple):
+    """Paths from the source to a branching vertex or the sink, each the extension of another.
+
+    Attributes:
+        parent: int64[nodes], the path that is extended, or NONE.
+        edge_of: int32[nodes], the edge by which it is extended.
+        length: int64[nodes], bases.
+    """
+
+    parent: np.ndarray
+    edge_of: np.ndarray
+    length: np.ndarray
 
 
 @compiled
@@ -65,7 +81,7 @@ def best_paths(graph, codes, k, most):
             queued += 1
             nodes += 1
             edge = graph.edges[edge, NEXT_OUT]
-    bases, offsets = _spell(graph, codes, k, sink, parent, edge_of, length, results[:found])
+    bases, offsets = _spell(graph, codes, k, _Nodes(parent, edge_of, length), results[:found])
     return queued == 0, bases, offsets
 
 
@@ -80,8 +96,9 @@ def _walk(graph, vertex, sink):
 
 
 @compiled
-def _spell(graph, codes, k, sink, parent, edge_of, length, results):
-    """Bases of the paths."""
+def _spell(graph, codes, k, searched, results):
+    """Return codes of the paths that end in the nodes `results`, end to end, and their offsets."""
+    sink, parent, edge_of, length = graph.reference_path[-1], searched.parent, searched.edge_of, searched.length
     offsets = np.zeros(len(results) + 1, np.int64)
     for i in range(len(results)):
         offsets[i + 1] = offsets[i] + length[results[i]]

@@ -179,7 +179,7 @@ def _plain_graphs(reads, window, spans, support):
             if edges == REFUSED_EDGES:
                 result.kind[r, size] = REFUSED
             elif edges != NONE:
-                used = _spell(space, edges, len(reference), K_MER_SIZES[size], support, result, r, size, used)
+                used = _spell(space, edges, len(reference), support, result, (r, size), used)
     return PlainGraphs(
         result.kind,
         result.detours,
@@ -270,8 +270,10 @@ def _are_good(bases, qualities, first):
 
 
 @compiled
-def _spell(space, count, bases, k, support, result, r, size, used):
+def _spell(space, count, bases, support, result, place, used):
     """Prune a graph and write down what it spells, if that is known; the end of the bases that were written."""
+    r, size = place
+    k = K_MER_SIZES[size]
     length, end, detours, at = bases - k + 1, used, np.int64(0), np.int64(-1)
     vertices, edges, through, spelled = space.vertices, space.edges, space.through, result.bases
     left = prune_chains(vertices, edges, count, length, support)

@@ -51,13 +51,24 @@ class Calibration(NamedTuple):
     missing: list[tuple[int, int, int]]
 
 
+class CalibrationFiles(NamedTuple):
+    """Outputs of a calibration.
+
+    Attributes:
+        tables: path of the tables.
+        ledger: path of a JSON file with the bases and sites that were read, and the classes with too few sites.
+    """
+
+    tables: str | Path
+    ledger: str | Path
+
+
 def calibrate_sample(
     reference_directory: str | Path,
     sample: str,
     alignment: str | Path,
     intervals: Sequence[Interval],
-    output: str | Path,
-    ledger: str | Path,
+    outputs: CalibrationFiles,
     fasta: str | Path | None = None,
     threads: int = 1,
 ) -> Calibration:
@@ -68,8 +79,7 @@ def calibrate_sample(
         sample: name.
         alignment: its indexed BAM or CRAM.
         intervals: called intervals (contig, start, end), 0-based, half-open, in genome order.
-        output: path of the tables.
-        ledger: path of the JSON: bases and sites that were read, and classes with too few sites.
+        outputs: paths to write.
         fasta: the reference as FASTA, to decode CRAM.
         threads: number of worker processes.
 
@@ -86,7 +96,7 @@ def calibrate_sample(
         )  # fmt: skip
     else:
         log.info("%s: tables estimated from %d sites in %d bases", sample, int(found.sites.sum()), found.bases)
-    write_tables(found.tables, sample, output)
+    write_tables(found.tables, sample, outputs.tables)
     entry = {
         "stage": "calibrate",
         "sample": sample,
@@ -95,7 +105,7 @@ def calibrate_sample(
         "sites": found.sites.tolist(),
         "too_few": [dict(zip(("period", "repeats", "sites"), one, strict=True)) for one in found.missing],
     }
-    write_json_atomic(ledger, entry)
+    write_json_atomic(outputs.ledger, entry)
     return found
 
 

@@ -20,7 +20,7 @@ _LOG10_HALF = -0.3010299956639812
 
 
 @compiled
-def raise_by_dropout(likelihoods, ploidy, by_allele, rows, evidence, as_long, before, behind):
+def raise_by_dropout(likelihoods, ploidy, by_allele, rows, evidence, as_long, sides):
     """Raise the likelihoods of homozygous genotypes that dropout explains better (in place).
 
     Args:
@@ -39,8 +39,8 @@ def raise_by_dropout(likelihoods, ploidy, by_allele, rows, evidence, as_long, be
         for error in range(len(as_long)):
             if error == allele or not as_long[allele] or not as_long[error]:
                 continue
-            phred = _strand(by_allele, forward, evidence, allele, error, before[error])
-            phred += _strand(by_allele, reverse, evidence, allele, error, behind[error])
+            phred = _strand(by_allele, forward, evidence, allele, error, sides[error, 0])
+            phred += _strand(by_allele, reverse, evidence, allele, error, sides[error, 1])
             likelihoods[genotype] = max(likelihoods[genotype], -0.1 * phred)
 
 

@@ -39,30 +39,37 @@ def raise_by_foreign_reads(likelihoods, ploidy, by_allele, rows, evidence, forei
             if allele == foreign:
                 continue
             genotype = genotype_count(ploidy, allele + 1) - 1
+            own, other = by_allele[scored, allele], by_allele[scored, foreign]
             for strand in range(3):  # forward, reverse, both
+                in_strand = (evidence.reverse[scored] == strand) | (strand == 2)
                 for threshold in thresholds:
-                    mixture = _mixture(by_allele, scored, evidence, own_cost, threshold, strand, allele, foreign)
+                    is_beyond = own_cost + _MARGIN > threshold
+                    mixture = _mixture(own, other, in_strand, is_beyond)
                     likelihoods[genotype] = max(likelihoods[genotype], threshold + mixture)
 
 
 @compiled
-def _mixture(by_allele, rows, evidence, cost, threshold, strand, allele, foreign):
-    """log10 of the likelihood of all reads where those of a strand beyond a threshold may be foreign."""
+def _mixture(own, foreign, in_strand, is_beyond):
+    """Return the log10 likelihood of all reads if those of a strand beyond a threshold may be foreign.
+
+    Args:
+        own, foreign: float64[reads], log10 likelihoods under the genotype's and the foreign allele.
+        in_strand, is_beyond: bool[reads].
+    """
     support, reads = 0.0, 0
-    for i in range(len(rows)):
-        if strand == 2 or evidence.reverse[rows[i]] == strand:
+    for i in range(len(own)):
+        if in_strand[i]:
             reads += 1
-            if cost[i] + _MARGIN > threshold:
-                own, other = by_allele[rows[i], allele], by_allele[rows[i], foreign]
-                support += power_of_ten(other - log10_sum(other, own))
+            if is_beyond[i]:
+                support += power_of_ten(foreign[i] - log10_sum(foreign[i], own[i]))
     share = min(support / reads, 0.5) if reads > 0 else 0.0
     log10_foreign = log10(share) if share > 0 else -np.inf
     log10_own = log10(1.0 - share)
     total = 0.0
-    for i in range(len(rows)):
-        own = by_allele[rows[i], allele]
-        if strand == 2 or evidence.reverse[rows[i]] == strand:
-            other = by_allele[rows[i], foreign] if cost[i] + _MARGIN > threshold else -np.inf
-            own = log10_sum(log10_foreign + other, log10_own + own)
-        total += own
+    for i in range(len(own)):
+        likelihood = own[i]
+        if in_strand[i]:
+            other = foreign[i] if is_beyond[i] else -np.inf
+            likelihood = log10_sum(log10_foreign + other, log10_own + own[i])
+        total += likelihood
     return total

@@ -97,14 +97,13 @@ class SiteModel:
         likelihoods = genotype_likelihoods(whole, self.evidence.sample, ploidies)
         as_long = np.array([len(a) == len(alleles[0]) and a != NON_REFERENCE for a in alleles])
         sides = np.array([homopolymers(self.codes, self.position, np.int64(a[0])) for a in alleles], np.int64)
-        before, behind = np.ascontiguousarray(sides[:, 0]), np.ascontiguousarray(sides[:, 1])
         at = 0
         for sample, ploidy in enumerate(ploidies.tolist()):
             own = likelihoods[at : at + genotype_count(ploidy, len(alleles))]
             at += len(own)
             rows = np.flatnonzero(self.counted & (self.evidence.sample == sample))
             if len(rows):
-                raise_by_dropout(own, ploidy, whole, rows, self.evidence, as_long, before, behind)
+                raise_by_dropout(own, ploidy, whole, rows, self.evidence, as_long, sides)
                 raise_by_foreign_reads(own, ploidy, whole, rows, self.evidence, self._foreign_prior(sample, as_long))
         phreds: NDArray[np.int64] = phreds_of(likelihoods, ploidies, len(alleles))
         return phreds

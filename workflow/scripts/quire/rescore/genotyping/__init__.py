@@ -7,6 +7,7 @@ AlleleSubsettingUtils.
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,13 @@ class Call:
     likeliest_counts: list[int]
 
 
+class _ScoredReads(NamedTuple):
+    """Log10 likelihoods (float64[reads, alleles]) and sample (int64[reads]) of the reads that touch a site."""
+
+    by_allele: np.ndarray
+    sample: np.ndarray
+
+
 def call_site(
     site: Site,
     likelihoods: np.ndarray,
@@ -106,7 +114,8 @@ def call_site(
     tell("judged", site=site, phreds=phreds, ploidies=ploidies, quality=quality, absent=absent, kept=kept)
     if quality < lowest or not written or written == [SPANNING]:
         return None
-    call = _make_call(site, quality, phreds, by_allele, sample, ploidies, kept, whole_counts(expected[kept[1:]]))
+    scored = _ScoredReads(by_allele, sample)
+    call = _make_call(site, scored, ploidies, phreds, quality, kept, whole_counts(expected[kept[1:]]))
     if model is not None:
         call = _by_posteriors(call, ploidies, model)
         return call if call.quality >= minimum_quality else None
@@ -136,11 +145,10 @@ def _by_posteriors(call: Call, ploidies: np.ndarray, model: SiteModel) -> Call:
 
 def _make_call(
     site: Site,
-    quality: float,
-    phreds: np.ndarray,
-    by_allele: np.ndarray,
-    sample: np.ndarray,
+    scored: _ScoredReads,
     ploidies: np.ndarray,
+    phreds: np.ndarray,
+    quality: float,
     kept: list[int],
     likeliest_counts: list[int],
 ) -> Call:
@@ -158,8 +166,9 @@ def _make_call(
         subset.append(own)
         genotypes.append(genotype_members(ploidy, len(kept), best) if called else (NO_CALL,) * ploidy)
         qualities.append(min(second, MAXIMUM_GQ) if called else NO_CALL)
+    by_allele = scored.by_allele
     of_kept = by_allele if len(kept) == len(site.alleles) else np.ascontiguousarray(by_allele[:, kept])
-    depths = allele_depths(of_kept, sample, len(ploidies))
+    depths = allele_depths(of_kept, scored.sample, len(ploidies))
     return Call(site.subset(kept), quality, subset, genotypes, qualities, depths, by_allele, kept, likeliest_counts)
 
 

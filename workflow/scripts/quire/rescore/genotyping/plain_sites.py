@@ -88,6 +88,15 @@ class _Sites(NamedTuple):
     prior: NDArray[np.float64]
 
 
+class _Rules(NamedTuple):
+    """Arguments of `judge`, with ploidy as int64[1], and log10 of factorials."""
+
+    ploidies: NDArray[np.int64]
+    minimum_quality: float
+    margin: int
+    factorials: NDArray[np.float64]
+
+
 class Verdicts(NamedTuple):
     """What is known of sites; the rows of those that are not called hold nothing else.
 
@@ -164,7 +173,8 @@ def judge(
         np.concatenate([own.at for own in placed]),
         placed[0].positions,
     )
-    verdicts: Verdicts = _judge(sites, reads, together, ploidy, float(minimum_quality), margin, log10_factorials(512))
+    rules = _Rules(np.array([ploidy]), float(minimum_quality), margin, log10_factorials(512))
+    verdicts: Verdicts = _judge(sites, reads, together, rules)
     return verdicts
 
 
@@ -178,12 +188,12 @@ def _prior_of_lengths(reference: int, alternate: int) -> NDArray[np.float64]:
 
 
 @compiled
-def _judge(sites, reads, scored, ploidy, minimum_quality, margin, factorials):  # type: ignore[no-untyped-def]
+def _judge(sites, reads, scored, rules):  # type: ignore[no-untyped-def]
     n = len(sites.start)
     result = Verdicts(
         np.zeros(n, np.bool_),
         np.empty(n),
-        np.empty((n, genotype_count(ploidy, 2)), np.int64),
+        np.empty((n, genotype_count(rules.ploidies[0], 2)), np.int64),
         np.empty(n, np.int64),
         np.empty(n, np.int64),
         np.empty(n, np.int64),
@@ -193,16 +203,15 @@ def _judge(sites, reads, scored, ploidy, minimum_quality, margin, factorials):  
         np.empty((n, len(RANK_SUMS))),
         np.empty((n, len(RANK_SUMS)), np.bool_),
     )
-    ploidies = np.array([ploidy])
     for i in range(n):
-        _judge_one(sites, i, reads, scored, ploidies, minimum_quality, margin, factorials, result)
+        _judge_one(sites, i, reads, scored, rules, result)
     return result
 
 
 @compiled
-def _judge_one(sites, i, reads, scored, ploidies, minimum_quality, margin, factorials, result):  # type: ignore[no-untyped-def]
+def _judge_one(sites, i, reads, scored, rules, result):  # type: ignore[no-untyped-def]
     """`call_site`, `annotate` and `rank_sums` of site i."""
-    region = sites.region[i]
+    region, ploidies, minimum_quality, margin = sites.region[i], rules.ploidies, rules.minimum_quality, rules.margin
     first, last = scored.offsets[region], scored.offsets[region + 1]
     carriers = sites.carriers[sites.carrier_offsets[i] : sites.carrier_offsets[i + 1]].reshape((2, -1))
     matrix = scored.matrix[scored.matrix_offsets[region] : scored.matrix_offsets[region + 1]]
@@ -230,7 +239,7 @@ def _judge_one(sites, i, reads, scored, ploidies, minimum_quality, margin, facto
         if allele >= 0:
             result.allele_depths[i, allele] += 1
     table = strand_counts(best, np.ones(2, np.bool_), sample, reads.reverse[source], 1)
-    result.figures[i, 0] = _fisher_strand(sum_of_rows(table, 2), factorials)
+    result.figures[i, 0] = _fisher_strand(sum_of_rows(table, 2), rules.factorials)
     a, b, c, d = sum_of_rows(table, 0)
     result.figures[i, 1] = odds_ratio((a + 1.0, b + 1.0, c + 1.0, d + 1.0))
     result.figures[i, 2] = _root_mean_square(reads.mapping_quality[source])
