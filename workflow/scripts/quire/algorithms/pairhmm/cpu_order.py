@@ -53,7 +53,8 @@ def scoring_order(tasks, read_lengths, haplotype_bases, haplotype_offsets):
     Args:
         tasks: int32[t, 2], (read, haplotype).
         read_lengths: int64[t], of each task's read.
-        haplotype_bases, haplotype_offsets: as in `PairHmmBatch`.
+        haplotype_bases: as in `PairHmmBatch`.
+        haplotype_offsets: as in `PairHmmBatch`.
     """
     most = len(tasks)
     first_tasks, group_offsets, trees = np.empty(most, np.int64), np.zeros(most + 1, np.int64), np.empty(most, np.int64)

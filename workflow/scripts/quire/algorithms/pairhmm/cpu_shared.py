@@ -64,7 +64,9 @@ def score_together(inputs, tables, space, scored, group, edges, continuation):
     """Score the reads of a group, one per lane, against all haplotypes that they share.
 
     Args:
-        inputs, tables, space: as in `cpu._score_all`.
+        inputs: `PairHmmArrays` of the batch.
+        tables: `model.Tables`, stacked.
+        space: `PairHmmLanes`.
         scored: `ScoredTasks`.
         group: int64[reads], the first task of each read.
         edges: PREFIX_EDGE[], the tree of the haplotypes.

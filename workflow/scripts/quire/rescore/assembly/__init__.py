@@ -1,7 +1,7 @@
-"""Local assembly: the haplotypes that a region's reads spell (ReadThreadingAssembler).
+"""Local assembly: the haplotypes spelled by a region's reads (ReadThreadingAssembler).
 
-Graphs of 10-mers and 25-mers both give haplotypes; where neither serves (cycles, repeats, too many repeated k-mers) the
-k-mers grow by 10 until one does.
+Graphs of 10-mers and of 25-mers both contribute haplotypes. If neither is usable (cycles, or too many repeated k-mers),
+the k-mers grow by 10 bases until one graph is.
 """
 
 from itertools import pairwise
@@ -30,13 +30,13 @@ from quire.simd.compiled import compiled
 def assemble_all(
     reads: RegionReads, window: np.ndarray, spans: np.ndarray, support: int
 ) -> tuple[list[list[bytes]], PlainGraphs]:
-    """Haplotypes of all regions, as `assemble` gives them, and the graphs that were known without being built.
+    """Return the haplotypes of all regions, see `assemble`, and the graphs that were solved without being built.
 
     Args:
         reads: clipped reads of all regions.
         window: uint8 codes of the reference.
         spans: int64[regions, 2], the regions' padded spans in the window.
-        support: reads that a chain of k-mers beside the reference must have.
+        support: reads required of a chain of k-mers beside the reference.
     """
     plain = plain_graphs(reads, window, spans, support)
     settled = plain.settled.tolist()
@@ -53,14 +53,14 @@ def assemble_all(
 def assemble(
     reads: RegionReads, region: int, reference: np.ndarray, support: int, plain: PlainGraphs | None = None
 ) -> list[bytes]:
-    """Haplotypes of a region as byte strings of codes: the reference first, the others as found.
+    """Return a region's haplotypes as byte strings of codes: the reference first, the others in the order of discovery.
 
     Args:
         reads: clipped reads of all regions.
-        region: which region.
+        region: index of the region.
         reference: uint8 codes of the region's padded span.
-        support: reads that a chain of k-mers beside the reference must have.
-        plain: of all regions, graphs that need not be built where they are known.
+        support: reads required of a chain of k-mers beside the reference.
+        plain: graphs of all regions that need not be built.
     """
     whole = reference.tobytes()
     found = {whole: None}
@@ -87,21 +87,21 @@ def assemble(
 def _assemble_graph(
     sequences: ThreadedSequences, k: int, last_attempt: bool, support: int
 ) -> tuple[bool, bool, list[bytes]]:
-    """`assemble_graph` with byte strings."""
+    """Run `assemble_graph` and return byte strings."""
     succeeded, complete, bases, offsets = assemble_graph(sequences, k, last_attempt, support)
     text = bases.tobytes()
     return succeeded, complete, [text[a:b] for a, b in pairwise(offsets.tolist())]
 
 
 def chosen_haplotypes(sequences: ThreadedSequences, k: int, last_attempt: bool, support: int) -> list[bytes]:
-    """The haplotypes, as byte strings of codes, that GATK keeps of a graph with more than MAXIMUM_HAPLOTYPES paths."""
+    """Return the haplotypes (codes) that GATK keeps of a graph with more than MAXIMUM_HAPLOTYPES paths."""
     graph = simplified(clean_graph(sequences, k, last_attempt, support)[1], sequences.codes, k)
     return [bases for _, bases in likeliest_sequences(graph, MAXIMUM_HAPLOTYPES)]
 
 
 @compiled
 def read_sequences(reads, first, last, reference):
-    """The reference and every run of good bases of reads [first, last), as columns of `ThreadedSequences`."""
+    """Return the columns of `ThreadedSequences`: the reference, and every run of good bases of reads [first, last)."""
     room = len(reference) + reads.base_offsets[last] - reads.base_offsets[first]
     codes = np.empty(room, np.uint8)
     codes[: len(reference)] = reference
@@ -129,10 +129,10 @@ def read_sequences(reads, first, last, reference):
 
 @compiled
 def threading_order(reads, first, last):
-    """int64: reads [first, last) by sample, where their clipped bases start, and strand (ReadCoordinateComparator).
+    """Order reads [first, last) by sample, start of the clipped bases and strand (int64; ReadCoordinateComparator).
 
-    The order counts: a read adds to what lies before its first k-mer only as far as other reads have not branched off.
-    GATK orders by name what is then still equal, we leave it as it is.
+    The order matters: the bases before a read's first k-mer are counted only along a path that no earlier read has
+    branched from. GATK breaks remaining ties by name; here they keep the order of the file.
     """
     order = np.empty(last - first, np.int64)
     begun = first
@@ -148,7 +148,7 @@ def threading_order(reads, first, last):
 
 @compiled
 def assemble_graph(sequences, k, last_attempt, support):
-    """One graph: whether it serves, whether these are all of its haplotypes, and their codes and offsets."""
+    """Assemble one graph; return whether it is usable and all haplotypes were kept, their codes and offsets."""
     succeeded, graph = clean_graph(sequences, k, last_attempt, support)
     if not succeeded:
         return False, True, np.empty(0, np.uint8), np.zeros(1, np.int64)
@@ -158,7 +158,7 @@ def assemble_graph(sequences, k, last_attempt, support):
 
 @compiled
 def clean_graph(sequences, k, last_attempt, support):
-    """Whether a graph serves, and the graph with only what lies between the reference's ends (createGraph)."""
+    """Return whether a graph is usable, and the graph reduced to paths between the reference's ends (createGraph)."""
     numbers, count, repeated = number_k_mers(sequences, k, last_attempt)
     if count == 0:
         return False, no_graph()

@@ -1,4 +1,4 @@
-"""Sequences threaded through a reference that stays implicit: what leaves it becomes vertices and edges.
+"""Threading of sequences along an implicit reference: only k-mers beside it become vertices and edges.
 
 See `plain`; the rules are those of `graph.py`.
 """
@@ -19,22 +19,23 @@ _NUMBER_BITS = np.uint64(14)  # of a slot of the table; the rest holds up to 25 
 _NUMBER = np.uint64((1 << 14) - 1)
 _EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 # Columns of vertices (the reference's k-mers in order, then the others): the edges beside the reference by the base
-# that they add, or NONE; how many lead there and away, the reference's included; of edges beside the reference the last
-# that was added; the last sequence that held the k-mer, and its last base, kept of those beside the reference.
+# that they add, or NONE; numbers of edges in and out, including the reference's; the last edges in and out that were
+# added beside the reference; for vertices beside the reference, the last sequence with the k-mer, and its last base.
 BY_BASE, INCOMING, OUTGOING, LAST_IN, LAST_OUT, SEEN_IN, BASE, VERTEX_COLUMNS = 0, 4, 5, 6, 7, 8, 9, 10
-# Columns of edges beside the reference: ends; times threaded by SAMPLE, the most by any sample before, and in all;
-# whether it is left when chains are pruned; the edges of the chain at hand.
+# Columns of edges beside the reference: ends; number of times SAMPLE threaded it, most times of any earlier sample,
+# total; whether it is left after pruning; scratch list of the edges of the current chain.
 SOURCE, TARGET, WEIGHT, LARGEST, SAMPLE, TOTAL, ALIVE, CHAIN = range(8)
 
 
 class Beside(NamedTuple):
-    """Room for one graph after another.
+    """Workspace, reused for one graph after another.
 
     Attributes:
         table: uint64[slots], k-mer and vertex, or _EMPTY.
         vertices: int32[vertices, 10], columns BY_BASE to BASE.
         edges: int32[edges, 8], columns SOURCE to CHAIN.
-        through: int32[vertices + 1], how often the reference's edges from i on were threaded, less the same up to i.
+        through: int32[vertices + 1], differences of the counts of the reference's edges: edge i was threaded
+            through[0] + ... + through[i] times.
     """
 
     table: np.ndarray
@@ -54,7 +55,7 @@ class Run(NamedTuple):
 
 @compiled
 def room_for(slots):
-    """Room for graphs with tables of so many slots at most."""
+    """Allocate the workspace of graphs with at most `slots` slots."""
     most = slots // 2
     return Beside(
         np.empty(slots, np.uint64),
@@ -66,10 +67,10 @@ def room_for(slots):
 
 @compiled
 def thread_all(space, runs, count, reference, k, slots):
-    """Thread all runs beside a reference.
+    """Thread all runs along a reference.
 
     Returns:
-        How many edges lie beside the reference; NONE where the graph must be built, REFUSED_EDGES where it cannot be.
+        The number of edges beside the reference; NONE if the graph must be built, REFUSED_EDGES if it is not usable.
     """
     length = len(reference) - k + 1
     table, vertices, edges, through = space.table[:slots], space.vertices, space.edges, space.through
@@ -94,7 +95,7 @@ def thread_all(space, runs, count, reference, k, slots):
 
 @inlined
 def _number_reference(table, reference, k):
-    """Enter the reference's k-mers; False where it holds one twice."""
+    """Enter the reference's k-mers; return False if one occurs twice."""
     table[:] = _EMPTY
     value, mask = np.uint64(0), (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
     for i in range(len(reference)):
@@ -109,7 +110,7 @@ def _number_reference(table, reference, k):
 
 @inlined
 def _slot(table, value):
-    """The slot of a k-mer: where it stands, or an empty one."""
+    """Return the slot of a k-mer, or the empty slot for it."""
     last = np.uint64(len(table) - 1)
     hashed = value * _MULTIPLIER
     slot = (hashed ^ hashed >> np.uint64(32)) & last
@@ -130,7 +131,7 @@ def _new_vertex(vertices, vertex, base, s):
 
 @inlined
 def _thread(space, codes, run, reference, k, counts):
-    """Thread a run: how many vertices and edges there are now, NONE where it does what is left to the graph."""
+    """Thread a run; return the new numbers of vertices and edges, NONE if the graph must be built."""
     table, vertices, edges, through = space
     s, start, stop, sample = run
     length, most = len(reference) - k + 1, min(len(table) // 2, MOST_VERTICES)
@@ -141,7 +142,7 @@ def _thread(space, codes, run, reference, k, counts):
     for i in range(start, start + k):
         value = value << np.uint64(2) | np.uint64(codes[i])
     slot = _slot(table, value)
-    front = np.int64(0)  # beyond all k-mers of the reference that the run met
+    front = np.int64(0)  # after all k-mers of the reference that the run met
     if table[slot] == _EMPTY:
         if held >= most:
             return nothing
@@ -227,7 +228,7 @@ def _count(edges, edge, sample):
 
 @inlined
 def _count_backwards(vertices, edges, through, vertex, length, sample, k):
-    """Count the edges that spell the start of a run's first k-mer too: all that lead there, up to where two meet."""
+    """Count the edges that spell a run's bases before its first k-mer too, back to a vertex with several edges in."""
     steps = k - 1
     while steps > 0 and vertices[vertex, INCOMING] == 1:
         if vertex < length:
@@ -243,13 +244,13 @@ def _count_backwards(vertices, edges, through, vertex, length, sample, k):
 
 @inlined
 def _inside_a_chain(vertices, vertex, length):
-    """Whether one edge leads to a vertex and one away; a k-mer of the reference has its own edges besides."""
+    """Return True if a vertex beside the reference has one edge in and one out."""
     return vertex >= length and vertices[vertex, INCOMING] == 1 and vertices[vertex, OUTGOING] == 1
 
 
 @inlined
 def prune_chains(vertices, edges, count, length, support):
-    """Take chains away on which no sample reaches the support (`graph.prune`); the edges that are left."""
+    """Remove chains on which no sample reaches the support (`graph.prune`); return the number of remaining edges."""
     left = count
     for first in range(count):
         if _inside_a_chain(vertices, edges[first, SOURCE], length):

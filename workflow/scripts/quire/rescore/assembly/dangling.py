@@ -1,7 +1,7 @@
-"""Ends of the graph that leave the reference and stop: joined to it again where they align with it.
+"""Dangling ends of the graph: branches that leave the reference and stop are joined to it again if they align with it.
 
-AbstractReadThreadingGraph.recoverDanglingTails and recoverDanglingHeads. Variants close to where reads end would
-otherwise be lost, because no k-mer after them has enough reads to return to the reference.
+AbstractReadThreadingGraph.recoverDanglingTails and recoverDanglingHeads. Without it, variants near the ends of reads
+would be lost, because no k-mer after them has enough reads to return to the reference.
 """
 
 import numpy as np
@@ -62,7 +62,7 @@ def recover(graph, codes, k, minimum_weight, minimum_branch):
 
 @compiled
 def _recover_tail(graph, codes, k, vertex, minimum_weight, minimum_branch, on_reference):
-    """generateCigarAgainstDownwardsReferencePath and mergeDanglingTail."""
+    """Join one tail (generateCigarAgainstDownwardsReferencePath and mergeDanglingTail)."""
     path = _upward_path(graph, vertex, minimum_weight)
     if len(path) < max(1, minimum_branch) + 1 or path[0] == graph.reference_path[0]:
         return
@@ -93,7 +93,7 @@ def _recover_tail(graph, codes, k, vertex, minimum_weight, minimum_branch, on_re
 
 @compiled
 def _recover_head(graph, codes, k, vertex, minimum_weight, minimum_branch, on_reference):
-    """generateCigarAgainstUpwardsReferencePath and mergeDanglingHeadLegacy."""
+    """Join one head (generateCigarAgainstUpwardsReferencePath and mergeDanglingHeadLegacy)."""
     path = _downward_path(graph, vertex, minimum_weight, on_reference)
     if len(path) < minimum_branch + 1 or path[0] == graph.reference_path[-1]:
         return
@@ -132,7 +132,7 @@ def align_branch(reference, branch):
     """Align a branch with the reference from their common start on; the reference's end is free.
 
     Returns:
-        CIGAR elements (uint32) without the deletion that the free end is; none where GATK takes them for too many.
+        CIGAR elements (uint32) without the deletion at the free end; none if there are more than GATK allows.
     """
     elements = align_one(reference, branch, DANGLING_END, _LEADING_INDEL)
     if operation_of(elements[-1]) == CIGAR_DELETION:
@@ -142,7 +142,7 @@ def align_branch(reference, branch):
 
 @compiled
 def _spans(elements):
-    """Bases of the reference and of the branch that CIGAR elements cover."""
+    """Return the bases of the reference and of the branch that CIGAR elements cover."""
     reference, branch = 0, 0
     for element in elements:
         reference += length_of(element) if operation_of(element) != CIGAR_INSERTION else 0
@@ -152,10 +152,10 @@ def _spans(elements):
 
 @compiled
 def _grow_head(graph, head, nodes):
-    """Put `nodes` vertices, the uppermost returned, in place of a head: its own k-mer unrolled upward.
+    """Replace a head by `nodes` vertices that spell its own k-mer upwards, and return the uppermost.
 
-    extendDanglingPathAgainstReference. Only the last base of such a vertex is ever read, and that is a base of the
-    head's k-mer, so each points into the codes one base before the one below it.
+    extendDanglingPathAgainstReference. Only the last base of such a vertex is ever read, which is a base of the head's
+    k-mer, so each vertex points into the codes one base before the one below it.
     """
     edge = np.int64(graph.vertices[head, FIRST_OUT])
     weight = graph.edges[edge, WEIGHT]
@@ -171,7 +171,7 @@ def _grow_head(graph, head, nodes):
 
 @compiled
 def _upward_path(graph, vertex, minimum_weight):
-    """Vertices from the common ancestor down to a tail; empty if the branch forks on the way."""
+    """Return the vertices from the common ancestor down to a tail; none if the branch forks."""
     path = np.empty(graph.sizes[0] + 1, np.int32)  # from the tail up
     size = 0
     steps = 0
@@ -194,7 +194,7 @@ def _upward_path(graph, vertex, minimum_weight):
 
 @compiled
 def _downward_path(graph, vertex, minimum_weight, on_reference):
-    """Vertices from the reference up to a head; empty if the branch forks on the way."""
+    """Return the vertices from the reference up to a head; none if the branch forks."""
     path = np.empty(graph.sizes[0] + 1, np.int32)
     size = 0
     steps = 0
@@ -217,7 +217,7 @@ def _downward_path(graph, vertex, minimum_weight, on_reference):
 
 @compiled
 def _downward_reference(graph, vertex, branch, on_reference):
-    """Vertices from `vertex` on along the reference, or along the only other way there is."""
+    """Return the vertices from `vertex` on along the reference, or along the only other edge."""
     path = np.empty(graph.sizes[0] + 1, np.int32)
     size = 0
     first = vertex
@@ -244,7 +244,7 @@ def _downward_reference(graph, vertex, branch, on_reference):
 
 @compiled
 def _suffixes(graph, codes, k, path):
-    """Last base of every vertex of a path."""
+    """Return the last base of every vertex of a path."""
     bases = np.empty(len(path), np.uint8)
     for i in range(len(path)):
         bases[i] = codes[graph.vertices[path[i], K_MER] + k - 1]
@@ -253,7 +253,7 @@ def _suffixes(graph, codes, k, path):
 
 @compiled
 def _upward_bases(graph, codes, k, path):
-    """Bases met going up a path whose last vertex may be a source, whose whole k-mer then counts."""
+    """Return the bases met going up a path; if its last vertex is a source, that one's whole k-mer."""
     whole = graph.vertices[path[-1], IN_DEGREE] == 0
     bases = np.empty(len(path) + (k - 1 if whole else 0), np.uint8)
     for i in range(len(path)):

@@ -1,7 +1,8 @@
-"""The assembly graph: a de Bruijn graph that reads are threaded through (GATK's AbstractReadThreadingGraph).
+"""The assembly graph: a de Bruijn graph through which reads are threaded (GATK's AbstractReadThreadingGraph).
 
-A k-mer that occurs once at most in every sequence is one vertex; a repeated k-mer becomes a new vertex wherever a read
-brings it, so that short repeats do not fold the graph onto itself. Sequence 0 is the reference; its path is kept.
+A k-mer that occurs at most once in every sequence is one vertex. A k-mer that some sequence repeats gets a new vertex
+each time a read arrives at it by a new edge, so short repeats do not fold the graph onto itself. Sequence 0 is the
+reference, whose path is kept.
 """
 
 from typing import NamedTuple
@@ -11,20 +12,20 @@ import numpy as np
 from quire.rescore.assembly.k_mers import LETTERS, NONE, equal_bases
 from quire.simd.compiled import compiled, inlined
 
-# Columns of Graph.vertices: where in the codes a copy of the k-mer starts, heads of the lists of edges, living edges.
+# Columns of Graph.vertices: position of a copy of the k-mer in the codes, heads of the lists of edges, living edges.
 K_MER, FIRST_OUT, FIRST_IN, OUT_DEGREE, IN_DEGREE = range(5)
-# Columns of Graph.edges: ends, next in the lists, times threaded (in all, by the sample at hand, by any one sample).
+# Columns of Graph.edges: ends, next edges in the lists, counts (total, of the current sample, largest of a sample).
 SOURCE, TARGET, NEXT_OUT, NEXT_IN, WEIGHT, SAMPLE_WEIGHT, LARGEST, IS_REFERENCE, ALIVE = range(9)
 
 
 class Graph(NamedTuple):
-    """Vertices and edges in tables with room to grow.
+    """Vertices and edges, in tables with spare rows.
 
     Attributes:
         vertices: int32[room, 5], columns K_MER to IN_DEGREE.
         edges: int32[room, 9], columns SOURCE to ALIVE.
         reference_path: int32, vertices of the reference.
-        sizes: int64[4]: vertices, edges, k-mers that are one vertex, repeated k-mers.
+        sizes: int64[4], numbers of vertices, edges, k-mers with a single vertex, and repeated k-mers.
     """
 
     vertices: np.ndarray
@@ -34,15 +35,16 @@ class Graph(NamedTuple):
 
 
 class _ThreadTables(NamedTuple):
-    """What threading looks things up in.
+    """Lookup tables of threading.
 
     Attributes:
         numbers, repeated: of `number_k_mers`.
-        vertex_of: int32[k-mers], the vertex that is a k-mer, or NONE.
-        edge_by_base: int32[vertices, letters], the edge that leads from a vertex to one that ends with a base, or NONE.
-        through: int64[reference + 1], how often the reference's edges from i on were threaded, less the same up to i.
-        straight: int64[1], vertices of the reference if vertex i is its i-th and edge i leads from there to the next;
-            0 where it meets itself, or is not threaded yet.
+        vertex_of: int32[k-mers], the vertex of a k-mer, or NONE.
+        edge_by_base: int32[vertices, letters], the edge from a vertex to one that ends with a base, or NONE.
+        through: int64[reference + 1], differences of the counts of the reference's edges: edge i was threaded
+            through[0] + ... + through[i] times by the current sample.
+        straight: int64[1], vertices of the reference if its i-th vertex is i and edge i continues it; 0 if it repeats a
+            k-mer or is not threaded yet.
     """
 
     numbers: np.ndarray
@@ -55,8 +57,8 @@ class _ThreadTables(NamedTuple):
 
 @compiled
 def build(sequences, k, numbers, count, repeated):
-    """Thread all sequences: a `Graph`. The numbers are those of `number_k_mers`."""
-    room = 8 * k  # for what dangling ends add
+    """Thread all sequences and return the `Graph`; the numbers are those of `number_k_mers`."""
+    room = 8 * k  # spare rows for dangling ends
     for s in range(len(sequences.starts)):
         room += max(0, sequences.ends[s] - sequences.starts[s] - k + 1)
     length = max(0, sequences.ends[0] - sequences.starts[0] - k + 1)
@@ -89,13 +91,13 @@ def build(sequences, k, numbers, count, repeated):
 
 @compiled
 def no_graph():
-    """A graph of nothing."""
+    """Return an empty graph."""
     return Graph(np.empty((0, 5), np.int32), np.empty((0, 9), np.int32), np.empty(0, np.int32), np.zeros(4, np.int64))
 
 
 @inlined
 def _thread(graph, sequences, s, k, tables):
-    """AbstractReadThreadingGraph.threadSequence; a stretch of the reference is counted as a whole."""
+    """Thread a sequence (AbstractReadThreadingGraph.threadSequence), counting stretches of the reference at once."""
     is_reference = s == 0
     codes, numbers, edge_by_base = sequences.codes, tables.numbers, tables.edge_by_base
     edges, through, vertex_of = graph.edges, tables.through, tables.vertex_of
@@ -136,7 +138,7 @@ def _thread(graph, sequences, s, k, tables):
                 following = _add_vertex(graph, at, tables)
             edge_by_base[vertex, base] = graph.sizes[1]
             add_edge(graph, vertex, following, is_reference)
-            graph.edges[graph.sizes[1] - 1, WEIGHT] = 0  # the sample's is added when its last read is threaded
+            graph.edges[graph.sizes[1] - 1, WEIGHT] = 0  # _close_sample adds the sample's weight
             vertex = following
         if is_reference:
             graph.reference_path[at - start] = vertex
@@ -145,7 +147,7 @@ def _thread(graph, sequences, s, k, tables):
 
 @inlined
 def _add_vertex(graph, position, tables):
-    """Add a vertex and, unless its k-mer is repeated, remember it as that k-mer's."""
+    """Add a vertex and, unless its k-mer is repeated, register it as that k-mer's."""
     vertex = new_vertex(graph, position)
     number = tables.numbers[position]
     if not tables.repeated[number] and tables.vertex_of[number] == NONE:
@@ -190,7 +192,7 @@ def add_edge(graph, source, target, is_reference):
 
 @inlined
 def _count_backwards(graph, sequences, start, k, vertex, tables):
-    """Count the edges that spell the start of a read's first k-mer too (increaseCountsInMatchedKmers)."""
+    """Count the edges that spell the bases before a read's first k-mer too (increaseCountsInMatchedKmers)."""
     codes, offset = sequences.codes, k - 2
     if vertex < tables.straight[0]:
         end, reference_first, same = vertex, sequences.starts[0], True
@@ -217,7 +219,7 @@ def _count_backwards(graph, sequences, start, k, vertex, tables):
 
 @compiled
 def _close_sample(graph, tables):
-    """MultiSampleEdge.flushSingleSampleMultiplicity: add a sample's weights up, remember the largest of one sample."""
+    """Add a sample's weights to the totals and the maxima (MultiSampleEdge.flushSingleSampleMultiplicity)."""
     times = 0
     for edge in range(tables.straight[0] - 1):
         times += tables.through[edge]
@@ -231,7 +233,7 @@ def _close_sample(graph, tables):
 
 @inlined
 def remove_edge(graph, edge):
-    """Take an edge out of both its lists."""
+    """Remove an edge from both its lists."""
     source, target = np.int64(graph.edges[edge, SOURCE]), np.int64(graph.edges[edge, TARGET])
     _unlink(graph, source, edge, FIRST_OUT, NEXT_OUT)
     _unlink(graph, target, edge, FIRST_IN, NEXT_IN)
@@ -242,7 +244,7 @@ def remove_edge(graph, edge):
 
 @inlined
 def _unlink(graph, vertex, edge, first, following):
-    """Take an edge out of one of a vertex's lists (columns first and following)."""
+    """Remove an edge from one of a vertex's lists, given by the columns `first` and `following`."""
     if graph.vertices[vertex, first] == edge:
         graph.vertices[vertex, first] = graph.edges[edge, following]
         return
@@ -254,7 +256,7 @@ def _unlink(graph, vertex, edge, first, following):
 
 @compiled
 def prune(graph, minimum):
-    """LowWeightChainPruner: remove chains on which no sample reaches the minimum weight; the reference stays."""
+    """Remove chains, except the reference's, on which no sample reaches the minimum weight (LowWeightChainPruner)."""
     remove = np.zeros(graph.sizes[1], np.uint8)
     chain = np.empty(graph.sizes[1], np.int32)
     for first in range(graph.sizes[1]):
@@ -282,7 +284,7 @@ def prune(graph, minimum):
 
 @compiled
 def has_cycle(graph):
-    """Whether any living edges form a cycle (vertices are peeled off from the sources on)."""
+    """Return True if the living edges form a cycle; vertices are removed from the sources on."""
     left = graph.vertices[: graph.sizes[0], IN_DEGREE].copy()
     stack = np.empty(graph.sizes[0], np.int32)
     size = 0
@@ -308,7 +310,7 @@ def has_cycle(graph):
 
 @compiled
 def keep_connected(graph):
-    """Remove all that lies on no path from the reference's source to its sink (removePathsNotConnectedToRef)."""
+    """Remove all edges that are on no path from the reference's source to its sink (removePathsNotConnectedToRef)."""
     forward = _reachable(graph, graph.reference_path[0], FIRST_OUT, NEXT_OUT, TARGET)
     backward = _reachable(graph, graph.reference_path[-1], FIRST_IN, NEXT_IN, SOURCE)
     for edge in range(graph.sizes[1]):
@@ -320,7 +322,7 @@ def keep_connected(graph):
 
 @compiled
 def _reachable(graph, start, first, following, end):
-    """uint8 per vertex: whether it can be reached from `start` along one kind of lists (columns of the tables)."""
+    """Return uint8 per vertex: 1 if it is reachable from `start` along lists given by columns of the tables."""
     seen = np.zeros(graph.sizes[0], np.uint8)
     stack = np.empty(graph.sizes[0], np.int32)
     stack[0] = start

@@ -1,4 +1,4 @@
-"""The k-mers of a region's sequences, numbered."""
+"""Numbering of the k-mers of a region's sequences."""
 
 from typing import NamedTuple
 
@@ -13,9 +13,9 @@ LETTERS = 5  # A, C, G, T and N
 
 
 class ThreadedSequences(NamedTuple):
-    """What is threaded: codes (uint8, A0 C1 G2 T3 N4) end to end, sequence i is codes[starts[i]:ends[i]].
+    """Sequences to thread: codes (uint8, A0 C1 G2 T3 N4) end to end; sequence i is codes[starts[i]:ends[i]].
 
-    `sample` (int32) groups the sequences; those of a sample stand together, the reference comes first.
+    `sample` (int32) is the sample of each. Sequences of a sample are adjacent, and the reference comes first.
     """
 
     codes: np.ndarray
@@ -25,17 +25,17 @@ class ThreadedSequences(NamedTuple):
 
 
 class _Numbers(NamedTuple):
-    """What `number_k_mers` works with.
+    """Workspace of `number_k_mers`.
 
     Attributes:
         codes: of all sequences.
-        numbers: as they are returned.
+        numbers: the result.
         table: int32[slots], hash table of the k-mers' numbers.
-        following: int32[k-mers, letters], number of the k-mer that comes next, by its last base.
-        example: int64[k-mers], where one stands.
-        last_sequence: int32[k-mers], the last sequence that was seen to hold it.
+        following: int32[k-mers, letters], number of the next k-mer, by its last base.
+        example: int64[k-mers], a position of each k-mer.
+        last_sequence: int32[k-mers], the last sequence in which it was seen.
         repeated: uint8[k-mers].
-        sizes: int64[2], k-mers so far; those of a reference that can be counted along, 0 where it repeats itself.
+        sizes: int64[2], number of k-mers so far; number of the reference's k-mers, 0 if it repeats one.
     """
 
     codes: np.ndarray
@@ -50,20 +50,20 @@ class _Numbers(NamedTuple):
 
 @compiled
 def number_k_mers(sequences, k, repeats_allowed):
-    """Give every distinct k-mer a number; those of the reference come first, in its order.
+    """Assign numbers to the distinct k-mers; those of the reference come first, in its order.
 
-    Reads mostly repeat the reference: along it the numbers are counted on, base by base, without looking anything up.
-    Elsewhere a k-mer and the base behind it decide the next k-mer, so that one is looked up where it was found before,
-    and hashed only where no sequence went that way yet.
+    Reads mostly repeat the reference: along it, the numbers are increased base by base, without any lookup. Elsewhere
+    the current k-mer and the next base determine the next k-mer, which is hashed only if no earlier sequence continued
+    with that base.
 
     Args:
         sequences: `ThreadedSequences`.
         k: length.
-        repeats_allowed: whether to go on where the reference holds a k-mer twice.
+        repeats_allowed: False to stop if the reference contains a k-mer twice.
 
     Returns:
-        int32 per code: number of the k-mer that starts there, NONE at the last k - 1 of a sequence;
-        how many there are, 0 where the reference was refused; uint8 per k-mer: 1 if some sequence holds it twice.
+        int32 per code: number of the k-mer that starts there, NONE at the last k - 1 of a sequence; the number of
+        k-mers, 0 if the reference was refused; uint8 per k-mer: 1 if some sequence contains it twice.
     """
     space = _number_space(sequences, k)
     length = sequences.ends[0] - sequences.starts[0] - k + 1
@@ -78,7 +78,7 @@ def number_k_mers(sequences, k, repeats_allowed):
 
 @compiled
 def _number_space(sequences, k):
-    """Room for the k-mers of all sequences; rows of `following` are filled when their k-mer is found."""
+    """Allocate the workspace; a row of `following` is filled when its k-mer is found."""
     most = len(sequences.codes)
     slots = 1
     while slots < 2 * most + 1:
@@ -97,15 +97,15 @@ def _number_space(sequences, k):
 
 @inlined
 def _number_sequence(space, starts, ends, s, k):
-    """Number the k-mers of a sequence.
+    """Assign numbers to the k-mers of a sequence.
 
-    Whether it holds a k-mer twice is known from `last_sequence`. K-mers of the reference are only entered there once
-    the sequence goes back on it: as long as it moves forward, it can have met none of them before.
+    `last_sequence` tells whether it contains a k-mer twice. K-mers of the reference are entered there only once the
+    sequence goes back on the reference: as long as it moves forward, it cannot have met any of them before.
     """
     codes, numbers, last_sequence = space.codes, space.numbers, space.last_sequence
     begin, stop = starts[s], ends[s] - k + 1
     reference_first, reference_size = starts[0], space.sizes[1]
-    front = np.int64(0)  # beyond all k-mers of the reference that the sequence met
+    front = np.int64(0)  # after all k-mers of the reference that the sequence met
     went_back = False
     value, hashed, power = np.uint64(0), np.int64(NONE), np.uint64(1)
     for _ in range(k - 1):
@@ -161,7 +161,7 @@ def _number_sequence(space, starts, ends, s, k):
 
 @inlined
 def equal_bases(codes, at, stop, reference, place):
-    """How many of codes[at:stop] are those of reference[place:], eight at a time."""
+    """Count the leading codes of codes[at:stop] that equal reference[place:], eight at a time."""
     most = min(stop - at, len(reference) - place)
     same = np.int64(0)
     while same + 8 <= most:
@@ -192,7 +192,7 @@ def _hash(codes, first, k):
 
 @inlined
 def _number_at(space, first, k, value):
-    """The number of the k-mer at `first`, whose hash is `value`; a new one if it is new."""
+    """Return the number of the k-mer at `first`, whose hash is `value`, after adding it if it is new."""
     table, last = space.table, len(space.table) - 1
     slot = np.int64((value ^ (value >> np.uint64(29))) & np.uint64(last))
     while table[slot] != NONE and not _same(space.codes, space.example[table[slot]], first, k):

@@ -26,12 +26,12 @@ class _Nodes(NamedTuple):
 
 @compiled
 def best_paths(graph, codes, k, most):
-    """Sequences of at most `most` paths from the reference's source to its sink, by descending product of edge shares.
+    """Return at most `most` paths from the reference's source to its sink, by descending product of edge shares.
 
-    The graph has no cycle and every vertex with edges lies on such a path. Ties go to the path found first.
+    The graph has no cycle, and every vertex with edges is on such a path. Ties are ordered by discovery.
 
     Returns:
-        Whether there are no further paths; uint8 codes end to end, int64[n + 1] offsets.
+        True if there are no further paths; uint8 codes end to end, int64[n + 1] offsets.
     """
     sink = graph.reference_path[-1]
     branches = 1
@@ -87,7 +87,7 @@ def best_paths(graph, codes, k, most):
 
 @compiled
 def _walk(graph, vertex, sink):
-    """Follow the only way from a vertex to where it forks or ends: that vertex, and the steps."""
+    """Follow the only edges from a vertex to one that forks or ends; return it and the number of steps."""
     steps = 0
     while vertex != sink and graph.vertices[vertex, OUT_DEGREE] == 1:
         vertex = graph.edges[graph.vertices[vertex, FIRST_OUT], TARGET]
@@ -126,7 +126,7 @@ def _spell(graph, codes, k, searched, results):
 
 @compiled
 def _before(a, b, score):
-    """Whether node a comes before node b: higher score, then older."""
+    """Return True if node a comes before node b: higher score, then older."""
     return score[a] > score[b] or (score[a] == score[b] and a < b)
 
 

@@ -1,11 +1,11 @@
-"""Graphs that spell the reference and few ways round parts of it, known without building them.
+"""Graphs with few paths around the reference, solved without building them.
 
-Most active regions come from one read's error or from one or two variants. Their graph is the reference and a few
-chains of k-mers beside it, and once chains of too few reads are pruned, none is left, or some that follow one another.
-So here the reference stays implicit (its k-mers are numbered by where they stand), and only what leaves it becomes
-vertices and edges (`beside_reference`), threaded, counted and pruned by the very rules of `graph.py`. What those rules
-treat in ways of their own is left to them: sequences that hold a k-mer twice or go back on the reference, that come to
-its first k-mer or go beyond its last, ends that dangle, and chains that meet or overlap.
+Most active regions are caused by an error in one read, or by one or two variants. Their graph consists of the reference
+and a few chains of k-mers beside it. After chains with too few reads are pruned, none is left, or a few that follow one
+another. Here the reference is implicit (its k-mers are numbered by their position), and only k-mers beside it become
+vertices and edges (`beside_reference`), threaded, counted and pruned by the rules of `graph.py`. Cases in which those
+rules do more are left to `graph.py`: sequences that contain a k-mer twice or go back on the reference, that enter its
+first k-mer or go beyond its last, dangling ends, and chains that meet or overlap.
 """
 
 from itertools import pairwise
@@ -36,26 +36,26 @@ from quire.simd.compiled import compiled, inlined
 from quire.simd.powers_of_ten.cpu import log10
 
 UNKNOWN, REFUSED, SERVES = range(3)
-"""What is known of a graph: nothing; it does not serve; all that it spells."""
+"""State of a graph: not solved here; solved, but not usable; solved, and all its paths are known."""
 _MOST_DETOURS = 3
-_MOST_READS = 4096  # of a region: its order of threading is found by insertion
-_NOVEL_SHARE = 4  # one base in so many of the reads may begin a k-mer that the reference lacks
+_MOST_READS = 4096  # of a region, because they are sorted by insertion
+_NOVEL_SHARE = 4  # every fourth base of the reads may begin a k-mer that the reference lacks
 _HIGH, _LOW = ONES << np.uint64(7), ONES * np.uint64(0x7F)
 _N = ONES << np.uint64(2)  # the bit of an N, whose code is 4
 _UP_TO_GOOD = ONES * np.uint64(0x80 - MINIMUM_BASE_QUALITY)  # lifts the quality of a good base to 128
 
 
 class PlainGraphs(NamedTuple):
-    """What is known of the graphs of some regions; the second axis is of K_MER_SIZES.
+    """The solved graphs of some regions; the second axis is that of K_MER_SIZES.
 
-    A *detour* leaves the reference behind its first `before` bases, spells others, and is back at base `behind`.
+    A *detour* leaves the reference after its first `before` bases, spells others, and returns at base `behind`.
 
     Attributes:
         kind: int8[regions, 2], UNKNOWN, REFUSED or SERVES.
-        detours: int8[regions, 2], how many a graph has; each is taken or not.
+        detours: int8[regions, 2], number of detours of a graph; a haplotype takes any of them.
         before, behind: int32[regions, 2, 3].
-        offsets: int64[regions, 2, 4], where each detour's bases begin in `bases`, and where the last one's end.
-        order: uint8[regions, 2, 8], which detours each haplotype takes (bits), the likeliest first.
+        offsets: int64[regions, 2, 4], begin of each detour's bases in `bases`, and end of the last one's.
+        order: uint8[regions, 2, 8], the detours that each haplotype takes (bits), the likeliest haplotype first.
         bases: uint8 codes.
     """
 
@@ -69,18 +69,18 @@ class PlainGraphs(NamedTuple):
 
     @property
     def served(self) -> NDArray[np.bool_]:
-        """bool[regions]: whether a graph is known to serve."""
+        """bool[regions]: True if a graph is solved and usable."""
         served: NDArray[np.bool_] = (self.kind == SERVES).any(axis=1)
         return served
 
     @property
     def settled(self) -> NDArray[np.bool_]:
-        """bool[regions]: whether all graphs are known; where none of them serves, larger k-mers are tried."""
+        """bool[regions]: True if all graphs are solved and one is usable; otherwise larger k-mers are tried."""
         settled: NDArray[np.bool_] = (self.kind != UNKNOWN).all(axis=1) & self.served
         return settled
 
     def sequences(self, region: int, size: int, reference: bytes) -> list[bytes]:
-        """What a known graph spells, the likeliest first; `size` is an index into K_MER_SIZES."""
+        """Return the paths of a solved graph, the likeliest first; `size` is an index into K_MER_SIZES."""
         if self.kind[region, size] == REFUSED:
             return []
         count = int(self.detours[region, size])
@@ -98,7 +98,7 @@ class PlainGraphs(NamedTuple):
         return found
 
     def haplotypes(self, region: int, reference: bytes) -> list[bytes]:
-        """The haplotypes of a settled region, the reference first."""
+        """Return the haplotypes of a settled region, the reference first."""
         found = {reference: None}
         for size, detours in enumerate(self.detours[region].tolist()):
             if detours:
@@ -106,7 +106,7 @@ class PlainGraphs(NamedTuple):
         return list(found)
 
     def graphs(self, region: int) -> list[tuple[int, bool, bool, int]]:
-        """Of a settled region's graphs: k, whether it serves, whether all paths were kept, haplotypes."""
+        """Return k, usability, True (all paths are kept) and number of haplotypes of each graph of a settled region."""
         return [
             (k, kind == SERVES, True, 1 << detours if kind == SERVES else 0)
             for k, kind, detours in zip(
@@ -116,7 +116,7 @@ class PlainGraphs(NamedTuple):
 
 
 class _Runs(NamedTuple):
-    """Runs of good bases of a region's reads: codes[starts[i]:ends[i]], in the order in which they are threaded."""
+    """Runs of good bases of a region's reads: codes[starts[i]:ends[i]], in the order of threading."""
 
     codes: np.ndarray
     starts: np.ndarray
@@ -125,13 +125,13 @@ class _Runs(NamedTuple):
 
 
 def plain_graphs(reads: RegionReads, window: NDArray[np.uint8], spans: NDArray[np.int64], support: int) -> PlainGraphs:
-    """What can be said of the regions' graphs without building them.
+    """Solve those graphs of some regions that need not be built.
 
     Args:
         reads: clipped reads of all regions.
         window: uint8 codes of the reference.
         spans: int64[regions, 2], the regions' padded spans in the window.
-        support: reads that a chain of k-mers beside the reference must have.
+        support: reads required of a chain of k-mers beside the reference.
     """
     found: PlainGraphs = _plain_graphs(reads, window, spans, support)
     return found
@@ -193,7 +193,7 @@ def _plain_graphs(reads, window, spans, support):
 
 @inlined
 def _is_known(reference):
-    """Whether a reference has room for a graph, and no unknown base."""
+    """Return True if a reference is short enough for the tables, long enough for a graph, and without N."""
     if len(reference) <= 2 * K_MER_SIZES[1] or len(reference) > MOST_VERTICES // 2:
         return False
     for i in range(len(reference)):  # noqa: SIM110 (Numba has no all() of a generator)
@@ -204,7 +204,7 @@ def _is_known(reference):
 
 @inlined
 def _slots(length, bases):
-    """Slots of the table for a reference and so many bases of reads: at least twice the vertices."""
+    """Return the slots of the hash table for a reference and some bases of reads: at least twice the vertices."""
     slots = np.int64(1024)
     while slots < 2 * (length + bases // _NOVEL_SHARE + 64) and slots < 2 * MOST_VERTICES:
         slots *= 2
@@ -213,7 +213,7 @@ def _slots(length, bases):
 
 @inlined
 def _threading_order(reads, first, last, order):
-    """`assembly.beside_reference_order` of reads [first, last), which nearly stand so."""
+    """Compute `assembly.threading_order` of reads [first, last), which are nearly in that order, by insertion."""
     for i in range(first, last):
         key = 2 * reads.start[i] + reads.reverse[i]
         at = i - first
@@ -228,9 +228,9 @@ def _threading_order(reads, first, last, order):
 
 @inlined
 def _good_runs(reads, order, runs):
-    """Fill `runs` with every run of good bases as long as the shortest k-mer (`assembly.read_sequences`); their number.
+    """Fill `runs` with the runs of good bases longer than the shortest k-mer, and return their number.
 
-    Those of exactly the k-mer's length thread nothing.
+    In contrast to `assembly.read_sequences`, runs of exactly the k-mer's length are left out: they thread no edge.
     """
     offsets, bases, qualities, samples = reads.base_offsets, reads.bases, reads.qualities, reads.sample
     codes, starts, ends, sample = runs.codes, runs.starts, runs.ends, runs.sample
@@ -263,7 +263,7 @@ def _good_runs(reads, order, runs):
 
 @inlined
 def _are_good(bases, qualities, first):
-    """Whether the eight bases from `first` on are all known and of good quality."""
+    """Return True if the eight bases from `first` on are all known and of good quality."""
     quality = load_bytes(qualities, first)
     high = (quality & _LOW) + _UP_TO_GOOD | quality  # in each byte the highest bit
     return (load_bytes(bases, first) & _N | ~high & _HIGH) == 0
@@ -271,7 +271,7 @@ def _are_good(bases, qualities, first):
 
 @compiled
 def _spell(space, count, bases, support, result, place, used):
-    """Prune a graph and write down what it spells, if that is known; the end of the bases that were written."""
+    """Prune a graph and write its paths, if they are simple enough; return the end of the written bases."""
     r, size = place
     k = K_MER_SIZES[size]
     length, end, detours, at = bases - k + 1, used, np.int64(0), np.int64(-1)
@@ -300,7 +300,7 @@ def _spell(space, count, bases, support, result, place, used):
 
 @inlined
 def _next_departure(edges, count, length, at):
-    """Of the edges that are left, the first along the reference, from `at` on, that leaves it; NONE if none does."""
+    """Return the first remaining edge along the reference, from `at` on, that leaves it, or NONE."""
     best = np.int64(NONE)
     for edge in range(count):
         source = edges[edge, SOURCE]
@@ -311,7 +311,7 @@ def _next_departure(edges, count, length, at):
 
 @inlined
 def _only_way(vertices, edges, vertex):
-    """The one edge beside the reference that is left from a vertex on; NONE where there are none or several."""
+    """Return the only remaining edge beside the reference from a vertex; NONE if there are none or several."""
     way = np.int64(NONE)
     for column in range(BY_BASE, BY_BASE + BASES):
         edge = np.int64(vertices[vertex, column])
@@ -324,10 +324,10 @@ def _only_way(vertices, edges, vertex):
 
 @inlined
 def _follow(vertices, edges, edge, length, left, bases, end):
-    """Write down the bases of the one path from an edge to the reference.
+    """Write the bases of the only path from an edge to the reference.
 
     Returns:
-        Where it comes back, NONE where it does not or it is not the only path; its edges; the end of its bases.
+        The vertex at which it returns, NONE if it does not or is not the only path; its edges; the end of its bases.
     """
     steps = np.int64(1)
     if _only_way(vertices, edges, edges[edge, SOURCE]) != edge:
@@ -346,8 +346,8 @@ def _follow(vertices, edges, edge, length, left, bases, end):
 
 @inlined
 def _scores(through, leaves, taken):
-    """Log10 shares of the reads that stay on the reference where an edge leaves it, and that take the edge."""
-    reference = np.int64(1)  # the reference itself was threaded once
+    """Return log10 shares of the reads that stay on the reference where an edge leaves it, and that take it."""
+    reference = np.int64(1)  # the reference itself counts once
     for vertex in range(leaves + 1):
         reference += through[vertex]
     total = log10(reference + taken)
@@ -356,10 +356,9 @@ def _scores(through, leaves, taken):
 
 @compiled
 def _put_in_order(scores, count, order):
-    """Which detours each haplotype takes (bits), in the order in which `paths.best_paths` comes to them.
+    """Write the detours of each haplotype (bits), in the order in which `paths.best_paths` finds the haplotypes.
 
-    A path that goes on is put off for others that are likelier so far; of equals the one that was begun first goes on,
-    and a detour is begun before the reference's way.
+    The likeliest partial path is extended first, of equals the oldest; a detour is older than the reference's way.
     """
     most = 1 << _MOST_DETOURS
     score, level = np.zeros(2 * most, np.float64), np.zeros(2 * most, np.int64)

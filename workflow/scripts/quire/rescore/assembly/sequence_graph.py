@@ -1,9 +1,9 @@
-"""The likeliest haplotypes of a graph that spells more than are kept (SeqGraph, GraphBasedKBestHaplotypeFinder).
+"""Selection of haplotypes of a graph that spells more than are kept (SeqGraph, GraphBasedKBestHaplotypeFinder).
 
 GATK does not choose among the paths of k-mers but among those of a graph of sequences: chains become one vertex, and
-what neighbouring branches share at their ends is merged. All paths spell the same as before, but some edges have other
-weights: a branch that has nothing of its own left carries the sum of two. So this decides which haplotypes are kept
-where there are too many. Few regions get here; hence plain Python.
+the common ends of neighbouring branches are merged. The paths spell the same sequences as before, but some edges have
+other weights: a branch that has nothing of its own left carries the sum of two. This decides which haplotypes are kept
+if there are too many. Few regions need it, so it is plain Python.
 """
 
 import heapq
@@ -23,7 +23,7 @@ _SHORTEST_MERGED_TAIL = 10  # MIN_COMMON_SEQUENCE_TO_MERGE_SOURCE_SINK_VERTICES
 
 
 class Edge:
-    """A weight, and whether the reference takes this way."""
+    """An edge: its weight, and whether it is on the reference path."""
 
     __slots__ = ("is_reference", "weight")
 
@@ -33,12 +33,12 @@ class Edge:
 
 
 class SequenceGraph:
-    """A directed graph whose vertices are sequences of codes; vertices and edges are kept in the order of their making.
+    """A directed graph of sequences of codes; vertices and edges keep the order of their creation.
 
     Attributes:
         sequences: of each vertex, by its number.
-        following: of each vertex the edges to others, by their numbers.
-        preceding: the same edges, of each vertex from others.
+        following: edges out of each vertex, by the other vertex's number.
+        preceding: the same edges, into each vertex.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class SequenceGraph:
         return vertex
 
     def connect(self, source: int, target: int, weight: int, is_reference: bool) -> None:
-        """Add an edge; where there is one already it stays as it is."""
+        """Add an edge, unless there is one already."""
         if target not in self.following[source]:
             edge = Edge(weight, is_reference)
             self.following[source][target] = edge
@@ -73,20 +73,20 @@ class SequenceGraph:
             del self.sequences[vertex]
 
     def is_reference(self, vertex: int) -> bool:
-        """Whether the reference passes through a vertex."""
+        """Return True if the reference path contains the vertex."""
         edges = (*self.following[vertex].values(), *self.preceding[vertex].values())
         return any(edge.is_reference for edge in edges) or len(self.sequences) == 1
 
     def reference_source(self) -> int:
-        """The vertex that the reference starts from."""
+        """Return the first vertex of the reference path."""
         return self._end_of_reference(self.preceding, self.following)
 
     def reference_sink(self) -> int:
-        """The vertex that the reference ends in."""
+        """Return the last vertex of the reference path."""
         return self._end_of_reference(self.following, self.preceding)
 
     def _end_of_reference(self, outside: dict[int, dict[int, Edge]], inside: dict[int, dict[int, Edge]]) -> int:
-        """The only vertex, or the one that the reference enters or leaves but not both."""
+        """Return the only vertex, or the one with a reference edge in `inside` and none in `outside`."""
         if len(self.sequences) == 1:
             return next(iter(self.sequences))
         return next(
@@ -97,17 +97,17 @@ class SequenceGraph:
         )
 
     def structure(self) -> tuple[int, int, frozenset[bytes], frozenset[tuple[bytes, bytes]]]:
-        """What is the same in two graphs that count as equal (graphEquals): counts, sequences, connected sequences."""
+        """Return counts, sequences and connected sequences, which are the same for equal graphs (graphEquals)."""
         edges = [(a, b) for a, targets in self.following.items() for b in targets]
         connected = frozenset((self.sequences[a], self.sequences[b]) for a, b in edges)
         return len(self.sequences), len(edges), frozenset(self.sequences.values()), connected
 
 
 def simplified(graph: Graph, codes: NDArray[np.uint8], k: int) -> SequenceGraph:
-    """The sequence graph of a cleaned graph of k-mers, simplified (toSequenceGraph, cleanupSeqGraph).
+    """Return the simplified sequence graph of a cleaned graph of k-mers (toSequenceGraph, cleanupSeqGraph).
 
     Args:
-        graph: whose living edges all lie between the ends of the reference path.
+        graph: its living edges all lie between the ends of the reference path.
         codes: of `ThreadedSequences`.
         k: length of its k-mers.
     """
@@ -123,13 +123,13 @@ def simplified(graph: Graph, codes: NDArray[np.uint8], k: int) -> SequenceGraph:
         result.connect(
             numbers[int(edge[SOURCE])], numbers[int(edge[TARGET])], int(edge[WEIGHT]), bool(edge[IS_REFERENCE])
         )
-    for _ in range(2):  # as there: where the first ends because it turns in circles, the second turns once more
+    for _ in range(2):  # as in GATK: if the first call stops because it cycles, the second runs one cycle more
         simplify(result)
     return result
 
 
 def simplify(graph: SequenceGraph) -> None:
-    """Merge what branches share until nothing more can be merged (simplifyGraph)."""
+    """Merge the common parts of branches until nothing more can be merged (simplifyGraph)."""
     zip_chains(graph)
     before = None
     for number in range(_MOST_ROUNDS + 1):
@@ -150,7 +150,7 @@ def simplify(graph: SequenceGraph) -> None:
 
 
 def _until_complete(graph: SequenceGraph, transform: Callable[[SequenceGraph, int], bool]) -> bool:
-    """Transform the first vertex that can be, from the start again each time (transformUntilComplete)."""
+    """Transform the first vertex that can be, starting over each time (transformUntilComplete)."""
     changed = False
     while any(transform(graph, vertex) for vertex in list(graph.sequences)):
         changed = True
@@ -158,7 +158,7 @@ def _until_complete(graph: SequenceGraph, transform: Callable[[SequenceGraph, in
 
 
 def zip_chains(graph: SequenceGraph) -> bool:
-    """Make one vertex of each chain without branches whose vertices all are the reference's or all are not."""
+    """Merge chains without branches into one vertex, if all or none of their vertices are on the reference path."""
     changed = False
     for start in [vertex for vertex in graph.sequences if _starts_chain(graph, vertex)]:
         chain = [start]
@@ -180,7 +180,7 @@ def zip_chains(graph: SequenceGraph) -> bool:
 
 
 def _starts_chain(graph: SequenceGraph, vertex: int) -> bool:
-    """isLinearChainStart: one way out of it, and not the only way out of its only predecessor."""
+    """Return True if a vertex with one edge out does not itself continue a chain (isLinearChainStart)."""
     if len(graph.following[vertex]) != 1:
         return False
     preceding = graph.preceding[vertex]
@@ -188,7 +188,7 @@ def _starts_chain(graph: SequenceGraph, vertex: int) -> bool:
 
 
 def merge_diamond(graph: SequenceGraph, top: int) -> bool:
-    """Take apart what all ways between two vertices start and end with, where these ways are one vertex each."""
+    """Split off the common start and end of all vertices between two vertices, if each connects these directly."""
     middles = list(graph.following[top])
     if len(middles) <= 1 or any(len(graph.preceding[middle]) != 1 for middle in middles):
         return False
@@ -206,7 +206,7 @@ def merge_diamond(graph: SequenceGraph, top: int) -> bool:
 
 
 def merge_tails(graph: SequenceGraph, top: int) -> bool:
-    """The same where the ways end in no vertex."""
+    """Split off the common start and end of all successors of a vertex, if none of them has a successor."""
     tails = list(graph.following[top])
     if len(tails) <= 1 or any(graph.following[tail] or len(graph.preceding[tail]) > 1 for tail in tails):
         return False
@@ -218,7 +218,7 @@ def merge_tails(graph: SequenceGraph, top: int) -> bool:
 
 
 def shared_ends(sequences: Sequence[bytes]) -> tuple[bytes, bytes]:
-    """The longest start that sequences share, and the longest end that they share beside it."""
+    """Return the longest common start of sequences, and their longest common end that does not overlap it."""
     first, shortest = sequences[0], min(map(len, sequences))
     prefix = 0
     while prefix < shortest and all(sequence[prefix] == first[prefix] for sequence in sequences):
@@ -227,7 +227,7 @@ def shared_ends(sequences: Sequence[bytes]) -> tuple[bytes, bytes]:
 
 
 def shared_end(sequences: Sequence[bytes], longest: int) -> bytes:
-    """The longest end, of at most so many bases, that sequences share."""
+    """Return the longest common end of sequences, of at most `longest` bases."""
     first = sequences[0]
     size = 0
     while size < longest and all(sequence[-1 - size] == first[-1 - size] for sequence in sequences):
@@ -238,11 +238,11 @@ def shared_end(sequences: Sequence[bytes], longest: int) -> bytes:
 def _split_middles(
     graph: SequenceGraph, top: int, middles: Sequence[int], bottom: int | None, prefix: bytes, suffix: bytes
 ) -> None:
-    """Replace the middles by their shared start, what each has of its own, and their shared end.
+    """Replace the middles by their common start, the rest of each, and their common end.
 
-    SharedVertexSequenceSplitter. A middle with nothing of its own becomes an edge with the weights of both its edges.
+    SharedVertexSequenceSplitter. A middle without a rest becomes an edge with the weights of both its edges.
     """
-    ways: list[tuple[bytes, Edge, Edge]] = []  # what is left of a middle, and its edges; b"" where nothing is left
+    ways: list[tuple[bytes, Edge, Edge]] = []  # rest of a middle (b"" if none), edge in, edge out
     for middle in middles:
         into = graph.preceding[middle][top]
         out = Edge(0, graph.is_reference(middle)) if bottom is None else graph.following[middle][bottom]
@@ -275,12 +275,12 @@ def _split_middles(
 
 
 def split_shared_end(graph: SequenceGraph, bottom: int, done: set[int]) -> bool:
-    """Give the end that all parents of a vertex share a vertex of its own in each of them (CommonSuffixSplitter).
+    """Split the common end of all parents of a vertex off each parent, as a new vertex (CommonSuffixSplitter).
 
     Args:
         graph: changed in place.
         bottom: the vertex.
-        done: vertices that were looked at before, which are left alone.
+        done: vertices that were processed before, which are skipped.
     """
     if bottom in done:
         return False
@@ -311,16 +311,16 @@ def split_shared_end(graph: SequenceGraph, bottom: int, done: set[int]) -> bool:
 
 
 def _is_reference_source(graph: SequenceGraph, vertex: int) -> bool:
-    """Whether the reference starts from a vertex."""
+    """Return True if the reference path starts at a vertex."""
     return any(edge.is_reference for edge in graph.following[vertex].values()) and not any(
         edge.is_reference for edge in graph.preceding[vertex].values()
     )
 
 
 def merge_equal_parents(graph: SequenceGraph, bottom: int) -> bool:
-    """Make one vertex of a vertex and all its parents where these are the same sequence (SharedSequenceMerger).
+    """Merge a vertex and all its parents if these have the same sequence (SharedSequenceMerger).
 
-    Where one vertex leads to several of the parents, the first of its edges stays and the others' weights are lost.
+    If one vertex leads to several of the parents, its first edge stays and the weights of the others are lost.
     """
     parents = list(graph.preceding[bottom])
     if not parents or len({graph.sequences[parent] for parent in parents}) != 1:
@@ -338,7 +338,7 @@ def merge_equal_parents(graph: SequenceGraph, bottom: int) -> bool:
 
 
 def likeliest_sequences(graph: SequenceGraph, most: int) -> list[tuple[float, bytes]]:
-    """At most `most` paths along the reference's ends: log10 of the product of their edges' shares, and codes.
+    """Return at most `most` paths of the reference's ends: log10 of the product of their edges' shares, and codes.
 
     The likeliest come first; of equals the one whose codes come last in the order of the letters.
     """
@@ -368,5 +368,5 @@ _COMPLEMENT = bytes(255 - code for code in range(256))
 
 
 def _descending(bases: bytes) -> bytes:
-    """A key that orders sequences of codes last letters first, and of two that start alike the longer first."""
+    """Return a sort key for descending order of codes; of sequences with a common start, the longer comes first."""
     return bases.translate(_COMPLEMENT) + b"\xff"

@@ -53,8 +53,10 @@ def _mixture(own, foreign, in_strand, is_beyond):
     """Return the log10 likelihood of all reads if those of a strand beyond a threshold may be foreign.
 
     Args:
-        own, foreign: float64[reads], log10 likelihoods under the genotype's and the foreign allele.
-        in_strand, is_beyond: bool[reads].
+        own: float64[reads], log10 likelihoods under the genotype's allele.
+        foreign: float64[reads], the same under the foreign allele.
+        in_strand: bool[reads], True for reads of the strand.
+        is_beyond: bool[reads], True for reads beyond the threshold.
     """
     support, reads = 0.0, 0
     for i in range(len(own)):

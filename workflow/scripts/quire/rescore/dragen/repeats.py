@@ -18,7 +18,8 @@ def repeats_in_read(bases, periods, repeats):
 
     Args:
         bases: uint8[n].
-        periods, repeats: uint8[n] and int32[n], written.
+        periods: uint8[n], written.
+        repeats: int32[n], written.
     """
     n = len(bases)
     runs = np.empty(n + 1, np.int32)
@@ -102,7 +103,8 @@ def repeats_between(codes, first, last):
 
     Args:
         codes: uint8[n] of the reference.
-        first, last: start bases to search, [first, last); the repeats may extend beyond.
+        first: start of the bases to search; the repeats may extend beyond.
+        last: end of these bases.
 
     Returns:
         int64[m, 3]: start and end (half-open, in `codes`), period.
