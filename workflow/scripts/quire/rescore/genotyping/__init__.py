@@ -35,16 +35,16 @@ NO_CALL_PHRED = 1.0  # a reference genotype less certain than this is no call (S
 
 @dataclass(frozen=True)
 class Call:
-    """A variant, called.
+    """A called variant.
 
     Attributes:
         site: with the alleles that are written.
         quality: QUAL.
         phreds: PL per sample, int64[genotypes].
-        genotypes: allele numbers per sample, sorted; NO_CALL throughout when uncertain.
-        genotype_qualities: GQ per sample, NO_CALL when there is none.
+        genotypes: allele numbers per sample, sorted; NO_CALL throughout if uncertain.
+        genotype_qualities: GQ per sample, NO_CALL if there is none.
         allele_depths: int64[samples, alleles], AD.
-        likelihoods: float64[reads, alleles] of the alleles before any was left out, NaN rows for unused reads.
+        likelihoods: float64[reads, alleles] of all alleles, including those left out; NaN rows for unused reads.
         kept: indices of the written alleles among those.
         likeliest_counts: copies of each written alternate by expectation maximisation, rounded (MLEAC).
     """
@@ -84,9 +84,9 @@ def call_site(
         sample: int64[reads].
         ploidies: int64[samples].
         minimum_quality: QUAL from which a site or an allele is called.
-        covered: whether a called deletion starting before spans the site, so that SPANNING may be written.
-        model: of GATK's DRAGEN mode: genotypes and QUAL are then of posteriors, and QUAL alone is held against
-            `minimum_quality`. None: genotypes are of likelihoods, and QUAL of the allele frequency model.
+        covered: True if a called deletion that starts before spans the site, so that SPANNING may be written.
+        model: of GATK's DRAGEN mode. Genotypes and QUAL then come from posteriors, and only QUAL is compared with
+            `minimum_quality`. If None, genotypes come from likelihoods and QUAL from the allele frequency model.
 
     Returns:
         The call, or None if no variant is likely enough.
@@ -125,7 +125,7 @@ def call_site(
 def _phreds(
     site: Site, by_allele: np.ndarray, sample: np.ndarray, ploidies: np.ndarray, model: SiteModel | None
 ) -> np.ndarray:
-    """PL of every genotype of every sample."""
+    """Return the PL of every genotype of every sample."""
     if model is not None:
         return model.phreds(site.alleles, by_allele, ploidies)
     phreds: np.ndarray = genotype_phreds(by_allele, sample, ploidies)
@@ -133,7 +133,7 @@ def _phreds(
 
 
 def _by_posteriors(call: Call, ploidies: np.ndarray, model: SiteModel) -> Call:
-    """The call with genotypes, GQ and QUAL from posterior probabilities."""
+    """Return the call with genotypes, GQ and QUAL from posterior probabilities."""
     genotypes, qualities, quality = [], [], 0.0
     for number, (ploidy, phreds) in enumerate(zip(ploidies.tolist(), call.phreds, strict=True)):
         best = model.genotype(number, call.site.alleles, phreds, ploidy)
@@ -152,7 +152,7 @@ def _make_call(
     kept: list[int],
     likeliest_counts: list[int],
 ) -> Call:
-    """Genotypes, qualities and depths with the alleles that are kept."""
+    """Compute genotypes, qualities and depths with the kept alleles."""
     subset, genotypes, qualities = [], [], []
     at = 0
     for ploidy in ploidies.tolist():
@@ -173,14 +173,14 @@ def _make_call(
 
 
 def whole_counts(expected: NDArray[np.float64]) -> list[int]:
-    """Expected copies of alleles as whole numbers (AlleleFrequencyCalculator, MLEAC)."""
+    """Return expected copies of alleles, rounded (AlleleFrequencyCalculator, MLEAC)."""
     counts: list[int] = np.floor(expected + 0.5).astype(np.int64).tolist()
     return counts
 
 
 @compiled
 def from_the_best(phreds):
-    """Phreds with the best at 0, the index of the first best, and the second best value (of two genotypes or more)."""
+    """Return phreds with the best at 0, the index of the first best, and the second best value (of at least two)."""
     best = phreds.argmin()
     second = np.int64(np.iinfo(np.int64).max)
     for g in range(len(phreds)):
@@ -191,12 +191,12 @@ def from_the_best(phreds):
 
 @cache
 def genotype_members(ploidy: int, alleles: int, number: int) -> tuple[int, ...]:
-    """The alleles of a genotype, ascending, by its number."""
+    """Return the alleles of a genotype, ascending, by its number."""
     return tuple(np.repeat(np.arange(alleles), genotype_counts(ploidy, alleles)[number]).tolist())
 
 
 def pseudocounts(alleles: Sequence[Sized]) -> np.ndarray:
-    """Dirichlet prior of alleles, the reference first: those as long as the reference count as substitutions."""
+    """Return the Dirichlet prior of alleles, the reference first; alleles as long as it count as substitutions."""
     reference = len(alleles[0])
     return np.array(
         [REFERENCE_PSEUDOCOUNT] + [SNV_PSEUDOCOUNT if len(a) == reference else INDEL_PSEUDOCOUNT for a in alleles[1:]]
@@ -204,7 +204,7 @@ def pseudocounts(alleles: Sequence[Sized]) -> np.ndarray:
 
 
 def limit_alleles(site: Site, likelihoods: np.ndarray, ploidy: int) -> Site:
-    """Drop the alleles that reads support least while there are too many genotypes to enumerate."""
+    """Drop the alleles with least support until there are few enough genotypes to enumerate."""
     if genotype_count(ploidy, len(site.alleles)) <= MAXIMUM_GENOTYPES:
         return site
     support = np.nansum(marginalise(likelihoods, site.carriers), axis=0)
@@ -215,7 +215,7 @@ def limit_alleles(site: Site, likelihoods: np.ndarray, ploidy: int) -> Site:
 
 
 def likeliest_alleles(phreds: np.ndarray, ploidies: np.ndarray, alleles: int) -> list[int]:
-    """The reference and the alternates of the likeliest variant genotypes (calculateMostLikelyAlleles)."""
+    """Return the reference and the alternates of the likeliest variant genotypes (calculateMostLikelyAlleles)."""
     sums = np.zeros(alleles)
     at = 0
     for ploidy in ploidies.tolist():
@@ -229,7 +229,7 @@ def likeliest_alleles(phreds: np.ndarray, ploidies: np.ndarray, alleles: int) ->
 
 
 def kept_genotypes(ploidy: int, alleles: int, kept: Sequence[int]) -> NDArray[np.int64]:
-    """Indices of the genotypes that have kept alleles only, in the order of the kept alleles' own genotypes."""
+    """Return the indices of the genotypes with kept alleles only, in the order of the kept alleles' genotypes."""
     if len(kept) == alleles:
         return np.arange(genotype_count(ploidy, alleles))
     counts = genotype_counts(ploidy, alleles)
@@ -238,7 +238,7 @@ def kept_genotypes(ploidy: int, alleles: int, kept: Sequence[int]) -> NDArray[np
 
 @compiled
 def marginalise(likelihoods, carriers):
-    """Likelihood of each read under each allele: that of its best haplotype with the allele; NaN rows stay NaN."""
+    """Return each read's likelihood under each allele: that of its best haplotype with it; NaN rows stay NaN."""
     result = np.full((len(likelihoods), len(carriers)), -np.inf)
     for i in range(len(likelihoods)):
         for a in range(len(carriers)):
@@ -252,13 +252,13 @@ def marginalise(likelihoods, carriers):
 
 @compiled
 def genotype_phreds(by_allele, sample, ploidies):
-    """PL of every genotype of every sample (int64, samples end to end, each with minimum 0)."""
+    """Return the PL of every genotype of every sample (int64, samples end to end, each with minimum 0)."""
     return phreds_of(genotype_likelihoods(by_allele, sample, ploidies), ploidies, by_allele.shape[1])
 
 
 @compiled
 def phreds_of(likelihoods, ploidies, alleles):
-    """PL (int64) of log10 likelihoods of genotypes, samples end to end."""
+    """Return PL (int64) from log10 likelihoods of genotypes, samples end to end."""
     result = np.zeros(len(likelihoods), np.int64)
     at = 0
     for ploidy in ploidies:
@@ -272,7 +272,7 @@ def phreds_of(likelihoods, ploidies, alleles):
 
 @compiled
 def genotype_likelihoods(by_allele, sample, ploidies):
-    """log10 likelihood of every genotype of every sample (float64, samples end to end)."""
+    """Return the log10 likelihood of every genotype of every sample (float64, samples end to end)."""
     alleles = by_allele.shape[1]
     total = 0
     for ploidy in ploidies:
@@ -300,7 +300,7 @@ def genotype_likelihoods(by_allele, sample, ploidies):
 
 @compiled
 def best_alleles(by_allele):
-    """int64 per read: its allele where that is clearly the best (BestAllele.isInformative), else -1."""
+    """Return the allele of each read (int64) if it is clearly the best (BestAllele.isInformative), else -1."""
     result = np.full(len(by_allele), -1, np.int64)
     for i in range(len(by_allele)):
         if np.isnan(by_allele[i, 0]):
@@ -318,7 +318,7 @@ def best_alleles(by_allele):
 
 @compiled
 def allele_depths(by_allele, sample, samples):
-    """int64[samples, alleles]: reads that clearly support each allele."""
+    """Count the reads that clearly support each allele (int64[samples, alleles])."""
     result = np.zeros((samples, by_allele.shape[1]), np.int64)
     best = best_alleles(by_allele)
     for i in range(len(best)):

@@ -1,8 +1,8 @@
-"""Is there a variant at all, and which alleles: GATK's AlleleFrequencyCalculator, over samples of any ploidy.
+"""Probability of a variant and of each allele: GATK's AlleleFrequencyCalculator, over samples of any ploidy.
 
-Genotypes of ploidy P over A alleles are numbered as in the VCF specification (last allele slowest).
-Allele frequencies are found by expectation maximisation under a Dirichlet prior; the probability that an allele (or any
-alternate) is absent is then the product over samples of its posterior under those frequencies.
+Genotypes of ploidy P over A alleles are numbered as in the VCF specification (last allele slowest). Allele frequencies
+are found by expectation maximisation under a Dirichlet prior. The probability that an allele (or any alternate) is
+absent is then the product over samples of its posterior under those frequencies.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ _CONVERGED = 0.1  # THRESHOLD_FOR_ALLELE_COUNT_CONVERGENCE
 
 @compiled
 def binomial(n, k):
-    """n choose k."""
+    """Return n choose k."""
     result = 1
     for i in range(k):
         result = result * (n - i) // (i + 1)
@@ -24,15 +24,15 @@ def binomial(n, k):
 
 @compiled
 def genotype_count(ploidy, alleles):
-    """Number of genotypes."""
+    """Return the number of genotypes."""
     return binomial(ploidy + alleles - 1, ploidy)
 
 
 @compiled
 def genotype_counts(ploidy, alleles):
-    """int64[genotypes, alleles]: copies of each allele in each genotype, in VCF order."""
+    """Return copies of each allele in each genotype (int64[genotypes, alleles]), in VCF order."""
     result = np.zeros((genotype_count(ploidy, alleles), alleles), np.int64)
-    members = np.zeros(ploidy, np.int64)  # sorted, VCF order counts with the first member fastest
+    members = np.zeros(ploidy, np.int64)  # sorted; in VCF order the first member changes fastest
     for g in range(len(result)):
         for m in members:
             result[g, m] += 1
@@ -47,7 +47,7 @@ def genotype_counts(ploidy, alleles):
 
 @compiled
 def log10_sum(a, b):
-    """log10(10^a + 10^b)."""
+    """Return log10(10^a + 10^b)."""
     if a < b:
         a, b = b, a
     if b == -np.inf:
@@ -57,7 +57,7 @@ def log10_sum(a, b):
 
 @compiled
 def _log10_combinations(counts, ploidy):
-    """log10 of the number of orders of a genotype's alleles."""
+    """Return log10 of the number of orders of a genotype's alleles."""
     result = 0.0
     left = ploidy
     for count in counts:
@@ -68,14 +68,14 @@ def _log10_combinations(counts, ploidy):
 
 @compiled
 def _log10_mean_weights(pseudocounts, allele_counts):
-    """Dirichlet.log10MeanWeights: log10 of the posterior mean of the allele frequencies."""
+    """Return log10 of the posterior mean of the allele frequencies (Dirichlet.log10MeanWeights)."""
     counts = pseudocounts + allele_counts
     return log10_of_all(counts / counts.sum())
 
 
 @compiled
 def _posteriors(likelihoods, counts, combinations, frequencies):
-    """Normalised log10 posteriors of one sample's genotypes."""
+    """Return normalised log10 posteriors of one sample's genotypes."""
     result = np.empty(len(likelihoods))
     largest = -np.inf
     for g in range(len(likelihoods)):
@@ -92,7 +92,7 @@ def _posteriors(likelihoods, counts, combinations, frequencies):
 
 @compiled
 def no_variant_log10(likelihoods, ploidies, pseudocounts, spanning_deletion):
-    """Probability that only the reference (or a spanning deletion) exists, and that each allele is absent.
+    """Return the probability that only the reference (or a spanning deletion) exists, and that each allele is absent.
 
     Args:
         likelihoods: float64 log10, genotypes of sample 0, then of sample 1, ... in VCF order.
@@ -108,7 +108,7 @@ def no_variant_log10(likelihoods, ploidies, pseudocounts, spanning_deletion):
     allele_counts = np.zeros(alleles)
     frequencies = np.full(alleles, -log10(alleles))
     difference = np.inf
-    # Made anew only where a sample has another ploidy than the one before it: of many samples it would take most time.
+    # Recomputed only when the ploidy changes from one sample to the next: with many samples it would dominate.
     tabled = np.int64(ploidies[0])
     counts, combinations = _table(tabled, alleles)
     while difference > _CONVERGED:
@@ -153,7 +153,7 @@ def no_variant_log10(likelihoods, ploidies, pseudocounts, spanning_deletion):
 
 @compiled
 def _table(ploidy, alleles):
-    """Allele counts of every genotype and log10 of their combinations."""
+    """Return allele counts of every genotype and log10 of their combinations."""
     counts = genotype_counts(ploidy, alleles)
     combinations = np.empty(len(counts))
     for g in range(len(counts)):

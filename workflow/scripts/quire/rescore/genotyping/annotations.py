@@ -1,4 +1,4 @@
-"""The INFO fields that people filter on, as GATK's annotator classes compute them.
+"""INFO fields that are commonly used for filtering, as GATK's annotator classes compute them.
 
 FisherStrand (FS), StrandOddsRatio (SOR), QualByDepth (QD), RMSMappingQuality (MQ), Coverage (DP), and allele counts.
 """
@@ -14,15 +14,17 @@ from quire.rescore.genotyping.strands import fisher_exact, odds_ratio, phred, st
 
 TARGET_TABLE = 200.0  # FisherStrand shrinks larger tables to about this many reads
 SMALLEST_P = 1e-320
-MAXIMUM_QD = 35.0  # GATK replaces larger ones by random numbers around 30; here they stay at the limit
+MAXIMUM_QD = 35.0  # GATK replaces larger values by random numbers around 30; here they are set to the limit
 
 
 def annotate(call: Call, sample: np.ndarray, reverse: np.ndarray, mapping_quality: np.ndarray) -> dict[str, Value]:
-    """INFO fields of a call, by their keys in `quire.rescore.records.FIELDS`.
+    """Return the INFO fields of a call, by their keys in `quire.rescore.records.FIELDS`.
 
     Args:
         call: with likelihoods of all reads that touch the site.
-        sample, reverse, mapping_quality: of those reads.
+        sample: of those reads.
+        reverse: of those reads.
+        mapping_quality: of those reads.
     """
     alleles = range(1, len(call.kept))
     called = [allele for genotype in call.genotypes for allele in genotype if allele != NO_CALL]
@@ -55,17 +57,17 @@ def annotate(call: Call, sample: np.ndarray, reverse: np.ndarray, mapping_qualit
 
 
 def likeliest_frequencies(counts: list[int], called: int) -> dict[str, Value]:
-    """MLEAC and MLEAF; without a called allele there is no frequency.
+    """Return MLEAC and MLEAF; without called alleles there is no frequency.
 
     Args:
         counts: copies of each alternate by expectation maximisation.
-        called: alleles of called genotypes.
+        called: number of alleles of called genotypes.
     """
     return {"MLEAC": counts, "MLEAF": [min(1.0, count / called) if called else None for count in counts]}
 
 
 def strand_table(call: Call, sample: np.ndarray, reverse: np.ndarray) -> np.ndarray:
-    """int64[samples, 4]: clear reads for the reference and for any written alternate, forward and reverse."""
+    """Count clear reads for the reference and for any written alternate, forward and reverse (int64[samples, 4])."""
     kept = np.zeros(call.likelihoods.shape[1], np.bool_)
     kept[call.kept] = True
     table: np.ndarray = strand_counts(best_alleles(call.likelihoods), kept, sample, reverse, len(call.genotypes))
@@ -73,13 +75,13 @@ def strand_table(call: Call, sample: np.ndarray, reverse: np.ndarray) -> np.ndar
 
 
 def strand_sum(table: np.ndarray, minimum: int) -> tuple[int, int, int, int]:
-    """Sum over the samples that have more than `minimum` clear reads."""
+    """Sum over the samples with more than `minimum` clear reads."""
     a, b, c, d = sum_of_rows(table, minimum)
     return a, b, c, d
 
 
 def fisher_strand(table: tuple[int, int, int, int]) -> float:
-    """Phred of the two-sided Fisher test of strand against allele."""
+    """Return the phred of the two-sided Fisher test of strand against allele."""
     total = sum(table)
     if total > 2 * TARGET_TABLE:
         factor = total / TARGET_TABLE
@@ -89,14 +91,14 @@ def fisher_strand(table: tuple[int, int, int, int]) -> float:
 
 
 def strand_odds_ratio(table: tuple[int, int, int, int]) -> float:
-    """StrandOddsRatio.calculateSOR: the symmetric odds ratio, scaled by how uneven each allele's strands are."""
+    """Return the symmetric odds ratio, scaled by the unevenness of each allele's strands (calculateSOR)."""
     a, b, c, d = table
     ratio: float = odds_ratio((a + 1.0, b + 1.0, c + 1.0, d + 1.0))
     return ratio
 
 
 def variant_depth(call: Call, sample: np.ndarray) -> int:
-    """Depth of the samples with a variant genotype (QualByDepth.getDepth)."""
+    """Return the depth of the samples with a variant genotype (QualByDepth.getDepth)."""
     depth, restricted = 0, 0
     for s, genotype in enumerate(call.genotypes):
         if not any(allele > 0 for allele in genotype):

@@ -1,7 +1,7 @@
-"""INFO of a cohort: do more or fewer samples have two different alleles than chance would give.
+"""INFO fields of a cohort: excess or lack of heterozygous samples relative to Hardy-Weinberg equilibrium.
 
-ExcessHet, InbreedingCoeff and GenotypeUtils.computeDiploidGenotypeCounts. Diploid samples count; ExcessHet is written
-where one of them is called, InbreedingCoeff where ten have likelihoods.
+ExcessHet, InbreedingCoeff and GenotypeUtils.computeDiploidGenotypeCounts. Only diploid samples count. ExcessHet is
+written if one of them is called, InbreedingCoeff if ten have likelihoods.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class DiploidSample(NamedTuple):
 
     Attributes:
         phreds: int64[genotypes], PL.
-        is_called: whether it has a genotype.
+        is_called: True if it has a genotype.
     """
 
     phreds: NDArray[np.int64]
@@ -34,11 +34,11 @@ class DiploidSample(NamedTuple):
 
 
 def cohort_info(samples: Sequence[DiploidSample], alleles: int) -> dict[str, float]:
-    """ExcessHet and InbreedingCoeff, as far as the samples allow them.
+    """Return ExcessHet and InbreedingCoeff, if the samples allow them.
 
     Args:
         samples: those with likelihoods.
-        alleles: of the site, the reference among them.
+        alleles: number of alleles of the site, including the reference.
     """
     likely = [three_classes(sample.phreds, alleles) for sample in samples]
     info = {}
@@ -60,9 +60,9 @@ def cohort_info(samples: Sequence[DiploidSample], alleles: int) -> dict[str, flo
 
 
 def three_classes(phreds: NDArray[np.int64], alleles: int) -> tuple[float, float, float]:
-    """Probabilities of two, one and no copy of the reference.
+    """Return the probabilities of two, one and no copy of the reference.
 
-    With several other alleles, those of the best genotype's; one without the reference counts whole.
+    With several alternates, only that of the best genotype counts; a best genotype without the reference counts as 1.
     """
     shares = [10.0 ** (phred / -10.0) for phred in phreds.tolist()]
     het, other = 1, 2
@@ -78,10 +78,12 @@ def three_classes(phreds: NDArray[np.int64], alleles: int) -> tuple[float, float
 
 
 def excess_heterozygosity(heterozygous: int, references: int, others: int) -> float:
-    """P of at least so many heterozygous samples under Hardy-Weinberg (Wigginton, Cutler and Abecasis 2005).
+    """Return P of at least `heterozygous` samples under Hardy-Weinberg (Wigginton, Cutler and Abecasis 2005).
 
     Args:
-        heterozygous, references, others: samples with one, two and no copies of the reference.
+        heterozygous: samples with one copy of the reference.
+        references: samples with two copies.
+        others: samples with none.
     """
     samples = heterozygous + references + others
     rare = 2 * min(references, others) + heterozygous

@@ -1,8 +1,9 @@
 """Sites of one sample with two alleles, judged for many regions in one kernel.
 
-Most sites are such. What `call_site`, `annotate` and `rank_sums` do for them one by one, a dozen kernels each, is done
-here by the same functions in one call, with the same figures to the last bit. Sites of several samples, of more
-alleles, below deletions, or with a model of GATK's DRAGEN mode are left to those.
+Most sites are of this kind. `call_site`, `annotate` and `rank_sums` need a dozen kernel calls per site; here the same
+functions run in one call for all sites, with the same results to the last bit. Sites with several samples or more
+alleles, below deletions, or with a model of GATK's DRAGEN mode are left to those functions. The decision record
+on fast paths of calling has the measurements.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +49,7 @@ _DIPLOID = 2
 
 
 class PlainSite(NamedTuple):
-    """A site with two alleles, and the region that it lies in."""
+    """A site with two alleles, and the index of its region."""
 
     region: int
     site: Site
@@ -59,9 +60,10 @@ class _Scored(NamedTuple):
 
     Attributes:
         offsets: int64[regions + 1] into the reads.
-        matrix_offsets: int64[regions + 1] into `matrix`, float64, each region's [reads, haplotypes] row by row.
-        start, end, usable: of the reads, as in `RegionLikelihoods`.
-        source, first_base, size, at, positions: as in `PlacedReads`.
+        matrix_offsets: int64[regions + 1] into `matrix`.
+        matrix: float64, each region's [reads, haplotypes] row by row.
+        start: of the reads, as in `RegionLikelihoods`; likewise end and usable.
+        source: as in `PlacedReads`; likewise first_base, size, at and positions.
     """
 
     offsets: NDArray[np.int64]
@@ -78,7 +80,7 @@ class _Scored(NamedTuple):
 
 
 class _Sites(NamedTuple):
-    """Sites: region, span, carriers (uint8 of both alleles' haplotypes, end to end) and prior (float64[n, 2])."""
+    """Sites: region, span, carriers (bool, haplotypes of both alleles, end to end) and prior (float64[n, 2])."""
 
     region: NDArray[np.int64]
     start: NDArray[np.int64]
@@ -98,19 +100,20 @@ class _Rules(NamedTuple):
 
 
 class Verdicts(NamedTuple):
-    """What is known of sites; the rows of those that are not called hold nothing else.
+    """Results by site; the other columns are undefined for sites that are not called.
 
     Attributes:
         called: bool[n].
         quality: float64[n], QUAL.
         phreds: int64[n, genotypes], PL.
-        genotype: int64[n], number of the best genotype, NO_CALL where it is too uncertain.
+        genotype: int64[n], number of the best genotype, NO_CALL if it is too uncertain.
         genotype_quality: int64[n], GQ.
         likeliest_count: int64[n], MLEAC.
         allele_depths: int64[n, 2], AD.
         depth: int64[n], reads that touch the site.
         figures: float64[n, 4]: FS, SOR, MQ, QD; NaN for none.
-        tests: float64[n, 3]: z of the rank sums, or p where `exact` (bool[n, 3]); NaN for none.
+        tests: float64[n, 3]: z of the rank sums, or p if `exact`; NaN for none.
+        exact: bool[n, 3].
     """
 
     called: NDArray[np.bool_]
@@ -127,7 +130,7 @@ class Verdicts(NamedTuple):
 
 
 def is_plain(sites: Sequence[Site], ploidy: int) -> bool:
-    """Whether all sites of a region can be judged here."""
+    """Return True if all sites of a region can be judged here."""
     few = ploidy + 1 <= MAXIMUM_GENOTYPES
     return few and all(len(site.alleles) == 2 and site.spanning_index < 0 for site in sites)
 
@@ -145,7 +148,7 @@ def judge(
     Args:
         plain: sites, whose regions are indices into `scored`.
         reads: of all regions.
-        scored: of each region, its reads where its haplotypes place them.
+        scored: for each region, its reads as placed by its haplotypes.
         ploidy: of the sample.
         minimum_quality: QUAL from which a site is called.
         margin: bases around a site that a read must touch.
@@ -210,7 +213,7 @@ def _judge(sites, reads, scored, rules):  # type: ignore[no-untyped-def]
 
 @compiled
 def _judge_one(sites, i, reads, scored, rules, result):  # type: ignore[no-untyped-def]
-    """`call_site`, `annotate` and `rank_sums` of site i."""
+    """Run `call_site`, `annotate` and `rank_sums` for site i."""
     region, ploidies, minimum_quality, margin = sites.region[i], rules.ploidies, rules.minimum_quality, rules.margin
     first, last = scored.offsets[region], scored.offsets[region + 1]
     carriers = sites.carriers[sites.carrier_offsets[i] : sites.carrier_offsets[i + 1]].reshape((2, -1))
@@ -252,7 +255,7 @@ def _judge_one(sites, i, reads, scored, rules, result):  # type: ignore[no-untyp
 
 @compiled
 def _touching(matrix, scored, first, start, end):  # type: ignore[no-untyped-def]
-    """int64: the reads over a span, but for those that no haplotype explains."""
+    """Return the reads over a span (int64), without those that no haplotype explains."""
     found = np.empty(len(matrix), np.int64)
     count = 0
     for row in range(len(matrix)):
@@ -266,7 +269,7 @@ def _touching(matrix, scored, first, start, end):  # type: ignore[no-untyped-def
 
 @compiled
 def _fisher_strand(table, factorials):  # type: ignore[no-untyped-def]
-    """`annotations.fisher_strand`."""
+    """Run `annotations.fisher_strand`."""
     a, b, c, d = table
     total = a + b + c + d
     if total > 2 * TARGET_TABLE:
@@ -277,7 +280,7 @@ def _fisher_strand(table, factorials):  # type: ignore[no-untyped-def]
 
 @compiled
 def _root_mean_square(qualities):  # type: ignore[no-untyped-def]
-    """MQ of the reads; NaN without any."""
+    """Return the MQ of the reads; NaN without any."""
     if len(qualities) == 0:
         return np.nan
     total = np.int64(0)
@@ -288,7 +291,7 @@ def _root_mean_square(qualities):  # type: ignore[no-untyped-def]
 
 @compiled
 def _variant_depth(is_variant, depths, touching):  # type: ignore[no-untyped-def]
-    """`annotations.variant_depth` of one sample."""
+    """Run `annotations.variant_depth` for one sample."""
     if not is_variant:
         return 0
     total = depths[0] + depths[1]
@@ -296,7 +299,7 @@ def _variant_depth(is_variant, depths, touching):  # type: ignore[no-untyped-def
 
 
 def record_of(contig: str, site: Site, verdicts: Verdicts, i: int, ploidy: int) -> VariantRecord:
-    """The record of site i of `verdicts`, which is called; as `records.variant_record` makes it of a `Call`."""
+    """Return the record of the called site i of `verdicts`, like `records.variant_record` for a `Call`."""
     phreds, depths = verdicts.phreds[i], verdicts.allele_depths[i].tolist()
     number, copies = int(verdicts.genotype[i]), int(verdicts.likeliest_count[i])
     members = (NO_CALL,) * ploidy if number == NO_CALL else genotype_members(ploidy, 2, number)
@@ -341,5 +344,5 @@ def record_of(contig: str, site: Site, verdicts: Verdicts, i: int, ploidy: int) 
 
 @lru_cache(1 << 16)
 def _cohort_info(phreds: tuple[int, ...], is_called: bool) -> Mapping[str, float]:
-    """`cohort_info` of one diploid sample."""
+    """Return `cohort_info` of one diploid sample."""
     return cohort_info([DiploidSample(np.array(phreds, np.int64), is_called)], 2)

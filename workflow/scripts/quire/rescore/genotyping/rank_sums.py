@@ -25,18 +25,18 @@ FIELDS = (
 RANK_SUMS = tuple(field.key for field in FIELDS)
 _FEWEST_FOR_NORMAL = 10  # reads of either allele (MannWhitneyU.MINIMUM_NORMAL_N)
 _UNKNOWN = -1
-_UNAVAILABLE = 255  # a mapping quality that says nothing
-_quantile = lru_cache(1 << 16)(NormalDist().inv_cdf)  # of small groups, whose p are few
+_UNAVAILABLE = 255  # mapping quality that is not available
+_quantile = lru_cache(1 << 16)(NormalDist().inv_cdf)  # small groups have few distinct p
 
 
 class PlacedReads(NamedTuple):
-    """Some reads, each a run of bases with their positions on the reference.
+    """Runs of bases of some reads, with their positions on the reference.
 
     Attributes:
         source: int64[n], index in `RegionReads`.
         first_base: int64[n], first base of the run, as an index into the bases of `RegionReads`.
         size: int64[n], bases of the run.
-        at: int64[n], where the run's positions start in `positions`.
+        at: int64[n], begin of the run's positions in `positions`.
         positions: int64, 0-based reference positions, INSERTED for inserted bases.
     """
 
@@ -47,7 +47,7 @@ class PlacedReads(NamedTuple):
     positions: NDArray[np.int64]
 
     def subset(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "PlacedReads":
-        """Some of the reads, by a mask or by their places."""
+        """Return some of the reads, by a mask or by indices."""
         return PlacedReads(
             self.source[chosen], self.first_base[chosen], self.size[chosen], self.at[chosen], self.positions
         )
@@ -56,20 +56,21 @@ class PlacedReads(NamedTuple):
 def rank_sums(
     reads: RegionReads, placed: PlacedReads, groups: NDArray[np.int8], start: int, end: int
 ) -> dict[str, float]:
-    """The z of each test by its key in INFO; one that has no reads of either allele is left out.
+    """Return the z of each test by its key in INFO, without tests that lack reads of either allele.
 
     Args:
         reads: of all regions.
         placed: those that touch the site.
-        groups: int8 per placed read: 0 for the reference, 1 for a written alternate, -1 for a read that is not clear.
-        start, end: of the site's reference allele, 0-based, half-open.
+        groups: int8 per placed read: 0 for the reference, 1 for a written alternate, -1 for an unclear read.
+        start: of the site's reference allele, 0-based.
+        end: of the site's reference allele, exclusive.
     """
     values, exact = tests_of(reads, placed, groups, np.int64(start), np.int64(end))
     return quantiles(values.tolist(), exact.tolist())
 
 
 def quantiles(values: Sequence[float], exact: Sequence[bool]) -> dict[str, float]:
-    """The z of each test by its key, of what `tests_of` gives; tests without reads of either allele are left out."""
+    """Return the z of each test by its key from the results of `tests_of`; empty tests are left out."""
     return {
         key: _quantile(value) if is_exact else value
         for key, value, is_exact in zip(RANK_SUMS, values, exact, strict=True)
@@ -78,11 +79,11 @@ def quantiles(values: Sequence[float], exact: Sequence[bool]) -> dict[str, float
 
 
 def allele_groups(best: NDArray[np.int64], kept: list[int]) -> NDArray[np.int8]:
-    """Groups of `rank_sums`.
+    """Return the groups of `rank_sums`.
 
     Args:
         best: the clear allele of each read, -1 without.
-        kept: the written ones, the reference first.
+        kept: the written alleles, the reference first.
     """
     groups: NDArray[np.int8] = groups_of(best, np.array(kept, np.int64))
     return groups
@@ -90,6 +91,7 @@ def allele_groups(best: NDArray[np.int64], kept: list[int]) -> NDArray[np.int8]:
 
 @compiled
 def groups_of(best, kept):
+    """Run `allele_groups` within a kernel; `kept` is int64[]."""
     groups = np.full(len(best), -1, np.int8)
     for i in range(len(best)):
         if best[i] == 0:
@@ -103,7 +105,7 @@ def groups_of(best, kept):
 
 @compiled
 def site_values(reads, placed, start, end):
-    """int64[3, reads]: base quality at the site, mapping quality, distance to the nearer end; -1 for none."""
+    """Return base quality at the site, mapping quality and distance to the nearer end (int64[3, reads]), or -1."""
     n = len(placed.source)
     values = np.full((3, n), _UNKNOWN, np.int64)
     for i in range(n):
@@ -115,7 +117,7 @@ def site_values(reads, placed, start, end):
         if index >= 0:
             if is_base:
                 values[0, i] = reads.qualities[first + index]
-            # Bases that were cut off are the read's own: the distance is that to the end of the whole read.
+            # The distance is that to the end of the whole read, including bases that were cut off.
             to_start = reads.before[source] + first + index - reads.base_offsets[source]
             to_end = reads.behind[source] + reads.base_offsets[source + 1] - 1 - first - index
             values[2, i] = min(to_start, to_end)
@@ -126,7 +128,7 @@ def site_values(reads, placed, start, end):
 
 @compiled
 def index_at(positions, start):
-    """The base of a read at a position, and whether it is one: within a deletion the base behind it; -1 outside."""
+    """Return the base of a read at a position, -1 outside, and True; within a deletion the next base, and False."""
     previous = -1
     for b in range(len(positions)):
         if positions[b] == INSERTED:
@@ -141,7 +143,7 @@ def index_at(positions, start):
 
 @compiled
 def first_aligned(positions):
-    """Position of a read's first base that is not inserted, -1 without one."""
+    """Return the position of a read's first base that is not inserted, -1 without one."""
     for position in positions:
         if position != INSERTED:
             return position
@@ -150,7 +152,7 @@ def first_aligned(positions):
 
 @compiled
 def tests_of(reads, placed, groups, start, end):
-    """Of each test: z (float64), or p where all ways were counted (bool); NaN where a group is empty."""
+    """Return for each test z (float64), or p if all arrangements were counted (bool); NaN if a group is empty."""
     result = np.full(len(RANK_SUMS), np.nan)
     exact = np.zeros(len(RANK_SUMS), np.bool_)
     sizes = np.zeros(2, np.int64)
@@ -167,7 +169,7 @@ def tests_of(reads, placed, groups, start, end):
 
 @compiled
 def mann_whitney(values, is_alternate):
-    """Are the alternate's values larger than the reference's: (z, False), or (p, True) for small groups.
+    """Test whether the alternate's values are larger than the reference's: (z, False), or (p, True) for small groups.
 
     Args:
         values: int64[n].
@@ -181,7 +183,7 @@ def mann_whitney(values, is_alternate):
     if alternates == 0 or references == 0:
         return np.nan, False
     order = np.argsort(values)
-    ranks = np.empty(n, np.int64)  # twice the rank, so that ties have whole numbers too
+    ranks = np.empty(n, np.int64)  # twice the rank, so that ranks of ties are integers
     ties = np.float64(0.0)
     total = np.int64(0)  # twice the alternates' sum of ranks
     first = 0
@@ -201,7 +203,7 @@ def mann_whitney(values, is_alternate):
         return _share_below(ranks, alternates, total), True
     u = (total - alternates * (alternates + 1)) / 2.0
     mean = alternates * references / 2.0
-    # As there, the correction for continuity is left out where no values are tied.
+    # As in GATK, there is no continuity correction without ties.
     correction = -0.5 if ties != 0.0 else 0.0
     variance = alternates * references / 12.0 * (n + 1 - ties / (float(n) * (n - 1)))
     return (u - mean - correction) / np.sqrt(variance), False
@@ -209,7 +211,7 @@ def mann_whitney(values, is_alternate):
 
 @compiled
 def _share_below(ranks, chosen, total):
-    """Of all ways to choose some of the ranks, the share with a smaller sum, and half of those with this sum."""
+    """Return the share of choices of `chosen` ranks with a sum below `total`, plus half of the share with this sum."""
     most = ranks.sum()
     ways = np.zeros((chosen + 1, most + 1), np.int64)
     ways[0, 0] = 1

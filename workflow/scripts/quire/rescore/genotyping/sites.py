@@ -1,4 +1,4 @@
-"""Where haplotypes differ: the sites of a region, their alleles, and which haplotypes carry which allele.
+"""Sites: positions at which haplotypes differ, their alleles, and the haplotypes that carry each allele.
 
 AssemblyBasedCallerUtils.getVariantsFromActiveHaplotypes and createAlleleMapper, GATKVariantContextUtils.simpleMerge.
 """
@@ -15,13 +15,13 @@ SPANNING = b"*"
 
 @dataclass(frozen=True)
 class Site:
-    """A position where haplotypes start variants.
+    """A position at which variants of haplotypes start.
 
     Attributes:
         start: 0-based.
         alleles: codes; the reference first; SPANNING for a deletion that starts before.
         carriers: bool[alleles, haplotypes].
-        spanning_starts: starts of the deletions behind SPANNING.
+        spanning_starts: starts of the deletions that SPANNING stands for.
     """
 
     start: int
@@ -40,12 +40,12 @@ class Site:
         return self.alleles.index(SPANNING) if SPANNING in self.alleles else -1
 
     def subset(self, keep: Sequence[int]) -> "Site":
-        """The site with only some alleles (the reference, index 0, among them)."""
+        """Return the site with some of its alleles, including the reference (index 0)."""
         return Site(self.start, tuple(self.alleles[a] for a in keep), self.carriers[list(keep)], self.spanning_starts)
 
 
 def site_starts(haplotypes: Sequence[Haplotype], span: tuple[int, int]) -> list[int]:
-    """Positions in the span where a haplotype starts a variant, ascending."""
+    """Return the positions in the span at which a haplotype starts a variant, ascending."""
     starts = {start for haplotype in haplotypes for start in haplotype.events}
     return sorted(start for start in starts if span[0] <= start < span[1])
 
@@ -57,6 +57,7 @@ def make_site(start: int, haplotypes: Sequence[Haplotype], reference: bytes, ref
         start: the position; at least one haplotype has an event starting there.
         haplotypes: of the region.
         reference: codes from position `reference_start` on.
+        reference_start: 0-based.
     """
     over = [haplotype.overlapping(start) for haplotype in haplotypes]
     here = [event for events in over for event in events if event.start == start]
@@ -84,7 +85,7 @@ def make_site(start: int, haplotypes: Sequence[Haplotype], reference: bytes, ref
 
 
 def _allele(event: Event, start: int, reference: bytes) -> bytes:
-    """The event's allele against the site's (longest) reference allele."""
+    """Return the event's allele relative to the site's (longest) reference allele."""
     if event.start != start:
         return SPANNING
     return event.alternate + reference[event.reference_length :]

@@ -1,6 +1,6 @@
-"""Strand bias: tables of strand against allele, and GATK's two measures of them, with the same bits on every machine.
+"""Strand bias: counts of reads by strand and allele, and GATK's two measures, with the same bits on every machine.
 
-Logarithms are those of `quire.simd.powers_of_ten`, not the mathematical library's, whose last bits differ.
+Logarithms are those of `quire.simd.powers_of_ten`, because the last bits of those of the C library vary.
 """
 
 from functools import cache
@@ -13,18 +13,19 @@ from quire.simd.compiled import compiled
 from quire.simd.powers_of_ten import LN_OF_10
 from quire.simd.powers_of_ten.cpu import log10, power_of_ten
 
-_LIKELY_ENOUGH = 1e-7 / LN_OF_10  # log10 by which a table may seem more likely than the observed one and count
+_LIKELY_ENOUGH = 1e-7 / LN_OF_10  # log10 tolerance of "at most as likely"
 
 
 @compiled
 def strand_counts(best, kept, sample, reverse, samples):
-    """int64[samples, 4]: reads by allele (reference, any kept alternate) and strand (forward, reverse).
+    """Count reads by allele (reference, any kept alternate) and strand (forward, reverse) (int64[samples, 4]).
 
     Args:
         best: int64[reads], of `best_alleles`.
-        kept: bool[alleles], which alleles count.
-        sample, reverse: of the reads.
-        samples: how many.
+        kept: bool[alleles], alleles that count.
+        sample: of the reads.
+        reverse: of the reads.
+        samples: number of samples.
     """
     table = np.zeros((samples, 4), np.int64)
     for i in range(len(best)):
@@ -35,7 +36,7 @@ def strand_counts(best, kept, sample, reverse, samples):
 
 @compiled
 def sum_of_rows(table, minimum):
-    """The four sums over the rows (int64[n, 4]) that hold more than `minimum` reads."""
+    """Return the four sums over the rows (int64[n, 4]) with more than `minimum` reads."""
     sums = np.zeros(4, np.int64)
     for row in range(len(table)):
         if table[row].sum() > minimum:
@@ -44,7 +45,7 @@ def sum_of_rows(table, minimum):
 
 
 def fisher_exact(a: int, b: int, c: int, d: int) -> float:
-    """Two-sided p of a 2 x 2 table: all tables with its margins that are at most as likely."""
+    """Return the two-sided p of a 2 x 2 table: of all tables with its margins that are at most as likely."""
     size = 512
     while size < a + b + c + d:
         size *= 2
@@ -54,12 +55,13 @@ def fisher_exact(a: int, b: int, c: int, d: int) -> float:
 
 @cache
 def log10_factorials(size: int) -> NDArray[np.float64]:
-    """float64[size + 1]: log10 of n!, summed up from the smallest factor on."""
+    """Return log10 of n! (float64[size + 1]), summed from the smallest factor on."""
     return np.concatenate([[0.0], np.cumsum(powers_of_ten.log10(np.arange(1.0, size + 1)))])
 
 
 @compiled
 def fisher_exact_of(a, b, c, d, factorials):
+    """Run `fisher_exact` within a kernel, with `log10_factorials`."""
     first, second, column = a + b, c + d, a + c
     observed = _log10_probability(a, first, second, column, factorials)
     total = 0.0
@@ -72,7 +74,7 @@ def fisher_exact_of(a, b, c, d, factorials):
 
 @compiled
 def _log10_probability(x, first, second, column, factorials):
-    """Of the table with x in its first cell, given the sums of both rows and of the first column."""
+    """Return log10 of the probability of x in the first cell, given the sums of both rows and of the first column."""
     rows = _log10_choose(first, x, factorials) + _log10_choose(second, column - x, factorials)
     return rows - _log10_choose(first + second, column, factorials)
 
@@ -84,7 +86,7 @@ def _log10_choose(n, k, factorials):
 
 @compiled
 def odds_ratio(table):
-    """StrandOddsRatio.calculateSOR of a table of four floats: the symmetric odds ratio, scaled by unevenness."""
+    """Return the symmetric odds ratio of a table of four floats, scaled by unevenness (calculateSOR)."""
     a, b, c, d = table
     ratio = (a / b) * (d / c) + (b / a) * (c / d)
     unevenness = log10(min(a, b) / max(a, b)) - log10(min(c, d) / max(c, d))
@@ -93,5 +95,5 @@ def odds_ratio(table):
 
 @compiled
 def phred(p):
-    """-10 log10 of a probability, at least 0."""
+    """Return -10 log10 of a probability, at least 0."""
     return max(0.0, -10.0 * log10(p))

@@ -1,4 +1,4 @@
-"""Haplotypes against the reference: alignment, the variants each carries, and the span that is worth genotyping.
+"""Alignment of haplotypes to the reference, their variants, and the span to genotype.
 
 CigarUtils.calculateCigar, AlignmentUtils.leftAlignIndels, EventMap and AssemblyRegionTrimmer. Bases are codes
 (A0 C1 G2 T3 N4) in byte strings; positions are 0-based on the contig.
@@ -21,7 +21,7 @@ from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, 
 _N = 4
 _PAD = bytes([_N] * 10)  # CigarUtils.SW_PAD: both ends are anchored
 _MINIMUM_REFERENCE_LENGTH = 30  # of a haplotype's alignment (ReadThreadingAssembler)
-_LONGEST_UNIT = 100  # repeat units are looked for in alleles up to this length
+_LONGEST_UNIT = 100  # bases of an allele in which a repeat unit is searched
 
 Cigar = tuple[tuple[int, int], ...]  # (operation, length)
 
@@ -29,7 +29,7 @@ Cigar = tuple[tuple[int, int], ...]  # (operation, length)
 class Event(NamedTuple):
     """A variant of a haplotype: `reference_length` bases from `start` on are replaced by `alternate`.
 
-    Indels have the base before them as first base of both alleles, as in VCF.
+    The alleles of an indel begin with the base before it, as in VCF.
     """
 
     start: int
@@ -43,7 +43,7 @@ class Event(NamedTuple):
 
     @property
     def is_indel(self) -> bool:
-        """Whether the lengths of the alleles differ."""
+        """True if the lengths of the alleles differ."""
         return self.reference_length != len(self.alternate)
 
 
@@ -55,7 +55,7 @@ class Haplotype(NamedTuple):
 
     Attributes:
         bases: codes.
-        start: position of its first base's alignment.
+        start: position of its first aligned base.
         cigar: of M, I and D.
         events: its variants by start.
     """
@@ -67,11 +67,11 @@ class Haplotype(NamedTuple):
 
     @property
     def is_reference(self) -> bool:
-        """Whether it carries no variant."""
+        """True if it carries no variant."""
         return not self.events
 
     def overlapping(self, position: int) -> list[Event]:
-        """Events over a position (EventMap.getOverlappingEvents)."""
+        """Return the events over a position (EventMap.getOverlappingEvents)."""
         found = [
             event for event in self.events.values() if event.start <= position < event.start + event.reference_length
         ]
@@ -85,14 +85,14 @@ class Haplotype(NamedTuple):
 def align_haplotypes(
     regions: Sequence[tuple[bytes, Sequence[bytes]]], engine: CallingEngine
 ) -> list[list[Cigar | None]]:
-    """Left-aligned CIGARs of haplotypes to their region's reference, many regions at once.
+    """Return left-aligned CIGARs of haplotypes to their region's reference, for many regions at a time.
 
     Args:
         regions: (reference, haplotypes) per region.
         engine: aligns those that differ by more than two substitutions.
 
     Returns:
-        For each region and haplotype its CIGAR, None where no alignment spans the reference.
+        The CIGAR of each haplotype of each region; None if no alignment spans the reference.
     """
     answers: list[list[Cigar | None]] = [[None] * len(haplotypes) for _, haplotypes in regions]
     waiting: list[tuple[int, int]] = []
@@ -116,7 +116,10 @@ def align_haplotypes(
 
 
 def _few_mismatches(reference: bytes, bases: bytes) -> bool:
-    """Whether at most two substitutions separate the sequences: no gap scores better then (2 x 350 < 2 x 260 + 200)."""
+    """Return True if at most two substitutions separate the sequences.
+
+    No alignment with gaps scores better then: 2 x 350 < 2 x 260 + 200.
+    """
     if len(reference) != len(bases):
         return False
     if reference == bases:
@@ -126,7 +129,10 @@ def _few_mismatches(reference: bytes, bases: bytes) -> bool:
 
 
 def _differing(one: bytes, other: bytes) -> Iterator[int]:
-    """Where two byte strings of one length differ, ascending: few places of some hundred, found as those of numbers."""
+    """Yield the positions, ascending, at which two byte strings of one length differ.
+
+    The strings are compared as integers, because few of some hundred bases differ.
+    """
     if one == other:
         return
     left, at = int.from_bytes(one, "little") ^ int.from_bytes(other, "little"), 0
@@ -139,7 +145,7 @@ def _differing(one: bytes, other: bytes) -> Iterator[int]:
 
 
 def _usable_cigar(padded: np.ndarray, reference: bytes, bases: bytes) -> Cigar | None:
-    """The CIGAR without the pads, indels moved left; None if the pads are not aligned to each other."""
+    """Return the CIGAR without the pads, indels left-aligned; None if the pads are not aligned to each other."""
     elements = [(element & CIGAR_MASK, element >> CIGAR_SHIFT) for element in padded.tolist()]
     first, last = elements[0], elements[-1]
     if first[0] != CIGAR_MATCH or last[0] != CIGAR_MATCH or min(first[1], last[1]) < len(_PAD):
@@ -159,12 +165,14 @@ def _usable_cigar(padded: np.ndarray, reference: bytes, bases: bytes) -> Cigar |
 
 
 def events_of(bases: bytes, cigar: Cigar, start: int, reference: bytes, reference_start: int) -> dict[int, Event]:
-    """Variants of an aligned haplotype by start (EventMap.getEventsFromHaplotype).
+    """Return the variants of an aligned haplotype by start (EventMap.getEventsFromHaplotype).
 
     Args:
         bases: codes of the haplotype.
         cigar: its alignment, from position `start` on.
+        start: 0-based.
         reference: codes from position `reference_start` on.
+        reference_start: 0-based.
     """
     events: dict[int, Event] = {}
     if len(cigar) == 1 and start == reference_start and bases == reference:
@@ -192,13 +200,13 @@ def events_of(bases: bytes, cigar: Cigar, start: int, reference: bytes, referenc
 
 
 def _add(events: dict[int, Event], event: Event) -> None:
-    """Add an event; one that starts where another does is merged with it (EventMap.makeCompoundEvents)."""
+    """Add an event, merged with one of the same start if there is one (EventMap.makeCompoundEvents)."""
     other = events.get(event.start)
     if other is None:
         events[event.start] = event
         return
     long = max(event.reference_length, other.reference_length)
-    # The first base comes from the substitution (if one is), what follows it from the insertion (if one is).
+    # The first base comes from the substitution, if there is one, and the rest from the insertion, if there is one.
     substitution = event if not event.is_indel else other
     longest = max(event.alternate, other.alternate, key=len)
     events[event.start] = Event(event.start, long, substitution.alternate[:1] + longest[1:])
@@ -207,7 +215,7 @@ def _add(events: dict[int, Event], event: Event) -> None:
 def make_haplotypes(
     bases: Iterable[bytes], cigars: Iterable[Cigar | None], reference: bytes, start: int
 ) -> list[Haplotype]:
-    """Aligned haplotypes of a region with their events; those without an alignment are left out."""
+    """Return the aligned haplotypes of a region with their events; haplotypes without an alignment are left out."""
     return [
         Haplotype(sequence, start, cigar, events_of(sequence, cigar, start, reference, start))
         for sequence, cigar in zip(bases, cigars, strict=True)
@@ -222,17 +230,17 @@ def genotyping_span(
     reference: bytes,
     indel_padding: int = INDEL_PADDING,
 ) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """Where variants are called and what the haplotypes are trimmed to (AssemblyRegionTrimmer.trim).
+    """Return the span in which variants are called, and the padded span for trimming (AssemblyRegionTrimmer.trim).
 
     Args:
         events: of all haplotypes.
         region: span of the active region.
         padded: its padded span.
         reference: codes of the padded span.
-        indel_padding: bases around an indel, besides the repeat that it lies in.
+        indel_padding: bases around an indel, in addition to the repeat that contains it.
 
     Returns:
-        (span of the variants, padded span of the variants); None when no variant overlaps the region.
+        Span and padded span of the variants; None if no variant overlaps the region.
     """
     inside = [event for event in events if event.start < region[1] and event.end > region[0]]
     if not inside:
@@ -248,7 +256,7 @@ def genotyping_span(
 
 
 def _repeat_length(event: Event, reference: bytes, reference_start: int) -> int:
-    """Bases of the tandem repeat that an indel lengthens or shortens (getNumTandemRepeatUnits)."""
+    """Return the length of the tandem repeat that an indel lengthens or shortens (getNumTandemRepeatUnits)."""
     after = event.start + 1 - reference_start
     removed = reference[after : after + event.reference_length - 1]
     inserted = event.alternate[1:]
@@ -256,7 +264,7 @@ def _repeat_length(event: Event, reference: bytes, reference_start: int) -> int:
     unit = next(n for n in range(1, len(changed) + 1) if changed == (changed[:n] * len(changed))[: len(changed)])
     if len(changed) % unit:
         unit = len(changed)
-    # As there, the reference allele stands before itself once more, and its copies are taken off again.
+    # As in GATK, the reference allele is prepended to itself, and its copies are subtracted again.
     context = reference[after:]
     in_removed = _leading_copies(changed[:unit], removed)
     copies = [_leading_copies(changed[:unit], allele + context) - in_removed for allele in (removed, inserted)]
@@ -264,7 +272,7 @@ def _repeat_length(event: Event, reference: bytes, reference_start: int) -> int:
 
 
 def _leading_copies(unit: bytes, text: bytes) -> int:
-    """Copies of the unit at the start of the text."""
+    """Count the copies of the unit at the start of the text."""
     copies = 0
     while text.startswith(unit, copies * len(unit)):
         copies += 1
@@ -272,21 +280,21 @@ def _leading_copies(unit: bytes, text: bytes) -> int:
 
 
 def trim(haplotypes: Sequence[Haplotype], span: tuple[int, int]) -> list[Haplotype]:
-    """Haplotypes cut to a span, equal ones once, the reference first (AssemblyResultSet.trimTo).
+    """Cut haplotypes to a span and return the distinct ones, the reference first (AssemblyResultSet.trimTo).
 
-    One that has a deletion over either end of the span cannot be cut there and is left out.
+    A haplotype with a deletion over either end of the span cannot be cut there and is left out.
     """
     found: dict[bytes, Haplotype] = {}
     for haplotype in haplotypes:
         trimmed = _trim_one(haplotype, span)
         if trimmed is not None and (trimmed.bases not in found or haplotype.is_reference):
             found[trimmed.bases] = trimmed
-    # GATK's order (Haplotype.SIZE_AND_BASE_ORDER), with the reference brought to the front.
+    # GATK's order (Haplotype.SIZE_AND_BASE_ORDER), but with the reference first.
     return sorted(found.values(), key=lambda h: (not h.is_reference, len(h.bases), h.bases))
 
 
 def _trim_one(haplotype: Haplotype, span: tuple[int, int]) -> Haplotype | None:
-    """A haplotype cut to a span within its own, None if a deletion covers the first or the last position."""
+    """Cut a haplotype to a span within its own; return None if a deletion covers the first or the last position."""
     events = haplotype.events and {s: e for s, e in haplotype.events.items() if s >= span[0] and e.end <= span[1]}
     if len(haplotype.cigar) == 1:
         first, last = span[0] - haplotype.start, span[1] - haplotype.start

@@ -1,32 +1,33 @@
-"""Numba: indels of an alignment moved as far left as they go (AlignmentUtils.leftAlignIndels)."""
+"""Left alignment of the indels of a CIGAR with Numba (AlignmentUtils.leftAlignIndels)."""
 
 import numpy as np
 
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH
 from quire.simd.compiled import compiled
 
-# Typed constants: a plain one would be a type of its own to Numba, and every helper compiled again for it.
+# Typed constants: Numba gives a Python literal a type of its own and would compile every helper again for it.
 _MATCH, _INSERTION, _DELETION = np.uint8(CIGAR_MATCH), np.uint8(CIGAR_INSERTION), np.uint8(CIGAR_DELETION)
 _ZERO = np.int64(0)
 
 
 @compiled
 def left_aligned(operations, lengths, reference, query):
-    """Move every indel left while the bases allow, merging indels that meet.
+    """Move every indel left as far as the bases allow, merging indels that meet.
 
     Args:
-        operations: uint8, M, I and D as `quire.sam` numbers them, spanning both sequences.
-        lengths: int64 of the elements.
-        reference, query: uint8 codes.
+        operations: uint8, M, I and D as numbered in `quire.sam`, spanning both sequences.
+        lengths: int64, of the elements.
+        reference: uint8 codes.
+        query: uint8 codes.
 
     Returns:
-        operations and lengths of the new alignment.
+        Operations and lengths of the new alignment.
     """
     room = 4 * len(operations) + 4
     new_operations = np.empty(room, np.uint8)
     new_lengths = np.empty(room, np.int64)
-    size = _ZERO  # elements are written from the right end on
-    inserted, deleted = _ZERO, _ZERO  # the indel at hand: it ends at reference_end, query_end
+    size = _ZERO  # elements are written from the right
+    inserted, deleted = _ZERO, _ZERO  # the current indel, which ends at reference_end, query_end
     reference_end, query_end = len(reference), len(query)
     for element in range(len(operations) - 1, -1, -1):
         length = lengths[element]
@@ -37,7 +38,7 @@ def left_aligned(operations, lengths, reference, query):
             deleted += length
             continue
         if inserted > 0 and deleted > 0:
-            shared = _ZERO  # a block that both alleles end with is no part of the indel
+            shared = _ZERO  # the common end of both alleles is not part of the indel
             while (
                 shared < min(inserted, deleted)
                 and reference[reference_end - 1 - shared] == query[query_end - 1 - shared]
@@ -53,7 +54,7 @@ def left_aligned(operations, lengths, reference, query):
         size = _push(new_operations, new_lengths, size, _MATCH, shift)
         reference_end, query_end = reference_end - shift, query_end - shift
         if shift == length and element > 0 and length > 0 and inserted + deleted > 0:
-            continue  # the block on the left is used up: the indel meets the next one
+            continue  # the block on the left is used up, so the indel meets the next one
         size = _push(new_operations, new_lengths, size, _DELETION, deleted)
         size = _push(new_operations, new_lengths, size, _INSERTION, inserted)
         reference_end -= deleted

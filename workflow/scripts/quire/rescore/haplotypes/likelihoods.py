@@ -1,9 +1,9 @@
-"""How well every haplotype explains every read: PairHMM over many regions at once, with GATK's error model around it.
+"""Likelihoods of reads given haplotypes: PairHMM for many regions at a time, with GATK's error model around it.
 
-PairHMMLikelihoodCalculationEngine: base qualities capped by mapping quality, poor ones set to 6, gap-open qualities
-lowered inside short repeats (the CONSERVATIVE PCR model); AlleleLikelihoods.normalizeLikelihoods and
-filterPoorlyModeledEvidence afterwards. With a sample's tables of repeats (`quire.rescore.dragen`) gap qualities follow
-from these instead, base qualities are not capped, and what a read may lack depends on its qualities.
+PairHMMLikelihoodCalculationEngine: base qualities are capped by mapping quality, poor ones are set to 6, and gap-open
+qualities are lowered inside short repeats (the CONSERVATIVE PCR model). Then AlleleLikelihoods.normalizeLikelihoods and
+filterPoorlyModeledEvidence. With a sample's tables of repeats (`quire.rescore.dragen`), gap qualities come from these
+instead, base qualities are not capped, and the lowest accepted likelihood of a read depends on its qualities.
 """
 
 from collections.abc import Sequence
@@ -25,21 +25,25 @@ from quire.rescore.reads.clipping import RegionReads, aligned_span, bases_within
 from quire.simd.compiled import compiled, inlined
 
 GAP_OPEN_QUALITY = 45
-_BASE_QUALITY_THRESHOLD = 18  # PairHMM.BASE_QUALITY_SCORE_THRESHOLD: a base below counts as quality 6
+_BASE_QUALITY_THRESHOLD = 18  # PairHMM.BASE_QUALITY_SCORE_THRESHOLD: lower qualities count as 6
 _MINIMUM_USABLE_QUALITY = 6
-_ERRORS_PER_BASE = 0.02  # expected at most; a read that no haplotype explains so well is dropped
+_ERRORS_PER_BASE = 0.02  # most expected; a read with more errors under every haplotype is dropped
 _LOG10_PER_ERROR = -4.0
 
 
 class TrimmedReads(NamedTuple):
-    """Reads cut to the span that is genotyped, for every region that has one.
+    """Reads cut to the genotyped span of their region.
 
     Attributes:
         region_offsets: int64[regions + 1] into the reads.
         source: int64[n], index in `RegionReads`.
-        start, end: int64[n], reference span.
-        usable: uint8[n], whether PairHMM scores it.
-        base_offsets: int64[n + 1]; bases, base_qualities, gap_qualities: uint8 per base.
+        start: int64[n], of the reference span.
+        end: int64[n], of the reference span.
+        usable: uint8[n], 1 if PairHMM scores it.
+        base_offsets: int64[n + 1] into the following, uint8 per base.
+        bases: codes.
+        base_qualities: phred.
+        gap_qualities: phred.
     """
 
     region_offsets: NDArray[np.int64]
@@ -54,17 +58,20 @@ class TrimmedReads(NamedTuple):
 
 
 class _RepeatRoom(NamedTuple):
-    """Room for `count_repeats`, uint64 of the longest read."""
+    """Workspace of `count_repeats`, uint64 of the longest read."""
 
     backward: NDArray[np.uint64]
     forward: NDArray[np.uint64]
 
 
 class RegionLikelihoods(NamedTuple):
-    """The reads of one region, cut to what is genotyped, and how well each haplotype explains them.
+    """The reads of one region, cut to its genotyped span, and their likelihoods under each haplotype.
 
     Attributes:
-        source, start, end, usable: [reads], as in `TrimmedReads`.
+        source: [reads], as in `TrimmedReads`.
+        start: likewise.
+        end: likewise.
+        usable: likewise.
         matrix: float64[reads, haplotypes] log10 likelihoods, capped below each read's best; rows of reads that are not
             used are NaN.
     """
@@ -77,7 +84,7 @@ class RegionLikelihoods(NamedTuple):
 
 
 def pcr_gap_qualities() -> NDArray[np.uint8]:
-    """uint8[21]: gap-open quality by number of repeats (getErrorModelAdjustedQual, CONSERVATIVE)."""
+    """Return the gap-open quality by number of repeats (uint8[21]; getErrorModelAdjustedQual, CONSERVATIVE)."""
     return np.array([max(10, floor(40.0 - exp(n / (3.0 * pi)) + 1.0 + 0.5)) for n in range(MOST_REPEATS + 1)], np.uint8)
 
 
@@ -93,8 +100,8 @@ def region_likelihoods(
 
     Args:
         reads: clipped reads of all regions.
-        regions: int64[n], which regions.
-        spans: int64[n, 2], what is genotyped of each, haplotypes and reads are cut to it.
+        regions: int64[n], indices of the regions.
+        spans: int64[n, 2], genotyped span of each, to which haplotypes and reads are cut.
         haplotypes: trimmed haplotypes of each.
         engine: with its PairHMM.
         repeat_gaps: uint8[samples, 2, 8, 20] of `dragen.gaps.gap_tables`; None for GATK's default error model.
@@ -134,7 +141,7 @@ def _batch(
     tasks: NDArray[np.int32],
     continuation: NDArray[np.uint8] | None,
 ) -> PairHmmBatch:
-    """What PairHMM is asked."""
+    """Return the input of PairHMM."""
     flat, offsets = pack_bytes([haplotype.bases for group in haplotypes for haplotype in group])
     return PairHmmBatch(
         read_bases=trimmed.bases,
@@ -155,14 +162,14 @@ def trim_reads(
     spans: NDArray[np.int64],
     repeat_qualities: NDArray[np.uint8],
 ) -> TrimmedReads:
-    """Cut the reads of some regions to their spans; what is left of a read shorter than GATK's least is dropped.
+    """Cut the reads of some regions to their spans; reads that become shorter than GATK's minimum are dropped.
 
     Args:
         reads: clipped reads of all regions.
-        regions: int64[n], which regions.
+        regions: int64[n], indices of the regions.
         spans: int64[n, 2] of the reference.
-        repeat_qualities: of `pcr_gap_qualities`; empty: base qualities are not capped by mapping quality, and gap
-            qualities are left to the caller.
+        repeat_qualities: of `pcr_gap_qualities`. If it is empty, base qualities are not capped by mapping quality, and
+            the caller sets gap qualities.
     """
     trimmed: TrimmedReads = _trim_reads(reads, regions, spans, repeat_qualities)
     return trimmed
@@ -207,7 +214,7 @@ def _trim_reads(reads, regions, spans, repeat_qualities):
 
 @compiled
 def _room_for(reads, regions):
-    """Arrays for all reads of some regions, and the length of the longest one."""
+    """Allocate arrays for all reads of some regions; also return the length of the longest one."""
     n, bases, longest = 0, 0, 0
     for region in regions:
         first, last = reads.region_offsets[region], reads.region_offsets[region + 1]
@@ -231,7 +238,7 @@ def _room_for(reads, regions):
 
 @inlined
 def _copy_bases(reads, i, low, high, trimmed, at, capped):
-    """Write bases [low, high) of read i from place `at` on, their qualities as PairHMM is to see them."""
+    """Write bases [low, high) of read i from index `at` on, and their qualities as PairHMM uses them."""
     bases, qualities = reads.bases, reads.qualities
     most = reads.mapping_quality[i] if capped else np.uint8(255)
     trimmed_bases, trimmed_qualities = trimmed.bases, trimmed.base_qualities
@@ -246,7 +253,7 @@ def _copy_bases(reads, i, low, high, trimmed, at, capped):
 
 @inlined
 def _set_gap_qualities(bases, begin, end, room, repeat_qualities, gap_qualities):
-    """Qualities of opening a gap at each base of a read: lower inside short repeats, but for the last base."""
+    """Write the gap-open quality of each base of a read: lower inside short repeats, except at the last base."""
     count_repeats_of(bases, begin, end, room.backward, room.forward, gap_qualities)
     for b in range(begin, end - 1):
         gap_qualities[b] = min(GAP_OPEN_QUALITY, repeat_qualities[gap_qualities[b]])
@@ -255,7 +262,7 @@ def _set_gap_qualities(bases, begin, end, room, repeat_qualities, gap_qualities)
 
 @compiled
 def _tasks(region_offsets, usable, counts):
-    """int32[t, 2]: every usable read with every haplotype of its region, read-major."""
+    """Return all pairs of a usable read and a haplotype of its region (int32[t, 2]), read-major."""
     total = 0
     for r in range(len(counts)):
         for i in range(region_offsets[r], region_offsets[r + 1]):
@@ -274,18 +281,20 @@ def _tasks(region_offsets, usable, counts):
 
 
 def least_likelihoods(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The log10 likelihood (float64[reads]) below which a read of so many bases is left out."""
+    """Return the log10 likelihood (float64[reads]) below which reads of the given lengths are left out."""
     least: NDArray[np.float64] = np.minimum(2.0, np.ceil(lengths * _ERRORS_PER_BASE)) * _LOG10_PER_ERROR
     return least
 
 
 @compiled
 def _matrices(values, usable, region_offsets, counts, least):
-    """float64: each region's matrix of `RegionLikelihoods` row by row, end to end.
+    """Return each region's matrix of `RegionLikelihoods` (float64), row by row, end to end.
 
     Args:
         values: float64[tasks], PairHMM's answers to `_tasks`.
-        usable, region_offsets, counts: as there.
+        usable: as in `_tasks`.
+        region_offsets: as in `_tasks`.
+        counts: as in `_tasks`.
         least: float64[reads], see `cap_and_drop`.
     """
     room = np.int64(0)
@@ -310,7 +319,7 @@ def _matrices(values, usable, region_offsets, counts, least):
 
 @compiled
 def cap_and_drop(matrix, least):
-    """Cap each read's likelihoods below its best; make the row NaN where the best is below `least` (in place)."""
+    """Cap each read's likelihoods below its best; make the row NaN if the best is below `least` (in place)."""
     for i in range(len(matrix)):
         if np.isnan(matrix[i, 0]):
             continue

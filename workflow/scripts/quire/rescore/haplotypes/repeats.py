@@ -1,7 +1,8 @@
-"""Numba: short tandem repeats along a read (ReadLikelihoodCalculationEngine.findTandemRepeatUnits), all places at once.
+"""Short tandem repeats along a read (ReadLikelihoodCalculationEngine.findTandemRepeatUnits), with Numba.
 
-Eight counters, one a byte of a word, say for each distance of 1 to 8 how many bases in a row, up to the one at hand,
-equal the base so far before them. A unit of u bases is repeated k more times where the counter of u is at least k u.
+Eight counters, one in each byte of a word, hold for each distance of 1 to 8 the number of consecutive bases, up to the
+current one, that equal the base at that distance before them. A unit of u bases is repeated k more times if the counter
+of distance u is at least k u.
 """
 
 import numpy as np
@@ -13,39 +14,41 @@ MOST_REPEATS = 20
 _LONGEST_UNIT = 8  # ReadLikelihoodCalculationEngine.MAX_STR_UNIT_LENGTH
 _HIGHEST_RUN = 224
 _HIGH, _LOW = np.uint64(0x8080808080808080), np.uint64(0x7F7F7F7F7F7F7F7F)
-_NO_BASE = np.uint64(0x0707070707070707)  # before the first one: equals no code
-# 128 - u in the byte of u: what lifts a counter of at least u to 128.
+_NO_BASE = np.uint64(0x0707070707070707)  # before the first base; differs from all codes
+# 128 - u in the byte of u: adding it makes a counter of at least u reach 128.
 _UP_TO_UNIT = np.uint64(int.from_bytes(bytes(128 - unit for unit in range(1, _LONGEST_UNIT + 1)), "little"))
 
 
-# Of each unit, what its counter is multiplied by to be divided by it, in 2^16ths: exact up to the highest counter.
+# 2^16 / unit, rounded up: multiplying and shifting divides a counter by the unit, exactly up to the highest counter.
 _SHARES = np.array([0, *((1 << 16) // unit + 1 for unit in range(1, _LONGEST_UNIT + 1))], np.int64)
 
 
 @compiled
 def count_repeats(bases, begin, end, backward, forward, repeats):
-    """Copies of the short tandem repeat that each base ends or that starts behind it, at most MOST_REPEATS.
+    """Count the copies of the short tandem repeat that ends at each base or starts at the next, at most MOST_REPEATS.
 
     Args:
         bases: uint8[] codes 0 to 4.
-        begin, end: of the read in `bases`, int64.
-        backward, forward: uint64[>= end - begin], room to work.
-        repeats: uint8[], the answers, from `begin` to `end`.
+        begin: of the read in `bases`, int64.
+        end: of the read in `bases`, int64.
+        backward: uint64[>= end - begin], workspace.
+        forward: uint64[>= end - begin], workspace.
+        repeats: uint8[], the result, from `begin` to `end`.
     """
     count_repeats_of(bases, begin, end, backward, forward, repeats)
 
 
 @inlined
 def count_repeats_of(bases, begin, end, backward, forward, repeats):
-    """`count_repeats` in a kernel."""
+    """Run `count_repeats` within a kernel."""
     size = end - begin
     if size <= _HIGHEST_RUN:
         _count_runs(bases, begin, size, backward, forward, False)
     else:
         _count_runs(bases, begin, size, backward, forward, True)
-    # Without branches, since whether there is a repeat at a base is anybody's guess.
+    # Without branches, because the processor could not predict them.
     for i in range(size - 1):
-        # Without a repeat the unit is one base. Both units are the same if what follows i equals what ends there.
+        # Without a repeat the unit is one base. Both units are the same if the next unit also ends at base i.
         unit, before = _first_unit(backward[i])
         next_unit, behind = _first_unit(forward[i + 1])
         run = _run(backward[i + next_unit], next_unit)
@@ -58,7 +61,7 @@ def count_repeats_of(bases, begin, end, backward, forward, repeats):
 
 @inlined
 def _count_runs(bases, begin, size, backward, forward, is_long):
-    """Fill the counters of each base of a read from its beginning (`backward`) and from its end (`forward`)."""
+    """Fill the counters of each base of a read from its start (`backward`) and from its end (`forward`)."""
     history, runs = _NO_BASE, np.uint64(0)
     history_behind, runs_behind = _NO_BASE, np.uint64(0)
     for i in range(size):
@@ -77,14 +80,14 @@ def _count_runs(bases, begin, size, backward, forward, is_long):
 
 @inlined
 def _equal(history, base):
-    """1 in the bytes of the distances at which the base before equals this one."""
+    """Return 1 in the bytes of the distances at which the earlier base equals this one."""
     differs = ((history ^ base * ONES) + _LOW & _HIGH) >> np.uint64(7)
     return differs ^ ONES
 
 
 @inlined
 def _longer_runs(runs, history, base):
-    """The counters with one more base. They stay at _HIGHEST_RUN: of the longest unit that is 28 copies."""
+    """Return the counters after one more base, limited to _HIGHEST_RUN, which is 28 copies of the longest unit."""
     equal = _equal(history, base)
     runs &= equal * np.uint64(255)
     full = (runs & runs << np.uint64(1) & runs << np.uint64(2) & _HIGH) >> np.uint64(7)
@@ -93,14 +96,14 @@ def _longer_runs(runs, history, base):
 
 @inlined
 def _first_unit(runs):
-    """The shortest unit that is repeated here, and its copies; (1, 1) where none is."""
+    """Return the shortest repeated unit and its number of copies; (1, 1) if there is no repeat."""
     repeated = ((runs & _LOW) + _UP_TO_UNIT | runs) & _HIGH
-    repeated |= np.uint64(repeated == 0) << np.uint64(7)  # the counter of one base is then 0
+    repeated |= np.uint64(repeated == 0) << np.uint64(7)  # the counter of unit 1 is then 0
     unit = np.int64(bytes_below_lowest_bit(repeated)) + 1
     return unit, (_run(runs, unit) * _SHARES[unit] >> 16) + 1
 
 
 @inlined
 def _run(runs, unit):
-    """The counter of a unit."""
+    """Return the counter of a unit."""
     return np.int64(runs >> np.uint64(8 * (unit - 1)) & np.uint64(255))

@@ -16,18 +16,20 @@ MINIMUM_READS = 2  # clipped at one position
 MINIMUM_TAIL = 16  # of the longest clip
 MINIMUM_SHARE = 0.05  # of the reads that cross the position or are clipped there
 MINIMUM_AGREEMENT = 0.9  # of the clipped bases with their consensus
-NEIGHBOURS = 5  # bases to either side; of positions so close, the one with most clips counts
-MOST_TAILS = 64  # clips that a consensus is made of, the longest
+NEIGHBOURS = 5  # bases to either side within which only the position with most clips counts
+MOST_TAILS = 64  # most clips of a consensus; the longest are used
 _N = 4
 
 
 class Clips(NamedTuple):
-    """Where each of n reads is clipped; adaptor does not count.
+    """The clips of n reads, without adaptor.
 
     Attributes:
-        left, right: int32[n], soft-clipped bases.
-        first, last: int64[n], the bases of the read, clipped ones included, in the flat arrays of `AlignedReads`.
-        whole: uint8[n], 0 for reads with hard clips, whose bases stand in another record.
+        left: int32[n], soft-clipped bases before the alignment.
+        right: int32[n], soft-clipped bases after it.
+        first: int64[n], begin of the read's bases, including the clips, in the flat arrays of `AlignedReads`.
+        last: int64[n], their end.
+        whole: uint8[n], 0 for reads with hard clips, whose bases are in another record.
     """
 
     left: NDArray[np.int32]
@@ -41,10 +43,10 @@ class Breakpoint(NamedTuple):
     """A position at which reads are clipped.
 
     Attributes:
-        position: the bases before it are aligned and those from it on clipped (`right`), or the other way round.
-        right: on which side of the position the clipped bases lie.
+        position: the reads are aligned before it and clipped from it on (`right`), or the other way round.
+        right: True if the clipped bases are to the right of the position.
         reads: int64[], the clipped reads.
-        tail: uint8 codes of the consensus of what is clipped, in the reference's direction; N where nothing is known.
+        tail: uint8 codes, consensus of the clipped bases in the reference's direction; N where no base is usable.
     """
 
     position: int
@@ -55,7 +57,7 @@ class Breakpoint(NamedTuple):
 
 @compiled
 def clips_of(reads):
-    """The `Clips` of a sample's reads."""
+    """Return the `Clips` of a sample's reads."""
     count = len(reads.aligned_start)
     left, right = np.zeros(count, np.int32), np.zeros(count, np.int32)
     first, last = np.empty(count, np.int64), np.empty(count, np.int64)
@@ -77,7 +79,7 @@ def clips_of(reads):
 
 
 def breakpoints(reads: AlignedReads, clips: Clips) -> list[Breakpoint]:
-    """All breakpoints of a sample, first those with clips on the right, each in order."""
+    """Return all breakpoints of a sample: those with clips on the right, then the others, both in order."""
     longest = int((reads.aligned_end - reads.aligned_start).max(initial=0))
     found = []
     for right, lengths, position in ((True, clips.right, reads.aligned_end), (False, clips.left, reads.aligned_start)):
@@ -95,7 +97,7 @@ def breakpoints(reads: AlignedReads, clips: Clips) -> list[Breakpoint]:
 
 
 def _peaks(places: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Indices of the positions with enough clips, and with more than others nearby (of equals the first)."""
+    """Return the indices of positions with enough clips, and more than any neighbour (of equals the first)."""
     peaks = []
     for p in np.flatnonzero(sizes >= MINIMUM_READS).tolist():
         low, high = np.searchsorted(places, [places[p] - NEIGHBOURS, places[p] + NEIGHBOURS + 1])
@@ -105,7 +107,7 @@ def _peaks(places: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.in
 
 
 def _is_frequent(reads: AlignedReads, position: int, clipped: int, longest: int) -> bool:
-    """Whether the clipped reads are more than errors of the many reads that cross the position."""
+    """Return True if the clipped reads are too many to be errors among the reads that cross the position."""
     low, high = np.searchsorted(reads.aligned_start, [position - longest, position])
     crossing = int((reads.aligned_end[low:high] > position).sum())
     return clipped >= MINIMUM_SHARE * (crossing + clipped)
@@ -113,7 +115,7 @@ def _is_frequent(reads: AlignedReads, position: int, clipped: int, longest: int)
 
 @compiled
 def _consensus(reads, clips, members, right):
-    """Consensus of some reads' clipped bases, weighted by quality, and the share of bases that agree with it."""
+    """Return the consensus of some reads' clipped bases, weighted by quality, and the share of agreeing bases."""
     size = np.int64(0)
     for i in members:
         size = max(size, np.int64(clips.right[i] if right else clips.left[i]))

@@ -1,4 +1,4 @@
-"""Long indels of a chunk: proposed by its reads, genotyped by the caller's model, put among the other records."""
+"""Long indels of a chunk: proposed by its reads, genotyped by the caller's model, merged with the other records."""
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,27 +23,27 @@ from quire.rescore.reads.source import ReadSource
 from quire.rescore.records import variant_record
 from quire.rescore.regions import Window
 
-LEAST_FRAGMENTS = 2  # of a sample, that clearly support an indel
+LEAST_FRAGMENTS = 2  # of a sample that clearly support an indel
 LEAST_SHARE = 0.1  # of the sample's clear fragments
 LEAST_CLEAR = 0.25  # of the fragments at the ends of an indel must be clear: in repeats, both haplotypes explain most
-CLEAR_LOG10 = 0.4  # by which one haplotype explains a clear fragment better: by more than it is diluted (`support`)
-FARTHEST = LONGEST + FLANK  # bases from an indel's start to the last place where it may end
+CLEAR_LOG10 = 0.4  # least difference of a clear fragment's likelihoods, more than `support` dilutes them by
+FARTHEST = LONGEST + FLANK  # most bases from an indel's start to its rightmost possible end
 
 
 class Supported(NamedTuple):
-    """An indel with what the fragments say of it."""
+    """An indel and its support by fragments."""
 
     indel: LongIndel
     support: Support
 
 
 class Called(NamedTuple):
-    """A long indel that is called.
+    """A called long indel.
 
     Attributes:
-        indel: where it starts and its alleles.
-        record: of it.
-        carriers: of each sample, the reads that clearly fit it better than the reference.
+        indel: its start and alleles.
+        record: its record.
+        carriers: for each sample, the reads that clearly fit it better than the reference.
     """
 
     indel: LongIndel
@@ -52,7 +52,7 @@ class Called(NamedTuple):
 
 
 MakeRecord = Callable[[Site, Support], VariantRecord | None]
-"""What genotypes a site; None where no sample carries the indel."""
+"""Function that genotypes a site; it returns None if no sample carries the indel."""
 
 
 def long_indels(
@@ -63,7 +63,7 @@ def long_indels(
     engine: CallingEngine,
     record_of: MakeRecord,
 ) -> list[Called]:
-    """Long indels, in order, that start in the owned span or so near that they matter to it.
+    """Return the long indels, in order, that start in the owned span or near enough to affect it.
 
     Args:
         reads: of each sample, over the window.
@@ -75,7 +75,7 @@ def long_indels(
     """
     called = []
     for indel, scored in supported_indels(reads, sources, window, (owned[0] - BEFORE, owned[1] + BEHIND), engine):
-        # Where bases are replaced by others, VCF needs no base before them.
+        # If bases are replaced by others, VCF needs no base before them.
         first = int(min(len(indel.reference), len(indel.alternate)) > 1)
         alleles = indel.reference[first:], indel.alternate[first:]
         record = record_of(Site(indel.start + first, alleles, np.eye(2, dtype=np.bool_)), scored)
@@ -85,7 +85,7 @@ def long_indels(
 
 
 def joint_record(contig: str, ploidies: NDArray[np.int64], minimum_quality: float) -> MakeRecord:
-    """Records of all samples together, from a QUAL on; `ploidies` are int64[samples]."""
+    """Return the function that genotypes all samples (ploidies: int64[samples]) together, from `minimum_quality` on."""
 
     def made(site: Site, scored: Support) -> VariantRecord | None:
         call = call_site(site, scored.matrix, scored.sample.astype(np.int64), ploidies, minimum_quality, False)
@@ -97,7 +97,7 @@ def joint_record(contig: str, ploidies: NDArray[np.int64], minimum_quality: floa
 
 
 def without_carried(reads: Sequence[AlignedReads], called: Sequence[Called]) -> list[AlignedReads]:
-    """Each sample's reads, those that carry a called indel cut at it: only the side on which they lie is left."""
+    """Return each sample's reads; those that carry a called indel are cut to the side on which they are aligned."""
     cut = []
     for number, own in enumerate(reads):
         keep_from, keep_to = own.keep_from.copy(), own.keep_to.copy()
@@ -116,7 +116,7 @@ def supported_indels(
     span: tuple[int, int],
     engine: CallingEngine,
 ) -> list[Supported]:
-    """Long indels that start in a span and that reads support, in order, at least CONFLICT bases apart.
+    """Return the long indels that start in a span and have support, in order, at least CONFLICT bases apart.
 
     Args:
         reads: of each sample, over the window.
@@ -149,7 +149,7 @@ def supported_indels(
 def _insertion(
     reads: AlignedReads, clips: Clips, pair: tuple[Breakpoint, Breakpoint], source: ReadSource, window: Window
 ) -> list[LongIndel]:
-    """What is inserted between two breakpoints of a sample, if its reads tell: by clipped reads, else by all."""
+    """Return the insertion between two breakpoints, if clipped reads, or else all reads nearby, assemble it."""
     before, behind = pair[0].position, pair[1].position
     inserted = inserted_bases(reads, clips, pair, [])
     if inserted is None:
@@ -157,14 +157,14 @@ def _insertion(
         inserted = inserted_bases(reads, clips, pair, others)
     if inserted is None:
         return []
-    # Where both sides align some bases, these stand there twice.
+    # Bases that reads from both sides align to occur twice.
     twice = window.between(behind, before).tobytes() if behind < before else b""
     indel = left_aligned(before, max(before, behind), inserted + twice, window.codes, window.start)
     return [] if indel is None else [indel]
 
 
 def is_supported(scored: Support, samples: int) -> bool:
-    """Whether enough clear fragments of a sample support the indel."""
+    """Return True if enough clear fragments of a sample support the indel."""
     better = scored.matrix[:, ALTERNATE] - scored.matrix[:, REFERENCE]
     for sample in range(samples):
         own = better[scored.sample == sample]
@@ -175,7 +175,7 @@ def is_supported(scored: Support, samples: int) -> bool:
 
 
 def _is_beaten(one: Supported, all_found: Sequence[Supported]) -> bool:
-    """Whether another indel so close explains the fragments better."""
+    """Return True if another indel nearby explains the fragments better."""
     own = _rank(one)
     return any(abs(other.indel.start - one.indel.start) <= CONFLICT and _rank(other) < own for other in all_found)
 
@@ -188,9 +188,9 @@ def _rank(one: Supported) -> tuple[float, LongIndel]:
 def merged(
     records: Iterable[VariantRecord], called: Sequence[Called], owned: tuple[int, int]
 ) -> Iterator[VariantRecord]:
-    """Records of active regions, in order, with those of the long indels that start in the owned span among them.
+    """Merge records of active regions, in order, with those of the long indels that start in the owned span.
 
-    Where both called the same, the long indel's counts: its reads were taken from the active regions.
+    If both called the same variant, the long indel's record is kept: its reads were removed from the active regions.
     """
     long = [one.record for one in called if owned[0] <= one.record.start < owned[1]]
     same = {(record.start, *record.alleles) for record in long}

@@ -1,7 +1,7 @@
-"""What is inserted between two breakpoints: a contig of clipped reads, and of reads whose mates lie beside the place.
+"""Assembly of the bases inserted between two breakpoints, from clipped reads and from reads whose mates are nearby.
 
-k-mers of the reads are walked from the last one before the insertion, each time to the most frequent next one, until
-the first one behind it is met.
+A walk over the k-mers of the reads starts at the last k-mer before the insertion, continues with the most frequent
+successor each time, and ends at the first k-mer after the insertion.
 """
 
 from collections import Counter
@@ -18,13 +18,13 @@ from quire.rescore.reads.aligned import AlignedReads
 from quire.sequence.codes import COMPLEMENT
 from quire.simd.compiled import compiled
 
-K_MERS = (31, 21)  # tried in this order; two bits a base in 64
-MINIMUM_WEIGHTS = (2, 1)  # reads that a k-mer must be in; then with what a single read says
+K_MERS = (31, 21)  # tried in this order; two bits per base in 64 bits
+MINIMUM_WEIGHTS = (2, 1)  # least reads with a k-mer, tried in this order
 _N = 4
 
 
 def clipped_sequences(reads: AlignedReads, clips: Clips, members: NDArray[np.int64]) -> list[NDArray[np.uint8]]:
-    """Codes of some reads, clips included, N for poor bases."""
+    """Return the codes of some reads, including clips, with N for poor bases."""
     return [
         with_poor_hidden(reads.bases[clips.first[i] : clips.last[i]], reads.qualities[clips.first[i] : clips.last[i]])
         for i in members.tolist()
@@ -32,19 +32,19 @@ def clipped_sequences(reads: AlignedReads, clips: Clips, members: NDArray[np.int
 
 
 def with_poor_hidden(bases: NDArray[np.uint8], qualities: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Codes with N in place of bases of poor quality."""
+    """Return codes with N in place of bases of poor quality."""
     return np.where(qualities < MINIMUM_BASE_QUALITY, _N, bases).astype(np.uint8)
 
 
 def on_both_strands(sequences: Sequence[NDArray[np.uint8]]) -> list[NDArray[np.uint8]]:
-    """Sequences and their reverse complements."""
+    """Return sequences and their reverse complements."""
     return [*sequences, *(np.ascontiguousarray(COMPLEMENT[sequence[::-1]]) for sequence in sequences)]
 
 
 def anchors(
     reads: AlignedReads, clips: Clips, right: Breakpoint, left: Breakpoint, k: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]] | None:
-    """The k-mers that most clipped reads have before and behind the insertion; None where none has one."""
+    """Return the most frequent k-mers of clipped reads before and after the insertion, None without any."""
     before: Counter[bytes] = Counter()
     behind: Counter[bytes] = Counter()
     for i in right.reads.tolist():
@@ -57,7 +57,7 @@ def anchors(
             behind[reads.bases[at : at + k].tobytes()] += 1
     if not before or not behind:
         return None
-    # Of equally many the smallest: the order of the reads does not matter.
+    # Ties go to the smallest, so that the order of the reads does not matter.
     first, last = (min(own, key=lambda bases: (-own[bases], bases)) for own in (before, behind))
     return np.frombuffer(first, np.uint8), np.frombuffer(last, np.uint8)
 
@@ -68,15 +68,16 @@ def inserted_bases(
     pair: tuple[Breakpoint, Breakpoint],
     others: Sequence[NDArray[np.uint8]],
 ) -> bytes | None:
-    """The codes between two breakpoints of a sample.
+    """Return the codes between two breakpoints of a sample.
 
     Args:
-        reads, clips: of the sample.
-        pair: clipped on the right, on the left.
+        reads: of the sample.
+        clips: of the sample.
+        pair: breakpoints clipped on the right and on the left.
         others: codes of further reads, on both strands.
 
     Returns:
-        None where the reads do not close the gap.
+        None if the reads do not close the gap.
     """
     own = clipped_sequences(reads, clips, np.concatenate([pair[0].reads, pair[1].reads]))
     sequences = [*own, *others]
@@ -95,7 +96,7 @@ def inserted_bases(
 
 @compiled
 def _k_mers(codes, offsets, k):
-    """uint64[]: every k-mer without N of every sequence, two bits a base."""
+    """Return every k-mer without N of every sequence (uint64[]), two bits per base."""
     found = np.empty(len(codes), np.uint64)
     mask = (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
     n = 0
@@ -115,13 +116,15 @@ def _k_mers(codes, offsets, k):
 
 @compiled
 def _walk(k_mers, counts, first, last, weight, longest):
-    """Bases behind the k-mer `first` up to the end of the k-mer `last`; none where that is not reached.
+    """Return the bases after the k-mer `first` up to the end of the k-mer `last`; none if it is not reached.
 
     Args:
-        k_mers: uint64[], ascending; counts: int64[].
-        first, last: uint8[k] codes.
-        weight: count of a k-mer that may be walked on.
-        longest: bases to walk at most.
+        k_mers: uint64[], ascending.
+        counts: int64[], of the k-mers.
+        first: uint8[k] codes.
+        last: uint8[k] codes.
+        weight: least count of a k-mer to continue with.
+        longest: most bases to walk.
     """
     nothing = np.empty(0, np.uint8)
     k = len(first)

@@ -1,4 +1,4 @@
-"""Reads from inside an insertion: unmapped ones beside their mates, and those that were mapped to a copy elsewhere."""
+"""Reads from inside an insertion: unmapped reads with mates nearby, and reads that were mapped to a copy elsewhere."""
 
 from collections.abc import Sequence
 
@@ -20,23 +20,24 @@ from quire.sam import (
     FLAG_UNMAPPED,
 )
 
-REACH = 600  # bases on either side of the place in which mates are looked for
-FAR = 1000  # a mate so far away does not lie where the fragment says
-JOINED = 500  # reads elsewhere that lie so close are fetched together
-MOST_PLACES = 12  # elsewhere, those with most reads
-MOST_READS = 2000  # more of them say no more
+REACH = 600  # bases on either side in which mates are searched
+FAR = 1000  # a mate farther away is not at its expected position
+JOINED = 500  # reads elsewhere within this distance are fetched together
+MOST_PLACES = 12  # places elsewhere, those with most reads
+MOST_READS = 2000  # more add nothing
 _UNWANTED = FLAG_DUPLICATE | FLAG_FAILED_QUALITY_CHECK | FLAG_SECONDARY
 
 Place = tuple[str, int]  # contig and 0-based position of an alignment
 
 
 def reads_within(source: ReadSource, contig: str, start: int, end: int) -> list[NDArray[np.uint8]]:
-    """Codes, on both strands, of reads that may lie in something inserted between `start` and `end`.
+    """Return codes, on both strands, of reads that may be part of an insertion between `start` and `end`.
 
     Args:
         source: of the sample.
         contig: name.
-        start, end: where the sequence before the insertion ends and that behind it starts, 0-based.
+        start: end of the sequence before the insertion, 0-based.
+        end: start of the sequence after the insertion, 0-based.
     """
     low = max(0, start - REACH)
     records = source.records(contig, low, end + REACH)
@@ -68,7 +69,7 @@ def _sequences(records: Records, chosen: NDArray[np.int64]) -> list[NDArray[np.u
 def _mates_elsewhere(
     records: Records, usable: NDArray[np.int64], place: tuple[int, int], contigs: Sequence[str]
 ) -> list[Place]:
-    """Where the mates are of reads that point at the place and should have them there."""
+    """Return the positions of mates that should be at `place`, judging by their reads, but are mapped elsewhere."""
     fixed = records.fixed[usable]
     flag, position = fixed["flag"], fixed["position"].astype(np.int64)
     paired = flag & (FLAG_PAIRED | FLAG_UNMAPPED | FLAG_MATE_UNMAPPED) == FLAG_PAIRED
@@ -84,7 +85,7 @@ def _mates_elsewhere(
 
 
 def _primaries(records: Records, usable: NDArray[np.int64]) -> list[Place]:
-    """Where the primary alignments are of reads with a supplementary one here (tag SA)."""
+    """Return the positions of the primary alignments of reads with a supplementary one here (tag SA)."""
     chosen = usable[records.fixed["flag"][usable] & FLAG_SUPPLEMENTARY != 0]
     places = []
     ends = records.starts[chosen] + SIZE_BYTES + records.fixed["bytes_behind"][chosen]
@@ -98,7 +99,7 @@ def _primaries(records: Records, usable: NDArray[np.int64]) -> list[Place]:
 
 
 def _places(wanted: Sequence[Place]) -> list[tuple[str, int, int]]:
-    """Spans (contig, first and last position) of reads that lie close; the MOST_PLACES with most reads, in order."""
+    """Return spans (contig, first and last position) of neighbouring reads: the MOST_PLACES largest, in order."""
     spans: list[tuple[str, int, int]] = []
     sizes: list[int] = []
     for contig, position in sorted(wanted):

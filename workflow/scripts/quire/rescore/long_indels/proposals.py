@@ -1,4 +1,4 @@
-"""From breakpoints to the indels that would explain them."""
+"""Proposals of indels that explain breakpoints."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,19 +10,19 @@ from quire.rescore.long_indels.breakpoints import MINIMUM_TAIL, Breakpoint
 from quire.rescore.regions import Window
 from quire.simd.compiled import compiled
 
-MISMATCH = 4  # that many matching bases outweigh a mismatch
-PAIRED = 100  # bases that the two breakpoints of an insertion lie apart, or overlap, at most
+MISMATCH = 4  # matching bases that compensate a mismatch
+PAIRED = 100  # most bases between the breakpoints of an insertion, or of their overlap
 WORD = 6
-MINIMUM_WORDS = 10  # different ones in what fits: short tandem repeats fit each other in many places
+MINIMUM_WORDS = 10  # distinct words of a fit; short tandem repeats fit in many places
 _NOWHERE = -1
 
 
 class Proposals(NamedTuple):
-    """What a sample's breakpoints propose.
+    """The proposals of a sample's breakpoints.
 
     Attributes:
         indels: deletions and tandem duplications.
-        insertions: pairs of breakpoints (clipped on the right, on the left) around something inserted.
+        insertions: pairs of breakpoints (clipped on the right, on the left) around an insertion.
     """
 
     indels: list[LongIndel]
@@ -30,17 +30,17 @@ class Proposals(NamedTuple):
 
 
 def propose(found: Sequence[Breakpoint], window: Window) -> Proposals:
-    """Indels and places of insertions that breakpoints of one sample propose."""
+    """Return the indels and the positions of insertions that explain breakpoints of one sample."""
     indels: list[LongIndel] = []
     unexplained = []
     for breakpoint in found:
         if not window.start < breakpoint.position < window.end:
-            continue  # of a read that reaches beyond the window: what starts there is another chunk's
+            continue  # from a read beyond the window: it belongs to another chunk
         goes_on = continuation(breakpoint, window)
         if goes_on is None:
             unexplained.append(breakpoint)
             continue
-        # What stands before `left` is followed by what stands from `right` on.
+        # In the sample, the sequence before `left` is followed by that from `right` on.
         left, right = (breakpoint.position, goes_on) if breakpoint.right else (goes_on, breakpoint.position)
         if not SHORTEST <= abs(right - left) <= LONGEST:
             continue
@@ -52,10 +52,10 @@ def propose(found: Sequence[Breakpoint], window: Window) -> Proposals:
 
 
 def continuation(breakpoint: Breakpoint, window: Window) -> int | None:
-    """The position nearby where the reference goes on as the clipped bases do: theirs, or that behind the last.
+    """Return the position nearby at which the reference continues like the clipped bases.
 
     Returns:
-        None where there is no such place.
+        Position of the first clipped base on the right, or after the last on the left; None if there is none.
     """
     low = max(window.start, breakpoint.position - LONGEST - len(breakpoint.tail))
     high = min(window.end, breakpoint.position + LONGEST + len(breakpoint.tail))
@@ -70,7 +70,7 @@ def continuation(breakpoint: Breakpoint, window: Window) -> int | None:
 
 @compiled
 def _best_offset(codes, tail):
-    """Where in `codes` the tail stands best (the first such place), _NOWHERE if that says little."""
+    """Return the first offset in `codes` at which the tail fits best, _NOWHERE if the fit is not significant."""
     best, offset, fitting = np.int64(MINIMUM_TAIL - 1), np.int64(_NOWHERE), np.int64(0)
     for at in range(len(codes)):
         size = min(len(tail), len(codes) - at)
@@ -92,7 +92,7 @@ def _best_offset(codes, tail):
 
 @compiled
 def _different_words(codes):
-    """How many different words of WORD bases a sequence has."""
+    """Count the distinct words of WORD bases in a sequence."""
     seen = np.zeros(1 << 2 * WORD, np.bool_)
     value, size, count = 0, 0, 0
     for code in codes:
@@ -105,7 +105,7 @@ def _different_words(codes):
 
 
 def _pairs(found: Sequence[Breakpoint]) -> list[tuple[Breakpoint, Breakpoint]]:
-    """Breakpoints with clips on the right, each with those on the left that lie close."""
+    """Return breakpoints with clips on the right, each paired with all nearby ones with clips on the left."""
     rights = [one for one in found if one.right]
     lefts = [one for one in found if not one.right]
     positions = np.array([one.position for one in lefts], np.int64)
@@ -117,5 +117,5 @@ def _pairs(found: Sequence[Breakpoint]) -> list[tuple[Breakpoint, Breakpoint]]:
 
 
 def unique(indels: Sequence[LongIndel]) -> list[LongIndel]:
-    """Each indel once, in order, those of the lengths of this road."""
+    """Return the distinct indels of SHORTEST to LONGEST bases, in order."""
     return sorted({indel for indel in indels if SHORTEST <= abs(indel.change) <= LONGEST})

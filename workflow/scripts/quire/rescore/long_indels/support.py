@@ -1,8 +1,7 @@
-"""How well the reads at the ends of a long indel fit the reference and the indel: PairHMM, whole reads, clips included.
+"""PairHMM likelihoods of the reads at the ends of a long indel; whole reads are scored, including their clips.
 
-Only reads that cross an end of the indel are asked: those inside what is deleted, or inside what is inserted, say
-nothing about the other haplotype, and would count as many times as the indel is long. Both mates of a pair are one
-observation.
+Only reads that cross an end of the indel count. Reads inside the deleted or inserted bases say nothing about the other
+haplotype, and their number grows with the length of the indel. Both mates of a pair are one observation.
 """
 
 from collections.abc import Sequence
@@ -23,10 +22,10 @@ from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.regions import Window
 
 MOST_FRAGMENTS = 500  # of a sample at an indel, those of smallest name hash
-POOR_QUALITY, POOR_AS = 18, 6  # PairHMM.BASE_QUALITY_SCORE_THRESHOLD: a base below counts as quality 6
-POOREST_LOG10_PER_BASE = -0.1  # a read that no haplotype explains so well lies somewhere else
-# A genotype's likelihood is linear in its copies, the share of these reads is not (2/3 of a heterozygote's, 1/2 of a
-# homozygote's): with this power the likelihoods of the two are equal where the binomial ones are.
+POOR_QUALITY, POOR_AS = 18, 6  # PairHMM.BASE_QUALITY_SCORE_THRESHOLD: lower qualities count as 6
+POOREST_LOG10_PER_BASE = -0.1  # a read with lower likelihoods comes from elsewhere
+# A genotype's likelihood is linear in its copies, but the share of these reads is not (2/3 in a heterozygote, 1/2 in a
+# homozygote). With this power, the two genotypes' likelihoods are equal at the same share as the binomial ones.
 DILUTION_POWER = 1.18
 REFERENCE, ALTERNATE = 0, 1
 
@@ -35,8 +34,10 @@ class Carriers(NamedTuple):
     """Reads of a sample that carry an indel.
 
     Attributes:
-        end, before: the last place where what stands before the indel ends, and the reads (int64[]) that lie there.
-        start, behind: the first place where what stands behind it starts, and the reads that lie there.
+        end: the last possible end of the sequence before the indel.
+        before: int64[], reads that are aligned there.
+        start: the first possible start of the sequence after the indel.
+        behind: int64[], reads that are aligned there.
     """
 
     end: int
@@ -46,13 +47,14 @@ class Carriers(NamedTuple):
 
 
 class Support(NamedTuple):
-    """What the fragments at an indel say, those of sample 0 first.
+    """Likelihoods of the fragments at an indel, those of sample 0 first.
 
     Attributes:
         sample: int32[fragments].
-        reverse, mapping_quality: uint8[fragments], of the first read of each that crosses an end.
-        matrix: float64[fragments, 2] log10 likelihoods of reference and indel, capped below the better one.
-        carriers: of each sample the reads that clearly fit the indel better.
+        reverse: uint8[fragments], of the first read of each that crosses an end.
+        mapping_quality: uint8[fragments], of the same read.
+        matrix: float64[fragments, 2], log10 likelihoods of reference and indel, capped below the better one.
+        carriers: for each sample, the reads that clearly fit the indel better.
     """
 
     sample: NDArray[np.int32]
@@ -73,10 +75,13 @@ class _Fragments(NamedTuple):
 
 @dataclass(frozen=True)
 class _Crossing:
-    """Reads of one sample that cross an end of an indel, the range of their bases that is scored, and which end it is.
+    """Reads of one sample that cross an end of an indel.
 
     Attributes:
-        at_left: bool[], whether they cross an end where the indel stands left-aligned.
+        index: int64[], the reads.
+        first: int64[], begin of the bases to score.
+        last: int64[], their end.
+        at_left: bool[], True for reads that cross an end of the left-aligned indel.
     """
 
     index: NDArray[np.int64]
@@ -86,9 +91,9 @@ class _Crossing:
 
 
 def room_to_the_right(indel: LongIndel, window: Window) -> int:
-    """By how many bases the indel could stand further right and make the same sequence; LONGEST at most.
+    """Return how far the indel can be shifted right without changing the sequence, at most LONGEST bases.
 
-    For a tandem duplication it is the length of the repeated unit, or more.
+    For a tandem duplication this is at least the length of the repeated unit.
     """
     changed = max(indel.reference[1:], indel.alternate[1:], key=len)
     if min(len(indel.reference), len(indel.alternate)) > 1:
@@ -99,7 +104,7 @@ def room_to_the_right(indel: LongIndel, window: Window) -> int:
 
 
 def haplotypes_of(indel: LongIndel, room: int, window: Window) -> tuple[list[bytes], list[int]]:
-    """Sequences around the ends of an indel, and of each whether it is REFERENCE's or ALTERNATE's."""
+    """Return the sequences around the ends of an indel, and for each REFERENCE or ALTERNATE."""
     start, end = indel.start + 1, indel.end
     low, high = max(window.start, start - FLANK), min(window.end, end + room + FLANK)
     before, behind = window.between(low, start).tobytes(), window.between(end, high).tobytes()
@@ -115,9 +120,9 @@ def haplotypes_of(indel: LongIndel, room: int, window: Window) -> tuple[list[byt
 
 
 def crossing_reads(reads: AlignedReads, clips: Clips, indel: LongIndel, room: int) -> _Crossing:
-    """Reads of a sample that reach over an end of the indel, wherever it is put, with their clips.
+    """Return the reads of a sample that, with their clips, cross an end of the indel in any of its placements.
 
-    What lies more than FLANK bases from that end is left out.
+    Bases more than FLANK from that end are left out.
     """
     longest = int((reads.aligned_end - reads.aligned_start).max(initial=0))
     ends = indel.start + 1, indel.end, indel.start + 1 + room
@@ -139,7 +144,7 @@ def crossing_reads(reads: AlignedReads, clips: Clips, indel: LongIndel, room: in
 def support(
     samples: Sequence[tuple[AlignedReads, Clips]], indels: Sequence[LongIndel], window: Window, engine: CallingEngine
 ) -> list[Support]:
-    """What the fragments of all samples say of each indel; one batch for PairHMM.
+    """Return the support of each indel by the fragments of all samples, from one PairHMM batch.
 
     Args:
         samples: reads and their clips.
@@ -166,7 +171,7 @@ def support(
             if indel.change > 0:
                 by_side[:, ALTERNATE] -= np.where(carrying, 0.0, _dilution(room, length))
             use = fits & (chosen.at_left | carrying)
-            # Of a tandem duplication one mate may lie over the joint and the other tell how many reads do not.
+            # In a tandem duplication, one mate may cross the joint while the other counts as a read that does not.
             alone = (np.abs(difference) <= INFORMATIVE_LOG10) & (indel.change > 0)
             parts.append(_fragments(reads, chosen.index[use], alone[use], by_side[use], number))
         joined = _Fragments(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
@@ -175,17 +180,17 @@ def support(
 
 
 def _dilution(room: int, length: NDArray[np.int64]) -> NDArray[np.float64]:
-    """log10 by how much rarer reads over the insertion's place that fit both haplotypes are among the indel's own.
+    """Return log10 of how much rarer reads that fit both haplotypes are on the haplotype with the insertion.
 
-    Of what is inserted and stands there already, as in a tandem duplication, the haplotype with the insertion has these
-    reads and those over the joint besides; only that they are fewer tells one copy from two.
+    If the inserted bases also occur next to it, as in a tandem duplication, that haplotype has these reads and reads
+    across the joint; only their smaller share distinguishes one copy from two.
     """
     rarer: NDArray[np.float64] = DILUTION_POWER * np.log10((length + np.minimum(room, length)) / length)
     return rarer
 
 
 def _carriers(reads: AlignedReads, clips: Clips, carrying: NDArray[np.int64], indel: LongIndel, room: int) -> Carriers:
-    """Reads that carry the indel, by the side on which they lie."""
+    """Return the reads that carry the indel, by the side on which they are aligned."""
     left, right = clips.left[carrying], clips.right[carrying]
     longer = np.minimum(reads.aligned_end[carrying], indel.start + 1 + room) - reads.aligned_start[carrying] >= (
         reads.aligned_end[carrying] - np.maximum(reads.aligned_start[carrying], indel.end)
@@ -200,7 +205,7 @@ def _likelihoods(
     haplotypes: Sequence[Sequence[bytes]],
     engine: CallingEngine,
 ) -> list[NDArray[np.float64]]:
-    """Of each indel and sample float64[reads, haplotypes]."""
+    """Return float64[reads, haplotypes] for each indel and sample."""
     bases, qualities, tasks, shapes = [], [], [], []
     first_read = first_haplotype = 0
     for own, sequences in zip(crossing, haplotypes, strict=True):
@@ -236,7 +241,7 @@ def _fragments(
     by_side: NDArray[np.float64],
     sample: int,
 ) -> _Fragments:
-    """The reads of a sample as fragments: mates of one name together, but for reads that count alone."""
+    """Join the reads of a sample to fragments: mates of one name are summed, unless they count alone."""
     keys = np.stack([reads.name_hash[index], np.where(alone, index + 1, 0).astype(np.uint64)], axis=1)
     _, first, fragment = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     matrix = np.zeros((len(first), 2))
