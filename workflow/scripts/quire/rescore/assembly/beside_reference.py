@@ -82,7 +82,7 @@ def thread_all(space, runs, count, reference, k, slots):
         vertices[vertex, INCOMING] = vertices[vertex, OUTGOING] = 1
     vertices[0, INCOMING] = vertices[length - 1, OUTGOING] = 0
     through[: length + 1] = 0
-    space = Beside(borrowed(table), borrowed(vertices), borrowed(edges), borrowed(through))
+    space = borrowed(Beside(table, vertices, edges, through))
     counts = length, np.int64(0)
     for s in range(count):
         run = Run(s, runs.starts[s], runs.ends[s], runs.sample[s])
