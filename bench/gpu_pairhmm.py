@@ -1,12 +1,12 @@
-"""PairHMM on a card: cells a second, over lengths of reads and haplotypes, beside a model's prediction.
+"""PairHMM on a card: cells per second by length of reads and haplotypes, compared with a model's prediction.
 
-Bars on an H200: what gpuPairHMM (Schmidt et al.) reaches with its best shapes there, 2.15 T cells/s with 8 lanes of 20
-rows, 2.54 with 8 x 28, 2.66 with 16 x 28 and 2.78 with 32 x 28, and 3.5 T as an aim; with `--regions FILE` (GATK's
-1m.in: real reads and haplotypes of 110 regions), repeated, 1 T with all transfers and logarithms.
+Bars on an H200: the best shapes of gpuPairHMM (Schmidt et al.) reach 2.15 T cells/s there with 8 lanes of 20 rows, 2.54
+with 8 x 28, 2.66 with 16 x 28 and 2.78 with 32 x 28; the aim is 3.5 T. With `--regions FILE` (GATK's 1m.in: real reads
+and haplotypes of 110 regions), repeated, 1 T including all transfers and logarithms.
 
-The model is that of Wang, Xie and Cong: cells a second are the work that runs side by side, times the clock, over the
-cycles that a step takes. It takes the slower of two limits: what a scheduler issues, and what a step waits for with as
-many warps as are resident. Needs NumPy and CuPy, nothing else.
+The model is that of Wang, Xie and Cong: cells per second are the parallel work, times the clock, over the cycles of a
+step. The cycles are the larger of two limits: what a scheduler issues, and what a step waits for with the resident
+warps. Needs only NumPy and CuPy.
 """
 
 import cProfile
@@ -46,7 +46,7 @@ HEADER = ("read", "haplotype", "shape", "registers", "warps/SM", "limit", "predi
 
 
 class Prediction(NamedTuple):
-    """Cells a second, what limits them, and instructions per cell."""
+    """Cells per second, the limiting resource, and instructions per cell."""
 
     cells: float
     limit: str
@@ -54,11 +54,13 @@ class Prediction(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """Cycles that steps take on a card since Volta, and the card itself.
+    """A card since Volta and the latencies of its operations.
 
     Attributes:
-        multiprocessors, hertz: of the card.
-        arithmetic, shuffle: cycles until the result is there.
+        multiprocessors: of the card.
+        hertz: of the card.
+        arithmetic: cycles until the result is available.
+        shuffle: cycles until the result is available.
     """
 
     multiprocessors: int
@@ -67,16 +69,16 @@ class Machine(NamedTuple):
     shuffle: int = 24
 
     def cells(self, cells_per_step: float, cycles: float) -> float:
-        """Cells a second, where each scheduler takes so many cycles for a warp's step."""
+        """Return cells per second if each scheduler takes `cycles` cycles for a warp's step."""
         return self.multiprocessors * SCHEDULERS * self.hertz * cells_per_step / cycles
 
 
 def by_shuffles(machine: Machine, shape: ReadShape, warps: int, read: int, haplotype: int) -> Prediction:
     """Predict the kernel of pairhmm.cu; a step is a column of a warp.
 
-    Six operations per cell, of which three take three registers: two cycles, as a scheduler reads two registers in one.
-    Counted in the machine code: a load for four rows, and twelve instructions per column. What a step waits for is the
-    chain of I, two operations per row, then the shuffle and the choice of what comes from it.
+    A cell has six operations; three of them read three registers and take two cycles, because a scheduler reads two
+    registers per cycle. Counted in the machine code: one load for four rows, and twelve instructions per column. A step
+    waits for the chain of I, two operations per row, then for the shuffle and the selection of its result.
     """
     instructions = (6 + 1 / 4) * shape.rows + 12
     issue = (3 * 2 + 3 + 1 / 4) * shape.rows + 12
@@ -88,7 +90,7 @@ def by_shuffles(machine: Machine, shape: ReadShape, warps: int, read: int, haplo
 
 
 def repeated_time(card: Card, clock: Clock, launch) -> float:
-    """Median seconds of a launch, after one that compiles."""
+    """Return the median seconds of a launch, after one that compiles."""
     launch()
     return median(clock(card, launch) for _ in range(REPEATS))
 
@@ -96,13 +98,16 @@ def repeated_time(card: Card, clock: Clock, launch) -> float:
 def measure_lengths(
     card: Card, machine: Machine, clock: Clock, read: int, haplotype: int, cells: float, shape: ReadShape | None = None
 ) -> tuple:
-    """Time one launch of the kernel, all tasks of one size; returns a row of HEADER.
+    """Time one launch of the kernel, all tasks of one size; return a row of HEADER.
 
     Args:
-        card, machine, clock: where and how.
-        read, haplotype: bases.
-        cells: of all tasks, about.
-        shape: None for the one that such reads get.
+        card: the card to measure.
+        machine: its model.
+        clock: times a launch.
+        read: bases.
+        haplotype: bases.
+        cells: approximate number of cells of all tasks.
+        shape: None for the shape that is chosen for such reads.
     """
     batch = regions_of_length(read, haplotype, cells)
     uploaded, tasks, count = upload(card, batch), card.upload(batch.tasks), cells_of(batch)
@@ -128,7 +133,7 @@ def _row(
 
 
 def print_host_profile(card: Card, batch: PairHmmBatch, threads: int) -> None:
-    """What the host's own thread does in a call, by functions; where it waits for the card or its threads, too."""
+    """Print a profile of the host's main thread during a call, including its waits for the card and other threads."""
     profile = cProfile.Profile()
     card.synchronize()
     profile.runcall(log10_likelihoods, card, batch, threads)
@@ -137,7 +142,7 @@ def print_host_profile(card: Card, batch: PairHmmBatch, threads: int) -> None:
 
 
 def measure_regions(card: Card, batch: PairHmmBatch, times: int, threads: int, host_profile: bool) -> float:
-    """Print what the parts of a call take for regions, repeated; returns cells a second of whole calls."""
+    """Print the times of the parts of a call for repeated regions; return cells per second of whole calls."""
     batch = repeated(batch, times)
     cells = cells_of(batch)
     uploaded, tasks = upload(card, batch), card.upload(batch.tasks)
@@ -188,14 +193,14 @@ def measure(
 
 
 def _hertz() -> float:
-    """The highest clock of the card in use."""
+    """Return the highest clock of the card in use."""
     import cupy
 
     return cupy.cuda.Device().attributes["ClockRate"] * 1e3
 
 
 def main() -> None:
-    """Measure on the first card that is free; say so where there is none."""
+    """Measure on the first free card; print a message if there is none."""
     parser = arguments(__doc__, needs_data=False, threads=min(8, os.cpu_count() or 1))
     parser.add_argument("--cells", type=float, default=2e10, help="of each measurement")
     parser.add_argument("--reads", type=int, nargs="+", default=READS, help="bases")

@@ -1,11 +1,11 @@
-"""Long indels: of insertions and deletions of 100 to 500 bases that are planted beside HG001's real variants, how many
-are called with the right genotype, and what is called that nobody planted.
+"""Recall and genotypes of insertions and deletions of 100 to 500 bases, planted beside HG001's real variants.
 
 Of each class 70 are planted into chr20, half of them on both haplotypes, at random positions at least 2 kb apart,
-repeats included. One half of the insertions is random sequence, the other a copy from elsewhere on chr20, on either
-strand. Reads (30x, 2x150) are mapped by Quire; Quire, freebayes, bcftools and, where it is found (--gatk), GATK call
+including repeats. One half of the insertions is random sequence, the other a copy from elsewhere on chr20, on either
+strand. Reads (30x, 2x150) are mapped by Quire. Quire, freebayes, bcftools and, if it is installed (--gatk), GATK call
 from the same BAM. Calls and truth are compared as genotypes of left-aligned alleles or as pairs of haplotypes
-(`quire.report.truth`). Bars: deletions 63 of 70 (100-200 bases) and 56 (200-500), insertions 50 and 35.
+(`quire.report.truth`). Calls that were not planted count as false. Bars: deletions 63 of 70 (100-200 bases) and 56
+(200-500), insertions 50 and 35.
 """
 
 import json
@@ -56,8 +56,8 @@ class Planted:
 
     Attributes:
         kind: "deletion" or "insertion".
-        length: of what is deleted or inserted.
-        source: of what is inserted: "random" or "copy"; empty for deletions.
+        length: of the deleted or inserted bases.
+        source: of the inserted bases: "random" or "copy"; empty for deletions.
         copies: 1 heterozygous, 2 homozygous.
         variant: left-aligned.
     """
@@ -107,12 +107,12 @@ def plant(
 
 
 def random_bases(generator: np.random.Generator, length: int) -> str:
-    """Bases, each as likely as the others."""
+    """Draw bases uniformly."""
     return "".join("ACGT"[code] for code in generator.integers(0, 4, length))
 
 
 def copied(generator: np.random.Generator, letters: str, length: int) -> str:
-    """Bases of another place, either strand."""
+    """Return bases from elsewhere, on either strand."""
     while True:
         at = int(generator.integers(0, len(letters) - length))
         bases = letters[at : at + length]
@@ -121,7 +121,7 @@ def copied(generator: np.random.Generator, letters: str, length: int) -> str:
 
 
 def write_truth(path: Path, real: Path, contig: str, planted: Sequence[Planted], seed: int) -> None:
-    """The real variants of a contig and the planted ones, phased, as indexed VCF."""
+    """Write the real variants of a contig and the planted ones, phased, as indexed VCF."""
     generator = np.random.default_rng(seed + 1)
     with pysam.VariantFile(str(real)) as stream:
         header = pysam.VariantHeader()
@@ -145,7 +145,7 @@ def write_truth(path: Path, real: Path, contig: str, planted: Sequence[Planted],
 
 
 def aligned(inputs: Inputs, folder: Path, fasta: Path, index: Path, region: str, given: Any) -> Path:
-    """The BAM of simulated reads, mapped by Quire, duplicates marked."""
+    """Return the BAM of simulated reads, mapped by Quire, duplicates marked."""
     bam = folder / "quire.bam"
     if bam.exists():
         return bam
@@ -167,7 +167,7 @@ def aligned(inputs: Inputs, folder: Path, fasta: Path, index: Path, region: str,
 def call_by_quire(
     output: Path, packed: Path, bam: Path, intervals: Sequence[tuple[str, int, int]], threads: int, **settings: Any
 ) -> Timing:
-    """Call in a process of its own."""
+    """Call in a separate process."""
     sample = {"sample": SAMPLE, "ploidy": 2, "bam": str(bam)}
     code = "from quire.rescore.caller import call_interval as call; "
     code += f"call({str(packed)!r}, [{sample!r}], {list(intervals)!r}, "
@@ -178,7 +178,7 @@ def call_by_quire(
 
 
 def call_by_peers(folder: Path, fasta: Path, bam: Path, region: str, gatk: str) -> dict[str, tuple[Path, Timing]]:
-    """Call by the peers; for each its VCF and what it took."""
+    """Call by the peers; return each one's VCF and timing."""
     commands = {
         "freebayes": f"freebayes -f {fasta} -r {region} {bam} | bcftools view -Oz -o {{}}",
         "bcftools": f"bcftools mpileup -r {region} -f {fasta} {bam} 2> {folder}/mpileup.log"
@@ -199,7 +199,7 @@ def call_by_peers(folder: Path, fasta: Path, bam: Path, region: str, gatk: str) 
 
 
 def found_row(name: str, planted: Sequence[Planted], comparison: Comparison, timing: Timing) -> list[Any]:
-    """A row: of each class how many are found with the right genotype, then by zygosity and source, then the rest."""
+    """Return a row: correct genotypes of each class, then by zygosity and source, then the remaining counts."""
     missed = {variant for _, variant in comparison.missed}
     right = [one for one in planted if one.variant not in missed]
 
@@ -221,7 +221,7 @@ def found_row(name: str, planted: Sequence[Planted], comparison: Comparison, tim
 
 
 def false_elsewhere(planted: Sequence[Planted], comparison: Comparison) -> list[Variant]:
-    """False calls that lie away from what is planted."""
+    """Return false calls that are not near a planted indel."""
     return [
         variant
         for _, variant in comparison.false_calls
@@ -294,7 +294,7 @@ def main() -> None:
 
 
 def print_list(planted: Sequence[Planted], comparison: Comparison) -> None:
-    """What is missed of the planted, and what is called elsewhere without cause."""
+    """Print the planted indels that were missed, and the false calls elsewhere."""
     missed = {variant for _, variant in comparison.missed}
     for one in planted:
         if one.variant in missed:

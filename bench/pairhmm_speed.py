@@ -1,8 +1,8 @@
-"""PairHMM on real regions, one core: Quire as it is and for processors with AVX2 only, against Intel's GKL.
+"""PairHMM on real regions on one core: Quire, also compiled for AVX2 only, against Intel's GKL.
 
-Bar: at least twice GKL's cells a second with either. GKL takes AVX-512 where the processor has it; a copy of its
-library, whose functions for AVX-512 are made to jump to those for AVX, shows what it does on a processor without. Its
-classes and library come from Debian's packages libgkl-java and libgkl-jni; a JDK of version 11 or later runs them.
+Bar: at least twice GKL's cells per second with either. GKL uses AVX-512 if the processor has it. To measure it without,
+a copy of its library is patched so that its AVX-512 functions jump to those for AVX. Its classes and library come from
+Debian's packages libgkl-java and libgkl-jni; a JDK of version 11 or later runs them.
 """
 
 import os
@@ -31,7 +31,7 @@ LARGEST_DIFFERENCE = 1e-5  # of an answer on average; GKL rounds in float32
 
 
 def main() -> None:
-    """Time both programs in turns, in processes of one thread."""
+    """Time both programs alternately, in processes of one thread."""
     parser = arguments(__doc__)
     parser.add_argument("--passes", type=int, default=15, help="over the regions, the fastest counts")
     parser.add_argument("--regions", type=Path, help="another file of regions")
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def _without_avx512(folder: Path) -> Path:
-    """A folder with a copy of GKL's library that does without AVX-512."""
+    """Write a copy of GKL's library that does not use AVX-512; return its folder."""
     folder.mkdir(parents=True, exist_ok=True)
     library = bytearray((LIBRARIES / LIBRARY).read_bytes())
     listed = subprocess.run(["nm", "-D", LIBRARIES / LIBRARY], capture_output=True, text=True, check=True).stdout
@@ -97,7 +97,7 @@ def _print_passes(path: Path, passes: int) -> None:
 
 
 def _passes(command: list[str], variables: dict[str, str]) -> tuple[float, float]:
-    """Processor seconds of the fastest pass and the sum of its answers, of a program kept on one core."""
+    """Run a program on one core; return CPU seconds of the fastest pass and the sum of its answers."""
     core = min(os.sched_getaffinity(0))
     output = subprocess.run(
         ["taskset", "-c", str(core), *command],

@@ -36,7 +36,7 @@ def ends(sequences: Sequence) -> np.ndarray:
 
 
 def region(reads: Sequence[Sequence[str]], haplotypes: Sequence[str], continuation: int = 10) -> PairHmmBatch:
-    """A region of reads (bases, base, insertion and deletion qualities as text)."""
+    """Return a region of reads (bases, base, insertion and deletion qualities as text)."""
     bases, base_quality, insertion, deletion = ("".join(column) for column in zip(*reads, strict=True))
     return region_batch(
         codes(bases),
@@ -52,7 +52,7 @@ def region(reads: Sequence[Sequence[str]], haplotypes: Sequence[str], continuati
 
 @pytest.fixture(scope="module")
 def gkl() -> tuple[PairHmmBatch, np.ndarray, np.ndarray]:
-    """GKL's 104 cases: batch, expected values, half a unit of their last printed digit (of seven)."""
+    """Return GKL's 104 cases: batch, expected values, half a unit of their last printed digit (of seven)."""
     lines = [line.split() for line in (VECTORS / "gkl_pairhmm_104.txt").read_text().splitlines() if line[0] != "#"]
     expected = np.array([float(line[6]) for line in lines])
     rounding = 0.5 * 10.0 ** (np.floor(np.log10(np.abs(expected))) - 6)
@@ -77,7 +77,7 @@ def test_real_regions(name: str) -> None:
 
 
 def tolerance(batch: PairHmmBatch) -> np.ndarray:
-    """Worst case of float32 with positive terms only.
+    """Return the worst case of float32 with positive terms only.
 
     A path takes a step per read base and per haplotype base; a step rounds four results and three table entries.
     """
@@ -95,7 +95,7 @@ def assert_close(answers: np.ndarray, batch: PairHmmBatch) -> None:
 
 @st.composite
 def regions(draw, quality_limits: tuple[int, ...] = (3, 42, 94, 256)) -> PairHmmBatch:
-    """A few reads and haplotypes of any lengths from 1, with Ns; half of the reads are pieces of a haplotype."""
+    """Draw a few reads and haplotypes of any lengths from 1, with Ns; half of the reads are pieces of a haplotype."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     lengths = st.lists(st.integers(1, 40), min_size=1, max_size=5)
     letters = draw(st.sampled_from([1, 2, 4, 5]))
@@ -122,7 +122,7 @@ def regions(draw, quality_limits: tuple[int, ...] = (3, 42, 94, 256)) -> PairHmm
 
 @st.composite
 def regions_of_any_gaps(draw, quality_limits: tuple[int, ...] = (3, 42, 94, 256)) -> PairHmmBatch:
-    """`regions`, with a gap continuation quality at each base."""
+    """Draw `regions` with a gap continuation quality for each base."""
     batch = draw(regions(quality_limits))
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     choices = np.array(draw(st.sampled_from([[10], [1, 3, 5, 10], list(range(1, 256))])), np.uint8)
@@ -150,7 +150,7 @@ def test_matches_oracle(batch: PairHmmBatch) -> None:
 
 
 def test_unlikely_reads_are_computed_in_float64() -> None:
-    """A read that nothing explains falls below float32; among others that do not."""
+    """A read that no haplotype explains underflows in float32, among others that do not."""
     read, haplotype = np.zeros(200, np.uint8), np.full(300, 1, np.uint8)
     half = haplotype.copy()
     half[:100] = 0
@@ -190,12 +190,12 @@ SHIFT = np.longdouble(2.0**64)
 
 
 def gradual(exact: np.longdouble) -> np.float32:
-    """IEEE 754's rounding."""
+    """Round as IEEE 754 does."""
     return np.float32(exact)
 
 
 def flushed(exact: np.longdouble) -> np.float32:
-    """Rounded to 24 bits whatever the exponent; what then is below the smallest normal number is zero of its sign."""
+    """Round to 24 bits with an unlimited exponent; results below the smallest normal number become signed zeros."""
     if abs(exact) >= 2 * SMALLEST_NORMAL:
         return np.float32(exact)
     rounded = np.float32(exact * SHIFT)
@@ -209,7 +209,7 @@ def fma(a: np.float32, b: np.float32, c: np.float32) -> np.longdouble:
 
 
 def model_sum(batch: PairHmmBatch, read: int, haplotype: int, rounded=flushed) -> np.float32:
-    """The recurrence of model.py in scalar float32, operation by operation."""
+    """Compute the recurrence of model.py in scalar float32, operation by operation."""
     bases = slice(batch.read_offsets[read], batch.read_offsets[read + 1])
     letters = batch.haplotype_bases[batch.haplotype_offsets[haplotype] : batch.haplotype_offsets[haplotype + 1]]
     insertion_quality = batch.insertion_qualities[bases].astype(int)
@@ -259,14 +259,14 @@ def test_same_bits_as_the_recurrence(batch: PairHmmBatch) -> None:
 
 
 def fading(bases: int) -> PairHmmBatch:
-    """A read that the haplotype does not explain: some bits less likely with every base."""
+    """Return a read that the haplotype does not explain: some bits less likely with every base."""
     read, haplotype = np.zeros(bases, np.uint8), np.ones(12, np.uint8)
     qualities = np.full(bases, 30, np.uint8)
     return region_batch(read, qualities, ends([read]), haplotype, ends([haplotype]), 60, 60, 40)
 
 
 def test_subnormal_numbers_are_zero_in_float32() -> None:
-    """Where sums pass through the subnormal range, the kernel gives what flushing gives, not gradual underflow."""
+    """Sums that pass through the subnormal range are those of flushing, not of gradual underflow."""
     sums = {bases: float(kernel_sums(fading(bases))[0]) for bases in range(15, 30)}
     for bases, total in sums.items():
         assert total == model_sum(fading(bases), 0, 0)
@@ -314,7 +314,7 @@ def test_no_tasks() -> None:
 def test_reads_of_the_same_haplotypes_are_scored_as_if_alone(
     seed: int, reads: int, alphabet: str, own_continuations: bool
 ) -> None:
-    """Haplotypes that begin alike, the same twice, some shorter: as many reads as lanes go through them together."""
+    """Haplotypes with common prefixes, equal ones and shorter ones; fewer reads than lanes, as many, and more."""
     generator = np.random.default_rng(seed)
 
     def drawn(length: int, low: int, high: int) -> np.ndarray:

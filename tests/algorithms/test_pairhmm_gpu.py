@@ -31,7 +31,7 @@ from tests.support.pairhmm_cases import LEAST_OF_FLOAT64, VECTORS, model_sums, r
 
 
 def assert_close(answers: np.ndarray, batch: PairHmmBatch) -> None:
-    """Within the worst case of float32: a path takes a step per base of both, a step rounds seven numbers."""
+    """Check the worst case of float32: a path takes a step per base of both sequences; a step rounds seven times."""
     expected = oracle.log10_likelihoods(batch)
     rows = np.diff(batch.read_offsets)[batch.tasks[:, 0]]
     columns = np.diff(batch.haplotype_offsets)[batch.tasks[:, 1]]
@@ -88,7 +88,7 @@ def test_reads_at_the_border_of_a_shape(card, around: int) -> None:
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8, 16, 32])
 @pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64])
 def test_shapes_and_strips_of_any_read(card, lanes: int, dtype: np.dtype) -> None:
-    """Every number of lanes, and reads of more strips than one, give the same sums."""
+    """Every number of lanes, and reads with several strips, give the same sums."""
     rng = np.random.default_rng(lanes)
     batch = region_of(rng, [1, lanes, 2 * lanes, 5 * lanes + 1], [1, 7, 8, 9, 30])
     uploaded, tasks = upload(card, batch), card.upload(batch.tasks)
@@ -100,7 +100,7 @@ def test_shapes_and_strips_of_any_read(card, lanes: int, dtype: np.dtype) -> Non
 
 
 def unlikely(letters: np.ndarray | None = None) -> PairHmmBatch:
-    """A read of which half fits a haplotype and nothing fits the other, forty times."""
+    """Return a read of which half fits one haplotype and nothing fits the other, forty times."""
     rng = np.random.default_rng(3)
     batch = region_of(rng, [76], [90, 90], letters=1, qualities=(40, 41))
     haplotypes = batch.haplotype_bases.copy()
@@ -116,7 +116,7 @@ def test_a_second_look_in_float64(card) -> None:
 
 
 def overflowing() -> PairHmmBatch:
-    """Gaps that cost nothing let float32 overflow; the same read has other haplotypes in its stream."""
+    """Return a batch in which free gaps let float32 overflow, with other haplotypes in the same stream."""
     batch = region_of(np.random.default_rng(5), [44, 30], [40, 1, 1, 40, 2, 1], letters=1, qualities=(0, 1))
     return replace(batch, base_qualities=np.full(len(batch.base_qualities), 40, np.uint8))
 
@@ -129,7 +129,7 @@ def test_an_overflow_harms_none_of_its_neighbours(card) -> None:
 
 
 def test_subnormal_numbers_are_zeros(card) -> None:
-    """Reads that float32 holds only without its subnormal numbers, or not at all."""
+    """Sums of these reads are valid in float32 only without subnormal numbers, or not at all."""
     rng = np.random.default_rng(11)
     batch = region_of(rng, [60, 62, 64, 66, 68], [12, 13], letters=1, qualities=(40, 41))
     batch = replace(batch, read_bases=np.where(rng.random(len(batch.read_bases)) < 0.5, 0, 1).astype(np.uint8))
@@ -203,7 +203,7 @@ def test_a_full_card_takes_smaller_chunks() -> None:
 
 @pytest.mark.parametrize("together", [True, False])
 def test_slices_with_several_threads(card, together: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slices take along the reads of their tasks; all reads, where these stand anywhere."""
+    """A slice uploads the reads of its tasks, or all reads if the tasks are in any order."""
     rng = np.random.default_rng(4)
     batch = region_of(rng, rng.integers(1, 50, 12), rng.integers(1, 30, 4))
     if not together:
@@ -215,7 +215,7 @@ def test_slices_with_several_threads(card, together: bool, monkeypatch: pytest.M
 
 
 def slices_of_all_kinds() -> PairHmmBatch:
-    """Many reads with few tasks each, among them some for the second look and some that overflow."""
+    """Return many reads with few tasks each; some need the second pass and some overflow."""
     few = unlikely()
     parts = [replace(few, tasks=few.tasks[:3]), overflowing(), mixed_region()]
     return join_batches([replace(part, tasks=part.tasks[:12]) for part in parts] * 3)
@@ -285,5 +285,5 @@ def test_a_mixed_region(card) -> None:
 
 
 def mixed_region() -> PairHmmBatch:
-    """What the mistakes are made for: streams of several haplotypes, reads of several lanes, N."""
+    """Return a batch that shows all the mistakes: streams of several haplotypes, reads of several lanes, N."""
     return region_of(np.random.default_rng(6), [30, 31, 61, 100], [21, 22, 23, 24], qualities=(20, 42))

@@ -11,14 +11,14 @@ from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_c
 
 
 def genotypes_in_vcf_order(ploidy: int, alleles: int) -> list[tuple[int, ...]]:
-    """The VCF specification's recursion: by the last (largest) allele first."""
+    """Enumerate genotypes by the VCF specification's recursion: by the last (largest) allele first."""
     if ploidy == 0:
         return [()]
     return [(*smaller, last) for last in range(alleles) for smaller in genotypes_in_vcf_order(ploidy - 1, last + 1)]
 
 
 def slow_no_variant(likelihoods, ploidies, pseudocounts, spanning):
-    """AlleleFrequencyCalculator.calculate in linear space, genotype by genotype."""
+    """Run AlleleFrequencyCalculator.calculate in linear space, genotype by genotype."""
     alleles = len(pseudocounts)
     frequencies = [1 / alleles] * alleles
     counts = [0.0] * alleles

@@ -1,4 +1,4 @@
-"""The assembly against all paths of a de Bruijn graph found by brute force, and on the cases that make it hard."""
+"""Assembly against all paths of a de Bruijn graph found by brute force, and on difficult cases."""
 
 import random
 from collections import Counter
@@ -21,7 +21,7 @@ from tests.support.simulation import codes
 
 
 def sequences(texts: list[str], samples: list[int] | None = None) -> ThreadedSequences:
-    """The first text is the reference."""
+    """Return the sequences to thread; the first text is the reference."""
     ends = np.cumsum([len(text) for text in texts]).astype(np.int64)
     starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
     owner = [-1, *(samples or [0] * (len(texts) - 1))]
@@ -33,14 +33,14 @@ def sequences(texts: list[str], samples: list[int] | None = None) -> ThreadedSeq
 def haplotypes(
     texts: list[str], k: int, samples: list[int] | None = None, last: bool = False, support: int = 2
 ) -> set[str] | None:
-    """What `assemble_graph` finds, as text; None if it refuses."""
+    """Return the haplotypes of `assemble_graph` as text, None if the graph is not usable."""
     succeeded, _, bases, offsets = assemble_graph(sequences(texts, samples), k, last, support)
     text = "".join("ACGTN"[b] for b in bases)
     return {text[offsets[i] : offsets[i + 1]] for i in range(len(offsets) - 1)} if succeeded else None
 
 
 def brute_force_paths(reference: str, reads: list[str], k: int) -> set[str]:
-    """Every path between the reference's end k-mers over k-mer pairs of two reads or of the reference."""
+    """Return every path between the reference's end k-mers over k-mer pairs of two reads or of the reference."""
     weights = Counter(read[i : i + k + 1] for read in reads for i in range(len(read) - k))
     solid = {pair for pair, weight in weights.items() if weight >= 2}
     solid |= {reference[i : i + k + 1] for i in range(len(reference) - k)}
@@ -56,7 +56,7 @@ def brute_force_paths(reference: str, reads: list[str], k: int) -> set[str]:
 
 
 def slow_numbers(texts: list[str], k: int) -> tuple[list[list[int]], list[bool]]:
-    """Numbers of the k-mers of each text in the order of their first places, and which some text holds twice."""
+    """Return numbers of the k-mers of each text by first occurrence, and the k-mers that some text contains twice."""
     numbers: dict[str, int] = {}
     rows = [[numbers.setdefault(text[i : i + k], len(numbers)) for i in range(len(text) - k + 1)] for text in texts]
     twice = {number for row in rows for number, times in Counter(row).items() if times > 1}
@@ -64,7 +64,7 @@ def slow_numbers(texts: list[str], k: int) -> tuple[list[list[int]], list[bool]]
 
 
 def slow_edges(texts: list[str], samples: list[int], k: int) -> list[list[int]]:
-    """Threading, vertex by vertex: (source, target, weight, largest weight of a sample, reference) of each edge."""
+    """Thread vertex by vertex; return (source, target, weight, largest weight of a sample, reference) of each edge."""
     rows, twice = slow_numbers(texts, k)
     vertices: list[str] = []
     vertex_of: dict[int, int] = {}
@@ -111,7 +111,7 @@ def slow_edges(texts: list[str], samples: list[int], k: int) -> list[list[int]]:
 
 @st.composite
 def overlapping_texts(draw: st.DrawFn) -> list[str]:
-    """A reference, and reads of pieces of it, forth and back, with other bases between."""
+    """Draw a reference, and reads of pieces of it in both directions, with other bases between."""
     reference = draw(st.text(draw(st.sampled_from(["AC", "ACGTN"])), min_size=12, max_size=40))
     piece = st.tuples(st.integers(0, len(reference)), st.integers(0, 20)).map(lambda p: reference[p[0] : sum(p)])
     pieces = st.lists(st.one_of(piece, st.text("ACGT", max_size=3)), min_size=1, max_size=5)
@@ -138,7 +138,7 @@ def test_graphs_are_those_of_plain_threading(texts: list[str], k: int, data: st.
 
 
 def mutate(generator: random.Random, text: str) -> str:
-    """A substitution, an insertion or a deletion well inside."""
+    """Insert a substitution, an insertion or a deletion well inside a text."""
     at = generator.randrange(40, len(text) - 40)
     kind = generator.randrange(3)
     if kind == 0:

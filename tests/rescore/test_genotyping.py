@@ -12,7 +12,7 @@ from tests.rescore.test_allele_frequency import genotypes_in_vcf_order
 
 
 def slow_phreds(by_allele: np.ndarray, sample: np.ndarray, ploidies: list[int]) -> list[int]:
-    """-10 log10 of the product over reads of the mean over the genotype's alleles, best 0, rounded."""
+    """Return -10 log10 of the product over reads of the mean over the genotype's alleles, best 0, rounded."""
     result: list[int] = []
     for s, ploidy in enumerate(ploidies):
         values = []
@@ -58,7 +58,7 @@ def test_only_clear_reads_count_as_depth() -> None:
 
 
 def reads_for(counts: list[int], difference: float = 3.0) -> np.ndarray:
-    """counts[a] reads that prefer haplotype a by `difference`."""
+    """Return counts[a] reads that prefer haplotype a by `difference`."""
     rows = []
     for allele, count in enumerate(counts):
         row = np.full(len(counts), -difference)

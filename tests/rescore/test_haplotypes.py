@@ -26,7 +26,7 @@ START = 1000
 
 
 def haplotypes_of(reference: str, versions: list[str]) -> list[Haplotype]:
-    """The reference and its versions, aligned, from START on."""
+    """Return the reference and its versions, aligned, from START on."""
     whole = codes(reference)
     texts = [whole, *map(codes, versions)]
     (cigars,) = align_haplotypes([(whole, texts)], cpu_engine())
@@ -34,7 +34,7 @@ def haplotypes_of(reference: str, versions: list[str]) -> list[Haplotype]:
 
 
 def spell(reference: bytes, start: int, haplotype: Haplotype) -> bytes:
-    """Put a haplotype's events into the reference."""
+    """Apply a haplotype's events to the reference."""
     text, at = b"", start
     for event in sorted(haplotype.events.values()):
         text += reference[at - start : event.start - start] + event.alternate

@@ -1,4 +1,4 @@
-"""The error model around PairHMM: repeats, qualities, caps, and that regions do not touch each other."""
+"""The error model around PairHMM: repeats, qualities, caps, and independence of regions."""
 
 import random
 
@@ -23,7 +23,7 @@ from tests.support.simulation import codes
 
 
 def slow_repeats(text: str, offset: int) -> int:
-    """ReadLikelihoodCalculationEngine.findTandemRepeatUnits, with strings."""
+    """Run ReadLikelihoodCalculationEngine.findTandemRepeatUnits with strings."""
 
     def before(unit: str) -> int:
         count, head = 0, text[: offset + 1]
@@ -107,7 +107,7 @@ def test_likelihoods_are_capped_and_poor_reads_dropped() -> None:
 
 
 def reads_of(groups: list[list[tuple[int, str]]]) -> RegionReads:
-    """Reads (start, bases) of several regions, of quality 30."""
+    """Return reads (start, bases) of several regions, of quality 30."""
     flat = [read for group in groups for read in group]
     lengths = [len(bases) for _, bases in flat]
     n = len(flat)

@@ -1,4 +1,4 @@
-"""Indels longer than active regions show: proposed by clipped reads, genotyped, and the same however work is cut."""
+"""Indels longer than those of active regions: proposed by clipped reads, genotyped, and independent of cuts."""
 
 import random
 from itertools import pairwise
@@ -34,13 +34,13 @@ LETTERS = "ACGTN"
 
 
 def text_of(bases: bytes) -> str:
-    """Codes to letters."""
+    """Convert codes to letters."""
     return "".join(LETTERS[code] for code in bases)
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[Variant, tuple[int, ...]]]:
-    """A reference, reads of a diploid with long indels, and these with their genotypes."""
+    """Return a reference, reads of a diploid sample with long indels, and these with their genotypes."""
     root = tmp_path_factory.mktemp("long")
     generator = random.Random(5)
     reference, other = random_bases(generator, LENGTH), random_bases(generator, OTHER)
@@ -80,7 +80,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[Var
 
 
 def called(root: Path, output: Path, pieces: list[tuple[int, int]], threads: int = 1, **changed) -> list[str]:
-    """Lines of the records of some pieces of the first contig."""
+    """Return the lines of the records of some pieces of the first contig."""
     sheet = [{"sample": "reads", "ploidy": 2, "bam": root / "reads.bam"}]
     parameters = default_settings("rescore") | changed
     output.mkdir()
@@ -95,7 +95,7 @@ def called(root: Path, output: Path, pieces: list[tuple[int, int]], threads: int
 
 
 def genotypes(lines: list[str], reference: str) -> dict[Variant, tuple[int, ...]]:
-    """Normalised variants of records with one alternate allele, and their genotypes."""
+    """Return normalised variants of records with one alternate allele, and their genotypes."""
     found = {}
     for line in lines:
         fields = line.split("\t")
@@ -133,7 +133,7 @@ def test_calls_do_not_depend_on_how_the_genome_is_cut(world, tmp_path: Path, mon
 
 
 def gvcf(root: Path, output: Path, pieces: list[tuple[int, int]]) -> list[str]:
-    """Lines of the gVCF of some pieces."""
+    """Return the lines of the gVCF of some pieces."""
     entry = {"sample": "reads", "ploidy": 2, "bam": root / "reads.bam"}
     lines = []
     for piece in pieces:
@@ -185,7 +185,7 @@ def test_left_alignment_is_the_reports(reference: str, data: st.DataObject) -> N
 
 
 def window_of(reference: str) -> Window:
-    """All of a reference."""
+    """Return a window of the whole reference."""
     return Window("c", len(reference), 0, np.frombuffer(codes(reference), np.uint8).copy())
 
 
@@ -213,7 +213,7 @@ def test_what_fits_nowhere_or_everywhere_goes_on_nowhere() -> None:
 
 
 def walked(reads: list[str], first: str, last: str, weight: int) -> str:
-    """What `_walk` finds."""
+    """Return the result of `_walk`."""
     flat = np.frombuffer(codes("".join(reads)), np.uint8)
     offsets = np.cumsum([0, *map(len, reads)])
     k_mers, counts = np.unique(_k_mers(flat, offsets, len(first)), return_counts=True)

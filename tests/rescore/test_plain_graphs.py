@@ -1,4 +1,4 @@
-"""Graphs that are known without being built, against those that are: the same haplotypes in the same order."""
+"""Graphs that are solved without being built, against built ones: the same haplotypes in the same order."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ Drawn = tuple[int, str, int, int, list[int]]
 
 
 def region_reads(regions: Sequence[Sequence[Drawn]]) -> RegionReads:
-    """Reads of some regions, as they come from clipping."""
+    """Return the clipped reads of some regions."""
     ordered = [sorted(reads, key=lambda read: (read[2], read[0])) for reads in regions]
     flat = [read for reads in ordered for read in reads]
     qualities = [np.where(np.isin(np.arange(len(bases)), poor), POOR, GOOD) for _, bases, _, _, poor in flat]
@@ -48,14 +48,14 @@ def region_reads(regions: Sequence[Sequence[Drawn]]) -> RegionReads:
 def assembled(
     reads: RegionReads, region: int, reference: np.ndarray, support: int
 ) -> tuple[list[bytes], list[Mapping[str, Any]]]:
-    """The haplotypes of graphs that are built, and what is told of these."""
+    """Return the haplotypes of built graphs, and what the trace reports of them."""
     told: list[Mapping[str, Any]] = []
     with listening(lambda _, facts: told.append(facts)):
         return assemble(reads, region, reference, support), told
 
 
 def compare(regions: Sequence[tuple[str, Sequence[Drawn]]], support: int) -> PlainGraphs:
-    """Assemble with and without what is known, and compare: haplotypes in order, and what is told of each graph."""
+    """Assemble with and without plain graphs; compare haplotypes, their order, and the trace of each graph."""
     window = np.frombuffer(codes("".join(reference for reference, _ in regions)), np.uint8).copy()
     ends = np.cumsum([0, *(len(reference) for reference, _ in regions)])
     spans = np.stack([ends[:-1], ends[1:]], axis=1)
@@ -77,7 +77,7 @@ def compare(regions: Sequence[tuple[str, Sequence[Drawn]]], support: int) -> Pla
 
 
 def altered(generator: random.Random, text: str, at: int) -> str:
-    """A substitution, or a short insertion or deletion, at a place."""
+    """Insert a substitution, or a short insertion or deletion, at a position."""
     kind = generator.randrange(4)
     if kind == 0:
         return text[:at] + random_bases(generator, generator.randrange(1, 8)) + text[at:]
@@ -87,7 +87,7 @@ def altered(generator: random.Random, text: str, at: int) -> str:
 
 
 def drawn_region(generator: random.Random, samples: int) -> tuple[str, list[Drawn]]:
-    """A reference, now and then with a repeat or an N, and reads of two haplotypes with errors."""
+    """Draw a reference, sometimes with a repeat or an N, and reads of two haplotypes with errors."""
     reference = random_bases(generator, generator.randrange(60, 400))
     if generator.random() < 0.2:
         unit = random_bases(generator, generator.randrange(1, 30)) * generator.randrange(2, 12)
@@ -124,7 +124,7 @@ def test_known_graphs_are_those_that_are_built(seed: int, samples: int, support:
 @given(st.integers(0, 1 << 30), st.sampled_from(["AC", "ACG"]), st.integers(1, 3))
 @settings(max_examples=150, deadline=None)
 def test_in_low_complexity(seed: int, alphabet: str, support: int) -> None:
-    """Where k-mers repeat, cycles form and reads join the reference far from where they left it."""
+    """K-mers repeat, cycles form, and reads return to the reference far from where they left it."""
     generator = random.Random(seed)
     regions = []
     for _ in range(8):
@@ -140,7 +140,7 @@ def test_in_low_complexity(seed: int, alphabet: str, support: int) -> None:
 
 
 def test_the_common_cases_are_known() -> None:
-    """One read's error; one variant; three; and reads that no graph is needed for. Four variants are too many."""
+    """No error, one read's error, one variant, three variants, and no reads are solved; four variants are not."""
     generator = random.Random(3)
     reference = random_bases(generator, 300)
 
@@ -169,7 +169,7 @@ def test_the_common_cases_are_known() -> None:
 
 @pytest.mark.parametrize("weights", [(2, 2, 4), (3, 2, 3), (2, 5, 1), (2, 2, 2)])
 def test_the_likelier_haplotypes_come_first(weights: tuple[int, int, int]) -> None:
-    """Of two variants by different reads, whatever their number; equal ones as the graph has them."""
+    """Haplotypes of two variants in different reads are ordered as by the graph, ties included."""
     generator = random.Random(4)
     reference = random_bases(generator, 300)
     left = reference[:100] + "ACGT"["ACGT".index(reference[100]) - 1] + reference[101:]
@@ -183,7 +183,7 @@ def test_the_likelier_haplotypes_come_first(weights: tuple[int, int, int]) -> No
 
 
 def test_ends_of_the_reference_and_runs_of_one_base() -> None:
-    """Reads that come to the reference's first k-mer, go beyond its last, or hold a k-mer twice in a row."""
+    """Reads enter the reference's first k-mer, go beyond its last, or contain a k-mer twice in a row."""
     generator = random.Random(6)
     reference, other = random_bases(generator, 200), random_bases(generator, 40)
     run = random_bases(generator, 60, "CG") + "A" * 10 + random_bases(generator, 60, "CG")
@@ -203,7 +203,7 @@ def test_ends_of_the_reference_and_runs_of_one_base() -> None:
 
 
 def test_what_is_too_much_is_left_to_the_graph() -> None:
-    """Many reads, an N in the reference, a reference that is too short."""
+    """Too many reads, an N in the reference, and a reference that is too short are not solved."""
     generator = random.Random(5)
     reference = random_bases(generator, 120)
     read: Drawn = (0, reference[:60], 0, 0, [])

@@ -1,4 +1,4 @@
-"""Sites that are judged together, against each judged by itself: the same records, to the last digit."""
+"""Sites that are judged together, against each judged alone: the same records, to the last digit."""
 
 import random
 
@@ -22,7 +22,7 @@ SPAN = 60
 
 
 def drawn_event(generator: random.Random, reference: bytes, start: int) -> Event:
-    """A substitution, an insertion or a deletion at a place of the reference."""
+    """Draw a substitution, an insertion or a deletion at a position of the reference."""
     at = reference[start : start + 1]
     kind = generator.randrange(6)
     if kind == 0:
@@ -33,7 +33,7 @@ def drawn_event(generator: random.Random, reference: bytes, start: int) -> Event
 
 
 def drawn_region(generator: random.Random, number: int) -> AssembledRegion:
-    """A region whose haplotypes have up to three variants, mostly apart from each other."""
+    """Draw a region whose haplotypes have up to three variants, mostly apart from each other."""
     reference = bytes(generator.choices(range(4), k=SPAN))
     starts = sorted(generator.sample(range(10, SPAN - 10, generator.choice([2, 7])), generator.randrange(1, 4)))
     events = [drawn_event(generator, reference, start) for start in starts]
@@ -50,7 +50,7 @@ def drawn_region(generator: random.Random, number: int) -> AssembledRegion:
 def drawn_reads(
     generator: np.random.Generator, regions: list[AssembledRegion], most: int
 ) -> tuple[RegionReads, list[tuple[RegionLikelihoods, PlacedReads]]]:
-    """Reads of each region with random likelihoods, some of them left out, and random places."""
+    """Draw reads of each region with random likelihoods and positions, some of them left out."""
     counts = [int(generator.integers(0, most)) for _ in regions]
     total, length = sum(counts), 30
     reads = RegionReads(
@@ -94,7 +94,7 @@ def records(
     ploidy: int,
     quality: float,
 ) -> list[VariantRecord]:
-    """What is called."""
+    """Return the called records."""
     parameters = CallingParameters(quality, 20, 50, 2, True)
     ploidies = np.array([ploidy])
     return list(call_regions("c", regions, reads, scored, ploidies, parameters, lambda _: None))

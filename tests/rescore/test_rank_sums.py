@@ -1,4 +1,4 @@
-"""Rank sum tests against an enumeration of all ways to share out the ranks, and against the textbook's formula."""
+"""Rank sum tests against an enumeration of all assignments of ranks, and against the textbook's formula."""
 
 from itertools import combinations
 from math import comb, nan, sqrt
@@ -19,19 +19,19 @@ from quire.rescore.reads.clipping import INSERTED, RegionReads
 
 
 def as_aligned(reads: RegionReads, chosen: np.ndarray) -> PlacedReads:
-    """Some reads where the mapper aligned them; `chosen` are their indices."""
+    """Return some reads as aligned by the mapper; `chosen` are their indices."""
     first = reads.base_offsets[chosen]
     return PlacedReads(chosen, first, reads.base_offsets[chosen + 1] - first, first, reads.positions)
 
 
 def mean_ranks(values: list[int]) -> list[float]:
-    """Ranks from 1 on, tied values at their mean."""
+    """Return ranks from 1 on, tied values at their mean."""
     ordered = sorted(values)
     return [ordered.index(value) + (ordered.count(value) + 1) / 2 for value in values]
 
 
 def slow_share(values: list[int], alternate: list[bool]) -> float:
-    """Share of the ways to choose the alternates whose sum of ranks is smaller, those with an equal one half."""
+    """Return the share of choices of alternates with a smaller sum of ranks, plus half of those with an equal one."""
     ranks = mean_ranks(values)
     observed = sum(rank for rank, is_alternate in zip(ranks, alternate, strict=True) if is_alternate)
     sums = [sum(chosen) for chosen in combinations(ranks, sum(alternate))]
@@ -40,7 +40,7 @@ def slow_share(values: list[int], alternate: list[bool]) -> float:
 
 
 def slow_z(values: list[int], alternate: list[bool]) -> float:
-    """The normal approximation with ties, as MannWhitneyU has it."""
+    """Return the normal approximation with ties, as in MannWhitneyU."""
     n1, n2 = sum(alternate), len(values) - sum(alternate)
     u = sum(r for r, a in zip(mean_ranks(values), alternate, strict=True) if a) - n1 * (n1 + 1) / 2
     counts = [values.count(value) for value in set(values)]
@@ -77,7 +77,7 @@ def test_rank_sums_of_many_reads(data: st.DataObject) -> None:
 
 
 def region_reads(placed: list[list[int]], before: list[int], behind: list[int]) -> RegionReads:
-    """One region with reads of these positions; qualities count from 10 on, mapping qualities 60, 59, ..."""
+    """Return one region with reads of these positions; qualities count from 10 up, mapping qualities from 60 down."""
     sizes = [len(positions) for positions in placed]
     n = len(placed)
     return RegionReads(

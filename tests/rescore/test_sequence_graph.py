@@ -1,4 +1,4 @@
-"""The choice among many haplotypes: against GATK's own on a real region, and what simplification may and may not do."""
+"""Choice among many haplotypes: against GATK's on a real region, and invariants of simplification."""
 
 import gzip
 import random
@@ -31,7 +31,7 @@ def letters(bases: bytes) -> str:
 
 
 def weights(graph: SequenceGraph) -> dict[tuple[str, str], int]:
-    """Of each edge, by the sequences that it connects."""
+    """Return the weight of each edge, by the sequences that it connects."""
     return {
         (letters(graph.sequences[source]), letters(graph.sequences[target])): edge.weight
         for source, edges in graph.following.items()
@@ -81,7 +81,7 @@ def test_simplifying_changes_no_path(seed: int, variants: int, k: int) -> None:
 
 
 def two_ways(first: str, second: str) -> SequenceGraph:
-    """A vertex, two ways with weights 3 and 4, 5 and 6 (the reference's), a vertex."""
+    """Return two vertices with two paths between them, of weights 3 and 4, and 5 and 6 (the reference's)."""
     graph = SequenceGraph()
     top, one, other, bottom = (graph.add(codes(text)) for text in ("AAAA", first, second, "CCCC"))
     graph.connect(top, one, 3, False)

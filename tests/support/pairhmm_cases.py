@@ -25,7 +25,7 @@ def region_of(
     rng: np.random.Generator, read_lengths: Sequence[int], haplotype_lengths: Sequence[int], letters: int = 5,
     qualities: tuple[int, int] = (6, 42), continuation: int = 10,
 ) -> PairHmmBatch:  # fmt: skip
-    """All reads against all haplotypes; half of the reads are pieces of a haplotype. 5 letters: with N."""
+    """Pair all reads with all haplotypes; half of the reads are pieces of a haplotype. 5 letters include N."""
     haplotypes = [rng.integers(0, letters, length).astype(np.uint8) for length in haplotype_lengths]
     reads = []
     for length in read_lengths:
@@ -43,12 +43,12 @@ def region_of(
 
 
 def flushed(values: np.ndarray) -> np.ndarray:
-    """Subnormal numbers become zeros."""
+    """Replace subnormal numbers by zeros."""
     return np.where(np.abs(values) < SMALLEST_NORMAL, np.copysign(np.float32(0), values), values)
 
 
 def rounded(exact: np.ndarray, flush: bool) -> np.ndarray:
-    """Numbers of extended precision as float32; `flush`: zeros of those below the normal numbers with any digits.
+    """Round extended precision to float32; with `flush`, results that are subnormal at 24 bits become zero.
 
     Products of float32 are exact in extended precision, and its extra bits make a second rounding harmless here.
     """
@@ -60,7 +60,7 @@ def rounded(exact: np.ndarray, flush: bool) -> np.ndarray:
 
 
 def model_sums(batch: PairHmmBatch, flush: bool = True) -> np.ndarray:
-    """float32[t]: sums over the last row in float32, with or without subnormal numbers."""
+    """Return sums over the last row (float32[t]), with or without subnormal numbers."""
     with np.errstate(all="ignore"):
         return np.array([_model_sum(batch, *task, flush) for task in batch.tasks], np.float32)
 

@@ -60,7 +60,7 @@ def test_estimates_are_gatks(world, sample: str) -> None:
 
 
 def cases_of(*rows: tuple[int, int, int, int, int]) -> np.ndarray:
-    """Sites from (period, repeats, depth, indels, number)."""
+    """Return sites from (period, repeats, depth, indels, number)."""
     parts = [[(k, (p - 1) * 20 + r - 1, d, i) for k in range(n)] for p, r, d, i, n in rows]
     return np.array([case for part in parts for case in part], CASE)
 

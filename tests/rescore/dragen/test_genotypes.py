@@ -41,7 +41,7 @@ SETTINGS = default_settings("rescore") | {
 
 @st.composite
 def pileups(draw) -> tuple[SiteEvidence, np.ndarray, np.ndarray]:
-    """Evidence, likelihoods of two or three alleles (some reads without), and which reads are the sample's."""
+    """Draw evidence, likelihoods of two or three alleles (some reads without), and indices of the sample's reads."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     n, alleles = draw(st.integers(1, 25)), draw(st.integers(2, 3))
     evidence = SiteEvidence(
@@ -118,7 +118,7 @@ def test_homopolymers_end_at_four() -> None:
 
 
 def test_priors_of_genotypes() -> None:
-    """GATK writes PG 0,34.77,37.78 at substitutions, and at indels API and 3 more."""
+    """GATK writes PG 0,34.77,37.78 at substitutions, and API and API + 3 at indels."""
     substitution = genotype_priors(2, [b"\0", b"\1"], FLAT_PRIOR)
     np.testing.assert_allclose(-10 * substitution, [0, 34.771, 37.782], atol=1e-3)
     indel = genotype_priors(2, [b"\0\0", b"\0"], repeat_prior(8.0))
@@ -149,7 +149,7 @@ def test_genotype_by_posterior() -> None:
 
 
 def test_a_read_may_be_as_unlikely_as_its_qualities_say() -> None:
-    """GATK's table of means and variances, and what it gives for reads of one quality."""
+    """GATK's table of means and variances, and its results for reads of one quality."""
     np.testing.assert_allclose(MOMENTS[[1, 20, 40], 0], [5.996842844, 0.290923699, 0.004911394], rtol=1e-7)
     np.testing.assert_allclose(MOMENTS[[1, 20, 40], 1], [0.196616587, 6.053379213, 0.200422214], rtol=1e-6)
     poor, good = np.full(100, 6, np.uint8), np.full(100, 60, np.uint8)
@@ -177,7 +177,7 @@ WHOLE = [("chr22_8kb", 0, 8000)]
 
 
 def records(path: Path) -> dict[tuple[str, str, str], list[str]]:
-    """QUAL, GT (phases left out, as in the data), GQ and PL by position and alleles."""
+    """Return QUAL, GT (without phases, as in the data), GQ and PL by position and alleles."""
     found = {}
     with pysam.BGZFile(str(path)) as stream:
         for line in stream:
@@ -195,7 +195,7 @@ def gatks(sample: str, kind: str) -> dict[tuple[str, str, str], list[str]]:
 
 
 def compare(found: dict, expected: dict) -> tuple[int, int]:
-    """Records with the same genotype, and of those the ones with the same QUAL, GQ and PL too."""
+    """Count records with the same genotype, and among them those with the same QUAL, GQ and PL too."""
     both = found.keys() & expected.keys()
     genotypes = [key for key in both if found[key][1] == expected[key][1]]
     alike = [
@@ -209,7 +209,7 @@ def compare(found: dict, expected: dict) -> tuple[int, int]:
 
 @pytest.mark.parametrize("sample", ["A", "B"])
 def test_calls_are_gatks(world: Path, tmp_path: Path, sample: str) -> None:
-    """All but one of B's: there GATK counts one read more (5384, a homozygous deletion)."""
+    """All but one of B's calls are GATK's; GATK counts one more read at 5384, a homozygous deletion."""
     part = tmp_path / "part.vcf.gz"
     call_interval(world / "reference", [sample_of(world, sample)], WHOLE, part, SETTINGS, tmp_path / "ledger.json")
     found, expected = records(part), gatks(sample, "variants")
@@ -219,7 +219,7 @@ def test_calls_are_gatks(world: Path, tmp_path: Path, sample: str) -> None:
 
 @pytest.mark.parametrize("sample", ["A", "B"])
 def test_gvcf_calls_are_gatks(world: Path, tmp_path: Path, sample: str) -> None:
-    """All but two of B's: the deletion, and a PL of 160 where GATK has 159."""
+    """All but two of B's calls are GATK's: the deletion, and a PL of 160 where GATK has 159."""
     part = tmp_path / "part.g.vcf.gz"
     call_gvcf_interval(world / "reference", sample_of(world, sample), WHOLE, part, SETTINGS, tmp_path / "ledger.json")
     found, expected = records(part), gatks(sample, "gvcf")
@@ -228,7 +228,7 @@ def test_gvcf_calls_are_gatks(world: Path, tmp_path: Path, sample: str) -> None:
 
 
 def test_pieces_batches_and_threads_do_not_show(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two samples with tables of their own, in one go and cut small."""
+    """Two samples with tables of their own give the same calls in one piece and in small pieces."""
 
     def call(name: str, intervals: list[tuple[str, int, int]], threads: int = 1) -> list[str]:
         part = tmp_path / f"{name}.vcf.gz"

@@ -24,7 +24,7 @@ def array(text: str) -> np.ndarray:
 
 @st.composite
 def repetitive(draw, letters: str = "ACGT", least: int = 10) -> str:
-    """A text of repeats of many periods with other letters between them."""
+    """Draw a text of repeats of many periods with other letters between them."""
     generator = random.Random(draw(st.integers(0, 2**32)))
     text = ""
     while len(text) < least + 10 or generator.random() < 0.6:
@@ -59,7 +59,7 @@ def test_repeats_of_a_stretch(text: str, data) -> None:
 
 
 def test_gap_qualities_are_gatks() -> None:
-    """Reads with the qualities that GATK gave PairHMM, under tables with a value of its own in nearly each cell."""
+    """Reads with the qualities that GATK passed to PairHMM, for tables with distinct values in nearly all cells."""
     tables = gap_tables(read_tables(DATA / "synthetic.repeats.txt"))
     lines = [line.split() for line in (DATA / "read_gaps.txt").read_text().splitlines()]
     assert len({pair for _, *both in lines for pair in zip(*both, strict=True)}) > 40

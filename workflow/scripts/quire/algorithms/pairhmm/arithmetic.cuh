@@ -1,5 +1,5 @@
-// Arithmetic of PairHMM: rounded to nearest; in float32 subnormal operands and results are zeros of the same sign, as on
-// the CPU with its flags FTZ and DAZ set. float64 keeps its subnormal numbers. DOUBLE (by -D): which of the two Real is.
+// Arithmetic of PairHMM: rounded to nearest. In float32, subnormal operands and results are zeros of the same sign, as
+// on the CPU with the flags FTZ and DAZ set; float64 keeps subnormal numbers. DOUBLE (by -D) makes Real float64.
 #pragma once
 #include "quire/device/types.cuh"
 
@@ -15,8 +15,8 @@ __device__ __forceinline__ Real flushed(Real a) { return std::fabs(a) < SMALLEST
 __device__ __forceinline__ Real fused(Real a, Real b, Real c) {
     a = flushed(a), b = flushed(b), c = flushed(c);
     Real result = __fmaf_rn(a, b, c);
-    // Hardware asks whether the result would be subnormal if it were rounded with as many digits as any other number;
-    // one that only its fewer digits have made the smallest normal number is a zero, too.
+    // Hardware flushes results that are subnormal when rounded to full precision. Results that only reach the smallest
+    // normal number because subnormal numbers have fewer digits are therefore zero too.
     if (std::fabs(result) == SMALLEST) {
         (std::fabs(a) < std::fabs(b) ? a : b) *= SCALE;
         if (std::fabs(__fmaf_rn(a, b, c * SCALE)) < SMALLEST * SCALE) return std::copysign(0.0f, result);

@@ -1,35 +1,35 @@
-// PairHMM by warp shuffles: each item, a read and the haplotypes it is asked for, is LANES lanes' business.
+// PairHMM by warp shuffles: LANES lanes compute one item, which is a read and its haplotypes.
 // By -D: LANES, ROWS (of the read, per lane), DOUBLE (float64), STRIPS (reads of more than LANES * ROWS bases).
 //
-// A lane owns ROWS neighbouring rows of the matrix, with their three states and three factors in registers, and moves
-// through the columns; the lane below is one column behind it, and receives M and I of the lane's last row by a shuffle.
-// E of that row it computes for itself: an operation costs less than a shuffle. Emissions lie in shared memory, by row
-// and letter, each lane's in banks of its own. The last row of a read is the last one of the last lane, so that one lane
-// sums it up from left to right.
+// A lane owns ROWS adjacent rows of the matrix, with their three states and three factors in registers, and moves
+// through the columns. The next lane is one column behind and receives M and I of this lane's last row by a shuffle. It
+// recomputes E of that row, because an operation costs less than a shuffle. Emissions are in shared memory, by row and
+// letter, each lane's in banks of its own. The last row of a read is the last row of the last lane, so one lane sums it
+// from left to right.
 //
-// A read leaves rows before its first one empty. They, and the row above lane 0, hold M = I = start in every column:
+// Rows before a read's first one are empty. They, and the row above lane 0, hold M = I = start in every column:
 //   emission 1, stay 0, deletion 0, insertion 1 - c:  M = 1 * I = start,  I = (1 - c) start + c start = start, exactly,
-// as 1 - c was rounded by at most 2^-25 and so the sum is nearer to 1 than to any other number. The read's first row
-// makes of it what model.py makes of E = start:
+// because 1 - c was rounded by at most 2^-25, so the sum is nearer to 1 than to any other number. The read's first row
+// derives from it the values that model.py derives from E = start:
 //   stay 0, deletion 0, insertion -c:  M = emission * start,  I = -c start + c start = 0.
-// Haplotypes follow each other in a stream of columns. Between them are columns without a letter, where emissions are
-// 0: they make zeros of M and I and add nothing to the sum. A lane whose four columns of a step end with one sets E to
-// zero; BLANKS is as many as let that happen to every lane, wherever its fours begin. A value that overflowed may stay:
-// then what follows in the item is no number (items_gpu.py scores it again, by itself).
+// Haplotypes follow each other in a stream of columns. Between them are columns without a letter, whose emissions are 0:
+// M and I become zero there and add nothing to the sum. A lane sets E to zero if the last of its four columns of a step
+// has no letter; BLANKS is large enough for this to happen in every lane, wherever its four columns begin. An overflow
+// persists and makes the rest of the item NaN (items_gpu.py scores such tasks again, one per item).
 //
-// Instructions per cell: six of floating point and a quarter of a load; per column and lane about 12 more (two
-// shuffles, the letter's place, the sum, the row above, and the loop's share). What limits it is reading registers: an
-// operation on three of them takes two cycles (ncu: stalls of dispatch), so c comes as the kernel's own argument.
+// Instructions per cell: six floating point operations and a quarter of a load; per column and lane about 12 more (two
+// shuffles, the letter's place, the sum, the row above, and the loop's share). Reading registers is the bottleneck: an
+// operation on three of them takes two cycles (ncu: stalls of dispatch), so c is a kernel argument.
 #include "quire/algorithms/pairhmm/arithmetic.cuh"
 #include "quire/algorithms/pairhmm/batch.cuh"
 
 constexpr int WARP = 32, GROUPS = WARP / LANES, CAPACITY = LANES * ROWS;
 constexpr u32 EVERY_LANE = 0xFFFFFFFFu;
 constexpr int IN_PACK = 16 / sizeof(Real), PACKS = (ROWS + IN_PACK - 1) / IN_PACK;
-// The lane that sums is this many columns, a multiple of a word's, behind the stream: its words are the stream's own.
+// Columns by which the summing lane lags behind the stream, a multiple of a word's: its words are the stream's own.
 constexpr int DELAY = LANES > 1 ? (LANES > 4 ? LANES : 4) : 0;
 
-// The same number, but the compiler does not know that: it does not compute it again in each turn of a loop.
+// Return the number in a way that is opaque to the compiler, so that it is not recomputed in each iteration.
 __device__ __forceinline__ u32 kept(u32 value) {
 #if !defined(QUIRE_ON_CPU)
     asm volatile("" : "+r"(value));
@@ -37,7 +37,7 @@ __device__ __forceinline__ u32 kept(u32 value) {
     return value;
 }
 
-union Pack {  // what one load takes from shared memory
+union Pack {  // one load from shared memory
     uint4 bits;
     Real value[IN_PACK];
 };
@@ -46,7 +46,7 @@ struct Factors {
     const Real *agree, *differ, *opening, *stay;
 };
 
-// One row's factors, and its emissions: by letter, and where there is none.
+// One row's factors, and its emissions by letter and without one.
 struct Row {
     Real stay, insertion, deletion, agree, differ, nothing;
     u32 base;
@@ -68,12 +68,12 @@ __device__ __forceinline__ Row row_of(const Reads& reads, const Factors& factors
     return result;
 }
 
-// The rows that a lane owns, and the row above them one column back.
+// The rows of a lane, and the previous column of the row above them.
 struct Rows {
     Real match[ROWS], inserted[ROWS], deleted[ROWS], stay[ROWS], insertion[ROWS], deletion[ROWS];
     Real above_match, above_inserted, above_deleted;
 
-    // All rows in a column without a letter, and the emissions of this lane; `row` is the read's that is its first one.
+    // Initialise all rows as in a column without a letter, and this lane's emissions; `row` is its first row.
     __device__ __forceinline__ void begin(const Reads& reads, const Factors& factors, i64 first_base, i64 row, Real c,
                                           Real start, Pack* emissions) {
         above_match = above_inserted = row <= 0 ? start : 0;
@@ -102,14 +102,14 @@ struct Rows {
         }
     }
 
-    // E is zero again, after a column without a letter, which has made zeros of M and I.
+    // Reset E after a column without a letter, which has set M and I to zero.
     __device__ __forceinline__ void end_haplotype() {
-        above_deleted = kept(0);  // a branch, which few words take, and no choice between two values for every row
+        above_deleted = kept(0);  // keeps this a rarely taken branch instead of a select per row
 #pragma unroll
         for (int r = 0; r < ROWS; r++) deleted[r] = above_deleted;
     }
 
-    // The next column: `emissions` are its letter's, `match_above` and `inserted_above` the row above in it.
+    // Compute the next column from its letter's emissions and its M and I in the row above.
     __device__ __forceinline__ void step(const Pack* emissions, Real match_above, Real inserted_above, Real c) {
         Pack pack;
 #pragma unroll
@@ -131,8 +131,8 @@ struct Rows {
     }
 };
 
-// Scores items: sums of M + I over the last row, by task. A block is one warp; its groups of lanes take an item each.
-// border: M and I of a strip's last row, two for each column of the launch's streams, which begin at `border_word`.
+// Score items: write sums of M + I over the last row, by task. A block is one warp; each group of lanes takes one item.
+// border: M and I of a strip's last row, for each column of the launch's streams, which begin at `border_word`.
 extern "C" __global__ void __launch_bounds__(32, BLOCKS) score(i64 count, Items items, Tasks tasks, Reads reads, Factors factors,
                                                                Real c, Real start, const u32* stream, Real* border,
                                                                i64 border_word, Real* sums) {
@@ -140,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(32, BLOCKS) score(i64 count, Items 
     int lane = threadIdx.x, own = lane % LANES;
     i64 index = (i64)blockIdx.x * GROUPS + lane / LANES;
     bool counts = index < count;
-    i64 item = items.order[counts ? index : count - 1];  // groups without an item go along, unheard
+    i64 item = items.order[counts ? index : count - 1];  // groups without an item repeat the last one without writing
     i64 task = items.first[item], read = tasks.read(task), begin = tasks.word_offsets[task];
     int words = (int)(tasks.word_offsets[items.first[item + 1]] - begin), steps = words + DELAY / 4;
     i64 first_base = reads.offsets[read], length = reads.offsets[read + 1] - first_base;
@@ -149,9 +149,9 @@ extern "C" __global__ void __launch_bounds__(32, BLOCKS) score(i64 count, Items 
     stream += begin;
     if (STRIPS) border += 2 * COLUMNS_OF_WORD * (begin - border_word);
 
-    // A lane's four columns of a step lie in two words of the stream.
+    // A lane's four columns of a step are in two words of the stream.
     int delay = own + DELAY - (LANES - 1), words_behind = delay / 4, shift = 8 * (delay % 4);
-    // Where a letter's emissions begin: bits 4 to 7 are the lane's, bit 8 too, and bits 9 to 11 the letter's.
+    // Offset of a letter's emissions: bits 4 to 8 are the lane, bits 9 to 11 the letter.
     u32 lane_place = kept((lane & 15) << 4), lane_bits = kept((lane >> 4) * 0x01010101u);
 
     for (int strip = 0; strip < strips; strip++) {

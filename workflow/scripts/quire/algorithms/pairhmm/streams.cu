@@ -1,9 +1,9 @@
-// Tasks of PairHMM are put in order, cut into items, and their haplotypes written as streams of columns (batch.cuh).
+// Order tasks of PairHMM, join them into items, and write their haplotypes as streams of columns (batch.cuh).
 #include "quire/algorithms/pairhmm/batch.cuh"
 
-// One thread per task: its class, which decides its place, and the words of its columns. Classes are the slices that
-// tasks are scored in, and in each the lengths of reads.
-// limits: longest read of each length's class; the last one takes all others. slice_ends: end of each slice's tasks.
+// One thread per task: write its sort key, which begins with its class, and the words of its columns. A class is a slice
+// of the tasks and a range of read lengths.
+// limits: longest read of each range; the last range takes all others. slice_ends: end of each slice's tasks.
 extern "C" __global__ void measure_tasks(const i32* pairs, i64 count, Reads reads, Haplotypes haplotypes,
                                          const i64* limits, i64 lengths, const i64* slice_ends, i64 slices, i64* keys,
                                          i64* words) {
@@ -18,8 +18,8 @@ extern "C" __global__ void measure_tasks(const i32* pairs, i64 count, Reads read
     words[task] = (columns + BLANKS + COLUMNS_OF_WORD - 1) / COLUMNS_OF_WORD;
 }
 
-// One thread per task in order: whether an item begins here. Items end where the read or the class changes, and where
-// the words counted from the first task pass a multiple of `most_words` of their class.
+// One thread per task in order: write 1 if an item begins here. Items end if the read or the class changes, or if the
+// words counted from the first task pass a multiple of `most_words` of their class.
 extern "C" __global__ void begin_items(Tasks tasks, const i64* keys, i64 count, const i64* most_words, u8* begins) {
     i64 task = thread_index();
     if (task >= count) return;
@@ -32,7 +32,7 @@ extern "C" __global__ void begin_items(Tasks tasks, const i64* keys, i64 count, 
     begins[task] = begin;
 }
 
-// One thread per item: what puts items of one class together, those with the most columns first.
+// One thread per item: write the sort key, by class and then by descending number of columns.
 extern "C" __global__ void measure_items(Tasks tasks, const i64* keys, const i64* first, i64 count, i64* item_keys) {
     i64 item = thread_index();
     if (item >= count) return;
@@ -40,7 +40,7 @@ extern "C" __global__ void measure_items(Tasks tasks, const i64* keys, const i64
     item_keys[item] = ((keys[first[item]] >> CLASS_SHIFT) + 1 << CLASS_SHIFT) - 1 - words;
 }
 
-// WRITERS threads per task: the words of its haplotype.
+// WRITERS threads per task: write the words of its haplotype.
 extern "C" __global__ void write_streams(Tasks tasks, i64 count, Haplotypes haplotypes, u32* stream) {
     i64 task = thread_index() / WRITERS;
     if (task >= count) return;
