@@ -203,15 +203,15 @@ def test_ends_of_the_reference_and_runs_of_one_base() -> None:
 
 
 def test_what_is_too_much_is_left_to_the_graph() -> None:
-    """Too many reads, an N in the reference, and a reference that is too short are not solved."""
+    """References with an N or that are too short are not solved."""
     generator = random.Random(5)
     reference = random_bases(generator, 120)
     read: Drawn = (0, reference[:60], 0, 0, [])
-    many, short = [read] * 5000, (0, reference[:40], 0, 0, [])
+    short = (0, reference[:40], 0, 0, [])
     plain = plain_graphs(
-        region_reads([many, [read], [short]]),
-        np.frombuffer(codes(reference + reference[:50] + "N" + reference[51:] + reference[:45]), np.uint8).copy(),
-        np.array([[0, 120], [120, 240], [240, 285]]),
+        region_reads([[read], [short]]),
+        np.frombuffer(codes(reference[:50] + "N" + reference[51:] + reference[:45]), np.uint8).copy(),
+        np.array([[0, 120], [120, 165]]),
         2,
     )
-    assert plain.kind.tolist() == [[UNKNOWN, UNKNOWN]] * 3
+    assert plain.kind.tolist() == [[UNKNOWN, UNKNOWN]] * 2

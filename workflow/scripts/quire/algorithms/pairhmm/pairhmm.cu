@@ -12,9 +12,9 @@
 // because 1 - c was rounded by at most 2^-25, so the sum is nearer to 1 than to any other number. The read's first row
 // derives from it the values that model.py derives from E = start:
 //   stay 0, deletion 0, insertion -c:  M = emission * start,  I = -c start + c start = 0.
-// Haplotypes follow each other in a stream of columns. Between them are columns without a letter, whose emissions are 0:
-// M and I become zero there and add nothing to the sum. A lane sets E to zero if the last of its four columns of a step
-// has no letter; BLANKS is large enough for this to happen in every lane, wherever its four columns begin. An overflow
+// Haplotypes follow each other in a stream of columns. Between them are columns without a letter, whose emissions are
+// 0: M and I become zero there and add nothing to the sum. A lane sets E to zero if the last of its four columns of a
+// step has no letter; BLANKS is large enough for this to happen in every lane, wherever its four columns begin. An overflow
 // persists and makes the rest of the item NaN (items_gpu.py scores such tasks again, one per item).
 //
 // Instructions per cell: six floating point operations and a quarter of a load; per column and lane about 12 more (two

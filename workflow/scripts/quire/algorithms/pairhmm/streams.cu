@@ -1,8 +1,8 @@
 // Order tasks of PairHMM, join them into items, and write their haplotypes as streams of columns (batch.cuh).
 #include "quire/algorithms/pairhmm/batch.cuh"
 
-// One thread per task: write its sort key, which begins with its class, and the words of its columns. A class is a slice
-// of the tasks and a range of read lengths.
+// One thread per task: write its sort key, which begins with its class, and the words of its columns. A class is a
+// slice of the tasks and a range of read lengths.
 // limits: longest read of each range; the last range takes all others. slice_ends: end of each slice's tasks.
 extern "C" __global__ void measure_tasks(const i32* pairs, i64 count, Reads reads, Haplotypes haplotypes,
                                          const i64* limits, i64 lengths, const i64* slice_ends, i64 slices, i64* keys,

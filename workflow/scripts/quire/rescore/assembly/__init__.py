@@ -13,13 +13,13 @@ from quire.rescore.assembly.graph import build, has_cycle, keep_connected, no_gr
 from quire.rescore.assembly.k_mers import ThreadedSequences, number_k_mers
 from quire.rescore.assembly.paths import best_paths
 from quire.rescore.assembly.plain import REFUSED, UNKNOWN, PlainGraphs, plain_graphs
+from quire.rescore.assembly.runs import room_for_runs, threading_order, write_runs
 from quire.rescore.assembly.sequence_graph import likeliest_sequences, simplified
 from quire.rescore.parameters import (
     K_MER_INCREASE,
     K_MER_ITERATIONS,
     K_MER_SIZES,
     MAXIMUM_HAPLOTYPES,
-    MINIMUM_BASE_QUALITY,
     MINIMUM_DANGLING_BRANCH,
 )
 from quire.rescore.reads.clipping import RegionReads
@@ -65,7 +65,7 @@ def assemble(
     whole = reference.tobytes()
     found = {whole: None}
     first, last = reads.region_offsets[region], reads.region_offsets[region + 1]
-    sequences = ThreadedSequences(*read_sequences(reads, first, last, reference))
+    sequences = threaded_sequences(reads, first, last, reference)
     assembled = False
     largest = K_MER_SIZES[-1] + K_MER_INCREASE * K_MER_ITERATIONS
     for number, k in enumerate((*K_MER_SIZES, *range(K_MER_SIZES[-1] + K_MER_INCREASE, largest + 1, K_MER_INCREASE))):
@@ -100,50 +100,14 @@ def chosen_haplotypes(sequences: ThreadedSequences, k: int, last_attempt: bool, 
 
 
 @compiled
-def read_sequences(reads, first, last, reference):
-    """Return the columns of `ThreadedSequences`: the reference, and every run of good bases of reads [first, last)."""
-    room = len(reference) + reads.base_offsets[last] - reads.base_offsets[first]
-    codes = np.empty(room, np.uint8)
-    codes[: len(reference)] = reference
-    starts = np.empty(room + 1, np.int64)
-    ends = np.empty(room + 1, np.int64)
-    sample = np.empty(room + 1, np.int32)
-    starts[0], ends[0], sample[0] = 0, len(reference), -1
-    n = 1
-    at = len(reference)
-    for i in threading_order(reads, first, last):
-        begun = at
-        for b in range(reads.base_offsets[i], reads.base_offsets[i + 1] + 1):
-            if b == reads.base_offsets[i + 1] or reads.bases[b] > 3 or reads.qualities[b] < MINIMUM_BASE_QUALITY:
-                if at - begun >= K_MER_SIZES[0]:
-                    starts[n], ends[n], sample[n] = begun, at, reads.sample[i]
-                    n += 1
-                else:
-                    at = begun
-                begun = at
-            else:
-                codes[at] = reads.bases[b]
-                at += 1
-    return codes[:at], starts[:n], ends[:n], sample[:n]
-
-
-@compiled
-def threading_order(reads, first, last):
-    """Order reads [first, last) by sample, start of the clipped bases and strand (int64; ReadCoordinateComparator).
-
-    The order matters: the bases before a read's first k-mer are counted only along a path that no earlier read has
-    branched from. GATK breaks remaining ties by name; here they keep the order of the file.
-    """
-    order = np.empty(last - first, np.int64)
-    begun = first
-    while begun < last:
-        end = begun
-        while end < last and reads.sample[end] == reads.sample[begun]:
-            end += 1
-        keys = 2 * reads.start[begun:end] + reads.reverse[begun:end]
-        order[begun - first : end - first] = begun + np.argsort(keys, kind="mergesort")
-        begun = end
-    return order
+def threaded_sequences(reads, first, last, reference):
+    """Return the sequences to thread: the reference, and the runs of good bases of reads [first, last)."""
+    length = len(reference)
+    runs = room_for_runs(length + reads.base_offsets[last] - reads.base_offsets[first])
+    runs.codes[:length] = reference
+    runs.starts[0], runs.ends[0], runs.sample[0] = 0, length, -1
+    count, end = write_runs(reads, threading_order(reads, first, last), runs, 1, length)
+    return ThreadedSequences(runs.codes[:end], runs.starts[:count], runs.ends[:count], runs.sample[:count])
 
 
 @compiled

@@ -29,20 +29,16 @@ from quire.rescore.assembly.beside_reference import (
     thread_all,
 )
 from quire.rescore.assembly.k_mers import NONE
-from quire.rescore.parameters import K_MER_SIZES, MINIMUM_BASE_QUALITY
+from quire.rescore.assembly.runs import room_for_runs, threading_order, write_runs
+from quire.rescore.parameters import K_MER_SIZES
 from quire.rescore.reads.clipping import RegionReads
-from quire.simd.bits import ONES, load_bytes, store_bytes
 from quire.simd.compiled import compiled, inlined
 from quire.simd.powers_of_ten.cpu import log10
 
 UNKNOWN, REFUSED, SERVES = range(3)
 """State of a graph: not solved here; solved, but not usable; solved, and all its paths are known."""
 _MOST_DETOURS = 3
-_MOST_READS = 4096  # of a region, because they are sorted by insertion
 _NOVEL_SHARE = 4  # every fourth base of the reads may begin a k-mer that the reference lacks
-_HIGH, _LOW = ONES << np.uint64(7), ONES * np.uint64(0x7F)
-_N = ONES << np.uint64(2)  # the bit of an N, whose code is 4
-_UP_TO_GOOD = ONES * np.uint64(0x80 - MINIMUM_BASE_QUALITY)  # lifts the quality of a good base to 128
 
 
 class PlainGraphs(NamedTuple):
@@ -115,15 +111,6 @@ class PlainGraphs(NamedTuple):
         ]
 
 
-class _Runs(NamedTuple):
-    """Runs of good bases of a region's reads: codes[starts[i]:ends[i]], in the order of threading."""
-
-    codes: np.ndarray
-    starts: np.ndarray
-    ends: np.ndarray
-    sample: np.ndarray
-
-
 def plain_graphs(reads: RegionReads, window: NDArray[np.uint8], spans: NDArray[np.int64], support: int) -> PlainGraphs:
     """Solve those graphs of some regions that need not be built.
 
@@ -149,30 +136,20 @@ def _plain_graphs(reads, window, spans, support):
         np.zeros((regions, sizes, 1 << _MOST_DETOURS), np.uint8),
         np.empty(sizes * len(reads.bases), np.uint8),
     )
-    longest, most_bases, most_reads = np.int64(0), np.int64(0), np.int64(0)
+    longest, most_bases = np.int64(0), np.int64(0)
     for r in range(regions):
         first, last = reads.region_offsets[r], reads.region_offsets[r + 1]
-        if last - first > _MOST_READS:
-            continue
         longest = max(longest, spans[r, 1] - spans[r, 0])
         most_bases = max(most_bases, reads.base_offsets[last] - reads.base_offsets[first])
-        most_reads = max(most_reads, last - first)
-    runs = _Runs(
-        np.empty(most_bases, np.uint8),
-        np.empty(most_bases + 1, np.int64),
-        np.empty(most_bases + 1, np.int64),
-        np.empty(most_bases + 1, np.int32),
-    )
+    runs = room_for_runs(most_bases)
     space = room_for(_slots(longest, most_bases))
-    order = np.empty(most_reads, np.int64)
     used = np.int64(0)
     for r in range(regions):
         reference = window[spans[r, 0] : spans[r, 1]]
         first, last = reads.region_offsets[r], reads.region_offsets[r + 1]
-        if last - first > _MOST_READS or not _is_known(reference):
+        if not _is_known(reference):
             continue
-        _threading_order(reads, first, last, order)
-        count = _good_runs(reads, order[: last - first], runs)
+        count = write_runs(reads, threading_order(reads, first, last), runs, 0, 0)[0]
         slots = _slots(len(reference), reads.base_offsets[last] - reads.base_offsets[first])
         for size in range(sizes):
             edges = thread_all(space, runs, count, reference, K_MER_SIZES[size], slots)
@@ -209,64 +186,6 @@ def _slots(length, bases):
     while slots < 2 * (length + bases // _NOVEL_SHARE + 64) and slots < 2 * MOST_VERTICES:
         slots *= 2
     return slots
-
-
-@inlined
-def _threading_order(reads, first, last, order):
-    """Compute `assembly.threading_order` of reads [first, last), which are nearly in that order, by insertion."""
-    for i in range(first, last):
-        key = 2 * reads.start[i] + reads.reverse[i]
-        at = i - first
-        while at > 0:
-            before = order[at - 1]
-            if reads.sample[before] != reads.sample[i] or 2 * reads.start[before] + reads.reverse[before] <= key:
-                break
-            order[at] = before
-            at -= 1
-        order[at] = i
-
-
-@inlined
-def _good_runs(reads, order, runs):
-    """Fill `runs` with the runs of good bases longer than the shortest k-mer, and return their number.
-
-    In contrast to `assembly.read_sequences`, runs of exactly the k-mer's length are left out: they thread no edge.
-    """
-    offsets, bases, qualities, samples = reads.base_offsets, reads.bases, reads.qualities, reads.sample
-    codes, starts, ends, sample = runs.codes, runs.starts, runs.ends, runs.sample
-    n, at = np.int64(0), np.int64(0)
-    for i in order:
-        begun, b, stop = at, offsets[i], offsets[i + 1]
-        while b < stop:
-            if b + 8 <= stop and _are_good(bases, qualities, b):
-                store_bytes(codes, at, load_bytes(bases, b))
-                b += 8
-                at += 8
-                if b < stop:
-                    continue
-            else:
-                base, is_good = bases[b], qualities[b] >= MINIMUM_BASE_QUALITY
-                b += 1
-                if base <= 3 and is_good:
-                    codes[at] = base
-                    at += 1
-                    if b < stop:
-                        continue
-            if at - begun > K_MER_SIZES[0]:
-                starts[n], ends[n], sample[n] = begun, at, samples[i]
-                n += 1
-            else:
-                at = begun
-            begun = at
-    return n
-
-
-@inlined
-def _are_good(bases, qualities, first):
-    """Return True if the eight bases from `first` on are all known and of good quality."""
-    quality = load_bytes(qualities, first)
-    high = (quality & _LOW) + _UP_TO_GOOD | quality  # in each byte the highest bit
-    return (load_bytes(bases, first) & _N | ~high & _HIGH) == 0
 
 
 @compiled
