@@ -3,17 +3,14 @@
 FisherStrand (FS), StrandOddsRatio (SOR), QualByDepth (QD), RMSMappingQuality (MQ), Coverage (DP), and allele counts.
 """
 
-from math import sqrt
-
 import numpy as np
 
 from quire.io.vcf import Value
-from quire.rescore.genotyping import NO_CALL, Call, best_alleles
+from quire.rescore.genotyping import NO_CALL, Call, best_alleles, strands
 from quire.rescore.genotyping.cohort import DiploidSample, cohort_info
-from quire.rescore.genotyping.strands import fisher_exact, odds_ratio, phred, strand_counts, sum_of_rows
+from quire.rescore.genotyping.strands import odds_ratio, strand_counts, sum_of_rows
+from quire.simd.compiled import compiled
 
-TARGET_TABLE = 200.0  # FisherStrand shrinks larger tables to about this many reads
-SMALLEST_P = 1e-320
 MAXIMUM_QD = 35.0  # GATK replaces larger values by random numbers around 30; here they are set to the limit
 
 
@@ -47,13 +44,23 @@ def annotate(call: Call, sample: np.ndarray, reverse: np.ndarray, mapping_qualit
         ),
     }
     if len(mapping_quality):
-        squares = mapping_quality.astype(np.int64) ** 2
-        info["MQ"] = sqrt(int(squares.sum()) / len(mapping_quality))
+        info["MQ"] = root_mean_square(mapping_quality)
     depth = variant_depth(call, sample)
     if depth:
         info["QD"] = float(min(call.quality / depth, MAXIMUM_QD))
     info["SOR"] = strand_odds_ratio(strand_sum(table, 0))
     return info
+
+
+@compiled
+def root_mean_square(qualities):  # type: ignore[no-untyped-def]
+    """Return the root mean square of mapping qualities; NaN without any."""
+    if len(qualities) == 0:
+        return np.nan
+    total = np.int64(0)
+    for quality in qualities:
+        total += np.int64(quality) * np.int64(quality)
+    return np.sqrt(total / len(qualities))
 
 
 def likeliest_frequencies(counts: list[int], called: int) -> dict[str, Value]:
@@ -82,11 +89,7 @@ def strand_sum(table: np.ndarray, minimum: int) -> tuple[int, int, int, int]:
 
 def fisher_strand(table: tuple[int, int, int, int]) -> float:
     """Return the phred of the two-sided Fisher test of strand against allele."""
-    total = sum(table)
-    if total > 2 * TARGET_TABLE:
-        factor = total / TARGET_TABLE
-        table = tuple(int(count / factor) for count in table)  # type: ignore[assignment]
-    quality: float = phred(max(fisher_exact(*table), SMALLEST_P))
+    quality: float = strands.fisher_strand(table, strands.log10_factorials(512))
     return quality
 
 

@@ -19,6 +19,7 @@ from quire.rescore.genotyping import (
     MAXIMUM_GQ,
     NO_CALL,
     NO_CALL_PHRED,
+    Call,
     best_alleles,
     from_the_best,
     genotype_members,
@@ -27,22 +28,21 @@ from quire.rescore.genotyping import (
     pseudocounts,
 )
 from quire.rescore.genotyping.allele_frequency import genotype_count, no_variant_log10
-from quire.rescore.genotyping.annotations import MAXIMUM_QD, SMALLEST_P, TARGET_TABLE, likeliest_frequencies
+from quire.rescore.genotyping.annotations import MAXIMUM_QD, likeliest_frequencies, root_mean_square
 from quire.rescore.genotyping.cohort import DiploidSample, cohort_info
 from quire.rescore.genotyping.rank_sums import RANK_SUMS, PlacedReads, groups_of, quantiles, tests_of
 from quire.rescore.genotyping.sites import Site
 from quire.rescore.genotyping.strands import (
-    fisher_exact_of,
+    fisher_strand,
     log10_factorials,
     odds_ratio,
-    phred,
     strand_counts,
     sum_of_rows,
 )
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
 from quire.rescore.parameters import MAXIMUM_GENOTYPES
 from quire.rescore.reads.clipping import RegionReads
-from quire.rescore.records import FIELDS, allele_text, trim_right
+from quire.rescore.records import variant_record
 from quire.simd.compiled import compiled
 
 _DIPLOID = 2
@@ -242,10 +242,10 @@ def _judge_one(sites, i, reads, scored, rules, result):  # type: ignore[no-untyp
         if allele >= 0:
             result.allele_depths[i, allele] += 1
     table = strand_counts(best, np.ones(2, np.bool_), sample, reads.reverse[source], 1)
-    result.figures[i, 0] = _fisher_strand(sum_of_rows(table, 2), rules.factorials)
+    result.figures[i, 0] = fisher_strand(sum_of_rows(table, 2), rules.factorials)
     a, b, c, d = sum_of_rows(table, 0)
     result.figures[i, 1] = odds_ratio((a + 1.0, b + 1.0, c + 1.0, d + 1.0))
-    result.figures[i, 2] = _root_mean_square(reads.mapping_quality[source])
+    result.figures[i, 2] = root_mean_square(reads.mapping_quality[source])
     depth = _variant_depth(certain and number > 0, result.allele_depths[i], len(chosen))
     result.figures[i, 3] = min(quality / depth, MAXIMUM_QD) if depth > 0 else np.nan
     placed = PlacedReads(source, scored.first_base[chosen], scored.size[chosen], scored.at[chosen], scored.positions)
@@ -268,28 +268,6 @@ def _touching(matrix, scored, first, start, end):  # type: ignore[no-untyped-def
 
 
 @compiled
-def _fisher_strand(table, factorials):  # type: ignore[no-untyped-def]
-    """Run `annotations.fisher_strand`."""
-    a, b, c, d = table
-    total = a + b + c + d
-    if total > 2 * TARGET_TABLE:
-        factor = total / TARGET_TABLE
-        a, b, c, d = np.int64(a / factor), np.int64(b / factor), np.int64(c / factor), np.int64(d / factor)
-    return phred(max(fisher_exact_of(a, b, c, d, factorials), SMALLEST_P))
-
-
-@compiled
-def _root_mean_square(qualities):  # type: ignore[no-untyped-def]
-    """Return the MQ of the reads; NaN without any."""
-    if len(qualities) == 0:
-        return np.nan
-    total = np.int64(0)
-    for quality in qualities:
-        total += np.int64(quality) * np.int64(quality)
-    return np.sqrt(total / len(qualities))
-
-
-@compiled
 def _variant_depth(is_variant, depths, touching):  # type: ignore[no-untyped-def]
     """Run `annotations.variant_depth` for one sample."""
     if not is_variant:
@@ -299,8 +277,8 @@ def _variant_depth(is_variant, depths, touching):  # type: ignore[no-untyped-def
 
 
 def record_of(contig: str, site: Site, verdicts: Verdicts, i: int, ploidy: int) -> VariantRecord:
-    """Return the record of the called site i of `verdicts`, like `records.variant_record` for a `Call`."""
-    phreds, depths = verdicts.phreds[i], verdicts.allele_depths[i].tolist()
+    """Return the record of the called site i of `verdicts`."""
+    phreds = verdicts.phreds[i]
     number, copies = int(verdicts.genotype[i]), int(verdicts.likeliest_count[i])
     members = (NO_CALL,) * ploidy if number == NO_CALL else genotype_members(ploidy, 2, number)
     called = 0 if number == NO_CALL else ploidy
@@ -322,24 +300,18 @@ def record_of(contig: str, site: Site, verdicts: Verdicts, i: int, ploidy: int) 
         found["MQ"] = mapping_quality
     if by_depth == by_depth:
         found["QD"] = by_depth
-    quality = int(verdicts.genotype_quality[i])
-    return VariantRecord(
-        contig=contig,
-        start=site.start,
-        alleles=tuple(allele_text(allele) for allele in trim_right(site.alleles)),
-        quality=float(verdicts.quality[i]),
-        filters=(),
-        info={key: found[key] for key in FIELDS.info if key in found},
-        samples=[
-            {
-                "GT": "/".join("." if allele == NO_CALL else str(allele) for allele in members),
-                "AD": depths,
-                "DP": sum(depths),
-                "GQ": None if quality == NO_CALL else quality,
-                "PL": phreds.tolist(),
-            }
-        ],
+    call = Call(
+        site,
+        float(verdicts.quality[i]),
+        [phreds],
+        [members],
+        [int(verdicts.genotype_quality[i])],
+        verdicts.allele_depths[i : i + 1],
+        np.empty((0, 2)),
+        [0, 1],
+        [copies],
     )
+    return variant_record(contig, call, found)
 
 
 @lru_cache(1 << 16)

@@ -13,6 +13,8 @@ from quire.simd.compiled import compiled
 from quire.simd.powers_of_ten import LN_OF_10
 from quire.simd.powers_of_ten.cpu import log10, power_of_ten
 
+TARGET_TABLE = 200.0  # FisherStrand shrinks larger tables to about this many reads
+SMALLEST_P = 1e-320
 _LIKELY_ENOUGH = 1e-7 / LN_OF_10  # log10 tolerance of "at most as likely"
 
 
@@ -44,15 +46,6 @@ def sum_of_rows(table, minimum):
     return sums[0], sums[1], sums[2], sums[3]
 
 
-def fisher_exact(a: int, b: int, c: int, d: int) -> float:
-    """Return the two-sided p of a 2 x 2 table: of all tables with its margins that are at most as likely."""
-    size = 512
-    while size < a + b + c + d:
-        size *= 2
-    p: float = fisher_exact_of(a, b, c, d, log10_factorials(size))
-    return p
-
-
 @cache
 def log10_factorials(size: int) -> NDArray[np.float64]:
     """Return log10 of n! (float64[size + 1]), summed from the smallest factor on."""
@@ -60,8 +53,24 @@ def log10_factorials(size: int) -> NDArray[np.float64]:
 
 
 @compiled
-def fisher_exact_of(a, b, c, d, factorials):
-    """Run `fisher_exact` within a kernel, with `log10_factorials`."""
+def fisher_strand(table, factorials):
+    """Return the phred of the two-sided Fisher test of strand against allele.
+
+    Args:
+        table: four counts, as in `strand_counts`.
+        factorials: of `log10_factorials`, up to twice TARGET_TABLE.
+    """
+    a, b, c, d = table
+    total = a + b + c + d
+    if total > 2 * TARGET_TABLE:
+        factor = total / TARGET_TABLE
+        a, b, c, d = np.int64(a / factor), np.int64(b / factor), np.int64(c / factor), np.int64(d / factor)
+    return phred(max(fisher_exact(a, b, c, d, factorials), SMALLEST_P))
+
+
+@compiled
+def fisher_exact(a, b, c, d, factorials):
+    """Return the two-sided p of a 2 x 2 table: of all tables with its margins that are at most as likely."""
     first, second, column = a + b, c + d, a + c
     observed = _log10_probability(a, first, second, column, factorials)
     total = 0.0

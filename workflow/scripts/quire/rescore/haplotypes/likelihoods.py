@@ -13,20 +13,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.pairhmm import PairHmmBatch
+from quire.algorithms.pairhmm.batch import DEFAULT_GAP_OPEN_QUALITY, PairHmmBatch
 from quire.ragged import pack_bytes
 from quire.rescore.dragen.disqualification import least_likelihoods as dragen_least_likelihoods
 from quire.rescore.dragen.gaps import gap_qualities
 from quire.rescore.engines import CallingEngine
 from quire.rescore.haplotypes import Haplotype
-from quire.rescore.haplotypes.repeats import MOST_REPEATS, count_repeats_of
+from quire.rescore.haplotypes.repeats import MOST_REPEATS, count_repeats
 from quire.rescore.parameters import MINIMUM_READ_LENGTH, MISMAPPING_LOG10
 from quire.rescore.reads.clipping import RegionReads, aligned_span, bases_within
 from quire.simd.compiled import compiled, inlined
 
-GAP_OPEN_QUALITY = 45
-_BASE_QUALITY_THRESHOLD = 18  # PairHMM.BASE_QUALITY_SCORE_THRESHOLD: lower qualities count as 6
-_MINIMUM_USABLE_QUALITY = 6
+BASE_QUALITY_THRESHOLD = 18  # PairHMM.BASE_QUALITY_SCORE_THRESHOLD: lower qualities count as 6
+MINIMUM_USABLE_QUALITY = 6
 _ERRORS_PER_BASE = 0.02  # most expected; a read with more errors under every haplotype is dropped
 _LOG10_PER_ERROR = -4.0
 
@@ -247,17 +246,17 @@ def _copy_bases(reads, i, low, high, trimmed, at, capped):
         quality = min(qualities[source + k], most)
         trimmed_bases[target + k] = bases[source + k]
         trimmed_qualities[target + k] = (
-            quality if quality >= _BASE_QUALITY_THRESHOLD else np.uint8(_MINIMUM_USABLE_QUALITY)
+            quality if quality >= BASE_QUALITY_THRESHOLD else np.uint8(MINIMUM_USABLE_QUALITY)
         )
 
 
 @inlined
 def _set_gap_qualities(bases, begin, end, room, repeat_qualities, gap_qualities):
     """Write the gap-open quality of each base of a read: lower inside short repeats, except at the last base."""
-    count_repeats_of(bases, begin, end, room.backward, room.forward, gap_qualities)
+    count_repeats(bases, begin, end, room.backward, room.forward, gap_qualities)
     for b in range(begin, end - 1):
-        gap_qualities[b] = min(GAP_OPEN_QUALITY, repeat_qualities[gap_qualities[b]])
-    gap_qualities[end - 1] = GAP_OPEN_QUALITY
+        gap_qualities[b] = min(DEFAULT_GAP_OPEN_QUALITY, repeat_qualities[gap_qualities[b]])
+    gap_qualities[end - 1] = DEFAULT_GAP_OPEN_QUALITY
 
 
 @compiled

@@ -8,7 +8,7 @@ of distance u is at least k u.
 import numpy as np
 
 from quire.simd.bits import ONES, bytes_below_lowest_bit
-from quire.simd.compiled import compiled, inlined
+from quire.simd.compiled import inlined
 
 MOST_REPEATS = 20
 _LONGEST_UNIT = 8  # ReadLikelihoodCalculationEngine.MAX_STR_UNIT_LENGTH
@@ -23,7 +23,7 @@ _UP_TO_UNIT = np.uint64(int.from_bytes(bytes(128 - unit for unit in range(1, _LO
 _SHARES = np.array([0, *((1 << 16) // unit + 1 for unit in range(1, _LONGEST_UNIT + 1))], np.int64)
 
 
-@compiled
+@inlined
 def count_repeats(bases, begin, end, backward, forward, repeats):
     """Count the copies of the short tandem repeat that ends at each base or starts at the next, at most MOST_REPEATS.
 
@@ -35,12 +35,6 @@ def count_repeats(bases, begin, end, backward, forward, repeats):
         forward: uint64[>= end - begin], workspace.
         repeats: uint8[], the result, from `begin` to `end`.
     """
-    count_repeats_of(bases, begin, end, backward, forward, repeats)
-
-
-@inlined
-def count_repeats_of(bases, begin, end, backward, forward, repeats):
-    """Run `count_repeats` within a kernel."""
     size = end - begin
     if size <= _HIGHEST_RUN:
         _count_runs(bases, begin, size, backward, forward, False)

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.pairhmm import PairHmmBatch
-from quire.algorithms.pairhmm.batch import DEFAULT_GAP_OPEN_QUALITY
+from quire.algorithms.pairhmm.batch import DEFAULT_GAP_OPEN_QUALITY, PairHmmBatch
 from quire.ragged import offsets_from_lengths, pack_bytes
 from quire.rescore.engines import CallingEngine
+from quire.rescore.haplotypes.likelihoods import BASE_QUALITY_THRESHOLD, MINIMUM_USABLE_QUALITY
 from quire.rescore.long_indels import FLANK, LONGEST, LongIndel
 from quire.rescore.long_indels.breakpoints import Clips
 from quire.rescore.parameters import INFORMATIVE_LOG10, MINIMUM_READ_LENGTH, MISMAPPING_LOG10
@@ -22,7 +22,6 @@ from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.regions import Window
 
 MOST_FRAGMENTS = 500  # of a sample at an indel, those of smallest name hash
-POOR_QUALITY, POOR_AS = 18, 6  # PairHMM.BASE_QUALITY_SCORE_THRESHOLD: lower qualities count as 6
 POOREST_LOG10_PER_BASE = -0.1  # a read with lower likelihoods comes from elsewhere
 # A genotype's likelihood is linear in its copies, but the share of these reads is not (2/3 in a heterozygote, 1/2 in a
 # homozygote). With this power, the two genotypes' likelihoods are equal at the same share as the binomial ones.
@@ -215,7 +214,9 @@ def _likelihoods(
             ):
                 bases.append(reads.bases[first:last].tobytes())
                 capped = np.minimum(reads.qualities[first:last], reads.mapping_quality[index])
-                qualities.append(np.where(capped < POOR_QUALITY, POOR_AS, capped).astype(np.uint8))
+                qualities.append(
+                    np.where(capped < BASE_QUALITY_THRESHOLD, MINIMUM_USABLE_QUALITY, capped).astype(np.uint8)
+                )
             count = len(chosen.index)
             pairs = np.indices((count, len(sequences))).reshape(2, -1).T + np.array([first_read, first_haplotype])
             tasks.append(pairs.astype(np.int32))
