@@ -11,7 +11,7 @@ from quire.algorithms.scoring import DANGLING_END
 from quire.algorithms.semiglobal import Overhang, oracle
 from quire.rescore.assembly import assemble, assemble_graph, threading_order
 from quire.rescore.assembly.dangling import align_branch
-from quire.rescore.assembly.graph import IS_REFERENCE, LARGEST, SOURCE, TARGET, WEIGHT, build, has_cycle
+from quire.rescore.assembly.graph import EDGES, IS_REFERENCE, LARGEST, SOURCE, TARGET, WEIGHT, build, has_cycle
 from quire.rescore.assembly.k_mers import ThreadedSequences, number_k_mers
 from quire.rescore.reads.clipping import RegionReads
 from quire.sam import CIGAR_DELETION, CIGAR_MASK, CIGAR_SHIFT
@@ -133,7 +133,7 @@ def test_graphs_are_those_of_plain_threading(texts: list[str], k: int, data: st.
     refused = number_k_mers(threaded, k, False)[1] == 0
     assert refused == (len(set(rows[0])) < len(rows[0]))
     graph = build(threaded, k, numbers, count, repeated)
-    table = graph.edges[: graph.sizes[1], [SOURCE, TARGET, WEIGHT, LARGEST, IS_REFERENCE]]
+    table = graph.edges[: graph.sizes[EDGES], [SOURCE, TARGET, WEIGHT, LARGEST, IS_REFERENCE]]
     assert table.tolist() == slow_edges(texts, samples, k)
 
 

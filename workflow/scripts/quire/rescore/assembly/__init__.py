@@ -9,7 +9,15 @@ from itertools import pairwise
 import numpy as np
 
 from quire.rescore.assembly.dangling import recover
-from quire.rescore.assembly.graph import build, has_cycle, keep_connected, no_graph, prune
+from quire.rescore.assembly.graph import (
+    REPEATED_K_MERS,
+    SINGLE_K_MERS,
+    build,
+    has_cycle,
+    keep_connected,
+    no_graph,
+    prune,
+)
 from quire.rescore.assembly.k_mers import ThreadedSequences, number_k_mers
 from quire.rescore.assembly.paths import best_paths
 from quire.rescore.assembly.plain import REFUSED, UNKNOWN, PlainGraphs, plain_graphs
@@ -128,7 +136,7 @@ def clean_graph(sequences, k, last_attempt, support):
         return False, no_graph()
     graph = build(sequences, k, numbers, count, repeated)
     prune(graph, support)
-    if has_cycle(graph) or (not last_attempt and graph.sizes[3] * 4 > graph.sizes[2]):
+    if has_cycle(graph) or (not last_attempt and graph.sizes[REPEATED_K_MERS] * 4 > graph.sizes[SINGLE_K_MERS]):
         return False, graph
     recover(graph, sequences.codes, k, support, MINIMUM_DANGLING_BRANCH)
     keep_connected(graph)

@@ -10,6 +10,7 @@ from quire.algorithms.scoring import DANGLING_END
 from quire.algorithms.semiglobal import Overhang
 from quire.algorithms.semiglobal.cpu import align_one
 from quire.rescore.assembly.graph import (
+    EDGES,
     FIRST_IN,
     FIRST_OUT,
     IN_DEGREE,
@@ -19,6 +20,7 @@ from quire.rescore.assembly.graph import (
     OUT_DEGREE,
     SOURCE,
     TARGET,
+    VERTICES,
     WEIGHT,
     add_edge,
     new_vertex,
@@ -39,7 +41,7 @@ def recover(graph, codes, k, minimum_weight, minimum_branch):
     on_reference = np.full(len(graph.vertices), NONE, np.int32)  # place on the reference path
     for place in range(len(graph.reference_path)):
         on_reference[graph.reference_path[place]] = place
-    vertices = graph.sizes[0]
+    vertices = graph.sizes[VERTICES]
     for vertex in range(vertices):
         if (
             graph.vertices[vertex, OUT_DEGREE] == 0
@@ -121,9 +123,9 @@ def _recover_head(graph, codes, k, vertex, minimum_weight, minimum_branch, on_re
         return
     reference_length, branch_length = _spans(elements)
     nodes = merge - len(path) + 2
-    if len(path) - 1 + reference_length - branch_length + nodes < len(reference) and graph.sizes[0] + nodes <= len(
-        graph.vertices
-    ):
+    if len(path) - 1 + reference_length - branch_length + nodes < len(reference) and graph.sizes[
+        VERTICES
+    ] + nodes <= len(graph.vertices):
         add_edge(graph, np.int64(reference[merge + 1]), _grow_head(graph, path[-1], nodes), False)
 
 
@@ -164,7 +166,7 @@ def _grow_head(graph, head, nodes):
     for i in range(nodes):
         vertex = new_vertex(graph, graph.vertices[head, K_MER] - i)
         add_edge(graph, vertex, below, False)
-        graph.edges[graph.sizes[1] - 1, WEIGHT] = weight
+        graph.edges[graph.sizes[EDGES] - 1, WEIGHT] = weight
         below = vertex
     return below
 
@@ -172,7 +174,7 @@ def _grow_head(graph, head, nodes):
 @compiled
 def _upward_path(graph, vertex, minimum_weight):
     """Return the vertices from the common ancestor down to a tail; none if the branch forks."""
-    path = np.empty(graph.sizes[0] + 1, np.int32)  # from the tail up
+    path = np.empty(graph.sizes[VERTICES] + 1, np.int32)  # from the tail up
     size = 0
     steps = 0
     while graph.vertices[vertex, IN_DEGREE] == 1 and graph.vertices[vertex, OUT_DEGREE] < 2:
@@ -184,7 +186,7 @@ def _upward_path(graph, vertex, minimum_weight):
             size += 1
         vertex = graph.edges[edge, SOURCE]
         steps += 1
-        if steps > graph.sizes[0]:
+        if steps > graph.sizes[VERTICES]:
             return path[:0]
     if graph.vertices[vertex, OUT_DEGREE] <= 1:
         return path[:0]
@@ -195,7 +197,7 @@ def _upward_path(graph, vertex, minimum_weight):
 @compiled
 def _downward_path(graph, vertex, minimum_weight, on_reference):
     """Return the vertices from the reference up to a head; none if the branch forks."""
-    path = np.empty(graph.sizes[0] + 1, np.int32)
+    path = np.empty(graph.sizes[VERTICES] + 1, np.int32)
     size = 0
     steps = 0
     while on_reference[vertex] == NONE and graph.vertices[vertex, OUT_DEGREE] == 1:
@@ -207,7 +209,7 @@ def _downward_path(graph, vertex, minimum_weight, on_reference):
             size += 1
         vertex = graph.edges[edge, TARGET]
         steps += 1
-        if steps > graph.sizes[0]:
+        if steps > graph.sizes[VERTICES]:
             return path[:0]
     if on_reference[vertex] == NONE:
         return path[:0]
@@ -218,10 +220,10 @@ def _downward_path(graph, vertex, minimum_weight, on_reference):
 @compiled
 def _downward_reference(graph, vertex, branch, on_reference):
     """Return the vertices from `vertex` on along the reference, or along the only other edge."""
-    path = np.empty(graph.sizes[0] + 1, np.int32)
+    path = np.empty(graph.sizes[VERTICES] + 1, np.int32)
     size = 0
     first = vertex
-    while size < graph.sizes[0]:
+    while size < graph.sizes[VERTICES]:
         path[size] = vertex
         size += 1
         place = on_reference[vertex]

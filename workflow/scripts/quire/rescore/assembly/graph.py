@@ -17,6 +17,9 @@ K_MER, FIRST_OUT, FIRST_IN, OUT_DEGREE, IN_DEGREE = range(5)
 # Columns of Graph.edges: ends, next edges in the lists, counts (total, of the current sample, largest of a sample).
 SOURCE, TARGET, NEXT_OUT, NEXT_IN, WEIGHT, SAMPLE_WEIGHT, LARGEST, IS_REFERENCE, ALIVE = range(9)
 
+# Entries of Graph.sizes.
+VERTICES, EDGES, SINGLE_K_MERS, REPEATED_K_MERS = range(4)
+
 
 class Graph(NamedTuple):
     """Vertices and edges, in tables with spare rows.
@@ -25,7 +28,7 @@ class Graph(NamedTuple):
         vertices: int32[room, 5], columns K_MER to IN_DEGREE.
         edges: int32[room, 9], columns SOURCE to ALIVE.
         reference_path: int32, vertices of the reference.
-        sizes: int64[4], numbers of vertices, edges, k-mers with a single vertex, and repeated k-mers.
+        sizes: int64[4], entries VERTICES to REPEATED_K_MERS; SINGLE_K_MERS counts k-mers with a single vertex.
     """
 
     vertices: np.ndarray
@@ -80,12 +83,12 @@ def build(sequences, k, numbers, count, repeated):
         if s > 0 and sequences.sample[s] != sequences.sample[s - 1]:
             _close_sample(graph, tables)
         _thread(graph, sequences, s, k, tables)
-        if s == 0 and graph.sizes[0] == length:
+        if s == 0 and graph.sizes[VERTICES] == length:
             tables.straight[0] = length
     _close_sample(graph, tables)
     for number in range(count):
-        graph.sizes[2] += tables.vertex_of[number] != NONE
-        graph.sizes[3] += repeated[number]
+        graph.sizes[SINGLE_K_MERS] += tables.vertex_of[number] != NONE
+        graph.sizes[REPEATED_K_MERS] += repeated[number]
     return graph
 
 
@@ -136,9 +139,9 @@ def _thread(graph, sequences, s, k, tables):
             following = np.int64(vertex_of[number] if number != reference_start else NONE)
             if following == NONE:
                 following = _add_vertex(graph, at, tables)
-            edge_by_base[vertex, base] = graph.sizes[1]
+            edge_by_base[vertex, base] = graph.sizes[EDGES]
             add_edge(graph, vertex, following, is_reference)
-            graph.edges[graph.sizes[1] - 1, WEIGHT] = 0  # _close_sample adds the sample's weight
+            graph.edges[graph.sizes[EDGES] - 1, WEIGHT] = 0  # _close_sample adds the sample's weight
             vertex = following
         if is_reference:
             graph.reference_path[at - start] = vertex
@@ -160,8 +163,8 @@ def _add_vertex(graph, position, tables):
 @inlined
 def new_vertex(graph, position):
     """Add a vertex whose k-mer starts at a position of the codes."""
-    vertex = graph.sizes[0]
-    graph.sizes[0] += 1
+    vertex = graph.sizes[VERTICES]
+    graph.sizes[VERTICES] += 1
     graph.vertices[vertex, K_MER] = position
     graph.vertices[vertex, FIRST_OUT] = NONE
     graph.vertices[vertex, FIRST_IN] = NONE
@@ -173,8 +176,8 @@ def new_vertex(graph, position):
 @inlined
 def add_edge(graph, source, target, is_reference):
     """Add an edge of weight 1."""
-    edge = graph.sizes[1]
-    graph.sizes[1] += 1
+    edge = graph.sizes[EDGES]
+    graph.sizes[EDGES] += 1
     graph.edges[edge, SOURCE] = source
     graph.edges[edge, TARGET] = target
     graph.edges[edge, NEXT_OUT] = graph.vertices[source, FIRST_OUT]
@@ -225,7 +228,7 @@ def _close_sample(graph, tables):
         times += tables.through[edge]
         graph.edges[edge, SAMPLE_WEIGHT] += times
     tables.through[:] = 0
-    for edge in range(graph.sizes[1]):
+    for edge in range(graph.sizes[EDGES]):
         graph.edges[edge, WEIGHT] += graph.edges[edge, SAMPLE_WEIGHT]
         graph.edges[edge, LARGEST] = max(graph.edges[edge, LARGEST], graph.edges[edge, SAMPLE_WEIGHT])
         graph.edges[edge, SAMPLE_WEIGHT] = 0
@@ -257,9 +260,9 @@ def _unlink(graph, vertex, edge, first, following):
 @compiled
 def prune(graph, minimum):
     """Remove chains, except the reference's, on which no sample reaches the minimum weight (LowWeightChainPruner)."""
-    remove = np.zeros(graph.sizes[1], np.uint8)
-    chain = np.empty(graph.sizes[1], np.int32)
-    for first in range(graph.sizes[1]):
+    remove = np.zeros(graph.sizes[EDGES], np.uint8)
+    chain = np.empty(graph.sizes[EDGES], np.int32)
+    for first in range(graph.sizes[EDGES]):
         source = graph.edges[first, SOURCE]
         if graph.vertices[source, IN_DEGREE] == 1 and graph.vertices[source, OUT_DEGREE] == 1:
             continue  # inside a chain
@@ -277,7 +280,7 @@ def prune(graph, minimum):
         if not keep:
             for i in range(size):
                 remove[chain[i]] = 1
-    for edge in range(graph.sizes[1]):
+    for edge in range(graph.sizes[EDGES]):
         if remove[edge]:
             remove_edge(graph, edge)
 
@@ -285,11 +288,11 @@ def prune(graph, minimum):
 @compiled
 def has_cycle(graph):
     """Return True if the living edges form a cycle; vertices are removed from the sources on."""
-    left = graph.vertices[: graph.sizes[0], IN_DEGREE].copy()
-    stack = np.empty(graph.sizes[0], np.int32)
+    left = graph.vertices[: graph.sizes[VERTICES], IN_DEGREE].copy()
+    stack = np.empty(graph.sizes[VERTICES], np.int32)
     size = 0
     peeled = 0
-    for vertex in range(graph.sizes[0]):
+    for vertex in range(graph.sizes[VERTICES]):
         if left[vertex] == 0:
             stack[size] = vertex
             size += 1
@@ -305,7 +308,7 @@ def has_cycle(graph):
                 stack[size] = target
                 size += 1
             edge = graph.edges[edge, NEXT_OUT]
-    return peeled < graph.sizes[0]
+    return peeled < graph.sizes[VERTICES]
 
 
 @compiled
@@ -313,7 +316,7 @@ def keep_connected(graph):
     """Remove all edges that are on no path from the reference's source to its sink (removePathsNotConnectedToRef)."""
     forward = _reachable(graph, graph.reference_path[0], FIRST_OUT, NEXT_OUT, TARGET)
     backward = _reachable(graph, graph.reference_path[-1], FIRST_IN, NEXT_IN, SOURCE)
-    for edge in range(graph.sizes[1]):
+    for edge in range(graph.sizes[EDGES]):
         if graph.edges[edge, ALIVE]:
             source, target = graph.edges[edge, SOURCE], graph.edges[edge, TARGET]
             if not (forward[source] and forward[target] and backward[source] and backward[target]):
@@ -323,8 +326,8 @@ def keep_connected(graph):
 @compiled
 def _reachable(graph, start, first, following, end):
     """Return uint8 per vertex: 1 if it is reachable from `start` along lists given by columns of the tables."""
-    seen = np.zeros(graph.sizes[0], np.uint8)
-    stack = np.empty(graph.sizes[0], np.int32)
+    seen = np.zeros(graph.sizes[VERTICES], np.uint8)
+    stack = np.empty(graph.sizes[VERTICES], np.int32)
     stack[0] = start
     seen[start] = 1
     size = 1

@@ -10,6 +10,7 @@ from quire.simd.compiled import compiled, inlined
 NONE = -1
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 LETTERS = 5  # A, C, G, T and N
+_COUNT, _OF_REFERENCE = range(2)  # entries of _Numbers.sizes
 
 
 class ThreadedSequences(NamedTuple):
@@ -69,11 +70,11 @@ def number_k_mers(sequences, k, repeats_allowed):
     length = sequences.ends[0] - sequences.starts[0] - k + 1
     for s in range(len(sequences.starts)):
         _number_sequence(space, sequences.starts, sequences.ends, s, k)
-        if s == 0 and space.sizes[0] == length:
-            space.sizes[1] = length
+        if s == 0 and space.sizes[_COUNT] == length:
+            space.sizes[_OF_REFERENCE] = length
         elif s == 0 and not repeats_allowed:
             return space.numbers, 0, space.repeated[:0]
-    return space.numbers, space.sizes[0], space.repeated[: space.sizes[0]]
+    return space.numbers, space.sizes[_COUNT], space.repeated[: space.sizes[_COUNT]]
 
 
 @compiled
@@ -104,7 +105,7 @@ def _number_sequence(space, starts, ends, s, k):
     """
     codes, numbers, last_sequence = space.codes, space.numbers, space.last_sequence
     begin, stop = starts[s], ends[s] - k + 1
-    reference_first, reference_size = starts[0], space.sizes[1]
+    reference_first, reference_size = starts[0], space.sizes[_OF_REFERENCE]
     front = np.int64(0)  # after all k-mers of the reference that the sequence met
     went_back = False
     value, hashed, power = np.uint64(0), np.int64(NONE), np.uint64(1)
@@ -178,7 +179,7 @@ def equal_bases(codes, at, stop, reference, place):
 def _enter_reference(space, begin, end, s):
     """Enter the k-mers of the reference that a sequence met in [begin, end) as its own."""
     for first in range(begin, end):
-        if space.numbers[first] < space.sizes[1]:
+        if space.numbers[first] < space.sizes[_OF_REFERENCE]:
             space.last_sequence[space.numbers[first]] = s
 
 
@@ -198,8 +199,8 @@ def _number_at(space, first, k, value):
     while table[slot] != NONE and not _same(space.codes, space.example[table[slot]], first, k):
         slot = (slot + 1) & last
     if table[slot] == NONE:
-        number = space.sizes[0]
-        space.sizes[0] += 1
+        number = space.sizes[_COUNT]
+        space.sizes[_COUNT] += 1
         table[slot] = number
         space.example[number] = first
         space.last_sequence[number] = NONE

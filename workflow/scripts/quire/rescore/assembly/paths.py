@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.rescore.assembly.graph import FIRST_OUT, K_MER, NEXT_OUT, OUT_DEGREE, TARGET, WEIGHT
+from quire.rescore.assembly.graph import FIRST_OUT, K_MER, NEXT_OUT, OUT_DEGREE, TARGET, VERTICES, WEIGHT
 from quire.rescore.assembly.k_mers import NONE
 from quire.simd.compiled import compiled
 from quire.simd.powers_of_ten.cpu import log10
@@ -35,7 +35,7 @@ def best_paths(graph, codes, k, most):
     """
     sink = graph.reference_path[-1]
     branches = 1
-    for vertex in range(graph.sizes[0]):
+    for vertex in range(graph.sizes[VERTICES]):
         branches += graph.vertices[vertex, OUT_DEGREE] if graph.vertices[vertex, OUT_DEGREE] > 1 else 0
     room = branches * most + 2
     parent = np.empty(room, np.int64)
@@ -44,7 +44,7 @@ def best_paths(graph, codes, k, most):
     length = np.empty(room, np.int64)
     score = np.empty(room, np.float64)
     heap = np.empty(room, np.int64)
-    visits = np.zeros(graph.sizes[0], np.int32)
+    visits = np.zeros(graph.sizes[VERTICES], np.int32)
     parent[0], edge_of[0], score[0] = NONE, NONE, 0.0
     end[0], steps = _walk(graph, graph.reference_path[0], sink)
     length[0] = k + steps

@@ -14,7 +14,7 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.rescore.assembly.graph import ALIVE, IS_REFERENCE, K_MER, SOURCE, TARGET, WEIGHT, Graph
+from quire.rescore.assembly.graph import ALIVE, EDGES, IS_REFERENCE, K_MER, SOURCE, TARGET, WEIGHT, Graph
 from quire.simd.powers_of_ten.cpu import log10
 
 _MOST_ROUNDS = 100  # MAX_REASONABLE_SIMPLIFICATION_CYCLES
@@ -112,7 +112,7 @@ def simplified(graph: Graph, codes: NDArray[np.uint8], k: int) -> SequenceGraph:
         k: length of its k-mers.
     """
     result = SequenceGraph()
-    edges = graph.edges[: graph.sizes[1]]
+    edges = graph.edges[: graph.sizes[EDGES]]
     edges = edges[edges[:, ALIVE] == 1]
     numbers = {}
     entered = set(edges[:, TARGET].tolist())

@@ -21,7 +21,7 @@ from quire.io.files import write_json_atomic
 from quire.reference import Reference
 from quire.rescore.dragen.cases import count_cases, place_hashes, sample_of_cases
 from quire.rescore.dragen.estimation import estimate, too_few
-from quire.rescore.dragen.repeats import repeats_between
+from quire.rescore.dragen.repeats import END, START, repeats_between
 from quire.rescore.dragen.tables import DEFAULT, LONGEST_PERIOD, MOST_REPEATS, RepeatTables, write_tables
 from quire.rescore.intervals import cut_at_multiples
 from quire.rescore.processes import in_processes
@@ -159,8 +159,8 @@ def window_cases(reference: Reference, source: IndexedAlignments, window: Sequen
         low, high = max(0, start - _REACH), min(length, end + _REACH)
         codes = _CODES[np.frombuffer(reference.sequence(contig, low, high), np.uint8)]
         sites = repeats_between(codes, start - low, end - low)
-        sites[:, :2] += low
-        sites = sites[sites[:, 0] >= start]  # a site belongs to the window in which it starts
-        sites = sites[np.argsort(sites[:, 1], kind="stable")]
+        sites[:, [START, END]] += low
+        sites = sites[sites[:, START] >= start]  # a site belongs to the window in which it starts
+        sites = sites[np.argsort(sites[:, END], kind="stable")]
         found.append(count_cases(source.records(contig, start, end), sites, number, length))
     return np.concatenate(found)

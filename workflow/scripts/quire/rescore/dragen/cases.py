@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.io.bam.decode import Records, cigar_begin, cigar_element
+from quire.rescore.dragen.repeats import END, PERIOD, START
 from quire.rescore.dragen.tables import LONGEST_PERIOD, MOST_REPEATS
 from quire.sam import (
     CIGAR_DELETION,
@@ -39,7 +40,7 @@ def count_cases(records: Records, sites: NDArray[np.int64], contig_number: int, 
 
     Args:
         records: all records that overlap the sites.
-        sites: int64[n, 3], start and end (0-based, half-open) on the contig, and period; by ascending end.
+        sites: int64[n, 3], columns START and END (0-based, half-open, on the contig) and PERIOD; by ascending end.
         contig_number: part of the hash.
         contig_length: bases.
 
@@ -49,8 +50,10 @@ def count_cases(records: Records, sites: NDArray[np.int64], contig_number: int, 
     depth, indels, fit = _count(records.data, records.starts, records.fixed, sites, contig_length)
     chosen = np.flatnonzero(fit & (depth >= MINIMUM_DEPTH))
     cases = np.empty(len(chosen), CASE)
-    cases["hash"] = place_hashes(sites[chosen, 0], contig_number)
-    cases["class"] = class_of(sites[chosen, 2], (sites[chosen, 1] - sites[chosen, 0]) // sites[chosen, 2])
+    cases["hash"] = place_hashes(sites[chosen, START], contig_number)
+    cases["class"] = class_of(
+        sites[chosen, PERIOD], (sites[chosen, END] - sites[chosen, START]) // sites[chosen, PERIOD]
+    )
     cases["depth"], cases["indels"] = depth[chosen], indels[chosen]
     return cases
 
@@ -90,7 +93,7 @@ def _count(data, starts, fixed, sites, contig_length):
     n = len(sites)
     depth, indels = np.zeros(n, np.int32), np.zeros(n, np.int32)
     fit = np.ones(n, np.bool_)
-    ends = sites[:, 1].copy()
+    ends = sites[:, END].copy()
     for r in range(len(starts)):
         fields = fixed[r]
         if fields.flag & _IGNORED:
@@ -104,7 +107,7 @@ def _count(data, starts, fixed, sites, contig_length):
         first = np.searchsorted(ends, begin)
         last = first
         while last < n and min(ends[last] + _FLANK, contig_length) <= end:
-            if max(sites[last, 0] - _FLANK, 0) >= begin:
+            if max(sites[last, START] - _FLANK, 0) >= begin:
                 depth[last] += 1
                 if fields.flag & FLAG_SUPPLEMENTARY or fields.mapping_quality < MINIMUM_MAPPING_QUALITY:
                     fit[last] = False
@@ -116,9 +119,9 @@ def _count(data, starts, fixed, sites, contig_length):
             if operation in (CIGAR_INSERTION, CIGAR_DELETION):
                 reach = length if operation == CIGAR_DELETION else 0
                 for s in range(np.searchsorted(ends, position), last):
-                    covered = max(sites[s, 0] - _FLANK, 0) >= begin
+                    covered = max(sites[s, START] - _FLANK, 0) >= begin
                     before_end = position <= ends[s] if reach == 0 else position < ends[s]
-                    if covered and before_end and position + max(reach, 1) > sites[s, 0]:
+                    if covered and before_end and position + max(reach, 1) > sites[s, START]:
                         indels[s] += 1
             position += length * (CONSUMES_REFERENCE >> operation & 1)
     return depth, indels, fit

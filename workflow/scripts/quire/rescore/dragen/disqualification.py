@@ -14,6 +14,7 @@ from quire.simd.powers_of_ten import log10, power_of_ten
 _LARGEST_QUALITY = 40
 _ERRORS_PER_BASE = 0.03
 _LOG10_PER_ERROR = -4.0
+_MEAN, _VARIANCE = range(2)  # columns of MOMENTS
 
 
 def _moments() -> NDArray[np.float64]:
@@ -47,8 +48,8 @@ def _least(base_qualities, base_offsets, moments):
         mean, variance = 0.0, 0.0
         for b in range(base_offsets[r], base_offsets[r + 1]):
             quality = min(base_qualities[b], _LARGEST_QUALITY)
-            mean += moments[quality, 0]
-            variance += moments[quality, 1]
+            mean += moments[quality, _MEAN]
+            variance += moments[quality, _VARIANCE]
         errors = np.ceil((base_offsets[r + 1] - base_offsets[r]) * _ERRORS_PER_BASE)
         least[r] = min(-0.1 * (mean + np.sqrt(variance)), errors * _LOG10_PER_ERROR)
     return least

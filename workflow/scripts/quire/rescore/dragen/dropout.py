@@ -17,6 +17,7 @@ _PER_QUALITY = 2.5
 _PER_HOMOPOLYMER_BASE = 5.0
 _LONGEST_HOMOPOLYMER = 4
 _LOG10_HALF = -0.3010299956639812
+_BEFORE, _AFTER = range(2)  # columns of `sides`
 
 
 @compiled
@@ -39,8 +40,8 @@ def raise_by_dropout(likelihoods, ploidy, by_allele, rows, evidence, as_long, si
         for error in range(len(as_long)):
             if error == allele or not as_long[allele] or not as_long[error]:
                 continue
-            phred = _strand(by_allele, forward, evidence, allele, error, sides[error, 0])
-            phred += _strand(by_allele, reverse, evidence, allele, error, sides[error, 1])
+            phred = _strand(by_allele, forward, evidence, allele, error, sides[error, _BEFORE])
+            phred += _strand(by_allele, reverse, evidence, allele, error, sides[error, _AFTER])
             likelihoods[genotype] = max(likelihoods[genotype], -0.1 * phred)
 
 

@@ -7,6 +7,7 @@ from quire.rescore.dragen.repeats import repeats_in_read
 from quire.rescore.dragen.tables import LONGEST_PERIOD, MOST_REPEATS, RepeatTables
 from quire.simd.compiled import compiled
 
+_OPENING, _CONTINUATION = range(2)  # of `gap_tables`
 _LARGEST_GAP_OPEN = 40.0  # MAX_GOP_IN_READ
 _LAST_GAP_OPEN, _LAST_GAP_CONTINUATION = 45, 10  # at the last base of a read
 
@@ -49,7 +50,7 @@ def _fill(bases, base_offsets, sample, tables, opening, continuation):
         repeats_in_read(bases[start:end], periods, repeats)
         for i in range(end - start - 1):
             row, column = min(periods[i], LONGEST_PERIOD) - 1, min(repeats[i], MOST_REPEATS) - 1
-            opening[start + i] = tables[sample[r], 0, row, column]
-            continuation[start + i] = tables[sample[r], 1, row, column]
+            opening[start + i] = tables[sample[r], _OPENING, row, column]
+            continuation[start + i] = tables[sample[r], _CONTINUATION, row, column]
         opening[end - 1] = _LAST_GAP_OPEN
         continuation[end - 1] = _LAST_GAP_CONTINUATION

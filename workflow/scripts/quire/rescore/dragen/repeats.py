@@ -9,6 +9,8 @@ from quire.rescore.dragen.tables import LONGEST_PERIOD
 from quire.sequence.codes import AMBIGUOUS
 from quire.simd.compiled import compiled
 
+START, END, PERIOD = range(3)  # columns of repeats of the reference
+
 
 @compiled
 def repeats_in_read(bases, periods, repeats):
@@ -107,7 +109,7 @@ def repeats_between(codes, first, last):
         last: end of these bases.
 
     Returns:
-        int64[m, 3]: start and end (half-open, in `codes`), period.
+        int64[m, 3], columns START and END (half-open, in `codes`) and PERIOD.
     """
     found = np.empty((max(last - first, 0), 3), np.int64)
     n = 0
@@ -123,8 +125,8 @@ def repeats_between(codes, first, last):
             start, end = _extent(codes, i, period)
             if (end - start) // period > most:
                 most = (end - start) // period
-                found[n, 0], found[n, 1], found[n, 2] = start, end, period
-        i = found[n, 1]
+                found[n, START], found[n, END], found[n, PERIOD] = start, end, period
+        i = found[n, END]
         n += 1
     return found[:n]
 

@@ -46,6 +46,7 @@ from quire.rescore.records import variant_record
 from quire.simd.compiled import compiled
 
 _DIPLOID = 2
+_FS, _SOR, _MQ, _QD = range(4)  # columns of Verdicts.figures
 
 
 class PlainSite(NamedTuple):
@@ -242,12 +243,12 @@ def _judge_one(sites, i, reads, scored, rules, result):  # type: ignore[no-untyp
         if allele >= 0:
             result.allele_depths[i, allele] += 1
     table = strand_counts(best, np.ones(2, np.bool_), sample, reads.reverse[source], 1)
-    result.figures[i, 0] = fisher_strand(sum_of_rows(table, 2), rules.factorials)
+    result.figures[i, _FS] = fisher_strand(sum_of_rows(table, 2), rules.factorials)
     a, b, c, d = sum_of_rows(table, 0)
-    result.figures[i, 1] = odds_ratio((a + 1.0, b + 1.0, c + 1.0, d + 1.0))
-    result.figures[i, 2] = root_mean_square(reads.mapping_quality[source])
+    result.figures[i, _SOR] = odds_ratio((a + 1.0, b + 1.0, c + 1.0, d + 1.0))
+    result.figures[i, _MQ] = root_mean_square(reads.mapping_quality[source])
     depth = _variant_depth(certain and number > 0, result.allele_depths[i], len(chosen))
-    result.figures[i, 3] = min(quality / depth, MAXIMUM_QD) if depth > 0 else np.nan
+    result.figures[i, _QD] = min(quality / depth, MAXIMUM_QD) if depth > 0 else np.nan
     placed = PlacedReads(source, scored.first_base[chosen], scored.size[chosen], scored.at[chosen], scored.positions)
     groups = groups_of(best, np.arange(2))
     result.tests[i], result.exact[i] = tests_of(reads, placed, groups, sites.start[i], sites.end[i])

@@ -23,6 +23,7 @@ FIELDS = (
     Field("ReadPosRankSum", "1", "Float", "Z of Wilcoxon's rank sum test of positions in reads", ".3f"),
 )
 RANK_SUMS = tuple(field.key for field in FIELDS)
+_BASE_QUALITY, _MAPPING_QUALITY, _POSITION = range(len(FIELDS))  # rows of values, in the order of FIELDS
 _FEWEST_FOR_NORMAL = 10  # reads of either allele (MannWhitneyU.MINIMUM_NORMAL_N)
 _UNKNOWN = -1
 _UNAVAILABLE = 255  # mapping quality that is not available
@@ -112,17 +113,17 @@ def site_values(reads, placed, start, end):
         source, first, size, at = placed.source[i], placed.first_base[i], placed.size[i], placed.at[i]
         if reads.mapping_quality[source] == 0 or reads.mapping_quality[source] == _UNAVAILABLE:
             continue
-        values[1, i] = reads.mapping_quality[source]
+        values[_MAPPING_QUALITY, i] = reads.mapping_quality[source]
         index, is_base = index_at(placed.positions[at : at + size], start)
         if index >= 0:
             if is_base:
-                values[0, i] = reads.qualities[first + index]
+                values[_BASE_QUALITY, i] = reads.qualities[first + index]
             # The distance is that to the end of the whole read, including bases that were cut off.
             to_start = reads.before[source] + first + index - reads.base_offsets[source]
             to_end = reads.behind[source] + reads.base_offsets[source + 1] - 1 - first - index
-            values[2, i] = min(to_start, to_end)
+            values[_POSITION, i] = min(to_start, to_end)
         elif size > 0 and placed.positions[at] == INSERTED and first_aligned(placed.positions[at : at + size]) == end:
-            values[2, i] = 0
+            values[_POSITION, i] = 0
     return values
 
 
