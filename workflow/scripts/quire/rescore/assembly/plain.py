@@ -44,12 +44,12 @@ _NOVEL_SHARE = 4  # every fourth base of the reads may begin a k-mer that the re
 class PlainGraphs(NamedTuple):
     """The solved graphs of some regions; the second axis is that of K_MER_SIZES.
 
-    A *detour* leaves the reference after its first `before` bases, spells others, and returns at base `behind`.
+    A *detour* leaves the reference after its first `before` bases, spells others, and returns at base `after`.
 
     Attributes:
         kind: int8[regions, 2], UNKNOWN, REFUSED or SERVES.
         detours: int8[regions, 2], number of detours of a graph; a haplotype takes any of them.
-        before, behind: int32[regions, 2, 3].
+        before, after: int32[regions, 2, 3].
         offsets: int64[regions, 2, 4], begin of each detour's bases in `bases`, and end of the last one's.
         order: uint8[regions, 2, 8], the detours that each haplotype takes (bits), the likeliest haplotype first.
         bases: uint8 codes.
@@ -58,7 +58,7 @@ class PlainGraphs(NamedTuple):
     kind: NDArray[np.int8]
     detours: NDArray[np.int8]
     before: NDArray[np.int32]
-    behind: NDArray[np.int32]
+    after: NDArray[np.int32]
     offsets: NDArray[np.int64]
     order: NDArray[np.uint8]
     bases: NDArray[np.uint8]
@@ -80,7 +80,7 @@ class PlainGraphs(NamedTuple):
         if self.kind[region, size] == REFUSED:
             return []
         count = int(self.detours[region, size])
-        before, behind = self.before[region, size].tolist(), self.behind[region, size].tolist()
+        before, after = self.before[region, size].tolist(), self.after[region, size].tolist()
         offsets = self.offsets[region, size].tolist()
         spelled = [self.bases[begin:end].tobytes() for begin, end in pairwise(offsets[: count + 1])]
         found = []
@@ -89,7 +89,7 @@ class PlainGraphs(NamedTuple):
             for detour in range(count):
                 if taken >> detour & 1:
                     parts += [reference[at : before[detour]], spelled[detour]]
-                    at = behind[detour]
+                    at = after[detour]
             found.append(b"".join([*parts, reference[at:]]))
         return found
 
@@ -161,7 +161,7 @@ def _plain_graphs(reads, window, spans, support):
         result.kind,
         result.detours,
         result.before,
-        result.behind,
+        result.after,
         result.offsets,
         result.order,
         result.bases[:used],
@@ -207,7 +207,7 @@ def _spell(space, count, bases, support, result, place, used):
         if back <= leaves:
             return used
         scores[detours, 0], scores[detours, 1] = _scores(through, leaves, np.int64(edges[edge, TOTAL]))
-        result.before[r, size, detours], result.behind[r, size, detours] = leaves + k, back + k - 1
+        result.before[r, size, detours], result.after[r, size, detours] = leaves + k, back + k - 1
         left -= steps
         detours += 1
         at = back

@@ -48,12 +48,12 @@ def raise_by_dropout(likelihoods, ploidy, by_allele, rows, evidence, as_long, si
 @compiled
 def homopolymers(codes, position, base):
     """Count copies of a base directly before and directly after a position, at most four on either side."""
-    before, behind = 0, 0
+    before, after = 0, 0
     while before < _LONGEST_HOMOPOLYMER and position - 1 - before >= 0 and codes[position - 1 - before] == base:
         before += 1
-    while behind < _LONGEST_HOMOPOLYMER and position + 1 + behind < len(codes) and codes[position + 1 + behind] == base:
-        behind += 1
-    return before, behind
+    while after < _LONGEST_HOMOPOLYMER and position + 1 + after < len(codes) and codes[position + 1 + after] == base:
+        after += 1
+    return before, after
 
 
 @compiled

@@ -52,9 +52,9 @@ def indel_prior(tables: RepeatTables, codes: NDArray[np.uint8], position: int) -
         codes: uint8[n] of the reference around the site.
         position: of the site in `codes`; the repeat is looked up at the next base.
     """
-    behind = position + 1
-    near = codes[max(0, behind - _REACH) : behind + _REACH]
-    period, repeats = repeat_at(near, min(behind, _REACH)) if behind < len(codes) else (1, 1)
+    after = position + 1
+    near = codes[max(0, after - _REACH) : after + _REACH]
+    period, repeats = repeat_at(near, min(after, _REACH)) if after < len(codes) else (1, 1)
     return float(tables.indel_prior[cell(period, repeats)])
 
 

@@ -44,11 +44,11 @@ def count_repeats(bases, begin, end, backward, forward, repeats):
     for i in range(size - 1):
         # Without a repeat the unit is one base. Both units are the same if the next unit also ends at base i.
         unit, before = _first_unit(backward[i])
-        next_unit, behind = _first_unit(forward[i + 1])
+        next_unit, after = _first_unit(forward[i + 1])
         run = _run(backward[i + next_unit], next_unit)
         repeated = run * _SHARES[next_unit] >> 16
         before = repeated if unit != next_unit or run < unit else before
-        repeats[begin + i] = min(before + behind, MOST_REPEATS)
+        repeats[begin + i] = min(before + after, MOST_REPEATS)
     if size > 0:
         repeats[end - 1] = min(_first_unit(backward[size - 1])[1], MOST_REPEATS)
 
@@ -57,19 +57,19 @@ def count_repeats(bases, begin, end, backward, forward, repeats):
 def _count_runs(bases, begin, size, backward, forward, is_long):
     """Fill the counters of each base of a read from its start (`backward`) and from its end (`forward`)."""
     history, runs = _NO_BASE, np.uint64(0)
-    history_behind, runs_behind = _NO_BASE, np.uint64(0)
+    history_after, runs_after = _NO_BASE, np.uint64(0)
     for i in range(size):
-        base, base_behind = np.uint64(bases[begin + i]), np.uint64(bases[begin + size - 1 - i])
+        base, base_after = np.uint64(bases[begin + i]), np.uint64(bases[begin + size - 1 - i])
         if is_long:
             runs = _longer_runs(runs, history, base)
-            runs_behind = _longer_runs(runs_behind, history_behind, base_behind)
+            runs_after = _longer_runs(runs_after, history_after, base_after)
         else:
-            equal, equal_behind = _equal(history, base), _equal(history_behind, base_behind)
+            equal, equal_after = _equal(history, base), _equal(history_after, base_after)
             runs = (runs & equal * np.uint64(255)) + equal
-            runs_behind = (runs_behind & equal_behind * np.uint64(255)) + equal_behind
+            runs_after = (runs_after & equal_after * np.uint64(255)) + equal_after
         history = history << np.uint64(8) | base
-        history_behind = history_behind << np.uint64(8) | base_behind
-        backward[i], forward[size - 1 - i] = runs, runs_behind
+        history_after = history_after << np.uint64(8) | base_after
+        backward[i], forward[size - 1 - i] = runs, runs_after
 
 
 @inlined

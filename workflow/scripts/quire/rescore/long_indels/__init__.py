@@ -32,8 +32,8 @@ CONFLICT = 50  # of proposals whose starts are closer together, one is called
 REACH = CONFLICT + LONGEST + 4 * FLANK
 # Distances before and after a chunk within which indels start that have ends, or reads, in its padded regions.
 BEFORE = LONGEST + REGION_PADDING + CONFLICT
-BEHIND = REGION_PADDING + 2 * FLANK
-CHUNK_REACH = max(BEFORE, BEHIND) + REACH
+AFTER = REGION_PADDING + 2 * FLANK
+CHUNK_REACH = max(BEFORE, AFTER) + REACH
 
 
 @dataclass(frozen=True, order=True)

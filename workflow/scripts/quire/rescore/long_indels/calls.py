@@ -12,7 +12,7 @@ from quire.rescore.engines import CallingEngine
 from quire.rescore.genotyping import call_site
 from quire.rescore.genotyping.annotations import annotate
 from quire.rescore.genotyping.sites import Site
-from quire.rescore.long_indels import BEFORE, BEHIND, CONFLICT, FLANK, LONGEST, LongIndel, left_aligned
+from quire.rescore.long_indels import AFTER, BEFORE, CONFLICT, FLANK, LONGEST, LongIndel, left_aligned
 from quire.rescore.long_indels.breakpoints import Breakpoint, Clips, breakpoints, clips_of
 from quire.rescore.long_indels.contigs import inserted_bases
 from quire.rescore.long_indels.mates import reads_within
@@ -74,7 +74,7 @@ def long_indels(
         record_of: genotypes an indel, given as a site whose haplotypes are its two alleles.
     """
     called = []
-    for indel, scored in supported_indels(reads, sources, window, (owned[0] - BEFORE, owned[1] + BEHIND), engine):
+    for indel, scored in supported_indels(reads, sources, window, (owned[0] - BEFORE, owned[1] + AFTER), engine):
         # If bases are replaced by others, VCF needs no base before them.
         first = int(min(len(indel.reference), len(indel.alternate)) > 1)
         alleles = indel.reference[first:], indel.alternate[first:]
@@ -102,9 +102,9 @@ def without_carried(reads: Sequence[AlignedReads], called: Sequence[Called]) -> 
     for number, own in enumerate(reads):
         keep_from, keep_to = own.keep_from.copy(), own.keep_to.copy()
         for one in called:
-            end, before, start, behind = one.carriers[number]
+            end, before, start, after = one.carriers[number]
             keep_to[before] = np.minimum(keep_to[before], end)
-            keep_from[behind] = np.maximum(keep_from[behind], start)
+            keep_from[after] = np.maximum(keep_from[after], start)
         cut.append(own._replace(keep_from=keep_from, keep_to=keep_to))
     return cut
 
@@ -150,16 +150,16 @@ def _insertion(
     reads: AlignedReads, clips: Clips, pair: tuple[Breakpoint, Breakpoint], source: ReadSource, window: Window
 ) -> list[LongIndel]:
     """Return the insertion between two breakpoints, if clipped reads, or else all reads nearby, assemble it."""
-    before, behind = pair[0].position, pair[1].position
+    before, after = pair[0].position, pair[1].position
     inserted = inserted_bases(reads, clips, pair, [])
     if inserted is None:
-        others = reads_within(source, window.contig, min(before, behind), max(before, behind))
+        others = reads_within(source, window.contig, min(before, after), max(before, after))
         inserted = inserted_bases(reads, clips, pair, others)
     if inserted is None:
         return []
     # Bases that reads from both sides align to occur twice.
-    twice = window.between(behind, before).tobytes() if behind < before else b""
-    indel = left_aligned(before, max(before, behind), inserted + twice, window.codes, window.start)
+    twice = window.between(after, before).tobytes() if after < before else b""
+    indel = left_aligned(before, max(before, after), inserted + twice, window.codes, window.start)
     return [] if indel is None else [indel]
 
 

@@ -46,7 +46,7 @@ def anchors(
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]] | None:
     """Return the most frequent k-mers of clipped reads before and after the insertion, None without any."""
     before: Counter[bytes] = Counter()
-    behind: Counter[bytes] = Counter()
+    after: Counter[bytes] = Counter()
     for i in right.reads.tolist():
         at = int(clips.last[i] - clips.right[i])
         if at - k >= clips.first[i]:
@@ -54,11 +54,11 @@ def anchors(
     for i in left.reads.tolist():
         at = int(clips.first[i] + clips.left[i])
         if at + k <= clips.last[i]:
-            behind[reads.bases[at : at + k].tobytes()] += 1
-    if not before or not behind:
+            after[reads.bases[at : at + k].tobytes()] += 1
+    if not before or not after:
         return None
     # Ties go to the smallest, so that the order of the reads does not matter.
-    first, last = (min(own, key=lambda bases: (-own[bases], bases)) for own in (before, behind))
+    first, last = (min(own, key=lambda bases: (-own[bases], bases)) for own in (before, after))
     return np.frombuffer(first, np.uint8), np.frombuffer(last, np.uint8)
 
 

@@ -36,13 +36,13 @@ class Carriers(NamedTuple):
         end: the last possible end of the sequence before the indel.
         before: int64[], reads that are aligned there.
         start: the first possible start of the sequence after the indel.
-        behind: int64[], reads that are aligned there.
+        after: int64[], reads that are aligned there.
     """
 
     end: int
     before: NDArray[np.int64]
     start: int
-    behind: NDArray[np.int64]
+    after: NDArray[np.int64]
 
 
 class Support(NamedTuple):
@@ -97,22 +97,22 @@ def room_to_the_right(indel: LongIndel, window: Window) -> int:
     changed = max(indel.reference[1:], indel.alternate[1:], key=len)
     if min(len(indel.reference), len(indel.alternate)) > 1:
         return 0
-    behind = window.between(indel.end, indel.end + LONGEST).tobytes()
-    text = changed + behind
-    return next((n for n in range(len(behind)) if behind[n] != text[n]), len(behind))
+    after = window.between(indel.end, indel.end + LONGEST).tobytes()
+    text = changed + after
+    return next((n for n in range(len(after)) if after[n] != text[n]), len(after))
 
 
 def haplotypes_of(indel: LongIndel, room: int, window: Window) -> tuple[list[bytes], list[int]]:
     """Return the sequences around the ends of an indel, and for each REFERENCE or ALTERNATE."""
     start, end = indel.start + 1, indel.end
     low, high = max(window.start, start - FLANK), min(window.end, end + room + FLANK)
-    before, behind = window.between(low, start).tobytes(), window.between(end, high).tobytes()
+    before, after = window.between(low, start).tobytes(), window.between(end, high).tobytes()
     sequences, sides = [], []
     for side, middle in ((REFERENCE, indel.reference[1:]), (ALTERNATE, indel.alternate[1:])):
         if len(middle) <= FLANK:
-            pieces = [before + middle + behind]
+            pieces = [before + middle + after]
         else:
-            pieces = [before + middle[:FLANK], middle[-FLANK:] + behind]
+            pieces = [before + middle[:FLANK], middle[-FLANK:] + after]
         sequences += pieces
         sides += [side] * len(pieces)
     return sequences, sides
