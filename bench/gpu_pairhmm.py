@@ -202,12 +202,12 @@ def _hertz() -> float:
 def main() -> None:
     """Measure on the first free card; print a message if there is none."""
     parser = arguments(__doc__, needs_data=False, threads=min(8, os.cpu_count() or 1))
-    parser.add_argument("--cells", type=float, default=2e10, help="of each measurement")
+    parser.add_argument("--cells", type=float, default=2e10, help="cells of each measurement")
     parser.add_argument("--reads", type=int, nargs="+", default=READS, help="bases")
     parser.add_argument("--haplotypes", type=int, nargs="+", default=HAPLOTYPES, help="bases")
     parser.add_argument("--regions", type=Path, help="a file of GATK's PairHMM regions (1m.in)")
-    parser.add_argument("--times", type=int, default=128, help="how often the regions are repeated")
-    parser.add_argument("--host-profile", action="store_true", help="print what the host does in a whole call")
+    parser.add_argument("--times", type=int, default=128, help="number of repetitions of the regions")
+    parser.add_argument("--host-profile", action="store_true", help="print a profile of the host during a whole call")
     given = parser.parse_args()
     print_setting(())
     regions = given.regions or (given.data / "kernel_vectors" / "1m.in" if given.data else None)

@@ -39,12 +39,12 @@ from bench.common import (
 
 GATK = f"java -Xmx3g -cp '{os.environ.get('GATK_JARS', 'gatk/lib')}/*' org.broadinstitute.hellbender.Main"
 SAMPLE = "HG001"
-CLASSES = ((100, 200), (200, 500))  # lengths, the second not included
+CLASSES = ((100, 200), (200, 500))  # lengths, half-open
 BARS = {("deletion", 100): 63, ("deletion", 200): 56, ("insertion", 100): 50, ("insertion", 200): 35}
 APART = 2000
-MARGIN = 1000  # of the region, where reads thin out
-NEAR = 50  # bases around a planted indel: what is called there is no false call elsewhere
-CLOSEST = 10  # real variants closer than this to a planted one give way to it
+MARGIN = 1000  # of the region, where depth drops
+NEAR = 50  # bases around a planted indel whose calls are not false calls elsewhere
+CLOSEST = 10  # real variants closer to a planted one are left out
 LONG = 50  # bases from which a false indel is listed as a long one
 PEERS_LOWEST_QUALITY = 20.0
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
@@ -238,10 +238,10 @@ def main() -> None:
     parser.add_argument("--coverage", type=float, default=30)
     parser.add_argument("--each", type=int, default=70, help="indels planted of each class")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--index", type=Path, help="folder of Quire's index of chr20, if there is one")
+    parser.add_argument("--index", type=Path, help="folder of an existing Quire index of chr20")
     parser.add_argument("--no-peers", action="store_true", help="call by Quire alone")
     parser.add_argument("--gatk", default=GATK if "GATK_JARS" in os.environ else "", help="command of GATK")
-    parser.add_argument("--list", action="store_true", help="print what Quire misses and calls without cause")
+    parser.add_argument("--list", action="store_true", help="print the indels that Quire misses and its false calls")
     given = parser.parse_args()
     print_setting()
     inputs = Inputs(given.data, given.work)

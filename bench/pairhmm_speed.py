@@ -20,22 +20,22 @@ from bench.pairhmm_regions import cells_of, join_batches, read_regions
 JAR = Path("/usr/share/java/gkl.jar")
 LIBRARIES = Path("/usr/lib/jni")
 LIBRARY = "libgkl_pairhmm.so"
-JUMP = b"\xe9"  # of x86, by the 32 bits that follow
+JUMP = b"\xe9"  # x86: relative jump, followed by 32 bits
 HARNESS = REPOSITORY / "bench" / "GklPairHmm.java"
 PROCESSORS = {
     "this processor": {},
     "AVX2 only": {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx2,+fma"},
 }
-"""For which processors Numba compiles, by its environment variables."""
-LARGEST_DIFFERENCE = 1e-5  # of an answer on average; GKL rounds in float32
+"""Environment variables that set the processor for which Numba compiles."""
+LARGEST_DIFFERENCE = 1e-5  # mean per answer; GKL rounds in float32
 
 
 def main() -> None:
     """Time both programs alternately, in processes of one thread."""
     parser = arguments(__doc__)
-    parser.add_argument("--passes", type=int, default=15, help="over the regions, the fastest counts")
+    parser.add_argument("--passes", type=int, default=15, help="passes over the regions; the fastest counts")
     parser.add_argument("--regions", type=Path, help="another file of regions")
-    parser.add_argument("--quire-only", action="store_true", help="print processor seconds and sum of each pass")
+    parser.add_argument("--quire-only", action="store_true", help="print CPU seconds and sum of each pass")
     given = parser.parse_args()
     path = given.regions or given.data / "kernel_vectors" / "1m.in"
     if given.quire_only:
@@ -80,7 +80,7 @@ def _without_avx512(folder: Path) -> Path:
     for size, kind in (("s", "f"), ("d", "d")):
         wide = symbols[f"_Z25compute_full_prob_avx512{size}I{kind}ET_P8testcase"]
         narrow = symbols[f"_Z22compute_full_prob_avx{size}I{kind}ET_P8testcase"]
-        # Code stands in the file where it stands in memory.
+        # File offsets of code equal its addresses.
         library[wide : wide + 5] = JUMP + (narrow - wide - 5).to_bytes(4, "little", signed=True)
     (folder / LIBRARY).write_bytes(library)
     return folder
@@ -89,7 +89,7 @@ def _without_avx512(folder: Path) -> Path:
 def _print_passes(path: Path, passes: int) -> None:
     """Time Quire in this process."""
     batch = join_batches(read_regions(path))
-    log10_likelihoods(batch)  # compiles, or loads what was compiled
+    log10_likelihoods(batch)  # compiles, or loads from the cache
     for _ in range(passes):
         start = time.process_time()
         answers = log10_likelihoods(batch)

@@ -59,8 +59,8 @@ def gkl() -> tuple[PairHmmBatch, np.ndarray, np.ndarray]:
     return join_batches([region([line[1:5]], [line[0]]) for line in lines]), expected, rounding
 
 
-# GKL takes log10 of a float32 sum in float32: sums near 1e35 give logarithms rounded to 2e-6 in themselves, after
-# float32 sums that are as inexact as ours (measured: at most 2.5e-6 from the oracle).
+# GKL computes log10 in float32: logarithms of sums near 1e35 are rounded to 2e-6. Its float32 sums are as inexact as
+# ours (measured: at most 2.5e-6 from the oracle).
 GKL_FLOAT32 = 4e-6
 
 
@@ -183,8 +183,8 @@ def test_answers_do_not_depend_on_the_batch(parts: list[PairHmmBatch], random) -
     np.testing.assert_array_equal(log10_likelihoods(replace(together, tasks=together.tasks[chosen])), answers[chosen])
 
 
-# Operations in float32, subnormal numbers kept or flushed to zero as model.py says. Products of float32 are exact in
-# extended precision; its extra bits make a second rounding harmless here, and its exponents have no end for float32.
+# Operations in float32, with subnormal numbers kept or flushed to zero as model.py defines. Products of float32 are
+# exact in extended precision; its extra bits make a second rounding harmless, and its exponents never overflow here.
 SMALLEST_NORMAL = 2.0**-126
 SHIFT = np.longdouble(2.0**64)
 
@@ -340,7 +340,7 @@ def test_reads_of_the_same_haplotypes_are_scored_as_if_alone(
     )
     if own_continuations:
         batch = replace(batch, gap_continuation_qualities=drawn(size, 1, 20))
-    # Without some tasks, and some twice: what is left of a read's haplotypes may have gaps.
+    # Some tasks are left out and some occur twice, so that a read's haplotypes may have gaps.
     batches = [batch, replace(batch, tasks=batch.tasks[np.sort(generator.integers(0, len(batch.tasks), 200))])]
     for own in (*batches, join_batches([batch, *batches])):
         alone = np.concatenate(

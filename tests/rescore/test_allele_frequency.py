@@ -79,7 +79,7 @@ def test_probability_of_no_variant_and_of_absent_alleles(data: st.DataObject) ->
     pseudocounts = np.array([10.0, 0.01, 0.00125][:alleles])
     nothing, absent, counts = no_variant_log10(likelihoods, np.array(ploidies), pseudocounts, spanning)
     slow_nothing, slow_absent = slow_no_variant(likelihoods, ploidies, pseudocounts, spanning)
-    # Sums of at most some tens of terms in two orders: 1e-9 is far above double rounding, far below any decision.
+    # Sums of some tens of terms in two orders: 1e-9 is far above rounding errors and far below any threshold.
     assert nothing == pytest.approx(slow_nothing, abs=1e-9)
     assert absent[1:] == pytest.approx(slow_absent[1:], abs=1e-9)
     assert counts.sum() == pytest.approx(sum(ploidies))

@@ -38,7 +38,7 @@ def test_genotype_phreds(data: st.DataObject) -> None:
     if reads and data.draw(st.booleans()):
         by_allele[0] = np.nan
     fast = genotype_phreds(by_allele, sample, np.array(ploidies, np.int64))
-    # The two add in different orders: a value on the border of two phreds may fall to either side.
+    # The two add in different orders, so a value on the border of two phreds may be rounded either way.
     assert np.abs(fast - slow_phreds(by_allele, sample, ploidies)).max() <= 1
     assert (fast != slow_phreds(by_allele, sample, ploidies)).sum() <= 1
 

@@ -102,7 +102,7 @@ def test_likelihoods_are_capped_and_poor_reads_dropped() -> None:
     assert np.isnan(matrix[1]).all()
     assert matrix[2].tolist() == [-3.0, -2.0]
     short = np.array([[-4.5, -4.6]])
-    cap_and_drop(short, least_likelihoods(np.array([50])))  # one error at most is expected of so short a read
+    cap_and_drop(short, least_likelihoods(np.array([50])))  # a read of 50 bases may have one error
     assert np.isnan(short).all()
 
 
@@ -149,7 +149,7 @@ def test_every_region_gets_its_own_reads_and_haplotypes() -> None:
         assert np.isnan(matrix[together[r].usable == 0]).all()
         scores = matrix[~np.isnan(matrix[:, 0])]
         assert len(scores)
-        # Every read is a piece of the first haplotype; others are as good only where it does not cover the difference.
+        # Every read is a piece of the first haplotype; others fit as well only if it does not cover the difference.
         assert (scores.max(axis=1) - scores[:, 0] < 1e-3).all()
 
 

@@ -157,7 +157,7 @@ def test_a_gvcf_has_them_once_and_no_blocks_inside(world, tmp_path: Path) -> Non
         end = int(fields[7].split("END=")[1]) if fields[4] == "<NON_REF>" else start + len(fields[3])
         described[start:end] += 1
     assert np.flatnonzero(described != 1).tolist() == []
-    cuts = [0, 2000, 3000, 8000, 9000, LENGTH]  # a deletion reaches over the one at 8,000 and one starts before 2,000
+    cuts = [0, 2000, 3000, 8000, 9000, LENGTH]  # one deletion spans 8,000, and one starts before 2,000
     assert gvcf(root, tmp_path / "cut.g.vcf.gz", list(pairwise(cuts))) == whole
 
 
@@ -171,7 +171,7 @@ def test_left_alignment_is_the_reports(reference: str, data: st.DataObject) -> N
     if reference[start:end] == inserted:
         assert found is None
         return
-    # The same by the report's own, which keeps one base: with the base before it where the alleles are not of one size.
+    # The same with the report's function, which keeps the base before if the alleles differ in length.
     variant = Variant(start - 1, reference[start - 1 : end], reference[start - 1] + inserted)
     expected = normalise("c", variant, lambda _, a, b: reference[a:b])
     if found is None:
@@ -247,7 +247,7 @@ def test_clips_that_agree_make_a_breakpoint_and_adaptor_none(tmp_path: Path) -> 
         bases = reference[start:500] + tail[: start - 400]
         cigar = f"{500 - start}M{start - 400}S" if start > 400 else "100M"
         lines.append(f"r{number}\t0\tc\t{start + 1}\t60\t{cigar}\t*\t0\t0\t{bases}\t{'I' * len(bases)}")
-    # Fragments of 60 bases: what is clipped behind is adaptor.
+    # Fragments of 60 bases: the clipped end is adaptor.
     for number in range(4):
         bases, clip = reference[700:760], tail[:40]
         for flag, cigar, own, size in ((99, "60M40S", bases + clip, 60), (147, "40S60M", clip + bases, -60)):
@@ -259,7 +259,7 @@ def test_clips_that_agree_make_a_breakpoint_and_adaptor_none(tmp_path: Path) -> 
     found = breakpoints(reads, clips)
     assert [(one.position, one.right, len(one.reads)) for one in found] == [(500, True, 5)]
     assert text_of(found[0].tail.tobytes()) == tail[:50]
-    # Of reads that carry an indel the side on which they lie is left.
+    # Reads that carry an indel keep the side on which they are aligned.
     record = VariantRecord("c", 499, ("A", "AC"), 50.0, (), {}, [])
     carriers = Carriers(500, found[0].reads, 500, np.zeros(0, np.int64))
     cut = without_carried([reads], [Called(LongIndel(499, b"\0", b"\0\1"), record, [carriers])])[0]
@@ -277,7 +277,7 @@ def test_support_takes_enough_clear_fragments(reference: int, alternate: int, un
     count = len(matrix)
     blank = np.zeros(count, np.uint8)
     assert is_supported(Support(np.zeros(count, np.int32), blank, blank, matrix, []), 1) == expected
-    # Those of another sample do not count.
+    # Reads of another sample do not count.
     assert not is_supported(Support(np.ones(count, np.int32), blank, blank, matrix, []), 1)
 
 

@@ -108,7 +108,7 @@ def test_records_are_those_of_each_site_by_itself(seed: int, ploidy: int, qualit
     reads, scored = drawn_reads(np.random.default_rng(seed), regions, generator.choice([3, 10, 60]))
     together = records(regions, reads, scored, ploidy, quality)
     heard: list[str] = []
-    with listening(lambda step, _: heard.append(step)):  # what is told of each site is told where each is judged
+    with listening(lambda step, _: heard.append(step)):  # the trace of a site requires that it is judged alone
         alone = records(regions, reads, scored, ploidy, quality)
     assert heard.count("scored") == len(regions)
     assert together == alone

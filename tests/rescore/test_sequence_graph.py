@@ -52,7 +52,7 @@ def test_of_768_haplotypes_those_are_kept_that_gatk_keeps_with_its_scores() -> N
     assert found.keys() == expected.keys()
     for haplotype, score in found.items():
         assert np.isnan(expected[haplotype]) or abs(score - expected[haplotype]) < 1e-12
-    # The k-mers by themselves would give others.
+    # The graph of k-mers alone would give others.
     complete, bases, offsets = best_paths(graph, threaded.codes, 25, 128)
     text = letters(bases)
     assert not complete
@@ -94,7 +94,7 @@ def two_ways(first: str, second: str) -> SequenceGraph:
 def test_what_ways_share_at_their_ends_becomes_vertices_of_weight_one() -> None:
     graph = two_ways("GTAGG", "GTCGG")
     simplify(graph)
-    # The shared ends join the vertices beside them, where the reference goes too.
+    # The common ends are merged with adjacent vertices on the reference path.
     assert weights(graph) == {("AAAAGT", "A"): 3, ("A", "GGCCCC"): 4, ("AAAAGT", "C"): 5, ("C", "GGCCCC"): 6}
 
 
@@ -143,7 +143,7 @@ def test_no_more_than_the_cap_is_kept() -> None:
     generator = random.Random(3)
     reference = random_bases(generator, 420)
     texts = [reference]
-    for at in range(20, 400, 45):  # nine substitutions, each in reads of its own: 512 haplotypes
+    for at in range(20, 400, 45):  # nine substitutions, each in different reads: 512 haplotypes
         version = reference[:at] + ("A" if reference[at] != "A" else "C") + reference[at + 1 :]
         texts += [version[max(at - 20, 0) : at + 25]] * 3
     threaded: ThreadedSequences = sequences(texts)

@@ -13,7 +13,7 @@ from bench.pairhmm_regions import region_batch
 VECTORS = Path(__file__).parents[1] / "data" / "kernel_vectors"
 FLOAT32 = np.dtype(np.float32)
 SMALLEST_NORMAL = np.finfo(np.float32).smallest_normal
-# Likelihoods below are beyond the scaled second look and come out as almost nothing or as zero.
+# Smaller likelihoods underflow even in scaled float64, to subnormal numbers or zero.
 LEAST_OF_FLOAT64 = -math.log10(2) * (1022 + SCALE_EXPONENT[np.dtype(np.float64)])
 
 

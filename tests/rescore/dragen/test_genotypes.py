@@ -123,19 +123,19 @@ def test_priors_of_genotypes() -> None:
     np.testing.assert_allclose(-10 * substitution, [0, 34.771, 37.782], atol=1e-3)
     indel = genotype_priors(2, [b"\0\0", b"\0"], repeat_prior(8.0))
     np.testing.assert_allclose(-10 * indel, [0, 8, 11.0103], atol=1e-4)
-    # 0/0 0/1 1/1 0/2 1/2 2/2 of a substitution and an allele that nobody has seen
+    # 0/0 0/1 1/1 0/2 1/2 2/2 of a substitution and an allele that no read shows
     both = genotype_priors(2, [b"\0", b"\1", NON_REFERENCE], repeat_prior(8.0))
     np.testing.assert_allclose(-10 * both, [0, 34.771, 37.782, 8, 42.771, 11.010], atol=1e-3)
     haploid = genotype_priors(1, [b"\0", b"\1"], FLAT_PRIOR)
     np.testing.assert_allclose(-10 * haploid, [0, 34.771], atol=1e-3)
 
 
-def test_prior_of_an_indel_is_that_of_the_repeat_behind_the_site() -> None:
+def test_prior_of_an_indel_is_that_of_the_repeat_after_the_site() -> None:
     reference = np.array([1, 2] + [0] * 9 + [3, 1, 2], np.uint8)
-    assert indel_prior(DEFAULT, reference, 1) == 12.0  # nine of one base
-    assert indel_prior(DEFAULT, reference, 5) == 12.0  # those before the site count too
+    assert indel_prior(DEFAULT, reference, 1) == 12.0  # nine copies of one base
+    assert indel_prior(DEFAULT, reference, 5) == 12.0  # copies before the site count too
     assert indel_prior(DEFAULT, reference, 0) == 39.0
-    assert indel_prior(DEFAULT, reference, 13) == 39.0  # nothing behind
+    assert indel_prior(DEFAULT, reference, 13) == 39.0  # nothing follows
 
 
 def test_genotype_by_posterior() -> None:

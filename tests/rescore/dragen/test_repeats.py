@@ -76,7 +76,7 @@ def test_each_sample_has_its_own_tables() -> None:
     tables = np.stack([gap_tables(read_tables(DATA / "synthetic.repeats.txt")), gap_tables(DEFAULT)])
     opening, _ = gap_qualities(bases, np.array([0, 17, 34]), np.array([0, 1], np.int32), tables)
     assert opening[6] != opening[17 + 6]
-    assert opening[17 + 6] == 24  # GATK's default for ten of one base
+    assert opening[17 + 6] == 24  # GATK's default for ten copies of one base
 
 
 def test_tables_are_read_as_written(tmp_path: Path) -> None:
