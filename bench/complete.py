@@ -162,18 +162,18 @@ def compare(ours: Places, theirs: Places, reach: int, limit: int) -> tuple[list[
     return counts, shown[:SHOWN]
 
 
-def quire(case: Case, reads: Path, strategy: str, output: Path, report: str = "all") -> str:
+def quire(case: Case, reads: Path, output: Path, report: str = "all") -> str:
     """The command of Quire's search."""
-    what = f"{case.index} {reads} {case.differences} {strategy} {report} {output}"
+    what = f"{case.index} {reads} {case.differences} {report} {output}"
     return python(f"bench.complete --search {what}")
 
 
-def search(index: str, reads: str, differences: str, strategy: str, report: str, output: str) -> None:
+def search(index: str, reads: str, differences: str, report: str, output: str) -> None:
     """One search with one thread, in this process."""
     folder, bam = Path(index), Path(output)
     pages = sorted(folder.glob("page_*"), key=lambda page: int(page.name.split("_")[1]))
     outputs = CompleteOutputs(bam, bam.with_suffix(".tsv"), bam.with_suffix(".json"))
-    settings = CompleteSettings(bam.stem, int(differences), report=report, strategy=strategy, backend="cpu")
+    settings = CompleteSettings(bam.stem, int(differences), report=report, backend="cpu")
     search_reads(CompleteInputs(folder / "reference", pages, None, Path(reads)), outputs, settings)
 
 
@@ -190,13 +190,12 @@ def measure(case: Case, given: Namespace) -> tuple[list[list[object]], list[list
     places: list[list[object]] = []
     name = f"{case.fasta.stem}, {case.length} bases, k = {case.differences}"
     few, none = first_reads(case.reads, given.peer_reads), first_reads(case.reads, 10)
-    for strategy in given.strategies.split(","):
-        output = case.folder / f"{strategy}.bam"
-        run(quire(case, first_reads(case.reads, COMPILING), strategy, output))  # compiles its kernels
-        empty = run(quire(case, none, strategy, output))  # what starting takes
-        taken = run(quire(case, case.reads, strategy, output)).cpu_seconds - empty.cpu_seconds
-        speeds.append([name, f"quire, {strategy}", given.reads, f"{taken:.2f}", f"{given.reads / taken:,.0f}"])
-    run(quire(case, few, given.strategies.split(",")[0], case.folder / "few.bam"))
+    output = case.folder / "quire.bam"
+    run(quire(case, first_reads(case.reads, COMPILING), output))  # compiles its kernels
+    empty = run(quire(case, none, output))  # what starting takes
+    taken = run(quire(case, case.reads, output)).cpu_seconds - empty.cpu_seconds
+    speeds.append([name, "quire", given.reads, f"{taken:.2f}", f"{given.reads / taken:,.0f}"])
+    run(quire(case, few, case.folder / "few.bam"))
     ours, gapless = read_places(case.folder / "few.bam"), read_places(case.folder / "few.bam", gaps=False)
     for peer in given.peers.split(","):
         program, command_of = PEERS[peer]
@@ -233,7 +232,6 @@ def main() -> None:
     parser.add_argument("--reads", type=int, default=100_000)
     parser.add_argument("--peer-reads", type=int, default=2000)
     parser.add_argument("--peers", default=",".join(PEERS))
-    parser.add_argument("--strategies", default="seeds,trie,auto")
     if sys.argv[1:2] == ["--search"]:
         search(*sys.argv[2:])
         return

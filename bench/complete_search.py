@@ -1,4 +1,4 @@
-"""Complete search over strategy, differences, length of reads and genome: reads a second of one core, or of a card.
+"""Complete search over pieces, differences, length of reads and genome: reads a second of one core, or of a card.
 
 Bars on an H200, 100 bases, k = 3, chr20: 406,000 reads/s (1,000 times a core of `bwa aln -N`) and 3.3 M (100 times one
 of Yara). On the CPU: 20 times `bwa aln -N` a core, and once Yara's.
@@ -12,7 +12,6 @@ download. The digest of the ends tells whether two runs found the same.
 
 import argparse
 import hashlib
-import importlib
 import time
 from pathlib import Path
 
@@ -26,12 +25,6 @@ from quire.reference import Reference
 
 from bench.common import add_figures, print_setting, print_table, write_measurement
 
-STRATEGIES = {
-    "auto": ("auto", {}),
-    "seeds": ("seeds", {}),
-    "trie": ("trie", {}),
-    "trie, whole reads": ("trie", {"pieces": 1}),
-}
 SUBSTITUTIONS, GAPPED = 0.01, 0.1
 ROOM = 1 << 24
 PARAMETERS = {"sampling_distance": 64, "sa_sampling": 1}
@@ -65,7 +58,7 @@ def digest_of(parts: list[Ends]) -> str:
 
 
 class Processor:
-    """The CPU's strategies."""
+    """The search on the CPU."""
 
     def __init__(self, axis: Reference, indexes: list[PageIndex]) -> None:
         from quire.algorithms.fm_index.pages.cpu import page_arrays
@@ -73,23 +66,21 @@ class Processor:
         self.axis = Axis(axis.text, axis.ambiguous, axis.island_axis)
         self.pages = [page_arrays(page, page.start, page.owned_length) for page in indexes]
 
-    def measure(
-        self, strategy: str, given: dict[str, int], reads: ReadBatch, k: int
-    ) -> tuple[float, float, list[Ends]]:
+    def measure(self, reads: ReadBatch, k: int, pieces: int | None) -> tuple[float, float, list[Ends]]:
         """Processor seconds of the search, twice, and the ends."""
+        from quire.algorithms.complete.cpu import find_ends
         from quire.reads.cpu import orient
 
-        module = importlib.import_module(f"quire.algorithms.complete.{strategy}.cpu")
         few, oriented = orient(reads.part(0, 20)), orient(reads)
-        list(module.find_ends(self.pages, few, self.axis, k, ROOM, **given))  # compiles
+        list(find_ends(self.pages, few, self.axis, k, ROOM, pieces))  # compiles
         start = time.process_time()
-        parts = list(module.find_ends(self.pages, oriented, self.axis, k, ROOM, **given))
+        parts = list(find_ends(self.pages, oriented, self.axis, k, ROOM, pieces))
         seconds = time.process_time() - start
         return seconds, seconds, parts
 
 
 class OnCard:
-    """A card's strategies."""
+    """The search on a card."""
 
     def __init__(self, card, axis: Reference, indexes: list[PageIndex]) -> None:
         from quire.algorithms.complete.windows.gpu import upload_axis
@@ -99,18 +90,16 @@ class OnCard:
         self.axis = upload_axis(card, Axis(axis.text, axis.ambiguous, axis.island_axis))
         self.pages = [upload_page(card, page, page.start, page.owned_length) for page in indexes]
 
-    def measure(
-        self, strategy: str, given: dict[str, int], reads: ReadBatch, k: int
-    ) -> tuple[float, float, list[Ends]]:
+    def measure(self, reads: ReadBatch, k: int, pieces: int | None) -> tuple[float, float, list[Ends]]:
         """Seconds with and without the download, and the ends."""
+        from quire.algorithms.complete.gpu import find_ends
         from quire.reads.gpu import orient
 
-        module = importlib.import_module(f"quire.algorithms.complete.{strategy}.gpu")
         card, best = self.card, [np.inf, np.inf]
         for repeat in range(4):  # the first compiles
             card.synchronize()
             start = time.perf_counter()
-            parts = list(module.find_ends(card, self.pages, orient(card, reads), self.axis, k, ROOM, **given))
+            parts = list(find_ends(card, self.pages, orient(card, reads), self.axis, k, ROOM, pieces))
             card.synchronize()
             searched = time.perf_counter()
             ends = [Ends(*map(card.download, part)) for part in parts]
@@ -128,7 +117,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--index", type=Path, required=True)
     parser.add_argument("--backend", choices=("cpu", "gpu"), default="cpu")
-    parser.add_argument("--strategies", default=",".join(("seeds", "trie")))
+    parser.add_argument("--pieces", default="auto", help="of a read: numbers, and auto for what the search chooses")
     parser.add_argument("--lengths", default="36,47,100,150")
     parser.add_argument("--differences", default="0,1,2,3,4,5")
     parser.add_argument("--reads", type=int, default=5000)
@@ -151,15 +140,16 @@ def main() -> None:
         for k in map(int, given.differences.split(",")):
             if length < shortest_read(k):
                 continue
-            for name in given.strategies.split(","):
-                strategy, options = STRATEGIES[name.replace("whole", "trie, whole reads")]
-                seconds, search, parts = bench.measure(strategy, options, reads, k)
+            for name in given.pieces.split(","):
+                if name != "auto" and int(name) > k + 1:
+                    continue
+                seconds, search, parts = bench.measure(reads, k, None if name == "auto" else int(name))
                 ends = sum(len(part.end) for part in parts)
                 rates = f"{len(reads) / seconds:,.0f}", f"{len(reads) / search:,.0f}"
                 each = f"{seconds / len(reads) * 1e6:.2f}", f"{ends / len(reads):.1f}"
                 lines.append((length, k, name, *rates, *each, digest_of(parts)))
                 print(*lines[-1], flush=True)
-    header = ("bases", "k", "strategy", "reads/s", "search alone", "us/read", "ends/read", "digest")
+    header = ("bases", "k", "pieces", "reads/s", "search alone", "us/read", "ends/read", "digest")
     print_table(header, lines)
     for bases, k, name, rate, *_ in lines:
         add_figures({f"{bases} bases, k = {k}, {name}, reads/s": float(str(rate).replace(",", ""))})

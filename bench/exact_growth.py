@@ -66,17 +66,15 @@ def _complete(work: Path, genome: str, _: str) -> None:
     for bases, length in ((len(genome), 36), (len(genome), 100), (len(genome), 150), (1 << 20, 100)):
         fasta, reference, pages = _index(work, genome[:bases])
         inputs = CompleteInputs(reference, pages, fasta, _reads(work / "reads.fq", genome[:bases], length))
-        for strategy in ("auto", "seeds", "trie"):
-            times: list[float] = []
-            for k in range(6):
-                if times and times[-1] > SLOWEST:
-                    break
-                settings = CompleteSettings("x", k, strategy=strategy, backend="cpu")
-                times.append(_seconds(partial(search_reads, inputs, outputs, settings)))
-            shown = [f"{seconds / READS * 1e6:,.0f}" for seconds in times]
-            rows.append((f"{bases / 1e6:.1f} Mb", length, strategy, *shown, *["-"] * (6 - len(shown))))
+        times: list[float] = []
+        for k in range(6):
+            if times and times[-1] > SLOWEST:
+                break
+            times.append(_seconds(partial(search_reads, inputs, outputs, CompleteSettings("x", k, backend="cpu"))))
+        shown = [f"{seconds / READS * 1e6:,.0f}" for seconds in times]
+        rows.append((f"{bases / 1e6:.1f} Mb", length, *shown, *["-"] * (6 - len(shown))))
     print("complete: µs of processor a read")
-    print_table(("genome", "bases of a read", "strategy", *(f"k = {k}" for k in range(6))), rows)
+    print_table(("genome", "bases of a read", *(f"k = {k}" for k in range(6))), rows)
 
 
 def _reads(path: Path, genome: str, length: int) -> Path:

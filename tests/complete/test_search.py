@@ -58,7 +58,7 @@ def search(case, indexed=None, **settings):
     folder, fasta, path, _, whole = case
     indexed = indexed or whole
     outputs = CompleteOutputs(folder / "out.bam", folder / "out.tsv", folder / "out.json")
-    given = {"strategy": "seeds", "backend": "cpu", "max_differences": DIFFERENCES, **settings}
+    given = {"backend": "cpu", "max_differences": DIFFERENCES, **settings}
     search_reads(CompleteInputs(indexed.directory, indexed.pages, fasta, path), outputs,
                  CompleteSettings("test", **given))  # fmt: skip
     with pysam.AlignmentFile(str(outputs.bam)) as stream:
@@ -139,7 +139,7 @@ def test_every_hit_has_a_record(case, wanted):
     assert counts["hits"] == counts["hits_with_record"] == sum(map(len, wanted.values()))
 
 
-def test_one_answer_for_pages_batches_threads_memory_and_strategies(case, monkeypatch):
+def test_one_answer_for_pages_batches_threads_and_memory(case, monkeypatch):
     folder, fasta, _, _, _ = case
     search(case)
     bam, table = (folder / "out.bam").read_bytes(), (folder / "out.tsv").read_bytes()
@@ -161,10 +161,6 @@ def test_one_answer_for_pages_batches_threads_memory_and_strategies(case, monkey
     search(case, most_hits=8, threads=2)
     assert (folder / "out.tsv").read_bytes() == table
     assert pysam.samtools.view("--no-PG", str(folder / "out.bam")) == records
-    for strategy in ("trie", "auto"):
-        search(case, strategy=strategy)
-        assert (folder / "out.tsv").read_bytes() == table
-        assert pysam.samtools.view("--no-PG", str(folder / "out.bam")) == records
 
 
 @pytest.mark.parametrize(
@@ -205,7 +201,6 @@ def test_reports_and_limits(case, wanted, report, max_hits, most_hits):
     [
         ({"max_differences": 6}, "max_differences is 6; give a number from 0 to 5"),
         ({"report": "some"}, "report is 'some'"),
-        ({"strategy": "luck"}, "strategy is 'luck'"),
         ({"max_hits": -1}, "max_hits is -1"),
     ],
 )
@@ -223,7 +218,7 @@ def test_a_read_that_is_too_short_is_refused_by_name(case, tmp_path):
     with pytest.raises(
         InputError, match=r"record 2 \(tiny\) has 5 bases, and a search with 2 differences needs reads of 6"
     ):
-        search_reads(inputs, outputs, CompleteSettings("x", max_differences=2, strategy="seeds", backend="cpu"))
+        search_reads(inputs, outputs, CompleteSettings("x", max_differences=2, backend="cpu"))
     assert [item.name for item in tmp_path.iterdir()] == ["short.fq"]
 
 
@@ -233,10 +228,10 @@ def test_a_card_without_room_for_a_read(case, card, monkeypatch):
     monkeypatch.setattr(
         stage, "use_backend", lambda *_: nullcontext((Backend("gpu", "it was asked for."), lambda: card))
     )
-    monkeypatch.setattr("quire.algorithms.complete.seeds.gpu.find_ends", no_room)
+    monkeypatch.setattr("quire.algorithms.complete.gpu.find_ends", no_room)
     before = sorted(folder.iterdir())
     with pytest.raises(QuireError, match=r"record 1 on has more places than fit .* device\.backend: cpu"):
-        search(case, strategy="seeds")
+        search(case)
     assert sorted(folder.iterdir()) == before
 
 
@@ -257,9 +252,9 @@ def test_a_card_gives_the_same_answer(case, card, monkeypatch, tmp_path):
         return nullcontext((Backend("cpu", "it was asked for."), None))
 
     answers = []
-    for backend, strategy in ((use_cpu, "seeds"), (use_card, "seeds"), (use_card, "auto")):
+    for backend in (use_cpu, use_card):
         monkeypatch.setattr(stage, "use_backend", backend)
-        search((folder, fasta, few, None, indexed), strategy=strategy, most_hits=20)
+        search((folder, fasta, few, None, indexed), most_hits=20)
         answers.append((pysam.samtools.view(str(folder / "out.bam"), "--no-PG"), (folder / "out.tsv").read_bytes()))
-    assert answers[0] == answers[1] == answers[2]
+    assert answers[0] == answers[1]
     assert answers[0][0].count("\n") > 30

@@ -23,7 +23,7 @@ GENOME = str(SMALL / "genome.fa.gz")
 READ_LENGTH, DIFFERENCES, MIN_LENGTH = 50, 2, 25
 TARGET = (500, 4000)  # 0-based
 OTHER_SETTINGS = {
-    "few": {"max_differences": 1, "report": "best", "max_hits": 1, "strategy": "trie"},
+    "few": {"max_differences": 1, "report": "best", "max_hits": 1},
     "unique": {"min_length": 30, "strands": "forward", "unique": "both"},
 }
 COMPLEMENT = str.maketrans("ACGT", "TGCA")

@@ -27,8 +27,6 @@ rule search_complete:
         gpu=CARDS,
     params:
         search=of_search("complete", "max_differences", "report", "max_hits"),
-        # A namespace, like DEVICE: it changes no answer.
-        strategy=lambda wildcards: SimpleNamespace(name=of_search("complete", "strategy")(wildcards)),
         device=DEVICE,
         digest=sources.digest("search_complete.py"),
     script:

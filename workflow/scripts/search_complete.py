@@ -19,7 +19,6 @@ def main(job) -> None:
         CompleteSettings(
             name=job.wildcards.search,
             **job.params.search,
-            strategy=job.params.strategy.name,
             threads=job.threads,
             backend=job.params.device.backend,
             memory=job.params.device.memory,

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from quire.algorithms.complete.auto import gpu as auto
+from quire.algorithms.complete import gpu
 from quire.algorithms.complete.seeds import gpu as seeds
 from quire.algorithms.complete.trie import gpu as trie
 from quire.device.card import OutOfDeviceMemory
@@ -12,7 +12,7 @@ from tests.emulator.laboratory import needs_compiler
 from tests.support.complete_cases import card_case, draw_islands, draw_reads, expected_ends, rows_of
 
 pytestmark = needs_compiler
-STRATEGIES = {"seeds": seeds, "trie": trie, "auto": auto}
+COUNTS = {"exact": 3, "walked": 1, "mixed": 2}  # of pieces, for two differences
 
 
 def case():
@@ -24,28 +24,28 @@ def case():
     return card, card_case(card, islands, reads, 2, prefix_length=4), rows_of([expected_ends(islands, reads, 2)])
 
 
-def search(card, strategy: str, given, room: int = 100) -> list:
+def search(card, kind: str, given, room: int = 100) -> list:
     pages, batch, axis = given
-    parts = STRATEGIES[strategy].find_ends(card, pages, batch, axis, 2, room)
+    parts = gpu.find_ends(card, pages, batch, axis, 2, room, COUNTS[kind])
     return rows_of([type(part)(*map(card.download, part)) for part in parts])
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_any_allocation_may_fail(strategy) -> None:
+@pytest.mark.parametrize("kind", COUNTS)
+def test_any_allocation_may_fail(kind) -> None:
     card, given, wanted = case()
     assert wanted
-    assert search(card, strategy, given) == wanted
+    assert search(card, kind, given) == wanted
     for number in range(1, 60, 5):
         card.fail_allocation(number)
-        assert search(card, strategy, given) == wanted, number
+        assert search(card, kind, given) == wanted, number
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_single_read_that_does_not_fit_is_an_error(strategy, monkeypatch) -> None:
+@pytest.mark.parametrize("kind", COUNTS)
+def test_a_single_read_that_does_not_fit_is_an_error(kind, monkeypatch) -> None:
     card, given, _ = case()
     monkeypatch.setattr(card, "offsets", lambda _: (_ for _ in ()).throw(OutOfDeviceMemory("full")))
     with pytest.raises(OutOfDeviceMemory, match="full"):
-        search(card, strategy, given)
+        search(card, kind, given)
 
 
 def test_slices_of_few_items_and_rows(monkeypatch) -> None:
@@ -54,5 +54,5 @@ def test_slices_of_few_items_and_rows(monkeypatch) -> None:
     monkeypatch.setattr(trie, "ROWS_AT_ONCE", 2)
     monkeypatch.setattr(seeds, "ROWS_AT_ONCE", 3)
     card, given, wanted = case()
-    assert search(card, "trie", given) == wanted
-    assert search(card, "seeds", given, 1) == wanted
+    assert search(card, "mixed", given) == wanted
+    assert search(card, "exact", given, 1) == wanted

@@ -5,14 +5,20 @@ import tempfile
 from pathlib import Path
 
 from quire import index, reference
-from quire.complete.finders import STRATEGIES
+from quire.algorithms.complete.cpu import find_ends
+from quire.algorithms.fm_index.pages.cpu import page_arrays
+from quire.complete.axis import axis_of
 from quire.complete.search import CompleteInputs, CompleteOutputs, CompleteSettings, search_reads
+from quire.index import PageIndex
+from quire.io.fastq import read_batches
+from quire.reads.cpu import orient
+from quire.reference import Reference
 
 _BASES = 6000
 
 
 def compile_kernels() -> None:
-    """Search reads of all kinds, against one page and against several, with each strategy."""
+    """Search reads of all kinds, against one page and against several."""
     generator = random.Random(1)
     genome = "".join(generator.choices("ACGT", k=_BASES))
     reads = [genome[start : start + 50] for start in range(0, 500, 50)] + ["A" * 30, "N" * 30]
@@ -25,10 +31,20 @@ def compile_kernels() -> None:
             run = root / str(page_size)
             reference.build(root / "genome.fa", run / "reference", page_size)
             pages = []
-            for page in range(len(reference.Reference.open(run / "reference").pages)):
+            for page in range(len(Reference.open(run / "reference").pages)):
                 pages.append(run / f"page_{page}")
                 index.build(run / "reference", page, pages[-1], {"sampling_distance": 64, "sa_sampling": 1})
             inputs = CompleteInputs(run / "reference", pages, None, root / "reads.fq")
             outputs = CompleteOutputs(run / "out.bam", run / "out.tsv", run / "out.json")
-            for strategy in STRATEGIES:
-                search_reads(inputs, outputs, CompleteSettings("compile", strategy=strategy, backend="cpu"))
+            search_reads(inputs, outputs, CompleteSettings("compile", backend="cpu"))
+            _walk(inputs)
+
+
+def _walk(inputs: CompleteInputs) -> None:
+    """Search through the trie, which a genome as small as this one never needs."""
+    packed = Reference.open(inputs.reference)
+    indexes = [PageIndex.open(page, packed) for page in inputs.pages]
+    pages = [page_arrays(page, page.start, page.owned_length) for page in indexes]
+    for pair in read_batches(inputs.reads, None, 100):
+        for _ in find_ends(pages, orient(pair.mate1), axis_of(packed), max_differences=2, room=100, count=1):
+            pass

@@ -1,22 +1,20 @@
-"""What finds the ends of a batch: a strategy of `quire.algorithms.complete` on the CPU, or on a card."""
+"""Finders of the ends of a batch: `quire.algorithms.complete` on the CPU or on a card."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-import numpy as np
-
 from quire.algorithms.complete import Axis, Ends, PartsOfEnds
 from quire.algorithms.fm_index.pages.cpu import page_arrays
+from quire.complete.axis import axis_of
 from quire.device.card import Card
-from quire.errors import InputError, QuireError
+from quire.errors import QuireError
 from quire.index import PageIndex
 from quire.reads import ReadBatch, Reads
 from quire.reference import Reference
 
 log = logging.getLogger("quire.complete")
-STRATEGIES = ("auto", "seeds", "trie")
 ROOM = 1 << 20  # ends of a part
 PAGES_SHARE = 0.5  # of the card's free memory that pages may take
 
@@ -37,38 +35,35 @@ class Finder(Protocol):
 
 
 class CpuFinder:
-    """A strategy on the CPU."""
+    """A finder on the CPU."""
 
     # A batch with more hits than are held is searched twice: reads of 36 bases have 160 hits on chr20 with k = 3.
     reads_per_batch = 2048
     in_threads = True
 
-    def __init__(self, indexes: Sequence[PageIndex], axis: Axis, strategy: str, max_differences: int) -> None:
+    def __init__(self, indexes: Sequence[PageIndex], axis: Axis, max_differences: int) -> None:
         self._pages = [page_arrays(index, index.start, index.owned_length) for index in indexes]
         self._axis, self._differences = axis, max_differences
-        self._module = _on_cpu(strategy)
 
     def find(self, batch: ReadBatch, reads: Reads | None) -> PartsOfEnds:
         """See `Finder`."""
         assert reads is not None
-        parts: PartsOfEnds = self._module.find_ends(self._pages, reads, self._axis, self._differences, ROOM)
-        return parts
+        from quire.algorithms.complete.cpu import find_ends
+
+        return find_ends(self._pages, reads, self._axis, self._differences, ROOM)
 
 
 class CardFinder:
-    """A strategy on a card, used by the thread that opened it."""
+    """A finder on a card, used by the thread that opened it."""
 
     reads_per_batch = 1 << 17
     in_threads = False
 
-    def __init__(
-        self, card: Card, indexes: Sequence[PageIndex], axis: Axis, strategy: str, max_differences: int
-    ) -> None:
+    def __init__(self, card: Card, indexes: Sequence[PageIndex], axis: Axis, max_differences: int) -> None:
         from quire.algorithms.complete.windows.gpu import upload_axis
         from quire.algorithms.fm_index.pages.gpu import CardPages
 
         self._card, self._differences = card, max_differences
-        self._module = _on_card(strategy)
         try:
             self._axis: Any = upload_axis(card, axis)
             pages = CardPages(card, indexes, int(card.free_bytes() * PAGES_SHARE))
@@ -81,12 +76,13 @@ class CardFinder:
 
     def find(self, batch: ReadBatch, reads: Reads | None) -> Iterator[Ends]:
         """See `Finder`."""
+        from quire.algorithms.complete.gpu import find_ends
         from quire.reads.gpu import orient
 
         card = self._card
         try:
             on_card = orient(card, batch)
-            for part in self._module.find_ends(card, self._pages, on_card, self._axis, self._differences, ROOM):
+            for part in find_ends(card, self._pages, on_card, self._axis, self._differences, ROOM):
                 yield Ends(*map(card.download, part))
         except MemoryError as error:
             raise QuireError(
@@ -109,61 +105,22 @@ class FoundEnds:
         yield self._ends
 
 
-# Imports by name, and not by a text that is put together: the digests of sources follow the former alone.
-def _on_cpu(strategy: str) -> Any:
-    """The module of a strategy on the CPU."""
-    if strategy == "seeds":
-        from quire.algorithms.complete.seeds import cpu as seeds
-
-        return seeds
-    if strategy == "trie":
-        from quire.algorithms.complete.trie import cpu as trie
-
-        return trie
-    from quire.algorithms.complete.auto import cpu as auto
-
-    return auto
-
-
-def _on_card(strategy: str) -> Any:
-    """The module of a strategy on a card."""
-    if strategy == "seeds":
-        from quire.algorithms.complete.seeds import gpu as seeds
-
-        return seeds
-    if strategy == "trie":
-        from quire.algorithms.complete.trie import gpu as trie
-
-        return trie
-    from quire.algorithms.complete.auto import gpu as auto
-
-    return auto
-
-
 @contextmanager
 def open_finder(
-    open_card: Callable[[], Card] | None,
-    reference: Reference,
-    indexes: Sequence[PageIndex],
-    strategy: str,
-    max_differences: int,
+    open_card: Callable[[], Card] | None, reference: Reference, indexes: Sequence[PageIndex], max_differences: int
 ) -> Iterator[Finder]:
     """A finder for as long as the block runs.
 
     Args:
         open_card: from `quire.device.choice.use_backend`; None for the CPU.
         reference, indexes: what is searched.
-        strategy: one of STRATEGIES.
         max_differences: k.
 
     Raises:
-        InputError: an unknown strategy.
         QuireError: the card has no room for the index.
     """
-    if strategy not in STRATEGIES:
-        raise InputError(f"strategy is {strategy!r}; give one of {', '.join(STRATEGIES)}.")
-    axis = Axis(reference.text, np.asarray(reference.ambiguous), reference.island_axis)
+    axis = axis_of(reference)
     if open_card is None:
-        yield CpuFinder(indexes, axis, strategy, max_differences)
+        yield CpuFinder(indexes, axis, max_differences)
     else:
-        yield CardFinder(open_card(), indexes, axis, strategy, max_differences)
+        yield CardFinder(open_card(), indexes, axis, max_differences)

@@ -3,47 +3,38 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.complete import Axis
 from quire.algorithms.complete.alignment.cpu import align
 from quire.align.model import Reported
 from quire.align.records.cpu import RecordRows
 from quire.align.records.md import RecordSequences, differences
-from quire.complete.selection import Chosen
+from quire.complete.axis import axis_of
+from quire.complete.selection import Chosen, CountedReads, Wanted, listed, reportable
 from quire.errors import QuireError
 from quire.io.bam.encode import RecordBatch
-from quire.reads import ReadBatch, Reads
 from quire.reference import Reference
 from quire.sam import FLAG_REVERSE, FLAG_SECONDARY, FLAG_UNMAPPED, UNAVAILABLE_MAPPING_QUALITY
 
 
 def build_records(
-    chosen: Chosen,
-    batch: ReadBatch,
-    reads: Reads,
-    reference: Reference,
-    max_differences: int,
-    listed: NDArray[np.int64],
-    reportable: NDArray[np.int64],
-    index_before: int = 0,
-    unmapped: bool = True,
+    chosen: Chosen, counted: CountedReads, reference: Reference, wanted: Wanted, index_before: int = 0
 ) -> RecordBatch:
-    """Records of reads, in the order of the reads.
+    """Return the records of reads, in the order of the reads; a read without hits gets an unmapped one.
 
     Args:
         chosen: hits, which name reads of the batch.
-        batch, reads: as read, and on both strands.
+        counted: the reads; of their counts come the tags NH (hits with a record, here or in another call) and th (how
+            many would have one without `max_hits`, where that is more).
         reference: that the hits lie on.
-        max_differences: k.
-        listed: int64[reads], hits of each read that get a record, here or in another call (tag NH).
-        reportable: int64[reads], how many would if they were not cut (tag th, where that is more).
+        wanted: what is reported.
         index_before: records of the first read that were made before (for the tag HI).
-        unmapped: whether reads without hits get a record.
 
     Raises:
         QuireError: an alignment does not have as many differences as were found.
     """
+    batch, reads, counts = counted
+    with_record, all_of_report = listed(counts, wanted), reportable(counts, wanted)
     hits = chosen.hits
-    lonely = np.flatnonzero(listed == 0) if unmapped else np.empty(0, np.int64)
+    lonely = np.flatnonzero(with_record == 0)
     read = np.concatenate([hits.read, lonely])
     row = np.concatenate([np.arange(len(hits.read)), np.full(len(lonely), -1)])
     order = np.argsort(read, kind="stable")
@@ -56,10 +47,9 @@ def build_records(
     flag[mapped] |= hits.strand[row[mapped]].astype(np.uint16) * np.uint16(FLAG_REVERSE)
     flag[mapped] |= np.where(chosen.is_first[row[mapped]], 0, FLAG_SECONDARY).astype(np.uint16)
     index = np.arange(count) - np.searchsorted(read, read) + 1 + index_before
-    cut = mapped & (reportable > listed)[read]
+    cut = mapped & (all_of_report > with_record)[read]
 
-    axis = Axis(reference.text, np.asarray(reference.ambiguous), reference.island_axis)
-    cigar, offsets = align(hits, reads, axis, max_differences)
+    cigar, offsets = align(hits, reads, axis_of(reference), wanted.max_differences)
     # Rows of reads with hits are in the order of the hits: only lengths have to be spread.
     cigar_offsets = np.zeros(count + 1, np.int64)
     np.cumsum(np.where(mapped, np.diff(offsets)[row] if len(hits.read) else 0, 0), out=cigar_offsets[1:])
@@ -88,9 +78,9 @@ def build_records(
         mate_record=filled(-1, np.int64),
         sa=np.empty(0, np.uint8),
         sa_offsets=np.zeros(count + 1, np.int64),
-        hit_count=np.where(mapped, listed[read], -1).astype(np.int32),
+        hit_count=np.where(mapped, with_record[read], -1).astype(np.int32),
         hit_index=np.where(mapped, index, -1).astype(np.int32),
-        all_hits=np.where(cut, reportable[read], -1).astype(np.int32),
+        all_hits=np.where(cut, all_of_report[read], -1).astype(np.int32),
     )
 
 

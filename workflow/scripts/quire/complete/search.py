@@ -14,11 +14,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.complete import MOST_DIFFERENCES, Axis, Hits, shortest_read
+from quire.algorithms.complete import MOST_DIFFERENCES, Hits, shortest_read
 from quire.complete import counts as table
-from quire.complete.finders import STRATEGIES, CpuFinder, Finder, FoundEnds, open_finder
+from quire.complete.axis import axis_of
+from quire.complete.finders import CpuFinder, Finder, FoundEnds, open_finder
 from quire.complete.records import build_records
-from quire.complete.selection import Wanted, choose, count_by_read, listed, of_report, reportable
+from quire.complete.selection import CountedReads, Wanted, choose, count_by_read, listed, of_report, reportable
 from quire.complete.streaming import (
     MOST_HITS,
     WholeReads,
@@ -38,8 +39,8 @@ from quire.io.fastq import read_batches
 from quire.io.files import atomic_path, lacks_bgzip_end, write_json_atomic
 from quire.ledger import require_balance
 from quire.progress import Progress
-from quire.reads import ReadBatch, Reads
-from quire.reads.cpu import orient, subset
+from quire.reads import ReadBatch
+from quire.reads.cpu import orient
 from quire.reference import Reference
 from quire.run.identity import identify
 from quire.run.interrupts import worker_threads
@@ -85,10 +86,9 @@ class CompleteSettings:
         max_differences: k, 0 to MOST_DIFFERENCES.
         report: hits that get a record: "all", those with the read's fewest differences ("best"), or none ("count").
         max_hits: most records of a read, 0 for no limit; all hits are counted.
-        strategy: one of `quire.complete.finders.STRATEGIES`; changes nothing of the answer, as what follows.
-        threads: that work.
+        threads: that work; changes nothing of the answer, as what follows.
         backend, memory: the configuration's block `device`.
-        reads_per_batch: "auto" leaves the choice to the strategy.
+        reads_per_batch: "auto" leaves the choice to the backend.
         most_hits: that a thread holds at once; a read with more is searched again, a few hits at a time.
     """
 
@@ -96,7 +96,6 @@ class CompleteSettings:
     max_differences: int = 2
     report: str = "all"
     max_hits: int = 0
-    strategy: str = "auto"
     threads: int = 1
     backend: str = "auto"
     memory: str = "auto"
@@ -154,15 +153,12 @@ class _Searched:
     """A batch after its search.
 
     Attributes:
-        batch, reads: as read, and on both strands.
-        by_read: int64[n, k + 1], hits by differences.
+        counted: its reads.
         lines: of the table of counts.
         pieces: records of its reads in order; a range of reads must be searched again for theirs.
     """
 
-    batch: ReadBatch
-    reads: Reads
-    by_read: NDArray[np.int64]
+    counted: CountedReads
     lines: Future[NDArray[np.uint8]]
     pieces: list[Future[_Blocks] | range]
 
@@ -173,7 +169,7 @@ def search_reads(inputs: CompleteInputs, outputs: CompleteOutputs, settings: Com
     Args:
         inputs: reference, indexes and reads.
         outputs: each appears whole or not at all.
-        settings: differences, what is reported, strategy, threads and backend.
+        settings: differences, what is reported, threads and backend.
 
     Raises:
         InputError: bad FASTQ or settings, a read that is too short, an index that does not fit, or no card where the
@@ -187,7 +183,7 @@ def search_reads(inputs: CompleteInputs, outputs: CompleteOutputs, settings: Com
     log.info("%s: %d pages, %d bases", inputs.reference, len(indexes), reference.axis_length)
     with use_backend(settings.backend, settings.memory) as (backend, open_card):
         k = settings.max_differences
-        with open_finder(open_card, reference, indexes, settings.strategy, k) as finder:
+        with open_finder(open_card, reference, indexes, k) as finder:
             counts = _Run(finder, reference, inputs, outputs, settings).run(backend)
     warnings = []
     if lacks_bgzip_end(inputs.reads):
@@ -215,9 +211,8 @@ def search_reads(inputs: CompleteInputs, outputs: CompleteOutputs, settings: Com
 def _check(settings: CompleteSettings) -> None:
     """Refuse settings that mean nothing."""
     name = f"complete {settings.name}"
-    for key, allowed in (("report", REPORTS), ("strategy", STRATEGIES)):
-        if getattr(settings, key) not in allowed:
-            raise InputError(f"{name}: {key} is {getattr(settings, key)!r}; give one of {', '.join(allowed)}.")
+    if settings.report not in REPORTS:
+        raise InputError(f"{name}: report is {settings.report!r}; give one of {', '.join(REPORTS)}.")
     if not 0 <= settings.max_differences <= MOST_DIFFERENCES:
         raise InputError(
             f"{name}: max_differences is {settings.max_differences}; give a number from 0 to {MOST_DIFFERENCES}."
@@ -240,7 +235,7 @@ class _Run:
         self.finder, self.reference, self.inputs, self.outputs, self.settings = (
             finder, reference, inputs, outputs, settings,
         )  # fmt: skip
-        self.axis = Axis(reference.text, np.asarray(reference.ambiguous), reference.island_axis)
+        self.axis = axis_of(reference)
         self.wanted = Wanted(settings.max_differences, settings.report, settings.max_hits)
         self.counts = SearchCounts()
         self.progress = Progress(log)
@@ -251,7 +246,7 @@ class _Run:
         settings = self.settings
         command = (
             f"complete --max-differences {settings.max_differences} --report {settings.report} "
-            f"--max-hits {settings.max_hits} --strategy {settings.strategy} --backend {backend.name} "
+            f"--max-hits {settings.max_hits} --backend {backend.name} "
             f"{self.inputs.reads.name}"
         )
         description = f"backend {backend.name}: {backend.reason}"
@@ -314,45 +309,44 @@ class _Run:
     def _search(self, finder: Finder, batch: ReadBatch, submit: Callable[..., Future[Any]]) -> _Searched:
         """Find and count the hits of a batch, and have `submit` make its records and lines."""
         reads, k = orient(batch), self.settings.max_differences
-        by_read = np.zeros((len(batch), k + 1), np.int64)
+        counted = CountedReads(batch, reads, np.zeros((len(batch), k + 1), np.int64))
 
-        def counted() -> Iterator[Hits]:
+        def hits_while_counting() -> Iterator[Hits]:
             for hits in hits_in_parts(finder, batch, reads, self.axis, k):
-                count_by_read(hits, by_read)
+                count_by_read(hits, counted.counts)
                 yield hits
 
         made: list[Future[_Blocks] | range] = []
         held = 0
         if self.settings.report == "count":
-            for _ in counted():
+            for _ in hits_while_counting():
                 pass
         else:
-            for piece in whole_reads(counted(), len(batch), self.settings.most_hits):
+            for piece in whole_reads(hits_while_counting(), len(batch), self.settings.most_hits):
                 if piece.hits is None or held > MOST_BYTES:
                     made.append(range(piece.first, piece.last))
                     continue
                 # The counts of whole reads are whole, too.
-                made.append(submit(self._encode, piece, batch, reads, by_read[piece.first : piece.last].copy()))
+                made.append(submit(self._encode, piece, counted))
                 if len(made) > self.settings.threads and not isinstance(oldest := made[-self.settings.threads], range):
                     held += sum(block.nbytes for block in oldest.result().blocks)
-        lines = submit(table.lines, batch, by_read, listed(by_read, self.wanted))
-        return _Searched(batch, reads, by_read, lines, made)
+        lines = submit(table.lines, batch, counted.counts, listed(counted.counts, self.wanted))
+        return _Searched(counted, lines, made)
 
-    def _encode(self, piece: WholeReads, batch: ReadBatch, reads: Reads, by_read: NDArray[np.int64]) -> _Blocks:
-        """Make the records of some reads of a batch; `by_read` is theirs alone."""
+    def _encode(self, piece: WholeReads, counted: CountedReads) -> _Blocks:
+        """Make the records of some reads of a batch; other reads of it may still be counted."""
         assert piece.hits is not None
-        if len(by_read) < len(batch):
-            batch, reads = batch.part(piece.first, piece.last), subset(reads, np.arange(piece.first, piece.last))
-        hits = of_report(piece.hits._replace(read=piece.hits.read - piece.first), by_read, self.wanted)
-        chosen = choose(hits, reads.name_hash, self.settings.max_hits)
-        records = build_records(chosen, batch, reads, self.reference, self.settings.max_differences,
-                                listed(by_read, self.wanted), reportable(by_read, self.wanted))  # fmt: skip
-        return _Blocks(assemble_blocks(records, batch, None, b"", self.bam.level), len(chosen.is_first))
+        if piece.last - piece.first < len(counted.batch):
+            counted = counted.part(piece.first, piece.last)
+        hits = of_report(piece.hits._replace(read=piece.hits.read - piece.first), counted.counts, self.wanted)
+        chosen = choose(hits, counted.reads.name_hash, self.settings.max_hits)
+        records = build_records(chosen, counted, self.reference, self.wanted)
+        return _Blocks(assemble_blocks(records, counted.batch, None, b"", self.bam.level), len(chosen.is_first))
 
     def _write(self, searched: _Searched) -> None:
         """Write a batch; reads whose hits were too many to hold are searched again."""
         self.table.write(searched.lines.result().data)
-        self.counts.add(searched.batch, searched.by_read, self.wanted)
+        self.counts.add(searched.counted.batch, searched.counted.counts, self.wanted)
         for piece in searched.pieces:
             if isinstance(piece, range):
                 self._search_again(searched, piece)
@@ -367,11 +361,8 @@ class _Run:
 
     def _search_again(self, searched: _Searched, chosen: range) -> None:
         """Search some reads of a batch a few hits at a time, and write their records."""
-        batch, reads = searched.batch.part(chosen.start, chosen.stop), subset(searched.reads, np.array(chosen))
-        by_read = searched.by_read[chosen.start : chosen.stop]
-        pieces = records_in_pieces(
-            self.finder, batch, reads, self.reference, by_read, self.wanted, self.settings.most_hits
-        )
+        counted = searched.counted.part(chosen.start, chosen.stop)
+        pieces = records_in_pieces(self.finder, counted, self.reference, self.wanted, self.settings.most_hits)
         for records, part in pieces:
             self.bam.write_blocks(assemble_blocks(records, part, None, b"", self.bam.level))
             self.counts.hits_with_record += int((records.contig >= 0).sum())

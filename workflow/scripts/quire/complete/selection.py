@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.complete import Hits
+from quire.reads import ReadBatch, Reads
+from quire.reads.cpu import subset
 from quire.sequence.ties.cpu import tie_hash
 from quire.simd.compiled import compiled
 
@@ -22,6 +24,24 @@ class Wanted(NamedTuple):
     max_differences: int
     report: str
     max_hits: int
+
+
+class CountedReads(NamedTuple):
+    """Reads whose hits are counted.
+
+    Attributes:
+        batch, reads: as read, and on both strands.
+        counts: int64[n, k + 1], hits of each read by differences.
+    """
+
+    batch: ReadBatch
+    reads: Reads
+    counts: NDArray[np.int64]
+
+    def part(self, first: int, last: int) -> "CountedReads":
+        """Return the reads [first, last); they count from 0."""
+        chosen = np.arange(first, last)
+        return CountedReads(self.batch.part(first, last), subset(self.reads, chosen), self.counts[first:last])
 
 
 class Chosen(NamedTuple):

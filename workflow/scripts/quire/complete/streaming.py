@@ -4,16 +4,15 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quire.algorithms.complete import Axis, Ends, Hits
 from quire.algorithms.complete.alignment.cpu import find_hits
+from quire.complete.axis import axis_of
 from quire.complete.finders import Finder
 from quire.complete.records import build_records
-from quire.complete.selection import Chosen, Wanted, choose, join, listed, of_report, reportable, take
+from quire.complete.selection import Chosen, CountedReads, Wanted, choose, join, of_report, take
 from quire.io.bam.encode import RecordBatch
 from quire.reads import ReadBatch, Reads
-from quire.reads.cpu import subset
 from quire.reference import Reference
 
 MOST_HITS = 1 << 20  # that are held at once
@@ -152,93 +151,65 @@ def hits_in_parts(finder: Finder, batch: ReadBatch, reads: Reads, axis: Axis, ma
 
 
 def records_in_pieces(
-    finder: Finder,
-    batch: ReadBatch,
-    reads: Reads,
-    reference: Reference,
-    counts: NDArray[np.int64],
-    wanted: Wanted,
-    most_hits: int = MOST_HITS,
+    finder: Finder, counted: CountedReads, reference: Reference, wanted: Wanted, most_hits: int = MOST_HITS
 ) -> Iterator[tuple[RecordBatch, ReadBatch]]:
-    """Yield the records of a batch whose hits are counted, with the reads that they point into.
+    """Yield the records of reads whose hits are counted, with the batches that they point into.
 
     Args:
-        finder: that found them.
-        batch, reads: as read, and on both strands.
+        finder: that found the hits.
+        counted: the reads.
         reference: that the hits lie on.
-        counts: int64[n, k + 1], hits of each read by differences.
         wanted: what is reported.
         most_hits: that are held at once.
     """
-    axis = Axis(reference.text, np.asarray(reference.ambiguous), reference.island_axis)
-    totals = counts.sum(axis=1)
-    behind = np.cumsum(totals)
+    axis = axis_of(reference)
+    totals = counted.counts.sum(axis=1)
+    until = np.cumsum(totals)
     first = 0
-    while first < len(batch):
-        before = behind[first] - totals[first]
-        last = max(first + 1, int(np.searchsorted(behind, before + most_hits, side="right")))
-        piece, oriented = batch.part(first, last), subset(reads, np.arange(first, last))
+    while first < len(counted.batch):
+        before = until[first] - totals[first]
+        last = max(first + 1, int(np.searchsorted(until, before + most_hits, side="right")))
+        piece = counted.part(first, last)
         if totals[first] > most_hits:
-            yield from _records_of_read(finder, piece, oriented, reference, axis, counts[first:last], wanted, most_hits)
+            yield from _records_of_read(finder, piece, reference, wanted, most_hits)
         else:
-            parts = hits_in_parts(finder, piece, oriented, axis, wanted.max_differences)
-            hits = of_report(join(parts), counts[first:last], wanted)
-            yield _records(choose(hits, oriented.name_hash, wanted.max_hits), piece, oriented, reference,
-                           counts[first:last], wanted), piece  # fmt: skip
+            parts = hits_in_parts(finder, piece.batch, piece.reads, axis, wanted.max_differences)
+            hits = of_report(join(parts), piece.counts, wanted)
+            chosen = choose(hits, piece.reads.name_hash, wanted.max_hits)
+            yield build_records(chosen, piece, reference, wanted), piece.batch
         first = last
 
 
 def _records_of_read(
-    finder: Finder,
-    batch: ReadBatch,
-    reads: Reads,
-    reference: Reference,
-    axis: Axis,
-    counts: NDArray[np.int64],
-    wanted: Wanted,
-    most_hits: int,
+    finder: Finder, read: CountedReads, reference: Reference, wanted: Wanted, most_hits: int
 ) -> Iterator[tuple[RecordBatch, ReadBatch]]:
-    """Records of one read: those that `max_hits` leaves, or its first hit and then one number of differences after the
-    other, each with a search of its own."""
-    search = (finder, batch, reads, axis, wanted.max_differences)
-    kept = _first_hits(hits_in_parts(*search), reads, counts, wanted, wanted.max_hits or 1, most_hits)
-    yield _records(choose(kept, reads.name_hash, 0), batch, reads, reference, counts, wanted), batch
+    """Yield the records of one read: the first `max_hits`, or its first hit and then those of each distance.
+
+    Each distance takes a search of its own.
+    """
+    search = (finder, read.batch, read.reads, axis_of(reference), wanted.max_differences)
+    kept = _first_hits(hits_in_parts(*search), read, wanted, wanted.max_hits or 1, most_hits)
+    yield build_records(choose(kept, read.reads.name_hash, 0), read, reference, wanted), read.batch
     if wanted.max_hits:
         return
     done, first = 1, (int(kept.strand[0]), int(kept.begin[0]))
-    for distance in np.flatnonzero(counts[0]):
+    for distance in np.flatnonzero(read.counts[0]):
         for hits in hits_in_parts(*search):
-            hits = of_report(hits, counts, wanted)
+            hits = of_report(hits, read.counts, wanted)
             others = (hits.distance == distance) & ((hits.strand != first[0]) | (hits.begin != first[1]))
             chosen = Chosen(take(hits, others), np.zeros(int(others.sum()), np.bool_))
-            yield _records(chosen, batch, reads, reference, counts, wanted, done), batch
+            yield build_records(chosen, read, reference, wanted, done), read.batch
             done += len(chosen.is_first)
 
 
-def _first_hits(
-    parts: Iterator[Hits], reads: Reads, counts: NDArray[np.int64], wanted: Wanted, number: int, most_hits: int
-) -> Hits:
-    """The first `number` hits of one read, in no order of records."""
+def _first_hits(parts: Iterator[Hits], read: CountedReads, wanted: Wanted, number: int, most_hits: int) -> Hits:
+    """Return the first `number` hits of one read, in no order of records."""
     kept: list[Hits] = []
     held = 0
     for hits in parts:
-        kept.append(of_report(hits, counts, wanted))
+        kept.append(of_report(hits, read.counts, wanted))
         held += len(kept[-1].read)
         if held > most_hits + number:
-            kept = [choose(join(kept), reads.name_hash, number).hits]
+            kept = [choose(join(kept), read.reads.name_hash, number).hits]
             held = len(kept[0].read)
-    return choose(join(kept), reads.name_hash, number).hits
-
-
-def _records(
-    chosen: Chosen,
-    batch: ReadBatch,
-    reads: Reads,
-    reference: Reference,
-    counts: NDArray[np.int64],
-    wanted: Wanted,
-    index_before: int = 0,
-) -> RecordBatch:
-    """See `build_records`."""
-    numbers = listed(counts, wanted), reportable(counts, wanted)
-    return build_records(chosen, batch, reads, reference, wanted.max_differences, *numbers, index_before)
+    return choose(join(kept), read.reads.name_hash, number).hits

@@ -15,7 +15,7 @@ TITLES = {
     "pairwise": "Alignments of two sequences",
 }
 # Of the settings, what the table of a tool need not repeat: it changes no answer.
-_HOW_IT_RAN = ("name", "threads", "backend", "memory", "strategy")
+_HOW_IT_RAN = ("name", "threads", "backend", "memory")
 
 
 def read_searches(searches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -5,9 +5,9 @@ strands. T is the axis, islands laid end to end; P_s is the read on strand s, an
 C, G, T, in the read or in the reference, matches nothing, not even itself.
 
 **Ends.** For an island and a position e in it, D_s(e) is the smallest edit distance between P_s and T[b:e) over all b
-of that island. An *end* is (read, strand, e) with D_s(e) <= k. Two strategies find all ends, `seeds` and `trie`; their
-answers are the same, sorted by read, strand and e. Nothing that follows knows which of them was taken. Both offer
-`cpu.find_ends(pages, reads, axis, max_differences, room) -> PartsOfEnds` (on a card, `gpu.find_ends(card, ...)`).
+of that island. An *end* is (read, strand, e) with D_s(e) <= k. `cpu.find_ends` and `gpu.find_ends` find all ends,
+sorted by read, strand and e: reads are cut into `pieces`, `seeds` and `trie` find places of these, and `windows` around
+those places give the ends.
 
 **Hits.** Ends are aligned in the matrix H[i][j] = smallest edit distance between P_s[:i] and T[b:j) over all b. From
 (m, e) the path goes back to row 0: over (i-1, j-1) if H there and the cost of the two bases make H[i][j], else over

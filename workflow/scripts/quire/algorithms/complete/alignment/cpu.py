@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.complete import Axis, Ends, Hits
-from quire.algorithms.complete.alignment.cpu_paths import BatchArrays, find_path, room_for_paths
+from quire.algorithms.complete.alignment.cpu_paths import find_path, room_for_paths
+from quire.algorithms.complete.cpu_arrays import batch_arrays
 from quire.reads import Reads
 from quire.simd.compiled import compiled, inlined
 
@@ -25,7 +26,7 @@ def find_hits(parts: Iterable[Ends], reads: Reads, axis: Axis, max_differences: 
         axis: the reference.
         max_differences: k.
     """
-    batch = _batch(reads, axis, max_differences)
+    batch = batch_arrays(reads, axis, max_differences)
     # Ends whose alignments begin at the same base are at most 2k apart.
     pending = np.zeros(_HEAD + _ROW * (6 * max_differences + 8), np.int64)
     for part in parts:
@@ -38,14 +39,8 @@ def find_hits(parts: Iterable[Ends], reads: Reads, axis: Axis, max_differences: 
 def align(hits: Hits, reads: Reads, axis: Axis, max_differences: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """The CIGARs of hits, packed as in BAM with the operations M, I and D: uint32[] and offsets int64[n + 1]."""
     cigar: NDArray[np.uint32]
-    cigar, offsets = cigars(_batch(reads, axis, max_differences), hits)
+    cigar, offsets = cigars(batch_arrays(reads, axis, max_differences), hits)
     return cigar, offsets
-
-
-def _batch(reads: Reads, axis: Axis, max_differences: int) -> BatchArrays:
-    return BatchArrays(
-        reads.offsets, reads.codes, reads.word_offsets, reads.packed, reads.ambiguous, *axis, max_differences
-    )
 
 
 def _room(count: int) -> Hits:

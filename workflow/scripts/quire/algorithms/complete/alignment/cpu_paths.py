@@ -16,20 +16,6 @@ _OUTSIDE = 5  # a letter beyond the island
 NOWHERE = np.int64(-1)
 
 
-class BatchArrays(NamedTuple):
-    """What the kernels read of a batch (see `quire.reads.Reads`) and of the axis (`quire.algorithms.complete.Axis`)."""
-
-    offsets: np.ndarray
-    codes: np.ndarray
-    word_offsets: np.ndarray
-    packed: np.ndarray
-    ambiguous: np.ndarray
-    text: np.ndarray
-    unknown: np.ndarray
-    islands: np.ndarray
-    differences: int
-
-
 class Paths(NamedTuple):
     """Room for the path of an end; D = 2k + 3 is the number of diagonals with one that nothing reaches on either side.
 

@@ -1,152 +1,156 @@
-"""Complete search by seeds with Numba; see the package's text."""
+"""Seeds with Numba: the rows of exact pieces become candidates, page after page.
 
-from collections.abc import Iterator, Sequence
+Every step of a search is a cache miss, so pieces are searched side by side, and each step is announced a round ahead.
+"""
+
+from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
-from quire.algorithms.complete import Axis, Ends
-from quire.algorithms.complete.seeds import MOST_ROWS
-from quire.algorithms.complete.seeds.cpu_candidates import (
-    CHUNK,
-    AxisArrays,
-    locate_candidates,
-    room_for_candidates,
-    special_blocks,
-    verify,
-)
-from quire.algorithms.complete.seeds.cpu_frequent import ends_of_frequent_strand
-from quire.algorithms.complete.seeds.cpu_merging import EndArrays, FoundWindows, merge
-from quire.algorithms.complete.seeds.cpu_pieces import (
-    HIGH,
-    LOW,
-    PIECES_TOGETHER,
-    StrandArrays,
-    lay_pieces,
-    room_for_pieces,
-    search_pieces,
-)
-from quire.algorithms.complete.seeds.cpu_windows import room_for_windows
-from quire.algorithms.fm_index.pages.cpu import PageArrays, page_of, page_table
-from quire.reads import Reads
-from quire.simd.compiled import compiled
+from quire.algorithms.complete.cpu_arrays import BatchArrays
+from quire.algorithms.complete.pieces import Pieces
+from quire.algorithms.complete.windows.cpu import candidate_at
+from quire.algorithms.fm_index.cpu import backward_step, prefetch_row
+from quire.algorithms.fm_index.pages.cpu import announce_row, page_of, walk_to_sampled
+from quire.algorithms.seeding.cpu_steps import prefix
+from quire.simd.bits import prefetch
+from quire.simd.compiled import compiled, inlined
+
+PIECES_TOGETHER = 512
+ROWS_TOGETHER = 512
+FEW_ROWS = 2  # at which a piece is not searched further: a few candidates too many cost less
+# Columns of `found`, which has a row for each piece: its interval, LOW to HIGH, the base FROM which on it was searched,
+# and the rows of all pieces BEFORE it. One more row at the end has the rows of all pieces.
+LOW, HIGH, FROM, BEFORE = _FIELDS = range(4)
 
 
-def find_ends(
-    pages: Sequence[PageArrays], reads: Reads, axis: Axis, max_differences: int, room: int = 0
-) -> Iterator[Ends]:
-    """Yield the ends of every read in parts; see `quire.algorithms.complete.PartsOfEnds`.
+def candidates_of(
+    table: NDArray[np.int64], number: int, pieces: Pieces, batch: BatchArrays, most: int
+) -> Iterator[NDArray[np.uint64]]:
+    """Yield the candidates (uint64[]) that a page owns, at most `most` at a time.
 
     Args:
-        pages: of the whole axis, in order; they overlap by at least the longest read.
-        reads: the batch, none shorter than `shortest_read(max_differences)`.
-        axis: the reference.
-        max_differences: k.
-        room: ends of a part; never less than what one strand with MOST_ROWS rows may have.
+        table: of the pages.
+        number: of the page.
+        pieces: with limit 0.
+        batch: that they are of.
+        most: rows that are located at a time.
     """
-    table = page_table(pages)
-    batch = StrandArrays(reads.offsets, reads.codes, reads.word_offsets, reads.packed, reads.ambiguous, max_differences)
-    arrays = AxisArrays(*axis, special_blocks(axis.ambiguous, axis.islands))
-    room = max(room, MOST_ROWS * (2 * max_differences + 1))
-    ends = EndArrays(np.empty(room, np.int64), np.empty(room, np.uint8), np.empty(room, np.int64),
-                     np.empty(room, np.uint8))  # fmt: skip
-    strand = 0
-    while strand < 2 * len(reads):
-        strand, used, frequent = ends_of_strands(table, batch, arrays, strand, ends)
-        yield _part(ends, used)
-        if frequent:
-            for used in ends_of_frequent_strand(table, batch, arrays, strand, ends):
-                yield _part(ends, used)
-            strand += 1
-
-
-def _part(ends: EndArrays, used: int) -> Ends:
-    return Ends(*(array[:used].copy() for array in ends))
+    found = np.empty((len(pieces.oriented) + 1, len(_FIELDS)), np.int64)
+    search_pieces(table, number, pieces, batch, found)
+    rows = int(found[-1, BEFORE])
+    for first in range(0, rows, most):
+        candidates = np.empty(min(most, rows - first), np.uint64)
+        yield candidates[: locate_rows(table, number, pieces, batch, found, first, candidates)]
 
 
 @compiled
-def ends_of_strands(table, batch, axis, strand, ends):
-    """Ends of the strands (2 * read + strand) from `strand` on.
+def search_pieces(table, number, pieces, batch, found):
+    """Fill `found` with what a page holds of pieces."""
+    page = page_of(table, number)
+    oriented, begins, ends, _ = pieces
+    offsets, codes, word_offsets, packed, ambiguous = (
+        batch.offsets, batch.codes, batch.word_offsets, batch.packed, batch.ambiguous,
+    )  # fmt: skip
+    prefix_table, k = page.prefix_table, page.prefix_length
+    listed = np.empty(PIECES_TOGETHER, np.int64)
+    for first in range(0, len(oriented), PIECES_TOGETHER):
+        left = 0
+        for item in range(first, min(first + PIECES_TOGETHER, len(oriented))):
+            read, side = oriented[item] >> 1, oriented[item] & 1
+            begin, end = begins[item], ends[item]
+            found[item, LOW], found[item, HIGH], found[item, FROM] = 0, 0, end
+            if ambiguous[read] and _has_unknown(codes, side, offsets[read] + begin, offsets[read] + end):
+                continue
+            listed[left] = item
+            left += 1
+            if end - begin >= k:
+                found[item, LOW] = prefix(packed[side], word_offsets[read], end, k)
+                prefetch(prefix_table, 2 * found[item, LOW])
+        kept = 0
+        for place in range(left):
+            item = listed[place]
+            if ends[item] - begins[item] >= k:
+                kmer = found[item, LOW]
+                found[item, LOW], found[item, HIGH] = (
+                    np.int64(prefix_table[2 * kmer]),
+                    np.int64(prefix_table[2 * kmer + 1]),
+                )
+                found[item, FROM] -= k
+            else:
+                found[item, HIGH] = page.C[4]
+            listed[kept] = item
+            kept += _goes_on(page, found, item, begins[item])
+        left = kept
+        while left > 0:
+            kept = 0
+            for place in range(left):
+                item = listed[place]
+                found[item, FROM] -= 1
+                read, side = oriented[item] >> 1, oriented[item] & 1
+                symbol = np.int64(codes[side, offsets[read] + found[item, FROM]])
+                found[item, LOW], found[item, HIGH] = backward_step(
+                    page.blocks, page.words_per_block, page.C, page.primary, symbol, found[item, LOW], found[item, HIGH]
+                )
+                listed[kept] = item
+                kept += _goes_on(page, found, item, begins[item])
+            left = kept
+    found[0, BEFORE] = 0
+    for item in range(len(oriented)):
+        found[item + 1, BEFORE] = found[item, BEFORE] + found[item, HIGH] - found[item, LOW]
 
-    Returns:
-        The strand it stopped before, the number of ends, and whether it stopped because that strand has too many rows;
-        else it stopped for want of room.
-    """
-    strands, per_strand = 2 * (len(batch.offsets) - 1), batch.differences + 1
-    longest = np.int64(0)
-    for read in range(len(batch.offsets) - 1):
-        longest = max(longest, batch.offsets[read + 1] - batch.offsets[read])
-    pieces, candidates = room_for_pieces(len(table), batch.differences), room_for_candidates()
-    memory, layout = room_for_windows(longest, batch.differences)
-    found = FoundWindows(np.empty(MOST_ROWS, np.int64), np.empty(MOST_ROWS, np.int64), np.empty(MOST_ROWS, np.int64))
-    used = np.int64(0)
-    while strand < strands:
-        last = min(strand + max(PIECES_TOGETHER // per_strand, 1), strands)
-        count = lay_pieces(batch, strand, last, pieces)
-        for number in range(len(table)):
-            search_pieces(page_of(table, number), number, batch, strand, count, pieces)
-        first = strand
-        while first < last:
-            stop, rows = _as_many_as_fit(pieces, strand, first, last, per_strand)
-            if stop == first:
-                return first, used, True
-            if used + rows * (2 * batch.differences + 1) > len(ends.read):
-                return first, used, False
-            with_ends = _find_windows(
-                table, batch, axis, pieces, strand, first, stop, candidates, memory, layout, found
-            )
-            used = _merge_all(batch, found, with_ends, ends, used)
-            first = stop
-        strand = last
-    return strand, used, False
+
+@inlined
+def _has_unknown(codes, side, begin, end):
+    """Return whether bases hold an N."""
+    unknown = False
+    for i in range(begin, end):
+        unknown |= codes[side, i] > 3
+    return unknown
+
+
+@inlined
+def _goes_on(page, found, item, begin):
+    """Return whether an interval takes another step; its memory is asked for."""
+    if found[item, FROM] == begin or found[item, HIGH] - found[item, LOW] <= FEW_ROWS:
+        return False
+    prefetch_row(page.blocks, page.words_per_block, found[item, LOW])
+    prefetch_row(page.blocks, page.words_per_block, found[item, HIGH])
+    return True
 
 
 @compiled
-def _as_many_as_fit(pieces, origin, first, last, per_strand):
-    """How far strands from `first` on have at most MOST_ROWS rows together, and how many rows that are."""
-    rows = np.int64(0)
+def locate_rows(table, number, pieces, batch, found, first, candidates):
+    """Write the candidates of as many rows as `candidates` has room for, from row `first` of all pieces on.
+
+    Returns the number of those that the page owns.
+    """
+    page = page_of(table, number)
+    oriented, begins, ends, _ = pieces
+    offsets, islands, differences, suffix_array = batch.offsets, batch.islands, batch.differences, page.suffix_array
+    rows, steps = np.empty(ROWS_TOGETHER, np.int64), np.empty(ROWS_TOGETHER, np.int64)
+    items, listed = np.empty(ROWS_TOGETHER, np.int64), np.empty(ROWS_TOGETHER, np.int64)
+    item, used, last = 0, 0, first + len(candidates)
     while first < last:
-        more = np.int64(0)
-        for item in range((first - origin) * per_strand, (first + 1 - origin) * per_strand):
-            for number in range(pieces.found.shape[1]):
-                more += pieces.found[item, number, HIGH] - pieces.found[item, number, LOW]
-        if rows + more > MOST_ROWS:
-            break
-        rows += more
-        first += 1
-    return first, rows
-
-
-@compiled
-def _find_windows(table, batch, axis, pieces, origin, first, stop, candidates, memory, layout, found):
-    """Fill `found` with the windows of strands [first, stop) that have ends; returns how many.
-
-    origin: the strand that the first of `pieces` are of.
-    """
-    items, page_numbers, rows, _, _ = candidates
-    per_strand = batch.differences + 1
-    count, used = 0, np.int64(0)
-    for item in range((first - origin) * per_strand, (stop - origin) * per_strand):
-        for number in range(len(table)):
-            for row in range(pieces.found[item, number, LOW], pieces.found[item, number, HIGH]):
-                items[count], page_numbers[count], rows[count] = item, number, row
-                count += 1
-                if count == CHUNK:
-                    locate_candidates(table, pieces, count, candidates)
-                    used = verify(batch, axis, pieces, origin, count, candidates, memory, layout, found, used)
-                    count = 0
-    locate_candidates(table, pieces, count, candidates)
-    return verify(batch, axis, pieces, origin, count, candidates, memory, layout, found, used)
-
-
-@compiled
-def _merge_all(batch, found, count, ends, used):
-    """Append the ends of the first `count` windows, which stand in the order of their strands; returns their end."""
-    first = 0
-    while first < count:
-        strand, last = found.strand[first], first
-        while last < count and found.strand[last] == strand:
-            last += 1
-        length = batch.offsets[(strand >> 1) + 1] - batch.offsets[strand >> 1]
-        used = merge(found, first, last, length, batch.differences, ends, used)
-        first = last
+        count = min(last - first, ROWS_TOGETHER)
+        for i in range(count):
+            while found[item + 1, BEFORE] <= first + i:
+                item += 1
+            items[i], rows[i], steps[i], listed[i] = item, found[item, LOW] + first + i - found[item, BEFORE], 0, i
+            announce_row(page, rows[i])
+        first += count
+        if page.sa_sampling > 1:
+            walk_to_sampled(page, rows, steps, listed, count)
+        for i in range(count):
+            piece = items[i]
+            # Bases of a piece before FROM were not searched, and need not match; the window decides.
+            begin = np.int64(suffix_array[rows[i]]) + steps[i] - (found[piece, FROM] - begins[piece])
+            if not 0 <= begin < page.owned_length:
+                continue
+            read = oriented[piece] >> 1
+            behind = page.start + begin + ends[piece] - begins[piece]
+            end = behind + offsets[read + 1] - offsets[read] - ends[piece]
+            candidates[used], is_one = candidate_at(islands, oriented[piece], behind - 1, end, differences)
+            used += is_one
     return used

@@ -1,17 +1,13 @@
-"""Complete search by seeds on a card: pieces are looked up, their rows become candidates, and windows give the ends.
+"""Seeds on a card: k + 1 exact pieces of each read are looked up, and their rows become candidates.
 
-The same pigeonhole as `quire.algorithms.complete.seeds.cpu`, verified by `quire.algorithms.complete.windows.gpu`. Rows
-are located ROWS_AT_ONCE at a time, and only candidates on which the whole piece stands are kept. Where the card has no
-room for those of a batch it is halved.
+Rows are located ROWS_AT_ONCE at a time, and only candidates on which the whole piece stands are kept.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.complete import Ends
-from quire.algorithms.complete.windows.gpu import DEFINES, NO_CANDIDATE, CardAxis, find_in_parts
+from quire.algorithms.complete.windows.gpu import DEFINES, NO_CANDIDATE, CardAxis
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
 from quire.algorithms.fm_index.gpu import CardPage
 from quire.algorithms.fm_index.pages.gpu import PagesInTurn
@@ -29,33 +25,6 @@ class _FoundPieces(NamedTuple):
     rows: CardArray
     counts: CardArray
     depths: CardArray
-
-
-def find_ends(
-    card: Card,
-    pages: list[CardPage] | PagesInTurn,
-    reads: CardReads,
-    axis: CardAxis,
-    max_differences: int,
-    room: int,
-) -> Iterator[Ends]:
-    """Find all ends of reads, as `quire.algorithms.complete.seeds.cpu.find_ends` does.
-
-    Args:
-        card: where everything lies.
-        pages: of the whole axis in order; they overlap by at least the longest piece.
-        reads: the batch, none shorter than `shortest_read(max_differences)`.
-        axis: what is searched.
-        max_differences: k.
-        room: ends of a part, about.
-
-    Yields:
-        `Ends` of arrays on the card, as `quire.algorithms.complete.PartsOfEnds` has them.
-
-    Raises:
-        OutOfDeviceMemory: the card lacks memory for a single read.
-    """
-    yield from find_in_parts(card, pages, reads, axis, max_differences, room, candidates_of)
 
 
 def candidates_of(

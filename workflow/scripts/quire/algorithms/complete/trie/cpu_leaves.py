@@ -11,28 +11,37 @@ from quire.algorithms.complete.windows.cpu import candidate_at
 from quire.algorithms.fm_index.pages.cpu import announce_row, start_of_row
 from quire.sequence.words import code_at
 from quire.simd.bits import prefetch
-from quire.simd.compiled import compiled
+from quire.simd.compiled import compiled, inlined
 
-LOW, HIGH, PIECE, DEPTH, STATE = 0, 1, 2, 3, 4
+LOW, HIGH, PIECE, DEPTH, STATE, LEAF_FIELDS = 0, 1, 2, 3, 4, 5
 PLACES = 1024  # rows that are located together
 
 
+@inlined
+def list_leaf(leaves, leaf, node, piece, state):
+    """Write a leaf: a piece at a node with its row of cells, or 0 if it is complete."""
+    low, high, depth = node
+    leaves[leaf, LOW], leaves[leaf, HIGH], leaves[leaf, PIECE], leaves[leaf, DEPTH] = low, high, piece, depth
+    leaves[leaf, STATE] = np.int64(state)
+
+
 @compiled
-def follow(page, pieces, leaves, count, text, islands, first_end, last_end, differences, candidates, used):
+def follow(page, pieces, trie, batch, leaves, candidates, used):
     """Append a candidate for each row of leaves whose path, followed on in the text, completes its piece.
 
     Args:
         page: `PageArrays`.
-        pieces: `quire.algorithms.complete.trie.cpu_walk.TriePieces`.
-        leaves: see the module's text; count: how many there are.
-        text, islands: of the axis.
-        first_end, last_end: on the axis; paths that end elsewhere are another page's.
-        differences: k.
-        candidates: uint64[], to be made larger where it is full; used: how many there are.
+        pieces: `quire.algorithms.complete.trie.cpu_rows.TriePieces`.
+        trie: `quire.algorithms.complete.trie.cpu_walk.Trie`.
+        batch: `BatchArrays`.
+        leaves: int64[n, LEAF_FIELDS], see the module's text.
+        candidates: uint64[], replaced by a larger array where it is full.
+        used: number of candidates.
 
     Returns:
         The candidates, and how many there are now.
     """
+    text, islands, differences, count = batch.text, batch.islands, batch.differences, len(leaves)
     places, owners = np.empty(PLACES, np.int64), np.empty(PLACES, np.int64)
     leaf, row = 0, leaves[0, LOW] if count else 0
     while leaf < count:
@@ -54,7 +63,7 @@ def follow(page, pieces, leaves, count, text, islands, first_end, last_end, diff
             owner = owners[i]
             position, depth, piece = places[i], leaves[owner, DEPTH], leaves[owner, PIECE]
             end = position + depth
-            if end < first_end or end >= last_end:
+            if end < trie.first_end or end >= trie.last_end:
                 continue
             state, length = np.uint64(leaves[owner, STATE]), pieces.length[piece]
             complete = state == 0

@@ -4,12 +4,45 @@ Row bits: see `quire.algorithms.complete.trie`. Cell c of level i, bit i * i + i
 of the piece can be aligned with the d bases of the node with at most i differences.
 """
 
-import numpy as np
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.algorithms.complete.cpu_arrays import BatchArrays
+from quire.algorithms.complete.pieces import Pieces
+from quire.algorithms.complete.trie import BOUNDED_FROM
 from quire.algorithms.fm_index.cpu import backward_step
+from quire.algorithms.fm_index.pages.cpu import page_of
 from quire.simd.compiled import compiled, inlined
 
 ONE, TWO = np.uint64(1), np.uint64(2)
+
+
+class TriePieces(NamedTuple):
+    """Pieces with one limit, as the walk takes them.
+
+    Attributes:
+        oriented: int64[n], 2 * read + strand.
+        length: int64[n].
+        behind: int64[n], bases of the read after the piece.
+        letters: uint64[n, 4, words], bit x + limit of a code: the base x from the piece's end has that code.
+        bases: uint64[n], the last 32 bases: base x from the end in bits 2 x and 2 x + 1.
+        unknown: uint64[n], bit x: base x from the end is ambiguous or before the piece.
+        bounds: int32[n, limit + 1], differences still to come by strings that do not occur in the page. Item t: from
+            cell j up to which (bases from the piece's end) at least t such strings lie before it; -1 for none. Item 0
+            is 1 if the whole piece has more of them than its limit. [0, 0] without bounds.
+        limit: of each.
+    """
+
+    oriented: np.ndarray
+    length: np.ndarray
+    behind: np.ndarray
+    letters: np.ndarray
+    bases: np.ndarray
+    unknown: np.ndarray
+    bounds: np.ndarray
+    limit: int
 
 
 @inlined
@@ -76,19 +109,34 @@ def equal_cells(letters, piece, symbol, depth, limit):
     return cells & ((ONE << np.uint64(2 * limit + 1)) - ONE)
 
 
+def prepare_pieces(
+    table: NDArray[np.int64], number: int, pieces: Pieces, batch: BatchArrays, with_bounds: bool
+) -> TriePieces:
+    """Return pieces as the walk through a page takes them; bounds are made where they are worth their time."""
+    bounds = np.empty((0, 0), np.int32)
+    if with_bounds and pieces.limit >= BOUNDED_FROM:
+        bounds = bounds_of(table, number, pieces, batch)
+    bases, unknown = last_bases_of(pieces, batch)
+    oriented, begin, end, limit = pieces
+    behind = np.diff(batch.offsets)[oriented >> 1] - end
+    return TriePieces(oriented, end - begin, behind, letters_of(pieces, batch), bases, unknown, bounds, limit)
+
+
 @compiled
-def letters_of(oriented, begins, ends, limit, codes, offsets):
-    """Bit vectors of pieces: uint64[pieces, 4, words], bit x + limit: the piece's base x from its end has that code."""
+def letters_of(pieces, batch):
+    """Return the letters of `TriePieces`."""
+    oriented, begins, ends, limit = pieces
+    offsets, codes = batch.offsets, batch.codes
     longest = 0
     for piece in range(len(begins)):
         longest = max(longest, ends[piece] - begins[piece])
     # Depths go up to the longest piece and `limit` more; a vector is read one word beyond.
     letters = np.zeros((len(begins), 4, (longest + 2 * limit) // 64 + 2), np.uint64)
     for piece in range(len(begins)):
-        first = offsets[oriented[piece] >> 1]
+        last = offsets[oriented[piece] >> 1] + ends[piece] - 1
         strand = oriented[piece] & 1
         for x in range(ends[piece] - begins[piece]):
-            code = codes[strand, first + ends[piece] - 1 - x]
+            code = codes[strand, last - x]
             if code < 4:
                 place = x + limit
                 letters[piece, code, place >> 6] |= ONE << np.uint64(place & 63)
@@ -96,22 +144,20 @@ def letters_of(oriented, begins, ends, limit, codes, offsets):
 
 
 @compiled
-def bounds_of(page, oriented, begins, ends, limit, codes, offsets):
-    """Differences still to come in pieces, by strings of them that do not occur in a page: int32[pieces, limit + 1].
-
-    Item t: from cell j up to which (bases from the piece's end) at least t such strings lie before it; -1 for none.
-    Item 0 is 1 if the whole piece has more of them than its limit.
-    """
+def bounds_of(table, number, pieces, batch):
+    """Return the bounds of `TriePieces` in a page."""
+    page = page_of(table, number)
+    oriented, begins, ends, limit = pieces
+    offsets, codes = batch.offsets, batch.codes
     bounds = np.full((len(begins), limit + 1), -1, np.int32)
     starts = np.empty(1024, np.int32)
     for piece in range(len(begins)):
-        first = offsets[oriented[piece] >> 1]
+        last = offsets[oriented[piece] >> 1] + ends[piece] - 1
         strand = oriented[piece] & 1
-        length = ends[piece] - begins[piece]
         found = begin = 0
         low, high = np.int64(0), page.C[4]
-        for x in range(length):
-            code = np.int64(codes[strand, first + ends[piece] - 1 - x])
+        for x in range(ends[piece] - begins[piece]):
+            code = np.int64(codes[strand, last - x])
             if code < 4:
                 low, high = backward_step(page.blocks, page.words_per_block, page.C, page.primary, code, low, high)
             if code > 3 or low >= high:
@@ -127,15 +173,16 @@ def bounds_of(page, oriented, begins, ends, limit, codes, offsets):
 
 
 @compiled
-def last_bases_of(oriented, begins, ends, codes, offsets):
-    """The last 32 bases of pieces: base x from the end in bits 2 x and 2 x + 1 of a word, and in bit x whether it is
-    ambiguous or before the piece; uint64[pieces] each."""
+def last_bases_of(pieces, batch):
+    """Return the bases of `TriePieces`, and which of them are unknown."""
+    oriented, begins, ends, _ = pieces
+    offsets, codes = batch.offsets, batch.codes
     bases, unknown = np.zeros(len(begins), np.uint64), np.zeros(len(begins), np.uint64)
     for piece in range(len(begins)):
-        first = offsets[oriented[piece] >> 1]
+        last = offsets[oriented[piece] >> 1] + ends[piece] - 1
         strand = oriented[piece] & 1
         for x in range(32):
-            code = codes[strand, first + ends[piece] - 1 - x] if x < ends[piece] - begins[piece] else np.uint8(4)
+            code = codes[strand, last - x] if x < ends[piece] - begins[piece] else np.uint8(4)
             bases[piece] |= np.uint64(code & 3) << np.uint64(2 * x)
             unknown[piece] |= np.uint64(code >> 2) << np.uint64(x)
     return bases, unknown

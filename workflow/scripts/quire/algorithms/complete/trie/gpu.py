@@ -6,16 +6,14 @@ stays short whatever the pieces (a slice's children times the depth), and no lau
 their last bases, those that share nodes stand side by side and read the same memory.
 """
 
-from collections.abc import Iterator
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.complete import Ends
-from quire.algorithms.complete.trie import BOUNDED_FROM, lay_pieces
+from quire.algorithms.complete.pieces import lay_pieces
+from quire.algorithms.complete.trie import BOUNDED_FROM
 from quire.algorithms.complete.windows.gpu import DEFINES as WINDOW_DEFINES
-from quire.algorithms.complete.windows.gpu import NO_CANDIDATE, CardAxis, find_in_parts
+from quire.algorithms.complete.windows.gpu import NO_CANDIDATE, CardAxis
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
 from quire.algorithms.fm_index.gpu import CardPage
 from quire.algorithms.fm_index.pages.gpu import PagesInTurn
@@ -67,52 +65,21 @@ class _TrieWalk(NamedTuple):
     differences: int
 
 
-def find_ends(
-    card: Card,
-    pages: list[CardPage] | PagesInTurn,
-    reads: CardReads,
-    axis: CardAxis,
-    max_differences: int,
-    room: int,
-    pieces: int | None = None,
-) -> Iterator[Ends]:
-    """Find all ends of reads, as `quire.algorithms.complete.trie.cpu.find_ends` does.
-
-    Args:
-        card: where everything lies.
-        pages: of the whole axis in order; they overlap by at least the longest read and `max_differences` more.
-        reads: the batch, none shorter than `shortest_read(max_differences)`.
-        axis: what is searched.
-        max_differences: k.
-        room: ends of a part, about.
-        pieces: in how many pieces reads are cut; None for what is estimated to take the least time.
-
-    Yields:
-        `Ends` of arrays on the card, as `quire.algorithms.complete.PartsOfEnds` has them.
-
-    Raises:
-        OutOfDeviceMemory: the card lacks memory for a single read.
-    """
-    strategy = partial(candidates_of, pieces=pieces)
-    yield from find_in_parts(card, pages, reads, axis, max_differences, room, strategy)
-
-
 def candidates_of(
     card: Card,
     pages: list[CardPage] | PagesInTurn,
     reads: CardReads,
     axis: CardAxis,
     differences: int,
-    pieces: int | None = None,
+    count: int | None,
 ) -> list[CardArray]:
-    """Candidates of reads in all pages: uint64[] each."""
-    bases = int(axis.islands[-1])
-    laid = lay_pieces(card.download(reads.offsets), bases, differences, pieces)
+    """Return the candidates of reads, cut into `count` pieces or as `pieces_of` has it, in all pages: uint64[] each."""
+    laid = lay_pieces(card.download(reads.offsets), int(axis.islands[-1]), differences, count)
     candidates: list[CardArray] = []
     numbers = iter(range(len(pages)))  # `enumerate` would hold a page while the next one is made
     for page in pages:
         number = next(numbers)
-        for limit, (oriented, begins, ends, _) in laid.items():
+        for oriented, begins, ends, limit in laid:
             given = [card.upload(array.astype(np.int32)) for array in (oriented, begins, ends)]
             of_limit = _sorted(card, page, reads, CardPieces(given[0], given[1], given[2], None, limit, len(oriented)))
             deepest = int((ends - begins).max()) + limit

@@ -1,36 +1,16 @@
-"""Windows of the axis in which an end may lie, and all ends within them by bit vectors.
+"""Candidates, windows of the axis in which ends may lie, and all ends within them by bit vectors.
 
-A strategy knows places where a piece of a read occurs; what it hands over is a *candidate*: a read on a strand, and
-the ends from `first` to `last` that an alignment through that place can have. Candidates are words (uint64): the
-oriented read (2 * read + strand) from bit ORIENTED_SHIFT on, `first` from bit FIRST_SHIFT on, `last` - `first` in the
-bits below. All ends of a candidate lie in one island. Sorted and without overlaps candidates are *windows*.
+An occurrence of a piece of a read gives a *candidate*: the read on a strand, and the ends from `first` to `last` of the
+alignments that may pass through that place. A candidate is a word (uint64): the oriented read (2 * read + strand) from
+bit ORIENTED_SHIFT on, `first` from bit FIRST_SHIFT on, and `last` - `first` in the bits below. All its ends lie in one
+island. Candidates that are sorted and do not overlap are *windows*.
 
-In a window of n ends an alignment with at most k differences keeps to the n + 2k diagonals around them (k on either
-side). The rows of Wu and Manber's automaton (1992), one for each number of differences, hold a bit (every second bit,
-as bases take two) for each diagonal: 32 in a word. One step takes the next base of the read; where no diagonal is left
-alive the window is done.
+In a window of n ends, an alignment with at most k differences stays within the n + 2k diagonals around the ends, k on
+either side. The automaton of Wu and Manber (1992) has one row for each number of differences, which holds a bit for
+each diagonal. One step takes the next base of the read. A window is done when no diagonal is alive.
 """
 
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
-
-FIRST_SHIFT = 4
+FIRST_SHIFT = 5
 ORIENTED_SHIFT = 44
-MOST_ORIENTED = 1 << (64 - ORIENTED_SHIFT)  # reads on both strands that candidates can name
-DIAGONALS = 32  # of a word
-
-
-class EndWindows(NamedTuple):
-    """Ends to be looked at, sorted by oriented read and place; no end stands in two windows of a read.
-
-    Attributes:
-        oriented: int64[n], 2 * read + strand.
-        first: int64[n], the first end, on the axis.
-        ends: int64[n], how many, at most DIAGONALS - 2k; all in one island.
-    """
-
-    oriented: NDArray[np.int64]
-    first: NDArray[np.int64]
-    ends: NDArray[np.int64]
+MOST_ORIENTED = 1 << (64 - ORIENTED_SHIFT)  # oriented reads that candidates can name
+DIAGONALS = 32  # bits of a row

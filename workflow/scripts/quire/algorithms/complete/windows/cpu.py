@@ -1,190 +1,160 @@
-"""Windows with Numba: candidates become windows, and windows ends."""
+"""Windows with Numba: candidates become windows, and windows ends, LANES of them at a time.
+
+A window is a word as that of a candidate, of up to DIAGONALS - 2k ends.
+"""
 
 import numpy as np
+from numpy.typing import NDArray
 
-from quire.algorithms.complete import Axis, Ends
-from quire.algorithms.complete.windows import DIAGONALS, FIRST_SHIFT, ORIENTED_SHIFT, EndWindows
-from quire.reads import Reads
+from quire.algorithms.complete import Ends
+from quire.algorithms.complete.cpu_arrays import BatchArrays
+from quire.algorithms.complete.windows import DIAGONALS, FIRST_SHIFT, ORIENTED_SHIFT
+from quire.algorithms.complete.windows.cpu_lanes import (
+    LANES,
+    WIDTH,
+    fields_of,
+    mark_unknown,
+    place_window,
+    room_for_lanes,
+    solve,
+)
+from quire.simd.bits import prefetch
+from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
-from quire.simd.search import first_behind, interval_of
+from quire.simd.search import interval_of
 
-CELLS = np.uint64(0x5555555555555555)  # the bit of each diagonal
-ONE, TWO = np.uint64(1), np.uint64(2)
-WIDTH = np.uint64((1 << FIRST_SHIFT) - 1)
-PLACE = np.uint64((1 << (ORIENTED_SHIFT - FIRST_SHIFT)) - 1)
+DIGIT = 8  # bits by which candidates are sorted at a time
+DIGIT_MASK = np.uint64((1 << DIGIT) - 1)
 
 
 @inlined
 def encode_candidate(oriented, first, last):
-    """A candidate, see the package's text."""
-    return (
-        np.uint64(oriented) << np.uint64(ORIENTED_SHIFT)
-        | np.uint64(first) << np.uint64(FIRST_SHIFT)
-        | np.uint64(last - first)
-    )
+    """Return the word of a candidate; see the package's text."""
+    word = np.uint64(oriented) << np.uint64(ORIENTED_SHIFT) | np.uint64(first) << np.uint64(FIRST_SHIFT)
+    return word | np.uint64(last - first)
 
 
 @inlined
 def candidate_at(islands, oriented, base, end, differences):
-    """The candidate of a read that would end at `end` without gaps, `base` being a base of the axis that it aligns.
+    """Return the candidate of a read that would end at `end` without gaps, and whether there is one.
 
-    Returns it and whether there is one: ends are of the island of the base.
+    base: a base of the axis that the read aligns. Ends lie in its island.
     """
     island = interval_of(islands, base)
     first = max(end - differences, islands[island] + 1)
     last = min(end + differences, islands[island + 1])
-    if first > last:
-        return np.uint64(0), False
-    return encode_candidate(oriented, first, last), True
+    return encode_candidate(oriented, first, last), first <= last
 
 
-def windows_of(candidates: np.ndarray, differences: int) -> EndWindows:
-    """Windows of candidates.
-
-    Args:
-        candidates: uint64[n], sorted.
-        differences: k.
-    """
-    arrays = (np.empty(len(candidates), np.int64) for _ in EndWindows._fields)
-    windows = EndWindows(*arrays)
-    count = _join(candidates, DIAGONALS - 2 * differences, *windows)
-    return EndWindows._make(array[:count] for array in windows)
+def join_candidates(candidates: NDArray[np.uint64], differences: int) -> NDArray[np.uint64]:
+    """Join candidates (uint64[n], which are overwritten) to windows (uint64[], sorted)."""
+    candidates = sort_candidates(candidates, np.empty_like(candidates))
+    return candidates[: _join(candidates, DIAGONALS - 2 * differences)]
 
 
 @compiled
-def _join(candidates, most, oriented, first, count):
-    """Join candidates that touch to windows of at most `most` ends; returns how many windows there are."""
-    used = 0
+def sort_candidates(candidates, other):
+    """Sort candidates by oriented read and first end, digit by digit; `other` has the same size.
+
+    Returns whichever of the two arrays then holds them. Digits in which no two candidates differ are left out.
+    """
+    every, some = ~np.uint64(0), np.uint64(0)
     for candidate in candidates:
-        owner = np.int64(candidate >> np.uint64(ORIENTED_SHIFT))
-        begin = np.int64(candidate >> np.uint64(FIRST_SHIFT) & PLACE)
-        end = begin + np.int64(candidate & WIDTH) + 1
-        if used and oriented[used - 1] == owner:
-            reached = first[used - 1] + count[used - 1]
+        every &= candidate
+        some |= candidate
+    starts = np.empty(1 << DIGIT, np.int64)
+    for shift in range(FIRST_SHIFT, 64, DIGIT):
+        if not (every ^ some) >> np.uint64(shift) & DIGIT_MASK:
+            continue
+        starts[:] = 0
+        for candidate in candidates:
+            starts[candidate >> np.uint64(shift) & DIGIT_MASK] += 1
+        before = 0
+        for digit in range(len(starts)):
+            starts[digit], before = before, before + starts[digit]
+        for candidate in candidates:
+            digit = candidate >> np.uint64(shift) & DIGIT_MASK
+            other[starts[digit]] = candidate
+            starts[digit] += 1
+        candidates, other = other, candidates
+    return candidates
+
+
+@compiled
+def _join(candidates, most):
+    """Join sorted candidates that overlap to windows of at most `most` ends; returns how many windows there are."""
+    used = 0
+    owner, first, reached = np.int64(-1), np.int64(0), np.int64(0)  # of the window in work
+    for candidate in candidates:
+        oriented, begin, count = fields_of(candidate)
+        end = begin + count
+        if oriented == owner:
             if end <= reached:
                 continue
             # Candidates of two islands never overlap, but they may touch.
             if begin < reached:
                 begin = reached
-                room = most - count[used - 1]
-                if end - begin <= room:
-                    count[used - 1] += end - begin
+                if end - first <= most:
+                    reached = end
+                    candidates[used - 1] = encode_candidate(owner, first, end - 1)
                     continue
-        oriented[used], first[used], count[used] = owner, begin, end - begin
+        owner, first, reached = oriented, begin, end
+        candidates[used] = encode_candidate(owner, first, end - 1)
         used += 1
     return used
 
 
-def find_ends(windows: EndWindows, reads: Reads, axis: Axis, differences: int) -> Ends:
-    """The ends of windows, in their order.
-
-    Args:
-        windows: to look at.
-        reads: the batch that they speak of.
-        axis: what is searched.
-        differences: k, at most 5.
-    """
-    room = int(windows.ends.sum())
+def find_ends(windows: NDArray[np.uint64], batch: BatchArrays) -> Ends:
+    """Return the ends that lie in windows (uint64[n]), in the order of the windows."""
+    room = int((windows & WIDTH).sum()) + len(windows)
     ends = Ends(np.empty(room, np.int64), np.empty(room, np.uint8), np.empty(room, np.int64), np.empty(room, np.uint8))
-    count = _fill(
-        *windows, reads.offsets, reads.codes, reads.word_offsets, reads.packed, reads.ambiguous, *axis, differences,
-        *ends,
-    )  # fmt: skip
+    count = _fill(windows, batch, ends)
     return Ends._make(array[:count] for array in ends)
 
 
-@inlined
-def _cells_from(text, base):
-    """32 bases from `base` on, which may lie before the axis: bases there are anything."""
-    if base >= 0:
-        index = base >> 5
-        shift = np.uint64(2 * (base & 31))
-        return text[index] >> shift | (text[index + 1] << ONE) << (np.uint64(63) - shift)
-    return text[0] << np.uint64(-2 * base) if base > -32 else np.uint64(0)
-
-
-@inlined
-def _unknown_cells(ambiguous, run, base):
-    """Which of 32 bases from `base` on are ambiguous; spans before `run` end before them."""
-    cells = np.uint64(0)
-    while run < ambiguous.shape[0] and ambiguous[run, 0] < base + 32:
-        for position in range(max(ambiguous[run, 0], base), min(ambiguous[run, 1], base + 32)):
-            cells |= ONE << np.uint64(2 * (position - base))
-        run += 1
-    return cells
-
-
 @compiled
-def _fill(
-    window_oriented, window_first, window_count, offsets, codes, word_offsets, packed, read_ambiguous, text, ambiguous,
-    islands, k, read_of, strand_of, end_of, distance_of,
-):  # fmt: skip
-    """See `find_ends`; returns how many ends there are."""
+def _fill(windows, batch, ends):
+    """Write the ends of all windows; returns how many there are."""
+    given = batch
+    batch = borrowed(given)
+    offsets, text, differences = batch.offsets, batch.text, batch.differences
+    longest = np.int64(0)
+    for window in windows:
+        read = fields_of(window)[0] >> 1
+        longest = max(longest, offsets[read + 1] - offsets[read])
+    room = room_for_lanes(longest, differences)
+    lanes = borrowed(room)
     used = 0
-    for window in range(window_oriented.size):
-        oriented, first, count = window_oriented[window], window_first[window], window_count[window]
-        read, strand = oriented >> 1, oriented & 1
-        length = offsets[read + 1] - offsets[read]
-        # Diagonal x begins at base + x of the axis, and ends at first - k + x.
-        base = first - k - length
-        begin = max(islands[interval_of(islands, first - 1)], 0)
-        alive = CELLS if count + 2 * k >= DIAGONALS else ((ONE << np.uint64(2 * (count + 2 * k))) - ONE) & CELLS
-        if begin > base:  # alignments begin within the island
-            alive = (
-                alive >> np.uint64(2 * (begin - base)) << np.uint64(2 * (begin - base))
-                if begin - base < 32
-                else np.uint64(0)
-            )
-        r0 = r1 = r2 = r3 = r4 = r5 = alive
-        run = first_behind(ambiguous, base)
-        # The last base that a diagonal can read is that before its end.
-        some_unknown = run < ambiguous.shape[0] and ambiguous[run, 0] < first + count + k
-        row = packed[strand]
-        for i in range(length):
-            code = row[word_offsets[read] + (i >> 5)] >> np.uint64(2 * (i & 31))
-            # All ones in the bits in which a base differs from the read's.
-            other = _cells_from(text, base + i) ^ (np.uint64(0) - (code & ONE) & CELLS)
-            other ^= np.uint64(0) - (code >> ONE & ONE) & (CELLS << ONE)
-            equal = ~(other | other >> ONE) & CELLS
-            if some_unknown:
-                while run < ambiguous.shape[0] and ambiguous[run, 1] <= base + i:
-                    run += 1
-                equal &= ~_unknown_cells(ambiguous, run, base + i)
-            if read_ambiguous[read] and codes[strand, offsets[read] + i] > 3:
-                equal = np.uint64(0)
-            # Of the row before with one difference less: over both bases, or over the read's alone. Of this row with
-            # one less: over the axis's alone.
-            before = r0
-            r0 &= equal
-            if k >= 1:
-                old = r1
-                r1 = (r1 & equal) | before | before >> TWO | r0 << TWO
-                before = old
-            if k >= 2:
-                old = r2
-                r2 = (r2 & equal) | before | before >> TWO | r1 << TWO
-                before = old
-            if k >= 3:
-                old = r3
-                r3 = (r3 & equal) | before | before >> TWO | r2 << TWO
-                before = old
-            if k >= 4:
-                old = r4
-                r4 = (r4 & equal) | before | before >> TWO | r3 << TWO
-                before = old
-            if k >= 5:
-                r5 = (r5 & equal) | before | before >> TWO | r4 << TWO
-            alive = r0 if k == 0 else r1 if k == 1 else r2 if k == 2 else r3 if k == 3 else r4 if k == 4 else r5
-            if alive == 0:
-                break
-        if alive == 0:
-            continue
-        for x in range(k, k + count):
-            bit = ONE << np.uint64(2 * x)
-            if alive & bit == 0:
-                continue
-            distance = 0 if r0 & bit else 1 if r1 & bit else 2 if r2 & bit else 3 if r3 & bit else 4 if r4 & bit else 5
-            read_of[used], strand_of[used] = read, strand
-            end_of[used], distance_of[used] = first - k + x, distance
-            used += 1
+    for begin in range(0, len(windows), LANES):
+        end = min(begin + LANES, len(windows))
+        for window in range(end, min(end + LANES, len(windows))):
+            prefetch(text, max(fields_of(windows[window])[1] - longest, 0) >> 5)
+        any_unknown = False
+        for lane in range(LANES):
+            if begin + lane < end:
+                any_unknown |= place_window(lanes, lane, batch, fields_of(windows[begin + lane]))
+            else:
+                lanes.lengths[lane] = 0
+        if any_unknown:
+            mark_unknown(lanes, batch, windows[begin:end])
+        if solve(lanes, differences, any_unknown):
+            used = _append(lanes, windows[begin:end], differences, ends, used)
+    return used
+
+
+@inlined
+def _append(lanes, windows, differences, ends, used):
+    """Append the ends of windows that were solved in the lanes from 0 on; returns their number."""
+    reads, strands, places, distances = ends
+    rows = lanes.rows
+    for lane in range(len(windows)):
+        oriented, first, count = fields_of(windows[lane])
+        for x in range(count):
+            level = 0
+            while level <= differences and not rows[level * LANES + lane] >> np.uint32(differences + x) & np.uint32(1):
+                level += 1
+            if level <= differences:
+                reads[used], strands[used] = oriented >> 1, oriented & 1
+                places[used], distances[used] = first + x, level
+                used += 1
     return used

@@ -4,15 +4,13 @@ A window here is the word of a candidate, less the ends that another candidate o
 ends on 4k + 1 diagonals, so that a row of the automaton is 32 bits.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from quire.algorithms.complete import Axis, Ends
-from quire.algorithms.complete.windows import FIRST_SHIFT, MOST_ORIENTED, ORIENTED_SHIFT
-from quire.algorithms.fm_index.gpu import CardPage
-from quire.algorithms.fm_index.pages.gpu import PagesInTurn
+from quire.algorithms.complete.windows import FIRST_SHIFT, ORIENTED_SHIFT
 from quire.device.card import THREADS, Card, CardArray, OutOfDeviceMemory
 from quire.reads.gpu import CardReads
 
@@ -44,67 +42,6 @@ def upload_axis(card: Card, axis: Axis, text: CardArray | None = None) -> CardAx
     ambiguous = np.ascontiguousarray(axis.ambiguous, np.int64).reshape(-1)
     islands = np.ascontiguousarray(axis.islands, np.int64)
     return CardAxis(text, card.upload(ambiguous), len(ambiguous) // 2, card.upload(islands), len(islands) - 1)
-
-
-Strategy = Callable[[Card, list[CardPage] | PagesInTurn, CardReads, CardAxis, int], list[CardArray]]
-
-
-def find_in_parts(
-    card: Card,
-    pages: list[CardPage] | PagesInTurn,
-    reads: CardReads,
-    axis: CardAxis,
-    differences: int,
-    room: int,
-    strategy: Strategy,
-) -> Iterator[Ends]:
-    """The ends of a batch by the candidates of a strategy, halving the batch where the card has no room for them.
-
-    Args:
-        card: where everything lies.
-        pages: of the whole axis in order.
-        reads: the batch.
-        axis: what is searched.
-        differences: k.
-        room: ends of a part, about.
-        strategy: gives candidates (uint64[] each) of reads, which count from 0, in all pages.
-
-    Yields:
-        `Ends` of arrays on the card, as `quire.algorithms.complete.PartsOfEnds` has them.
-
-    Raises:
-        OutOfDeviceMemory: the card lacks memory for a single read.
-    """
-    most = MOST_ORIENTED // 2
-    waiting = [(first, min(first + most, len(reads))) for first in range(0, len(reads), most)][::-1]
-    while waiting:
-        first, last = waiting.pop()
-        prepared = None
-        try:
-            prepared = _prepare(card, pages, reads, range(first, last), axis, differences, strategy)
-        except OutOfDeviceMemory:
-            if last - first == 1:
-                raise
-        if prepared is None:
-            card.release()
-            middle = (first + last) // 2
-            waiting += [(middle, last), (first, middle)]
-        else:
-            yield from find_ends(card, *prepared, axis, differences, room, first)
-
-
-def _prepare(
-    card: Card,
-    pages: list[CardPage] | PagesInTurn,
-    reads: CardReads,
-    chosen: range,
-    axis: CardAxis,
-    differences: int,
-    strategy: Strategy,
-) -> tuple[CardArray, CardReads]:
-    """The windows of consecutive reads, and those reads as a batch of their own."""
-    part = reads if len(chosen) == len(reads) else reads.subset(card, card.xp.arange(chosen.start, chosen.stop))
-    return windows_of(card, strategy(card, pages, part, axis, differences)), part
 
 
 def windows_of(card: Card, candidates: list[CardArray]) -> CardArray:

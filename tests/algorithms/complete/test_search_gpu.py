@@ -1,0 +1,60 @@
+"""Complete search on a card against the oracle: exact pieces, walked ones, and reads of both kinds in a batch."""
+
+import numpy as np
+import pytest
+from quire.algorithms.complete import gpu, pieces, shortest_read
+
+from tests.support.complete_cases import card_case, draw_islands, draw_reads, expected_ends, rows_of
+
+
+def check(card, islands, reads, differences, count=None, page_count=1, room=1000, **index) -> list:
+    """Compare with the oracle; returns the ends."""
+    pages, batch, axis = card_case(card, islands, reads, page_count, **index)
+    parts = gpu.find_ends(card, pages, batch, axis, differences, room, count)
+    found = rows_of([type(part)(*map(card.download, part)) for part in parts])
+    assert found == rows_of([expected_ends(islands, reads, differences)])
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_exact_pieces(card, seed) -> None:
+    rng = np.random.default_rng(seed)
+    differences = seed % 6
+    islands = draw_islands(rng)
+    reads = draw_reads(rng, islands, rng.integers(shortest_read(differences), 45, 6), differences)
+    check(
+        card, islands, reads, differences, differences + 1, int(rng.integers(1, 4)), int(rng.choice([1, 30, 1000])),
+        prefix_length=int(rng.integers(4, 8)), sa_sampling=int(rng.choice([1, 4])),
+        words_per_block=int(rng.choice([4, 8, 16, 32])),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_walked_pieces(card, seed) -> None:
+    rng = np.random.default_rng(seed)
+    differences = 1 + seed % 5
+    islands = draw_islands(rng)
+    reads = draw_reads(rng, islands, rng.integers(shortest_read(differences), 45, 5), differences)
+    for count in {1, (differences + 1) // 2} if differences < 4 else {2, 3}:
+        check(
+            card, islands, reads, differences, count, int(rng.integers(1, 4)), int(rng.choice([1, 30, 1000])),
+            prefix_length=int(rng.integers(4, 8)), sa_sampling=int(rng.choice([1, 4])),
+            words_per_block=int(rng.choice([4, 8, 16, 32])),
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_reads_of_both_kinds_in_a_batch(card, seed, monkeypatch) -> None:
+    differences = 1 + 2 * seed
+    counts = {1: 1, 0: differences + 1}
+    monkeypatch.setattr(pieces, "pieces_of", lambda length, k, _: pieces.cut(length, k, counts[length % 2]))
+    rng = np.random.default_rng(seed)
+    islands = draw_islands(rng)
+    reads = draw_reads(rng, islands, rng.integers(shortest_read(differences), 40, 9), differences)
+    check(card, islands, reads, differences, page_count=2, prefix_length=4)
+
+
+def test_no_reads_and_no_differences(card) -> None:
+    islands = [[0, 1, 2, 3, 3, 0, 2, 1]]
+    assert check(card, islands, [], 2, prefix_length=4) == []
+    assert check(card, islands, [[1, 2, 3]], 0, prefix_length=4) == [(0, 0, 4, 0), (0, 1, 3, 0)]

@@ -1,0 +1,103 @@
+"""Complete search on a card: exact pieces are looked up, others walked through the trie.
+
+Where the card has no room for the candidates of a batch, the batch is halved.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from quire.algorithms.complete import Ends
+from quire.algorithms.complete.pieces import plan
+from quire.algorithms.complete.seeds import gpu as seeds
+from quire.algorithms.complete.trie import gpu as trie
+from quire.algorithms.complete.windows import MOST_ORIENTED, ORIENTED_SHIFT
+from quire.algorithms.complete.windows.gpu import CardAxis, windows_of
+from quire.algorithms.complete.windows.gpu import find_ends as ends_of_windows
+from quire.algorithms.fm_index.gpu import CardPage
+from quire.algorithms.fm_index.pages.gpu import PagesInTurn
+from quire.device.card import Card, CardArray, OutOfDeviceMemory
+from quire.reads.gpu import CardReads
+
+
+def find_ends(
+    card: Card,
+    pages: list[CardPage] | PagesInTurn,
+    reads: CardReads,
+    axis: CardAxis,
+    max_differences: int,
+    room: int,
+    count: int | None = None,
+) -> Iterator[Ends]:
+    """Find all ends of reads, as `quire.algorithms.complete.cpu.find_ends` does.
+
+    Args:
+        card: where everything lies.
+        pages: of the whole axis in order; they overlap by at least the longest read and `max_differences` more.
+        reads: the batch, none shorter than `shortest_read(max_differences)`.
+        axis: what is searched.
+        max_differences: k.
+        room: ends of a part, about.
+        count: number of pieces of a read; None for what is estimated to take the least time.
+
+    Yields:
+        `Ends` of arrays on the card, as `quire.algorithms.complete.PartsOfEnds` has them.
+
+    Raises:
+        OutOfDeviceMemory: the card lacks memory for a single read.
+    """
+    most = MOST_ORIENTED // 2
+    waiting = [(first, min(first + most, len(reads))) for first in range(0, len(reads), most)][::-1]
+    while waiting:
+        first, last = waiting.pop()
+        part = windows = None
+        try:
+            part = reads if last - first == len(reads) else reads.subset(card, card.xp.arange(first, last))
+            windows = windows_of(card, _candidates(card, pages, part, axis, max_differences, count))
+        except OutOfDeviceMemory:
+            if last - first == 1:
+                raise
+        if part is None or windows is None:
+            part = None
+            card.release()
+            middle = (first + last) // 2
+            waiting += [(middle, last), (first, middle)]
+        else:
+            yield from ends_of_windows(card, windows, part, axis, max_differences, room, first)
+
+
+def _candidates(
+    card: Card,
+    pages: list[CardPage] | PagesInTurn,
+    reads: CardReads,
+    axis: CardAxis,
+    differences: int,
+    count: int | None,
+) -> list[CardArray]:
+    """Return the candidates of reads in all pages: uint64[] each."""
+    lengths, bases = np.diff(card.download(reads.offsets)), int(axis.islands[-1])
+    plans = {length: plan(length, differences, bases, count) for length in np.unique(lengths).tolist()}
+    exact = np.isin(lengths, [length for length, pieces in plans.items() if not any(piece.limit for piece in pieces)])
+    candidates = []
+    for is_exact in (True, False):
+        which = np.flatnonzero(exact == is_exact)
+        if not len(which):
+            continue
+        all_of_them = len(which) == len(reads)
+        chosen = card.upload(which)
+        part = reads if all_of_them else reads.subset(card, chosen)
+        if is_exact:
+            found = seeds.candidates_of(card, pages, part, axis, differences)
+        else:
+            found = trie.candidates_of(card, pages, part, axis, differences, count)
+        candidates += found if all_of_them else [_renamed(array, chosen) for array in found]
+    return candidates
+
+
+def _renamed(candidates: CardArray, which: CardArray) -> CardArray:
+    """Return candidates (uint64[]) of chosen reads as those of the batch; `which` (int64[]) are the chosen."""
+    shift = np.uint64(ORIENTED_SHIFT)
+    oriented = candidates >> shift
+    place = candidates & ((np.uint64(1) << shift) - np.uint64(1))
+    read = which[(oriented >> np.uint64(1)).astype(np.int64)].astype(np.uint64)
+    return (read << np.uint64(1) | oriented & np.uint64(1)) << shift | place

@@ -1,0 +1,235 @@
+"""The automaton of Wu and Manber (1992) on LANES windows at once, one window in each lane of vectors.
+
+Bit x of a row is diagonal x: base i of the read stands at position base + x + i of the axis. 32 bases of the axis or of
+a read are two words, *planes* of the low and of the high bits of their codes, and a third one for what matches nothing.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from quire.algorithms.complete.windows import FIRST_SHIFT, ORIENTED_SHIFT
+from quire.sequence.words import packed_word
+from quire.simd.compiled import compiled, inlined
+from quire.simd.search import first_behind, interval_of
+from quire.simd.vectors import any_bit, bit_and, bit_or, bit_xor, load, shift_left, shift_right, splat, store, subtract
+
+LANES = 16  # of uint32, one AVX-512 register
+WIDTH = np.uint64((1 << FIRST_SHIFT) - 1)
+PLACE = np.uint64((1 << (ORIENTED_SHIFT - FIRST_SHIFT)) - 1)
+LOW, HIGH, UNKNOWN, PLANES = 0, 1, 2, 3
+
+
+class Lanes(NamedTuple):
+    """Windows in work; W is the number of words of 32 bases that the longest read takes.
+
+    Attributes:
+        axis: uint32[(W + 1) * PLANES * LANES], words of the axis from diagonal 0 on: of each word its planes, and of
+            each plane its lanes.
+        reads: uint32[W * PLANES * LANES], words of the reads likewise.
+        starts: uint32[LANES], the row in which a window begins: its diagonals.
+        lengths: int64[LANES], bases of the reads, 0 for a lane without a window.
+        unfinished: uint32[LANES], all ones where the read does not end before the row in work.
+        rows: uint32[(k + 1) * LANES], the last row of each lane for each number of differences.
+        last: uint32[(k + 1) * LANES], the row in work.
+    """
+
+    axis: np.ndarray
+    reads: np.ndarray
+    starts: np.ndarray
+    lengths: np.ndarray
+    unfinished: np.ndarray
+    rows: np.ndarray
+    last: np.ndarray
+
+
+@inlined
+def fields_of(window):
+    """Return the oriented read, the first end and the number of ends of a candidate or window."""
+    oriented = np.int64(window >> np.uint64(ORIENTED_SHIFT))
+    return oriented, np.int64(window >> np.uint64(FIRST_SHIFT) & PLACE), np.int64(window & WIDTH) + 1
+
+
+@compiled
+def room_for_lanes(longest, differences):
+    """Return room for windows of reads of at most `longest` bases."""
+    words, levels = (longest + 31) >> 5, differences + 1
+    return Lanes(
+        np.zeros((words + 1) * PLANES * LANES, np.uint32), np.zeros(words * PLANES * LANES, np.uint32),
+        np.zeros(LANES, np.uint32), np.zeros(LANES, np.int64), np.zeros(LANES, np.uint32),
+        np.zeros(levels * LANES, np.uint32), np.zeros(levels * LANES, np.uint32),
+    )  # fmt: skip
+
+
+@inlined
+def place_window(lanes, lane, batch, fields):
+    """Lay the packed bases of a window (`fields_of`) and its read in a lane, which `solve` spreads to planes.
+
+    Returns whether any base of the two matches nothing.
+    """
+    oriented, first, count = fields
+    read, side = oriented >> 1, oriented & 1
+    length, differences = batch.offsets[read + 1] - batch.offsets[read], batch.differences
+    word, packed, text, unknown = batch.word_offsets[read], batch.packed, batch.text, batch.unknown
+    axis, reads = lanes.axis, lanes.reads
+    base = first - differences - length
+    words = (length + 31) >> 5
+    for i in range(words + 1):
+        begin = base + 32 * i
+        if begin >= 0:
+            bases = packed_word(text, begin)
+        else:
+            bases = text[0] << np.uint64(-2 * begin) if begin > -32 else np.uint64(0)
+        item = i * PLANES * LANES + lane
+        axis[item], axis[item + LANES] = np.uint32(bases), np.uint32(bases >> np.uint64(32))
+    for i in range(words):
+        bases = packed[side, word + i]
+        item = i * PLANES * LANES + lane
+        reads[item], reads[item + LANES] = np.uint32(bases), np.uint32(bases >> np.uint64(32))
+    lanes.starts[lane] = np.uint32((np.uint64(1) << np.uint64(count + 2 * differences)) - np.uint64(1))
+    lanes.lengths[lane] = length
+    run = first_behind(unknown, base)
+    some = run < len(unknown) and unknown[run, 0] < first + count + differences
+    return some or batch.ambiguous[read] or batch.islands[interval_of(batch.islands, first - 1)] > base
+
+
+@compiled
+def mark_unknown(lanes, batch, windows):
+    """Mark what matches nothing in windows: an N, an ambiguous base, and bases before the window's island."""
+    for plane in range(UNKNOWN, len(lanes.axis) // LANES, PLANES):
+        lanes.axis[plane * LANES : (plane + 1) * LANES] = 0
+    for plane in range(UNKNOWN, len(lanes.reads) // LANES, PLANES):
+        lanes.reads[plane * LANES : (plane + 1) * LANES] = 0
+    one = np.uint32(1)
+    for lane in range(len(windows)):
+        oriented, first, _ = fields_of(windows[lane])
+        read, side, length = oriented >> 1, oriented & 1, lanes.lengths[lane]
+        for i in range(length if batch.ambiguous[read] else 0):
+            if batch.codes[side, batch.offsets[read] + i] > 3:
+                lanes.reads[((i >> 5) * PLANES + UNKNOWN) * LANES + lane] |= one << np.uint32(i & 31)
+        base = first - batch.differences - length
+        low = batch.islands[interval_of(batch.islands, first - 1)]
+        run = first_behind(batch.unknown, base)
+        for i in range(32 * (((length + 31) >> 5) + 1)):
+            while run < len(batch.unknown) and batch.unknown[run, 1] <= base + i:
+                run += 1
+            if base + i < low or (run < len(batch.unknown) and batch.unknown[run, 0] <= base + i):
+                lanes.axis[((i >> 5) * PLANES + UNKNOWN) * LANES + lane] |= one << np.uint32(i & 31)
+
+
+@inlined
+def _all(value):
+    """Return a uint32 in every lane."""
+    return splat(np.uint32(value), LANES)
+
+
+@inlined
+def _even_bits(words):
+    """Return the 16 even bits of every lane, side by side in its low half."""
+    words = bit_and(words, _all(0x55555555))
+    words = bit_and(bit_or(words, shift_right(words, _all(1))), _all(0x33333333))
+    words = bit_and(bit_or(words, shift_right(words, _all(2))), _all(0x0F0F0F0F))
+    words = bit_and(bit_or(words, shift_right(words, _all(4))), _all(0x00FF00FF))
+    return bit_and(bit_or(words, shift_right(words, _all(8))), _all(0x0000FFFF))
+
+
+@inlined
+def _spread(memory, words):
+    """Spread packed bases, 16 in each of two words, to planes of 32."""
+    for item in range(0, words * PLANES * LANES, PLANES * LANES):
+        first, second = load(memory, item, LANES), load(memory, item + LANES, LANES)
+        low = bit_or(_even_bits(first), shift_left(_even_bits(second), _all(16)))
+        first, second = shift_right(first, _all(1)), shift_right(second, _all(1))
+        store(memory, item, low)
+        store(memory, item + LANES, bit_or(_even_bits(first), shift_left(_even_bits(second), _all(16))))
+
+
+@inlined
+def _from(memory, item, shift):
+    """Return the bits of a plane from bit `shift` of a word on, the rest from the next word."""
+    here, behind = load(memory, item, LANES), load(memory, item + PLANES * LANES, LANES)
+    return bit_or(shift_right(here, shift), shift_left(shift_left(behind, _all(1)), subtract(_all(31), shift)))
+
+
+@inlined
+def _spread_bit(memory, item, shift):
+    """Return all ones where bit `shift` of a word is set, else zero."""
+    return subtract(_all(0), bit_and(shift_right(load(memory, item, LANES), shift), _all(1)))
+
+
+@inlined
+def _next(row, equal, above, beside):
+    """Return a row one base on.
+
+    With `above`, the row before with one difference less, a base of the read is substituted, or inserted, which moves
+    a diagonal down. With `beside`, this row with one difference less, a base of the axis is deleted.
+    """
+    same = bit_or(bit_and(row, equal), above)
+    return bit_or(same, bit_or(shift_right(above, _all(1)), shift_left(beside, _all(1))))
+
+
+@compiled
+def solve(lanes, differences, any_unknown):
+    """Fill `lanes.rows` with the last rows of the windows; returns whether any window has an end."""
+    axis, reads, lengths, unfinished, rows, last = (
+        lanes.axis, lanes.reads, lanes.lengths, lanes.unfinished, lanes.rows, lanes.last,
+    )  # fmt: skip
+    words = (lengths.max() + 31) >> 5
+    _spread(axis, words + 1)
+    _spread(reads, words)
+    rows[:] = 0
+    for lane in range(LANES):
+        unfinished[lane] = np.uint32(0xFFFFFFFF if lengths[lane] > 0 else 0)
+    r0 = r1 = r2 = r3 = r4 = r5 = load(lanes.starts, 0, LANES)
+    begin, found = np.int64(0), False
+    while True:
+        end = np.int64(1) << 60
+        for lane in range(LANES):
+            if begin < lengths[lane] < end:
+                end = lengths[lane]
+        if end == np.int64(1) << 60:
+            return found
+        work = load(unfinished, 0, LANES)
+        for i in range(begin, end):
+            item, shift = (i >> 5) * PLANES * LANES, _all(i & 31)
+            other = bit_or(
+                bit_xor(_from(axis, item, shift), _spread_bit(reads, item, shift)),
+                bit_xor(_from(axis, item + HIGH * LANES, shift), _spread_bit(reads, item + HIGH * LANES, shift)),
+            )
+            if any_unknown:
+                unknown = _spread_bit(reads, item + UNKNOWN * LANES, shift)
+                other = bit_or(other, bit_or(unknown, _from(axis, item + UNKNOWN * LANES, shift)))
+            equal = bit_xor(other, _all(0xFFFFFFFF))
+            before, r0 = r0, bit_and(r0, equal)
+            alive = r0
+            if differences >= 1:
+                old = r1
+                r1 = _next(r1, equal, before, r0)
+                before, alive = old, r1
+            if differences >= 2:
+                old = r2
+                r2 = _next(r2, equal, before, r1)
+                before, alive = old, r2
+            if differences >= 3:
+                old = r3
+                r3 = _next(r3, equal, before, r2)
+                before, alive = old, r3
+            if differences >= 4:
+                old = r4
+                r4 = _next(r4, equal, before, r3)
+                before, alive = old, r4
+            if differences >= 5:
+                r5 = _next(r5, equal, before, r4)
+                alive = r5
+            if not any_bit(bit_and(alive, work)):
+                return found
+        for level in range(differences + 1):
+            row = r0 if level == 0 else r1 if level == 1 else r2 if level == 2 else r3 if level == 3 else r4
+            store(last, level * LANES, r5 if level == 5 else row)
+        for lane in range(LANES):
+            if lengths[lane] == end:
+                unfinished[lane] = 0
+                for level in range(differences + 1):
+                    rows[level * LANES + lane] = last[level * LANES + lane]
+                    found |= rows[level * LANES + lane] != 0
+        begin = end

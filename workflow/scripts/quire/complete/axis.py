@@ -1,0 +1,11 @@
+"""The axis of a reference, as complete search takes it."""
+
+import numpy as np
+
+from quire.algorithms.complete import Axis
+from quire.reference import Reference
+
+
+def axis_of(reference: Reference) -> Axis:
+    """Return the packed text, the ambiguous spans and the islands of a reference."""
+    return Axis(reference.text, np.asarray(reference.ambiguous), reference.island_axis)
