@@ -44,6 +44,30 @@ _INSERTION_EXTENDS, _DELETION_EXTENDS = 4, 8
 _PAIRS = np.uint64(0x5555555555555555)
 
 
+class _Bands(NamedTuple):
+    """Jobs that are aligned in bands, sorted by width and then length: int64[n] each."""
+
+    job: np.ndarray
+    width: np.ndarray
+    length: np.ndarray  # of the read
+
+
+class _Alignment(NamedTuple):
+    """One alignment of a group.
+
+    Attributes:
+        job, lane: its job and its lane.
+        origin: axis position of the first diagonal of the band, where row 0 begins.
+        width, length: diagonals of the band, bases of the read.
+    """
+
+    job: int
+    lane: int
+    origin: int
+    width: int
+    length: int
+
+
 class _Lanes(NamedTuple):
     """A group of LANES alignments, one in each lane: uint8[rows * LANES], uint8[(rows + width) * LANES], uint8[...]."""
 
@@ -101,10 +125,9 @@ def extend(jobs: ExtensionJobs, reads: Reads, text: np.ndarray, ambiguous: np.nd
         widths = (widths + BAND_STEP - 1) // BAND_STEP * BAND_STEP
         lengths = reads.offsets[jobs.read[rest] + 1] - reads.offsets[jobs.read[rest]]
         order = np.argsort(widths << 16 | lengths, kind="stable")
+        bands = _Bands(rest[order], widths[order], lengths[order])
         room = _room(int(lengths.max()), int(widths.max()))
-        with_gaps = _align_in_bands(
-            job_arrays, sequences, rest[order], widths[order], lengths[order], np.int64(count), results, *room
-        )
+        with_gaps = _align_in_bands(job_arrays, sequences, bands, results, *room)
         cigar = np.concatenate([cigar, with_gaps])
     return Extensions(*results, cigar=cigar)
 
@@ -171,11 +194,9 @@ def _align_without_gaps(jobs, sequences, results):
 
 
 @compiled
-def _align_in_bands(jobs, sequences, order, widths, lengths, cigar_base, results, lanes, matrices):
-    """Align the jobs `order` (sorted by width, then length) in groups of LANES; returns their CIGAR operations.
-
-    cigar_base: where these operations will stand in `Extensions.cigar`.
-    """
+def _align_in_bands(jobs, sequences, bands, results, lanes, matrices):
+    """Align jobs in groups of LANES; returns their CIGAR operations, which follow one of each job in all."""
+    order, widths, lengths = bands
     jobs, sequences, results = borrowed(jobs), borrowed(sequences), borrowed(results)
     lanes, matrices = borrowed(lanes), borrowed(matrices)
     longest = lengths.max()
@@ -195,9 +216,9 @@ def _align_in_bands(jobs, sequences, order, widths, lengths, cigar_base, results
             cigar = larger
         for lane in range(last - first):
             job = order[first + lane]
-            origin, length = jobs.diagonal_low[job], lengths[first + lane]
-            results.cigar_begin[job] = cigar_base + used
-            used = _trace(matrices, width, lane, job, origin, length, cigar, used, results)
+            alignment = _Alignment(job, lane, jobs.diagonal_low[job], width, lengths[first + lane])
+            results.cigar_begin[job] = len(jobs.read) + used
+            used = _trace(matrices, alignment, cigar, used, results)
         first = last
     return cigar[:used]
 
@@ -303,11 +324,9 @@ def _fill_matrices(lanes, rows, width, matrices):
 
 
 @inlined
-def _trace(matrices, width, lane, job, origin, length, cigar, used, results):
-    """Follow the directions from the best cell of a lane; write its operations from `used` on, return their end.
-
-    origin: axis position of the first diagonal of the job's band, where row 0 begins; length: of the read.
-    """
+def _trace(matrices, alignment, cigar, used, results):
+    """Follow the directions from the best cell of a lane; write its operations from `used` on, return their end."""
+    job, lane, origin, width, length = alignment
     score, read_begin, read_end, axis_begin, axis_end, _, cigar_length = results
     directions, best_score = matrices.directions, matrices.best_score[lane]
     if best_score <= 0:

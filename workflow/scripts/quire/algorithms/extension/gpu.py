@@ -142,7 +142,7 @@ def extend(
         chunk = max(budget // band.bytes_per_warp, 1) * band.groups
         for first in range(begin, end, chunk):
             chosen = order[first : min(first + chunk, end)]
-            waiting.append(_align(card, band, chosen, jobs, reads, text, ambiguous, results))
+            waiting.append(_align(card, band, chosen, jobs, _Sequences(reads, text, ambiguous), results))
             if len(waiting) > 1:  # to know how many operations there are is to wait; the card has the next chunk to do
                 _gather(card, waiting.pop(0), parts, results)
     _gather(card, waiting.pop(), parts, results)
@@ -168,6 +168,14 @@ def _alike_together(
     return unsolved[alike], widths
 
 
+class _Sequences(NamedTuple):
+    """What is aligned, on the card: the reads, the packed axis, and its ambiguous spans."""
+
+    reads: CardReads
+    text: CardArray
+    ambiguous: CardArray
+
+
 class _Traced(NamedTuple):
     """A chunk's jobs (int64[]), their slots of operations, and how many each has (int32[])."""
 
@@ -178,16 +186,10 @@ class _Traced(NamedTuple):
 
 
 def _align(
-    card: Card,
-    band: Band,
-    order: CardArray,
-    jobs: ExtensionJobs,
-    reads: CardReads,
-    text: CardArray,
-    ambiguous: CardArray,
-    results: Extensions,
+    card: Card, band: Band, order: CardArray, jobs: ExtensionJobs, sequences: _Sequences, results: Extensions
 ) -> _Traced:
     """Align the jobs `order` (int64[]) of one width: all their results but where their operations stand."""
+    reads, text, ambiguous = sequences
     count = len(order)
     warps = -(-count // band.groups)
     letters = card.empty(count * band.words, np.uint32)
