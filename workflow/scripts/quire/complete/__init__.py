@@ -1,7 +1,7 @@
-"""Complete search as a stage: FASTQ to a BAM with every place of the reads with at most k differences, and to counts.
+"""The stage of complete search: FASTQ to a BAM with every place with at most k differences, and to a table of counts.
 
-What a hit is, is said in `quire.algorithms.complete`. Reads come in batches; a batch is searched, its hits are counted
-and chosen (`selection`), and become records (`records`) and lines of a table (`counts`). Where a batch has very many
-hits, its reads become records as soon as their hits are there; a single read with so many is searched again
-(`streaming`).
+`quire.algorithms.complete` defines hits. Reads are searched batch by batch. The hits of a batch are counted and chosen
+(`selection`), and become records (`records`) and lines of the table (`counts`). In a batch with more hits than are held
+at once, reads become records as soon as their hits are complete, and a single read with too many hits is searched
+again (`streaming`).
 """

@@ -1,4 +1,4 @@
-"""The table of counts: a line for each read, with its hits by number of differences."""
+"""Table of counts: a line for each read, with its hits by number of differences."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +12,17 @@ _TAB, _LINE_END, _ZERO = ord("\t"), ord("\n"), ord("0")
 
 
 def header(max_differences: int) -> bytes:
-    """The first line."""
+    """Return the first line."""
     columns = ["read", *map(str, range(max_differences + 1)), "total", "listed"]
     return ("\t".join(columns) + "\n").encode()
 
 
 def lines(batch: ReadBatch, counts: NDArray[np.int64], listed: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Lines of a batch as bytes (uint8[]).
+    """Return the lines of a batch as bytes (uint8[]).
 
     Args:
-        batch: for its names.
-        counts: int64[n, k + 1].
+        batch: the reads, for their names.
+        counts: int64[n, k + 1], hits by differences.
         listed: int64[n], hits with a record.
     """
     text: NDArray[np.uint8] = write_lines(batch.names, batch.name_offsets, counts, listed)
@@ -50,7 +50,7 @@ def write_lines(names, name_offsets, counts, listed):
 
 @inlined
 def _write_number(text, at, value):
-    """A tab and a number >= 0; returns the place behind them."""
+    """Write a tab and a number >= 0; returns the end of the text."""
     text[at] = _TAB
     digits, rest = 1, value
     while rest >= 10:

@@ -15,29 +15,29 @@ from quire.reads import ReadBatch, Reads
 from quire.reference import Reference
 
 log = logging.getLogger("quire.complete")
-ROOM = 1 << 20  # ends of a part
+ROOM = 1 << 20  # most ends of a part
 PAGES_SHARE = 0.5  # of the card's free memory that pages may take
 
 
 class Finder(Protocol):
-    """Finds ends.
+    """Interface of what finds the ends of a batch.
 
     Attributes:
-        reads_per_batch: how many reads it likes to get.
-        in_threads: whether several threads may search at once; if not, only the thread that opened it.
+        reads_per_batch: preferred number of reads of a batch.
+        in_threads: True if several threads may search at once; otherwise only the thread that opened the finder may.
     """
 
     reads_per_batch: int
     in_threads: bool
 
     def find(self, batch: ReadBatch, reads: Reads | None) -> PartsOfEnds:
-        """The ends of reads, as read and on both strands; a finder that is not for threads makes the latter itself."""
+        """Find the ends of reads: `batch` as read, `reads` on both strands (not needed by a card's finder)."""
 
 
 class CpuFinder:
     """A finder on the CPU."""
 
-    # A batch with more hits than are held is searched twice: reads of 36 bases have 160 hits on chr20 with k = 3.
+    # Few, since hits of a batch are held: reads of 36 bases have 160 on chr20 with k = 3.
     reads_per_batch = 2048
     in_threads = True
 
@@ -92,7 +92,7 @@ class CardFinder:
 
 
 class FoundEnds:
-    """The ends of a batch that a card has found, for a thread that goes on with them."""
+    """The ends that a card has found of a batch, as a finder for the thread that aligns them."""
 
     reads_per_batch = CpuFinder.reads_per_batch
     in_threads = True
@@ -101,7 +101,7 @@ class FoundEnds:
         self._ends = ends
 
     def find(self, batch: ReadBatch, reads: Reads | None) -> PartsOfEnds:
-        """See `Finder`; of the batch that they were found for."""
+        """See `Finder`; the batch must be the one that was searched."""
         yield self._ends
 
 
@@ -109,11 +109,12 @@ class FoundEnds:
 def open_finder(
     open_card: Callable[[], Card] | None, reference: Reference, indexes: Sequence[PageIndex], max_differences: int
 ) -> Iterator[Finder]:
-    """A finder for as long as the block runs.
+    """Open a finder for as long as the block runs.
 
     Args:
         open_card: from `quire.device.choice.use_backend`; None for the CPU.
-        reference, indexes: what is searched.
+        reference: that is searched.
+        indexes: of all its pages, in order.
         max_differences: k.
 
     Raises:

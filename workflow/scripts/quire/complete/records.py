@@ -1,4 +1,4 @@
-"""Hits to BAM records: primary and secondary ones with NM, MD, NH and HI, and unmapped reads."""
+"""BAM records of hits: primary and secondary ones with NM, MD, NH and HI, and unmapped reads."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,11 @@ def build_records(
 
     Args:
         chosen: hits, which name reads of the batch.
-        counted: the reads; of their counts come the tags NH (hits with a record, here or in another call) and th (how
-            many would have one without `max_hits`, where that is more).
+        counted: the reads. Their counts give the tags NH (hits with a record, in this or another call) and th (hits
+            that would have one without `max_hits`, if that is more).
         reference: that the hits lie on.
         wanted: what is reported.
-        index_before: records of the first read that were made before (for the tag HI).
+        index_before: records of the first read from earlier calls (for the tag HI).
 
     Raises:
         QuireError: an alignment does not have as many differences as were found.
@@ -50,7 +50,7 @@ def build_records(
     cut = mapped & (all_of_report > with_record)[read]
 
     cigar, offsets = align(hits, reads, axis_of(reference), wanted.max_differences)
-    # Rows of reads with hits are in the order of the hits: only lengths have to be spread.
+    # Records with hits are in the order of the hits, so only the lengths have to be spread.
     cigar_offsets = np.zeros(count + 1, np.int64)
     np.cumsum(np.where(mapped, np.diff(offsets)[row] if len(hits.read) else 0, 0), out=cigar_offsets[1:])
     edit_distance = filled(-1, np.int32)
@@ -85,7 +85,7 @@ def build_records(
 
 
 def _reported(chosen: Chosen, cigar: NDArray[np.uint32], offsets: NDArray[np.int64]) -> Reported:
-    """Hits as `differences` reads alignments; what it does not look at is empty."""
+    """Return hits as the alignments that `differences` takes; fields that it does not read are empty."""
     hits, nothing = chosen.hits, np.empty(0, np.int32)
     return Reported(
         first=np.empty(0, np.int64),

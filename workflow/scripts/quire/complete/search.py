@@ -1,4 +1,4 @@
-"""The stage: FASTQ past the pages of a reference to every place with at most k differences; see `quire.complete`."""
+"""Search of a FASTQ in the pages of a reference for every place with at most k differences; see `quire.complete`."""
 
 import logging
 import time
@@ -48,17 +48,17 @@ from quire.version import VERSION
 
 log = logging.getLogger("quire.complete")
 REPORTS = ("all", "best", "count")
-MOST_BYTES = 128 << 20  # of a batch's compressed records, nearly, that wait to be written
+MOST_BYTES = 128 << 20  # about the most compressed records of a batch that wait to be written
 
 
 @dataclass(frozen=True)
 class CompleteInputs:
-    """What is searched.
+    """Inputs of a search.
 
     Attributes:
         reference: directory that `quire.reference.build` wrote.
         pages: directories of the indexes of all its pages, in order.
-        fasta: the FASTA that the reference must still be of; None skips the check.
+        fasta: the FASTA, from which the reference must have been built; None skips the check.
         reads: FASTQ, plain, gzip or bgzip.
     """
 
@@ -70,7 +70,7 @@ class CompleteInputs:
 
 @dataclass(frozen=True)
 class CompleteOutputs:
-    """What a search writes: BAM in the order of the reads, the table of counts (TSV), and its summary (JSON)."""
+    """Outputs of a search: BAM in the order of the reads, table of counts (TSV), and summary (JSON)."""
 
     bam: Path
     counts: Path
@@ -79,17 +79,17 @@ class CompleteOutputs:
 
 @dataclass(frozen=True)
 class CompleteSettings:
-    """What is searched for, and how.
+    """Settings of a search; those from `threads` on change nothing of the answer.
 
     Attributes:
         name: of the search, for the summary.
         max_differences: k, 0 to MOST_DIFFERENCES.
         report: hits that get a record: "all", those with the read's fewest differences ("best"), or none ("count").
         max_hits: most records of a read, 0 for no limit; all hits are counted.
-        threads: that work; changes nothing of the answer, as what follows.
+        threads: number of threads.
         backend, memory: the configuration's block `device`.
         reads_per_batch: "auto" leaves the choice to the backend.
-        most_hits: that a thread holds at once; a read with more is searched again, a few hits at a time.
+        most_hits: hits that a thread holds at once; a read with more is searched again, a few hits at a time.
     """
 
     name: str
@@ -105,7 +105,7 @@ class CompleteSettings:
 
 @dataclass
 class SearchCounts:
-    """What went in and what came out; hits are of all reads, with or without a record."""
+    """Counts of reads and of their hits, with or without a record."""
 
     reads: int = 0
     bases: int = 0
@@ -142,7 +142,7 @@ class SearchCounts:
 
 @dataclass
 class _Blocks:
-    """Compressed records, and how many they are."""
+    """Compressed records, and their number."""
 
     blocks: list[NDArray[np.uint8]]
     records: int
@@ -155,7 +155,7 @@ class _Searched:
     Attributes:
         counted: its reads.
         lines: of the table of counts.
-        pieces: records of its reads in order; a range of reads must be searched again for theirs.
+        pieces: records of its reads, in order, or a range of reads that must be searched again.
     """
 
     counted: CountedReads
@@ -168,7 +168,7 @@ def search_reads(inputs: CompleteInputs, outputs: CompleteOutputs, settings: Com
 
     Args:
         inputs: reference, indexes and reads.
-        outputs: each appears whole or not at all.
+        outputs: files, each written completely or not at all.
         settings: differences, what is reported, threads and backend.
 
     Raises:
@@ -209,7 +209,7 @@ def search_reads(inputs: CompleteInputs, outputs: CompleteOutputs, settings: Com
 
 
 def _check(settings: CompleteSettings) -> None:
-    """Refuse settings that mean nothing."""
+    """Raise an InputError for invalid settings."""
     name = f"complete {settings.name}"
     if settings.report not in REPORTS:
         raise InputError(f"{name}: report is {settings.report!r}; give one of {', '.join(REPORTS)}.")
@@ -222,7 +222,7 @@ def _check(settings: CompleteSettings) -> None:
 
 
 class _Run:
-    """One search: reads in, records and lines out, in the order of the reads."""
+    """One search, which writes records and lines in the order of the reads."""
 
     def __init__(
         self,
@@ -265,7 +265,7 @@ class _Run:
         return self.counts
 
     def _searched(self, pool: ThreadPoolExecutor) -> Iterator[_Searched]:
-        """Batches in order; several are in work. What one thread has found on a card is cut up between the threads."""
+        """Yield searched batches in order, several of which are in work; a batch of a card is split between threads."""
         running: deque[Future[_Searched]] = deque()
         most = self.settings.threads if self.finder.in_threads else 2 * self.settings.threads
         for batch in self._batches():
@@ -277,7 +277,7 @@ class _Run:
             yield running.popleft().result()
 
     def _begun(self, batch: ReadBatch, pool: ThreadPoolExecutor) -> Iterator[Future[_Searched]]:
-        """The search of a batch, or of its shares."""
+        """Start the search of a batch; yields it or, with a card, its shares."""
         if self.finder.in_threads:
             yield pool.submit(self._search, self.finder, batch, _run_now)
             return
@@ -290,7 +290,7 @@ class _Run:
                 yield pool.submit(self._search, FoundEnds(share.ends), reads, _run_now)
 
     def _batches(self) -> Iterator[ReadBatch]:
-        """The reads, none of them too short."""
+        """Yield the reads in batches; raises an InputError for a read that is too short."""
         chosen = self.settings.reads_per_batch
         size = self.finder.reads_per_batch if chosen == "auto" else chosen
         needed = shortest_read(self.settings.max_differences)
@@ -307,7 +307,7 @@ class _Run:
             yield batch
 
     def _search(self, finder: Finder, batch: ReadBatch, submit: Callable[..., Future[Any]]) -> _Searched:
-        """Find and count the hits of a batch, and have `submit` make its records and lines."""
+        """Find and count the hits of a batch; `submit` makes its records and lines."""
         reads, k = orient(batch), self.settings.max_differences
         counted = CountedReads(batch, reads, np.zeros((len(batch), k + 1), np.int64))
 
@@ -344,7 +344,7 @@ class _Run:
         return _Blocks(assemble_blocks(records, counted.batch, None, b"", self.bam.level), len(chosen.is_first))
 
     def _write(self, searched: _Searched) -> None:
-        """Write a batch; reads whose hits were too many to hold are searched again."""
+        """Write a batch; reads with more hits than were held are searched again."""
         self.table.write(searched.lines.result().data)
         self.counts.add(searched.counted.batch, searched.counted.counts, self.wanted)
         for piece in searched.pieces:
@@ -381,7 +381,7 @@ class _Run:
 
 
 def _run_now(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-    """As `Executor.submit`, at once and in this thread."""
+    """Call a function at once, with the interface of `Executor.submit`."""
     done: Future[Any] = Future()
     done.set_result(function(*arguments))
     return done

@@ -1,8 +1,8 @@
-"""Which hits get a record, and in which order.
+"""Choice of the hits that get a record, and their order.
 
-The first hit of a read has the fewest differences; ties go by the hash of the read's name and the place on the axis,
-then by that place, then by strand. `max_hits` keeps the first hits in that order. The records of a read are its first
-hit, then the others by differences, strand and place.
+The first hit of a read has the fewest differences. Ties are broken by the hash of the read's name and the place on the
+axis, then by that place, then by strand. `max_hits` keeps the first hits in that order. The records of a read are its
+first hit, then the others sorted by differences, strand and place.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from quire.simd.compiled import compiled
 
 
 class Wanted(NamedTuple):
-    """What is asked for: see `quire.complete.search.CompleteSettings`."""
+    """Settings that decide what is reported; see `quire.complete.search.CompleteSettings`."""
 
     max_differences: int
     report: str
@@ -49,7 +49,7 @@ class Chosen(NamedTuple):
 
     Attributes:
         hits: of reads of a batch.
-        is_first: bool[n], whether a hit is its read's first.
+        is_first: bool[n], True for the first hit of a read.
     """
 
     hits: Hits
@@ -57,24 +57,24 @@ class Chosen(NamedTuple):
 
 
 def take(hits: Hits, which: NDArray[np.integer] | NDArray[np.bool_]) -> Hits:
-    """Some of the hits."""
+    """Return some of the hits."""
     return Hits._make(values[which] for values in hits)
 
 
 def join(parts: Iterable[Hits]) -> Hits:
-    """One part behind the other."""
+    """Return the hits of all parts, in order."""
     nothing = Hits._make(np.empty(0, dtype) for dtype in (np.int64, np.uint8, np.int64, np.int64, np.uint8))
     return Hits._make(np.concatenate(columns) for columns in zip(nothing, *parts, strict=True))
 
 
 def count_by_read(hits: Hits, counts: NDArray[np.int64]) -> None:
-    """Add hits to counts: int64[reads, k + 1], by differences."""
+    """Add hits to the counts by differences (int64[reads, k + 1])."""
     width = counts.shape[1]
     counts += np.bincount(hits.read * width + hits.distance, minlength=counts.size).reshape(counts.shape)
 
 
 def reportable(counts: NDArray[np.int64], wanted: Wanted) -> NDArray[np.int64]:
-    """How many hits of each read (int64[n]) would get a record if `max_hits` did not cut them."""
+    """Return the number of hits of each read (int64[n]) that would get a record without `max_hits`."""
     if wanted.report == "count":
         return np.zeros(len(counts), np.int64)
     if wanted.report == "best":
@@ -85,13 +85,13 @@ def reportable(counts: NDArray[np.int64], wanted: Wanted) -> NDArray[np.int64]:
 
 
 def listed(counts: NDArray[np.int64], wanted: Wanted) -> NDArray[np.int64]:
-    """How many hits of each read (int64[n]) get a record."""
+    """Return the number of hits of each read (int64[n]) that get a record."""
     number = reportable(counts, wanted)
     return np.minimum(number, wanted.max_hits) if wanted.max_hits else number
 
 
 def of_report(hits: Hits, counts: NDArray[np.int64], wanted: Wanted) -> Hits:
-    """The hits that would get a record if `max_hits` did not cut them."""
+    """Return the hits that would get a record without `max_hits`."""
     if wanted.report == "all":
         return hits
     if wanted.report == "count":
@@ -103,9 +103,9 @@ def choose(hits: Hits, name_hash: NDArray[np.uint64], max_hits: int) -> Chosen:
     """Choose and order hits of whole reads.
 
     Args:
-        hits: of the report.
+        hits: as `of_report` returns them.
         name_hash: uint64[reads].
-        max_hits: most of a read, 0 for all.
+        max_hits: most hits of a read, 0 for all.
     """
     ties = tie_hashes(name_hash, hits.read, hits.begin)
     hits = take(hits, np.lexsort((hits.strand, hits.begin, ties, hits.distance, hits.read)))
@@ -120,7 +120,7 @@ def choose(hits: Hits, name_hash: NDArray[np.uint64], max_hits: int) -> Chosen:
 def tie_hashes(
     name_hash: NDArray[np.uint64], reads: NDArray[np.int64], begins: NDArray[np.int64]
 ) -> NDArray[np.uint64]:
-    """The hash (uint64[n]) of name and place of each hit."""
+    """Return the hash (uint64[n]) of the name and the place of each hit."""
     hashes = np.empty(len(reads), np.uint64)
     for i in range(len(reads)):
         hashes[i] = tie_hash(name_hash[reads[i]], begins[i])

@@ -1,4 +1,4 @@
-"""Batches with more hits than memory is for: some reads at a time, or searched again where one read has so many."""
+"""Batches with more hits than are held at once: a few reads at a time, or a second search for a single read."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -15,15 +15,15 @@ from quire.io.bam.encode import RecordBatch
 from quire.reads import ReadBatch, Reads
 from quire.reference import Reference
 
-MOST_HITS = 1 << 20  # that are held at once
+MOST_HITS = 1 << 20  # held at once
 
 
 class WholeReads(NamedTuple):
-    """Reads of a batch with all their hits, whose reads still count from the batch's first.
+    """Reads of a batch with all their hits.
 
     Attributes:
         first, last: the reads are [first, last).
-        hits: None where they are too many to hold; the piece is one read then.
+        hits: their reads count from the batch's first. None if they are too many to hold; the piece is then one read.
     """
 
     first: int
@@ -36,8 +36,8 @@ def whole_reads(parts: Iterable[Hits], count: int, most_hits: int) -> Iterator[W
 
     Args:
         parts: the hits of the batch, in order. They are copied.
-        count: reads of the batch.
-        most_hits: that are held at once, nearly: a part more.
+        count: number of reads of the batch.
+        most_hits: most hits that are held at once, plus those of one part.
     """
     kept: list[Hits] = []
     held = first = 0
@@ -50,7 +50,7 @@ def whole_reads(parts: Iterable[Hits], count: int, most_hits: int) -> Iterator[W
                 yield WholeReads(first, first + 1, None)
                 first, dropping = first + 1, False
         held += len(hits.read)
-        # What was found has room for all ends, and keeps it.
+        # Copied, since the arrays are views of larger ones, which have room for all ends.
         kept.append(Hits._make(values.copy() for values in hits))
         if held <= most_hits:
             continue
@@ -71,11 +71,11 @@ def whole_reads(parts: Iterable[Hits], count: int, most_hits: int) -> Iterator[W
 
 
 class ReadShare(NamedTuple):
-    """Reads of a batch with all their ends, whose reads count from the share's first.
+    """Reads of a batch with all their ends.
 
     Attributes:
         first, last: the reads are [first, last) of the batch.
-        ends: None where they are too many to hold; the share is one read then.
+        ends: their reads count from `first`. None if they are too many to hold; the share is then one read.
     """
 
     first: int
@@ -84,13 +84,13 @@ class ReadShare(NamedTuple):
 
 
 def shares_of_reads(parts: Iterable[Ends], count: int, reads: int, most_ends: int) -> Iterator[ReadShare]:
-    """Cut the ends of a batch between reads, for threads that align them: each share as soon as its reads are whole.
+    """Yield the ends of a batch in shares of whole reads, for the threads that align them.
 
     Args:
         parts: `quire.algorithms.complete.PartsOfEnds` of the batch.
-        count: reads of the batch.
-        reads: of a share, at most.
-        most_ends: of a share.
+        count: number of reads of the batch.
+        reads: most reads of a share.
+        most_ends: most ends of a share.
     """
     held: Ends | None = None
     first = 0
@@ -122,7 +122,7 @@ def shares_of_reads(parts: Iterable[Ends], count: int, reads: int, most_ends: in
 
 
 def _shares(ends: Ends, first: int, last: int, reads: int, most_ends: int) -> Iterator[ReadShare]:
-    """Shares of reads [first, last), all whole; `ends` are theirs and those of later ones."""
+    """Yield shares of the reads [first, last), which are complete; `ends` are theirs and those of later reads."""
     ends = _behind(ends, first)
     while first < last:
         end = min(first + reads, last)
@@ -140,13 +140,13 @@ def _joined(before: Ends, behind: Ends) -> Ends:
 
 
 def _behind(ends: Ends, first: int) -> Ends:
-    """The ends of read `first` and later ones."""
+    """Return the ends of read `first` and of later ones."""
     begin = int(np.searchsorted(ends.read, first))
     return Ends._make(values[begin:] for values in ends)
 
 
 def hits_in_parts(finder: Finder, batch: ReadBatch, reads: Reads, axis: Axis, max_differences: int) -> Iterator[Hits]:
-    """The hits of a batch, in order."""
+    """Yield the hits of a batch, in order."""
     yield from find_hits(finder.find(batch, reads), reads, axis, max_differences)
 
 
@@ -156,11 +156,11 @@ def records_in_pieces(
     """Yield the records of reads whose hits are counted, with the batches that they point into.
 
     Args:
-        finder: that found the hits.
+        finder: that searches the reads again.
         counted: the reads.
         reference: that the hits lie on.
         wanted: what is reported.
-        most_hits: that are held at once.
+        most_hits: most hits that are held at once.
     """
     axis = axis_of(reference)
     totals = counted.counts.sum(axis=1)

@@ -1,4 +1,4 @@
-"""Complete search: every place of the axis where a read occurs with at most k differences, guaranteed.
+"""Complete search: every place of the axis where a read occurs with at most k differences.
 
 Differences are substitutions, insertions and deletions of one base, each of cost 1. The whole read counts, on both
 strands. T is the axis, islands laid end to end; P_s is the read on strand s, and m its length. A letter other than A,
@@ -31,17 +31,18 @@ MOST_DIFFERENCES = 5
 
 
 def shortest_read(max_differences: int) -> int:
-    """Bases that a read needs for a search with so many differences."""
+    """Return the number of bases that a read needs for a search with this many differences."""
     return 2 * max_differences + 2
 
 
 class Axis(NamedTuple):
-    """What is searched, as `quire.reference.Reference` holds it.
+    """The reference that is searched, as `quire.reference.Reference` holds it.
 
     Attributes:
-        text: uint64[ceil(length / 32) + 2], the packed axis (quire.sequence.packing), stand-ins for ambiguous bases.
+        text: uint64[ceil(length / 32) + 2], the packed axis (`quire.sequence.packing`); a stand-in replaces each
+            ambiguous base.
         ambiguous: int64[m, 2], sorted spans [begin, end) of ambiguous bases, which match nothing.
-        islands: int64[islands + 1], where each island begins; the last item is the length of the axis.
+        islands: int64[islands + 1], the begin of each island; the last item is the length of the axis.
     """
 
     text: NDArray[np.uint64]
@@ -50,12 +51,12 @@ class Axis(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """Places where reads end, sorted by (read, strand, end), each once.
+    """Ends of reads, sorted by (read, strand, end), each once.
 
     Attributes:
         read: int64[n], index in the batch.
         strand: uint8[n], 0 for the read as read and 1 for its reverse complement.
-        end: int64[n], e on the axis: the alignment is of bases before it.
+        end: int64[n], e on the axis: the alignment ends before this base.
         distance: uint8[n], D_s(e), at most k.
     """
 
@@ -66,10 +67,9 @@ class Ends(NamedTuple):
 
 
 PartsOfEnds = Iterator[Ends]
-"""The ends of a batch in parts of about `room` ends at most, in order: all parts, joined, are sorted as `Ends` is.
+"""The ends of a batch in parts of at most about `room` ends; all parts together are sorted as `Ends` is.
 
-A part may end anywhere, also between two ends of one read: a read of one letter can have millions of ends. There may be
-empty parts.
+A part may end between two ends of one read, since a read of one letter can have millions of them. A part may be empty.
 """
 
 
@@ -79,7 +79,7 @@ class Hits(NamedTuple):
     Attributes:
         read: int64[n], index in the batch.
         strand: uint8[n].
-        begin, end: int64[n], bases of the axis that are aligned, [begin, end).
+        begin, end: int64[n], aligned bases of the axis, [begin, end).
         distance: uint8[n], differences of the alignment.
     """
 

@@ -28,11 +28,14 @@ def find_ends(
 
     Args:
         pages: of the whole axis, in order; they overlap by at least the longest read.
-        reads: the batch; each of `shortest_read(max_differences)` bases or more.
-        axis: what is searched.
+        reads: the batch; each has at least `shortest_read(max_differences)` bases.
+        axis: the reference.
         max_differences: k.
-        room: ends of a part, about.
-        count: number of pieces of a read; None for what is estimated to take the least time.
+        room: most ends of a part, at least DIAGONALS.
+        count: number of pieces of a read; None for the cut with the least estimated cost.
+
+    Yields:
+        The ends in parts, see `PartsOfEnds`.
     """
     table = page_table(pages)
     first, step = 0, FIRST_READS
@@ -52,7 +55,10 @@ def find_ends(
 
 
 def _windows(table: NDArray[np.int64], batch: BatchArrays, count: int | None) -> tuple[NDArray[np.uint64] | None, int]:
-    """Return the windows (uint64[]) of a batch, None if several reads have too many; and the candidates found."""
+    """Return the windows (uint64[]) of a batch, and how many candidates were found.
+
+    If several reads have more than MOST_CANDIDATES together, the search stops and there are no windows.
+    """
     kept = [np.empty(0, np.uint64)]
     found, held, most = 0, 0, MOST_CANDIDATES
     for pieces in lay_pieces(batch.offsets, int(batch.islands[-1]), batch.differences, count):

@@ -1,4 +1,4 @@
-"""Reads and axis as the kernels of complete search take them."""
+"""Reads and axis in the form that the kernels of complete search take."""
 
 from typing import NamedTuple
 

@@ -34,11 +34,11 @@ def find_ends(
     Args:
         card: where everything lies.
         pages: of the whole axis in order; they overlap by at least the longest read and `max_differences` more.
-        reads: the batch, none shorter than `shortest_read(max_differences)`.
-        axis: what is searched.
+        reads: the batch; each has at least `shortest_read(max_differences)` bases.
+        axis: the reference.
         max_differences: k.
-        room: ends of a part, about.
-        count: number of pieces of a read; None for what is estimated to take the least time.
+        room: most ends of a part, about.
+        count: number of pieces of a read; None for the cut with the least estimated cost.
 
     Yields:
         `Ends` of arrays on the card, as `quire.algorithms.complete.PartsOfEnds` has them.
@@ -95,7 +95,7 @@ def _candidates(
 
 
 def _renamed(candidates: CardArray, which: CardArray) -> CardArray:
-    """Return candidates (uint64[]) of chosen reads as those of the batch; `which` (int64[]) are the chosen."""
+    """Return candidates (uint64[]) of chosen reads, `which` (int64[]), with their numbers in the batch."""
     shift = np.uint64(ORIENTED_SHIFT)
     oriented = candidates >> shift
     place = candidates & ((np.uint64(1) << shift) - np.uint64(1))

@@ -30,12 +30,12 @@ class Hit(NamedTuple):
 
 
 def cost(base: int, letter: int) -> int:
-    """Differences that two aligned codes make: codes above 3 match nothing."""
+    """Return the differences (0 or 1) of two aligned codes; codes above 3 match nothing."""
     return int(base != letter or base > 3)
 
 
 def fill(read: Sequence[int], island: Sequence[int]) -> Matrix:
-    """H of the package's text, for one strand of a read and one island: rows 0..m, columns 0..length."""
+    """Return H (see the package) of one strand of a read and one island: rows 0..m, columns 0..length."""
     matrix = [[0] * (len(island) + 1)]
     for i, base in enumerate(read, 1):
         above = matrix[-1]
@@ -47,7 +47,7 @@ def fill(read: Sequence[int], island: Sequence[int]) -> Matrix:
 
 
 def trace(matrix: Matrix, read: Sequence[int], island: Sequence[int], end: int) -> tuple[int, list[int]]:
-    """Where the alignment that ends in column `end` begins, and its operations from the left, one for each step."""
+    """Return the begin of the alignment that ends in column `end`, and its operations from the left, one a step."""
     i, j = len(read), end
     operations = []
     while i > 0:
@@ -67,11 +67,11 @@ def trace(matrix: Matrix, read: Sequence[int], island: Sequence[int], end: int) 
 def find(
     axis: np.ndarray, islands: Sequence[int], codes: np.ndarray, max_differences: int
 ) -> tuple[list[End], list[Hit]]:
-    """All ends and all hits of one read.
+    """Find all ends and all hits of one read.
 
     Args:
         axis: uint8[], codes 0..3 and 4 for an ambiguous base.
-        islands: where each island begins, and the length of the axis.
+        islands: the begin of each island, and the length of the axis.
         codes: uint8[2, m], the read on both strands, 4 for an N.
         max_differences: k.
 

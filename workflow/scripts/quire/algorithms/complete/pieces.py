@@ -1,4 +1,4 @@
-"""The pieces in which reads are searched, chosen by an estimate of what they cost.
+"""Cuts of reads into pieces, and the choice of a cut by its estimated cost.
 
 A read is cut into p pieces whose limits k_i satisfy sum(k_i + 1) = k + 1: of any alignment with at most k differences,
 one piece has at most k_i of them (Navarro and Baeza-Yates 2000). A piece with limit 0 occurs exactly, and is looked up
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# Measured: what a row of an exact piece, a node of the trie, and a place that the trie finds by chance take.
+# Relative times, measured: a row of an exact piece, a node of the trie, and a place that a walk finds by chance.
 ROW_COST, NODE_COST, PLACE_COST = 3.5, 1.0, 25.0
 _ALPHABET = 4
 
@@ -88,12 +88,12 @@ def walking_cost(piece: ReadPiece, bases: int) -> float:
 
 
 def words(length: int) -> float:
-    """Return the number of words of a length, or what a float holds, which is more than any axis has places."""
+    """Return the number of words of a length, limited to what a float holds."""
     return float(_ALPHABET) ** min(length, 500)
 
 
 def _strings(depth: int, limit: int) -> float:
-    """Estimate the strings that are alive at a depth: each difference is at one of `depth` places, of eight kinds."""
+    """Estimate the number of strings alive at a depth: each difference has `depth` places and eight kinds."""
     strings = 1.0
     for number in range(1, limit + 1):
         strings *= 8.0 * max(depth - number + 1, 1) / number

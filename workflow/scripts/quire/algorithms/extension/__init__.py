@@ -1,12 +1,11 @@
-"""Extension: the best alignment of a read near a diagonal of the axis, with bwa mem's scores, soft clips and affine
-gaps.
+"""Extension: the best local alignment of a read near a diagonal of the axis, with the scores of bwa mem.
 
-The score of a path is +1 a match, -4 a mismatch, -1 where the read or the reference is ambiguous, -6 to open a gap
-and -1 for each gap base. An end of the read that is reached earns END_BONUS for choosing the path (bwa mem's clipping
-penalty seen from the other side); the bonus is not part of the reported score. Ties: the earliest end in the read,
-then the lowest diagonal.
+Gaps are affine, and ends may be clipped. A path scores +1 for a match, -4 for a mismatch, -1 where the read or the
+reference is ambiguous, and -6 to open a gap plus -1 for each gap base. A path that reaches an end of the read earns
+END_BONUS (the clipping penalty of bwa mem as a bonus), which decides between paths and is not part of the reported
+score. Ties: the earliest end in the read, then the lowest diagonal.
 
-Jobs are flat arrays, one entry for each candidate; the same result for every grouping of jobs. `cpu.extend` and
+Jobs are flat arrays, one entry for each candidate. The results do not depend on how jobs are grouped. `cpu.extend` and
 `gpu.extend` align them.
 """
 
@@ -17,7 +16,7 @@ import numpy as np
 from quire.algorithms.scoring import BWA_MEM
 
 MATCH, MISMATCH, GAP_EXTEND = BWA_MEM.match, BWA_MEM.mismatch, BWA_MEM.gap_extend
-GAP_OPEN = BWA_MEM.gap_open - BWA_MEM.gap_extend  # what a gap costs besides GAP_EXTEND for each of its bases
+GAP_OPEN = BWA_MEM.gap_open - BWA_MEM.gap_extend  # cost of a gap in addition to GAP_EXTEND for each of its bases
 AMBIGUOUS = -1
 END_BONUS = 5
 BAND_STEP = 16
@@ -25,16 +24,16 @@ BAND_STEP = 16
 
 @dataclass
 class ExtensionJobs:
-    """What to align: n entries.
+    """Jobs of extension: n entries.
 
     Attributes:
         read: int32[n], index into the `Reads`.
         strand: uint8[n].
-        diagonal: int64[n], the most promising diagonal; a read with at most one mismatch there and no ambiguous base is
-            aligned there, which is optimal; only among equally good diagonals does it make a difference.
+        diagonal: int64[n], the most promising diagonal. A read with at most one mismatch and no ambiguous base there is
+            aligned there, which is optimal; the choice matters only among equally good diagonals.
         diagonal_low, diagonal_high: int64[n], the band's first and last diagonal (axis position minus position in the
             oriented read), inclusive; the band is widened upwards to a multiple of BAND_STEP diagonals.
-        axis_low, axis_high: int64[n], the span of the axis (half-open) that may be used: an island or less.
+        axis_low, axis_high: int64[n], the usable span of the axis (half-open): an island or a part of one.
     """
 
     read: np.ndarray
@@ -54,10 +53,11 @@ class Extensions:
     """Alignments in the order of their jobs.
 
     Attributes:
-        score: int32[n]; 0 where nothing scores above zero.
+        score: int32[n]; 0 if no alignment scores above zero.
         read_begin, read_end: int32[n], half-open in the oriented read.
         axis_begin, axis_end: int64[n], half-open on the axis.
-        cigar_begin: int64[n], cigar_length: int32[n]: where the operations of an alignment stand in `cigar`.
+        cigar_begin: int64[n], first operation of each alignment in `cigar`.
+        cigar_length: int32[n], number of its operations.
         cigar: uint32[], operations as in BAM (length << 4 | operation), M, I and D only.
     """
 

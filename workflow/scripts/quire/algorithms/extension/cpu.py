@@ -1,8 +1,8 @@
-"""Extension with Numba: a comparison without gaps first, then 32 banded alignments at a time, one a vector lane.
+"""Extension with Numba: a comparison without gaps, then 32 banded alignments at a time, one in each vector lane.
 
-A read with at most one mismatch on the hinted diagonal is done: no gapped or clipped path can score as much (a gap
-costs at least 7, a mismatch 5, a clip at least 6). All others go through the banded matrix, whose directions are kept
-for the trace.
+A read with at most one mismatch on its diagonal is done, since no gapped or clipped path scores as much: a gap costs at
+least 7, a mismatch 5, a clip at least 6. All other reads are aligned in a banded matrix, whose directions are kept for
+the traceback.
 """
 
 from typing import NamedTuple
@@ -37,7 +37,7 @@ from quire.simd.vectors import add, bit_or, choose_equal, choose_greater, conver
 
 LANES = 32  # of int16, one AVX-512 register
 _NEVER = -(1 << 14)  # far below any score: at most 1,024 bases and two bonuses
-_PADDING = 8  # a letter of its own; ambiguous bases are 4
+_PADDING = 8  # differs from all codes; ambiguous bases are 4
 _STOP = 0
 _DIAGONAL, _INSERTION, _DELETION = CIGAR_MATCH + 1, CIGAR_INSERTION + 1, CIGAR_DELETION + 1
 _INSERTION_EXTENDS, _DELETION_EXTENDS = 4, 8
@@ -69,19 +69,19 @@ class _Alignment(NamedTuple):
 
 
 class _Lanes(NamedTuple):
-    """A group of LANES alignments, one in each lane: uint8[rows * LANES], uint8[(rows + width) * LANES], uint8[...]."""
+    """A group of alignments, one in each lane: uint8[rows, LANES], [rows + width, LANES], [rows, LANES], all flat."""
 
     query: np.ndarray
     target: np.ndarray
-    bonus: np.ndarray  # for an alignment that ends with this row: END_BONUS in the last row of a read
+    bonus: np.ndarray  # of an alignment that ends in this row: END_BONUS in the last row of a read
 
 
 class _Matrices(NamedTuple):
     """The banded matrices of a group, and the best cell of each lane.
 
     Attributes:
-        directions: uint8[rows * width * LANES], how each cell was reached.
-        match, insertion: int16[(width + 1) * LANES], scores of the row at hand.
+        directions: uint8[rows * width * LANES], the move into each cell.
+        match, insertion: int16[(width + 1) * LANES], scores of the current row.
         best_score, best_row, best_column: int16[LANES].
     """
 
@@ -97,7 +97,7 @@ def extend(jobs: ExtensionJobs, reads: Reads, text: np.ndarray, ambiguous: np.nd
     """Align each job's read inside its band.
 
     Args:
-        jobs: what to align.
+        jobs: the candidates.
         reads: the batch.
         text: uint64[], the packed axis.
         ambiguous: int64[m, 2], spans of the axis that hold ambiguous bases.
@@ -133,7 +133,7 @@ def extend(jobs: ExtensionJobs, reads: Reads, text: np.ndarray, ambiguous: np.nd
 
 
 def _room(longest: int, widest: int) -> tuple[_Lanes, _Matrices]:
-    """Room for a group of reads of at most `longest` bases in bands of at most `widest` diagonals."""
+    """Return room for a group of reads of at most `longest` bases in bands of at most `widest` diagonals."""
     lanes = _Lanes(
         np.empty(longest * LANES, np.uint8),
         np.empty((longest + widest) * LANES, np.uint8),
@@ -152,7 +152,7 @@ def _room(longest: int, widest: int) -> tuple[_Lanes, _Matrices]:
 
 @inlined
 def mismatches(packed, word, length, text, position, limit):
-    """Differing bases between a packed read and the axis from `position` on; counting stops beyond `limit`."""
+    """Count the bases in which a packed read differs from the axis from `position` on; stops above `limit`."""
     found = 0
     for begin in range(0, length, 32):
         difference = packed[word + (begin >> 5)] ^ packed_word(text, position + begin)
@@ -167,7 +167,7 @@ def mismatches(packed, word, length, text, position, limit):
 
 @compiled
 def _align_without_gaps(jobs, sequences, results):
-    """Fill the results of jobs whose read has at most one mismatch on the diagonal; returns which (bool[n])."""
+    """Fill the results of jobs with at most one mismatch on their diagonal; returns which they are (bool[n])."""
     read, strand, diagonal, _, axis_low, axis_high = borrowed(jobs)
     offsets, _, word_offsets, packed, has_ambiguous, text, ambiguous = borrowed(sequences)
     score, _, read_end, axis_begin, axis_end, _, cigar_length = borrowed(results)
@@ -225,7 +225,7 @@ def _align_in_bands(jobs, sequences, bands, results, lanes, matrices):
 
 @compiled
 def _fill_lanes(jobs, sequences, group, rows, width, lanes):
-    """Write the reads, references and end bonuses of a group of jobs into its lanes, padding where there is none."""
+    """Write the reads, references and end bonuses of a group of jobs to its lanes, padded to equal lengths."""
     read, strand, _, diagonal_low, axis_low, axis_high = jobs
     offsets, codes, _, _, _, text, ambiguous = sequences
     query, target, bonus = lanes
@@ -237,7 +237,7 @@ def _fill_lanes(jobs, sequences, group, rows, width, lanes):
         r = read[job]
         length = offsets[r + 1] - offsets[r]
         begin = offsets[r]
-        # Unsigned: of signed indices Numba asks whether they are negative.
+        # Unsigned, since Numba checks signed indices for negative values.
         oriented, place = codes[strand[job]], np.uint64(lane)
         for i in range(np.uint64(begin), np.uint64(begin + length)):
             query[place] = oriented[i]
@@ -262,13 +262,13 @@ def _fill_lanes(jobs, sequences, group, rows, width, lanes):
 
 @inlined
 def _all(value):
-    """An int16 in every lane."""
+    """Return an int16 in every lane."""
     return splat(np.int16(value), LANES)
 
 
 @inlined
 def _widened(array, index):
-    """Lanes of a uint8 array as int16."""
+    """Return lanes of a uint8 array as int16."""
     return convert(load(array, index, LANES), np.int16)
 
 
@@ -325,7 +325,7 @@ def _fill_matrices(lanes, rows, width, matrices):
 
 @inlined
 def _trace(matrices, alignment, cigar, used, results):
-    """Follow the directions from the best cell of a lane; write its operations from `used` on, return their end."""
+    """Trace the path to the best cell of a lane; writes its operations from `used` on and returns their end."""
     job, lane, origin, width, length = alignment
     score, read_begin, read_end, axis_begin, axis_end, _, cigar_length = results
     directions, best_score = matrices.directions, matrices.best_score[lane]

@@ -17,7 +17,7 @@ class JobArrays(NamedTuple):
 
 
 class SequenceArrays(NamedTuple):
-    """What is aligned: the arrays of `Reads` that the kernels read, the packed axis and its ambiguous spans."""
+    """The arrays of `Reads` that the kernels read, the packed axis and its ambiguous spans."""
 
     offsets: np.ndarray
     codes: np.ndarray

@@ -1,7 +1,6 @@
-"""Extension on a card: the comparison without gaps, one thread per job; then banded matrices, some lanes of a warp
-each.
+"""Extension on a card: a comparison without gaps, one thread per job, then banded matrices, each on lanes of a warp.
 
-Directions are kept for the trace, four bits a cell; jobs go through in chunks for which the card has room.
+Directions are kept for the traceback, four bits a cell. Jobs are aligned in chunks that fit in the card's memory.
 """
 
 from typing import NamedTuple
@@ -24,9 +23,9 @@ from quire.reads.gpu import CardReads
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT
 
 SOURCE = "quire/algorithms/extension/extension.cu"
-COLUMNS = 8  # of a block: four bits of each fill a word
+COLUMNS = 8  # of a block: their directions, four bits each, fill a word
 HEADER_WORDS = 2  # before an alignment's letters: the read's length, the columns of its band
-HEAD_WORDS = 4  # of letters before the read's first: a lane begins up to 31 rows before it
+HEAD_WORDS = 4  # of letters before the read: a lane begins up to 31 rows before it
 DEFINES = {
     "AMBIGUOUS": AMBIGUOUS,
     "BAND_STEP": BAND_STEP,
@@ -51,7 +50,7 @@ _TABLE_BYTES = 16 * 16
 
 
 class Band(NamedTuple):
-    """How the alignments of one launch are laid out (band.cuh: Band)."""
+    """Layout of the alignments of one launch (band.cuh: Band)."""
 
     width: int
     lanes: int
@@ -64,25 +63,25 @@ class Band(NamedTuple):
 
     @property
     def state_numbers(self) -> int:
-        """Numbers that a warp keeps between the rows of a wide band."""
+        """Return how many numbers a warp keeps between the rows of a wide band."""
         return self.blocks * 2 * COLUMNS * _WARP if self.blocks > 1 else 0
 
     @property
     def bytes_per_warp(self) -> int:
-        """Directions, letters, slots of operations, keys and counts of a warp's alignments; the state of wide ones."""
+        """Return the bytes that the alignments of a warp take on the card."""
         alignment = 4 * self.words + 4 * self.operations + 8 + 4 + 8
         return self.steps * self.blocks * _WARP * 4 + 4 * self.state_numbers + self.groups * alignment
 
 
 def band_of(length: int, width: int) -> Band:
-    """The layout for reads of up to `length` bases in bands of up to `width` diagonals, BAND_STEP * 2**i."""
+    """Return the layout for reads of up to `length` bases in bands of up to `width` diagonals, BAND_STEP * 2**i."""
     blocks = -(-width // (_WARP * COLUMNS))
     lanes = width // COLUMNS if blocks == 1 else _WARP
     steps = -(-(length + lanes - 1) // 8) * 8
-    # One word of letters more than the last step touches is read ahead.
+    # One word more than the last step needs is read ahead.
     query_words = steps // 8 + HEAD_WORDS + 2
     target_words = steps // 8 + blocks * lanes + 3
-    # A path is worth more than nothing from its begin to its end, so its matches pay for all its gaps.
+    # The score of a path is positive everywhere, so its matches bound the number of its gaps.
     gaps = (length * MATCH + END_BONUS) // -(GAP_OPEN + GAP_EXTEND)
     words = HEADER_WORDS + query_words + target_words
     return Band(width, lanes, blocks, _WARP // lanes, steps, query_words, words, 2 * gaps + 1)
@@ -104,10 +103,10 @@ def extend(
         reads: the batch.
         text: uint64[], the packed axis, on the card.
         ambiguous: int64[m, 2], spans of the axis that hold ambiguous bases, on the card.
-        budget: bytes that matrices may take at a time; at least one warp's are taken. None: half of what is free.
+        budget: most bytes of matrices at a time, though at least one warp's; None for half of the free memory.
 
     Returns:
-        Arrays on the card. `cigar` is laid out in another order than the CPU's: `cigar_begin` says where.
+        Arrays on the card. `cigar` has another order than the CPU's; `cigar_begin` gives the places.
 
     Raises:
         OutOfDeviceMemory: not enough for the results, or for one warp's matrices.
@@ -143,7 +142,7 @@ def extend(
         for first in range(begin, end, chunk):
             chosen = order[first : min(first + chunk, end)]
             waiting.append(_align(card, band, chosen, jobs, _Sequences(reads, text, ambiguous), results))
-            if len(waiting) > 1:  # to know how many operations there are is to wait; the card has the next chunk to do
+            if len(waiting) > 1:  # reading the number of operations waits for the card, which has the next chunk to do
                 _gather(card, waiting.pop(0), parts, results)
     _gather(card, waiting.pop(), parts, results)
     results.cigar = xp.concatenate(parts)
@@ -153,7 +152,7 @@ def extend(
 def _alike_together(
     card: Card, jobs: ExtensionJobs, reads: CardReads, unsolved: CardArray
 ) -> tuple[CardArray, list[tuple[int, int, int, int]]]:
-    """Those jobs in the order of layout width and length, and (begin, end, longest read, width) of each width."""
+    """Return jobs sorted by layout width and length, and (begin, end, longest read, width) of each width."""
     xp, count = card.xp, len(unsolved)
     keys = card.empty(count, np.int64)
     card.kernel(SOURCE, "shapes", **DEFINES).for_each(count, jobs, unsolved, count, reads, keys)
@@ -169,7 +168,7 @@ def _alike_together(
 
 
 class _Sequences(NamedTuple):
-    """What is aligned, on the card: the reads, the packed axis, and its ambiguous spans."""
+    """The reads, the packed axis, and its ambiguous spans, on the card."""
 
     reads: CardReads
     text: CardArray
@@ -177,7 +176,7 @@ class _Sequences(NamedTuple):
 
 
 class _Traced(NamedTuple):
-    """A chunk's jobs (int64[]), their slots of operations, and how many each has (int32[])."""
+    """A chunk of jobs (int64[]), their slots of operations, and the number of operations of each (int32[])."""
 
     order: CardArray
     band: Band
@@ -188,7 +187,7 @@ class _Traced(NamedTuple):
 def _align(
     card: Card, band: Band, order: CardArray, jobs: ExtensionJobs, sequences: _Sequences, results: Extensions
 ) -> _Traced:
-    """Align the jobs `order` (int64[]) of one width: all their results but where their operations stand."""
+    """Align the jobs `order` (int64[]) of one width, and fill all results but `cigar_begin`."""
     reads, text, ambiguous = sequences
     count = len(order)
     warps = -(-count // band.groups)
@@ -213,7 +212,7 @@ def _align(
 
 
 def _gather(card: Card, traced: _Traced, parts: list[CardArray], results: Extensions) -> None:
-    """Append a chunk's operations to the parts of `cigar`."""
+    """Append the operations of a chunk to the parts of `cigar`, and fill `cigar_begin`."""
     count, begins = len(traced.order), card.offsets(traced.counts)
     part = card.empty(int(begins[-1]), np.uint32)
     base = sum(len(before) for before in parts)

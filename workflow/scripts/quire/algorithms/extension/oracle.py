@@ -1,4 +1,4 @@
-"""Banded affine alignment with end bonuses, one cell at a time in plain Python: slow, obviously right."""
+"""Banded affine alignment with end bonuses, cell by cell in plain Python."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +10,7 @@ Alignment = tuple[int, int, int, int, int, Operations]
 
 
 def substitution(read_code: int, text_code: int) -> int:
-    """Score of aligning two codes (0..3, 4 = ambiguous)."""
+    """Return the score of aligning two codes (0..3, 4 = ambiguous)."""
     if read_code > 3 or text_code > 3:
         return AMBIGUOUS
     return MATCH if read_code == text_code else MISMATCH
@@ -23,13 +23,14 @@ def extend(
 
     Args:
         read: codes of the oriented read.
-        text: codes of the usable span of the axis; its first base stands at `axis_begin`.
+        text: codes of the usable span of the axis.
         axis_begin: axis position of text[0].
         diagonal: tried first without gaps.
-        diagonal_low, diagonal_high: the band, inclusive.
+        diagonal_low: first diagonal of the band.
+        diagonal_high: last diagonal of the band.
 
     Returns:
-        (score, read_begin, read_end, axis_begin, axis_end, [(operation, length)]), or None where nothing scores above
+        (score, read_begin, read_end, axis_begin, axis_end, [(operation, length)]), or None if no path scores above
         zero.
     """
     begin = diagonal - axis_begin
@@ -41,7 +42,7 @@ def extend(
             return score, 0, len(read), diagonal, diagonal + len(read), [("M", len(read))]
     length, width = len(read), diagonal_high - diagonal_low + 1
     match = [[NEVER] * width for _ in range(length)]
-    insertion = [[(NEVER, False)] * (width + 1) for _ in range(length + 1)]  # score, and whether a longer one is best
+    insertion = [[(NEVER, False)] * (width + 1) for _ in range(length + 1)]  # score, and True if extending is better
     moves: dict[tuple[int, int], tuple[str, bool, bool]] = {}
     best, best_cell = 0, None
     for i in range(length):
@@ -109,7 +110,7 @@ def _trace(
 
 
 def run_lengths(operations: Iterable[str]) -> Operations:
-    """Runs of equal operations as (operation, length)."""
+    """Return the runs of equal operations as (operation, length)."""
     runs: Operations = []
     for operation in operations:
         if runs and runs[-1][0] == operation:

@@ -1,4 +1,4 @@
-"""Hits of ends, and their CIGARs, with Numba; see the package's text."""
+"""Hits of ends, and their CIGARs, with Numba; see the package."""
 
 from collections.abc import Iterable, Iterator
 
@@ -18,10 +18,10 @@ _ROW = 3  # items of a row
 
 
 def find_hits(parts: Iterable[Ends], reads: Reads, axis: Axis, max_differences: int) -> Iterator[Hits]:
-    """Yield the hits of parts of ends; joined they are sorted as `Hits` is.
+    """Yield the hits of parts of ends; all of them together are sorted as `Hits` is.
 
     Args:
-        parts: `quire.algorithms.complete.PartsOfEnds` of the reads, all ends with at most k differences.
+        parts: all ends of the reads with at most k differences (`quire.algorithms.complete.PartsOfEnds`).
         reads: the batch.
         axis: the reference.
         max_differences: k.
@@ -37,7 +37,7 @@ def find_hits(parts: Iterable[Ends], reads: Reads, axis: Axis, max_differences: 
 
 
 def align(hits: Hits, reads: Reads, axis: Axis, max_differences: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """The CIGARs of hits, packed as in BAM with the operations M, I and D: uint32[] and offsets int64[n + 1]."""
+    """Return the CIGARs of hits, packed as in BAM (M, I and D): uint32[], and offsets int64[n + 1]."""
     cigar: NDArray[np.uint32]
     cigar, offsets = cigars(batch_arrays(reads, axis, max_differences), hits)
     return cigar, offsets
@@ -62,10 +62,17 @@ def _longest(offsets):
 
 @compiled
 def collapse(batch, part, pending, hits):
-    """Take the ends of a part; append the hits that no later end changes, and return how many they are.
+    """Take the ends of a part, and append the hits that no later end changes.
 
-    pending: int64[], how many hits wait and of which strand (2 * read + strand), then (begin, end, distance) of each,
-        by begin.
+    Args:
+        batch: `BatchArrays`.
+        part: `Ends`.
+        pending: int64[], hits that a later end may change: their number, their strand (2 * read + strand), and begin,
+            end and distance of each, sorted by begin.
+        hits: `Hits` with room.
+
+    Returns:
+        The number of hits.
     """
     reads, strands, ends, distances = part
     paths, no_cigar = room_for_paths(_longest(batch.offsets), batch.differences), np.empty(0, np.uint32)
@@ -85,13 +92,13 @@ def collapse(batch, part, pending, hits):
 
 @compiled
 def collapse_rest(pending, hits):
-    """Append the hits that still wait; returns how many they are."""
+    """Append the hits that are still pending; returns their number."""
     return _append(pending, 0, 0, hits, 0, True)
 
 
 @inlined
 def _append(pending, end, reach, hits, used, everything):
-    """Append the hits that wait and begin before end - reach, or all."""
+    """Append the pending hits that begin before end - reach, or all; returns the number of hits."""
     read, strand, begins, ends, distances = hits
     count, first = pending[_COUNT], 0
     while first < count and (everything or pending[_HEAD + first * _ROW + _BEGIN] < end - reach):
@@ -110,7 +117,7 @@ def _append(pending, end, reach, hits, used, everything):
 
 @inlined
 def _hold(pending, begin, end, distance, length):
-    """Let an end wait in its place, or let it replace the one with its begin if it is better."""
+    """Insert an end into the pending ones, or replace the one with its begin if this one is better."""
     count = pending[_COUNT]
     row = _HEAD + (count - 1) * _ROW
     while row >= _HEAD and pending[row + _BEGIN] > begin:

@@ -1,4 +1,4 @@
-"""The path of one end, with Numba: the furthest reaching rows on the diagonals around it, and the way back."""
+"""The path of one end, with Numba: the furthest reaching rows on the diagonals around it, and the traceback."""
 
 from typing import NamedTuple
 
@@ -17,13 +17,15 @@ NOWHERE = np.int64(-1)
 
 
 class Paths(NamedTuple):
-    """Room for the path of an end; D = 2k + 3 is the number of diagonals with one that nothing reaches on either side.
+    """Room for the path of an end.
+
+    D = 2k + 3 is the number of diagonals, with one on either side that nothing reaches.
 
     Attributes:
-        furthest: int64[(k + 1) * D], rows reached with v differences on diagonal d: item v * D + d.
-        entered: int64[(k + 1) * D], the rows where the last run of equal bases begins.
-        letters: uint8[m + 2k], codes of the axis around the end, where words do not tell: 4 for an ambiguous base and 5
-            beyond the island.
+        furthest: int64[(k + 1) * D], the row reached with v differences on diagonal d: item v * D + d.
+        entered: int64[(k + 1) * D], the row where the last run of equal bases begins.
+        letters: uint8[m + 2k], codes of the axis around the end where packed words do not suffice: 4 for an ambiguous
+            base and 5 beyond the island.
     """
 
     furthest: np.ndarray
@@ -33,14 +35,14 @@ class Paths(NamedTuple):
 
 @compiled
 def room_for_paths(longest, differences):
-    """Room for the paths of reads of at most `longest` bases."""
+    """Return room for the paths of reads of at most `longest` bases."""
     items = (differences + 1) * (2 * differences + 3)
     return Paths(np.empty(items, np.int64), np.empty(items, np.int64), np.empty(longest + 2 * differences, np.uint8))
 
 
 @inlined
 def _plain_run(packed, side, word, text, diagonal, row, length):
-    """The next row from `row` on whose bases differ on a diagonal, by words; `length` where there is none."""
+    """Return the next row, from `row` on, whose bases differ on a diagonal; `length` if there is none."""
     while row < length:
         index, shift = word + (row >> 5), np.uint64(2 * (row & 31))
         bases = packed[side, index] >> shift
@@ -55,7 +57,7 @@ def _plain_run(packed, side, word, text, diagonal, row, length):
 
 @inlined
 def _careful_run(codes, side, origin, letters, begin, row, length):
-    """The same by letters, of which the first stands at row 0 of diagonal 0 and `begin` is the diagonal."""
+    """Return the same, base by base: `letters` begin at row 0 of diagonal 0, and `begin` is the diagonal."""
     while row < length and codes[side, origin + row] == letters[begin + row] and letters[begin + row] < 4:
         row += 1
     return row
@@ -63,7 +65,7 @@ def _careful_run(codes, side, origin, letters, begin, row, length):
 
 @inlined
 def _fill_letters(batch, letters, begin, bases, low, high):
-    """Fill the letters of [begin, begin + bases) in an island [low, high)."""
+    """Fill the letters of the axis in [begin, begin + bases), for an island [low, high)."""
     unknown = batch.unknown
     span = first_behind(unknown, begin)
     for i in range(bases):
@@ -81,18 +83,19 @@ def _fill_letters(batch, letters, begin, bases, low, high):
 
 @compiled
 def find_path(batch, paths, strand, end, distance, cigar, used):
-    """The alignment of an end.
+    """Align an end.
 
     Args:
-        batch: reads and axis.
-        paths: room.
-        strand: 2 * read + strand of the end.
-        end, distance: of the end.
-        cigar: uint32[], gets the operations from `used` on; an empty array for none.
-        used: first free item of `cigar`, which has room for 4k + 3.
+        batch: `BatchArrays`.
+        paths: `Paths`, overwritten.
+        strand: 2 * read + strand.
+        end: position on the axis.
+        distance: differences of the end.
+        cigar: uint32[], receives the operations from `used` on; an empty array receives none.
+        used: first free item of `cigar`, which has room for 4k + 3 more.
 
     Returns:
-        The axis position at which the alignment begins, and the end of its operations.
+        The axis position at which the alignment begins, and the end of its operations in `cigar`.
     """
     offsets, codes, word_offsets, packed, ambiguous, text, unknown, islands, differences = batch
     furthest, entered, letters = paths
@@ -125,7 +128,7 @@ def find_path(batch, paths, strand, end, distance, cigar, used):
     first = used
     while row > 0:
         here, before = level * width, (level - 1) * width
-        position = begin + diagonal - 1 + row  # on the axis, behind the base of this row
+        position = begin + diagonal - 1 + row  # on the axis, after the base of this row
         if level == 0:
             operation, steps = CIGAR_MATCH, row
         elif position == low:

@@ -47,7 +47,7 @@ def candidates_of(
 
 @compiled
 def search_pieces(table, number, pieces, batch, found):
-    """Fill `found` with what a page holds of pieces."""
+    """Fill `found` with the rows of pieces in a page."""
     page = page_of(table, number)
     oriented, begins, ends, _ = pieces
     offsets, codes, word_offsets, packed, ambiguous = (
@@ -103,7 +103,7 @@ def search_pieces(table, number, pieces, batch, found):
 
 @inlined
 def _has_unknown(codes, side, begin, end):
-    """Return whether bases hold an N."""
+    """Return True if the bases include an N."""
     unknown = False
     for i in range(begin, end):
         unknown |= codes[side, i] > 3
@@ -112,7 +112,7 @@ def _has_unknown(codes, side, begin, end):
 
 @inlined
 def _goes_on(page, found, item, begin):
-    """Return whether an interval takes another step; its memory is asked for."""
+    """Return True, and prefetch its memory, if an interval takes another step."""
     if found[item, FROM] == begin or found[item, HIGH] - found[item, LOW] <= FEW_ROWS:
         return False
     prefetch_row(page.blocks, page.words_per_block, found[item, LOW])
@@ -122,9 +122,9 @@ def _goes_on(page, found, item, begin):
 
 @compiled
 def locate_rows(table, number, pieces, batch, found, first, candidates):
-    """Write the candidates of as many rows as `candidates` has room for, from row `first` of all pieces on.
+    """Write the candidates of the next rows, from row `first` of all pieces on, until `candidates` is full.
 
-    Returns the number of those that the page owns.
+    Returns the number of candidates: rows of places that the page owns.
     """
     page = page_of(table, number)
     oriented, begins, ends, _ = pieces
@@ -144,7 +144,7 @@ def locate_rows(table, number, pieces, batch, found, first, candidates):
             walk_to_sampled(page, rows, steps, listed, count)
         for i in range(count):
             piece = items[i]
-            # Bases of a piece before FROM were not searched, and need not match; the window decides.
+            # The bases of a piece before FROM were not searched and need not match: the window decides.
             begin = np.int64(suffix_array[rows[i]]) + steps[i] - (found[piece, FROM] - begins[piece])
             if not 0 <= begin < page.owned_length:
                 continue

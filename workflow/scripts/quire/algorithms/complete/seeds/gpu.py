@@ -20,7 +20,7 @@ ROWS_AT_ONCE = 1 << 25
 
 
 class _FoundPieces(NamedTuple):
-    """What a page holds of pieces (seeds.cu: Found): uint32[n], int32[n], int32[n]."""
+    """Rows of pieces in a page (seeds.cu: Found): uint32[n], int32[n], int32[n]."""
 
     rows: CardArray
     counts: CardArray
@@ -30,7 +30,7 @@ class _FoundPieces(NamedTuple):
 def candidates_of(
     card: Card, pages: list[CardPage] | PagesInTurn, reads: CardReads, axis: CardAxis, differences: int
 ) -> list[CardArray]:
-    """Candidates of reads in all pages: uint64[] each."""
+    """Return the candidates of reads in all pages: uint64[] each."""
     candidates = []
     for page in pages:
         found = _search(card, page, reads, differences)

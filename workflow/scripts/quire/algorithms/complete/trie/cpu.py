@@ -1,4 +1,4 @@
-"""The trie on the CPU: candidates of pieces that may have differences."""
+"""Candidates of pieces with differences, on the CPU."""
 
 from collections.abc import Iterator
 
@@ -38,7 +38,7 @@ def candidates_of(
 
 @compiled
 def trie_of(table, number, deepest, shortest):
-    """Return what the paths of a page have in common; `shortest` is the smallest depth at which a piece may end."""
+    """Return the `Trie` of a page; `shortest` is the smallest depth at which a piece may end."""
     page = page_of(table, number)
     skipped = page.prefix_length if page.prefix_length <= min(shortest, deepest) else 0
     first_end = page.start + deepest if number > 0 else 0

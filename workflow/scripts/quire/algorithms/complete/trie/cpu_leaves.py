@@ -1,7 +1,7 @@
-"""Leaves of the trie with Numba: paths of which few rows are left, or that are complete, become candidates.
+"""Leaves of the trie, with Numba: paths that are complete or have few rows left become candidates.
 
-A leaf is a row of `leaves` (int64[n, 5]): the interval from LOW to HIGH, its PIECE and DEPTH, and in STATE its row of
-cells, or 0 if the piece is complete.
+A leaf is a row of `leaves` (int64[n, LEAF_FIELDS]): its interval from LOW to HIGH, its PIECE and DEPTH, and in STATE
+its row of cells, or 0 if the piece is complete.
 """
 
 import numpy as np

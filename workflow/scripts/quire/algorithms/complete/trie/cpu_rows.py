@@ -1,7 +1,7 @@
-"""Rows of the trie with Numba: pieces as bit vectors, and one row from the row of the parent.
+"""Rows of the trie with Numba: pieces as bit vectors, and the row of a child from that of its parent.
 
-Row bits: see `quire.algorithms.complete.trie`. Cell c of level i, bit i * i + i + c, is alive if the last d + c bases
-of the piece can be aligned with the d bases of the node with at most i differences.
+Cell c of level i, bit i * i + i + c, is alive if the last d + c bases of the piece can be aligned with the d bases of
+the node with at most i differences.
 """
 
 from typing import NamedTuple
@@ -29,9 +29,9 @@ class TriePieces(NamedTuple):
         letters: uint64[n, 4, words], bit x + limit of a code: the base x from the piece's end has that code.
         bases: uint64[n], the last 32 bases: base x from the end in bits 2 x and 2 x + 1.
         unknown: uint64[n], bit x: base x from the end is ambiguous or before the piece.
-        bounds: int32[n, limit + 1], differences still to come by strings that do not occur in the page. Item t: from
-            cell j up to which (bases from the piece's end) at least t such strings lie before it; -1 for none. Item 0
-            is 1 if the whole piece has more of them than its limit. [0, 0] without bounds.
+        bounds: int32[n, limit + 1], or [0, 0] without bounds. Item t > 0: the last base, counted from the piece's end,
+            before which at least t strings lie that do not occur in the page; -1 for none. Item 0: 1 if the piece has
+            more such strings than its limit.
         limit: of each.
     """
 
@@ -47,7 +47,7 @@ class TriePieces(NamedTuple):
 
 @inlined
 def first_row(limit):
-    """The row of the root: the last c bases of the piece have no counterpart."""
+    """Return the row of the root: the last c bases of the piece are unaligned."""
     row = np.uint64(0)
     for i in range(limit + 1):
         row |= ((ONE << np.uint64(i + 1)) - ONE) << np.uint64(i * i + i)
@@ -56,11 +56,11 @@ def first_row(limit):
 
 @inlined
 def next_row(row, equal, limit, left):
-    """The row of a child.
+    """Return the row of a child.
 
     Args:
         row: of the parent.
-        equal: bit c + limit: the base that cell c aligns next is the child's.
+        equal: bit c + limit is set if the base that cell c aligns next is the child's.
         limit: of the piece.
         left: bases of the piece before the child's cell 0; cells beyond the piece do not exist.
     """
@@ -80,12 +80,12 @@ def next_row(row, equal, limit, left):
 
 @inlined
 def bounded(row, bounds, piece, limit, depth):
-    """A row of a depth without the cells that cannot be completed; `bounds` as `bounds_of` gives them."""
+    """Return a row without the cells that cannot be completed; for `bounds` see `TriePieces`."""
     for missing in range(1, limit + 1):
         reach = bounds[piece, missing]
         if reach < depth - limit:
             return row
-        # With `missing` differences to come from cell `reach` on, level i keeps the cells behind it.
+        # With `missing` differences to come from cell `reach` on, level i keeps the cells after it.
         i = limit - missing + 1
         dead = min(max(reach - depth + i + 1, 0), 2 * i + 1)
         row &= ~(((ONE << np.uint64(dead)) - ONE) << np.uint64(i * i))
@@ -94,7 +94,7 @@ def bounded(row, bounds, piece, limit, depth):
 
 @inlined
 def is_complete(row, limit, left):
-    """Whether the whole piece is aligned within its limit; `left` as for `next_row`."""
+    """Return True if the whole piece is aligned within its limit; `left` as for `next_row`."""
     if left > limit or left < -limit:
         return False
     return row >> np.uint64(limit * limit + limit + left) & ONE != 0
@@ -102,7 +102,7 @@ def is_complete(row, limit, left):
 
 @inlined
 def equal_cells(letters, piece, symbol, depth, limit):
-    """`equal` of `next_row` at a depth, from the bit vectors of `letters_of`."""
+    """Return `equal` of `next_row` at a depth, from the letters of `TriePieces`."""
     word, shift = depth >> 6, np.uint64(depth & 63)
     cells = letters[piece, symbol, word] >> shift
     cells |= (letters[piece, symbol, word + 1] << ONE) << (np.uint64(63) - shift)
@@ -112,7 +112,7 @@ def equal_cells(letters, piece, symbol, depth, limit):
 def prepare_pieces(
     table: NDArray[np.int64], number: int, pieces: Pieces, batch: BatchArrays, with_bounds: bool
 ) -> TriePieces:
-    """Return pieces as the walk through a page takes them; bounds are made where they are worth their time."""
+    """Return pieces as the walk through a page takes them; bounds are computed only where they save time."""
     bounds = np.empty((0, 0), np.int32)
     if with_bounds and pieces.limit >= BOUNDED_FROM:
         bounds = bounds_of(table, number, pieces, batch)

@@ -1,9 +1,9 @@
-"""Walking the trie of a page with Numba: one list of nodes in work, of which some are taken from its end at a time.
+"""A walk through the trie of a page, with Numba: a stack of nodes, from whose end a turn takes several.
 
-Above the depth of the prefix table a node's `low` is the string itself, two bits a base, its `high` is STRING, and no
-memory of the index is touched; at that depth `high` is UNKNOWN until the table is read. The rows of a node's children
-are made first, and its interval takes only those steps on which some piece is alive. What the next turn reads of the
-index is announced when a node is listed.
+Above the depth of the prefix table, `low` of a node is the string itself, two bits a base, and `high` is STRING: the
+index is not read. At that depth `high` is UNKNOWN until the table is read. The rows of a node's children are made
+first, and only children with a piece alive take their step in the index. The memory that the next turn reads is
+prefetched when a node is listed.
 """
 
 from typing import NamedTuple
@@ -30,15 +30,15 @@ NODES, ITEMS, LEAVES = 0, 1, 2  # items of `Work.used`
 UNKNOWN, STRING = -1, -2
 ITEMS_AT_ONCE = 4096  # of a turn, or one node's
 NODES_AT_ONCE = 64  # enough to hide a read from memory
-LEAF_ROWS = 4  # an interval of so few rows is left for the text
+LEAF_ROWS = 4  # an interval of at most this many rows is followed in the text
 LEAVES_AT_ONCE = 1024
 
 
 class Trie(NamedTuple):
-    """What the paths of a page have in common.
+    """Limits that all paths of a page have in common.
 
     Attributes:
-        deepest: depth at which paths end whether or not their pieces do.
+        deepest: depth at which every path ends.
         skipped: depth of the prefix table, or 0 to begin with the root.
         first_end, last_end: ends on the axis that the page owns, [first_end, last_end).
     """
@@ -105,7 +105,7 @@ def overlap_of(table):
 
 @compiled
 def begin_walk(table, number, pieces, trie):
-    """Return the work of a page before its first turn: the root with all pieces whose bounds leave them a chance."""
+    """Return the work before the first turn: the root with all pieces, less those whose bounds exceed their limit."""
     count = len(pieces.oriented)
     work = Work(np.empty((1, NODE_FIELDS), np.int64), np.empty(count, np.int32), np.empty(count, np.uint64),
                 np.empty((1, LEAF_FIELDS), np.int64), np.zeros(3, np.int64))  # fmt: skip
@@ -232,8 +232,8 @@ def _expand(page, pieces, trie, turn, which, work):
 def _make_children(page, pieces, trie, turn, which, work):
     """Fill `turn.children` for a node; returns a bit for each base on which a piece is alive.
 
-    Where a row has no difference left and one cell, all that follows is given: above the prefix table such an item
-    becomes a node at the table's depth at once.
+    A row without differences left and with one cell alive determines the rest of the string. Above the prefix table
+    such an item becomes a node at the depth of the table at once.
     """
     low, depth, first = turn.nodes[which, LOW], turn.nodes[which, DEPTH], turn.nodes[which, FIRST]
     limit, skipped, children = pieces.limit, trie.skipped, turn.children

@@ -1,9 +1,9 @@
-"""Complete search through the trie on a card: one list of items in its memory, worked off from its end in slices.
+"""A walk through the trie on a card: a stack of items in its memory, of which a launch takes a slice from the end.
 
-An item is a piece at a node, with its row: 20 bytes. A slice of at most ITEMS_AT_ONCE items is expanded by one launch,
-whose threads are those of the pieces still alive, and its children take its place at the end of the list; so the list
-stays short whatever the pieces (a slice's children times the depth), and no launch takes long. Pieces are sorted by
-their last bases, those that share nodes stand side by side and read the same memory.
+An item is a piece at a node, with its row: 20 bytes. A launch expands at most ITEMS_AT_ONCE items, one thread each, and
+their children replace them at the end of the stack. So the stack stays short (the children of a slice times the depth),
+and no launch takes long. Pieces are sorted by their last bases: pieces that share nodes are neighbours and read the
+same memory.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ SOURCE = "quire/algorithms/complete/trie/trie.cu"
 DEFINES = {**WINDOW_DEFINES, "LEAF_ROWS": 2, "STEPS": 4, "ROWS_SHIFT": 28}
 KERNELS = [(SOURCE, {"WORDS_PER_BLOCK": words_of_distance(distance), **DEFINES}) for distance in SAMPLING_DISTANCES]
 ITEMS_AT_ONCE = 1 << 22  # at most; four times as many must be less than 1 << ROWS_SHIFT
-BYTES_OF_ITEM = 4 * (20 + 8 + 8) + 20  # in work: its children, what they are, a scan; and one more in the list
+BYTES_OF_ITEM = 4 * (20 + 8 + 8) + 20  # when expanded: its children, their kinds, a scan; and itself
 ROWS_AT_ONCE = 1 << 24
 
 
@@ -56,7 +56,7 @@ class TrieItems(NamedTuple):
 
 
 class _TrieWalk(NamedTuple):
-    """What all items of a page share (trie.cu: Walk)."""
+    """Parameters that all items of a page share (trie.cu: Walk)."""
 
     deepest: int
     skipped: int
@@ -101,7 +101,7 @@ def _kernel(card: Card, entry: str, page: CardPage) -> Kernel:
 
 
 def _sorted(card: Card, page: CardPage, reads: CardReads, pieces: CardPieces) -> CardPieces:
-    """Pieces in the order of their last bases, with their bounds in a page."""
+    """Return pieces sorted by their last bases, with their bounds in a page."""
     keys = card.empty(pieces.piece_count, np.uint64)
     _kernel(card, "last_bases", page).for_each(pieces.piece_count, reads, pieces, keys)
     order = card.xp.argsort(keys)
@@ -116,7 +116,7 @@ def _sorted(card: Card, page: CardPage, reads: CardReads, pieces: CardPieces) ->
 def _walk(
     card: Card, page: CardPage, reads: CardReads, axis: CardAxis, pieces: CardPieces, walk: _TrieWalk
 ) -> list[CardArray]:
-    """Candidates that a page holds of pieces: uint64[] each."""
+    """Return the candidates of pieces in a page: uint64[] each."""
     items = _room(card, max(pieces.piece_count, 1))
     rows = int(page.C[4])
     _kernel(card, "begin_items", page).for_each(pieces.piece_count, pieces, walk.skipped, rows, items)
@@ -142,7 +142,7 @@ def _walk(
 
 
 class _Compactor:
-    """Collects candidates of many launches, and forgets what is none ROWS_AT_ONCE at a time."""
+    """Collector of the candidates of many launches, which drops NO_CANDIDATE in steps of ROWS_AT_ONCE."""
 
     def __init__(self, card: Card) -> None:
         self._card = card
@@ -151,7 +151,7 @@ class _Compactor:
         self._rows = 0
 
     def room(self, rows: int) -> CardArray:
-        """Where so many rows may be written: uint64[rows]."""
+        """Return room for the results of this many rows: uint64[rows]."""
         if self._rows + rows > ROWS_AT_ONCE:
             self._compact()
         self._waiting.append(self._card.empty(rows, np.uint64))
@@ -159,7 +159,7 @@ class _Compactor:
         return self._waiting[-1]
 
     def compacted(self) -> list[CardArray]:
-        """All candidates: uint64[] each."""
+        """Return all candidates: uint64[] each."""
         self._compact()
         return self._arrays
 
@@ -176,7 +176,7 @@ def _room(card: Card, count: int) -> TrieItems:
 
 
 def _grown(card: Card, items: TrieItems, count: int, room: int) -> TrieItems:
-    """A list with more room, with the first items of another."""
+    """Return a longer stack that begins with the first `count` items of another."""
     grown = _room(card, room)
     for old, new in zip(items, grown, strict=True):
         new[:count] = old[:count]

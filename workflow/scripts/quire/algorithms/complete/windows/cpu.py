@@ -1,6 +1,6 @@
-"""Windows with Numba: candidates become windows, and windows ends, LANES of them at a time.
+"""Windows with Numba: candidates are joined to windows, of which LANES are solved at a time.
 
-A window is a word as that of a candidate, of up to DIAGONALS - 2k ends.
+A window is a word like a candidate, of up to DIAGONALS - 2k ends.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ DIGIT_MASK = np.uint64((1 << DIGIT) - 1)
 
 @inlined
 def encode_candidate(oriented, first, last):
-    """Return the word of a candidate; see the package's text."""
+    """Return the word of a candidate; see the package."""
     word = np.uint64(oriented) << np.uint64(ORIENTED_SHIFT) | np.uint64(first) << np.uint64(FIRST_SHIFT)
     return word | np.uint64(last - first)
 
@@ -54,9 +54,9 @@ def join_candidates(candidates: NDArray[np.uint64], differences: int) -> NDArray
 
 @compiled
 def sort_candidates(candidates, other):
-    """Sort candidates by oriented read and first end, digit by digit; `other` has the same size.
+    """Sort candidates by oriented read and first end, digit by digit (radix sort).
 
-    Returns whichever of the two arrays then holds them. Digits in which no two candidates differ are left out.
+    Returns one of the two arrays, which have equal sizes. Digits in which all candidates agree are skipped.
     """
     every, some = ~np.uint64(0), np.uint64(0)
     for candidate in candidates:

@@ -1,7 +1,7 @@
-"""The automaton of Wu and Manber (1992) on LANES windows at once, one window in each lane of vectors.
+"""The automaton of Wu and Manber (1992) on LANES windows at once, one window in each lane of the vectors.
 
-Bit x of a row is diagonal x: base i of the read stands at position base + x + i of the axis. 32 bases of the axis or of
-a read are two words, *planes* of the low and of the high bits of their codes, and a third one for what matches nothing.
+Bit x of a row is diagonal x, on which base i of the read stands at position base + x + i of the axis. 32 bases are two
+words, *planes* of the low and the high bits of their codes, and a third plane marks bases that match nothing.
 """
 
 from typing import NamedTuple
@@ -24,14 +24,13 @@ class Lanes(NamedTuple):
     """Windows in work; W is the number of words of 32 bases that the longest read takes.
 
     Attributes:
-        axis: uint32[(W + 1) * PLANES * LANES], words of the axis from diagonal 0 on: of each word its planes, and of
-            each plane its lanes.
-        reads: uint32[W * PLANES * LANES], words of the reads likewise.
-        starts: uint32[LANES], the row in which a window begins: its diagonals.
+        axis: uint32[W + 1, PLANES, LANES] flat, the bases of the axis from diagonal 0 on.
+        reads: uint32[W, PLANES, LANES] flat, the bases of the reads.
+        starts: uint32[LANES], the first row of a window: its diagonals.
         lengths: int64[LANES], bases of the reads, 0 for a lane without a window.
-        unfinished: uint32[LANES], all ones where the read does not end before the row in work.
-        rows: uint32[(k + 1) * LANES], the last row of each lane for each number of differences.
-        last: uint32[(k + 1) * LANES], the row in work.
+        unfinished: uint32[LANES], all ones in a lane whose read has not ended.
+        rows: uint32[k + 1, LANES] flat, the last row of each lane for each number of differences.
+        last: uint32[k + 1, LANES] flat, scratch.
     """
 
     axis: np.ndarray
@@ -63,9 +62,9 @@ def room_for_lanes(longest, differences):
 
 @inlined
 def place_window(lanes, lane, batch, fields):
-    """Lay the packed bases of a window (`fields_of`) and its read in a lane, which `solve` spreads to planes.
+    """Copy the packed bases of a window (`fields_of`) and of its read to a lane; `solve` spreads them to planes.
 
-    Returns whether any base of the two matches nothing.
+    Returns True if a base of either matches nothing.
     """
     oriented, first, count = fields
     read, side = oriented >> 1, oriented & 1
@@ -95,7 +94,10 @@ def place_window(lanes, lane, batch, fields):
 
 @compiled
 def mark_unknown(lanes, batch, windows):
-    """Mark what matches nothing in windows: an N, an ambiguous base, and bases before the window's island."""
+    """Mark the bases in windows that match nothing: Ns, ambiguous ones, and those before the window's island.
+
+    A mismatch before the island costs what an insertion at its begin costs, so the distances are those within it.
+    """
     for plane in range(UNKNOWN, len(lanes.axis) // LANES, PLANES):
         lanes.axis[plane * LANES : (plane + 1) * LANES] = 0
     for plane in range(UNKNOWN, len(lanes.reads) // LANES, PLANES):
@@ -161,8 +163,8 @@ def _spread_bit(memory, item, shift):
 def _next(row, equal, above, beside):
     """Return a row one base on.
 
-    With `above`, the row before with one difference less, a base of the read is substituted, or inserted, which moves
-    a diagonal down. With `beside`, this row with one difference less, a base of the axis is deleted.
+    `above` is the previous row with one difference less: a base of the read is substituted, or inserted, which moves to
+    the diagonal below. `beside` is this row with one difference less: a base of the axis is deleted.
     """
     same = bit_or(bit_and(row, equal), above)
     return bit_or(same, bit_or(shift_right(above, _all(1)), shift_left(beside, _all(1))))
@@ -170,7 +172,7 @@ def _next(row, equal, above, beside):
 
 @compiled
 def solve(lanes, differences, any_unknown):
-    """Fill `lanes.rows` with the last rows of the windows; returns whether any window has an end."""
+    """Fill `lanes.rows` with the last rows of the windows; returns True if any row has a diagonal alive."""
     axis, reads, lengths, unfinished, rows, last = (
         lanes.axis, lanes.reads, lanes.lengths, lanes.unfinished, lanes.rows, lanes.last,
     )  # fmt: skip

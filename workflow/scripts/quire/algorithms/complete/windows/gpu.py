@@ -1,7 +1,7 @@
 """Windows on a card: candidates are sorted, cut to windows that do not overlap, and solved by one thread each.
 
-A window here is the word of a candidate, less the ends that another candidate of the read has already: at most 2k + 1
-ends on 4k + 1 diagonals, so that a row of the automaton is 32 bits.
+A window here is a candidate without the ends that an earlier candidate of the read has: at most 2k + 1 ends on 4k + 1
+diagonals, so a row of the automaton fits in 32 bits.
 """
 
 from collections.abc import Iterator
@@ -34,9 +34,9 @@ def upload_axis(card: Card, axis: Axis, text: CardArray | None = None) -> CardAx
     """Copy an axis to a card.
 
     Args:
-        card: where to.
-        axis: what is searched.
-        text: of the axis, if it lies on the card already.
+        card: the target.
+        axis: the reference.
+        text: of the axis, if it is on the card already.
     """
     text = card.upload(axis.text) if text is None else text
     ambiguous = np.ascontiguousarray(axis.ambiguous, np.int64).reshape(-1)
@@ -45,7 +45,7 @@ def upload_axis(card: Card, axis: Axis, text: CardArray | None = None) -> CardAx
 
 
 def windows_of(card: Card, candidates: list[CardArray]) -> CardArray:
-    """Windows (uint64[n], sorted) of candidates (uint64[] each, in any order)."""
+    """Return the windows (uint64[n], sorted) of candidates (uint64[] each, in any order)."""
     candidates = card.xp.sort(card.xp.concatenate([*candidates, card.empty(0, np.uint64)]))
     marks = card.empty(len(candidates), np.int32)
     card.kernel(SOURCE, "mark_windows", **DEFINES).for_each(len(candidates), candidates, len(candidates), marks)
@@ -59,15 +59,15 @@ def windows_of(card: Card, candidates: list[CardArray]) -> CardArray:
 def find_ends(
     card: Card, windows: CardArray, reads: CardReads, axis: CardAxis, differences: int, room: int, first_read: int
 ) -> Iterator[Ends]:
-    """The ends of windows in their order, in parts.
+    """Yield the ends of windows in their order, in parts.
 
     Args:
         card: where everything lies.
         windows: uint64[], as `windows_of` gives them.
-        reads: the reads that they speak of.
-        axis: what is searched.
+        reads: that the windows name.
+        axis: the reference.
         differences: k.
-        room: ends of a part, about.
+        room: most ends of a part, about.
         first_read: index in the batch of the first of `reads`.
 
     Yields:
