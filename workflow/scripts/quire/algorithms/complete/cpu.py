@@ -17,7 +17,7 @@ from quire.algorithms.fm_index.pages.cpu import PageArrays, page_table
 from quire.reads import Reads
 from quire.reads.cpu import subset
 
-FIRST_READS, MOST_READS = 512, 16384  # that are searched together, at first and at most
+FIRST_READS, MOST_READS = 2048, 16384  # that are searched together, at first and at most
 CANDIDATES, MOST_CANDIDATES = 1 << 20, 1 << 23  # of reads that are searched together, about and at most
 
 

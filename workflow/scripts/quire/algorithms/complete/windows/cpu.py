@@ -18,11 +18,12 @@ from quire.algorithms.complete.windows.cpu_lanes import (
     room_for_lanes,
     solve,
 )
-from quire.simd.bits import prefetch
+from quire.simd.bits import prefetch, trailing_zeros
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import interval_of
 
+ONE = np.uint64(1)
 DIGIT = 8  # bits by which candidates are sorted at a time
 DIGIT_MASK = np.uint64((1 << DIGIT) - 1)
 
@@ -149,12 +150,13 @@ def _append(lanes, windows, differences, ends, used):
     rows = lanes.rows
     for lane in range(len(windows)):
         oriented, first, count = fields_of(windows[lane])
-        for x in range(count):
-            level = 0
-            while level <= differences and not rows[level * LANES + lane] >> np.uint32(differences + x) & np.uint32(1):
+        alive = np.uint64(rows[differences * LANES + lane]) >> np.uint64(differences) & (ONE << np.uint64(count)) - ONE
+        while alive:
+            x, level = trailing_zeros(alive), 0
+            alive &= alive - ONE
+            while not rows[level * LANES + lane] >> np.uint32(differences + x) & np.uint32(1):
                 level += 1
-            if level <= differences:
-                reads[used], strands[used] = oriented >> 1, oriented & 1
-                places[used], distances[used] = first + x, level
-                used += 1
+            reads[used], strands[used] = oriented >> 1, oriented & 1
+            places[used], distances[used] = first + x, level
+            used += 1
     return used

@@ -150,7 +150,7 @@ def _spread(memory, words):
 def _from(memory, item, shift):
     """Return the bits of a plane from bit `shift` of a word on, the rest from the next word."""
     here, behind = load(memory, item, LANES), load(memory, item + PLANES * LANES, LANES)
-    return bit_or(shift_right(here, shift), shift_left(shift_left(behind, _all(1)), subtract(_all(31), shift)))
+    return bit_or(shift_right(here, shift), shift_left(shift_left(behind, _all(1)), bit_xor(shift, _all(31))))
 
 
 @inlined
@@ -223,7 +223,7 @@ def solve(lanes, differences, any_unknown):
             if differences >= 5:
                 r5 = _next(r5, equal, before, r4)
                 alive = r5
-            if not any_bit(bit_and(alive, work)):
+            if i & 3 == 3 and not any_bit(bit_and(alive, work)):
                 return found
         for level in range(differences + 1):
             row = r0 if level == 0 else r1 if level == 1 else r2 if level == 2 else r3 if level == 3 else r4
