@@ -3,8 +3,8 @@
     python -m quire.pairwise --query a.fa --target b.fa:chr20:1-100000 --output ab.paf
 
 Aligns two sequences of up to a million bases by their whole matrix, so that no other alignment scores better under the
-scores given, gaps affine. --output is a PAF with the CIGAR in its tag cg. Beside it stand the same as a BAM (.bam) and
-a summary (.json) with score and identity.
+scores given, with affine gaps. --output is a PAF with the CIGAR in its tag cg. A BAM (.bam) of the alignment and a
+summary (.json) with score and identity are written next to it.
 """
 
 from pathlib import Path

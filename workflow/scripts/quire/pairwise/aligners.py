@@ -1,4 +1,4 @@
-"""What aligns for the stage: threads of the CPU, or a card."""
+"""Engines that align pairs for the stage: threads of the CPU, or a card."""
 
 import logging
 from collections.abc import Sequence
@@ -17,21 +17,21 @@ LARGE_ON_CARD = 16_000_000
 
 
 class PairAligner(Protocol):
-    """Aligns pairs."""
+    """An engine that aligns pairs."""
 
     def align_many(self, pairs: Sequence[Pair]) -> list[PairwiseAlignment]:
         """Align pairs.
 
         Raises:
-            InputError: there is no room for one.
+            InputError: a pair needs too much memory.
         """
 
     def align_to_corner(self, pair: Pair) -> PairwiseAlignment:
-        """Align a pair such that the alignment ends where both sequences do, whatever the mode is."""
+        """Align a pair so that the alignment ends at the end of both sequences in every mode."""
 
 
 class CpuAligner:
-    """Aligns in threads.
+    """An engine on threads of the CPU.
 
     Args:
         name: name of the search, for messages.
@@ -79,12 +79,12 @@ class CpuAligner:
 
 
 class CardAligner:
-    """Aligns large pairs on a card, and the others in threads.
+    """An engine that aligns large pairs on a card, and the others on threads of the CPU.
 
     Args:
         name: name of the search, for messages.
         threads: number of threads of the CPU.
-        card: where large pairs are computed.
+        card: the card.
     """
 
     def __init__(self, name: str, threads: int, card: Card) -> None:
@@ -113,13 +113,13 @@ class CardAligner:
 
 
 class _Progress:
-    """A line in the log every few seconds."""
+    """Progress in cells, logged every few seconds."""
 
     def __init__(self, cells: int) -> None:
         self.cells, self.done, self.progress = cells, 0, Progress(log)
 
     def __call__(self, cells: int) -> None:
-        """Count cells that were computed."""
+        """Add computed cells."""
         self.done += cells
         self.progress.tell(
             lambda: f"{self.done / self.progress.elapsed / 1e9:.1f} billion cells a second",

@@ -1,12 +1,12 @@
-"""Alignment between anchors: maximal exact matches are taken as they are, and only what lies between them is aligned.
+"""Alignment between anchors: maximal exact matches are kept, and only the parts between them are aligned.
 
 1. Matches of ANCHOR_BASES or more that are unique in both sequences (`quire.algorithms.mems`), without their ends.
 2. The chain of them with the most bases (`quire.algorithms.pairwise.chain`).
-3. What lies between two anchors is aligned in mode GLOBAL. In modes GLOBAL and GLOCAL what lies before the first and
-   behind the last belongs to the alignment by the mode's rules. In mode LOCAL the run of anchors with the best score
-   counts, gaps between them included, and goes on at both ends for as long as that pays, at most LONGEST_END bases.
+3. The part between two anchors is aligned in mode GLOBAL. In modes GLOBAL and GLOCAL the parts before the first and
+   after the last anchor belong to the alignment by the mode's rules. In mode LOCAL the run of anchors with the best
+   score is taken, parts between them included, and extended at both ends by at most LONGEST_END bases.
 
-Each part is optimal; the whole need not be, since the best path may go beside an anchor.
+Each part is optimal; the whole need not be, since the best path may avoid an anchor.
 """
 
 import tempfile
@@ -38,11 +38,11 @@ def align_between_anchors(pair: Pair, engine: PairAligner) -> tuple[PairwiseAlig
     """Align a pair between anchors.
 
     Args:
-        pair: what to align.
-        engine: what aligns the parts.
+        pair: the sequences, scores and mode.
+        engine: the engine for the parts.
 
     Returns:
-        The alignment, and how many anchors it has; without any the whole matrix is computed.
+        The alignment, and the number of its anchors; if there are none the whole matrix is computed.
     """
     anchors = find_anchors(pair.query, pair.target)
     if len(anchors.length) == 0:
@@ -86,10 +86,11 @@ def align_between_anchors(pair: Pair, engine: PairAligner) -> tuple[PairwiseAlig
 
 
 def find_anchors(query: NDArray[np.uint8], target: NDArray[np.uint8]) -> Anchors:
-    """The best chain of shortened matches that are unique in both sequences.
+    """Find the best chain of shortened matches that are unique in both sequences.
 
     Args:
-        query, target: codes, those above 3 of ambiguous bases.
+        query: codes; those above 3 are ambiguous bases.
+        target: codes, likewise.
     """
     if len(query) < ANCHOR_BASES or np.count_nonzero(target < AMBIGUOUS) < ANCHOR_BASES:
         return Anchors(*(np.empty(0, np.int64) for _ in range(3)))
@@ -109,7 +110,7 @@ def find_anchors(query: NDArray[np.uint8], target: NDArray[np.uint8]) -> Anchors
 
 
 def _unique_matches(opened: Reference, pages: list[PageIndex], query: NDArray[np.uint8]) -> mems.Matches:
-    """Maximal exact matches that are unique in both."""
+    """Find maximal exact matches that are unique in both."""
     from quire.algorithms.mems import cpu
 
     offsets = np.array([0, len(query)], np.int64)
@@ -132,16 +133,16 @@ def _write_fasta(path: Path, codes: NDArray[np.uint8]) -> None:
 
 
 def _part(pair: Pair, rows: slice, columns: slice, mode: Mode = Mode.GLOBAL) -> Pair:
-    """A part of a pair's matrix."""
+    """Return a part of a pair's matrix."""
     return Pair(pair.query[rows], pair.target[columns], pair.scoring, mode)
 
 
 def _best_run(anchors: NDArray[np.int64], gaps: NDArray[np.int64]) -> tuple[int, int]:
-    """First and last anchor of the run with the best score, the first of equal ones and the longest of these.
+    """Return the first and last anchor of the run with the best score: of equal runs the first, then the longest.
 
     Args:
-        anchors: int64[k], what each scores.
-        gaps: int64[k - 1], what lies between.
+        anchors: int64[k], scores of the anchors.
+        gaps: int64[k - 1], scores of the parts between them.
     """
     # A run from i to j scores sums[j] - before[i].
     sums = np.cumsum(anchors) + np.append(0, np.cumsum(gaps))
@@ -152,7 +153,7 @@ def _best_run(anchors: NDArray[np.int64], gaps: NDArray[np.int64]) -> tuple[int,
 
 
 def _before(pair: Pair, rows: int, columns: int, engine: PairAligner) -> PairwiseAlignment:
-    """What comes before an anchor that begins behind so many bases of the query and the target."""
+    """Align the part before an anchor that begins after `rows` query bases and `columns` target bases."""
     if pair.mode == Mode.GLOBAL:
         return engine.align_many([_part(pair, slice(0, rows), slice(0, columns))])[0]
     within = LONGEST_END if pair.mode == Mode.LOCAL else rows
@@ -164,6 +165,6 @@ def _before(pair: Pair, rows: int, columns: int, engine: PairAligner) -> Pairwis
 
 
 def _farthest(rows: int, scoring: Scoring) -> int:
-    """Target bases beyond which a path of so many query bases would be better as one insertion."""
+    """Return the target bases beyond which one insertion of the `rows` query bases would score better."""
     gain = rows * (scoring.match - scoring.gap_extend) - scoring.gap_open
     return rows + gain // -scoring.gap_extend + 1

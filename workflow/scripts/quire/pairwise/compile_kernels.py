@@ -1,6 +1,6 @@
 """Compile every kernel of the stage once, by aligning two short sequences.
 
-Parallel jobs that start with an empty cache would each compile the same kernels; one job that runs first does not.
+Otherwise parallel jobs that start with an empty cache would each compile the same kernels.
 """
 
 import random
@@ -13,7 +13,7 @@ _BASES = 200
 
 
 def compile_kernels() -> None:
-    """Align in each of the ways that there are; small scores and ones that need 32 bits are compiled together."""
+    """Align in every mode that has kernels of its own; those of 8, 16 and 32 bits are compiled together."""
     generator = random.Random(1)
     bases = "".join(generator.choices("ACGT", k=_BASES))
     with tempfile.TemporaryDirectory() as folder:

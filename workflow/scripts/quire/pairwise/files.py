@@ -1,4 +1,4 @@
-"""The alignment of a pair as files: PAF, BAM, and the stretches of a dot plot."""
+"""Output files of an alignment: PAF, BAM, and the segments of a dot plot."""
 
 import struct
 from pathlib import Path
@@ -28,9 +28,9 @@ from quire.sam import (
 from quire.version import VERSION
 
 OPTIMAL_TAG = "go"
-"""Of PAF and BAM: Y where the alignment is guaranteed to be optimal, N where anchors were used."""
+"""Tag of PAF and BAM: Y if the alignment is guaranteed to be optimal, N if anchors were used."""
 MOST_SEGMENTS = 2000  # of a dot plot: more than a picture has columns
-_MOST_OPERATIONS = 0xFFFF  # of a BAM record's CIGAR field; longer ones stand in the tag CG (SAM 1.6, section 4.2.2)
+_MOST_OPERATIONS = 0xFFFF  # of a BAM record's CIGAR field; longer CIGARs go into the tag CG (SAM 1.6, section 4.2.2)
 _LONGEST_NAME = 254  # of a read in a BAM
 _LENGTH_BITS = 32 - CIGAR_SHIFT
 
@@ -44,12 +44,12 @@ def require_short_name(query: SequenceRegion) -> None:
 
 
 class AlignedPair(NamedTuple):
-    """What is written.
+    """An alignment with its sequences.
 
     Attributes:
-        query, target: what was aligned.
-        alignment: positions within these.
-        columns: of the alignment.
+        query, target: the aligned regions.
+        alignment: the alignment, positions within the regions.
+        columns: its columns.
         optimal: whether no other alignment can score better.
     """
 
@@ -61,13 +61,13 @@ class AlignedPair(NamedTuple):
 
 
 def write_paf(path: Path, pair: AlignedPair) -> None:
-    """Write the alignment's line with its tags; a file without lines where nothing is aligned."""
+    """Write the alignment as a line of PAF; an empty file if nothing is aligned."""
     with atomic_path(path) as temporary:
         temporary.write_text(paf_line(pair) if pair.columns.total else "")
 
 
 def paf_line(pair: AlignedPair) -> str:
-    """The line of PAF, positions on the whole records."""
+    """Return the line of PAF, with positions on the whole records."""
     query, target, alignment, columns, optimal = pair
     fields = (
         *(query.name, query.record_length, query.start + alignment.query_begin, query.start + alignment.query_end, "+"),
@@ -80,7 +80,7 @@ def paf_line(pair: AlignedPair) -> str:
 
 
 def write_bam(path: Path, pair: AlignedPair, command: str, description: str) -> None:
-    """Write the alignment as the one record of a BAM, unmapped where nothing is aligned."""
+    """Write the alignment as the only record of a BAM, unmapped if nothing is aligned."""
     contigs = [pair.target.name], [pair.target.record_length]
     text = header_text(*contigs, [], VERSION, command, description)
     with BamWriter(path, text, *contigs) as bam:
@@ -88,7 +88,7 @@ def write_bam(path: Path, pair: AlignedPair, command: str, description: str) -> 
 
 
 def bam_record(pair: AlignedPair) -> bytes:
-    """The record. Bases of the query's region that are not aligned are soft-clipped, those outside it hard-clipped."""
+    """Return the BAM record. Bases of the query's region that are not aligned are soft-clipped, others hard-clipped."""
     query, target, alignment, columns, optimal = pair
     aligned = columns.total > 0
     name = query.name.encode() + b"\0"
@@ -128,9 +128,9 @@ def bam_record(pair: AlignedPair) -> bytes:
 
 
 def _with_clips(query: SequenceRegion, alignment: PairwiseAlignment) -> NDArray[np.uint32]:
-    """The CIGAR with what is not aligned of the query's record before and behind it."""
+    """Return the CIGAR with clips for the bases of the query's record before and after the alignment."""
     before, behind = query.start, query.record_length - query.end
-    if max(before, behind) >> _LENGTH_BITS:  # no element can say that
+    if max(before, behind) >> _LENGTH_BITS:  # too long for an element
         before = behind = 0
     clips = [
         (before, CIGAR_HARD_CLIP),
@@ -143,7 +143,7 @@ def _with_clips(query: SequenceRegion, alignment: PairwiseAlignment) -> NDArray[
 
 
 def _distance(columns: Columns) -> int:
-    """The tag NM."""
+    """Return the tag NM."""
     return columns.mismatches + columns.inserted_bases + columns.deleted_bases
 
 
@@ -152,7 +152,7 @@ def _integer_tag(key: str, value: int) -> bytes:
 
 
 def _bin(begin: int, end: int) -> int:
-    """The bin of [begin, end) (SAM specification, section 5.3: reg2bin); 4680 of a record without a place."""
+    """Return the bin of [begin, end) (SAM specification, section 5.3: reg2bin); 4680 for [-1, 0)."""
     last = end - 1
     for shift, first in ((14, 4681), (17, 585), (20, 73), (23, 9), (26, 1)):
         if begin >> shift == last >> shift:
@@ -165,7 +165,7 @@ def _cigar_text(cigar: NDArray[np.uint32]) -> str:
 
 
 def write_dots(path: Path, pair: AlignedPair) -> None:
-    """Write the dot plot: the path through the matrix as line segments (`segments`), positions on the whole records."""
+    """Write the dot plot: the path as line segments (see `segments`), with positions on the whole records."""
     query, target, alignment, *_ = pair
     sides = {
         side: {"name": region.name, "start": region.start, "end": region.end}
@@ -177,9 +177,9 @@ def write_dots(path: Path, pair: AlignedPair) -> None:
 
 
 def segments(alignment: PairwiseAlignment, most: int = MOST_SEGMENTS) -> NDArray[np.int64]:
-    """int64[k, 4]: query and target where a stretch without gaps begins and where it ends.
+    """Return int64[k, 4]: query and target positions where parts without gaps begin and end.
 
-    Where there are more than `most`, so many neighbours are drawn as one that there are not.
+    Neighbouring parts are merged so that there are at most `most`.
     """
     parts = stretches(alignment)
     together = max(1, -(-len(parts.length) // most))

@@ -1,4 +1,4 @@
-"""One sequence of a pair: a record of a FASTA, or a region of one."""
+"""Reading of one sequence of a pair: a record of a FASTA, or a region of one."""
 
 import re
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ class SequenceRegion:
     """A part of a record.
 
     Attributes:
-        name: of the record.
+        name: name of the record.
         record_length: bases of the whole record.
-        start: first base, 0-based.
-        codes: uint8[n], its bases: 0..3 for A, C, G, T, 4 for all else.
+        start: position of the first base, 0-based.
+        codes: uint8[n], the bases: 0..3 for A, C, G, T, 4 for all others.
     """
 
     name: str
@@ -32,7 +32,7 @@ class SequenceRegion:
 
     @property
     def end(self) -> int:
-        """Behind its last base, 0-based."""
+        """End position, 0-based and exclusive."""
         return self.start + len(self.codes)
 
     def __str__(self) -> str:
@@ -44,11 +44,11 @@ def read_region(fasta: Path, region: str) -> SequenceRegion:
 
     Args:
         fasta: plain, gzip or bgzip.
-        region: "" for the only record; else the name of a record, or `name:start-end`, 1-based and with the end, commas
-            allowed. A record whose name is all of this text is taken whole.
+        region: "" for the only record; else the name of a record, or `name:start-end` (1-based, end included, commas
+            allowed). If a record has this whole text as its name, all of it is read.
 
     Raises:
-        InputError: bad FASTA; several records and none named; no such record; a region that reaches out of it.
+        InputError: bad FASTA, several records and none named, no such record, or a region outside of it.
     """
     span = _SPAN.fullmatch(region)
     wanted = (region, span["name"]) if span else (region,)

@@ -1,8 +1,8 @@
 """Pairwise: one optimal alignment of two long sequences, with affine gaps and its whole path.
 
 The matrix has a row for each base of the query and a column for each base of the target, and row 0 and column 0 before
-them. H(i, j) is the best score of an alignment that ends behind i bases of the query and j bases of the target;
-I(i, j) of one whose last column is an insertion (a query base that no target base faces), D(i, j) a deletion:
+them. H(i, j) is the best score of an alignment that ends after i bases of the query and j bases of the target;
+I(i, j) that of one whose last column is an insertion (a query base without a target base), D(i, j) of a deletion:
 
     I(i, j) = max(H(i-1, j) + gap_open, I(i-1, j) + gap_extend)
     D(i, j) = max(H(i, j-1) + gap_open, D(i, j-1) + gap_extend)
@@ -10,22 +10,23 @@ I(i, j) of one whose last column is an insertion (a query base that no target ba
 
 (Smith and Waterman 1981, Gotoh 1982.) Scores are a `quire.algorithms.scoring.Scoring`: a gap of k bases scores
 gap_open + (k - 1) * gap_extend. An insertion may follow a deletion and the other way round. s is `match` where both
-bases are the same of A, C, G and T, and `mismatch` everywhere else: an ambiguous base matches nothing, not even another
-one.
+bases are the same one of A, C, G and T, and `mismatch` everywhere else: an ambiguous base matches nothing, not even
+another one.
 
 | mode | borders | the alignment ends at |
 |---|---|---|
-| LOCAL: the best parts | H(i, 0) = H(0, j) = 0 | the largest H; nothing is aligned where that is 0 |
+| LOCAL: parts of both | H(i, 0) = H(0, j) = 0 | the largest H; nothing is aligned where that is 0 |
 | GLOBAL: both whole | H(i, 0), H(0, j): one gap | (m, n) |
 | GLOCAL: the query whole, the target's ends free | H(0, j) = 0, H(i, 0): one gap | the largest H(m, j), j = 0 too |
 
-On the borders I(0, j) and D(i, 0) do not exist (score worse than anything), and I(i, 0) = H(i, 0) where that is a gap.
+On the borders I(0, j) and D(i, 0) do not exist (their score is lower than any other), and I(i, 0) = H(i, 0) where that
+is a gap.
 
-Ties, so that there is one answer. Of equally good ends the one with the smallest j counts, then the smallest i. The
-path is followed back from there: at H(i, j) a 0 of mode LOCAL ends it, else the diagonal is taken if it is as good as
-I and D, else I if it is as good as D, else D; in I(i, j) or D(i, j) the gap is opened if that is as good as going on
-with it. So gaps stand as far left as they can. The path of mode GLOBAL goes on along row 0 or column 0 to (0, 0); that
-of GLOCAL along column 0 to (0, 0), and ends in row 0.
+Rules for ties make the answer unique. Of equally good ends the one with the smallest j is taken, then the smallest i.
+The path is followed back from there. At H(i, j) a 0 of mode LOCAL ends it; else it takes the diagonal if that is as
+good as I and D, else I if that is as good as D, else D. In I(i, j) or D(i, j) the gap is opened if that is as good as
+extending it. So gaps are placed as far left as possible. The path of mode GLOBAL continues along row 0 or column 0 to
+(0, 0); that of GLOCAL along column 0 to (0, 0), and it ends in row 0.
 
 `cpu.align` and `gpu.align` solve it with the same answer. Both sweep the matrix for scores, keep those on the borders
 of tiles, and compute the tiles of the path again: memory grows with (m + n) times the number of tiles, not with m * n.
@@ -42,15 +43,15 @@ from quire.algorithms.scoring import Scoring
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_SHIFT
 
 AMBIGUOUS_QUERY, AMBIGUOUS_TARGET = 4, 5
-"""Codes of ambiguous bases inside a `Pair`: they differ, so that two codes are equal exactly where bases match."""
+"""Codes of ambiguous bases in a `Pair`. They differ, so two codes are equal exactly where the bases match."""
 NEVER = -(1 << 30)
-"""Score of what does not exist, in 32 bits: `LARGEST` below it there is still room."""
+"""Score of a cell that does not exist; 32 bits also hold this minus LARGEST."""
 LARGEST = 1 << 29
-"""Of (m + n + 2) times the largest score: every H fits in 32 bits, and so does NEVER with a gap's price."""
+"""Limit of (m + n + 2) times the largest score, so that 32 bits hold every H, and NEVER with a gap's price."""
 
 
 class Mode(IntEnum):
-    """What has to be aligned."""
+    """Which parts of the sequences an alignment must contain."""
 
     LOCAL = 0
     GLOBAL = 1
@@ -58,7 +59,7 @@ class Mode(IntEnum):
 
 
 class State(IntEnum):
-    """Which of the three matrices a path is in."""
+    """The matrix that a path is in."""
 
     PAIRED = 0
     INSERTION = 1
@@ -67,13 +68,13 @@ class State(IntEnum):
 
 @dataclass(frozen=True)
 class Pair:
-    """Two sequences and how to align them.
+    """Two sequences with the scores and the mode of their alignment.
 
     Attributes:
         query: uint8[m], 0..3 for A, C, G, T and AMBIGUOUS_QUERY for everything else.
         target: uint8[n], 0..3 and AMBIGUOUS_TARGET.
         scoring: match > 0, mismatch <= 0, gap_open <= gap_extend < 0.
-        mode: what has to be aligned.
+        mode: which parts must be aligned.
     """
 
     query: NDArray[np.uint8]
@@ -82,10 +83,10 @@ class Pair:
     mode: Mode
 
     def __post_init__(self) -> None:
-        """Refuse what no kernel can answer.
+        """Check the scores.
 
         Raises:
-            ValueError: scores of the wrong sign, or so large that 32 bits do not hold an alignment's.
+            ValueError: scores of the wrong sign, or too large for 32 bits with sequences of these lengths.
         """
         match, mismatch, gap_open, gap_extend = self.scoring
         if not (match > 0 >= mismatch and 0 > gap_extend >= gap_open):
@@ -95,7 +96,7 @@ class Pair:
 
 
 def pair_of(query: NDArray[np.uint8], target: NDArray[np.uint8], scoring: Scoring, mode: Mode) -> Pair:
-    """A `Pair` from codes of `quire.sequence` (0..3, and 4 or more for ambiguous bases of either sequence)."""
+    """Return a `Pair` of codes as in `quire.sequence`: 0..3, and 4 or more for ambiguous bases."""
     return Pair(
         np.minimum(query, np.uint8(AMBIGUOUS_QUERY)),
         np.where(target > 3, np.uint8(AMBIGUOUS_TARGET), target).astype(np.uint8),
@@ -105,7 +106,7 @@ def pair_of(query: NDArray[np.uint8], target: NDArray[np.uint8], scoring: Scorin
 
 
 class PairwiseAlignment(NamedTuple):
-    """The alignment: a tuple, which is made in a third of the time of a frozen dataclass.
+    """An alignment of a pair. A tuple is created in a third of the time of a frozen dataclass.
 
     Attributes:
         score: H at its end.
@@ -123,7 +124,7 @@ class PairwiseAlignment(NamedTuple):
 
 
 def without_matrix(pair: Pair, at_corner: bool = False) -> PairwiseAlignment | None:
-    """The alignment where the query or the target is empty; None where neither is. `at_corner`: see `cpu.align`."""
+    """Return the alignment if the query or the target is empty, else None; `at_corner` as in `cpu.align`."""
     rows, columns = len(pair.query), len(pair.target)
     if rows > 0 and columns > 0:
         return None
@@ -138,12 +139,12 @@ def without_matrix(pair: Pair, at_corner: bool = False) -> PairwiseAlignment | N
 
 
 def nothing() -> PairwiseAlignment:
-    """An alignment of nothing."""
+    """Return an empty alignment."""
     return PairwiseAlignment(0, 0, 0, 0, 0, np.empty(0, np.uint32))
 
 
 def joined(parts: list[NDArray[np.uint32]]) -> NDArray[np.uint32]:
-    """Elements of all parts, in their order; neighbours with one operation become one element."""
+    """Join CIGAR elements in order; neighbours with the same operation become one element."""
     elements = np.concatenate([np.empty(0, np.uint32), *parts])
     if len(elements) == 0:
         return elements
@@ -153,5 +154,5 @@ def joined(parts: list[NDArray[np.uint32]]) -> NDArray[np.uint32]:
 
 
 def gap_element(length: int, operation: int) -> NDArray[np.uint32]:
-    """The element of a gap, or none."""
+    """Return uint32[1], the CIGAR element of a gap; uint32[0] if its length is 0."""
     return np.array([length << CIGAR_SHIFT | operation] if length > 0 else [], np.uint32)

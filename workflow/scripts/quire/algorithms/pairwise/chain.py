@@ -1,8 +1,8 @@
-"""Anchors: exact matches that follow each other on both sequences, as many of their bases as can be.
+"""Chains of exact matches that follow each other on both sequences.
 
 A chain is a series of matches each of which begins, on the query and on the target, where the one before has ended or
-later. The best chain is the one with the most bases; it is found in one sweep over the query with a tree of maxima over
-the target (Abouelhoda and Ohlebusch 2005, J. Discrete Algorithms 3, without costs of gaps).
+later. The best chain is the one with the most bases. One sweep over the query finds it, with a tree of maxima over the
+target (Abouelhoda and Ohlebusch 2005, J. Discrete Algorithms 3, without costs of gaps).
 """
 
 from typing import NamedTuple
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 SHORTENED = 10  # bases at each end of a match
-SHORTENED_SHARE = 4  # at most one in so many
+SHORTENED_SHARE = 4  # of a match at most one base in four at each end
 
 
 class Anchors(NamedTuple):
-    """Exact matches: int64[k] each, 0-based starts and bases."""
+    """Exact matches: int64[k] each, 0-based starts and lengths."""
 
     query: NDArray[np.int64]
     target: NDArray[np.int64]
@@ -23,16 +23,16 @@ class Anchors(NamedTuple):
 
 
 def shortened(matches: Anchors) -> Anchors:
-    """The matches without their ends, which may match by chance: there the best alignment can go another way.
+    """Return the matches without their ends, which may match by chance and not belong to the best alignment.
 
-    Neighbours on both sides of a gap often overlap on one sequence; without their ends most can follow each other.
+    Matches on both sides of a gap often overlap on one sequence; without their ends most can follow each other.
     """
     cut = np.minimum(SHORTENED, matches.length // SHORTENED_SHARE)
     return Anchors(matches.query + cut, matches.target + cut, matches.length - 2 * cut)
 
 
 def best_chain(matches: Anchors) -> Anchors:
-    """The matches of a best chain, in their order; of several best ones always the same."""
+    """Return the matches of a best chain in order; of several best chains always the same one."""
     count = len(matches.length)
     query_end, target_end = matches.query + matches.length, matches.target + matches.length
     # Ranks on the target of where matches end; a match comes after all that end at or before its begin.
@@ -40,7 +40,7 @@ def best_chain(matches: Anchors) -> Anchors:
     rank_of_end = np.searchsorted(ends, target_end).tolist()
     reachable = np.searchsorted(ends, matches.target, side="right").tolist()
     lengths = matches.length.tolist()
-    # What ends on the query at a place is known to what begins there.
+    # At one position of the query ends come before starts.
     places = np.concatenate([query_end, matches.query])
     is_begin = np.repeat([False, True], count)
     number = np.tile(np.arange(count), 2)
@@ -62,7 +62,7 @@ def best_chain(matches: Anchors) -> Anchors:
 
 
 def _largest(tree: list[tuple[int, int]], count: int) -> tuple[int, int]:
-    """The largest entry of the first `count` ranks (Fenwick 1994)."""
+    """Return the largest entry of the first `count` ranks (Fenwick 1994)."""
     best = (0, -1)
     while count > 0:
         best = max(best, tree[count])
@@ -71,7 +71,7 @@ def _largest(tree: list[tuple[int, int]], count: int) -> tuple[int, int]:
 
 
 def _raise(tree: list[tuple[int, int]], rank: int, entry: tuple[int, int]) -> None:
-    """Enter what a rank has."""
+    """Raise the entry of a rank."""
     rank += 1
     while rank < len(tree):
         tree[rank] = max(tree[rank], entry)

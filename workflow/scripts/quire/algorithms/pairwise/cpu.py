@@ -31,10 +31,10 @@ def align(
     progress: Callable[[int], None] | None = None,
     at_corner: bool = False,
 ) -> PairwiseAlignment:
-    """Align two sequences; `threads`, `tiling` and `progress` do not change the answer.
+    """Align two sequences; the answer does not depend on `threads`, `tiling` and `progress`.
 
     Args:
-        pair: what to align, and how.
+        pair: the sequences, scores and mode.
         threads: number of threads.
         tiling: for tests; None: chosen such that borders take at most half of MEMORY.
         progress: called with the number of cells computed since the last call.

@@ -44,7 +44,7 @@ _PADDING = 6  # a letter that matches nothing; the columns' is the next one
 
 
 class Scale(NamedTuple):
-    """How a tile's scores are stored: as H - base.
+    """Storage of a tile's scores: as H - base.
 
     Attributes:
         base: the H that is stored as 0.
@@ -89,11 +89,11 @@ def spaces_for(rows, columns):
 
 @compiled
 def _sweep_tile(spaces, tile, scoring, local, known):
-    """Compute a tile's lower and right border, and in mode LOCAL where it has a score of at least `known`, if it has.
+    """Compute a tile's lower and right borders, and in mode LOCAL find its largest H if that is `known` or more.
 
     Returns:
-        Its largest H, if that is `known` or more; the last row that the lane of the first cell with it has (smallest
-        column, then smallest row); and its column, or -1.
+        The largest H, and of the first cell that has it (smallest column, then smallest row) the last row of its lane
+        and the column. The column is -1 if no H is `known` or more.
     """
     lowest, highest = _range(tile)
     if local:
@@ -122,11 +122,11 @@ def note_tile(spaces, tile, scoring, local, goal, directions):
         tile: `Tile`.
         scoring: `Scoring`.
         local: whether the mode is LOCAL.
-        goal: the first cell with this score or a larger one is looked for; 0: none is.
+        goal: the score of the cell to find; 0: none.
         directions: BITS[direction_words(rows, columns)], written.
 
     Returns:
-        The row within the tile of that cell (smallest column, then smallest row), or -1.
+        The row within the tile of the first cell with the goal or more (smallest column, then smallest row), or -1.
     """
     lowest, highest = _range(tile)
     scale, fits = _scale(tile, scoring, local, goal if goal > 0 else np.int64(_NO_GOAL), lowest, highest)

@@ -40,8 +40,8 @@ def align(card: Card, pair: Pair) -> PairwiseAlignment:
     """Align two sequences, exactly as `quire.algorithms.pairwise.cpu.align`.
 
     Args:
-        card: where it is computed.
-        pair: what to align, and how.
+        card: the card.
+        pair: the sequences, scores and mode.
 
     Raises:
         OutOfDeviceMemory: the card has too little free memory.

@@ -1,4 +1,4 @@
-"""The three matrices cell by cell in plain Python, and the path by the rules of the package's text."""
+"""The three matrices cell by cell in plain Python, and the path by the rules of the package's docstring."""
 
 from quire.algorithms.pairwise import Mode, Pair
 from quire.algorithms.scoring import Scoring
@@ -10,10 +10,10 @@ Matrix = list[list[int]]
 
 
 def align(pair: Pair, at_corner: bool = False) -> Answer:
-    """(score, query_begin, query_end, target_begin, target_end, [(operation, length), ...]).
+    """Return (score, query_begin, query_end, target_begin, target_end, [(operation, length), ...]).
 
     Args:
-        pair: what to align.
+        pair: the sequences.
         at_corner: whether the alignment must end at (m, n) whatever the mode is.
     """
     best, insertion, deletion = matrices(pair)
@@ -40,7 +40,7 @@ def align(pair: Pair, at_corner: bool = False) -> Answer:
 
 
 def matrices(pair: Pair) -> tuple[Matrix, Matrix, Matrix]:
-    """H, I and D, each of m + 1 rows and n + 1 columns."""
+    """Return H, I and D, each of m + 1 rows and n + 1 columns."""
     query, target, scoring = pair.query.tolist(), pair.target.tolist(), pair.scoring
     rows, columns = len(query) + 1, len(target) + 1
     best = [[0] * columns for _ in range(rows)]
@@ -64,17 +64,17 @@ def matrices(pair: Pair) -> tuple[Matrix, Matrix, Matrix]:
 
 
 def substitution(query: int, target: int, scoring: Scoring) -> int:
-    """The score of two bases that face each other."""
+    """Return the score of two paired bases."""
     return scoring.match if query == target and query < 4 else scoring.mismatch
 
 
 def gap(length: int, scoring: Scoring) -> int:
-    """The score of a gap."""
+    """Return the score of a gap."""
     return scoring.gap_open + (length - 1) * scoring.gap_extend
 
 
 def _end(best: Matrix, mode: Mode) -> tuple[int, int]:
-    """The cell where the alignment ends."""
+    """Return the cell where the alignment ends."""
     last_row, last_column = len(best) - 1, len(best[0]) - 1
     if mode == Mode.GLOBAL:
         return last_row, last_column
@@ -84,14 +84,14 @@ def _end(best: Matrix, mode: Mode) -> tuple[int, int]:
 
 
 def _stops(best: Matrix, mode: Mode, i: int, j: int, state: str) -> bool:
-    """Whether the path begins at this cell."""
+    """Return True if the path begins at this cell."""
     if mode == Mode.LOCAL:
         return state == "M" and best[i][j] == 0
     return i == 0 and (j == 0 or mode == Mode.GLOCAL)
 
 
 def _best_state(pair: Pair, best: Matrix, insertion: Matrix, deletion: Matrix, i: int, j: int) -> str:
-    """How H(i, j) was reached."""
+    """Return the operation that leads to H(i, j)."""
     if i > 0 and j > 0:
         paired = best[i - 1][j - 1] + substitution(int(pair.query[i - 1]), int(pair.target[j - 1]), pair.scoring)
         if best[i][j] == paired:
@@ -100,7 +100,7 @@ def _best_state(pair: Pair, best: Matrix, insertion: Matrix, deletion: Matrix, i
 
 
 def run_lengths(operations: list[str]) -> Operations:
-    """Runs of equal operations as (operation, length)."""
+    """Return runs of equal operations as (operation, length)."""
     runs: Operations = []
     for operation in operations:
         if runs and runs[-1][0] == operation:

@@ -1,4 +1,4 @@
-"""What an alignment's CIGAR says by itself: matches, mismatches, gaps, and the score that they add up to."""
+"""Matches, mismatches, gaps and the score of an alignment, recounted from its CIGAR."""
 
 from typing import NamedTuple
 
@@ -11,12 +11,12 @@ from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, 
 
 
 class Columns(NamedTuple):
-    """Columns of an alignment.
+    """Counts of the columns of an alignment.
 
     Attributes:
-        matches, mismatches: of two bases each.
-        insertions, inserted_bases: gaps in the target, and their bases of the query.
-        deletions, deleted_bases: gaps in the query, and their bases of the target.
+        matches, mismatches: columns of two bases.
+        insertions, inserted_bases: gaps in the target, and the query bases in them.
+        deletions, deleted_bases: gaps in the query, and the target bases in them.
     """
 
     matches: int
@@ -27,7 +27,7 @@ class Columns(NamedTuple):
     deleted_bases: int
 
     def score(self, scoring: Scoring) -> int:
-        """What they score."""
+        """Return the score of the columns."""
         gaps = self.insertions + self.deletions
         longer = self.inserted_bases + self.deleted_bases - gaps
         paired = self.matches * scoring.match + self.mismatches * scoring.mismatch
@@ -35,23 +35,23 @@ class Columns(NamedTuple):
 
     @property
     def total(self) -> int:
-        """All columns."""
+        """Number of columns."""
         return self.matches + self.mismatches + self.inserted_bases + self.deleted_bases
 
     @property
     def identity(self) -> float:
-        """Matches among all columns; 0 without columns."""
+        """Share of matches among all columns; 0 without columns."""
         return self.matches / self.total if self.total else 0.0
 
     @property
     def divergence(self) -> float:
-        """Mismatches and gaps, each gap once, among these and the matches (minimap2's tag de); 0 without columns."""
+        """Share of mismatches and gaps, each gap counted once (minimap2's tag de); 0 without columns."""
         different = self.mismatches + self.insertions + self.deletions
         return different / (self.matches + different) if self.total else 0.0
 
 
 class Stretches(NamedTuple):
-    """The parts of an alignment between its gaps: int64[k] each."""
+    """Parts of an alignment between its gaps: int64[k] each."""
 
     query_begin: NDArray[np.int64]
     target_begin: NDArray[np.int64]
@@ -59,7 +59,7 @@ class Stretches(NamedTuple):
 
 
 def stretches(alignment: PairwiseAlignment) -> Stretches:
-    """Where bases face each other."""
+    """Return the parts of an alignment between its gaps."""
     operations = alignment.cigar & CIGAR_MASK
     lengths = (alignment.cigar >> CIGAR_SHIFT).astype(np.int64)
     on_query = alignment.query_begin + _sums_before(np.where(operations == CIGAR_DELETION, 0, lengths))
@@ -69,7 +69,7 @@ def stretches(alignment: PairwiseAlignment) -> Stretches:
 
 
 def recount(pair: Pair, alignment: PairwiseAlignment) -> Columns:
-    """The columns of an alignment of a pair."""
+    """Count the columns of an alignment of a pair."""
     operations = alignment.cigar & CIGAR_MASK
     lengths = (alignment.cigar >> CIGAR_SHIFT).astype(np.int64)
     parts = stretches(alignment)
@@ -84,5 +84,5 @@ def recount(pair: Pair, alignment: PairwiseAlignment) -> Columns:
 
 
 def _sums_before(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The sum of all before each."""
+    """Return for each element the sum of those before it."""
     return np.cumsum(lengths) - lengths

@@ -1,4 +1,4 @@
-"""How the lanes of a card's kernels share a matrix, the macros that say so, and which shape is fastest for a size."""
+"""Shapes: how the lanes of a card's kernels share a matrix, as macros, and which shape is fastest for a size."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SHIFT
 WARP = 32
 VALUE_BYTES = 4  # of a cell whose value is kept
 LARGEST_DIFFERENCE = 65535
-"""Between numbers of neighbouring cells: words on borders and values have room for so much."""
+"""Largest difference of neighbouring cells that words on borders and values hold."""
 
 SCHEDULERS = 4  # of a multiprocessor
 ALONE, COLUMN = 67, 9
@@ -18,14 +18,14 @@ ROW, CELL = 10, 13.5
 
 
 class StripShape(NamedTuple):
-    """How a kernel's lanes share a matrix (macros of layout.cuh).
+    """Division of a matrix among a kernel's lanes (macros of layout.cuh).
 
     Attributes:
-        columns: of the matrix, per lane.
-        warps: of a block; each has a strip of its own.
-        steps: of a chunk: rows that are handed on together.
-        resident: blocks that a multiprocessor is to hold; a thread's registers follow from it.
-        values: whether what all cells hold is kept.
+        columns: columns of the matrix per lane.
+        warps: warps of a block; each computes a strip of its own.
+        steps: steps of a chunk: rows that are handed on together.
+        resident: blocks that a multiprocessor should hold; it limits the registers of a thread.
+        values: whether the values of all cells are kept.
     """
 
     columns: int
@@ -46,23 +46,23 @@ class StripShape(NamedTuple):
 
     @property
     def rows_at_once(self) -> int:
-        """Rows that the lanes of a warp stand on in a chunk: a kernel keeps at most one of so many neighbours."""
+        """Rows that the lanes of a warp are in during a chunk; kept rows must be at least as far apart."""
         return WARP - 1 + self.steps
 
     def strips(self, columns: int) -> int:
-        """Warps for so many columns."""
+        """Return the number of strips for a number of columns."""
         return -(-columns // self.width)
 
     def values_stride(self, rows: int) -> int:
-        """Words of a strip's values."""
+        """Return the words of a strip's values."""
         return -(-(rows + WARP) // self.steps) * self.steps * self.width
 
     def values_size(self, rows: int, columns: int) -> int:
-        """Words of a rectangle's values."""
+        """Return the words of a rectangle's values."""
         return self.strips(columns) * self.values_stride(rows)
 
     def defines(self, mode: Mode, wide: bool) -> dict[str, int]:
-        """The macros of pairwise.cu."""
+        """Return the macros of pairwise.cu."""
         return {
             "COLUMNS": self.columns,
             "BLOCK": self.block,
@@ -74,7 +74,7 @@ class StripShape(NamedTuple):
         }
 
     def trace_defines(self) -> dict[str, int]:
-        """The macros of trace.cu."""
+        """Return the macros of trace.cu."""
         return {
             "COLUMNS": self.columns,
             "STEPS": self.steps,
@@ -91,7 +91,7 @@ class StripShape(NamedTuple):
         }
 
 
-# Blocks of one warp are spread over all multiprocessors and schedulers, which larger ones are not.
+# Blocks of one warp are spread over all multiprocessors and schedulers; larger blocks are not.
 SCORE_SHAPES = tuple(StripShape(columns, 1, 16, 8, False) for columns in (4, 6))
 WIDE_SCORE_SHAPES = (StripShape(4, 1, 16, 8, False),)
 VALUE_SHAPE = StripShape(4, 1, 8, 8, True)

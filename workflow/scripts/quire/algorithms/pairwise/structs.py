@@ -34,22 +34,22 @@ class PlacedMatrix(NamedTuple):
 
     @property
     def stride(self) -> int:
-        """Words of a column."""
+        """Words of a column of borders."""
         return words_of(self.rows)
 
     @property
     def down(self) -> int:
-        """Kept rows behind row 0, or tiles one below the other."""
+        """Number of kept rows after row 0, and of tiles in a column of tiles."""
         return -(-self.rows // self.keep)
 
     @property
     def across(self) -> int:
-        """Tiles side by side."""
+        """Number of tiles in a row of tiles."""
         return -(-self.columns // self.tile_columns)
 
 
 class StripJob(NamedTuple):
-    """A rectangle to fill."""
+    """A rectangle to fill (layout.cuh: Job)."""
 
     rows: int
     columns: int
@@ -68,7 +68,7 @@ class StripJob(NamedTuple):
 
 
 class TileGrid(NamedTuple):
-    """The tiles of a matrix for the path that is followed through them."""
+    """The tiles of a matrix, for the path through them (trace.cu: Grid)."""
 
     rows: int
     columns: int
@@ -90,7 +90,7 @@ class TileGrid(NamedTuple):
 
 
 class TilePlan(NamedTuple):
-    """Where the parts of planned tiles go; names as in trace.cu: Plan."""
+    """Where the parts of planned tiles go (trace.cu: Plan)."""
 
     row: int
     column: int
@@ -103,9 +103,9 @@ class TilePlan(NamedTuple):
 
 
 class PathState(NamedTuple):
-    """A path under way; row, column and score of the cell where it is, from 1, and where it was taken up.
+    """A part of a path (trace.cu: Path): the cell where it is, from 1, and the one where it began.
 
-    Column UNKNOWN: where the row's largest H is; row UNKNOWN too: where the alignment ends.
+    Column UNKNOWN: it begins at the row's largest H; row UNKNOWN too: it begins where the alignment ends.
     """
 
     matrix: int
@@ -123,7 +123,7 @@ class PathState(NamedTuple):
 
 
 class Walked(NamedTuple):
-    """A walk of one or more parts: where it was taken up, what it came to, and its elements among those of all."""
+    """A path of one or more parts (trace.cu: Walked): where it began, where it is, and where its elements are."""
 
     begin_row: int
     begin_column: int
@@ -159,6 +159,8 @@ class JobTables(NamedTuple):
 
 
 class KernelInputs(NamedTuple):
+    """Inputs of pairwise.cu."""
+
     query: CardArray
     target: CardArray
     match: int
@@ -170,6 +172,8 @@ class KernelInputs(NamedTuple):
 
 
 class KernelMatrices(NamedTuple):
+    """Matrices of pairwise.cu."""
+
     left: CardArray
     borders: CardArray
     kept: CardArray
@@ -179,6 +183,8 @@ class KernelMatrices(NamedTuple):
 
 
 class PathSources(NamedTuple):
+    """Sources of trace.cu."""
+
     query: CardArray
     target: CardArray
     left: CardArray
@@ -238,5 +244,5 @@ class FollowedParts(NamedTuple):
 
 
 def words_of(rows: int) -> int:
-    """Words of a column of so many rows, with what lanes store around it; an even number."""
+    """Return the words of a column of borders, with those that lanes store around it; an even number."""
     return rows + rows % 2 + 2 * WORDS_AROUND

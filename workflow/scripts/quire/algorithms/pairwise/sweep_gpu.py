@@ -46,7 +46,7 @@ class CardMatrix:
     """A matrix on the card.
 
     Attributes:
-        placed: where it lies.
+        placed: its size and place in the arrays.
         words: uint64, those of column 0 and of the right border of each column of tiles; the borders of strips are also
             handed on there.
         kept: int32[cells, 2], H and the next row's I, of row 0 and of the kept rows.
@@ -56,10 +56,11 @@ class CardMatrix:
         """Upload sequences, and allocate memory for what is kept.
 
         Args:
-            card: where all lies.
-            pair: neither sequence empty.
-            tile_rows, tile_columns: of a tile.
-            shape: of the kernel that `fill_all` is for.
+            card: the card.
+            pair: sequences, neither empty.
+            tile_rows: rows of a tile.
+            tile_columns: columns of a tile.
+            shape: the shape of the kernel that `fill_all` launches.
         """
         self.card, self.mode = card, pair.mode
         self.scoring = Scoring(*map(int, pair.scoring))
@@ -85,7 +86,7 @@ class CardMatrix:
         )  # fmt: skip
 
     def fill_all(self) -> CardArray:
-        """Sweep the matrix, once; the ends of its strips are wanted in mode LOCAL. See `launch`."""
+        """Sweep the matrix, once; return the ends of its strips in mode LOCAL (see `launch`)."""
         nothing = self.card.empty(0, np.uint32)
         return self.launch(self._shape, self._tables, self._strips, self.words, nothing, self.mode == Mode.LOCAL)
 
@@ -95,9 +96,9 @@ class CardMatrix:
         """Compute rectangles.
 
         Args:
-            shape: of the kernel.
+            shape: the shape of the kernel.
             tables: the rectangles, on the card.
-            strips: how many strips they have at most.
+            strips: number of their strips, or more.
             borders: uint64, words on the borders of strips; their tags must be 0, or of strips further right.
             values: uint32, for the values of cells.
             track: whether the largest H is wanted (mode LOCAL).
@@ -138,12 +139,13 @@ class CardMatrix:
     def plan_tiles(
         self, plan: TilePlan, grid: CardArray, peaks: CardArray, ends: CardArray, tiles: CardArray
     ) -> tuple[CardArray, CardArray]:
-        """Plan the tiles that the path probably goes through, from where it is on.
+        """Plan the tiles that the path probably goes through next.
 
         Args:
             plan: how many, and where their parts go.
             grid: int64[1, 17], `TileGrid`.
-            peaks, ends: see `TileValues`.
+            peaks: see `TileValues`.
+            ends: see `TileValues`.
             tiles: int64, for the place of each tile's values; -1: it is not planned.
 
         Returns:
@@ -169,7 +171,8 @@ class CardMatrix:
         """Join the parts that follow one another.
 
         Args:
-            parts, followed: see `follow`.
+            parts: as given to `follow`.
+            followed: as `follow` returned them.
             walked: int64[10], for a `Walked`.
             taken: uint64[1], 0.
             joined: uint32, for the elements.
