@@ -240,7 +240,7 @@ def test_an_alignment_that_does_not_give_its_score_is_not_written(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("quire.algorithms.pairwise.recount.Columns.score", lambda columns, scoring: -1)
-    with pytest.raises(QuireError, match="the alignment scores -1 where"):
+    with pytest.raises(QuireError, match="the alignment scores -1, but"):
         run(folder)
     assert not (folder / "out").exists()
 

@@ -26,7 +26,7 @@ MODES = {mode.name.lower(): mode for mode in Mode}
 
 @dataclass(frozen=True)
 class PairwiseInputs:
-    """What is aligned: two FASTA files, and of each "", `contig` or `contig:start-end` (1-based, with the end)."""
+    """Two FASTA files, and a region of each: "", `contig` or `contig:start-end` (1-based, end included)."""
 
     query: Path
     query_region: str
@@ -36,7 +36,7 @@ class PairwiseInputs:
 
 @dataclass(frozen=True)
 class PairwiseOutputs:
-    """What is written; no dot plot where `dots` is None."""
+    """Paths of the outputs; no dot plot if `dots` is None."""
 
     paf: Path
     bam: Path
@@ -46,17 +46,17 @@ class PairwiseOutputs:
 
 @dataclass(frozen=True)
 class PairwiseSettings:
-    """How a pair is aligned.
+    """Settings of an alignment.
 
     Attributes:
-        name: of the search, for messages.
+        name: name of the search, for messages.
         match, mismatch, gap_open, gap_extend: as bwa mem and minimap2 write them, penalties positive: a gap of n bases
-            costs gap_open + n * gap_extend. A base that is none of A, C, G, T matches nothing.
-        mode: "local", "global" or "glocal" (the query whole, the target's ends free).
-        anchors: "none", or "mems": only what lies between maximal exact matches is aligned, and the answer is no longer
-            guaranteed to be optimal.
+            costs gap_open + n * gap_extend. A base other than A, C, G and T matches nothing.
+        mode: "local", "global" or "glocal" (the whole query, the ends of the target free).
+        anchors: "none", or "mems": maximal exact matches are kept and only the parts between them are aligned; the
+            alignment is no longer guaranteed to be optimal.
         threads: worker threads.
-        backend, memory: the configuration's block `device`.
+        backend, memory: the block `device` of the configuration.
     """
 
     name: str
@@ -72,7 +72,7 @@ class PairwiseSettings:
 
     @property
     def scoring(self) -> Scoring:
-        """The scores as the algorithms take them."""
+        """Scores as the algorithms take them."""
         return Scoring(self.match, -self.mismatch, -self.gap_open - self.gap_extend, -self.gap_extend)
 
 
@@ -82,11 +82,11 @@ def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: Pairw
     Args:
         inputs: two FASTA files and regions of them.
         outputs: each appears whole or not at all.
-        settings: scores, mode and what it runs on. No answer depends on threads, backend or memory.
+        settings: scores, mode and hardware; threads, backend and memory do not change the answer.
 
     Raises:
-        InputError: bad FASTA, a region that is not there, scores that cannot be, sequences too long for them or for the
-            memory; no card where the backend is "gpu".
+        InputError: bad FASTA, a missing region, invalid scores, sequences too long for the scores or the memory, or no
+            card although the backend is "gpu".
         QuireError: an output cannot be written, or the alignment does not give its score.
     """
     begin = time.monotonic()
@@ -145,7 +145,7 @@ def _checked(settings: PairwiseSettings) -> Mode:
     """Check the settings and return the mode.
 
     Raises:
-        InputError: a value that cannot be.
+        InputError: an invalid value.
     """
     choices = (
         ("mode", settings.mode, list(MODES)),
@@ -165,7 +165,7 @@ def _checked(settings: PairwiseSettings) -> Mode:
 
 @contextmanager
 def _engine(settings: PairwiseSettings) -> Iterator[tuple[Backend, PairAligner]]:
-    """The backend, and what aligns on it."""
+    """Open the backend and its engine."""
     with use_backend(settings.backend, settings.memory) as (backend, open_card):
         if open_card is None:
             yield backend, CpuAligner(settings.name, settings.threads)
@@ -174,15 +174,15 @@ def _engine(settings: PairwiseSettings) -> Iterator[tuple[Backend, PairAligner]]
 
 
 def _check(settings: PairwiseSettings, pair: Pair, alignment: PairwiseAlignment, columns: Columns) -> None:
-    """Nothing is lost: the columns add up to the score and to the bases.
+    """Check that the columns add up to the score and that every base is accounted for.
 
     Raises:
-        QuireError: they do not; no output was written.
+        QuireError: they do not (a bug); no output was written.
     """
     score = columns.score(pair.scoring)
     if score != alignment.score:
         raise QuireError(
-            f"pairwise {settings.name}: the alignment scores {score} where {alignment.score} was computed; no output "
+            f"pairwise {settings.name}: the alignment scores {score}, but {alignment.score} was computed; no output "
             "was written, please report this with the log."
         )
     counts = _counts(pair, alignment, columns)
@@ -192,7 +192,7 @@ def _check(settings: PairwiseSettings, pair: Pair, alignment: PairwiseAlignment,
 
 
 def _counts(pair: Pair, alignment: PairwiseAlignment, columns: Columns) -> dict[str, int | float]:
-    """What went in and what came out."""
+    """Return the counts of the summary."""
     rows, length = len(pair.query), len(pair.target)
     return {
         "query_bases": rows,
@@ -206,12 +206,12 @@ def _counts(pair: Pair, alignment: PairwiseAlignment, columns: Columns) -> dict[
 
 
 def _warnings(query: SequenceRegion, target: SequenceRegion, columns: Columns, optimal: bool) -> list[str]:
-    """Sentences that the report shows first."""
+    """Return the warnings that the report shows first."""
     warnings = []
     if not optimal:
         warnings.append(
-            "Only what lies between maximal exact matches was aligned (anchors: mems); the alignment is not guaranteed "
-            "to be optimal."
+            "Only the parts between maximal exact matches were aligned (anchors: mems); the alignment is not "
+            "guaranteed to be optimal."
         )
     if columns.total == 0:
         warnings.append(f"Nothing of {query} and {target} is aligned: no part of them scores above 0.")
