@@ -8,6 +8,7 @@ reads change (docs/decisions/rules-of-mapping.md).
 import argparse
 import json
 import os
+import random
 import shlex
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from pathlib import Path
 from bench.common import LIBRARY, REPOSITORY, Inputs, arguments, print_setting, print_table
 from bench.one_answer import digest_of_records
 from bench.place import Placement, place
+from bench.simulate import WHOLE_GENOME
 
 # Simulation options and mates of each set.
 SETS = {
@@ -37,6 +39,14 @@ SETS = {
     "2x36": ("--length 36", 2),
     "1x36": ("--length 36", 1),
 }
+# The same of a synthetic genome of tandem repeats, which chr20 has few of.
+TANDEM_SETS = {
+    "2x75 tandem repeats": "--pairs 150000 --length 75 --insert 400 --divergence 0.001",
+    "2x100 tandem repeats": "--pairs 150000 --length 100 --insert 400 --divergence 0.001",
+}
+TANDEM_BASES = 5_000_000
+UNITS = (1, 2, 3, 6, 9, 12, 21, 30, 39)  # bases of a repeat's unit
+BASE_WEIGHTS = (40, 10, 10, 40)  # of A, C, G and T, about as in P. falciparum
 # Maps one command line of `python -m quire.align` after another, read from standard input.
 MAP_ALL = """
 import shlex, sys
@@ -123,6 +133,27 @@ RULES: dict[str, list[tuple[str, str, str]]] = {
 }  # fmt: skip
 
 
+def write_tandem_genome(path: Path) -> Path:
+    """Write a FASTA of random sequence that alternates with tandem repeats of 40 to 1,500 bases, 1 % changed."""
+    generator = random.Random(1)
+    parts: list[str] = []
+    size = 0
+
+    def letters(count: int) -> str:
+        return "".join(generator.choices("ACGT", BASE_WEIGHTS, k=count))
+
+    while size < TANDEM_BASES:
+        between = letters(200 + int(generator.expovariate(1 / 1500)))
+        unit = letters(generator.choice(UNITS))
+        length = int(min(1500, 40 * 2 ** generator.expovariate(1 / 1.3)))
+        repeat = (unit * length)[:length]
+        parts += [between, "".join(base if generator.random() > 0.01 else generator.choice("ACGT") for base in repeat)]
+        size += len(between) + length
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(">tandem\n" + "".join(parts) + "\n")
+    return path
+
+
 def changed_library(rule: str, folder: Path) -> Path:
     """Copy the library without one rule; every text must occur exactly once in its file."""
     target = folder / "scripts"
@@ -152,6 +183,11 @@ def main() -> None:
     units = {
         name: (index, inputs.simulated(fasta, "20", given.seed, f"--pairs {given.pairs} {options}")[:mates])
         for name, (options, mates) in SETS.items()
+    }
+    tandem = write_tandem_genome(given.work / "tandem" / "tandem.fa")
+    units |= {
+        name: (inputs.quire_index(tandem), inputs.simulated(tandem, WHOLE_GENOME, given.seed, options, False))
+        for name, options in TANDEM_SETS.items()
     }
     units["demo"] = (inputs.quire_index(demo), tuple(inputs.demo / f"NA12878_R{mate}.fastq.gz" for mate in (1, 2)))
     found = {}
