@@ -19,8 +19,8 @@ from quire.algorithms.seeding.cpu_together import (
     MANY,
     choose_depths,
     lay_seeds,
+    make_together,
     places_in_all,
-    room_together,
     search_page,
 )
 from quire.reads import Reads
@@ -56,7 +56,7 @@ def find_hits(
     offsets = np.zeros(count + 1, np.int64)
     # Sized for the maximum: the system allocates only what is written.
     hits = np.empty(ROOM_OF_A_READ * count + 2 * MAXIMUM_SEEDS * max(batch.maximum_hits, 1) + RAREST_LIMIT, np.uint64)
-    together = room_together(len(table))
+    together = make_together(len(table))
     begin = hits_of_reads(table, batch, text, together, 0, offsets, hits)
     while begin < count:  # it stopped because `hits` was full
         hits = np.concatenate([hits, np.empty(len(hits), np.uint64)])
@@ -70,7 +70,7 @@ def hits_of_reads(table, batch, text, together, begin_read, offsets, hits):
     batch, together = borrowed(batch), borrowed(together)
     used = offsets[begin_read]
     room = 2 * MAXIMUM_SEEDS * max(batch.maximum_hits, 1) + RAREST_LIMIT
-    sorting = _room_to_sort(table, room)
+    sorting = _make_sorting(table, room)
     read = begin_read
     while read < len(offsets) - 1:
         last, count = lay_seeds(batch, read, together.seeds)
@@ -140,7 +140,7 @@ class _Sorting(NamedTuple):
 
 
 @inlined
-def _room_to_sort(table, room):
+def _make_sorting(table, room):
     """Return memory to sort the hits of a read on the pages of a table."""
     last = page_of(table, len(table) - 1)
     positions, shift = (last.start + last.owned_length) + DIAGONAL_BIAS, 8

@@ -75,7 +75,7 @@ class Together(NamedTuple):
 
 
 @compiled
-def room_together(page_count):
+def make_together(page_count):
     """Return memory for the seeds of reads that are searched together."""
     most = SEEDS_TOGETHER + 2 * MAXIMUM_SEEDS
     return Together(

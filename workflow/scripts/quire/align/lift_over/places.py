@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from quire.align.records.texts import with_room, write_number
+from quire.align.records.texts import enlarged, write_number
 from quire.simd.compiled import compiled, inlined
 
 _COMMA, _SEMICOLON, _PLUS, _MINUS = (ord(letter) for letter in ",;+-")
@@ -59,7 +59,7 @@ def write_lifts(reported, row, lifts, names, text, used):
         if not is_lifted:
             continue
         target = lifts.contig[lift]
-        text = with_room(text, used + _ROOM + names.offsets[target + 1] - names.offsets[target])
+        text = enlarged(text, used + _ROOM + names.offsets[target + 1] - names.offsets[target])
         for i in range(names.offsets[target], names.offsets[target + 1]):
             text[used] = names.letters[i]
             used += 1

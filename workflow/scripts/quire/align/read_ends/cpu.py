@@ -58,7 +58,7 @@ def _beginnings(reads: ReadBatch, kept: np.ndarray) -> ReadBatch:
 
 @compiled
 def _take(values, offsets, new):
-    """Return the first values of each item, as many as the offsets `new` have room for."""
+    """Return the first values of each item, as many as the offsets `new` specify."""
     taken = np.empty(new[-1], np.uint8)
     for i in range(len(new) - 1):
         copy_bytes(taken, new[i], values, offsets[i], offsets[i] + new[i + 1] - new[i])

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.align.records.texts import with_room, write_number
+from quire.align.records.texts import enlarged, write_number
 from quire.sam import (
     CIGAR_HARD_CLIP,
     CIGAR_LETTERS,
@@ -202,7 +202,7 @@ def supplementary_texts(reported, read_offsets, layout, fields, names, added):
                     continue
                 length = read_offsets[record_read[i] + 1] - read_offsets[record_read[i]]
                 operations = reported.cigar_length[row[other]]
-                text = with_room(text, used + 256 + 12 * operations + len(names.letters))
+                text = enlarged(text, used + 256 + 12 * operations + len(names.letters))
                 used = _write_place(reported, row[other], length, names, text, used)
                 text[used] = _COMMA
                 used = write_number(text, used + 1, np.int64(fields.mapping_quality[other]))

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.align.records.texts import with_room, write_number
+from quire.align.records.texts import enlarged, write_number
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION
 from quire.sequence.cigar import length_of, operation_of
 from quire.sequence.codes import LETTERS
@@ -61,7 +61,7 @@ def differences(reported, sequences, layout, edit_distance):
         for i in range(first, last):
             if row[i] >= 0:
                 most += 4 * (ends[row[i]] - begins[row[i]]) + 16
-        md = with_room(md, most)
+        md = enlarged(md, most)
         _write_some(reported, sequences, layout, (first, last), md, offsets, edit_distance)
     return md[: offsets[records]], offsets
 

@@ -36,7 +36,7 @@ def write_number(text, used, value):
 
 
 @compiled
-def with_room(text, needed):
+def enlarged(text, needed):
     """Return the array, or a larger copy if it has fewer than `needed` bytes."""
     if needed <= len(text):
         return text

@@ -27,7 +27,7 @@ from quire.align.parameters import (
     MOST_CANDIDATES,
     UNPAIRED_COST,
 )
-from quire.align.rescue.votes import best_diagonals, forget, learn, make_room
+from quire.align.rescue.votes import best_diagonals, forget, learn, make_scratch
 from quire.reads import Reads
 from quire.reference import Reference
 from quire.simd.borrowed import borrowed
@@ -51,8 +51,8 @@ def rescue_jobs(alignments: Alignments, reads: Reads, reference: Reference, inse
     if insert_sizes.are_known:
         lengths = proper_lengths(insert_sizes)
         longest = int(np.diff(reads.offsets).max(initial=0))
-        room = make_room(longest, int((lengths.high - lengths.low).max()) + 2 * longest + 1)
-        planned = _plan(alignments, reads.offsets, reads.codes, reference.text, reference.island_axis, lengths, room)
+        scratch = make_scratch(longest, int((lengths.high - lengths.low).max()) + 2 * longest + 1)
+        planned = _plan(alignments, reads.offsets, reads.codes, reference.text, reference.island_axis, lengths, scratch)
     return ExtensionJobs(
         read=planned["mate"].astype(np.int32),
         strand=planned["strand"].astype(np.uint8),
@@ -96,10 +96,10 @@ class _Window(NamedTuple):
 
 
 @compiled
-def _plan(alignments, offsets, codes, text, island_axis, lengths, room):
+def _plan(alignments, offsets, codes, text, island_axis, lengths, scratch):
     """Return where mates are searched for (PLACE[]); lengths: `ProperLengths`."""
     alignments, offsets, codes, lengths = borrowed(alignments), borrowed(offsets), borrowed(codes), borrowed(lengths)
-    text, island_axis, room = borrowed(text), borrowed(island_axis), borrowed(room)
+    text, island_axis, scratch = borrowed(text), borrowed(island_axis), borrowed(scratch)
     pairs = (len(offsets) - 1) // 2
     jobs = np.empty(pairs + 64, PLACE)
     count = 0
@@ -114,7 +114,7 @@ def _plan(alignments, offsets, codes, text, island_axis, lengths, room):
             near = 0
             for anchor in range(first, last):
                 near += np.int64(alignments.score[anchor]) >= best - UNPAIRED_COST
-            learnt = -1  # the strand of the mate whose k-mers are in `room`
+            learnt = -1  # the strand of the mate whose k-mers are in `scratch`
             is_uncertain = near < MOST_CANDIDATES and _may_have_better(alignments, mate)
             for anchor in range(first, min(last, first + MOST_ANCHORS)):
                 score = np.int64(alignments.score[anchor])
@@ -131,11 +131,11 @@ def _plan(alignments, offsets, codes, text, island_axis, lengths, room):
                     window = _window(alignments, anchor, side, orientation, lengths, island_axis)
                     if window.strand != learnt:
                         if learnt >= 0:
-                            forget(codes[learnt, offsets[mate] : offsets[mate + 1]], room)
-                        learn(codes[window.strand, offsets[mate] : offsets[mate + 1]], room)
+                            forget(codes[learnt, offsets[mate] : offsets[mate + 1]], scratch)
+                        learn(codes[window.strand, offsets[mate] : offsets[mate + 1]], scratch)
                         learnt = window.strand
                     bases = codes[window.strand, offsets[mate] : offsets[mate + 1]]
-                    found = best_diagonals(bases, text, window.begin, window.end, window.target, room)
+                    found = best_diagonals(bases, text, window.begin, window.end, window.target, scratch)
                     if count + 2 > len(jobs):
                         larger = np.empty(2 * len(jobs), PLACE)
                         larger[:count] = jobs[:count]
@@ -149,7 +149,7 @@ def _plan(alignments, offsets, codes, text, island_axis, lengths, room):
                         job.axis_low, job.axis_high = island_axis[island], island_axis[island + 1]
                         count += 1
             if learnt >= 0:
-                forget(codes[learnt, offsets[mate] : offsets[mate + 1]], room)
+                forget(codes[learnt, offsets[mate] : offsets[mate + 1]], scratch)
     return jobs[:count]
 
 

@@ -276,7 +276,7 @@ extern "C" __global__ void __launch_bounds__(128) scan(Tasks tasks, i64 count, R
     }
 }
 
-// One thread for each of two diagonals of a task: a job for each that was found, at offsets[2 * task] and behind.
+// One thread for each of the two diagonals of a task: writes a job if it was found, from offsets[2 * task] on.
 extern "C" __global__ void write_jobs(Tasks tasks, i64 count, Reference reference, const i64* best, const u8* found,
                                       const i64* offsets, Jobs jobs) {
     i64 index = thread_index(), task = index >> 1;

@@ -21,7 +21,7 @@ _EVEN = np.uint64(0x5555555555555555)
 assert KMER == 8  # `_compare` relies on it
 
 
-class Room(NamedTuple):
+class KmerScratch(NamedTuple):
     """Memory for the k-mers of a mate and the votes for diagonals, reused for all mates.
 
     Attributes:
@@ -43,9 +43,9 @@ class Room(NamedTuple):
     whole: np.ndarray
 
 
-def make_room(longest_mate: int, longest_window: int) -> Room:
+def make_scratch(longest_mate: int, longest_window: int) -> KmerScratch:
     """Return memory for mates and windows of these lengths."""
-    return Room(
+    return KmerScratch(
         np.empty(KMERS, np.int16),
         np.empty(longest_mate, np.int16),
         np.zeros(KMERS // 64, np.uint64),
@@ -63,9 +63,9 @@ def has_kmer(known, kmer):
 
 
 @compiled
-def learn(bases, room):
-    """Add the k-mers without N of a mate (uint8[], oriented codes) to a `Room` that has none."""
-    places, earlier, known = room.places, room.earlier, room.known
+def learn(bases, scratch):
+    """Add the k-mers without N of a mate (uint8[], oriented codes) to a `KmerScratch` that has none."""
+    places, earlier, known = scratch.places, scratch.earlier, scratch.known
     kmer, valid = np.uint64(0), 0
     for i in range(len(bases)):
         code = bases[i]
@@ -79,9 +79,9 @@ def learn(bases, room):
 
 
 @compiled
-def forget(bases, room):
+def forget(bases, scratch):
     """Clear the bits that `learn` set for the same mate."""
-    kmer, known = np.uint64(0), room.known
+    kmer, known = np.uint64(0), scratch.known
     for i in range(len(bases)):
         kmer = kmer >> _TWO | np.uint64(bases[i] & 3) << np.uint64(2 * KMER - 2)
         if i >= KMER - 1:
@@ -89,7 +89,7 @@ def forget(bases, room):
 
 
 @compiled
-def best_diagonals(bases, text, begin, end, target, room):
+def best_diagonals(bases, text, begin, end, target, scratch):
     """Return the two diagonals (relative to `begin`) with most k-mers in common; -1 for none.
 
     Among equal ones the one closest to the target wins, then the lower one. The second is the best of those outside the
@@ -101,14 +101,14 @@ def best_diagonals(bases, text, begin, end, target, room):
         begin: begin of the window on the axis.
         end: its end.
         target: preferred diagonal, relative to `begin`.
-        room: `Room` with the mate's k-mers; its votes are all 0 before and after.
+        scratch: `KmerScratch` with the mate's k-mers; its votes are all 0 before and after.
     """
     if end - begin < KMER or len(bases) < KMER:
         return np.int64(-1), np.int64(-1)
-    votes, reached = room.votes, room.reached
-    count = _vote(text, begin, end, room, (end - begin) * (len(bases) // KMERS_IN_WORD + 1))
+    votes, reached = scratch.votes, scratch.reached
+    count = _vote(text, begin, end, scratch, (end - begin) * (len(bases) // KMERS_IN_WORD + 1))
     if count < 0:
-        count = _compare(bases, text, begin, end, room)
+        count = _compare(bases, text, begin, end, scratch)
     best = _most(reached, count, votes, target, FEWEST_KMERS, np.int64(0), np.int64(-1))
     second = np.int64(-1)
     if best >= 0:
@@ -119,14 +119,14 @@ def best_diagonals(bases, text, begin, end, target, room):
 
 
 @inlined
-def _vote(text, begin, end, room, most):
+def _vote(text, begin, end, scratch, most):
     """Let the k-mers of a window vote, each for the diagonals of all its places in the mate.
 
-    Return the number of diagonals that reach FEWEST_KMERS, which are in `room.reached`; -1 if there are more than
+    Return the number of diagonals that reach FEWEST_KMERS, which are in `scratch.reached`; -1 if there are more than
     `most` votes, as in a long tandem repeat, where the mate has each k-mer of the window many times.
     """
-    places, earlier, known = room.places, room.earlier, room.known
-    votes, reached = room.votes, room.reached
+    places, earlier, known = scratch.places, scratch.earlier, scratch.known
+    votes, reached = scratch.votes, scratch.reached
     count = 0
     kmers = end - begin - KMER + 1
     for first in range(0, kmers, KMERS_IN_WORD):
@@ -151,9 +151,9 @@ def _vote(text, begin, end, room, most):
 
 
 @inlined
-def _compare(bases, text, begin, end, room):
+def _compare(bases, text, begin, end, scratch):
     """Count the agreeing k-mers on each diagonal, a word at a time: the same result as votes at a fixed cost."""
-    words, whole, votes, reached = room.words, room.whole, room.votes, room.reached
+    words, whole, votes, reached = scratch.words, scratch.whole, scratch.votes, scratch.reached
     groups = 0
     for place in range(0, len(bases) - KMER + 1, KMERS_IN_WORD):
         word, starts, valid = np.uint64(0), np.uint64(0), 0
