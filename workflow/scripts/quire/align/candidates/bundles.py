@@ -137,7 +137,7 @@ def compare_alone(bundles, query, axis, near, limit, numbers, listed):
     """Compare the read with the axis on the diagonals of lone bundles, and list the bundles that may matter.
 
     Most hits end here, so the loop is separate and keeps everything in registers. Lone hits with more than `limit`
-    mismatches are not listed. Mismatches of bundles that are listed anyway are counted up to limit + 1.
+    mismatches are not listed. For a bundle that is listed anyway, counting stops once it exceeds the limit.
 
     Args:
         bundles: BUNDLE[] of one read.
