@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ("bench", "tests", "workflow")
 NOT_OURS = {".page-tools", ".venv", ".snakemake", ".git", "results", "node_modules"}
 DOCUMENTS = sorted(
     path.relative_to(ROOT) for path in ROOT.rglob("*.md") if not NOT_OURS & set(path.relative_to(ROOT).parts)
@@ -53,7 +54,8 @@ def test_a_heading_becomes_the_anchor_that_github_gives_it(tmp_path: Path) -> No
 @pytest.mark.parametrize("name", [name for name in DOCUMENTS if name.parts[0] == "docs"], ids=str)
 def test_named_source_files_exist(name: Path) -> None:
     """Find each path of a Python file or a rules file that a document names, except patterns such as test_NAME.py."""
-    roots = [ROOT, ROOT / "workflow", ROOT / "workflow/scripts", ROOT / "workflow/scripts/quire"]
     named = re.findall(r"`([\w./]+/[\w./]+\.(?:py|smk|cu|cuh))`", (ROOT / name).read_text())
     paths = [path for path in named if not re.search(r"[A-Z]{2}", path)]
-    assert not [path for path in paths if not any((root / path).exists() for root in roots)]
+    assert not [
+        path for path in paths if not any(ROOT.glob(f"{folder}/**/{path.removeprefix('../')}") for folder in SOURCES)
+    ]
